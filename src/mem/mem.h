@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// mem: where bytes come from. Today this process; the walker above is written against this, so that
+// another process, a core file or a recorded stack can be a source without a change to it.
+// Signal-safe: yes.
+//
+// Two ways to read. `cs_mem_read` is for memory that something holds: the thread's own stack within
+// its bounds, runtime structures that are never freed. `cs_mem_read_guarded` is for memory that may
+// be gone: it answers false instead of faulting (for this process: process_vm_readv on oneself).
+#ifndef CS_MEM_H
+#define CS_MEM_H
+
+#include "base/base.h"
+
+struct cs_mem {
+  // NULL: this process, by plain loads. Else: reads `len` bytes at `addr`, false if not readable.
+  bool (*read)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
+  int pid;          // this process' own id, for guarded reads
+  bool guard_works; // process_vm_readv on oneself was tried at start and is allowed
+};
+
+// Prepares `mem` for this process and tries whether guarded reads work. Not for handlers.
+void cs_mem_init_self(struct cs_mem *mem);
+
+// Copies without a call to memcpy. Signal-safe.
+CS_ISLAND static inline void cs_copy(void *dst, const void *src, size_t len) {
+  __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(len) : : "memory");
+}
+
+CS_ISLAND bool cs_mem_read_guarded(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
+
+CS_ISLAND static inline bool cs_mem_read(const struct cs_mem *mem, uint64_t addr, void *dst,
+                                         size_t len) {
+  if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, dst, len);
+  cs_copy(dst, (const void *)(uintptr_t)addr, len);
+  return true;
+}
+
+CS_ISLAND static inline bool cs_mem_u64(const struct cs_mem *mem, uint64_t addr, uint64_t *out) {
+  if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 8);
+  *out = *(const volatile uint64_t *)(uintptr_t)addr;
+  return true;
+}
+CS_ISLAND static inline bool cs_mem_u32(const struct cs_mem *mem, uint64_t addr, uint32_t *out) {
+  if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 4);
+  *out = *(const volatile uint32_t *)(uintptr_t)addr;
+  return true;
+}
+CS_ISLAND static inline bool cs_mem_u16(const struct cs_mem *mem, uint64_t addr, uint16_t *out) {
+  if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 2);
+  *out = *(const volatile uint16_t *)(uintptr_t)addr;
+  return true;
+}
+
+#endif

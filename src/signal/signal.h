@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// signal: what runs in the handler, and the memory that it shares with those who ask.
+// Signal-safe: everything marked CS_ISLAND; the rest of this header is plain data.
+//
+// One real-time signal serves two purposes, told apart by what travels with it:
+//   a request   rt_tgsigqueueinfo, value = CS_SIGVAL_REQUEST | slot | sequence: a snapshot is wanted
+//   a sample    timer_create's signal or rt_tgsigqueueinfo, value = struct cs_thread *
+#ifndef CS_SIGNAL_H
+#define CS_SIGNAL_H
+
+#include <signal.h>
+
+#include "walk/walk.h"
+
+// A thread that may be walked. Entries come from an arena, are never freed and are reused with a new
+// generation, so that a late signal that names one never touches unmapped memory.
+struct cs_thread {
+  uint32_t tid;          // 0: not in use. Written with release after everything else is set
+  uint32_t generation;   // bumped each time the entry is given away or taken back
+  uint64_t clr_thread;   // ThreadID; 0 for a native thread
+  struct cs_stack stack;
+  uint32_t sampling;     // 0: signals that ask for a sample are ignored (the thread is going away)
+  uint32_t index;        // its place in the registry
+  void *agent;           // the agent's own data for this thread
+};
+
+// Epoch: how many handlers are walking right now. Whoever is about to free what a walk may read calls
+// cs_epoch_wait (snapshot room) after making it unreachable.
+struct cs_epoch {
+  uint32_t active[2]; // handlers inside, by parity of `turn`
+  uint32_t turn;
+};
+CS_ISLAND uint32_t cs_epoch_enter(struct cs_epoch *epoch); // answers the parity to leave with
+CS_ISLAND void cs_epoch_leave(struct cs_epoch *epoch, uint32_t parity);
+
+struct cs_sample_ring; // signal/sample.h
+
+struct cs_signal_state {
+  struct cs_world *world;      // NULL until everything that a walk needs is ready
+  struct cs_sample_ring *ring; // NULL: samples are not being taken
+  struct cs_epoch epoch;
+};
+extern struct cs_signal_state cs_signal;
+
+// The handler itself (signal/handler.c): SA_SIGINFO | SA_RESTART, never SA_ONSTACK.
+CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
+
+// Reads the interrupted registers of a ucontext_t. All are known.
+CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
+
+#define CS_SIGVAL_REQUEST 1u // lowest bit of the signal's value; a struct cs_thread * has it clear
+
+// Takes one sample of the calling thread into the ring (signal/sample.c).
+// `entry_tsc`: the time-stamp when the handler was entered.
+CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs, int si_code,
+                              uint64_t entry_tsc);
+
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// walk: registers and a stack become a list of physical frames, with a reason why it ended. The heart.
+// Signal-safe: yes, all of it: nothing but memory reads.
+#ifndef CS_WALK_H
+#define CS_WALK_H
+
+#include "unwind/unwind.h"
+
+enum cs_frame_flag {
+  CS_FRAME_EXACT = 1,     // ip is where the code was interrupted, not a return address
+  CS_FRAME_SIGNAL = 2,    // the kernel's signal trampoline
+  CS_FRAME_BRIDGED = 4,   // reached through an explicit Frame, over native code that was not unwound
+  CS_FRAME_HIJACKED = 8,  // its return address had been replaced by the runtime; the true one is used
+};
+
+struct cs_frame {
+  struct cs_regs regs; // as they were in this frame; regs.r[CS_RIP] is its ip
+  struct cs_code code;
+  uint32_t flags;
+};
+
+struct cs_walk { // one walk under way; private to walk.c
+  const struct cs_world *world;
+  struct cs_stack stack;
+  struct cs_regs regs;
+  uint64_t clr_thread;  // Thread*, 0 if the thread has none
+  uint64_t next_frame;  // next explicit Frame of its chain that has not been passed
+  uint32_t depth, max_depth;
+  uint32_t flags;       // of the frame that comes next
+  bool done;
+  enum cs_stop stop;    // valid when cs_walk_next has answered false
+  uint64_t stop_ip;     // where it ended: the ip that could not be stepped over
+};
+
+#define CS_WALK_DEFAULT_DEPTH 65536u
+
+// Starts at `regs` (all of `regs->known` must be true of the thread; its ip is exact).
+CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
+                             const struct cs_regs *regs, const struct cs_stack *stack,
+                             uint64_t clr_thread, uint32_t max_depth);
+// The next frame, leaf first. False: the walk is over, and walk->stop says why.
+CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame);
+// CS_STOP_BASE is the one complete end.
+CS_ISLAND static inline bool cs_walk_complete(const struct cs_walk *walk) {
+  return walk->stop == CS_STOP_BASE;
+}
+
+#endif
