@@ -13,14 +13,14 @@
 #include "walk/stop.h"
 
 enum cs_code_kind {
-  CS_CODE_NONE,   // in nothing that is known
-  CS_CODE_JIT,    // jitted: ordinary, dynamic method or IL stub
-  CS_CODE_R2R,    // ReadyToRun
-  CS_CODE_STUB,   // precode, jump stub, dispatch stub, delay-load thunk ...: no unwind data
-  CS_CODE_NATIVE, // an ELF image or the vdso
+  CS_CODE_NONE,    // in nothing that is known
+  CS_CODE_JIT,     // jitted: ordinary, dynamic method or IL stub
+  CS_CODE_R2R,     // ReadyToRun
+  CS_CODE_STUB,    // precode, jump stub, dispatch stub, delay-load thunk ...: no unwind data
+  CS_CODE_NATIVE,  // an ELF image or the vdso
 };
 
-struct cs_image; // native/image.h
+struct cs_image;  // native/image.h
 
 struct cs_code {
   enum cs_code_kind kind;
@@ -32,17 +32,17 @@ struct cs_code {
   uint64_t unwind_info;   // address of the entry's UNWIND_INFO
   uint64_t method_start;  // start of the method's main body (R2R: of the nearest non-chained entry)
   uint64_t function_id;   // MethodDesc from the code header; 0 for R2R: ask GetFunctionFromIP3
-  const struct cs_image *image; // CS_CODE_NATIVE
+  const struct cs_image *image;  // CS_CODE_NATIVE
 };
 
-struct cs_images; // native/image.h: an immutable, sorted table of native images
+struct cs_images;  // native/image.h: an immutable, sorted table of native images
 
 // Everything that a walk reads besides the thread itself. One per process that is walked.
 struct cs_world {
   struct cs_mem mem;
   struct cs_layout layout;
-  const struct cs_images *images; // replaced as a whole (release); load with cs_load_acquire
-  uint32_t code_generation;       // bumped whenever code died: ips before and after are not the same
+  const struct cs_images *images;  // replaced as a whole (release); load with cs_load_acquire
+  uint32_t code_generation;  // bumped whenever code died: ips before and after are not the same
 };
 
 // Finds what `ip` is in. For a return address pass `ip - 1` (a call may be a function's last

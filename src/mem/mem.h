@@ -14,8 +14,8 @@
 struct cs_mem {
   // NULL: this process, by plain loads. Else: reads `len` bytes at `addr`, false if not readable.
   bool (*read)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
-  int pid;          // this process' own id, for guarded reads
-  bool guard_works; // process_vm_readv on oneself was tried at start and is allowed
+  int pid;           // this process' own id, for guarded reads
+  bool guard_works;  // process_vm_readv on oneself was tried at start and is allowed
 };
 
 // Prepares `mem` for this process and tries whether guarded reads work. Not for handlers.

@@ -8,8 +8,8 @@
 
 // Where a thread's stack may be read. A walk may be on the alternate signal stack at first.
 struct cs_stack {
-  uint64_t lo, hi;         // the thread's own stack, [lo, hi)
-  uint64_t alt_lo, alt_hi; // its alternate signal stack, 0 if none
+  uint64_t lo, hi;          // the thread's own stack, [lo, hi)
+  uint64_t alt_lo, alt_hi;  // its alternate signal stack, 0 if none
 };
 
 CS_ISLAND static inline bool cs_stack_holds(const struct cs_stack *s, uint64_t addr, uint64_t len) {
@@ -24,17 +24,17 @@ CS_ISLAND static inline bool cs_stack_u64(const struct cs_mem *mem, const struct
 }
 
 // Steps over a managed frame by its AMD64 UNWIND_INFO (unwind/managed.c).
-// `exact`: the ip is where the code was interrupted (a leaf, or under a signal frame), so prologs and
-// epilogs matter; else it is a return address. On success `regs` are the caller's, and `regs->known`
-// loses the registers that a call does not preserve. On failure `regs` are unchanged.
+// `exact`: the ip is where the code was interrupted (a leaf, or under a signal frame), so prologs
+// and epilogs matter; else it is a return address. On success `regs` are the caller's, and
+// `regs->known` loses the registers that a call does not preserve. On failure `regs` are unchanged.
 CS_ISLAND enum cs_stop cs_unwind_managed(const struct cs_world *world, const struct cs_code *code,
                                          const struct cs_stack *stack, bool exact,
                                          struct cs_regs *regs);
 
 // Steps over a native frame by its image's .eh_frame rows (unwind/native.c).
-// `*signal_frame` is set when the frame is the kernel's signal trampoline: the caller's registers are
-// then those that the signal interrupted, all of them known and its ip exact.
-// A function whose return address is undefined is the stack's base: CS_STOP_BASE.
+// `*signal_frame` is set when the frame is the kernel's signal trampoline: the caller's registers
+// are then those that the signal interrupted, all of them known and its ip exact. A function whose
+// return address is undefined is the stack's base: CS_STOP_BASE.
 CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,
                                         const struct cs_stack *stack, bool exact,
                                         struct cs_regs *regs, bool *signal_frame);

@@ -29,10 +29,10 @@ enum cs_stop {
 #define CS_STOP_ENUM(name, token, text) CS_STOP_##name,
   CS_STOPS(CS_STOP_ENUM)
 #undef CS_STOP_ENUM
-  CS_STOP_COUNT
+      CS_STOP_COUNT
 };
 
-const char *cs_stop_token(enum cs_stop stop); // "bad-sp"
-const char *cs_stop_text(enum cs_stop stop);  // the sentence
+const char *cs_stop_token(enum cs_stop stop);  // "bad-sp"
+const char *cs_stop_text(enum cs_stop stop);   // the sentence
 
 #endif

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
-// walk: registers and a stack become a list of physical frames, with a reason why it ended. The heart.
-// Signal-safe: yes, all of it: nothing but memory reads.
+// walk: registers and a stack become a list of physical frames, with a reason why it ended. The
+// heart. Signal-safe: yes, all of it: nothing but memory reads.
 #ifndef CS_WALK_H
 #define CS_WALK_H
 
 #include "unwind/unwind.h"
 
 enum cs_frame_flag {
-  CS_FRAME_EXACT = 1,     // ip is where the code was interrupted, not a return address
-  CS_FRAME_SIGNAL = 2,    // the kernel's signal trampoline
-  CS_FRAME_BRIDGED = 4,   // reached through an explicit Frame, over native code that was not unwound
-  CS_FRAME_HIJACKED = 8,  // its return address had been replaced by the runtime; the true one is used
+  CS_FRAME_EXACT = 1,    // ip is where the code was interrupted, not a return address
+  CS_FRAME_SIGNAL = 2,   // the kernel's signal trampoline
+  CS_FRAME_BRIDGED = 4,  // reached through an explicit Frame, over native code that was not unwound
+  CS_FRAME_HIJACKED =
+      8,  // its return address had been replaced by the runtime; the true one is used
 };
 
 struct cs_frame {
-  struct cs_regs regs; // as they were in this frame; regs.r[CS_RIP] is its ip
+  struct cs_regs regs;  // as they were in this frame; regs.r[CS_RIP] is its ip
   struct cs_code code;
   uint32_t flags;
 };
 
-struct cs_walk { // one walk under way; private to walk.c
+struct cs_walk {  // one walk under way; private to walk.c
   const struct cs_world *world;
   struct cs_stack stack;
-  struct cs_regs regs;
+  struct cs_regs regs;  // of the frame that was answered last, or of the first
+  struct cs_code code;  // of the frame that was answered last
   uint64_t clr_thread;  // Thread*, 0 if the thread has none
   uint64_t next_frame;  // next explicit Frame of its chain that has not been passed
   uint32_t depth, max_depth;
-  uint32_t flags;       // of the frame that comes next
+  uint32_t flags;  // of the frame that comes next
   bool done;
-  enum cs_stop stop;    // valid when cs_walk_next has answered false
-  uint64_t stop_ip;     // where it ended: the ip that could not be stepped over
+  enum cs_stop stop;  // valid when cs_walk_next has answered false
+  uint64_t stop_ip;   // where it ended: the ip that could not be stepped over
 };
 
 #define CS_WALK_DEFAULT_DEPTH 65536u

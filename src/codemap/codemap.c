@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// codemap: dispatches an ip to the kind of code it is in. Signal-safe: yes.
+#include "codemap/codemap.h"
+
+#include "codemap/jit.h"
+#include "codemap/r2r.h"
+#include "native/image.h"
+
+CS_ISLAND static void clear(struct cs_code *code) {
+  *code = (struct cs_code){.kind = CS_CODE_NONE};
+}
+
+CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,
+                                               struct cs_code *code) {
+  struct cs_range range;
+  clear(code);
+  if (world->layout.code_range_map == 0) return CS_STOP_NONE;  // no runtime: native walks only
+  enum cs_stop stop = cs_range_find(world, ip, &range);
+  if (stop != CS_STOP_NONE || !range.found) return stop;
+  code->collectible = range.reader.guarded;
+  if (range.r2r_module != 0)
+    stop = cs_r2r_find(world, &range, ip, code);
+  else if ((range.flags & CS_RANGE_CODE_HEAP) && range.heap != 0)
+    stop = cs_jit_find(world, &range, ip, code);
+  else if (range.flags & CS_RANGE_RANGE_LIST)  // precode, dispatch stubs: a range without a map
+    code->kind = CS_CODE_STUB;
+  if (stop == CS_STOP_UNREADABLE && code->collectible && !world->mem.guard_works)
+    return CS_STOP_NO_GUARD;
+  return stop;
+}
+
+CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,
+                                       struct cs_code *code) {
+  // Native first: a search among some dozen images in one cache line or two, where the managed map
+  // is at least seven dependent loads. No managed code lies inside an ELF image (before .NET 11).
+  const struct cs_images *images = cs_load_acquire(&world->images);
+  const struct cs_image *image = images != NULL ? cs_images_find(images, ip) : NULL;
+  if (image == NULL) return cs_codemap_find_managed(world, ip, code);
+  clear(code);
+  code->kind = CS_CODE_NATIVE;
+  code->image = image;
+  code->begin = image->begin;
+  code->end = image->end;
+  return CS_STOP_NONE;
+}

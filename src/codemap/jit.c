@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Jitted code: heap -> nibble map -> method start -> code header -> the RUNTIME_FUNCTION with the
+// ip. Invariant: a method is only answered when the ip lies in one of its own RUNTIME_FUNCTIONs; a
+// gap between methods is no code at all. Signal-safe: yes.
+//
+// Nibble map, contract version 2: one nibble per 32-byte bucket of code, eight to a u32, the most
+// significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4. A u32 whose lowest
+// nibble is above 8 is a pointer instead: the whole 256 bytes belong to one method, which starts at
+// map base + (u32 & ~15) + (lowest nibble - 9) * 4.
+#include "codemap/jit.h"
+
+enum {
+  BUCKET = 32,
+  BUCKETS_PER_UNIT = 8,
+  UNIT_BYTES = BUCKET * BUCKETS_PER_UNIT,
+  POINTER_NIBBLE = 9,
+  MAX_UNWIND_INFOS = 65536,  // 1 + funclets; more is not a header
+};
+
+CS_ISLAND static bool is_pointer(uint32_t unit) {
+  return (unit & 15) >= POINTER_NIBBLE;
+}
+
+CS_ISLAND static uint64_t pointer_start(uint64_t map_base, uint32_t unit) {
+  return map_base + (unit & ~15u) + ((unit & 15) - POINTER_NIBBLE) * 4u;
+}
+
+// The start that the last used nibble of `unit` (already shifted so that bucket `bucket` is lowest)
+// names, going back over empty buckets.
+CS_ISLAND static uint64_t last_start(uint64_t map_base, uint32_t unit, uint64_t bucket) {
+  while ((unit & 15) == 0) {
+    unit >>= 4;
+    bucket--;
+  }
+  return map_base + bucket * BUCKET + ((unit & 15) - 1) * 4u;
+}
+
+// The start of the method that holds `ip`, if any does; 0 if none. False: unreadable.
+CS_ISLAND static bool method_start(const struct cs_reader *r, uint64_t map, uint64_t map_base,
+                                   uint64_t ip, uint64_t *start) {
+  uint64_t offset = ip - map_base;
+  uint64_t bucket = offset / BUCKET;
+  uint64_t index = offset / UNIT_BYTES;
+  uint32_t unit;
+  *start = 0;
+  if (!cs_get_u32(r, map + index * 4, &unit)) return false;
+  if (is_pointer(unit)) {
+    *start = pointer_start(map_base, unit);
+    return true;
+  }
+  unit >>= 28 - (bucket % BUCKETS_PER_UNIT) * 4;
+  uint32_t nibble = unit & 15;
+  if (nibble != 0 && (nibble - 1) * 4 <= offset % BUCKET) {
+    *start = map_base + bucket * BUCKET + (nibble - 1) * 4u;
+    return true;
+  }
+  unit >>= 4;  // the bucket's own method starts after the ip, or there is none: look further back
+  if (unit != 0) {
+    *start = last_start(map_base, unit, bucket - 1);
+    return true;
+  }
+  if (index == 0) return true;
+  if (!cs_get_u32(r, map + (index - 1) * 4, &unit)) return false;
+  if (is_pointer(unit))
+    *start = pointer_start(map_base, unit);
+  else if (unit != 0)
+    *start = last_start(map_base, unit, index * BUCKETS_PER_UNIT - 1);
+  return true;
+}
+
+struct entry {
+  uint32_t begin, end, unwind;
+};
+
+CS_ISLAND static bool read_entry(const struct cs_layout *layout, const struct cs_reader *r,
+                                 uint64_t header, uint32_t index, struct entry *entry) {
+  uint32_t raw[3];
+  uint64_t at =
+      header + layout->code_header.unwind_infos + (uint64_t)index * layout->runtime_function.size;
+  if (!cs_get(r, at, raw, sizeof raw)) return false;
+  entry->begin = raw[layout->runtime_function.begin / 4];
+  entry->end = raw[layout->runtime_function.end / 4];
+  entry->unwind = raw[layout->runtime_function.unwind_data / 4];
+  return true;
+}
+
+// Finds the entry with `ip` among the header's: body first, then funclets, by rising address.
+CS_ISLAND static enum cs_stop find_entry(const struct cs_layout *layout, const struct cs_reader *r,
+                                         uint64_t header, uint64_t ip, struct cs_code *code) {
+  uint32_t count;
+  struct entry first, e;
+  if (!cs_get_u32(r, header + layout->code_header.num_unwind_infos, &count))
+    return CS_STOP_UNREADABLE;
+  if (count == 0 || count > MAX_UNWIND_INFOS) return CS_STOP_BAD_UNWIND;
+  if (!read_entry(layout, r, header, 0, &first)) return CS_STOP_UNREADABLE;
+  uint64_t base = code->method_start - first.begin;
+  uint32_t lo = 0, hi = count;  // the last entry that begins at or before the ip
+  e = first;
+  while (hi - lo > 1) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    struct entry m;
+    if (!read_entry(layout, r, header, mid, &m)) return CS_STOP_UNREADABLE;
+    if (base + m.begin <= ip) {
+      lo = mid;
+      e = m;
+    } else {
+      hi = mid;
+    }
+  }
+  if (e.begin >= e.end || ip < base + e.begin || ip >= base + e.end) return CS_STOP_NONE;
+  code->kind = CS_CODE_JIT;
+  code->base = base;
+  code->begin = base + e.begin;
+  code->end = base + e.end;
+  code->unwind_info = base + e.unwind;
+  code->funclet = lo != 0;
+  return CS_STOP_NONE;
+}
+
+CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs_range *range,
+                                   uint64_t ip, struct cs_code *code) {
+  const struct cs_layout *layout = &world->layout;
+  const struct cs_reader *r = &range->reader;
+  uint64_t begin, end, map_base, map, start, header;
+  if (!cs_get_u64(r, range->heap + layout->heap_node.start_address, &begin) ||
+      !cs_get_u64(r, range->heap + layout->heap_node.end_address, &end) ||
+      !cs_get_u64(r, range->heap + layout->heap_node.map_base, &map_base) ||
+      !cs_get_u64(r, range->heap + layout->heap_node.header_map, &map))
+    return CS_STOP_UNREADABLE;
+  if (ip < begin || ip >= end || ip < map_base) return CS_STOP_NONE;
+  if (!method_start(r, map, map_base, ip, &start)) return CS_STOP_UNREADABLE;
+  if (start < begin) return CS_STOP_NONE;
+  if (!cs_get_u64(r, start - 8, &header)) return CS_STOP_UNREADABLE;
+  code->method_start = start;
+  if (header <= layout->stub_code_block_last) {
+    code->kind = CS_CODE_STUB;
+    code->stub_kind = (uint32_t)header;
+    code->begin = start;
+    return CS_STOP_NONE;
+  }
+  if (!cs_get_u64(r, header + layout->code_header.method_desc, &code->function_id))
+    return CS_STOP_UNREADABLE;
+  return find_entry(layout, r, header, ip, code);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// ReadyToRun code: module -> ReadyToRunInfo -> sorted RUNTIME_FUNCTION table. For a component of a
+// composite image the table and the range are the composite's own, so nothing is special here.
+// Cold parts are entries whose unwind info is chained to the hot part's. Signal-safe: yes.
+#include "codemap/r2r.h"
+
+// Section 106: thunks that bind a call when it is first made. Code, but no method.
+CS_ISLAND static bool in_delay_load_thunks(const struct cs_layout *layout,
+                                           const struct cs_reader *r, uint64_t info, uint32_t rva) {
+  uint64_t directory;
+  uint32_t begin, size;
+  return cs_get_u64(r, info + layout->r2r_info.delay_load_thunks, &directory) && directory != 0 &&
+         cs_get_u32(r, directory + layout->image_data_directory.begin, &begin) &&
+         cs_get_u32(r, directory + layout->image_data_directory.size, &size) && rva >= begin &&
+         rva - begin < size;
+}
+
+CS_ISLAND enum cs_stop cs_r2r_find(const struct cs_world *world, const struct cs_range *range,
+                                   uint64_t ip, struct cs_code *code) {
+  const struct cs_layout *layout = &world->layout;
+  const struct cs_reader *r = &range->reader;
+  uint64_t info, table;
+  uint32_t count;
+  uint32_t rva = (uint32_t)(ip - range->begin);
+  if (!cs_get_u64(r, range->r2r_module + layout->module.ready_to_run_info, &info))
+    return CS_STOP_UNREADABLE;
+  if (info == 0) return CS_STOP_NONE;
+  if (!cs_get_u64(r, info + layout->r2r_info.runtime_functions, &table) ||
+      !cs_get_u32(r, info + layout->r2r_info.num_runtime_functions, &count))
+    return CS_STOP_UNREADABLE;
+  if (table == 0 || count == 0) return CS_STOP_NONE;
+  const uint32_t size = layout->runtime_function.size;
+  uint32_t lo = 0, hi = count;  // the last entry that begins at or before the ip
+  while (hi - lo > 1) {
+    uint32_t mid = lo + (hi - lo) / 2, begin;
+    if (!cs_get_u32(r, table + (uint64_t)mid * size + layout->runtime_function.begin, &begin))
+      return CS_STOP_UNREADABLE;
+    if (begin <= rva)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  uint32_t raw[3];
+  if (!cs_get(r, table + (uint64_t)lo * size, raw, sizeof raw)) return CS_STOP_UNREADABLE;
+  uint32_t begin = raw[layout->runtime_function.begin / 4];
+  uint32_t end = raw[layout->runtime_function.end / 4];
+  if (rva >= begin && rva < end) {
+    code->kind = CS_CODE_R2R;
+    code->base = range->begin;
+    code->begin = range->begin + begin;
+    code->end = range->begin + end;
+    code->unwind_info = range->begin + raw[layout->runtime_function.unwind_data / 4];
+    code->method_start = code->begin;
+  } else if (in_delay_load_thunks(layout, r, info, rva)) {
+    code->kind = CS_CODE_STUB;
+    code->begin = ip;
+  }
+  return CS_STOP_NONE;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The range-section map: five levels of 256 pointers over address bits 56..17, then a short list of
+// fragments per 128 KiB chunk (dotnet/runtime docs/design/datacontracts/ExecutionManager.md).
+// Invariant: from the first pointer that carries the "collectible" mark (bit 0) downwards, every
+// read is guarded, because the runtime itself needs a lock there. Signal-safe: yes.
+#include "codemap/range.h"
+
+enum {
+  LEVELS = 5,
+  LEVEL_BITS = 8,
+  CHUNK_BITS = 17,
+  MAX_FRAGMENTS = 4096,  // a chunk has at most this many code ranges: 128 KiB / 32 bytes
+};
+#define COLLECTIBLE_BIT 1ull
+
+// Takes the mark off a pointer, and remembers it.
+CS_ISLAND static uint64_t unmark(struct cs_reader *reader, uint64_t pointer) {
+  if (pointer & COLLECTIBLE_BIT) reader->guarded = true;
+  return pointer & ~COLLECTIBLE_BIT;
+}
+
+CS_ISLAND static enum cs_stop unreadable(const struct cs_reader *reader) {
+  return reader->guarded && !reader->mem->guard_works ? CS_STOP_NO_GUARD : CS_STOP_UNREADABLE;
+}
+
+// The first fragment of the chunk that holds `ip`; 0 when there is none.
+CS_ISLAND static bool first_fragment(const struct cs_world *world, uint64_t ip,
+                                     struct cs_reader *reader, uint64_t *fragment) {
+  uint64_t table = world->layout.code_range_map + world->layout.range_section_map.top_level_data;
+  for (int level = LEVELS - 1; level >= 0; level--) {
+    uint64_t index = (ip >> (CHUNK_BITS + LEVEL_BITS * level)) & ((1u << LEVEL_BITS) - 1);
+    uint64_t entry;
+    if (!cs_get_u64(reader, table + index * 8, &entry)) return false;
+    table = unmark(reader, entry);
+    if (table == 0) break;
+  }
+  *fragment = table;
+  return true;
+}
+
+CS_ISLAND static bool read_section(const struct cs_layout *layout, uint64_t section,
+                                   struct cs_range *range) {
+  const struct cs_reader *r = &range->reader;
+  uint32_t flags;
+  if (!cs_get_u32(r, section + layout->range_section.flags, &flags)) return false;
+  range->flags = flags;
+  return cs_get_u64(r, section + layout->range_section.range_begin, &range->begin) &&
+         cs_get_u64(r, section + layout->range_section.range_end_open, &range->end) &&
+         cs_get_u64(r, section + layout->range_section.r2r_module, &range->r2r_module) &&
+         cs_get_u64(r, section + layout->range_section.heap_list, &range->heap);
+}
+
+CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
+                                     struct cs_range *range) {
+  const struct cs_layout *layout = &world->layout;
+  struct cs_reader *r = &range->reader;
+  range->found = false;
+  r->mem = &world->mem;
+  r->guarded = false;
+  uint64_t fragment;
+  if (ip >> 57) return CS_STOP_NONE;
+  if (!first_fragment(world, ip, r, &fragment)) return unreadable(r);
+  for (int i = 0; fragment != 0 && i < MAX_FRAGMENTS; i++) {
+    uint64_t begin, end, next, section;
+    if (!cs_get_u64(r, fragment + layout->range_fragment.range_begin, &begin) ||
+        !cs_get_u64(r, fragment + layout->range_fragment.range_end_open, &end))
+      return unreadable(r);
+    if (ip >= begin && ip < end) {
+      if (!cs_get_u64(r, fragment + layout->range_fragment.range_section, &section) ||
+          !read_section(layout, section, range))
+        return unreadable(r);
+      // A section may be marked although no pointer on the way was: trust whichever is stricter.
+      if (range->flags & CS_RANGE_COLLECTIBLE) r->guarded = true;
+      range->found = true;
+      return CS_STOP_NONE;
+    }
+    if (!cs_get_u64(r, fragment + layout->range_fragment.next, &next)) return unreadable(r);
+    fragment = unmark(r, next);
+  }
+  return CS_STOP_NONE;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// The way across native code that has no unwind rule: the runtime's chain of explicit Frames, which
+// it links where managed code calls into it. Signal-safe: yes.
+//
+// Only the thread itself links and unlinks its Frames, so while it is interrupted the chain stands
+// still; but it may stand in the few instructions of linking or unlinking. So nothing is believed
+// that is not plausible: a Frame lies on the stack above the sp, its return address is in managed
+// code and follows a call, and the sp that it leads to is above the one that the walk has.
+#include "walk/bridge.h"
+
+enum { MAX_FRAMES = 1 << 16 };  // of one chain; only to end a walk over a looped one
+#define END_OF_CHAIN (~0ull)
+
+// The parts of the AMD64 CONTEXT that a walk needs.
+enum {
+  CONTEXT_RBX = 144,
+  CONTEXT_RSP = 152,
+  CONTEXT_RBP = 160,
+  CONTEXT_R12 = 216,
+  CONTEXT_R13 = 224,
+  CONTEXT_R14 = 232,
+  CONTEXT_R15 = 240,
+  CONTEXT_RIP = 248,
+};
+
+CS_ISLAND static bool get(const struct cs_walk *walk, uint64_t addr, uint64_t *out) {
+  if (cs_stack_holds(&walk->stack, addr, 8)) return cs_mem_u64(&walk->world->mem, addr, out);
+  return cs_mem_read_guarded(&walk->world->mem, addr, out, 8);
+}
+
+CS_ISLAND static void set(struct cs_regs *regs, unsigned reg, uint64_t value) {
+  regs->r[reg] = value;
+  regs->known |= CS_REG_BIT(reg);
+}
+
+CS_ISLAND static bool from_context(const struct cs_walk *walk, uint64_t context,
+                                   struct cs_regs *regs) {
+  uint64_t value;
+  static const uint16_t at[] = {CONTEXT_RIP, CONTEXT_RSP, CONTEXT_RBP, CONTEXT_RBX,
+                                CONTEXT_R12, CONTEXT_R13, CONTEXT_R14, CONTEXT_R15};
+  static const uint8_t reg[] = {CS_RIP, CS_RSP, CS_RBP, CS_RBX, CS_R12, CS_R13, CS_R14, CS_R15};
+  for (unsigned i = 0; i < CS_COUNT(reg); i++) {
+    if (!get(walk, context + at[i], &value)) return false;
+    set(regs, reg[i], value);
+  }
+  return true;
+}
+
+CS_ISLAND static bool from_callee_saved(const struct cs_walk *walk, uint64_t block,
+                                        struct cs_regs *regs) {
+  const struct cs_layout *l = &walk->world->layout;
+  const struct {
+    uint8_t reg;
+    uint32_t off;
+  } saved[] = {
+      {CS_RBX, l->callee_saved.rbx}, {CS_RBP, l->callee_saved.rbp}, {CS_R12, l->callee_saved.r12},
+      {CS_R13, l->callee_saved.r13}, {CS_R14, l->callee_saved.r14}, {CS_R15, l->callee_saved.r15},
+  };
+  for (unsigned i = 0; i < CS_COUNT(saved); i++) {
+    uint64_t value;
+    if (!get(walk, block + saved[i].off, &value)) return false;
+    set(regs, saved[i].reg, value);
+  }
+  return true;
+}
+
+// P/Invokes and QCalls: the call site is in the Frame. rbx and r12..r15 are not; a method with such
+// a Frame saves them in its prolog, so its callers have theirs again.
+CS_ISLAND static bool from_inlined_call(const struct cs_walk *walk, uint64_t frame,
+                                        struct cs_regs *regs) {
+  const struct cs_layout *l = &walk->world->layout;
+  uint64_t ip, sp, fp;
+  if (!get(walk, frame + l->inlined_call_frame.caller_return_address, &ip) || ip == 0 ||
+      !get(walk, frame + l->inlined_call_frame.call_site_sp, &sp) ||
+      !get(walk, frame + l->inlined_call_frame.callee_saved_fp, &fp))
+    return false;
+  set(regs, CS_RIP, ip);
+  set(regs, CS_RSP, sp);
+  set(regs, CS_RBP, fp);
+  return true;
+}
+
+CS_ISLAND static bool from_transition_block(const struct cs_walk *walk, uint64_t frame,
+                                            struct cs_regs *regs) {
+  const struct cs_layout *l = &walk->world->layout;
+  uint64_t block, ip;
+  if (!get(walk, frame + l->framed_method_frame.transition_block_ptr, &block) ||
+      !get(walk, block + l->transition_block.return_address, &ip))
+    return false;
+  set(regs, CS_RIP, ip);
+  set(regs, CS_RSP, block + l->transition_block.size);
+  return from_callee_saved(walk, block + l->transition_block.callee_saved_registers, regs);
+}
+
+CS_ISLAND static bool from_hijack(const struct cs_walk *walk, uint64_t frame,
+                                  struct cs_regs *regs) {
+  const struct cs_layout *l = &walk->world->layout;
+  uint64_t args, ip;
+  if (!get(walk, frame + l->hijack_frame.return_address, &ip) ||
+      !get(walk, frame + l->hijack_frame.hijack_args_ptr, &args))
+    return false;
+  set(regs, CS_RIP, ip);
+  set(regs, CS_RSP, args + l->hijack_args.size);
+  return from_callee_saved(walk, args + l->hijack_args.callee_saved_registers, regs);
+}
+
+// What the Frame leads to; false for the kinds that lead nowhere.
+CS_ISLAND static bool read_frame(const struct cs_walk *walk, uint64_t frame, uint64_t id,
+                                 struct cs_regs *regs, bool *exact) {
+  const struct cs_layout *l = &walk->world->layout;
+  const struct cs_frame_ids *ids = &l->frame_ids;
+  uint64_t context;
+  *exact = false;
+  if (id == ids->inlined_call) return from_inlined_call(walk, frame, regs);
+  if (id == ids->prestub_method || id == ids->stub_dispatch || id == ids->external_method ||
+      id == ids->call_counting_helper || id == ids->dynamic_helper || id == ids->pinvoke_calli)
+    return from_transition_block(walk, frame, regs);
+  if (id == ids->hijack) return from_hijack(walk, frame, regs);
+  if (id == ids->software_exception)
+    return from_context(walk, frame + l->software_exception_frame.target_context, regs);
+  *exact = true;  // the rest stopped the thread at an instruction of its own
+  if (id == ids->faulting_exception)
+    return from_context(walk, frame + l->faulting_exception_frame.target_context, regs);
+  if (id == ids->resumable || id == ids->redirected_thread)
+    return get(walk, frame + l->resumable_frame.target_context_ptr, &context) &&
+           from_context(walk, context, regs);
+  return false;
+}
+
+CS_ISLAND static bool plausible(const struct cs_walk *walk, const struct cs_regs *regs,
+                                bool exact) {
+  uint64_t sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
+  struct cs_code code;
+  if ((sp & 7) != 0 || sp <= walk->regs.r[CS_RSP] || !cs_stack_holds(&walk->stack, sp, 8))
+    return false;
+  if (cs_codemap_find_managed(walk->world, exact ? ip : ip - 1, &code) != CS_STOP_NONE ||
+      !cs_code_is_managed(&code))
+    return false;
+  return exact || cs_is_return_address(walk->world, ip);
+}
+
+CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bool *exact) {
+  const struct cs_layout *l = &walk->world->layout;
+  uint64_t frame = walk->next_frame;
+  for (int i = 0; i < MAX_FRAMES && frame != END_OF_CHAIN && frame != 0; i++) {
+    uint64_t id, next;
+    if ((frame & 7) != 0 || !cs_stack_holds(&walk->stack, frame, 16) ||
+        !cs_mem_u64(&walk->world->mem, frame, &id) ||
+        !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next))
+      return false;
+    if (next != END_OF_CHAIN && next <= frame) return false;  // the chain grows with the stack
+    walk->next_frame = next;
+    if (frame >= walk->regs.r[CS_RSP]) {
+      *regs = (struct cs_regs){.known = 0};
+      if (read_frame(walk, frame, id, regs, exact) && plausible(walk, regs, *exact)) return true;
+    }
+    frame = next;
+  }
+  return false;
+}

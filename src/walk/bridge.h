@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Private to room walk: ways across code that cannot be unwound by rules. Signal-safe: yes.
+#ifndef CS_BRIDGE_H
+#define CS_BRIDGE_H
+
+#include "walk/walk.h"
+
+// The explicit Frame chain (walk/bridge.c): registers of the managed frame that the innermost Frame
+// above `walk->regs` leads to. False: there is none that can be trusted.
+CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bool *exact);
+
+// A stub, or code that nothing is known of, at an exact ip (walk/stub.c): finds its caller.
+CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs);
+
+// Is `ip` an address that a call returns to, in known code? (walk/stub.c)
+CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Stubs of the runtime have no unwind data: precode, call-counting, dispatch, resolve and lookup
+// stubs, delay-load thunks, jump stubs, write barriers that were copied into executable memory.
+// They run as leaves: most have touched nothing, a few have pushed one or two words (a resolve stub
+// its cache entry, a lookup stub and a delay-load thunk their arguments). So the caller's return
+// address is one of the topmost words of the stack, and it is told by what stands before it in the
+// code that it points into: a call. Nothing else is believed. Signal-safe: yes.
+#include "walk/bridge.h"
+
+enum {
+  MAX_PUSHED = 3,  // words a stub may have pushed: slow resolve path 2, delay-load thunk 2, and one
+  LONGEST_CALL = 8,   // prefix, FF /2, SIB, disp32
+  SHORTEST_CALL = 2,  // call reg
+};
+
+// Length of the `FF /2` call whose opcode is at b[0], if it is one.
+CS_ISLAND static unsigned indirect_call_length(const uint8_t *b, unsigned room) {
+  if (room < 2 || b[0] != 0xFF || (b[1] & 0x38) != 0x10) return 0;
+  unsigned mod = b[1] >> 6, rm = b[1] & 7;
+  unsigned length = 2;
+  if (mod == 3) return length;
+  if (rm == 4) length++;  // SIB
+  if (mod == 1) length += 1;
+  if (mod == 2 || (mod == 0 && rm == 5)) length += 4;
+  if (mod == 0 && rm == 4 && room > 2 && (b[2] & 7) == 5) length += 4;
+  return length;
+}
+
+CS_ISLAND static bool ends_with_call(const uint8_t *b, unsigned len) {
+  if (len >= 5 && b[len - 5] == 0xE8) return true;
+  for (unsigned n = SHORTEST_CALL; n < LONGEST_CALL && n <= len; n++)
+    if (indirect_call_length(b + len - n, n) == n) return true;
+  return false;
+}
+
+CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
+  struct cs_code code;
+  uint8_t before[LONGEST_CALL];
+  if (ip < LONGEST_CALL || cs_codemap_find(world, ip - 1, &code) != CS_STOP_NONE) return false;
+  if (!cs_code_is_managed(&code) && code.kind != CS_CODE_NATIVE) return false;
+  unsigned len = ip - code.begin < LONGEST_CALL ? (unsigned)(ip - code.begin) : LONGEST_CALL;
+  // Native text is read guarded: the image may be on its way out while a stale word names it.
+  bool read = code.collectible || code.kind == CS_CODE_NATIVE
+                  ? cs_mem_read_guarded(&world->mem, ip - len, before, len)
+                  : cs_mem_read(&world->mem, ip - len, before, len);
+  return read && ends_with_call(before, len);
+}
+
+CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs) {
+  uint64_t sp = regs->r[CS_RSP];
+  if ((sp & 7) != 0) return CS_STOP_BAD_SP;
+  for (unsigned pushed = 0; pushed <= MAX_PUSHED; pushed++) {
+    uint64_t word;
+    if (!cs_stack_u64(&walk->world->mem, &walk->stack, sp + pushed * 8, &word))
+      return CS_STOP_BAD_SP;
+    if (!cs_is_return_address(walk->world, word)) continue;
+    regs->r[CS_RIP] = word;
+    regs->r[CS_RSP] = sp + pushed * 8 + 8;
+    regs->known &= CS_REGS_PRESERVED;
+    return CS_STOP_NONE;
+  }
+  return CS_STOP_STUB;
+}

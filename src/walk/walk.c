@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// The heart: from a thread's registers and stack to its frames, leaf first, with a reason for the
+// end. Signal-safe: yes; nothing here but memory reads of what the walked thread itself keeps
+// alive.
+//
+// Each turn looks up the code that the ip is in, answers that frame, and (on the next turn) steps
+// to its caller: managed code by its unwind data, native code by its .eh_frame rows, a stub by its
+// pushed return address, and native code without a rule by the runtime's explicit Frames.
+// Invariant: the stack pointer strictly grows, is aligned and stays on the thread's stack; the one
+// way down is back from the alternate signal stack, through the kernel's own frame.
+#include "walk/walk.h"
+
+#include "walk/bridge.h"
+
+CS_ISLAND static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
+  return sp >= stack->alt_lo && sp < stack->alt_hi;
+}
+
+CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
+                             const struct cs_regs *regs, const struct cs_stack *stack,
+                             uint64_t clr_thread, uint32_t max_depth) {
+  walk->world = world;
+  walk->stack = *stack;
+  walk->regs = *regs;
+  walk->clr_thread = clr_thread;
+  walk->next_frame = 0;
+  walk->depth = 0;
+  walk->max_depth = max_depth != 0 ? max_depth : CS_WALK_DEFAULT_DEPTH;
+  walk->flags = CS_FRAME_EXACT;
+  walk->done = false;
+  walk->stop = CS_STOP_NONE;
+  walk->stop_ip = 0;
+  if (clr_thread != 0 &&
+      !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.frame, &walk->next_frame))
+    walk->next_frame = 0;
+}
+
+CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
+  walk->done = true;
+  walk->stop = stop;
+  walk->stop_ip = walk->regs.r[CS_RIP];
+  return false;
+}
+
+// A managed frame's return address that the runtime has replaced by its own trip wire, to stop the
+// thread for a collection: the true one stands in the Thread, beside the slot's address
+// (facts 7.5).
+CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *regs) {
+  const struct cs_layout *layout = &walk->world->layout;
+  uint64_t ip = regs->r[CS_RIP], slot, address;
+  if (layout->hijack.hijack_slot == 0 || walk->clr_thread == 0) return false;
+  if (ip < layout->coreclr_begin || ip >= layout->coreclr_end) return false;
+  if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_slot, &slot) ||
+      slot != regs->r[CS_RSP] - 8)
+    return false;
+  if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_return_address,
+                  &address) ||
+      !cs_is_return_address(walk->world, address))
+    return false;
+  regs->r[CS_RIP] = address;
+  return true;
+}
+
+CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const struct cs_code *code,
+                                           struct cs_regs *regs, uint32_t *flags) {
+  bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
+  enum cs_stop stop = cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);
+  if (stop == CS_STOP_NONE && undo_hijack(walk, regs)) *flags |= CS_FRAME_HIJACKED;
+  return stop;
+}
+
+// Native code that has no rule, or none that works, is crossed by an explicit Frame if there is
+// one.
+CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_code *code,
+                                          struct cs_regs *regs, uint32_t *flags) {
+  bool signal_frame = false, exact = (walk->flags & CS_FRAME_EXACT) != 0;
+  enum cs_stop stop = CS_STOP_UNKNOWN_CODE;
+  if (code->kind == CS_CODE_NATIVE)
+    stop = cs_unwind_native(walk->world, code, &walk->stack, exact, regs, &signal_frame);
+  else if (exact)
+    stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
+  if (signal_frame) *flags |= CS_FRAME_EXACT;
+  if (stop == CS_STOP_NONE || stop == CS_STOP_BASE) return stop;
+  struct cs_regs across;
+  if (!cs_bridge_explicit(walk, &across, &exact)) return stop;
+  *regs = across;
+  *flags |= CS_FRAME_BRIDGED | (exact ? CS_FRAME_EXACT : 0u);
+  return CS_STOP_NONE;
+}
+
+// Is `next` a place on the stack that a caller of the frame at `now` can have?
+CS_ISLAND static bool sp_is_above(const struct cs_walk *walk, uint64_t now, uint64_t next) {
+  if ((next & 7) != 0) return false;
+  bool was_alternate = on_alternate(&walk->stack, now);
+  if (was_alternate != on_alternate(&walk->stack, next))
+    return was_alternate && next >= walk->stack.lo && next <= walk->stack.hi;
+  return next > now && cs_stack_holds(&walk->stack, next, 0);
+}
+
+CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
+  const struct cs_code *code = &walk->code;
+  struct cs_regs regs = walk->regs;
+  uint32_t flags = 0;
+  enum cs_stop stop;
+  if (cs_code_is_managed(code))
+    stop = step_managed(walk, code, &regs, &flags);
+  else if (code->kind == CS_CODE_STUB)
+    stop = cs_bridge_stub(walk, &regs);
+  else
+    stop = step_native(walk, code, &regs, &flags);
+  if (stop != CS_STOP_NONE) return stop;
+  if (!sp_is_above(walk, walk->regs.r[CS_RSP], regs.r[CS_RSP])) return CS_STOP_BAD_SP;
+  if (regs.r[CS_RIP] == 0) return CS_STOP_BASE;
+  walk->regs = regs;
+  walk->flags = flags;
+  return CS_STOP_NONE;
+}
+
+CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
+  if (walk->done) return false;
+  if (walk->depth == 0) {
+    if (walk->stack.hi == 0) return end(walk, CS_STOP_NO_BOUNDS);
+    if (!cs_stack_holds(&walk->stack, walk->regs.r[CS_RSP], 8)) return end(walk, CS_STOP_BAD_SP);
+  } else {
+    enum cs_stop stop = step(walk);
+    if (stop != CS_STOP_NONE) return end(walk, stop);
+  }
+  if (walk->depth >= walk->max_depth) return end(walk, CS_STOP_DEPTH);
+  uint64_t ip = walk->regs.r[CS_RIP];
+  bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
+  enum cs_stop stop = cs_codemap_find(walk->world, exact ? ip : ip - 1, &walk->code);
+  if (stop != CS_STOP_NONE) return end(walk, stop);
+  frame->regs = walk->regs;
+  frame->code = walk->code;
+  frame->flags = walk->flags;
+  walk->depth++;
+  return true;
+}
