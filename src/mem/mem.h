@@ -18,6 +18,11 @@ struct cs_mem {
   bool guard_works;  // process_vm_readv on oneself was tried at start and is allowed
 };
 
+// Words as they lie in foreign structures: of any alignment, beside whatever type they have there.
+typedef uint64_t __attribute__((aligned(1), may_alias)) cs_any_u64;
+typedef uint32_t __attribute__((aligned(1), may_alias)) cs_any_u32;
+typedef uint16_t __attribute__((aligned(1), may_alias)) cs_any_u16;
+
 // Prepares `mem` for this process and tries whether guarded reads work. Not for handlers.
 void cs_mem_init_self(struct cs_mem *mem);
 
@@ -37,17 +42,17 @@ CS_ISLAND static inline bool cs_mem_read(const struct cs_mem *mem, uint64_t addr
 
 CS_ISLAND static inline bool cs_mem_u64(const struct cs_mem *mem, uint64_t addr, uint64_t *out) {
   if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 8);
-  *out = *(const volatile uint64_t *)(uintptr_t)addr;
+  *out = *(const volatile cs_any_u64 *)(uintptr_t)addr;
   return true;
 }
 CS_ISLAND static inline bool cs_mem_u32(const struct cs_mem *mem, uint64_t addr, uint32_t *out) {
   if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 4);
-  *out = *(const volatile uint32_t *)(uintptr_t)addr;
+  *out = *(const volatile cs_any_u32 *)(uintptr_t)addr;
   return true;
 }
 CS_ISLAND static inline bool cs_mem_u16(const struct cs_mem *mem, uint64_t addr, uint16_t *out) {
   if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 2);
-  *out = *(const volatile uint16_t *)(uintptr_t)addr;
+  *out = *(const volatile cs_any_u16 *)(uintptr_t)addr;
   return true;
 }
 

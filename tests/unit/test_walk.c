@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// The walk over stacks laid out by hand: managed frames, stubs, explicit Frames, and every way to
+// end.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/fake_clr.h"
+
+enum { WORDS = 1 << 16, THREAD = 512 };
+static uint64_t words[WORDS];
+
+struct scene {
+  struct fake_clr clr;
+  struct cs_stack stack;
+  struct cs_walk walk;
+  uint64_t method;  // 64 bytes; frame of 0x20 bytes; a call ends at +16
+  uint64_t stub;    // 24 bytes
+  uint8_t *thread;  // a Thread
+};
+static struct scene scene;
+
+// sub rsp, 0x20; ...; call (ends at 16); ...; add rsp, 0x20; ret
+static const uint8_t method_info[] = {1, 4, 1, 0, 4, 0x32, 0, 0};
+enum { FRAME_WORDS = 4, AFTER_CALL = 16, SECOND_CALL = 32 };
+
+static int setup(void **state) {
+  static uint8_t code[64], stub[24];
+  memset(code, 0x90, sizeof code);
+  memcpy(code, "\x48\x83\xEC\x20", 4);
+  code[AFTER_CALL - 5] = 0xE8;                                // call rel32
+  memcpy(code + SECOND_CALL - 6, "\xFF\x15\x00\x00\x00", 5);  // call [rip + n]
+  memset(stub, 0x90, sizeof stub);
+  memset(words, 0, sizeof words);
+  fake_clr_init(&scene.clr);
+  struct fake_function f = {code, sizeof code, method_info, sizeof method_info};
+  scene.method = fake_clr_add_method(&scene.clr, &f, 1, 0x1234, 0);
+  scene.stub = fake_clr_add_stub(&scene.clr, 5, stub, sizeof stub);
+  scene.stack.lo = (uint64_t)(uintptr_t)words;
+  scene.stack.hi = (uint64_t)(uintptr_t)(words + WORDS);
+  scene.thread = fake_clr_alloc(&scene.clr, THREAD);
+  memset(scene.thread + 8, 0xFF, 8);  // no explicit Frame
+  *state = &scene;
+  return 0;
+}
+static int teardown(void **state) {
+  fake_clr_free(&((struct scene *)*state)->clr);
+  return 0;
+}
+
+static void begin(uint64_t ip, uint64_t sp, uint32_t depth) {
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  regs.r[CS_RIP] = ip;
+  regs.r[CS_RSP] = sp;
+  cs_walk_begin(&scene.walk, &scene.clr.world, &regs, &scene.stack,
+                (uint64_t)(uintptr_t)scene.thread, depth);
+}
+static uint64_t sp_of(unsigned word) {
+  return (uint64_t)(uintptr_t)&words[word];
+}
+
+// Lays `n` frames of the method that call each other, from words[at] up; then a zero return
+// address.
+static void lay_recursion(unsigned at, unsigned n) {
+  for (unsigned i = 0; i < n; i++, at += FRAME_WORDS + 1)
+    words[at + FRAME_WORDS] = i + 1 < n ? scene.method + AFTER_CALL : 0;
+}
+
+static unsigned count_frames(void) {
+  struct cs_frame frame;
+  unsigned n = 0;
+  while (cs_walk_next(&scene.walk, &frame)) n++;
+  return n;
+}
+
+static void walks_to_the_base(void **state) {
+  (void)state;
+  struct cs_frame frame;
+  lay_recursion(100, 50);
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  for (unsigned i = 0; i < 50; i++) {
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.code.function_id, 0x1234);
+    assert_int_equal(frame.regs.r[CS_RSP], sp_of(100 + i * (FRAME_WORDS + 1)));
+    assert_int_equal(frame.flags, i == 0 ? CS_FRAME_EXACT : 0);
+  }
+  assert_false(cs_walk_next(&scene.walk, &frame));
+  assert_true(cs_walk_complete(&scene.walk));
+  assert_false(cs_walk_next(&scene.walk, &frame));  // and stays ended
+}
+
+static void ends_at_the_depth_limit_and_says_so(void **state) {
+  (void)state;
+  lay_recursion(100, 50);
+  begin(scene.method + AFTER_CALL, sp_of(100), 20);
+  assert_int_equal(count_frames(), 20);
+  assert_int_equal(scene.walk.stop, CS_STOP_DEPTH);
+}
+
+static void ends_where_the_stack_does(void **state) {
+  (void)state;
+  begin(scene.method + AFTER_CALL, sp_of(WORDS - 2), 0);  // its frame would reach beyond
+  assert_int_equal(count_frames(), 1);
+  assert_int_equal(scene.walk.stop, CS_STOP_BAD_SP);
+  begin(scene.method + AFTER_CALL, scene.stack.lo - 64, 0);
+  assert_int_equal(count_frames(), 0);
+  assert_int_equal(scene.walk.stop, CS_STOP_BAD_SP);
+  scene.stack.hi = scene.stack.lo = 0;
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_int_equal(count_frames(), 0);
+  assert_int_equal(scene.walk.stop, CS_STOP_NO_BOUNDS);
+}
+
+static void ends_in_unknown_code_and_names_it(void **state) {
+  (void)state;
+  words[100 + FRAME_WORDS] = 0x4242;
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_int_equal(count_frames(),
+                   2);  // the unknown one is a frame: the reader sees where it broke
+  assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
+  assert_int_equal(scene.walk.stop_ip, 0x4242);
+}
+
+// A stub may have pushed nothing, one word or two; and words that are no return addresses do not
+// count.
+static void finds_a_stubs_caller(void **state) {
+  (void)state;
+  for (unsigned pushed = 0; pushed <= 2; pushed++) {
+    struct cs_frame frame;
+    memset(words, 0, sizeof words);
+    words[100] = scene.method + 3;  // managed, but no call stands before it
+    words[101] = 0x7777;
+    words[100 + pushed] = scene.method + (pushed == 1 ? SECOND_CALL : AFTER_CALL);
+    lay_recursion(101 + pushed, 3);
+    begin(scene.stub + 4, sp_of(100), 0);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.code.kind, CS_CODE_STUB);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    assert_int_equal(frame.regs.r[CS_RSP], sp_of(101 + pushed));
+    assert_int_equal(count_frames(), 2);
+    assert_true(cs_walk_complete(&scene.walk));
+  }
+}
+
+static void does_not_guess_a_stubs_caller(void **state) {
+  (void)state;
+  words[100] = scene.method + 3;
+  words[103] = scene.method + 5;
+  begin(scene.stub + 4, sp_of(100), 0);
+  assert_int_equal(count_frames(), 1);
+  assert_int_equal(scene.walk.stop, CS_STOP_STUB);
+}
+
+static void put_frame(unsigned at, uint64_t id, uint64_t next, uint64_t sp, uint64_t ip) {
+  words[at] = id;
+  words[at + 1] = next;
+  words[at + 3] = sp;
+  words[at + 4] = ip;
+  words[at + 5] = 0xF9;
+}
+
+// Native code without a rule, crossed by an InlinedCallFrame; stale and foreign Frames are passed
+// over.
+static void crosses_native_code_by_explicit_frames(void **state) {
+  (void)state;
+  struct cs_frame frame;
+  uint64_t head = sp_of(90), active = sp_of(130);
+  lay_recursion(200, 2);
+  put_frame(90, 1, sp_of(120), sp_of(190),
+            scene.method + AFTER_CALL);  // below the sp: passed already
+  put_frame(120, 17, active, 0, 0);      // a kind that leads nowhere
+  put_frame(130, 1, ~0ull, sp_of(200), scene.method + AFTER_CALL);
+  memcpy(scene.thread + 8, &head, 8);
+  begin(0x5000, sp_of(100), 0);
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_int_equal(frame.code.kind, CS_CODE_NONE);
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_int_equal(frame.regs.r[CS_RSP], sp_of(200));
+  assert_int_equal(frame.regs.r[CS_RBP], 0xF9);
+  assert_int_equal(frame.flags, CS_FRAME_BRIDGED);
+  assert_int_equal(frame.regs.known & CS_REG_BIT(CS_RBX), 0);
+  assert_int_equal(count_frames(), 1);
+  assert_true(cs_walk_complete(&scene.walk));
+}
+
+static void distrusts_implausible_explicit_frames(void **state) {
+  (void)state;
+  const struct {
+    uint64_t next, sp, ip;
+  } bad[] = {
+      {~0ull, sp_of(80), scene.method + AFTER_CALL},       // sp below ours
+      {~0ull, sp_of(200) + 4, scene.method + AFTER_CALL},  // misaligned
+      {~0ull, scene.stack.hi + 64, scene.method + AFTER_CALL},
+      {~0ull, sp_of(200), scene.method + 3},               // follows no call
+      {~0ull, sp_of(200), 0x5000},                         // not managed
+      {~0ull, sp_of(200), 0},                              // not active
+      {sp_of(10), sp_of(200), scene.method + AFTER_CALL},  // a chain that goes down
+  };
+  for (unsigned i = 0; i < CS_COUNT(bad); i++) {
+    uint64_t head = sp_of(130);
+    lay_recursion(200, 1);
+    put_frame(130, 1, bad[i].next, bad[i].sp, bad[i].ip);
+    memcpy(scene.thread + 8, &head, 8);
+    begin(0x5000, sp_of(100), 0);
+    assert_int_equal(count_frames(), 1);
+    assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
+  }
+}
+
+// A return address that the runtime replaced: the Thread holds the true one and the slot's address.
+static void sees_through_a_hijacked_return_address(void **state) {
+  (void)state;
+  struct cs_frame frame;
+  struct cs_layout *layout = &scene.clr.world.layout;
+  layout->coreclr_begin = 0x10000;
+  layout->coreclr_end = 0x20000;
+  layout->hijack.hijack_return_address = 152;
+  layout->hijack.hijack_slot = 160;
+  lay_recursion(100, 3);
+  uint64_t slot = sp_of(100 + FRAME_WORDS), address = words[100 + FRAME_WORDS];
+  words[100 + FRAME_WORDS] = 0x12345;  // in libcoreclr's text
+  memcpy(scene.thread + 152, &address, 8);
+  memcpy(scene.thread + 160, &slot, 8);
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_int_equal(frame.flags, CS_FRAME_HIJACKED);
+  assert_int_equal(frame.regs.r[CS_RIP], scene.method + AFTER_CALL);
+  assert_int_equal(count_frames(), 1);
+  assert_true(cs_walk_complete(&scene.walk));
+  memset(scene.thread + 160, 0, 8);  // the fields of an older hijack: not of this slot
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_int_equal(count_frames(), 2);
+  assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(walks_to_the_base),
+      TEST(ends_at_the_depth_limit_and_says_so),
+      TEST(ends_where_the_stack_does),
+      TEST(ends_in_unknown_code_and_names_it),
+      TEST(finds_a_stubs_caller),
+      TEST(does_not_guess_a_stubs_caller),
+      TEST(crosses_native_code_by_explicit_frames),
+      TEST(distrusts_implausible_explicit_frames),
+      TEST(sees_through_a_hijacked_return_address),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
