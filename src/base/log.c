@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The log. Invariant: one line is one write(2), so that lines of several threads and of several
+// processes that share a file do not mix; no line is longer than LINE_BYTES. The file is opened at
+// the first line and stays open (O_CLOEXEC: children open their own). Any thread. Signal-safe: no.
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_BYTES 1024
+#define REMEMBERED 32  // different sentences that are recognised when they come again
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool opened;
+static int file = -1;
+static uint64_t said[REMEMBERED];
+static unsigned said_count;
+
+// There is nobody left to tell when the log itself cannot be written.
+static void write_line(int fd, char *line, size_t len) {
+  line[len] = '\n';
+  ssize_t written = write(fd, line, len + 1);
+  (void)written;
+}
+
+static size_t clamp(int printed, size_t used) {
+  if (printed < 0) return used;
+  size_t len = used + (size_t)printed;
+  return len < LINE_BYTES - 1 ? len : LINE_BYTES - 2;
+}
+
+// Caller holds the lock.
+static int log_file(void) {
+  if (opened) return file;
+  opened = true;
+  const char *path = getenv(CS_LOG_ENV);
+  if (path == NULL || path[0] == '\0') return file;
+  file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0) {
+    char line[LINE_BYTES];
+    size_t len = clamp(snprintf(line, sizeof line, "clrsnap: cannot open %s=%s: %s", CS_LOG_ENV,
+                                path, strerrorname_np(errno)),
+                       0);
+    write_line(STDERR_FILENO, line, len);
+  }
+  return file;
+}
+
+static void to_file(const char *text) {
+  int fd = log_file();
+  if (fd < 0) return;
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  struct tm utc;
+  (void)gmtime_r(&now.tv_sec, &utc);
+  char line[LINE_BYTES];
+  size_t len = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &utc);
+  len = clamp(snprintf(line + len, sizeof line - len, ".%03ldZ %d/%ld %s", now.tv_nsec / 1000000,
+                       getpid(), syscall(SYS_gettid), text),
+              len);
+  write_line(fd, line, len);
+}
+
+// FNV-1a: enough to tell a few dozen sentences apart.
+static uint64_t hash(const char *text) {
+  uint64_t h = 14695981039346656037u;
+  for (; *text != '\0'; text++) h = (h ^ (uint8_t)*text) * 1099511628211u;
+  return h;
+}
+
+static bool first_time(const char *text) {
+  uint64_t h = hash(text);
+  for (unsigned i = 0; i < said_count; i++) {
+    if (said[i] == h) return false;
+  }
+  if (said_count == REMEMBERED) return false;  // a flood is worse than a silence: the log has all
+  said[said_count++] = h;
+  return true;
+}
+
+void cs_log(const char *format, ...) {
+  char text[LINE_BYTES];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  (void)pthread_mutex_lock(&lock);
+  to_file(text);
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_log_important(const char *format, ...) {
+  char text[LINE_BYTES];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  (void)pthread_mutex_lock(&lock);
+  to_file(text);
+  if (first_time(text)) {
+    char line[LINE_BYTES];
+    write_line(STDERR_FILENO, line, clamp(snprintf(line, sizeof line, "clrsnap: %s", text), 0));
+  }
+  (void)pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// UTF-16 as the profiling API speaks it, to UTF-8 as everybody else does.
+// Invariant: what is written is valid UTF-8 whatever comes in, and never longer than the buffer.
+// Any thread. Signal-safe: no (not needed there).
+#include "clr/clr.h"
+
+#define REPLACEMENT 0xFFFDu
+
+// Takes one character off the front; *used is 1 or 2 units.
+static uint32_t next_char(const WCHAR *src, size_t left, bool bounded, size_t *used) {
+  uint32_t unit = src[0];
+  *used = 1;
+  if (unit < 0xD800 || unit > 0xDFFF) return unit;
+  // A high surrogate needs its low one; an unbounded string has at least the NUL to look at.
+  if (unit > 0xDBFF || (bounded && left < 2)) return REPLACEMENT;
+  uint32_t low = src[1];
+  if (low < 0xDC00 || low > 0xDFFF) return REPLACEMENT;
+  *used = 2;
+  return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+}
+
+static size_t encode(char out[4], uint32_t c) {
+  if (c < 0x80) {
+    out[0] = (char)c;
+    return 1;
+  }
+  size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  for (size_t i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
+  static const uint8_t lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  out[0] = (char)(lead[n] | c);
+  return n;
+}
+
+size_t cs_utf16_to_utf8(char *dst, size_t cap, const WCHAR *src, size_t len, size_t *src_used) {
+  bool bounded = len != SIZE_MAX;
+  size_t in = 0, out = 0;
+  while (cap > 0 && (bounded ? in < len : src[in] != 0)) {
+    char bytes[4];
+    size_t units, n = encode(bytes, next_char(src + in, len - in, bounded, &units));
+    if (out + n >= cap) break;
+    for (size_t i = 0; i < n; i++) dst[out++] = bytes[i];
+    in += units;
+  }
+  if (cap > 0) dst[out] = '\0';
+  if (src_used != NULL) *src_used = in;
+  return out;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Errors, the log, the clock.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+
+static void an_error_is_one_bounded_line(void **state) {
+  (void)state;
+  struct cs_error err;
+  assert_false(cs_error_set(&err, "cannot do %d\nthings", 3));
+  assert_string_equal(err.text, "cannot do 3 things");
+  char long_text[600];
+  memset(long_text, 'a', sizeof long_text - 1);
+  long_text[sizeof long_text - 1] = '\0';
+  assert_false(cs_error_set(&err, "%s", long_text));
+  assert_int_equal(strlen(err.text), sizeof err.text - 1);
+  assert_false(cs_error_set(NULL, "nobody listens"));
+}
+
+// stderr and the log's file, each read back. The log opens its file once, so one test does it all.
+static void the_log_has_every_line_and_stderr_each_sentence_once(void **state) {
+  (void)state;
+  char log_path[] = "/tmp/clrsnap-log-XXXXXX", err_path[] = "/tmp/clrsnap-err-XXXXXX";
+  int log_fd = mkstemp(log_path), err_fd = mkstemp(err_path), real_stderr = dup(STDERR_FILENO);
+  assert_true(log_fd >= 0 && err_fd >= 0 && real_stderr >= 0);
+  assert_int_equal(setenv(CS_LOG_ENV, log_path, 1), 0);
+  assert_int_equal(dup2(err_fd, STDERR_FILENO), STDERR_FILENO);
+  cs_log("quiet %d", 1);
+  cs_log_important("loud %d", 2);
+  cs_log_important("loud %d", 2);
+  char big[3000];
+  memset(big, 'b', sizeof big - 1);
+  big[sizeof big - 1] = '\0';
+  cs_log("%s", big);
+  assert_int_equal(dup2(real_stderr, STDERR_FILENO), STDERR_FILENO);
+
+  char text[8192] = "";
+  ssize_t n = pread(err_fd, text, sizeof text - 1, 0);
+  assert_true(n > 0);
+  assert_string_equal(text, "clrsnap: loud 2\n");
+  n = pread(log_fd, text, sizeof text - 1, 0);
+  assert_true(n > 0);
+  text[n] = '\0';
+  int lines = 0;
+  for (char *p = text; *p != '\0'; p++) lines += *p == '\n';
+  assert_int_equal(lines, 4);
+  assert_non_null(strstr(text, " quiet 1\n"));
+  assert_non_null(strstr(text, " loud 2\n"));
+  assert_int_equal(text[n - 1], '\n');
+  (void)unlink(log_path);
+  (void)unlink(err_path);
+}
+
+// The counter's time must lie between two readings of the clock, give or take the calibration's own
+// error: that holds however slow the machine is.
+static void the_counter_agrees_with_the_clock(void **state) {
+  (void)state;
+  cs_clock_init();
+  cs_clock_refine();
+  struct timespec nap = {0, 20000000};
+  for (int i = 0; i < 5; i++) {
+    uint64_t before = cs_clock_now_ns();
+    uint64_t counter = cs_clock_tsc_to_ns(cs_tsc());
+    uint64_t after = cs_clock_now_ns();
+    const uint64_t slack = 1000000;
+    assert_true(counter + slack >= before && counter <= after + slack);
+    (void)nanosleep(&nap, NULL);
+    cs_clock_refine();
+  }
+  uint64_t a = cs_tsc(), b = a + 1000000;
+  uint64_t span = cs_clock_tsc_to_ns(b) - cs_clock_tsc_to_ns(a);
+  uint64_t same = cs_clock_ticks_to_ns(1000000);
+  assert_true(span + 1 >= same && span <= same + 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_error_is_one_bounded_line),
+      cmocka_unit_test(the_log_has_every_line_and_stderr_each_sentence_once),
+      cmocka_unit_test(the_counter_agrees_with_the_clock),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
