@@ -7,6 +7,7 @@
 // executed; and if it stands in its epilog, the rest of the epilog is carried out instead
 // (epilog.c). Invariant: `regs` are the caller's on success and untouched on failure.
 #include "unwind/managed.h"
+#include "unwind/rules.h"
 
 enum op {
   OP_PUSH_NONVOL,
@@ -207,6 +208,93 @@ CS_ISLAND static enum cs_stop undo_prolog(struct cs_step *step, bool exact) {
     if (!chained_info(step, &info, &address)) return CS_STOP_UNREADABLE;
   }
   return CS_STOP_BAD_UNWIND;
+}
+
+// Where the derivation of a rule stands: everything is relative to one register, since a frame
+// register once set makes whatever rsp was before irrelevant.
+struct shape {
+  unsigned base;              // rsp, or the frame register
+  int64_t at;                 // the rsp that has been arrived at, relative to the base
+  int64_t saved[CS_R15 + 1];  // of each register: where it is saved, relative to the base
+  uint32_t is_saved;          // bit per register
+  bool placed;                // `at` is known: always with rsp, else once the frame register is set
+};
+
+CS_ISLAND static void shape_save(struct shape *shape, unsigned reg, int64_t at) {
+  shape->saved[reg] = at;
+  shape->is_saved |= CS_REG_BIT(reg);
+}
+
+// The symbolic twin of `undo`. False: an operation that no rule can say.
+CS_ISLAND static bool shape_undo(struct shape *shape, const struct cs_unwind_info *info,
+                                 const uint16_t *code) {
+  unsigned arg = *code >> 12;
+  int64_t frame = info->frame_register != 0 ? -(int64_t)frame_offset(info) : 0;
+  switch ((enum op)((*code >> 8) & 15)) {
+    case OP_PUSH_NONVOL:
+      if (!shape->placed) return false;
+      shape_save(shape, arg, shape->at);
+      shape->at += 8;
+      return true;
+    case OP_ALLOC_LARGE:
+      shape->at += arg == 0 ? code[1] * 8u : operand32(code);
+      return true;
+    case OP_ALLOC_SMALL:
+      shape->at += arg * 8 + 8;
+      return true;
+    case OP_SET_FPREG:
+    case OP_SET_FPREG_LARGE:
+      shape->at = frame;
+      shape->placed = true;
+      return true;
+    case OP_SAVE_NONVOL:
+      shape_save(shape, arg, frame + code[1] * 8);
+      return true;
+    case OP_SAVE_NONVOL_FAR:
+      shape_save(shape, arg, frame + operand32(code));
+      return true;
+    case OP_SAVE_XMM128:
+    case OP_SAVE_XMM128_FAR:
+      return true;
+    case OP_PUSH_MACHFRAME:
+    case OP_EPILOG:
+    case OP_SPARE:
+      break;
+  }
+  return false;
+}
+
+CS_ISLAND static bool rule_from_shape(const struct shape *shape, struct cs_cfi_rule *rule) {
+  static const uint8_t reg_of[CS_CFI_SLOTS - 1] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+  int64_t cfa = shape->at + 8;
+  if (!shape->placed || cfa != (int32_t)cfa) return false;
+  *rule = (struct cs_cfi_rule){
+      .cfa_how = CS_CFA_REG, .cfa_reg = (uint8_t)shape->base, .cfa_off = (int32_t)cfa};
+  for (unsigned i = 0; i < CS_COUNT(reg_of); i++) {
+    if (!(shape->is_saved & CS_REG_BIT(reg_of[i]))) continue;
+    rule->slot[i].how = CS_CFI_AT_CFA;
+    rule->slot[i].off = (int32_t)(shape->saved[reg_of[i]] - cfa);
+  }
+  rule->slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
+  rule->slot[CS_CFI_RA].off = -8;
+  return true;
+}
+
+CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
+                                  struct cs_cfi_rule *rule) {
+  struct cs_reader reader = {.mem = &world->mem, .guarded = code->collectible};
+  struct cs_unwind_info info;
+  struct shape shape = {.is_saved = 0};
+  if (cs_unwind_info_read(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;
+  if (info.flags & CS_UNWIND_CHAINED) return false;  // cold parts are rare: decoded each time
+  shape.base = info.frame_register != 0 ? info.frame_register : CS_RSP;
+  shape.placed = info.frame_register == 0;
+  for (unsigned i = 0, n; i < info.code_count; i += n) {
+    n = slots_of(info.codes[i]);
+    if (n == 0 || i + n > info.code_count || !shape_undo(&shape, &info, &info.codes[i]))
+      return false;
+  }
+  return rule_from_shape(&shape, rule);
 }
 
 CS_ISLAND enum cs_stop cs_unwind_managed(const struct cs_world *world, const struct cs_code *code,

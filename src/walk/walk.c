@@ -10,6 +10,7 @@
 // way down is back from the alternate signal stack, through the kernel's own frame.
 #include "walk/walk.h"
 
+#include "unwind/rules.h"
 #include "walk/bridge.h"
 
 CS_ISLAND static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
@@ -27,6 +28,8 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->depth = 0;
   walk->max_depth = max_depth != 0 ? max_depth : CS_WALK_DEFAULT_DEPTH;
   walk->flags = CS_FRAME_EXACT;
+  walk->rule = NULL;
+  walk->fast = false;
   walk->done = false;
   walk->stop = CS_STOP_NONE;
   walk->stop_ip = 0;
@@ -64,7 +67,20 @@ CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *re
 CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const struct cs_code *code,
                                            struct cs_regs *regs, uint32_t *flags) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
+  struct cs_rules *rules = walk->world->rules;
+  struct cs_cfi_rule rule;
+  // Collectible code is left out of the cache: it is what may be replaced under a return address.
+  if (!exact && rules != NULL && !code->collectible && cs_rule_of_managed(walk->world, code, &rule))
+    cs_rules_add(rules, regs->r[CS_RIP], &rule, code->kind);
   enum cs_stop stop = cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);
+  if (stop == CS_STOP_NONE && undo_hijack(walk, regs)) *flags |= CS_FRAME_HIJACKED;
+  return stop;
+}
+
+// A return address that was seen before: its rule is known, and nothing is looked up.
+CS_ISLAND static enum cs_stop step_by_rule(const struct cs_walk *walk, struct cs_regs *regs,
+                                           uint32_t *flags) {
+  enum cs_stop stop = cs_rule_apply(walk->rule, &walk->world->mem, &walk->stack, regs);
   if (stop == CS_STOP_NONE && undo_hijack(walk, regs)) *flags |= CS_FRAME_HIJACKED;
   return stop;
 }
@@ -102,7 +118,9 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
   struct cs_regs regs = walk->regs;
   uint32_t flags = 0;
   enum cs_stop stop;
-  if (cs_code_is_managed(code))
+  if (walk->rule != NULL)
+    stop = step_by_rule(walk, &regs, &flags);
+  else if (cs_code_is_managed(code))
     stop = step_managed(walk, code, &regs, &flags);
   else if (code->kind == CS_CODE_STUB)
     stop = cs_bridge_stub(walk, &regs);
@@ -128,8 +146,15 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->depth >= walk->max_depth) return end(walk, CS_STOP_DEPTH);
   uint64_t ip = walk->regs.r[CS_RIP];
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  enum cs_stop stop = cs_codemap_find(walk->world, exact ? ip : ip - 1, &walk->code);
-  if (stop != CS_STOP_NONE) return end(walk, stop);
+  walk->rule = NULL;
+  if (walk->fast && !exact && walk->world->rules != NULL)
+    walk->rule = cs_rules_find(walk->world->rules, ip);
+  if (walk->rule != NULL) {
+    walk->code.kind = walk->rule->code_kind;
+  } else {
+    enum cs_stop stop = cs_codemap_find(walk->world, exact ? ip : ip - 1, &walk->code);
+    if (stop != CS_STOP_NONE) return end(walk, stop);
+  }
   frame->regs = walk->regs;
   frame->code = walk->code;
   frame->flags = walk->flags;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "support/fake_clr.h"
+#include "unwind/rules.h"
 
 enum effect { NOTHING, PUSH, POP, ADD_RSP, LEA_FRAME, LEA_RSP, STORE, LOAD, LEAVE };
 
@@ -27,6 +28,7 @@ struct method {
   unsigned count;
   const uint8_t *unwind;
   unsigned unwind_size;
+  unsigned body;  // an instruction of its body
 };
 
 enum { WORDS = 4096, RETURN_IP = 0x123456789 };
@@ -82,6 +84,18 @@ static void check_callers(const char *name, unsigned at, const struct cs_regs *g
   assert_int_equal(got->known & ~CS_REGS_PRESERVED, 0);
 }
 
+// In the body (prolog done, epilog not begun) the interned rule steps exactly as the unwind data
+// does.
+static void check_rule(const struct fake_clr *clr, const char *name, unsigned at,
+                       const struct cs_code *code, const struct cs_stack *stack,
+                       const struct cs_regs *body, const struct cs_regs *caller) {
+  struct cs_rule_entry entry = {.state = 0};
+  struct cs_regs regs = *body;
+  assert_true(cs_rule_of_managed(&clr->world, code, &entry.rule));
+  assert_int_equal(cs_rule_apply(&entry, &clr->world.mem, stack, &regs), CS_STOP_NONE);
+  check_callers(name, at, &regs, caller);
+}
+
 static void check_at_every_instruction(const struct method *method) {
   struct fake_clr clr;
   fake_clr_init(&clr);
@@ -110,6 +124,7 @@ static void check_at_every_instruction(const struct method *method) {
     struct cs_regs regs = m;
     assert_int_equal(cs_unwind_managed(&clr.world, &found, &stack, true, &regs), CS_STOP_NONE);
     check_callers(method->name, i, &regs, &caller);
+    if (i == method->body) check_rule(&clr, method->name, i, &found, &stack, &m, &caller);
     run_one(&m, &method->insns[i]);
   }
   fake_clr_free(&clr);
@@ -117,8 +132,8 @@ static void check_at_every_instruction(const struct method *method) {
 
 #define INSN(bytes, ...) \
   { bytes, sizeof bytes - 1, __VA_ARGS__ }
-#define METHOD(n) \
-  { #n, n##_insns, CS_COUNT(n##_insns), n##_info, sizeof n##_info }
+#define METHOD(n, body) \
+  { #n, n##_insns, CS_COUNT(n##_insns), n##_info, sizeof n##_info, body }
 
 // The common shape: saved registers, locals, rbp as an undescribed frame register.
 static const struct insn plain_insns[] = {
@@ -200,9 +215,9 @@ static const uint8_t leaf_info[] = {1, 0, 0, 0};
 
 static void every_instruction_of_every_shape(void **state) {
   (void)state;
-  static const struct method methods[] = {METHOD(plain), METHOD(frame), METHOD(far_frame),
-                                          METHOD(saves), METHOD(tail),  METHOD(ret_imm),
-                                          METHOD(leaf)};
+  static const struct method methods[] = {METHOD(plain, 5), METHOD(frame, 5), METHOD(far_frame, 4),
+                                          METHOD(saves, 4), METHOD(tail, 2),  METHOD(ret_imm, 1),
+                                          METHOD(leaf, 0)};
   for (unsigned i = 0; i < CS_COUNT(methods); i++) check_at_every_instruction(&methods[i]);
 }
 

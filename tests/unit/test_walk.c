@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/fake_clr.h"
+#include "unwind/rules.h"
 
 enum { WORDS = 1 << 16, THREAD = 512 };
 static uint64_t words[WORDS];
@@ -89,6 +90,38 @@ static void walks_to_the_base(void **state) {
   assert_false(cs_walk_next(&scene.walk, &frame));
   assert_true(cs_walk_complete(&scene.walk));
   assert_false(cs_walk_next(&scene.walk, &frame));  // and stays ended
+}
+
+// What was walked before is walked again without looking anything up, to the same frames; after the
+// code is gone and forgotten, it is not.
+static void steps_over_known_return_addresses_by_rule(void **state) {
+  (void)state;
+  static struct cs_rules rules;
+  uint64_t leaf_ip = scene.method + AFTER_CALL;
+  memset(&rules, 0, sizeof rules);
+  scene.clr.world.rules = &rules;
+  lay_recursion(100, 50);
+  begin(leaf_ip, sp_of(100), 0);
+  assert_int_equal(count_frames(), 50);
+  assert_non_null(cs_rules_find(&rules, leaf_ip));
+  for (unsigned round = 0; round < 2; round++) {
+    struct cs_frame frame;
+    begin(leaf_ip, sp_of(100), 0);
+    scene.walk.fast = true;
+    assert_true(cs_walk_next(&scene.walk, &frame));  // the leaf is always looked up
+    uint64_t map = scene.clr.world.layout.code_range_map;
+    if (round == 0) scene.clr.world.layout.code_range_map = 0;  // nothing can be found any more
+    for (unsigned i = 1; i < 50; i++) {
+      assert_true(cs_walk_next(&scene.walk, &frame));
+      assert_int_equal(frame.code.kind, CS_CODE_JIT);
+      assert_int_equal(frame.regs.r[CS_RSP], sp_of(100 + i * (FRAME_WORDS + 1)));
+    }
+    assert_int_equal(count_frames(), 0);
+    assert_true(cs_walk_complete(&scene.walk));
+    scene.clr.world.layout.code_range_map = map;
+  }
+  cs_rules_forget(&rules);
+  assert_null(cs_rules_find(&rules, leaf_ip));
 }
 
 static void ends_at_the_depth_limit_and_says_so(void **state) {
@@ -240,6 +273,7 @@ static void sees_through_a_hijacked_return_address(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(walks_to_the_base),
+      TEST(steps_over_known_return_addresses_by_rule),
       TEST(ends_at_the_depth_limit_and_says_so),
       TEST(ends_where_the_stack_does),
       TEST(ends_in_unknown_code_and_names_it),
