@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// The self-check: what the layout says, against what the profiling API says of the same things.
+// Invariant: everything is read guarded, so a wrong layout is found out and not faulted over;
+// nothing is believed for having the right version number. Threads: a native thread of ours or a
+// callback. Signal-safe: no.
+#include "contract/contract.h"
+#include "contract/guarded.h"
+
+#define MAX_UNWIND_INFOS 4096u  // main body and funclets; the largest method seen had some hundred
+#define MAX_CODE_BYTES (64u << 20)
+#define MAX_FUNCTIONS 4096  // asked of an enumeration: enough, and it bounds the check's cost
+#define MAX_STARTS 32       // tiers and rejitted versions of one method
+#define HIJACK_SCAN_BYTES 512u
+#define NEVER_HIJACKED 0xCCCCCCCCCCCCCCCCull  // what Thread's constructor puts into both fields
+#define FRAME_TOP UINT64_MAX                  // an empty chain of explicit frames
+
+// ---- one method ----
+static bool check_unwind(const struct cs_layout *l, uint64_t header, uint64_t code_start,
+                         uint32_t infos, struct cs_error *err) {
+  if (infos == 0 || infos > MAX_UNWIND_INFOS) {
+    return cs_error_set(err, "self-check failed: a method has %u unwind entries", infos);
+  }
+  uint64_t base = 0;
+  uint32_t last_end = 0;
+  for (uint32_t i = 0; i < infos; i++) {
+    uint64_t entry = header + l->code_header.unwind_infos + (uint64_t)i * l->runtime_function.size;
+    uint32_t begin, end, data;
+    uint8_t version;
+    if (!cs_guarded_u32(entry + l->runtime_function.begin, &begin) ||
+        !cs_guarded_u32(entry + l->runtime_function.end, &end) ||
+        !cs_guarded_u32(entry + l->runtime_function.unwind_data, &data)) {
+      return cs_error_set(err, "self-check failed: a method's unwind entries cannot be read");
+    }
+    if (begin >= end || end - begin > MAX_CODE_BYTES || begin < last_end) {
+      return cs_error_set(err, "self-check failed: a method's unwind entry %u covers 0x%x to 0x%x",
+                          i, begin, end);
+    }
+    if (i == 0) base = code_start - begin;
+    if (!cs_guarded_read(base + data, &version, 1) || (version & 7) != 1) {
+      return cs_error_set(err, "self-check failed: a method's unwind data is not of version 1");
+    }
+    last_end = end;
+  }
+  return true;
+}
+
+// Whether a code header with this method's identity stands before `code_start`.
+static bool has_header(const struct cs_layout *l, FunctionID function, UINT_PTR code_start,
+                       uint64_t *header) {
+  uint64_t method;
+  return cs_guarded_u64(code_start - 8, header) && *header > l->stub_code_block_last &&
+         cs_guarded_u64(*header + l->code_header.method_desc, &method) && method == function;
+}
+
+bool cs_contract_check_method(const struct cs_layout *l, FunctionID function, UINT_PTR code_start,
+                              struct cs_error *err) {
+  uint64_t header;
+  uint32_t infos;
+  if (!has_header(l, function, code_start, &header)) {
+    return cs_error_set(err,
+                        "self-check failed: the code header before a jitted method at 0x%llx "
+                        "does not name that method",
+                        (unsigned long long)code_start);
+  }
+  if (!cs_guarded_u32(header + l->code_header.num_unwind_infos, &infos)) {
+    return cs_error_set(err, "self-check failed: a method's code header cannot be read");
+  }
+  return check_unwind(l, header, code_start, infos, err);
+}
+
+// ---- all methods ----
+// A method's addresses include that of its ReadyToRun code, before which there is no header: one
+// address that fits is what counts.
+static bool check_function(const struct cs_layout *l, ICorProfilerInfo15 *info, FunctionID function,
+                           ReJITID rejit, struct cs_code_check *report, struct cs_error *err) {
+  UINT_PTR starts[MAX_STARTS];
+  ULONG32 count = 0;
+  HRESULT hr =
+      info->lpVtbl->GetNativeCodeStartAddresses(info, function, rejit, MAX_STARTS, &count, starts);
+  if (FAILED(hr)) count = 0;
+  if (count > MAX_STARTS) count = MAX_STARTS;
+  bool matched = false;
+  for (ULONG32 i = 0; i < count; i++) {
+    uint64_t header;
+    if (!has_header(l, function, starts[i], &header)) continue;
+    if (!cs_contract_check_method(l, function, starts[i], err)) return false;
+    report->function = function;
+    report->code_start = starts[i];
+    matched = true;
+  }
+  if (matched) {
+    report->methods++;
+  } else {
+    report->unmatched++;
+  }
+  return true;
+}
+
+static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo15 *info,
+                                     struct cs_code_check *report, struct cs_error *err) {
+  ICorProfilerFunctionEnum *all = NULL;
+  if (FAILED(info->lpVtbl->EnumJITedFunctions2(info, &all)) || all == NULL) {
+    return CS_CHECK_NOT_YET;  // the runtime is not up yet
+  }
+  COR_PRF_FUNCTION one;
+  ULONG got = 0;
+  bool ok = true;
+  for (int i = 0; ok && i < MAX_FUNCTIONS; i++) {
+    if (all->lpVtbl->Next(all, 1, &one, &got) != S_OK || got != 1) break;
+    ok = check_function(l, info, one.functionId, one.reJitId, report, err);
+  }
+  (void)all->lpVtbl->Release(all);
+  if (!ok) return CS_CHECK_FAILED;
+  if (report->methods > 0) return CS_CHECK_PASSED;
+  // One method alone may have been unloaded under our eyes; ten that all do not fit are a verdict.
+  if (report->unmatched < 10) return CS_CHECK_NOT_YET;
+  (void)cs_error_set(err,
+                     "self-check failed: of %u jitted methods none has a code header where the "
+                     "runtime's data contract says",
+                     report->unmatched);
+  return CS_CHECK_FAILED;
+}
+
+// ---- ReadyToRun images ----
+// The module's base is what the profiling API says it is, and the table of runtime functions lies
+// in the image, sorted. A component of a composite image has its table elsewhere: not checked.
+static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, ModuleID module,
+                         struct cs_code_check *report, struct cs_error *err) {
+  LPCBYTE api_base = NULL;
+  DWORD flags = 0;
+  if (FAILED(info->lpVtbl->GetModuleInfo2(info, module, &api_base, 0, NULL, NULL, NULL, &flags)) ||
+      (flags & COR_PRF_MODULE_NGEN) == 0) {
+    return true;
+  }
+  uint64_t base, r2r, composite, table;
+  uint32_t count, begins[2];
+  if (!cs_guarded_u64(module + l->module.base, &base) ||
+      !cs_guarded_u64(module + l->module.ready_to_run_info, &r2r)) {
+    return true;  // unloaded meanwhile
+  }
+  if (base != (uint64_t)(uintptr_t)api_base) {
+    return cs_error_set(err, "self-check failed: a module's base is 0x%llx and should be %p",
+                        (unsigned long long)base, (const void *)api_base);
+  }
+  if (r2r == 0) return true;  // its ReadyToRun code was rejected
+  if (!cs_guarded_u64(r2r + l->r2r_info.composite_info, &composite) || composite != r2r ||
+      !cs_guarded_u64(r2r + l->r2r_info.runtime_functions, &table) ||
+      !cs_guarded_u32(r2r + l->r2r_info.num_runtime_functions, &count) || count < 2) {
+    return true;
+  }
+  if (!cs_guarded_u32(table + l->runtime_function.begin, &begins[0]) ||
+      !cs_guarded_u32(table + l->runtime_function.size + l->runtime_function.begin, &begins[1]) ||
+      table < base || table - base > UINT32_MAX || begins[0] >= begins[1]) {
+    return cs_error_set(err,
+                        "self-check failed: a ReadyToRun image's function table is not where "
+                        "the runtime's data contract says");
+  }
+  report->images++;
+  return true;
+}
+
+static bool check_modules(const struct cs_layout *l, ICorProfilerInfo15 *info,
+                          struct cs_code_check *report, struct cs_error *err) {
+  ICorProfilerModuleEnum *all = NULL;
+  if (FAILED(info->lpVtbl->EnumModules(info, &all)) || all == NULL) return true;
+  ModuleID one;
+  ULONG got = 0;
+  bool ok = true;
+  while (ok && all->lpVtbl->Next(all, 1, &one, &got) == S_OK && got == 1) {
+    ok = check_module(l, info, one, report, err);
+  }
+  (void)all->lpVtbl->Release(all);
+  return ok;
+}
+
+enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfilerInfo15 *info,
+                                     struct cs_code_check *report, struct cs_error *err) {
+  *report = (struct cs_code_check){0, 0, 0, 0, 0};
+  enum cs_check methods = check_functions(layout, info, report, err);
+  if (methods != CS_CHECK_PASSED) return methods;
+  return check_modules(layout, info, report, err) ? CS_CHECK_PASSED : CS_CHECK_FAILED;
+}
+
+// ---- threads ----
+// The one pair of neighbouring words that nobody has written since the constructor.
+static void find_hijack_fields(struct cs_layout *layout, ThreadID thread) {
+  uint64_t words[HIJACK_SCAN_BYTES / 8];
+  if (!cs_guarded_read(thread, words, sizeof words)) return;
+  uint32_t found = 0, at = 0;
+  for (uint32_t i = 0; i + 1 < CS_COUNT(words); i++) {
+    if (words[i] != NEVER_HIJACKED || words[i + 1] != NEVER_HIJACKED) continue;
+    found++;
+    at = i * 8;
+  }
+  if (found != 1) return;
+  cs_store_release(&layout->hijack.hijack_return_address, at);
+  cs_store_release(&layout->hijack.hijack_slot, at + 8);
+}
+
+enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread, DWORD os_tid,
+                                       struct cs_error *err) {
+  uint32_t os_id;
+  uint64_t frame;
+  if (!cs_guarded_u32(thread + layout->thread.os_id, &os_id) ||
+      !cs_guarded_u64(thread + layout->thread.frame, &frame)) {
+    return CS_CHECK_NOT_YET;  // gone meanwhile
+  }
+  if (os_id != os_tid) {
+    (void)cs_error_set(err,
+                       "self-check failed: a thread's OS id is %u where the runtime's data "
+                       "contract says, and %u by the profiling API",
+                       os_id, os_tid);
+    return CS_CHECK_FAILED;
+  }
+  if (frame != FRAME_TOP && (frame == 0 || frame % 8 != 0 || frame >> 47 != 0)) {
+    (void)cs_error_set(err, "self-check failed: a thread's chain of frames starts at 0x%llx",
+                       (unsigned long long)frame);
+    return CS_CHECK_FAILED;
+  }
+  if (cs_load_acquire(&layout->hijack.hijack_slot) == 0) find_hijack_fields(layout, thread);
+  return CS_CHECK_PASSED;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// The descriptor's JSON to struct cs_layout. Invariant: success means that every field of the
+// tables below was there, by name, with a sane value; there is no default for anything. What the
+// tables do not name is not looked at, so a runtime may add fields freely. Any thread. Signal-safe:
+// no.
+#include "contract/descriptor.h"
+
+#include "contract/json.h"
+
+// No structure that is read here is larger; a wild offset is refused before it is used.
+#define MAX_OFFSET 65536u
+
+struct contract {
+  const char *name;
+  uint64_t version;
+};
+// The algorithms that this code implements. Another version means that the fields may still be
+// there and mean something else.
+static const struct contract contracts[] = {
+    {"ExecutionManager", 2}, {"StackWalk", 1}, {"Thread", 1}, {"Exception", 1}, {"Loader", 1},
+};
+
+struct field {
+  const char *type, *name;  // "!" is the type's size
+  size_t at;                // the uint32_t in struct cs_layout
+};
+#define F(type, name, member) \
+  { type, name, offsetof(struct cs_layout, member) }
+// clang-format off
+static const struct field fields[] = {
+    F("Thread", "Id", thread.id),
+    F("Thread", "OSId", thread.os_id),
+    F("Thread", "State", thread.state),
+    F("Thread", "PreemptiveGCDisabled", thread.preemptive_gc_disabled),
+    F("Thread", "Frame", thread.frame),
+    F("Thread", "LinkNext", thread.link_next),
+    F("Thread", "ExceptionTracker", thread.exception_tracker),
+    F("RangeSectionMap", "TopLevelData", range_section_map.top_level_data),
+    F("RangeSectionFragment", "Next", range_fragment.next),
+    F("RangeSectionFragment", "RangeBegin", range_fragment.range_begin),
+    F("RangeSectionFragment", "RangeEndOpen", range_fragment.range_end_open),
+    F("RangeSectionFragment", "RangeSection", range_fragment.range_section),
+    F("RangeSection", "RangeBegin", range_section.range_begin),
+    F("RangeSection", "RangeEndOpen", range_section.range_end_open),
+    F("RangeSection", "Flags", range_section.flags),
+    F("RangeSection", "JitManager", range_section.jit_manager),
+    F("RangeSection", "R2RModule", range_section.r2r_module),
+    F("RangeSection", "HeapList", range_section.heap_list),
+    F("CodeHeapListNode", "Next", heap_node.next),
+    F("CodeHeapListNode", "StartAddress", heap_node.start_address),
+    F("CodeHeapListNode", "EndAddress", heap_node.end_address),
+    F("CodeHeapListNode", "MapBase", heap_node.map_base),
+    F("CodeHeapListNode", "HeaderMap", heap_node.header_map),
+    F("RealCodeHeader", "MethodDesc", code_header.method_desc),
+    F("RealCodeHeader", "GCInfo", code_header.gc_info),
+    F("RealCodeHeader", "NumUnwindInfos", code_header.num_unwind_infos),
+    F("RealCodeHeader", "UnwindInfos", code_header.unwind_infos),
+    F("RuntimeFunction", "!", runtime_function.size),
+    F("RuntimeFunction", "BeginAddress", runtime_function.begin),
+    F("RuntimeFunction", "EndAddress", runtime_function.end),
+    F("RuntimeFunction", "UnwindData", runtime_function.unwind_data),
+    F("Module", "ReadyToRunInfo", module.ready_to_run_info),
+    F("Module", "Base", module.base),
+    F("ReadyToRunInfo", "ReadyToRunHeader", r2r_info.header),
+    F("ReadyToRunInfo", "CompositeInfo", r2r_info.composite_info),
+    F("ReadyToRunInfo", "RuntimeFunctions", r2r_info.runtime_functions),
+    F("ReadyToRunInfo", "NumRuntimeFunctions", r2r_info.num_runtime_functions),
+    F("ReadyToRunInfo", "HotColdMap", r2r_info.hot_cold_map),
+    F("ReadyToRunInfo", "NumHotColdMap", r2r_info.num_hot_cold_map),
+    F("ReadyToRunInfo", "DelayLoadMethodCallThunks", r2r_info.delay_load_thunks),
+    F("ReadyToRunInfo", "EntryPointToMethodDescMap", r2r_info.entry_points),
+    F("ImageDataDirectory", "VirtualAddress", image_data_directory.begin),
+    F("ImageDataDirectory", "Size", image_data_directory.size),
+    F("Frame", "Next", frame.next),
+    F("InlinedCallFrame", "!", inlined_call_frame.size),
+    F("InlinedCallFrame", "CallSiteSP", inlined_call_frame.call_site_sp),
+    F("InlinedCallFrame", "CallerReturnAddress", inlined_call_frame.caller_return_address),
+    F("InlinedCallFrame", "CalleeSavedFP", inlined_call_frame.callee_saved_fp),
+    F("SoftwareExceptionFrame", "TargetContext", software_exception_frame.target_context),
+    F("SoftwareExceptionFrame", "ReturnAddress", software_exception_frame.return_address),
+    F("FaultingExceptionFrame", "TargetContext", faulting_exception_frame.target_context),
+    F("ResumableFrame", "TargetContextPtr", resumable_frame.target_context_ptr),
+    F("HijackFrame", "ReturnAddress", hijack_frame.return_address),
+    F("HijackFrame", "HijackArgsPtr", hijack_frame.hijack_args_ptr),
+    F("HijackArgs", "!", hijack_args.size),
+    F("HijackArgs", "CalleeSavedRegisters", hijack_args.callee_saved_registers),
+    F("FramedMethodFrame", "TransitionBlockPtr", framed_method_frame.transition_block_ptr),
+    F("TransitionBlock", "!", transition_block.size),
+    F("TransitionBlock", "ReturnAddress", transition_block.return_address),
+    F("TransitionBlock", "CalleeSavedRegisters", transition_block.callee_saved_registers),
+    F("CalleeSavedRegisters", "!", callee_saved.size),
+    F("CalleeSavedRegisters", "R12", callee_saved.r12),
+    F("CalleeSavedRegisters", "R13", callee_saved.r13),
+    F("CalleeSavedRegisters", "R14", callee_saved.r14),
+    F("CalleeSavedRegisters", "R15", callee_saved.r15),
+    F("CalleeSavedRegisters", "Rbx", callee_saved.rbx),
+    F("CalleeSavedRegisters", "Rbp", callee_saved.rbp),
+    F("ExceptionInfo", "PreviousNestedInfo", exception_info.previous_nested),
+    F("ExceptionInfo", "ThrownObject", exception_info.thrown_object),
+};
+#undef F
+
+struct global {
+  const char *name;
+  size_t at; // the uint64_t in struct cs_layout
+  bool indexed;
+};
+#define G(name, member, indexed) {name, offsetof(struct cs_layout, member), indexed}
+#define ID(name, member) G(name "FrameIdentifier", frame_ids.member, false)
+static const struct global globals[] = {
+    G("ExecutionManagerCodeRangeMapAddress", code_range_map, true),
+    G("ThreadStore", thread_store, true),
+    G("StubCodeBlockLast", stub_code_block_last, false),
+    ID("InlinedCall", inlined_call),
+    ID("Resumable", resumable),
+    ID("RedirectedThread", redirected_thread),
+    ID("FaultingException", faulting_exception),
+    ID("SoftwareException", software_exception),
+    ID("FuncEval", func_eval),
+    ID("PInvokeCalli", pinvoke_calli),
+    ID("Hijack", hijack),
+    ID("PrestubMethod", prestub_method),
+    ID("CallCountingHelper", call_counting_helper),
+    ID("StubDispatch", stub_dispatch),
+    ID("ExternalMethod", external_method),
+    ID("DynamicHelper", dynamic_helper),
+    ID("ProtectValueClass", protect_value_class),
+    ID("DebuggerClassInitMark", debugger_class_init_mark),
+    ID("DebuggerExit", debugger_exit),
+    ID("DebuggerU2MCatchHandler", debugger_u2m_catch),
+    ID("ExceptionFilter", exception_filter),
+};
+#undef ID
+#undef G
+// clang-format on
+
+bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_error *err) {
+  if (head->magic != CS_DESCRIPTOR_MAGIC) {
+    return cs_error_set(err, "the runtime's data contract descriptor has the wrong magic 0x%016llx",
+                        (unsigned long long)head->magic);
+  }
+  if ((head->flags & 3) != 1) {
+    return cs_error_set(err,
+                        "the runtime's data contract descriptor has the flags 0x%x, not those "
+                        "of a 64-bit process",
+                        head->flags);
+  }
+  if (head->json == 0 || head->json_bytes == 0 || head->json_bytes > CS_DESCRIPTOR_MAX_JSON ||
+      head->pointers == 0 || head->pointer_count > CS_DESCRIPTOR_MAX_POINTERS) {
+    return cs_error_set(err,
+                        "the runtime's data contract descriptor has impossible sizes (%u bytes "
+                        "of JSON, %u pointers)",
+                        head->json_bytes, head->pointer_count);
+  }
+  return true;
+}
+
+static bool check_contracts(const struct cs_json *json, struct cs_error *err) {
+  int root = cs_json_member(json, 0, "contracts");
+  for (size_t i = 0; i < CS_COUNT(contracts); i++) {
+    const struct contract *want = &contracts[i];
+    uint64_t version;
+    if (!cs_json_u64(json, cs_json_member(json, root, want->name), &version)) {
+      return cs_error_set(err, "the runtime's data contract descriptor does not describe %s",
+                          want->name);
+    }
+    if (version != want->version) {
+      return cs_error_set(err,
+                          "the runtime's data contract %s has version %llu, and this clrsnap knows "
+                          "version %llu; a newer clrsnap may know it",
+                          want->name, (unsigned long long)version,
+                          (unsigned long long)want->version);
+    }
+  }
+  return true;
+}
+
+// A field is its offset, or [offset, "type"].
+static bool read_field(const struct cs_json *json, int types, const struct field *field,
+                       struct cs_layout *out, struct cs_error *err) {
+  int type = cs_json_member(json, types, field->type);
+  int value = cs_json_member(json, type, field->name);
+  if (cs_json_is_array(json, value)) value = cs_json_element(json, value, 0);
+  uint64_t offset;
+  if (!cs_json_u64(json, value, &offset)) {
+    return cs_error_set(err, "the runtime's data contract descriptor lacks %s.%s", field->type,
+                        field->name);
+  }
+  if (offset > MAX_OFFSET) {
+    return cs_error_set(err, "the runtime's data contract descriptor has %s.%s at the offset %llu",
+                        field->type, field->name, (unsigned long long)offset);
+  }
+  *(uint32_t *)((char *)out + field->at) = (uint32_t)offset;
+  return true;
+}
+
+// A global is its value, [value, "type"], or [[index], "type"]: the address pointers[index].
+static bool read_global(const struct cs_json *json, int root, const struct global *global,
+                        const uint64_t *pointers, uint32_t count, struct cs_layout *out,
+                        struct cs_error *err) {
+  int value = cs_json_member(json, root, global->name);
+  if (cs_json_is_array(json, value)) value = cs_json_element(json, value, 0);
+  if (cs_json_is_array(json, value) != global->indexed) value = -1;
+  if (global->indexed) value = cs_json_element(json, value, 0);
+  uint64_t number;
+  if (!cs_json_u64(json, value, &number)) {
+    return cs_error_set(err, "the runtime's data contract descriptor lacks the global %s",
+                        global->name);
+  }
+  if (global->indexed) {
+    if (number >= count || pointers[number] == 0) {
+      return cs_error_set(err, "the runtime's data contract descriptor has no pointer %llu for %s",
+                          (unsigned long long)number, global->name);
+    }
+    number = pointers[number];
+  }
+  *(uint64_t *)((char *)out + global->at) = number;
+  return true;
+}
+
+// The runtime's CONTEXT is the last member of a SoftwareExceptionFrame, so the frame's size gives
+// its size: 3,232 on .NET 10 (3,520 - 288). No field has it by name.
+static bool read_context_size(const struct cs_json *json, int types, struct cs_layout *out,
+                              struct cs_error *err) {
+  int type = cs_json_member(json, types, "SoftwareExceptionFrame");
+  uint64_t size, at = out->software_exception_frame.target_context;
+  if (!cs_json_u64(json, cs_json_member(json, type, "!"), &size)) {
+    return cs_error_set(err,
+                        "the runtime's data contract descriptor lacks "
+                        "SoftwareExceptionFrame's size");
+  }
+  if (size < at + 1232 || size - at > 16384 || (size - at) % 16 != 0) {
+    return cs_error_set(err,
+                        "the runtime's data contract descriptor makes CONTEXT %lld bytes large",
+                        (long long)(size - at));
+  }
+  out->context_size = (uint32_t)(size - at);
+  return true;
+}
+
+static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint32_t count,
+                     struct cs_layout *out, struct cs_error *err) {
+  if (!check_contracts(json, err)) return false;
+  int types = cs_json_member(json, 0, "types");
+  for (size_t i = 0; i < CS_COUNT(fields); i++) {
+    if (!read_field(json, types, &fields[i], out, err)) return false;
+  }
+  int root = cs_json_member(json, 0, "globals");
+  for (size_t i = 0; i < CS_COUNT(globals); i++) {
+    if (!read_global(json, root, &globals[i], pointers, count, out, err)) return false;
+  }
+  return read_context_size(json, types, out, err);
+}
+
+bool cs_descriptor_parse(const char *text, size_t len, const uint64_t *pointers, uint32_t count,
+                         struct cs_layout *out, struct cs_error *err) {
+  struct cs_json json;
+  if (!cs_json_parse(&json, text, len)) {
+    return cs_error_set(err, "the runtime's data contract descriptor is not JSON");
+  }
+  bool ok = read_all(&json, pointers, count, out, err);
+  cs_json_free(&json);
+  return ok;
+}
