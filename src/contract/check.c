@@ -8,7 +8,7 @@
 
 #define MAX_UNWIND_INFOS 4096u  // main body and funclets; the largest method seen had some hundred
 #define MAX_CODE_BYTES (64u << 20)
-#define MAX_FUNCTIONS 4096  // asked of an enumeration: enough, and it bounds the check's cost
+#define MAX_FUNCTIONS 1024  // asked of an enumeration: enough, and it bounds the check's cost
 #define MAX_STARTS 32       // tiers and rejitted versions of one method
 #define HIJACK_SCAN_BYTES 512u
 #define NEVER_HIJACKED 0xCCCCCCCCCCCCCCCCull  // what Thread's constructor puts into both fields

@@ -26,3 +26,44 @@ build_app() {
     dotnet build "$SOURCE/tests/apps/$1" -c Release --artifacts-path "$out" -v q > "$out/log" 2>&1
   ) 9> "$out/lock" || { cat "$out/log"; fail "tests/apps/$1 does not build"; }
 }
+
+# get_runtimes: other runtimes than the installed one, from NuGet, once a build directory.
+RUNTIMES=$BUILD/runtimes
+get_runtimes() {
+  mkdir -p "$RUNTIMES"
+  (
+    flock 9
+    [ -f "$RUNTIMES/complete" ] || { fetch_runtimes && touch "$RUNTIMES/complete"; }
+  ) 9> "$RUNTIMES/lock" || skip "other runtimes cannot be had from NuGet here"
+}
+fetch_runtimes() {
+  local dotnet v fx pack
+  local versions="8.0.33 9.0.22 10.0.14"
+  dotnet=$(dirname "$(readlink -f "$(command -v dotnet)")")
+  mkdir -p "$WORK/fetch" "$RUNTIMES/host"
+  cat > "$WORK/fetch/fetch.csproj" << X
+<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><TargetFramework>net10.0</TargetFramework>
+<NuGetAudit>false</NuGetAudit></PropertyGroup><ItemGroup>
+<PackageDownload Include="Microsoft.NETCore.App.Runtime.linux-x64" Version="[${versions// /];[}]"/>
+</ItemGroup></Project>
+X
+  NUGET_PACKAGES=$WORK/packages dotnet restore "$WORK/fetch/fetch.csproj" > "$WORK/fetch/log" 2>&1 ||
+    { tail -3 "$WORK/fetch/log"; return 1; }
+  cp "$dotnet/dotnet" "$RUNTIMES/" && cp -r "$dotnet/host/fxr" "$RUNTIMES/host/" || return 1
+  for v in $versions; do
+    fx=$RUNTIMES/shared/Microsoft.NETCore.App/$v
+    pack=$WORK/packages/microsoft.netcore.app.runtime.linux-x64/$v/runtimes/linux-x64
+    mkdir -p "$fx"
+    cp -r "$pack/lib/net${v%.*}/." "$pack/native/." "$fx/" || return 1
+  done
+}
+# run_on VERSION DLL ARGS...: a program under one of them.
+run_on() {
+  local v=$1
+  shift
+  cat > "$WORK/rc-$v.json" << X
+{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"$v"},
+"configProperties":{"System.Globalization.Invariant":true}}}
+X
+  DOTNET_ROOT=$RUNTIMES "$RUNTIMES/dotnet" exec --fx-version "$v" --runtimeconfig "$WORK/rc-$v.json" "$@"
+}
