@@ -5,6 +5,7 @@
 BUILD=$1 SOURCE=$2
 . "$SOURCE/tests/live/lib.sh"
 build_app Abi
+export CLRSNAP_LOG=$WORK/log
 ours=$BUILD/lib/libclrsnap.so other=$BUILD/lib/libtest_abi.so
 dotnet "$APP" > "$WORK/want" || [ $? = 42 ] || fail "the program does not run by itself"
 
@@ -29,17 +30,25 @@ CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER=$CLSID CORECLR_PROFILER_PATH=$ours \
   dotnet "$APP" > "$WORK/stdout" 2> "$WORK/stderr"
 expect "main profiler" $?
 
+logged() { # logged NAME TEXT: the library's log has it; the log starts anew
+  grep -qF "$2" "$WORK/log" || { cat "$WORK/log"; fail "$1: not in the log: $2"; }
+  rm -f "$WORK/log"
+}
+logged "main profiler" "Initialize: .NET 10."
+
 # The runtime drops a last entry that has no semicolon (facts of 9 and 10), so there is one.
 CORECLR_ENABLE_PROFILING=1 CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 \
   CORECLR_NOTIFICATION_PROFILERS="$ours=$CLSID;" \
   dotnet "$APP" > "$WORK/stdout" 2> "$WORK/stderr"
 expect "notification profiler" $?
+logged "notification profiler" "Initialize: .NET 10."
 
 CLRSNAP_TEST_OUT=$WORK/both CLRSNAP_TEST_UNTIL=$WORK/until.both \
   CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER=$CLSID CORECLR_PROFILER_PATH=$other \
   CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 CORECLR_NOTIFICATION_PROFILERS="$ours=$CLSID;" \
   dotnet "$APP" until "$WORK/until.both" > "$WORK/stdout" 2> "$WORK/stderr"
 expect "beside another main profiler" $?
+logged "beside another main profiler" "Initialize: .NET 10."
 told "beside another main profiler" "$WORK/both" "slot 97" "slot 3 Initialize" "done"
 
 # Ours under the main profiler's name answers that it is a notification profiler, and leaves the
@@ -49,6 +58,7 @@ CLRSNAP_TEST_OUT=$WORK/swapped CLRSNAP_TEST_UNTIL=$WORK/until.swapped \
   CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 CORECLR_NOTIFICATION_PROFILERS="$other=$CLSID;" \
   dotnet "$APP" until "$WORK/until.swapped" > "$WORK/stdout" 2> "$WORK/stderr"
 expect "under the main profiler's name, with another on the list" $?
+logged "swapped" "Initialize: .NET 10."
 told "swapped" "$WORK/swapped" "slot 97" "slot 3 Initialize" "done"
 
 # attach LIBRARY...: starts the program, attaches each, lets it finish.
@@ -73,11 +83,13 @@ attach() {
   expect "attach ${*##*/}" $?
 }
 attach one "$ours"
+logged "attach" "InitializeForAttach: .NET 10."
 attach two "$other"
 told "attach" "$WORK/attached" "slot 80 InitializeForAttach" "slot 81 ProfilerAttachComplete" \
   "ok attach: threads" "ok attach: code"
 rm -f "$WORK/attached"
 attach three "$other" "$ours"
+logged "attach beside another" "InitializeForAttach: .NET 10."
 
 "$BUILD/bin/attach" $$ "$ours" "$CLSID" 2> /dev/null && fail "attached to a shell"
 pass "a process without .NET is refused"
