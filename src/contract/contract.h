@@ -51,9 +51,9 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
                                        struct cs_error *err);
 
 struct cs_code_check {
-  uint32_t methods;    // jitted methods whose code header was right
-  uint32_t unmatched;  // methods of which no code address had a header: only their ReadyToRun code
-                       // is left, or they were unloaded meanwhile
+  uint32_t methods;     // jitted methods whose code header was right
+  uint32_t unmatched;   // methods of which no code address had a header: only their ReadyToRun code
+                        // is left, or they were unloaded meanwhile
   uint32_t images;      // ReadyToRun modules whose tables were right
   FunctionID function;  // one of the methods, for further checks
   UINT_PTR code_start;

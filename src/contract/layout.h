@@ -17,13 +17,13 @@ struct cs_frame_ids {
 
 struct cs_layout {
   // Addresses, from the descriptor's indexed globals.
-  uint64_t code_range_map; // the RangeSectionMap: *pointers[ExecutionManagerCodeRangeMapAddress]
+  uint64_t code_range_map; // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
   uint64_t thread_store;   // address of the variable that points to the ThreadStore
   uint64_t coreclr_begin, coreclr_end; // libcoreclr.so's mapping, [begin, end)
   uint64_t stub_code_block_last; // code header words up to this value are stub kinds, not headers
 
   struct { uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker; } thread;
-  // Not in any descriptor: found by measurement at start or 0 (facts 7.5): the hijacked return
+  // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked return
   // address and the address of its slot in the Thread.
   struct { uint32_t hijack_return_address, hijack_slot; } hijack;
   struct { uint32_t top_level_data; } range_section_map;
@@ -55,7 +55,7 @@ struct cs_layout {
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
 
-// RangeSection.flags (facts 5.2).
+// RangeSection.flags.
 enum { CS_RANGE_COLLECTIBLE = 1, CS_RANGE_CODE_HEAP = 2, CS_RANGE_RANGE_LIST = 4, CS_RANGE_INTERPRETER = 8 };
 
 #endif

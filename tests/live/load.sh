@@ -36,7 +36,7 @@ logged() { # logged NAME TEXT: the library's log has it; the log starts anew
 }
 logged "main profiler" "Initialize: .NET 10."
 
-# The runtime drops a last entry that has no semicolon (facts of 9 and 10), so there is one.
+# The runtime drops a last entry that has no semicolon on .NET 9 and 10, so there is one.
 CORECLR_ENABLE_PROFILING=1 CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 \
   CORECLR_NOTIFICATION_PROFILERS="$ours=$CLSID;" \
   dotnet "$APP" > "$WORK/stdout" 2> "$WORK/stderr"
