@@ -12,6 +12,7 @@ enum cs_cfi_how {
   CS_CFI_SAME,      // as it is: not touched by this function
   CS_CFI_AT_CFA,    // at [cfa + off]
   CS_CFI_AT_RSP,    // at [rsp + off]      (DW_CFA_expression: breg7 off; signal trampolines)
+  CS_CFI_AT_RBP,    // at [rbp + off]      (DW_CFA_expression: breg6 off; realigned stacks)
   CS_CFI_IS_CFA,    // is cfa + off        (DW_CFA_val_offset)
   CS_CFI_IN_REG,    // in register `off`   (DW_CFA_register)
   CS_CFI_UNDEFINED, // not to be had; for the return address: the stack's base
@@ -19,7 +20,7 @@ enum cs_cfi_how {
 enum cs_cfa_how {
   CS_CFA_NONE,      // no rule (a form that is not supported): the step fails
   CS_CFA_REG,       // reg + off
-  CS_CFA_DEREF,     // [reg + off]
+  CS_CFA_DEREF,     // [reg + off] + cfa_add
   CS_CFA_PLT,       // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 
@@ -27,9 +28,9 @@ enum cs_cfa_how {
 enum { CS_CFI_RBX, CS_CFI_RBP, CS_CFI_R12, CS_CFI_R13, CS_CFI_R14, CS_CFI_R15, CS_CFI_RA, CS_CFI_SLOTS };
 
 struct cs_cfi_rule { // interned: a process has some thousand
-  uint8_t cfa_how, cfa_reg, signal_frame, pad;
+  uint8_t cfa_how, cfa_reg, signal_frame, cfa_add;
   int32_t cfa_off;
-  struct { int32_t off; uint8_t how; } slot[CS_CFI_SLOTS];
+  struct { int32_t off; uint8_t how, pad[3]; } slot[CS_CFI_SLOTS]; // pad: 0, rules are compared as bytes
 };
 
 struct cs_image {
@@ -61,7 +62,10 @@ struct cs_native *cs_native_new(int pid);
 // Reads /proc/PID/maps, compiles what is new, drops what is gone, and answers the table as it stands
 // (the same pointer as before when nothing changed). No dynamic-loader lock is taken, ever. Old
 // tables are kept until cs_native_retire says that no handler reads them any more. One thread at a time.
+// NULL only when there has never been a table: out of memory, or the maps cannot be read.
 const struct cs_images *cs_native_refresh(struct cs_native *native);
+// Frees every table but the newest and `still_used` (may be NULL), and the images that only the
+// freed ones had.
 void cs_native_retire(struct cs_native *native, const struct cs_images *still_used);
 void cs_native_free(struct cs_native *native);
 

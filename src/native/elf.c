@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// From an ELF header in memory to the address of .eh_frame, over the program headers, which are
+// mapped with every image, and .eh_frame_hdr. Invariant: nothing that the image says is used as an
+// address before it is found to be inside one of its own segments, and all reads are guarded (a
+// dlclose may be under way). One thread at a time. Signal-safe: no.
+#include "native/elf.h"
+
+#include <elf.h>
+
+#include "native/cfi_private.h"
+
+enum { MAX_PROGRAM_HEADERS = 512, HDR_BYTES = 64 };
+
+struct segments {
+  struct cs_process *process;
+  const struct cs_candidate *candidate;
+  struct cs_elf *elf;
+  unsigned count;
+  uint64_t table;  // address of the program headers
+};
+
+static uint64_t hash_page(const uint8_t *page) {
+  uint64_t h = 14695981039346656037u, word;
+  for (size_t i = 0; i < CS_ELF_PAGE; i += sizeof word) {
+    memcpy(&word, page + i, sizeof word);
+    h = (h ^ word) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+  }
+  return h;
+}
+
+enum cs_elf_result cs_elf_open(struct cs_process *process, const struct cs_candidate *candidate,
+                               struct cs_elf *elf) {
+  static const uint8_t magic[] = {0x7F, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
+  memset(elf, 0, sizeof *elf);
+  if (!cs_process_read(process, candidate->base, elf->page, sizeof elf->page))
+    return CS_ELF_UNREADABLE;
+  if (memcmp(elf->page, magic, sizeof magic) != 0) return CS_ELF_NOT;
+  elf->fingerprint = hash_page(elf->page);
+  return CS_ELF_OK;
+}
+
+static bool program_header(const struct segments *s, unsigned i, Elf64_Phdr *ph) {
+  uint64_t at = s->table + i * sizeof *ph - s->candidate->base;
+  if (at <= CS_ELF_PAGE - sizeof *ph) {
+    memcpy(ph, s->elf->page + at, sizeof *ph);
+    return true;
+  }
+  return cs_process_read(s->process, s->candidate->base + at, ph, sizeof *ph);
+}
+
+// The load bias follows from the executable segment that the candidate maps. (Not from where the
+// file's first byte is: small images have that page mapped twice, for two segments.)
+static enum cs_elf_result find_bias(const struct segments *s, bool *has_hdr, Elf64_Phdr *hdr) {
+  const struct cs_candidate *candidate = s->candidate;
+  bool found = false;
+  *has_hdr = false;
+  for (unsigned i = 0; i < s->count; i++) {
+    Elf64_Phdr ph;
+    if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
+    uint64_t in_page = ph.p_offset % CS_ELF_PAGE, offset = ph.p_offset - in_page;
+    if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X) && candidate->offset >= offset &&
+        candidate->offset < ph.p_offset + ph.p_filesz) {
+      found = true;
+      s->elf->bias = candidate->begin - (candidate->offset - offset) - (ph.p_vaddr - in_page);
+    }
+    if (ph.p_type == PT_GNU_EH_FRAME) {
+      *has_hdr = true;
+      *hdr = ph;
+    }
+  }
+  return found ? CS_ELF_OK : CS_ELF_MALFORMED;
+}
+
+// The end of the loaded segment that holds the address (of what the file has of it); 0: in none.
+static enum cs_elf_result segment_end(const struct segments *s, uint64_t address, uint64_t *end) {
+  *end = 0;
+  for (unsigned i = 0; i < s->count; i++) {
+    Elf64_Phdr ph;
+    if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
+    if (ph.p_type != PT_LOAD) continue;
+    uint64_t begin = s->elf->bias + ph.p_vaddr;
+    if (address >= begin && address - begin < ph.p_filesz) *end = begin + ph.p_filesz;
+  }
+  return CS_ELF_OK;
+}
+
+// .eh_frame_hdr: version 1, three encodings, the pointer to .eh_frame, the number of FDEs (if there
+// is a search table; it is not needed here, all records are read anyway).
+static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
+                                   struct cs_error *err) {
+  struct cs_elf *elf = s->elf;
+  uint8_t bytes[HDR_BYTES];
+  uint64_t end, count;
+  if (segment_end(s, address, &end) != CS_ELF_OK) return CS_ELF_UNREADABLE;
+  if (end == 0) {
+    (void)cs_error_set(err, "its .eh_frame_hdr lies in no loaded segment");
+    return CS_ELF_MALFORMED;
+  }
+  size_t len = end - address < sizeof bytes ? (size_t)(end - address) : sizeof bytes;
+  if (!cs_process_read(s->process, address, bytes, len)) return CS_ELF_UNREADABLE;
+  struct cs_cfi_section section = {.bytes = bytes, .address = address, .data_base = address};
+  struct cs_cursor c = cs_cursor(bytes, len);
+  uint8_t version = cs_cursor_u8(&c), pointer = cs_cursor_u8(&c), counter = cs_cursor_u8(&c);
+  (void)cs_cursor_u8(&c);  // the table's encoding
+  if (version != 1 || !cs_pe_read(&section, &c, pointer, &elf->eh_frame)) {
+    (void)cs_error_set(err, "its .eh_frame_hdr makes no sense");
+    return CS_ELF_MALFORMED;
+  }
+  if (counter != CS_PE_OMIT && cs_pe_read(&section, &c, counter, &count) && count <= UINT32_MAX)
+    elf->fde_count = (uint32_t)count;
+  elf->hdr = address;
+  if (segment_end(s, elf->eh_frame, &elf->eh_frame_end) != CS_ELF_OK) return CS_ELF_UNREADABLE;
+  if (elf->eh_frame_end != 0) return CS_ELF_OK;
+  (void)cs_error_set(err, "its .eh_frame lies in no loaded segment");
+  return CS_ELF_MALFORMED;
+}
+
+enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candidate *candidate,
+                               struct cs_elf *elf, struct cs_error *err) {
+  Elf64_Ehdr eh;
+  memcpy(&eh, elf->page, sizeof eh);
+  struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff};
+  if (eh.e_machine != EM_X86_64 || eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 ||
+      eh.e_phnum > MAX_PROGRAM_HEADERS || eh.e_phoff > (1u << 30)) {
+    (void)cs_error_set(err, "its ELF header makes no sense");
+    return CS_ELF_MALFORMED;
+  }
+  bool has_hdr;
+  Elf64_Phdr hdr;
+  enum cs_elf_result result = find_bias(&s, &has_hdr, &hdr);
+  if (result == CS_ELF_MALFORMED)
+    (void)cs_error_set(err, "none of its executable segments is what is mapped");
+  if (result != CS_ELF_OK || !has_hdr) return result;
+  return read_hdr(&s, elf->bias + hdr.p_vaddr, err);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// ELF images as they are mapped: where their unwind data is. Not for handlers.
+#ifndef CS_ELF_H
+#define CS_ELF_H
+
+#include "native/maps.h"
+
+enum cs_elf_result {
+  CS_ELF_OK,
+  CS_ELF_NOT,         // no 64-bit little-endian ELF image at all: nothing to say about it
+  CS_ELF_UNREADABLE,  // not (or no longer) mapped as its headers say: not this time
+  CS_ELF_MALFORMED,
+};
+
+enum { CS_ELF_PAGE = 4096 };
+
+struct cs_elf {
+  uint64_t bias;                    // address = bias + the file's virtual address
+  uint64_t fingerprint;             // of the first page: headers, and as a rule the build id
+  uint64_t hdr;                     // .eh_frame_hdr; 0: the image has none
+  uint64_t eh_frame, eh_frame_end;  // the end is the segment's; 0: no .eh_frame
+  uint32_t fde_count;               // as .eh_frame_hdr has it, 0: not said
+  uint8_t page[CS_ELF_PAGE];
+};
+
+// Reads the first page and takes its fingerprint. CS_ELF_OK, CS_ELF_NOT or CS_ELF_UNREADABLE.
+enum cs_elf_result cs_elf_open(struct cs_process *process, const struct cs_candidate *candidate,
+                               struct cs_elf *elf);
+// The rest: program headers, .eh_frame_hdr.
+enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candidate *candidate,
+                               struct cs_elf *elf, struct cs_error *err);
+
+#endif

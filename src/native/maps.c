@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Reads /proc/PID/maps: which files are mapped executable, and where. The kernel is asked and not
+// the dynamic loader, whose lock another thread may hold while it waits for something of ours.
+// Invariant: a candidate's strings live as long as the text they were cut from. One thread at a
+// time. Signal-safe: no.
+#include "native/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+enum { FIRST_CAPACITY = 128 << 10 };  // a .NET 10 process has some 500 lines of 90 bytes
+
+static int open_proc(int pid, const char *name, int flags) {
+  char path[64];
+  if (pid == 0)
+    (void)snprintf(path, sizeof path, "/proc/self/%s", name);
+  else
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+  return open(path, flags | O_CLOEXEC);
+}
+
+static bool grow_text(struct cs_maps *maps) {
+  size_t capacity = maps->text_capacity != 0 ? maps->text_capacity * 2 : FIRST_CAPACITY;
+  char *text = realloc(maps->text, capacity);
+  if (text == NULL) return false;
+  maps->text = text;
+  maps->text_capacity = capacity;
+  return true;
+}
+
+static bool read_text(struct cs_maps *maps, int fd, struct cs_error *err) {
+  size_t len = 0;
+  for (;;) {
+    if (len + 1 >= maps->text_capacity && !grow_text(maps))
+      return cs_error_set(err, "out of memory for the list of mappings");
+    ssize_t got = read(fd, maps->text + len, maps->text_capacity - len - 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cs_error_set(err, "cannot read the maps: %s", strerrorname_np(errno));
+    if (got == 0) break;
+    len += (size_t)got;
+  }
+  maps->text[len] = '\0';
+  return true;
+}
+
+struct line {
+  uint64_t begin, end, offset, inode;
+  uint32_t device;
+  bool executable;
+  const char *path;
+};
+
+// begin-end perms offset major:minor inode    path
+static bool parse_line(char *text, struct line *line) {
+  char *at = text;
+  line->begin = strtoull(at, &at, 16);
+  if (*at++ != '-') return false;
+  line->end = strtoull(at, &at, 16);
+  if (*at++ != ' ' || strnlen(at, 5) < 5) return false;
+  line->executable = at[2] == 'x';
+  at += 5;
+  line->offset = strtoull(at, &at, 16);
+  uint64_t major = strtoull(at, &at, 16);
+  if (*at++ != ':') return false;
+  line->device = (uint32_t)(major << 20 | strtoull(at, &at, 16));
+  line->inode = strtoull(at, &at, 10);
+  line->path = at + strspn(at, " ");
+  return line->begin < line->end;
+}
+
+// Deleted files stay in: a library that an update has replaced goes on running. What is not ELF
+// (the runtime's double-mapped code heaps are a deleted memfd) is told by its first bytes later.
+static bool is_image(const struct line *line) {
+  if (strcmp(line->path, "[vdso]") == 0) return true;
+  return line->path[0] == '/' && line->inode != 0 &&
+         strncmp(line->path, "/memfd:doublemapper", 19) != 0;
+}
+
+static bool add(struct cs_maps *maps, const struct line *line, uint64_t base) {
+  struct cs_candidate *last = maps->count != 0 ? &maps->candidate[maps->count - 1] : NULL;
+  if (last != NULL && last->end == line->begin && last->base == base) {
+    last->end = line->end;
+    return true;
+  }
+  if (maps->count == maps->capacity) {
+    uint32_t capacity = maps->capacity != 0 ? maps->capacity * 2 : 64;
+    struct cs_candidate *more = realloc(maps->candidate, capacity * sizeof *more);
+    if (more == NULL) return false;
+    maps->candidate = more;
+    maps->capacity = capacity;
+  }
+  maps->candidate[maps->count++] = (struct cs_candidate){
+      .begin = line->begin,
+      .end = line->end,
+      .offset = line->offset,
+      .base = base,
+      .inode = line->inode,
+      .device = line->device,
+      .path = line->path,
+  };
+  return true;
+}
+
+static bool collect(struct cs_maps *maps, struct cs_error *err) {
+  struct line first = {0};  // the last mapping of a file's begin that was passed
+  maps->count = 0;
+  for (char *at = maps->text, *next; *at != '\0'; at = next) {
+    struct line line;
+    next = strchr(at, '\n');
+    if (next == NULL) break;  // cut off in the middle: no line
+    *next++ = '\0';
+    if (!parse_line(at, &line)) return cs_error_set(err, "cannot make out a line of the maps");
+    if (!is_image(&line)) continue;
+    if (line.offset == 0) first = line;
+    bool same = first.inode == line.inode && first.device == line.device && first.path != NULL &&
+                strcmp(first.path, line.path) == 0;
+    if (!line.executable || !same) continue;
+    if (!add(maps, &line, first.begin)) return cs_error_set(err, "out of memory for the mappings");
+  }
+  return true;
+}
+
+bool cs_maps_read(struct cs_maps *maps, int pid, struct cs_error *err) {
+  int fd = open_proc(pid, "maps", O_RDONLY);
+  if (fd < 0)
+    return cs_error_set(err, "cannot open /proc/%d/maps (0: self): %s", pid,
+                        strerrorname_np(errno));
+  bool ok = read_text(maps, fd, err);
+  (void)close(fd);
+  return ok && collect(maps, err);
+}
+
+void cs_maps_free(struct cs_maps *maps) {
+  free(maps->text);
+  free(maps->candidate);
+  *maps = (struct cs_maps){0};
+}
+
+void cs_process_init(struct cs_process *process, int pid) {
+  *process = (struct cs_process){.pid = pid, .mem_fd = -1};
+}
+
+void cs_process_close(struct cs_process *process) {
+  if (process->mem_fd >= 0) (void)close(process->mem_fd);
+  process->mem_fd = -1;
+}
+
+static bool read_mem_file(struct cs_process *process, uint64_t address, uint8_t *dst, size_t len) {
+  while (len != 0) {
+    ssize_t got = pread(process->mem_fd, dst, len, (off_t)address);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    dst += got;
+    address += (uint64_t)got;
+    len -= (size_t)got;
+  }
+  return true;
+}
+
+bool cs_process_read(struct cs_process *process, uint64_t address, void *dst, size_t len) {
+  if (process->mem_fd >= 0) return read_mem_file(process, address, dst, len);
+  struct iovec local = {.iov_base = dst, .iov_len = len};
+  struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
+  int pid = process->pid != 0 ? process->pid : getpid();
+  ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return got == (ssize_t)len;
+  // Containers with a strict seccomp profile refuse the call; the file is guarded just as well.
+  process->mem_fd = open_proc(process->pid, "mem", O_RDONLY);
+  cs_log("process_vm_readv is refused (%s): images are read through /proc/%d/mem%s",
+         strerrorname_np(errno), pid, process->mem_fd < 0 ? ", which cannot be opened either" : "");
+  return process->mem_fd >= 0 && read_mem_file(process, address, dst, len);
+}

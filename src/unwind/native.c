@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// One step over a native frame: the row that holds at its ip, from tables made beforehand, says
+// where the caller's registers are. Also the way through the kernel's signal frame. Signal-safe:
+// yes: reads tables of our own and words of the stack, nothing else; code bytes (guarded) only
+// where there is no rule. Invariant: `regs` are the caller's on success and untouched on failure.
+#include "native/image.h"
+#include "unwind/unwind.h"
+
+enum {
+  UCONTEXT_GREGS = 40,  // offset of uc_mcontext.gregs; at the trampoline rsp points to the ucontext
+  GREGS = 17,           // those that a walk carries: r8 ... rip
+};
+
+// The order of gregs (sys/ucontext.h): r8 is first.
+static const uint8_t greg[GREGS] = {
+    CS_R8,  CS_R9,  CS_R10, CS_R11, CS_R12, CS_R13, CS_R14, CS_R15, CS_RDI,
+    CS_RSI, CS_RBP, CS_RBX, CS_RDX, CS_RAX, CS_RCX, CS_RSP, CS_RIP,
+};
+static const uint8_t slot_register[CS_CFI_RA] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+
+struct step {
+  const struct cs_mem *mem;
+  const struct cs_stack *stack;
+  const struct cs_regs *from;  // this frame's
+  uint64_t cfa;
+};
+
+// The last row at or before `offset`. The block index leaves a handful of rows to search: the mean
+// in libcoreclr is 5 a block.
+CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset) {
+  uint32_t block = offset / CS_BLOCK;
+  uint32_t lo = image->block_row[block];
+  uint32_t hi = block + 1 < image->block_count ? image->block_row[block + 1] : image->row_count - 1;
+  while (lo < hi) {
+    uint32_t mid = hi - (hi - lo) / 2;
+    if (image->row_pc[mid] <= offset)
+      lo = mid;
+    else
+      hi = mid - 1;
+  }
+  return lo;
+}
+
+// The rule for the frame, NULL if there is none. A return address counts for the call before it;
+// but the "return address" of a signal handler is the trampoline's first byte, which is looked up
+// as it is when a trampoline begins exactly there.
+CS_ISLAND static const struct cs_cfi_rule *find_rule(const struct cs_cfi_rule *rules,
+                                                     const struct cs_image *image, uint64_t ip,
+                                                     bool exact) {
+  uint64_t at = exact ? ip : ip - 1;
+  if (at < image->begin || at >= image->end || image->row_count == 0) return NULL;
+  uint32_t offset = (uint32_t)(at - image->begin), row = find_row(image, offset);
+  uint16_t id = image->row_rule[row];
+  if (!exact && row + 1 < image->row_count && image->row_pc[row + 1] == offset + 1) {
+    uint16_t next = image->row_rule[row + 1];
+    if (next != CS_NO_RULE && rules[next].signal_frame) id = next;
+  }
+  return id != CS_NO_RULE ? &rules[id] : NULL;
+}
+
+// mov rax, 15; syscall: what every libc has for a trampoline, and musl without unwind data.
+CS_ISLAND static bool is_trampoline(const struct cs_mem *mem, uint64_t ip) {
+  static const uint8_t code[] = {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05};
+  uint8_t at_ip[sizeof code];
+  if (!cs_mem_read_guarded(mem, ip, at_ip, sizeof at_ip)) return false;
+  for (unsigned i = 0; i < sizeof code; i++)
+    if (at_ip[i] != code[i]) return false;
+  return true;
+}
+
+// The registers that the signal interrupted, all of them.
+CS_ISLAND static enum cs_stop step_signal(const struct cs_mem *mem, const struct cs_stack *stack,
+                                          struct cs_regs *regs) {
+  uint64_t gregs = regs->r[CS_RSP] + UCONTEXT_GREGS;
+  struct cs_regs next;
+  next.known = CS_REGS_ALL;
+  for (unsigned i = 0; i < GREGS; i++)
+    if (!cs_stack_u64(mem, stack, gregs + i * 8, &next.r[greg[i]])) return CS_STOP_BAD_SP;
+  if ((next.r[CS_RSP] & 7) != 0 || !cs_stack_holds(stack, next.r[CS_RSP], 0)) return CS_STOP_BAD_SP;
+  *regs = next;
+  return CS_STOP_NONE;
+}
+
+CS_ISLAND static bool known(const struct cs_regs *regs, unsigned reg) {
+  return (regs->known & CS_REG_BIT(reg)) != 0;
+}
+
+CS_ISLAND static enum cs_stop find_cfa(const struct step *s, const struct cs_cfi_rule *rule,
+                                       uint64_t *cfa) {
+  if (rule->cfa_how == CS_CFA_NONE || !known(s->from, rule->cfa_reg)) return CS_STOP_NATIVE_RULE;
+  uint64_t at = s->from->r[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_off;
+  if (rule->cfa_how == CS_CFA_DEREF) {
+    if (!cs_stack_u64(s->mem, s->stack, at, &at)) return CS_STOP_BAD_SP;
+    at += rule->cfa_add;
+  } else if (rule->cfa_how == CS_CFA_PLT) {
+    bool pushed = (s->from->r[CS_RIP] & 15) >= (uint32_t)rule->cfa_off;
+    at = s->from->r[CS_RSP] + (pushed ? 16 : 8);
+  }
+  if ((at & 7) != 0 || at <= s->from->r[CS_RSP] || !cs_stack_holds(s->stack, at, 0))
+    return CS_STOP_BAD_SP;
+  *cfa = at;
+  return CS_STOP_NONE;
+}
+
+// A slot of the rule: the caller's value of `reg`. False: the stack cannot be read there.
+CS_ISLAND static bool restore(const struct step *s, const struct cs_cfi_rule *rule, unsigned slot,
+                              unsigned reg, struct cs_regs *to) {
+  uint64_t off = (uint64_t)(int64_t)rule->slot[slot].off, value = 0;
+  bool have = true;
+  switch ((enum cs_cfi_how)rule->slot[slot].how) {
+    case CS_CFI_SAME:
+      return true;
+    case CS_CFI_AT_CFA:
+      if (!cs_stack_u64(s->mem, s->stack, s->cfa + off, &value)) return false;
+      break;
+    case CS_CFI_AT_RSP:
+      if (!cs_stack_u64(s->mem, s->stack, s->from->r[CS_RSP] + off, &value)) return false;
+      break;
+    case CS_CFI_AT_RBP:
+      have = known(s->from, CS_RBP);
+      if (have && !cs_stack_u64(s->mem, s->stack, s->from->r[CS_RBP] + off, &value)) return false;
+      break;
+    case CS_CFI_IS_CFA:
+      value = s->cfa + off;
+      break;
+    case CS_CFI_IN_REG:
+      have = known(s->from, (unsigned)off & 15);
+      value = s->from->r[off & 15];
+      break;
+    case CS_CFI_UNDEFINED:
+      have = false;
+      break;
+  }
+  to->r[reg] = value;
+  to->known = have ? to->known | CS_REG_BIT(reg) : to->known & ~CS_REG_BIT(reg);
+  return true;
+}
+
+CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cfi_rule *rule,
+                                        struct cs_regs *regs) {
+  struct cs_regs next = *s->from;
+  next.known &= CS_REGS_PRESERVED;
+  for (unsigned slot = 0; slot < CS_CFI_RA; slot++)
+    if (!restore(s, rule, slot, slot_register[slot], &next)) return CS_STOP_BAD_SP;
+  if (!restore(s, rule, CS_CFI_RA, CS_RIP, &next)) return CS_STOP_BAD_SP;
+  if (!known(&next, CS_RIP)) return CS_STOP_NATIVE_RULE;
+  // Nobody calls from 0: a thread's first function was entered with that below it.
+  if (next.r[CS_RIP] == 0) return CS_STOP_BASE;
+  next.r[CS_RSP] = s->cfa;
+  *regs = next;
+  return CS_STOP_NONE;
+}
+
+CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,
+                                        const struct cs_stack *stack, bool exact,
+                                        struct cs_regs *regs, bool *signal_frame) {
+  const struct cs_images *images = cs_load_acquire(&world->images);
+  *signal_frame = false;
+  if (code->image == NULL || images == NULL) return CS_STOP_UNKNOWN_CODE;
+  uint64_t ip = regs->r[CS_RIP];
+  // The rules stay where they are when the table is replaced.
+  const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, ip, exact);
+  bool trampoline = rule != NULL ? rule->signal_frame != 0 : is_trampoline(&world->mem, ip);
+  if (trampoline) {
+    enum cs_stop stop = step_signal(&world->mem, stack, regs);
+    *signal_frame = stop == CS_STOP_NONE;
+    return stop;
+  }
+  if (rule == NULL) return CS_STOP_NO_NATIVE_RULE;
+  if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return CS_STOP_BASE;
+  struct step s = {.mem = &world->mem, .stack = stack, .from = regs};
+  enum cs_stop stop = find_cfa(&s, rule, &s.cfa);
+  return stop != CS_STOP_NONE ? stop : step_rule(&s, rule, regs);
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+// Every row of every function of real libraries, against elfutils' reader of .eh_frame: at each
+// place where either of the two says that a rule begins or ends, a step of ours with made-up
+// registers and a made-up stack must give what the oracle's rules, evaluated over the same, give.
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "native/image.h"
+#include "unwind/unwind.h"
+
+static struct cs_native *native;
+static const struct cs_images *images;
+static struct cs_world world;
+
+// A stack where every word has a value of its own: aligned, and on the stack, above every register.
+#define STACK_LO 0x100000000000u
+#define STACK_HI 0x700000000000u
+#define RSP 0x200000000000u
+static uint64_t word_at(uint64_t address) {
+  return 0x300000000000u + ((address * 0x9E3779B97F4A7C15u) >> 20 & ~7ull);
+}
+static bool made_up(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
+  (void)mem;
+  uint64_t value = word_at(address);
+  memset(dst, 0, len);  // anything but a word: code bytes, which look like nothing
+  if (len == sizeof value) memcpy(dst, &value, sizeof value);
+  return true;
+}
+
+// DWARF's numbering, written down once more, independently.
+static const uint8_t ours[] = {CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI,
+                               CS_RBP, CS_RSP, CS_R8,  CS_R9,  CS_R10, CS_R11,
+                               CS_R12, CS_R13, CS_R14, CS_R15, CS_RIP};
+enum { RSP_COLUMN = 7, RIP_COLUMN = 16 };
+
+struct value {
+  bool defined;
+  uint64_t v;
+};
+struct evaluation {
+  const struct cs_regs *regs;
+  uint64_t cfa;
+  uint64_t stack[16];
+  unsigned depth;
+};
+
+static void push(struct evaluation *e, uint64_t v) {
+  assert_true(e->depth < 16);
+  e->stack[e->depth++] = v;
+}
+static uint64_t pop(struct evaluation *e) {
+  assert_true(e->depth > 0);
+  return e->stack[--e->depth];
+}
+
+static void operate(struct evaluation *e, const Dwarf_Op *op) {
+  uint64_t b;
+  if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
+    push(e, op->atom - (uint64_t)DW_OP_lit0);
+  } else if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
+    push(e, e->regs->r[ours[op->atom - DW_OP_breg0]] + op->number);
+  } else {
+    switch (op->atom) {
+      case DW_OP_bregx:
+        push(e, e->regs->r[ours[op->number]] + op->number2);
+        break;
+      case DW_OP_call_frame_cfa:
+        push(e, e->cfa);
+        break;
+      case DW_OP_plus_uconst:
+        push(e, pop(e) + op->number);
+        break;
+      case DW_OP_const8s:
+      case DW_OP_const4s:
+      case DW_OP_consts:
+        push(e, op->number);
+        break;
+      case DW_OP_deref:
+        push(e, word_at(pop(e)));
+        break;
+      case DW_OP_plus:
+        b = pop(e);
+        push(e, pop(e) + b);
+        break;
+      case DW_OP_mul:
+        b = pop(e);
+        push(e, pop(e) * b);
+        break;
+      case DW_OP_and:
+        b = pop(e);
+        push(e, pop(e) & b);
+        break;
+      case DW_OP_shl:
+        b = pop(e);
+        push(e, pop(e) << b);
+        break;
+      case DW_OP_ge:
+        b = pop(e);
+        push(e, (int64_t)pop(e) >= (int64_t)b);
+        break;
+      default:
+        fail_msg("the oracle uses operation 0x%x, which this test does not know", op->atom);
+    }
+  }
+}
+
+static uint64_t evaluate(struct evaluation *e, const Dwarf_Op *ops, size_t n) {
+  e->depth = 0;
+  for (size_t i = 0; i < n; i++)
+    if (ops[i].atom != DW_OP_stack_value) operate(e, &ops[i]);
+  return pop(e);
+}
+
+struct oracle {
+  struct evaluation e;
+  struct value reg[RIP_COLUMN + 1];  // the caller's, by DWARF number
+  bool rsp_has_rule, odd_cfa, signal_frame;
+};
+
+static void ask_register(Dwarf_Frame *frame, int column, struct oracle *o) {
+  Dwarf_Op mem[3], *ops;
+  size_t n;
+  assert_int_equal(dwarf_frame_register(frame, column, mem, &ops, &n), 0);
+  struct value *value = &o->reg[column];
+  value->defined = true;
+  // "Undefined" is also what elfutils says of a register without a rule, as it reads the section
+  // without the ABI's own rules: what a call preserves is the same. (No program in these libraries
+  // says "undefined" of anything but the return address.)
+  if (n == 0 && ops == mem && column == RIP_COLUMN)
+    value->defined = false;
+  else if (n == 0)
+    value->v = column == RSP_COLUMN ? o->e.cfa : o->e.regs->r[ours[column]];
+  else if (n == 1 && ops[0].atom == DW_OP_regx)
+    value->v = o->e.regs->r[ours[ops[0].number]];
+  else if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
+    value->v = o->e.regs->r[ours[ops[0].atom - DW_OP_reg0]];
+  else if (ops[n - 1].atom == DW_OP_stack_value)
+    value->v = evaluate(&o->e, ops, n);
+  else
+    value->v = word_at(evaluate(&o->e, ops, n));
+  bool is_cfa = n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value;
+  if (column == RSP_COLUMN) o->rsp_has_rule = n != 0 && !is_cfa;
+}
+
+static bool ask(Dwarf_CFI *cfi, uint64_t address, const struct cs_regs *regs, struct oracle *o,
+                uint64_t *begin, uint64_t *end) {
+  Dwarf_Frame *frame = NULL;
+  if (dwarf_cfi_addrframe(cfi, address, &frame) != 0) return false;
+  Dwarf_Op *ops;
+  size_t n;
+  Dwarf_Addr row_begin, row_end;
+  bool signal;
+  int ra = dwarf_frame_info(frame, &row_begin, &row_end, &signal);
+  assert_int_equal(ra, RIP_COLUMN);
+  *begin = row_begin;
+  *end = row_end;
+  memset(o, 0, sizeof *o);
+  o->e.regs = regs;
+  o->signal_frame = signal;
+  assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
+  o->e.cfa = evaluate(&o->e, ops, n);
+  for (size_t i = 0; i < n; i++)
+    if (ops[i].atom == DW_OP_mul) o->odd_cfa = true;  // rsp + 8 + r9 * 8: known not to be supported
+  for (int column = 0; column <= RIP_COLUMN; column++) ask_register(frame, column, o);
+  free(frame);
+  return true;
+}
+
+struct tally {
+  unsigned rows, gaps, compared, bases, signals, refused, distrusted;
+};
+
+static void compare_registers(const struct cs_regs *regs, const struct oracle *o,
+                              const char *where) {
+  static const uint8_t preserved[] = {3, 6, RSP_COLUMN, 12, 13, 14, 15, RIP_COLUMN};
+  for (unsigned i = 0; i < (o->signal_frame ? RIP_COLUMN + 1u : CS_COUNT(preserved)); i++) {
+    unsigned column = o->signal_frame ? i : preserved[i];
+    bool known = (regs->known & CS_REG_BIT(ours[column])) != 0;
+    if (known != o->reg[column].defined || (known && regs->r[ours[column]] != o->reg[column].v))
+      fail_msg("%s: column %u is %d:%#lx, the oracle says %d:%#lx", where, column, known,
+               regs->r[ours[column]], o->reg[column].defined, o->reg[column].v);
+  }
+}
+
+static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t address,
+                       struct tally *tally, uint64_t *end) {
+  struct cs_code code = {.kind = CS_CODE_NATIVE, .image = image};
+  struct cs_stack stack = {.lo = STACK_LO, .hi = STACK_HI};
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  struct oracle o;
+  bool signal = false;
+  char where[512];
+  uint64_t begin;
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) regs.r[i] = RSP + (i + 1) * 0x1000000;
+  regs.r[CS_RSP] = RSP;
+  regs.r[CS_RIP] = address;
+  struct cs_regs before = regs;
+  (void)snprintf(where, sizeof where, "%s+%#lx", image->path, address - image->bias);
+  enum cs_stop stop = cs_unwind_native(&world, &code, &stack, true, &regs, &signal);
+  if (!ask(cfi, address - image->bias, &before, &o, &begin, end)) {
+    if (stop != CS_STOP_NO_NATIVE_RULE) fail_msg("%s: a rule, where the oracle has none", where);
+    tally->gaps++;
+    *end = UINT64_MAX;
+    return;
+  }
+  *end += image->bias;
+  tally->compared++;
+  if (stop == CS_STOP_BASE) {
+    if (o.reg[RIP_COLUMN].defined) fail_msg("%s: a base, but not for the oracle", where);
+    tally->bases++;
+  } else if (stop == CS_STOP_NATIVE_RULE) {
+    if (o.rsp_has_rule || o.odd_cfa)
+      tally->refused++;
+    else
+      tally->distrusted++;
+  } else if (stop == CS_STOP_BAD_SP && o.e.cfa <= RSP) {
+    tally->refused++;  // vfork and _Unwind_Resume with their return address in a register
+  } else if (stop != CS_STOP_NONE || signal != o.signal_frame) {
+    fail_msg("%s: stop %s, signal %d, the oracle's %d", where, cs_stop_token(stop), signal,
+             o.signal_frame);
+  } else {
+    compare_registers(&regs, &o, where);
+    tally->signals += signal;
+  }
+}
+
+// Walks over the image by the oracle's rows and ours at once: a stretch ends where either's does.
+static void compare_image(const struct cs_image *image, Dwarf_CFI *cfi, struct tally *tally) {
+  uint64_t next;
+  tally->rows = image->row_count;
+  for (uint32_t row = 0; row < image->row_count; row++) {
+    uint64_t at = image->begin + image->row_pc[row];
+    uint64_t row_end =
+        row + 1 < image->row_count ? image->begin + image->row_pc[row + 1] : image->end;
+    while (at < row_end) {
+      uint64_t oracle_end, ignored;
+      compare_at(image, cfi, at, tally, &oracle_end);
+      next = oracle_end < row_end ? oracle_end : row_end;
+      if (next - 1 > at) compare_at(image, cfi, next - 1, tally, &ignored);
+      assert_true(next > at);
+      at = next;
+    }
+  }
+}
+
+static void compare_path(const char *path) {
+  struct tally tally = {0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  assert_true(fd >= 0);
+  assert_int_not_equal(elf_version(EV_CURRENT), EV_NONE);
+  Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+  assert_non_null(elf);
+  Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
+  assert_non_null(cfi);
+  for (uint32_t i = 0; i < images->count; i++)
+    if (strcmp(images->image[i].path, path) == 0) compare_image(&images->image[i], cfi, &tally);
+  print_message(
+      "%s: %u rows, compared at %u places: %u bases, %u signal frames, %u refused, "
+      "%u distrusted, %u ends of gaps\n",
+      path, tally.rows, tally.compared, tally.bases, tally.signals, tally.refused, tally.distrusted,
+      tally.gaps);
+  assert_true(tally.compared > tally.rows / 2);
+  // What is refused is listed in cfi_run.c: a dozen functions. Only libcoreclr has functions that
+  // are distrusted, and there the oracle would lead astray.
+  assert_true(tally.refused <= 12);
+  assert_true(tally.distrusted == 0 || strstr(path, "libcoreclr") != NULL);
+  assert_true(tally.distrusted * 200 <= tally.compared);
+  dwarf_cfi_end(cfi);
+  (void)elf_end(elf);
+  (void)close(fd);
+}
+
+static const char *find_path(const char *name) {
+  for (uint32_t i = 0; i < images->count; i++) {
+    const char *slash = strrchr(images->image[i].path, '/');
+    if (slash != NULL && strncmp(slash + 1, name, strlen(name)) == 0) return images->image[i].path;
+  }
+  return NULL;
+}
+
+static void libraries_of_the_system(void **state) {
+  (void)state;
+  static const char *const names[] = {"libc.so", "ld-linux", "libstdc++", "libgcc_s", "libm.so"};
+  for (unsigned i = 0; i < CS_COUNT(names); i++) {
+    const char *path = find_path(names[i]);
+    assert_non_null(path);
+    compare_path(path);
+  }
+}
+
+// OpenSSL has the CFA in memory in its hand-written functions. It is there when .NET's is.
+static void openssl(void **state) {
+  (void)state;
+  const char *path = find_path("libcrypto");
+  if (path == NULL) skip();
+  compare_path(path);
+}
+
+static void libraries_of_the_runtime(void **state) {
+  (void)state;
+  static const char *const names[] = {"libcoreclr.so", "libclrjit.so", "libSystem.Native.so"};
+  if (find_path(names[0]) == NULL) {
+    print_message("no .NET runtime found (dotnet --list-runtimes): skipped\n");
+    skip();
+  }
+  for (unsigned i = 0; i < CS_COUNT(names); i++) {
+    const char *path = find_path(names[i]);
+    assert_non_null(path);
+    compare_path(path);
+  }
+}
+
+// Loads the newest runtime's libraries, which `dotnet --list-runtimes` names last.
+static void load_runtime(void) {
+  static const char *const names[] = {"libcoreclr.so", "libclrjit.so", "libSystem.Native.so"};
+  FILE *list = popen("dotnet --list-runtimes 2>/dev/null", "re");
+  char line[512], version[128], folder[256], path[640];
+  bool found = false;
+  while (list != NULL && fgets(line, sizeof line, list) != NULL)
+    if (sscanf(line, "Microsoft.NETCore.App %127s [%255[^]]]", version, folder) == 2) found = true;
+  if (list != NULL) (void)pclose(list);
+  for (unsigned i = 0; found && i < CS_COUNT(names); i++) {
+    (void)snprintf(path, sizeof path, "%s/%s/%s", folder, version, names[i]);
+    if (dlopen(path, RTLD_LAZY | RTLD_LOCAL) == NULL) print_message("%s\n", dlerror());
+  }
+}
+
+static int setup(void **state) {
+  (void)state;
+  static const char *const others[] = {"libstdc++.so.6", "libm.so.6", "libcrypto.so.3"};
+  for (unsigned i = 0; i < CS_COUNT(others); i++) (void)dlopen(others[i], RTLD_LAZY | RTLD_LOCAL);
+  load_runtime();
+  native = cs_native_new(0);
+  images = native != NULL ? cs_native_refresh(native) : NULL;
+  world.mem.read = made_up;
+  world.images = images;
+  return images != NULL ? 0 : -1;
+}
+static int teardown(void **state) {
+  (void)state;
+  cs_native_free(native);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(libraries_of_the_system),
+      cmocka_unit_test(openssl),
+      cmocka_unit_test(libraries_of_the_runtime),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
