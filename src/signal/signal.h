@@ -3,8 +3,8 @@
 // Signal-safe: everything marked CS_ISLAND; the rest of this header is plain data.
 //
 // One real-time signal serves two purposes, told apart by what travels with it:
-//   a request   rt_tgsigqueueinfo, value = CS_SIGVAL_REQUEST | slot | sequence: a snapshot is wanted
-//   a sample    timer_create's signal or rt_tgsigqueueinfo, value = struct cs_thread *
+//   a request   rt_tgsigqueueinfo, value = CS_SIGVAL_REQUEST | slot | sequence: a snapshot is
+//   wanted a sample    timer_create's signal or rt_tgsigqueueinfo, value = struct cs_thread *
 #ifndef CS_SIGNAL_H
 #define CS_SIGNAL_H
 
@@ -12,43 +12,61 @@
 
 #include "walk/walk.h"
 
-// A thread that may be walked. Entries come from an arena, are never freed and are reused with a new
-// generation, so that a late signal that names one never touches unmapped memory.
-struct cs_thread {
-  uint32_t tid;          // 0: not in use. Written with release after everything else is set
-  uint32_t generation;   // bumped each time the entry is given away or taken back
-  uint64_t clr_thread;   // ThreadID; 0 for a native thread
-  struct cs_stack stack;
-  uint32_t sampling;     // 0: signals that ask for a sample are ignored (the thread is going away)
-  uint32_t index;        // its place in the registry
-  void *agent;           // the agent's own data for this thread
+// The larger alternate signal stack of a thread (docs/signal-safety.md, "Alternate stacks").
+struct cs_altstack {
+  uint64_t sp, size;          // ours; 0: none was made for this thread
+  uint64_t old_sp, old_size;  // what the thread had before, to be put back
+  uint32_t old_flags;
+  uint32_t swapped;  // 1: old_* are set. Written by the thread itself only
 };
 
-// Epoch: how many handlers are walking right now. Whoever is about to free what a walk may read calls
-// cs_epoch_wait (snapshot room) after making it unreachable.
+// A thread that may be walked. Entries come from an arena, are never freed and are reused with a
+// new generation, so that a late signal that names one never touches unmapped memory.
+struct cs_thread {
+  uint32_t tid;         // 0: not in use. Written with release after everything else is set
+  uint32_t generation;  // bumped each time the entry is given away or taken back
+  uint64_t clr_thread;  // ThreadID; 0 for a native thread
+  struct cs_stack stack;
+  uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
+  uint32_t index;     // its place in the registry
+  uint32_t walkers;   // requests that have it pinned: ThreadDestroyed waits for 0 (contract: C18)
+  struct cs_altstack altstack;
+  void *agent;  // the agent's own data for this thread
+};
+
+// Epoch: how many handlers are walking right now. Whoever is about to free what a walk may read
+// calls cs_epoch_wait (snapshot room) after making it unreachable.
 struct cs_epoch {
-  uint32_t active[2]; // handlers inside, by parity of `turn`
+  uint32_t active[2];  // handlers inside, by parity of `turn`
   uint32_t turn;
 };
-CS_ISLAND uint32_t cs_epoch_enter(struct cs_epoch *epoch); // answers the parity to leave with
+CS_ISLAND uint32_t cs_epoch_enter(struct cs_epoch *epoch);  // answers the parity to leave with
 CS_ISLAND void cs_epoch_leave(struct cs_epoch *epoch, uint32_t parity);
 
-struct cs_sample_ring; // signal/sample.h
+struct cs_sample_ring;  // signal/sample.h
 
 struct cs_signal_state {
-  struct cs_world *world;      // NULL until everything that a walk needs is ready
-  struct cs_sample_ring *ring; // NULL: samples are not being taken
+  struct cs_world *world;       // NULL until everything that a walk needs is ready
+  struct cs_sample_ring *ring;  // NULL: samples are not being taken
   struct cs_epoch epoch;
+  uint64_t threads_lo, threads_hi;  // the registry's arena: a sample's value must point into it
+  int pid;  // this process; a forked child's differs, and nothing is served there
 };
-extern struct cs_signal_state cs_signal;
+// Hidden even where it is only declared, so that the island reaches it without a relocation table.
+extern struct cs_signal_state cs_signal __attribute__((visibility("hidden")));
 
 // The handler itself (signal/handler.c): SA_SIGINFO | SA_RESTART, never SA_ONSTACK.
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
 
+// The alternate stack that the interrupted thread has at this moment, 0 and 0 if none; and the way
+// to give it a larger one when it returns from the handler (docs/signal-safety.md).
+CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi);
+CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext);
+
 // Reads the interrupted registers of a ucontext_t. All are known.
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
 
-#define CS_SIGVAL_REQUEST 1u // lowest bit of the signal's value; a struct cs_thread * has it clear
+#define CS_SIGVAL_REQUEST 1u  // lowest bit of the signal's value; a struct cs_thread * has it clear
 
 // Takes one sample of the calling thread into the ring (signal/sample.c).
 // `entry_tsc`: the time-stamp when the handler was entered.

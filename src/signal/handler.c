@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The signal handler: reads who asks for what, and hands over. Signal-safe: yes; it calls nothing
+// outside of the island and changes no errno, because nothing here sets one.
+//
+// Invariant: what came with the signal is believed only when this process itself sent it, and when
+// it names a request slot or an entry of the registry. Why each read in here is allowed is written
+// down in docs/signal-safety.md.
+#include "signal/request.h"
+#include "signal/signal.h"
+
+#include <ucontext.h>
+
+struct cs_signal_state cs_signal;
+
+// Until the sampler is in the tree its part may be missing: then nobody asks for samples.
+#pragma weak cs_sample_take
+
+CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext) {
+  const greg_t *from = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
+  static const uint8_t at[CS_REG_COUNT] = {
+      [CS_RAX] = REG_RAX, [CS_RCX] = REG_RCX, [CS_RDX] = REG_RDX, [CS_RBX] = REG_RBX,
+      [CS_RSP] = REG_RSP, [CS_RBP] = REG_RBP, [CS_RSI] = REG_RSI, [CS_RDI] = REG_RDI,
+      [CS_R8] = REG_R8,   [CS_R9] = REG_R9,   [CS_R10] = REG_R10, [CS_R11] = REG_R11,
+      [CS_R12] = REG_R12, [CS_R13] = REG_R13, [CS_R14] = REG_R14, [CS_R15] = REG_R15,
+      [CS_RIP] = REG_RIP,
+  };
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) regs->r[i] = (uint64_t)from[at[i]];
+  regs->known = CS_REGS_ALL;
+}
+
+CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi) {
+  const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
+  bool none = (stack->ss_flags & SS_DISABLE) != 0;
+  *lo = none ? 0 : (uint64_t)(uintptr_t)stack->ss_sp;
+  *hi = none ? 0 : *lo + stack->ss_size;
+}
+
+// After an attach no code of ours runs on the threads that are there already, but what a handler
+// writes into its ucontext, sigreturn installs. Not while the alternate stack is in use: the kernel
+// refuses then, silently.
+CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
+  ucontext_t *uc = ucontext;
+  uint64_t lo, hi, sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
+  cs_altstack_of(uc, &lo, &hi);
+  if (ours->sp == 0 || lo == ours->sp || (sp >= lo && sp < hi)) return;
+  if (!ours->swapped) {
+    ours->old_sp = lo;
+    ours->old_size = uc->uc_stack.ss_size;
+    ours->old_flags = (uint32_t)uc->uc_stack.ss_flags;
+    ours->swapped = 1;
+  }
+  uc->uc_stack.ss_sp = (void *)(uintptr_t)ours->sp;
+  uc->uc_stack.ss_size = ours->size;
+  uc->uc_stack.ss_flags = 0;
+}
+
+CS_ISLAND static bool is_registered(const struct cs_thread *thread) {
+  uint64_t at = (uint64_t)(uintptr_t)thread;
+  return at >= cs_signal.threads_lo && at < cs_signal.threads_hi &&
+         (at - cs_signal.threads_lo) % sizeof(struct cs_thread) == 0;
+}
+
+// Which requests and samples are ours: a timer of this process, or this process' own sigqueue.
+CS_ISLAND static bool is_own(const siginfo_t *info) {
+  return info->si_code == SI_TIMER ||
+         (info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid));
+}
+
+CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
+  uint64_t entry_tsc = cs_tsc();
+  (void)signo;
+  if (!is_own(info)) return;
+  struct cs_regs regs;
+  cs_regs_from_ucontext(&regs, ucontext);
+  uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+  if (value & CS_SIGVAL_REQUEST) {
+    cs_request_serve(value, &regs, ucontext, entry_tsc);
+    return;
+  }
+  struct cs_thread *thread = info->si_value.sival_ptr;
+  if (!is_registered(thread) || cs_load_acquire(&thread->sampling) == 0) return;
+  cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
+  cs_altstack_install(&thread->altstack, ucontext);
+  if (cs_sample_take != NULL) cs_sample_take(thread, &regs, info->si_code, entry_tsc);
+}

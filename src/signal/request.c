@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// The target's part of a request: walk oneself into the slot, say so, and in a hold wait.
+// Signal-safe: yes; it runs in the handler and does memory reads, atomics, and the raw system calls
+// futex and gettid.
+//
+// Invariant: the slot is written only between the change PENDING -> WALKING, which succeeds for the
+// one right sequence number, and the change to DONE, HELD or FREE; after that nothing of the slot
+// is touched, except its word while held. No handler ever waits beyond the slot's deadline.
+#include "signal/request.h"
+
+#include <sys/syscall.h>
+
+#include "native/image.h"
+
+// From linux/futex.h, which is no header for C programs.
+enum { FUTEX_WAKE_PRIVATE = 1 | 128, FUTEX_WAIT_BITSET_PRIVATE = 9 | 128 };
+#define FUTEX_BITSET_ANY 0xFFFFFFFFu
+enum { ERRNO_TIMEDOUT = 110 };
+
+struct cs_request cs_requests[CS_REQUEST_SLOTS];
+
+CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame) {
+  static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
+                                                        CS_R13, CS_R14, CS_R15, CS_RIP};
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) out->preserved[i] = frame->regs.r[preserved[i]];
+  out->known = frame->regs.known;
+  out->function_id = frame->code.function_id;
+  out->method_start = frame->code.method_start;
+  out->kind = (uint8_t)frame->code.kind;
+  out->flags = (uint8_t)frame->flags;
+  out->funclet = frame->code.funclet;
+  out->collectible = frame->code.collectible;
+  out->in_coreclr = frame->code.image != NULL && frame->code.image->is_coreclr;
+}
+
+CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
+                               const struct cs_regs *regs, const struct cs_stack *stack,
+                               uint64_t clr_thread, uint32_t max_depth) {
+  struct cs_walk walk;
+  struct cs_frame frame;
+  uint32_t count = 0;
+  capture->generation = cs_load_acquire(&world->code_generation);
+  cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
+  walk.fast = true;
+  while (cs_walk_next(&walk, &frame)) {
+    if (count == capture->capacity) {
+      walk.stop = CS_STOP_BUFFER;
+      walk.stop_ip = frame.regs.r[CS_RIP];
+      break;
+    }
+    record(&capture->records[count++], &frame);
+  }
+  capture->count = count;
+  capture->stop = walk.stop;
+  capture->stop_ip = walk.stop_ip;
+}
+
+CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread) {
+  uint32_t disabled;
+  if (clr_thread == 0) return false;
+  return cs_mem_u32(&world->mem, clr_thread + world->layout.thread.preemptive_gc_disabled,
+                    &disabled) &&
+         disabled != 0;
+}
+
+CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
+                                               const struct cs_regs *seed,
+                                               const struct cs_stack *stack) {
+  struct cs_code code;
+  uint64_t sp = seed->r[CS_RSP];
+  if ((sp & 7) != 0 || !cs_stack_holds(stack, sp, 8)) return CS_ANSWER_SEED_SP;
+  if (cs_codemap_find_managed(world, seed->r[CS_RIP], &code) != CS_STOP_NONE ||
+      !cs_code_is_managed(&code))
+    return CS_ANSWER_SEED_IP;
+  return CS_ANSWER_WALKED;
+}
+
+CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
+                                                  const struct cs_regs *regs) {
+  struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  if (world == NULL) return CS_ANSWER_NOT_READY;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  const struct cs_regs *from = regs;
+  enum cs_request_answer answer = CS_ANSWER_WALKED;
+  if ((request->flags & CS_REQUEST_SEED) && cs_is_cooperative(world, request->clr_thread)) {
+    answer = cs_seed_check(world, &request->seed, &request->stack);
+    from = &request->seed;
+  }
+  if (answer == CS_ANSWER_WALKED)
+    cs_capture_walk(&request->capture, world, from, &request->stack, request->clr_thread,
+                    request->max_depth);
+  // Left before a hold: a held thread stands still and reads nothing, and whoever waits for the
+  // epoch must not wait for it.
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  return answer;
+}
+
+CS_ISLAND static void wake(struct cs_request *request) {
+  cs_syscall4(SYS_futex, (long)(uintptr_t)&request->word, FUTEX_WAKE_PRIVATE, 1 << 30, 0);
+}
+
+// Waits until the requester lets go or the deadline has passed. Other signals interrupt the wait
+// and are served; then it goes on.
+CS_ISLAND static void stand_still(struct cs_request *request, uint64_t sequence) {
+  uint64_t held = CS_REQUEST_WORD(sequence, CS_REQUEST_HELD);
+  for (;;) {
+    if (cs_load_acquire(&request->word) != held) break;
+    long rc = cs_syscall6(SYS_futex, (long)(uintptr_t)&request->word, FUTEX_WAIT_BITSET_PRIVATE,
+                          (long)(uint32_t)held, (long)(uintptr_t)request->hold_until, 0,
+                          (long)FUTEX_BITSET_ANY);
+    if (rc == -ERRNO_TIMEDOUT) {
+      uint64_t expected = held;
+      if (cs_cas(&request->word, &expected, CS_REQUEST_WORD(sequence, CS_REQUEST_EXPIRED))) return;
+    }
+  }
+  // Released: this was the last that anybody does with this sequence.
+  cs_store_release(&request->word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE));
+}
+
+CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
+                                uint64_t entry_tsc) {
+  uint64_t index = (value & 0xFFFF) >> 1, sequence = value >> 16;
+  if (index >= CS_REQUEST_SLOTS) return;
+  struct cs_request *request = &cs_requests[index];
+  uint64_t expected = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
+  uint64_t walking = CS_REQUEST_WORD(sequence, CS_REQUEST_WALKING);
+  if (!cs_cas(&request->word, &expected, walking)) return;  // too late: nobody asks any more
+
+  request->entry_tsc = entry_tsc;
+  request->capture.leaf = *regs;
+  request->capture.count = 0;
+  request->capture.stop = CS_STOP_NONE;
+  cs_altstack_of(ucontext, &request->stack.alt_lo, &request->stack.alt_hi);
+  // The thread pointer: on x86-64 its own address is its first word (psABI, TLS variant II).
+  __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
+  if ((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0) != request->tid)
+    request->answer = CS_ANSWER_WRONG_THREAD;
+  else if (request->flags & CS_REQUEST_INTRODUCE)
+    request->answer = CS_ANSWER_WALKED;
+  else
+    request->answer = walk_self(request, regs);
+  if (request->thread != NULL && request->answer != CS_ANSWER_WRONG_THREAD)
+    cs_altstack_install(&request->thread->altstack, ucontext);
+
+  bool hold = (request->flags & CS_REQUEST_HOLD) && request->answer == CS_ANSWER_WALKED;
+  request->exit_tsc = cs_tsc();
+  expected = walking;
+  if (!cs_cas(&request->word, &expected,
+              CS_REQUEST_WORD(sequence, hold ? CS_REQUEST_HELD : CS_REQUEST_DONE))) {
+    // Parked: the requester has gone, the slot is ours to give back.
+    cs_store_release(&request->word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE));
+    return;
+  }
+  wake(request);
+  if (hold) stand_still(request, sequence);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// A request: "walk yourself", from a requester to a target, by a signal. Slots are static and never
+// freed; a slot's word says whose turn it is, so that an answer that comes too late finds another
+// sequence number there and touches nothing.
+//
+//   word   who may write the slot                next
+//   FREE      nobody                             CLAIMED by a requester
+//   CLAIMED   the requester                      PENDING when all is filled in; FREE when it is
+//   done PENDING   nobody; the signal is on its way   WALKING by the target; FREE (next sequence)
+//   when
+//                                                the requester gives up
+//   WALKING   the target                         DONE or HELD by the target; PARKED by the
+//   requester
+//                                                when it gives up
+//   PARKED    the target                         FREE (next sequence) by the target
+//   DONE      the requester                      FREE, as CLAIMED
+//   HELD      the requester; the target waits    RELEASED by the requester; EXPIRED by the target
+//                                                when the time is up
+//   RELEASED  the target, to leave               FREE (next sequence) by the target
+//   EXPIRED   the requester                      FREE, as CLAIMED
+#ifndef CS_REQUEST_H
+#define CS_REQUEST_H
+
+#include "signal/signal.h"
+
+enum { CS_REQUEST_SLOTS = 64 };  // requesters at a time; one more waits for a slot
+
+enum cs_request_state {
+  CS_REQUEST_FREE,
+  CS_REQUEST_CLAIMED,
+  CS_REQUEST_PENDING,
+  CS_REQUEST_WALKING,
+  CS_REQUEST_PARKED,
+  CS_REQUEST_DONE,
+  CS_REQUEST_HELD,
+  CS_REQUEST_RELEASED,
+  CS_REQUEST_EXPIRED,
+};
+
+enum {
+  CS_PRESERVED_RBX,
+  CS_PRESERVED_RSP,
+  CS_PRESERVED_RBP,
+  CS_PRESERVED_R12,
+  CS_PRESERVED_R13,
+  CS_PRESERVED_R14,
+  CS_PRESERVED_R15,
+  CS_PRESERVED_RIP,
+  CS_PRESERVED_COUNT
+};
+
+// A physical frame as a walk leaves it behind: what is needed afterwards to name it, to build its
+// CONTEXT, and to derive the logical view. 96 bytes where struct cs_frame has some 240.
+struct cs_record {
+  uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
+  uint64_t function_id;                    // from the code header; 0: native, stub or ReadyToRun
+  uint64_t method_start;
+  uint32_t known;  // CS_REG_BIT()s
+  uint8_t kind;    // enum cs_code_kind
+  uint8_t flags;   // CS_FRAME_*
+  bool funclet;
+  bool collectible;
+  bool in_coreclr;  // native: in the runtime itself
+};
+static inline bool cs_record_is_managed(const struct cs_record *record) {
+  return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;
+}
+static inline uint64_t cs_record_ip(const struct cs_record *record) {
+  return record->preserved[CS_PRESERVED_RIP];
+}
+static inline uint64_t cs_record_sp(const struct cs_record *record) {
+  return record->preserved[CS_PRESERVED_RSP];
+}
+
+// What became of a walk.
+struct cs_capture {
+  struct cs_record *records;  // capacity of them, the slot's own memory
+  uint32_t capacity, count;
+  enum cs_stop stop;
+  uint64_t stop_ip;
+  uint32_t generation;  // of the code map at the time of the walk
+  struct cs_regs leaf;  // all registers of the interrupted instruction
+};
+
+enum cs_request_flag {
+  CS_REQUEST_HOLD = 1,       // wait after the walk until released
+  CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
+  CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
+};
+
+enum cs_request_answer {
+  CS_ANSWER_WALKED,
+  CS_ANSWER_NOT_READY,     // there is no world to walk in
+  CS_ANSWER_WRONG_THREAD,  // the tid belongs to another thread by now
+  CS_ANSWER_SEED_SP,       // the seed's sp is not on the target's stack
+  CS_ANSWER_SEED_IP,       // the seed's ip is not in managed code
+};
+
+struct cs_request {
+  uint64_t word;  // sequence << 16 | state. A futex waits on its low half
+  // Filled in by the requester while CLAIMED:
+  uint32_t flags;
+  uint32_t tid;
+  uint32_t max_depth;
+  uint64_t clr_thread;
+  struct cs_thread *thread;  // may be NULL
+  struct cs_stack stack;     // the alternate stack is taken from the signal's own ucontext
+  int64_t hold_until[2];     // CLOCK_MONOTONIC, seconds and nanoseconds
+  struct cs_regs seed;
+  // Filled in by the target while WALKING:
+  uint32_t answer;  // enum cs_request_answer
+  uint64_t thread_pointer;
+  uint64_t entry_tsc, exit_tsc;  // of the handler, up to DONE or HELD
+  struct cs_capture capture;
+};
+
+extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility("hidden")));
+
+#define CS_REQUEST_STATE(word) ((enum cs_request_state)((word)&0xFFFFu))
+#define CS_REQUEST_WORD(sequence, state) ((uint64_t)(sequence) << 16 | (uint64_t)(state))
+#define CS_REQUEST_SEQUENCE(word) ((word) >> 16)
+// What travels with the signal: the mark, the slot's index, and the sequence.
+#define CS_REQUEST_SIGVAL(index, sequence) \
+  ((uint64_t)(sequence) << 16 | (uint64_t)(index) << 1 | CS_SIGVAL_REQUEST)
+
+// Walks into `capture`. The caller is inside the epoch. Fast: what a look-up costs only to name a
+// frame is left open (method_start 0), for cs_capture_complete afterwards.
+CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
+                               const struct cs_regs *regs, const struct cs_stack *stack,
+                               uint64_t clr_thread, uint32_t max_depth);
+// The target's part (signal/request.c).
+CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
+                                uint64_t entry_tsc);
+// Is the thread in cooperative mode (running managed code, or runtime code that touches objects)?
+CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread);
+// Checks a seed against the thread; CS_ANSWER_WALKED when it can be used.
+CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
+                                               const struct cs_regs *seed,
+                                               const struct cs_stack *stack);
+
+#endif
