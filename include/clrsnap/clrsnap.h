@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// clrsnap: DoStackSnapshot for .NET on Linux, for profilers that bring their own agent.
+//
+// What it gives: the stack of any managed thread, at any instruction, while the runtime runs on.
+// The target walks itself in a signal handler; nothing is suspended, no lock of the runtime is
+// taken while a target is interrupted (docs/signal-safety.md).
+//
+// Order of calls, from an ICorProfilerCallback object:
+//   Initialize                    clrsnap_start, with COR_PRF_MONITOR_THREADS (and
+//                                 COR_PRF_MONITOR_MODULE_LOADS, COR_PRF_ENABLE_STACK_SNAPSHOT) set
+//   ThreadCreated, ThreadAssignedToOSThread, ThreadDestroyed, ModuleUnloadStarted,
+//   DynamicMethodUnloaded         pass them on to the functions below
+//   any time                      clrsnap_snapshot, clrsnap_walk, clrsnap_hold
+//   Shutdown or detach            clrsnap_stop
+// After an attach, clrsnap_start finds the threads that are there already by itself when it is
+// called from ProfilerAttachComplete.
+//
+// Unless said otherwise a function may be called on any thread, several at a time, and none is
+// async-signal-safe. No function keeps a pointer that it was given, but clrsnap_start keeps a
+// reference to `info` until clrsnap_stop. "contract: C7" refers to docs/contract.md.
+#ifndef CLRSNAP_CLRSNAP_H
+#define CLRSNAP_CLRSNAP_H
+
+#include <stddef.h>
+
+#include "clrsnap/corprof.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLRSNAP_API __attribute__((visibility("default")))
+
+// The library's version, "0.1.0". Static. Signal-safe.
+CLRSNAP_API const char *clrsnap_version(void);
+
+// Why the last clrsnap function that failed on this thread did: one sentence (what failed, why,
+// what to do). Never NULL; "" if none failed. Valid until this thread's next call into clrsnap.
+CLRSNAP_API const char *clrsnap_last_error(void);
+
+// ---- Start and stop ----
+
+enum clrsnap_flag {
+  // clrsnap_snapshot holds the target until the last callback has returned, for a profiler that
+  // reads the target's stack itself. Without it the target writes its frames and runs on, and the
+  // callbacks see a faithful copy.
+  CLRSNAP_HOLD_TARGET = 1,
+  // clrsnap_snapshot reports methods without metadata too (dynamic methods, IL stubs). CoreCLR's
+  // own walk leaves them out, and so does ours by default.
+  CLRSNAP_REPORT_DYNAMIC = 2,
+};
+
+struct clrsnap_opts {
+  size_t size;                 // sizeof(struct clrsnap_opts): tells versions apart
+  int signal_number;           // the real-time signal to use, 35 to 64. 0: the highest free one
+  uint32_t answer_timeout_ms;  // how long to wait for a target's answer. 0: 1,000
+  uint32_t hold_timeout_ms;    // after this a held target runs on, released or not. 0: 2,000
+  uint32_t max_depth;          // physical frames per walk. 0: 65,536; at most 1,048,576
+  uint32_t flags;              // enum clrsnap_flag
+};
+
+// Starts the library in this process: reads the runtime's data contract, prepares unwind tables of
+// all loaded images, chooses a signal that nobody uses and installs its handler (SA_SIGINFO |
+// SA_RESTART; never SA_ONSTACK; SIGSEGV is not touched).
+//   info  what the profiler got in Initialize or InitializeForAttach.
+//   opts  NULL: defaults.
+// S_OK; S_FALSE: it runs already, with its first options.
+// CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER: this runtime is not supported or not known; the
+// process runs on unharmed. E_INVALIDARG: options out of range, or the signal asked for is taken.
+// E_OUTOFMEMORY. E_NOINTERFACE: `info` has no ICorProfilerInfo8.
+CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opts);
+
+// Stops: no walk begins any more, walks under way are waited for, `info` is released. The handler
+// stays installed and ignores everything, since a signal may still be on its way. Alternate stacks
+// stay with their threads. Not from a callback of a walk. May be started again.
+CLRSNAP_API void clrsnap_stop(void);
+
+// May walks be taken by now? S_OK, or why not: CORPROF_E_STACKSNAPSHOT_UNSAFE while the runtime has
+// run too little code to check its layout against (try again later),
+// CORPROF_E_PROFILEE_INCOMPATIBLE_ WITH_TRIGGER when the check has failed for good. Until it has
+// passed once, this calls the CLR: from a native thread or inside a callback only. The other
+// functions call it themselves.
+CLRSNAP_API HRESULT clrsnap_ready(void);
+
+// ---- What the profiler passes on ----
+
+// ICorProfilerCallback::ThreadCreated. Optional.
+CLRSNAP_API void clrsnap_thread_created(ThreadID thread);
+// ThreadAssignedToOSThread, on that thread itself, as the runtime calls it: notes the thread's
+// stack bounds and gives it an alternate signal stack on which a profiler's signal and a managed
+// null reference can meet.
+CLRSNAP_API void clrsnap_thread_assigned(ThreadID thread, DWORD os_thread_id);
+// ThreadDestroyed, on that thread itself. Waits until no walk of the thread is under way (contract:
+// C18), puts its old alternate stack back and forgets it.
+CLRSNAP_API void clrsnap_thread_destroyed(ThreadID thread);
+// ModuleUnloadStarted and DynamicMethodUnloaded: waits (microseconds) until no walk reads code that
+// is about to go, and starts a new generation of FunctionIDs.
+CLRSNAP_API void clrsnap_module_unload_started(ModuleID module);
+CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
+
+// ---- Snapshots ----
+
+// ICorProfilerInfo2::DoStackSnapshot with the documented contract, on Linux, for any thread.
+//   thread      0: the calling thread. Else any managed thread's id (contract: C7).
+//   callback    called on the calling thread, before this returns, leaf first: once per managed
+//               frame, and once per run of unmanaged frames with funcId 0. Anything but S_OK ends
+//               the walk. It may call clrsnap functions, this one too.
+//   info_flags  COR_PRF_SNAPSHOT_DEFAULT or COR_PRF_SNAPSHOT_REGISTER_CONTEXT: a CONTEXT per frame,
+//               of the size that this runtime uses, valid during the callback.
+//   context     a seed (an AMD64 CONTEXT of at least 1,232 bytes), or NULL. Not needed: unseeded
+//               walks are complete. Used only when the target is in cooperative mode.
+// Checks in CoreCLR's order, and answers with
+//   S_OK                                        done; or `thread` is no managed thread (no
+//   callback) CORPROF_E_STACKSNAPSHOT_UNSAFE              not ready yet; or the target did not
+//   answer in time:
+//                                               it blocks the signal, is stopped by a debugger, or
+//                                               gets no processor (clrsnap_last_error says which)
+//   CORPROF_E_INCONSISTENT_WITH_FLAGS           COR_PRF_ENABLE_STACK_SNAPSHOT is not set
+//   E_INVALIDARG                                NULL callback, unknown flags, a context that is too
+//                                               small or whose sp is not on the target's stack
+//   CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD  the thread has been destroyed
+//   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX       the seed's ip is not in managed code
+//   CORPROF_E_STACKSNAPSHOT_ABORTED             a callback did not answer S_OK
+//   E_FAIL                                      the walk ended early; the frames up to there were
+//                                               reported. clrsnap_last_error has the reason
+// A managed thread may call it for another (no deadlock), but not with CLRSNAP_HOLD_TARGET
+// (contract: C17): CORPROF_E_STACKSNAPSHOT_UNSAFE.
+CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
+                                     ULONG32 info_flags, void *client_data, BYTE context[],
+                                     ULONG32 context_size);
+
+// ---- The physical walk ----
+
+enum clrsnap_frame_kind {
+  CLRSNAP_FRAME_MANAGED_JIT = 1,
+  CLRSNAP_FRAME_MANAGED_R2R = 2,  // ReadyToRun (ahead of time)
+  CLRSNAP_FRAME_STUB = 3,
+  CLRSNAP_FRAME_NATIVE = 4,
+};
+enum clrsnap_frame_flag {
+  CLRSNAP_FRAME_EXACT = 1,     // ip is where the code was interrupted, not a return address
+  CLRSNAP_FRAME_SIGNAL = 2,    // the kernel's signal trampoline
+  CLRSNAP_FRAME_BRIDGED = 4,   // reached through the runtime's explicit frames
+  CLRSNAP_FRAME_HIJACKED = 8,  // its return address had been replaced by the runtime
+  CLRSNAP_FRAME_FUNCLET = 16,  // a catch, finally or filter handler, not the method's main body
+};
+
+struct clrsnap_frame {
+  UINT_PTR ip, sp;
+  UINT_PTR method_start;  // managed: where the method's code starts; else 0
+  FunctionID function;    // managed: the method; 0 for others
+  uint32_t kind;          // enum clrsnap_frame_kind
+  uint32_t flags;         // enum clrsnap_frame_flag
+};
+
+struct clrsnap_walk_opts {
+  size_t size;            // sizeof(struct clrsnap_walk_opts)
+  uint32_t no_functions;  // 1: leave `function` 0 where finding it needs a call into the CLR
+};
+
+struct clrsnap_walk_result {
+  size_t size;       // sizeof(struct clrsnap_walk_result), set by the caller
+  uint32_t stop;     // why it ended: 1 = the stack's base, a complete walk. clrsnap_stop_text
+  uint32_t frames;   // found; not more than were reported
+  UINT_PTR stop_ip;  // where it ended
+  uint64_t held_ns;  // how long the target was in the handler; 0 for the calling thread
+};
+
+// Called leaf first; anything but S_OK ends the report. The frame is valid during the call.
+typedef HRESULT clrsnap_frame_callback(const struct clrsnap_frame *frame, void *data);
+
+// All frames as they lie on the stack, native ones and stubs included, with a reason for the end.
+// `opts` and `result` may be NULL. HRESULTs as clrsnap_snapshot, but S_OK also for a walk that
+// ended early: `result->stop` tells.
+CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callback, void *data,
+                                 const struct clrsnap_walk_opts *opts,
+                                 struct clrsnap_walk_result *result);
+// A sentence for clrsnap_walk_result.stop, and a short token for files ("base", "bad-sp"). Static.
+CLRSNAP_API const char *clrsnap_stop_text(uint32_t stop);
+CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);
+
+// ---- Holding a thread: what SuspendThread and GetThreadContext are elsewhere (contract: C14) ----
+
+struct clrsnap_hold;
+
+// Makes a managed thread stand still in its signal handler, until clrsnap_release or until
+// hold_timeout_ms have passed since this call, whichever is first. Only from a thread that never
+// runs managed code (contract: C17): CORPROF_E_STACKSNAPSHOT_UNSAFE for a managed thread.
+// While a thread is held it may own any lock, malloc's included: the holder must not allocate, log
+// or call the CLR. The library itself does none of that between hold and release.
+// S_OK: *out is to be given to clrsnap_release, by the same thread. Else HRESULTs as above.
+CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out);
+// The interrupted registers, as a CONTEXT. `size` at least 1,232 and a multiple of 16, else
+// E_INVALIDARG. Async-signal-safe, takes no lock.
+CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE context[],
+                                         ULONG32 size);
+// The registers of the topmost managed frame: a seed for DoStackSnapshot (contract: C14). Registers
+// that an unmanaged frame above does not preserve are 0. CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX:
+// there is no managed frame. Async-signal-safe, takes no lock.
+CLRSNAP_API HRESULT clrsnap_hold_unwind_to_managed(const struct clrsnap_hold *hold, BYTE context[],
+                                                   ULONG32 size);
+// Lets the thread run on. S_OK; S_FALSE: it runs already, the hold's time was up. NULL: S_OK.
+CLRSNAP_API HRESULT clrsnap_release(struct clrsnap_hold *hold);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

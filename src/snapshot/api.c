@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The rest of the public API: start and stop, what a profiler passes on, and the physical walk.
+// Threads as clrsnap.h says; not for handlers.
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "snapshot/take.h"
+
+static HRESULT report(HRESULT hr, const struct cs_error *err) {
+  if (FAILED(hr)) *cs_last_error() = *err;
+  return hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opts) {
+  struct cs_error err = {0};
+  HRESULT hr = cs_core_start(info, opts, &err);
+  if (FAILED(hr)) cs_log("clrsnap_start: %s", err.text);
+  return report(hr, &err);
+}
+
+CLRSNAP_API void clrsnap_stop(void) {
+  cs_core_stop();
+}
+
+CLRSNAP_API HRESULT clrsnap_ready(void) {
+  struct cs_error err = {0};
+  return report(cs_core_ready(&err), &err);
+}
+
+CLRSNAP_API void clrsnap_thread_created(ThreadID thread) {
+  if (thread != 0) (void)cs_registry_created(thread);
+}
+
+CLRSNAP_API void clrsnap_thread_assigned(ThreadID thread, DWORD os_thread_id) {
+  if (thread == 0 || os_thread_id == 0) return;
+  (void)cs_registry_assigned(thread, os_thread_id);
+  cs_core_check_thread(thread, os_thread_id);
+}
+
+CLRSNAP_API void clrsnap_thread_destroyed(ThreadID thread) {
+  cs_registry_destroyed(thread);
+}
+
+CLRSNAP_API void clrsnap_module_unload_started(ModuleID module) {
+  (void)module;
+  cs_core_code_died();
+}
+
+CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function) {
+  (void)function;
+  cs_core_code_died();
+}
+
+// ---- The physical walk ----
+
+static uint32_t kind_of(const struct cs_record *record) {
+  switch ((enum cs_code_kind)record->kind) {
+    case CS_CODE_JIT:
+      return CLRSNAP_FRAME_MANAGED_JIT;
+    case CS_CODE_R2R:
+      return CLRSNAP_FRAME_MANAGED_R2R;
+    case CS_CODE_STUB:
+      return CLRSNAP_FRAME_STUB;
+    default:
+      return CLRSNAP_FRAME_NATIVE;
+  }
+}
+
+static void describe(const struct cs_record *record, bool no_functions,
+                     struct clrsnap_frame *frame) {
+  struct cs_function function = {.id = record->function_id};
+  if (cs_record_is_managed(record) && !no_functions) (void)cs_function_resolve(record, &function);
+  *frame = (struct clrsnap_frame){
+      .ip = cs_record_ip(record),
+      .sp = cs_record_sp(record),
+      .method_start = record->method_start,
+      .function = function.id,
+      .kind = kind_of(record),
+      .flags = record->flags | (record->funclet ? CLRSNAP_FRAME_FUNCLET : 0u),
+  };
+}
+
+static HRESULT report_frames(const struct cs_capture *capture, clrsnap_frame_callback *callback,
+                             void *data, bool no_functions) {
+  for (uint32_t i = 0; i < capture->count; i++) {
+    struct clrsnap_frame frame;
+    describe(&capture->records[i], no_functions, &frame);
+    if (callback(&frame, data) != S_OK) return CORPROF_E_STACKSNAPSHOT_ABORTED;
+  }
+  return S_OK;
+}
+
+// A library that was loaded since the table of images was made looks like unknown code; whoever
+// meets that looks for new images, so that the next walk is better.
+static void learn_from(const struct cs_capture *capture) {
+  if (capture->stop == CS_STOP_UNKNOWN_CODE) cs_core_refresh_images();
+}
+
+static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take *take,
+                         struct cs_error *err) {
+  struct cs_thread *thread;
+  uint64_t clr_thread;
+  if (cs_core_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  switch (cs_target_find(id, &clr_thread, &thread)) {
+    case CS_TARGET_SELF:
+      return cs_take_self(take, clr_thread, here, NULL, err);
+    case CS_TARGET_OTHER:
+      return cs_take_other(take, thread, 0, NULL, err);
+    case CS_TARGET_GONE:
+      cs_error_set(err, "the thread has been destroyed");
+      return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    case CS_TARGET_NONE:
+      break;
+  }
+  return S_FALSE;
+}
+
+static HRESULT walk(ThreadID id, const struct cs_regs *here, clrsnap_frame_callback *callback,
+                    void *data, const struct clrsnap_walk_opts *opts,
+                    struct clrsnap_walk_result *result, struct cs_error *err) {
+  struct clrsnap_walk_result out = {.size = sizeof out};
+  bool no_functions = opts != NULL && opts->no_functions != 0;
+  struct cs_take take;
+  HRESULT hr = take_walk(id, here, &take, err);
+  if (hr == S_OK) {
+    const struct cs_capture *capture = &take.request->capture;
+    out.stop = (uint32_t)capture->stop;
+    out.stop_ip = capture->stop_ip;
+    out.frames = capture->count;
+    if (!take.self)
+      out.held_ns = cs_clock_ticks_to_ns(take.request->exit_tsc - take.request->entry_tsc);
+    learn_from(capture);
+    hr = report_frames(capture, callback, data, no_functions);
+    (void)cs_take_end(&take);
+  }
+  if (result != NULL) memcpy(&result->stop, &out.stop, sizeof out - sizeof out.size);
+  return hr == S_FALSE ? S_OK : hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callback, void *data,
+                                 const struct clrsnap_walk_opts *opts,
+                                 struct clrsnap_walk_result *result) {
+  struct cs_error err = {0};
+  struct cs_regs here;
+  HRESULT hr = E_INVALIDARG;
+  cs_regs_here(&here);
+  if (callback == NULL || (opts != NULL && opts->size != sizeof *opts) ||
+      (result != NULL && result->size != sizeof *result)) {
+    cs_error_set(&err, "the callback is NULL, or a structure's size is not its sizeof");
+  } else if (!cs_core_enter()) {
+    cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
+    hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  } else {
+    hr = walk(thread, &here, callback, data, opts, result, &err);
+    cs_core_leave();
+  }
+  return report(hr, &err);
+}

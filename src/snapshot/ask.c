@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// The requester's part of a request: claim a slot, send the signal, wait, give up in good order.
+// Any thread, a managed one included: while it waits it still serves requests of others, so two
+// threads that ask for each other's stack both get it. Not for handlers.
+//
+// Invariant: a slot that was given up is never touched again by its requester; a target that is
+// late finds another sequence number in it, or (if it was already walking) gives it back itself.
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "snapshot/snapshot.h"
+
+enum { PREFAULT_BYTES = 64 * 1024 };  // some 680 frames: no page fault in most handlers
+
+static uint64_t deadline_ns(uint32_t ms) {
+  return cs_clock_now_ns() + ms * 1000000ull;
+}
+
+// Memory for the deepest walk, kept by the slot for good. Untouched pages cost nothing.
+static bool have_records(struct cs_request *request, struct cs_error *err) {
+  struct cs_capture *capture = &request->capture;
+  uint32_t wanted = cs_core.opts.max_depth;
+  if (capture->capacity >= wanted) return true;
+  size_t size = (size_t)wanted * sizeof(struct cs_record);
+  void *at =
+      mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    return cs_error_set(err, "no memory for a walk's frames (%zu MiB): lower max_depth",
+                        size >> 20);
+  if (capture->records != NULL)
+    (void)munmap(capture->records, (size_t)capture->capacity * sizeof(struct cs_record));
+  memset(at, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
+  capture->records = at;
+  capture->capacity = wanted;
+  return true;
+}
+
+static struct cs_request *claim_any(void) {
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    uint64_t word = cs_load_acquire(&cs_requests[i].word);
+    uint64_t claimed = CS_REQUEST_WORD(CS_REQUEST_SEQUENCE(word), CS_REQUEST_CLAIMED);
+    if (CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&cs_requests[i].word, &word, claimed))
+      return &cs_requests[i];
+  }
+  return NULL;
+}
+
+struct cs_request *cs_request_claim(struct cs_error *err) {
+  uint64_t give_up = deadline_ns(cs_core.opts.answer_timeout_ms);
+  struct cs_request *request;
+  while ((request = claim_any()) == NULL) {
+    if (cs_clock_now_ns() > give_up) {
+      cs_error_set(err, "%d snapshots are under way already; try again", CS_REQUEST_SLOTS);
+      return NULL;
+    }
+    struct timespec nap = {.tv_nsec = 100000};
+    (void)nanosleep(&nap, NULL);
+  }
+  if (!have_records(request, err)) {
+    (void)cs_request_release(request);
+    return NULL;
+  }
+  return request;
+}
+
+static void set_word(struct cs_request *request, uint64_t sequence, enum cs_request_state state) {
+  cs_store_release(&request->word, CS_REQUEST_WORD(sequence, state));
+}
+
+bool cs_request_release(struct cs_request *request) {
+  uint64_t word = cs_load_acquire(&request->word), sequence = CS_REQUEST_SEQUENCE(word);
+  if (CS_REQUEST_STATE(word) == CS_REQUEST_HELD &&
+      cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_RELEASED))) {
+    // The slot is the target's now; the address stays good, so this wake can do no harm.
+    (void)syscall(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+    return true;
+  }
+  set_word(request, sequence + 1, CS_REQUEST_FREE);
+  return CS_REQUEST_STATE(word) != CS_REQUEST_EXPIRED;
+}
+
+// Why did a thread not answer? Its own status file knows.
+static enum cs_ask explain_silence(uint32_t tid, struct cs_error *err) {
+  char path[64], line[256], state = '?';
+  unsigned long long blocked = 0;
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return CS_ASK_GONE;
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, "State:\t", 7) == 0) state = line[7];
+    if (strncmp(line, "SigBlk:\t", 8) == 0) blocked = strtoull(line + 8, NULL, 16);
+  }
+  (void)fclose(file);
+  if (blocked >> (cs_core.signal_number - 1) & 1)
+    cs_error_set(err, "thread %u blocks signal %d, so it cannot be asked for its stack", tid,
+                 cs_core.signal_number);
+  else if (state == 'T' || state == 't')
+    cs_error_set(err, "thread %u is stopped by a debugger or a job-control signal", tid);
+  else
+    cs_error_set(err,
+                 "thread %u (state %c) did not answer within %u ms: no processor, or in the "
+                 "kernel; raise answer_timeout_ms",
+                 tid, state, cs_core.opts.answer_timeout_ms);
+  return CS_ASK_NO_ANSWER;
+}
+
+// Time is up. True: the answer came at the last moment after all.
+static bool give_up(struct cs_request *request, uint64_t sequence) {
+  uint64_t word = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
+  if (cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE))) return false;
+  word = CS_REQUEST_WORD(sequence, CS_REQUEST_WALKING);
+  return !cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_PARKED));
+}
+
+static bool wait_for_answer(struct cs_request *request, uint64_t sequence) {
+  uint64_t until = deadline_ns(cs_core.opts.answer_timeout_ms);
+  struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
+                        .tv_nsec = (long)(until % 1000000000u)};
+  for (;;) {
+    uint64_t word = cs_load_acquire(&request->word);
+    enum cs_request_state state = CS_REQUEST_STATE(word);
+    if (state != CS_REQUEST_PENDING && state != CS_REQUEST_WALKING) return true;
+    long rc = syscall(SYS_futex, &request->word, FUTEX_WAIT_BITSET_PRIVATE, (uint32_t)word, &at,
+                      NULL, FUTEX_BITSET_MATCH_ANY);
+    if (rc != 0 && errno == ETIMEDOUT) return give_up(request, sequence);
+  }
+}
+
+static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
+  uint64_t sequence = CS_REQUEST_SEQUENCE(cs_load_acquire(&request->word)) + 1;
+  uint32_t tid = request->tid;
+  uint64_t hold_until = deadline_ns(cs_core.opts.hold_timeout_ms);
+  request->hold_until[0] = (int64_t)(hold_until / 1000000000u);
+  request->hold_until[1] = (int64_t)(hold_until % 1000000000u);
+  request->flags = flags;
+  set_word(request, sequence, CS_REQUEST_PENDING);
+
+  siginfo_t info = {0};
+  info.si_signo = cs_core.signal_number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value.sival_ptr =
+      (void *)(uintptr_t)CS_REQUEST_SIGVAL((uint64_t)(request - cs_requests), sequence);
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, cs_core.signal_number, &info) != 0) {
+    int error = errno;
+    set_word(request, sequence + 1, CS_REQUEST_FREE);
+    if (error == ESRCH) return CS_ASK_GONE;
+    cs_error_set(err, "the signal to thread %u could not be queued: %s (RLIMIT_SIGPENDING?)", tid,
+                 strerror(error));
+    return CS_ASK_NO_ANSWER;
+  }
+  if (wait_for_answer(request, sequence)) return CS_ASK_ANSWERED;
+  return explain_silence(tid, err);
+}
+
+// A thread that was there before us is asked for its thread pointer, which is its pthread_t; the
+// C library then knows its stack. The thread is pinned, so it does not end meanwhile.
+static void learn_stack(struct cs_thread *thread, const struct cs_request *request) {
+  pthread_attr_t attr;
+  void *at;
+  size_t size;
+  uint64_t sp = request->capture.leaf.r[CS_RSP];
+  if (request->answer != CS_ANSWER_WALKED || request->thread_pointer == 0) return;
+  if (pthread_getattr_np((pthread_t)request->thread_pointer, &attr) != 0) return;
+  bool ok = pthread_attr_getstack(&attr, &at, &size) == 0;
+  (void)pthread_attr_destroy(&attr);
+  uint64_t lo = (uint64_t)(uintptr_t)at, hi = lo + size;
+  bool on_alternate = sp >= request->stack.alt_lo && sp < request->stack.alt_hi;
+  if (!ok || (!on_alternate && (sp < lo || sp >= hi))) return;  // then the walk ends: no bounds
+  thread->stack.lo = lo;
+  cs_store_release(&thread->stack.hi, hi);
+}
+
+enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
+                           struct cs_error *err) {
+  request->thread = thread;
+  request->tid = cs_load_acquire(&thread->tid);
+  request->clr_thread = thread->clr_thread;
+  request->max_depth = cs_core.opts.max_depth;
+  if (request->tid == 0) {
+    (void)cs_request_release(request);
+    return CS_ASK_GONE;
+  }
+  if (cs_load_acquire(&thread->stack.hi) == 0) {
+    enum cs_ask ask = send_and_wait(request, CS_REQUEST_INTRODUCE, err);
+    if (ask != CS_ASK_ANSWERED) return ask;
+    learn_stack(thread, request);
+  }
+  request->stack = thread->stack;
+  enum cs_ask ask = send_and_wait(request, flags, err);
+  if (ask == CS_ASK_ANSWERED && request->answer == CS_ANSWER_WRONG_THREAD) {
+    (void)cs_request_release(request);
+    return CS_ASK_GONE;
+  }
+  return ask;
+}
+
+void cs_capture_complete(struct cs_capture *capture) {
+  struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  if (world == NULL) return;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  for (uint32_t i = 0; i < capture->count; i++) {
+    struct cs_record *record = &capture->records[i];
+    if (!cs_record_is_managed(record) || record->method_start != 0) continue;
+    uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
+    struct cs_code code;
+    if (cs_codemap_find_managed(world, ip, &code) != CS_STOP_NONE) continue;
+    record->method_start = code.method_start;
+    record->function_id = code.function_id;
+    record->funclet = code.funclet;
+    record->collectible = code.collectible;
+  }
+  cs_epoch_leave(&cs_signal.epoch, parity);
+}

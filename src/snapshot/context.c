@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// CONTEXTs: a frame's registers in the shape that the profiling API gives them. Pure; any thread.
+//
+// Invariant: nothing is written but what is known of the frame; ContextFlags say which part that
+// is, as CoreCLR's own walk does.
+#include <string.h>
+
+#include "snapshot/snapshot.h"
+
+// Offsets of the general registers in CONTEXT, in the order of enum cs_reg.
+static const uint16_t offset_of[CS_REG_COUNT] = {
+    [CS_RAX] = offsetof(AMD64_CONTEXT, Rax), [CS_RCX] = offsetof(AMD64_CONTEXT, Rcx),
+    [CS_RDX] = offsetof(AMD64_CONTEXT, Rdx), [CS_RBX] = offsetof(AMD64_CONTEXT, Rbx),
+    [CS_RSP] = offsetof(AMD64_CONTEXT, Rsp), [CS_RBP] = offsetof(AMD64_CONTEXT, Rbp),
+    [CS_RSI] = offsetof(AMD64_CONTEXT, Rsi), [CS_RDI] = offsetof(AMD64_CONTEXT, Rdi),
+    [CS_R8] = offsetof(AMD64_CONTEXT, R8),   [CS_R9] = offsetof(AMD64_CONTEXT, R9),
+    [CS_R10] = offsetof(AMD64_CONTEXT, R10), [CS_R11] = offsetof(AMD64_CONTEXT, R11),
+    [CS_R12] = offsetof(AMD64_CONTEXT, R12), [CS_R13] = offsetof(AMD64_CONTEXT, R13),
+    [CS_R14] = offsetof(AMD64_CONTEXT, R14), [CS_R15] = offsetof(AMD64_CONTEXT, R15),
+    [CS_RIP] = offsetof(AMD64_CONTEXT, Rip),
+};
+
+void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs) {
+  DWORD flags = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER;
+  memset(context, 0, size);
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) {
+    if (regs->known & CS_REG_BIT(i)) memcpy(context + offset_of[i], &regs->r[i], 8);
+  }
+  memcpy(context + offsetof(AMD64_CONTEXT, ContextFlags), &flags, sizeof flags);
+}
+
+void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record) {
+  struct cs_regs regs = {.known = record->known & CS_REGS_PRESERVED};
+  static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
+                                                        CS_R13, CS_R14, CS_R15, CS_RIP};
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) regs.r[preserved[i]] = record->preserved[i];
+  cs_context_of_regs(context, size, &regs);
+}
+
+void cs_context_read(const BYTE *context, struct cs_regs *regs) {
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) memcpy(&regs->r[i], context + offset_of[i], 8);
+  regs->known = CS_REGS_ALL;
+}

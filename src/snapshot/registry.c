@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// The registry of threads. Not for handlers.
+//
+// Entries lie in one arena that is never given back, so that a late signal which names an entry
+// reads mapped memory. Invariants: an entry's `tid` is set last when it is filled in and cleared
+// first when the thread goes; who pins an entry and then still sees its tid has a thread that does
+// not go before it is unpinned (the two sides are ordered by sequentially consistent accesses).
+// ids[] repeats the ThreadIDs densely: a look-up among 1,000 threads reads 8 KiB, without a lock.
+#include "snapshot/registry.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+  MAX_THREADS = 65536,
+  REMEMBERED = 1024,
+  // ThreadDestroyed waits for walks that are themselves bounded by time-outs; this is for a hold
+  // whose holder never came back, so that a program's thread can end all the same.
+  MAX_DESTROY_WAIT_S = 60,
+};
+
+static struct {
+  pthread_mutex_t lock;  // for changes
+  struct cs_thread *threads;
+  uint64_t ids[MAX_THREADS];  // 0: free
+  uint32_t used;              // entries [0, used) have been in use
+  uint64_t destroyed[REMEMBERED];
+  uint32_t destroyed_next;
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
+
+bool cs_registry_init(struct cs_error *err) {
+  size_t size = sizeof(struct cs_thread) * MAX_THREADS;
+  pthread_mutex_lock(&registry.lock);
+  if (registry.threads == NULL) {
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+    if (at != MAP_FAILED) {
+      cs_signal.threads_lo = (uint64_t)(uintptr_t)at;
+      cs_signal.threads_hi = cs_signal.threads_lo + size;
+      registry.threads = at;
+    }
+  }
+  bool ok = registry.threads != NULL;
+  pthread_mutex_unlock(&registry.lock);
+  return ok ||
+         cs_error_set(err, "no address space for the table of threads (%zu MiB): raise ulimit -v",
+                      size >> 20);
+}
+
+static struct cs_thread *find_id(uint64_t id) {
+  uint32_t used = cs_load_acquire(&registry.used);
+  for (uint32_t i = 0; i < used; i++) {
+    if (cs_load_acquire(&registry.ids[i]) == id) return &registry.threads[i];
+  }
+  return NULL;
+}
+
+struct cs_thread *cs_registry_find(uint64_t clr_thread) {
+  return clr_thread != 0 ? find_id(clr_thread) : NULL;
+}
+
+struct cs_thread *cs_registry_find_tid(uint32_t tid) {
+  uint32_t used = cs_load_acquire(&registry.used);
+  for (uint32_t i = 0; i < used && tid != 0; i++) {
+    struct cs_thread *thread = &registry.threads[i];
+    if (cs_load_acquire(&thread->tid) == tid) return thread;
+  }
+  return NULL;
+}
+
+uint32_t cs_registry_count(void) {
+  return cs_load_acquire(&registry.used);
+}
+struct cs_thread *cs_registry_at(uint32_t i) {
+  return &registry.threads[i];
+}
+
+// The entry of `id`, or a fresh one, not yet visible to walkers. NULL: not initialised, or full.
+static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
+  if (registry.threads == NULL) return NULL;
+  struct cs_thread *thread = find_id(id);
+  if (thread != NULL) return thread;
+  uint32_t i = 0;
+  while (i < registry.used && registry.ids[i] != 0) i++;
+  if (i == MAX_THREADS) {
+    cs_log_important("clrsnap: more than %d threads; further ones are not walked", MAX_THREADS);
+    return NULL;
+  }
+  thread = &registry.threads[i];
+  thread->generation++;
+  thread->clr_thread = clr_thread;
+  thread->stack = (struct cs_stack){0};
+  thread->sampling = 0;
+  thread->index = i;
+  thread->agent = NULL;
+  cs_store_release(&registry.ids[i], id);
+  if (i == registry.used) cs_store_release(&registry.used, i + 1);
+  return thread;
+}
+
+static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
+  struct cs_stack stack = {0};
+  struct cs_altstack alt = {0};
+  if (self) (void)cs_stack_of_self(&stack);
+  if (tid != 0 && clr_thread != 0) cs_altstack_map(&alt);
+  pthread_mutex_lock(&registry.lock);
+  struct cs_thread *thread = claim(clr_thread != 0 ? clr_thread : NATIVE_ID(tid), clr_thread);
+  if (thread != NULL && tid != 0 && thread->tid == 0) {
+    thread->altstack = alt;
+    alt.sp = 0;
+    if (self) {
+      cs_altstack_enter(&thread->altstack);
+      stack.alt_lo = thread->altstack.sp;
+      stack.alt_hi = stack.alt_lo + thread->altstack.size;
+    }
+    thread->stack = stack;
+    __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
+  }
+  pthread_mutex_unlock(&registry.lock);
+  cs_altstack_leave(&alt);  // only if the entry had one already
+  return thread;
+}
+
+struct cs_thread *cs_registry_created(uint64_t clr_thread) {
+  return add(clr_thread, 0, false);
+}
+struct cs_thread *cs_registry_assigned(uint64_t clr_thread, uint32_t tid) {
+  return add(clr_thread, tid, true);
+}
+struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid) {
+  return add(clr_thread, tid, false);
+}
+
+bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread) {
+  cs_add_seq(&thread->walkers, 1);
+  if (__atomic_load_n(&thread->tid, __ATOMIC_SEQ_CST) != 0 && thread->clr_thread == clr_thread)
+    return true;
+  cs_thread_unpin(thread);
+  return false;
+}
+
+void cs_thread_unpin(struct cs_thread *thread) {
+  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == 1)
+    (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+}
+
+// The dying thread waits here itself; a signal of a walk that is still under way interrupts the
+// wait, is served, and the wait goes on.
+static void wait_for_walkers(struct cs_thread *thread) {
+  uint64_t give_up = cs_clock_now_ns() + MAX_DESTROY_WAIT_S * 1000000000ull;
+  uint32_t walkers;
+  while ((walkers = __atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST)) != 0) {
+    struct timespec second = {.tv_sec = 1};
+    (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAIT_PRIVATE, walkers, &second, NULL, 0);
+    if (cs_clock_now_ns() < give_up) continue;
+    cs_log_important(
+        "clrsnap: a walk of a thread that ends was not over after %d s: is a hold "
+        "never released?",
+        MAX_DESTROY_WAIT_S);
+    return;
+  }
+}
+
+void cs_registry_destroyed_entry(struct cs_thread *thread) {
+  cs_store_release(&thread->sampling, 0);
+  __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
+  wait_for_walkers(thread);
+  cs_altstack_leave(&thread->altstack);
+  pthread_mutex_lock(&registry.lock);
+  if (thread->clr_thread != 0)
+    registry.destroyed[registry.destroyed_next++ % REMEMBERED] = thread->clr_thread;
+  thread->generation++;
+  thread->clr_thread = 0;
+  cs_store_release(&registry.ids[thread->index], 0);
+  pthread_mutex_unlock(&registry.lock);
+}
+
+void cs_registry_destroyed(uint64_t clr_thread) {
+  struct cs_thread *thread = cs_registry_find(clr_thread);
+  if (thread != NULL) cs_registry_destroyed_entry(thread);
+}
+
+bool cs_registry_was_destroyed(uint64_t clr_thread) {
+  bool found = false;
+  if (clr_thread == 0) return false;
+  pthread_mutex_lock(&registry.lock);
+  for (uint32_t i = 0; i < REMEMBERED && !found; i++) found = registry.destroyed[i] == clr_thread;
+  pthread_mutex_unlock(&registry.lock);
+  return found;
+}
+
+bool cs_stack_of_self(struct cs_stack *stack) {
+  pthread_attr_t attr;
+  void *at;
+  size_t size;
+  if (pthread_getattr_np(pthread_self(), &attr) != 0) return false;
+  bool ok = pthread_attr_getstack(&attr, &at, &size) == 0;
+  (void)pthread_attr_destroy(&attr);
+  if (!ok) return false;
+  stack->lo = (uint64_t)(uintptr_t)at;
+  stack->hi = stack->lo + size;
+  return true;
+}

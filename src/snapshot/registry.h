@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// registry: the threads that may be walked. Look-ups take no lock; changes take one, outside of
+// handlers. Not for handlers (they get their entry with the signal).
+#ifndef CS_REGISTRY_H
+#define CS_REGISTRY_H
+
+#include "base/error.h"
+#include "signal/signal.h"
+
+// Reserves the arena (once a process; it is never given back). False: out of address space.
+bool cs_registry_init(struct cs_error *err);
+
+// Life of a managed thread. `assigned` and `destroyed` run on the thread itself; `attached` is for
+// threads that were there before us: their stack bounds are asked for on first use. Each may be
+// called without the others. `assigned` with clr_thread 0 registers a native thread under its tid.
+struct cs_thread *cs_registry_created(uint64_t clr_thread);
+struct cs_thread *cs_registry_assigned(uint64_t clr_thread, uint32_t tid);
+struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid);
+// Waits until nobody has the thread pinned, then puts its alternate stack back and forgets it.
+void cs_registry_destroyed(uint64_t clr_thread);
+void cs_registry_destroyed_entry(struct cs_thread *thread);
+
+struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or gone
+struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registered
+// Was this the id of a thread that has been destroyed? The last 1,024 are remembered.
+bool cs_registry_was_destroyed(uint64_t clr_thread);
+
+// All entries that were ever in use, in no order: for (i = 0; i < cs_registry_count(); i++). Check
+// tid != 0, and pin before use.
+uint32_t cs_registry_count(void);
+struct cs_thread *cs_registry_at(uint32_t i);
+
+// Keeps a thread from being forgotten (its ThreadDestroyed waits). False: it is gone, or the entry
+// is another thread's by now. Unpin soon.
+bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread);
+void cs_thread_unpin(struct cs_thread *thread);
+
+// The calling thread's stack, [lo, hi). False when it cannot be found out.
+bool cs_stack_of_self(struct cs_stack *stack);
+
+// ---- Alternate stacks (altstack.c) ----
+void cs_altstack_map(struct cs_altstack *alt);    // makes one; leaves sp 0 when there is no memory
+void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in use from now on
+void cs_altstack_leave(
+    struct cs_altstack *alt);  // on the thread itself: the old one back, ours gone
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// A walk of the calling thread: no signal, the same walk. Not for handlers.
+//
+// Invariant: the registers are those of the caller of cs_regs_here as it goes on, so the walk
+// begins in that function's own native frame, which is still there while it works.
+#include <unistd.h>
+
+#include "snapshot/snapshot.h"
+
+// In assembly, because no C function can know what its caller's registers were: callee-saved ones
+// are untouched so far, the return address is at the top of the stack, the caller's sp above it.
+__asm__(
+    ".text\n"
+    ".p2align 4\n"
+    ".globl cs_regs_here\n"
+    ".hidden cs_regs_here\n"
+    ".type cs_regs_here, @function\n"
+    "cs_regs_here:\n"
+    "  .cfi_startproc\n"
+    "  movq %rbx, 3*8(%rdi)\n"
+    "  leaq 8(%rsp), %rax\n"
+    "  movq %rax, 4*8(%rdi)\n"
+    "  movq %rbp, 5*8(%rdi)\n"
+    "  movq %r12, 12*8(%rdi)\n"
+    "  movq %r13, 13*8(%rdi)\n"
+    "  movq %r14, 14*8(%rdi)\n"
+    "  movq %r15, 15*8(%rdi)\n"
+    "  movq (%rsp), %rax\n"
+    "  movq %rax, 16*8(%rdi)\n"
+    "  movl $0x1f038, 17*8(%rdi)\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+    ".size cs_regs_here, .-cs_regs_here\n");
+_Static_assert(CS_RBX == 3 && CS_RSP == 4 && CS_RBP == 5 && CS_R12 == 12 && CS_RIP == 16, "regs");
+_Static_assert(offsetof(struct cs_regs, known) == 17 * 8, "regs");
+_Static_assert(CS_REGS_PRESERVED == 0x1f038, "regs");
+
+enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
+                                    uint64_t clr_thread, const struct cs_regs *seed) {
+  struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  struct cs_capture *capture = &request->capture;
+  capture->count = 0;
+  capture->leaf = *regs;
+  if (world == NULL) return CS_ANSWER_NOT_READY;
+  struct cs_thread *thread = cs_registry_find(clr_thread);
+  struct cs_stack stack = {0};
+  if (thread != NULL && thread->stack.hi != 0)
+    stack = thread->stack;
+  else
+    (void)cs_stack_of_self(&stack);
+  stack.alt_lo = stack.alt_hi = 0;  // a call is not made from there
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  enum cs_request_answer answer = CS_ANSWER_WALKED;
+  if (seed != NULL && cs_is_cooperative(world, clr_thread))
+    answer = cs_seed_check(world, seed, &stack);
+  else
+    seed = NULL;
+  if (answer == CS_ANSWER_WALKED)
+    cs_capture_walk(capture, world, seed != NULL ? seed : regs, &stack, clr_thread,
+                    cs_core.opts.max_depth);
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  if (answer == CS_ANSWER_WALKED) cs_capture_complete(capture);
+  return answer;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// clrsnap_snapshot: DoStackSnapshot's contract around the walk. Any thread; not for handlers.
+//
+// Invariant: checks come in CoreCLR's order (contract: the list at its end); while a thread is held
+// the CLR is not called (contract: C20), and it is released on every path (contract: C8).
+#include "snapshot/take.h"
+
+enum {
+  CONTEXT_BYTES = 4096,  // more than any runtime's CONTEXT: 3,232 on .NET 10
+  // A hold that meets methods whose ids are not known yet lets go, asks the CLR and tries again.
+  // Each round knows more; a thread that shows something new every time is not to be held.
+  HOLD_ROUNDS = 8,
+  MAX_UNKNOWN = 32,  // methods to ask for between two holds
+};
+
+struct delivery {
+  StackSnapshotCallback *callback;
+  void *data;
+  ULONG32 info_flags;
+};
+
+static HRESULT deliver_frame(const struct delivery *to, const struct cs_logical_frame *frame) {
+  BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
+  UINT_PTR ip = cs_record_ip(frame->record);
+  COR_PRF_FRAME_INFO_INTERNAL info = {
+      .size = sizeof info,
+      .version = 1,
+      .funcID = frame->function.id,
+      .IP = ip,
+  };
+  if (!(to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT))
+    return to->callback(frame->function.id, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
+  uint32_t size = cs_core.world.layout.context_size;
+  if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
+  cs_context_of_record(context, size, frame->record);
+  return to->callback(frame->function.id, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
+}
+
+static HRESULT deliver(const struct cs_capture *capture, cs_resolve *resolve,
+                       const struct delivery *to, struct cs_error *err) {
+  struct cs_logical view;
+  struct cs_logical_frame frame;
+  cs_logical_begin(&view, capture, resolve);
+  view.report_dynamic = (cs_core.opts.flags & CLRSNAP_REPORT_DYNAMIC) != 0;
+  while (cs_logical_next(&view, &frame)) {
+    if (deliver_frame(to, &frame) == S_OK) continue;
+    cs_error_set(err, "the callback ended the walk");
+    return CORPROF_E_STACKSNAPSHOT_ABORTED;
+  }
+  if (capture->stop == CS_STOP_BASE) return S_OK;
+  cs_error_set(err, "the walk ended early at 0x%llx: %s", (unsigned long long)capture->stop_ip,
+               cs_stop_text(capture->stop));
+  return E_FAIL;
+}
+
+// Asks the CLR for every function of a capture, so that the cache has them afterwards.
+static void resolve_all(const struct cs_capture *capture) {
+  struct cs_logical view;
+  struct cs_logical_frame frame;
+  cs_logical_begin(&view, capture, cs_function_resolve);
+  while (cs_logical_next(&view, &frame)) continue;
+}
+
+// The frames whose functions the cache does not know; at most `max` of them.
+static uint32_t collect_unknown(const struct cs_capture *capture, struct cs_record unknown[],
+                                uint32_t max) {
+  struct cs_function function;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < capture->count && count < max; i++) {
+    const struct cs_record *record = &capture->records[i];
+    if (cs_record_is_managed(record) && !cs_function_cached(record, &function))
+      unknown[count++] = *record;
+  }
+  return count;
+}
+
+// One hold. True: it is over, *hr is the answer. False: there were unknown methods, by now asked
+// for; the thread runs.
+static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed,
+                      const struct delivery *to, HRESULT *hr, struct cs_error *err) {
+  struct cs_record unknown[MAX_UNKNOWN];
+  struct cs_function function;
+  struct cs_take take;
+  *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
+  if (*hr != S_OK) return true;
+  uint32_t count = collect_unknown(&take.request->capture, unknown, MAX_UNKNOWN);
+  if (count == 0) *hr = deliver(&take.request->capture, cs_function_cached, to, err);
+  (void)cs_take_end(&take);
+  for (uint32_t i = 0; i < count; i++) (void)cs_function_resolve(&unknown[i], &function);
+  return count == 0;
+}
+
+// Callbacks while the target stands still (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
+static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *seed,
+                             const struct delivery *to, struct cs_error *err) {
+  uint64_t clr_thread = thread->clr_thread;
+  struct cs_take take;
+  if (cs_caller_is_managed()) {
+    cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  // Most methods of a stack are new at first: find them without a hold.
+  if (!cs_thread_pin(thread, clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+  HRESULT hr = cs_take_other(&take, thread, 0, seed, err);
+  if (hr != S_OK) return hr;
+  resolve_all(&take.request->capture);
+  (void)cs_take_end(&take);
+  for (int round = 0; round < HOLD_ROUNDS; round++) {
+    if (!cs_thread_pin(thread, clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    if (hold_once(thread, seed, to, &hr, err)) return hr;
+  }
+  cs_error_set(err, "the thread ran into code that was not known yet in each of %d holds",
+               HOLD_ROUNDS);
+  return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+}
+
+// Captures, lets the target run on, then calls back. `thread` NULL: the calling thread.
+static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
+                                 const struct cs_regs *here, const struct cs_regs *seed,
+                                 const struct delivery *to, struct cs_error *err) {
+  struct cs_take take;
+  HRESULT hr = thread == NULL ? cs_take_self(&take, clr_thread, here, seed, err)
+                              : cs_take_other(&take, thread, 0, seed, err);
+  if (hr != S_OK) return hr;
+  hr = deliver(&take.request->capture, cs_function_resolve, to, err);
+  (void)cs_take_end(&take);
+  return hr;
+}
+
+static HRESULT check_event_mask(struct cs_error *err) {
+  DWORD mask = 0;
+  ICorProfilerInfo15 *info = cs_core.info;
+  if (info == NULL) return S_OK;
+  if (info->lpVtbl->GetEventMask(info, &mask) == S_OK && (mask & COR_PRF_ENABLE_STACK_SNAPSHOT))
+    return S_OK;
+  cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the profiler's event mask");
+  return CORPROF_E_INCONSISTENT_WITH_FLAGS;
+}
+
+static HRESULT check_arguments(const struct delivery *to, const BYTE *context, ULONG32 size,
+                               struct cs_error *err) {
+  HRESULT hr = cs_core_ready(err);
+  if (hr != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  hr = check_event_mask(err);
+  if (hr != S_OK) return hr;
+  const char *wrong = NULL;
+  if (to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT) wrong = "unknown info_flags";
+  if (to->callback == NULL) wrong = "the callback is NULL";
+  if (context != NULL && size < CS_CONTEXT_MIN) wrong = "the context is smaller than 1,232 bytes";
+  if (wrong == NULL) return S_OK;
+  cs_error_set(err, "%s", wrong);
+  return E_INVALIDARG;
+}
+
+static HRESULT snapshot(ThreadID id, const struct delivery *to, const struct cs_regs *here,
+                        const BYTE *context, ULONG32 size, struct cs_error *err) {
+  struct cs_regs regs, *seed = NULL;
+  struct cs_thread *thread;
+  uint64_t clr_thread;
+  HRESULT hr = check_arguments(to, context, size, err);
+  if (hr != S_OK) return hr;
+  if (context != NULL) {
+    cs_context_read(context, &regs);
+    seed = &regs;
+  }
+  switch (cs_target_find(id, &clr_thread, &thread)) {
+    case CS_TARGET_NONE:
+      return S_OK;
+    case CS_TARGET_GONE:
+      cs_error_set(err, "the thread has been destroyed");
+      return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    case CS_TARGET_SELF:
+      return snapshot_captured(NULL, clr_thread, here, seed, to, err);
+    case CS_TARGET_OTHER:
+      break;
+  }
+  if (!(cs_core.opts.flags & CLRSNAP_HOLD_TARGET))
+    return snapshot_captured(thread, clr_thread, NULL, seed, to, err);
+  hr = snapshot_held(thread, seed, to, err);
+  cs_thread_unpin(thread);
+  return hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
+                                     ULONG32 info_flags, void *client_data, BYTE context[],
+                                     ULONG32 context_size) {
+  struct delivery to = {callback, client_data, info_flags};
+  struct cs_error err = {0};
+  struct cs_regs here;
+  HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  cs_regs_here(&here);
+  if (cs_core_enter()) {
+    hr = snapshot(thread, &to, &here, context, context_size, &err);
+    cs_core_leave();
+  } else {
+    cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
+  }
+  if (hr != S_OK) *cs_last_error() = err;
+  return hr;
+}

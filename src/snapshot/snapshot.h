@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// snapshot: DoStackSnapshot on top of the walk. This header is for the rooms inside the library
+// (agent, drop-in, tests); the public contract is include/clrsnap/clrsnap.h. Not for handlers.
+#ifndef CS_SNAPSHOT_H
+#define CS_SNAPSHOT_H
+
+#include "base/error.h"
+#include "clrsnap/clrsnap.h"
+#include "signal/request.h"
+#include "snapshot/registry.h"
+
+// ---- The library's one instance (start.c) ----
+struct cs_core {
+  ICorProfilerInfo15 *info;  // at least number 8. NULL: not started, or native walks only (tests)
+  struct clrsnap_opts opts;  // with the defaults filled in
+  int signal_number;
+  bool running;
+  uint32_t users;  // public calls under way: clrsnap_stop waits for them
+  struct cs_world world;
+};
+extern struct cs_core cs_core;
+
+// clrsnap_start with the reason for a refusal.
+HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
+// The part of it that needs no CLR; the world is published at once and walks are native. For tests.
+HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *err);
+void cs_core_stop(void);
+// Around every use of the core by a public call. False: it is not running.
+bool cs_core_enter(void);
+void cs_core_leave(void);
+// clrsnap_ready with the reason. Publishes the world (cs_signal.world) when the checks have passed.
+HRESULT cs_core_ready(struct cs_error *err);
+// Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
+// /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
+void cs_core_refresh_images(void);
+// Threads that exist already (EnumThreads): after an attach, from ProfilerAttachComplete.
+void cs_core_adopt_threads(void);
+// Checks the runtime's Thread layout against a thread that is known by now.
+void cs_core_check_thread(uint64_t clr_thread, uint32_t tid);
+// Code is about to die: waits for walks under way, forgets what is cached of it, new generation.
+void cs_core_code_died(void);
+
+// Waits until every walk that is under way now is over (epoch.c). False: one did not end in 2 s
+// (its thread gets no processor); a log line says so.
+bool cs_epoch_wait(void);
+
+// ---- Asking a thread (ask.c) ----
+enum cs_ask {
+  CS_ASK_ANSWERED,   // DONE or HELD: request->answer and ->capture are there
+  CS_ASK_GONE,       // no such thread
+  CS_ASK_NO_ANSWER,  // not in time, or the signal could not be sent; `err` says why
+};
+// A slot of one's own, with memory for the deepest walk. NULL: none was to be had in time.
+struct cs_request *cs_request_claim(struct cs_error *err);
+// Gives a slot back that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. False: it was
+// EXPIRED, the target had run on by itself.
+bool cs_request_release(struct cs_request *request);
+// Fills in a claimed slot for a pinned thread, asks, and waits for the answer. Asks the thread to
+// introduce itself first when its stack bounds are not known. On anything but CS_ASK_ANSWERED the
+// slot is no longer the caller's.
+enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
+                           struct cs_error *err);
+// Looks up what a fast walk has left open: method starts, and functions from code headers.
+void cs_capture_complete(struct cs_capture *capture);
+
+// ---- The calling thread (self.c) ----
+// The registers of the function that calls this, as they will be when it goes on.
+void cs_regs_here(struct cs_regs *regs);
+// Walks the calling thread from `regs`, into a slot that is and stays CLAIMED.
+enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
+                                    uint64_t clr_thread, const struct cs_regs *seed);
+
+// ---- FunctionIDs (function.c) ----
+struct cs_function {
+  FunctionID id;  // 0: cannot be told
+  bool dynamic;   // has no metadata: a dynamic method or an IL stub
+};
+// From the cache only: no call, no allocation, no wait. False: not there yet.
+bool cs_function_cached(const struct cs_record *record, struct cs_function *out);
+// Asks the CLR if needed, and remembers. Not while a thread is held. Always true.
+bool cs_function_resolve(const struct cs_record *record, struct cs_function *out);
+void cs_functions_forget(void);
+
+// ---- Contexts (context.c) ----
+enum { CS_CONTEXT_MIN = 1232 };  // the part of a CONTEXT that all runtimes share
+void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs);
+void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record);
+void cs_context_read(const BYTE *context, struct cs_regs *regs);
+
+// ---- The logical view (logical.c) ----
+typedef bool cs_resolve(const struct cs_record *record, struct cs_function *out);
+struct cs_logical_frame {
+  const struct cs_record *record;  // the managed frame, or a run's first (youngest) frame
+  struct cs_function function;     // id 0: a run of unmanaged frames
+};
+struct cs_logical {
+  const struct cs_capture *capture;
+  cs_resolve *resolve;
+  uint32_t next;
+  bool report_dynamic;
+  bool managed_seen, in_run;
+  bool unresolved;  // resolve has answered false: the view ended there
+};
+void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture,
+                      cs_resolve *resolve);
+bool cs_logical_next(struct cs_logical *view, struct cs_logical_frame *frame);
+
+// The last error of this thread, as clrsnap_last_error gives it (error.c).
+struct cs_error *cs_last_error(void);
+
+#endif

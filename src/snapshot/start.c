@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+// The library's life in a process: options, the runtime's layout, native images, the signal; and
+// the checks that must have passed before anything is walked. Not for handlers.
+//
+// Invariant: cs_signal.world, without which no handler walks, is published only when the layout has
+// been held against one thread and against code that the profiling API names; and it is taken back
+// before anything that it points to goes. The handler, once installed, stays: a signal may be on
+// its way for as long as the process lives.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "contract/contract.h"
+#include "native/image.h"
+#include "snapshot/snapshot.h"
+#include "unwind/rules.h"
+
+enum {
+  DEFAULT_ANSWER_MS = 1000,
+  DEFAULT_HOLD_MS = 2000,
+  MAX_TIMEOUT_MS = 600000,
+  MAX_DEPTH = 1 << 20,
+  FIRST_SIGNAL = 35,  // 32 and 33 are the C library's, 34 is the runtime's
+  LAST_SIGNAL = 64,
+};
+
+struct cs_core cs_core;
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cs_native *native;
+static struct cs_rules rules;  // 0.6 MiB, touched as it fills
+
+// What the checks have said so far.
+enum { CHECK_OPEN, CHECK_PASSED, CHECK_FAILED };
+static uint32_t thread_check, code_check;
+static struct cs_error check_error;
+
+static HRESULT fill_options(const struct clrsnap_opts *opts, struct cs_error *err) {
+  struct clrsnap_opts all = {0};
+  if (opts != NULL) {
+    if (opts->size < sizeof opts->size || opts->size > 4096) {
+      cs_error_set(err, "clrsnap_opts.size is %zu: set it to sizeof(struct clrsnap_opts)",
+                   opts->size);
+      return E_INVALIDARG;
+    }
+    memcpy(&all, opts, opts->size < sizeof all ? opts->size : sizeof all);
+  }
+  all.size = sizeof all;
+  if (all.answer_timeout_ms == 0) all.answer_timeout_ms = DEFAULT_ANSWER_MS;
+  if (all.hold_timeout_ms == 0) all.hold_timeout_ms = DEFAULT_HOLD_MS;
+  if (all.max_depth == 0) all.max_depth = CS_WALK_DEFAULT_DEPTH;
+  if (all.answer_timeout_ms > MAX_TIMEOUT_MS || all.hold_timeout_ms > MAX_TIMEOUT_MS ||
+      all.max_depth > MAX_DEPTH ||
+      (all.flags & ~(uint32_t)(CLRSNAP_HOLD_TARGET | CLRSNAP_REPORT_DYNAMIC)) != 0) {
+    cs_error_set(err, "an option is out of range: time-outs up to %d ms, max_depth up to %d",
+                 MAX_TIMEOUT_MS, MAX_DEPTH);
+    return E_INVALIDARG;
+  }
+  cs_core.opts = all;
+  return S_OK;
+}
+
+static bool is_free(int signo) {
+  struct sigaction now;
+  sigset_t blocked;
+  return sigaction(signo, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+         now.sa_handler == SIG_DFL && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 &&
+         !sigismember(&blocked, signo);
+}
+
+// The handler of an earlier start is still there: that signal is ours.
+static bool is_ours(int signo) {
+  struct sigaction now;
+  return sigaction(signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+         now.sa_sigaction == cs_signal_handler;
+}
+
+static HRESULT install_handler(struct cs_error *err) {
+  int wanted = cs_core.opts.signal_number, signo = 0;
+  if (wanted != 0 && (wanted < FIRST_SIGNAL || wanted > LAST_SIGNAL || wanted > SIGRTMAX)) {
+    cs_error_set(err, "signal %d cannot be used: choose one of %d to %d, or 0", wanted,
+                 FIRST_SIGNAL, SIGRTMAX);
+    return E_INVALIDARG;
+  }
+  for (int s = SIGRTMAX; s >= FIRST_SIGNAL && signo == 0; s--) {
+    if (wanted != 0 ? s == wanted : is_ours(s)) signo = s;
+  }
+  for (int s = SIGRTMAX; s >= FIRST_SIGNAL && signo == 0; s--) {
+    if (is_free(s)) signo = s;
+  }
+  if (signo == 0 || (!is_ours(signo) && !is_free(signo))) {
+    cs_error_set(err,
+                 signo == 0 ? "all real-time signals from %d on are in use"
+                            : "signal %d is in use or blocked; choose another one, or 0",
+                 signo == 0 ? FIRST_SIGNAL : signo);
+    return E_INVALIDARG;
+  }
+  // Not SA_ONSTACK: see docs/signal-safety.md, "Alternate stacks".
+  struct sigaction action = {.sa_sigaction = cs_signal_handler,
+                             .sa_flags = SA_SIGINFO | SA_RESTART};
+  (void)sigemptyset(&action.sa_mask);
+  if (sigaction(signo, &action, NULL) != 0) {
+    cs_error_set(err, "the handler of signal %d could not be installed: %s", signo,
+                 strerror(errno));
+    return E_FAIL;
+  }
+  cs_core.signal_number = signo;
+  return S_OK;
+}
+
+static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *err) {
+  HRESULT hr = fill_options(opts, err);
+  if (hr != S_OK) return hr;
+  cs_clock_init();
+  if (!cs_registry_init(err)) return E_OUTOFMEMORY;
+  if (native == NULL) native = cs_native_new(0);
+  if (native == NULL) {
+    cs_error_set(err, "no memory for the tables of native images");
+    return E_OUTOFMEMORY;
+  }
+  cs_mem_init_self(&cs_core.world.mem);
+  if (!cs_core.world.mem.guard_works)
+    cs_log_important(
+        "clrsnap: process_vm_readv on this process itself is refused (seccomp?): "
+        "stacks with code that can be unloaded will be cut");
+  cs_core.world.rules = &rules;
+  cs_rules_forget(&rules);
+  cs_functions_forget();
+  thread_check = code_check = CHECK_OPEN;
+  cs_signal.pid = getpid();
+  cs_core_refresh_images();
+  return install_handler(err);
+}
+
+static void publish(void) {
+  cs_store_release(&cs_signal.world, &cs_core.world);
+}
+
+HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *err) {
+  pthread_mutex_lock(&start_lock);
+  HRESULT hr = S_FALSE;
+  if (!cs_core.running) {
+    memset(&cs_core.world.layout, 0, sizeof cs_core.world.layout);
+    hr = start_common(opts, err);
+    if (hr == S_OK) {
+      cs_core.running = true;
+      publish();
+    }
+  }
+  pthread_mutex_unlock(&start_lock);
+  return hr;
+}
+
+static HRESULT start_in_clr(IUnknown *unknown, const struct clrsnap_opts *opts,
+                            struct cs_error *err) {
+  ICorProfilerInfo15 *info = NULL;
+  struct cs_runtime_version version = {0};
+  bool version_known = cs_runtime_version_get(unknown, &version);
+  if (!cs_contract_read(&cs_core.world.layout, version_known ? &version : NULL, err))
+    return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+  if (unknown->lpVtbl->QueryInterface(unknown, &IID_ICorProfilerInfo8, (void **)&info) != S_OK) {
+    cs_error_set(err, "the runtime has no ICorProfilerInfo8");
+    return E_NOINTERFACE;
+  }
+  HRESULT hr = start_common(opts, err);
+  if (hr != S_OK) {
+    info->lpVtbl->Release(info);
+    return hr;
+  }
+  cs_core.info = info;
+  cs_core.running = true;
+  return S_OK;
+}
+
+HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err) {
+  if (info == NULL) {
+    cs_error_set(err, "clrsnap_start needs the IUnknown that the profiler got in Initialize");
+    return E_INVALIDARG;
+  }
+  pthread_mutex_lock(&start_lock);
+  HRESULT hr = cs_core.running ? S_FALSE : start_in_clr(info, opts, err);
+  pthread_mutex_unlock(&start_lock);
+  if (hr == S_OK) cs_core_adopt_threads();
+  return hr;
+}
+
+void cs_core_stop(void) {
+  pthread_mutex_lock(&start_lock);
+  if (cs_core.running) {
+    cs_store_release(&cs_core.running, false);
+    cs_store_release(&cs_signal.world, NULL);
+    (void)cs_epoch_wait();
+    while (cs_load_acquire(&cs_core.users) != 0) (void)usleep(1000);
+    if (cs_core.info != NULL) cs_core.info->lpVtbl->Release(cs_core.info);
+    cs_core.info = NULL;
+  }
+  pthread_mutex_unlock(&start_lock);
+}
+
+bool cs_core_enter(void) {
+  cs_add_seq(&cs_core.users, 1);
+  if (__atomic_load_n(&cs_core.running, __ATOMIC_SEQ_CST)) return true;
+  cs_core_leave();
+  return false;
+}
+
+void cs_core_leave(void) {
+  cs_add_seq(&cs_core.users, (uint32_t)-1);
+}
+
+// ---- The checks ----
+
+static void note_check(uint32_t *state, enum cs_check check, const struct cs_error *err) {
+  if (check == CS_CHECK_PASSED) {
+    uint32_t open = CHECK_OPEN;
+    (void)cs_cas(state, &open, CHECK_PASSED);
+  } else if (check == CS_CHECK_FAILED) {
+    pthread_mutex_lock(&image_lock);
+    if (check_error.text[0] == '\0') check_error = *err;
+    pthread_mutex_unlock(&image_lock);
+    cs_store_release(state, CHECK_FAILED);
+    cs_store_release(&cs_signal.world, NULL);
+    cs_log_important("clrsnap: this runtime is not walked: %s", err->text);
+  }
+}
+
+void cs_core_check_thread(uint64_t clr_thread, uint32_t tid) {
+  struct cs_error err = {0};
+  if (!cs_core.running || cs_core.info == NULL || clr_thread == 0) return;
+  note_check(&thread_check,
+             cs_contract_check_thread(&cs_core.world.layout, (ThreadID)clr_thread, tid, &err),
+             &err);
+}
+
+static void check_known_threads(void) {
+  for (uint32_t i = 0; i < cs_registry_count(); i++) {
+    struct cs_thread *thread = cs_registry_at(i);
+    uint64_t clr_thread = thread->clr_thread;
+    if (clr_thread == 0 || !cs_thread_pin(thread, clr_thread)) continue;
+    cs_core_check_thread(clr_thread, thread->tid);
+    cs_thread_unpin(thread);
+  }
+}
+
+static void check_code(void) {
+  struct cs_error err = {0};
+  struct cs_code_check report;
+  // No lock is held here: the check calls the CLR (contract: C19). Two at a time do no harm.
+  note_check(&code_check,
+             cs_contract_check_code(&cs_core.world.layout, cs_core.info, &report, &err), &err);
+}
+
+HRESULT cs_core_ready(struct cs_error *err) {
+  if (cs_load_acquire(&cs_signal.world) != NULL) return S_OK;
+  if (!cs_load_acquire(&cs_core.running)) {
+    cs_error_set(err, "clrsnap is not started: call clrsnap_start first");
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  if (cs_load_acquire(&thread_check) == CHECK_OPEN) check_known_threads();
+  if (cs_load_acquire(&code_check) == CHECK_OPEN) check_code();
+  uint32_t threads = cs_load_acquire(&thread_check), code = cs_load_acquire(&code_check);
+  if (threads == CHECK_FAILED || code == CHECK_FAILED) {
+    cs_error_set(err, "%s", check_error.text);
+    return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+  }
+  if (threads == CHECK_OPEN || code == CHECK_OPEN) {
+    cs_error_set(err, "the runtime has %s so far to check its layout against; try again",
+                 threads == CHECK_OPEN ? "shown no thread" : "compiled no method");
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  cs_core_refresh_images();
+  publish();
+  return S_OK;
+}
+
+// ---- What changes while the process runs ----
+
+void cs_core_refresh_images(void) {
+  pthread_mutex_lock(&image_lock);
+  const struct cs_images *before = cs_core.world.images;
+  const struct cs_images *now = cs_native_refresh(native);
+  if (now != NULL && now != before) {
+    cs_store_release(&cs_core.world.images, now);
+    // An image that has gone may have been replaced at the same addresses: its rules go too.
+    if (cs_epoch_wait()) {
+      cs_rules_forget(&rules);
+      cs_native_retire(native, now);
+    }
+  }
+  pthread_mutex_unlock(&image_lock);
+}
+
+void cs_core_code_died(void) {
+  if (!cs_load_acquire(&cs_core.running)) return;
+  (void)cs_epoch_wait();
+  cs_rules_forget(&rules);
+  cs_functions_forget();
+  cs_add_seq(&cs_core.world.code_generation, 1);
+}
+
+void cs_core_adopt_threads(void) {
+  ICorProfilerInfo15 *info = cs_core.info;
+  ICorProfilerThreadEnum *threads = NULL;
+  ThreadID id;
+  ULONG got = 0;
+  // At start-up there are none yet, and the call may be refused: then they come as events.
+  if (info == NULL || info->lpVtbl->EnumThreads(info, &threads) != S_OK || threads == NULL) return;
+  while (threads->lpVtbl->Next(threads, 1, &id, &got) == S_OK && got == 1) {
+    DWORD tid = 0;
+    if (info->lpVtbl->GetThreadInfo(info, id, &tid) != S_OK || tid == 0) continue;
+    (void)cs_registry_attached(id, tid);
+    cs_core_check_thread(id, tid);
+  }
+  threads->lpVtbl->Release(threads);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// From a ThreadID to a capture: whose thread is it, how is it asked, what does its answer mean as
+// an HRESULT. Any thread; not for handlers.
+//
+// Invariant: whatever fails, the slot is given back and the thread unpinned, here.
+#include "snapshot/take.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static uint32_t own_tid(void) {
+  return (uint32_t)syscall(SYS_gettid);
+}
+
+// 0: the calling thread has no ThreadID.
+static uint64_t own_clr_thread(void) {
+  struct cs_thread *thread = cs_registry_find_tid(own_tid());
+  ThreadID id = 0;
+  if (thread != NULL) return thread->clr_thread;
+  ICorProfilerInfo15 *info = cs_core.info;
+  if (info == NULL || info->lpVtbl->GetCurrentThreadID(info, &id) != S_OK) return 0;
+  return id;
+}
+
+bool cs_caller_is_managed(void) {
+  return own_clr_thread() != 0;
+}
+
+enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_thread **thread) {
+  *clr_thread = id;
+  *thread = NULL;
+  if (id == 0 || id == own_clr_thread()) {
+    *clr_thread = id != 0 ? id : own_clr_thread();
+    return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
+  }
+  *thread = cs_registry_find(id);
+  if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
+  if (cs_thread_pin(*thread, id)) return CS_TARGET_OTHER;
+  *thread = NULL;
+  return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
+}
+
+static HRESULT answer_to_hresult(uint32_t answer, struct cs_error *err) {
+  switch (answer) {
+    case CS_ANSWER_WALKED:
+      return S_OK;
+    case CS_ANSWER_SEED_SP:
+      cs_error_set(err, "the context's stack pointer is not on the target's stack");
+      return E_INVALIDARG;
+    case CS_ANSWER_SEED_IP:
+      cs_error_set(err, "the context's instruction pointer is not in managed code");
+      return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
+    default:
+      cs_error_set(err, "clrsnap has been stopped");
+      return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+}
+
+HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
+                     const struct cs_regs *seed, struct cs_error *err) {
+  *take = (struct cs_take){.self = true};
+  take->request = cs_request_claim(err);
+  if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  HRESULT hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+  if (hr != S_OK) (void)cs_take_end(take);
+  return hr;
+}
+
+HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
+                      const struct cs_regs *seed, struct cs_error *err) {
+  *take = (struct cs_take){.thread = thread};
+  struct cs_request *request = cs_request_claim(err);
+  if (request == NULL) {
+    (void)cs_take_end(take);
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  if (seed != NULL) {
+    request->seed = *seed;
+    flags |= CS_REQUEST_SEED;
+  }
+  enum cs_ask ask = cs_request_ask(request, thread, flags, err);
+  if (ask != CS_ASK_ANSWERED) {
+    (void)cs_take_end(take);
+    if (ask == CS_ASK_GONE) cs_error_set(err, "the thread has ended");
+    return ask == CS_ASK_GONE ? CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD
+                              : CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  take->request = request;
+  HRESULT hr = answer_to_hresult(request->answer, err);
+  if (hr != S_OK) {
+    (void)cs_take_end(take);
+    return hr;
+  }
+  cs_capture_complete(&request->capture);
+  if (!(flags & CS_REQUEST_HOLD)) {  // the walk is done, and so is ThreadDestroyed's wait (C18)
+    cs_thread_unpin(thread);
+    take->thread = NULL;
+  }
+  return S_OK;
+}
+
+bool cs_take_end(struct cs_take *take) {
+  bool was_held = take->request == NULL || cs_request_release(take->request);
+  if (take->thread != NULL) cs_thread_unpin(take->thread);
+  *take = (struct cs_take){0};
+  return was_held;
+}
