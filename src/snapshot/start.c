@@ -18,7 +18,7 @@
 #include "contract/contract.h"
 #include "native/image.h"
 #include "snapshot/snapshot.h"
-#include "unwind/rules.h"
+#include "unwind/sites.h"
 
 enum {
   DEFAULT_ANSWER_MS = 1000,
@@ -34,7 +34,7 @@ struct cs_core cs_core;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
-static struct cs_rules rules;  // 0.6 MiB, touched as it fills
+static struct cs_sites sites;  // 0.6 MiB, touched as it fills
 
 // What the checks have said so far.
 enum { CHECK_OPEN, CHECK_PASSED, CHECK_FAILED };
@@ -129,8 +129,8 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
     cs_log_important(
         "clrsnap: process_vm_readv on this process itself is refused (seccomp?): "
         "stacks with code that can be unloaded will be cut");
-  cs_core.world.rules = &rules;
-  cs_rules_forget(&rules);
+  cs_core.world.sites = &sites;
+  cs_sites_forget(&sites);
   cs_functions_forget();
   thread_check = code_check = CHECK_OPEN;
   cs_signal.pid = getpid();
@@ -289,7 +289,7 @@ void cs_core_refresh_images(void) {
     cs_store_release(&cs_core.world.images, now);
     // An image that has gone may have been replaced at the same addresses: its rules go too.
     if (cs_epoch_wait()) {
-      cs_rules_forget(&rules);
+      cs_sites_forget(&sites);
       cs_native_retire(native, now);
     }
   }
@@ -299,7 +299,7 @@ void cs_core_refresh_images(void) {
 void cs_core_code_died(void) {
   if (!cs_load_acquire(&cs_core.running)) return;
   (void)cs_epoch_wait();
-  cs_rules_forget(&rules);
+  cs_sites_forget(&sites);
   cs_functions_forget();
   cs_add_seq(&cs_core.world.code_generation, 1);
 }

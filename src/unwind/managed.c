@@ -7,7 +7,7 @@
 // executed; and if it stands in its epilog, the rest of the epilog is carried out instead
 // (epilog.c). Invariant: `regs` are the caller's on success and untouched on failure.
 #include "unwind/managed.h"
-#include "unwind/rules.h"
+#include "unwind/sites.h"
 
 enum op {
   OP_PUSH_NONVOL,

@@ -4,7 +4,7 @@
 // yes: reads tables of our own and words of the stack, nothing else; code bytes (guarded) only
 // where there is no rule. Invariant: `regs` are the caller's on success and untouched on failure.
 #include "native/image.h"
-#include "unwind/unwind.h"
+#include "unwind/sites.h"
 
 enum {
   UCONTEXT_GREGS = 40,  // offset of uc_mcontext.gregs; at the trampoline rsp points to the ucontext
@@ -149,6 +149,20 @@ CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cf
   next.r[CS_RSP] = s->cfa;
   *regs = next;
   return CS_STOP_NONE;
+}
+
+CS_ISLAND const struct cs_cfi_rule *cs_native_rule(const struct cs_world *world,
+                                                   const struct cs_code *code,
+                                                   const struct cs_regs *regs) {
+  const struct cs_images *images = cs_load_acquire(&world->images);
+  if (code->image == NULL || images == NULL) return NULL;
+  const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, regs->r[CS_RIP], false);
+  if (rule == NULL || rule->signal_frame || rule->cfa_how != CS_CFA_REG) return NULL;
+  for (unsigned slot = 0; slot < CS_CFI_SLOTS; slot++)
+    if (rule->slot[slot].how != CS_CFI_AT_CFA &&
+        (rule->slot[slot].how != CS_CFI_SAME || slot == CS_CFI_RA))
+      return NULL;
+  return rule;
 }
 
 CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,

@@ -10,7 +10,7 @@
 // way down is back from the alternate signal stack, through the kernel's own frame.
 #include "walk/walk.h"
 
-#include "unwind/rules.h"
+#include "unwind/sites.h"
 #include "walk/bridge.h"
 
 CS_ISLAND static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
@@ -50,12 +50,14 @@ CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
 // (facts 7.5).
 CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_layout *layout = &walk->world->layout;
-  uint64_t ip = regs->r[CS_RIP], slot, address;
+  uint64_t slot, address;
   if (layout->hijack.hijack_slot == 0 || walk->clr_thread == 0) return false;
-  if (ip < layout->coreclr_begin || ip >= layout->coreclr_end) return false;
   if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_slot, &slot) ||
       slot != regs->r[CS_RSP] - 8)
     return false;
+  // The fields outlive a hijack: only a slot that holds no return address is one now. The trip
+  // wire's own address is none, being a function's first instruction.
+  if (cs_is_return_address(walk->world, regs->r[CS_RIP])) return false;
   if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_return_address,
                   &address) ||
       !cs_is_return_address(walk->world, address))
@@ -64,16 +66,27 @@ CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *re
   return true;
 }
 
+// Only a return address in the runtime's own text can be the trip wire's.
+CS_ISLAND static bool leads_to_trip_wire(const struct cs_walk *walk, const struct cs_regs *regs) {
+  const struct cs_layout *layout = &walk->world->layout;
+  return regs->r[CS_RIP] >= layout->coreclr_begin && regs->r[CS_RIP] < layout->coreclr_end;
+}
+
+// May the frame that was answered last be stepped over by, and remembered as, a call site?
+CS_ISLAND static bool uses_sites(const struct cs_walk *walk) {
+  return walk->fast && !(walk->flags & CS_FRAME_EXACT) && walk->world->sites != NULL;
+}
+
 CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const struct cs_code *code,
                                            struct cs_regs *regs, uint32_t *flags) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  struct cs_rules *rules = walk->world->rules;
   struct cs_cfi_rule rule;
   // Collectible code is left out of the cache: it is what may be replaced under a return address.
-  if (!exact && rules != NULL && !code->collectible && cs_rule_of_managed(walk->world, code, &rule))
-    cs_rules_add(rules, regs->r[CS_RIP], &rule, code->kind);
+  if (uses_sites(walk) && !code->collectible && cs_rule_of_managed(walk->world, code, &rule))
+    cs_sites_add(walk->world->sites, regs->r[CS_RIP], &rule, code->kind);
   enum cs_stop stop = cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);
-  if (stop == CS_STOP_NONE && undo_hijack(walk, regs)) *flags |= CS_FRAME_HIJACKED;
+  if (stop == CS_STOP_NONE && leads_to_trip_wire(walk, regs) && undo_hijack(walk, regs))
+    *flags |= CS_FRAME_HIJACKED;
   return stop;
 }
 
@@ -81,7 +94,8 @@ CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const str
 CS_ISLAND static enum cs_stop step_by_rule(const struct cs_walk *walk, struct cs_regs *regs,
                                            uint32_t *flags) {
   enum cs_stop stop = cs_rule_apply(walk->rule, &walk->world->mem, &walk->stack, regs);
-  if (stop == CS_STOP_NONE && undo_hijack(walk, regs)) *flags |= CS_FRAME_HIJACKED;
+  if (stop == CS_STOP_NONE && leads_to_trip_wire(walk, regs) && undo_hijack(walk, regs))
+    *flags |= CS_FRAME_HIJACKED;
   return stop;
 }
 
@@ -91,9 +105,16 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
                                           struct cs_regs *regs, uint32_t *flags) {
   bool signal_frame = false, exact = (walk->flags & CS_FRAME_EXACT) != 0;
   enum cs_stop stop = CS_STOP_UNKNOWN_CODE;
-  if (code->kind == CS_CODE_NATIVE)
+  if (code->kind == CS_CODE_NATIVE) {
+    const struct cs_cfi_rule *rule =
+        uses_sites(walk) ? cs_native_rule(walk->world, code, regs) : NULL;
+    if (rule != NULL) cs_sites_add(walk->world->sites, regs->r[CS_RIP], rule, CS_CODE_NATIVE);
     stop = cs_unwind_native(walk->world, code, &walk->stack, exact, regs, &signal_frame);
-  else if (exact)
+    // Out of the trip wire of a hijack: the slot may not hold the true address yet.
+    if (stop == CS_STOP_NONE && code->image->is_coreclr && undo_hijack(walk, regs))
+      *flags |= CS_FRAME_HIJACKED;
+  }
+  if (code->kind != CS_CODE_NATIVE && exact)
     stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
   if (signal_frame) *flags |= CS_FRAME_EXACT;
   if (stop == CS_STOP_NONE || stop == CS_STOP_BASE) return stop;
@@ -147,8 +168,7 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   uint64_t ip = walk->regs.r[CS_RIP];
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   walk->rule = NULL;
-  if (walk->fast && !exact && walk->world->rules != NULL)
-    walk->rule = cs_rules_find(walk->world->rules, ip);
+  if (uses_sites(walk)) walk->rule = cs_sites_find(walk->world->sites, ip);
   if (walk->rule != NULL) {
     walk->code.kind = walk->rule->code_kind;
   } else {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "support/fake_clr.h"
-#include "unwind/rules.h"
+#include "unwind/sites.h"
 
 enum effect { NOTHING, PUSH, POP, ADD_RSP, LEA_FRAME, LEA_RSP, STORE, LOAD, LEAVE };
 
@@ -89,7 +89,7 @@ static void check_callers(const char *name, unsigned at, const struct cs_regs *g
 static void check_rule(const struct fake_clr *clr, const char *name, unsigned at,
                        const struct cs_code *code, const struct cs_stack *stack,
                        const struct cs_regs *body, const struct cs_regs *caller) {
-  struct cs_rule_entry entry = {.state = 0};
+  struct cs_site_rule entry = {.state = 0};
   struct cs_regs regs = *body;
   assert_true(cs_rule_of_managed(&clr->world, code, &entry.rule));
   assert_int_equal(cs_rule_apply(&entry, &clr->world.mem, stack, &regs), CS_STOP_NONE);

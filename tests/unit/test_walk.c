@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "support/fake_clr.h"
-#include "unwind/rules.h"
+#include "unwind/sites.h"
 
 enum { WORDS = 1 << 16, THREAD = 512 };
 static uint64_t words[WORDS];
@@ -96,14 +96,15 @@ static void walks_to_the_base(void **state) {
 // code is gone and forgotten, it is not.
 static void steps_over_known_return_addresses_by_rule(void **state) {
   (void)state;
-  static struct cs_rules rules;
+  static struct cs_sites sites;
   uint64_t leaf_ip = scene.method + AFTER_CALL;
-  memset(&rules, 0, sizeof rules);
-  scene.clr.world.rules = &rules;
+  memset(&sites, 0, sizeof sites);
+  scene.clr.world.sites = &sites;
   lay_recursion(100, 50);
   begin(leaf_ip, sp_of(100), 0);
+  scene.walk.fast = true;
   assert_int_equal(count_frames(), 50);
-  assert_non_null(cs_rules_find(&rules, leaf_ip));
+  assert_non_null(cs_sites_find(&sites, leaf_ip));
   for (unsigned round = 0; round < 2; round++) {
     struct cs_frame frame;
     begin(leaf_ip, sp_of(100), 0);
@@ -120,8 +121,8 @@ static void steps_over_known_return_addresses_by_rule(void **state) {
     assert_true(cs_walk_complete(&scene.walk));
     scene.clr.world.layout.code_range_map = map;
   }
-  cs_rules_forget(&rules);
-  assert_null(cs_rules_find(&rules, leaf_ip));
+  cs_sites_forget(&sites);
+  assert_null(cs_sites_find(&sites, leaf_ip));
 }
 
 static void ends_at_the_depth_limit_and_says_so(void **state) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The cache of call sites and the table of interned rules. Signal-safe: all but cs_rules_forget.
+// The cache of call sites and the table of interned rules. Signal-safe: all but cs_sites_forget.
 //
 // Invariant: a word names a valid entry, and that entry is the rule of the code that is at that
 // address now. The first holds because an entry is published before the word; the second because
-// code that dies is forgotten while no walk is in flight (cs_rules_forget).
-#include "unwind/rules.h"
+// code that dies is forgotten while no walk is in flight (cs_sites_forget).
+#include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };
 enum { PROBES = 16, IP_BITS = 48 };
 #define GOLDEN 0x9E3779B97F4A7C15ull
 
 CS_ISLAND static uint32_t word_index(uint64_t ip) {
-  return (uint32_t)((ip * GOLDEN) >> 48) & (CS_RULE_WORDS - 1);
+  return (uint32_t)((ip * GOLDEN) >> 48) & (CS_SITE_WORDS - 1);
 }
 
-CS_ISLAND const struct cs_rule_entry *cs_rules_find(const struct cs_rules *rules, uint64_t ip) {
-  uint64_t word = cs_load_acquire(&rules->words[word_index(ip)]);
+CS_ISLAND const struct cs_site_rule *cs_sites_find(const struct cs_sites *sites, uint64_t ip) {
+  uint64_t word = cs_load_acquire(&sites->words[word_index(ip)]);
   if ((word >> 16) != ip) return NULL;
-  return &rules->entries[word & (CS_RULE_MAX - 1)];
+  return &sites->entries[word & (CS_SITE_RULES - 1)];
 }
 
 CS_ISLAND static bool same(const struct cs_cfi_rule *a, const struct cs_cfi_rule *b) {
@@ -36,11 +36,11 @@ CS_ISLAND static uint32_t hash(const struct cs_cfi_rule *rule) {
 }
 
 // The entry's number, or -1: the table is full here, or another handler is writing this very entry.
-CS_ISLAND static int intern(struct cs_rules *rules, const struct cs_cfi_rule *rule, uint8_t kind) {
+CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_cfi_rule *rule, uint8_t kind) {
   uint32_t at = hash(rule);
   for (unsigned probe = 0; probe < PROBES; probe++) {
-    uint32_t index = (at + probe) & (CS_RULE_MAX - 1);
-    struct cs_rule_entry *entry = &rules->entries[index];
+    uint32_t index = (at + probe) & (CS_SITE_RULES - 1);
+    struct cs_site_rule *entry = &sites->entries[index];
     uint32_t state = cs_load_acquire(&entry->state);
     if (state == FREE) {
       uint32_t expected = FREE;
@@ -56,18 +56,18 @@ CS_ISLAND static int intern(struct cs_rules *rules, const struct cs_cfi_rule *ru
   return -1;
 }
 
-CS_ISLAND void cs_rules_add(struct cs_rules *rules, uint64_t ip, const struct cs_cfi_rule *rule,
+CS_ISLAND void cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
                             enum cs_code_kind kind) {
   if (ip >> IP_BITS) return;
-  int index = intern(rules, rule, (uint8_t)kind);
-  if (index >= 0) cs_store_release(&rules->words[word_index(ip)], ip << 16 | (uint32_t)index);
+  int index = intern(sites, rule, (uint8_t)kind);
+  if (index >= 0) cs_store_release(&sites->words[word_index(ip)], ip << 16 | (uint32_t)index);
 }
 
-void cs_rules_forget(struct cs_rules *rules) {
-  for (uint32_t i = 0; i < CS_RULE_WORDS; i++) cs_store_relaxed(&rules->words[i], 0);
+void cs_sites_forget(struct cs_sites *sites) {
+  for (uint32_t i = 0; i < CS_SITE_WORDS; i++) cs_store_relaxed(&sites->words[i], 0);
 }
 
-CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_rule_entry *entry, const struct cs_mem *mem,
+CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_site_rule *entry, const struct cs_mem *mem,
                                      const struct cs_stack *stack, struct cs_regs *regs) {
   static const uint8_t reg_of[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
                                                CS_R14, CS_R15, CS_RIP};
