@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+# Finds what the project needs and installs what is missing. Sourced by ./dev. Nothing is taken on
+# trust: after an installation the same checks decide whether it has helped.
+#
+#   setup_build_tools   C compiler, CMake, Ninja, pkg-config and the C libraries
+#   setup_format        clang-format 14
+#   setup_dotnet        a .NET SDK of version 10 or later, put on PATH
+
+DOTNET_HOME=$HOME/.dotnet
+DOTNET_SCRIPT=https://dot.net/v1/dotnet-install.sh
+NEEDED_CMAKE=3.25
+
+die() {
+  echo "dev: $*" >&2
+  exit 1
+}
+
+# ---- checks: each succeeds when the thing is there ----
+have_compiler() { echo '#include <stdio.h>' | cc -E -o /dev/null - 2> /dev/null; }
+have_cmake() {
+  local version
+  version=$(cmake --version 2> /dev/null | awk 'NR == 1 { print $3 }') && [ -n "$version" ] &&
+    [ "$(printf '%s\n' $NEEDED_CMAKE "$version" | sort -V | head -1)" = $NEEDED_CMAKE ]
+}
+have_ninja() { command -v ninja > /dev/null; }
+have_pkg_config() { command -v pkg-config > /dev/null; }
+have_cmocka() { pkg-config --exists cmocka 2> /dev/null; }
+have_libelf() { pkg-config --exists libelf 2> /dev/null; }
+have_libdw() { pkg-config --exists libdw 2> /dev/null; }
+have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
+have_clang_format() { scripts/format.sh --which > /dev/null; }
+have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
+
+# check | what to tell a person | Debian and Ubuntu packages
+needs() {
+  cat << 'TABLE'
+compiler|a C compiler and the C library's headers|gcc libc6-dev
+cmake|CMake 3.25 or later|cmake
+ninja|Ninja|ninja-build
+pkg_config|pkg-config|pkg-config
+cmocka|cmocka, for the unit tests|libcmocka-dev
+libelf|libelf of elfutils, with headers|libelf-dev
+libdw|libdw of elfutils, with headers|libdw-dev
+jsmn|jsmn, a JSON parser in a header|libjsmn-dev
+clang_format|clang-format 14|clang-format-14
+download|curl or wget|curl ca-certificates
+TABLE
+}
+
+# missing CHECK...: the lines of the table whose check fails.
+missing() {
+  local check what packages
+  needs | while IFS='|' read -r check what packages; do
+    [[ " $* " == *" $check "* ]] || continue
+    "have_$check" || echo "$check|$what|$packages"
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# require CHECK...: installs what is missing of these; ends the command when it cannot be had.
+require() {
+  local lines packages=() say=""
+  lines=$(missing "$@")
+  [ -z "$lines" ] && return 0
+  echo "dev: missing on this machine:" >&2
+  cut -d'|' -f2 <<< "$lines" | sed 's/^/  - /' >&2
+  read -ra packages <<< "$(cut -d'|' -f3 <<< "$lines" | tr '\n' ' ')"
+
+  if ! command -v apt-get > /dev/null; then
+    die "only apt-get is known here. Please install the above with your system's package manager" \
+      "(the Debian packages are ${packages[*]}; yours have similar names), then run this again."
+  fi
+  [ "$(id -u)" = 0 ] || say="sudo "
+  echo "dev: installing with: ${say}apt-get install -y --no-install-recommends ${packages[*]}" >&2
+  [ -z "${CLRSNAP_NO_INSTALL:-}" ] || die "not installed, because CLRSNAP_NO_INSTALL is set."
+  [ -z "$say" ] || command -v sudo > /dev/null ||
+    die "you are not root and there is no sudo: please run that command as root, then this again."
+  as_root apt-get update -q >&2 || die "apt-get update failed (above); is the network there?"
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${packages[@]}" >&2 ||
+    die "apt-get install failed (above)."
+  lines=$(missing "$@")
+  [ -z "$lines" ] || die "installed, but still not right:" \
+    "$(cut -d'|' -f2 <<< "$lines" | paste -sd, | sed 's/,/, /g')." \
+    "This system's packages are too old, or another program of that name comes first in PATH."
+}
+
+setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw jsmn; }
+setup_format() { require clang_format; }
+
+# ---- .NET ----
+# find_dotnet: the path of a `dotnet` that has an SDK of version 10 or later.
+find_dotnet() {
+  local candidate
+  for candidate in "$(command -v dotnet || true)" "${DOTNET_ROOT:-}/dotnet" "$DOTNET_HOME/dotnet"; do
+    if [ -x "$candidate" ] && "$candidate" --list-sdks 2> /dev/null | grep -qE '^[1-9][0-9]+\.'; then
+      echo "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
+
+install_dotnet() {
+  local script
+  echo "dev: missing on this machine: a .NET SDK of version 10 or later" >&2
+  echo "dev: installing with: $DOTNET_SCRIPT --channel 10.0 --install-dir $DOTNET_HOME" >&2
+  [ -z "${CLRSNAP_NO_INSTALL:-}" ] || die "not installed, because CLRSNAP_NO_INSTALL is set."
+  require download
+  script=$(mktemp)
+  if command -v curl > /dev/null; then
+    curl -fsSL -o "$script" $DOTNET_SCRIPT
+  else
+    wget -qO "$script" $DOTNET_SCRIPT
+  fi || die "$DOTNET_SCRIPT could not be downloaded; is the network there? An SDK that you install" \
+    "yourself (https://dotnet.microsoft.com/download) is found on PATH or by DOTNET_ROOT."
+  bash "$script" --channel 10.0 --install-dir "$DOTNET_HOME" >&2 || die "dotnet-install.sh failed (above)."
+  rm -f "$script"
+}
+
+setup_dotnet() {
+  local dotnet
+  if ! dotnet=$(find_dotnet); then
+    install_dotnet
+    dotnet=$(find_dotnet) || die "the SDK was installed into $DOTNET_HOME but does not run; try" \
+      "$DOTNET_HOME/dotnet --info"
+  fi
+  DOTNET_ROOT=$(dirname "$(readlink -f "$dotnet")")
+  export DOTNET_ROOT PATH="$DOTNET_ROOT:$PATH"
+  # Without ICU a .NET program ends at once unless it is told to do without.
+  if ! ldconfig -p 2> /dev/null | grep -q libicuuc; then
+    export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
+  fi
+}
