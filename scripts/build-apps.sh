@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# build-apps.sh OUT [PROJECT_DIR...]: builds C# programs (default: all of tests/apps) into
+# OUT/apps/NAME/NAME.dll, all that are out of date in one go. A project that says
+# <NeedsNuGet>true</NeedsNuGet> is left out where NuGet cannot be reached, and the reason is left in
+# OUT/apps/NAME.unavailable; a test that wants it exits 77 with that text. Any other failure is a failure.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[ $# -ge 1 ] || { echo "usage: build-apps.sh OUT [PROJECT_DIR...]" >&2; exit 2; }
+mkdir -p "$1/apps"
+out=$(cd "$1" && pwd)
+shift
+if [ $# -gt 0 ]; then projects=("$@"); else projects=("$root"/tests/apps/*/); fi
+shared=("$root/tests/apps/Directory.Build.props" "$root/tests/apps/apps.proj" "${BASH_SOURCE[0]}")
+
+export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_GENERATE_ASPNET_CERTIFICATE=false
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS # of the caller's shell: not for the SDK
+command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
+sdk=$(dotnet --version)
+
+# One build at a time in one output folder.
+exec 9> "$out/apps/.lock"
+flock 9
+
+# up_to_date DIR NAME: built by this SDK, and nothing of the project is newer (a folder is newer when a
+# file was added to it or removed).
+up_to_date() {
+  local stamp=$out/apps/$2/.built
+  [ -f "$out/apps/$2/$2.dll" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$sdk" ] &&
+    [ -z "$(find "$1" "${shared[@]}" -newer "$stamp" -print -quit)" ]
+}
+
+# msbuild TARGET PROJECT...: no server is left behind, and the log is only shown when it fails.
+msbuild() {
+  local target=$1 list
+  shift
+  list=$(IFS=';'; echo "$*")
+  dotnet msbuild "$root/tests/apps/apps.proj" "-t:$target" "-p:Apps=\"${list}\"" "-p:ClrsnapOut=$out" \
+    -p:UseSharedCompilation=false -nodeReuse:false -m:2 -nologo -v:minimal -tl:off > "$out/apps/.log" 2>&1
+}
+
+todo=()
+for dir in "${projects[@]}"; do
+  dir=$(cd "$dir" && pwd)
+  name=$(basename "$dir")
+  project=$dir/$name.csproj
+  [ -f "$project" ] || { echo "there is no $project" >&2; exit 1; }
+  up_to_date "$dir" "$name" && continue
+  rm -f "$out/apps/$name.unavailable" "$out/apps/$name/.built"
+  if grep -q '<NeedsNuGet>true' "$project" && ! msbuild Restore "$project"; then
+    if ! grep -q NU1301 "$out/apps/.log"; then
+      cat "$out/apps/.log" >&2
+      exit 1
+    fi
+    echo "NuGet cannot be reached, and $name needs a package from it" > "$out/apps/$name.unavailable"
+    echo "not built: $(cat "$out/apps/$name.unavailable")"
+    continue
+  fi
+  todo+=("$project")
+done
+
+if [ ${#todo[@]} -gt 0 ]; then
+  if ! msbuild Build "${todo[@]}"; then
+    cat "$out/apps/.log" >&2
+    exit 1
+  fi
+  for project in "${todo[@]}"; do
+    name=$(basename "$project" .csproj)
+    echo "$sdk" > "$out/apps/$name/.built"
+    echo "built: $name"
+  done
+fi
