@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Starting a program with the agent in it.
+#ifndef CS_LAUNCH_H
+#define CS_LAUNCH_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define CS_EXIT_NOT_FOUND 127  // as a shell has it
+#define CS_EXIT_NOT_EXECUTABLE 126
+
+// The agent's path: $CLRSNAP_LIB, else libclrsnap.so where a build or an installation has it,
+// relative to this binary. The caller frees it; NULL: *err says where it was looked for.
+char *cs_find_agent(struct cs_error *err);
+
+// Forks and executes argv with the environment that loads the agent, and `mask` as its signal mask.
+// Answers the pid, or 0 with *err set and *exit_code for the command to end with.
+pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t *mask,
+                int *exit_code, struct cs_error *err);
+
+#endif

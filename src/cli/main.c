@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// The command's verbs. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+static int do_version(int argc, char **argv);
+static int do_help(int argc, char **argv);
+
+static const struct verb {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *help;
+} verbs[] = {
+    {"record", cs_cmd_record, "start a program and record where it spends its time"},
+    {"version", do_version, "print the version"},
+    {"help", do_help, "print this text, or that of a verb"},
+};
+
+static const struct verb *find_verb(const char *name) {
+  for (size_t i = 0; i < CS_COUNT(verbs); i++) {
+    if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+  }
+  return NULL;
+}
+
+static void print_help(FILE *out) {
+  (void)fprintf(out, "usage: clrsnap VERB [options]\n\n");
+  for (size_t i = 0; i < CS_COUNT(verbs); i++) {
+    (void)fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+  }
+  (void)fprintf(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
+}
+
+static int unknown_verb(const char *name) {
+  (void)fprintf(stderr, "clrsnap: unknown verb '%s'; 'clrsnap help' lists them\n", name);
+  return CS_EXIT_USAGE;
+}
+
+static int do_version(int argc, char **argv) {
+  (void)argc;
+  (void)argv;
+  (void)printf("clrsnap %s\n", CLRSNAP_VERSION);
+  return 0;
+}
+
+static int do_help(int argc, char **argv) {
+  if (argc < 2) {
+    print_help(stdout);
+    return 0;
+  }
+  const struct verb *verb = find_verb(argv[1]);
+  if (verb == NULL) return unknown_verb(argv[1]);
+  if (verb->run == cs_cmd_record) {
+    char *args[] = {argv[1], (char[]){"--help"}, NULL};
+    return verb->run(2, args);
+  }
+  (void)printf("%s: %s\n", verb->name, verb->help);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_help(stderr);
+    return CS_EXIT_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
+  const struct verb *verb = find_verb(name);
+  return verb != NULL ? verb->run(argc - 1, argv + 1) : unknown_verb(name);
+}

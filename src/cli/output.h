@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The file that a recording is written to: opened before the program starts, so that a path that
+// cannot be written costs nothing; given its name only when all of it is there.
+#ifndef CS_OUTPUT_H
+#define CS_OUTPUT_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+struct cs_output {
+  char *path;  // as it will be called
+  char *temp;  // NULL: `path` is a device or a pipe and is written directly
+  FILE *file;
+};
+
+bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *err);
+// Gives the file its name. `write` has the content written; when it or the renaming fails it is
+// tried again in $TMPDIR or /tmp, and *err says where the recording is now. True: at `path`.
+typedef bool cs_output_write(void *context, FILE *file);
+bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *context,
+                      struct cs_error *err);
+void cs_output_abandon(struct cs_output *out);  // takes the temporary file away
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// Records into tables and a call tree. Invariant: a record is checked as a whole before anything is
+// changed by it; ids that nobody has announced get an empty entry, so that every index in the tree
+// is good. One thread. Signal-safe: no.
+#include "cli/recording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cs_recording_init(struct cs_recording *rec) {
+  memset(rec, 0, sizeof *rec);
+  (void)cs_strings_add(&rec->strings, "", 0);  // id 0: no text
+  cs_tree_init(&rec->tree);
+}
+
+static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
+  return cs_strings_add(&rec->strings, text.data, text.len);
+}
+
+static void add_function(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_function f;
+  struct cs_text text[CS_FN_TEXTS];
+  if (!cs_decode_function(r, &f, text) || f.kind > CS_WIRE_FN_UNKNOWN) {
+    rec->broken++;
+    return;
+  }
+  bool added;
+  uint32_t i = cs_map_put(&rec->function_ids, f.id, (uint32_t)rec->function_count, &added);
+  if (added) {
+    rec->functions = cs_grow(rec->functions, rec->function_count++, &rec->function_capacity,
+                             sizeof *rec->functions);
+  }
+  rec->functions[i].kind = (enum cs_wire_function_kind)f.kind;
+  for (int t = 0; t < CS_FN_TEXTS; t++) rec->functions[i].text[t] = add_text(rec, text[t]);
+}
+
+static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
+  bool added;
+  uint32_t i = cs_map_put(&rec->thread_ids, id, (uint32_t)rec->thread_count, &added);
+  if (added) {
+    rec->threads =
+        cs_grow(rec->threads, rec->thread_count++, &rec->thread_capacity, sizeof *rec->threads);
+    rec->threads[i] = (struct cs_rec_thread){0, 0};
+  }
+  return i;
+}
+
+static void add_thread(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_thread t;
+  struct cs_text name;
+  if (!cs_decode_thread(r, &t, &name)) {
+    rec->broken++;
+    return;
+  }
+  uint32_t i = thread_index(rec, t.id);
+  rec->threads[i].tid = t.tid;
+  // A thread that ends may lose its name again: the last name that it had says most.
+  if (name.len > 0) rec->threads[i].name = add_text(rec, name);
+}
+
+static void add_image(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_rec_image image;
+  struct cs_text path;
+  if (!cs_decode_image(r, &image.image, &path)) {
+    rec->broken++;
+    return;
+  }
+  image.path = add_text(rec, path);
+  bool added;
+  uint32_t i = cs_map_put(&rec->image_ids, image.image.id, (uint32_t)rec->image_count, &added);
+  if (added) {
+    rec->images =
+        cs_grow(rec->images, rec->image_count++, &rec->image_capacity, sizeof *rec->images);
+  }
+  rec->images[i] = image;
+}
+
+static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
+  bool added;
+  uint32_t i = cs_map_put(&rec->frame_ids, key, (uint32_t)rec->frame_count, &added);
+  if (added) {
+    rec->frames =
+        cs_grow(rec->frames, rec->frame_count++, &rec->frame_capacity, sizeof *rec->frames);
+    rec->frames[i] = key;
+  }
+  return i;
+}
+
+// A managed frame is its function, wherever in it; addresses of unknown code say nothing at all.
+static uint64_t frame_key(uint64_t frame) {
+  switch (CS_WIRE_FRAME_KIND(frame)) {
+    case CS_WIRE_FRAME_MANAGED:
+      return frame & ~0xFFFFFFFFull;
+    case CS_WIRE_FRAME_NATIVE:
+      return frame;
+    default:
+      return (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62;
+  }
+}
+
+// The node of the sample's leaf, or CS_TREE_FULL.
+static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample *s,
+                          const uint64_t *frames) {
+  uint32_t node = cs_tree_child(&rec->tree, 0, thread_index(rec, s->thread));
+  if (node != CS_TREE_FULL && s->stop != CS_STOP_BASE) {
+    node = cs_tree_child(&rec->tree, node, frame_index(rec, CS_REC_CUT | s->stop));
+  }
+  for (uint32_t i = s->frame_count; i-- > 0 && node != CS_TREE_FULL;) {
+    node = cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i])));
+  }
+  return node;
+}
+
+static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_sample s;
+  const uint64_t *frames;
+  if (!cs_decode_sample(r, &s, &frames) || s.stop >= CS_STOP_COUNT) {
+    rec->broken++;
+    return;
+  }
+  uint32_t leaf = find_leaf(rec, &s, frames);
+  if (leaf == CS_TREE_FULL) {
+    rec->full++;
+    return;
+  }
+  rec->tree.nodes[leaf].samples++;
+  rec->tree.nodes[leaf].weight_ns += s.weight_ns;
+  rec->samples++;
+  rec->stops[s.stop]++;
+  if (s.time_ns > rec->last_ns) rec->last_ns = s.time_ns;
+  // In wall mode a thread that sleeps may be read without being held at all.
+  if (s.held_ns > 0) cs_held_add(&rec->held, s.held_ns);
+}
+
+static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_text runtime;
+  if (rec->started || !cs_decode_start(r, &rec->start, &runtime)) {
+    rec->broken++;
+    return;
+  }
+  rec->started = true;
+  size_t len = runtime.len < sizeof rec->runtime ? runtime.len : sizeof rec->runtime - 1;
+  memcpy(rec->runtime, runtime.data, len);
+}
+
+void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) {
+  switch (r->kind) {
+    case CS_WIRE_START:
+      add_start(rec, r);
+      break;
+    case CS_WIRE_THREAD:
+      add_thread(rec, r);
+      break;
+    case CS_WIRE_FUNCTION:
+      add_function(rec, r);
+      break;
+    case CS_WIRE_IMAGE:
+      add_image(rec, r);
+      break;
+    case CS_WIRE_SAMPLE:
+      add_sample(rec, r);
+      break;
+    case CS_WIRE_END:
+      if (cs_decode_end(r, &rec->end)) {
+        rec->ended = true;
+      } else {
+        rec->broken++;
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+void cs_recording_free(struct cs_recording *rec) {
+  cs_strings_free(&rec->strings);
+  cs_tree_free(&rec->tree);
+  cs_map_free(&rec->function_ids);
+  cs_map_free(&rec->thread_ids);
+  cs_map_free(&rec->image_ids);
+  cs_map_free(&rec->frame_ids);
+  free(rec->functions);
+  free(rec->threads);
+  free(rec->images);
+  free(rec->frames);
+  memset(rec, 0, sizeof *rec);
+}

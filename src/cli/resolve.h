@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// From a recording (ids, addresses) to a profile (names). One thread.
+#ifndef CS_RESOLVE_H
+#define CS_RESOLVE_H
+
+#include "cli/recording.h"
+
+// Fills an initialised profile, all but the facts that only the caller knows. native: with native
+// frames, or managed ones only.
+void cs_resolve(const struct cs_recording *rec, bool native, struct cs_profile *profile);
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The loop of a recording. Signals arrive by descriptor, so there is no handler here and nothing
+// that one could interrupt. Invariant: every signal that reaches the command reaches the program
+// once: those that the terminal sends to the whole foreground group are not sent again.
+// One thread. Signal-safe: no.
+#include "cli/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
+#define GRACE_NS 2000000000ull  // for an agent that was asked to end
+#define PROGRESS_NS 500000000ull
+
+static const int passed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
+
+bool cs_session_open(struct cs_session *s, struct cs_error *err) {
+  sigset_t set;
+  (void)sigemptyset(&set);
+  for (size_t i = 0; i < CS_COUNT(passed_on); i++) (void)sigaddset(&set, passed_on[i]);
+  (void)sigaddset(&set, SIGCHLD);  // only to be woken
+  (void)sigprocmask(SIG_BLOCK, &set, &s->old_mask);
+  (void)signal(SIGPIPE, SIG_IGN);
+  s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (s->signals < 0) return cs_error_set(err, "cannot receive signals: %m");
+  s->progress = isatty(STDERR_FILENO) == 1;
+  cs_recording_init(&s->recording);
+  return true;
+}
+
+static void pass_on(struct cs_session *s, const struct signalfd_siginfo *info) {
+  int signal_number = (int)info->ssi_signo;
+  // From the terminal: the kernel has sent it to the program too, which is in our group.
+  bool from_terminal = info->ssi_code == SI_KERNEL;
+  if (signal_number == SIGINT && from_terminal) s->interrupts++;
+  if (!from_terminal && !s->child_ended) (void)kill(s->child, signal_number);
+  // A job is stopped as a whole; SIGSTOP, because SIGTSTP is blocked here.
+  if (signal_number == SIGTSTP) (void)kill(getpid(), SIGSTOP);
+}
+
+static void take_signals(struct cs_session *s) {
+  struct signalfd_siginfo info;
+  while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (info.ssi_signo != SIGCHLD) pass_on(s, &info);
+  }
+  int status;
+  if (!s->child_ended && waitpid(s->child, &status, WNOHANG) == s->child) {
+    s->child_ended = true;
+    s->child_status = status;
+  }
+}
+
+static void take_records(struct cs_session *s) {
+  const struct cs_wire_record *record;
+  while ((record = cs_consumer_next(&s->consumer)) != NULL) {
+    cs_recording_add(&s->recording, record);
+  }
+}
+
+// A line that overwrites itself, taken away again before anything else is printed.
+static void show_progress(struct cs_session *s, uint64_t now) {
+  if (!s->progress || now - s->progress_ns < PROGRESS_NS) return;
+  if (s->began_ns == 0) return;
+  (void)fprintf(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples",
+                (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.samples);
+  (void)fflush(stderr);
+  s->progress_ns = now;
+}
+
+static void clear_progress(struct cs_session *s) {
+  if (s->progress_ns == 0) return;
+  (void)fputs("\r\033[K", stderr);
+  (void)fflush(stderr);
+  s->progress_ns = 0;
+}
+
+static void wait_a_little(struct cs_session *s, int timeout_ms) {
+  struct pollfd fd = {.fd = s->signals, .events = POLLIN};
+  (void)poll(&fd, 1, timeout_ms);
+}
+
+// Its process is gone, and with it any hope for more records. (In another pid namespace its number
+// means nothing to us; then the program's end is what ends the recording.)
+static bool agent_died(const struct cs_session *s) {
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  return agent > 0 && agent != s->child && kill(agent, 0) != 0 && errno == ESRCH;
+}
+
+static bool agent_is_through(const struct cs_session *s) {
+  enum cs_wire_agent_state state = cs_consumer_agent_state(&s->consumer);
+  return s->recording.ended || state == CS_WIRE_AGENT_DONE || state == CS_WIRE_AGENT_REFUSED;
+}
+
+static bool time_is_up(const struct cs_session *s, uint64_t now) {
+  return s->limit_ns > 0 && s->began_ns > 0 && now - s->began_ns >= s->limit_ns;
+}
+
+static void note_agent(struct cs_session *s, uint64_t now) {
+  // Claimed means mapped: nobody needs the file's name any more.
+  if (s->consumer.linked && cs_consumer_agent_pid(&s->consumer) != 0) {
+    cs_consumer_unlink(&s->consumer);
+  }
+  if (s->began_ns == 0 && cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING) {
+    s->began_ns = now;
+  }
+}
+
+// What the agent has still to say, if there is one that can say it.
+static void end_agent(struct cs_session *s) {
+  cs_consumer_stop(&s->consumer);
+  uint64_t deadline = cs_clock_now_ns() + GRACE_NS;
+  bool alive = cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING;
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  while (alive && !agent_is_through(s) && cs_clock_now_ns() < deadline) {
+    alive = !(s->child_ended && agent == s->child) && !agent_died(s);
+    wait_a_little(s, POLL_MS);
+    take_signals(s);
+    take_records(s);
+  }
+  take_records(s);
+}
+
+void cs_session_record(struct cs_session *s) {
+  for (;;) {
+    wait_a_little(s, POLL_MS);
+    take_signals(s);
+    // Before the records: what was committed before the end is then taken below.
+    bool over = s->child_ended || agent_is_through(s) || agent_died(s) || s->interrupts >= 2;
+    take_records(s);
+    uint64_t now = cs_clock_now_ns();
+    note_agent(s, now);
+    if (over || time_is_up(s, now)) break;
+    show_progress(s, now);
+  }
+  end_agent(s);
+  note_agent(s, cs_clock_now_ns());
+  cs_consumer_unlink(&s->consumer);
+  if (s->began_ns > 0) s->recorded_ns = cs_clock_now_ns() - s->began_ns;
+  clear_progress(s);
+}
+
+void cs_session_wait(struct cs_session *s) {
+  while (!s->child_ended) {
+    wait_a_little(s, -1);
+    take_signals(s);
+  }
+}
+
+int cs_session_exit_code(const struct cs_session *s) {
+  if (WIFSIGNALED(s->child_status)) return 128 + WTERMSIG(s->child_status);
+  return WEXITSTATUS(s->child_status);
+}
+
+void cs_session_close(struct cs_session *s) {
+  cs_consumer_destroy(&s->consumer);
+  cs_recording_free(&s->recording);
+  if (s->signals >= 0) (void)close(s->signals);
+}

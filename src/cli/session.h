@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// A program under recording: its signals, its end, and the ring being emptied meanwhile.
+#ifndef CS_SESSION_H
+#define CS_SESSION_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "cli/recording.h"
+#include "wire/consumer.h"
+
+struct cs_session {
+  struct cs_consumer consumer;
+  struct cs_recording recording;
+  pid_t child;
+  bool child_ended;
+  int child_status;      // as wait(2) has it
+  sigset_t old_mask;     // the command's own, for the program
+  int signals;           // signalfd
+  unsigned interrupts;   // Ctrl-C so far
+  uint64_t began_ns;     // CLOCK_MONOTONIC: when the agent was first seen to record; 0: not yet
+  uint64_t recorded_ns;  // how long it recorded
+  uint64_t limit_ns;     // 0: none
+  uint64_t progress_ns;  // when the progress line was last written; 0: there is none
+  bool progress;         // stderr is a terminal
+};
+
+// Blocks the signals that are passed on and makes the descriptor that they arrive at. To be called
+// before the program starts, so that none is missed.
+bool cs_session_open(struct cs_session *s, struct cs_error *err);
+// Records until the program or the agent ends, the time is up, or a second Ctrl-C comes; then has
+// the agent end and takes all that it has committed.
+void cs_session_record(struct cs_session *s);
+// Passes signals on until the program has ended.
+void cs_session_wait(struct cs_session *s);
+// The program's exit code, 128 + n if signal n killed it.
+int cs_session_exit_code(const struct cs_session *s);
+void cs_session_close(struct cs_session *s);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The summary: samples, what was lost and where, how complete the walks are and why the others are
+// not, how long threads were held, and how often the runtime was stopped. Nothing is left out for
+// being embarrassing. One thread. Signal-safe: no.
+#include "cli/summary.h"
+
+#include <inttypes.h>
+
+#define PREFIX "clrsnap: "
+
+static void print_losses(const struct cs_facts *f, FILE *out) {
+  uint64_t lost = f->lost_target + f->lost_ring + f->lost_broken + f->lost_full;
+  (void)fprintf(out, PREFIX "lost %" PRIu64, lost);
+  if (lost > 0) {
+    (void)fprintf(out,
+                  ": %" PRIu64 " in the program, %" PRIu64 " on the way, %" PRIu64
+                  " unreadable, %" PRIu64 " beyond the call tree's limit",
+                  f->lost_target, f->lost_ring, f->lost_broken, f->lost_full);
+  }
+  (void)putc('\n', out);
+  if (f->lost_ring > 0) (void)fprintf(out, PREFIX "  a larger --buffer loses less\n");
+}
+
+static void print_walks(const struct cs_facts *f, FILE *out) {
+  if (f->samples == 0) return;
+  double samples = (double)f->samples;
+  // Two digits, rounded down: 99.996 % must not be told as 100.
+  double complete = 100.0 * (double)f->complete / samples;
+  complete = (double)(uint64_t)(complete * 100.0) / 100.0;
+  (void)fprintf(out, PREFIX "complete walks %.2f %%\n", complete);
+  for (size_t i = 0; i < f->stop_count; i++) {
+    (void)fprintf(out, PREFIX "  cut %" PRIu64 " %s: %s\n", f->stops[i].count, f->stops[i].token,
+                  f->stops[i].text);
+  }
+}
+
+static double us(uint64_t ns) {
+  return (double)ns / 1000.0;
+}
+
+static void print_cost(const struct cs_facts *f, FILE *out) {
+  if (f->held_count > 0) {
+    (void)fprintf(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n",
+                  us(f->held_p50_ns), us(f->held_p99_ns), us(f->held_max_ns));
+  }
+  if (f->ended) {
+    (void)fprintf(out, PREFIX "the runtime was stopped %" PRIu64 " time%s\n", f->suspensions,
+                  f->suspensions == 1 ? "" : "s");
+  } else {
+    (void)fprintf(out, PREFIX
+                  "the agent sent no totals (the program was killed or did not shut down): "
+                  "losses in the program and stops of the runtime are not known\n");
+  }
+}
+
+void cs_print_summary(const struct cs_facts *f, FILE *out) {
+  (void)fprintf(out, PREFIX "%" PRIu64 " %s in %.1f s", f->samples,
+                f->samples == 1 ? "sample" : "samples", (double)f->duration_ns / 1e9);
+  (void)fprintf(out, " (%s, %" PRIu32 " Hz%s%s)\n", f->mode, f->hz,
+                f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
+  if (f->samples == 0) {
+    (void)fprintf(out, PREFIX "nothing was sampled: the program used too little %s time\n",
+                  f->mode);
+  }
+  print_losses(f, out);
+  print_walks(f, out);
+  print_cost(f, out);
+}

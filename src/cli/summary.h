@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// What a recording says at its end.
+#ifndef CS_SUMMARY_H
+#define CS_SUMMARY_H
+
+#include "export/profile.h"
+
+void cs_print_summary(const struct cs_facts *facts, FILE *out);
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The flame graph page: flame.html with style, scripts and data put in at its markers. The files
+// are part of the binary (.incbin), so the command needs nothing installed beside it. Invariant:
+// nothing of the recording reaches the page but as escaped JSON. One thread. Signal-safe: no.
+#include <string.h>
+
+#include "export/profile.h"
+
+#define EMBED(symbol, file)                                                          \
+  __asm__(".pushsection .rodata\n" #symbol "_begin: .incbin \"" CS_PAGE_DIR "/" file \
+          "\"\n" #symbol "_end: .byte 0\n.popsection");                              \
+  extern const char symbol##_begin[] __asm__(#symbol "_begin");                      \
+  extern const char symbol##_end[] __asm__(#symbol "_end")
+
+EMBED(page_html, "flame.html");
+EMBED(page_css, "flame.css");
+EMBED(page_model, "flame-model.js");
+EMBED(page_js, "flame.js");
+
+static bool put(FILE *out, const char *begin, const char *end) {
+  size_t len = (size_t)(end - begin);
+  return fwrite(begin, 1, len, out) == len;
+}
+
+enum part { STYLE, MODEL, SCRIPT, DATA, PARTS };
+
+static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
+  switch (part) {
+    case STYLE:
+      return put(out, page_css_begin, page_css_end);
+    case MODEL:
+      return put(out, page_model_begin, page_model_end);
+    case SCRIPT:
+      return put(out, page_js_begin, page_js_end);
+    default:
+      return cs_write_json(p, out);
+  }
+}
+
+// The marker that comes first at or after `at`; NULL: none is left.
+static const char *next_marker(const char *at, enum part *part, size_t *len) {
+  static const char *const markers[PARTS] = {"@STYLE@", "@MODEL@", "@SCRIPT@", "@DATA@"};
+  const char *first = NULL;
+  for (int i = 0; i < PARTS; i++) {
+    const char *found = strstr(at, markers[i]);
+    if (found == NULL || (first != NULL && found > first)) continue;
+    first = found;
+    *part = (enum part)i;
+    *len = strlen(markers[i]);
+  }
+  return first;
+}
+
+bool cs_write_html(const struct cs_profile *p, FILE *out) {
+  const char *at = page_html_begin;
+  const char *marker;
+  enum part part;
+  size_t len;
+  while ((marker = next_marker(at, &part, &len)) != NULL) {
+    if (!put(out, at, marker) || !put_part(p, part, out)) return false;
+    at = marker + len;
+  }
+  return put(out, at, page_html_end) && fflush(out) == 0;
+}

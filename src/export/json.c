@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The page's data: one JSON object of flat arrays, so that a browser parses a million nodes in one
+// go and without a million objects. docs/page-data: `parent` is relative (node - parent), which
+// keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the tree's
+// first level are the threads. One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <string.h>
+
+#include "export/profile.h"
+#include "export/text.h"
+
+static void put_text(FILE *out, const char *text) {
+  cs_put_json(out, text, strlen(text));
+}
+
+static void put_stops(const struct cs_facts *f, FILE *out) {
+  (void)fputs(",\"stops\":[", out);
+  for (size_t i = 0; i < f->stop_count; i++) {
+    (void)fputs(i > 0 ? ",[" : "[", out);
+    put_text(out, f->stops[i].token);
+    (void)putc(',', out);
+    put_text(out, f->stops[i].text);
+    (void)fprintf(out, ",%" PRIu64 "]", f->stops[i].count);
+  }
+  (void)putc(']', out);
+}
+
+static void put_facts(const struct cs_facts *f, FILE *out) {
+  (void)fputs("\"facts\":{\"program\":", out);
+  put_text(out, f->program);
+  (void)fputs(",\"runtime\":", out);
+  put_text(out, f->runtime);
+  (void)fputs(",\"mode\":", out);
+  put_text(out, f->mode);
+  (void)fprintf(out,
+                ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
+                ",\"samples\":%" PRIu64 ",\"complete\":%" PRIu64,
+                f->hz, f->start_ns / 1000000, f->duration_ns / 1000000, f->samples, f->complete);
+  (void)fprintf(out,
+                ",\"lost\":{\"target\":%" PRIu64 ",\"ring\":%" PRIu64 ",\"broken\":%" PRIu64
+                ",\"full\":%" PRIu64 "}",
+                f->lost_target, f->lost_ring, f->lost_broken, f->lost_full);
+  (void)fprintf(out,
+                ",\"held\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
+                ",\"max\":%" PRIu64 "}",
+                f->held_count, f->held_p50_ns, f->held_p99_ns, f->held_max_ns);
+  if (f->ended) {
+    (void)fprintf(out, ",\"suspensions\":%" PRIu64 ",\"overruns\":%" PRIu64, f->suspensions,
+                  f->overruns);
+  } else {
+    (void)fputs(",\"suspensions\":null,\"overruns\":null", out);
+  }
+  (void)fputs(",\"version\":\"" CLRSNAP_VERSION "\"", out);
+  put_stops(f, out);
+  (void)putc('}', out);
+}
+
+static void put_tables(const struct cs_profile *p, FILE *out) {
+  (void)fputs(",\n\"kinds\":[", out);
+  for (int k = 0; k < CS_KIND_COUNT; k++) {
+    (void)fprintf(out, "%s[\"%s\",\"%s\"]", k > 0 ? "," : "",
+                  cs_kind_token((enum cs_profile_kind)k), cs_kind_label((enum cs_profile_kind)k));
+  }
+  (void)fputs("],\n\"strings\":[", out);
+  for (uint32_t i = 0; i < p->strings.count; i++) {
+    size_t len;
+    const char *text = cs_strings_get(&p->strings, i, &len);
+    if (i > 0) (void)fputs(",\n", out);
+    cs_put_json(out, text, len);
+  }
+  (void)fputs("],\n\"frames\":[", out);
+  for (size_t i = 0; i < p->frame_count; i++) {
+    (void)fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%d", i > 0 ? "," : "", p->frames[i].name,
+                  p->frames[i].module, (int)p->frames[i].kind);
+  }
+  (void)fputs("],\n\"threads\":[", out);
+  for (size_t i = 0; i < p->thread_count; i++) {
+    (void)fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", p->threads[i].name,
+                  p->threads[i].tid);
+  }
+  (void)putc(']', out);
+}
+
+enum column { PARENT, FRAME, SAMPLES, WEIGHT };
+
+static uint64_t value(const struct cs_tree *tree, size_t i, enum column column) {
+  const struct cs_node *n = &tree->nodes[i];
+  switch (column) {
+    case PARENT:
+      return i - n->parent;
+    case FRAME:
+      return n->frame;
+    case SAMPLES:
+      return n->samples;
+    default:
+      return n->weight_ns / 1000;
+  }
+}
+
+static void put_column(const struct cs_tree *tree, const char *name, enum column column,
+                       FILE *out) {
+  (void)fprintf(out, ",\n\"%s\":[", name);
+  for (size_t i = 1; i < tree->count; i++) {
+    (void)fprintf(out, i > 1 ? ",%" PRIu64 : "%" PRIu64, value(tree, i, column));
+  }
+  (void)putc(']', out);
+}
+
+bool cs_write_json(const struct cs_profile *p, FILE *out) {
+  (void)putc('{', out);
+  put_facts(&p->facts, out);
+  put_tables(p, out);
+  put_column(&p->tree, "parent", PARENT, out);
+  put_column(&p->tree, "frame", FRAME, out);
+  put_column(&p->tree, "self", SAMPLES, out);
+  put_column(&p->tree, "selfUs", WEIGHT, out);
+  (void)putc('}', out);
+  return !ferror(out);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// A profile: what a recording has come to, with names instead of ids. The one input of every output
+// format; knows nothing of how it was recorded. One thread.
+//
+// The tree's first level is the threads (frame = index into `threads`); from there on a node's
+// frame is an index into `frames`, root first. A walk that was cut has a frame "[cut: reason]"
+// where the missing part of the stack would be.
+#ifndef CS_PROFILE_H
+#define CS_PROFILE_H
+
+#include <stdio.h>
+
+#include "export/tree.h"
+
+// X(NAME, token in the page's data, label in the page's legend)
+#define CS_FRAME_KINDS(X)                       \
+  X(USER, "user", "your code")                  \
+  X(FRAMEWORK, "framework", "framework")        \
+  X(DYNAMIC, "dynamic", "stub, dynamic method") \
+  X(RUNTIME, "runtime", "runtime (native)")     \
+  X(NATIVE, "native", "other native")           \
+  X(CUT, "cut", "cut or unknown")
+
+enum cs_profile_kind {
+#define CS_KIND_ENUM(name, token, label) CS_KIND_##name,
+  CS_FRAME_KINDS(CS_KIND_ENUM)
+#undef CS_KIND_ENUM
+      CS_KIND_COUNT
+};
+
+struct cs_profile_frame {
+  uint32_t name, module;  // string ids
+  enum cs_profile_kind kind;
+};
+
+struct cs_profile_thread {
+  uint32_t name;  // string id
+  uint32_t tid;
+};
+
+struct cs_profile_stop {  // walks that ended for one reason
+  const char *token, *text;
+  uint64_t count;
+};
+#define CS_PROFILE_MAX_STOPS 32
+
+struct cs_facts {
+  const char *program;  // the command line
+  char runtime[32];     // "10.0.12"; empty if nobody said so
+  const char *mode;     // "cpu", "wall"
+  uint32_t hz;
+  uint64_t start_ns;  // CLOCK_REALTIME
+  uint64_t duration_ns;
+  uint64_t samples;                                    // in the tree
+  uint64_t lost_target;                                // no room in the program's own buffer
+  uint64_t lost_ring;                                  // no room on the way to the command
+  uint64_t lost_broken;                                // records that made no sense
+  uint64_t lost_full;                                  // the call tree was full
+  uint64_t complete;                                   // walks that reached the stack's base
+  struct cs_profile_stop stops[CS_PROFILE_MAX_STOPS];  // the others, most frequent first
+  size_t stop_count;
+  uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
+  bool ended;            // the agent has sent its totals; else the next two are not known
+  uint64_t suspensions;  // how often the runtime was stopped
+  uint64_t overruns;     // timer expirations merged into one sample, which then weighs more
+};
+
+struct cs_profile {
+  struct cs_strings strings;
+  struct cs_profile_frame *frames;
+  size_t frame_count, frame_capacity;
+  struct cs_map frame_ids;
+  struct cs_profile_thread *threads;
+  size_t thread_count, thread_capacity;
+  struct cs_tree tree;
+  struct cs_facts facts;
+};
+
+void cs_profile_init(struct cs_profile *p);
+uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *module,
+                          enum cs_profile_kind kind);
+uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
+void cs_profile_free(struct cs_profile *p);
+
+// Writers. False: a write failed (errno says why).
+bool cs_write_collapsed(const struct cs_profile *p, FILE *out);
+bool cs_write_html(const struct cs_profile *p, FILE *out);
+bool cs_write_json(const struct cs_profile *p, FILE *out);  // the page's data
+
+// The `limit` frames with most samples of their own, as a table; each line starts with `prefix`.
+void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);
+
+const char *cs_kind_token(enum cs_profile_kind kind);
+const char *cs_kind_label(enum cs_profile_kind kind);
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The consumer's end of the ring. Invariant: no byte of the shared memory is read twice with a
+// decision in between, so a producer that scribbles can spoil what it says but not us. `tail` only
+// ever moves to a place that the producer published as `head`, or record by record below it.
+// One thread. Signal-safe: no.
+#include "wire/consumer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_TRIES 16  // 64 random bits: a second try means that somebody guesses our names
+
+static int make_file(struct cs_consumer *c, struct cs_error *err) {
+  for (int i = 0; i < NAME_TRIES; i++) {
+    uint64_t name;
+    if (getrandom(&name, sizeof name, 0) != (ssize_t)sizeof name) break;
+    (void)snprintf(c->path, sizeof c->path, "/dev/shm/clrsnap-%016llx", (unsigned long long)name);
+    int fd = open(c->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+      c->linked = true;
+      return fd;
+    }
+    if (errno != EEXIST) break;
+  }
+  (void)cs_error_set(err, "cannot make the shared memory %s: %s", c->path, strerror(errno));
+  return -1;
+}
+
+// The umask may have taken away our own access; nobody else ever gets any.
+static bool size_file(struct cs_consumer *c, int fd, size_t bytes, struct cs_error *err) {
+  if (fchmod(fd, 0600) != 0) return cs_error_set(err, "cannot protect %s: %m", c->path);
+  // Reserved now: a full /dev/shm must be our error, not the program's SIGBUS later.
+  int failed = posix_fallocate(fd, 0, (off_t)bytes);
+  if (failed == 0) return true;
+  return cs_error_set(err, "no room for %zu KiB of shared memory in /dev/shm: %s; use --buffer",
+                      bytes / 1024, strerror(failed));
+}
+
+static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *opts) {
+  struct cs_wire_header *h = c->header;
+  h->version = CS_WIRE_VERSION;
+  h->header_bytes = CS_WIRE_HEADER_BYTES;
+  h->capacity = opts->capacity;
+  h->mode = (uint32_t)opts->mode;
+  h->hz = opts->hz;
+  h->max_depth = opts->max_depth;
+  h->command_pid = (uint32_t)getpid();
+  cs_store_release(&h->magic, CS_WIRE_MAGIC);
+}
+
+bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
+                        struct cs_error *err) {
+  memset(c, 0, sizeof *c);
+  size_t bytes = CS_WIRE_HEADER_BYTES + opts->capacity;
+  int fd = make_file(c, err);
+  if (fd < 0) return false;
+  void *map = MAP_FAILED;
+  if (size_file(c, fd, bytes, err)) {
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) (void)cs_error_set(err, "cannot map %s: %m", c->path);
+  }
+  (void)close(fd);
+  c->record = map == MAP_FAILED ? NULL : malloc(opts->capacity);
+  if (c->record == NULL) {
+    if (map != MAP_FAILED) (void)munmap(map, bytes);
+    cs_consumer_unlink(c);
+    return map == MAP_FAILED ? false : cs_error_set(err, "out of memory for the ring's copy");
+  }
+  c->header = map;
+  c->ring = (const uint8_t *)map + CS_WIRE_HEADER_BYTES;
+  c->capacity = opts->capacity;
+  fill_header(c, opts);
+  return true;
+}
+
+void cs_consumer_unlink(struct cs_consumer *c) {
+  if (c->linked) (void)unlink(c->path);
+  c->linked = false;
+}
+
+void cs_consumer_destroy(struct cs_consumer *c) {
+  cs_consumer_unlink(c);
+  if (c->header != NULL) (void)munmap(c->header, CS_WIRE_HEADER_BYTES + c->capacity);
+  free(c->record);
+  memset(c, 0, sizeof *c);
+}
+
+static void advance(struct cs_consumer *c, uint64_t to) {
+  c->tail = to;
+  cs_store_release(&c->header->tail, to);
+}
+
+// The framing is lost, and only `head` is known to be a record's border: go on from there.
+static void skip_to_head(struct cs_consumer *c, uint64_t head) {
+  c->broken_records++;
+  c->broken_bytes += head - c->tail;
+  advance(c, head);
+}
+
+const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
+  for (;;) {
+    uint64_t head = cs_load_acquire(&c->header->head);
+    uint64_t waiting = head - c->tail;
+    if (waiting == 0) return NULL;
+    uint64_t at = c->tail & (c->capacity - 1);
+    uint64_t room = c->capacity - at;  // up to the ring's end: records do not wrap
+    struct cs_wire_record r;
+    if (waiting > c->capacity || waiting % 8 != 0) {
+      skip_to_head(c, head & ~7ull);  // not a head that an agent publishes; nothing to take now
+      return NULL;
+    }
+    memcpy(&r, c->ring + at, sizeof r);
+    if (r.size < sizeof r || r.size % 8 != 0 || r.size > waiting || r.size > room) {
+      skip_to_head(c, head);
+      continue;
+    }
+    memcpy(c->record, c->ring + at, r.size);
+    memcpy(c->record, &r, sizeof r);  // the head that was checked, not one written meanwhile
+    advance(c, c->tail + r.size);
+    if (r.kind != CS_WIRE_PAD) return (const struct cs_wire_record *)(const void *)c->record;
+  }
+}
+
+uint32_t cs_consumer_agent_pid(const struct cs_consumer *c) {
+  return cs_load_acquire(&c->header->agent_pid);
+}
+
+enum cs_wire_agent_state cs_consumer_agent_state(const struct cs_consumer *c) {
+  uint32_t state = cs_load_acquire(&c->header->agent_state);
+  return state <= CS_WIRE_AGENT_REFUSED ? (enum cs_wire_agent_state)state : CS_WIRE_AGENT_NONE;
+}
+
+void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap) {
+  char text[sizeof c->header->message];
+  memcpy(text, c->header->message, sizeof text);
+  size_t len = strnlen(text, sizeof text);
+  if (len >= cap) len = cap - 1;
+  for (size_t i = 0; i < len; i++) out[i] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
+  out[len] = '\0';
+}
+
+void cs_consumer_stop(struct cs_consumer *c) {
+  cs_store_release(&c->header->stop, 1u);
+}
+
+uint64_t cs_consumer_lost(const struct cs_consumer *c) {
+  return cs_load_relaxed(&c->header->lost_records);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The command's side of the shared memory: makes it, and takes records out of its ring. The
+// producer is a process that may die at any instruction or be broken, so nothing that it wrote is
+// believed: a record is copied out first and checked then, and the ring's geometry is our own copy.
+// One thread. Signal-safe: no.
+#ifndef CS_CONSUMER_H
+#define CS_CONSUMER_H
+
+#include "base/error.h"
+#include "wire/wire.h"
+
+struct cs_consumer_opts {
+  uint64_t capacity;  // bytes of the ring: a power of two, at least 64 KiB
+  enum cs_wire_mode mode;
+  uint32_t hz, max_depth;
+};
+
+struct cs_consumer {
+  struct cs_wire_header *header;  // shared
+  const uint8_t *ring;            // shared
+  uint64_t capacity;              // our own copy
+  uint64_t tail;                  // our own copy; the shared one is only ever written by us
+  char path[64];
+  bool linked;              // the file still has its name
+  uint8_t *record;          // the copy of the record that was answered last
+  uint64_t broken_records;  // heads that could not be; each costs all that was committed then
+  uint64_t broken_bytes;
+};
+
+// Makes the file (mode 0600, a random name in /dev/shm, all of its memory reserved) and maps it.
+bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
+                        struct cs_error *err);
+// Takes the file's name away; whoever has it mapped keeps it. May be called again.
+void cs_consumer_unlink(struct cs_consumer *c);
+void cs_consumer_destroy(struct cs_consumer *c);
+
+// The next committed record other than a pad: a private copy, valid until the next call, 8-aligned,
+// `size` bytes long. NULL: there is none at the moment.
+const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c);
+
+uint32_t cs_consumer_agent_pid(const struct cs_consumer *c);
+enum cs_wire_agent_state cs_consumer_agent_state(const struct cs_consumer *c);
+// The agent's sentence, terminated, control characters replaced.
+void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap);
+void cs_consumer_stop(struct cs_consumer *c);  // asks the agent to end
+uint64_t cs_consumer_lost(const struct cs_consumer *c);
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Records as values. Invariant: no read beyond the record's own size, which the consumer has
+// checked against the ring. Any thread. Signal-safe: no need to be.
+#include "wire/decode.h"
+
+#include <string.h>
+
+struct cursor {
+  const uint8_t *at;
+  size_t left;
+};
+
+static bool take(struct cursor *c, void *out, size_t len) {
+  if (c->left < len) return false;
+  memcpy(out, c->at, len);
+  c->at += len;
+  c->left -= len;
+  return true;
+}
+
+static bool take_text(struct cursor *c, struct cs_text *text) {
+  uint16_t len;
+  if (!take(c, &len, sizeof len) || c->left < len) return false;
+  *text = (struct cs_text){(const char *)c->at, len};
+  c->at += len;
+  c->left -= len;
+  return true;
+}
+
+static bool open_record(const struct cs_wire_record *r, enum cs_wire_kind kind, struct cursor *c) {
+  if (r->kind != kind || r->size < sizeof *r) return false;
+  *c = (struct cursor){(const uint8_t *)(r + 1), r->size - sizeof *r};
+  return true;
+}
+
+bool cs_decode_start(const struct cs_wire_record *r, struct cs_wire_start *start,
+                     struct cs_text *runtime) {
+  struct cursor c;
+  return open_record(r, CS_WIRE_START, &c) && take(&c, start, sizeof *start) &&
+         take_text(&c, runtime);
+}
+
+bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thread,
+                      struct cs_text *name) {
+  struct cursor c;
+  return open_record(r, CS_WIRE_THREAD, &c) && take(&c, thread, sizeof *thread) &&
+         take_text(&c, name);
+}
+
+bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
+                        struct cs_text text[CS_FN_TEXTS]) {
+  struct cursor c;
+  if (!open_record(r, CS_WIRE_FUNCTION, &c) || !take(&c, function, sizeof *function)) return false;
+  for (int i = 0; i < CS_FN_TEXTS; i++) {
+    if (!take_text(&c, &text[i])) return false;
+  }
+  return true;
+}
+
+bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
+                     struct cs_text *path) {
+  struct cursor c;
+  return open_record(r, CS_WIRE_IMAGE, &c) && take(&c, image, sizeof *image) &&
+         take_text(&c, path) && image->begin <= image->end;
+}
+
+bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
+                      const uint64_t **frames) {
+  struct cursor c;
+  if (!open_record(r, CS_WIRE_SAMPLE, &c) || !take(&c, sample, sizeof *sample)) return false;
+  _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample)) % 8 == 0,
+                 "frames are aligned in the record");
+  *frames = (const uint64_t *)(const void *)c.at;
+  return c.left / 8 >= sample->frame_count;
+}
+
+bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {
+  struct cursor c;
+  return open_record(r, CS_WIRE_END, &c) && take(&c, end, sizeof *end);
+}

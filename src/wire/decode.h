@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Records as values: each function checks the record's kind and every size in it, and answers false
+// when the record is not what it says. Texts point into the record and are not terminated.
+#ifndef CS_DECODE_H
+#define CS_DECODE_H
+
+#include "wire/wire.h"
+
+struct cs_text {
+  const char *data;
+  size_t len;
+};
+
+enum { CS_FN_MODULE, CS_FN_NAMESPACE, CS_FN_TYPE, CS_FN_METHOD, CS_FN_SIGNATURE, CS_FN_TEXTS };
+
+bool cs_decode_start(const struct cs_wire_record *r, struct cs_wire_start *start,
+                     struct cs_text *runtime);
+bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thread,
+                      struct cs_text *name);
+bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
+                        struct cs_text text[CS_FN_TEXTS]);
+bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
+                     struct cs_text *path);
+// frames: leaf first, frame_count of them, in the record.
+bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
+                      const uint64_t **frames);
+bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
+
+#endif

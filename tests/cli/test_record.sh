@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recordings of a program that plays the agent: exact stacks, exact summaries, and what becomes of a
+# recording when the agent is broken, killed, refuses or never comes.
+. "$(dirname "$0")/lib.sh"
+
+run 3 "$CLRSNAP" record -o golden.collapsed --format collapsed --top 3 -- "$FAKE" golden 3
+same golden.collapsed <<'X'
+Shop.Program.Main;Shop.Cart<System.Int32>.Work;System.Linq.Enumerable.Sum 4
+Shop.Program.Main;Shop.Cart<System.Int32>.Work;Shop.Cart<System.Int32>.Work;[libcoreclr.so] 1
+Shop.Program.Main;<>c__DisplayClass</script>:"\ .<M>b__0 1
+Shop.Program.Main;lambda_method1 1
+Shop.Program.Main;Shop.Late.Comer 1
+[cut: unknown-code];[unknown code];System.Linq.Enumerable.Sum 1
+[cut: depth];Shop.Cart<System.Int32>.Work;Shop.Cart<System.Int32>.Work 1
+Shop.Program.Main;fake_agent_marker 1
+X
+same_summary <<'X'
+clrsnap: 11 samples in T s (cpu, 499 Hz, .NET 10.0.12)
+clrsnap: lost 0
+clrsnap: complete walks 81.81 %
+clrsnap:   cut 1 depth: the depth limit was reached
+clrsnap:   cut 1 unknown-code: the ip is in no managed method, stub or loaded ELF image
+clrsnap: threads held p50 3.0 us, p99 8.0 us, max 8.0 us
+clrsnap: the runtime was stopped 0 times
+clrsnap:    self   total  method
+clrsnap:  45.5 %   45.5 %  System.Linq.Enumerable.Sum
+clrsnap:   9.1 %   54.5 %  Shop.Cart<System.Int32>.Work
+clrsnap:   9.1 %    9.1 %  [libcoreclr.so]
+clrsnap: wrote golden.collapsed
+X
+
+run 0 "$CLRSNAP" record --native off -o managed.collapsed --format collapsed -- "$FAKE" golden
+grep -q 'libcoreclr\|unknown code\|marker' managed.collapsed && fail "native frames with --native off"
+[ "$(awk '{n += $NF} END {print n}' managed.collapsed)" = 11 ] || fail "--native off loses samples"
+
+# A broken agent costs its broken records and nothing else.
+run 0 "$CLRSNAP" record -o malformed.collapsed --format collapsed -- "$FAKE" malformed
+same malformed.collapsed <<'X'
+Shop.Program.Main 4
+Shop.Program.Main;[method without a name] 1
+X
+grep -qx 'clrsnap: lost 5: 0 in the program, 0 on the way, 5 unreadable, 0 beyond the call tree.s limit' err ||
+  fail "malformed: $(cat err)"
+
+# Killed: what it had committed is there, and nobody claims to know the rest.
+run 137 "$CLRSNAP" record -o killed.collapsed --format collapsed -- "$FAKE" killed
+cmp -s killed.collapsed golden.collapsed || fail "killed: not all that was committed"
+grep -q 'the agent sent no totals' err || fail "killed: $(cat err)"
+grep -q 'runtime was stopped' err && fail "killed: claims to know the suspensions"
+
+run 0 "$CLRSNAP" record -o lost.collapsed --format collapsed -- "$FAKE" lost
+same_summary <<'X'
+clrsnap: 1 sample in T s (cpu, 499 Hz, .NET 10.0.12)
+clrsnap: lost 12: 5 in the program, 7 on the way, 0 unreadable, 0 beyond the call tree's limit
+clrsnap:   a larger --buffer loses less
+clrsnap: complete walks 100.00 %
+clrsnap: threads held p50 1.0 us, p99 1.0 us, max 1.0 us
+clrsnap: the runtime was stopped 0 times
+clrsnap: wrote lost.collapsed
+X
+
+run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
+grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time' err || fail "empty"
+grep -q '</html>' empty.html || fail "empty: no valid page"
+
+# No agent, or one that refuses: no file, an old one is not touched, the exit code is the program's.
+echo old >kept.html
+run 6 "$CLRSNAP" record -o kept.html -- "$FAKE" refuse 6
+echo "clrsnap: nothing was recorded: this is .NET 8, which is for later" | same err
+run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
+grep -q 'no .NET runtime in FAKE loaded the agent' <(sed "s#$FAKE#FAKE#" err) || fail "absent: $(cat err)"
+DOTNET_EnableDiagnostics=0 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
+grep -q 'DOTNET_EnableDiagnostics=0 is set: it forbids profilers' err || fail "diagnostics off: $(cat err)"
+echo old | same kept.html
+
+# The ring wraps many times and every stack is one of its own.
+run 0 "$CLRSNAP" record --buffer 1 -o many.collapsed --format collapsed -- "$FAKE" many 100000
+[ "$(wc -l <many.collapsed)" = 100000 ] || fail "many: $(wc -l <many.collapsed) distinct stacks"
+[ "$(awk '{n += $NF} END {print n}' many.collapsed)" = 100000 ] || fail "many: samples missing"
+
+# A device is written to directly; an existing file keeps its mode, a link stays one.
+run 0 "$CLRSNAP" record -o /dev/null --format collapsed -- "$FAKE" golden
+touch target.html && chmod 640 target.html && ln -s target.html link.html
+run 0 "$CLRSNAP" record -o link.html -- "$FAKE" golden
+[ -L link.html ] && [ "$(stat -c %a target.html)" = 640 ] && [ -s target.html ] || fail "link or mode lost"
+
+# The device is full: the recording is kept elsewhere, and the exit code is still the program's.
+TMPDIR=$scratch run 3 "$CLRSNAP" record -o /dev/full --format collapsed -- "$FAKE" golden 3
+kept=$(sed -n 's/.*the recording is in //p' err)
+cmp -s "$kept" golden.collapsed || fail "/dev/full: $(cat err)"
+
+left=$(ls -A | grep '^\.clrsnap')
+[ -z "$left" ] || fail "temporary files were left: $left"
+done_testing

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Input, output, environment, exit codes and signals pass through; a recording can end before its
+# program.
+. "$(dirname "$0")/lib.sh"
+# A shell without job control has its background jobs ignore SIGINT and SIGQUIT; env undoes that.
+record=(env --default-signal "$CLRSNAP" record -o page.html --)
+
+run 42 "${record[@]}" sh -c 'exit 42'
+run 143 "${record[@]}" sh -c 'kill -TERM $$'
+run 139 "${record[@]}" sh -c 'kill -SEGV $$'
+echo some input | "${record[@]}" sh -c 'cat; echo to stderr >&2' >out 2>err
+echo some input | same out
+grep -qx 'to stderr' err || fail "stderr does not pass through"
+grep -q 'samples' out && fail "the summary went to stdout"
+
+# The environment that loads the agent, alone and beside another profiler.
+run 0 "${record[@]}" sh -c 'echo $CORECLR_ENABLE_PROFILING $CORECLR_PROFILER $CORECLR_PROFILER_PATH; test -f "$CLRSNAP_SHM"'
+echo "1 {8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519} $(realpath "$CLRSNAP_LIB")" | same out
+CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{AAAA}' CORECLR_PROFILER_PATH=/their.so \
+  CORECLR_NOTIFICATION_PROFILERS='/a.so={BBBB}' run 0 "${record[@]}" sh -c \
+  'echo $CORECLR_PROFILER $CORECLR_PROFILER_PATH $CORECLR_ENABLE_NOTIFICATION_PROFILERS $CORECLR_NOTIFICATION_PROFILERS'
+echo "{AAAA} /their.so 1 /a.so={BBBB};$(realpath "$CLRSNAP_LIB")={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519};" | same out
+
+# wait_for FILE: until it is there; the test's own time limit ends what never comes.
+wait_for() {
+  until [ -e "$1" ]; do sleep 0.02; done
+}
+
+# Signals that are sent to the command arrive at the program, once.
+for name in INT TERM HUP QUIT USR1 USR2 WINCH; do
+  rm -f ready got
+  "${record[@]}" bash -c "trap 'echo $name >>got; exit 9' $name; touch ready; while :; do sleep 0.02; done" \
+    2>err &
+  command=$!
+  wait_for ready
+  kill -s "$name" "$command"
+  wait "$command"
+  code=$?
+  [ "$code" = 9 ] && [ "$(cat got)" = "$name" ] || fail "SIG$name: exit code $code"
+done
+
+# Stopping and continuing.
+rm -f ready
+"${record[@]}" bash -c 'touch ready; trap "exit 11" USR1; while :; do sleep 0.02; done' 2>err &
+command=$!
+wait_for ready
+kill -TSTP "$command"
+until [ "$(sed 's/.*) //; s/ .*//' "/proc/$command/stat")" = T ]; do sleep 0.02; done
+kill -CONT "$command"
+kill -USR1 "$command"
+wait "$command"
+code=$?
+[ "$code" = 11 ] || fail "stop and continue: $code"
+
+# The time is up: the result is there while the program still runs, and the program ends by itself.
+run 4 "$CLRSNAP" record -d 0.2 -o early.html -- sh -c '"$0" until-stopped
+  until [ -e early.html ]; do sleep 0.02; done; exit 4' "$FAKE"
+grep -qx 'after the recording' out || fail "-d ended the program"
+grep -q 'samples in' err || fail "-d: $(cat err)"
+
+ls /dev/shm | grep -q clrsnap- && ls -la /dev/shm | grep clrsnap-
+done_testing

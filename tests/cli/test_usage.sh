@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Help, version, usage errors, and what is refused before the program starts.
+. "$(dirname "$0")/lib.sh"
+
+run 0 "$CLRSNAP" help
+same out <<'X'
+usage: clrsnap VERB [options]
+
+  record     start a program and record where it spends its time
+  version    print the version
+  help       print this text, or that of a verb
+
+'clrsnap help VERB' says more. See clrsnap(1).
+X
+run 0 "$CLRSNAP" --help
+run 2 "$CLRSNAP"
+run 0 "$CLRSNAP" version
+grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
+run 0 "$CLRSNAP" help record
+cp out help1
+run 0 "$CLRSNAP" record --help
+cmp -s help1 out || fail "help record and record --help differ"
+grep -q '^usage: clrsnap record' out || fail "record --help has no usage"
+
+# usage_error TEXT ARGUMENTS...
+usage_error() {
+  local text=$1
+  shift
+  run 2 "$CLRSNAP" "$@"
+  echo "clrsnap: $text" | same err
+  [ -s out ] && fail "$*: printed to stdout"
+}
+more="; 'clrsnap help record' lists the options"
+usage_error "unknown verb 'recrod'; 'clrsnap help' lists them" recrod
+usage_error "unknown verb 'x'; 'clrsnap help' lists them" help x
+usage_error "no program to record$more" record
+usage_error "no program to record$more" record -d 1 --
+usage_error "unknown option '--frobnicate'$more" record --frobnicate -- true
+usage_error "unknown option '-x'$more" record -x -- true
+usage_error "option '-o' wants a value$more" record -o
+usage_error "option '--output' wants a value$more" record --output
+usage_error "--frequency wants a whole number from 1 to 10000, not '0'$more" record -F 0 true
+usage_error "--frequency wants a whole number from 1 to 10000, not '99x'$more" record -F 99x true
+usage_error "--frequency wants a whole number from 1 to 10000, not '-5'$more" record -F -5 true
+usage_error "--frequency wants a whole number from 1 to 10000, not '10001'$more" record -F 10001 true
+usage_error "--duration wants seconds, more than 0 and at most 604800, not 'soon'$more" record -d soon true
+usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$more" record -d -1 true
+usage_error "--mode wants 'cpu' or 'wall', not 'walls'$more" record --mode walls true
+usage_error "--format wants 'html' or 'collapsed', not 'svg'$more" record --format svg true
+usage_error "--native wants 'on' or 'off', not '1'$more" record --native 1 true
+usage_error "--depth wants a whole number from 1 to 65536, not '99999999999999999999'$more" \
+  record --depth 99999999999999999999 true
+usage_error "--buffer wants a whole number from 1 to 1024, not '0'$more" record --buffer 0 true
+
+# What is found out before the program starts leaves no trace of it.
+run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started
+echo "clrsnap: cannot write /nowhere/at/all.html: No such file or directory" | same err
+mkdir directory
+run 1 "$CLRSNAP" record -o directory -- touch started
+echo "clrsnap: cannot write directory: Is a directory" | same err
+CLRSNAP_LIB=/nowhere/libclrsnap.so run 1 "$CLRSNAP" record -- touch started
+echo "clrsnap: CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory" | same err
+[ -e started ] && fail "the program was started"
+
+run 127 "$CLRSNAP" record -- ./no-such-program
+echo "clrsnap: program not found: ./no-such-program" | same err
+touch not-executable
+run 126 "$CLRSNAP" record -- ./not-executable
+echo "clrsnap: cannot execute ./not-executable: Permission denied" | same err
+rmdir directory
+left=$(ls -A | grep -Evx 'out|err|help1|difference|not-executable')
+[ -z "$left" ] || fail "files were left: $left"
+done_testing

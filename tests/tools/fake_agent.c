@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+// A program that behaves as one with the agent in it: finds the shared memory and writes records,
+// good ones or bad ones, as its first argument says. What it writes is fixed, so that tests can ask
+// for exact output. Invariant: `head` is only moved over whole records, except where that is the
+// point. One thread.
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "walk/stop.h"
+#include "wire/wire.h"
+
+static struct cs_wire_header *header;
+static uint8_t *ring;
+static uint8_t record[1 << 20];
+static size_t used;
+
+static bool attach(void) {
+  const char *path = getenv(CS_WIRE_ENV);
+  int fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  struct stat st;
+  if (fd < 0 || fstat(fd, &st) != 0) return false;
+  if ((st.st_mode & 0777) != 0600) {
+    (void)fprintf(stderr, "fake_agent: the shared memory has mode %o\n", st.st_mode & 0777);
+    return false;
+  }
+  void *map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  (void)close(fd);
+  if (map == MAP_FAILED) return false;
+  header = map;
+  ring = (uint8_t *)map + CS_WIRE_HEADER_BYTES;
+  if (header->magic != CS_WIRE_MAGIC || header->version != CS_WIRE_VERSION) return false;
+  uint32_t nobody = 0;
+  if (!cs_cas(&header->agent_pid, &nobody, (uint32_t)getpid())) return false;
+  cs_store_release(&header->agent_state, (uint32_t)CS_WIRE_AGENT_RECORDING);
+  return true;
+}
+
+static void put(const void *data, size_t len) {
+  memcpy(record + used, data, len);
+  used += len;
+}
+
+static void put_text(const char *text) {
+  uint16_t len = (uint16_t)strlen(text);
+  put(&len, sizeof len);
+  put(text, len);
+}
+
+static void begin(void) {
+  used = sizeof(struct cs_wire_record);
+}
+
+static void nap(void) {
+  struct timespec ms = {0, 1000000};
+  (void)nanosleep(&ms, NULL);
+}
+
+static void write_bytes(size_t size) {
+  uint64_t head = header->head, at = head & (header->capacity - 1), left = header->capacity - at;
+  size_t pad = size > left ? left : 0;
+  // The fake waits for room, so that no test depends on how fast the command reads.
+  while (head + pad + size - cs_load_acquire(&header->tail) > header->capacity) nap();
+  if (pad > 0) {
+    struct cs_wire_record r = {(uint32_t)pad, CS_WIRE_PAD, 0};
+    memcpy(ring + at, &r, sizeof r);
+    at = 0;
+  }
+  memcpy(ring + at, record, size);
+  cs_store_release(&header->head, head + pad + size);
+}
+
+static void end(enum cs_wire_kind kind) {
+  while (used % 8 != 0) record[used++] = 0;
+  struct cs_wire_record r = {(uint32_t)used, (uint16_t)kind, 0};
+  memcpy(record, &r, sizeof r);
+  write_bytes(used);
+}
+
+static void start(void) {
+  struct cs_wire_start s = {1750000000000000000u, (uint32_t)getpid(), header->hz, header->mode, 0};
+  begin();
+  put(&s, sizeof s);
+  put_text("10.0.12");
+  end(CS_WIRE_START);
+}
+
+static void thread(uint32_t id, uint32_t tid, const char *name) {
+  struct cs_wire_thread t = {id, tid};
+  begin();
+  put(&t, sizeof t);
+  put_text(name);
+  end(CS_WIRE_THREAD);
+}
+
+static void function(uint32_t id, uint32_t kind, const char *module, const char *space,
+                     const char *type, const char *method) {
+  struct cs_wire_function f = {id, kind};
+  begin();
+  put(&f, sizeof f);
+  put_text(module);
+  put_text(space);
+  put_text(type);
+  put_text(method);
+  put_text("");
+  end(CS_WIRE_FUNCTION);
+}
+
+static void image(uint32_t id, uint64_t from, uint64_t to, uint64_t bias, const char *path) {
+  struct cs_wire_image i = {id, 0, from, to, bias};
+  begin();
+  put(&i, sizeof i);
+  put_text(path);
+  end(CS_WIRE_IMAGE);
+}
+
+#define MANAGED(id, offset) ((uint64_t)(id) << 32 | (offset))
+#define NATIVE(id, offset) ((uint64_t)1 << 62 | (uint64_t)(id) << 40 | (offset))
+#define UNKNOWN(ip) ((uint64_t)2 << 62 | (ip))
+
+static void sample(uint32_t thread_id, enum cs_stop stop, uint32_t held_ns, const uint64_t *frames,
+                   uint32_t count) {
+  static uint64_t time_ns;
+  struct cs_wire_sample s = {.time_ns = time_ns += 1000000,
+                             .weight_ns = 2000000,
+                             .thread = thread_id,
+                             .held_ns = held_ns,
+                             .stop = (uint16_t)stop,
+                             .mode = (uint16_t)header->mode,
+                             .frame_count = count};
+  begin();
+  put(&s, sizeof s);
+  put(frames, count * sizeof *frames);
+  end(CS_WIRE_SAMPLE);
+}
+#define SAMPLE(thread_id, stop, held, ...)                       \
+  sample(thread_id, stop, held, (const uint64_t[]){__VA_ARGS__}, \
+         (uint32_t)(sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)))
+
+static void finish(uint64_t samples, uint64_t lost_ring, uint64_t lost_wire) {
+  struct cs_wire_end e = {.samples = samples, .lost_ring = lost_ring, .lost_wire = lost_wire};
+  header->lost_records = lost_wire;
+  begin();
+  put(&e, sizeof e);
+  end(CS_WIRE_END);
+  cs_store_release(&header->agent_state, (uint32_t)CS_WIRE_AGENT_DONE);
+}
+
+enum { MAIN = 1, WORK, SUM, EVIL, LCG, LATE };
+
+static void describe(void) {
+  start();
+  thread(1, 100, "Main");
+  thread(2, 101, "");
+  function(MAIN, CS_WIRE_FN_METHOD, "/app/app.dll", "Shop", "Program", "Main");
+  function(WORK, CS_WIRE_FN_METHOD, "app.dll", "Shop", "Cart<System.Int32>", "Work");
+  function(SUM, CS_WIRE_FN_METHOD, "System.Linq.dll", "System.Linq", "Enumerable", "Sum");
+  function(EVIL, CS_WIRE_FN_METHOD, "app.dll", "", "<>c__DisplayClass</script>;\"\\\n", "<M>b__0");
+  function(LCG, CS_WIRE_FN_DYNAMIC, "", "", "", "lambda_method1");
+}
+
+__attribute__((noinline, used)) static void fake_agent_marker(void) {
+  nap();
+}
+
+// The program's own image, so that a symbol can be found whatever is installed.
+static void own_image(uint32_t id) {
+  unsigned long from = 0, to = 0;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[512], path[256];
+  if (maps == NULL || fgets(line, sizeof line, maps) == NULL ||
+      sscanf(line, "%lx-%lx %*s %*s %*s %*s %255s", &from, &to, path) != 3) {
+    abort();
+  }
+  (void)fclose(maps);
+  image(id, from, from + (1u << 20), from, path);  // a PIE: its first page is at virtual address 0
+  SAMPLE(2, CS_STOP_BASE, 1000, NATIVE(id, (uintptr_t)&fake_agent_marker - from), MANAGED(MAIN, 9));
+}
+
+static void golden(void) {
+  describe();
+  image(7, 0x10000, 0x20000, 0, "/no/such/libcoreclr.so");
+  for (int i = 0; i < 3; i++) {
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(SUM, 4), MANAGED(WORK, 1), MANAGED(MAIN, 2));
+  }
+  // Another offset and another thread: the same stack.
+  SAMPLE(2, CS_STOP_BASE, 2000, MANAGED(SUM, 8), MANAGED(WORK, 5), MANAGED(MAIN, 6));
+  // Recursion stays, native neighbours without symbols fold.
+  SAMPLE(1, CS_STOP_BASE, 3000, NATIVE(7, 1), NATIVE(7, 99), MANAGED(WORK, 0), MANAGED(WORK, 0),
+         MANAGED(MAIN, 0));
+  SAMPLE(1, CS_STOP_BASE, 4000, MANAGED(EVIL, 0), MANAGED(MAIN, 0));
+  SAMPLE(1, CS_STOP_BASE, 5000, MANAGED(LCG, 0), MANAGED(MAIN, 0));
+  // Its name comes later.
+  SAMPLE(1, CS_STOP_BASE, 6000, MANAGED(LATE, 0), MANAGED(MAIN, 0));
+  function(LATE, CS_WIRE_FN_METHOD, "app.dll", "Shop", "Late", "Comer");
+  SAMPLE(2, CS_STOP_UNKNOWN_CODE, 7000, MANAGED(SUM, 0), UNKNOWN(0x1234));
+  SAMPLE(2, CS_STOP_DEPTH, 8000, MANAGED(WORK, 0), MANAGED(WORK, 0));
+  own_image(8);
+}
+
+// Each of these must cost no more than itself, but for the last ones, whose framing is wrong.
+static void malformed(void) {
+  describe();
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+  begin();
+  end(CS_WIRE_SAMPLE);  // no payload
+  begin();
+  put(&(struct cs_wire_sample){.thread = 1, .stop = CS_STOP_BASE, .frame_count = 0xFFFFFFFF},
+      sizeof(struct cs_wire_sample));
+  end(CS_WIRE_SAMPLE);  // more frames than there are
+  SAMPLE(1, (enum cs_stop)999, 1000, MANAGED(MAIN, 0));
+  begin();
+  put(&(struct cs_wire_function){99, CS_WIRE_FN_METHOD}, sizeof(struct cs_wire_function));
+  put("\xFF\xFFno", 4);  // a text of 65535 bytes
+  end(CS_WIRE_FUNCTION);
+  begin();
+  end((enum cs_wire_kind)77);  // a kind of the future: passed over, not an error
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(12345, 0), MANAGED(MAIN, 0));  // nobody has named it
+  SAMPLE(55, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));                    // nobody has named it
+  while (cs_load_acquire(&header->tail) != header->head) nap();
+  struct cs_wire_record wild = {0xFFFFFFF8u, CS_WIRE_SAMPLE, 0};
+  memcpy(record, &wild, sizeof wild);
+  write_bytes(64);
+  while (cs_load_acquire(&header->tail) != header->head) nap();
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+}
+
+static void many(uint32_t stacks) {
+  describe();
+  for (uint32_t i = 0; i < 1000; i++) {
+    char name[32];
+    (void)snprintf(name, sizeof name, "Method%u", i);
+    function(100 + i, CS_WIRE_FN_METHOD, i % 3 ? "app.dll" : "System.Text.Json.dll", "Shop.Deep",
+             "Layer", name);
+  }
+  uint32_t random = 1;
+  for (uint32_t i = 0; i < stacks; i++) {
+    uint64_t frames[40];
+    uint32_t digits = i;
+    frames[39] = MANAGED(MAIN, 0);
+    for (uint32_t d = 39; d-- > 0;) {
+      random = random * 1664525u + 1013904223u;
+      // The first five levels spell `i` to the base 10, so every stack is one of its own.
+      frames[d] = MANAGED(100 + (d >= 33 ? digits % 10 + (d - 33) * 20 : random >> 24), 0);
+      if (d >= 33) digits /= 10;
+    }
+    sample(i % 4 + 1, CS_STOP_BASE, 1000 + i % 5000, frames, 40);
+  }
+}
+
+static void until_stopped(void) {
+  describe();
+  uint64_t samples = 0;
+  while (!cs_load_acquire(&header->stop)) {
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(WORK, 0), MANAGED(MAIN, 0));
+    samples++;
+    nap();
+  }
+  finish(samples, 0, 0);
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "golden";
+  int code = argc > 2 ? atoi(argv[2]) : 0;
+  if (strcmp(what, "absent") == 0) return code;
+  if (!attach()) {
+    (void)fprintf(stderr, "fake_agent: no usable %s\n", CS_WIRE_ENV);
+    return 99;
+  }
+  if (strcmp(what, "golden") == 0) {
+    golden();
+    finish(11, 0, 0);
+  } else if (strcmp(what, "lost") == 0) {
+    describe();
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+    finish(1, 5, 7);
+  } else if (strcmp(what, "empty") == 0) {
+    describe();
+    finish(0, 0, 0);
+  } else if (strcmp(what, "malformed") == 0) {
+    malformed();
+    finish(5, 0, 0);
+  } else if (strcmp(what, "killed") == 0) {
+    golden();
+    begin();  // what is not committed does not count
+    (void)kill(getpid(), SIGKILL);
+  } else if (strcmp(what, "refuse") == 0) {
+    (void)snprintf(header->message, sizeof header->message, "this is .NET 8, which is for later");
+    cs_store_release(&header->agent_state, (uint32_t)CS_WIRE_AGENT_REFUSED);
+  } else if (strcmp(what, "many") == 0) {
+    many((uint32_t)code);
+    finish((uint64_t)code, 0, 0);
+    return 0;
+  } else if (strcmp(what, "until-stopped") == 0) {
+    until_stopped();
+    (void)printf("after the recording\n");
+  } else {
+    return 98;
+  }
+  return code;
+}
