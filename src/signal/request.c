@@ -19,18 +19,20 @@ enum { ERRNO_TIMEDOUT = 110 };
 
 struct cs_request cs_requests[CS_REQUEST_SLOTS];
 
-CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame) {
+// `known_rule`: the frame was stepped over by its return address' rule, and of its code only the
+// kind has been found out.
+CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame, bool known_rule) {
   static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
                                                         CS_R13, CS_R14, CS_R15, CS_RIP};
   for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) out->preserved[i] = frame->regs.r[preserved[i]];
   out->known = frame->regs.known;
-  out->function_id = frame->code.function_id;
-  out->method_start = frame->code.method_start;
   out->kind = (uint8_t)frame->code.kind;
   out->flags = (uint8_t)frame->flags;
-  out->funclet = frame->code.funclet;
-  out->collectible = frame->code.collectible;
-  out->in_coreclr = frame->code.image != NULL && frame->code.image->is_coreclr;
+  out->function_id = known_rule ? 0 : frame->code.function_id;
+  out->method_start = known_rule ? 0 : frame->code.method_start;
+  out->funclet = !known_rule && frame->code.funclet;
+  out->collectible = !known_rule && frame->code.collectible;
+  out->in_coreclr = !known_rule && frame->code.image != NULL && frame->code.image->is_coreclr;
 }
 
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
@@ -48,7 +50,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
       walk.stop_ip = frame.regs.r[CS_RIP];
       break;
     }
-    record(&capture->records[count++], &frame);
+    record(&capture->records[count++], &frame, walk.rule != NULL);
   }
   capture->count = count;
   capture->stop = walk.stop;
