@@ -4,25 +4,21 @@
 //
 // For jitted code the code header names the method; for ReadyToRun code the CLR is asked once per
 // method start and the answer kept. Invariant: look-ups in the cache take no lock and make no call,
-// so they may be made while a thread is held. An entry is (method start, FunctionID, dynamic) under
-// one key; all are forgotten when code dies, because starts and ids are used again then.
+// so they may be made while a thread is held. All is forgotten when code dies, because starts and
+// ids are used again then.
 #include <stdlib.h>
 
 #include "snapshot/snapshot.h"
 
 enum { CACHE_BITS = 16, CACHE_SIZE = 1 << CACHE_BITS, PROBES = 16 };
 
-// key: 0 free, 1 being written, else the method start ^ header's FunctionID (both are > 1).
+// key: 0 free, 1 being written, else the method's start.
 struct entry {
   uint64_t key;
   uint64_t value;  // FunctionID | dynamic; FunctionIDs are aligned to 8
 };
 static struct entry cache[CACHE_SIZE];
 
-static uint64_t key_of(const struct cs_record *record) {
-  uint64_t key = record->method_start ^ (record->function_id << 1 | record->function_id >> 63);
-  return key > 1 ? key : 2;
-}
 static uint32_t hash(uint64_t key) {
   return (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> (64 - CACHE_BITS));
 }
@@ -47,7 +43,10 @@ static void remember(uint64_t key, uint64_t value) {
       cs_store_release(&cache[at].key, key);
       return;
     }
-    if (found == key) return;
+    if (found == key) {
+      cs_store_release(&cache[at].value, value);
+      return;
+    }
   }
 }
 
@@ -62,9 +61,10 @@ bool cs_function_cached(const struct cs_record *record, struct cs_function *out)
     *out = (struct cs_function){0};
     return true;
   }
-  if (!look_up(key_of(record), &value)) return false;
+  if (!look_up(record->method_start, &value)) return false;
   unpack(value, out);
-  return true;
+  // The code header is the truth: another method may have come to live at this address.
+  return record->function_id == 0 || record->function_id == out->id;
 }
 
 // GetFunctionFromIP is preferred to its successors, because it may be called at any time and on any
@@ -87,7 +87,7 @@ bool cs_function_resolve(const struct cs_record *record, struct cs_function *out
   if (id != 0 && info != NULL && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK)
     dynamic = 0;
   uint64_t value = (uint64_t)id | (dynamic ? 1 : 0);
-  if (id != 0) remember(key_of(record), value);
+  if (id != 0) remember(record->method_start, value);
   unpack(value, out);
   return true;
 }
