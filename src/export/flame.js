@@ -115,7 +115,7 @@ function drawNode(node, x, width, y) {
   }
   if (width < LABEL_MIN) return;
   ink.globalAlpha = dimmed ? 0.6 : 1;
-  ink.fillStyle = dimmed && state.dark ? "#e4e7eb" : "#14171b";
+  ink.fillStyle = state.dark && (dimmed || node === 0) ? "#e4e7eb" : "#14171b";
   ink.fillText(label(frame, node, width - 9), x + 4, y + ROW / 2);
 }
 

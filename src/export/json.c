@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The page's data: one JSON object of flat arrays, so that a browser parses a million nodes in one
-// go and without a million objects. docs/page-data: `parent` is relative (node - parent), which
+// go and without a million objects. `parent` is relative (node - parent), which
 // keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the tree's
 // first level are the threads. One thread. Signal-safe: no.
 #include <inttypes.h>

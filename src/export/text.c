@@ -33,7 +33,7 @@ static void put_utf8(FILE *out, uint32_t c) {
     return;
   }
   int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-  (void)putc((int)((0xF00u >> more & 0xF0u) | c >> (6 * more)), out);
+  (void)putc((int)((0xFF80u >> more & 0xFFu) | c >> (6 * more)), out);
   while (more-- > 0) (void)putc((int)(0x80 | (c >> (6 * more) & 0x3F)), out);
 }
 

@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The flame graph page in a real browser. Skipped (77) where there is no Chromium or no node.
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+  { echo "no Chromium here"; exit 77; }
+command -v node >/dev/null || { echo "no node here"; exit 77; }
+
+run 0 "$CLRSNAP" record -o page.html -- "$FAKE" golden
+run 0 "$CLRSNAP" record -o many.html -- "$FAKE" many 100000
+# The one way out of a <script> element is its end tag; the page has two scripts and no more.
+[ "$(grep -c '</script' page.html)" = 2 ] || fail "a name has broken out of the page's data"
+grep -Eq '(src|href)=|https?:|eval\(' page.html && fail "the page refers to something outside of it"
+node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" || fail "page.js"
+done_testing
