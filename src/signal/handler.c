@@ -12,9 +12,6 @@
 
 struct cs_signal_state cs_signal;
 
-// Until the sampler is in the tree its part may be missing: then nobody asks for samples.
-#pragma weak cs_sample_take
-
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext) {
   const greg_t *from = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
   static const uint8_t at[CS_REG_COUNT] = {
@@ -81,5 +78,7 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   if (!is_registered(thread) || cs_load_acquire(&thread->sampling) == 0) return;
   cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
   cs_altstack_install(&thread->altstack, ucontext);
-  if (cs_sample_take != NULL) cs_sample_take(thread, &regs, info->si_code, entry_tsc);
+  bool timer = info->si_code == SI_TIMER && info->si_overrun > 0;
+  struct cs_signal_cause cause = {entry_tsc, info->si_code, timer ? (uint32_t)info->si_overrun : 0};
+  cs_sample_take(thread, &regs, &cause);
 }

@@ -68,9 +68,14 @@ CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext)
 
 #define CS_SIGVAL_REQUEST 1u  // lowest bit of the signal's value; a struct cs_thread * has it clear
 
+// Why a sample is taken.
+struct cs_signal_cause {
+  uint64_t entry_tsc;  // the time-stamp when the handler was entered
+  int si_code;         // SI_TIMER, or SI_QUEUE for rt_tgsigqueueinfo
+  uint32_t overrun;    // SI_TIMER: expirations that the kernel merged into this signal
+};
 // Takes one sample of the calling thread into the ring (signal/sample.c).
-// `entry_tsc`: the time-stamp when the handler was entered.
-CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs, int si_code,
-                              uint64_t entry_tsc);
+CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
+                              const struct cs_signal_cause *cause);
 
 #endif

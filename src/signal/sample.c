@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// A sample: the interrupted thread walks itself straight into the ring. Signal-safe: yes; atomics
+// and loads only, one raw gettid, no wait: a try that loses a race a few times gives up and counts.
+//
+// Invariants: a handler writes only into what it has reserved by compare-and-swap on `head`; what
+// it gives back it has not written to, so free space stays zero; the record's first word is written
+// last. A walk starts in a small record and moves to a larger one when it needs more, so that
+// several threads in deep recursion do not each keep the largest size from the others.
+#include "signal/sample.h"
+
+#include <sys/syscall.h>
+
+enum {
+  // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
+  // has 20 to 120 frames; a 65,536-frame recursion moves four times.
+  FIRST_FRAMES = 247,
+  GROWTH = 4,
+  RESERVE_TRIES = 32,  // compare-and-swaps that may fail in a row
+};
+
+struct place {  // a reservation: [at, at + size), in bytes ever reserved
+  struct cs_sample *sample;
+  uint64_t at, size;
+};
+
+CS_ISLAND static uint64_t bytes_for(uint64_t frames) {
+  uint64_t bytes = sizeof(struct cs_sample) + frames * 8;
+  return (bytes + CS_SAMPLE_ALIGN - 1) & ~(uint64_t)(CS_SAMPLE_ALIGN - 1);
+}
+
+CS_ISLAND static uint32_t frames_in(uint64_t bytes) {
+  return (uint32_t)((bytes - sizeof(struct cs_sample)) / 8);
+}
+
+CS_ISLAND static uint64_t *word_at(const struct cs_sample_ring *ring, uint64_t at) {
+  return (uint64_t *)(void *)(ring->bytes + (at & (ring->capacity - 1)));
+}
+
+// A record does not wrap: what is left at the ring's end is reserved with it, as padding.
+CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size, struct place *out) {
+  for (int i = 0; i < RESERVE_TRIES; i++) {
+    // The tail first: an old tail costs room, but with an old head the tail could be beyond it.
+    uint64_t tail = cs_load_acquire(&ring->tail), head = cs_load_acquire(&ring->head);
+    uint64_t to_end = ring->capacity - (head & (ring->capacity - 1));
+    uint64_t pad = size > to_end ? to_end : 0;
+    if (head + pad + size - tail > ring->capacity) return false;
+    if (!cs_cas(&ring->head, &head, head + pad + size)) continue;
+    if (pad != 0) cs_store_release(word_at(ring, head), CS_SAMPLE_WORD(pad, CS_SAMPLE_PAD));
+    out->at = head + pad;
+    out->size = size;
+    out->sample = (struct cs_sample *)(void *)word_at(ring, out->at);
+    return true;
+  }
+  return false;
+}
+
+// Makes room for more frames: in place when nobody has reserved after us, else in a larger record.
+CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct place *place, uint32_t count) {
+  uint64_t size = bytes_for((uint64_t)frames_in(place->size) * GROWTH);
+  uint64_t most = bytes_for(ring->max_depth);
+  if (size > most) size = most;
+  if (size <= place->size) return false;
+  struct place larger;
+  if (!reserve(ring, size, &larger)) return false;
+  cs_copy(larger.sample->frames, place->sample->frames, count * 8ull);
+  cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_PAD));
+  *place = larger;
+  return true;
+}
+
+// Gives back what the record does not need, unless somebody has reserved behind it.
+CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct place *place, uint32_t count) {
+  uint64_t end = place->at + place->size, size = bytes_for(count);
+  if (size < place->size && cs_cas(&ring->head, &end, place->at + size)) place->size = size;
+}
+
+CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct place *place,
+                                struct cs_walk *walk) {
+  struct cs_frame frame;
+  uint32_t count = 0;
+  bool room = true;
+  while (cs_walk_next(walk, &frame)) {
+    if (count == frames_in(place->size) && !(room = grow(ring, place, count))) break;
+    place->sample->frames[count++] =
+        CS_SAMPLE_FRAME(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
+  }
+  shrink(ring, place, count);
+  place->sample->frame_count = count;
+  place->sample->stop = (uint16_t)(room ? walk->stop : CS_STOP_BUFFER);
+  place->sample->stop_ip = room ? walk->stop_ip : frame.regs.r[CS_RIP];
+}
+
+CS_ISLAND static void commit(struct cs_sample_ring *ring, const struct place *place,
+                             uint64_t entry_tsc) {
+  cs_add_relaxed(&ring->samples, 1);
+  uint64_t held = cs_tsc() - entry_tsc;
+  place->sample->held_ticks = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
+  cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_READY));
+}
+
+// A signal that was on its way when its thread went may arrive on the tid's next owner.
+CS_ISLAND static bool is_mine(const struct cs_thread *thread) {
+  return cs_load_acquire(&thread->sampling) != 0 &&
+         cs_load_acquire(&thread->tid) == (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
+}
+
+CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,
+                           struct cs_thread *thread, const struct cs_regs *regs,
+                           const struct cs_signal_cause *cause) {
+  struct place place;
+  struct cs_walk walk;
+  cs_add_relaxed(&ring->signals, 1);
+  cs_add_relaxed(&ring->overruns, cause->overrun);
+  uint64_t first = ring->max_depth < FIRST_FRAMES ? ring->max_depth : FIRST_FRAMES;
+  if (!reserve(ring, bytes_for(first), &place)) {
+    cs_add_relaxed(&ring->lost, 1);
+    return;
+  }
+  uint32_t generation = cs_load_acquire(&world->code_generation);
+  cs_walk_begin(&walk, world, regs, &thread->stack, thread->clr_thread, ring->max_depth);
+  walk.fast = true;
+  walk_into(ring, &place, &walk);
+  struct cs_sample *sample = place.sample;
+  sample->tsc = cause->entry_tsc;
+  sample->agent = thread->agent;
+  sample->thread = thread->index;
+  sample->thread_generation = thread->generation;
+  sample->code_generation = generation;
+  sample->overrun = cause->overrun;
+  sample->si_code = (int16_t)cause->si_code;
+  commit(ring, &place, cause->entry_tsc);
+}
+
+CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
+                              const struct cs_signal_cause *cause) {
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
+  if (world != NULL && ring != NULL && is_mine(thread)) take(ring, world, thread, regs, cause);
+  cs_epoch_leave(&cs_signal.epoch, parity);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The sample ring: many handlers write, the agent's thread reads. In this process' own memory, so
+// that a handler never depends on a page of a file or on another process.
+// Signal-safe: cs_sample_take (signal/signal.h). The rest: the one reader, outside of handlers.
+//
+//   tail                                     head
+//    | READY record | BUSY record | READY record |  all zero ...  |
+//
+// A record's first word is 0 while it is being written, and its size and state from then on. Free
+// space is all zero: the reader clears what it has read before it moves the tail. So a reserved
+// record is BUSY by itself, whatever lay there before.
+#ifndef CS_SAMPLE_H
+#define CS_SAMPLE_H
+
+#include "signal/signal.h"
+
+enum {
+  CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 16,000 samples of 30 frames, one drain of which is due
+                                   // every 10 ms. docs/wire-format.md
+  CS_SAMPLE_ALIGN = 16,
+};
+
+enum cs_sample_state {
+  CS_SAMPLE_BUSY = 0,
+  CS_SAMPLE_READY = 1,  // a struct cs_sample
+  CS_SAMPLE_PAD = 2,    // nothing: the ring's end, or a record that has moved
+};
+#define CS_SAMPLE_WORD(size, state) ((uint64_t)(size) << 8 | (uint64_t)(state))
+#define CS_SAMPLE_SIZE(word) ((word) >> 8)
+#define CS_SAMPLE_STATE(word) ((enum cs_sample_state)((word)&0xFFu))
+
+struct cs_sample {
+  uint64_t word;     // CS_SAMPLE_WORD; written last, with release
+  uint64_t tsc;      // when the handler was entered
+  uint64_t stop_ip;  // struct cs_walk.stop_ip
+  void *agent;       // struct cs_thread.agent, as it was
+  uint32_t thread;   // struct cs_thread.index
+  uint32_t thread_generation;
+  uint32_t code_generation;  // struct cs_world.code_generation when the walk began
+  uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end
+  uint32_t overrun;          // timer expirations that the kernel merged into this signal
+  uint32_t frame_count;
+  uint16_t stop;  // enum cs_stop
+  int16_t si_code;
+  uint32_t pad;
+  uint64_t frames[];  // leaf first, see below
+};
+
+// A frame in the ring: the ip, which has 47 bits in user space, and what the walk knew of it.
+#define CS_SAMPLE_IP_MASK 0x00FFFFFFFFFFFFFFull
+#define CS_SAMPLE_EXACT (1ull << 63)  // interrupted here; else a return address
+#define CS_SAMPLE_FRAME(ip, kind, exact) \
+  (((ip)&CS_SAMPLE_IP_MASK) | (uint64_t)(kind) << 56 | ((exact) ? CS_SAMPLE_EXACT : 0))
+#define CS_SAMPLE_IP(frame) ((frame)&CS_SAMPLE_IP_MASK)
+#define CS_SAMPLE_KIND(frame) ((enum cs_code_kind)((frame) >> 56 & 0xFu))
+
+struct cs_sample_ring {
+  uint8_t *bytes;
+  uint64_t capacity;  // a power of two
+  uint32_t max_depth;
+  _Alignas(64) uint64_t head;  // bytes ever reserved, less those given back
+  // Counters. signals = samples + lost, once no handler is running.
+  uint64_t signals;            // handled for a thread that is being sampled
+  uint64_t samples;            // READY records ever written
+  uint64_t lost;               // no room in the ring
+  uint64_t overruns;           // sum of the samples' and the lost ones'
+  _Alignas(64) uint64_t tail;  // bytes ever read
+};
+
+// Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no
+// memory. Not for handlers (agent/ring.c: the island calls nothing).
+bool cs_sample_ring_open(struct cs_sample_ring *ring, uint64_t bytes, uint32_t max_depth);
+void cs_sample_ring_close(struct cs_sample_ring *ring);
+// The oldest record that is READY, NULL if there is none. Valid until cs_sample_ring_pop.
+const struct cs_sample *cs_sample_ring_peek(struct cs_sample_ring *ring);
+void cs_sample_ring_pop(struct cs_sample_ring *ring, const struct cs_sample *sample);
+// Bytes that are reserved or unread.
+uint64_t cs_sample_ring_used(const struct cs_sample_ring *ring);
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// The sample ring: threads that walk themselves into it while another one reads. Their stacks are
+// laid out by hand, so that every record can be checked word by word. The call that a handler makes
+// is made directly.
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "signal/sample.h"
+#include "support/fake_clr.h"
+
+enum { FRAME_WORDS = 5, AFTER_CALL = 16, MAX_FRAMES = 3000, THREADS = 4, ROUNDS = 20000 };
+
+static struct fake_clr clr;
+static uint64_t method;
+static struct cs_sample_ring ring;
+
+struct walker {  // a thread with a stack of its own making
+  struct cs_thread thread;
+  uint64_t words[MAX_FRAMES * FRAME_WORDS + 16];
+};
+static struct walker walkers[THREADS];
+
+static int setup(void **state) {
+  (void)state;
+  static uint8_t code[64];
+  static const uint8_t info[] = {1, 4, 1, 0, 4, 0x32, 0, 0};  // sub rsp, 0x20
+  memset(code, 0x90, sizeof code);
+  memcpy(code, "\x48\x83\xEC\x20", 4);
+  code[AFTER_CALL - 5] = 0xE8;
+  fake_clr_init(&clr);
+  struct fake_function f = {code, sizeof code, info, sizeof info};
+  method = fake_clr_add_method(&clr, &f, 1, 0x1234, 0);
+  cs_signal.world = &clr.world;
+  return 0;
+}
+static int teardown(void **state) {
+  (void)state;
+  cs_signal.ring = NULL;
+  cs_signal.world = NULL;
+  cs_sample_ring_close(&ring);
+  fake_clr_free(&clr);
+  return 0;
+}
+
+static void open_ring(uint64_t bytes, uint32_t depth) {
+  assert_true(cs_sample_ring_open(&ring, bytes, depth));
+  cs_store_release(&cs_signal.ring, &ring);
+}
+
+static void become(struct walker *w, uint32_t index) {
+  memset(w, 0, sizeof *w);
+  w->thread.tid = (uint32_t)syscall(SYS_gettid);
+  w->thread.index = index;
+  w->thread.generation = index + 100;
+  w->thread.sampling = 1;
+  w->thread.agent = w;
+  w->thread.stack.lo = (uint64_t)(uintptr_t)w->words;
+  w->thread.stack.hi = (uint64_t)(uintptr_t)(w->words + CS_COUNT(w->words));
+  for (size_t i = FRAME_WORDS - 1; i < CS_COUNT(w->words); i += FRAME_WORDS)
+    w->words[i] = method + AFTER_CALL;
+}
+
+// Takes a sample of a stack of `frames`: the leaf lies so that as many are left to the base.
+static void take(struct walker *w, uint32_t frames, uint32_t overrun) {
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  struct cs_signal_cause cause = {cs_tsc(), -2, overrun};
+  uint64_t base = MAX_FRAMES * FRAME_WORDS;
+  w->words[base - 1] = 0;  // the base: no return address
+  regs.r[CS_RIP] = method + AFTER_CALL;
+  regs.r[CS_RSP] = (uint64_t)(uintptr_t)&w->words[base - frames * FRAME_WORDS];
+  cs_sample_take(&w->thread, &regs, &cause);
+}
+
+static void check(const struct cs_sample *s, uint32_t frames) {
+  assert_int_equal(s->frame_count, frames);
+  assert_int_equal(s->stop, CS_STOP_BASE);
+  assert_int_equal(s->thread_generation, s->thread + 100);
+  assert_ptr_equal(s->agent, &walkers[s->thread]);
+  assert_int_equal(s->si_code, -2);
+  for (uint32_t i = 0; i < frames; i++) {
+    uint64_t want = CS_SAMPLE_FRAME(method + AFTER_CALL, CS_CODE_JIT, i == 0);
+    if (s->frames[i] != want) fail_msg("frame %u is %#lx", i, (unsigned long)s->frames[i]);
+  }
+}
+
+static void a_sample_is_what_the_walk_found(void **state) {
+  (void)state;
+  open_ring(65536, 1000);
+  become(&walkers[0], 0);
+  assert_null(cs_sample_ring_peek(&ring));
+  for (uint32_t round = 1; round < 300; round++) {
+    take(&walkers[0], round, 3);
+    const struct cs_sample *s = cs_sample_ring_peek(&ring);
+    assert_non_null(s);
+    check(s, round);
+    assert_int_equal(s->overrun, 3);
+    cs_sample_ring_pop(&ring, s);
+    assert_null(cs_sample_ring_peek(&ring));
+    assert_int_equal(cs_sample_ring_used(&ring), 0);
+  }
+  assert_int_equal(ring.samples, 299);
+  assert_int_equal(ring.overruns, 3 * 299);
+}
+
+static void unused_space_is_given_back(void **state) {
+  (void)state;
+  open_ring(65536, 1000);
+  become(&walkers[0], 0);
+  for (unsigned i = 0; i < 100; i++) take(&walkers[0], 10, 0);
+  assert_int_equal(cs_sample_ring_used(&ring), 100 * (sizeof(struct cs_sample) + 80));
+  assert_int_equal(ring.lost, 0);
+}
+
+static void deep_stacks_are_cut_where_the_limit_is(void **state) {
+  (void)state;
+  open_ring(1 << 20, 1500);
+  become(&walkers[0], 0);
+  take(&walkers[0], MAX_FRAMES, 0);
+  const struct cs_sample *s = cs_sample_ring_peek(&ring);
+  assert_non_null(s);
+  assert_int_equal(s->frame_count, 1500);
+  assert_int_equal(s->stop, CS_STOP_DEPTH);
+  cs_sample_ring_pop(&ring, s);
+  take(&walkers[0], 1500, 0);
+  s = cs_sample_ring_peek(&ring);
+  assert_non_null(s);
+  check(s, 1500);
+}
+
+// A record that cannot grow is kept as far as it goes, and says so.
+static void a_stack_that_does_not_fit_says_so(void **state) {
+  (void)state;
+  open_ring(65536, 65536);
+  become(&walkers[0], 0);
+  take(&walkers[0], MAX_FRAMES, 0);
+  for (unsigned i = 0; i < 4; i++) take(&walkers[0], 240, 0);
+  take(&walkers[0], MAX_FRAMES, 0);
+  const struct cs_sample *s, *last = NULL;
+  unsigned seen = 0;
+  while ((s = cs_sample_ring_peek(&ring)) != NULL) {
+    if (s->stop == CS_STOP_BUFFER) {
+      assert_true(s->frame_count > 0 && s->frame_count < MAX_FRAMES);
+      assert_int_equal(s->stop_ip, method + AFTER_CALL);
+      last = s;
+    } else {
+      check(s, s->frame_count);
+    }
+    cs_sample_ring_pop(&ring, s);
+    seen++;
+  }
+  assert_non_null(last);
+  assert_int_equal(seen, ring.samples);
+  assert_int_equal(ring.samples + ring.lost, 6);
+}
+
+static void losses_are_counted(void **state) {
+  (void)state;
+  open_ring(65536, 1000);
+  become(&walkers[0], 0);
+  for (unsigned i = 0; i < 1000; i++) take(&walkers[0], 100, 2);
+  assert_int_equal(ring.signals, 1000);
+  assert_true(ring.lost > 0);
+  assert_int_equal(ring.samples + ring.lost, 1000);
+  assert_int_equal(ring.overruns, 2000);
+  unsigned seen = 0;
+  for (const struct cs_sample *s; (s = cs_sample_ring_peek(&ring)) != NULL; seen++) {
+    check(s, 100);
+    cs_sample_ring_pop(&ring, s);
+  }
+  assert_int_equal(seen, ring.samples);
+  take(&walkers[0], 100, 0);  // there is room again
+  assert_int_equal(ring.samples, seen + 1);
+}
+
+static void signals_for_others_are_ignored(void **state) {
+  (void)state;
+  open_ring(65536, 1000);
+  become(&walkers[0], 0);
+  walkers[0].thread.sampling = 0;
+  take(&walkers[0], 10, 0);
+  walkers[0].thread.sampling = 1;
+  walkers[0].thread.tid++;
+  take(&walkers[0], 10, 0);
+  walkers[0].thread.tid--;
+  cs_store_release(&cs_signal.world, NULL);
+  take(&walkers[0], 10, 0);
+  cs_store_release(&cs_signal.world, &clr.world);
+  cs_store_release(&cs_signal.ring, NULL);
+  take(&walkers[0], 10, 0);
+  assert_int_equal(ring.signals, 0);
+  assert_null(cs_sample_ring_peek(&ring));
+  assert_int_equal(cs_signal.epoch.active[0] + cs_signal.epoch.active[1], 0);
+}
+
+// ---- Several at a time ----
+
+static uint32_t running;
+// Small stacks mostly, now and then one that has to move, or to be cut off by the ring's end.
+static uint32_t frames_of(uint32_t index, uint32_t i) {
+  uint32_t x = (i * 2654435761u + index * 40503u) >> 8;
+  return x % 97 == 0 ? 200 + x % 1500 : 1 + x % 60;
+}
+
+static void *produce(void *arg) {
+  uint32_t index = (uint32_t)(uintptr_t)arg;
+  become(&walkers[index], index);
+  for (uint32_t i = 0; i < ROUNDS; i++) {
+    take(&walkers[index], frames_of(index, i), 0);
+    // Losses are part of it, but most should arrive, on a machine with one processor too.
+    if (cs_sample_ring_used(&ring) > ring.capacity / 2) (void)sched_yield();
+  }
+  cs_add_seq(&running, (uint32_t)-1);
+  return NULL;
+}
+
+static void every_committed_record_arrives_whole(void **state) {
+  (void)state;
+  pthread_t threads[THREADS];
+  uint64_t seen = 0, cut = 0;
+  open_ring(1 << 18, 65536);
+  running = THREADS;
+  for (uintptr_t i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, produce, (void *)i), 0);
+  for (;;) {
+    bool over = cs_load_acquire(&running) == 0;
+    const struct cs_sample *s;
+    while ((s = cs_sample_ring_peek(&ring)) != NULL) {
+      if (s->stop == CS_STOP_BUFFER)
+        cut++;
+      else
+        check(s, s->frame_count);
+      cs_sample_ring_pop(&ring, s);
+      seen++;
+    }
+    if (over) break;
+  }
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  print_message("%lu samples, %lu of them cut, %lu lost\n", (unsigned long)seen, (unsigned long)cut,
+                (unsigned long)ring.lost);
+  assert_int_equal(seen, ring.samples);
+  assert_int_equal(ring.samples + ring.lost, (uint64_t)THREADS * ROUNDS);
+  assert_int_equal(ring.signals, (uint64_t)THREADS * ROUNDS);
+  assert_true(seen > 0);
+  assert_int_equal(cs_sample_ring_used(&ring), 0);
+  for (uint64_t i = 0; i < ring.capacity; i++) assert_int_equal(ring.bytes[i], 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_sample_is_what_the_walk_found, setup, teardown),
+      cmocka_unit_test_setup_teardown(unused_space_is_given_back, setup, teardown),
+      cmocka_unit_test_setup_teardown(deep_stacks_are_cut_where_the_limit_is, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_stack_that_does_not_fit_says_so, setup, teardown),
+      cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
+      cmocka_unit_test_setup_teardown(signals_for_others_are_ignored, setup, teardown),
+      cmocka_unit_test_setup_teardown(every_committed_record_arrives_whole, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
