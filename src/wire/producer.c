@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// The producer's end of the ring. Invariants: `head` is moved over whole records only, with
+// release, after their last byte; a record that does not fit is not begun. The consumer is another
+// process, so what it writes (`tail`) is taken for no more than a claim that there is room: a wrong
+// one spoils its own recording, never memory outside of the ring. One thread. Signal-safe: no.
+#include "wire/producer.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+  END_RESERVE = 128,  // kept free for CS_WIRE_END and the padding before it
+  MAX_STRING = 65535,
+};
+_Static_assert(sizeof(struct cs_wire_record) + sizeof(struct cs_wire_end) <= END_RESERVE / 2,
+               "CS_WIRE_END fits twice: once as padding at the ring's end");
+
+static bool is_ours(const struct stat *st, const char *path, struct cs_error *err) {
+  if (!S_ISREG(st->st_mode)) return cs_error_set(err, "%s is not a regular file", path);
+  if (st->st_uid != geteuid())
+    return cs_error_set(err, "%s belongs to another user; it is not written to", path);
+  if ((st->st_mode & 07777) != 0600)
+    return cs_error_set(err, "%s has mode %o, not 600; it is not written to", path,
+                        st->st_mode & 07777u);
+  if (st->st_size <= (off_t)CS_WIRE_HEADER_BYTES) return cs_error_set(err, "%s is too small", path);
+  return true;
+}
+
+static bool header_fits(const struct cs_wire_header *h, uint64_t file_size, struct cs_error *err) {
+  if (cs_load_acquire(&h->magic) != CS_WIRE_MAGIC)
+    return cs_error_set(err, "%s names a file that no clrsnap made", CS_WIRE_ENV);
+  if (h->version != CS_WIRE_VERSION)
+    return cs_error_set(err,
+                        "the clrsnap command speaks version %u of the recording's format, "
+                        "this library %u: use the two of one release",
+                        h->version, CS_WIRE_VERSION);
+  uint64_t capacity = h->capacity;
+  if (h->header_bytes != CS_WIRE_HEADER_BYTES || capacity < 4096 ||
+      (capacity & (capacity - 1)) != 0 || capacity > file_size - CS_WIRE_HEADER_BYTES)
+    return cs_error_set(err, "the shared memory's header does not fit the file");
+  return true;
+}
+
+bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err) {
+  struct stat st;
+  memset(p, 0, sizeof *p);
+  int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return cs_error_set(err, "cannot open %s=%s: %m", CS_WIRE_ENV, path);
+  if (fstat(fd, &st) != 0 || !is_ours(&st, path, err)) {
+    (void)close(fd);
+    return false;
+  }
+  size_t size = (size_t)st.st_size;
+  void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  (void)close(fd);
+  if (map == MAP_FAILED) return cs_error_set(err, "cannot map %s: %m", path);
+  if (!header_fits(map, size, err)) {
+    (void)munmap(map, size);
+    return false;
+  }
+  p->header = map;
+  p->ring = (uint8_t *)map + CS_WIRE_HEADER_BYTES;
+  p->capacity = p->header->capacity;
+  p->head = cs_load_acquire(&p->header->head);
+  return true;
+}
+
+bool cs_producer_claim(struct cs_producer *p) {
+  uint32_t nobody = 0;
+  p->pid = getpid();
+  return cs_cas(&p->header->agent_pid, &nobody, (uint32_t)p->pid);
+}
+
+void cs_producer_close(struct cs_producer *p) {
+  if (p->header != NULL) (void)munmap(p->header, CS_WIRE_HEADER_BYTES + p->capacity);
+  memset(p, 0, sizeof *p);
+}
+
+void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state) {
+  cs_store_release(&p->header->agent_state, (uint32_t)state);
+}
+
+void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
+  size_t len = strnlen(sentence, sizeof p->header->message - 1);
+  memcpy(p->header->message, sentence, len);
+  p->header->message[len] = '\0';
+  cs_producer_set_state(p, CS_WIRE_AGENT_REFUSED);
+}
+
+bool cs_producer_stop_wanted(const struct cs_producer *p) {
+  return cs_load_acquire(&p->header->stop) != 0;
+}
+
+// A place of `size` bytes that does not wrap, padding before it written. NULL: no room.
+static uint8_t *begin(struct cs_producer *p, uint64_t size, uint64_t reserve) {
+  if (p->header == NULL || getpid() != p->pid) return NULL;
+  uint64_t at = p->head & (p->capacity - 1), to_end = p->capacity - at;
+  uint64_t pad = size > to_end ? to_end : 0;
+  uint64_t used = p->head - cs_load_acquire(&p->header->tail);
+  if (used > p->capacity || pad + size + reserve > p->capacity - used) {
+    cs_add_relaxed(&p->header->lost_records, 1);
+    return NULL;
+  }
+  if (pad != 0) {
+    struct cs_wire_record r = {(uint32_t)pad, CS_WIRE_PAD, 0};
+    memcpy(p->ring + at, &r, sizeof r);
+    p->head += pad;  // published with the record behind it
+    at = 0;
+  }
+  return p->ring + at;
+}
+
+static void commit(struct cs_producer *p, uint64_t size) {
+  p->head += size;
+  cs_store_release(&p->header->head, p->head);
+}
+
+static uint64_t round_up(uint64_t size) {
+  return (size + 7) & ~7ull;
+}
+
+// At most MAX_STRING bytes, and no part of a character.
+static size_t length_of(const char *text) {
+  if (text == NULL) return 0;
+  size_t len = strnlen(text, MAX_STRING + 1);
+  if (len <= MAX_STRING) return len;
+  len = MAX_STRING;
+  while (len > 0 && ((uint8_t)text[len] & 0xC0) == 0x80) len--;
+  return len;
+}
+
+bool cs_producer_put(struct cs_producer *p, enum cs_wire_kind kind, const void *head,
+                     size_t head_size, const char *const strings[], unsigned string_count) {
+  uint64_t size = sizeof(struct cs_wire_record) + head_size;
+  for (unsigned i = 0; i < string_count; i++) size += 2 + length_of(strings[i]);
+  size = round_up(size);
+  uint8_t *at = begin(p, size, kind == CS_WIRE_END ? 0 : END_RESERVE);
+  if (at == NULL) return false;
+  memset(at + size - 8, 0, 8);  // what the last string leaves of its word
+  struct cs_wire_record r = {(uint32_t)size, (uint16_t)kind, 0};
+  memcpy(at, &r, sizeof r);
+  memcpy(at + sizeof r, head, head_size);
+  at += sizeof r + head_size;
+  for (unsigned i = 0; i < string_count; i++) {
+    uint16_t len = (uint16_t)length_of(strings[i]);
+    memcpy(at, &len, sizeof len);
+    if (len > 0) memcpy(at + sizeof len, strings[i], len);
+    at += sizeof len + len;
+  }
+  commit(p, size);
+  return true;
+}
+
+static uint64_t sample_size(uint32_t frame_count) {
+  return sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample) + frame_count * 8ull;
+}
+
+// A quarter of the ring: a deep recursion's samples must not keep all others out.
+uint32_t cs_producer_max_frames(const struct cs_producer *p) {
+  return (uint32_t)((p->capacity / 4 - sample_size(0)) / 8);
+}
+
+uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample) {
+  uint64_t size = sample_size(sample->frame_count);
+  uint8_t *at = begin(p, size, END_RESERVE);
+  if (at == NULL) return NULL;
+  struct cs_wire_record r = {(uint32_t)size, CS_WIRE_SAMPLE, 0};
+  memcpy(at, &r, sizeof r);
+  memcpy(at + sizeof r, sample, sizeof *sample);
+  return (uint64_t *)(void *)(at + sizeof r + sizeof *sample);
+}
+
+void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample) {
+  commit(p, sample_size(sample->frame_count));
+}

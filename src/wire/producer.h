@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The agent's side of the shared memory: maps the file that the command made, and puts records into
+// its ring. One thread at a time, and only in the process that has claimed it. Not for handlers.
+#ifndef CS_PRODUCER_H
+#define CS_PRODUCER_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "wire/wire.h"
+
+struct cs_producer {
+  struct cs_wire_header *header;  // shared; NULL: not open
+  uint8_t *ring;                  // shared
+  uint64_t capacity, head;        // our own copies
+  pid_t pid;                      // who has claimed it; a forked child writes nothing
+};
+
+// Maps the file. Refuses one that is not a regular file of this user's with mode 0600, or whose
+// header does not fit it. The command is then told nothing: it did not make that file.
+bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err);
+// Makes this process the one that writes. False: another one is already.
+bool cs_producer_claim(struct cs_producer *p);
+void cs_producer_close(struct cs_producer *p);
+
+void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
+// CS_WIRE_AGENT_REFUSED with a reason for the user.
+void cs_producer_refuse(struct cs_producer *p, const char *sentence);
+bool cs_producer_stop_wanted(const struct cs_producer *p);
+
+// Puts a record: a fixed head, then strings (cut at a character's border when they are longer than
+// 65,535 bytes; NULL: empty). All or nothing. False: no room now; header->lost_records has counted
+// it. A little room is kept for CS_WIRE_END, so that a command that is behind still gets that one.
+bool cs_producer_put(struct cs_producer *p, enum cs_wire_kind kind, const void *head,
+                     size_t head_size, const char *const strings[], unsigned string_count);
+// The most frames that a sample can have here; a longer one has to be cut.
+uint32_t cs_producer_max_frames(const struct cs_producer *p);
+// A sample, in two steps, so that its frames are written in place: room for `frame_count` frames
+// (NULL: none, counted), and publish.
+uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample);
+void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// The two ends of the recording's shared memory, one against the other, in one process.
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "wire/consumer.h"
+#include "wire/decode.h"
+#include "wire/producer.h"
+
+static struct cs_consumer consumer;
+static struct cs_producer producer;
+static struct cs_error err;
+
+static int setup(void **state) {
+  (void)state;
+  struct cs_consumer_opts opts = {65536, CS_WIRE_MODE_CPU, 997, 512};
+  memset(&err, 0, sizeof err);
+  return cs_consumer_create(&consumer, &opts, &err) ? 0 : -1;
+}
+static int teardown(void **state) {
+  (void)state;
+  cs_producer_close(&producer);
+  cs_consumer_destroy(&consumer);
+  return 0;
+}
+static void open_and_claim(void) {
+  if (!cs_producer_open(&producer, consumer.path, &err)) fail_msg("%s", err.text);
+  assert_true(cs_producer_claim(&producer));
+}
+
+static void assert_text(const struct cs_text *text, const char *want) {
+  assert_int_equal(text->len, strlen(want));
+  assert_memory_equal(text->data, want, text->len);
+}
+
+static void records_arrive(void **state) {
+  (void)state;
+  open_and_claim();
+  assert_int_equal(cs_consumer_agent_pid(&consumer), getpid());
+  cs_producer_set_state(&producer, CS_WIRE_AGENT_RECORDING);
+  assert_int_equal(cs_consumer_agent_state(&consumer), CS_WIRE_AGENT_RECORDING);
+
+  struct cs_wire_function f = {7, CS_WIRE_FN_METHOD}, f2;
+  const char *strings[] = {"app.dll", "Shop", "Cart<T>", "Add", NULL};
+  struct cs_text text[CS_FN_TEXTS];
+  assert_true(cs_producer_put(&producer, CS_WIRE_FUNCTION, &f, sizeof f, strings, 5));
+  const struct cs_wire_record *r = cs_consumer_next(&consumer);
+  assert_non_null(r);
+  assert_true(cs_decode_function(r, &f2, text));
+  assert_int_equal(f2.id, 7);
+  for (int i = 0; i < 4; i++) assert_text(&text[i], strings[i]);
+  assert_text(&text[4], "");
+
+  struct cs_wire_sample s = {.time_ns = 5, .thread = 3, .stop = 1, .frame_count = 3}, s2;
+  const uint64_t *frames;
+  uint64_t *out = cs_producer_begin_sample(&producer, &s);
+  assert_non_null(out);
+  for (uint64_t i = 0; i < 3; i++) out[i] = i << 60 | i;
+  assert_null(cs_consumer_next(&consumer));  // not yet
+  cs_producer_commit_sample(&producer, &s);
+  r = cs_consumer_next(&consumer);
+  assert_non_null(r);
+  assert_true(cs_decode_sample(r, &s2, &frames));
+  assert_memory_equal(&s, &s2, sizeof s);
+  for (uint64_t i = 0; i < 3; i++) assert_int_equal(frames[i], i << 60 | i);
+}
+
+// Round and round: every record that fitted arrives, in order; every other one is counted.
+static void a_slow_consumer_loses_records_and_knows_it(void **state) {
+  (void)state;
+  open_and_claim();
+  uint32_t random = 1, put = 0, refused = 0, got = 0;
+  for (uint32_t i = 0; i < 50000; i++) {
+    random = random * 1664525u + 1013904223u;
+    char name[600];
+    uint32_t len = (random >> 16) % sizeof name;
+    memset(name, 'a' + (int)(put % 26), sizeof name);
+    name[len == 0 ? 0 : len - 1] = '\0';
+    const char *strings[] = {name};
+    struct cs_wire_thread t = {put, len}, t2;
+    if (cs_producer_put(&producer, CS_WIRE_THREAD, &t, sizeof t, strings, 1))
+      put++;
+    else
+      refused++;
+    struct cs_text text;
+    const struct cs_wire_record *r;
+    while ((random >> 8) % 37 == 0 && (r = cs_consumer_next(&consumer)) != NULL) {
+      assert_true(cs_decode_thread(r, &t2, &text));
+      assert_int_equal(t2.id, got);
+      assert_int_equal(text.len, t2.tid == 0 ? 0 : t2.tid - 1);
+      for (size_t b = 0; b < text.len; b++) assert_int_equal(text.data[b], 'a' + (int)(got % 26));
+      got++;
+    }
+  }
+  assert_true(refused > 0 && put > 10000);
+  assert_int_equal(cs_consumer_lost(&consumer), refused);
+  while (cs_consumer_next(&consumer) != NULL) got++;
+  assert_int_equal(got, put);
+  assert_int_equal(consumer.broken_records, 0);
+}
+
+static void there_is_always_room_for_the_end(void **state) {
+  (void)state;
+  for (uint32_t odd = 0; odd < 40; odd++) {  // the ring's end falls everywhere
+    assert_int_equal(setup(NULL), 0);
+    open_and_claim();
+    char name[320];
+    memset(name, 'x', sizeof name);
+    name[odd * 8] = '\0';
+    struct cs_wire_thread t = {1, 1};
+    const char *strings[] = {name};
+    while (cs_producer_put(&producer, CS_WIRE_THREAD, &t, sizeof t, strings, 1)) {
+      if (odd % 2 == 0 && producer.head < 30000) (void)cs_consumer_next(&consumer);
+    }
+    struct cs_wire_end end = {.samples = 42}, seen = {0};
+    assert_true(cs_producer_put(&producer, CS_WIRE_END, &end, sizeof end, NULL, 0));
+    const struct cs_wire_record *r;
+    while ((r = cs_consumer_next(&consumer)) != NULL) (void)cs_decode_end(r, &seen);
+    assert_int_equal(seen.samples, 42);
+    assert_int_equal(teardown(NULL), 0);
+  }
+  assert_int_equal(setup(NULL), 0);
+}
+
+static void long_strings_are_cut_between_characters(void **state) {
+  (void)state;
+  struct cs_consumer_opts opts = {1 << 18, CS_WIRE_MODE_CPU, 997, 512};
+  cs_consumer_destroy(&consumer);
+  assert_true(cs_consumer_create(&consumer, &opts, &err));
+  open_and_claim();
+  static char name[70001];
+  memset(name, 'x', sizeof name - 1);
+  memcpy(name + 65534, "\xC3\xA9", 2);  // its second byte would be number 65,536
+  struct cs_wire_thread t = {1, 1};
+  const char *strings[] = {name};
+  struct cs_text text;
+  assert_true(cs_producer_put(&producer, CS_WIRE_THREAD, &t, sizeof t, strings, 1));
+  assert_true(cs_decode_thread(cs_consumer_next(&consumer), &t, &text));
+  assert_int_equal(text.len, 65534);
+}
+
+static void only_one_process_writes(void **state) {
+  (void)state;
+  open_and_claim();
+  struct cs_producer second;
+  assert_true(cs_producer_open(&second, consumer.path, &err));
+  assert_false(cs_producer_claim(&second));
+  cs_producer_close(&second);
+  pid_t child = fork();
+  if (child == 0) {
+    struct cs_wire_thread t = {1, 1};
+    _exit(cs_producer_put(&producer, CS_WIRE_THREAD, &t, sizeof t, NULL, 0) ? 1 : 0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_null(cs_consumer_next(&consumer));
+}
+
+static void refused(const char *path) {
+  memset(&err, 0, sizeof err);
+  assert_false(cs_producer_open(&producer, path, &err));
+  assert_true(strlen(err.text) > 10);
+  assert_null(producer.header);
+}
+
+static void strange_files_are_refused(void **state) {
+  (void)state;
+  refused("/nonexistent");
+  refused("/dev/null");
+  refused("/tmp");
+  assert_int_equal(chmod(consumer.path, 0640), 0);
+  refused(consumer.path);
+  assert_int_equal(chmod(consumer.path, 0600), 0);
+  char link_path[96];
+  (void)snprintf(link_path, sizeof link_path, "%s.link", consumer.path);
+  assert_int_equal(symlink(consumer.path, link_path), 0);
+  refused(link_path);
+  assert_int_equal(unlink(link_path), 0);
+  consumer.header->version++;
+  refused(consumer.path);
+  consumer.header->version--;
+  consumer.header->capacity *= 2;  // more than the file has
+  refused(consumer.path);
+  consumer.header->capacity = 65535;
+  refused(consumer.path);
+  consumer.header->capacity = 65536;
+  consumer.header->magic++;
+  refused(consumer.path);
+  consumer.header->magic--;
+  assert_int_equal(truncate(consumer.path, 100), 0);
+  refused(consumer.path);
+}
+
+static void a_wild_tail_costs_records_and_no_more(void **state) {
+  (void)state;
+  open_and_claim();
+  struct cs_wire_thread t = {1, 1};
+  for (uint64_t tail = 1; tail != 0; tail <<= 1) {
+    consumer.header->tail = tail;
+    bool fits = cs_producer_put(&producer, CS_WIRE_THREAD, &t, sizeof t, NULL, 0);
+    assert_true(fits == (producer.head - tail <= 65536) || producer.head < 2000);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(records_arrive, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_slow_consumer_loses_records_and_knows_it, setup, teardown),
+      cmocka_unit_test(there_is_always_room_for_the_end),
+      cmocka_unit_test_setup_teardown(long_strings_are_cut_between_characters, setup, teardown),
+      cmocka_unit_test_setup_teardown(only_one_process_writes, setup, teardown),
+      cmocka_unit_test_setup_teardown(strange_files_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_wild_tail_costs_records_and_no_more, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
