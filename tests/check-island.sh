@@ -18,8 +18,8 @@ foreign_symbols() {
 }
 
 # thread_local_access ARCHIVE: relocations against TLS, and instructions that address by %fs or %gs. The
-# one load allowed is that of %fs:0, the thread pointer itself: every thread that libc has made has it from its first
-# instruction on. Where the compiler uses that load to reach a variable, a relocation gives it away.
+# one load allowed is that of %fs:0, the thread pointer itself, which every thread made by libc has from
+# its first instruction on. Where the compiler uses that load to reach a variable, a relocation shows.
 thread_local_access() {
   objdump -dr "$1" | awk '
     /file format/ { object = $1 }
