@@ -19,6 +19,7 @@ static const GUID IID_IMetaDataImport2 __attribute__((unused)) = {
 typedef struct IMetaDataImport2 IMetaDataImport2;
 typedef struct IMetaDataImport2 IMetaDataImport;
 
+// clang-format off
 // An enumeration: *phEnum is NULL at first, S_FALSE says that nothing is left, CloseEnum ends it.
 #define CLRSNAP_ENUM_ALL(name) \
   HRESULT (*name)(IMetaDataImport2 *, HCORENUM * phEnum, mdToken r[], ULONG cMax, ULONG * pc)
@@ -176,6 +177,7 @@ typedef struct IMetaDataImport2Vtbl {
   (IMetaDataImport2 *, WCHAR *pwzBuf, DWORD ccBufSize, DWORD *pccBufSize);
   CLRSNAP_ENUM_OF(EnumMethodSpecs);
 } IMetaDataImport2Vtbl;
+// clang-format on
 
 struct IMetaDataImport2 {
   const IMetaDataImport2Vtbl *lpVtbl;

@@ -42,7 +42,7 @@ struct cs_world {
   struct cs_mem mem;
   struct cs_layout layout;
   const struct cs_images *images;  // replaced as a whole (release); load with cs_load_acquire
-  struct cs_sites *sites;         // NULL: every frame's unwind data is decoded anew
+  struct cs_sites *sites;          // NULL: every frame's unwind data is decoded anew
   uint32_t code_generation;  // bumped whenever code died: ips before and after are not the same
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// contract: the running CoreCLR's structure offsets, as its own data contract descriptor names them.
-// Filled once at start (contract/contract.c), read-only afterwards. Signal-safe: yes (plain data).
-// Each member is named after the descriptor's "Type.Field"; all are byte offsets unless said.
+// contract: the running CoreCLR's structure offsets, as its own data contract descriptor names
+// them. Filled once at start (contract/contract.c), read-only afterwards. Signal-safe: yes (plain
+// data). Members are named after the descriptor's "Type.Field"; byte offsets unless said.
 #ifndef CS_LAYOUT_H
 #define CS_LAYOUT_H
 
@@ -17,45 +17,92 @@ struct cs_frame_ids {
 
 struct cs_layout {
   // Addresses, from the descriptor's indexed globals.
-  uint64_t code_range_map; // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
-  uint64_t thread_store;   // address of the variable that points to the ThreadStore
-  uint64_t coreclr_begin, coreclr_end; // libcoreclr.so's mapping, [begin, end)
-  uint64_t stub_code_block_last; // code header words up to this value are stub kinds, not headers
+  uint64_t code_range_map;  // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
+  uint64_t thread_store;    // address of the variable that points to the ThreadStore
+  uint64_t coreclr_begin, coreclr_end;  // libcoreclr.so's mapping, [begin, end)
+  uint64_t stub_code_block_last;  // code header words up to this value are stub kinds, not headers
 
-  struct { uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker; } thread;
-  // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked return
-  // address and the address of its slot in the Thread.
-  struct { uint32_t hijack_return_address, hijack_slot; } hijack;
-  struct { uint32_t top_level_data; } range_section_map;
-  struct { uint32_t next, range_begin, range_end_open, range_section; } range_fragment;
-  struct { uint32_t range_begin, range_end_open, flags, jit_manager, r2r_module, heap_list; } range_section;
-  struct { uint32_t next, start_address, end_address, map_base, header_map; } heap_node;
-  struct { uint32_t method_desc, gc_info, num_unwind_infos, unwind_infos; } code_header;
-  struct { uint32_t size, begin, end, unwind_data; } runtime_function;
-  struct { uint32_t ready_to_run_info, base; } module;
+  struct {
+    uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
+  } thread;
+  // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked
+  // return address and the address of its slot in the Thread.
+  struct {
+    uint32_t hijack_return_address, hijack_slot;
+  } hijack;
+  struct {
+    uint32_t top_level_data;
+  } range_section_map;
+  struct {
+    uint32_t next, range_begin, range_end_open, range_section;
+  } range_fragment;
+  struct {
+    uint32_t range_begin, range_end_open, flags, jit_manager, r2r_module, heap_list;
+  } range_section;
+  struct {
+    uint32_t next, start_address, end_address, map_base, header_map;
+  } heap_node;
+  struct {
+    uint32_t method_desc, gc_info, num_unwind_infos, unwind_infos;
+  } code_header;
+  struct {
+    uint32_t size, begin, end, unwind_data;
+  } runtime_function;
+  struct {
+    uint32_t ready_to_run_info, base;
+  } module;
   struct {
     uint32_t header, composite_info, runtime_functions, num_runtime_functions;
     uint32_t hot_cold_map, num_hot_cold_map, delay_load_thunks, entry_points;
   } r2r_info;
-  struct { uint32_t begin, size; } image_data_directory; // VirtualAddress, Size
-  struct { uint32_t next; } frame;
-  struct { uint32_t size, call_site_sp, caller_return_address, callee_saved_fp; } inlined_call_frame;
-  struct { uint32_t target_context, return_address; } software_exception_frame;
-  struct { uint32_t target_context; } faulting_exception_frame;
-  struct { uint32_t target_context_ptr; } resumable_frame;
-  struct { uint32_t return_address, hijack_args_ptr; } hijack_frame;
-  struct { uint32_t size, callee_saved_registers; } hijack_args;
-  struct { uint32_t transition_block_ptr; } framed_method_frame;
-  struct { uint32_t size, return_address, callee_saved_registers; } transition_block;
-  struct { uint32_t size, r12, r13, r14, r15, rbx, rbp; } callee_saved;
-  struct { uint32_t previous_nested, thrown_object; } exception_info;
+  struct {
+    uint32_t begin, size;
+  } image_data_directory;  // VirtualAddress, Size
+  struct {
+    uint32_t next;
+  } frame;
+  struct {
+    uint32_t size, call_site_sp, caller_return_address, callee_saved_fp;
+  } inlined_call_frame;
+  struct {
+    uint32_t target_context, return_address;
+  } software_exception_frame;
+  struct {
+    uint32_t target_context;
+  } faulting_exception_frame;
+  struct {
+    uint32_t target_context_ptr;
+  } resumable_frame;
+  struct {
+    uint32_t return_address, hijack_args_ptr;
+  } hijack_frame;
+  struct {
+    uint32_t size, callee_saved_registers;
+  } hijack_args;
+  struct {
+    uint32_t transition_block_ptr;
+  } framed_method_frame;
+  struct {
+    uint32_t size, return_address, callee_saved_registers;
+  } transition_block;
+  struct {
+    uint32_t size, r12, r13, r14, r15, rbx, rbp;
+  } callee_saved;
+  struct {
+    uint32_t previous_nested, thrown_object;
+  } exception_info;
   struct cs_frame_ids frame_ids;
 
-  uint32_t context_size; // bytes of the runtime's own CONTEXT: 3,232 on .NET 10
+  uint32_t context_size;  // bytes of the runtime's own CONTEXT: 3,232 on .NET 10
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
 
 // RangeSection.flags.
-enum { CS_RANGE_COLLECTIBLE = 1, CS_RANGE_CODE_HEAP = 2, CS_RANGE_RANGE_LIST = 4, CS_RANGE_INTERPRETER = 8 };
+enum {
+  CS_RANGE_COLLECTIBLE = 1,
+  CS_RANGE_CODE_HEAP = 2,
+  CS_RANGE_RANGE_LIST = 4,
+  CS_RANGE_INTERPRETER = 8
+};
 
 #endif

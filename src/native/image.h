@@ -9,60 +9,74 @@
 
 // How a register of the caller is found.
 enum cs_cfi_how {
-  CS_CFI_SAME,      // as it is: not touched by this function
-  CS_CFI_AT_CFA,    // at [cfa + off]
-  CS_CFI_AT_RSP,    // at [rsp + off]      (DW_CFA_expression: breg7 off; signal trampolines)
-  CS_CFI_AT_RBP,    // at [rbp + off]      (DW_CFA_expression: breg6 off; realigned stacks)
-  CS_CFI_IS_CFA,    // is cfa + off        (DW_CFA_val_offset)
-  CS_CFI_IN_REG,    // in register `off`   (DW_CFA_register)
-  CS_CFI_UNDEFINED, // not to be had; for the return address: the stack's base
+  CS_CFI_SAME,       // as it is: not touched by this function
+  CS_CFI_AT_CFA,     // at [cfa + off]
+  CS_CFI_AT_RSP,     // at [rsp + off]      (DW_CFA_expression: breg7 off; signal trampolines)
+  CS_CFI_AT_RBP,     // at [rbp + off]      (DW_CFA_expression: breg6 off; realigned stacks)
+  CS_CFI_IS_CFA,     // is cfa + off        (DW_CFA_val_offset)
+  CS_CFI_IN_REG,     // in register `off`   (DW_CFA_register)
+  CS_CFI_UNDEFINED,  // not to be had; for the return address: the stack's base
 };
 enum cs_cfa_how {
-  CS_CFA_NONE,      // no rule (a form that is not supported): the step fails
-  CS_CFA_REG,       // reg + off
-  CS_CFA_DEREF,     // [reg + off] + cfa_add
-  CS_CFA_PLT,       // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
+  CS_CFA_NONE,   // no rule (a form that is not supported): the step fails
+  CS_CFA_REG,    // reg + off
+  CS_CFA_DEREF,  // [reg + off] + cfa_add
+  CS_CFA_PLT,    // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 
 // The callee-saved registers and the return address, in this order.
-enum { CS_CFI_RBX, CS_CFI_RBP, CS_CFI_R12, CS_CFI_R13, CS_CFI_R14, CS_CFI_R15, CS_CFI_RA, CS_CFI_SLOTS };
+enum {
+  CS_CFI_RBX,
+  CS_CFI_RBP,
+  CS_CFI_R12,
+  CS_CFI_R13,
+  CS_CFI_R14,
+  CS_CFI_R15,
+  CS_CFI_RA,
+  CS_CFI_SLOTS
+};
 
-struct cs_cfi_rule { // interned: a process has some thousand
+struct cs_cfi_rule {  // interned: a process has some thousand
   uint8_t cfa_how, cfa_reg, signal_frame, cfa_add;
   int32_t cfa_off;
-  struct { int32_t off; uint8_t how, pad[3]; } slot[CS_CFI_SLOTS]; // pad: 0, rules are compared as bytes
+  struct {
+    int32_t off;
+    uint8_t how, pad[3];
+  } slot[CS_CFI_SLOTS];  // pad: 0, rules are compared as bytes
 };
 
 struct cs_image {
-  uint64_t begin, end; // executable range, [begin, end)
-  uint64_t bias;       // load bias: address = bias + the file's virtual address
+  uint64_t begin, end;  // executable range, [begin, end)
+  uint64_t bias;        // load bias: address = bias + the file's virtual address
   uint32_t row_count;
   uint32_t block_count;
   const uint32_t *row_pc;    // sorted: begin + row_pc[i] is where row i starts to hold
   const uint16_t *row_rule;  // index into the rules; CS_NO_RULE: a gap between functions
-  const uint32_t *block_row; // per CS_BLOCK bytes of text: the last row that starts at or before it
-  const char *path;          // as /proc/self/maps gives it; "[vdso]"
+  const uint32_t
+      *block_row;    // per CS_BLOCK bytes of text: the last row that starts at or before it
+  const char *path;  // as /proc/self/maps gives it; "[vdso]"
   bool is_coreclr;
 };
 #define CS_NO_RULE 0xFFFFu
 #define CS_BLOCK 256u
 
-struct cs_images { // immutable once published
+struct cs_images {  // immutable once published
   uint32_t count;
-  const struct cs_cfi_rule *rules; // append-only, never moves
-  struct cs_image image[];         // sorted by begin, not overlapping
+  const struct cs_cfi_rule *rules;  // append-only, never moves
+  struct cs_image image[];          // sorted by begin, not overlapping
 };
 
 CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, uint64_t ip);
 
 // ---- outside of handlers ----
-struct cs_native; // the builder: owns all images ever compiled, and the interned rules
+struct cs_native;  // the builder: owns all images ever compiled, and the interned rules
 // Makes a builder for this process (pid 0) or another one. NULL when out of memory.
 struct cs_native *cs_native_new(int pid);
-// Reads /proc/PID/maps, compiles what is new, drops what is gone, and answers the table as it stands
-// (the same pointer as before when nothing changed). No dynamic-loader lock is taken, ever. Old
-// tables are kept until cs_native_retire says that no handler reads them any more. One thread at a time.
-// NULL only when there has never been a table: out of memory, or the maps cannot be read.
+// Reads /proc/PID/maps, compiles what is new, drops what is gone, and answers the table as it
+// stands (the same pointer as before when nothing changed). No dynamic-loader lock is taken, ever.
+// Old tables are kept until cs_native_retire says that no handler reads them any more. One thread
+// at a time. NULL only when there has never been a table: out of memory, or the maps cannot be
+// read.
 const struct cs_images *cs_native_refresh(struct cs_native *native);
 // Frees every table but the newest and `still_used` (may be NULL), and the images that only the
 // freed ones had.

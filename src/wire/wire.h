@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // wire: the shared memory between the agent (one producer, in the target) and the command (one
 // consumer): a header page and a byte ring of records. docs/wire-format.md has it in prose.
-// The file is made by the command, mode 0600, in /dev/shm; its path travels in CLRSNAP_SHM. The agent
-// refuses one that another user owns or that others may open.
+// The file is made by the command, mode 0600, in /dev/shm; its path travels in CLRSNAP_SHM. The
+// agent refuses one that another user owns or that others may open.
 #ifndef CS_WIRE_H
 #define CS_WIRE_H
 
 #include "base/base.h"
 
-#define CS_WIRE_MAGIC 0x3150414E53524C43ull // "CLRSNAP1"
+#define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
 #define CS_WIRE_VERSION 1u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_HEADER_BYTES 4096u
@@ -16,73 +16,89 @@
 enum cs_wire_mode { CS_WIRE_MODE_CPU = 1, CS_WIRE_MODE_WALL = 2 };
 
 enum cs_wire_agent_state {
-  CS_WIRE_AGENT_NONE,      // nobody has come yet
-  CS_WIRE_AGENT_RECORDING, // samples are being taken
-  CS_WIRE_AGENT_DONE,      // the agent has written CS_WIRE_END and will write no more
-  CS_WIRE_AGENT_REFUSED,   // the agent cannot serve this runtime; `message` says why
+  CS_WIRE_AGENT_NONE,       // nobody has come yet
+  CS_WIRE_AGENT_RECORDING,  // samples are being taken
+  CS_WIRE_AGENT_DONE,       // the agent has written CS_WIRE_END and will write no more
+  CS_WIRE_AGENT_REFUSED,    // the agent cannot serve this runtime; `message` says why
 };
 
 struct cs_wire_header {
   uint64_t magic;
   uint32_t version;
   uint32_t header_bytes;
-  uint64_t capacity; // bytes of the ring after the header; a power of two
+  uint64_t capacity;  // bytes of the ring after the header; a power of two
 
   // What the command wants; set before the target starts.
-  uint32_t mode;      // enum cs_wire_mode
-  uint32_t hz;        // samples per second and thread (CPU: per second of CPU time)
-  uint32_t max_depth; // frames per sample
-  uint32_t stop;      // the command sets 1: stop sampling, write CS_WIRE_END
+  uint32_t mode;       // enum cs_wire_mode
+  uint32_t hz;         // samples per second and thread (CPU: per second of CPU time)
+  uint32_t max_depth;  // frames per sample
+  uint32_t stop;       // the command sets 1: stop sampling, write CS_WIRE_END
   uint32_t command_pid;
 
   // What the agent says.
-  uint32_t agent_pid;   // claimed by compare-and-swap from 0: the first process wins
-  uint32_t agent_state; // enum cs_wire_agent_state
+  uint32_t agent_pid;    // claimed by compare-and-swap from 0: the first process wins
+  uint32_t agent_state;  // enum cs_wire_agent_state
   uint32_t pad;
-  char message[256]; // with CS_WIRE_AGENT_REFUSED: one sentence
+  char message[256];  // with CS_WIRE_AGENT_REFUSED: one sentence
 
-  _Alignas(64) uint64_t head; // bytes ever written (producer, release)
-  uint64_t lost_records;      // records that did not fit (producer)
-  _Alignas(64) uint64_t tail; // bytes ever read (consumer, release)
+  _Alignas(64) uint64_t head;  // bytes ever written (producer, release)
+  uint64_t lost_records;       // records that did not fit (producer)
+  _Alignas(64) uint64_t tail;  // bytes ever read (consumer, release)
 };
 
 // A record: this head, then the payload, padded to 8 bytes. Never wraps: a CS_WIRE_PAD record fills
 // the ring's end. All numbers little-endian; strings are u16 length + UTF-8, no NUL.
 struct cs_wire_record {
-  uint32_t size; // of the whole record, head and padding included
-  uint16_t kind; // enum cs_wire_kind
+  uint32_t size;  // of the whole record, head and padding included
+  uint16_t kind;  // enum cs_wire_kind
   uint16_t flags;
 };
 
 enum cs_wire_kind {
   CS_WIRE_PAD,
-  CS_WIRE_START,    // struct cs_wire_start, string runtime ("10.0.12")
-  CS_WIRE_THREAD,   // struct cs_wire_thread, string name; again when the name changes
-  CS_WIRE_FUNCTION, // struct cs_wire_function, strings: module, namespace, type, method, signature
-  CS_WIRE_IMAGE,    // struct cs_wire_image, string path
-  CS_WIRE_SAMPLE,   // struct cs_wire_sample, u64 frames[frame_count], leaf first
-  CS_WIRE_END,      // struct cs_wire_end
+  CS_WIRE_START,     // struct cs_wire_start, string runtime ("10.0.12")
+  CS_WIRE_THREAD,    // struct cs_wire_thread, string name; again when the name changes
+  CS_WIRE_FUNCTION,  // struct cs_wire_function, strings: module, namespace, type, method, signature
+  CS_WIRE_IMAGE,     // struct cs_wire_image, string path
+  CS_WIRE_SAMPLE,    // struct cs_wire_sample, u64 frames[frame_count], leaf first
+  CS_WIRE_END,       // struct cs_wire_end
 };
 
-struct cs_wire_start { uint64_t start_ns; uint32_t pid, hz, mode, pad; }; // CLOCK_REALTIME
-struct cs_wire_thread { uint32_t id, tid; }; // id: unique in the recording; tids are reused
-struct cs_wire_function { uint32_t id, kind; };
-enum cs_wire_function_kind { CS_WIRE_FN_METHOD, CS_WIRE_FN_DYNAMIC, CS_WIRE_FN_STUB, CS_WIRE_FN_UNKNOWN };
-struct cs_wire_image { uint32_t id, pad; uint64_t begin, end, bias; };
+struct cs_wire_start {
+  uint64_t start_ns;
+  uint32_t pid, hz, mode, pad;
+};  // CLOCK_REALTIME
+struct cs_wire_thread {
+  uint32_t id, tid;
+};  // id: unique in the recording; tids are reused
+struct cs_wire_function {
+  uint32_t id, kind;
+};
+enum cs_wire_function_kind {
+  CS_WIRE_FN_METHOD,
+  CS_WIRE_FN_DYNAMIC,
+  CS_WIRE_FN_STUB,
+  CS_WIRE_FN_UNKNOWN
+};
+struct cs_wire_image {
+  uint32_t id, pad;
+  uint64_t begin, end, bias;
+};
 struct cs_wire_sample {
-  uint64_t time_ns;   // since start_ns
-  uint64_t weight_ns; // CPU mode: CPU time that this sample stands for; wall mode: wall time
+  uint64_t time_ns;    // since start_ns
+  uint64_t weight_ns;  // CPU mode: CPU time that this sample stands for; wall mode: wall time
   uint64_t stop_ip;
-  uint32_t thread;    // cs_wire_thread.id
-  uint32_t held_ns;   // from the handler's entry to its end
-  uint16_t stop;      // enum cs_stop
-  uint16_t mode;      // enum cs_wire_mode
+  uint32_t thread;   // cs_wire_thread.id
+  uint32_t held_ns;  // from the handler's entry to its end
+  uint16_t stop;     // enum cs_stop
+  uint16_t mode;     // enum cs_wire_mode
   uint32_t frame_count;
 };
 struct cs_wire_end {
-  uint64_t samples, lost_ring, lost_wire; // taken; lost for want of room in the target / in this ring
-  uint64_t signals, overruns; // signals handled; timer expirations that the kernel merged
-  uint64_t runtime_suspensions; // how often this agent stopped the runtime: counted, not assumed
+  uint64_t samples, lost_ring,
+      lost_wire;                 // taken; lost for want of room in the target / in this ring
+  uint64_t signals, overruns;    // signals handled; timer expirations that the kernel merged
+  uint64_t runtime_suspensions;  // how often this agent stopped the runtime: counted, not assumed
 };
 
 // A frame in a sample: kind in the two topmost bits.
