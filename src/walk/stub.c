@@ -46,6 +46,26 @@ CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
   return read && ends_with_call(before, len);
 }
 
+CS_ISLAND enum cs_stop cs_bridge_plt(const struct cs_walk *walk, struct cs_regs *regs) {
+  // endbr64 or not, then jmp [rip + n]: .NET's libraries are linked with -z now, so that the lazy
+  // half of an entry (push, jmp) never runs.
+  static const uint8_t endbr[4] = {0xF3, 0x0F, 0x1E, 0xFA};
+  uint8_t b[6];
+  uint64_t word;
+  if (!cs_mem_read_guarded(&walk->world->mem, regs->r[CS_RIP], b, sizeof b))
+    return CS_STOP_UNREADABLE;
+  bool is_endbr = true;
+  for (unsigned i = 0; i < sizeof endbr; i++) is_endbr = is_endbr && b[i] == endbr[i];
+  bool is_jump = b[0] == 0xFF && b[1] == 0x25;
+  if (!(is_jump || (is_endbr && b[4] == 0xFF && b[5] == 0x25))) return CS_STOP_NO_NATIVE_RULE;
+  if (!cs_stack_u64(&walk->world->mem, &walk->stack, regs->r[CS_RSP], &word)) return CS_STOP_BAD_SP;
+  if (!cs_is_return_address(walk->world, word)) return CS_STOP_NO_NATIVE_RULE;
+  regs->r[CS_RIP] = word;
+  regs->r[CS_RSP] += 8;
+  regs->known &= CS_REGS_PRESERVED;
+  return CS_STOP_NONE;
+}
+
 CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs) {
   uint64_t sp = regs->r[CS_RSP];
   if ((sp & 7) != 0) return CS_STOP_BAD_SP;

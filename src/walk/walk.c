@@ -116,6 +116,7 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   }
   if (code->kind != CS_CODE_NATIVE && exact)
     stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
+  if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_plt(walk, regs);
   if (signal_frame) *flags |= CS_FRAME_EXACT;
   if (stop == CS_STOP_NONE || stop == CS_STOP_BASE) return stop;
   struct cs_regs across;

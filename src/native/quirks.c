@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Hand-written code of CoreCLR whose .eh_frame is wrong (seen on .NET 10.0.12 and 10.0.14 as walks
+// that ended in unknown code, one in 10,000 while collections run back to back). Each is recognised
+// by its code and gets rows of its own; where it is not found the rows stay as they are. Not for
+// handlers.
+//
+// OnHijackTripThread is not called but returned to: the runtime has put its address over a return
+// address. It pushes a word where that one stood, for the runtime to fill in the true address, so
+// the caller's frame is one word nearer than if it had been called, as .eh_frame claims. It also
+// saves the callee-saved registers, in which the collector may meanwhile move objects.
+//
+// ResolveWorkerChainLookupAsmStub is jumped to from a resolve stub that has pushed two words, and
+// pops them at its own pace; .eh_frame claims an untouched stack.
+#include "native/quirks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/regs.h"
+
+struct piece {  // bytes that must stand at an offset
+  uint8_t at, size;
+  const char *bytes;
+};
+struct place {  // from this offset on: the CFA is rsp + cfa, `saved` registers have been pushed
+  uint8_t at, cfa, saved;
+};
+struct quirk {
+  const char *name;
+  struct piece piece[4];
+  unsigned pieces;
+  uint8_t size;
+  const struct place *place;
+  unsigned places;
+};
+
+// push rax; push rbp, rbx, r15, r14, r13, r12; push rcx, rdx, rax; mov rdi, rsp; lea rsp,
+// [rsp-20h];
+// ... call ...; lea rsp, [rsp+20h]; and all pops. CFA 0: no rule (the first instruction, where the
+// slot is below the sp).
+static const struct place trip_places[] = {
+    {0x00, 0, 0},  {0x01, 8, 0},  {0x02, 16, 1}, {0x03, 24, 2}, {0x05, 32, 3}, {0x07, 40, 4},
+    {0x09, 48, 5}, {0x0B, 56, 6}, {0x0C, 64, 6}, {0x0D, 72, 6}, {0x0E, 80, 6}, {0x16, 112, 6},
+    {0x36, 80, 6}, {0x37, 72, 6}, {0x38, 64, 6}, {0x39, 56, 6}, {0x3B, 48, 5}, {0x3D, 40, 4},
+    {0x3F, 32, 3}, {0x41, 24, 2}, {0x42, 16, 1}, {0x43, 8, 0},
+};
+// mov rax, 1; and rax, r11; pop rax; jne ...; pop rdx; jmp rax; ...; pop rdx; push r10; jmp ...
+static const struct place resolve_places[] = {
+    {0x00, 24, 0}, {0x0B, 16, 0}, {0x33, 8, 0}, {0x35, 16, 0}, {0x44, 8, 0}, {0x46, 16, 0},
+};
+static const struct quirk quirks[CS_QUIRKS] = {
+    {"OnHijackTripThread",
+     {{0x00, 22,
+       "\x50\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x51\x52\x50\x48\x89\xE7\x48\x8D\x64\x24\xE0"},
+      {0x31, 19, "\x48\x8D\x64\x24\x20\x58\x5A\x59\x41\x5C\x41\x5D\x41\x5E\x41\x5F\x5B\x5D\xC3"}},
+     2,
+     0x44,
+     trip_places,
+     CS_COUNT(trip_places)},
+    {"ResolveWorkerChainLookupAsmStub",
+     {{0x00, 12, "\x48\xC7\xC0\x01\x00\x00\x00\x4C\x21\xD8\x58\x75"},
+      {0x32, 3, "\x5A\xFF\xE0"},
+      {0x43, 4, "\x5A\x41\x52\xE9"}},
+     3,
+     0x4B,
+     resolve_places,
+     CS_COUNT(resolve_places)},
+};
+
+static bool matches(const struct quirk *quirk, const uint8_t *code, size_t room) {
+  if (room < quirk->size) return false;
+  for (unsigned i = 0; i < quirk->pieces; i++)
+    if (memcmp(code + quirk->piece[i].at, quirk->piece[i].bytes, quirk->piece[i].size) != 0)
+      return false;
+  return true;
+}
+
+// Where the function is in the text: functions begin on 16 bytes. UINT32_MAX: nowhere, or twice.
+static uint32_t locate(const struct quirk *quirk, const uint8_t *text, size_t size) {
+  uint32_t at = UINT32_MAX;
+  for (size_t i = 0; i + quirk->size <= size; i += 16) {
+    if (!matches(quirk, text + i, size - i)) continue;
+    if (at != UINT32_MAX) return UINT32_MAX;
+    at = (uint32_t)i;
+  }
+  return at;
+}
+
+static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
+  static const uint8_t pushed[] = {CS_CFI_RBP, CS_CFI_RBX, CS_CFI_R15,
+                                   CS_CFI_R14, CS_CFI_R13, CS_CFI_R12};
+  if (place->cfa == 0) return CS_RULE_NONE;
+  struct cs_cfi_rule rule;
+  memset(&rule, 0, sizeof rule);
+  rule.cfa_how = CS_CFA_REG;
+  rule.cfa_reg = CS_RSP;
+  rule.cfa_off = place->cfa;
+  rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
+  rule.slot[CS_CFI_RA].off = -8;
+  for (unsigned i = 0; i < place->saved; i++) {
+    rule.slot[pushed[i]].how = CS_CFI_AT_CFA;
+    rule.slot[pushed[i]].off = -16 - 8 * (int32_t)i;
+  }
+  return cs_rules_intern(rules, &rule);
+}
+
+// Replaces what the rows say of [at, at + size).
+static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rules,
+                    struct cs_rows *rows) {
+  uint32_t end = at + quirk->size, first = 0, n = 0;
+  uint16_t after = CS_NO_RULE;  // what held at `end` goes on to hold there
+  while (first < rows->count && rows->pc[first] < at) after = rows->rule[first++];
+  uint32_t last = first;
+  while (last < rows->count && rows->pc[last] < end) after = rows->rule[last++];
+  bool has_end = last < rows->count && rows->pc[last] == end;
+  uint32_t count = rows->count + quirk->places + 1;
+  uint32_t *pc = malloc(count * sizeof *pc);
+  uint16_t *rule = malloc(count * sizeof *rule);
+  if (pc == NULL || rule == NULL) {
+    free(pc);
+    free(rule);
+    return false;
+  }
+  for (; n < first; n++) pc[n] = rows->pc[n], rule[n] = rows->rule[n];
+  for (unsigned i = 0; i < quirk->places; i++, n++) {
+    pc[n] = at + quirk->place[i].at;
+    rule[n] = rule_at(&quirk->place[i], rules);
+  }
+  if (!has_end) pc[n] = end, rule[n++] = after;
+  for (uint32_t i = last; i < rows->count; i++, n++) pc[n] = rows->pc[i], rule[n] = rows->rule[i];
+  free(rows->pc);
+  free(rows->rule);
+  *rows = (struct cs_rows){.pc = pc, .rule = rule, .count = n, .capacity = count};
+  return true;
+}
+
+unsigned cs_quirks_find(const uint8_t *text, size_t size, struct cs_quirk_range found[CS_QUIRKS]) {
+  unsigned n = 0;
+  for (unsigned i = 0; i < CS_COUNT(quirks); i++) {
+    uint32_t at = locate(&quirks[i], text, size);
+    if (at != UINT32_MAX)
+      found[n++] = (struct cs_quirk_range){quirks[i].name, at, at + quirks[i].size};
+  }
+  return n;
+}
+
+bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, struct cs_rows *rows,
+                     unsigned *found) {
+  *found = 0;
+  for (unsigned i = 0; i < CS_COUNT(quirks); i++) {
+    uint32_t at = locate(&quirks[i], text, size);
+    if (at == UINT32_MAX) continue;
+    if (!replace(&quirks[i], at, rules, rows)) return false;
+    (*found)++;
+  }
+  return true;
+}
