@@ -171,15 +171,17 @@ __attribute__((noinline, used)) static void fake_agent_marker(void) {
 
 // The program's own image, so that a symbol can be found whatever is installed.
 static void own_image(uint32_t id) {
-  unsigned long from = 0, to = 0;
+  char exe[512], line[1024];
+  ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
   FILE *maps = fopen("/proc/self/maps", "r");
-  char line[512], path[256];
-  if (maps == NULL || fgets(line, sizeof line, maps) == NULL ||
-      sscanf(line, "%lx-%lx %*s %*s %*s %*s %255s", &from, &to, path) != 3) {
-    abort();
-  }
+  if (len <= 0 || maps == NULL) abort();
+  exe[len] = '\0';
+  do {  // the first mapping of the program is its file's beginning
+    if (fgets(line, sizeof line, maps) == NULL) abort();
+  } while (strstr(line, exe) == NULL);
   (void)fclose(maps);
-  image(id, from, from + (1u << 20), from, path);  // a PIE: its first page is at virtual address 0
+  uint64_t from = strtoull(line, NULL, 16);
+  image(id, from, from + (1u << 20), from, exe);  // a PIE: its first page is at virtual address 0
   SAMPLE(2, CS_STOP_BASE, 1000, NATIVE(id, (uintptr_t)&fake_agent_marker - from), MANAGED(MAIN, 9));
 }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The consumer against a producer that writes anything: whatever stands in the ring and in its
+// header, reading ends, stays inside, and what comes out of it can be written as a page.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "cli/resolve.h"
+#include "wire/consumer.h"
+
+#define RING 65536u
+
+static uint64_t seed;
+
+static uint64_t random64(void) {  // xorshift: the same on every machine
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  return seed ^= seed << 17;
+}
+
+static struct cs_consumer open_ring(void) {
+  struct cs_consumer c;
+  struct cs_error err;
+  struct cs_consumer_opts opts = {RING, CS_WIRE_MODE_CPU, 499, 64};
+  assert_true(cs_consumer_create(&c, &opts, &err));
+  return c;
+}
+
+static uint8_t *ring_of(struct cs_consumer *c) {
+  return (uint8_t *)c->header + CS_WIRE_HEADER_BYTES;
+}
+
+static void drain(struct cs_consumer *c, struct cs_recording *rec) {
+  const struct cs_wire_record *r;
+  size_t records = 0;
+  while ((r = cs_consumer_next(c)) != NULL) {
+    assert_true(r->size >= sizeof *r && r->size <= RING);
+    cs_recording_add(rec, r);
+    assert_true(++records <= RING / sizeof *r);  // every record moves the tail
+  }
+  assert_true(c->tail == c->header->tail);
+}
+
+static void write_profile(const struct cs_recording *rec) {
+  struct cs_profile profile;
+  cs_profile_init(&profile);
+  cs_resolve(rec, true, &profile);
+  profile.facts.program = "\xFF<fuzz>";
+  profile.facts.mode = "cpu";
+  FILE *out = fopen("/dev/null", "w");
+  assert_non_null(out);
+  assert_true(cs_write_collapsed(&profile, out));
+  assert_true(cs_write_html(&profile, out));
+  cs_write_top(&profile, 10, "", out);
+  (void)fclose(out);
+  cs_profile_free(&profile);
+}
+
+// A record that is nearly right: a good head, a payload of small numbers and some wild ones.
+static void write_nearly(struct cs_consumer *c) {
+  uint64_t head = c->header->head, at = head & (RING - 1);
+  uint64_t size = 8 + random64() % 40 * 8;
+  if (size > RING - at) size = RING - at;
+  uint8_t *record = ring_of(c) + at;
+  for (uint64_t i = 8; i < size; i++) {
+    record[i] = (uint8_t)(random64() % 8 == 0 ? random64() : random64() % 4);
+  }
+  struct cs_wire_record r = {(uint32_t)size, (uint16_t)(random64() % 8), 0};
+  if (random64() % 500 == 0) r.size = (uint32_t)random64();
+  memcpy(record, &r, sizeof r);
+  c->header->head = head + size;
+}
+
+static void nearly_right_records(void **state) {
+  (void)state;
+  struct cs_consumer c = open_ring();
+  static struct cs_recording rec;
+  cs_recording_init(&rec);
+  seed = 1;
+  for (int i = 0; i < 200000; i++) {
+    write_nearly(&c);
+    if (i % 50 == 49) drain(&c, &rec);
+  }
+  assert_true(c.broken_records > 0 && rec.broken > 0 && rec.samples > 0);
+  write_profile(&rec);
+  cs_recording_free(&rec);
+  cs_consumer_destroy(&c);
+}
+
+static void noise(void **state) {
+  (void)state;
+  struct cs_consumer c = open_ring();
+  static struct cs_recording rec;
+  cs_recording_init(&rec);
+  seed = 2;
+  for (int i = 0; i < 300; i++) {
+    uint8_t *ring = ring_of(&c);
+    for (size_t n = 0; n < RING; n += 8) {
+      uint64_t word = random64();
+      memcpy(ring + n, &word, 8);
+    }
+    // Heads that could be, that are odd, that lie behind the tail, or far ahead of it.
+    uint64_t by = i % 4 == 0   ? random64()
+                  : i % 4 == 1 ? random64() % RING
+                               : random64() % RING & ~7u;
+    c.header->head += i % 4 == 2 ? -by : by;
+    c.header->capacity = random64();
+    c.header->agent_state = (uint32_t)random64();
+    c.header->agent_pid = (uint32_t)random64();
+    drain(&c, &rec);
+    (void)cs_consumer_agent_state(&c);
+  }
+  write_profile(&rec);
+  cs_recording_free(&rec);
+  cs_consumer_destroy(&c);
+}
+
+static void message_is_one_line(void **state) {
+  (void)state;
+  struct cs_consumer c = open_ring();
+  char text[sizeof c.header->message];
+  memset(c.header->message, 'x', sizeof c.header->message);  // not terminated
+  c.header->message[3] = '\n';
+  cs_consumer_message(&c, text, sizeof text);
+  assert_int_equal(strlen(text), sizeof text - 1);
+  assert_memory_equal(text, "xxx xx", 6);
+  cs_consumer_destroy(&c);
+}
+
+static void file_is_ours_alone_and_goes(void **state) {
+  (void)state;
+  struct cs_consumer c = open_ring();
+  struct stat st;
+  assert_int_equal(stat(c.path, &st), 0);
+  assert_int_equal(st.st_mode & 07777, 0600);
+  assert_int_equal(st.st_blocks * 512 >= RING, 1);  // its memory is there already
+  cs_consumer_unlink(&c);
+  assert_int_equal(stat(c.path, &st), -1);
+  cs_consumer_destroy(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nearly_right_records),
+      cmocka_unit_test(noise),
+      cmocka_unit_test(message_is_one_line),
+      cmocka_unit_test(file_is_ours_alone_and_goes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
