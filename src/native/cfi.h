@@ -4,6 +4,7 @@
 #define CS_CFI_H
 
 #include "base/error.h"
+#include "native/maps.h"
 #include "native/rules.h"
 
 // A copy of an image's .eh_frame, and the addresses that its pointers are relative to. `size` may
@@ -12,9 +13,10 @@
 struct cs_cfi_section {
   const uint8_t *bytes;
   size_t size;
-  uint64_t address;    // of bytes[0] in the process
-  uint64_t data_base;  // DW_EH_PE_datarel: .eh_frame_hdr
-  uint32_t fde_count;  // at least so many there should be; 0 if not known
+  uint64_t address;            // of bytes[0] in the process
+  uint64_t data_base;          // DW_EH_PE_datarel: .eh_frame_hdr
+  uint32_t fde_count;          // at least so many there should be; 0 if not known
+  struct cs_process *process;  // to look at a function's last instruction; NULL: not looked at
 };
 
 struct cs_rows {  // sorted by pc, no two neighbours with the same rule; pc is relative to the text
@@ -27,7 +29,7 @@ struct cs_cfi_stats {
   uint32_t fdes;                  // compiled
   uint32_t skipped;               // of a CIE that cannot be read (unknown augmentation)
   uint32_t unsupported_cfa;       // places whose CFA has no supported form: CS_RULE_NONE
-  uint32_t distrusted;            // functions whose epilogues are described wrongly: no rule there
+  uint32_t distrusted;            // functions that describe themselves wrongly: no rule there
   uint32_t unsupported_register;  // registers whose rule has none: CS_CFI_UNDEFINED
 };
 

@@ -234,14 +234,44 @@ static void watch_height(struct machine *m) {
   m->height = height;
 }
 
-// Hand-written code can describe itself wrongly: libcoreclr's delay-load helpers (5 functions) have
-// two epilogues in a row, and forget that the first one's pops do not hold for the second; their
-// CFA ends up below rsp. From the first epilogue on nothing they say is believed.
-static bool distrust(struct machine *m) {
+// Takes the rows from `pc` on back.
+static bool distrust(struct machine *m, uint32_t pc) {
   struct cs_rows *rows = m->build->rows;
-  while (rows->count != 0 && rows->pc[rows->count - 1] >= m->first_drop) rows->count--;
+  while (rows->count != 0 && rows->pc[rows->count - 1] >= pc) rows->count--;
   m->build->stats->distrusted++;
-  return cs_rows_add(rows, m->first_drop, CS_RULE_NONE);
+  return cs_rows_add(rows, pc, CS_RULE_NONE);
+}
+
+// Is the stretch that begins at `loc`, the function's last, a return instruction (ret, rep ret)?
+static bool ends_with_ret(const struct machine *m) {
+  uint8_t code[2];
+  uint32_t len = m->end - m->loc;
+  const struct cs_cfi_section *section = m->build->section;
+  if (len == 0 || len > sizeof code || section->process == NULL ||
+      !cs_process_read(section->process, m->build->text + m->loc, code, len))
+    return false;
+  return code[len - 1] == 0xC3 && (len == 1 || code[0] == 0xF3);
+}
+
+// Hand-written code can describe itself wrongly. Such rules would lead to wrong frames, so they are
+// found out by what cannot be, and taken back. All that is known of (by comparing the rule at every
+// ret of libcoreclr, libclrjit, libc, libstdc++ and libcrypto with rsp + 8, which it must be):
+// - libcoreclr's delay-load helpers have two epilogues in a row, and forget that the pops of the
+//   first do not hold for the second: their CFA ends up below rsp. 5 functions.
+// - an adjustment is missing or has the wrong sign, and the last ret has its CFA elsewhere: the
+// hook
+//   for a method's end in libcoreclr, two functions of libcrypto. Of these and the helpers, prologs
+//   and bodies are right; from the first epilogue on nothing is believed.
+// - OnHijackTripThread is entered by a ret, pushes room for a return address, and leaves by a
+// second
+//   one: all the way its CFA is a word too high. Who returns with a word more than a call has given
+//   was not called, and has no rule at all. (The runtime links a HijackFrame there.)
+static bool check_function(struct machine *m, uint32_t pc, uint32_t last_row, int32_t last_height) {
+  m->loc = last_row;
+  bool wrong_ret = last_height != 0 && last_height != 8 && ends_with_ret(m);
+  if (wrong_ret && last_height == 16) return distrust(m, pc);
+  uint32_t epilogue = m->first_drop < m->end ? m->first_drop : last_row;
+  return (!m->lies && !wrong_ret) || distrust(m, epilogue);
 }
 
 // The state as it is holds from `loc` up to `to`.
@@ -425,8 +455,9 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   m.lies = false;
   m.malformed = m.no_memory = m.unknown_op = false;
   bool ok = run(&m);
+  uint32_t last_row = m.loc;
   if (ok) reach(&m, pc_end);
-  if (ok && m.lies && !distrust(&m)) m.no_memory = true;
+  if (ok && !check_function(&m, pc, last_row, m.height)) m.no_memory = true;
   if (m.no_memory) return CS_CFI_NO_MEMORY;
   return ok ? CS_CFI_OK : CS_CFI_MALFORMED;
 }

@@ -112,7 +112,8 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
     free(bytes);
     return CS_ELF_UNREADABLE;
   }
-  struct cs_cfi_section section = {bytes, size, elf->eh_frame, elf->hdr, elf->fde_count};
+  struct cs_cfi_section section = {bytes,    size,           elf->eh_frame,
+                                   elf->hdr, elf->fde_count, &native->process};
   enum cs_cfi_result result =
       cs_cfi_compile(&section, candidate->begin, candidate->end, &native->rules, rows, stats, err);
   free(bytes);

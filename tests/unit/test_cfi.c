@@ -282,6 +282,43 @@ static void epilogues_that_lie_are_not_believed(void **state) {
   assert_int_equal(stats.distrusted, 1);
 }
 
+// The last instruction, a row of its own, is a return: there the CFA must be rsp + 8.
+static void returns_tell_the_truth(void **state) {
+  (void)state;
+  static const struct {
+    const char *code;
+    unsigned height;     // in the last row
+    unsigned none_from;  // where the rules end; 8: nowhere
+  } cases[] = {
+      {"\x50\x90\x90\x90\x90\x90\x58\xc3", 8, 8},
+      {"\x50\x90\x90\x90\x90\x90\x58\xc3", 24, 4},  // an adjustment was forgotten
+      {"\x50\x90\x90\x90\x90\x90\x58\xc3", 16, 0},  // it was not called
+      {"\x50\x90\x90\x90\x90\x90\x58\x90", 24, 8},  // no return
+  };
+  struct cs_process self;
+  cs_process_init(&self, 0);
+  for (unsigned i = 0; i < CS_COUNT(cases); i++) {
+    uint32_t at;
+    uint64_t text = (uint64_t)(uintptr_t)cases[i].code;
+    start();
+    add_cie("zR", OPS("\x00"));
+    add_fde_head(&at);
+    put_u64(text);
+    put_u64(8);
+    put("\x00\x0e\x30\x44\x0e\x20\x43\x0e", 8);  // height 48; 32 from 4 on; at 7:
+    put_u8(cases[i].height);
+    patch_length(at);
+    put_u32(0);
+    struct cs_cfi_section section = {
+        .bytes = b.bytes, .size = b.size, .address = SECTION, .process = &self};
+    assert_int_equal(cs_cfi_compile(&section, text, text + 64, &rules, &rows, &stats, &err),
+                     CS_CFI_OK);
+    for (uint32_t pc = 0; pc < 8; pc++)
+      assert_int_equal(rule_at(pc)->cfa_how == CS_CFA_NONE, pc >= cases[i].none_from);
+    assert_null(rule_at(8));
+  }
+}
+
 static void signal_frames(void **state) {
   (void)state;
   static const char kernel[] =
@@ -520,8 +557,12 @@ static void mutated_images(void **state) {
     assert_true(elf.eh_frame < elf.eh_frame_end);
     uint64_t len = elf.eh_frame_end - elf.eh_frame;
     if (len > BYTES || elf.eh_frame < at || elf.eh_frame_end > at + BYTES) continue;
-    struct cs_cfi_section section = {(const uint8_t *)(uintptr_t)elf.eh_frame, (size_t)len,
-                                     elf.eh_frame, elf.hdr, elf.fde_count};
+    struct cs_cfi_section section = {(const uint8_t *)(uintptr_t)elf.eh_frame,
+                                     (size_t)len,
+                                     elf.eh_frame,
+                                     elf.hdr,
+                                     elf.fde_count,
+                                     &self};
     rows.count = 0;
     if (cs_cfi_compile(&section, at, at + BYTES, &rules, &rows, &stats, &err) == CS_CFI_OK) good++;
     rows_are_sound(BYTES);
@@ -553,6 +594,7 @@ int main(void) {
       cmocka_unit_test(expressions_that_occur),
       cmocka_unit_test(what_a_rule_cannot_say_is_no_rule),
       cmocka_unit_test(epilogues_that_lie_are_not_believed),
+      cmocka_unit_test(returns_tell_the_truth),
       cmocka_unit_test(signal_frames),
       cmocka_unit_test(encodings),
       cmocka_unit_test(augmentations),
