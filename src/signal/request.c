@@ -35,22 +35,54 @@ CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame
   out->in_coreclr = !known_rule && frame->code.image != NULL && frame->code.image->is_coreclr;
 }
 
+// A managed frame that has called native code by P/Invoke holds an InlinedCallFrame, and CoreCLR's
+// own walk takes its return address from there. In ReadyToRun code that is the instruction behind
+// the helper that links it, some bytes before the call. `*chain` moves on over younger Frames.
+CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
+                                          const struct cs_stack *stack, uint64_t sp,
+                                          uint64_t *chain) {
+  const struct cs_layout *l = &world->layout;
+  uint64_t next, id, call_sp, ip;
+  while (*chain < sp) {
+    if ((*chain & 7) != 0 || !cs_stack_u64(&world->mem, stack, *chain + l->frame.next, &next) ||
+        next <= *chain)
+      return 0;
+    *chain = next;
+  }
+  uint64_t at = *chain;
+  if ((at & 7) != 0 || !cs_stack_u64(&world->mem, stack, at, &id) ||
+      id != l->frame_ids.inlined_call ||
+      !cs_stack_u64(&world->mem, stack, at + l->inlined_call_frame.call_site_sp, &call_sp) ||
+      call_sp != sp ||
+      !cs_stack_u64(&world->mem, stack, at + l->inlined_call_frame.caller_return_address, &ip))
+    return 0;
+  return ip;
+}
+
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
                                const struct cs_regs *regs, const struct cs_stack *stack,
                                uint64_t clr_thread, uint32_t max_depth) {
   struct cs_walk walk;
   struct cs_frame frame;
   uint32_t count = 0;
+  bool above_is_native = true;
   capture->generation = cs_load_acquire(&world->code_generation);
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   walk.fast = true;
+  uint64_t chain = walk.next_frame;
   while (cs_walk_next(&walk, &frame)) {
     if (count == capture->capacity) {
       walk.stop = CS_STOP_BUFFER;
       walk.stop_ip = frame.regs.r[CS_RIP];
       break;
     }
-    record(&capture->records[count++], &frame, walk.rule != NULL);
+    struct cs_record *out = &capture->records[count++];
+    record(out, &frame, walk.rule != NULL);
+    bool managed = cs_code_is_managed(&frame.code);
+    out->call_ip = managed && above_is_native && chain != 0
+                       ? inlined_call_ip(world, stack, frame.regs.r[CS_RSP], &chain)
+                       : 0;
+    above_is_native = !managed;
   }
   capture->count = count;
   capture->stop = walk.stop;

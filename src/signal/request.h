@@ -50,14 +50,15 @@ enum {
 };
 
 // A physical frame as a walk leaves it behind: what is needed afterwards to name it, to build its
-// CONTEXT, and to derive the logical view. 96 bytes where struct cs_frame has some 240.
+// CONTEXT, and to derive the logical view. 104 bytes where struct cs_frame has some 240.
 struct cs_record {
   uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
   uint64_t function_id;                    // from the code header; 0: native, stub or ReadyToRun
   uint64_t method_start;
-  uint32_t known;  // CS_REG_BIT()s
-  uint8_t kind;    // enum cs_code_kind
-  uint8_t flags;   // CS_FRAME_*
+  uint64_t call_ip;  // 0, or the ip that the frame's own InlinedCallFrame has for it
+  uint32_t known;    // CS_REG_BIT()s
+  uint8_t kind;      // enum cs_code_kind
+  uint8_t flags;     // CS_FRAME_*
   bool funclet;
   bool collectible;
   bool in_coreclr;  // native: in the runtime itself

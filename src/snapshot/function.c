@@ -15,7 +15,7 @@ enum { CACHE_BITS = 16, CACHE_SIZE = 1 << CACHE_BITS, PROBES = 16 };
 // key: 0 free, 1 being written, else the method's start.
 struct entry {
   uint64_t key;
-  uint64_t value;  // FunctionID | dynamic; FunctionIDs are aligned to 8
+  uint64_t value;  // FunctionID | enum cs_eh_role << 1 | dynamic; FunctionIDs are aligned to 8
 };
 static struct entry cache[CACHE_SIZE];
 
@@ -51,8 +51,9 @@ static void remember(uint64_t key, uint64_t value) {
 }
 
 static void unpack(uint64_t value, struct cs_function *out) {
-  out->id = value & ~1ull;
+  out->id = value & ~7ull;
   out->dynamic = (value & 1) != 0;
+  out->eh = (enum cs_eh_role)(value >> 1 & 3);
 }
 
 bool cs_function_cached(const struct cs_record *record, struct cs_function *out) {
@@ -86,7 +87,8 @@ bool cs_function_resolve(const struct cs_record *record, struct cs_function *out
   ICorProfilerInfo15 *info = cs_core.info;
   if (id != 0 && info != NULL && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK)
     dynamic = 0;
-  uint64_t value = (uint64_t)id | (dynamic ? 1 : 0);
+  enum cs_eh_role role = id != 0 && !dynamic ? cs_eh_role_of(id) : CS_EH_NONE;
+  uint64_t value = (uint64_t)id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
   if (id != 0) remember(record->method_start, value);
   unpack(value, out);
   return true;

@@ -3,6 +3,8 @@
 //
 // Invariant: checks come in CoreCLR's order (contract: the list at its end); while a thread is held
 // the CLR is not called (contract: C20), and it is released on every path (contract: C8).
+#include <string.h>
+
 #include "snapshot/take.h"
 
 enum {
@@ -21,7 +23,8 @@ struct delivery {
 
 static HRESULT deliver_frame(const struct delivery *to, const struct cs_logical_frame *frame) {
   BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
-  UINT_PTR ip = cs_record_ip(frame->record);
+  const struct cs_record *record = frame->record;
+  UINT_PTR ip = record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
   COR_PRF_FRAME_INFO_INTERNAL info = {
       .size = sizeof info,
       .version = 1,
@@ -32,7 +35,8 @@ static HRESULT deliver_frame(const struct delivery *to, const struct cs_logical_
     return to->callback(frame->function.id, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
   uint32_t size = cs_core.world.layout.context_size;
   if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
-  cs_context_of_record(context, size, frame->record);
+  cs_context_of_record(context, size, record);
+  memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
   return to->callback(frame->function.id, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
 

@@ -71,10 +71,19 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
                                     uint64_t clr_thread, const struct cs_regs *seed);
 
 // ---- FunctionIDs (function.c) ----
+enum cs_eh_role {
+  CS_EH_NONE,
+  CS_EH_DISPATCH,       // the runtime's own managed exception dispatch
+  CS_EH_FILTER_CALLER,  // the part of it that calls exception filters
+};
 struct cs_function {
   FunctionID id;  // 0: cannot be told
   bool dynamic;   // has no metadata: a dynamic method or an IL stub
+  enum cs_eh_role eh;
 };
+// Finds out which methods are exception dispatch (eh.c). Calls the CLR; before the first walk.
+void cs_eh_init(void);
+enum cs_eh_role cs_eh_role_of(FunctionID function);
 // From the cache only: no call, no allocation, no wait. False: not there yet.
 bool cs_function_cached(const struct cs_record *record, struct cs_function *out);
 // Asks the CLR if needed, and remembers. Not while a thread is held. Always true.
@@ -98,8 +107,10 @@ struct cs_logical {
   cs_resolve *resolve;
   uint32_t next;
   bool report_dynamic;
-  bool managed_seen, in_run;
-  bool unresolved;  // resolve has answered false: the view ended there
+  bool managed_seen;  // a managed frame has been passed: unmanaged ones make runs from now on
+  bool in_run;        // the last frame was unmanaged
+  bool in_dispatch;   // the last managed frame was exception dispatch
+  bool unresolved;    // resolve has answered false: the view ended there
 };
 void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture,
                       cs_resolve *resolve);

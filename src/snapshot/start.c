@@ -274,6 +274,7 @@ HRESULT cs_core_ready(struct cs_error *err) {
                  threads == CHECK_OPEN ? "shown no thread" : "compiled no method");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  cs_eh_init();
   cs_core_refresh_images();
   publish();
   return S_OK;
