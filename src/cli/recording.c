@@ -87,12 +87,14 @@ static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
 }
 
 // A managed frame is its function, wherever in it; addresses of unknown code say nothing at all.
-static uint64_t frame_key(uint64_t frame) {
+// A native caller's address is where its call returns to: that may be the next function's first
+// byte when the call never returns, so it is named by the byte before.
+static uint64_t frame_key(uint64_t frame, bool leaf) {
   switch (CS_WIRE_FRAME_KIND(frame)) {
     case CS_WIRE_FRAME_MANAGED:
       return frame & ~0xFFFFFFFFull;
     case CS_WIRE_FRAME_NATIVE:
-      return frame;
+      return leaf || (frame & 0xFFFFFFFFFFull) == 0 ? frame : frame - 1;
     default:
       return (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62;
   }
@@ -106,7 +108,7 @@ static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample 
     node = cs_tree_child(&rec->tree, node, frame_index(rec, CS_REC_CUT | s->stop));
   }
   for (uint32_t i = s->frame_count; i-- > 0 && node != CS_TREE_FULL;) {
-    node = cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i])));
+    node = cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i], i == 0)));
   }
   return node;
 }

@@ -13,7 +13,7 @@ Shop.Program.Main;lambda_method1 1
 Shop.Program.Main;Shop.Late.Comer 1
 [cut: unknown-code];[unknown code];System.Linq.Enumerable.Sum 1
 [cut: depth];Shop.Cart<System.Int32>.Work;Shop.Cart<System.Int32>.Work 1
-Shop.Program.Main;fake_agent_marker 1
+Shop.Program.Main;fake_agent_marker;fake_agent_marker 1
 X
 same_summary <<'X'
 clrsnap: 11 samples in T s (cpu, 499 Hz, .NET 10.0.12)

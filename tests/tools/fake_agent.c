@@ -182,7 +182,9 @@ static void own_image(uint32_t id) {
   (void)fclose(maps);
   uint64_t from = strtoull(line, NULL, 16);
   image(id, from, from + (1u << 20), from, exe);  // a PIE: its first page is at virtual address 0
-  SAMPLE(2, CS_STOP_BASE, 1000, NATIVE(id, (uintptr_t)&fake_agent_marker - from), MANAGED(MAIN, 9));
+  // The second one stands for a call that does not return: it is named by the byte before.
+  uint64_t offset = (uintptr_t)&fake_agent_marker - from;
+  SAMPLE(2, CS_STOP_BASE, 1000, NATIVE(id, offset), NATIVE(id, offset + 1), MANAGED(MAIN, 9));
 }
 
 static void golden(void) {
