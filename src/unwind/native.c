@@ -16,7 +16,8 @@ static const uint8_t greg[GREGS] = {
     CS_R8,  CS_R9,  CS_R10, CS_R11, CS_R12, CS_R13, CS_R14, CS_R15, CS_RDI,
     CS_RSI, CS_RBP, CS_RBX, CS_RDX, CS_RAX, CS_RCX, CS_RSP, CS_RIP,
 };
-static const uint8_t slot_register[CS_CFI_RA] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+static const uint8_t slot_register[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
+                                                    CS_R14, CS_R15, CS_RIP};
 
 struct step {
   const struct cs_mem *mem;
@@ -102,52 +103,61 @@ CS_ISLAND static enum cs_stop find_cfa(const struct step *s, const struct cs_cfi
   return CS_STOP_NONE;
 }
 
-// A slot of the rule: the caller's value of `reg`. False: the stack cannot be read there.
-CS_ISLAND static bool restore(const struct step *s, const struct cs_cfi_rule *rule, unsigned slot,
-                              unsigned reg, struct cs_regs *to) {
-  uint64_t off = (uint64_t)(int64_t)rule->slot[slot].off, value = 0;
-  bool have = true;
-  switch ((enum cs_cfi_how)rule->slot[slot].how) {
-    case CS_CFI_SAME:
-      return true;
+enum found { FOUND, NOT_TO_BE_HAD, OFF_STACK };
+
+// The caller's value of a slot's register.
+CS_ISLAND static inline enum found find_slot(const struct step *s, unsigned how, uint64_t off,
+                                             uint64_t *value) {
+  bool on_stack = true;
+  switch ((enum cs_cfi_how)how) {
     case CS_CFI_AT_CFA:
-      if (!cs_stack_u64(s->mem, s->stack, s->cfa + off, &value)) return false;
+      on_stack = cs_stack_u64(s->mem, s->stack, s->cfa + off, value);
       break;
     case CS_CFI_AT_RSP:
-      if (!cs_stack_u64(s->mem, s->stack, s->from->r[CS_RSP] + off, &value)) return false;
+      on_stack = cs_stack_u64(s->mem, s->stack, s->from->r[CS_RSP] + off, value);
       break;
     case CS_CFI_AT_RBP:
-      have = known(s->from, CS_RBP);
-      if (have && !cs_stack_u64(s->mem, s->stack, s->from->r[CS_RBP] + off, &value)) return false;
+      if (!known(s->from, CS_RBP)) return NOT_TO_BE_HAD;
+      on_stack = cs_stack_u64(s->mem, s->stack, s->from->r[CS_RBP] + off, value);
       break;
     case CS_CFI_IS_CFA:
-      value = s->cfa + off;
+      *value = s->cfa + off;
       break;
     case CS_CFI_IN_REG:
-      have = known(s->from, (unsigned)off & 15);
-      value = s->from->r[off & 15];
+      if (!known(s->from, off & 15)) return NOT_TO_BE_HAD;
+      *value = s->from->r[off & 15];
       break;
+    case CS_CFI_SAME:
     case CS_CFI_UNDEFINED:
-      have = false;
-      break;
+      return NOT_TO_BE_HAD;
   }
-  to->r[reg] = value;
-  to->known = have ? to->known | CS_REG_BIT(reg) : to->known & ~CS_REG_BIT(reg);
-  return true;
+  return on_stack ? FOUND : OFF_STACK;
 }
 
+// All values are found before any register is changed: some are found through registers, and on
+// failure none may have changed.
 CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cfi_rule *rule,
                                         struct cs_regs *regs) {
-  struct cs_regs next = *s->from;
-  next.known &= CS_REGS_PRESERVED;
-  for (unsigned slot = 0; slot < CS_CFI_RA; slot++)
-    if (!restore(s, rule, slot, slot_register[slot], &next)) return CS_STOP_BAD_SP;
-  if (!restore(s, rule, CS_CFI_RA, CS_RIP, &next)) return CS_STOP_BAD_SP;
-  if (!known(&next, CS_RIP)) return CS_STOP_NATIVE_RULE;
+  uint64_t value[CS_CFI_SLOTS];
+  uint32_t now_known = s->from->known & CS_REGS_PRESERVED;
+  for (unsigned slot = 0; slot < CS_CFI_SLOTS; slot++) {
+    unsigned how = rule->slot[slot].how;
+    if (how == CS_CFI_SAME) continue;
+    uint64_t off = (uint64_t)(int64_t)rule->slot[slot].off;
+    enum found found = find_slot(s, how, off, &value[slot]);
+    if (found == OFF_STACK) return CS_STOP_BAD_SP;
+    now_known |= CS_REG_BIT(slot_register[slot]);
+    if (found == FOUND) continue;
+    now_known &= ~CS_REG_BIT(slot_register[slot]);
+    value[slot] = 0;
+  }
+  if ((now_known & CS_REG_BIT(CS_RIP)) == 0) return CS_STOP_NATIVE_RULE;
   // Nobody calls from 0: a thread's first function was entered with that below it.
-  if (next.r[CS_RIP] == 0) return CS_STOP_BASE;
-  next.r[CS_RSP] = s->cfa;
-  *regs = next;
+  if (value[CS_CFI_RA] == 0) return CS_STOP_BASE;
+  for (unsigned slot = 0; slot < CS_CFI_SLOTS; slot++)
+    if (rule->slot[slot].how != CS_CFI_SAME) regs->r[slot_register[slot]] = value[slot];
+  regs->r[CS_RSP] = s->cfa;
+  regs->known = now_known;
   return CS_STOP_NONE;
 }
 
@@ -182,6 +192,7 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   }
   if (rule == NULL) return CS_STOP_NO_NATIVE_RULE;
   if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return CS_STOP_BASE;
+  if (rule->slot[CS_CFI_RA].how == CS_CFI_SAME) return CS_STOP_NATIVE_RULE;
   struct step s = {.mem = &world->mem, .stack = stack, .from = regs};
   enum cs_stop stop = find_cfa(&s, rule, &s.cfa);
   return stop != CS_STOP_NONE ? stop : step_rule(&s, rule, regs);

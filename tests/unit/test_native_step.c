@@ -209,6 +209,9 @@ static void unknown_registers_are_not_used(void **state) {
   (void)setup(NULL);
   rules[RULE].cfa_how = CS_CFA_NONE;
   refused(CS_STOP_NATIVE_RULE);
+  (void)setup(NULL);
+  rules[RULE].slot[CS_CFI_RA].how = CS_CFI_SAME;  // nobody returns to where he is
+  refused(CS_STOP_NATIVE_RULE);
 }
 
 static void bases(void **state) {
