@@ -4,7 +4,7 @@
 const ROW = 19;             // pixels
 const MIN_WIDTH = 0.5;      // narrower nodes are drawn together, as one shaded strip
 const LABEL_MIN = 26;
-const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Consolas, monospace';
+const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
 const ZOOM_MS = 160;
 
 // Hue, saturation, lightness (light theme, dark theme) by kind: see Recording.kinds.
@@ -15,7 +15,10 @@ const PALETTE = {
 
 const $ = id => document.getElementById(id);
 const number = new Intl.NumberFormat("en-US");
-const percent = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(part === whole ? 0 : 2) + " %" : "0 %";
+const percent = (part, whole) => {
+  if (whole <= 0) return "0 %";
+  return (100 * part / whole).toFixed(part === whole ? 0 : 2) + " %";
+};
 
 const recording = new Recording(JSON.parse($("data").textContent));
 const canvas = $("canvas"), scroller = $("scroller"), ink = canvas.getContext("2d");
@@ -52,8 +55,8 @@ function describe(node) {
 }
 
 function showStatus() {
-  const node = state.hovered >= 0 ? state.hovered : state.selected >= 0 ? state.selected : state.focus;
-  $("status").textContent = describe(node);
+  const node = [state.hovered, state.selected].find(candidate => candidate >= 0);
+  $("status").textContent = describe(node ?? state.focus);
 }
 
 // ---- drawing ------------------------------------------------------------------------------------
@@ -61,8 +64,9 @@ function showStatus() {
 const colors = new Map();
 function color(frame) {
   if (!colors.has(frame)) {
-    const kind = frame < 0 ? null : recording.kinds[recording.frameKinds[frame]][0];
-    colors.set(frame, kind ? shade(kind, recording.names[frame]) : state.dark ? "#5b636e" : "#c9c5bd");
+    const root = state.dark ? "#5b636e" : "#c9c5bd";
+    colors.set(frame, frame < 0 ? root :
+      shade(recording.kinds[recording.frameKinds[frame]][0], recording.names[frame]));
   }
   return colors.get(frame);
 }
@@ -72,8 +76,8 @@ function shade(kind, name) {
   let hash = 0;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i) | 0;
   const [hue, saturation, light, dark] = PALETTE[kind];
-  const lift = ((hash >>> 8) % 13) - 6;
-  return `hsl(${hue + (hash >>> 16) % 9 - 4} ${saturation}% ${(state.dark ? dark : light) + lift}%)`;
+  const turn = (hash >>> 16) % 9 - 4, lift = (hash >>> 8) % 13 - 6;
+  return `hsl(${hue + turn} ${saturation}% ${(state.dark ? dark : light) + lift}%)`;
 }
 
 const labels = new Map();  // frame -> [{text, width}], longest first
@@ -95,8 +99,13 @@ function clip(text, room) {
   return letters < 3 ? "" : text.slice(0, letters - 1) + "…";
 }
 
-const rowTop = depth => (state.flame ? state.view.height - 1 - depth : depth) * ROW - scroller.scrollTop +
-  (state.flame ? Math.max(0, state.height - state.view.height * ROW) : 0);
+// A flame that is lower than the window stands on its bottom.
+function rowTop(depth) {
+  const {flame, view, height} = state;
+  if (!flame) return depth * ROW - scroller.scrollTop;
+  const lift = Math.max(0, height - view.height * ROW);
+  return (view.height - 1 - depth) * ROW - scroller.scrollTop + lift;
+}
 const toPixel = x => (x - state.from) / (state.to - state.from) * state.width;
 
 function drawNode(node, x, width, y) {
@@ -104,7 +113,8 @@ function drawNode(node, x, width, y) {
   const dimmed = state.search && node > 0 && !state.search.matches[frame];
   const above = v.depth[node] < v.depth[state.focus];
   ink.globalAlpha = dimmed ? 0.28 : above ? 0.6 : 1;
-  ink.fillStyle = state.search && node > 0 && !dimmed ? (state.dark ? "#f25fd0" : "#e04fbf") : color(frame);
+  const found = state.search && node > 0 && !dimmed;
+  ink.fillStyle = found ? (state.dark ? "#f25fd0" : "#e04fbf") : color(frame);
   const gap = width > 3 ? 1 : 0;
   ink.fillRect(x, y, width - gap, ROW - 1);
   if (node === state.selected || node === state.hovered) {
@@ -289,90 +299,6 @@ function setTheme(dark) {
   redraw();
 }
 
-// ---- the frame of the page ----------------------------------------------------------------------
-
-function fact(text, value, title, mood) {
-  const item = document.createElement("li"), strong = document.createElement("b");
-  strong.textContent = value;
-  item.append(text.includes("%s") ? text.split("%s")[0] : text + " ", strong, text.split("%s")[1] ?? "");
-  if (title) item.title = title;
-  if (mood) item.className = mood;
-  $("facts").append(item);
-}
-
-function fillFacts() {
-  const f = recording.facts, us = ns => (ns / 1000).toFixed(1);
-  document.title = `${f.program} – clrsnap`;
-  $("program").textContent = f.program;
-  $("program").title = f.program;
-  fact("%s samples", number.format(f.samples));
-  fact(`in %s, ${f.mode} mode at ${number.format(f.hz)} Hz`, `${(f.durationMs / 1000).toFixed(1)} s`,
-    f.startMs ? `started ${new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ")} UTC` : "");
-  if (f.runtime) fact(".NET", f.runtime);
-  const lost = f.lost.target + f.lost.ring + f.lost.broken + f.lost.full;
-  fact("%s lost", number.format(lost), lost === 0 ? "" :
-    `${f.lost.target} in the program, ${f.lost.ring} on the way, ${f.lost.broken} unreadable, ` +
-    `${f.lost.full} beyond the call tree's limit`, lost > 0 ? "bad" : "");
-  if (f.samples > 0) {
-    const whole = Math.floor(1e4 * f.complete / f.samples) / 100;
-    fact("%s of the stacks complete", `${whole.toFixed(whole === 100 ? 0 : 2)} %`,
-      f.stops.map(([token, text, count]) => `${count} × ${token}: ${text}`).join("\n"));
-  }
-  if (f.held.count > 0) {
-    fact("threads held %s µs", `${us(f.held.p50)} / ${us(f.held.p99)} / ${us(f.held.max)}`,
-      "How long a thread stood still for a sample: median, 99th percentile, maximum");
-  }
-  if (f.suspensions === null) fact("runtime stopped", "unknown", "The agent sent no totals", "bad");
-  else fact("runtime stopped %s times", number.format(f.suspensions), "", f.suspensions === 0 ? "good" : "bad");
-}
-
-function fillThreads() {
-  const totals = recording.threadTotals(), all = totals.reduce((a, b) => a + b, 0);
-  const option = (value, text) => $("thread").append(new Option(text, value));
-  option(ALL_THREADS, `all, merged (${recording.threads.length})`);
-  totals.map((total, i) => ({total, i})).filter(({total}) => total > 0)
-    .sort((a, b) => b.total - a.total || a.i - b.i)
-    .forEach(({total, i}) => option(i, `${threadName(recording.threads[i])} – ${percent(total, all)}`));
-}
-
-function fillLegend() {
-  const used = new Set(recording.frameKinds);
-  $("legend").replaceChildren(...recording.kinds.flatMap(([kind, text], i) => {
-    if (!used.has(i)) return [];
-    const item = document.createElement("li"), swatch = document.createElement("i");
-    const [hue, saturation, light, dark] = PALETTE[kind];
-    swatch.style.background = `hsl(${hue} ${saturation}% ${state.dark ? dark : light}%)`;
-    item.append(swatch, text);
-    return [item];
-  }));
-}
-
-function tooltip(node, event) {
-  const box = $("tooltip"), v = state.view;
-  box.hidden = node < 0;
-  if (node < 0) return;
-  const title = document.createElement("b"), origin = document.createElement("span");
-  title.textContent = frameName(node);
-  if (node > 0) {
-    const frame = v.frame[node], kind = recording.kinds[recording.frameKinds[frame]][1];
-    origin.textContent = [recording.modules[frame], kind].filter(text => text !== "").join(" · ");
-  }
-  const table = document.createElement("table");
-  const row = (...cells) => {
-    const line = table.insertRow();
-    cells.forEach(cell => { line.insertCell().textContent = cell; });
-  };
-  row("total", amount(v.total[node]), percent(v.total[node], v.total[0]));
-  row("self", amount(v.self[node]), percent(v.self[node], v.total[0]));
-  if (node > 0) row("of its caller", "", percent(v.total[node], v.total[v.parent[node]]));
-  if (state.focus > 0 && node !== state.focus) row("of the zoomed frame", "", percent(v.total[node], v.total[state.focus]));
-  box.replaceChildren(title, origin, table);
-  const {width, height} = box.getBoundingClientRect();
-  const x = event.clientX + 14, y = event.clientY + 18;
-  box.style.left = Math.max(4, Math.min(x, innerWidth - width - 6)) + "px";
-  box.style.top = (y + height > innerHeight - 6 ? Math.max(4, event.clientY - height - 12) : y) + "px";
-}
-
 // ---- input --------------------------------------------------------------------------------------
 
 function nodeUnder(event) {
@@ -471,7 +397,8 @@ function listen() {
   new ResizeObserver(resize).observe(scroller);
 }
 
-// A link may say what to look at: #thread=2&unit=time&search=Json&zoom=Program.Main&view=flame&theme=dark
+// A link may say what to look at:
+// #thread=2&unit=time&search=Json&zoom=Program.Main&view=flame&theme=dark
 function start() {
   const wish = new URLSearchParams(location.hash.slice(1));
   const theme = wish.get("theme");

@@ -15,6 +15,7 @@
 EMBED(page_html, "flame.html");
 EMBED(page_css, "flame.css");
 EMBED(page_model, "flame-model.js");
+EMBED(page_about, "flame-about.js");
 EMBED(page_js, "flame.js");
 
 static bool put(FILE *out, const char *begin, const char *end) {
@@ -22,7 +23,7 @@ static bool put(FILE *out, const char *begin, const char *end) {
   return fwrite(begin, 1, len, out) == len;
 }
 
-enum part { STYLE, MODEL, SCRIPT, DATA, PARTS };
+enum part { STYLE, MODEL, ABOUT, SCRIPT, DATA, PARTS };
 
 static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
   switch (part) {
@@ -30,6 +31,8 @@ static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
       return put(out, page_css_begin, page_css_end);
     case MODEL:
       return put(out, page_model_begin, page_model_end);
+    case ABOUT:
+      return put(out, page_about_begin, page_about_end);
     case SCRIPT:
       return put(out, page_js_begin, page_js_end);
     default:
@@ -39,7 +42,7 @@ static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
 
 // The marker that comes first at or after `at`; NULL: none is left.
 static const char *next_marker(const char *at, enum part *part, size_t *len) {
-  static const char *const markers[PARTS] = {"@STYLE@", "@MODEL@", "@SCRIPT@", "@DATA@"};
+  static const char *const markers[PARTS] = {"@STYLE@", "@MODEL@", "@ABOUT@", "@SCRIPT@", "@DATA@"};
   const char *first = NULL;
   for (int i = 0; i < PARTS; i++) {
     const char *found = strstr(at, markers[i]);
