@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# abi.sh BUILD SOURCE [VERSION|single-file]: the profiling API's slots and the contract room, against
+# abi.sh BUILD SOURCE MATERIAL [VERSION|single-file]: the profiling API's slots and the contract room, against
 # the installed runtime, another one from NuGet, or one that is linked into the application.
-BUILD=$1 SOURCE=$2 WHERE=${3:-installed}
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHERE=${4:-installed}
 . "$SOURCE/tests/live/lib.sh"
 least=100
 case $WHERE in
@@ -12,7 +12,7 @@ case $WHERE in
     ;;
   single-file)
     dotnet publish "$SOURCE/tests/apps/Abi" -c Release -r linux-x64 --self-contained -v q \
-      -p:PublishSingleFile=true --artifacts-path "$WORK/publish" > "$WORK/log" 2>&1 ||
+      -p:PublishSingleFile=true -p:UseAppHost=true --artifacts-path "$WORK/publish" > "$WORK/log" 2>&1 ||
       { tail -3 "$WORK/log"; skip "the single-file host cannot be had from NuGet here"; }
     run() { "$WORK/publish/publish/Abi/release_linux-x64/Abi" "$@"; }
     least=70 # its modules have no files, so the metadata is not looked at

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# load.sh BUILD SOURCE: all ways into a process: as the main profiler, on the notification list beside
+# load.sh BUILD SOURCE MATERIAL: all ways into a process: as the main profiler, on the notification list beside
 # another profiler, both at once, and by attaching. The program's output and exit code must not change.
-BUILD=$1 SOURCE=$2
+BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Abi
 export CLRSNAP_LOG=$WORK/log

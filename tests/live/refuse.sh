@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# refuse.sh BUILD SOURCE: on .NET 8 and 9, which are not supported yet, the program runs unharmed and
+# refuse.sh BUILD SOURCE MATERIAL: on .NET 8 and 9, which are not supported yet, the program runs unharmed and
 # is told so in one line. Fetches the two runtimes from NuGet once; skipped where that cannot be.
-BUILD=$1 SOURCE=$2
+BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 get_runtimes
 build_app Old
