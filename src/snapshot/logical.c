@@ -34,24 +34,22 @@ static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   return function.eh;
 }
 
-// A funclet that exception dispatch has called, or (a finally on the way out of its try) that its
-// own method has called. In ReadyToRun images a funclet is a function of its own.
-static bool is_funclet(struct cs_logical *view, uint32_t i, const struct cs_function *function) {
+// Can the frame at `i` be a funclet that is no filter? Jitted code says so itself; in ReadyToRun
+// images a funclet is a function of its own, called by the runtime or by its method.
+static bool may_be_funclet(struct cs_logical *view, uint32_t i,
+                           const struct cs_function *function) {
   const struct cs_capture *capture = view->capture;
   const struct cs_record *record = &capture->records[i];
-  if (record->kind == CS_CODE_JIT && !record->funclet) return false;
-  if (i + 1 >= capture->count) return record->funclet;
   struct cs_function below;
-  if (!cs_record_is_managed(&capture->records[i + 1])) {
-    enum cs_eh_role role = role_below(view, i + 1);
-    return role == CS_EH_DISPATCH || (role == CS_EH_NONE && record->funclet);
-  }
-  return resolve(view, i + 1, &below) && below.id == function->id &&
-         (record->funclet || capture->records[i + 1].method_start != record->method_start);
+  if (!record->funclet && record->kind == CS_CODE_JIT) return false;
+  if (i + 1 >= capture->count) return false;
+  if (!cs_record_is_managed(&capture->records[i + 1]))
+    return role_below(view, i + 1) != CS_EH_FILTER_CALLER;
+  return record->funclet || (resolve(view, i + 1, &below) && below.id == function->id);
 }
 
-// The frame that the funclet at `i` is part of: the same method, with the same frame pointer, which
-// a funclet takes over. `i` itself when it cannot be found.
+// The frame that the funclet at `i` is part of: the same method at another start, with the same
+// frame pointer, which a funclet takes over. `i` itself when there is none: then it is no funclet.
 static uint32_t parent_of(struct cs_logical *view, uint32_t i, const struct cs_function *function) {
   const struct cs_capture *capture = view->capture;
   const struct cs_record *funclet = &capture->records[i];
@@ -59,7 +57,8 @@ static uint32_t parent_of(struct cs_logical *view, uint32_t i, const struct cs_f
     const struct cs_record *record = &capture->records[k];
     struct cs_function other;
     if (record->kind != funclet->kind || record->funclet ||
-        record->preserved[CS_PRESERVED_RBP] != funclet->preserved[CS_PRESERVED_RBP])
+        record->preserved[CS_PRESERVED_RBP] != funclet->preserved[CS_PRESERVED_RBP] ||
+        (!funclet->funclet && record->method_start == funclet->method_start))
       continue;
     if (!resolve(view, k, &other)) return i;
     if (other.id == function->id) return k;
@@ -83,7 +82,7 @@ static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logic
   view->in_dispatch = function->eh != CS_EH_NONE;
   if (view->in_dispatch) return false;
   view->managed_seen = true;
-  while (is_funclet(view, i, function)) {
+  while (may_be_funclet(view, i, function)) {
     uint32_t parent = parent_of(view, i, function);
     if (parent == i) break;
     i = parent;
