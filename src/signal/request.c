@@ -70,6 +70,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   walk.fast = true;
   uint64_t chain = walk.next_frame;
+  capture->no_explicit_frames = chain == CS_END_OF_CHAIN;
   while (cs_walk_next(&walk, &frame)) {
     if (count == capture->capacity) {
       walk.stop = CS_STOP_BUFFER;

@@ -73,14 +73,18 @@ static inline uint64_t cs_record_sp(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_RSP];
 }
 
+#define CS_END_OF_CHAIN (~0ull)  // Thread's first explicit Frame when there is none
+
 // What became of a walk.
 struct cs_capture {
   struct cs_record *records;  // capacity of them, the slot's own memory
   uint32_t capacity, count;
   enum cs_stop stop;
   uint64_t stop_ip;
-  uint32_t generation;  // of the code map at the time of the walk
-  struct cs_regs leaf;  // all registers of the interrupted instruction
+  uint32_t generation;      // of the code map at the time of the walk
+  bool no_explicit_frames;  // the thread has called nothing and was called by nobody, as CoreCLR
+                            // sees it
+  struct cs_regs leaf;      // all registers of the interrupted instruction
 };
 
 enum cs_request_flag {

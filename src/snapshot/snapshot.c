@@ -127,6 +127,11 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
                               : cs_take_other(&take, thread, 0, seed, err);
   if (hr != S_OK) return hr;
   hr = deliver(&take.request->capture, cs_function_resolve, to, err);
+  // CoreCLR's walk of the calling thread fails when there is nothing to start from (contract: C11).
+  if (hr == S_OK && thread == NULL && take.request->capture.no_explicit_frames) {
+    cs_error_set(err, "the thread has no managed frames");
+    hr = E_FAIL;
+  }
   (void)cs_take_end(&take);
   return hr;
 }
