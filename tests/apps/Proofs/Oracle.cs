@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The way from a program under test to the profiler that watches it: P/Invokes into the profiler's
+// own shared object.
+using System;
+using System.Reflection;
+using System.Runtime.InteropServices;
+
+namespace Proofs;
+
+static unsafe class Oracle
+{
+    const string Lib = "oracle";
+
+    internal static void Resolve()
+    {
+        NativeLibrary.SetDllImportResolver(Assembly.GetExecutingAssembly(), (name, assembly, path) =>
+        {
+            if (name != Lib) return IntPtr.Zero;
+            string file = Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH");
+            if (string.IsNullOrEmpty(file))
+                throw new DllNotFoundException("this mode needs a profiler: CORECLR_PROFILER_PATH is not set");
+            return NativeLibrary.Load(file);
+        });
+    }
+
+    internal static bool Present => !string.IsNullOrEmpty(Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH"));
+
+    // The report of the profiler; its answer is the exit code of the test.
+    [DllImport(Lib)] internal static extern int oracle_finish();
+
+    // Known stacks: the calling thread is at `scene` now, and its frames match `pattern` (Known.cs)
+    // until oracle_scene_end; oracle_scene_prepare is called before. oracle_scene_done: 0 while snapshots are taken (or the scene has not
+    // begun), 1 when there are enough, 2 after oracle_scene_end.
+    [DllImport(Lib, CharSet = CharSet.Ansi)] internal static extern void oracle_scene_begin(string scene, string pattern);
+    [DllImport(Lib)] internal static extern void oracle_scene_prepare();
+    [DllImport(Lib)] internal static extern void oracle_scene_end();
+    [DllImport(Lib)] internal static extern int oracle_scene_done();
+
+    // Bad input: where the target counts, and the checks of a managed caller.
+    [DllImport(Lib)] internal static extern long* oracle_counter();
+    [DllImport(Lib)] internal static extern void oracle_bad_managed();
+
+    // Deadlock rules.
+    [DllImport(Lib)] internal static extern void oracle_allocate();
+    [DllImport(Lib)] internal static extern void oracle_load_slowly();
+    [DllImport(Lib)] internal static extern void oracle_stop();
+    [DllImport(Lib)] internal static extern int oracle_walk_other(ulong thread);
+    [DllImport(Lib)] internal static extern ulong oracle_current_thread();
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// One program for all proofs on the live runtime: the first argument names the part to run.
+using System;
+
+namespace Proofs;
+
+static class Program
+{
+    static int Main(string[] args)
+    {
+        Oracle.Resolve();
+        string[] rest = args.Length > 1 ? args[1..] : Array.Empty<string>();
+        switch (args.Length > 0 ? args[0] : "")
+        {
+            case "variety": Variety.Run(rest); break;
+            case "known": Known.Run(rest); break;
+            case "shadow": Shadowed.Run(rest); break;
+            case "bad": Bad.Run(); break;
+            case "rules": Rules.Run(rest); break;
+            case "busy": return Busy.Run(rest);
+            default:
+                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|busy [arguments]");
+                return 2;
+        }
+        return Oracle.Present ? Oracle.oracle_finish() : 0;
+    }
+}

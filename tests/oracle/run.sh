@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# run.sh BUILD MATERIAL PROFILER ARGS...: the program tests/apps/Proofs under a test profiler; its exit
+# code is the test's. ORACLE_TIMEOUT: seconds after which it counts as hung (default 300).
+BUILD=$1 APP=$2/apps/Proofs/Proofs.dll PROFILER=$3
+shift 3
+fail() { echo "FAIL: $*"; exit 1; }
+command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
+[ -f "$APP" ] || fail "$APP is missing: scripts/build-apps.sh makes it"
+
+preload=
+[ "$PROFILER" = rules ] && preload=$BUILD/lib/liboracle_heldmalloc.so
+export ORACLE_SLOW_LIBRARY=$BUILD/lib/liboracle_slow.so
+timeout -k 10 "${ORACLE_TIMEOUT:-300}" env CORECLR_ENABLE_PROFILING=1 \
+  CORECLR_PROFILER='{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}' \
+  CORECLR_PROFILER_PATH="$BUILD/lib/liboracle_$PROFILER.so" ${preload:+LD_PRELOAD="$preload"} \
+  dotnet "$APP" "$@"
+rc=$?
+[ $rc = 124 ] || [ $rc = 137 ] && fail "the program hangs: the last line above says where"
+[ $rc -le 1 ] || [ $rc = 77 ] || fail "the program ended with $rc"
+exit $rc

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Scenes: the program under test brings a thread to a place and says so; a native thread of the
+// profiler then does its part, and the program goes on. One scene at a time.
+#ifndef ORACLE_SCENE_H
+#define ORACLE_SCENE_H
+
+#include "stack.h"
+
+struct scene {
+  char name[64], argument[256];
+  ThreadID target;        // the thread that called oracle_scene_begin
+  uint32_t tid;           // its thread id
+  struct stack at_begin;  // CoreCLR's own walk of it, taken by itself at that call
+};
+
+// Provided by the proof: runs on a native thread that has never been managed, while the target is
+// in the scene.
+void scene_run(const struct scene *scene);
+// Starts the native thread. In oracle_setup.
+void scene_start(void);
+// How many have been run.
+uint32_t scene_count(void);
+
+#endif

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+// The shadow stack: enter, leave and tailcall hooks keep, for each thread, the list of functions
+// that it is in. A native thread takes cross-thread snapshots at random instants with the target
+// held, and reads the target's shadow while it stands still: the two must agree. The invariant that
+// the hooks keep: the shadow's live entries, read at any instant, are the hooked functions on the
+// stack whose enter hook has pushed and whose leave hook has not popped. So a snapshot may have one
+// more frame at its leaf (before the push, or after the pop), nothing else. Threads: a shadow is
+// written by its own thread only, without locks; it is read while that thread stands in its signal
+// handler. Hooks: general registers only, no calls out but mmap, once a thread.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ours.h"
+
+const char *const oracle_name = "shadow stack";
+
+enum { SHADOW_MAX = 4096, SHADOWS = 256 };
+struct shadow_entry {
+  FunctionID id;
+  UINT_PTR cfa;  // the caller's sp: the frame is gone once the thread's sp is at or above it
+};
+struct shadow {
+  uint32_t tid;
+  uint32_t depth;
+  uint32_t dispatch;  // exceptions on their way: between ExceptionThrown and its catcher's entry
+  UINT_PTR dispatch_cfa;  // of the function that threw the first of them
+  uint32_t overflow;      // deeper than SHADOW_MAX: not compared
+  FunctionID unwinding;   // the function that ExceptionUnwindFunctionEnter named
+  struct shadow_entry entries[SHADOW_MAX];
+};
+static struct shadow *shadows[SHADOWS];
+static uint32_t shadow_count;
+static __thread struct shadow *mine __attribute__((tls_model("initial-exec")));
+
+#define HOOK __attribute__((target("general-regs-only")))
+#define BARRIER() __asm__ volatile("" ::: "memory")
+
+void shadow_make(void);
+void shadow_make(void) {
+  struct shadow *s =
+      mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (s == MAP_FAILED) abort();
+  s->tid = oracle_gettid();
+  uint32_t index = __atomic_fetch_add(&shadow_count, 1, __ATOMIC_RELAXED);
+  if (index < SHADOWS) __atomic_store_n(&shadows[index], s, __ATOMIC_RELEASE);
+  mine = s;
+}
+
+// ---- Hooks ----
+extern FunctionEnter3 shadow_enter_stub;
+extern FunctionLeave3 shadow_leave_stub;
+extern FunctionTailcall3 shadow_tailcall_stub;
+HOOK void shadow_enter(FunctionID id, UINT_PTR cfa);
+HOOK void shadow_leave(FunctionID id, UINT_PTR cfa);
+HOOK void shadow_tailcall(FunctionID id, UINT_PTR cfa);
+void shadow_make_saved(void);  // shadow_make, with all vector registers kept
+
+// Everything below `cfa` on the stack has gone.
+HOOK static inline uint32_t live_depth(const struct shadow *s, UINT_PTR cfa) {
+  uint32_t depth = s->depth;
+  while (depth > 0 && s->entries[depth - 1].cfa <= cfa) depth--;
+  return depth;
+}
+
+// An exception that native code caught has no catcher's entry: it is over when its thrower is gone.
+HOOK static inline void end_dispatch(struct shadow *s, UINT_PTR cfa) {
+  if (s->dispatch != 0 && cfa > s->dispatch_cfa) s->dispatch = 0;
+}
+
+HOOK void shadow_enter(FunctionID id, UINT_PTR cfa) {
+  struct shadow *s = mine;
+  if (__builtin_expect(s == NULL, 0)) {
+    shadow_make_saved();
+    s = mine;
+  }
+  end_dispatch(s, cfa);
+  uint32_t depth = live_depth(s, cfa);
+  if (depth == SHADOW_MAX) {
+    s->overflow = 1;
+    return;
+  }
+  // The entry first, then the depth that makes it count: a snapshot may come in between.
+  s->entries[depth] = (struct shadow_entry){id, cfa};
+  BARRIER();
+  s->depth = depth + 1;
+}
+
+HOOK void shadow_leave(FunctionID id, UINT_PTR cfa) {
+  struct shadow *s = mine;
+  (void)id;
+  if (s == NULL) return;
+  end_dispatch(s, cfa);
+  s->depth = live_depth(s, cfa);
+}
+
+HOOK void shadow_tailcall(FunctionID id, UINT_PTR cfa) {
+  shadow_leave(id, cfa);
+}
+
+// ---- The sampler ----
+struct copy {  // taken in the walk's first callback, while the target is held
+  struct stack stack;
+  struct shadow *source;
+  uint32_t depth, dispatch;
+  bool taken;
+  struct shadow_entry entries[SHADOW_MAX];
+};
+
+static HRESULT collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
+                       BYTE context[], void *client) {
+  struct copy *copy = client;
+  if (!copy->taken) {
+    copy->taken = true;
+    copy->depth = copy->source->depth;
+    copy->dispatch = copy->source->dispatch;
+    memcpy(copy->entries, copy->source->entries, copy->depth * sizeof(copy->entries[0]));
+  }
+  return stack_collect(id, ip, info, context_size, context, &copy->stack);
+}
+
+static struct {
+  uint64_t taken, equal, one_more, dispatching, dispatch_equal, empty, failed_walk, wrong, frames;
+  uint64_t checked, check_failed;
+} counts;
+static uint32_t done;
+static uint64_t wanted;
+
+// The machinery of exceptions is managed code, but no part of the logical stack. Stubs of P/Invokes
+// have hooks, but no metadata of their own, so DoStackSnapshot leaves them out.
+static UINT_PTR map_function(FunctionID id, void *data, BOOL *hook) {
+  (void)data;
+  const char *name = oracle_function_name(id);
+  *hook = strncmp(name, "System.Runtime.EH", 17) != 0 &&
+          strncmp(name, "System.Runtime.StackFrameIterator", 33) != 0 &&
+          strncmp(name, "System.Runtime.EHEnum", 21) != 0 &&
+          strncmp(name, "System.Runtime.ExceptionServices.InternalCalls", 46) != 0 &&
+          !oracle_function_is_pinvoke(id);
+  return id;
+}
+
+// Functions that no hook is called for do not count: those left out above, and native runs.
+static bool hooked(FunctionID id) {
+  static struct {
+    FunctionID id;
+    bool hooked;
+  } cache[4096];
+  size_t slot = (id >> 3) % 4096;
+  if (cache[slot].id != id) {
+    BOOL hook = 1;
+    map_function(id, NULL, &hook);
+    cache[slot].id = id;
+    cache[slot].hooked = hook != 0;
+  }
+  return cache[slot].hooked;
+}
+
+static uint32_t managed_ids(const struct stack *stack, FunctionID out[STACK_MAX]) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < stack->count; i++)
+    if (stack->frames[i].id != 0 && hooked(stack->frames[i].id)) out[n++] = stack->frames[i].id;
+  return n;
+}
+
+static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  if (n != copy->depth) return false;
+  for (uint32_t i = 0; i < n; i++)
+    if (ids[i] != copy->entries[copy->depth - 1 - i].id) return false;
+  return true;
+}
+
+static void print_both(const struct copy *copy) {
+  printf("    shadow, depth %u, %u exceptions under way:\n", copy->depth, copy->dispatch);
+  for (uint32_t i = 0; i < copy->depth && i < 24; i++) {
+    const struct shadow_entry *e = &copy->entries[copy->depth - 1 - i];
+    printf("      %3u cfa %#lx %s\n", i, (unsigned long)e->cfa, oracle_function_name(e->id));
+  }
+  printf("    snapshot:\n");
+  stack_print(stdout, &copy->stack, 0, 24);
+}
+
+static void judge(const struct copy *copy) {
+  static FunctionID ids[STACK_MAX];
+  uint32_t n = managed_ids(&copy->stack, ids);
+  counts.taken++;
+  counts.frames += n;
+  if (copy->stack.hr != S_OK) {
+    counts.failed_walk++;
+    if (counts.failed_walk <= 5)
+      oracle_fail("the walk ended early: %s %s", stack_hresult(copy->stack.hr),
+                  clrsnap_last_error());
+    return;
+  }
+  bool equal = agrees(ids, n, copy), one_more = !equal && n > 0 && agrees(ids + 1, n - 1, copy);
+  if (copy->dispatch > 0) {
+    counts.dispatching++;
+    if (equal || one_more) counts.dispatch_equal++;
+    return;
+  }
+  if (equal)
+    counts.equal++;
+  else if (one_more)
+    counts.one_more++;
+  else if (counts.wrong++ < 6) {
+    oracle_fail("snapshot %lu differs from the shadow stack", (unsigned long)counts.taken);
+    print_both(copy);
+  }
+}
+
+// ---- Exceptions: frames that go without a leave hook ----
+
+// Is the shadow itself right? CoreCLR's own walk of this thread says so, too.
+static void check_shadow(const struct shadow *s) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static struct copy copy;
+  static FunctionID ids[STACK_MAX];
+  pthread_mutex_lock(&lock);
+  if (counts.checked < 3000) {
+    stack_by_clr(&copy.stack, 0, COR_PRF_SNAPSHOT_DEFAULT);
+    copy.depth = s->depth;
+    memcpy(copy.entries, s->entries, s->depth * sizeof(copy.entries[0]));
+    counts.checked++;
+    uint32_t n = managed_ids(&copy.stack, ids);
+    if (!agrees(ids, n, &copy) && counts.check_failed++ < 3) {
+      oracle_fail("CoreCLR's own walk at ExceptionThrown differs from the shadow stack");
+      print_both(&copy);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static HRESULT exception_thrown(ICorProfilerCallback11 *self, ObjectID object) {
+  (void)self, (void)object;
+  struct shadow *s = mine;
+  if (s == NULL || s->depth == 0) return S_OK;
+  if (s->dispatch == 0) check_shadow(s);
+  if (s->dispatch++ == 0) s->dispatch_cfa = s->entries[s->depth - 1].cfa;
+  return S_OK;
+}
+static HRESULT unwind_enter(ICorProfilerCallback11 *self, FunctionID id) {
+  (void)self;
+  if (mine != NULL) mine->unwinding = id;
+  return S_OK;
+}
+static HRESULT unwind_leave(ICorProfilerCallback11 *self) {
+  (void)self;
+  struct shadow *s = mine;
+  if (s != NULL && s->depth > 0 && s->entries[s->depth - 1].id == s->unwinding) s->depth--;
+  return S_OK;
+}
+static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, ObjectID object) {
+  (void)self, (void)id, (void)object;
+  struct shadow *s = mine;
+  if (s == NULL) return S_OK;
+  if (s->dispatch > 0) s->dispatch--;
+  // A function whose catch handler throws goes without an unwind callback of its own: whatever lies
+  // below the catcher's frame is gone.
+  COR_PRF_EX_CLAUSE_INFO clause = {0};
+  HRESULT hr = oracle_info->lpVtbl->GetNotifiedExceptionClauseInfo(oracle_info, &clause);
+  if (hr == S_OK && clause.framePointer != 0) s->depth = live_depth(s, clause.framePointer);
+  return S_OK;
+}
+
+// ---- One snapshot ----
+static struct shadow *shadow_of(uint32_t tid) {
+  uint32_t n = __atomic_load_n(&shadow_count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = n < SHADOWS ? n : SHADOWS; i-- > 0;) {
+    struct shadow *s = __atomic_load_n(&shadows[i], __ATOMIC_ACQUIRE);
+    if (s != NULL && s->tid == tid && !s->overflow) return s;
+  }
+  return NULL;
+}
+
+static void one_snapshot(struct copy *copy, unsigned *seed) {
+  struct oracle_thread threads[64];
+  uint32_t n = oracle_threads(threads, 64);
+  if (n == 0) return;
+  const struct oracle_thread *t = &threads[(uint32_t)rand_r(seed) % n];
+  copy->source = shadow_of(t->tid);
+  if (copy->source == NULL) return;
+  stack_clear(&copy->stack);
+  copy->taken = false;
+  copy->stack.hr = clrsnap_snapshot(t->id, collect, COR_PRF_SNAPSHOT_DEFAULT, copy, NULL, 0);
+  if (copy->taken)
+    judge(copy);
+  else
+    counts.empty++;
+}
+
+static void *sampler(void *arg) {
+  struct copy *copy = arg;
+  unsigned seed = 4242;
+  if (!ours_ready()) return NULL;
+  while (counts.taken < wanted) {
+    one_snapshot(copy, &seed);
+    // Somewhere between two instructions of the target: mostly at once, at times a little later.
+    for (volatile uint32_t spin = (uint32_t)rand_r(&seed) % 3000; spin > 0; spin--) {
+    }
+    if (rand_r(&seed) % 16 == 0) usleep(50);
+  }
+  __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+ORACLE_EXPORT int oracle_scene_done(void);
+int oracle_scene_done(void) {
+  return (int)__atomic_load_n(&done, __ATOMIC_ACQUIRE);
+}
+
+DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
+  wanted = (uint64_t)oracle_env("ORACLE_SNAPSHOTS", 100000);
+  ours_start(vtbl, CLRSNAP_HOLD_TARGET);
+  vtbl->ExceptionThrown = exception_thrown;
+  vtbl->ExceptionUnwindFunctionEnter = unwind_enter;
+  vtbl->ExceptionUnwindFunctionLeave = unwind_leave;
+  vtbl->ExceptionCatcherEnter = catcher_enter;
+  HRESULT hr = oracle_info->lpVtbl->SetFunctionIDMapper2(oracle_info, map_function, NULL);
+  if (SUCCEEDED(hr))
+    hr = oracle_info->lpVtbl->SetEnterLeaveFunctionHooks3(oracle_info, shadow_enter_stub,
+                                                          shadow_leave_stub, shadow_tailcall_stub);
+  ORACLE_CHECK(SUCCEEDED(hr), "the hooks were not taken: %#x", (unsigned)hr);
+  pthread_t thread;
+  static struct copy copy;
+  int error = pthread_create(&thread, NULL, sampler, &copy);
+  ORACLE_CHECK(error == 0, "pthread_create: %s", strerror(error));
+  return COR_PRF_MONITOR_ENTERLEAVE | COR_PRF_MONITOR_EXCEPTIONS | ours_mask(high);
+}
+
+int oracle_report(void) {
+  printf("%lu snapshots of %u threads, %.1f hooked frames each\n", (unsigned long)counts.taken,
+         shadow_count, counts.taken == 0 ? 0.0 : (double)counts.frames / (double)counts.taken);
+  printf("  %10lu equal to the shadow stack\n", (unsigned long)counts.equal);
+  printf(
+      "  %10lu with one more leaf: its enter hook has not pushed, or its leave hook has popped\n",
+      (unsigned long)counts.one_more);
+  printf("  %10lu while an exception was on its way, %lu of them equal\n",
+         (unsigned long)counts.dispatching, (unsigned long)counts.dispatch_equal);
+  printf("  %10lu ended early\n  %10lu of threads without managed frames\n  %10lu WRONG\n",
+         (unsigned long)counts.failed_walk, (unsigned long)counts.empty,
+         (unsigned long)counts.wrong);
+  printf("  %10lu of %lu walks by CoreCLR at ExceptionThrown equal the shadow stack\n",
+         (unsigned long)(counts.checked - counts.check_failed), (unsigned long)counts.checked);
+  ORACLE_CHECK(counts.check_failed == 0 && counts.checked > 100,
+               "the shadow stack itself is not right");
+  ORACLE_CHECK(counts.taken >= wanted, "%lu snapshots were wanted", (unsigned long)wanted);
+  ORACLE_CHECK(counts.wrong == 0, "%lu snapshots differ from the shadow stack",
+               (unsigned long)counts.wrong);
+  ORACLE_CHECK(counts.failed_walk == 0, "%lu walks ended early", (unsigned long)counts.failed_walk);
+  return 0;
+}

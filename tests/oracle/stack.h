@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// A stack as a DoStackSnapshot callback has told it, and the comparison of two of them.
+#ifndef ORACLE_STACK_H
+#define ORACLE_STACK_H
+
+#include "prof.h"
+
+enum { STACK_MAX = 2048 };
+
+// Registers that a frame in the middle of a stack has: what its CONTEXT can be compared by.
+enum stack_reg {
+  REG_RBX,
+  REG_RSP,
+  REG_RBP,
+  REG_R12,
+  REG_R13,
+  REG_R14,
+  REG_R15,
+  REG_RIP,
+  REG_COUNT
+};
+
+struct stack_frame {
+  FunctionID id;  // 0: a run of native frames
+  UINT_PTR ip;
+  uint32_t context_size;  // 0: none was given
+  uint64_t reg[REG_COUNT];
+};
+
+struct stack {
+  HRESULT hr;
+  uint32_t count;
+  uint32_t dropped;      // calls beyond STACK_MAX
+  uint32_t abort_after;  // != 0: the callback answers S_FALSE at this call
+  struct stack_frame frames[STACK_MAX];
+};
+
+// The callback; client data is a struct stack that was cleared by stack_clear.
+StackSnapshotCallback stack_collect;
+void stack_clear(struct stack *stack);
+// The calling thread's or, where allowed, another one's stack by CoreCLR's own DoStackSnapshot.
+void stack_by_clr(struct stack *stack, ThreadID thread, ULONG32 flags);
+
+void stack_print(FILE *out, const struct stack *stack, uint32_t first, uint32_t limit);
+const char *stack_hresult(HRESULT hr);
+
+// Differences by kind, with an example each.
+struct tally;
+struct tally *tally_new(void);
+// Compares `ours` with `truth` and counts every difference under "where: kind". True: equal.
+bool tally_compare(struct tally *tally, const char *where, const struct stack *truth,
+                   const struct stack *ours);
+void tally_contexts(struct tally *tally, const char *where, const struct stack *truth,
+                    const struct stack *ours);
+uint64_t tally_compared(const struct tally *tally);
+
+// A kind that is known, with its reason. `where` and `kind` are prefixes; "" matches all.
+struct tally_allowed {
+  const char *where, *kind, *reason;
+};
+// Prints everything; answers how many kinds of difference are not in the list.
+uint32_t tally_report(struct tally *tally, const struct tally_allowed *allowed, size_t count);
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The synchronous oracle: in every callback that a profiler may walk its own thread from, CoreCLR's
+// DoStackSnapshot and ours are called one after the other, and what they tell is compared: HRESULT,
+// FunctionIDs, ips, runs of native frames, in order. CoreCLR is the oracle (contract: C11).
+// Threads: callbacks run on any managed thread. Signal-safe: no.
+//
+// ORACLE_ELT=1 compares in enter/leave/tailcall hooks instead of in callbacks: hooks change the
+// code that the JIT makes, so the two are never mixed.
+#include <stdlib.h>
+
+#include "ours.h"
+
+const char *const oracle_name = "synchronous oracle";
+
+static struct tally *tally;
+static struct {
+  const char *name;
+  uint64_t seen, walked, frames, refused;  // refused: CoreCLR answered a failure
+} sites[64];
+static int64_t budget;
+
+// Known differences, each with its reason. A kind that is not listed fails the test.
+static const struct tally_allowed allowed[] = {
+    {"(none)", "(none)", ""},
+};
+
+struct buffers {
+  struct stack clr, ours;
+  bool busy;
+};
+static __thread struct buffers *mine;
+
+static struct buffers *take_buffers(void) {
+  if (mine == NULL) {
+    mine = malloc(sizeof(*mine));
+    if (mine == NULL) abort();
+    mine->busy = false;
+  }
+  if (mine->busy) return NULL;
+  mine->busy = true;
+  return mine;
+}
+
+// All of the first `budget` calls of a site, then ever fewer.
+static bool wanted(uint32_t site, const char *name) {
+  sites[site].name = name;
+  uint64_t n = __atomic_fetch_add(&sites[site].seen, 1, __ATOMIC_RELAXED);
+  return n < (uint64_t)budget || n % 97 == 0;
+}
+
+static void compare(uint32_t site, const char *name) {
+  if (!wanted(site, name)) return;
+  struct buffers *b = take_buffers();
+  if (b == NULL) return;
+  __atomic_fetch_add(&sites[site].walked, 1, __ATOMIC_RELAXED);
+  stack_by_clr(&b->clr, 0, COR_PRF_SNAPSHOT_DEFAULT);
+  stack_by_ours(&b->ours, 0, COR_PRF_SNAPSHOT_DEFAULT);
+  tally_compare(tally, name, &b->clr, &b->ours);
+  __atomic_fetch_add(&sites[site].frames, b->clr.count, __ATOMIC_RELAXED);
+  if (FAILED(b->clr.hr)) __atomic_fetch_add(&sites[site].refused, 1, __ATOMIC_RELAXED);
+  stack_by_clr(&b->clr, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
+  stack_by_ours(&b->ours, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
+  if (tally_compare(tally, name, &b->clr, &b->ours)) tally_contexts(tally, name, &b->clr, &b->ours);
+  b->busy = false;
+}
+
+// One slot of the callback table each. The arguments are passed on unread to who had the slot
+// before.
+#define SITES(X)                                                                                   \
+  X(ExceptionThrown)                                                                               \
+  X(ExceptionSearchFunctionEnter)                                                                  \
+  X(ExceptionSearchFunctionLeave) X(ExceptionSearchFilterEnter) X(ExceptionSearchFilterLeave)      \
+      X(ExceptionSearchCatcherFound) X(ExceptionUnwindFunctionEnter)                               \
+          X(ExceptionUnwindFunctionLeave) X(ExceptionUnwindFinallyEnter)                           \
+              X(ExceptionUnwindFinallyLeave) X(ExceptionCatcherEnter) X(ExceptionCatcherLeave)     \
+                  X(ObjectAllocated) X(JITCompilationStarted) X(JITCompilationFinished)            \
+                      X(DynamicMethodJITCompilationStarted) X(DynamicMethodJITCompilationFinished) \
+                          X(DynamicMethodUnloaded) X(GarbageCollectionStarted)                     \
+                              X(GarbageCollectionFinished) X(ModuleLoadFinished)                   \
+                                  X(ModuleUnloadStarted) X(ClassLoadFinished) X(ThreadCreated)     \
+                                      X(RuntimeSuspendStarted) X(RuntimeSuspendFinished)           \
+                                          X(RuntimeResumeFinished)
+enum site {
+#define SITE_ENUM(name) SITE_##name,
+  SITES(SITE_ENUM)
+#undef SITE_ENUM
+      SITE_ENTER,
+  SITE_LEAVE,
+  SITE_TAILCALL
+};
+typedef HRESULT any_callback(void *self, UINT_PTR a, UINT_PTR b, UINT_PTR c, UINT_PTR d);
+static any_callback *previous[64];
+#define SITE_FUNCTION(name)                                                              \
+  static HRESULT on_##name(void *self, UINT_PTR a, UINT_PTR b, UINT_PTR c, UINT_PTR d) { \
+    compare(SITE_##name, #name);                                                         \
+    return previous[SITE_##name](self, a, b, c, d);                                      \
+  }
+SITES(SITE_FUNCTION)
+#undef SITE_FUNCTION
+
+// The slow form of the hooks: the runtime's own wrapper has saved the registers, so plain C will
+// do.
+static void hook_enter(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
+  (void)id, (void)info;
+  compare(SITE_ENTER, "enter hook");
+}
+static void hook_leave(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
+  (void)id, (void)info;
+  compare(SITE_LEAVE, "leave hook");
+}
+static void hook_tailcall(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
+  (void)id, (void)info;
+  compare(SITE_TAILCALL, "tailcall hook");
+}
+
+DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
+  tally = tally_new();
+  budget = oracle_env("ORACLE_BUDGET", 3000);
+  ours_start(vtbl, 0);
+  DWORD low = COR_PRF_ENABLE_STACK_SNAPSHOT | ours_mask(high);
+  if (oracle_env("ORACLE_ELT", 0) != 0) {
+    // The hooks are only taken when the mask already asks for one of the things that they tell.
+    low |= COR_PRF_MONITOR_ENTERLEAVE | COR_PRF_ENABLE_FRAME_INFO;
+    HRESULT hr = oracle_info->lpVtbl->SetEventMask2(oracle_info, low, *high);
+    if (SUCCEEDED(hr))
+      hr = oracle_info->lpVtbl->SetEnterLeaveFunctionHooks3WithInfo(oracle_info, hook_enter,
+                                                                    hook_leave, hook_tailcall);
+    ORACLE_CHECK(SUCCEEDED(hr), "SetEnterLeaveFunctionHooks3WithInfo: %#x", (unsigned)hr);
+    return low;
+  }
+  void **slots = (void **)vtbl;
+#define SITE_SET(name)                                                                 \
+  do {                                                                                 \
+    void **slot = &slots[offsetof(ICorProfilerCallback11Vtbl, name) / sizeof(void *)]; \
+    previous[SITE_##name] = (any_callback *)*slot;                                     \
+    *slot = (void *)on_##name;                                                         \
+  } while (0);
+  SITES(SITE_SET)
+#undef SITE_SET
+  return low | COR_PRF_MONITOR_EXCEPTIONS | COR_PRF_MONITOR_OBJECT_ALLOCATED |
+         COR_PRF_ENABLE_OBJECT_ALLOCATED | COR_PRF_MONITOR_JIT_COMPILATION | COR_PRF_MONITOR_GC |
+         COR_PRF_MONITOR_MODULE_LOADS | COR_PRF_MONITOR_CLASS_LOADS | COR_PRF_MONITOR_THREADS |
+         COR_PRF_MONITOR_SUSPENDS;
+}
+
+int oracle_report(void) {
+  for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
+    if (sites[i].name != NULL)
+      printf("%-36s %8lu calls, %8lu compared, %8lu frames, %6lu refused by CoreCLR\n",
+             sites[i].name, (unsigned long)sites[i].seen, (unsigned long)sites[i].walked,
+             (unsigned long)sites[i].frames, (unsigned long)sites[i].refused);
+  }
+  ORACLE_CHECK(tally_compared(tally) > 1000,
+               "only %lu stacks were compared: the callbacks did not come",
+               (unsigned long)tally_compared(tally));
+  uint32_t unexplained = tally_report(tally, allowed, sizeof(allowed) / sizeof(allowed[0]));
+  ORACLE_CHECK(unexplained == 0, "%u kinds of difference are not explained", unexplained);
+  return 0;
+}
