@@ -8,7 +8,10 @@
 // code and follows a call, and the sp that it leads to is above the one that the walk has.
 #include "walk/bridge.h"
 
-enum { MAX_FRAMES = 1 << 16 };  // of one chain; only to end a walk over a looped one
+enum {
+  MAX_FRAMES = 1 << 16,    // of one chain; only to end a walk over a looped one
+  MAX_SKIPPED = 64 << 10,  // bytes of stack that are searched for managed callers
+};
 #define END_OF_CHAIN (~0ull)
 
 // The parts of the AMD64 CONTEXT that a walk needs.
@@ -139,6 +142,31 @@ CS_ISLAND static bool plausible(const struct cs_walk *walk, const struct cs_regs
   return exact || cs_is_return_address(walk->world, ip);
 }
 
+// May a managed frame lie between the sp and the Frame, which the chain says nothing of? In
+// preemptive mode not: managed code has left through the innermost Frame. In cooperative mode it
+// may: helpers (allocation, casts, write barriers) are called without one. Then every word up to
+// the call site is looked at, and one that returns into managed code is reason enough not to skip
+// it.
+CS_ISLAND static bool may_skip_managed(const struct cs_walk *walk, const struct cs_regs *regs) {
+  const struct cs_world *world = walk->world;
+  uint64_t end = regs->r[CS_RSP] - 8;  // the Frame's own return address may stand there
+  uint32_t cooperative;
+  struct cs_code code;
+  if (!cs_mem_u32(&world->mem, walk->clr_thread + world->layout.thread.preemptive_gc_disabled,
+                  &cooperative))
+    return true;
+  if (cooperative == 0) return false;
+  if (end - walk->regs.r[CS_RSP] > MAX_SKIPPED) return true;
+  for (uint64_t at = walk->regs.r[CS_RSP]; at < end; at += 8) {
+    uint64_t word;
+    if (!get(walk, at, &word)) return true;
+    if (cs_codemap_find_managed(world, word - 1, &code) == CS_STOP_NONE &&
+        cs_code_is_managed(&code) && cs_is_return_address(world, word))
+      return true;
+  }
+  return false;
+}
+
 CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bool *exact) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t frame = walk->next_frame;
@@ -152,7 +180,8 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
     walk->next_frame = next;
     if (frame >= walk->regs.r[CS_RSP]) {
       *regs = (struct cs_regs){.known = 0};
-      if (read_frame(walk, frame, id, regs, exact) && plausible(walk, regs, *exact)) return true;
+      if (read_frame(walk, frame, id, regs, exact) && plausible(walk, regs, *exact))
+        return !may_skip_managed(walk, regs);
     }
     frame = next;
   }

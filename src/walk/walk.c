@@ -150,7 +150,8 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
     stop = step_native(walk, code, &regs, &flags);
   if (stop != CS_STOP_NONE) return stop;
   if (!sp_is_above(walk, walk->regs.r[CS_RSP], regs.r[CS_RSP])) return CS_STOP_BAD_SP;
-  if (regs.r[CS_RIP] == 0) return CS_STOP_BASE;
+  // Nobody returns to 0, so it is the base; but a call through NULL can be interrupted there.
+  if (regs.r[CS_RIP] == 0 && !(flags & CS_FRAME_EXACT)) return CS_STOP_BASE;
   walk->regs = regs;
   walk->flags = flags;
   return CS_STOP_NONE;

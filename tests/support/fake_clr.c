@@ -26,6 +26,7 @@ void *fake_clr_alloc(struct fake_clr *clr, size_t size) {
 
 static void set_layout(struct cs_layout *l) {
   l->stub_code_block_last = 15;
+  l->thread.preemptive_gc_disabled = 4;
   l->thread.frame = 8;
   l->range_fragment.range_begin = 8;
   l->range_fragment.range_end_open = 16;

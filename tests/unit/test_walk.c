@@ -219,6 +219,23 @@ static void crosses_native_code_by_explicit_frames(void **state) {
   assert_true(cs_walk_complete(&scene.walk));
 }
 
+// In cooperative mode a helper is called without a Frame: its managed caller must not be skipped.
+static void does_not_skip_managed_callers_by_a_frame(void **state) {
+  (void)state;
+  uint64_t head = sp_of(130);
+  uint32_t cooperative = 1;
+  lay_recursion(200, 1);
+  put_frame(130, 1, ~0ull, sp_of(200), scene.method + AFTER_CALL);
+  memcpy(scene.thread + 8, &head, 8);
+  memcpy(scene.thread + 4, &cooperative, 4);
+  begin(0x5000, sp_of(100), 0);
+  assert_int_equal(count_frames(), 2);  // nothing between: the Frame is right
+  words[110] = scene.method + SECOND_CALL;
+  begin(0x5000, sp_of(100), 0);
+  assert_int_equal(count_frames(), 1);
+  assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
+}
+
 static void distrusts_implausible_explicit_frames(void **state) {
   (void)state;
   const struct {
@@ -281,6 +298,7 @@ int main(void) {
       TEST(finds_a_stubs_caller),
       TEST(does_not_guess_a_stubs_caller),
       TEST(crosses_native_code_by_explicit_frames),
+      TEST(does_not_skip_managed_callers_by_a_frame),
       TEST(distrusts_implausible_explicit_frames),
       TEST(sees_through_a_hijacked_return_address),
   };
