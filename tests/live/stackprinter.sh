@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stackprinter.sh BUILD SOURCE: the example profiler under a program whose first thread waits in Main.
-BUILD=$1 SOURCE=$2
+# stackprinter.sh BUILD SOURCE MATERIAL: the example profiler under a program whose first thread waits in Main.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Abi
 
