@@ -149,7 +149,7 @@ CS_ISLAND static bool plausible(const struct cs_walk *walk, const struct cs_regs
 // it.
 CS_ISLAND static bool may_skip_managed(const struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_world *world = walk->world;
-  uint64_t end = regs->r[CS_RSP] - 8;  // the Frame's own return address may stand there
+  uint64_t end = regs->r[CS_RSP];
   uint32_t cooperative;
   struct cs_code code;
   if (!cs_mem_u32(&world->mem, walk->clr_thread + world->layout.thread.preemptive_gc_disabled,
@@ -160,6 +160,7 @@ CS_ISLAND static bool may_skip_managed(const struct cs_walk *walk, const struct 
   for (uint64_t at = walk->regs.r[CS_RSP]; at < end; at += 8) {
     uint64_t word;
     if (!get(walk, at, &word)) return true;
+    if (word == regs->r[CS_RIP]) continue;  // the Frame's own copy, and the call's
     if (cs_codemap_find_managed(world, word - 1, &code) == CS_STOP_NONE &&
         cs_code_is_managed(&code) && cs_is_return_address(world, word))
       return true;
