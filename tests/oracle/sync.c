@@ -66,20 +66,18 @@ static void compare(uint32_t site, const char *name) {
 
 // One slot of the callback table each. The arguments are passed on unread to who had the slot
 // before.
-#define SITES(X)                                                                                   \
-  X(ExceptionThrown)                                                                               \
-  X(ExceptionSearchFunctionEnter)                                                                  \
-  X(ExceptionSearchFunctionLeave) X(ExceptionSearchFilterEnter) X(ExceptionSearchFilterLeave)      \
-      X(ExceptionSearchCatcherFound) X(ExceptionUnwindFunctionEnter)                               \
-          X(ExceptionUnwindFunctionLeave) X(ExceptionUnwindFinallyEnter)                           \
-              X(ExceptionUnwindFinallyLeave) X(ExceptionCatcherEnter) X(ExceptionCatcherLeave)     \
-                  X(ObjectAllocated) X(JITCompilationStarted) X(JITCompilationFinished)            \
-                      X(DynamicMethodJITCompilationStarted) X(DynamicMethodJITCompilationFinished) \
-                          X(DynamicMethodUnloaded) X(GarbageCollectionStarted)                     \
-                              X(GarbageCollectionFinished) X(ModuleLoadFinished)                   \
-                                  X(ModuleUnloadStarted) X(ClassLoadFinished) X(ThreadCreated)     \
-                                      X(RuntimeSuspendStarted) X(RuntimeSuspendFinished)           \
-                                          X(RuntimeResumeFinished)
+// clang-format off
+#define SITES(X)                                                                                  \
+  X(ExceptionThrown) X(ExceptionSearchFunctionEnter) X(ExceptionSearchFunctionLeave)              \
+  X(ExceptionSearchFilterEnter) X(ExceptionSearchFilterLeave) X(ExceptionSearchCatcherFound)      \
+  X(ExceptionUnwindFunctionEnter) X(ExceptionUnwindFunctionLeave) X(ExceptionUnwindFinallyEnter)  \
+  X(ExceptionUnwindFinallyLeave) X(ExceptionCatcherEnter) X(ExceptionCatcherLeave)                \
+  X(ObjectAllocated) X(JITCompilationStarted) X(JITCompilationFinished)                           \
+  X(DynamicMethodJITCompilationStarted) X(DynamicMethodJITCompilationFinished)                    \
+  X(DynamicMethodUnloaded) X(GarbageCollectionStarted) X(GarbageCollectionFinished)               \
+  X(ModuleLoadFinished) X(ModuleUnloadStarted) X(ClassLoadFinished) X(ThreadCreated)              \
+  X(RuntimeSuspendStarted) X(RuntimeSuspendFinished) X(RuntimeResumeFinished)
+// clang-format on
 enum site {
 #define SITE_ENUM(name) SITE_##name,
   SITES(SITE_ENUM)
