@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Text from a stranger's program, made fit for a file of ours. One thread.
-#ifndef CS_TEXT_H
-#define CS_TEXT_H
+#ifndef CS_EXPORT_TEXT_H
+#define CS_EXPORT_TEXT_H
 
 #include <stdint.h>
 #include <stdio.h>
