@@ -19,15 +19,10 @@ case ${1:-} in
   --which) echo "$tool" ;;
   '') "$tool" -i "${files[@]}" ;;
   --check)
-    bad=0
-    for file in "${files[@]}"; do
-      if ! "$tool" "$file" | cmp -s - "$file"; then
-        echo "not formatted: $file"
-        bad=1
-      fi
-    done
-    [ $bad = 0 ] || echo "Run ./dev fmt."
-    exit $bad
+    if output=$("$tool" --dry-run -Werror --ferror-limit=1 "${files[@]}" 2>&1); then exit 0; fi
+    grep -E '^[^: ]+:[0-9]+:' <<< "$output" | cut -d: -f1 | sort -u | sed 's/^/not formatted: /'
+    echo "Run ./dev fmt."
+    exit 1
     ;;
   *) echo "usage: format.sh [--check | --which]" >&2; exit 2 ;;
 esac
