@@ -59,6 +59,39 @@ CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
   return ip;
 }
 
+// Of the exception under way: which frames it has unwound already. They stay on the stack, below
+// the funclets that run meanwhile, until the catch handler is done. The fields are in no
+// descriptor; they were measured on .NET 10.0 (docs/runtime-offsets.md), and values that no such
+// object can have are not used.
+enum {
+  EXINFO_CODE_ENTERED = 60,  // u32: a handler has been entered since the last frame was unwound
+  EXINFO_FLAGS = 64,         // u32
+  EXINFO_UNWOUND_LO = 128,
+  EXINFO_UNWOUND_HI = 136,
+  EXINFO_BYTES = 192,
+  FLAG_UNWIND_HAS_STARTED = 4,
+};
+
+CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs_world *world,
+                                     const struct cs_stack *stack, uint64_t clr_thread) {
+  uint64_t info, lo, hi, entered, flags;
+  capture->unwound_lo = capture->unwound_hi = 0;
+  capture->in_unwind = false;
+  if (clr_thread == 0 || world->layout.runtime_major != 10 ||
+      world->layout.thread.exception_tracker == 0 ||
+      !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.exception_tracker, &info) ||
+      (info & 7) != 0 || !cs_stack_holds(stack, info, EXINFO_BYTES) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_UNWOUND_LO, &lo) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_UNWOUND_HI, &hi) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_CODE_ENTERED - 4, &entered) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags))
+    return;
+  capture->in_unwind = (flags & FLAG_UNWIND_HAS_STARTED) != 0 && entered >> 32 == 0;
+  if (lo <= info || lo > hi || hi >= stack->hi) return;  // the first pass: nothing is unwound yet
+  capture->unwound_lo = lo;
+  capture->unwound_hi = hi;
+}
+
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
                                const struct cs_regs *regs, const struct cs_stack *stack,
                                uint64_t clr_thread, uint32_t max_depth) {
@@ -71,6 +104,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   walk.fast = true;
   uint64_t chain = walk.next_frame;
   capture->no_explicit_frames = chain == CS_END_OF_CHAIN;
+  read_exception(capture, world, stack, clr_thread);
   while (cs_walk_next(&walk, &frame)) {
     if (count == capture->capacity) {
       walk.stop = CS_STOP_BUFFER;

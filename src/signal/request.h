@@ -81,7 +81,10 @@ struct cs_capture {
   uint32_t capacity, count;
   enum cs_stop stop;
   uint64_t stop_ip;
-  uint32_t generation;      // of the code map at the time of the walk
+  uint32_t generation;              // of the code map at the time of the walk
+  uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
+                                    // the exception under way, though they are still on the stack
+  bool in_unwind;                   // an exception's second pass is between two handlers
   bool no_explicit_frames;  // the thread has called nothing and was called by nobody, as CoreCLR
                             // sees it
   struct cs_regs leaf;      // all registers of the interrupted instruction

@@ -4,6 +4,7 @@
 //   one callback per managed frame, and one per run of unmanaged frames below managed code;
 //   a funclet and the method that it is part of are one frame: the method's, where it stood when
 //   the exception was thrown; what lies between them has been unwound already and is left out;
+//   frames that an exception has unwound, but that are still on the stack, are left out;
 //   filters run before anything is unwound: they are frames of their own;
 //   the runtime's managed exception dispatch is left out, with the unmanaged frames around it.
 // Invariant: frames come in the order of the capture, each at most once.
@@ -74,6 +75,14 @@ static bool starts_run(struct cs_logical *view, uint32_t i) {
   return starts && !view->unresolved;
 }
 
+// Has the exception under way unwound the frame at `i`? (A frame's caller's sp is that of the
+// next.)
+static bool is_unwound(const struct cs_capture *capture, uint32_t i) {
+  if (capture->unwound_hi == 0 || i + 1 >= capture->count) return false;
+  uint64_t callers_sp = cs_record_sp(&capture->records[i + 1]);
+  return callers_sp > capture->unwound_lo && callers_sp <= capture->unwound_hi;
+}
+
 // Managed frame at `i`: is it reported? A funclet moves on to its method's frame.
 static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logical_frame *frame) {
   struct cs_function *function = &frame->function;
@@ -82,6 +91,7 @@ static bool reports_managed(struct cs_logical *view, uint32_t i, struct cs_logic
   view->in_dispatch = function->eh != CS_EH_NONE;
   if (view->in_dispatch) return false;
   view->managed_seen = true;
+  if (is_unwound(view->capture, i)) return false;
   while (may_be_funclet(view, i, function)) {
     uint32_t parent = parent_of(view, i, function);
     if (parent == i) break;

@@ -126,9 +126,17 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
   HRESULT hr = thread == NULL ? cs_take_self(&take, clr_thread, here, seed, err)
                               : cs_take_other(&take, thread, 0, seed, err);
   if (hr != S_OK) return hr;
-  hr = deliver(&take.request->capture, cs_function_resolve, to, err);
+  const struct cs_capture *capture = &take.request->capture;
+  // What CoreCLR refuses to do for the calling thread is refused here too (contract: the list of
+  // HRESULTs, 8); of another thread it would have answered E_NOTIMPL, and we have an answer.
+  if (thread == NULL && seed == NULL && capture->in_unwind) {
+    (void)cs_take_end(&take);
+    cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
+    return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
+  }
+  hr = deliver(capture, cs_function_resolve, to, err);
   // CoreCLR's walk of the calling thread fails when there is nothing to start from (contract: C11).
-  if (hr == S_OK && thread == NULL && take.request->capture.no_explicit_frames) {
+  if (hr == S_OK && thread == NULL && capture->no_explicit_frames) {
     cs_error_set(err, "the thread has no managed frames");
     hr = E_FAIL;
   }
