@@ -86,8 +86,9 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
       !cs_stack_u64(&world->mem, stack, info + EXINFO_CODE_ENTERED - 4, &entered) ||
       !cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags))
     return;
-  capture->in_unwind = (flags & FLAG_UNWIND_HAS_STARTED) != 0 && entered >> 32 == 0;
-  if (lo <= info || lo > hi || hi >= stack->hi) return;  // the first pass: nothing is unwound yet
+  if ((flags & FLAG_UNWIND_HAS_STARTED) == 0) return;  // the first pass: nothing is unwound yet
+  capture->in_unwind = entered >> 32 == 0;
+  if (lo <= info || lo > hi || hi >= stack->hi) return;
   capture->unwound_lo = lo;
   capture->unwound_hi = hi;
 }

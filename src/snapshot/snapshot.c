@@ -94,25 +94,34 @@ static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed,
   return count == 0;
 }
 
-// Callbacks while the target stands still (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
-static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *seed,
-                             const struct delivery *to, struct cs_error *err) {
-  uint64_t clr_thread = thread->clr_thread;
+// Most methods of a stack are new at first: a capture finds them all without a hold.
+static HRESULT get_acquainted(struct cs_thread *thread, const struct cs_regs *seed,
+                              struct cs_error *err) {
   struct cs_take take;
-  if (cs_caller_is_managed()) {
-    cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
-    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  }
-  // Most methods of a stack are new at first: find them without a hold.
-  if (!cs_thread_pin(thread, clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+  if (!cs_thread_pin(thread, thread->clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   HRESULT hr = cs_take_other(&take, thread, 0, seed, err);
   if (hr != S_OK) return hr;
   resolve_all(&take.request->capture);
   (void)cs_take_end(&take);
-  for (int round = 0; round < HOLD_ROUNDS; round++) {
-    if (!cs_thread_pin(thread, clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
-    if (hold_once(thread, seed, to, &hr, err)) return hr;
+  return S_OK;
+}
+
+// Callbacks while the target stands still (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
+// When all methods are known already, this makes no call into the CLR at all (contract: C20).
+static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *seed,
+                             const struct delivery *to, struct cs_error *err) {
+  if (cs_caller_is_managed()) {
+    cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  HRESULT hr = S_OK;
+  for (int round = 0; round < HOLD_ROUNDS && hr == S_OK; round++) {
+    if (!cs_thread_pin(thread, thread->clr_thread))
+      return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    if (hold_once(thread, seed, to, &hr, err)) return hr;
+    if (round == 0) hr = get_acquainted(thread, seed, err);
+  }
+  if (hr != S_OK) return hr;
   cs_error_set(err, "the thread ran into code that was not known yet in each of %d holds",
                HOLD_ROUNDS);
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
@@ -144,12 +153,18 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
   return hr;
 }
 
+// With CLRSNAP_HOLD_TARGET the mask is not asked for again once it has had the flag: see
+// snapshot_held.
 static HRESULT check_event_mask(struct cs_error *err) {
+  static bool seen;
   DWORD mask = 0;
   ICorProfilerInfo15 *info = cs_core.info;
-  if (info == NULL) return S_OK;
-  if (info->lpVtbl->GetEventMask(info, &mask) == S_OK && (mask & COR_PRF_ENABLE_STACK_SNAPSHOT))
+  bool holds = (cs_core.opts.flags & CLRSNAP_HOLD_TARGET) != 0;
+  if (info == NULL || (holds && cs_load_relaxed(&seen))) return S_OK;
+  if (info->lpVtbl->GetEventMask(info, &mask) == S_OK && (mask & COR_PRF_ENABLE_STACK_SNAPSHOT)) {
+    cs_store_relaxed(&seen, true);
     return S_OK;
+  }
   cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the profiler's event mask");
   return CORPROF_E_INCONSISTENT_WITH_FLAGS;
 }

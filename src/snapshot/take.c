@@ -12,6 +12,13 @@ static uint32_t own_tid(void) {
   return (uint32_t)syscall(SYS_gettid);
 }
 
+// Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
+// be held owns. Every thread that runs managed code has been passed on by ThreadAssignedToOSThread.
+bool cs_caller_is_managed(void) {
+  struct cs_thread *thread = cs_registry_find_tid(own_tid());
+  return thread != NULL && thread->clr_thread != 0;
+}
+
 // 0: the calling thread has no ThreadID.
 static uint64_t own_clr_thread(void) {
   struct cs_thread *thread = cs_registry_find_tid(own_tid());
@@ -22,19 +29,12 @@ static uint64_t own_clr_thread(void) {
   return id;
 }
 
-bool cs_caller_is_managed(void) {
-  return own_clr_thread() != 0;
-}
-
 enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_thread **thread) {
-  *clr_thread = id;
-  *thread = NULL;
-  if (id == 0 || id == own_clr_thread()) {
-    *clr_thread = id != 0 ? id : own_clr_thread();
-    return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
-  }
+  *clr_thread = id != 0 ? id : own_clr_thread();
   *thread = cs_registry_find(id);
+  if (id == 0) return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
   if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
+  if (cs_load_acquire(&(*thread)->tid) == own_tid()) return CS_TARGET_SELF;
   if (cs_thread_pin(*thread, id)) return CS_TARGET_OTHER;
   *thread = NULL;
   return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
