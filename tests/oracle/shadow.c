@@ -28,6 +28,7 @@ struct shadow {
   uint32_t dispatch;  // exceptions on their way: between ExceptionThrown and its catcher's entry
   UINT_PTR dispatch_cfa;  // of the function that threw the first of them
   uint32_t overflow;      // deeper than SHADOW_MAX: not compared
+  uint32_t catching;      // a catcher was entered, and no hook has been called since
   FunctionID unwinding;   // the function that ExceptionUnwindFunctionEnter named
   struct shadow_entry entries[SHADOW_MAX];
 };
@@ -67,6 +68,7 @@ HOOK static inline uint32_t live_depth(const struct shadow *s, UINT_PTR cfa) {
 
 // An exception that native code caught has no catcher's entry: it is over when its thrower is gone.
 HOOK static inline void end_dispatch(struct shadow *s, UINT_PTR cfa) {
+  s->catching = 0;
   if (s->dispatch != 0 && cfa > s->dispatch_cfa) s->dispatch = 0;
 }
 
@@ -115,7 +117,7 @@ static HRESULT collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
   if (!copy->taken) {
     copy->taken = true;
     copy->depth = copy->source->depth;
-    copy->dispatch = copy->source->dispatch;
+    copy->dispatch = copy->source->dispatch + copy->source->catching;
     memcpy(copy->entries, copy->source->entries, copy->depth * sizeof(copy->entries[0]));
   }
   return stack_collect(id, ip, info, context_size, context, &copy->stack);
@@ -171,6 +173,18 @@ static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   return true;
 }
 
+// While an exception is on its way the stack has frames that the shadow has not: those that have
+// been unwound, or whose handler has run, lie there until the catch handler goes on, and a filter
+// runs on top of all. What the shadow has must be there, in order.
+static bool contains(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < copy->depth; i++, at++) {
+    while (at < n && ids[at] != copy->entries[copy->depth - 1 - i].id) at++;
+    if (at == n) return false;
+  }
+  return true;
+}
+
 static void print_both(const struct copy *copy) {
   printf("    shadow, depth %u, %u exceptions under way:\n", copy->depth, copy->dispatch);
   for (uint32_t i = 0; i < copy->depth && i < 24; i++) {
@@ -197,7 +211,7 @@ static void judge(const struct copy *copy) {
   if (copy->dispatch > 0) {
     counts.dispatching++;
     if (equal || one_more) counts.dispatch_equal++;
-    return;
+    if (equal || one_more || contains(ids, n, copy)) return;
   }
   if (equal)
     counts.equal++;
@@ -255,6 +269,7 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   struct shadow *s = mine;
   if (s == NULL) return S_OK;
   if (s->dispatch > 0) s->dispatch--;
+  s->catching = 1;
   // A function whose catch handler throws goes without an unwind callback of its own: whatever lies
   // below the catcher's frame is gone.
   COR_PRF_EX_CLAUSE_INFO clause = {0};

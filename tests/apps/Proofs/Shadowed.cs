@@ -11,7 +11,7 @@ static class Shadowed
 {
     internal static void Run(string[] args)
     {
-        int count = args.Length > 0 ? int.Parse(args[0]) : 3;
+        int count = args.Length > 0 ? int.Parse(args[0]) : 2;
         var threads = new Thread[count];
         for (int i = 0; i < count; i++) { threads[i] = new Thread(Work); threads[i].Start(); }
         foreach (Thread t in threads) t.Join();

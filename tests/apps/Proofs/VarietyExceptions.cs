@@ -52,9 +52,15 @@ static partial class Variety
         Try(() => Task.Run(() => ThrowAt(2)).GetAwaiter().GetResult());
         Keep(new Thrower(3).ToString());
         Try(Fault);
-        Try(() => Static<int>.Touch());
-        Try(() => Static<int>.Touch());
         Try(() => Activator.CreateInstance(typeof(BadConstructor)));
+    }
+
+    // Caught by native code: the runtime tells a profiler of no unwinding, so a shadow stack cannot
+    // follow this.
+    static void NativelyCaught()
+    {
+        Try(() => Static<int>.Touch());
+        Try(() => Static<int>.Touch());
     }
 
     static class Static<T> { static readonly object Value = Fail(); static object Fail() { ThrowAt(1); return null; } internal static void Touch() => Keep(Value); }
