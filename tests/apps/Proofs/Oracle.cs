@@ -46,4 +46,7 @@ static unsafe class Oracle
     [DllImport(Lib)] internal static extern void oracle_stop();
     [DllImport(Lib)] internal static extern int oracle_walk_other(ulong thread);
     [DllImport(Lib)] internal static extern ulong oracle_current_thread();
+
+    // bench/bench.c: measures walks of the calling thread.
+    [DllImport(Lib)] internal static extern void bench_synchronous(int depth);
 }

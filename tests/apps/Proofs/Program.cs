@@ -17,9 +17,10 @@ static class Program
             case "shadow": Shadowed.Run(rest); break;
             case "bad": Bad.Run(); break;
             case "rules": Rules.Run(rest); break;
+            case "bench": Bench.Run(); break;
             case "busy": return Busy.Run(rest);
             default:
-                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|busy [arguments]");
+                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|bench|busy [arguments]");
                 return 2;
         }
         return Oracle.Present ? Oracle.oracle_finish() : 0;
