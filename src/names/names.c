@@ -170,12 +170,15 @@ bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs
   memset(out, 0, sizeof *out);
   out->kind = CS_NAME_UNKNOWN;
   if (function == 0) return false;
-  HRESULT hr = info->lpVtbl->GetTokenAndMetaDataFromFunction(info, function, &IID_IMetaDataImport2,
-                                                             (void **)&c.import, &method);
-  if (hr != S_OK || c.import == NULL) {
-    c.import = NULL;
+  // Asked first: the runtime hands out some module's metadata for a dynamic method too, with a
+  // token that is in none.
+  BOOL dynamic = 0;
+  if (info->lpVtbl->IsFunctionDynamic(info, function, &dynamic) == S_OK && dynamic)
     return name_dynamic(&c, function, out);
-  }
+  if (FAILED(info->lpVtbl->GetTokenAndMetaDataFromFunction(info, function, &IID_IMetaDataImport2,
+                                                           (void **)&c.import, &method)) ||
+      c.import == NULL)
+    return false;
   bool ok = name_by_metadata(&c, function, method, out);
   (void)c.import->lpVtbl->Release(c.import);
   return ok;

@@ -109,6 +109,8 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
                            const struct cs_signal_cause *cause) {
   struct place place;
   struct cs_walk walk;
+  void *agent = cs_load_acquire(&thread->agent);
+  if (agent == NULL) return;  // being set up or taken down
   cs_add_relaxed(&ring->signals, 1);
   cs_add_relaxed(&ring->overruns, cause->overrun);
   uint64_t first = ring->max_depth < FIRST_FRAMES ? ring->max_depth : FIRST_FRAMES;
@@ -122,7 +124,8 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   walk_into(ring, &place, &walk);
   struct cs_sample *sample = place.sample;
   sample->tsc = cause->entry_tsc;
-  sample->agent = thread->agent;
+  sample->sp = regs->r[CS_RSP];
+  sample->agent = agent;
   sample->thread = thread->index;
   sample->thread_generation = thread->generation;
   sample->code_generation = generation;

@@ -33,6 +33,7 @@ struct cs_sample {
   uint64_t word;     // CS_SAMPLE_WORD; written last, with release
   uint64_t tsc;      // when the handler was entered
   uint64_t stop_ip;  // struct cs_walk.stop_ip
+  uint64_t sp;       // of the leaf
   void *agent;       // struct cs_thread.agent, as it was
   uint32_t thread;   // struct cs_thread.index
   uint32_t thread_generation;

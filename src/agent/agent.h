@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// agent: the profiler that `clrsnap record` puts into a program: samples threads and sends what it
+// finds through the wire. Not for handlers; what runs in a handler is signal/sample.c.
+//
+// Threads: callbacks come on the runtime's threads, several at a time. All that calls the CLR for
+// names, writes to the wire or reads the sample ring is done by one thread of our own, ".clrsnap".
+// It holds no lock while it calls the CLR (contract: C19), and a callback waits for it only for a
+// bounded time.
+#ifndef CS_AGENT_H
+#define CS_AGENT_H
+
+#include <time.h>
+
+#include "signal/sample.h"
+#include "snapshot/snapshot.h"
+#include "wire/producer.h"
+
+enum cs_agent_state {
+  CS_AGENT_PASSIVE,    // loaded, but nobody records
+  CS_AGENT_WAITING,    // until the runtime has run enough code to be checked against
+  CS_AGENT_RECORDING,  // samples are taken
+  CS_AGENT_OVER,       // CS_WIRE_END has been written, or there is nothing to write to
+};
+
+struct cs_agent {
+  uint32_t state;  // enum cs_agent_state
+  uint32_t stop;   // 1: the agent's thread is to end
+  uint32_t wake;   // bumped to wake the agent's thread (a futex)
+  uint32_t mode;   // enum cs_wire_mode
+  uint32_t hz;
+  uint32_t tid;        // of the agent's thread
+  uint64_t period_ns;  // 1 / hz
+  uint64_t start_ns;   // CLOCK_MONOTONIC, when the recording began
+  struct cs_producer wire;
+  struct cs_sample_ring ring;
+};
+extern struct cs_agent cs_agent;
+
+// ---- start.c: a recording's beginning and end ----
+// Maps and claims the shared memory at `path`, starts the library and the agent's thread. Answers
+// what Initialize is to answer.
+HRESULT cs_agent_start(IUnknown *info, const char *path);
+// Ends the recording, if there is one, and waits for the agent's thread (2 s at most). Any thread.
+void cs_agent_stop(void);
+bool cs_agent_is_active(void);  // WAITING or RECORDING
+
+// ---- loop.c: the agent's thread ----
+void *cs_agent_main(void *unused);
+void cs_agent_wake(void);
+
+// ---- threads.c: the threads that are sampled ----
+// One for each; freed when the last sample that names it has been read.
+struct cs_agent_thread {
+  struct cs_agent_thread *next;
+  struct cs_thread *thread;  // its entry in the registry
+  uint64_t clr_thread;       // 0: a native thread
+  uint32_t id;               // in the recording; never used twice
+  uint32_t tid;              // 0: not assigned to an OS thread yet
+  uint32_t announced;        // the wire has its name as it is now
+  bool has_timer, named;     // named: by the program, not by us
+  bool seen;                 // native threads: found by the scan that is under way
+  timer_t timer;
+  uint64_t last_ns;     // wall mode: up to when its time has been accounted for
+  uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
+  uint64_t dead_at;     // position of the ring when it ended
+  char name[128];
+};
+void cs_threads_assigned(ThreadID id, uint32_t tid);
+void cs_threads_renamed(ThreadID id, const WCHAR *name, ULONG units);
+void cs_threads_destroyed(ThreadID id);
+// Entries of the registry that are not sampled yet, after an attach.
+void cs_threads_adopt(void);
+void cs_threads_add_native(uint32_t tid);
+// Calls `visit` for each thread that lives, with the lock held: no call into the CLR. False ends
+// it.
+void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data);
+// Takes native threads out that have not been `seen`, and frees those that no sample names any
+// more.
+void cs_threads_sweep_native(void);
+void cs_threads_free_dead(void);
+// Sends the thread's record if the wire does not have it as it is. False: no room.
+bool cs_threads_announce(struct cs_agent_thread *thread);
+// Looks whether threads that the program has not named have another name by now.
+void cs_threads_refresh_names(void);
+// The recording is over: no thread is sampled any more.
+void cs_threads_stop(void);
+
+// ---- samplers ----
+// sampler_cpu.c: a timer on the thread's own CPU clock. False: the kernel refuses; reported once.
+bool cs_cpu_timer_start(struct cs_agent_thread *thread);
+void cs_cpu_timer_stop(struct cs_agent_thread *thread);
+// sampler_wall.c: sends a signal to every managed thread.
+void cs_wall_tick(uint64_t now_ns);
+// native_threads.c: finds threads of the process that the runtime knows nothing of.
+void cs_native_threads_scan(void);
+// The mapping that holds `addr`, as a stack. False: there is none.
+bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
+
+// ---- from the ring to the wire; the agent's thread only ----
+bool cs_drain_init(struct cs_error *err);
+void cs_drain(void);  // everything that is in the ring
+// frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.
+bool cs_frame_to_wire(uint64_t frame, uint32_t code_generation, uint64_t *out);
+// functions.c: methods that have been named.
+struct cs_method_at {
+  uint64_t start, function_id;
+  bool collectible;
+  uint32_t generation;
+};
+// Answers the id under which the wire knows the method; false: no room.
+bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id);
+// The name of all code that has gone before it could be named, and of stubs by their kind.
+bool cs_unloaded_to_wire(uint32_t *id);
+bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id);
+// images.c: native images. False: no room.
+bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
+
+// ---- unload.c: code that is about to die ----
+// In ModuleUnloadStarted and DynamicMethodUnloaded: lets the agent's thread name what the ring
+// still has of it (20 ms at most), then tells the library.
+void cs_unload(void);
+void cs_unload_drained(void);  // by the agent's thread, when it has been through the ring
+// May a frame in code that can die, of a sample of this generation, be named by what is there now?
+bool cs_unload_is_alive(uint32_t generation);
+// Around every call into the CLR that is about code which can die. False: it may have died already.
+bool cs_unload_begin_naming(uint32_t generation);
+void cs_unload_end_naming(void);
+
+#endif

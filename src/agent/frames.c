@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// A frame of a sample as the wire has it: which method, stub or image its ip is in. The walk has
+// noted only what kind of code it is; here there is time to look closer, once an ip.
+//
+// Invariants: the code map and the images are read inside the epoch, since both may go; the CLR is
+// called outside of it. Code that can die is named only if no code has died since the sample was
+// taken. The agent's thread only. Signal-safe: no.
+#include <string.h>
+
+#include "agent/agent.h"
+#include "native/image.h"
+
+enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
+
+struct cached {
+  uint64_t frame;  // as in the ring; 0: free
+  uint64_t wire;
+};
+static struct cached cache[1 << CACHE_BITS];
+static uint32_t cache_generation;
+
+static struct cached *slot_of(uint64_t frame) {
+  return &cache[(frame * 0x9E3779B97F4A7C15ull) >> (64 - CACHE_BITS)];
+}
+
+// Within one generation a managed ip means what it meant before.
+static void check_cache(uint32_t generation) {
+  if (generation == cache_generation) return;
+  memset(cache, 0, sizeof cache);
+  cache_generation = generation;
+}
+
+static uint64_t managed_frame(uint32_t id, uint64_t ip, uint64_t start) {
+  uint64_t offset = ip - start;  // of a cold part, anything
+  return (uint64_t)id << 32 | (offset <= UINT32_MAX ? offset : 0);
+}
+
+static bool native_to_wire(const struct cs_image *image, uint64_t ip, uint64_t *out) {
+  uint32_t id;
+  if (!cs_image_to_wire(image, &id)) return false;
+  *out = (uint64_t)CS_WIRE_FRAME_NATIVE << 62 | (uint64_t)id << 40 |
+         ((ip - image->begin) & 0xFFFFFFFFFFull);
+  return true;
+}
+
+static bool unloaded_to_wire(uint64_t *out) {
+  uint32_t id;
+  if (!cs_unloaded_to_wire(&id)) return false;
+  *out = managed_frame(id, 0, 0);
+  return true;
+}
+
+// The code that the ip is in, as far as it can be found now. The native part is finished here,
+// inside the epoch: *out is set and true answered, or `full` says that there was no room.
+static bool look_up(uint64_t frame, struct cs_code *code, uint64_t *out, bool *full) {
+  uint64_t ip = CS_SAMPLE_IP(frame), at = (frame & CS_SAMPLE_EXACT) != 0 ? ip : ip - 1;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (cs_codemap_find(&cs_core.world, at, code) != CS_STOP_NONE) code->kind = CS_CODE_NONE;
+  bool native = code->kind == CS_CODE_NATIVE;
+  *full = native && !native_to_wire(code->image, ip, out);
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  return native;
+}
+
+static bool managed_to_wire(uint64_t ip, const struct cs_code *code, uint32_t generation,
+                            uint64_t *out) {
+  uint32_t id, now = cs_load_acquire(&cs_core.world.code_generation);
+  if (code->collectible && !cs_unload_is_alive(generation)) return unloaded_to_wire(out);
+  struct cs_method_at method = {code->method_start, code->function_id, code->collectible, now};
+  if (!cs_function_to_wire(&method, &id)) return false;
+  *out = managed_frame(id, ip, code->method_start);
+  return true;
+}
+
+static bool translate(uint64_t frame, uint32_t generation, uint64_t *out) {
+  uint64_t ip = CS_SAMPLE_IP(frame);
+  enum cs_code_kind walked = CS_SAMPLE_KIND(frame);
+  struct cs_code code;
+  bool full, walked_managed = walked == CS_CODE_JIT || walked == CS_CODE_R2R;
+  if (look_up(frame, &code, out, &full)) {
+    // A library may have been found since the walk; native code where managed code was has come
+    // later.
+    return walked_managed ? unloaded_to_wire(out) : !full;
+  }
+  if (walked_managed)
+    return cs_code_is_managed(&code) ? managed_to_wire(ip, &code, generation, out)
+                                     : unloaded_to_wire(out);
+  if (walked == CS_CODE_STUB) {
+    uint32_t id;
+    if (!cs_stub_to_wire(code.kind == CS_CODE_STUB ? code.stub_kind : 0, &id)) return false;
+    *out = managed_frame(id, 0, 0);
+    return true;
+  }
+  *out = (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62 | ip;
+  return true;
+}
+
+bool cs_frame_to_wire(uint64_t frame, uint32_t code_generation, uint64_t *out) {
+  check_cache(code_generation);
+  struct cached *cached = slot_of(frame);
+  if (cached->frame == frame) {
+    *out = cached->wire;
+    return true;
+  }
+  if (!translate(frame, code_generation, out)) return false;
+  // What was found under a newer generation is not remembered under the sample's. Native images
+  // come and go without one, and are found fast.
+  if (cs_load_acquire(&cs_core.world.code_generation) == code_generation &&
+      CS_WIRE_FRAME_KIND(*out) == CS_WIRE_FRAME_MANAGED)
+    *cached = (struct cached){frame, *out};
+  return true;
+}

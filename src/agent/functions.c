@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Methods as the wire knows them: one record and one id for each piece of code (method start) that
+// a sample has met. The CLR is asked once for each.
+//
+// Invariants: an entry for code that can die is good for its generation only, because start and
+// FunctionID are used again; what is asked about such code is asked between cs_unload_begin_naming
+// and _end_naming. No lock is held over a call (contract: C19). The agent's thread only.
+// Signal-safe: no.
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "names/names.h"
+
+struct entry {
+  uint64_t start;  // 0: free
+  uint32_t id;
+  uint32_t generation;
+  bool collectible;
+};
+static struct entry *table;  // open addressing; at most half full
+static uint32_t table_size, used, last_id;
+
+static uint32_t slot_of(uint64_t start) {
+  return (uint32_t)((start * 0x9E3779B97F4A7C15ull) >> 32) & (table_size - 1);
+}
+
+static struct entry *find(uint64_t start) {
+  struct entry *e = &table[slot_of(start)];
+  while (e->start != 0 && e->start != start) {
+    if (++e == table + table_size) e = table;
+  }
+  return e;
+}
+
+static bool grow(void) {
+  uint32_t old_size = table_size;
+  struct entry *old = table, *larger = calloc(old_size == 0 ? 1024 : old_size * 2, sizeof *larger);
+  if (larger == NULL) return false;
+  table = larger;
+  table_size = old_size == 0 ? 1024 : old_size * 2;
+  for (uint32_t i = 0; i < old_size; i++) {
+    if (old[i].start != 0) *find(old[i].start) = old[i];
+  }
+  free(old);
+  return true;
+}
+
+static bool put(uint32_t id, enum cs_wire_function_kind kind, const struct cs_method_name *name) {
+  struct cs_wire_function record = {id, (uint32_t)kind};
+  const char *strings[] = {name->module, name->space, name->type, name->method, name->signature};
+  return cs_producer_put(&cs_agent.wire, CS_WIRE_FUNCTION, &record, sizeof record, strings, 5);
+}
+
+// A name that is not a method's own.
+static bool put_made_up(uint32_t *id, enum cs_wire_function_kind kind, const char *text) {
+  static struct cs_method_name name;  // all texts but one stay empty
+  if (*id != 0) return true;
+  strcpy(name.method, text);
+  if (!put(last_id + 1, kind, &name)) return false;
+  *id = ++last_id;
+  return true;
+}
+
+bool cs_unloaded_to_wire(uint32_t *id) {
+  static uint32_t known;
+  if (!put_made_up(&known, CS_WIRE_FN_UNKNOWN, "[unloaded code]")) return false;
+  *id = known;
+  return true;
+}
+
+// The runtime's STUB_CODE_BLOCK_* (facts of .NET 8 to 10); 0: a range of stubs, of no kind.
+bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id) {
+  static const char *const names[16] = {
+      [0] = "[stub]",         [1] = "[jump stub]",    [3] = "[dynamic helper stub]",
+      [4] = "[precode stub]", [5] = "[precode stub]", [6] = "[virtual dispatch stub]",
+      [7] = "[resolve stub]", [8] = "[lookup stub]",  [9] = "[vtable call stub]",
+  };
+  static uint32_t known[16];
+  uint32_t kind = stub_kind < 16 && names[stub_kind] != NULL ? stub_kind : 0;
+  if (!put_made_up(&known[kind], CS_WIRE_FN_STUB, names[kind])) return false;
+  *id = known[kind];
+  return true;
+}
+
+// ReadyToRun code has no header that names its method. GetFunctionFromIP3 knows dynamic methods
+// too; where it is not to be had, the oldest form does for this code.
+static FunctionID function_at(uint64_t start) {
+  ICorProfilerInfo15 *info = cs_core.info;
+  FunctionID function = 0;
+  ReJITID rejit = 0;
+  LPCBYTE ip = (LPCBYTE)(uintptr_t)start;
+  if (info->lpVtbl->GetFunctionFromIP3(info, ip, &function, &rejit) == S_OK) return function;
+  if (info->lpVtbl->GetFunctionFromIP(info, ip, &function) == S_OK) return function;
+  return 0;
+}
+
+static enum cs_wire_function_kind kind_of(enum cs_name_kind kind) {
+  switch (kind) {
+    case CS_NAME_METHOD:
+      return CS_WIRE_FN_METHOD;
+    case CS_NAME_DYNAMIC:
+      return CS_WIRE_FN_DYNAMIC;
+    case CS_NAME_STUB:
+      return CS_WIRE_FN_STUB;
+    default:
+      return CS_WIRE_FN_UNKNOWN;
+  }
+}
+
+// False: the code may have died before its name was known.
+static bool ask(const struct cs_method_at *method, struct cs_method_name *name) {
+  if (method->collectible && !cs_unload_begin_naming(method->generation)) return false;
+  FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
+  (void)cs_method_name_get(cs_core.info, function, name);
+  if (method->collectible) cs_unload_end_naming();
+  return true;
+}
+
+bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id) {
+  static struct cs_method_name name;
+  if (used * 2 >= table_size && !grow()) return false;
+  struct entry *e = find(method->start);
+  if (e->start != 0 && e->collectible == method->collectible &&
+      (!e->collectible || e->generation == method->generation)) {
+    *id = e->id;
+    return true;
+  }
+  if (!ask(method, &name)) return cs_unloaded_to_wire(id);
+  if (!put(last_id + 1, kind_of(name.kind), &name)) return false;
+  if (e->start == 0) used++;
+  *e = (struct entry){method->start, ++last_id, method->generation, method->collectible};
+  *id = e->id;
+  return true;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Native images as the wire knows them: one record and one id for each (path, place) that a sample
+// has met. Invariant: an id is never given to two images, even if one is unloaded and another one
+// takes its place. The agent's thread only. Signal-safe: no.
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "native/image.h"
+
+enum { MAX_IMAGES = 1 << 20 };  // an id has 22 bits in a frame
+
+struct known_image {
+  uint64_t begin, end, bias;
+  char *path;
+};
+static struct known_image *images;
+static uint32_t count, capacity;
+
+static bool is_same(const struct known_image *known, const struct cs_image *image) {
+  return known->begin == image->begin && known->end == image->end && known->bias == image->bias &&
+         strcmp(known->path, image->path) == 0;
+}
+
+static bool make_room(void) {
+  if (count < capacity) return true;
+  uint32_t larger = capacity == 0 ? 64 : capacity * 2;
+  struct known_image *moved = larger > MAX_IMAGES ? NULL : realloc(images, larger * sizeof *moved);
+  if (moved == NULL) return false;
+  images = moved;
+  capacity = larger;
+  return true;
+}
+
+bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
+  for (uint32_t i = count; i-- > 0;) {  // the newest first: the same place may have had others
+    *id = i;
+    if (is_same(&images[i], image)) return true;
+  }
+  struct known_image known = {image->begin, image->end, image->bias, NULL};
+  if (!make_room() || (known.path = strdup(image->path)) == NULL) return false;
+  struct cs_wire_image record = {count, 0, image->begin, image->end, image->bias};
+  const char *strings[] = {known.path};
+  if (!cs_producer_put(&cs_agent.wire, CS_WIRE_IMAGE, &record, sizeof record, strings, 1)) {
+    free(known.path);
+    return false;
+  }
+  *id = count;
+  images[count++] = known;
+  return true;
+}

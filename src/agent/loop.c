@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// The agent's own thread: waits until the runtime can be walked, then drains the ring every 10 ms
+// (in wall mode: with every tick) until the recording is over.
+//
+// Invariant: it is the only one that reads the ring and writes the wire. It calls the CLR, so it is
+// a thread that the runtime may stop for a collection, and holds no lock meanwhile. All signals are
+// blocked on it. Signal-safe: no.
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define MS 1000000ull
+
+enum {
+  DRAIN_MS = 10,    // a ring of 4 MiB then holds out to 400 MB/s
+  READY_MS = 2,     // how often it is tried whether the runtime can be walked
+  NATIVE_MS = 200,  // between two looks for native threads
+  IMAGES_MS = 500,  // between two looks at the process' mappings
+  NAMES_MS = 1000,
+};
+
+void cs_agent_wake(void) {
+  cs_add_seq(&cs_agent.wake, 1);
+  (void)syscall(SYS_futex, &cs_agent.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void sleep_until(uint64_t until_ns, uint32_t seen_wake) {
+  struct timespec at = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+  (void)syscall(SYS_futex, &cs_agent.wake, FUTEX_WAIT_BITSET_PRIVATE, seen_wake, &at, NULL,
+                FUTEX_BITSET_MATCH_ANY);
+}
+
+static bool stop_wanted(void) {
+  return cs_load_acquire(&cs_agent.stop) != 0 || cs_producer_stop_wanted(&cs_agent.wire);
+}
+
+// Is it time again? Moves the mark on.
+static bool is_due(uint64_t *next_ns, uint64_t now_ns, uint64_t every_ms) {
+  if (now_ns < *next_ns) return false;
+  *next_ns = now_ns + every_ms * MS;
+  return true;
+}
+
+static bool announce_start(void) {
+  struct timespec now;
+  char runtime[32];
+  const struct cs_layout *layout = &cs_core.world.layout;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  (void)snprintf(runtime, sizeof runtime, "%u.%u.%u", layout->runtime_major, layout->runtime_minor,
+                 layout->runtime_build);
+  struct cs_wire_start start = {
+      .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+      .pid = (uint32_t)getpid(),
+      .hz = cs_agent.hz,
+      .mode = cs_agent.mode,
+  };
+  const char *strings[] = {runtime};
+  return cs_producer_put(&cs_agent.wire, CS_WIRE_START, &start, sizeof start, strings, 1);
+}
+
+static void begin_recording(void) {
+  cs_agent.start_ns = cs_clock_now_ns();
+  (void)announce_start();  // the first record: there is room
+  cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
+  cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
+  cs_store_release(&cs_signal.ring, &cs_agent.ring);
+  cs_threads_adopt();
+  cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
+}
+
+// True: recording. False: not to be; the reason has been told.
+static bool wait_until_ready(void) {
+  struct cs_error err;
+  HRESULT hr;
+  uint64_t next_scan = 0;
+  while ((hr = cs_core_ready(&err)) == CORPROF_E_STACKSNAPSHOT_UNSAFE && !stop_wanted()) {
+    uint64_t now = cs_clock_now_ns();
+    if (is_due(&next_scan, now, NATIVE_MS)) cs_native_threads_scan();
+    sleep_until(now + READY_MS * MS, cs_load_acquire(&cs_agent.wake));
+  }
+  if (hr == S_OK) return true;
+  if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
+    cs_log("the program ended before the recording could begin: %s", err.text);
+    cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
+    return false;
+  }
+  cs_log_important("%s", err.text);
+  cs_producer_refuse(&cs_agent.wire, err.text);
+  return false;
+}
+
+static void drain(void) {
+  cs_drain();
+  cs_unload_drained();
+  cs_threads_free_dead();
+}
+
+static void maintain(uint64_t now) {
+  static uint64_t native_ns, images_ns, names_ns;
+  if (is_due(&native_ns, now, NATIVE_MS)) cs_native_threads_scan();
+  if (is_due(&images_ns, now, IMAGES_MS)) cs_core_refresh_images();
+  if (is_due(&names_ns, now, NAMES_MS)) {
+    cs_threads_refresh_names();
+    cs_clock_refine();
+  }
+}
+
+static void record(void) {
+  bool wall = cs_agent.mode == CS_WIRE_MODE_WALL;
+  uint64_t step = wall ? cs_agent.period_ns : DRAIN_MS * MS;
+  uint64_t next = cs_clock_now_ns() + step;
+  while (!stop_wanted()) {
+    uint32_t wake = cs_load_acquire(&cs_agent.wake);
+    drain();
+    uint64_t now = cs_clock_now_ns();
+    maintain(now);
+    if (now < next) {
+      sleep_until(next, wake);
+      continue;
+    }
+    if (wall) cs_wall_tick(now);
+    next = now - next > step ? now + step : next + step;  // late: ticks are left out, not caught up
+  }
+}
+
+static void end_recording(void) {
+  const struct cs_sample_ring *ring = &cs_agent.ring;
+  cs_threads_stop();
+  cs_store_release(&cs_signal.ring, NULL);
+  (void)cs_epoch_wait();
+  drain();
+  struct cs_wire_end end = {
+      .samples = cs_load_acquire(&ring->samples),
+      .lost_ring = cs_load_acquire(&ring->lost),
+      .lost_wire = cs_load_acquire(&cs_agent.wire.header->lost_records),
+      .signals = cs_load_acquire(&ring->signals),
+      .overruns = cs_load_acquire(&ring->overruns),
+      .runtime_suspensions = 0,  // nothing in this room calls SuspendRuntime
+  };
+  (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);
+  cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
+  cs_log("recorded: %lu signals, %lu samples, %lu lost in the ring, %lu in the shared memory",
+         (unsigned long)end.signals, (unsigned long)end.samples, (unsigned long)end.lost_ring,
+         (unsigned long)end.lost_wire);
+}
+
+void *cs_agent_main(void *unused) {
+  (void)unused;
+  (void)prctl(PR_SET_NAME, ".clrsnap");
+  cs_store_release(&cs_agent.tid, (uint32_t)syscall(SYS_gettid));
+  if (wait_until_ready()) {
+    begin_recording();
+    record();
+    end_recording();
+  } else {
+    cs_threads_stop();
+  }
+  cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_OVER);
+  cs_unload_drained();  // who waits sees that there is nobody to wait for
+  return NULL;
+}

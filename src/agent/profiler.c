@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// The profiler object: what the runtime calls. Every callback does its own small part and passes
+// the event on to the library (snapshot); what takes time is left to the agent's thread.
+//
+// Invariant: whatever goes wrong here, the program runs on: a refusal is a failed load and one
+// line, never an exception, a signal or a wait without end. Threads: the runtime's, several at a
+// time. Signal-safe: no.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/log.h"
+#include "clr/clr.h"
+#include "contract/contract.h"
+
+static ICorProfilerCallback11Vtbl vtbl;
+static struct cs_callback profiler = {{&vtbl}, 1, NULL};  // static: never freed
+
+// Without a recording: is this a runtime that the library could serve? The log tells.
+static HRESULT look_only(void) {
+  static struct cs_layout layout;
+  struct cs_error err = {""};
+  if (cs_contract_read(&layout, NULL, &err)) {
+    cs_log("%s is not set: loaded as a library only", CS_WIRE_ENV);
+    return S_OK;
+  }
+  cs_log_important("%s", err.text);
+  return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+}
+
+static HRESULT start(IUnknown *info, const char *how, const char *path) {
+  struct cs_runtime_version version;
+  if (!cs_runtime_version_get(info, &version)) {
+    cs_log_important("the runtime does not tell its version; it runs on without being profiled");
+    return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  }
+  cs_log("%s: .NET %u.%u.%u", how, version.major, version.minor, version.build);
+  if (path == NULL || path[0] == '\0') return look_only();
+  return cs_agent_start(info, path);
+}
+
+static HRESULT initialize(ICorProfilerCallback11 *self, IUnknown *info) {
+  (void)self;
+  return start(info, "Initialize", getenv(CS_WIRE_ENV));
+}
+
+// An attaching command cannot set our environment; it sends the path as client data.
+static HRESULT initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *info, void *data,
+                                     UINT len) {
+  char path[256] = "";
+  (void)self;
+  if (data != NULL && len < sizeof path) memcpy(path, data, len);
+  return start(info, "InitializeForAttach", path[0] == '/' ? path : NULL);
+}
+
+static HRESULT attach_complete(ICorProfilerCallback11 *self) {
+  (void)self;
+  if (!cs_agent_is_active()) return S_OK;
+  cs_core_adopt_threads();
+  cs_threads_adopt();
+  return S_OK;
+}
+
+static HRESULT shutdown(ICorProfilerCallback11 *self) {
+  (void)self;
+  cs_agent_stop();
+  return S_OK;
+}
+
+static HRESULT detach_succeeded(ICorProfilerCallback11 *self) {
+  (void)self;
+  cs_agent_stop();
+  clrsnap_stop();
+  return S_OK;
+}
+
+static HRESULT thread_created(ICorProfilerCallback11 *self, ThreadID id) {
+  (void)self;
+  clrsnap_thread_created(id);
+  return S_OK;
+}
+
+static HRESULT thread_assigned(ICorProfilerCallback11 *self, ThreadID id, DWORD tid) {
+  (void)self;
+  clrsnap_thread_assigned(id, tid);
+  cs_threads_assigned(id, tid);
+  return S_OK;
+}
+
+static HRESULT thread_destroyed(ICorProfilerCallback11 *self, ThreadID id) {
+  (void)self;
+  cs_threads_destroyed(id);
+  clrsnap_thread_destroyed(id);
+  return S_OK;
+}
+
+static HRESULT thread_renamed(ICorProfilerCallback11 *self, ThreadID id, ULONG units,
+                              WCHAR name[]) {
+  (void)self;
+  cs_threads_renamed(id, name, units);
+  return S_OK;
+}
+
+static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID module) {
+  (void)self, (void)module;
+  cs_unload();
+  return S_OK;
+}
+
+static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID function) {
+  (void)self, (void)function;
+  cs_unload();
+  return S_OK;
+}
+
+HRESULT cs_profiler_create(const GUID *iid, void **out) {
+  if (vtbl.QueryInterface == NULL) cs_callback_defaults(&vtbl);
+  vtbl.Initialize = initialize;
+  vtbl.InitializeForAttach = initialize_for_attach;
+  vtbl.ProfilerAttachComplete = attach_complete;
+  vtbl.Shutdown = shutdown;
+  vtbl.ProfilerDetachSucceeded = detach_succeeded;
+  vtbl.ThreadCreated = thread_created;
+  vtbl.ThreadAssignedToOSThread = thread_assigned;
+  vtbl.ThreadDestroyed = thread_destroyed;
+  vtbl.ThreadNameChanged = thread_renamed;
+  vtbl.ModuleUnloadStarted = module_unload_started;
+  vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
+  return vtbl.QueryInterface(&profiler.base, iid, out);
+}

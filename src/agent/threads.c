@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// The threads that are sampled: managed ones come and go with the runtime's callbacks, on the
+// threads themselves; native ones are found by a scan (native_threads.c).
+//
+// Invariants: `lock` is held for list work only, never over a call into the CLR, and no handler
+// takes it. A struct is freed only by the agent's thread, when the ring has been read beyond the
+// point where its thread ended, because samples name it by its address. Signal-safe: no.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "clr/clr.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cs_agent_thread *living, *dead;
+static uint32_t last_id;
+static bool stopped;
+
+// ---- Under the lock ----
+
+// The one that belongs to the registry's entry; a new one if it has none.
+static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
+  struct cs_agent_thread *t = entry->agent;
+  if (t != NULL || stopped) return t;
+  t = calloc(1, sizeof *t);
+  if (t == NULL) return NULL;
+  t->thread = entry;
+  t->clr_thread = entry->clr_thread;
+  t->id = ++last_id;
+  t->next = living;
+  living = t;
+  cs_store_release(&entry->agent, t);
+  return t;
+}
+
+static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
+  if (t->tid != 0 || stopped) return;
+  t->tid = tid;
+  t->last_ns = cs_clock_now_ns();
+  // Before the timer: a signal for a thread that is not sampled is ignored.
+  cs_store_release(&t->thread->sampling, 1u);
+  if (cs_agent.mode == CS_WIRE_MODE_CPU) (void)cs_cpu_timer_start(t);
+}
+
+static void end_sampling(struct cs_agent_thread *t) {
+  cs_store_release(&t->thread->sampling, 0u);
+  cs_cpu_timer_stop(t);
+}
+
+static void bury(struct cs_agent_thread **link) {
+  struct cs_agent_thread *t = *link;
+  end_sampling(t);
+  t->thread->agent = NULL;
+  t->thread = NULL;
+  *link = t->next;
+  t->dead_at = cs_load_acquire(&cs_agent.ring.head);
+  t->next = dead;
+  dead = t;
+}
+
+static struct cs_agent_thread **find_native(uint32_t tid) {
+  struct cs_agent_thread **link = &living;
+  while (*link != NULL && !((*link)->clr_thread == 0 && (*link)->tid == tid)) link = &(*link)->next;
+  return *link != NULL ? link : NULL;
+}
+
+// It may have become a managed thread while the scan was looking at it.
+static bool is_managed(uint32_t tid) {
+  const struct cs_agent_thread *t = living;
+  while (t != NULL && !(t->clr_thread != 0 && t->tid == tid)) t = t->next;
+  return t != NULL;
+}
+
+static void bury_native(struct cs_agent_thread **link) {
+  struct cs_thread *entry = (*link)->thread;
+  bury(link);
+  cs_registry_destroyed_entry(entry);
+}
+
+// ---- Callbacks ----
+
+void cs_threads_assigned(ThreadID id, uint32_t tid) {
+  if (!cs_agent_is_active() || tid == 0) return;
+  struct cs_thread *entry = cs_registry_find(id);
+  (void)pthread_mutex_lock(&lock);
+  // A native thread that enters managed code for the first time, or an ended one's tid again.
+  struct cs_agent_thread **native = find_native(tid);
+  if (native != NULL) bury_native(native);
+  struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
+  if (t != NULL) begin_sampling(t, tid);
+  (void)pthread_mutex_unlock(&lock);
+}
+
+// May come before the thread is started, and so before the registry knows it.
+void cs_threads_renamed(ThreadID id, const WCHAR *name, ULONG units) {
+  char text[sizeof((struct cs_agent_thread *)0)->name];
+  if (!cs_agent_is_active() || id == 0 || name == NULL) return;
+  while (units > 0 && name[units - 1] == 0) units--;
+  (void)cs_utf16_to_utf8(text, sizeof text, name, units, NULL);
+  struct cs_thread *entry = cs_registry_created(id);
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
+  if (t != NULL) {
+    memcpy(t->name, text, sizeof text);
+    t->named = text[0] != '\0';
+    cs_store_release(&t->announced, 0u);
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_threads_destroyed(ThreadID id) {
+  struct cs_thread *entry = cs_registry_find(id);
+  if (entry == NULL) return;
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread **link = &living;
+  while (*link != NULL && *link != entry->agent) link = &(*link)->next;
+  if (*link != NULL) bury(link);
+  (void)pthread_mutex_unlock(&lock);
+}
+
+// ---- The agent's thread ----
+
+void cs_threads_adopt(void) {
+  for (uint32_t i = 0; i < cs_registry_count(); i++) {
+    struct cs_thread *entry = cs_registry_at(i);
+    uint32_t tid = cs_load_acquire(&entry->tid);
+    uint64_t clr_thread = entry->clr_thread;
+    // Pinned: its ThreadDestroyed waits until it is in the list, and takes it out then.
+    if (tid == 0 || clr_thread == 0 || !cs_thread_pin(entry, clr_thread)) continue;
+    (void)pthread_mutex_lock(&lock);
+    struct cs_agent_thread *t = of_entry(entry);
+    if (t != NULL) begin_sampling(t, tid);
+    (void)pthread_mutex_unlock(&lock);
+    cs_thread_unpin(entry);
+  }
+}
+
+void cs_threads_add_native(uint32_t tid) {
+  struct cs_thread *entry = cs_registry_attached(0, tid);
+  if (entry == NULL) return;
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread *t = is_managed(tid) ? NULL : of_entry(entry);
+  if (t != NULL) {
+    begin_sampling(t, tid);
+    t->seen = true;
+  } else {
+    cs_registry_destroyed_entry(entry);
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data) {
+  (void)pthread_mutex_lock(&lock);
+  for (struct cs_agent_thread *t = living; t != NULL && visit(t, data); t = t->next) {
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_threads_sweep_native(void) {
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread **link = &living;
+  while (*link != NULL) {
+    struct cs_agent_thread *t = *link;
+    if (t->clr_thread == 0 && !t->seen) {
+      bury_native(link);
+    } else {
+      t->seen = false;
+      link = &t->next;
+    }
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_threads_free_dead(void) {
+  uint64_t read_to = cs_load_acquire(&cs_agent.ring.tail);
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread **link = &dead;
+  while (*link != NULL) {
+    struct cs_agent_thread *t = *link;
+    if (t->dead_at > read_to) {
+      link = &t->next;
+    } else {
+      *link = t->next;
+      free(t);
+    }
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
+
+// What the kernel calls the thread. Threads that the program has not named have good names there:
+// ".NET TP Worker", ".NET Server GC".
+static void read_comm(uint32_t tid, char *name, size_t cap) {
+  char path[64];
+  name[0] = '\0';
+  if (tid == (uint32_t)getpid()) {  // there it is the program's file
+    (void)snprintf(name, cap, "Main");
+    return;
+  }
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return;  // it has ended
+  if (fgets(name, (int)cap, file) == NULL) name[0] = '\0';
+  name[strcspn(name, "\n")] = '\0';
+  (void)fclose(file);
+}
+
+bool cs_threads_announce(struct cs_agent_thread *t) {
+  char name[sizeof t->name];
+  if (cs_load_acquire(&t->announced) != 0) return true;
+  (void)pthread_mutex_lock(&lock);
+  if (!t->named && t->name[0] == '\0') read_comm(t->tid, t->name, sizeof t->name);
+  memcpy(name, t->name, sizeof name);
+  cs_store_release(&t->announced, 1u);  // a new name may come from now on
+  struct cs_wire_thread record = {t->id, t->tid};
+  (void)pthread_mutex_unlock(&lock);
+  const char *strings[] = {name};
+  if (cs_producer_put(&cs_agent.wire, CS_WIRE_THREAD, &record, sizeof record, strings, 1))
+    return true;
+  cs_store_release(&t->announced, 0u);
+  return false;
+}
+
+static bool refresh_name(struct cs_agent_thread *t, void *data) {
+  char name[sizeof t->name];
+  (void)data;
+  if (t->named || t->tid == 0 || t->announced == 0) return true;
+  read_comm(t->tid, name, sizeof name);
+  if (name[0] != '\0' && strcmp(name, t->name) != 0) {
+    memcpy(t->name, name, sizeof name);
+    cs_store_release(&t->announced, 0u);
+  }
+  return true;
+}
+
+void cs_threads_refresh_names(void) {
+  cs_threads_visit(refresh_name, NULL);
+}
+
+void cs_threads_stop(void) {
+  (void)pthread_mutex_lock(&lock);
+  stopped = true;
+  for (struct cs_agent_thread *t = living; t != NULL; t = t->next) end_sampling(t);
+  (void)pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,197 @@
+// What tests/live/record.sh records: threads with names that burn CPU time in methods with names,
+// one that sleeps, and code that dies. The first argument says what, the second for how many
+// milliseconds. Answers 42.
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Reflection.Emit;
+using System.Runtime.CompilerServices;
+using System.Threading;
+
+namespace Rec;
+
+struct Pair
+{
+    public int A = 1, B = 2;
+    public Pair() { }
+}
+
+class Box<T>
+{
+    long sum;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public long Churn<U>(T item, U[] many, ref int seed)
+    {
+        for (int i = 0; i < 200_000; i++)
+        {
+            seed = seed * 1664525 + 1013904223;
+            sum += seed ^ many.Length;
+        }
+        return sum + (item is null ? 1 : 0);
+    }
+
+    public class Inner
+    {
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        public static int Spin(T item, int rounds)
+        {
+            int x = 1;
+            for (int i = 0; i < rounds; i++) x = x * 31 + i;
+            return x + (item is null ? 1 : 0);
+        }
+    }
+}
+
+static class Program
+{
+    static readonly Stopwatch clock = Stopwatch.StartNew();
+    static long limit;
+    static volatile int sink;
+
+    static bool Running => clock.ElapsedMilliseconds < limit;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Hot()
+    {
+        int x = 1;
+        for (int i = 0; i < 2_000_000; i++) x = x * 31 + i;
+        sink = x;
+    }
+
+    static void BurnHot() { while (Running) Hot(); }
+
+    static void BurnGeneric()
+    {
+        var shared = new Box<string>();
+        var exact = new Box<Pair>();
+        int seed = 1;
+        while (Running)
+        {
+            shared.Churn("x", new[] { 1.5 }, ref seed);
+            exact.Churn(default, new[] { "y" }, ref seed);
+            sink = Box<long>.Inner.Spin(1, 100_000);
+        }
+    }
+
+    static void Sleep() { while (Running) Thread.Sleep(20); }
+
+    static void Throw()
+    {
+        while (Running)
+        {
+            try { Fail(20); }
+            catch (InvalidOperationException) { sink++; }
+        }
+    }
+
+    static void Fail(int depth)
+    {
+        if (depth == 0) throw new InvalidOperationException("no");
+        Fail(depth - 1);
+        sink++;
+    }
+
+    static void NullReferences()
+    {
+        object nothing = null!;
+        while (Running)
+        {
+            try { sink = nothing.GetHashCode(); }
+            catch (NullReferenceException) { sink++; }
+        }
+    }
+
+    static void Allocate()
+    {
+        var keep = new Queue<byte[]>();
+        while (Running)
+        {
+            keep.Enqueue(new byte[1000]);
+            if (keep.Count > 10_000) keep.Dequeue();
+        }
+    }
+
+    // Dynamic methods: made, used, forgotten.
+    static void Emit()
+    {
+        for (int n = 0; Running; n++)
+        {
+            var method = new DynamicMethod("Emitted" + n % 7, typeof(int), new[] { typeof(int) });
+            var il = method.GetILGenerator();
+            var top = il.DefineLabel();
+            il.DeclareLocal(typeof(int));
+            il.Emit(OpCodes.Ldc_I4, 300_000);
+            il.Emit(OpCodes.Stloc_0);
+            il.MarkLabel(top);
+            il.Emit(OpCodes.Ldarg_0);
+            il.Emit(OpCodes.Ldc_I4, 31);
+            il.Emit(OpCodes.Mul);
+            il.Emit(OpCodes.Ldloc_0);
+            il.Emit(OpCodes.Add);
+            il.Emit(OpCodes.Starg_S, (byte)0);
+            il.Emit(OpCodes.Ldloc_0);
+            il.Emit(OpCodes.Ldc_I4_1);
+            il.Emit(OpCodes.Sub);
+            il.Emit(OpCodes.Dup);
+            il.Emit(OpCodes.Stloc_0);
+            il.Emit(OpCodes.Brtrue, top);
+            il.Emit(OpCodes.Ldarg_0);
+            il.Emit(OpCodes.Ret);
+            var call = method.CreateDelegate<Func<int, int>>();
+            for (int i = 0; i < 5; i++) sink = call(i);
+            if (n % 20 == 19) { GC.Collect(); GC.WaitForPendingFinalizers(); }
+        }
+    }
+
+    static void ShortLived()
+    {
+        while (Running)
+        {
+            var thread = new Thread(Hot) { Name = "Brief" };
+            thread.Start();
+            thread.Join();
+        }
+    }
+
+    static int Main(string[] args)
+    {
+        limit = args.Length > 1 ? int.Parse(args[1]) : 1000;
+        var all = new List<Thread>();
+        void Add(string name, ThreadStart body)
+        {
+            var thread = new Thread(body) { Name = name, IsBackground = true };
+            all.Add(thread);
+        }
+        switch (args.Length > 0 ? args[0] : "hot")
+        {
+            case "hot":
+                Add("Hot worker", BurnHot);
+                break;
+            case "names":
+                Add("Hot worker", BurnHot);
+                Add("Generisch-Ü", BurnGeneric);
+                Add("Sleeper", Sleep);
+                break;
+            case "rough":
+                Add("Thrower", Throw);
+                Add("Null", NullReferences);
+                Add("Allocator", Allocate);
+                Add("Breeder", ShortLived);
+                break;
+            case "dying":
+                Add("Emitter", Emit);
+                Add("Emitter 2", Emit);
+                break;
+            case "exit":
+                new Thread(BurnHot) { Name = "Hot worker", IsBackground = true }.Start();
+                Thread.Sleep((int)limit);
+                Environment.Exit(42);
+                break;
+        }
+        foreach (var thread in all) thread.Start();
+        foreach (var thread in all) thread.Join();
+        Console.WriteLine("done");
+        return 42;
+    }
+}
