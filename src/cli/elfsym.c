@@ -26,7 +26,7 @@ struct cs_elfsyms {
   struct file *files;
   size_t count, capacity;
   demangle_fn *demangle;  // NULL: names stay mangled
-  char *demangled;
+  char *readable;         // the last answer
 };
 
 struct cs_elfsyms *cs_elfsyms_new(void) {
@@ -72,12 +72,18 @@ static struct file *find_file(struct cs_elfsyms *syms, const char *path) {
   return file;
 }
 
-static const char *demangle(struct cs_elfsyms *syms, const char *name) {
-  if (syms->demangle == NULL || strncmp(name, "_Z", 2) != 0) return name;
+// "__libc_start_main@@GLIBC_2.34", "_ZN3fooEv": as people write it.
+static const char *readable(struct cs_elfsyms *syms, const char *name) {
+  const char *version = strchr(name, '@');
+  free(syms->readable);
+  syms->readable = version != NULL ? strndup(name, (size_t)(version - name)) : strdup(name);
+  if (syms->readable == NULL) return name;
+  if (syms->demangle == NULL || strncmp(name, "_Z", 2) != 0) return syms->readable;
   int status = -1;
-  free(syms->demangled);
-  syms->demangled = syms->demangle(name, NULL, NULL, &status);
-  return status == 0 && syms->demangled != NULL ? syms->demangled : name;
+  char *demangled = syms->demangle(syms->readable, NULL, NULL, &status);
+  if (status != 0 || demangled == NULL) return syms->readable;
+  free(syms->readable);
+  return syms->readable = demangled;
 }
 
 const char *cs_elfsyms_find(struct cs_elfsyms *syms, const char *path, uint64_t vaddr) {
@@ -87,7 +93,7 @@ const char *cs_elfsyms_find(struct cs_elfsyms *syms, const char *path, uint64_t 
   GElf_Off offset;
   const char *name = dwfl_module_addrinfo(file->module, vaddr, &offset, &symbol, NULL, NULL, NULL);
   if (name == NULL || name[0] == '\0' || offset >= symbol.st_size) return NULL;
-  return demangle(syms, name);
+  return readable(syms, name);
 }
 
 void cs_elfsyms_free(struct cs_elfsyms *syms) {
@@ -96,6 +102,6 @@ void cs_elfsyms_free(struct cs_elfsyms *syms) {
     free(syms->files[i].path);
   }
   free(syms->files);
-  free(syms->demangled);
+  free(syms->readable);
   free(syms);
 }

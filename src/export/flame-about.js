@@ -36,7 +36,7 @@ function fillFacts() {
       "How long a thread stood still for a sample: median, 99th percentile, maximum");
   }
   if (f.suspensions === null) {
-    fact("runtime stopped %s times", "?", "The agent sent no totals: the program was killed", "bad");
+    fact("runtime stopped %s times", "?", "The agent sent no totals", "bad");
   } else {
     const times = f.suspensions === 1 ? "time" : "times";
     fact(`runtime stopped %s ${times}`, number.format(f.suspensions), "",

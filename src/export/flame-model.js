@@ -52,10 +52,14 @@ class Recording {
     return totals;
   }
 
-  // unit: "samples" or "time".
-  view(thread, unit) {
-    const key = thread + unit;
-    if (!this.views.has(key)) this.views.set(key, new View(this, thread, this[unit]));
+  // unit: "samples" or "time". Without native frames, what they cost is their managed caller's own.
+  view(thread, unit, native) {
+    const key = `${thread} ${unit} ${native}`;
+    if (!this.views.has(key)) {
+      const isNative = kind => /^(runtime|native)$/.test(this.kinds[kind][0]);
+      const hidden = this.frameKinds.map(kind => !native && isNative(kind));
+      this.views.set(key, new View(this, thread, this[unit], hidden));
+    }
     return this.views.get(key);
   }
 }
@@ -83,16 +87,17 @@ class ChildTable {
 }
 
 class View {
-  constructor(recording, thread, self) {
+  constructor(recording, thread, self, hidden) {
     this.recording = recording;
-    this.collect(recording, thread, self);
+    this.collect(recording, thread, self, hidden);
     this.sum();
     this.sortChildren();
     this.place();
   }
 
-  // Takes the nodes of the thread, or of all, without the thread level, equal paths merged.
-  collect(rec, thread, self) {
+  // Takes the nodes of the thread, or of all, without the thread level and without the frames that
+  // are hidden, equal paths merged.
+  collect(rec, thread, self, hidden) {
     const n = rec.parent.length;
     const map = new Int32Array(n);
     const parent = new Int32Array(n), frame = new Int32Array(n), own = new Float64Array(n);
@@ -103,8 +108,9 @@ class View {
       if (thread !== ALL_THREADS && rec.thread[i] !== thread) continue;
       if (rec.parent[i] !== 0) {
         const above = map[rec.parent[i]];
-        let node = table.findOrPut(above, rec.frame[i], parent, frame, count);
-        if (node === 0) {
+        let node = hidden[rec.frame[i]] ? above :
+          table.findOrPut(above, rec.frame[i], parent, frame, count);
+        if (node === 0 && !hidden[rec.frame[i]]) {
           node = count++;
           parent[node] = above;
           frame[node] = rec.frame[i];
@@ -243,12 +249,18 @@ function methodStart(name) {
   return 0;
 }
 
-// Shorter and shorter ways to write a managed name: without namespaces, then the method alone.
+// Shorter and shorter ways to write a name: without namespaces, then the method alone, unless that
+// says nothing (constructors, MoveNext); a library without "lib" and ".so".
 function shortNames(name) {
+  const library = /^\[(?:lib)?(.*)\.so[.\d]*\]$/.exec(name);
+  if (library) return [name, `[${library[1]}]`];
   const start = methodStart(name);
   if (start === 0) return [name];
   const method = name.slice(start), type = name.slice(0, start).replace(/\.$/, "");
   const bare = type.slice(methodStart(type)).replace(/(?:\w+\.)+(?=\w)/g, "");
   const plain = method.replace(/(?:\w+\.)+(?=\w)/g, "");
-  return [name, `${bare}.${plain}`, plain];
+  const medium = `${bare}.${plain}`;
+  const machine = /<([^<>]+)>d__\d+$/.exec(bare);  // of an async method or an iterator
+  if (machine && plain === "MoveNext") return [name, medium, machine[1]];
+  return /^(\.c?ctor|MoveNext)$/.test(plain) ? [name, medium] : [name, medium, plain];
 }

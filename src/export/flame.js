@@ -23,7 +23,7 @@ const percent = (part, whole) => {
 const recording = new Recording(JSON.parse($("data").textContent));
 const canvas = $("canvas"), scroller = $("scroller"), ink = canvas.getContext("2d");
 const state = {
-  thread: ALL_THREADS, unit: "samples", view: null, flame: false, dark: false,
+  thread: ALL_THREADS, unit: "samples", native: true, view: null, flame: false, dark: false,
   from: 0, to: 1,          // what part of the graph is drawn, in the unit of View.left
   history: [],             // nodes zoomed to before
   focus: 0, selected: -1, hovered: -1,
@@ -202,7 +202,8 @@ function resize() {
 function show(thread, unit) {
   state.thread = thread;
   state.unit = unit;
-  state.view = recording.view(thread, unit);
+  state.native = $("native").checked;
+  state.view = recording.view(thread, unit, state.native);
   state.history = [];
   state.selected = state.hovered = -1;
   state.focus = 0;
@@ -370,6 +371,7 @@ function onKey(event) {
   const typing = event.target === $("search");
   if (typing && event.key === "Enter") return scroller.focus();
   if (typing && event.key !== "Escape") return;
+  if (event.target === $("native") && event.key === " ") return;
   if (/^(SELECT|BUTTON)$/.test(event.target.tagName) && /^(Enter|Arrow)/.test(event.key)) return;
   const action = keys[event.key];
   if (!action) return;
@@ -389,6 +391,7 @@ function listen() {
   $("search").addEventListener("input", () => search($("search").value));
   $("thread").addEventListener("change", () => show(Number($("thread").value), state.unit));
   $("unit").addEventListener("change", () => show(state.thread, $("unit").value));
+  $("native").addEventListener("change", () => show(state.thread, state.unit));
   $("back").addEventListener("click", zoomBack);
   $("reset").addEventListener("click", () => { $("search").value = ""; search(""); escape(); });
   $("flip").addEventListener("click", () => flip(!state.flame));
@@ -398,7 +401,7 @@ function listen() {
 }
 
 // A link may say what to look at:
-// #thread=2&unit=time&search=Json&zoom=Program.Main&view=flame&theme=dark
+// #thread=2&unit=time&native=off&search=Json&zoom=Program.Main&view=flame&theme=dark
 function start() {
   const wish = new URLSearchParams(location.hash.slice(1));
   const theme = wish.get("theme");
@@ -409,6 +412,7 @@ function start() {
   const thread = wish.has("thread") ? recording.threads.findIndex(
     t => t.name === wish.get("thread") || String(t.tid) === wish.get("thread")) : ALL_THREADS;
   $("thread").value = thread;
+  $("native").checked = wish.get("native") !== "off";
   $("unit").value = wish.get("unit") === "time" ? "time" : "samples";
   $("search").value = wish.get("search") ?? "";
   show(thread, $("unit").value);

@@ -51,7 +51,7 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   qsort(hot, p->frame_count, sizeof *hot, by_self);
   double samples = (double)p->facts.samples;
   (void)fprintf(out, "%s   self   total  method\n", prefix);
-  for (size_t i = 0; i < limit && i < p->frame_count && hot[i].total > 0; i++) {
+  for (size_t i = 0; i < limit && i < p->frame_count && hot[i].self > 0; i++) {
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[hot[i].frame].name, &len);
     (void)fprintf(out, "%s%5.1f %%  %5.1f %%  ", prefix, 100.0 * (double)hot[i].self / samples,

@@ -165,6 +165,33 @@ async function testThreads() {
   await choose("thread", "-1");
 }
 
+async function testNative() {
+  assert(await evaluate('state.view.widestNamed("[libcoreclr.so]") > 0'));
+  await evaluate('document.getElementById("native").click()');
+  assert.strictEqual(await evaluate('state.view.widestNamed("[libcoreclr.so]")'), 0);
+  assert.strictEqual(await text("status"), "all threads · 11 samples · 100 % · self 0.00 %");
+  // What the native leaves cost is their callers' own now.
+  await mouse("Shop.Program.Main", false);
+  assert.match(await text("status"), /^Shop\.Program\.Main · 9 samples · 81\.82 % · self 9\.09 %/);
+  await evaluate('document.getElementById("native").click()');
+}
+
+async function testShortNames() {
+  const shortest = async name => {
+    const forms = await evaluate(`shortNames(${JSON.stringify(name)})`);
+    assert.strictEqual(forms[0], name);
+    return forms[forms.length - 1];
+  };
+  assert.strictEqual(await shortest("System.Linq.Enumerable.Sum<System.Int32>"), "Sum<Int32>");
+  assert.strictEqual(await shortest("A.B.Map<C.Key,D.Value>.Slot.Find"), "Find");
+  assert.strictEqual(await shortest("A.B.Parser..cctor"), "Parser..cctor");
+  assert.strictEqual(await shortest("A.Shop.<SellAsync>d__8.MoveNext"), "SellAsync");
+  assert.strictEqual(await shortest("A.Box<T>.MoveNext"), "Box<T>.MoveNext");
+  assert.strictEqual(await shortest("[libcoreclr.so]"), "[coreclr]");
+  assert.strictEqual(await shortest("[libicuuc.so.72.1]"), "[icuuc]");
+  assert.strictEqual(await shortest("main"), "main");
+}
+
 async function testKeys() {
   await evaluate("scroller.focus()");
   await press("ArrowDown");
@@ -219,7 +246,7 @@ async function main() {
   session = (await send("Target.attachToTarget", {targetId, flatten: true})).sessionId;
   for (const domain of ["Page", "Runtime", "Network", "Log"]) await send(`${domain}.enable`);
   await open(`file://${page}`);
-  for (const test of [testFacts, testZoom, testTooltip, testSearch, testThreads, testKeys, testLink, testMany]) {
+  for (const test of [testFacts, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys, testLink, testMany]) {
     await test();
     console.log(`ok ${test.name}`);
   }
