@@ -118,7 +118,7 @@ bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
 // ---- unload.c: code that is about to die ----
 // In ModuleUnloadStarted and DynamicMethodUnloaded: lets the agent's thread name what the ring
 // still has of it (20 ms at most), then tells the library.
-void cs_unload(void);
+void cs_unload(bool module);
 void cs_unload_drained(void);  // by the agent's thread, when it has been through the ring
 // May a frame in code that can die, of a sample of this generation, be named by what is there now?
 bool cs_unload_is_alive(uint32_t generation);

@@ -104,13 +104,13 @@ static HRESULT thread_renamed(ICorProfilerCallback11 *self, ThreadID id, ULONG u
 
 static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID module) {
   (void)self, (void)module;
-  cs_unload();
+  cs_unload(true);
   return S_OK;
 }
 
 static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID function) {
   (void)self, (void)function;
-  cs_unload();
+  cs_unload(false);
   return S_OK;
 }
 

@@ -79,13 +79,13 @@ static void wait_for_naming(void) {
   }
 }
 
-void cs_unload(void) {
+void cs_unload(bool module) {
   bool recording = cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_agent_is_active();
   bool in_time = recording && empty_ring();
   (void)pthread_mutex_lock(&lock);
   uint32_t generation = cs_load_acquire(&cs_core.world.code_generation);
   cs_store_release(&deaths[generation % DEATHS], (uint64_t)generation << 1 | in_time);
-  cs_core_code_died();
+  cs_core_code_died(module);
   (void)pthread_mutex_unlock(&lock);
   if (recording) wait_for_naming();
 }

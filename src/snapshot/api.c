@@ -44,12 +44,12 @@ CLRSNAP_API void clrsnap_thread_destroyed(ThreadID thread) {
 
 CLRSNAP_API void clrsnap_module_unload_started(ModuleID module) {
   (void)module;
-  cs_core_code_died();
+  cs_core_code_died(true);
 }
 
 CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function) {
   (void)function;
-  cs_core_code_died();
+  cs_core_code_died(false);
 }
 
 // ---- The physical walk ----

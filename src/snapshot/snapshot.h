@@ -37,8 +37,10 @@ void cs_core_refresh_images(void);
 void cs_core_adopt_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.
 void cs_core_check_thread(uint64_t clr_thread, uint32_t tid);
-// Code is about to die: waits for walks under way, forgets what is cached of it, new generation.
-void cs_core_code_died(void);
+// Code is about to die: waits for walks under way, and begins a new generation. `module`: of a whole
+// module, whose methods' FunctionIDs are then forgotten too. A dynamic method's need not be: whatever
+// comes to live at its address is a dynamic method again.
+void cs_core_code_died(bool module);
 
 // Waits until every walk that is under way now is over (epoch.c). False: one did not end in 2 s
 // (its thread gets no processor); a log line says so.

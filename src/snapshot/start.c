@@ -35,6 +35,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
 static struct cs_sites sites;  // 0.6 MiB, touched as it fills
+static bool images_changed;  // and older tables are not retired yet; under image_lock
 
 // What the checks have said so far.
 enum { CHECK_OPEN, CHECK_PASSED, CHECK_FAILED };
@@ -288,20 +289,24 @@ void cs_core_refresh_images(void) {
   const struct cs_images *now = cs_native_refresh(native);
   if (now != NULL && now != before) {
     cs_store_release(&cs_core.world.images, now);
-    // An image that has gone may have been replaced at the same addresses: its rules go too.
-    if (cs_epoch_wait()) {
-      cs_sites_forget(&sites);
-      cs_native_retire(native, now);
-    }
+    images_changed = true;
+  }
+  // An image that has gone may have been replaced at the same addresses: its call sites go too. If
+  // walks do not end in time, next time.
+  if (images_changed && cs_epoch_wait()) {
+    cs_sites_forget(&sites);
+    cs_native_retire(native, now);
+    images_changed = false;
   }
   pthread_mutex_unlock(&image_lock);
 }
 
-void cs_core_code_died(void) {
+// The call sites stay: code that can die is never among them (walk/walk.c). Measured with 4,000
+// dynamic methods dying a second: emptying both tables each time took 14 % of the program's time.
+void cs_core_code_died(bool module) {
   if (!cs_load_acquire(&cs_core.running)) return;
   (void)cs_epoch_wait();
-  cs_sites_forget(&sites);
-  cs_functions_forget();
+  if (module) cs_functions_forget();
   cs_add_seq(&cs_core.world.code_generation, 1);
 }
 
