@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# record.sh BUILD SOURCE MATERIAL WHAT: the agent in a running program, and what the other end of the
+# wire gets to see. record_check holds every record against the format; this looks at the contents.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+export CLRSNAP_LOG=$WORK/log
+
+show() { sort -k2 -rn "$WORK/out" | head -60; cat "$WORK/stderr"; grep -v ' functions, ' "$WORK/log"; }
+bad() { show; fail "$*"; }
+# record MODE HZ STOP_AFTER_MS COMMAND...: `out` has record_check's lines, `rc` the program's exit code.
+record() {
+  rm -f "$WORK/log"
+  timeout 120 "$BUILD/bin/record_check" "$BUILD/lib/libclrsnap.so" "$@" > "$WORK/out" 2> "$WORK/stderr" ||
+    bad "record_check $*"
+  rc=$(total exit)
+  [ -s "$WORK/stderr" ] && bad "something on stderr"
+}
+total() { sed -n "s/^total .*\b$1 \([0-9]*\).*/\1/p" "$WORK/out"; }
+# sum KIND PATTERN: samples of all lines of a kind that match.
+sum() { grep -E "^$1 [0-9]+ ($2)" "$WORK/out" | awk '{ n += $2 } END { print n + 0 }'; }
+need() { [ "$1" -ge "$2" ] || bad "$3: $1, less than $2"; }
+# Walks that are complete, in tenths of a per cent.
+complete() {
+  need "$(sum stop base)" $(($(total records) * $1 / 1000)) "complete walks"
+}
+ended() {
+  [ "$(total ends)" = 1 ] && [ "$(total starts)" = 1 ] || bad "not one start and one end"
+  grep -q '^state 2 ' "$WORK/out" || bad "the agent's state at the end"
+}
+
+cpu() {
+  record cpu 500 0 dotnet "$APP" names 3000
+  [ "$rc" = 42 ] || bad "exit code $rc"
+  ended
+  need "$(total records)" 50 "samples"
+  complete 980
+  grep -qE '^thread [0-9]+ [0-9]+ [0-9]+ Hot worker$' "$WORK/out" || bad "no thread Hot worker"
+  grep -qE '^thread [0-9]+ [0-9]+ [0-9]+ Generisch-Ü$' "$WORK/out" || bad "no thread Generisch-Ü"
+  hot=$(sum method 'Rec\.Program\.BurnHot\(\)')
+  need "$hot" 20 "samples of the hot thread"
+  need "$(sum leaf 'Rec\.Program\.Hot\(\)')" $((hot * 8 / 10)) "samples in the hot method"
+  need "$(sum method 'Rec\.Box<T>\.Churn<double>\(T, double\[\], ref int\)')" 1 "shared generic code"
+  need "$(sum method 'Rec\.Box<Pair>\.Churn<U>\(Pair, U\[\], ref int\)')" 1 "exact generic code"
+  need "$(sum method 'Rec\.Box<long>\.Inner\.Spin\(long, int\)')" 1 "a nested type's method"
+  need "$(sum method 'System\.Threading\.Thread\.StartCallback\(\)')" "$hot" "framework frames"
+  need "$(sum image '.*/libcoreclr\.so')" "$hot" "native frames"
+  [ "$(sum method '\[unloaded code\]')" = 0 ] || bad "names were lost"
+  pass "cpu: $(total records) samples, $hot of the hot thread"
+}
+
+wall() {
+  record wall 200 0 dotnet "$APP" names 2000
+  [ "$rc" = 42 ] || bad "exit code $rc"
+  ended
+  complete 980
+  # A sleeper is seen as long as a burner: its weight is wall time.
+  slept=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Sleeper$/\1/p' "$WORK/out")
+  hot=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Hot worker$/\1/p' "$WORK/out")
+  need "${slept:-0}" 1000 "ms of the sleeper"
+  need "${hot:-0}" 1000 "ms of the burner"
+  need "$(sum method 'Rec\.Program\.Sleep\(\)')" 20 "samples of the sleeping method"
+  pass "wall: $(total records) samples, sleeper ${slept} ms, burner ${hot} ms"
+}
+
+# Exceptions, null references, allocation with collections, threads that live for milliseconds.
+rough() {
+  for mode in cpu wall; do
+    record $mode 2000 0 dotnet "$APP" rough 4000
+    [ "$rc" = 42 ] || bad "$mode: exit code $rc"
+    ended
+    complete 980
+    need "$(sum method 'Rec\.Program\.Fail\(int\)')" 5 "samples of the thrower"
+    need "$(grep -cE '^thread [0-9]+ [0-9]+ [0-9]+ Brief$' "$WORK/out")" 1 "short-lived threads"
+    pass "rough $mode: $(total records) samples, $(grep -c '^thread' "$WORK/out") threads"
+  done
+  DOTNET_gcServer=1 DOTNET_GCHeapCount=2 record cpu 2000 0 dotnet "$APP" rough 4000
+  [ "$rc" = 42 ] || bad "server gc: exit code $rc"
+  ended
+  need "$(grep -cE '^thread [0-9]+ [1-9][0-9]* [0-9]+ \.NET Server GC' "$WORK/out")" 1 "native threads"
+  complete 950
+  pass "native threads: $(grep -E '^thread .*Server GC' "$WORK/out" | awk '{ n += $3 } END { print n }') samples"
+}
+
+dying() {
+  record cpu 1000 0 dotnet "$APP" dying 4000
+  [ "$rc" = 42 ] || bad "exit code $rc"
+  ended
+  complete 980
+  named=$(sum method '\[dynamic\] Emitted[0-6]\(int\)')
+  lost=$(sum method '\[unloaded code\]')
+  need "$named" 10 "samples of dynamic methods with a name"
+  need "$named" "$lost" "dynamic methods with a name, against those without"
+  pass "dying code: $named samples named, $lost of unloaded code"
+  build_app Unload
+  record cpu 1000 0 dotnet "$APP" 4
+  [ "$rc" = 0 ] || bad "Unload: exit code $rc"
+  ended
+  complete 980
+  pass "collectible assemblies: $(total records) samples"
+}
+
+ends() {
+  record cpu 500 0 dotnet "$APP" exit 1000
+  [ "$rc" = 42 ] || bad "exit: exit code $rc"
+  ended
+  need "$(sum leaf 'Rec\.Program\.Hot\(\)')" 5 "samples before Environment.Exit"
+  pass "Environment.Exit"
+
+  record cpu 500 1500 dotnet "$APP" hot 4000
+  [ "$rc" = 42 ] || bad "stop: exit code $rc"
+  ended
+  last=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Hot worker$/\1/p' "$WORK/out")
+  [ "${last:-9999}" -lt 3000 ] || bad "sampled on after the stop: $last ms"
+  pass "the command stops it, the program runs on"
+
+  record cpu 500 0 bash -c "dotnet '$APP' hot 60000 & until grep -qs recording, '$WORK/log'; do sleep 0.1; done
+    sleep 1; kill -KILL \$!; wait \$! 2> /dev/null; exit 9"
+  [ "$rc" = 9 ] || bad "kill: exit code $rc"
+  [ "$(total ends)" = 0 ] && [ "$(total starts)" = 1 ] || bad "kill: not one start, or an end"
+  need "$(sum leaf 'Rec\.Program\.Hot\(\)')" 5 "samples before SIGKILL"
+  pass "SIGKILL: $(total records) samples are there"
+
+  record cpu 500 0 bash -c "dotnet '$APP' hot 1000; first=\$?; dotnet '$APP' hot 500 && exit 1; exit \$first"
+  [ "$rc" = 42 ] || bad "two programs: exit code $rc"
+  ended
+  grep -qE "another process is being recorded" "$WORK/log" || bad "the second one says nothing in its log"
+  pass "of two programs the first is recorded"
+}
+
+refused() {
+  get_runtimes
+  build_app Old
+  export -f run_on
+  export SOURCE MATERIAL
+  rm -f "$WORK/log"
+  "$BUILD/bin/record_check" "$BUILD/lib/libclrsnap.so" cpu 500 0 bash -c "run_on 8.0.33 '$APP'" \
+    > "$WORK/out" 2> "$WORK/stderr" || bad "record_check"
+  [ "$(total exit)" = 7 ] || bad "exit code $(total exit)"
+  grep -q '^state 3 .*\.NET 8\.0\.33' "$WORK/out" || bad "the command is not told why"
+  [ "$(wc -l < "$WORK/stderr")" = 1 ] || bad "not one line on stderr"
+  pass "a refusal reaches the command"
+}
+
+[ "$WHAT" = refused ] || build_app Record
+"$WHAT"

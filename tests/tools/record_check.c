@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// record_check LIBRARY MODE HZ STOP_AFTER_MS COMMAND...: runs a command with the agent in it and
+// reads the recording as it comes, much simpler than `clrsnap record` does. Every record is held
+// against what docs/wire-format.md promises; a broken promise is a line that begins with FAIL. Then
+// one line for each thread, method, image and reason, for a script to look at:
+//   thread TID SAMPLES WEIGHT_MS NAME       leaf SAMPLES NAME     method SAMPLES NAME (anywhere)
+//   image SAMPLES PATH                      stop SAMPLES REASON   state NUMBER MESSAGE
+//   total records R samples S lost_ring L lost_wire W signals G ends E starts T exit C
+// STOP_AFTER_MS 0: the agent is not asked to stop. One thread.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "walk/stop.h"
+#include "wire/consumer.h"
+#include "wire/decode.h"
+
+enum { MAX_IDS = 1 << 16, GRACE_MS = 3000 };
+
+struct thing {  // a thread, a method or an image
+  bool known, seen;
+  uint32_t tid;
+  uint64_t samples, leaves, weight_ns;
+  char name[1024];
+};
+static struct thing threads[MAX_IDS], functions[MAX_IDS], images[MAX_IDS];
+static uint64_t stops[CS_STOP_COUNT], records, unknown_frames;
+static unsigned starts, ends, failures;
+static struct cs_wire_end end;
+static struct cs_wire_start start;
+static uint32_t max_depth = 512;
+
+static void broken(const char *what, uint64_t value) {
+  if (failures++ < 20) printf("FAIL %s (%lu)\n", what, (unsigned long)value);
+}
+static void check(bool ok, const char *what, uint64_t value) {
+  if (!ok) broken(what, value);
+}
+
+static struct thing *at(struct thing *things, uint32_t id, const char *what) {
+  check(id < MAX_IDS, what, id);
+  return &things[id % MAX_IDS];
+}
+static void add_text(char *to, size_t cap, const struct cs_text *text) {
+  size_t used = strlen(to), len = text->len < cap - used - 1 ? text->len : cap - used - 1;
+  memcpy(to + used, text->data, len);
+  to[used + len] = '\0';
+}
+static void add_string(char *to, size_t cap, const char *string) {
+  struct cs_text text = {string, strlen(string)};
+  add_text(to, cap, &text);
+}
+
+static void take_function(const struct cs_wire_record *r) {
+  struct cs_wire_function f;
+  struct cs_text text[CS_FN_TEXTS];
+  if (!cs_decode_function(r, &f, text)) {
+    broken("a function cannot be decoded", r->size);
+    return;
+  }
+  struct thing *t = at(functions, f.id, "function id");
+  check(!t->known, "a function's id is used twice", f.id);
+  check(f.kind <= CS_WIRE_FN_UNKNOWN, "a function's kind", f.kind);
+  t->known = true;
+  add_text(t->name, sizeof t->name, &text[CS_FN_NAMESPACE]);
+  if (text[CS_FN_NAMESPACE].len > 0) add_string(t->name, sizeof t->name, ".");
+  add_text(t->name, sizeof t->name, &text[CS_FN_TYPE]);
+  if (text[CS_FN_TYPE].len > 0) add_string(t->name, sizeof t->name, ".");
+  add_text(t->name, sizeof t->name, &text[CS_FN_METHOD]);
+  add_text(t->name, sizeof t->name, &text[CS_FN_SIGNATURE]);
+}
+
+static void take_thread(const struct cs_wire_record *r) {
+  struct cs_wire_thread record;
+  struct cs_text name;
+  if (!cs_decode_thread(r, &record, &name)) {
+    broken("a thread cannot be decoded", r->size);
+    return;
+  }
+  struct thing *t = at(threads, record.id, "thread id");
+  check(!t->known || t->tid == record.tid, "a thread's id is used twice", record.id);
+  t->known = true;
+  t->tid = record.tid;
+  t->name[0] = '\0';
+  add_text(t->name, sizeof t->name, &name);
+}
+
+static void take_image(const struct cs_wire_record *r) {
+  struct cs_wire_image record;
+  struct cs_text path;
+  if (!cs_decode_image(r, &record, &path)) {
+    broken("an image cannot be decoded", r->size);
+    return;
+  }
+  struct thing *t = at(images, record.id, "image id");
+  check(!t->known, "an image's id is used twice", record.id);
+  t->known = true;
+  add_text(t->name, sizeof t->name, &path);
+}
+
+static struct thing *thing_of(uint64_t frame) {
+  switch (CS_WIRE_FRAME_KIND(frame)) {
+    case CS_WIRE_FRAME_MANAGED:
+      return at(functions, (uint32_t)(frame >> 32), "function id");
+    case CS_WIRE_FRAME_NATIVE:
+      return at(images, (uint32_t)(frame >> 40) & 0x3FFFFFu, "image id");
+    default:
+      check(CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_UNKNOWN, "a frame's kind", frame);
+      unknown_frames++;
+      return NULL;
+  }
+}
+
+static void take_sample(const struct cs_wire_record *r) {
+  struct cs_wire_sample s;
+  const uint64_t *frames;
+  if (!cs_decode_sample(r, &s, &frames)) {
+    broken("a sample cannot be decoded", r->size);
+    return;
+  }
+  records++;
+  check(starts == 1 && ends == 0, "a sample before the start or after the end", records);
+  check(s.stop > CS_STOP_NONE && s.stop < CS_STOP_COUNT, "a sample's reason to end", s.stop);
+  check(s.frame_count <= max_depth, "a sample's depth", s.frame_count);
+  check(s.frame_count > 0 || s.stop != CS_STOP_BASE, "a complete walk without a frame", 0);
+  check(s.weight_ns > 0 && s.weight_ns < 60000000000u, "a sample's weight", s.weight_ns);
+  check(s.time_ns < 600000000000u, "a sample's time", s.time_ns);
+  check(s.mode == start.mode, "a sample's mode", s.mode);
+  if (s.stop < CS_STOP_COUNT) stops[s.stop]++;
+  struct thing *t = at(threads, s.thread, "thread id");
+  check(t->known, "a sample of a thread that has no record yet", s.thread);
+  t->samples++;
+  t->weight_ns += s.weight_ns;
+  for (uint32_t i = 0; i < s.frame_count; i++) {
+    struct thing *f = thing_of(frames[i]);
+    if (f == NULL) continue;
+    check(f->known, "a frame of something that has no record yet", frames[i]);
+    if (i == 0) f->leaves++;
+    f->samples += !f->seen;
+    f->seen = true;
+  }
+  for (uint32_t i = 0; i < s.frame_count; i++) {
+    struct thing *f = thing_of(frames[i]);
+    if (f != NULL) f->seen = false;
+  }
+}
+
+static void take(const struct cs_wire_record *r) {
+  struct cs_text runtime;
+  switch (r->kind) {
+    case CS_WIRE_START:
+      check(cs_decode_start(r, &start, &runtime) && starts == 0, "the start", starts);
+      starts++;
+      check(runtime.len >= 6 && memcmp(runtime.data, "10.0.", 5) == 0, "the runtime", runtime.len);
+      break;
+    case CS_WIRE_THREAD:
+      take_thread(r);
+      break;
+    case CS_WIRE_FUNCTION:
+      take_function(r);
+      break;
+    case CS_WIRE_IMAGE:
+      take_image(r);
+      break;
+    case CS_WIRE_SAMPLE:
+      take_sample(r);
+      break;
+    case CS_WIRE_END:
+      check(cs_decode_end(r, &end) && ends == 0, "the end", ends);
+      ends++;
+      break;
+    default:
+      broken("a record of an unknown kind", r->kind);
+  }
+}
+
+static pid_t launch(const char *library, const char *shm, char **argv) {
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  (void)setenv("CORECLR_ENABLE_PROFILING", "1", 1);
+  (void)setenv("CORECLR_PROFILER", "{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}", 1);
+  (void)setenv("CORECLR_PROFILER_PATH", library, 1);
+  (void)setenv(CS_WIRE_ENV, shm, 1);
+  (void)execvp(argv[0], argv);
+  _exit(127);
+}
+
+static void print_things(const char *what, const struct thing *things, bool leaves) {
+  for (uint32_t i = 0; i < MAX_IDS; i++) {
+    const struct thing *t = &things[i];
+    uint64_t n = leaves ? t->leaves : t->samples;
+    if (t->known && n > 0) printf("%s %lu %s\n", what, (unsigned long)n, t->name);
+  }
+}
+
+static void print_all(const struct cs_consumer *consumer, int code) {
+  char message[256];
+  for (uint32_t i = 0; i < MAX_IDS; i++) {
+    const struct thing *t = &threads[i];
+    if (t->known)
+      printf("thread %u %lu %lu %s\n", t->tid, (unsigned long)t->samples,
+             (unsigned long)(t->weight_ns / 1000000), t->name);
+  }
+  print_things("leaf", functions, true);
+  print_things("method", functions, false);
+  print_things("image", images, false);
+  for (int i = 0; i < CS_STOP_COUNT; i++) {
+    if (stops[i] > 0)
+      printf("stop %lu %s\n", (unsigned long)stops[i], cs_stop_token((enum cs_stop)i));
+  }
+  cs_consumer_message(consumer, message, sizeof message);
+  printf("unknown %lu\n", (unsigned long)unknown_frames);
+  printf("state %d %s\n", (int)cs_consumer_agent_state(consumer), message);
+  printf(
+      "total records %lu samples %lu lost_ring %lu lost_wire %lu signals %lu ends %u starts %u "
+      "exit %d\n",
+      (unsigned long)records, (unsigned long)end.samples, (unsigned long)end.lost_ring,
+      (unsigned long)end.lost_wire, (unsigned long)end.signals, ends, starts, code);
+}
+
+static void take_all(struct cs_consumer *consumer) {
+  const struct cs_wire_record *record;
+  while ((record = cs_consumer_next(consumer)) != NULL) take(record);
+}
+
+// Until the program has ended, and what it left behind is read.
+static int follow(struct cs_consumer *consumer, pid_t pid, uint64_t stop_ms) {
+  uint64_t stop_at = cs_clock_now_ns() + stop_ms * 1000000u;
+  int status = 0;
+  for (bool over = false; !over;) {
+    over = waitpid(pid, &status, WNOHANG) == pid;
+    take_all(consumer);
+    if (cs_consumer_agent_pid(consumer) != 0) cs_consumer_unlink(consumer);
+    if (stop_ms != 0 && cs_clock_now_ns() > stop_at) cs_consumer_stop(consumer);
+    struct timespec nap = {0, 5000000};
+    if (!over) (void)nanosleep(&nap, NULL);
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv) {
+  static struct cs_consumer consumer;
+  struct cs_error err = {""};
+  if (argc < 6) {
+    (void)fprintf(stderr, "usage: record_check LIBRARY cpu|wall HZ STOP_AFTER_MS COMMAND...\n");
+    return 2;
+  }
+  struct cs_consumer_opts opts = {
+      .capacity = 1 << 22,
+      .mode = strcmp(argv[2], "wall") == 0 ? CS_WIRE_MODE_WALL : CS_WIRE_MODE_CPU,
+      .hz = (uint32_t)strtoul(argv[3], NULL, 10),
+      .max_depth = max_depth,
+  };
+  if (!cs_consumer_create(&consumer, &opts, &err)) {
+    (void)fprintf(stderr, "record_check: %s\n", err.text);
+    return 1;
+  }
+  pid_t pid = launch(argv[1], consumer.path, argv + 5);
+  int code = pid > 0 ? follow(&consumer, pid, strtoul(argv[4], NULL, 10)) : 127;
+  check(consumer.broken_records == 0, "broken records", consumer.broken_records);
+  if (ends == 1) {
+    check(end.samples == records + end.lost_wire, "samples = records + lost_wire", end.samples);
+    check(end.signals == end.samples + end.lost_ring, "signals = samples + lost_ring", end.signals);
+    check(end.runtime_suspensions == 0, "suspensions", end.runtime_suspensions);
+  }
+  print_all(&consumer, code);
+  cs_consumer_destroy(&consumer);
+  return failures == 0 ? 0 : 1;
+}
