@@ -75,7 +75,7 @@ static void learn_from(const struct cs_sample *s) {
   uint64_t now = cs_clock_now_ns();
   if (now < next_refresh_ns) return;
   next_refresh_ns = now + REFRESH_NS;
-  cs_core_refresh_images();
+  (void)cs_core_refresh_images();
 }
 
 void cs_drain(void) {

@@ -106,7 +106,7 @@ static void drain(void) {
 static void maintain(uint64_t now) {
   static uint64_t native_ns, images_ns, names_ns;
   if (is_due(&native_ns, now, NATIVE_MS)) cs_native_threads_scan();
-  if (is_due(&images_ns, now, IMAGES_MS)) cs_core_refresh_images();
+  if (is_due(&images_ns, now, IMAGES_MS)) (void)cs_core_refresh_images();
   if (is_due(&names_ns, now, NAMES_MS)) {
     cs_threads_refresh_names();
     cs_clock_refine();

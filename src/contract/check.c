@@ -177,8 +177,8 @@ enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfile
                                      struct cs_code_check *report, struct cs_error *err) {
   *report = (struct cs_code_check){0, 0, 0, 0, 0};
   enum cs_check methods = check_functions(layout, info, report, err);
-  if (methods != CS_CHECK_PASSED) return methods;
-  return check_modules(layout, info, report, err) ? CS_CHECK_PASSED : CS_CHECK_FAILED;
+  if (methods == CS_CHECK_FAILED) return CS_CHECK_FAILED;
+  return check_modules(layout, info, report, err) ? methods : CS_CHECK_FAILED;
 }
 
 // ---- threads ----

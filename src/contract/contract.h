@@ -13,7 +13,8 @@
 //                              answers something else than CS_CHECK_NOT_YET: at Initialize no
 //                              method has been jitted yet, and nothing else names code that the
 //                              profiling API vouches for. Once a few milliseconds is often enough.
-// Nothing may be walked before one thread and the code have passed; a failure is final.
+// Nothing may be walked before one thread has passed, and either the code or (NOT_YET, but with
+// images in the report) ReadyToRun images: then there is no jitted code yet. A failure is final.
 #ifndef CS_CONTRACT_H
 #define CS_CONTRACT_H
 

@@ -93,6 +93,30 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
   capture->unwound_hi = hi;
 }
 
+// Has the chain a Frame that stands for a call under way? A method keeps its InlinedCallFrame
+// linked between its calls; CoreCLR's walk passes over those, and fails when there is nothing else.
+CS_ISLAND static bool has_active_frame(const struct cs_world *world, const struct cs_stack *stack,
+                                       uint64_t frame) {
+  const struct cs_layout *l = &world->layout;
+  enum { MOST = 4096 };
+  uint64_t id, next, address;
+  for (int i = 0; i < MOST && frame != CS_END_OF_CHAIN; i++, frame = next) {
+    if (!cs_stack_u64(&world->mem, stack, frame, &id) ||
+        !cs_stack_u64(&world->mem, stack, frame + l->frame.next, &next))
+      return true;
+    if (id == l->frame_ids.debugger_class_init_mark || id == l->frame_ids.debugger_exit ||
+        id == l->frame_ids.debugger_u2m_catch || id == l->frame_ids.protect_value_class ||
+        id == l->frame_ids.exception_filter)
+      continue;
+    if (id != l->frame_ids.inlined_call) return true;
+    if (!cs_stack_u64(&world->mem, stack, frame + l->inlined_call_frame.caller_return_address,
+                      &address) ||
+        address != 0)
+      return true;
+  }
+  return false;
+}
+
 CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
                                const struct cs_regs *regs, const struct cs_stack *stack,
                                uint64_t clr_thread, uint32_t max_depth) {
@@ -104,7 +128,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   walk.fast = true;
   uint64_t chain = walk.next_frame;
-  capture->no_explicit_frames = chain == CS_END_OF_CHAIN;
+  capture->no_explicit_frames = !has_active_frame(world, stack, chain);
   read_exception(capture, world, stack, clr_thread);
   while (cs_walk_next(&walk, &frame)) {
     if (count == capture->capacity) {

@@ -94,7 +94,7 @@ static HRESULT report_frames(const struct cs_capture *capture, clrsnap_frame_cal
 // A library that was loaded since the table of images was made looks like unknown code; whoever
 // meets that looks for new images, so that the next walk is better.
 static void learn_from(const struct cs_capture *capture) {
-  if (capture->stop == CS_STOP_UNKNOWN_CODE) cs_core_refresh_images();
+  if (capture->stop == CS_STOP_UNKNOWN_CODE) (void)cs_core_refresh_images();
 }
 
 static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take *take,

@@ -153,27 +153,38 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
   return hr;
 }
 
-// With CLRSNAP_HOLD_TARGET the mask is not asked for again once it has had the flag: see
-// snapshot_held.
-static HRESULT check_event_mask(struct cs_error *err) {
+static HRESULT probe_callback(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info,
+                              ULONG32 size, BYTE context[], void *data) {
+  (void)function, (void)ip, (void)info, (void)size, (void)context, (void)data;
+  return E_FAIL;
+}
+
+// The first two of CoreCLR's own checks, made by CoreCLR: has the runtime started, and is the flag
+// in the event mask? Asked with flags that nobody knows, it says no more than that. With
+// CLRSNAP_HOLD_TARGET it is not asked again once both were so: see snapshot_held.
+static HRESULT check_runtime(struct cs_error *err) {
   static bool seen;
-  DWORD mask = 0;
   ICorProfilerInfo15 *info = cs_core.info;
   bool holds = (cs_core.opts.flags & CLRSNAP_HOLD_TARGET) != 0;
   if (info == NULL || (holds && cs_load_relaxed(&seen))) return S_OK;
-  if (info->lpVtbl->GetEventMask(info, &mask) == S_OK && (mask & COR_PRF_ENABLE_STACK_SNAPSHOT)) {
-    cs_store_relaxed(&seen, true);
-    return S_OK;
+  HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, probe_callback, ~0u, NULL, NULL, 0);
+  if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
+    cs_error_set(err, "the runtime has not started yet");
+    return hr;
   }
-  cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the profiler's event mask");
-  return CORPROF_E_INCONSISTENT_WITH_FLAGS;
+  if (hr == CORPROF_E_INCONSISTENT_WITH_FLAGS) {
+    cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the profiler's event mask");
+    return hr;
+  }
+  cs_store_relaxed(&seen, true);
+  return S_OK;
 }
 
 static HRESULT check_arguments(const struct delivery *to, const BYTE *context, ULONG32 size,
                                struct cs_error *err) {
   HRESULT hr = cs_core_ready(err);
   if (hr != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  hr = check_event_mask(err);
+  hr = check_runtime(err);
   if (hr != S_OK) return hr;
   const char *wrong = NULL;
   if (to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT) wrong = "unknown info_flags";

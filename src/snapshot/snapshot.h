@@ -32,7 +32,7 @@ void cs_core_leave(void);
 HRESULT cs_core_ready(struct cs_error *err);
 // Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
 // /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
-void cs_core_refresh_images(void);
+bool cs_core_refresh_images(void);  // true: there is another table now
 // Threads that exist already (EnumThreads): after an attach, from ProfilerAttachComplete.
 void cs_core_adopt_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.

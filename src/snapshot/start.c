@@ -35,7 +35,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
 static struct cs_sites sites;  // 0.6 MiB, touched as it fills
-static bool images_changed;  // and older tables are not retired yet; under image_lock
+static bool images_changed;    // and older tables are not retired yet; under image_lock
 
 // What the checks have said so far.
 enum { CHECK_OPEN, CHECK_PASSED, CHECK_FAILED };
@@ -135,7 +135,7 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
   cs_functions_forget();
   thread_check = code_check = CHECK_OPEN;
   cs_signal.pid = getpid();
-  cs_core_refresh_images();
+  (void)cs_core_refresh_images();
   return install_handler(err);
 }
 
@@ -249,41 +249,48 @@ static void check_known_threads(void) {
   }
 }
 
-static void check_code(void) {
+// True: ReadyToRun images have been right, or a jitted method has. With images alone there is
+// nothing else to walk yet, and the check goes on at the next call until the first method has been
+// jitted.
+static bool check_code(void) {
   struct cs_error err = {0};
   struct cs_code_check report;
   // No lock is held here: the check calls the CLR (contract: C19). Two at a time do no harm.
-  note_check(&code_check,
-             cs_contract_check_code(&cs_core.world.layout, cs_core.info, &report, &err), &err);
+  enum cs_check check = cs_contract_check_code(&cs_core.world.layout, cs_core.info, &report, &err);
+  note_check(&code_check, check, &err);
+  return check == CS_CHECK_PASSED || (check == CS_CHECK_NOT_YET && report.images > 0);
 }
 
 HRESULT cs_core_ready(struct cs_error *err) {
-  if (cs_load_acquire(&cs_signal.world) != NULL) return S_OK;
+  bool walks = cs_load_acquire(&cs_signal.world) != NULL;
+  if (walks && cs_load_acquire(&code_check) == CHECK_PASSED) return S_OK;
   if (!cs_load_acquire(&cs_core.running)) {
     cs_error_set(err, "clrsnap is not started: call clrsnap_start first");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
   if (cs_load_acquire(&thread_check) == CHECK_OPEN) check_known_threads();
-  if (cs_load_acquire(&code_check) == CHECK_OPEN) check_code();
+  bool code_is_right = cs_load_acquire(&code_check) == CHECK_PASSED ||
+                       (cs_load_acquire(&code_check) == CHECK_OPEN && check_code());
   uint32_t threads = cs_load_acquire(&thread_check), code = cs_load_acquire(&code_check);
   if (threads == CHECK_FAILED || code == CHECK_FAILED) {
     cs_error_set(err, "%s", check_error.text);
     return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
   }
-  if (threads == CHECK_OPEN || code == CHECK_OPEN) {
+  if (walks) return S_OK;
+  if (threads == CHECK_OPEN || !code_is_right) {
     cs_error_set(err, "the runtime has %s so far to check its layout against; try again",
-                 threads == CHECK_OPEN ? "shown no thread" : "compiled no method");
+                 threads == CHECK_OPEN ? "shown no thread" : "loaded no code");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
   cs_eh_init();
-  cs_core_refresh_images();
+  (void)cs_core_refresh_images();
   publish();
   return S_OK;
 }
 
 // ---- What changes while the process runs ----
 
-void cs_core_refresh_images(void) {
+bool cs_core_refresh_images(void) {
   pthread_mutex_lock(&image_lock);
   const struct cs_images *before = cs_core.world.images;
   const struct cs_images *now = cs_native_refresh(native);
@@ -299,6 +306,7 @@ void cs_core_refresh_images(void) {
     images_changed = false;
   }
   pthread_mutex_unlock(&image_lock);
+  return now != before;
 }
 
 // The call sites stay: code that can die is never among them (walk/walk.c). Measured with 4,000

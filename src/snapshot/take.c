@@ -56,12 +56,20 @@ static HRESULT answer_to_hresult(uint32_t answer, struct cs_error *err) {
   }
 }
 
+// Did the walk end in a library that has been loaded since the tables were made? Then they are made
+// anew, and it is worth another try. The target runs meanwhile.
+static bool worth_another(const struct cs_capture *capture) {
+  return capture->stop == CS_STOP_UNKNOWN_CODE && cs_core_refresh_images();
+}
+
 HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
                      const struct cs_regs *seed, struct cs_error *err) {
   *take = (struct cs_take){.self = true};
   take->request = cs_request_claim(err);
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   HRESULT hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+  if (hr == S_OK && worth_another(&take->request->capture))
+    hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
   if (hr != S_OK) (void)cs_take_end(take);
   return hr;
 }
@@ -79,6 +87,8 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     flags |= CS_REQUEST_SEED;
   }
   enum cs_ask ask = cs_request_ask(request, thread, flags, err);
+  if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture))
+    ask = cs_request_ask(request, thread, flags, err);
   if (ask != CS_ASK_ANSWERED) {
     (void)cs_take_end(take);
     if (ask == CS_ASK_GONE) cs_error_set(err, "the thread has ended");
