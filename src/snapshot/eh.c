@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which methods are the runtime's own exception dispatch: since .NET 9 it is managed code, in the
-// classes System.Runtime.EH and System.Runtime.StackFrameIterator of CoreLib, and CoreCLR's walk
-// leaves it out. Not for handlers.
+// classes System.Runtime.EH and System.Runtime.StackFrameIterator of CoreLib, with the calls into
+// the runtime that they make, and CoreCLR's walk leaves it out. Not for handlers.
 //
 // Invariant: filled once, before anything is walked, and read-only afterwards. A runtime without
 // these classes has no such methods, and nothing is left out.
@@ -9,7 +9,7 @@
 #include "clrsnap/cormeta.h"
 #include "snapshot/snapshot.h"
 
-enum { MAX_CLASSES = 2 };
+enum { MAX_CLASSES = 3 };
 
 // Methods of a class have consecutive tokens.
 struct token_range {
@@ -23,6 +23,8 @@ static struct {
 
 static const WCHAR eh_class[] = u"System.Runtime.EH";
 static const WCHAR iterator_class[] = u"System.Runtime.StackFrameIterator";
+// Frames of their own only where nothing is inlined: under a profiler's enter and leave hooks.
+static const WCHAR calls_class[] = u"System.Runtime.ExceptionServices.InternalCalls";
 static const WCHAR filter_caller[] = u"FindFirstPassHandler";
 
 static bool find_class(IMetaDataImport2 *import, const WCHAR *name, struct token_range *range,
@@ -48,6 +50,7 @@ static bool look_in(IMetaDataImport2 *import) {
   const IMetaDataImport2Vtbl *m = import->lpVtbl;
   if (!find_class(import, eh_class, &dispatch.classes[0], &type)) return false;
   (void)find_class(import, iterator_class, &dispatch.classes[1], &other);
+  (void)find_class(import, calls_class, &dispatch.classes[2], &other);
   if (m->EnumMethodsWithName(import, &all, type, filter_caller, &dispatch.filter_caller, 1, &got) !=
       S_OK)
     dispatch.filter_caller = 0;

@@ -35,6 +35,19 @@ static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   return function.eh;
 }
 
+// Do the frames from `i` on call a filter? The dispatch calls it by way of stubs and, where it has
+// been compiled anew (a profiler's hooks do that), of small methods of its own.
+static bool calls_filter(struct cs_logical *view, uint32_t i) {
+  struct cs_function function;
+  for (i = next_managed(view->capture, i); i < view->capture->count;
+       i = next_managed(view->capture, i + 1)) {
+    if (!resolve(view, i, &function)) return false;
+    if (function.eh == CS_EH_FILTER_CALLER) return true;
+    if (function.eh == CS_EH_NONE && !function.dynamic) return false;
+  }
+  return false;
+}
+
 // Can the frame at `i` be a funclet that is no filter? Jitted code says so itself; in ReadyToRun
 // images a funclet is a function of its own, called by the runtime or by its method.
 static bool may_be_funclet(struct cs_logical *view, uint32_t i,
@@ -44,8 +57,7 @@ static bool may_be_funclet(struct cs_logical *view, uint32_t i,
   struct cs_function below;
   if (!record->funclet && record->kind == CS_CODE_JIT) return false;
   if (i + 1 >= capture->count) return false;
-  if (!cs_record_is_managed(&capture->records[i + 1]))
-    return role_below(view, i + 1) != CS_EH_FILTER_CALLER;
+  if (!cs_record_is_managed(&capture->records[i + 1])) return !calls_filter(view, i + 1);
   return record->funclet || (resolve(view, i + 1, &below) && below.id == function->id);
 }
 
