@@ -127,6 +127,12 @@ static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *see
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
+static bool has_managed(const struct cs_capture *capture) {
+  for (uint32_t i = 0; i < capture->count; i++)
+    if (cs_record_is_managed(&capture->records[i])) return true;
+  return false;
+}
+
 // Captures, lets the target run on, then calls back. `thread` NULL: the calling thread.
 static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
                                  const struct cs_regs *here, const struct cs_regs *seed,
@@ -144,8 +150,8 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
   hr = deliver(capture, cs_function_resolve, to, err);
-  // CoreCLR's walk of the calling thread fails when there is nothing to start from (contract: C11).
-  if (hr == S_OK && thread == NULL && capture->no_explicit_frames) {
+  // CoreCLR's walk of the calling thread fails when there is nothing to walk (contract: C11).
+  if (hr == S_OK && thread == NULL && !has_managed(capture)) {
     cs_error_set(err, "the thread has no managed frames");
     hr = E_FAIL;
   }
