@@ -28,7 +28,7 @@ struct shadow {
   uint32_t dispatch;  // exceptions on their way: between ExceptionThrown and its catcher's entry
   UINT_PTR dispatch_cfa;  // of the function that threw the first of them
   uint32_t overflow;      // deeper than SHADOW_MAX: not compared
-  uint32_t catching;      // a catcher was entered, and no hook has been called since
+  UINT_PTR catching;      // in a catcher's frame: it was entered and not left; 0: none
   FunctionID unwinding;   // the function that ExceptionUnwindFunctionEnter named
   struct shadow_entry entries[SHADOW_MAX];
 };
@@ -68,7 +68,7 @@ HOOK static inline uint32_t live_depth(const struct shadow *s, UINT_PTR cfa) {
 
 // An exception that native code caught has no catcher's entry: it is over when its thrower is gone.
 HOOK static inline void end_dispatch(struct shadow *s, UINT_PTR cfa) {
-  s->catching = 0;
+  if (cfa > s->catching) s->catching = 0;
   if (s->dispatch != 0 && cfa > s->dispatch_cfa) s->dispatch = 0;
 }
 
@@ -117,7 +117,7 @@ static HRESULT collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
   if (!copy->taken) {
     copy->taken = true;
     copy->depth = copy->source->depth;
-    copy->dispatch = copy->source->dispatch + copy->source->catching;
+    copy->dispatch = copy->source->dispatch + (copy->source->catching != 0);
     memcpy(copy->entries, copy->source->entries, copy->depth * sizeof(copy->entries[0]));
   }
   return stack_collect(id, ip, info, context_size, context, &copy->stack);
@@ -173,16 +173,14 @@ static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   return true;
 }
 
-// While an exception is on its way the stack has frames that the shadow has not: those that have
-// been unwound, or whose handler has run, lie there until the catch handler goes on, and a filter
-// runs on top of all. What the shadow has must be there, in order.
-static bool contains(const FunctionID *ids, uint32_t n, const struct copy *copy) {
-  uint32_t at = 0;
-  for (uint32_t i = 0; i < copy->depth; i++, at++) {
-    while (at < n && ids[at] != copy->entries[copy->depth - 1 - i].id) at++;
-    if (at == n) return false;
-  }
-  return true;
+// While an exception is on its way the two are not told of its progress at the same instant: frames
+// that it has unwound lie on the stack until its catch handler goes on, the shadow hears of an
+// unwound frame after it was unwound, and filters run on top of all. What must agree is the part
+// that the exception does not touch, at the stack's base.
+static bool agrees_at_base(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  uint32_t same = 0;
+  while (same < n && same < copy->depth && ids[n - 1 - same] == copy->entries[same].id) same++;
+  return same >= 4;
 }
 
 static void print_both(const struct copy *copy) {
@@ -211,7 +209,7 @@ static void judge(const struct copy *copy) {
   if (copy->dispatch > 0) {
     counts.dispatching++;
     if (equal || one_more) counts.dispatch_equal++;
-    if (equal || one_more || contains(ids, n, copy)) return;
+    if (equal || one_more || agrees_at_base(ids, n, copy)) return;
   }
   if (equal)
     counts.equal++;
@@ -269,12 +267,18 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   struct shadow *s = mine;
   if (s == NULL) return S_OK;
   if (s->dispatch > 0) s->dispatch--;
-  s->catching = 1;
   // A function whose catch handler throws goes without an unwind callback of its own: whatever lies
   // below the catcher's frame is gone.
   COR_PRF_EX_CLAUSE_INFO clause = {0};
   HRESULT hr = oracle_info->lpVtbl->GetNotifiedExceptionClauseInfo(oracle_info, &clause);
   if (hr == S_OK && clause.framePointer != 0) s->depth = live_depth(s, clause.framePointer);
+  s->catching = s->depth > 0 ? s->entries[s->depth - 1].cfa - 1 : 0;
+  return S_OK;
+}
+static HRESULT catcher_leave(ICorProfilerCallback11 *self) {
+  (void)self;
+  // The thread has not resumed yet: it has when the next hook comes, of whatever frame.
+  if (mine != NULL) mine->catching = 1;
   return S_OK;
 }
 
@@ -331,6 +335,7 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   vtbl->ExceptionUnwindFunctionEnter = unwind_enter;
   vtbl->ExceptionUnwindFunctionLeave = unwind_leave;
   vtbl->ExceptionCatcherEnter = catcher_enter;
+  vtbl->ExceptionCatcherLeave = catcher_leave;
   HRESULT hr = oracle_info->lpVtbl->SetFunctionIDMapper2(oracle_info, map_function, NULL);
   if (SUCCEEDED(hr))
     hr = oracle_info->lpVtbl->SetEnterLeaveFunctionHooks3(oracle_info, shadow_enter_stub,

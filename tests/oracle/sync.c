@@ -6,7 +6,9 @@
 //
 // ORACLE_ELT=1 compares in enter/leave/tailcall hooks instead of in callbacks: hooks change the
 // code that the JIT makes, so the two are never mixed.
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ours.h"
 
@@ -18,12 +20,36 @@ static struct {
   uint64_t seen, walked, frames, refused;  // refused: CoreCLR answered a failure
 } sites[64];
 static int64_t budget;
+static uint32_t ready;      // the library has checked the runtime's layout: walks are allowed
+static uint64_t too_early;  // calls before that
 
 // Known differences, each with its reason. A kind that is not listed fails the test.
 static const struct tally_allowed allowed[] = {
-    {"(none)", "(none)", ""},
+    {"(none)", "(none)", "the list is empty"},
 };
 
+// One slot of the callback table each. The arguments are passed on unread to who had the slot
+// before.
+// clang-format off
+#define SITES(X)                                                                                  \
+  X(ExceptionThrown) X(ExceptionSearchFunctionEnter) X(ExceptionSearchFunctionLeave)              \
+  X(ExceptionSearchFilterEnter) X(ExceptionSearchFilterLeave) X(ExceptionSearchCatcherFound)      \
+  X(ExceptionUnwindFunctionEnter) X(ExceptionUnwindFunctionLeave) X(ExceptionUnwindFinallyEnter)  \
+  X(ExceptionUnwindFinallyLeave) X(ExceptionCatcherEnter) X(ExceptionCatcherLeave)                \
+  X(ObjectAllocated) X(JITCompilationStarted) X(JITCompilationFinished)                           \
+  X(DynamicMethodJITCompilationStarted) X(DynamicMethodJITCompilationFinished)                    \
+  X(DynamicMethodUnloaded) X(GarbageCollectionStarted) X(GarbageCollectionFinished)               \
+  X(ModuleLoadFinished) X(ModuleUnloadStarted) X(ClassLoadFinished) X(ThreadCreated)              \
+  X(RuntimeSuspendStarted) X(RuntimeSuspendFinished) X(RuntimeResumeFinished)
+// clang-format on
+enum site {
+#define SITE_ENUM(name) SITE_##name,
+  SITES(SITE_ENUM)
+#undef SITE_ENUM
+      SITE_ENTER,
+  SITE_LEAVE,
+  SITE_TAILCALL
+};
 struct buffers {
   struct stack clr, ours;
   bool busy;
@@ -48,13 +74,44 @@ static bool wanted(uint32_t site, const char *name) {
   return n < (uint64_t)budget || n % 97 == 0;
 }
 
+// In a hook CoreCLR's own walk has no Frame to start from (dotnet/runtime #130220, .NET 10): it
+// fails, or starts at an older place. What it does tell must be the end of what we tell.
+static uint64_t hooks_refused, hooks_equal, hooks_partial;
+static void compare_in_hook(const char *name, struct buffers *b) {
+  struct stack *clr = &b->clr, *ours = &b->ours;
+  uint32_t i = clr->count, j = ours->count;
+  if (clr->hr != S_OK) {
+    __atomic_fetch_add(&hooks_refused, 1, __ATOMIC_RELAXED);
+    if (ours->hr != S_OK || ours->count == 0) {
+      clr->hr = S_OK;
+      tally_compare(tally, name, clr, ours);
+    }
+    return;
+  }
+  while (i > 0 && j > 0 && clr->frames[i - 1].id == ours->frames[j - 1].id &&
+         clr->frames[i - 1].ip == ours->frames[j - 1].ip)
+    i--, j--;
+  while (i > 0 && clr->frames[i - 1].id == 0) i--;  // native runs above its first managed frame
+  if (ours->hr != S_OK || i > 0) tally_compare(tally, name, clr, ours);
+  __atomic_fetch_add(j == 0 ? &hooks_equal : &hooks_partial, 1, __ATOMIC_RELAXED);
+}
+
 static void compare(uint32_t site, const char *name) {
+  if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
+    __atomic_fetch_add(&too_early, 1, __ATOMIC_RELAXED);
+    return;
+  }
   if (!wanted(site, name)) return;
   struct buffers *b = take_buffers();
   if (b == NULL) return;
   __atomic_fetch_add(&sites[site].walked, 1, __ATOMIC_RELAXED);
   stack_by_clr(&b->clr, 0, COR_PRF_SNAPSHOT_DEFAULT);
   stack_by_ours(&b->ours, 0, COR_PRF_SNAPSHOT_DEFAULT);
+  if (site >= SITE_ENTER) {
+    compare_in_hook(name, b);
+    b->busy = false;
+    return;
+  }
   tally_compare(tally, name, &b->clr, &b->ours);
   __atomic_fetch_add(&sites[site].frames, b->clr.count, __ATOMIC_RELAXED);
   if (FAILED(b->clr.hr)) __atomic_fetch_add(&sites[site].refused, 1, __ATOMIC_RELAXED);
@@ -64,28 +121,6 @@ static void compare(uint32_t site, const char *name) {
   b->busy = false;
 }
 
-// One slot of the callback table each. The arguments are passed on unread to who had the slot
-// before.
-// clang-format off
-#define SITES(X)                                                                                  \
-  X(ExceptionThrown) X(ExceptionSearchFunctionEnter) X(ExceptionSearchFunctionLeave)              \
-  X(ExceptionSearchFilterEnter) X(ExceptionSearchFilterLeave) X(ExceptionSearchCatcherFound)      \
-  X(ExceptionUnwindFunctionEnter) X(ExceptionUnwindFunctionLeave) X(ExceptionUnwindFinallyEnter)  \
-  X(ExceptionUnwindFinallyLeave) X(ExceptionCatcherEnter) X(ExceptionCatcherLeave)                \
-  X(ObjectAllocated) X(JITCompilationStarted) X(JITCompilationFinished)                           \
-  X(DynamicMethodJITCompilationStarted) X(DynamicMethodJITCompilationFinished)                    \
-  X(DynamicMethodUnloaded) X(GarbageCollectionStarted) X(GarbageCollectionFinished)               \
-  X(ModuleLoadFinished) X(ModuleUnloadStarted) X(ClassLoadFinished) X(ThreadCreated)              \
-  X(RuntimeSuspendStarted) X(RuntimeSuspendFinished) X(RuntimeResumeFinished)
-// clang-format on
-enum site {
-#define SITE_ENUM(name) SITE_##name,
-  SITES(SITE_ENUM)
-#undef SITE_ENUM
-      SITE_ENTER,
-  SITE_LEAVE,
-  SITE_TAILCALL
-};
 typedef HRESULT any_callback(void *self, UINT_PTR a, UINT_PTR b, UINT_PTR c, UINT_PTR d);
 static any_callback *previous[64];
 #define SITE_FUNCTION(name)                                                              \
@@ -111,10 +146,20 @@ static void hook_tailcall(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
   compare(SITE_TAILCALL, "tailcall hook");
 }
 
+// Hooks may not ask the CLR for what the check needs, so a native thread sees to it.
+static void *wait_until_ready(void *unused) {
+  (void)unused;
+  if (ours_ready()) __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
 DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   tally = tally_new();
   budget = oracle_env("ORACLE_BUDGET", 3000);
   ours_start(vtbl, 0);
+  pthread_t thread;
+  int error = pthread_create(&thread, NULL, wait_until_ready, NULL);
+  ORACLE_CHECK(error == 0, "pthread_create: %s", strerror(error));
   DWORD low = COR_PRF_ENABLE_STACK_SNAPSHOT | ours_mask(high);
   if (oracle_env("ORACLE_ELT", 0) != 0) {
     // The hooks are only taken when the mask already asks for one of the things that they tell.
@@ -142,13 +187,18 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
 }
 
 int oracle_report(void) {
+  printf("%lu calls came before the library was ready\n", (unsigned long)too_early);
   for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
     if (sites[i].name != NULL)
       printf("%-36s %8lu calls, %8lu compared, %8lu frames, %6lu refused by CoreCLR\n",
              sites[i].name, (unsigned long)sites[i].seen, (unsigned long)sites[i].walked,
              (unsigned long)sites[i].frames, (unsigned long)sites[i].refused);
   }
-  ORACLE_CHECK(tally_compared(tally) > 1000,
+  uint64_t hooks = hooks_refused + hooks_equal + hooks_partial;
+  if (hooks > 0)
+    printf("in hooks CoreCLR refused %lu walks, told all of %lu stacks and the end of %lu\n",
+           (unsigned long)hooks_refused, (unsigned long)hooks_equal, (unsigned long)hooks_partial);
+  ORACLE_CHECK(tally_compared(tally) + hooks > 1000,
                "only %lu stacks were compared: the callbacks did not come",
                (unsigned long)tally_compared(tally));
   uint32_t unexplained = tally_report(tally, allowed, sizeof(allowed) / sizeof(allowed[0]));
