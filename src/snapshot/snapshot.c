@@ -151,6 +151,8 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
   }
   hr = deliver(capture, cs_function_resolve, to, err);
   // CoreCLR's walk of the calling thread fails when there is nothing to walk (contract: C11).
+  // It starts at the innermost Frame that is a call, managed code or not; in an enter hook there is
+  // none, but managed code all the same.
   if (hr == S_OK && thread == NULL && capture->no_explicit_frames && !has_managed(capture)) {
     cs_error_set(err, "the thread has no managed frames");
     hr = E_FAIL;

@@ -34,7 +34,8 @@ CS_ISLAND static bool has(const struct bytes *w, unsigned n) {
   return w->at + n <= w->len;
 }
 
-// `add rsp, n` or `lea rsp, [frame + n]`: carried out and passed over, if it stands there.
+// `add rsp, n`, `lea rsp, [frame + n]`, or (hand-written code) `lea rsp, [rsp + n]`: carried out
+// and passed over, if it stands there.
 CS_ISLAND static void free_locals(struct bytes *w, const struct cs_unwind_info *info,
                                   struct cs_regs *regs) {
   int rex = byte_at(w, 0), op = byte_at(w, 1), modrm = byte_at(w, 2);
@@ -44,6 +45,12 @@ CS_ISLAND static void free_locals(struct bytes *w, const struct cs_unwind_info *
   } else if (rex == 0x48 && op == 0x81 && modrm == 0xC4 && has(w, 7)) {
     regs->r[CS_RSP] += (uint64_t)(int64_t)imm32(w, 3);
     w->at += 7;
+  } else if (rex == 0x48 && op == 0x8D && modrm == 0x64 && byte_at(w, 3) == 0x24 && has(w, 5)) {
+    regs->r[CS_RSP] += (uint64_t)(int64_t)(int8_t)w->b[w->at + 4];
+    w->at += 5;
+  } else if (rex == 0x48 && op == 0x8D && modrm == 0xA4 && byte_at(w, 3) == 0x24 && has(w, 8)) {
+    regs->r[CS_RSP] += (uint64_t)(int64_t)imm32(w, 4);
+    w->at += 8;
   } else if (info->frame_register != 0 && (rex & ~1) == 0x48 && op == 0x8D &&
              (modrm & 0x38) == 0x20) {
     unsigned base = (unsigned)(modrm & 7) | (rex & 1 ? 8u : 0u);
@@ -123,4 +130,25 @@ CS_ISLAND enum cs_epilog cs_epilog_step(struct cs_step *step, const struct cs_un
     return cs_step_pop(step, CS_RIP) ? CS_EPILOG_DONE : CS_EPILOG_BAD_SP;
   step->regs = before;
   return CS_EPILOG_NO;
+}
+
+CS_ISLAND bool cs_unwind_native_epilog(const struct cs_world *world, const struct cs_code *code,
+                                       const struct cs_stack *stack, struct cs_regs *regs) {
+  static const struct cs_unwind_info no_frame_register = {.version = 1};
+  struct cs_step step = {
+      .world = world,
+      .stack = stack,
+      .code = code,
+      .reader = {.mem = &world->mem, .guarded = true},  // the image may be on its way out
+      .regs = *regs,
+  };
+  struct bytes w = {.at = 0};
+  uint64_t ip = regs->r[CS_RIP];
+  w.len = code->end - ip < WINDOW ? (unsigned)(code->end - ip) : WINDOW;
+  if (!cs_get(&step.reader, ip, w.b, w.len)) return false;
+  free_locals(&w, &no_frame_register, &step.regs);
+  if (!pop_saved(&w, &step) || byte_at(&w, 0) != 0xC3 || !cs_step_pop(&step, CS_RIP)) return false;
+  step.regs.known &= CS_REGS_PRESERVED;
+  *regs = step.regs;
+  return true;
 }

@@ -39,4 +39,10 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
                                         const struct cs_stack *stack, bool exact,
                                         struct cs_regs *regs, bool *signal_frame);
 
+// Native code at an exact ip that has no rule: some of libcoreclr's hand-written helpers describe
+// their epilogs wrongly, and those rows have been dropped. If the rest of an epilog stands there,
+// up to its ret, it is carried out and true is answered (unwind/epilog.c).
+CS_ISLAND bool cs_unwind_native_epilog(const struct cs_world *world, const struct cs_code *code,
+                                       const struct cs_stack *stack, struct cs_regs *regs);
+
 #endif

@@ -99,6 +99,18 @@ CS_ISLAND static enum cs_stop step_by_rule(const struct cs_walk *walk, struct cs
   return stop;
 }
 
+// The bytes at the ip may look like an epilog by chance: what it returns to must be a return
+// address.
+CS_ISLAND static bool is_return_by_epilog(const struct cs_walk *walk, const struct cs_code *code,
+                                          struct cs_regs *regs) {
+  struct cs_regs caller = *regs;
+  if (!cs_unwind_native_epilog(walk->world, code, &walk->stack, &caller) ||
+      !cs_is_return_address(walk->world, caller.r[CS_RIP]))
+    return false;
+  *regs = caller;
+  return true;
+}
+
 // Native code that has no rule, or none that works, is crossed by an explicit Frame if there is
 // one.
 CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_code *code,
@@ -117,6 +129,8 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   if (code->kind != CS_CODE_NATIVE && exact)
     stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
   if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_plt(walk, regs);
+  if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))
+    stop = CS_STOP_NONE;
   if (signal_frame) *flags |= CS_FRAME_EXACT;
   if (stop == CS_STOP_NONE || stop == CS_STOP_BASE) return stop;
   struct cs_regs across;
