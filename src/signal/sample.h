@@ -15,7 +15,7 @@
 #include "signal/signal.h"
 
 enum {
-  CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 16,000 samples of 30 frames, one drain of which is due
+  CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 13,000 samples of 30 frames, one drain of which is due
                                    // every 10 ms. docs/wire-format.md
   CS_SAMPLE_ALIGN = 16,
 };
