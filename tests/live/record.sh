@@ -128,6 +128,23 @@ ends() {
   pass "of two programs the first is recorded"
 }
 
+# The shared memory's path comes as client data; threads that are there already are found.
+attached() {
+  export BUILD APP CLSID
+  record cpu 500 0 bash -c 'env -u CORECLR_ENABLE_PROFILING -u CLRSNAP_SHM dotnet "$APP" names 8000 &
+    for _ in $(seq 30); do # until its diagnostics server is there
+      sleep 0.2
+      "$BUILD/bin/attach" $! "$BUILD/lib/libclrsnap.so" "$CLSID" 10000 "$CLRSNAP_SHM" 2> /dev/null && break
+    done
+    wait $!'
+  [ "$rc" = 42 ] || bad "exit code $rc"
+  ended
+  complete 950
+  grep -qE '^thread [0-9]+ [0-9]+ [0-9]+ Hot worker$' "$WORK/out" || bad "no thread Hot worker"
+  need "$(sum leaf 'Rec\.Program\.Hot\(\)')" 20 "samples in the hot method"
+  pass "attached: $(total records) samples"
+}
+
 refused() {
   get_runtimes
   build_app Old

@@ -91,7 +91,7 @@ static int read_all(int fd, void *to, size_t len) {
 int main(int argc, char **argv) {
   GUID clsid;
   if (argc < 4 || parse_clsid(argv[3], &clsid) != 0) {
-    (void)fprintf(stderr, "usage: attach PID LIBRARY {CLSID} [TIMEOUT_MS]\n");
+    (void)fprintf(stderr, "usage: attach PID LIBRARY {CLSID} [TIMEOUT_MS [CLIENT_DATA]]\n");
     return 2;
   }
   struct message m = {.len = 0};
@@ -102,7 +102,9 @@ int main(int argc, char **argv) {
   put_u32(&m, argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 10000);
   put(&m, &clsid, sizeof clsid);
   put_string(&m, argv[2]);
-  put_u32(&m, 0);  // no client data
+  const char *data = argc > 5 ? argv[5] : "";
+  put_u32(&m, (uint32_t)strlen(data));
+  put(&m, data, strlen(data));
   uint16_t size = (uint16_t)m.len;
   memcpy(m.bytes + 14, &size, sizeof size);
 
