@@ -206,21 +206,3 @@ enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread,
   }
   return ask;
 }
-
-void cs_capture_complete(struct cs_capture *capture) {
-  struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  if (world == NULL) return;
-  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  for (uint32_t i = 0; i < capture->count; i++) {
-    struct cs_record *record = &capture->records[i];
-    if (!cs_record_is_managed(record) || record->method_start != 0) continue;
-    uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
-    struct cs_code code;
-    if (cs_codemap_find_managed(world, ip, &code) != CS_STOP_NONE) continue;
-    record->method_start = code.method_start;
-    record->function_id = code.function_id;
-    record->funclet = code.funclet;
-    record->collectible = code.collectible;
-  }
-  cs_epoch_leave(&cs_signal.epoch, parity);
-}

@@ -62,7 +62,8 @@ bool cs_request_release(struct cs_request *request);
 // slot is no longer the caller's.
 enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
                            struct cs_error *err);
-// Looks up what a fast walk has left open: method starts, and functions from code headers.
+// Looks up what a fast walk has left open: method starts, and functions from code headers
+// (complete.c).
 void cs_capture_complete(struct cs_capture *capture);
 
 // ---- The calling thread (self.c) ----
