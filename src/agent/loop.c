@@ -25,6 +25,7 @@ enum {
   NATIVE_MS = 200,  // between two looks for native threads
   IMAGES_MS = 500,  // between two looks at the process' mappings
   NAMES_MS = 1000,
+  CHECK_MS = 100,  // between two looks whether the runtime's layout still holds
 };
 
 void cs_agent_wake(void) {
@@ -113,7 +114,16 @@ static void maintain(uint64_t now) {
   }
 }
 
-static void record(void) {
+// Walks begin before any method has been jitted; the first ones that are may still show that the
+// layout is wrong. Nothing is walked any more then.
+static bool is_trusted(uint64_t now, struct cs_error *err) {
+  static uint64_t check_ns;
+  return !is_due(&check_ns, now, CHECK_MS) ||
+         cs_core_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+}
+
+// False: it was ended by us, for the reason in `err`.
+static bool record(struct cs_error *err) {
   bool wall = cs_agent.mode == CS_WIRE_MODE_WALL;
   uint64_t step = wall ? cs_agent.period_ns : DRAIN_MS * MS;
   uint64_t next = cs_clock_now_ns() + step;
@@ -122,6 +132,7 @@ static void record(void) {
     drain();
     uint64_t now = cs_clock_now_ns();
     maintain(now);
+    if (!is_trusted(now, err)) return false;
     if (now < next) {
       sleep_until(next, wake);
       continue;
@@ -129,9 +140,10 @@ static void record(void) {
     if (wall) cs_wall_tick(now);
     next = now - next > step ? now + step : next + step;  // late: ticks are left out, not caught up
   }
+  return true;
 }
 
-static void end_recording(void) {
+static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
   cs_threads_stop();
   cs_store_release(&cs_signal.ring, NULL);
@@ -146,7 +158,10 @@ static void end_recording(void) {
       .runtime_suspensions = 0,  // nothing in this room calls SuspendRuntime
   };
   (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);
-  cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
+  if (trusted)
+    cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
+  else
+    cs_producer_refuse(&cs_agent.wire, err->text);
   cs_log("recorded: %lu signals, %lu samples, %lu lost in the ring, %lu in the shared memory",
          (unsigned long)end.signals, (unsigned long)end.samples, (unsigned long)end.lost_ring,
          (unsigned long)end.lost_wire);
@@ -158,8 +173,9 @@ void *cs_agent_main(void *unused) {
   cs_store_release(&cs_agent.tid, (uint32_t)syscall(SYS_gettid));
   if (wait_until_ready()) {
     begin_recording();
-    record();
-    end_recording();
+    struct cs_error err = {""};
+    bool trusted = record(&err);
+    end_recording(trusted, &err);
   } else {
     cs_threads_stop();
   }
