@@ -92,7 +92,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   uint32_t i = 0;
   while (i < registry.used && registry.ids[i] != 0) i++;
   if (i == MAX_THREADS) {
-    cs_log_important("clrsnap: more than %d threads; further ones are not walked", MAX_THREADS);
+    cs_log_important("more than %d threads; further ones are not walked", MAX_THREADS);
     return NULL;
   }
   thread = &registry.threads[i];

@@ -37,9 +37,9 @@ bool cs_core_refresh_images(void);  // true: there is another table now
 void cs_core_adopt_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.
 void cs_core_check_thread(uint64_t clr_thread, uint32_t tid);
-// Code is about to die: waits for walks under way, and begins a new generation. `module`: of a whole
-// module, whose methods' FunctionIDs are then forgotten too. A dynamic method's need not be: whatever
-// comes to live at its address is a dynamic method again.
+// Code is about to die: waits for walks under way, and begins a new generation. `module`: of a
+// whole module, whose methods' FunctionIDs are then forgotten too. A dynamic method's need not be:
+// whatever comes to live at its address is a dynamic method again.
 void cs_core_code_died(bool module);
 
 // Waits until every walk that is under way now is over (epoch.c). False: one did not end in 2 s

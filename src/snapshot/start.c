@@ -128,7 +128,7 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
   cs_mem_init_self(&cs_core.world.mem);
   if (!cs_core.world.mem.guard_works)
     cs_log_important(
-        "clrsnap: process_vm_readv on this process itself is refused (seccomp?): "
+        "process_vm_readv on this process itself is refused (seccomp?): "
         "stacks with code that can be unloaded will be cut");
   cs_core.world.sites = &sites;
   cs_sites_forget(&sites);
@@ -227,7 +227,7 @@ static void note_check(uint32_t *state, enum cs_check check, const struct cs_err
     pthread_mutex_unlock(&image_lock);
     cs_store_release(state, CHECK_FAILED);
     cs_store_release(&cs_signal.world, NULL);
-    cs_log_important("clrsnap: this runtime is not walked: %s", err->text);
+    cs_log_important("this runtime is not walked: %s", err->text);
   }
 }
 
