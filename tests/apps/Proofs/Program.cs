@@ -18,9 +18,10 @@ static class Program
             case "bad": Bad.Run(); break;
             case "rules": Rules.Run(rest); break;
             case "bench": Bench.Run(); break;
+            case "torture": return Torture.Run(rest);
             case "busy": return Busy.Run(rest);
             default:
-                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|bench|busy [arguments]");
+                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|bench|torture|busy [arguments]");
                 return 2;
         }
         return Oracle.Present ? Oracle.oracle_finish() : 0;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Null references in a tight loop on several threads, for as long as asked, while somebody samples.
+// Afterwards each thread says whether it still takes real-time signals, and works for a second in a
+// function that no other thread runs, so that a recording shows that samples still come.
+// Arguments: seconds.
+using System;
+using System.IO;
+using System.Runtime.CompilerServices;
+using System.Threading;
+
+namespace Proofs;
+
+static class Torture
+{
+    static string nothing;
+    static volatile int sink;
+    static long caught;
+
+    internal static int Run(string[] args)
+    {
+        double seconds = args.Length > 0 ? double.Parse(args[0]) : 8;
+        Action<DateTime>[] after = { After0, After1, After2 };
+        var threads = new Thread[after.Length];
+        DateTime end = DateTime.UtcNow.AddSeconds(seconds);
+        for (int i = 0; i < threads.Length; i++)
+        {
+            Action<DateTime> last = after[i];
+            threads[i] = new Thread(() => { while (DateTime.UtcNow < end) Interlocked.Add(ref caught, Fault(1000)); last(DateTime.UtcNow.AddSeconds(1)); });
+            threads[i].Start();
+        }
+        Thread.Sleep(TimeSpan.FromSeconds(seconds + 0.5));
+        int blocked = Blocked();
+        foreach (Thread t in threads) t.Join();
+        Console.WriteLine("null references: " + caught + ", threads that block a real-time signal: " + blocked);
+        return caught > 1000 && blocked == 0 ? 0 : 1;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Fault(int n)
+    {
+        int count = 0;
+        for (int i = 0; i < n; i++) try { sink = nothing.Length; } catch (NullReferenceException) { count++; }
+        return count;
+    }
+
+    // Signals 35 to 64 are bits 34 to 63 of SigBlk. A thread that blocks SIGPROF (bit 26), too, blocks
+    // everything of its own will: no managed thread, and none that is sampled.
+    static int Blocked()
+    {
+        int count = 0;
+        foreach (string task in Directory.GetDirectories("/proc/self/task"))
+            foreach (string line in File.ReadLines(task + "/status"))
+                if (line.StartsWith("SigBlk:") && Convert.ToUInt64(line[7..].Trim(), 16) is ulong set && set >> 34 != 0 && (set >> 26 & 1) == 0) { count++; Console.WriteLine(task + " " + line); }
+        return count;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)] static void After0(DateTime end) { while (DateTime.UtcNow < end) sink++; }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void After1(DateTime end) { while (DateTime.UtcNow < end) sink++; }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void After2(DateTime end) { while (DateTime.UtcNow < end) sink++; }
+}
