@@ -87,9 +87,13 @@ CS_ISLAND static bool read_entry(const struct cs_layout *layout, const struct cs
 // Finds the entry with `ip` among the header's: body first, then funclets, by rising address.
 CS_ISLAND static enum cs_stop find_entry(const struct cs_layout *layout, const struct cs_reader *r,
                                          uint64_t header, uint64_t ip, struct cs_code *code) {
-  uint32_t count;
+  struct cs_members m;
+  uint32_t count, members = cs_max_u32(layout->code_header.num_unwind_infos + 4,
+                                       layout->code_header.method_desc + 8);
   struct entry first, e;
-  if (!cs_get_u32(r, header + layout->code_header.num_unwind_infos, &count))
+  if (!cs_members_open(&m, r, header, members) ||
+      !cs_member_u64(&m, layout->code_header.method_desc, &code->function_id) ||
+      !cs_member_u32(&m, layout->code_header.num_unwind_infos, &count))
     return CS_STOP_UNREADABLE;
   if (count == 0 || count > MAX_UNWIND_INFOS) return CS_STOP_BAD_UNWIND;
   if (!read_entry(layout, r, header, 0, &first)) return CS_STOP_UNREADABLE;
@@ -98,11 +102,11 @@ CS_ISLAND static enum cs_stop find_entry(const struct cs_layout *layout, const s
   e = first;
   while (hi - lo > 1) {
     uint32_t mid = lo + (hi - lo) / 2;
-    struct entry m;
-    if (!read_entry(layout, r, header, mid, &m)) return CS_STOP_UNREADABLE;
-    if (base + m.begin <= ip) {
+    struct entry middle;
+    if (!read_entry(layout, r, header, mid, &middle)) return CS_STOP_UNREADABLE;
+    if (base + middle.begin <= ip) {
       lo = mid;
-      e = m;
+      e = middle;
     } else {
       hi = mid;
     }
@@ -121,11 +125,16 @@ CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs
                                    uint64_t ip, struct cs_code *code) {
   const struct cs_layout *layout = &world->layout;
   const struct cs_reader *r = &range->reader;
+  struct cs_members m;
   uint64_t begin, end, map_base, map, start, header;
-  if (!cs_get_u64(r, range->heap + layout->heap_node.start_address, &begin) ||
-      !cs_get_u64(r, range->heap + layout->heap_node.end_address, &end) ||
-      !cs_get_u64(r, range->heap + layout->heap_node.map_base, &map_base) ||
-      !cs_get_u64(r, range->heap + layout->heap_node.header_map, &map))
+  uint32_t members =
+      cs_max_u32(cs_max_u32(layout->heap_node.start_address, layout->heap_node.end_address),
+                 cs_max_u32(layout->heap_node.map_base, layout->heap_node.header_map));
+  if (!cs_members_open(&m, r, range->heap, members + 8) ||
+      !cs_member_u64(&m, layout->heap_node.start_address, &begin) ||
+      !cs_member_u64(&m, layout->heap_node.end_address, &end) ||
+      !cs_member_u64(&m, layout->heap_node.map_base, &map_base) ||
+      !cs_member_u64(&m, layout->heap_node.header_map, &map))
     return CS_STOP_UNREADABLE;
   if (ip < begin || ip >= end || ip < map_base) return CS_STOP_NONE;
   if (!method_start(r, map, map_base, ip, &start)) return CS_STOP_UNREADABLE;
@@ -138,7 +147,5 @@ CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs
     code->begin = start;
     return CS_STOP_NONE;
   }
-  if (!cs_get_u64(r, header + layout->code_header.method_desc, &code->function_id))
-    return CS_STOP_UNREADABLE;
   return find_entry(layout, r, header, ip, code);
 }

@@ -40,14 +40,33 @@ CS_ISLAND static bool first_fragment(const struct cs_world *world, uint64_t ip,
 
 CS_ISLAND static bool read_section(const struct cs_layout *layout, uint64_t section,
                                    struct cs_range *range) {
-  const struct cs_reader *r = &range->reader;
-  uint32_t flags;
-  if (!cs_get_u32(r, section + layout->range_section.flags, &flags)) return false;
-  range->flags = flags;
-  return cs_get_u64(r, section + layout->range_section.range_begin, &range->begin) &&
-         cs_get_u64(r, section + layout->range_section.range_end_open, &range->end) &&
-         cs_get_u64(r, section + layout->range_section.r2r_module, &range->r2r_module) &&
-         cs_get_u64(r, section + layout->range_section.heap_list, &range->heap);
+  struct cs_members m;
+  uint32_t end =
+      cs_max_u32(cs_max_u32(layout->range_section.range_end_open, layout->range_section.r2r_module),
+                 cs_max_u32(layout->range_section.heap_list, layout->range_section.flags));
+  return cs_members_open(&m, &range->reader, section, end + 8) &&
+         cs_member_u32(&m, layout->range_section.flags, &range->flags) &&
+         cs_member_u64(&m, layout->range_section.range_begin, &range->begin) &&
+         cs_member_u64(&m, layout->range_section.range_end_open, &range->end) &&
+         cs_member_u64(&m, layout->range_section.r2r_module, &range->r2r_module) &&
+         cs_member_u64(&m, layout->range_section.heap_list, &range->heap);
+}
+
+struct fragment {
+  uint64_t begin, end, next, section;
+};
+
+CS_ISLAND static bool read_fragment(const struct cs_layout *layout, const struct cs_reader *r,
+                                    uint64_t at, struct fragment *f) {
+  struct cs_members m;
+  uint32_t end = cs_max_u32(
+      cs_max_u32(layout->range_fragment.range_begin, layout->range_fragment.range_end_open),
+      cs_max_u32(layout->range_fragment.next, layout->range_fragment.range_section));
+  return cs_members_open(&m, r, at, end + 8) &&
+         cs_member_u64(&m, layout->range_fragment.range_begin, &f->begin) &&
+         cs_member_u64(&m, layout->range_fragment.range_end_open, &f->end) &&
+         cs_member_u64(&m, layout->range_fragment.next, &f->next) &&
+         cs_member_u64(&m, layout->range_fragment.range_section, &f->section);
 }
 
 CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
@@ -61,21 +80,16 @@ CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
   if (ip >> 57) return CS_STOP_NONE;
   if (!first_fragment(world, ip, r, &fragment)) return unreadable(r);
   for (int i = 0; fragment != 0 && i < MAX_FRAGMENTS; i++) {
-    uint64_t begin, end, next, section;
-    if (!cs_get_u64(r, fragment + layout->range_fragment.range_begin, &begin) ||
-        !cs_get_u64(r, fragment + layout->range_fragment.range_end_open, &end))
-      return unreadable(r);
-    if (ip >= begin && ip < end) {
-      if (!cs_get_u64(r, fragment + layout->range_fragment.range_section, &section) ||
-          !read_section(layout, section, range))
-        return unreadable(r);
+    struct fragment f;
+    if (!read_fragment(layout, r, fragment, &f)) return unreadable(r);
+    if (ip >= f.begin && ip < f.end) {
+      if (!read_section(layout, f.section, range)) return unreadable(r);
       // A section may be marked although no pointer on the way was: trust whichever is stricter.
       if (range->flags & CS_RANGE_COLLECTIBLE) r->guarded = true;
       range->found = true;
       return CS_STOP_NONE;
     }
-    if (!cs_get_u64(r, fragment + layout->range_fragment.next, &next)) return unreadable(r);
-    fragment = unmark(r, next);
+    fragment = unmark(r, f.next);
   }
   return CS_STOP_NONE;
 }
