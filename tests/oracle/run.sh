@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # run.sh BUILD MATERIAL PROFILER ARGS...: the program tests/apps/Proofs under a test profiler; its exit
 # code is the test's. ORACLE_TIMEOUT: seconds after which it counts as hung (default 300).
-BUILD=$1 APP=$2/apps/Proofs/Proofs.dll PROFILER=$3
+# ORACLE_RUNTIME: the .NET version to run on, one that scripts/fetch-runtimes.sh has fetched.
+BUILD=$1 MATERIAL=$2 APP=$2/apps/Proofs/Proofs.dll PROFILER=$3
 shift 3
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
@@ -10,11 +11,14 @@ command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; e
 
 preload=
 [ "$PROFILER" = rules ] && preload=$BUILD/lib/liboracle_heldmalloc.so
+host=(dotnet)
+[ -z "${ORACLE_RUNTIME:-}" ] || host=("$(dirname "$0")/../../scripts/dotnet-with" "$ORACLE_RUNTIME")
+export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
 export ORACLE_SLOW_LIBRARY=$BUILD/lib/liboracle_slow.so
 timeout -k 10 "${ORACLE_TIMEOUT:-300}" env CORECLR_ENABLE_PROFILING=1 \
   CORECLR_PROFILER='{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}' \
   CORECLR_PROFILER_PATH="$BUILD/lib/liboracle_$PROFILER.so" ${preload:+LD_PRELOAD="$preload"} \
-  dotnet "$APP" "$@"
+  "${host[@]}" "$APP" "$@"
 rc=$?
 [ $rc = 124 ] || [ $rc = 137 ] && fail "the program hangs: the last line above says where"
 [ $rc -le 1 ] || [ $rc = 77 ] || fail "the program ended with $rc"
