@@ -18,10 +18,11 @@ enum cs_cfi_how {
   CS_CFI_UNDEFINED,  // not to be had; for the return address: the stack's base
 };
 enum cs_cfa_how {
-  CS_CFA_NONE,   // no rule (a form that is not supported): the step fails
-  CS_CFA_REG,    // reg + off
-  CS_CFA_DEREF,  // [reg + off] + cfa_add
-  CS_CFA_PLT,    // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
+  CS_CFA_NONE,     // no rule (a form that is not supported): the step fails
+  CS_CFA_REG,      // reg + off
+  CS_CFA_DEREF,    // [reg + off] + cfa_add
+  CS_CFA_CONTEXT,  // none: the registers are those of the CONTEXT that `cfa_reg` points to
+  CS_CFA_PLT,      // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 
 // The callee-saved registers and the return address, in this order.

@@ -24,6 +24,7 @@ struct piece {  // bytes that must stand at an offset
 };
 struct place {  // from this offset on: the CFA is rsp + cfa, `saved` registers have been pushed
   uint8_t at, cfa, saved;
+  uint8_t context;  // not 0: the register that points to the CONTEXT instead
 };
 struct quirk {
   const char *name;
@@ -39,14 +40,22 @@ struct quirk {
 // ... call ...; lea rsp, [rsp+20h]; and all pops. CFA 0: no rule (the first instruction, where the
 // slot is below the sp).
 static const struct place trip_places[] = {
-    {0x00, 0, 0},  {0x01, 8, 0},  {0x02, 16, 1}, {0x03, 24, 2}, {0x05, 32, 3}, {0x07, 40, 4},
-    {0x09, 48, 5}, {0x0B, 56, 6}, {0x0C, 64, 6}, {0x0D, 72, 6}, {0x0E, 80, 6}, {0x16, 112, 6},
-    {0x36, 80, 6}, {0x37, 72, 6}, {0x38, 64, 6}, {0x39, 56, 6}, {0x3B, 48, 5}, {0x3D, 40, 4},
-    {0x3F, 32, 3}, {0x41, 24, 2}, {0x42, 16, 1}, {0x43, 8, 0},
+    {0x00, 0, 0, 0},  {0x01, 8, 0, 0},   {0x02, 16, 1, 0}, {0x03, 24, 2, 0}, {0x05, 32, 3, 0},
+    {0x07, 40, 4, 0}, {0x09, 48, 5, 0},  {0x0B, 56, 6, 0}, {0x0C, 64, 6, 0}, {0x0D, 72, 6, 0},
+    {0x0E, 80, 6, 0}, {0x16, 112, 6, 0}, {0x36, 80, 6, 0}, {0x37, 72, 6, 0}, {0x38, 64, 6, 0},
+    {0x39, 56, 6, 0}, {0x3B, 48, 5, 0},  {0x3D, 40, 4, 0}, {0x3F, 32, 3, 0}, {0x41, 24, 2, 0},
+    {0x42, 16, 1, 0}, {0x43, 8, 0, 0},
 };
 // mov rax, 1; and rax, r11; pop rax; jne ...; pop rdx; jmp rax; ...; pop rdx; push r10; jmp ...
 static const struct place resolve_places[] = {
-    {0x00, 24, 0}, {0x0B, 16, 0}, {0x33, 8, 0}, {0x35, 16, 0}, {0x44, 8, 0}, {0x46, 16, 0},
+    {0x00, 24, 0, 0}, {0x0B, 16, 0, 0}, {0x33, 8, 0, 0},
+    {0x35, 16, 0, 0}, {0x44, 8, 0, 0},  {0x46, 16, 0, 0},
+};
+// push rbp; mov r10, rdi; mov r11, rsi; loads; mov rax, [r10+rip]; mov rsp, [r10+rsp]; jmp rax; and
+// for a CONTEXT without control registers pop rbp; ret. At the jump the sp is the target's already.
+static const struct place restore_places[] = {
+    {0x00, 8, 0, 0}, {0x01, 0, 0, CS_RDI}, {0x04, 0, 0, CS_R10},
+    {0xA0, 0, 0, 0}, {0xA2, 16, 1, 0},     {0xA3, 8, 0, 0},
 };
 static const struct quirk quirks[CS_QUIRKS] = {
     {"OnHijackTripThread",
@@ -65,6 +74,14 @@ static const struct quirk quirks[CS_QUIRKS] = {
      0x4B,
      resolve_places,
      CS_COUNT(resolve_places)},
+    {"RtlRestoreContext",
+     {{0x00, 14, "\x55\x49\x89\xFA\x49\x89\xF3\x41\xF6\x42\x30\x02\x74\x54"},
+      {0x62, 7, "\x41\xF6\x42\x30\x01\x74\x39"},
+      {0x92, 18, "\x49\x8B\x82\xF8\x00\x00\x00\x49\x8B\xA2\x98\x00\x00\x00\xFF\xE0\x5D\xC3"}},
+     3,
+     0xA4,
+     restore_places,
+     CS_COUNT(restore_places)},
 };
 
 static bool matches(const struct quirk *quirk, const uint8_t *code, size_t room) {
@@ -89,9 +106,14 @@ static uint32_t locate(const struct quirk *quirk, const uint8_t *text, size_t si
 static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
   static const uint8_t pushed[] = {CS_CFI_RBP, CS_CFI_RBX, CS_CFI_R15,
                                    CS_CFI_R14, CS_CFI_R13, CS_CFI_R12};
-  if (place->cfa == 0) return CS_RULE_NONE;
+  if (place->cfa == 0 && place->context == 0) return CS_RULE_NONE;
   struct cs_cfi_rule rule;
   memset(&rule, 0, sizeof rule);
+  if (place->context != 0) {
+    rule.cfa_how = CS_CFA_CONTEXT;
+    rule.cfa_reg = place->context;
+    return cs_rules_intern(rules, &rule);
+  }
   rule.cfa_how = CS_CFA_REG;
   rule.cfa_reg = CS_RSP;
   rule.cfa_off = place->cfa;

@@ -5,7 +5,7 @@
 
 #include "native/cfi.h"
 
-enum { CS_QUIRKS = 2 };  // how many such functions .NET 10 has
+enum { CS_QUIRKS = 3 };  // how many such functions .NET 10 has
 
 struct cs_quirk_range {
   const char *name;

@@ -82,6 +82,25 @@ CS_ISLAND static enum cs_stop step_signal(const struct cs_mem *mem, const struct
   return CS_STOP_NONE;
 }
 
+// The registers that a CONTEXT holds: what RtlRestoreContext is about to go on with.
+CS_ISLAND static enum cs_stop step_context(const struct cs_mem *mem, const struct cs_stack *stack,
+                                           uint64_t context, struct cs_regs *regs) {
+  enum { FLAGS = 48, RAX = 120, RIP = 248, HAS_CONTROL = 1, BYTES = 256 };
+  static const uint8_t wanted[] = {CS_RBX, CS_RSP, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+  uint64_t words[BYTES / 8];
+  bool on_stack = (context & 7) == 0 && cs_stack_holds(stack, context, BYTES);
+  if (!(on_stack ? cs_mem_read(mem, context, words, BYTES)
+                 : cs_mem_read_guarded(mem, context, words, BYTES)))
+    return CS_STOP_UNREADABLE;
+  if (!(words[FLAGS / 8] & HAS_CONTROL)) return CS_STOP_NATIVE_RULE;
+  struct cs_regs next = {.known = CS_REGS_PRESERVED};
+  for (unsigned i = 0; i < CS_COUNT(wanted); i++) next.r[wanted[i]] = words[RAX / 8 + wanted[i]];
+  next.r[CS_RIP] = words[RIP / 8];
+  if ((next.r[CS_RSP] & 7) != 0 || !cs_stack_holds(stack, next.r[CS_RSP], 8)) return CS_STOP_BAD_SP;
+  *regs = next;
+  return CS_STOP_NONE;
+}
+
 CS_ISLAND static bool known(const struct cs_regs *regs, unsigned reg) {
   return (regs->known & CS_REG_BIT(reg)) != 0;
 }
@@ -191,6 +210,12 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
     return stop;
   }
   if (rule == NULL) return CS_STOP_NO_NATIVE_RULE;
+  if (rule->cfa_how == CS_CFA_CONTEXT) {
+    if (!known(regs, rule->cfa_reg)) return CS_STOP_NATIVE_RULE;
+    enum cs_stop stop = step_context(&world->mem, stack, regs->r[rule->cfa_reg], regs);
+    *signal_frame = stop == CS_STOP_NONE;  // where it goes on is no return address
+    return stop;
+  }
   if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return CS_STOP_BASE;
   if (rule->slot[CS_CFI_RA].how == CS_CFI_SAME) return CS_STOP_NATIVE_RULE;
   struct step s = {.mem = &world->mem, .stack = stack, .from = regs};
