@@ -32,6 +32,7 @@ CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame
   out->method_start = known_rule ? 0 : frame->code.method_start;
   out->funclet = !known_rule && frame->code.funclet;
   out->collectible = !known_rule && frame->code.collectible;
+  out->resolved = false;
   out->in_coreclr = !known_rule && frame->code.image != NULL && frame->code.image->is_coreclr;
 }
 

@@ -53,7 +53,7 @@ enum {
 // CONTEXT, and to derive the logical view. 104 bytes where struct cs_frame has some 240.
 struct cs_record {
   uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
-  uint64_t function_id;                    // from the code header; 0: native, stub or ReadyToRun
+  uint64_t function_id;  // 0: native, a stub, or ReadyToRun code that is not resolved
   uint64_t method_start;
   uint64_t call_ip;  // 0, or the ip that the frame's own InlinedCallFrame has for it
   uint32_t known;    // CS_REG_BIT()s
@@ -62,6 +62,11 @@ struct cs_record {
   bool funclet;
   bool collectible;
   bool in_coreclr;  // native: in the runtime itself
+  // Filled in by the requester (snapshot/function.c), and kept here so that what a capture tells
+  // does not depend on a cache that somebody else may empty meanwhile:
+  bool resolved;  // function_id is what the runtime says, and the next two are known
+  bool dynamic;   // has no metadata: a dynamic method or an IL stub; function_id may be 0
+  uint8_t eh;     // enum cs_eh_role
 };
 static inline bool cs_record_is_managed(const struct cs_record *record) {
   return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;

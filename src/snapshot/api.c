@@ -67,15 +67,14 @@ static uint32_t kind_of(const struct cs_record *record) {
   }
 }
 
-static void describe(const struct cs_record *record, bool no_functions,
-                     struct clrsnap_frame *frame) {
-  struct cs_function function = {.id = record->function_id};
-  if (cs_record_is_managed(record) && !no_functions) (void)cs_function_resolve(record, &function);
+// A physical frame is reported whether or not its function can be told.
+static void describe(struct cs_record *record, bool no_functions, struct clrsnap_frame *frame) {
+  if (cs_record_is_managed(record) && !no_functions) (void)cs_function_resolve(record);
   *frame = (struct clrsnap_frame){
       .ip = cs_record_ip(record),
       .sp = cs_record_sp(record),
       .method_start = record->method_start,
-      .function = function.id,
+      .function = record->function_id,
       .kind = kind_of(record),
       .flags = record->flags | (record->funclet ? CLRSNAP_FRAME_FUNCLET : 0u),
   };

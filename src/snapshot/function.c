@@ -5,7 +5,8 @@
 // For jitted code the code header names the method; for ReadyToRun code the CLR is asked once per
 // method start and the answer kept. Invariant: look-ups in the cache take no lock and make no call,
 // so they may be made while a thread is held. All is forgotten when code dies, because starts and
-// ids are used again then.
+// ids are used again then; so what was found out once is copied into the record, and no two
+// look-ups of one frame need agree.
 #include <stdlib.h>
 
 #include "snapshot/snapshot.h"
@@ -50,50 +51,54 @@ static void remember(uint64_t key, uint64_t value) {
   }
 }
 
-static void unpack(uint64_t value, struct cs_function *out) {
-  out->id = value & ~7ull;
-  out->dynamic = (value & 1) != 0;
-  out->eh = (enum cs_eh_role)(value >> 1 & 3);
+static void unpack(uint64_t value, struct cs_record *record) {
+  record->function_id = value & ~7ull;
+  record->dynamic = (value & 1) != 0;
+  record->eh = (uint8_t)(value >> 1 & 3);
+  record->resolved = true;
 }
 
-bool cs_function_cached(const struct cs_record *record, struct cs_function *out) {
+bool cs_function_cached(struct cs_record *record) {
   uint64_t value;
-  if (record->method_start == 0) {  // its code could not be looked up: never known
-    *out = (struct cs_function){0};
-    return true;
-  }
-  if (!look_up(record->method_start, &value)) return false;
-  unpack(value, out);
+  if (record->resolved) return true;
+  if (record->method_start == 0 || !look_up(record->method_start, &value)) return false;
   // The code header is the truth: another method may have come to live at this address.
-  return record->function_id == 0 || record->function_id == out->id;
-}
-
-// GetFunctionFromIP is preferred to its successors, because it may be called at any time and on any
-// thread; it answers E_FAIL for methods without metadata, of which ReadyToRun code has none to
-// name.
-static FunctionID ask_for_function(const struct cs_record *record) {
-  FunctionID id = 0;
-  ICorProfilerInfo15 *info = cs_core.info;
-  LPCBYTE ip = (LPCBYTE)(uintptr_t)record->method_start;
-  if (record->function_id != 0) return (FunctionID)record->function_id;
-  if (info == NULL || info->lpVtbl->GetFunctionFromIP(info, ip, &id) != S_OK) return 0;
-  return id;
-}
-
-bool cs_function_resolve(const struct cs_record *record, struct cs_function *out) {
-  if (cs_function_cached(record, out)) return true;
-  BOOL dynamic = 0;
-  FunctionID id = ask_for_function(record);
-  ICorProfilerInfo15 *info = cs_core.info;
-  if (id != 0 && info != NULL && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK)
-    dynamic = 0;
-  enum cs_eh_role role = id != 0 && !dynamic ? cs_eh_role_of(id) : CS_EH_NONE;
-  uint64_t value = (uint64_t)id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
-  if (id != 0) remember(record->method_start, value);
-  unpack(value, out);
+  if (record->function_id != 0 && record->function_id != (value & ~7ull)) return false;
+  unpack(value, record);
   return true;
 }
 
+// GetFunctionFromIP is preferred to its successors, because it may be called at any time and on any
+// thread; its E_FAIL means a method without metadata. Any other failure says nothing of the method.
+static bool ask_for_function(const struct cs_record *record, FunctionID *id) {
+  ICorProfilerInfo15 *info = cs_core.info;
+  *id = (FunctionID)record->function_id;
+  if (*id != 0) return true;
+  HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)record->method_start, id);
+  if (hr == E_FAIL) *id = 0;
+  return hr == S_OK || hr == E_FAIL;
+}
+
+bool cs_function_resolve(struct cs_record *record) {
+  ICorProfilerInfo15 *info = cs_core.info;
+  FunctionID id;
+  BOOL dynamic = 1;
+  if (cs_function_cached(record)) return true;
+  // A start of 0: the code could not be looked up, because the library is being stopped.
+  if (record->method_start == 0 || info == NULL || !ask_for_function(record, &id)) return false;
+  if (id != 0 && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK) return false;
+  enum cs_eh_role role = id != 0 && !dynamic ? cs_eh_role_of(id) : CS_EH_NONE;
+  uint64_t value = (uint64_t)id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
+  remember(record->method_start, value);
+  unpack(value, record);
+  return true;
+}
+
+// An entry that is being written is left to its writer: given away, it could get one writer's key
+// and another one's value.
 void cs_functions_forget(void) {
-  for (uint32_t i = 0; i < CACHE_SIZE; i++) cs_store_release(&cache[i].key, 0);
+  for (uint32_t i = 0; i < CACHE_SIZE; i++) {
+    uint64_t key = cs_load_acquire(&cache[i].key);
+    if (key > 1) (void)cs_cas(&cache[i].key, &key, 0);
+  }
 }

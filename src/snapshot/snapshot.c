@@ -12,7 +12,7 @@ enum {
   // A hold that meets methods whose ids are not known yet lets go, asks the CLR and tries again.
   // Each round knows more; a thread that shows something new every time is not to be held.
   HOLD_ROUNDS = 8,
-  MAX_UNKNOWN = 32,  // methods to ask for between two holds
+  MAX_MET = 64,  // methods to ask for between two holds
 };
 
 struct delivery {
@@ -28,28 +28,34 @@ static HRESULT deliver_frame(const struct delivery *to, const struct cs_logical_
   COR_PRF_FRAME_INFO_INTERNAL info = {
       .size = sizeof info,
       .version = 1,
-      .funcID = frame->function.id,
+      .funcID = frame->function,
       .IP = ip,
   };
   if (!(to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT))
-    return to->callback(frame->function.id, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
+    return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
   uint32_t size = cs_core.world.layout.context_size;
   if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
   cs_context_of_record(context, size, record);
   memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
-  return to->callback(frame->function.id, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
+  return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
 
-static HRESULT deliver(const struct cs_capture *capture, cs_resolve *resolve,
-                       const struct delivery *to, struct cs_error *err) {
+// Of a capture whose functions have been resolved: the CLR is not called.
+static HRESULT deliver(const struct cs_capture *capture, const struct delivery *to,
+                       struct cs_error *err) {
   struct cs_logical view;
   struct cs_logical_frame frame;
-  cs_logical_begin(&view, capture, resolve);
+  cs_logical_begin(&view, capture);
   view.report_dynamic = (cs_core.opts.flags & CLRSNAP_REPORT_DYNAMIC) != 0;
   while (cs_logical_next(&view, &frame)) {
     if (deliver_frame(to, &frame) == S_OK) continue;
     cs_error_set(err, "the callback ended the walk");
     return CORPROF_E_STACKSNAPSHOT_ABORTED;
+  }
+  if (view.unresolved != NULL) {
+    cs_error_set(err, "the runtime did not tell which method the frame at 0x%llx belongs to",
+                 (unsigned long long)cs_record_ip(view.unresolved));
+    return E_FAIL;
   }
   if (capture->stop == CS_STOP_BASE) return S_OK;
   cs_error_set(err, "the walk ended early at 0x%llx: %s", (unsigned long long)capture->stop_ip,
@@ -57,41 +63,66 @@ static HRESULT deliver(const struct cs_capture *capture, cs_resolve *resolve,
   return E_FAIL;
 }
 
-// Asks the CLR for every function of a capture, so that the cache has them afterwards.
-static void resolve_all(const struct cs_capture *capture) {
-  struct cs_logical view;
-  struct cs_logical_frame frame;
-  cs_logical_begin(&view, capture, cs_function_resolve);
-  while (cs_logical_next(&view, &frame)) continue;
+// Asks the CLR for every function of a capture. What it does not tell, `deliver` reports.
+static void resolve_all(struct cs_capture *capture) {
+  for (uint32_t i = 0; i < capture->count; i++) {
+    if (cs_record_is_managed(&capture->records[i])) (void)cs_function_resolve(&capture->records[i]);
+  }
 }
 
-// The frames whose functions the cache does not know; at most `max` of them.
-static uint32_t collect_unknown(const struct cs_capture *capture, struct cs_record unknown[],
-                                uint32_t max) {
-  struct cs_function function;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < capture->count && count < max; i++) {
-    const struct cs_record *record = &capture->records[i];
-    if (cs_record_is_managed(record) && !cs_function_cached(record, &function))
-      unknown[count++] = *record;
+// The methods that earlier rounds did not know, and have asked for since. The cache has them too,
+// until a module is unloaded: rounds that had nothing but the cache could go on in vain.
+struct met {
+  struct cs_record records[MAX_MET];  // a ring
+  uint32_t next;
+};
+
+static bool resolve_met(const struct met *met, struct cs_record *record) {
+  for (uint32_t i = 0; i < MAX_MET; i++) {
+    const struct cs_record *known = &met->records[i];
+    if (!known->resolved || known->method_start != record->method_start ||
+        (record->function_id != 0 && record->function_id != known->function_id))
+      continue;
+    record->function_id = known->function_id;
+    record->dynamic = known->dynamic;
+    record->eh = known->eh;
+    record->resolved = true;
+    return true;
   }
-  return count;
+  return false;
+}
+
+// Resolves what can be resolved without the CLR; the rest is noted in `met`. True: that is all.
+static bool resolve_held(struct cs_capture *capture, struct met *met) {
+  uint32_t unknown = 0;
+  for (uint32_t i = 0; i < capture->count && unknown < MAX_MET; i++) {
+    struct cs_record *record = &capture->records[i];
+    if (!cs_record_is_managed(record) || cs_function_cached(record) || resolve_met(met, record))
+      continue;
+    met->records[met->next++ % MAX_MET] = *record;
+    unknown++;
+  }
+  return unknown == 0;
+}
+
+static void ask_for_met(struct met *met) {
+  for (uint32_t i = 0; i < MAX_MET; i++) {
+    if (cs_record_is_managed(&met->records[i])) (void)cs_function_resolve(&met->records[i]);
+  }
 }
 
 // One hold. True: it is over, *hr is the answer. False: there were unknown methods, by now asked
 // for; the thread runs.
-static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed,
+static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct met *met,
                       const struct delivery *to, HRESULT *hr, struct cs_error *err) {
-  struct cs_record unknown[MAX_UNKNOWN];
-  struct cs_function function;
   struct cs_take take;
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
-  uint32_t count = collect_unknown(&take.request->capture, unknown, MAX_UNKNOWN);
-  if (count == 0) *hr = deliver(&take.request->capture, cs_function_cached, to, err);
+  bool resolved = resolve_held(&take.request->capture, met);
+  if (resolved) *hr = deliver(&take.request->capture, to, err);
   (void)cs_take_end(&take);
-  for (uint32_t i = 0; i < count; i++) (void)cs_function_resolve(&unknown[i], &function);
-  return count == 0;
+  if (!resolved) ask_for_met(met);
+  return resolved;
 }
 
 // Most methods of a stack are new at first: a capture finds them all without a hold.
@@ -114,11 +145,12 @@ static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *see
     cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  struct met met = {0};
   HRESULT hr = S_OK;
   for (int round = 0; round < HOLD_ROUNDS && hr == S_OK; round++) {
     if (!cs_thread_pin(thread, thread->clr_thread))
       return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
-    if (hold_once(thread, seed, to, &hr, err)) return hr;
+    if (hold_once(thread, seed, &met, to, &hr, err)) return hr;
     if (round == 0) hr = get_acquainted(thread, seed, err);
   }
   if (hr != S_OK) return hr;
@@ -141,7 +173,7 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
   HRESULT hr = thread == NULL ? cs_take_self(&take, clr_thread, here, seed, err)
                               : cs_take_other(&take, thread, 0, seed, err);
   if (hr != S_OK) return hr;
-  const struct cs_capture *capture = &take.request->capture;
+  struct cs_capture *capture = &take.request->capture;
   // What CoreCLR refuses to do for the calling thread is refused here too (contract: the list of
   // HRESULTs, 8); of another thread it would have answered E_NOTIMPL, and we have an answer.
   if (thread == NULL && seed == NULL && capture->in_unwind) {
@@ -149,7 +181,8 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
-  hr = deliver(capture, cs_function_resolve, to, err);
+  resolve_all(capture);
+  hr = deliver(capture, to, err);
   // CoreCLR's walk of the calling thread fails when there is nothing to walk (contract: C11).
   // It starts at the innermost Frame that is a call, managed code or not; in an enter hook there is
   // none, but managed code all the same.

@@ -79,18 +79,14 @@ enum cs_eh_role {
   CS_EH_DISPATCH,       // the runtime's own managed exception dispatch
   CS_EH_FILTER_CALLER,  // the part of it that calls exception filters
 };
-struct cs_function {
-  FunctionID id;  // 0: cannot be told
-  bool dynamic;   // has no metadata: a dynamic method or an IL stub
-  enum cs_eh_role eh;
-};
 // Finds out which methods are exception dispatch (eh.c). Calls the CLR; before the first walk.
 void cs_eh_init(void);
 enum cs_eh_role cs_eh_role_of(FunctionID function);
-// From the cache only: no call, no allocation, no wait. False: not there yet.
-bool cs_function_cached(const struct cs_record *record, struct cs_function *out);
-// Asks the CLR if needed, and remembers. Not while a thread is held. Always true.
-bool cs_function_resolve(const struct cs_record *record, struct cs_function *out);
+// Fill in a managed record's function, and answer whether it is resolved now. The first from the
+// cache only: no call, no allocation, no wait. The second asks the CLR if needed, and remembers:
+// not while a thread is held.
+bool cs_function_cached(struct cs_record *record);
+bool cs_function_resolve(struct cs_record *record);
 void cs_functions_forget(void);
 
 // ---- Contexts (context.c) ----
@@ -100,23 +96,21 @@ void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *re
 void cs_context_read(const BYTE *context, struct cs_regs *regs);
 
 // ---- The logical view (logical.c) ----
-typedef bool cs_resolve(const struct cs_record *record, struct cs_function *out);
+// Of a capture whose managed records have been resolved.
 struct cs_logical_frame {
   const struct cs_record *record;  // the managed frame, or a run's first (youngest) frame
-  struct cs_function function;     // id 0: a run of unmanaged frames
+  FunctionID function;             // 0: a run of unmanaged frames
 };
 struct cs_logical {
   const struct cs_capture *capture;
-  cs_resolve *resolve;
   uint32_t next;
   bool report_dynamic;
   bool managed_seen;  // a managed frame has been passed: unmanaged ones make runs from now on
   bool in_run;        // the last frame was unmanaged
   bool in_dispatch;   // the last managed frame was exception dispatch
-  bool unresolved;    // resolve has answered false: the view ended there
+  const struct cs_record *unresolved;  // not NULL: the view ended early, because of this frame
 };
-void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture,
-                      cs_resolve *resolve);
+void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture);
 bool cs_logical_next(struct cs_logical *view, struct cs_logical_frame *frame);
 
 // The last error of this thread, as clrsnap_last_error gives it (error.c).

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The deadlock rules of the contract (C17 to C20) on the live runtime: targets are interrupted
 // inside malloc, inside the JIT, inside a collection, inside dlopen; snapshots come from threads
-// that have never called the CLR before; threads die while they are walked. A test passes by coming
-// to its end: what hangs is ended by the test's time-out, and the last line printed says where it
-// was. ORACLE_HOLD=1: snapshots hold their target until the last callback has returned. Threads:
-// scenes run on the native thread and on fresh ones that it makes. Signal-safe: no.
+// that have never called the CLR before; threads die while they are walked; modules are unloaded
+// between two callbacks. A test passes by coming to its end: what hangs is ended by the test's
+// time-out, and the last line printed says where it was. ORACLE_HOLD=1: snapshots hold their target
+// until the last callback has returned. Threads: scenes run on the native thread and on fresh ones
+// that it makes. Signal-safe: no.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -279,6 +280,68 @@ static void run_dying(const struct scene *scene) {
                stack_hresult(stack.hr));
 }
 
+// ---- Modules are unloaded while a stack is told ----
+static uint32_t forget_stop, forgotten;
+static void *forget_main(void *unused) {
+  (void)unused;
+  while (!__atomic_load_n(&forget_stop, __ATOMIC_ACQUIRE)) {
+    clrsnap_module_unload_started(0);  // all that was found out about methods is forgotten
+    __atomic_fetch_add(&forgotten, 1, __ATOMIC_RELEASE);
+    usleep(50);
+  }
+  return NULL;
+}
+
+// In the first callback: one that has begun by now has also ended, once two more are over.
+static void wait_until_forgotten(void) {
+  uint32_t before = __atomic_load_n(&forgotten, __ATOMIC_ACQUIRE);
+  while (__atomic_load_n(&forgotten, __ATOMIC_ACQUIRE) - before < 2) sched_yield();
+}
+
+static bool same_functions(const struct stack *a, const struct stack *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->frames[i].id != b->frames[i].id) return false;
+  return true;
+}
+
+// The stack as it is when the target has come to its loop.
+static void take_reference(const struct scene *scene, struct stack *stack) {
+  do stack_by_ours(stack, scene->target, COR_PRF_SNAPSHOT_DEFAULT);
+  while (stack->hr != S_OK || stack->count == 0 ||
+         strcmp(oracle_function_name(stack->frames[0].id), "Proofs.Rules.Spin") != 0);
+}
+
+static void run_forget(const struct scene *scene) {
+  enum { SNAPSHOTS = 500 };
+  static struct stack reference;
+  static struct fresh caller;
+  pthread_t thread;
+  uint32_t complete = 0;
+  take_reference(scene, &reference);
+  ORACLE_CHECK(reference.count > 40, "forget: %u frames at rest", reference.count);
+  int error = pthread_create(&thread, NULL, forget_main, NULL);
+  if (error != 0) {
+    oracle_fail("forget: pthread_create: %s", strerror(error));
+    return;
+  }
+  for (int i = 0; i < SNAPSHOTS; i++) {
+    caller =
+        (struct fresh){.target = scene->target, .go = 1, .in_first_callback = wait_until_forgotten};
+    fresh_main(&caller);
+    if (caller.stack.hr == S_OK && same_functions(&caller.stack, &reference))
+      complete++;
+    else if (i - (int)complete < 3)
+      oracle_fail("forget: %s, %u frames of %u: %s", stack_hresult(caller.stack.hr),
+                  caller.stack.count, reference.count, clrsnap_last_error());
+  }
+  __atomic_store_n(&forget_stop, 1, __ATOMIC_RELEASE);
+  pthread_join(thread, NULL);
+  printf("forget: %u of %d snapshots complete; all was forgotten %u times meanwhile\n", complete,
+         SNAPSHOTS, forgotten);
+  ORACLE_CHECK(complete == SNAPSHOTS, "forget: %u of %d snapshots complete", complete, SNAPSHOTS);
+}
+
 static void run_mutual(const struct scene *scene) {
   (void)scene;
   usleep(3000000);  // the managed threads walk each other in the meantime
@@ -288,9 +351,9 @@ void scene_run(const struct scene *scene) {
   static const struct {
     const char *name;
     void (*run)(const struct scene *scene);
-  } scenes[] = {{"malloc", run_malloc}, {"jit", run_jit},     {"gc", run_gc},
-                {"dlopen", run_dlopen}, {"churn", run_churn}, {"dying", run_dying},
-                {"mutual", run_mutual}};
+  } scenes[] = {{"malloc", run_malloc}, {"jit", run_jit},      {"gc", run_gc},
+                {"dlopen", run_dlopen}, {"churn", run_churn},  {"dying", run_dying},
+                {"mutual", run_mutual}, {"forget", run_forget}};
   if (!ours_ready()) return;
   for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
     if (strcmp(scenes[i].name, scene->name) != 0) continue;

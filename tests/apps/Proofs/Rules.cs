@@ -20,7 +20,7 @@ static class Rules
         {
             ("malloc", Oracle.oracle_allocate), ("jit", Compile), ("gc", Collect), ("dlopen", Oracle.oracle_load_slowly),
             ("mutual", Mutual), ("dying", () => { while (Oracle.oracle_scene_done() == 0 && held < 40000000) held++; }),
-            ("churn", Churn),
+            ("forget", () => Deep(40)), ("churn", Churn),
         };
         foreach ((string name, Action action) in scenes)
         {
@@ -78,6 +78,12 @@ static class Rules
         other.Join();
         collector.Join();
     }
+
+    // A stack that stands still: a loop without a call, 40 frames deep.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Deep(int n) { if (n > 0) Deep(n - 1); else Spin(); sink = n; }
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.NoOptimization)]
+    static void Spin() { while (!stop) sink++; }
 
     // A thousand threads, some at a time, each alive for some hundred microseconds.
     static void Churn()
