@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Requests, holds and the registry, with plain threads as targets: the same slots, signals and
-// walks as in a CLR process, over native frames. A ThreadID here is the address of a small zeroed
-// object.
-#include <errno.h>
+// walks as in a CLR process, over native frames.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,94 +14,40 @@
 #include <cmocka.h>
 
 #include "snapshot/snapshot.h"
-
-struct target {
-  uint64_t fake_thread[64];  // what stands for the runtime's Thread: no frames, preemptive mode
-  pthread_t pthread;
-  _Atomic uint32_t tid;
-  atomic_bool quit;
-  _Atomic uint64_t beats;
-  bool block_signal, attached, keep_errno_wrong, silent_end;
-  atomic_bool unblock;
-  stack_t alternate_inside, alternate_after;
-};
-
-static ThreadID id_of(struct target *target) {
-  return (ThreadID)target->fake_thread;
-}
-
-static volatile uint64_t sink;
-__attribute__((noinline)) static void beat(struct target *target) {
-  while (!atomic_load(&target->quit)) {
-    atomic_fetch_add(&target->beats, 1);
-    errno = 77;
-    for (int i = 0; i < 100; i++) sink += (uint64_t)i;
-    if (errno != 77) target->keep_errno_wrong = true;
-    if (atomic_exchange(&target->unblock, false)) {
-      sigset_t none;
-      (void)sigemptyset(&none);
-      (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
-    }
-  }
-}
-
-static void *run_target(void *arg) {
-  struct target *target = arg;
-  uint32_t tid = (uint32_t)syscall(SYS_gettid);
-  if (target->block_signal) {
-    sigset_t all;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, NULL);
-  }
-  if (!target->attached) clrsnap_thread_assigned(id_of(target), tid);
-  (void)sigaltstack(NULL, &target->alternate_inside);
-  atomic_store(&target->tid, tid);
-  beat(target);
-  if (!target->silent_end) clrsnap_thread_destroyed(id_of(target));
-  (void)sigaltstack(NULL, &target->alternate_after);
-  return NULL;
-}
-
-static void start_target(struct target *target) {
-  assert_int_equal(pthread_create(&target->pthread, NULL, run_target, target), 0);
-  while (atomic_load(&target->tid) == 0 || atomic_load(&target->beats) == 0) (void)usleep(100);
-}
+#include "support/target.h"
 
 static void end_target(struct target *target) {
-  atomic_store(&target->quit, true);
-  (void)pthread_join(target->pthread, NULL);
-  assert_false(target->keep_errno_wrong);
+  target_end(target);
+  assert_false(atomic_load(&target->errno_changed));
 }
 
+// Nothing is asserted in callbacks: they run on other threads too, and a failed assertion jumps.
 struct seen {
-  uint32_t frames, in_beat, in_run_target;
+  uint32_t frames, in_target, not_native;
   HRESULT answer;
 };
-
-static bool is_in(UINT_PTR ip, UINT_PTR function, UINT_PTR size) {
-  return ip >= function && ip < function + size;
-}
 
 static HRESULT see(const struct clrsnap_frame *frame, void *data) {
   struct seen *seen = data;
   seen->frames++;
-  assert_int_equal(frame->kind, CLRSNAP_FRAME_NATIVE);
-  if (is_in(frame->ip, (UINT_PTR)beat, 400)) seen->in_beat++;
-  if (is_in(frame->ip, (UINT_PTR)run_target, 1000)) seen->in_run_target++;
+  if (frame->kind != CLRSNAP_FRAME_NATIVE) seen->not_native++;
+  if (target_owns_ip(frame->ip)) seen->in_target++;
   return seen->answer;
 }
 
 static void expect_walk(struct target *target) {
   struct seen seen = {0};
   struct clrsnap_walk_result result = {.size = sizeof result};
-  HRESULT hr = clrsnap_walk(id_of(target), see, &seen, NULL, &result);
+  HRESULT hr = clrsnap_walk(target_id(target), see, &seen, NULL, &result);
   if (hr != S_OK) print_error("%s\n", clrsnap_last_error());
   assert_int_equal(hr, S_OK);
-  if (result.stop != CS_STOP_BASE) print_error("%s\n", clrsnap_stop_text(result.stop));
-  assert_int_equal(result.stop, CS_STOP_BASE);
-  assert_true(seen.in_beat + seen.in_run_target > 0);
   assert_int_equal(seen.frames, result.frames);
   assert_true(result.held_ns > 0);
+  if (!SIGNALS_AT_ONCE) return;
+  if (result.stop != CS_STOP_BASE) print_error("%s\n", clrsnap_stop_text(result.stop));
+  assert_int_equal(result.stop, CS_STOP_BASE);
+  assert_int_equal(seen.not_native, 0);
+  assert_true(seen.in_target > 0);
 }
 
 static void start(const struct clrsnap_opts *opts) {
@@ -120,6 +64,7 @@ static int setup(void **state) {
 }
 static int teardown(void **state) {
   (void)state;
+  targets_end();
   clrsnap_stop();
   return 0;
 }
@@ -133,33 +78,40 @@ static void all_slots_are_free(void) {
 
 static void a_running_thread_is_walked_to_its_base(void **state) {
   (void)state;
-  struct target target = {0};
-  start_target(&target);
-  for (int i = 0; i < 200; i++) expect_walk(&target);
-  end_target(&target);
+  struct target *target = target_start((struct target_opts){0});
+  for (int i = 0; i < 200; i++) expect_walk(target);
+  end_target(target);
   all_slots_are_free();
+}
+
+// What there was before is none, or the sanitizer's own.
+static void assert_alternate_is_back(const struct target *target) {
+  const stack_t *before = &target->alternate_before, *after = &target->alternate_after;
+  assert_int_equal(after->ss_flags & SS_DISABLE, before->ss_flags & SS_DISABLE);
+  if (before->ss_flags & SS_DISABLE) return;
+  assert_ptr_equal(after->ss_sp, before->ss_sp);
+  assert_int_equal(after->ss_size, before->ss_size);
 }
 
 static void a_thread_known_by_attach_introduces_itself(void **state) {
   (void)state;
-  struct target target = {.attached = true};
-  start_target(&target);
-  assert_non_null(cs_registry_attached(id_of(&target), target.tid));
-  expect_walk(&target);
-  struct cs_thread *thread = cs_registry_find(id_of(&target));
+  struct target *target = target_start((struct target_opts){.attached = true});
+  assert_non_null(cs_registry_attached(target_id(target), target->tid));
+  expect_walk(target);
+  struct cs_thread *thread = cs_registry_find(target_id(target));
   assert_true(thread->stack.hi > thread->stack.lo);
   assert_int_equal(thread->altstack.swapped, 1);  // the handler has put in the larger one
-  end_target(&target);
-  assert_true(target.alternate_after.ss_flags & SS_DISABLE);  // as before
+  end_target(target);
+  assert_alternate_is_back(target);
 }
 
 static void the_alternate_stack_is_swapped_and_put_back(void **state) {
   (void)state;
-  struct target target = {0};
-  start_target(&target);
-  end_target(&target);
-  assert_true(target.alternate_inside.ss_size >= 64 * 1024);
-  assert_true(target.alternate_after.ss_flags & SS_DISABLE);
+  struct target *target = target_start((struct target_opts){0});
+  end_target(target);
+  assert_true(target->alternate_inside.ss_size >= 64 * 1024);
+  assert_ptr_not_equal(target->alternate_inside.ss_sp, target->alternate_before.ss_sp);
+  assert_alternate_is_back(target);
 }
 
 // ---- Targets that do not answer ----
@@ -169,10 +121,9 @@ static void a_target_that_blocks_the_signal_is_reported_and_its_late_answer_igno
   clrsnap_stop();
   struct clrsnap_opts opts = {.size = sizeof opts, .answer_timeout_ms = 30};
   start(&opts);
-  struct target target = {.block_signal = true};
   struct seen seen = {0};
-  start_target(&target);
-  assert_int_equal(clrsnap_walk(id_of(&target), see, &seen, NULL, NULL),
+  struct target *target = target_start((struct target_opts){.block_signal = true});
+  assert_int_equal(clrsnap_walk(target_id(target), see, &seen, NULL, NULL),
                    CORPROF_E_STACKSNAPSHOT_UNSAFE);
   assert_non_null(strstr(clrsnap_last_error(), "blocks signal"));
   assert_int_equal(seen.frames, 0);
@@ -182,31 +133,31 @@ static void a_target_that_blocks_the_signal_is_reported_and_its_late_answer_igno
   struct cs_request *slot = cs_request_claim(&err);
   assert_ptr_equal(slot, &cs_requests[0]);
   struct cs_request before = *slot;
-  uint64_t beats = atomic_load(&target.beats);
-  atomic_store(&target.unblock, true);
-  while (atomic_load(&target.beats) < beats + 1000) (void)usleep(100);
+  uint64_t beats = atomic_load(&target->beats);
+  atomic_store(&target->unblock, true);
+  target_wait_for_beats(target, beats + 1000);
   assert_memory_equal(&before, slot, sizeof before);
   assert_true(cs_request_release(slot));
   clrsnap_stop();
   start(NULL);
-  expect_walk(&target);
-  end_target(&target);
+  expect_walk(target);
+  end_target(target);
 }
 
 static void a_target_that_is_gone_is_invalid(void **state) {
   (void)state;
-  struct target target = {0}, silent = {.silent_end = true};
+  struct target *target = target_start((struct target_opts){0});
   struct seen seen = {0};
-  start_target(&target);
-  end_target(&target);
-  assert_int_equal(clrsnap_walk(id_of(&target), see, &seen, NULL, NULL),
+  end_target(target);
+  assert_int_equal(clrsnap_walk(target_id(target), see, &seen, NULL, NULL),
                    CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-  start_target(&silent);  // ends without a word, as after a crash of the order of events
-  end_target(&silent);
-  assert_int_equal(clrsnap_walk(id_of(&silent), see, &seen, NULL, NULL),
+  // Ends without a word, as after a crash of the order of events.
+  struct target *silent = target_start((struct target_opts){.silent_end = true});
+  end_target(silent);
+  assert_int_equal(clrsnap_walk(target_id(silent), see, &seen, NULL, NULL),
                    CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
   assert_int_equal(seen.frames, 0);
-  cs_registry_destroyed(id_of(&silent));
+  cs_registry_destroyed(target_id(silent));
   all_slots_are_free();
 }
 
@@ -286,13 +237,12 @@ static void a_walk_whose_requester_has_gone_gives_its_slot_back(void **state) {
 
 static void a_held_thread_stands_still_until_it_is_released(void **state) {
   (void)state;
-  struct target target = {0};
   struct clrsnap_hold *hold = NULL;
   BYTE context[CS_CONTEXT_MIN];
   AMD64_CONTEXT registers;
-  start_target(&target);
-  assert_int_equal(clrsnap_hold(id_of(&target), &hold), S_OK);
-  uint64_t beats = atomic_load(&target.beats);
+  struct target *target = target_start((struct target_opts){0});
+  assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
+  uint64_t beats = atomic_load(&target->beats);
   assert_int_equal(clrsnap_hold_context(hold, context, sizeof context), S_OK);
   assert_int_equal(clrsnap_hold_context(hold, context, 100), E_INVALIDARG);
   memcpy(&registers, context, sizeof registers);
@@ -300,11 +250,11 @@ static void a_held_thread_stands_still_until_it_is_released(void **state) {
   assert_int_equal(clrsnap_hold_unwind_to_managed(hold, context, sizeof context),
                    CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX);
   (void)usleep(20000);
-  assert_int_equal(atomic_load(&target.beats), beats);
+  assert_int_equal(atomic_load(&target->beats), beats);
   assert_int_equal(clrsnap_release(hold), S_OK);
-  while (atomic_load(&target.beats) == beats) (void)usleep(100);
-  expect_walk(&target);
-  end_target(&target);
+  target_wait_for_beats(target, beats + 1);
+  expect_walk(target);
+  end_target(target);
   all_slots_are_free();
 }
 
@@ -313,15 +263,14 @@ static void a_hold_that_is_not_released_ends_by_itself(void **state) {
   clrsnap_stop();
   struct clrsnap_opts opts = {.size = sizeof opts, .hold_timeout_ms = 30};
   start(&opts);
-  struct target target = {0};
   struct clrsnap_hold *hold = NULL;
-  start_target(&target);
-  assert_int_equal(clrsnap_hold(id_of(&target), &hold), S_OK);
-  uint64_t beats = atomic_load(&target.beats);
-  while (atomic_load(&target.beats) < beats + 10) (void)usleep(100);
+  struct target *target = target_start((struct target_opts){0});
+  assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
+  uint64_t beats = atomic_load(&target->beats);
+  target_wait_for_beats(target, beats + 10);
   assert_int_equal(clrsnap_release(hold), S_FALSE);
-  expect_walk(&target);
-  end_target(&target);
+  expect_walk(target);
+  end_target(target);
   all_slots_are_free();
 }
 
@@ -336,21 +285,21 @@ static void a_snapshot_that_holds_always_lets_go(void **state) {
   clrsnap_stop();
   struct clrsnap_opts opts = {.size = sizeof opts, .flags = CLRSNAP_HOLD_TARGET};
   start(&opts);
-  struct target target = {0};
-  start_target(&target);
+  struct target *target = target_start((struct target_opts){0});
   for (int i = 0; i < 20; i++) {
-    uint64_t beats = atomic_load(&target.beats);
-    (void)clrsnap_snapshot(id_of(&target), abort_walk, 0, NULL, NULL, 0);
-    while (atomic_load(&target.beats) == beats) (void)usleep(100);
+    uint64_t beats = atomic_load(&target->beats);
+    (void)clrsnap_snapshot(target_id(target), abort_walk, 0, NULL, NULL, 0);
+    target_wait_for_beats(target, beats + 1);
   }
-  end_target(&target);
+  end_target(target);
   all_slots_are_free();
 }
 
 // ---- Managed requesters (contract: C17) ----
 
 struct pair {
-  struct target self;
+  uint64_t fake_thread[64];
+  pthread_t pthread;
   ThreadID other;
   pthread_barrier_t *barrier;
   HRESULT hold_answer;
@@ -359,33 +308,33 @@ struct pair {
 
 static void *snapshot_each_other(void *arg) {
   struct pair *pair = arg;
-  clrsnap_thread_assigned(id_of(&pair->self), (DWORD)syscall(SYS_gettid));
+  clrsnap_thread_assigned((ThreadID)pair->fake_thread, (DWORD)syscall(SYS_gettid));
   (void)pthread_barrier_wait(pair->barrier);
   for (int i = 0; i < 500; i++) {
     struct clrsnap_walk_result result = {.size = sizeof result};
     struct seen seen = {0};
-    if (clrsnap_walk(pair->other, see, &seen, NULL, &result) == S_OK && result.stop == CS_STOP_BASE)
-      pair->walks++;
+    HRESULT hr = clrsnap_walk(pair->other, see, &seen, NULL, &result);
+    if (hr == S_OK && result.stop == CS_STOP_BASE) pair->walks++;
   }
   struct clrsnap_hold *hold;
   pair->hold_answer = clrsnap_hold(pair->other, &hold);
   (void)pthread_barrier_wait(pair->barrier);
-  clrsnap_thread_destroyed(id_of(&pair->self));
+  clrsnap_thread_destroyed((ThreadID)pair->fake_thread);
   return NULL;
 }
 
 static void two_threads_may_snapshot_each_other_but_not_hold(void **state) {
   (void)state;
   pthread_barrier_t barrier;
-  struct pair pair[2] = {0};
+  static struct pair pair[2];
   assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
   for (int i = 0; i < 2; i++) {
-    pair[i].other = id_of(&pair[1 - i].self);
+    pair[i].other = (ThreadID)pair[1 - i].fake_thread;
     pair[i].barrier = &barrier;
-    assert_int_equal(pthread_create(&pair[i].self.pthread, NULL, snapshot_each_other, &pair[i]), 0);
+    assert_int_equal(pthread_create(&pair[i].pthread, NULL, snapshot_each_other, &pair[i]), 0);
   }
+  for (int i = 0; i < 2; i++) (void)pthread_join(pair[i].pthread, NULL);
   for (int i = 0; i < 2; i++) {
-    (void)pthread_join(pair[i].self.pthread, NULL);
     assert_int_equal(pair[i].walks, 500);
     assert_int_equal(pair[i].hold_answer, CORPROF_E_STACKSNAPSHOT_UNSAFE);
   }
@@ -396,14 +345,15 @@ static void two_threads_may_snapshot_each_other_but_not_hold(void **state) {
 // ---- Threads that come and go ----
 
 static _Atomic uint32_t live_index;
-static struct target crowd[1000];
+static struct { uint64_t fake_thread[64]; } crowd[1000];
 
-static void *be_born_and_die(void *arg) {
-  struct target *target = arg;
-  clrsnap_thread_created(id_of(target));
-  clrsnap_thread_assigned(id_of(target), (DWORD)syscall(SYS_gettid));
+static volatile uint64_t sink;
+
+static void *be_born_and_die(void *id) {
+  clrsnap_thread_created((ThreadID)id);
+  clrsnap_thread_assigned((ThreadID)id, (DWORD)syscall(SYS_gettid));
   for (int i = 0; i < 2000; i++) sink += (uint64_t)i;
-  clrsnap_thread_destroyed(id_of(target));
+  clrsnap_thread_destroyed((ThreadID)id);
   return NULL;
 }
 
@@ -411,7 +361,7 @@ static void *bear_many(void *arg) {
   (void)arg;
   for (uint32_t i = 0; i < CS_COUNT(crowd); i++) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, be_born_and_die, &crowd[i]) != 0) break;
+    if (pthread_create(&thread, NULL, be_born_and_die, crowd[i].fake_thread) != 0) break;
     atomic_store(&live_index, i);
     (void)pthread_join(thread, NULL);
   }
@@ -428,17 +378,18 @@ static HRESULT count(const struct clrsnap_frame *frame, void *data) {
 static void a_thousand_threads_are_born_and_die_under_a_requester(void **state) {
   (void)state;
   pthread_t mother;
-  uint32_t walked = 0, gone = 0, i;
+  uint32_t walked = 0, gone = 0, other = 0, i;
   assert_int_equal(pthread_create(&mother, NULL, bear_many, NULL), 0);
   while ((i = atomic_load(&live_index)) < CS_COUNT(crowd)) {
     uint32_t frames = 0;
-    HRESULT hr = clrsnap_walk(id_of(&crowd[i]), count, &frames, NULL, NULL);
-    assert_true(hr == S_OK || hr == CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+    HRESULT hr = clrsnap_walk((ThreadID)crowd[i].fake_thread, count, &frames, NULL, NULL);
     walked += frames > 0;
-    gone += hr != S_OK;
+    gone += hr == CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    other += hr != S_OK && hr != CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   }
   (void)pthread_join(mother, NULL);
   print_message("of 1,000 threads: %u walks, %u times too late\n", walked, gone);
+  assert_int_equal(other, 0);
   assert_true(gone > 0);
   assert_true(cs_registry_count() < 10);  // entries are used again
   all_slots_are_free();
@@ -450,30 +401,36 @@ static HRESULT again(const struct clrsnap_frame *frame, void *data) {
   struct target *target = data;
   uint32_t frames = 0;
   (void)frame;
-  return clrsnap_walk(id_of(target), count, &frames, NULL, NULL);
+  return clrsnap_walk(target_id(target), count, &frames, NULL, NULL);
 }
 
-static void bad_input_has_its_hresult(void **state) {
+static void bad_arguments_have_their_hresult(void **state) {
   (void)state;
-  struct target target = {0};
   BYTE context[CS_CONTEXT_MIN] = {0};
-  struct seen seen = {.answer = E_FAIL};
-  start_target(&target);
-  ThreadID id = id_of(&target);
+  struct target *target = target_start((struct target_opts){0});
+  ThreadID id = target_id(target);
   assert_int_equal(clrsnap_snapshot(id, NULL, 0, NULL, NULL, 0), E_INVALIDARG);
   assert_int_equal(clrsnap_snapshot(id, abort_walk, 2, NULL, NULL, 0), E_INVALIDARG);
   assert_int_equal(clrsnap_snapshot(id, abort_walk, 0, NULL, context, 1231), E_INVALIDARG);
   assert_int_equal(clrsnap_walk(id, NULL, NULL, NULL, NULL), E_INVALIDARG);
-  assert_int_equal(clrsnap_walk(id, see, &seen, NULL, NULL), CORPROF_E_STACKSNAPSHOT_ABORTED);
-  assert_int_equal(seen.frames, 1);
-  assert_int_equal(clrsnap_walk(id, again, &target, NULL, NULL), S_OK);
   assert_int_equal(clrsnap_hold(id, NULL), E_INVALIDARG);
   assert_int_equal(clrsnap_release(NULL), S_OK);
-  end_target(&target);
+  end_target(target);
   clrsnap_stop();
   assert_int_equal(clrsnap_snapshot(id, abort_walk, 0, NULL, NULL, 0),
                    CORPROF_E_STACKSNAPSHOT_UNSAFE);
   assert_non_null(strstr(clrsnap_last_error(), "not started"));
+}
+
+static void a_callback_may_end_its_walk_or_begin_another(void **state) {
+  (void)state;
+  struct seen seen = {.answer = E_FAIL};
+  struct target *target = target_start((struct target_opts){0});
+  ThreadID id = target_id(target);
+  assert_int_equal(clrsnap_walk(id, see, &seen, NULL, NULL), CORPROF_E_STACKSNAPSHOT_ABORTED);
+  assert_int_equal(seen.frames, 1);
+  assert_int_equal(clrsnap_walk(id, again, target, NULL, NULL), S_OK);
+  end_target(target);
 }
 
 static void bad_options_are_refused(void **state) {
@@ -493,26 +450,38 @@ static void bad_options_are_refused(void **state) {
 
 // ---- The epoch ----
 
-static void the_epoch_waits_for_walks_and_not_for_holds(void **state) {
+static void the_epoch_waits_for_walks(void **state) {
   (void)state;
-  struct target target = {0};
-  struct clrsnap_hold *hold = NULL;
-  start_target(&target);
-  assert_int_equal(clrsnap_hold(id_of(&target), &hold), S_OK);
   assert_true(cs_epoch_wait());
-  assert_int_equal(clrsnap_release(hold), S_OK);
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   assert_false(cs_epoch_wait());  // "a walk" that does not end
   cs_epoch_leave(&cs_signal.epoch, parity);
   assert_true(cs_epoch_wait());
-  end_target(&target);
+}
+
+static void the_epoch_does_not_wait_for_holds(void **state) {
+  (void)state;
+  struct clrsnap_hold *hold = NULL;
+  struct target *target = target_start((struct target_opts){0});
+  assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
+  assert_true(cs_epoch_wait());
+  assert_int_equal(clrsnap_release(hold), S_OK);
+  end_target(target);
+}
+
+static void skipped(void **state) {
+  (void)state;
+  skip();
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+// Of what a walk tells of another thread, or of a thread that answers while it waits itself.
+#define AT_ONCE(name) \
+  { #name, SIGNALS_AT_ONCE ? name : skipped, setup, teardown, NULL }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(a_running_thread_is_walked_to_its_base),
+      AT_ONCE(a_running_thread_is_walked_to_its_base),
       TEST(a_thread_known_by_attach_introduces_itself),
       TEST(the_alternate_stack_is_swapped_and_put_back),
       TEST(a_target_that_blocks_the_signal_is_reported_and_its_late_answer_ignored),
@@ -523,11 +492,18 @@ int main(void) {
       TEST(a_held_thread_stands_still_until_it_is_released),
       TEST(a_hold_that_is_not_released_ends_by_itself),
       TEST(a_snapshot_that_holds_always_lets_go),
-      TEST(two_threads_may_snapshot_each_other_but_not_hold),
+      AT_ONCE(two_threads_may_snapshot_each_other_but_not_hold),
       TEST(a_thousand_threads_are_born_and_die_under_a_requester),
-      TEST(bad_input_has_its_hresult),
+      TEST(bad_arguments_have_their_hresult),
+      TEST(a_callback_may_end_its_walk_or_begin_another),
       TEST(bad_options_are_refused),
-      TEST(the_epoch_waits_for_walks_and_not_for_holds),
+      TEST(the_epoch_waits_for_walks),
+      TEST(the_epoch_does_not_wait_for_holds),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  if (failed != 0 || SIGNALS_AT_ONCE) return failed;
+  print_message(
+      "skipped in part: TSan delivers signals late, with registers that are out of date, "
+      "and not to a thread that waits; all else passed\n");
+  return 77;
 }
