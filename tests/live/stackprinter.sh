@@ -10,7 +10,8 @@ CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER=$CLSID \
   dotnet "$APP" until "$WORK/until" > "$WORK/stdout" 2> "$WORK/stderr" &
 pid=$!
 for ((i = 0; i < 600; i++)); do
-  grep -q 'Abi.Program.Main' "$WORK/stdout" && break
+  # Main is seen at work first, from its first instructions on; it sleeps soon after.
+  grep -q 'System.Threading.Thread.Sleep$' "$WORK/stdout" && break
   kill -0 $pid 2> /dev/null || break
   sleep 0.1
 done
