@@ -61,12 +61,14 @@ struct cs_record {
   uint8_t flags;     // CS_FRAME_*
   bool funclet;
   bool collectible;
+  bool mortal;      // its code may have been unloaded since the walk: snapshot/function.c
   bool in_coreclr;  // native: in the runtime itself
   // Filled in by the requester (snapshot/function.c), and kept here so that what a capture tells
   // does not depend on a cache that somebody else may empty meanwhile:
-  bool resolved;  // function_id is what the runtime says, and the next two are known
-  bool dynamic;   // has no metadata: a dynamic method or an IL stub; function_id may be 0
-  uint8_t eh;     // enum cs_eh_role
+  bool resolved;    // function_id is what the runtime says, and the next two are known
+  bool dynamic;     // has no metadata: a dynamic method or an IL stub; function_id may be 0
+  uint8_t eh;       // enum cs_eh_role
+  uint16_t deaths;  // with `mortal`: cs_core.module_deaths before the walk, its low half
 };
 static inline bool cs_record_is_managed(const struct cs_record *record) {
   return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;
@@ -87,6 +89,8 @@ struct cs_capture {
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t generation;              // of the code map at the time of the walk
+  uint32_t module_deaths;           // by the requester, before it asks: cs_core.module_deaths
+  bool own;                         // of the calling thread: its frames live while it waits here
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack
   bool in_unwind;                   // an exception's second pass is between two handlers

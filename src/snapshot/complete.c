@@ -51,7 +51,10 @@ void cs_capture_complete(struct cs_capture *capture) {
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   for (uint32_t i = 0; i < capture->count; i++) {
     struct cs_record *record = &capture->records[i];
-    if (!cs_record_is_managed(record) || record->method_start != 0) continue;
+    if (!cs_record_is_managed(record)) continue;
+    record->mortal = record->collectible && !capture->own;
+    record->deaths = (uint16_t)capture->module_deaths;
+    if (record->method_start != 0) continue;
     uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
     struct cs_code code;
     if (known(ip, record) || cs_codemap_find_managed(world, ip, &code) != CS_STOP_NONE) continue;

@@ -79,11 +79,10 @@ static bool ask_for_function(const struct cs_record *record, FunctionID *id) {
   return hr == S_OK || hr == E_FAIL;
 }
 
-bool cs_function_resolve(struct cs_record *record) {
+static bool resolve_alive(struct cs_record *record) {
   ICorProfilerInfo15 *info = cs_core.info;
   FunctionID id;
   BOOL dynamic = 1;
-  if (cs_function_cached(record)) return true;
   // A start of 0: the code could not be looked up, because the library is being stopped.
   if (record->method_start == 0 || info == NULL || !ask_for_function(record, &id)) return false;
   if (id != 0 && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK) return false;
@@ -92,6 +91,19 @@ bool cs_function_resolve(struct cs_record *record) {
   remember(record->method_start, value);
   unpack(value, record);
   return true;
+}
+
+// A collectible module may be unloaded between the walk and this, and its FunctionIDs with it.
+// Whoever unloads counts the death first and then waits for `resolving` (cs_core_code_died): either
+// we see the death here, or it waits for us.
+bool cs_function_resolve(struct cs_record *record) {
+  if (cs_function_cached(record)) return true;
+  if (!record->mortal) return resolve_alive(record);
+  cs_add_seq(&cs_core.resolving, 1);
+  uint32_t deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
+  bool resolved = (uint16_t)deaths == record->deaths && resolve_alive(record);
+  cs_add_seq(&cs_core.resolving, (uint32_t)-1);
+  return resolved;
 }
 
 // An entry that is being written is left to its writer: given away, it could get one writer's key

@@ -12,7 +12,8 @@ enum {
   // A hold that meets methods whose ids are not known yet lets go, asks the CLR and tries again.
   // Each round knows more; a thread that shows something new every time is not to be held.
   HOLD_ROUNDS = 8,
-  MAX_MET = 64,  // methods to ask for between two holds
+  RESOLVE_ROUNDS = 4,  // captures, while modules are unloaded under each of them
+  MAX_MET = 64,        // methods to ask for between two holds
 };
 
 struct delivery {
@@ -64,10 +65,14 @@ static HRESULT deliver(const struct cs_capture *capture, const struct delivery *
 }
 
 // Asks the CLR for every function of a capture. What it does not tell, `deliver` reports.
-static void resolve_all(struct cs_capture *capture) {
+// False: something was not told, for one because its module is being unloaded.
+static bool resolve_all(struct cs_capture *capture) {
+  bool all = true;
   for (uint32_t i = 0; i < capture->count; i++) {
-    if (cs_record_is_managed(&capture->records[i])) (void)cs_function_resolve(&capture->records[i]);
+    struct cs_record *record = &capture->records[i];
+    if (cs_record_is_managed(record) && !cs_function_resolve(record)) all = false;
   }
+  return all;
 }
 
 // The methods that earlier rounds did not know, and have asked for since. The cache has them too,
@@ -132,7 +137,7 @@ static HRESULT get_acquainted(struct cs_thread *thread, const struct cs_regs *se
   if (!cs_thread_pin(thread, thread->clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   HRESULT hr = cs_take_other(&take, thread, 0, seed, err);
   if (hr != S_OK) return hr;
-  resolve_all(&take.request->capture);
+  (void)resolve_all(&take.request->capture);
   (void)cs_take_end(&take);
   return S_OK;
 }
@@ -166,12 +171,30 @@ static bool has_managed(const struct cs_capture *capture) {
 }
 
 // Captures, lets the target run on, then calls back. `thread` NULL: the calling thread.
+// Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
+// the calling thread.
+static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
+                             const struct cs_regs *here, const struct cs_regs *seed,
+                             struct cs_error *err) {
+  for (int round = 1;; round++) {
+    HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, here, seed, err)
+                                : cs_take_other(take, thread, 0, seed, err);
+    if (hr != S_OK || resolve_all(&take->request->capture) || thread == NULL ||
+        round == RESOLVE_ROUNDS)
+      return hr;
+    (void)cs_take_end(take);
+    if (!cs_thread_pin(thread, clr_thread)) {
+      cs_error_set(err, "the thread has ended");
+      return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
+    }
+  }
+}
+
 static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
                                  const struct cs_regs *here, const struct cs_regs *seed,
                                  const struct delivery *to, struct cs_error *err) {
   struct cs_take take;
-  HRESULT hr = thread == NULL ? cs_take_self(&take, clr_thread, here, seed, err)
-                              : cs_take_other(&take, thread, 0, seed, err);
+  HRESULT hr = take_resolved(&take, thread, clr_thread, here, seed, err);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take.request->capture;
   // What CoreCLR refuses to do for the calling thread is refused here too (contract: the list of
@@ -181,7 +204,6 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
-  resolve_all(capture);
   hr = deliver(capture, to, err);
   // CoreCLR's walk of the calling thread fails when there is nothing to walk (contract: C11).
   // It starts at the innermost Frame that is a call, managed code or not; in an enter hook there is

@@ -16,6 +16,8 @@ struct cs_core {
   int signal_number;
   bool running;
   uint32_t users;  // public calls under way: clrsnap_stop waits for them
+  uint32_t module_deaths;  // modules whose unloading has begun
+  uint32_t resolving;      // calls into the CLR under way about code that can be unloaded
   struct cs_world world;
 };
 extern struct cs_core cs_core;

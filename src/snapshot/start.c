@@ -310,12 +310,26 @@ bool cs_core_refresh_images(void) {
   return now != before;
 }
 
+// Bounded, against the case that a resolver waits in the CLR for a lock that our caller holds.
+static void wait_for_resolvers(void) {
+  enum { TRIES = 10000, NAP_US = 100 };
+  for (int i = 0; i < TRIES; i++) {
+    if (__atomic_load_n(&cs_core.resolving, __ATOMIC_SEQ_CST) == 0) return;
+    (void)usleep(NAP_US);
+  }
+  cs_log("a module is unloaded although a call about such code has not returned for 1 s");
+}
+
 // The call sites stay: code that can die is never among them (walk/walk.c). Measured with 4,000
 // dynamic methods dying a second: emptying both tables each time took 14 % of the program's time.
 void cs_core_code_died(bool module) {
   if (!cs_load_acquire(&cs_core.running)) return;
+  if (module) cs_add_seq(&cs_core.module_deaths, 1);
   (void)cs_epoch_wait();
-  if (module) cs_functions_forget();
+  if (module) {
+    wait_for_resolvers();
+    cs_functions_forget();
+  }
   cs_add_seq(&cs_core.world.code_generation, 1);
 }
 

@@ -67,6 +67,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
   *take = (struct cs_take){.self = true};
   take->request = cs_request_claim(err);
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  take->request->capture.own = true;
   HRESULT hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
   if (hr == S_OK && worth_another(&take->request->capture))
     hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
@@ -86,6 +87,8 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     request->seed = *seed;
     flags |= CS_REQUEST_SEED;
   }
+  request->capture.own = false;
+  request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
   enum cs_ask ask = cs_request_ask(request, thread, flags, err);
   if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture))
     ask = cs_request_ask(request, thread, flags, err);
