@@ -15,7 +15,7 @@ struct cs_core {
   struct clrsnap_opts opts;  // with the defaults filled in
   int signal_number;
   bool running;
-  uint32_t users;  // public calls under way: clrsnap_stop waits for them
+  uint32_t users;          // public calls under way: clrsnap_stop waits for them
   uint32_t module_deaths;  // modules whose unloading has begun
   uint32_t resolving;      // calls into the CLR under way about code that can be unloaded
   struct cs_world world;
