@@ -68,7 +68,7 @@ static void write_result(struct record *r) {
   struct cs_profile profile;
   struct cs_error err;
   cs_profile_init(&profile);
-  cs_resolve(&r->session.recording, r->options.native, &profile);
+  cs_resolve(&r->session.recording, r->options.native, r->options.signatures, &profile);
   fill_facts(r, &profile.facts);
   struct content content = {&profile, r->options.format};
   bool written = cs_output_commit(&r->output, write_content, &content, &err);

@@ -36,11 +36,13 @@ const char cs_record_help[] =
     "                           a page for the browser (default), or one line per stack\n"
     "      --depth N            frames per stack, 1 to 65536 (2048)\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
+    "      --signatures on|off  methods with their parameters, so that overloads are told apart "
+    "(off)\n"
     "      --top N              print the N hottest methods\n"
     "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"
     "  -h, --help               this text\n";
 
-enum { OPT_MODE = 256, OPT_FORMAT, OPT_DEPTH, OPT_NATIVE, OPT_TOP, OPT_BUFFER };
+enum { OPT_MODE = 256, OPT_FORMAT, OPT_DEPTH, OPT_NATIVE, OPT_SIGNATURES, OPT_TOP, OPT_BUFFER };
 
 static const struct option long_options[] = {
     {"duration", required_argument, NULL, 'd'},
@@ -51,6 +53,7 @@ static const struct option long_options[] = {
     {"format", required_argument, NULL, OPT_FORMAT},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"native", required_argument, NULL, OPT_NATIVE},
+    {"signatures", required_argument, NULL, OPT_SIGNATURES},
     {"top", required_argument, NULL, OPT_TOP},
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {NULL, 0, NULL, 0},
@@ -112,6 +115,8 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
       if (!parse_word("--native", arg, "on", "off", &second, err)) return false;
       o->native = !second;
       return true;
+    case OPT_SIGNATURES:
+      return parse_word("--signatures", arg, "off", "on", &o->signatures, err);
     case OPT_BUFFER:
       if (!parse_number("--buffer", arg, MAX_BUFFER_MIB, &mib, err)) return false;
       // The ring's size is a power of two: the next one that holds what was asked for.

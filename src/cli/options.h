@@ -16,7 +16,8 @@ struct cs_record_options {
   enum cs_format format;
   uint32_t depth;
   bool native;
-  uint32_t top;  // 0: no table
+  bool signatures;  // methods are shown with their parameters
+  uint32_t top;     // 0: no table
   uint64_t buffer_bytes;
   char **program;  // argv of the program, NULL-terminated
   bool help;       // nothing else was looked at

@@ -17,7 +17,7 @@ struct resolver {
   const struct cs_recording *rec;
   struct cs_profile *profile;
   struct cs_elfsyms *symbols;
-  bool native;
+  bool native, signatures;
   uint32_t *frame;  // per frame of the recording: the profile's frame, or LEFT_OUT
   bool *folds;      // per frame of the recording: one with its like next to it
 };
@@ -74,10 +74,11 @@ static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
   const char *space = text(r->rec, f->text[CS_FN_NAMESPACE]);
   const char *type = text(r->rec, f->text[CS_FN_TYPE]);
   const char *method = text(r->rec, f->text[CS_FN_METHOD]);
+  const char *signature = r->signatures ? text(r->rec, f->text[CS_FN_SIGNATURE]) : "";
   char name[NAME_BYTES];
-  (void)snprintf(name, sizeof name, "%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
-                 type[0] != '\0' ? "." : "",
-                 method[0] != '\0' ? method : "[method without a name]");
+  (void)snprintf(name, sizeof name, "%s%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
+                 type[0] != '\0' ? "." : "", method[0] != '\0' ? method : "[method without a name]",
+                 signature);
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
@@ -184,8 +185,9 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
   f->lost_target = rec->end.lost_ring;
 }
 
-void cs_resolve(const struct cs_recording *rec, bool native, struct cs_profile *profile) {
-  struct resolver r = {.rec = rec, .profile = profile, .native = native};
+void cs_resolve(const struct cs_recording *rec, bool native, bool signatures,
+                struct cs_profile *profile) {
+  struct resolver r = {.rec = rec, .profile = profile, .native = native, .signatures = signatures};
   r.symbols = cs_elfsyms_new();
   r.frame = cs_allocate(rec->frame_count * sizeof *r.frame);
   r.folds = cs_allocate(rec->frame_count * sizeof *r.folds);

@@ -5,8 +5,10 @@
 
 #include "cli/recording.h"
 
-// Fills an initialised profile, all but the facts that only the caller knows. native: with native
-// frames, or managed ones only.
-void cs_resolve(const struct cs_recording *rec, bool native, struct cs_profile *profile);
+// Fills an initialised profile, all but the facts that only the caller knows. signatures: methods
+// with their parameters, so that overloads are told apart. native: with native frames, or managed
+// ones only.
+void cs_resolve(const struct cs_recording *rec, bool native, bool signatures,
+                struct cs_profile *profile);
 
 #endif

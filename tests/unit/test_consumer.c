@@ -47,7 +47,7 @@ static void drain(struct cs_consumer *c, struct cs_recording *rec) {
 static void write_profile(const struct cs_recording *rec) {
   struct cs_profile profile;
   cs_profile_init(&profile);
-  cs_resolve(rec, true, &profile);
+  cs_resolve(rec, true, false, &profile);
   profile.facts.program = "\xFF<fuzz>";
   profile.facts.mode = "cpu";
   FILE *out = fopen("/dev/null", "w");
