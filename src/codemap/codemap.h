@@ -4,7 +4,7 @@
 //
 // Source for managed code is the runtime's own range-section map, nibble maps, code headers and
 // ReadyToRun tables, read through the offsets of `cs_layout`. What can never be freed is read
-// directly; what lies under a "collectible" mark is read guarded (facts 5.2, 9.3).
+// directly; what lies under a "collectible" mark is read guarded.
 #ifndef CS_CODEMAP_H
 #define CS_CODEMAP_H
 

@@ -46,8 +46,9 @@ CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
 }
 
 // A managed frame's return address that the runtime has replaced by its own trip wire, to stop the
-// thread for a collection: the true one stands in the Thread, beside the slot's address
-// (facts 7.5).
+// thread for a collection: the true one stands in the Thread, beside the slot's address.
+// While the trip wire itself runs, the slot holds neither, until the runtime has put the true one
+// there.
 CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_layout *layout = &walk->world->layout;
   uint64_t slot, address;
