@@ -80,8 +80,6 @@ static inline uint64_t cs_record_sp(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_RSP];
 }
 
-#define CS_END_OF_CHAIN (~0ull)  // Thread's first explicit Frame when there is none
-
 // What became of a walk.
 struct cs_capture {
   struct cs_record *records;  // capacity of them, the slot's own memory

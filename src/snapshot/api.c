@@ -90,12 +90,6 @@ static HRESULT report_frames(const struct cs_capture *capture, clrsnap_frame_cal
   return S_OK;
 }
 
-// A library that was loaded since the table of images was made looks like unknown code; whoever
-// meets that looks for new images, so that the next walk is better.
-static void learn_from(const struct cs_capture *capture) {
-  if (capture->stop == CS_STOP_UNKNOWN_CODE) (void)cs_core_refresh_images();
-}
-
 static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take *take,
                          struct cs_error *err) {
   struct cs_thread *thread;
@@ -129,7 +123,6 @@ static HRESULT walk(ThreadID id, const struct cs_regs *here, clrsnap_frame_callb
     out.frames = capture->count;
     if (!take.self)
       out.held_ns = cs_clock_ticks_to_ns(take.request->exit_tsc - take.request->entry_tsc);
-    learn_from(capture);
     hr = report_frames(capture, callback, data, no_functions);
     (void)cs_take_end(&take);
   }

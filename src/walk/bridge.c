@@ -12,7 +12,6 @@ enum {
   MAX_FRAMES = 1 << 16,    // of one chain; only to end a walk over a looped one
   MAX_SKIPPED = 64 << 10,  // bytes of stack that are searched for managed callers
 };
-#define END_OF_CHAIN (~0ull)
 
 // The parts of the AMD64 CONTEXT that a walk needs.
 enum {
@@ -171,13 +170,13 @@ CS_ISLAND static bool may_skip_managed(const struct cs_walk *walk, const struct 
 CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bool *exact) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t frame = walk->next_frame;
-  for (int i = 0; i < MAX_FRAMES && frame != END_OF_CHAIN && frame != 0; i++) {
+  for (int i = 0; i < MAX_FRAMES && frame != CS_END_OF_CHAIN && frame != 0; i++) {
     uint64_t id, next;
     if ((frame & 7) != 0 || !cs_stack_holds(&walk->stack, frame, 16) ||
         !cs_mem_u64(&walk->world->mem, frame, &id) ||
         !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next))
       return false;
-    if (next != END_OF_CHAIN && next <= frame) return false;  // the chain grows with the stack
+    if (next != CS_END_OF_CHAIN && next <= frame) return false;  // the chain grows with the stack
     walk->next_frame = next;
     if (frame >= walk->regs.r[CS_RSP]) {
       *regs = (struct cs_regs){.known = 0};

@@ -38,6 +38,8 @@ struct cs_walk {  // one walk under way; private to walk.c
 };
 
 #define CS_WALK_DEFAULT_DEPTH 65536u
+// What the runtime's chain of explicit Frames ends with.
+#define CS_END_OF_CHAIN (~0ull)
 
 // Starts at `regs` (all of `regs->known` must be true of the thread; its ip is exact).
 CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
