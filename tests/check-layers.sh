@@ -10,13 +10,14 @@ table() {
   cat << 'TABLE'
 base:
 clr: base clrsnap
-contract: base clrsnap
+contract: base mem clrsnap
 mem: base
 codemap: base mem contract native
 native: base mem codemap
 unwind: base mem contract codemap native
 walk: base mem contract codemap native unwind
 signal: base mem contract codemap native unwind walk
+remote: base mem contract codemap native unwind walk
 snapshot: base mem contract codemap native unwind walk signal clr clrsnap
 names: base mem clr clrsnap
 wire: base

@@ -183,9 +183,9 @@ enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfile
 
 // ---- threads ----
 // The one pair of neighbouring words that nobody has written since the constructor.
-static void find_hijack_fields(struct cs_layout *layout, ThreadID thread) {
+void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem, uint64_t thread) {
   uint64_t words[HIJACK_SCAN_BYTES / 8];
-  if (!cs_guarded_read(thread, words, sizeof words)) return;
+  if (!cs_mem_read(mem, thread, words, sizeof words)) return;
   uint32_t found = 0, at = 0;
   for (uint32_t i = 0; i + 1 < CS_COUNT(words); i++) {
     if (words[i] != NEVER_HIJACKED || words[i + 1] != NEVER_HIJACKED) continue;
@@ -197,8 +197,14 @@ static void find_hijack_fields(struct cs_layout *layout, ThreadID thread) {
   cs_store_release(&layout->hijack.hijack_slot, at + 8);
 }
 
+static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
+  (void)mem;
+  return cs_guarded_read(addr, dst, len);
+}
+
 enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread, DWORD os_tid,
                                        struct cs_error *err) {
+  static const struct cs_mem self = {.read = read_self};
   uint32_t os_id;
   uint64_t frame;
   if (!cs_guarded_u32(thread + layout->thread.os_id, &os_id) ||
@@ -217,6 +223,7 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
                        (unsigned long long)frame);
     return CS_CHECK_FAILED;
   }
-  if (cs_load_acquire(&layout->hijack.hijack_slot) == 0) find_hijack_fields(layout, thread);
+  if (cs_load_acquire(&layout->hijack.hijack_slot) == 0)
+    cs_contract_find_hijack(layout, &self, thread);
   return CS_CHECK_PASSED;
 }

@@ -14,56 +14,38 @@
 
 #define KNOWN_MAJOR 10
 
-bool cs_runtime_version_get(IUnknown *unknown, struct cs_runtime_version *out) {
-  ICorProfilerInfo3 *info = NULL;
-  memset(out, 0, sizeof *out);
-  if (FAILED(unknown->lpVtbl->QueryInterface(unknown, &IID_ICorProfilerInfo3, (void **)&info))) {
-    return false;
-  }
-  USHORT instance, qfe;
-  COR_PRF_RUNTIME_TYPE type;
-  HRESULT hr = info->lpVtbl->GetRuntimeInformation(info, &instance, &type, &out->major, &out->minor,
-                                                   &out->build, &qfe, 0, NULL, NULL);
-  (void)info->lpVtbl->Release(info);
-  return SUCCEEDED(hr) && out->major != 0;
-}
-
 // .NET 8 has no descriptor and 9 one without the code manager, so both need another way to the code
 // map, which this version does not have.
 static bool check_version(const struct cs_runtime_version *v, bool has_descriptor,
                           struct cs_error *err) {
   if (v->major != 0 && v->major < KNOWN_MAJOR) {
     return cs_error_set(
-        err,
-        "this program runs on .NET %u.%u.%u, which is not supported yet (.NET %d is); "
-        "it runs on without being profiled",
+        err, "this program runs on .NET %u.%u.%u, which is not supported yet (.NET %d is)",
         v->major, v->minor, v->build, KNOWN_MAJOR);
   }
   if (v->major > KNOWN_MAJOR) {
     return cs_error_set(
         err,
-        "this program runs on .NET %u.%u.%u, which this version of clrsnap does not "
-        "know (.NET %d it does); it runs on without being profiled",
+        "this program runs on .NET %u.%u.%u, which this version of clrsnap does not know (.NET %d "
+        "it does)",
         v->major, v->minor, v->build, KNOWN_MAJOR);
   }
   if (!has_descriptor) {
-    return cs_error_set(err,
-                        "the runtime has no data contract descriptor, so this is not .NET %d; "
-                        "the program runs on without being profiled",
+    return cs_error_set(err, "the runtime has no data contract descriptor, so this is not .NET %d",
                         KNOWN_MAJOR);
   }
   return true;
 }
 
-static bool parse(const struct cs_descriptor_head *head, struct cs_layout *out,
-                  struct cs_error *err) {
+static bool parse(const struct cs_mem *mem, const struct cs_descriptor_head *head,
+                  struct cs_layout *out, struct cs_error *err) {
   uint64_t *pointers = calloc(head->pointer_count + 1, sizeof *pointers);
   char *json = malloc(head->json_bytes);
   bool ok = false;
   if (pointers == NULL || json == NULL) {
     (void)cs_error_set(err, "out of memory for the runtime's data contract descriptor");
-  } else if (!cs_guarded_read(head->json, json, head->json_bytes) ||
-             !cs_guarded_read(head->pointers, pointers, head->pointer_count * sizeof *pointers)) {
+  } else if (!cs_mem_read(mem, head->json, json, head->json_bytes) ||
+             !cs_mem_read(mem, head->pointers, pointers, head->pointer_count * sizeof *pointers)) {
     (void)cs_error_set(err, "the runtime's data contract descriptor cannot be read");
   } else {
     ok = cs_descriptor_parse(json, head->json_bytes, pointers, head->pointer_count, out, err);
@@ -73,13 +55,41 @@ static bool parse(const struct cs_descriptor_head *head, struct cs_layout *out,
   return ok;
 }
 
-bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
-                      struct cs_error *err) {
-  static struct cs_runtime runtime;  // not on the stack of whoever loads us
-  struct cs_runtime_version v = {0, 0, 0};
+static bool read_at(struct cs_layout *out, const struct cs_mem *mem,
+                    const struct cs_contract_place *place, struct cs_error *err) {
   struct cs_layout layout;
   struct cs_descriptor_head head;
   memset(&layout, 0, sizeof layout);
+  if (!cs_mem_read(mem, place->descriptor, &head, sizeof head)) {
+    return cs_error_set(err, "the runtime's data contract descriptor cannot be read");
+  }
+  if (!cs_descriptor_check_head(&head, err) || !parse(mem, &head, &layout, err)) return false;
+  layout.coreclr_begin = place->begin;
+  layout.coreclr_end = place->end;
+  layout.runtime_major = place->version.major;
+  layout.runtime_minor = place->version.minor;
+  layout.runtime_build = place->version.build;
+  *out = layout;
+  return true;
+}
+
+bool cs_contract_read_at(struct cs_layout *out, const struct cs_mem *mem,
+                         const struct cs_contract_place *place, struct cs_error *err) {
+  return check_version(&place->version, place->descriptor != 0, err) &&
+         read_at(out, mem, place, err);
+}
+
+static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
+  (void)mem;
+  return cs_guarded_read(addr, dst, len);
+}
+
+bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
+                      struct cs_error *err) {
+  static struct cs_runtime runtime;  // not on the stack of whoever loads us
+  static const struct cs_mem self = {.read = read_self};
+  struct cs_contract_place place = {.descriptor = 0};
+  struct cs_error why;
   if (!cs_runtime_find(&runtime)) {
     return cs_error_set(err,
                         "no CoreCLR was found in this process: neither libcoreclr.so nor a "
@@ -87,21 +97,14 @@ bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *ve
   }
   uint16_t parts[3];
   if (version != NULL && version->major != 0) {
-    v = *version;
+    place.version = *version;
   } else if (cs_runtime_path_version(runtime.path, parts)) {
-    v = (struct cs_runtime_version){parts[0], parts[1], parts[2]};
+    place.version = (struct cs_runtime_version){parts[0], parts[1], parts[2]};
   }
-  uint64_t at = cs_runtime_descriptor(&runtime);
-  if (!check_version(&v, at != 0, err)) return false;
-  if (!cs_guarded_read(at, &head, sizeof head)) {
-    return cs_error_set(err, "the runtime's data contract descriptor cannot be read");
-  }
-  if (!cs_descriptor_check_head(&head, err) || !parse(&head, &layout, err)) return false;
-  layout.coreclr_begin = runtime.begin;
-  layout.coreclr_end = runtime.end;
-  layout.runtime_major = v.major;
-  layout.runtime_minor = v.minor;
-  layout.runtime_build = v.build;
-  *out = layout;
-  return true;
+  place.descriptor = cs_runtime_descriptor(&runtime);
+  place.begin = runtime.begin;
+  place.end = runtime.end;
+  if (!check_version(&place.version, place.descriptor != 0, &why))
+    return cs_error_set(err, "%s; the program runs on without being profiled", why.text);
+  return read_at(out, &self, &place, err);
 }

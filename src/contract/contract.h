@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "clrsnap/corprof.h"
 #include "contract/layout.h"
+#include "mem/mem.h"
 
 struct cs_runtime_version {
   uint16_t major, minor, build;  // 0.0.0: not known
@@ -36,6 +37,20 @@ bool cs_runtime_version_get(IUnknown *info, struct cs_runtime_version *out);
 // should be.
 bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
                       struct cs_error *err);
+
+// A runtime that somebody else has found, in another process or in this one.
+struct cs_contract_place {
+  uint64_t descriptor;  // its address, 0: the runtime has none
+  uint64_t begin, end;  // of the runtime's mapping, [begin, end)
+  struct cs_runtime_version version;
+};
+// The same over any source of memory, whose reads must fail instead of faulting.
+bool cs_contract_read_at(struct cs_layout *out, const struct cs_mem *mem,
+                         const struct cs_contract_place *place, struct cs_error *err);
+
+// Looks for the hijack fields in a Thread (see cs_contract_check_thread); fills layout->hijack when
+// that thread shows them. `mem` as above.
+void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem, uint64_t thread);
 
 enum cs_check {
   CS_CHECK_PASSED,

@@ -35,6 +35,7 @@ static const struct field fields[] = {
     F("Thread", "Frame", thread.frame),
     F("Thread", "LinkNext", thread.link_next),
     F("Thread", "ExceptionTracker", thread.exception_tracker),
+    F("ThreadStore", "FirstThreadLink", thread_store_fields.first_link),
     F("RangeSectionMap", "TopLevelData", range_section_map.top_level_data),
     F("RangeSectionFragment", "Next", range_fragment.next),
     F("RangeSectionFragment", "RangeBegin", range_fragment.range_begin),

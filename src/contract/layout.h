@@ -25,6 +25,9 @@ struct cs_layout {
   struct {
     uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
   } thread;
+  struct {
+    uint32_t first_link;  // of a list through thread.link_next
+  } thread_store_fields;
   // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked
   // return address and the address of its slot in the Thread.
   struct {

@@ -49,20 +49,15 @@ static bool read_text(struct cs_maps *maps, int fd, struct cs_error *err) {
   return true;
 }
 
-struct line {
-  uint64_t begin, end, offset, inode;
-  uint32_t device;
-  bool executable;
-  const char *path;
-};
-
 // begin-end perms offset major:minor inode    path
-static bool parse_line(char *text, struct line *line) {
+static bool parse_line(char *text, struct cs_mapping *line) {
   char *at = text;
   line->begin = strtoull(at, &at, 16);
   if (*at++ != '-') return false;
   line->end = strtoull(at, &at, 16);
   if (*at++ != ' ' || strnlen(at, 5) < 5) return false;
+  line->readable = at[0] == 'r';
+  line->writable = at[1] == 'w';
   line->executable = at[2] == 'x';
   at += 5;
   line->offset = strtoull(at, &at, 16);
@@ -76,13 +71,13 @@ static bool parse_line(char *text, struct line *line) {
 
 // Deleted files stay in: a library that an update has replaced goes on running. What is not ELF
 // (the runtime's double-mapped code heaps are a deleted memfd) is told by its first bytes later.
-static bool is_image(const struct line *line) {
+static bool is_image(const struct cs_mapping *line) {
   if (strcmp(line->path, "[vdso]") == 0) return true;
   return line->path[0] == '/' && line->inode != 0 &&
          strncmp(line->path, "/memfd:doublemapper", 19) != 0;
 }
 
-static bool add(struct cs_maps *maps, const struct line *line, uint64_t base) {
+static bool add(struct cs_maps *maps, const struct cs_mapping *line, uint64_t base) {
   struct cs_candidate *last = maps->count != 0 ? &maps->candidate[maps->count - 1] : NULL;
   if (last != NULL && last->end == line->begin && last->base == base) {
     last->end = line->end;
@@ -107,33 +102,62 @@ static bool add(struct cs_maps *maps, const struct line *line, uint64_t base) {
   return true;
 }
 
-static bool collect(struct cs_maps *maps, struct cs_error *err) {
-  struct line first = {0};  // the last mapping of a file's begin that was passed
-  maps->count = 0;
-  for (char *at = maps->text, *next; *at != '\0'; at = next) {
-    struct line line;
-    next = strchr(at, '\n');
-    if (next == NULL) break;  // cut off in the middle: no line
-    *next++ = '\0';
-    if (!parse_line(at, &line)) return cs_error_set(err, "cannot make out a line of the maps");
-    if (!is_image(&line)) continue;
-    if (line.offset == 0) first = line;
-    bool same = first.inode == line.inode && first.device == line.device && first.path != NULL &&
-                strcmp(first.path, line.path) == 0;
-    if (!line.executable || !same) continue;
-    if (!add(maps, &line, first.begin)) return cs_error_set(err, "out of memory for the mappings");
-  }
-  return true;
-}
-
-bool cs_maps_read(struct cs_maps *maps, int pid, struct cs_error *err) {
+static bool read_maps(struct cs_maps *maps, int pid, struct cs_error *err) {
   int fd = open_proc(pid, "maps", O_RDONLY);
+  maps->count = 0;
   if (fd < 0)
     return cs_error_set(err, "cannot open /proc/%d/maps (0: self): %s", pid,
                         strerrorname_np(errno));
   bool ok = read_text(maps, fd, err);
   (void)close(fd);
-  return ok && collect(maps, err);
+  return ok;
+}
+
+bool cs_maps_each(struct cs_maps *maps, int pid,
+                  bool (*visit)(const struct cs_mapping *mapping, void *arg), void *arg,
+                  struct cs_error *err) {
+  if (!read_maps(maps, pid, err)) return false;
+  for (char *at = maps->text, *next; *at != '\0'; at = next) {
+    struct cs_mapping line;
+    next = strchr(at, '\n');
+    if (next == NULL) break;  // cut off in the middle: no line
+    *next++ = '\0';
+    if (!parse_line(at, &line)) return cs_error_set(err, "cannot make out a line of the maps");
+    if (!visit(&line, arg)) break;
+  }
+  return true;
+}
+
+struct collection {
+  struct cs_maps *maps;
+  struct cs_mapping first;  // the last mapping of a file's begin that was passed
+  bool no_memory;
+};
+
+static bool collect(const struct cs_mapping *line, void *arg) {
+  struct collection *c = arg;
+  if (!is_image(line)) return true;
+  if (line->offset == 0) c->first = *line;
+  const struct cs_mapping *first = &c->first;
+  bool same = first->inode == line->inode && first->device == line->device && first->path != NULL &&
+              strcmp(first->path, line->path) == 0;
+  if (!line->executable || !same) return true;
+  c->no_memory = !add(c->maps, line, first->begin);
+  return !c->no_memory;
+}
+
+bool cs_maps_read(struct cs_maps *maps, int pid, struct cs_error *err) {
+  struct collection collection = {.maps = maps};
+  if (!cs_maps_each(maps, pid, collect, &collection, err)) return false;
+  return !collection.no_memory || cs_error_set(err, "out of memory for the mappings");
+}
+
+bool cs_path_is(const char *path, const char *name) {
+  static const char deleted[] = " (deleted)";
+  const char *slash = strrchr(path, '/');
+  size_t len = strlen(name);
+  if (slash == NULL || strncmp(slash + 1, name, len) != 0) return false;
+  return slash[1 + len] == '\0' || strcmp(slash + 1 + len, deleted) == 0;
 }
 
 void cs_maps_free(struct cs_maps *maps) {

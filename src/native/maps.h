@@ -24,8 +24,23 @@ struct cs_maps {
   uint32_t count, capacity;
 };
 
+// One line of the maps, whatever is mapped.
+struct cs_mapping {
+  uint64_t begin, end, offset, inode;
+  uint32_t device;  // major << 20 | minor
+  bool readable, writable, executable;
+  const char *path;  // "" when it has none; a deleted file's ends in " (deleted)"
+};
+
 // Reads /proc/PID/maps (pid 0: self). What was there before is overwritten.
 bool cs_maps_read(struct cs_maps *maps, int pid, struct cs_error *err);
+// Calls `visit` for each mapping, by rising address, until it answers false; `maps` has no
+// candidates afterwards.
+bool cs_maps_each(struct cs_maps *maps, int pid,
+                  bool (*visit)(const struct cs_mapping *mapping, void *arg), void *arg,
+                  struct cs_error *err);
+// Is it the file NAME, in whatever folder, deleted or not?
+bool cs_path_is(const char *path, const char *name);
 void cs_maps_free(struct cs_maps *maps);
 
 // A process whose memory is read without a fault and without a lock, whatever is unmapped

@@ -135,11 +135,6 @@ static void report(const struct compiled *c, const struct cs_cfi_stats *stats, u
         stats->skipped, stats->distrusted);
 }
 
-static bool is_coreclr(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL && strcmp(slash + 1, "libcoreclr.so") == 0;
-}
-
 // libcoreclr's own text is needed for that, some 5 MB: 2 ms, once.
 static void correct_rows(struct cs_native *native, const struct cs_candidate *candidate,
                          struct cs_rows *rows) {
@@ -165,7 +160,8 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   enum cs_elf_result result = cs_elf_read(&native->process, candidate, elf, &err);
   uint64_t bias = elf->bias;
   if (result == CS_ELF_OK) result = compile_rows(native, candidate, elf, &rows, &stats, &err);
-  if (result == CS_ELF_OK && is_coreclr(candidate->path)) correct_rows(native, candidate, &rows);
+  if (result == CS_ELF_OK && cs_path_is(candidate->path, "libcoreclr.so"))
+    correct_rows(native, candidate, &rows);
   // Another image may have come to the same place meanwhile. Then not this time.
   struct compiled *c = NULL;
   if (result == CS_ELF_UNREADABLE || cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK ||
@@ -176,7 +172,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->image.begin = candidate->begin;
   c->image.end = candidate->end;
   c->image.bias = bias;
-  c->image.is_coreclr = is_coreclr(candidate->path);
+  c->image.is_coreclr = cs_path_is(candidate->path, "libcoreclr.so");
   c->base = candidate->base;
   c->offset = candidate->offset;
   c->inode = candidate->inode;

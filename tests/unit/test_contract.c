@@ -23,6 +23,7 @@ static const char good[] =
     "{\"version\":0,\"baseline\":\"empty\",\"types\":{"
     "\"Thread\":{\"Id\":16,\"OSId\":296,\"State\":0,\"PreemptiveGCDisabled\":4,\"Frame\":8,"
     "\"ExceptionTracker\":352,\"GCHandle\":[304,\"GCHandle\"],\"LinkNext\":[112,\"pointer\"]},"
+    "\"ThreadStore\":{\"FirstThreadLink\":88},"
     "\"ExceptionInfo\":{\"ThrownObject\":8,\"PreviousNestedInfo\":0},"
     "\"Module\":{\"Base\":224,\"ReadyToRunInfo\":704},"
     "\"ReadyToRunInfo\":{\"ReadyToRunHeader\":16,\"CompositeInfo\":40,\"NumRuntimeFunctions\":88,"

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Private to room remote. Not for handlers.
+#ifndef CS_REMOTE_PRIVATE_H
+#define CS_REMOTE_PRIVATE_H
+
+#include "contract/contract.h"
+#include "native/maps.h"
+#include "remote/remote.h"
+
+enum {
+  CS_PAGE_BYTES = 4096,
+  // 16 MiB of pages: those of a whole .NET process' stacks, code headers and unwind data.
+  CS_PAGE_SLOTS = 4096,
+};
+
+struct cs_page {
+  uint64_t number;      // address / CS_PAGE_BYTES
+  uint64_t generation;  // valid only if it is the cache's
+  bool readable;
+};
+
+struct cs_page_cache {
+  struct cs_process *process;
+  uint64_t generation;  // counts invalidations, from 1
+  struct cs_page page[CS_PAGE_SLOTS];
+  uint8_t *bytes;  // CS_PAGE_BYTES each
+};
+bool cs_page_cache_init(struct cs_page_cache *cache, struct cs_process *process);
+void cs_page_cache_free(struct cs_page_cache *cache);
+bool cs_page_cache_read(struct cs_page_cache *cache, uint64_t address, void *dst, size_t len);
+
+struct cs_stopped {
+  int *tid;
+  int *signal;  // that was about to be delivered when it stopped; 0: none
+  unsigned count, capacity;
+};
+
+struct cs_remote {
+  struct cs_world world;  // first: its mem is found again by its address
+  int pid;
+  struct cs_process process;
+  struct cs_page_cache cache;
+  struct cs_maps maps;
+  struct cs_native *native;
+  struct cs_stopped stopped;
+};
+
+// Finds CoreCLR in the process' maps, and its descriptor among the symbols that it exports.
+bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *place,
+                            struct cs_error *err);
+
+#endif

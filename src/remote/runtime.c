@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Where CoreCLR is in another process: its mapping by the name of its file, its descriptor by the
+// symbols that it exports, read from the process' memory (the file may have been deleted or
+// replaced, or lie in another mount namespace). Invariant: whatever the ELF structures say is read
+// guarded, and an address counts only inside the runtime's own mapping. One thread at a time.
+// Signal-safe: no.
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "remote/private.h"
+
+enum { MAX_PROGRAM_HEADERS = 64, MAX_CHAIN = 1 << 16, MAX_PATH_BYTES = 4096 };
+
+struct image {
+  uint64_t base;  // where the file's first byte is mapped, 0: not found
+  uint64_t begin, end, bias;
+  uint64_t symbols, strings, gnu_hash;
+  char path[MAX_PATH_BYTES];
+};
+
+struct search {
+  struct image coreclr, executable;
+  char exe[MAX_PATH_BYTES];
+};
+
+static bool visit(const struct cs_mapping *mapping, void *arg) {
+  struct search *search = arg;
+  struct image *image = NULL;
+  if (mapping->offset != 0 || mapping->inode == 0) return true;
+  if (cs_path_is(mapping->path, "libcoreclr.so"))
+    image = &search->coreclr;
+  else if (strcmp(mapping->path, search->exe) == 0)
+    image = &search->executable;
+  if (image == NULL || image->base != 0) return true;
+  image->base = mapping->begin;
+  (void)snprintf(image->path, sizeof image->path, "%s", mapping->path);
+  return true;
+}
+
+// glibc relocates these in place, other loaders leave the file's own values.
+static uint64_t pointer(const struct image *image, uint64_t value) {
+  return value < image->bias ? value + image->bias : value;
+}
+
+static bool read_dynamic(struct cs_remote *remote, struct image *image, const Elf64_Phdr *ph) {
+  uint64_t at = image->bias + ph->p_vaddr;
+  for (uint64_t i = 0; i < ph->p_memsz / sizeof(Elf64_Dyn); i++) {
+    Elf64_Dyn dyn;
+    if (!cs_remote_read(remote, at + i * sizeof dyn, &dyn, sizeof dyn)) return false;
+    if (dyn.d_tag == DT_NULL) break;
+    if (dyn.d_tag == DT_SYMTAB) image->symbols = pointer(image, dyn.d_un.d_ptr);
+    if (dyn.d_tag == DT_STRTAB) image->strings = pointer(image, dyn.d_un.d_ptr);
+    if (dyn.d_tag == DT_GNU_HASH) image->gnu_hash = pointer(image, dyn.d_un.d_ptr);
+  }
+  return image->symbols != 0 && image->strings != 0 && image->gnu_hash != 0;
+}
+
+// Fills everything but base and path. False: no ELF image with a symbol table.
+static bool read_image(struct cs_remote *remote, struct image *image) {
+  Elf64_Ehdr eh;
+  Elf64_Phdr ph[MAX_PROGRAM_HEADERS];
+  if (!cs_remote_read(remote, image->base, &eh, sizeof eh) ||
+      memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 || eh.e_phentsize != sizeof ph[0] ||
+      eh.e_phnum > MAX_PROGRAM_HEADERS || eh.e_phoff > CS_PAGE_BYTES ||
+      !cs_remote_read(remote, image->base + eh.e_phoff, ph, eh.e_phnum * sizeof ph[0]))
+    return false;
+  const Elf64_Phdr *dynamic = NULL;
+  image->begin = UINT64_MAX;
+  for (unsigned i = 0; i < eh.e_phnum; i++)
+    if (ph[i].p_type == PT_LOAD && ph[i].p_offset == 0) image->bias = image->base - ph[i].p_vaddr;
+  for (unsigned i = 0; i < eh.e_phnum; i++) {
+    if (ph[i].p_type == PT_DYNAMIC) dynamic = &ph[i];
+    if (ph[i].p_type != PT_LOAD) continue;
+    uint64_t begin = image->bias + ph[i].p_vaddr, end = begin + ph[i].p_memsz;
+    if (begin < image->begin) image->begin = begin;
+    if (end > image->end) image->end = end;
+  }
+  return dynamic != NULL && read_dynamic(remote, image, dynamic);
+}
+
+static uint32_t gnu_hash(const char *name) {
+  uint32_t h = 5381;
+  for (; *name != '\0'; name++) h = h * 33 + (uint8_t)*name;
+  return h;
+}
+
+// The address of an exported symbol, 0 if the image has none of that name.
+static uint64_t find_symbol(struct cs_remote *remote, const struct image *image, const char *name) {
+  struct {
+    uint32_t buckets, first, bloom_words, shift;
+  } head;
+  uint32_t want = gnu_hash(name), index, hash;
+  char text[64];
+  size_t len = strlen(name) + 1;
+  if (!cs_remote_read(remote, image->gnu_hash, &head, sizeof head) || head.buckets == 0) return 0;
+  uint64_t buckets = image->gnu_hash + sizeof head + head.bloom_words * UINT64_C(8);
+  uint64_t chain = buckets + head.buckets * UINT64_C(4);
+  if (!cs_remote_read(remote, buckets + want % head.buckets * UINT64_C(4), &index, sizeof index) ||
+      index < head.first)
+    return 0;
+  for (uint32_t i = 0; i < MAX_CHAIN; i++, index++) {
+    Elf64_Sym symbol;
+    if (!cs_remote_read(remote, chain + (index - head.first) * UINT64_C(4), &hash, sizeof hash))
+      return 0;
+    if ((hash | 1) == (want | 1) &&
+        cs_remote_read(remote, image->symbols + index * sizeof symbol, &symbol, sizeof symbol) &&
+        cs_remote_read(remote, image->strings + symbol.st_name, text, len) &&
+        memcmp(text, name, len) == 0) {
+      uint64_t at = image->bias + symbol.st_value;
+      return symbol.st_shndx != SHN_UNDEF && at >= image->begin && at < image->end ? at : 0;
+    }
+    if (hash & 1) break;
+  }
+  return 0;
+}
+
+static struct cs_runtime_version version_of(const char *path) {
+  struct cs_runtime_version v = {0, 0, 0};
+  char folder[MAX_PATH_BYTES];
+  (void)snprintf(folder, sizeof folder, "%s", path);
+  char *slash = strrchr(folder, '/');
+  if (slash == NULL) return v;
+  *slash = '\0';
+  slash = strrchr(folder, '/');
+  if (slash == NULL) return v;
+  unsigned major, minor, build;
+  if (sscanf(slash + 1, "%5u.%5u.%5u", &major, &minor, &build) != 3 || major > UINT16_MAX ||
+      minor > UINT16_MAX || build > UINT16_MAX)
+    return v;
+  return (struct cs_runtime_version){(uint16_t)major, (uint16_t)minor, (uint16_t)build};
+}
+
+// The executable itself may be the runtime: a single-file application.
+static bool check_executable(struct cs_remote *remote, struct image *exe, uint64_t *descriptor,
+                             struct cs_error *err) {
+  static const char none[] = "there is no CoreCLR in process %d (%s): %s";
+  if (exe->base == 0 || !read_image(remote, exe))
+    return cs_error_set(err, none, remote->pid, exe->path, "no libcoreclr.so is mapped");
+  *descriptor = find_symbol(remote, exe, "DotNetRuntimeContractDescriptor");
+  if (find_symbol(remote, exe, "DotNetRuntimeDebugHeader") != 0)
+    return cs_error_set(err, none, remote->pid, exe->path, "it was compiled with Native AOT");
+  if (*descriptor != 0 || find_symbol(remote, exe, "DotNetRuntimeInfo") != 0) return true;
+  return cs_error_set(err, none, remote->pid, exe->path,
+                      "no libcoreclr.so is mapped, and it is no single-file .NET application");
+}
+
+bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *place,
+                            struct cs_error *err) {
+  static struct search search;  // too large for a stack; one thread at a time
+  char link[64];
+  memset(&search, 0, sizeof search);
+  (void)snprintf(link, sizeof link, "/proc/%d/exe", remote->pid);
+  if (readlink(link, search.exe, sizeof search.exe - 1) < 0) search.exe[0] = '\0';
+  (void)snprintf(search.executable.path, sizeof search.executable.path, "%s", search.exe);
+  if (!cs_maps_each(&remote->maps, remote->pid, visit, &search, err)) return false;
+  struct image *runtime = &search.coreclr;
+  *place = (struct cs_contract_place){.descriptor = 0};
+  if (runtime->base == 0) {
+    runtime = &search.executable;
+    if (!check_executable(remote, runtime, &place->descriptor, err)) return false;
+  } else if (read_image(remote, runtime)) {
+    place->descriptor = find_symbol(remote, runtime, "DotNetRuntimeContractDescriptor");
+  } else {
+    return cs_error_set(err, "the runtime of process %d (%s) is not mapped as its headers say",
+                        remote->pid, runtime->path);
+  }
+  place->begin = runtime->begin;
+  place->end = runtime->end;
+  place->version = version_of(runtime->path);
+  return true;
+}
