@@ -53,7 +53,7 @@ static bool unloaded_to_wire(uint64_t *out) {
 // The code that the ip is in, as far as it can be found now. The native part is finished here,
 // inside the epoch: *out is set and true answered, or `full` says that there was no room.
 static bool look_up(uint64_t frame, struct cs_code *code, uint64_t *out, bool *full) {
-  uint64_t ip = CS_SAMPLE_IP(frame), at = (frame & CS_SAMPLE_EXACT) != 0 ? ip : ip - 1;
+  uint64_t ip = CS_FRAME_WORD_IP(frame), at = (frame & CS_FRAME_WORD_EXACT) != 0 ? ip : ip - 1;
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   if (cs_codemap_find(&cs_core.world, at, code) != CS_STOP_NONE) code->kind = CS_CODE_NONE;
   bool native = code->kind == CS_CODE_NATIVE;
@@ -73,8 +73,8 @@ static bool managed_to_wire(uint64_t ip, const struct cs_code *code, uint32_t ge
 }
 
 static bool translate(uint64_t frame, uint32_t generation, uint64_t *out) {
-  uint64_t ip = CS_SAMPLE_IP(frame);
-  enum cs_code_kind walked = CS_SAMPLE_KIND(frame);
+  uint64_t ip = CS_FRAME_WORD_IP(frame);
+  enum cs_code_kind walked = CS_FRAME_WORD_KIND(frame);
   struct cs_code code;
   bool full, walked_managed = walked == CS_CODE_JIT || walked == CS_CODE_R2R;
   if (look_up(frame, &code, out, &full)) {

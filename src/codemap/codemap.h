@@ -12,12 +12,12 @@
 #include "mem/mem.h"
 #include "walk/stop.h"
 
-enum cs_code_kind {
-  CS_CODE_NONE,    // in nothing that is known
-  CS_CODE_JIT,     // jitted: ordinary, dynamic method or IL stub
-  CS_CODE_R2R,     // ReadyToRun
-  CS_CODE_STUB,    // precode, jump stub, dispatch stub, delay-load thunk ...: no unwind data
-  CS_CODE_NATIVE,  // an ELF image or the vdso
+enum cs_code_kind {  // those up to NATIVE have two bits in a call site's word (unwind/sites.h)
+  CS_CODE_NONE,      // in nothing that is known
+  CS_CODE_JIT,       // jitted: ordinary, dynamic method or IL stub
+  CS_CODE_R2R,       // ReadyToRun
+  CS_CODE_NATIVE,    // an ELF image or the vdso
+  CS_CODE_STUB,      // precode, jump stub, dispatch stub, delay-load thunk ...: no unwind data
 };
 
 struct cs_image;  // native/image.h

@@ -26,9 +26,13 @@ typedef uint16_t __attribute__((aligned(1), may_alias)) cs_any_u16;
 // Prepares `mem` for this process and tries whether guarded reads work. Not for handlers.
 void cs_mem_init_self(struct cs_mem *mem);
 
-// Copies without a call to memcpy. Signal-safe.
+// Copies without a call to memcpy. Signal-safe. By words: what is read here has 8 to 100 bytes, for
+// which `rep movsb` takes 12 to 30 ns to get going.
 CS_ISLAND static inline void cs_copy(void *dst, const void *src, size_t len) {
-  __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(len) : : "memory");
+  uint8_t *to = (uint8_t *)dst;
+  const uint8_t *from = (const uint8_t *)src;
+  for (; len >= 8; len -= 8, to += 8, from += 8) *(cs_any_u64 *)to = *(const cs_any_u64 *)from;
+  for (; len > 0; len--) *to++ = *from++;
 }
 
 CS_ISLAND bool cs_mem_read_guarded(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);

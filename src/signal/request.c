@@ -19,21 +19,19 @@ enum { ERRNO_TIMEDOUT = 110 };
 
 struct cs_request cs_requests[CS_REQUEST_SLOTS];
 
-// `known_rule`: the frame was stepped over by its return address' rule, and of its code only the
-// kind has been found out.
-CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame, bool known_rule) {
+CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame) {
   static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
                                                         CS_R13, CS_R14, CS_R15, CS_RIP};
   for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) out->preserved[i] = frame->regs.r[preserved[i]];
   out->known = frame->regs.known;
   out->kind = (uint8_t)frame->code.kind;
   out->flags = (uint8_t)frame->flags;
-  out->function_id = known_rule ? 0 : frame->code.function_id;
-  out->method_start = known_rule ? 0 : frame->code.method_start;
-  out->funclet = !known_rule && frame->code.funclet;
-  out->collectible = !known_rule && frame->code.collectible;
+  out->function_id = frame->code.function_id;
+  out->method_start = frame->code.method_start;
+  out->funclet = frame->code.funclet;
+  out->collectible = frame->code.collectible;
+  out->call_ip = 0;
   out->resolved = false;
-  out->in_coreclr = !known_rule && frame->code.image != NULL && frame->code.image->is_coreclr;
 }
 
 // A managed frame that has called native code by P/Invoke holds an InlinedCallFrame, and CoreCLR's
@@ -58,6 +56,19 @@ CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
       !cs_stack_u64(&world->mem, stack, at + l->inlined_call_frame.caller_return_address, &ip))
     return 0;
   return ip;
+}
+
+// For the managed frames behind native ones, or at the top.
+CS_ISLAND static void add_call_ips(struct cs_record *records, uint32_t count,
+                                   const struct cs_world *world, const struct cs_stack *stack,
+                                   uint64_t chain) {
+  bool above_is_native = true;
+  for (uint32_t i = 0; i < count; i++) {
+    bool managed = cs_record_is_managed(&records[i]);
+    if (managed && above_is_native)
+      records[i].call_ip = inlined_call_ip(world, stack, cs_record_sp(&records[i]), &chain);
+    above_is_native = !managed;
+  }
 }
 
 // Of the exception under way: which frames it has unwound already. They stay on the stack, below
@@ -124,7 +135,6 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   struct cs_walk walk;
   struct cs_frame frame;
   uint32_t count = 0;
-  bool above_is_native = true;
   capture->generation = cs_load_acquire(&world->code_generation);
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   walk.fast = true;
@@ -137,14 +147,10 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
       walk.stop_ip = frame.regs.r[CS_RIP];
       break;
     }
-    struct cs_record *out = &capture->records[count++];
-    record(out, &frame, walk.rule != NULL);
-    bool managed = cs_code_is_managed(&frame.code);
-    out->call_ip = managed && above_is_native && chain != 0
-                       ? inlined_call_ip(world, stack, frame.regs.r[CS_RSP], &chain)
-                       : 0;
-    above_is_native = !managed;
+    record(&capture->records[count++], &frame);
+    count += cs_walk_run(&walk, &capture->records[count], capture->capacity - count);
   }
+  if (chain != 0) add_call_ips(capture->records, count, world, stack, chain);
   capture->count = count;
   capture->stop = walk.stop;
   capture->stop_ip = walk.stop_ip;

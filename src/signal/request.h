@@ -22,6 +22,7 @@
 #define CS_REQUEST_H
 
 #include "signal/signal.h"
+#include "walk/record.h"
 
 enum { CS_REQUEST_SLOTS = 64 };  // requesters at a time; one more waits for a slot
 
@@ -36,49 +37,6 @@ enum cs_request_state {
   CS_REQUEST_RELEASED,
   CS_REQUEST_EXPIRED,
 };
-
-enum {
-  CS_PRESERVED_RBX,
-  CS_PRESERVED_RSP,
-  CS_PRESERVED_RBP,
-  CS_PRESERVED_R12,
-  CS_PRESERVED_R13,
-  CS_PRESERVED_R14,
-  CS_PRESERVED_R15,
-  CS_PRESERVED_RIP,
-  CS_PRESERVED_COUNT
-};
-
-// A physical frame as a walk leaves it behind: what is needed afterwards to name it, to build its
-// CONTEXT, and to derive the logical view. 104 bytes where struct cs_frame has some 240.
-struct cs_record {
-  uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
-  uint64_t function_id;  // 0: native, a stub, or ReadyToRun code that is not resolved
-  uint64_t method_start;
-  uint64_t call_ip;  // 0, or the ip that the frame's own InlinedCallFrame has for it
-  uint32_t known;    // CS_REG_BIT()s
-  uint8_t kind;      // enum cs_code_kind
-  uint8_t flags;     // CS_FRAME_*
-  bool funclet;
-  bool collectible;
-  bool mortal;      // its code may have been unloaded since the walk: snapshot/function.c
-  bool in_coreclr;  // native: in the runtime itself
-  // Filled in by the requester (snapshot/function.c), and kept here so that what a capture tells
-  // does not depend on a cache that somebody else may empty meanwhile:
-  bool resolved;    // function_id is what the runtime says, and the next two are known
-  bool dynamic;     // has no metadata: a dynamic method or an IL stub; function_id may be 0
-  uint8_t eh;       // enum cs_eh_role
-  uint16_t deaths;  // with `mortal`: cs_core.module_deaths before the walk, its low half
-};
-static inline bool cs_record_is_managed(const struct cs_record *record) {
-  return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;
-}
-static inline uint64_t cs_record_ip(const struct cs_record *record) {
-  return record->preserved[CS_PRESERVED_RIP];
-}
-static inline uint64_t cs_record_sp(const struct cs_record *record) {
-  return record->preserved[CS_PRESERVED_RSP];
-}
 
 // What became of a walk.
 struct cs_capture {

@@ -82,7 +82,8 @@ CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct place *place
   while (cs_walk_next(walk, &frame)) {
     if (count == frames_in(place->size) && !(room = grow(ring, place, count))) break;
     place->sample->frames[count++] =
-        CS_SAMPLE_FRAME(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
+        CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
+    count += cs_walk_run_words(walk, &place->sample->frames[count], frames_in(place->size) - count);
   }
   shrink(ring, place, count);
   place->sample->frame_count = count;

@@ -13,6 +13,7 @@
 #define CS_SAMPLE_H
 
 #include "signal/signal.h"
+#include "walk/record.h"
 
 enum {
   CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 13,000 samples of 30 frames, one drain of which is due
@@ -44,16 +45,8 @@ struct cs_sample {
   uint16_t stop;  // enum cs_stop
   int16_t si_code;
   uint32_t pad;
-  uint64_t frames[];  // leaf first, see below
+  uint64_t frames[];  // CS_FRAME_WORD()s, leaf first
 };
-
-// A frame in the ring: the ip, which has 47 bits in user space, and what the walk knew of it.
-#define CS_SAMPLE_IP_MASK 0x00FFFFFFFFFFFFFFull
-#define CS_SAMPLE_EXACT (1ull << 63)  // interrupted here; else a return address
-#define CS_SAMPLE_FRAME(ip, kind, exact) \
-  (((ip)&CS_SAMPLE_IP_MASK) | (uint64_t)(kind) << 56 | ((exact) ? CS_SAMPLE_EXACT : 0))
-#define CS_SAMPLE_IP(frame) ((frame)&CS_SAMPLE_IP_MASK)
-#define CS_SAMPLE_KIND(frame) ((enum cs_code_kind)((frame) >> 56 & 0xFu))
 
 struct cs_sample_ring {
   uint8_t *bytes;

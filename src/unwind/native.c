@@ -180,18 +180,22 @@ CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cf
   return CS_STOP_NONE;
 }
 
+// The runtime's trip wire is the first instruction of one of its functions, and is no call site
+// although it stands where a return address should: a row that begins at the ip itself is left to
+// the full step.
+CS_ISLAND static bool is_function_entry(const struct cs_image *image, uint64_t ip) {
+  uint32_t offset = (uint32_t)(ip - image->begin);
+  return image->is_coreclr && ip < image->end && image->row_count != 0 &&
+         image->row_pc[find_row(image, offset)] == offset;
+}
+
 CS_ISLAND const struct cs_cfi_rule *cs_native_rule(const struct cs_world *world,
-                                                   const struct cs_code *code,
-                                                   const struct cs_regs *regs) {
+                                                   const struct cs_code *code, uint64_t ip) {
   const struct cs_images *images = cs_load_acquire(&world->images);
-  if (code->image == NULL || images == NULL) return NULL;
-  const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, regs->r[CS_RIP], false);
-  if (rule == NULL || rule->signal_frame || rule->cfa_how != CS_CFA_REG) return NULL;
-  for (unsigned slot = 0; slot < CS_CFI_SLOTS; slot++)
-    if (rule->slot[slot].how != CS_CFI_AT_CFA &&
-        (rule->slot[slot].how != CS_CFI_SAME || slot == CS_CFI_RA))
-      return NULL;
-  return rule;
+  if (code->image == NULL || images == NULL || is_function_entry(code->image, ip)) return NULL;
+  const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, ip, false);
+  if (rule == NULL || rule->signal_frame) return NULL;
+  return rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED || rule->cfa_how == CS_CFA_REG ? rule : NULL;
 }
 
 CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,

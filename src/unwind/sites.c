@@ -1,77 +1,114 @@
 // SPDX-License-Identifier: MIT
 // The cache of call sites and the table of interned rules. Signal-safe: all but cs_sites_forget.
 //
-// Invariant: a word names a valid entry, and that entry is the rule of the code that is at that
-// address now. The first holds because an entry is published before the word; the second because
+// Invariant: a word names a valid rule, and that rule is the one of the code that is at that
+// address now. The first holds because a rule is published before the word; the second because
 // code that dies is forgotten while no walk is in flight (cs_sites_forget).
 #include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };
-enum { PROBES = 16, IP_BITS = 48 };
-#define GOLDEN 0x9E3779B97F4A7C15ull
+enum { PROBES = 16, MAX_CFA_WORDS = 0x7FFF };
 
-CS_ISLAND static uint32_t word_index(uint64_t ip) {
-  return (uint32_t)((ip * GOLDEN) >> 48) & (CS_SITE_WORDS - 1);
-}
+static const uint8_t reg_of[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
+                                             CS_R14, CS_R15, CS_RIP};
 
-CS_ISLAND const struct cs_site_rule *cs_sites_find(const struct cs_sites *sites, uint64_t ip) {
-  uint64_t word = cs_load_acquire(&sites->words[word_index(ip)]);
-  if ((word >> 16) != ip) return NULL;
-  return &sites->entries[word & (CS_SITE_RULES - 1)];
-}
-
-CS_ISLAND static bool same(const struct cs_cfi_rule *a, const struct cs_cfi_rule *b) {
-  if (a->cfa_how != b->cfa_how || a->cfa_reg != b->cfa_reg || a->cfa_off != b->cfa_off)
+// The rule without its CFA, in words. False: it does not fit, or is of another form.
+CS_ISLAND static bool compact(const struct cs_cfi_rule *rule, struct cs_site_rule *out) {
+  *out = (struct cs_site_rule){.span = 1};
+  if (rule->cfa_how != CS_CFA_REG || rule->signal_frame ||
+      (rule->cfa_reg != CS_RSP && rule->cfa_reg != CS_RBP) || rule->cfa_off < 8 ||
+      (rule->cfa_off & 7) != 0 || rule->cfa_off / 8 > MAX_CFA_WORDS ||
+      rule->slot[CS_CFI_RA].how != CS_CFI_AT_CFA || rule->slot[CS_CFI_RA].off != -8)
     return false;
-  for (unsigned i = 0; i < CS_CFI_SLOTS; i++)
-    if (a->slot[i].how != b->slot[i].how || a->slot[i].off != b->slot[i].off) return false;
-  return true;
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
+    int32_t off = rule->slot[i].off;
+    if (rule->slot[i].how == CS_CFI_SAME) continue;
+    if (rule->slot[i].how != CS_CFI_AT_CFA || off >= -8 || (off & 7) != 0 || off / 8 < INT16_MIN)
+      return false;
+    out->saved[i] = (int16_t)(off / 8);
+    out->restores = (uint16_t)(out->restores | CS_REG_BIT(reg_of[i]));
+    if (-(off / 8) > out->span) out->span = (uint16_t) - (off / 8);
+  }
+  // What a frame saves lies above its sp: so what a walk reads by rsp needs no lower bound.
+  return rule->cfa_reg == CS_RBP || out->span <= rule->cfa_off / 8;
 }
 
-CS_ISLAND static uint32_t hash(const struct cs_cfi_rule *rule) {
-  uint64_t h = rule->cfa_how * 31ull + rule->cfa_reg * 7ull + (uint32_t)rule->cfa_off;
-  for (unsigned i = 0; i < CS_CFI_SLOTS; i++)
-    h = (h ^ (uint32_t)rule->slot[i].off ^ ((uint64_t)rule->slot[i].how << 32)) * GOLDEN;
-  return (uint32_t)(h >> 40);
-}
-
-// The entry's number, or -1: the table is full here, or another handler is writing this very entry.
-CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_cfi_rule *rule, uint8_t kind) {
-  uint32_t at = hash(rule);
+// The rule's number, or -1: the table is full here, or another handler is writing this very rule.
+CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_site_rule *rule) {
+  const cs_any_u64 *words = (const cs_any_u64 *)(const void *)rule;
+  uint32_t at = (uint32_t)((words[0] ^ words[1] * 31) * CS_SITE_MIX >> 52);
   for (unsigned probe = 0; probe < PROBES; probe++) {
     uint32_t index = (at + probe) & (CS_SITE_RULES - 1);
-    struct cs_site_rule *entry = &sites->entries[index];
-    uint32_t state = cs_load_acquire(&entry->state);
+    uint8_t state = cs_load_acquire(&sites->state[index]);
     if (state == FREE) {
-      uint32_t expected = FREE;
-      if (!cs_cas(&entry->state, &expected, WRITING)) return -1;
-      entry->rule = *rule;
-      entry->code_kind = kind;
-      cs_store_release(&entry->state, VALID);
+      uint8_t expected = FREE;
+      if (!cs_cas(&sites->state[index], &expected, WRITING)) return -1;
+      sites->rules[index] = *rule;
+      cs_store_release(&sites->state[index], VALID);
       return (int)index;
     }
     if (state != VALID) return -1;
-    if (entry->code_kind == kind && same(&entry->rule, rule)) return (int)index;
+    const cs_any_u64 *there = (const cs_any_u64 *)(const void *)&sites->rules[index];
+    if (there[0] == words[0] && there[1] == words[1]) return (int)index;
   }
   return -1;
 }
 
-CS_ISLAND void cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
-                            enum cs_code_kind kind) {
-  if (ip >> IP_BITS) return;
-  int index = intern(sites, rule, (uint8_t)kind);
-  if (index >= 0) cs_store_release(&sites->words[word_index(ip)], ip << 16 | (uint32_t)index);
+CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t hash) {
+  uint64_t line = CS_SITE_PLACE(hash) & ~(CS_SITE_WAYS - 1ull);
+  for (unsigned i = 0; i < CS_SITE_WAYS; i++) {
+    cs_site site = cs_load_acquire(&sites->words[line + i]);
+    if (site != 0 && cs_site_has_tag(site, hash)) return site;
+  }
+  return 0;
+}
+
+// Into its own place, or a free one of its line, or over what is in its place. Two handlers may put
+// one address twice; that does no harm, both say the same.
+CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
+  uint64_t hash = CS_SITE_HASH(ip), place = CS_SITE_PLACE(hash);
+  uint64_t line = place & ~(CS_SITE_WAYS - 1ull);
+  if (ip >> CS_SITE_IP_BITS != 0) return;
+  if (cs_load_relaxed(&sites->words[place]) != 0)
+    for (unsigned i = 0; i < CS_SITE_WAYS; i++)
+      if (cs_load_relaxed(&sites->words[line + i]) == 0) place = line + i;
+  cs_store_release(&sites->words[place], CS_SITE_TAG(hash) << CS_SITE_TAG_AT | site);
+}
+
+CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
+                               enum cs_code_kind kind) {
+  struct cs_site_rule compacted;
+  cs_site site = (cs_site)kind;
+  if (rule->slot[CS_CFI_RA].how != CS_CFI_UNDEFINED) {
+    if (!compact(rule, &compacted)) return 0;
+    int index = intern(sites, &compacted);
+    if (index < 0) return 0;
+    site |= (rule->cfa_reg == CS_RBP ? CS_SITE_BY_RBP : 0) | (cs_site)index << 3 |
+            (cs_site)(rule->cfa_off / 8) << CS_SITE_CFA_AT;
+  }
+  put(sites, ip, site);
+  return site;
+}
+
+CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
+                                 const struct cs_code *code) {
+  if (code->kind == CS_CODE_NATIVE) {
+    const struct cs_cfi_rule *rule = cs_native_rule(world, code, ip);
+    return rule != NULL ? cs_sites_add(world->sites, ip, rule, CS_CODE_NATIVE) : 0;
+  }
+  struct cs_cfi_rule rule;
+  // Collectible code is left out of the cache: it is what may be replaced under a return address.
+  if (!cs_code_is_managed(code) || code->collectible || !cs_rule_of_managed(world, code, &rule))
+    return 0;
+  return cs_sites_add(world->sites, ip, &rule, code->kind);
 }
 
 void cs_sites_forget(struct cs_sites *sites) {
   for (uint32_t i = 0; i < CS_SITE_WORDS; i++) cs_store_relaxed(&sites->words[i], 0);
 }
 
-CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_site_rule *entry, const struct cs_mem *mem,
+CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_cfi_rule *rule, const struct cs_mem *mem,
                                      const struct cs_stack *stack, struct cs_regs *regs) {
-  static const uint8_t reg_of[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
-                                               CS_R14, CS_R15, CS_RIP};
-  const struct cs_cfi_rule *rule = &entry->rule;
   uint64_t value[CS_CFI_SLOTS];
   if (!(regs->known & CS_REG_BIT(rule->cfa_reg))) return CS_STOP_BAD_UNWIND;
   uint64_t cfa = regs->r[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_off;
@@ -87,4 +124,21 @@ CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_site_rule *entry, const str
   regs->r[CS_RSP] = cfa;
   regs->known &= CS_REGS_PRESERVED;
   return CS_STOP_NONE;
+}
+
+CS_ISLAND enum cs_stop cs_site_apply(const struct cs_sites *sites, cs_site site,
+                                     const struct cs_mem *mem, const struct cs_stack *stack,
+                                     struct cs_regs *regs) {
+  const struct cs_site_rule *compacted = &sites->rules[CS_SITE_RULE(site)];
+  struct cs_cfi_rule rule = {.cfa_how = CS_CFA_REG,
+                             .cfa_reg = site & CS_SITE_BY_RBP ? CS_RBP : CS_RSP,
+                             .cfa_off = (int32_t)CS_SITE_CFA(site)};
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
+    if (compacted->saved[i] == 0) continue;
+    rule.slot[i].how = CS_CFI_AT_CFA;
+    rule.slot[i].off = compacted->saved[i] * 8;
+  }
+  rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
+  rule.slot[CS_CFI_RA].off = -8;
+  return cs_rule_apply(&rule, mem, stack, regs);
 }

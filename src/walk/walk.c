@@ -28,7 +28,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->depth = 0;
   walk->max_depth = max_depth != 0 ? max_depth : CS_WALK_DEFAULT_DEPTH;
   walk->flags = CS_FRAME_EXACT;
-  walk->rule = NULL;
+  walk->site = 0;
   walk->fast = false;
   walk->done = false;
   walk->stop = CS_STOP_NONE;
@@ -73,28 +73,21 @@ CS_ISLAND static bool leads_to_trip_wire(const struct cs_walk *walk, const struc
   return regs->r[CS_RIP] >= layout->coreclr_begin && regs->r[CS_RIP] < layout->coreclr_end;
 }
 
-// May the frame that was answered last be stepped over by, and remembered as, a call site?
-CS_ISLAND static bool uses_sites(const struct cs_walk *walk) {
-  return walk->fast && !(walk->flags & CS_FRAME_EXACT) && walk->world->sites != NULL;
-}
-
 CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const struct cs_code *code,
                                            struct cs_regs *regs, uint32_t *flags) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  struct cs_cfi_rule rule;
-  // Collectible code is left out of the cache: it is what may be replaced under a return address.
-  if (uses_sites(walk) && !code->collectible && cs_rule_of_managed(walk->world, code, &rule))
-    cs_sites_add(walk->world->sites, regs->r[CS_RIP], &rule, code->kind);
   enum cs_stop stop = cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);
   if (stop == CS_STOP_NONE && leads_to_trip_wire(walk, regs) && undo_hijack(walk, regs))
     *flags |= CS_FRAME_HIJACKED;
   return stop;
 }
 
-// A return address that was seen before: its rule is known, and nothing is looked up.
-CS_ISLAND static enum cs_stop step_by_rule(const struct cs_walk *walk, struct cs_regs *regs,
+// A return address that was seen before: how to step is known, and nothing is looked up.
+CS_ISLAND static enum cs_stop step_by_site(const struct cs_walk *walk, struct cs_regs *regs,
                                            uint32_t *flags) {
-  enum cs_stop stop = cs_rule_apply(walk->rule, &walk->world->mem, &walk->stack, regs);
+  const struct cs_world *world = walk->world;
+  if (CS_SITE_IS_BASE(walk->site)) return CS_STOP_BASE;
+  enum cs_stop stop = cs_site_apply(world->sites, walk->site, &world->mem, &walk->stack, regs);
   if (stop == CS_STOP_NONE && leads_to_trip_wire(walk, regs) && undo_hijack(walk, regs))
     *flags |= CS_FRAME_HIJACKED;
   return stop;
@@ -119,9 +112,6 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   bool signal_frame = false, exact = (walk->flags & CS_FRAME_EXACT) != 0;
   enum cs_stop stop = CS_STOP_UNKNOWN_CODE;
   if (code->kind == CS_CODE_NATIVE) {
-    const struct cs_cfi_rule *rule =
-        uses_sites(walk) ? cs_native_rule(walk->world, code, regs) : NULL;
-    if (rule != NULL) cs_sites_add(walk->world->sites, regs->r[CS_RIP], rule, CS_CODE_NATIVE);
     stop = cs_unwind_native(walk->world, code, &walk->stack, exact, regs, &signal_frame);
     // Out of the trip wire of a hijack: the slot may not hold the true address yet.
     if (stop == CS_STOP_NONE && code->image->is_coreclr && undo_hijack(walk, regs))
@@ -155,8 +145,8 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
   struct cs_regs regs = walk->regs;
   uint32_t flags = 0;
   enum cs_stop stop;
-  if (walk->rule != NULL)
-    stop = step_by_rule(walk, &regs, &flags);
+  if (walk->site != 0)
+    stop = step_by_site(walk, &regs, &flags);
   else if (cs_code_is_managed(code))
     stop = step_managed(walk, code, &regs, &flags);
   else if (code->kind == CS_CODE_STUB)
@@ -184,13 +174,14 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->depth >= walk->max_depth) return end(walk, CS_STOP_DEPTH);
   uint64_t ip = walk->regs.r[CS_RIP];
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  walk->rule = NULL;
-  if (uses_sites(walk)) walk->rule = cs_sites_find(walk->world->sites, ip);
-  if (walk->rule != NULL) {
-    walk->code.kind = walk->rule->code_kind;
+  bool by_site = walk->fast && !exact && walk->world->sites != NULL;
+  walk->site = by_site ? cs_sites_find(walk->world->sites, ip) : 0;
+  if (walk->site != 0) {
+    walk->code = (struct cs_code){.kind = CS_SITE_KIND(walk->site)};
   } else {
     enum cs_stop stop = cs_codemap_find(walk->world, exact ? ip : ip - 1, &walk->code);
     if (stop != CS_STOP_NONE) return end(walk, stop);
+    if (by_site) walk->site = cs_sites_learn(walk->world, ip, &walk->code);
   }
   frame->regs = walk->regs;
   frame->code = walk->code;

@@ -23,11 +23,11 @@ struct cs_frame {
 struct cs_walk {  // one walk under way; private to walk.c
   const struct cs_world *world;
   struct cs_stack stack;
-  struct cs_regs regs;              // of the frame that was answered last, or of the first
-  struct cs_code code;              // of the frame that was answered last
-  const struct cs_site_rule *rule;  // how to step over it, if that was known beforehand
-  uint64_t clr_thread;              // Thread*, 0 if the thread has none
-  uint64_t next_frame;              // next explicit Frame of its chain that has not been passed
+  struct cs_regs regs;  // of the frame that was answered last, or of the first
+  struct cs_code code;  // of the frame that was answered last
+  uint64_t site;        // how to step over it (cs_site), if that was known beforehand, else 0
+  uint64_t clr_thread;  // Thread*, 0 if the thread has none
+  uint64_t next_frame;  // next explicit Frame of its chain that has not been passed
   uint32_t depth, max_depth;
   uint32_t flags;  // of the frame that comes next
   bool fast;  // set after cs_walk_begin by who needs no more of frame.code than its kind: a return

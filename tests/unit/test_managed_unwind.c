@@ -89,11 +89,18 @@ static void check_callers(const char *name, unsigned at, const struct cs_regs *g
 static void check_rule(const struct fake_clr *clr, const char *name, unsigned at,
                        const struct cs_code *code, const struct cs_stack *stack,
                        const struct cs_regs *body, const struct cs_regs *caller) {
-  struct cs_site_rule entry = {.state = 0};
-  struct cs_regs regs = *body;
-  assert_true(cs_rule_of_managed(&clr->world, code, &entry.rule));
-  assert_int_equal(cs_rule_apply(&entry, &clr->world.mem, stack, &regs), CS_STOP_NONE);
+  static struct cs_sites sites;
+  struct cs_cfi_rule rule;
+  struct cs_regs regs = *body, by_site = *body;
+  assert_true(cs_rule_of_managed(&clr->world, code, &rule));
+  assert_int_equal(cs_rule_apply(&rule, &clr->world.mem, stack, &regs), CS_STOP_NONE);
   check_callers(name, at, &regs, caller);
+  cs_sites_add(&sites, body->r[CS_RIP], &rule, CS_CODE_JIT);
+  cs_site site = cs_sites_find(&sites, body->r[CS_RIP]);
+  if (rule.cfa_reg != CS_RSP && rule.cfa_reg != CS_RBP) return;
+  assert_int_equal(CS_SITE_KIND(site), CS_CODE_JIT);
+  assert_int_equal(cs_site_apply(&sites, site, &clr->world.mem, stack, &by_site), CS_STOP_NONE);
+  check_callers(name, at, &by_site, caller);
 }
 
 static void check_at_every_instruction(const struct method *method) {

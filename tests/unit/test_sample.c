@@ -86,7 +86,7 @@ static void check(const struct cs_sample *s, uint32_t frames) {
   assert_ptr_equal(s->agent, &walkers[s->thread]);
   assert_int_equal(s->si_code, -2);
   for (uint32_t i = 0; i < frames; i++) {
-    uint64_t want = CS_SAMPLE_FRAME(method + AFTER_CALL, CS_CODE_JIT, i == 0);
+    uint64_t want = CS_FRAME_WORD(method + AFTER_CALL, CS_CODE_JIT, i == 0);
     if (s->frames[i] != want) fail_msg("frame %u is %#lx", i, (unsigned long)s->frames[i]);
   }
 }

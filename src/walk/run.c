@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The short way through a stack whose return addresses have been seen before: per frame one word of
+// the cache, one interned rule, and the words of the stack that the frame has saved. Signal-safe:
+// yes: reads the cache, which is never freed, and the stack within its bounds.
+//
+// Invariant: a step is made only when the cache has both ends of it: the frame's own site and the
+// return address' that it leads to, which may just have been put there. So the runtime's trip wire,
+// which is no return address, a stack's base and code of no plain form end the run before that
+// step, and cs_walk_next makes it. What the next look-up waits for is kept short: stack word, cache
+// word, CFA, stack word.
+#include "unwind/sites.h"
+#include "walk/record.h"
+
+struct run {
+  uint64_t ip, sp, rbp;
+  uint64_t saved[CS_SITE_SAVED];  // in the order of CS_CFI_RBX ...; rbp's is not used
+  uint32_t known;
+  cs_site site;
+};
+
+static const uint8_t slot_register[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12,
+                                                     CS_R13, CS_R14, CS_R15};
+
+CS_ISLAND static inline uint64_t word_at(uint64_t addr) {
+  return *(const volatile cs_any_u64 *)(uintptr_t)addr;
+}
+
+// A register that the frame has saved `words` from its CFA, or as it is. No branch: which frames
+// save what is not to be foreseen, so the place that is read is chosen, not whether.
+CS_ISLAND static inline uint64_t restored(uint64_t cfa, int64_t words, const uint64_t *own) {
+  uint64_t from = words != 0 ? cfa + (uint64_t)(words * 8) : (uint64_t)(uintptr_t)own;
+  return word_at(from);
+}
+
+// A return address that has not been seen before. The frame that it was found by is a site's, and
+// those are never wrong, so it is one.
+CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world,
+                                                         uint64_t ip) {
+  struct cs_code code;
+  if (ip == 0 || cs_codemap_find(world, ip - 1, &code) != CS_STOP_NONE) return 0;
+  return cs_sites_learn(world, ip, &code);
+}
+
+// One step, if it is plain. `all`: every register is followed, else only those that sites need.
+CS_ISLAND static inline bool step(struct run *run, const struct cs_world *world,
+                                  const struct cs_stack *stack, bool all) {
+  const struct cs_sites *sites = world->sites;
+  cs_site site = run->site;
+  const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
+  uint64_t cfa = run->sp + CS_SITE_CFA(site);
+  if (site & CS_SITE_BY_RBP) {
+    cfa = run->rbp + CS_SITE_CFA(site);
+    if (cfa <= run->sp || (cfa & 7) != 0 || cfa - stack->lo < rule->span * 8u ||
+        !(run->known & CS_REG_BIT(CS_RBP)))
+      return false;
+    // A branch, not a choice: a frame on rbp, which most managed ones are, need not wait for sp.
+    __asm__("" : "+r"(cfa));
+  }
+  if (cfa > stack->hi || CS_SITE_IS_BASE(site)) return false;
+  uint64_t ip = word_at(cfa - 8);
+  cs_site next = cs_sites_find(sites, ip);
+  if (CS_UNLIKELY(next == 0) && (next = learn(world, ip)) == 0) return false;
+  run->rbp = restored(cfa, rule->saved[CS_CFI_RBP], &run->rbp);
+  if (all) {
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < CS_SITE_SAVED; i++)
+      if (i != CS_CFI_RBP) run->saved[i] = restored(cfa, rule->saved[i], &run->saved[i]);
+  }
+  run->known |= rule->restores;
+  run->ip = ip;
+  run->sp = cfa;
+  run->site = next;
+  return true;
+}
+
+CS_ISLAND static inline void write_record(struct cs_record *out, const struct run *run) {
+#pragma GCC unroll 6
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
+    static const uint8_t at[CS_SITE_SAVED] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
+                                              CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
+    out->preserved[at[i]] = i == CS_CFI_RBP ? run->rbp : run->saved[i];
+  }
+  out->preserved[CS_PRESERVED_RSP] = run->sp;
+  out->preserved[CS_PRESERVED_RIP] = run->ip;
+  out->function_id = out->method_start = out->call_ip = 0;
+  out->known = run->known;
+  out->kind = (uint8_t)CS_SITE_KIND(run->site);
+  out->flags = 0;
+  out->funclet = out->collectible = out->mortal = out->resolved = out->dynamic = false;
+  out->eh = 0;
+  out->deaths = 0;
+}
+
+CS_ISLAND static bool start(struct run *run, const struct cs_walk *walk) {
+  if (walk->world->mem.read != NULL) return false;  // the stack is read by plain loads
+  if (walk->site == 0 || (walk->regs.r[CS_RSP] & 7) != 0 || walk->regs.r[CS_RSP] < walk->stack.lo ||
+      walk->regs.r[CS_RSP] >= walk->stack.hi)
+    return false;
+  run->ip = walk->regs.r[CS_RIP];
+  run->sp = walk->regs.r[CS_RSP];
+  run->rbp = walk->regs.r[CS_RBP];
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) run->saved[i] = walk->regs.r[slot_register[i]];
+  run->known = walk->regs.known;
+  run->site = walk->site;
+  return true;
+}
+
+CS_ISLAND static uint32_t finish(const struct run *run, struct cs_walk *walk, uint32_t count) {
+  if (count == 0) return 0;
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) walk->regs.r[slot_register[i]] = run->saved[i];
+  walk->regs.r[CS_RBP] = run->rbp;
+  walk->regs.r[CS_RIP] = run->ip;
+  walk->regs.r[CS_RSP] = run->sp;
+  walk->regs.known = run->known & CS_REGS_PRESERVED;
+  walk->code.kind = CS_SITE_KIND(run->site);
+  walk->site = run->site;
+  walk->flags = 0;
+  walk->depth += count;
+  return count;
+}
+
+CS_ISLAND static uint32_t most(const struct cs_walk *walk, uint32_t room) {
+  uint32_t left = walk->max_depth - walk->depth;
+  return room < left ? room : left;
+}
+
+CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room) {
+  struct cs_stack stack = walk->stack;
+  struct run run;
+  uint32_t count = 0;
+  if (!start(&run, walk)) return 0;
+  room = most(walk, room);
+  while (count < room && step(&run, walk->world, &stack, true)) write_record(&out[count++], &run);
+  return finish(&run, walk, count);
+}
+
+// Nobody asks for the registers of these frames. So what no site needs is left behind, and followed
+// once more, if the walk must go on by something else than sites: mostly the run ends at the base.
+CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32_t room) {
+  struct cs_stack stack = walk->stack;
+  struct run run;
+  uint32_t count = 0;
+  if (!start(&run, walk)) return 0;
+  room = most(walk, room);
+  while (count < room && step(&run, walk->world, &stack, false))
+    out[count++] = CS_FRAME_WORD(run.ip, CS_SITE_KIND(run.site), false);
+  if (count != 0 && !CS_SITE_IS_BASE(run.site)) {
+    uint32_t again = 0;
+    (void)start(&run, walk);
+    while (again < count && step(&run, walk->world, &stack, true)) again++;
+  }
+  return finish(&run, walk, count);
+}
