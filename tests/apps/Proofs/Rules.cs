@@ -65,16 +65,19 @@ static class Rules
     static void Mutual()
     {
         ulong first = Oracle.oracle_current_thread(), second = 0;
+        bool finished = false;
         var other = new Thread(() =>
         {
             Volatile.Write(ref second, Oracle.oracle_current_thread());
             while (!stop) Oracle.oracle_walk_other(first);
+            while (!Volatile.Read(ref finished)) Thread.Sleep(1);
         });
         other.Start();
         while (Volatile.Read(ref second) == 0) Thread.Yield();
         var collector = new Thread(() => { while (!stop) { GC.Collect(); Thread.Sleep(1); } });
         collector.Start();
         while (!stop) Oracle.oracle_walk_other(second);
+        Volatile.Write(ref finished, true);  // a thread that has ended has another answer
         other.Join();
         collector.Join();
     }
