@@ -22,6 +22,7 @@ enum cs_cfa_how {
   CS_CFA_REG,      // reg + off
   CS_CFA_DEREF,    // [reg + off] + cfa_add
   CS_CFA_CONTEXT,  // none: the registers are those of the CONTEXT that `cfa_reg` points to
+  CS_CFA_FAULT,    // reg + off; the caller was interrupted by a fault and is not at a call
   CS_CFA_PLT,      // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 

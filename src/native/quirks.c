@@ -11,6 +11,11 @@
 //
 // ResolveWorkerChainLookupAsmStub is jumped to from a resolve stub that has pushed two words, and
 // pops them at its own pace; .eh_frame claims an untouched stack.
+//
+// Helpers with a transition block (allocation's slow path, throw, rethrow) push all callee-saved
+// registers for the collector to see, and use them: RhpNewObject's keeps the type in rbx.
+// .eh_frame tells the pushes but not what they save, so a caller's rbx would be the helper's. There
+// are several of them, alike but for what they call; all that have the shape are corrected.
 #include "native/quirks.h"
 
 #include <stdlib.h>
@@ -156,12 +161,112 @@ static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rul
   return true;
 }
 
-unsigned cs_quirks_find(const uint8_t *text, size_t size, struct cs_quirk_range found[CS_QUIRKS]) {
+// The helpers with a transition block: push rbp, rbx, r15, r14, r13, r12; lea rsp, [rsp-38h]; a
+// body that leaves rsp alone; lea rsp, [rsp+38h] and all pops; ret. Or je over that epilog to a
+// second body, whose epilog ends with a jump.
+enum { BLOCK_PROLOG = 15, BLOCK_EPILOG = 15, BLOCK_BODY = 64, BLOCK_MAX = 160, BLOCK_PLACES = 32 };
+static const char block_prolog[] = "\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x48\x8D\x64\x24\xC8";
+static const char block_epilog[] = "\x48\x8D\x64\x24\x38\x41\x5C\x41\x5D\x41\x5E\x41\x5F\x5B\x5D";
+static const struct place block_entry[] = {{0x00, 8, 0, 0},  {0x01, 16, 1, 0}, {0x02, 24, 2, 0},
+                                           {0x04, 32, 3, 0}, {0x06, 40, 4, 0}, {0x08, 48, 5, 0},
+                                           {0x0A, 56, 6, 0}, {0x0F, 112, 6, 0}};
+static const struct place block_exit[] = {{0x05, 56, 6, 0}, {0x07, 48, 5, 0}, {0x09, 40, 4, 0},
+                                          {0x0B, 32, 3, 0}, {0x0D, 24, 2, 0}, {0x0E, 16, 1, 0},
+                                          {0x0F, 8, 0, 0}};
+
+static unsigned find_epilog(const uint8_t *code, unsigned from) {
+  for (unsigned i = from; i < from + BLOCK_BODY && i + BLOCK_EPILOG < BLOCK_MAX; i++)
+    if (memcmp(code + i, block_epilog, BLOCK_EPILOG) == 0) return i;
+  return 0;
+}
+
+// Describes the function at `code`, of which BLOCK_MAX bytes can be read. False: not the shape.
+static bool describe_block(const uint8_t *code, struct place places[BLOCK_PLACES],
+                           struct quirk *quirk) {
+  enum { JE = 0x74, RET = 0xC3, JMP = 0xE9, JMP_BYTES = 5 };
+  if (memcmp(code, block_prolog, BLOCK_PROLOG) != 0) return false;
+  unsigned n = 0, at = find_epilog(code, BLOCK_PROLOG);
+  if (at == 0) return false;
+  for (unsigned i = 0; i < CS_COUNT(block_entry); i++) places[n++] = block_entry[i];
+  unsigned end = at + BLOCK_EPILOG + 1;
+  if (code[end - 1] != RET) return false;
+  bool twice = code[at - 2] == JE && at + code[at - 1] == end;
+  for (unsigned i = 0; i < CS_COUNT(block_exit); i++) {
+    places[n] = block_exit[i];
+    places[n++].at = (uint8_t)(at + block_exit[i].at);
+  }
+  if (twice) {
+    places[n++] = (struct place){(uint8_t)end, 112, 6, 0};
+    at = find_epilog(code, end);
+    if (at == 0 || code[at + BLOCK_EPILOG] != JMP) return false;
+    end = at + BLOCK_EPILOG + JMP_BYTES;
+    for (unsigned i = 0; i < CS_COUNT(block_exit); i++) {
+      places[n] = block_exit[i];
+      places[n++].at = (uint8_t)(at + block_exit[i].at);
+    }
+  }
+  *quirk = (struct quirk){.size = (uint8_t)end, .place = places, .places = n};
+  return true;
+}
+
+static bool correct_blocks(const uint8_t *text, size_t size, struct cs_rules *rules,
+                           struct cs_rows *rows) {
+  struct place places[BLOCK_PLACES];
+  struct quirk quirk;
+  for (size_t i = 0; i + BLOCK_MAX <= size; i += 16) {
+    if (!describe_block(text + i, places, &quirk)) continue;
+    if (!replace(&quirk, (uint32_t)i, rules, rows)) return false;
+  }
+  return true;
+}
+
+// Between the code that faulted and the runtime's handler for it stands a frame that nobody has
+// called: CallSignalHandlerWrapper, whose rows lead to the ip and rbp that its maker has pushed.
+// They pass the handler's own rbx and r12 to r15 off as the interrupted ones, and its caller is not
+// at a call. Told by a return address that lies behind the red zone, where no call puts one.
+static bool correct_faults(struct cs_rules *rules, struct cs_rows *rows) {
+  enum { RED_ZONE = 128 };
+  static const uint8_t lost[] = {CS_CFI_RBX, CS_CFI_R12, CS_CFI_R13, CS_CFI_R14, CS_CFI_R15};
+  for (uint32_t i = 0; i < rows->count; i++) {
+    if (rows->rule[i] == CS_NO_RULE || rows->rule[i] == CS_RULE_NONE) continue;
+    struct cs_cfi_rule rule = rules->rule[rows->rule[i]];
+    if (rule.cfa_how != CS_CFA_REG || rule.slot[CS_CFI_RA].how != CS_CFI_AT_CFA ||
+        rule.slot[CS_CFI_RA].off >= -RED_ZONE)
+      continue;
+    rule.cfa_how = CS_CFA_FAULT;
+    for (unsigned r = 0; r < CS_COUNT(lost); r++) rule.slot[lost[r]].how = CS_CFI_UNDEFINED;
+    rows->rule[i] = cs_rules_intern(rules, &rule);
+    if (rows->rule[i] == CS_RULE_NONE) return false;
+  }
+  return true;
+}
+
+// push rbp; call; pop rbp; ret; and before it, aligned, the offset of the return address: 6.
+static bool is_fault_wrapper(const uint8_t *text, uint32_t at) {
+  static const uint8_t offset[] = {6, 0, 0, 0};
+  const uint8_t *code = text + at;
+  if (at < 16 || memcmp(code, "\x55\xE8", 2) != 0 || memcmp(code + 6, "\x5D\xC3", 2) != 0)
+    return false;
+  return memcmp(code - 16, offset, sizeof offset) == 0 ||
+         memcmp(code - 8, offset, sizeof offset) == 0;
+}
+
+unsigned cs_quirks_find(const uint8_t *text, size_t size,
+                        struct cs_quirk_range found[CS_QUIRK_MAX]) {
+  enum { WRAPPER = 8 };
+  struct place places[BLOCK_PLACES];
+  struct quirk quirk;
   unsigned n = 0;
   for (unsigned i = 0; i < CS_COUNT(quirks); i++) {
     uint32_t at = locate(&quirks[i], text, size);
     if (at != UINT32_MAX)
       found[n++] = (struct cs_quirk_range){quirks[i].name, at, at + quirks[i].size};
+  }
+  for (uint32_t at = 0; at + BLOCK_MAX <= size && n < CS_QUIRK_MAX; at += 16) {
+    if (describe_block(text + at, places, &quirk))
+      found[n++] = (struct cs_quirk_range){"transition block", at, at + quirk.size};
+    else if (is_fault_wrapper(text, at))
+      found[n++] = (struct cs_quirk_range){"CallSignalHandlerWrapper", at, at + WRAPPER};
   }
   return n;
 }
@@ -175,5 +280,5 @@ bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, s
     if (!replace(&quirks[i], at, rules, rows)) return false;
     (*found)++;
   }
-  return true;
+  return correct_blocks(text, size, rules, rows) && correct_faults(rules, rows);
 }

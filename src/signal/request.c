@@ -136,6 +136,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   struct cs_frame frame;
   uint32_t count = 0;
   capture->generation = cs_load_acquire(&world->code_generation);
+  capture->fault_from = capture->fault_flags = 0;
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   walk.fast = true;
   uint64_t chain = walk.next_frame;
@@ -146,6 +147,10 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
       walk.stop = CS_STOP_BUFFER;
       walk.stop_ip = frame.regs.r[CS_RIP];
       break;
+    }
+    if (walk.fault_flags != 0 && capture->fault_flags == 0) {
+      capture->fault_from = count;
+      capture->fault_flags = walk.fault_flags;
     }
     record(&capture->records[count++], &frame);
     count += cs_walk_run(&walk, &capture->records[count], capture->capacity - count);

@@ -52,6 +52,8 @@ struct cs_capture {
   bool in_unwind;                   // an exception's second pass is between two handlers
   bool no_explicit_frames;  // the thread has called nothing and was called by nobody, as CoreCLR
                             // sees it
+  uint32_t fault_from;      // first record at or below a fault that the runtime has taken up,
+  uint32_t fault_flags;     // and the ContextFlags that it has kept for it; 0: there is none
   struct cs_regs leaf;      // all registers of the interrupted instruction
 };
 

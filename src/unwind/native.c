@@ -224,5 +224,7 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   if (rule->slot[CS_CFI_RA].how == CS_CFI_SAME) return CS_STOP_NATIVE_RULE;
   struct step s = {.mem = &world->mem, .stack = stack, .from = regs};
   enum cs_stop stop = find_cfa(&s, rule, &s.cfa);
-  return stop != CS_STOP_NONE ? stop : step_rule(&s, rule, regs);
+  if (stop == CS_STOP_NONE) stop = step_rule(&s, rule, regs);
+  *signal_frame = stop == CS_STOP_NONE && rule->cfa_how == CS_CFA_FAULT;
+  return stop;
 }

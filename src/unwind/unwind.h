@@ -33,8 +33,9 @@ CS_ISLAND enum cs_stop cs_unwind_managed(const struct cs_world *world, const str
 
 // Steps over a native frame by its image's .eh_frame rows (unwind/native.c).
 // `*signal_frame` is set when the frame is the kernel's signal trampoline: the caller's registers
-// are then those that the signal interrupted, all of them known and its ip exact. A function whose
-// return address is undefined is the stack's base: CS_STOP_BASE.
+// are then those that the signal interrupted, all of them known and its ip exact; or the frame that
+// the runtime fakes between its fault handler and the fault: the ip is exact, not all are known. A
+// function whose return address is undefined is the stack's base: CS_STOP_BASE.
 CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,
                                         const struct cs_stack *stack, bool exact,
                                         struct cs_regs *regs, bool *signal_frame);

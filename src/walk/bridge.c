@@ -15,6 +15,7 @@ enum {
 
 // The parts of the AMD64 CONTEXT that a walk needs.
 enum {
+  CONTEXT_FLAGS = 48,  // 32 bits
   CONTEXT_RBX = 144,
   CONTEXT_RSP = 152,
   CONTEXT_RBP = 160,
@@ -106,8 +107,13 @@ CS_ISLAND static bool from_hijack(const struct cs_walk *walk, uint64_t frame,
   return from_callee_saved(walk, args + l->hijack_args.callee_saved_registers, regs);
 }
 
+CS_ISLAND static void note_fault(struct cs_walk *walk, uint64_t context) {
+  uint64_t word;
+  if (get(walk, context + CONTEXT_FLAGS, &word)) walk->fault_flags = (uint32_t)word;
+}
+
 // What the Frame leads to; false for the kinds that lead nowhere.
-CS_ISLAND static bool read_frame(const struct cs_walk *walk, uint64_t frame, uint64_t id,
+CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t id,
                                  struct cs_regs *regs, bool *exact) {
   const struct cs_layout *l = &walk->world->layout;
   const struct cs_frame_ids *ids = &l->frame_ids;
@@ -121,8 +127,10 @@ CS_ISLAND static bool read_frame(const struct cs_walk *walk, uint64_t frame, uin
   if (id == ids->software_exception)
     return from_context(walk, frame + l->software_exception_frame.target_context, regs);
   *exact = true;  // the rest stopped the thread at an instruction of its own
-  if (id == ids->faulting_exception)
+  if (id == ids->faulting_exception) {
+    note_fault(walk, frame + l->faulting_exception_frame.target_context);
     return from_context(walk, frame + l->faulting_exception_frame.target_context, regs);
+  }
   if (id == ids->resumable || id == ids->redirected_thread)
     return get(walk, frame + l->resumable_frame.target_context_ptr, &context) &&
            from_context(walk, context, regs);
@@ -186,4 +194,24 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
     frame = next;
   }
   return false;
+}
+
+CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs) {
+  const struct cs_layout *l = &walk->world->layout;
+  uint64_t frame = walk->next_frame;
+  for (int i = 0; i < MAX_FRAMES && frame != 0 && frame < regs->r[CS_RSP]; i++) {
+    uint64_t id, next, context = frame + l->faulting_exception_frame.target_context;
+    struct cs_regs fault = {.known = 0};
+    if ((frame & 7) != 0 || !cs_stack_holds(&walk->stack, frame, 16) ||
+        !cs_mem_u64(&walk->world->mem, frame, &id) ||
+        !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next) || next <= frame)
+      return;
+    if (id == l->frame_ids.faulting_exception && from_context(walk, context, &fault) &&
+        fault.r[CS_RIP] == regs->r[CS_RIP] && fault.r[CS_RSP] == regs->r[CS_RSP]) {
+      note_fault(walk, context);
+      *regs = fault;
+      return;
+    }
+    frame = next;
+  }
 }

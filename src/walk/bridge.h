@@ -9,6 +9,11 @@
 // above `walk->regs` leads to. False: there is none that can be trusted.
 CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bool *exact);
 
+// Interrupted code, reached through the kernel's signal frame or through the one that the runtime
+// fakes for its handler of a fault, which has lost some registers: if it was a fault for whose
+// exception there is a FaultingExceptionFrame by now, the registers are taken from there.
+CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs);
+
 // A stub, or code that nothing is known of, at an exact ip (walk/stub.c): finds its caller.
 CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs);
 

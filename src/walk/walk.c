@@ -30,6 +30,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->flags = CS_FRAME_EXACT;
   walk->site = 0;
   walk->fast = false;
+  walk->fault_flags = 0;
   walk->done = false;
   walk->stop = CS_STOP_NONE;
   walk->stop_ip = 0;
@@ -122,7 +123,10 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_plt(walk, regs);
   if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))
     stop = CS_STOP_NONE;
-  if (signal_frame) *flags |= CS_FRAME_EXACT;
+  if (signal_frame) {
+    *flags |= CS_FRAME_EXACT;
+    cs_bridge_fault(walk, regs);
+  }
   if (stop == CS_STOP_NONE || stop == CS_STOP_BASE) return stop;
   struct cs_regs across;
   if (!cs_bridge_explicit(walk, &across, &exact)) return stop;
