@@ -20,8 +20,7 @@ static const uint16_t offset_of[CS_REG_COUNT] = {
     [CS_RIP] = offsetof(AMD64_CONTEXT, Rip),
 };
 
-void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs) {
-  DWORD flags = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER;
+void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, uint32_t flags) {
   memset(context, 0, size);
   for (unsigned i = 0; i < CS_REG_COUNT; i++) {
     if (regs->known & CS_REG_BIT(i)) memcpy(context + offset_of[i], &regs->r[i], 8);
@@ -29,12 +28,13 @@ void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs) 
   memcpy(context + offsetof(AMD64_CONTEXT, ContextFlags), &flags, sizeof flags);
 }
 
-void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record) {
+void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
+                          uint32_t flags) {
   struct cs_regs regs = {.known = record->known & CS_REGS_PRESERVED};
   static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
                                                         CS_R13, CS_R14, CS_R15, CS_RIP};
   for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) regs.r[preserved[i]] = record->preserved[i];
-  cs_context_of_regs(context, size, &regs);
+  cs_context_of_regs(context, size, &regs, flags);
 }
 
 void cs_context_read(const BYTE *context, struct cs_regs *regs) {

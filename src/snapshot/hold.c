@@ -6,6 +6,8 @@
 // hold is nothing but its slot, so between hold and release nothing is allocated and no lock taken.
 #include "snapshot/take.h"
 
+enum { HELD_FLAGS = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER };
+
 // A hold is the request that it is made of; the public type only keeps that from showing.
 static struct cs_request *request_of(const struct clrsnap_hold *hold) {
   return (struct cs_request *)(uintptr_t)hold;
@@ -52,7 +54,7 @@ CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE c
                                          ULONG32 size) {
   if (hold == NULL || context == NULL || size < CS_CONTEXT_MIN || size % 16 != 0)
     return E_INVALIDARG;
-  cs_context_of_regs(context, size, &request_of(hold)->capture.leaf);
+  cs_context_of_regs(context, size, &request_of(hold)->capture.leaf, HELD_FLAGS);
   return S_OK;
 }
 
@@ -64,9 +66,9 @@ CLRSNAP_API HRESULT clrsnap_hold_unwind_to_managed(const struct clrsnap_hold *ho
   for (uint32_t i = 0; i < capture->count; i++) {
     if (!cs_record_is_managed(&capture->records[i])) continue;
     if (i == 0)  // interrupted in managed code: all of its registers are known
-      cs_context_of_regs(context, size, &capture->leaf);
+      cs_context_of_regs(context, size, &capture->leaf, HELD_FLAGS);
     else
-      cs_context_of_record(context, size, &capture->records[i]);
+      cs_context_of_record(context, size, &capture->records[i], HELD_FLAGS);
     return S_OK;
   }
   return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;

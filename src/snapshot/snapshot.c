@@ -20,9 +20,22 @@ struct delivery {
   StackSnapshotCallback *callback;
   void *data;
   ULONG32 info_flags;
+  uint32_t context_flags;  // ContextFlags of the walk's first contexts
 };
 
-static HRESULT deliver_frame(const struct delivery *to, const struct cs_logical_frame *frame) {
+// CoreCLR carries one CONTEXT down the stack, so its ContextFlags are those of where it has come
+// from: of the seed; none at all for an unseeded walk of the calling thread, which starts at a
+// Frame; and from a hardware fault on those that the fault was recorded with. Of another thread
+// CoreCLR on Linux has no answer; the flags then say what is filled in.
+static uint32_t context_flags(const struct delivery *to, const struct cs_capture *capture,
+                              const struct cs_record *record) {
+  if (capture->fault_flags != 0 && record - capture->records >= capture->fault_from)
+    return capture->fault_flags;
+  return to->context_flags;
+}
+
+static HRESULT deliver_frame(const struct delivery *to, const struct cs_capture *capture,
+                             const struct cs_logical_frame *frame) {
   BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
   const struct cs_record *record = frame->record;
   UINT_PTR ip = record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
@@ -36,7 +49,7 @@ static HRESULT deliver_frame(const struct delivery *to, const struct cs_logical_
     return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
   uint32_t size = cs_core.world.layout.context_size;
   if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
-  cs_context_of_record(context, size, record);
+  cs_context_of_record(context, size, record, context_flags(to, capture, record));
   memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
   return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
@@ -49,7 +62,7 @@ static HRESULT deliver(const struct cs_capture *capture, const struct delivery *
   cs_logical_begin(&view, capture);
   view.report_dynamic = (cs_core.opts.flags & CLRSNAP_REPORT_DYNAMIC) != 0;
   while (cs_logical_next(&view, &frame)) {
-    if (deliver_frame(to, &frame) == S_OK) continue;
+    if (deliver_frame(to, capture, &frame) == S_OK) continue;
     cs_error_set(err, "the callback ended the walk");
     return CORPROF_E_STACKSNAPSHOT_ABORTED;
   }
@@ -258,7 +271,7 @@ static HRESULT check_arguments(const struct delivery *to, const BYTE *context, U
   return E_INVALIDARG;
 }
 
-static HRESULT snapshot(ThreadID id, const struct delivery *to, const struct cs_regs *here,
+static HRESULT snapshot(ThreadID id, struct delivery *to, const struct cs_regs *here,
                         const BYTE *context, ULONG32 size, struct cs_error *err) {
   struct cs_regs regs, *seed = NULL;
   struct cs_thread *thread;
@@ -267,6 +280,7 @@ static HRESULT snapshot(ThreadID id, const struct delivery *to, const struct cs_
   if (hr != S_OK) return hr;
   if (context != NULL) {
     cs_context_read(context, &regs);
+    memcpy(&to->context_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
     seed = &regs;
   }
   switch (cs_target_find(id, &clr_thread, &thread)) {
@@ -276,6 +290,7 @@ static HRESULT snapshot(ThreadID id, const struct delivery *to, const struct cs_
       cs_error_set(err, "the thread has been destroyed");
       return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
     case CS_TARGET_SELF:
+      if (seed == NULL) to->context_flags = 0;
       return snapshot_captured(NULL, clr_thread, here, seed, to, err);
     case CS_TARGET_OTHER:
       break;
@@ -290,7 +305,8 @@ static HRESULT snapshot(ThreadID id, const struct delivery *to, const struct cs_
 CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
                                      ULONG32 info_flags, void *client_data, BYTE context[],
                                      ULONG32 context_size) {
-  struct delivery to = {callback, client_data, info_flags};
+  struct delivery to = {callback, client_data, info_flags,
+                        CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER};
   struct cs_error err = {0};
   struct cs_regs here;
   HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;

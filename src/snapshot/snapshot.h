@@ -93,8 +93,9 @@ void cs_functions_forget(void);
 
 // ---- Contexts (context.c) ----
 enum { CS_CONTEXT_MIN = 1232 };  // the part of a CONTEXT that all runtimes share
-void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs);
-void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record);
+void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, uint32_t flags);
+void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
+                          uint32_t flags);
 void cs_context_read(const BYTE *context, struct cs_regs *regs);
 
 // ---- The logical view (logical.c) ----
