@@ -30,6 +30,7 @@ HRESULT stack_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG
     memcpy(&c, context, sizeof(c));
     const uint64_t reg[REG_COUNT] = {c.Rbx, c.Rsp, c.Rbp, c.R12, c.R13, c.R14, c.R15, c.Rip};
     memcpy(frame->reg, reg, sizeof(reg));
+    frame->context_flags = c.ContextFlags;
   }
   return stack->abort_after != 0 && stack->count == stack->abort_after ? S_FALSE : S_OK;
 }
@@ -88,7 +89,6 @@ struct kind {
 struct tally {
   pthread_mutex_t lock;
   uint64_t compared, equal, frames;
-  uint64_t context_frames, context_equal, context_reg[REG_COUNT], context_size;
   uint64_t overflow;
   uint32_t kinds;
   struct kind kind[KIND_MAX];
@@ -232,24 +232,6 @@ bool tally_compare(struct tally *tally, const char *where, const struct stack *t
   return c.equal;
 }
 
-void tally_contexts(struct tally *tally, const char *where, const struct stack *truth,
-                    const struct stack *ours) {
-  (void)where;
-  pthread_mutex_lock(&tally->lock);
-  for (uint32_t i = 0; i < truth->count && i < ours->count; i++) {
-    const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
-    if (!same_frame(a, b)) break;
-    tally->context_frames++;
-    if (a->context_size != b->context_size) tally->context_size++;
-    bool equal = true;
-    for (int r = 0; r < REG_COUNT; r++) {
-      if (a->reg[r] != b->reg[r]) tally->context_reg[r]++, equal = false;
-    }
-    if (equal) tally->context_equal++;
-  }
-  pthread_mutex_unlock(&tally->lock);
-}
-
 uint64_t tally_compared(const struct tally *tally) {
   return tally->compared;
 }
@@ -274,19 +256,9 @@ static void print_example(const struct kind *kind) {
 }
 
 uint32_t tally_report(struct tally *tally, const struct tally_allowed *allowed, size_t count) {
-  static const char *const regs[REG_COUNT] = {"rbx", "rsp", "rbp", "r12",
-                                              "r13", "r14", "r15", "rip"};
   uint32_t unexplained = 0;
   printf("%lu stacks compared (%lu frames), %lu equal\n", (unsigned long)tally->compared,
          (unsigned long)tally->frames, (unsigned long)tally->equal);
-  if (tally->context_frames != 0) {
-    printf("contexts: %lu frames, %lu equal, %lu of another size; registers that differ:",
-           (unsigned long)tally->context_frames, (unsigned long)tally->context_equal,
-           (unsigned long)tally->context_size);
-    for (int r = 0; r < REG_COUNT; r++)
-      printf(" %s %lu", regs[r], (unsigned long)tally->context_reg[r]);
-    printf("\n");
-  }
   for (uint32_t i = 0; i < tally->kinds; i++) {
     const struct kind *kind = &tally->kind[i];
     const struct tally_allowed *reason = find_allowed(kind, allowed, count);

@@ -24,6 +24,7 @@ struct stack_frame {
   FunctionID id;  // 0: a run of native frames
   UINT_PTR ip;
   uint32_t context_size;  // 0: none was given
+  uint32_t context_flags;
   uint64_t reg[REG_COUNT];
 };
 
@@ -50,8 +51,6 @@ struct tally *tally_new(void);
 // Compares `ours` with `truth` and counts every difference under "where: kind". True: equal.
 bool tally_compare(struct tally *tally, const char *where, const struct stack *truth,
                    const struct stack *ours);
-void tally_contexts(struct tally *tally, const char *where, const struct stack *truth,
-                    const struct stack *ours);
 uint64_t tally_compared(const struct tally *tally);
 
 // A kind that is known, with its reason. `where` and `kind` are prefixes; "" matches all.

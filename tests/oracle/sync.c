@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "ours.h"
 
 const char *const oracle_name = "synchronous oracle";
@@ -117,7 +118,7 @@ static void compare(uint32_t site, const char *name) {
   if (FAILED(b->clr.hr)) __atomic_fetch_add(&sites[site].refused, 1, __ATOMIC_RELAXED);
   stack_by_clr(&b->clr, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
   stack_by_ours(&b->ours, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
-  if (tally_compare(tally, name, &b->clr, &b->ours)) tally_contexts(tally, name, &b->clr, &b->ours);
+  if (tally_compare(tally, name, &b->clr, &b->ours)) contexts_compare(name, &b->clr, &b->ours);
   b->busy = false;
 }
 
@@ -156,6 +157,7 @@ static void *wait_until_ready(void *unused) {
 DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   tally = tally_new();
   budget = oracle_env("ORACLE_BUDGET", 3000);
+  contexts_start();
   ours_start(vtbl, 0);
   pthread_t thread;
   int error = pthread_create(&thread, NULL, wait_until_ready, NULL);
@@ -203,5 +205,8 @@ int oracle_report(void) {
                (unsigned long)tally_compared(tally));
   uint32_t unexplained = tally_report(tally, allowed, sizeof(allowed) / sizeof(allowed[0]));
   ORACLE_CHECK(unexplained == 0, "%u kinds of difference are not explained", unexplained);
+  uint64_t contexts = contexts_report();
+  ORACLE_CHECK(contexts == 0, "%lu contexts differ without an explanation",
+               (unsigned long)contexts);
   return 0;
 }

@@ -47,6 +47,10 @@ static unsafe class Oracle
     [DllImport(Lib)] internal static extern int oracle_walk_other(ulong thread);
     [DllImport(Lib)] internal static extern ulong oracle_current_thread();
 
+    // Registers: saves its caller's, walks, and compares.
+    [DllImport(Lib)] internal static extern int oracle_registers(int value);
+    [DllImport(Lib)] internal static extern int oracle_registers_ready();
+
     // bench/bench.c: measures walks of the calling thread.
     [DllImport(Lib)] internal static extern void bench_synchronous(int depth);
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// The comparison of CONTEXTs. CoreCLR carries one CONTEXT down the stack. At an InlinedCallFrame (a
+// P/Invoke or a QCall under way) it sets rip, rsp and rbp from it, and leaves rbx and r12 to r15 as
+// they were, which is what they were in whatever it has come from: nothing (0) when the walk starts
+// there, or the native caller of the managed code above, or code that it has passed without
+// telling. The method's callers have theirs again, because a method with such a Frame saves all of
+// them in its prolog. So the registers that may differ are these five, in the one frame that owns
+// the Frame; and what CoreCLR has there is known, and asserted. contexts_truth.c proves by the
+// registers at the callee's first instruction that ours are the true ones.
+// Threads: callbacks run on any managed thread. Signal-safe: no.
+#include "contexts.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+static const char *const register_name[REG_COUNT] = {"rbx", "rsp", "rbp", "r12",
+                                                     "r13", "r14", "r15", "rip"};
+
+// ---- The runtime's chain of Frames ----
+static struct { uint64_t thread_frame, next, call_sp, return_address; } offset;
+
+// The offset of "Type.Field" in the descriptor's JSON text.
+static uint64_t find_offset(const char *json, const char *type, const char *field) {
+  char key[64];
+  snprintf(key, sizeof(key), "\"%s\":{", type);
+  const char *begin = strstr(json, key), *end = begin != NULL ? strchr(begin, '}') : NULL;
+  snprintf(key, sizeof(key), "\"%s\":", field);
+  const char *at = begin != NULL ? strstr(begin, key) : NULL;
+  if (at == NULL || end == NULL || at > end) {
+    oracle_fail("the descriptor has no %s.%s", type, field);
+    return 0;
+  }
+  at += strlen(key);
+  return strtoull(*at == '[' ? at + 1 : at, NULL, 10);
+}
+
+void contexts_start(void) {
+  enum { JSON_SIZE = 12, JSON = 16 };  // of the descriptor, before and after its magic and flags
+  Dl_info info;
+  uint32_t size;
+  const char *text;
+  const uint8_t *descriptor = NULL;
+  if (dladdr((void *)oracle_info->lpVtbl->DoStackSnapshot, &info) != 0) {
+    void *runtime = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (runtime != NULL) descriptor = dlsym(runtime, "DotNetRuntimeContractDescriptor");
+  }
+  ORACLE_CHECK(descriptor != NULL, "libcoreclr has no data contract descriptor");
+  if (descriptor == NULL) return;
+  memcpy(&size, descriptor + JSON_SIZE, sizeof(size));
+  memcpy(&text, descriptor + JSON, sizeof(text));
+  char *json = strndup(text, size);
+  if (json == NULL) abort();
+  offset.thread_frame = find_offset(json, "Thread", "Frame");
+  offset.next = find_offset(json, "Frame", "Next");
+  offset.call_sp = find_offset(json, "InlinedCallFrame", "CallSiteSP");
+  offset.return_address = find_offset(json, "InlinedCallFrame", "CallerReturnAddress");
+  free(json);
+}
+
+static uint64_t word_at(uint64_t address) {
+  uint64_t value;
+  memcpy(&value, (const void *)(uintptr_t)address, sizeof(value));
+  return value;
+}
+
+bool contexts_is_inlined_call(uint64_t sp, uint64_t ip) {
+  enum { INLINED_CALL = 1 };
+  ThreadID thread = 0;
+  if (FAILED(oracle_info->lpVtbl->GetCurrentThreadID(oracle_info, &thread)) || thread == 0)
+    return false;
+  for (uint64_t at = word_at(thread + offset.thread_frame); at != 0 && at != ~0ull;
+       at = word_at(at + offset.next)) {
+    if (word_at(at) == INLINED_CALL && word_at(at + offset.call_sp) == sp)
+      return word_at(at + offset.return_address) == ip;
+  }
+  return false;
+}
+
+// ---- libgcc's unwinder, as a second opinion on the first managed frame ----
+struct second_opinion {
+  uint64_t sp;  // of the frame that is looked for
+  uint64_t reg[REG_COUNT];
+  bool found;
+};
+
+static _Unwind_Reason_Code look_for(struct _Unwind_Context *context, void *data) {
+  static const int dwarf[REG_COUNT] = {3, 7, 6, 12, 13, 14, 15, 16};
+  struct second_opinion *opinion = data;
+  // The CFA that led here is this frame's sp. Its ip may be another one than the Frame's.
+  if (_Unwind_GetCFA(context) != opinion->sp) return _URC_NO_REASON;
+  for (int r = 0; r < REG_COUNT; r++)
+    opinion->reg[r] = r == REG_RIP || r == REG_RSP ? 0 : _Unwind_GetGR(context, dwarf[r]);
+  opinion->found = true;
+  return _URC_END_OF_STACK;
+}
+
+// ---- Kinds ----
+enum kind {
+  EQUAL,
+  NOTHING_BEFORE,  // CoreCLR's are 0: its walk starts at this frame
+  NATIVE_BEFORE,   // CoreCLR's are those of the native run above
+  UNTOLD_BEFORE,   // CoreCLR's are those of frames that it has passed without telling
+  UNEXPLAINED,
+  KINDS
+};
+static const char *const kind_text[KINDS] = {
+    [EQUAL] = "equal",
+    [NOTHING_BEFORE] = "owner of an InlinedCallFrame, first frame: CoreCLR's are 0",
+    [NATIVE_BEFORE] = "owner of an InlinedCallFrame: CoreCLR's are the native frame's above",
+    [UNTOLD_BEFORE] =
+        "owner of an InlinedCallFrame: CoreCLR's are of a frame that it does not tell",
+    [UNEXPLAINED] = "not explained",
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t frames, of_kind[KINDS], differ[REG_COUNT], opinions, sizes, flags;
+static uint64_t fault_flags;  // frames whose ContextFlags are a hardware fault's
+
+static bool is_left_alone(int reg) {
+  return reg == REG_RBX || (reg >= REG_R12 && reg <= REG_R15);
+}
+
+// All left-alone registers of `frame` are what they were in the frame before.
+static bool all_are(const struct stack_frame *frame, const struct stack_frame *before) {
+  for (int r = 0; r < REG_COUNT; r++)
+    if (is_left_alone(r) && frame->reg[r] != (before != NULL ? before->reg[r] : 0)) return false;
+  return true;
+}
+
+static enum kind kind_of(const struct stack *truth, const struct stack *ours, uint32_t i) {
+  const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
+  bool equal = true;
+  for (int r = 0; r < REG_COUNT; r++) {
+    if (a->reg[r] == b->reg[r]) continue;
+    if (!is_left_alone(r)) return UNEXPLAINED;
+    equal = false;
+  }
+  if (equal) return EQUAL;
+  if (!contexts_is_inlined_call(a->reg[REG_RSP], a->reg[REG_RIP])) return UNEXPLAINED;
+  if (i == 0 && all_are(a, NULL)) return NOTHING_BEFORE;
+  if (i > 0 && truth->frames[i - 1].id == 0 && all_are(a, &truth->frames[i - 1]))
+    return NATIVE_BEFORE;
+  // Left over all the same: the frame before it as it is told is not the one that it came from.
+  return i == 0 || truth->frames[i - 1].id == 0 ? UNTOLD_BEFORE : UNEXPLAINED;
+}
+
+// Where the native frames above go up to this callback, libgcc can say what the registers are.
+static bool second_opinion_agrees(const struct stack_frame *frame) {
+  struct second_opinion opinion = {.sp = frame->reg[REG_RSP]};
+  (void)_Unwind_Backtrace(look_for, &opinion);
+  if (!opinion.found) return false;
+  for (int r = 0; r < REG_COUNT; r++)
+    if (is_left_alone(r) && opinion.reg[r] != frame->reg[r]) return false;
+  opinions++;
+  return true;
+}
+
+static void count(const char *where, const struct stack *truth, const struct stack *ours,
+                  uint32_t i, enum kind kind) {
+  const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
+  if (of_kind[kind]++ >= 10 || kind != UNEXPLAINED) return;
+  printf("  %s, frame %u, %s:", where, i, oracle_function_name(a->id));
+  for (int r = 0; r < REG_COUNT; r++)
+    if (a->reg[r] != b->reg[r])
+      printf(" %s CoreCLR %#lx ours %#lx", register_name[r], (unsigned long)a->reg[r],
+             (unsigned long)b->reg[r]);
+  printf(" flags %#x %#x\n", a->context_flags, b->context_flags);
+}
+
+void contexts_compare(const char *where, const struct stack *truth, const struct stack *ours) {
+  pthread_mutex_lock(&lock);
+  for (uint32_t i = 0; i < truth->count && i < ours->count; i++) {
+    const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
+    frames++;
+    enum kind kind = kind_of(truth, ours, i);
+    if (kind == NOTHING_BEFORE && !second_opinion_agrees(b)) kind = UNEXPLAINED;
+    if (a->context_size != b->context_size) sizes++, kind = UNEXPLAINED;
+    if (a->context_flags != b->context_flags) flags++, kind = UNEXPLAINED;
+    if (a->context_flags != 0) fault_flags++;
+    for (int r = 0; r < REG_COUNT; r++) differ[r] += a->reg[r] != b->reg[r];
+    count(where, truth, ours, i, kind);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+uint64_t contexts_report(void) {
+  printf("contexts: %lu frames, %lu of another size, %lu of other flags (%lu with a fault's)\n",
+         (unsigned long)frames, (unsigned long)sizes, (unsigned long)flags,
+         (unsigned long)fault_flags);
+  for (int k = 0; k < KINDS; k++) printf("  %9lu x %s\n", (unsigned long)of_kind[k], kind_text[k]);
+  printf("  registers that differ:");
+  for (int r = 0; r < REG_COUNT; r++) printf(" %s %lu", register_name[r], (unsigned long)differ[r]);
+  printf("; libgcc's unwinder says as we do in %lu frames\n", (unsigned long)opinions);
+  return of_kind[UNEXPLAINED];
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// CONTEXTs as CoreCLR's own DoStackSnapshot gives them, compared with ours, register by register
+// (contract: C4). What may differ is told by CoreCLR's own rules and asserted as exactly that; any
+// other difference fails.
+#ifndef ORACLE_CONTEXTS_H
+#define ORACLE_CONTEXTS_H
+
+#include "stack.h"
+
+// Finds the runtime's data contract descriptor. In oracle_setup.
+void contexts_start(void);
+// Of two stacks of the calling thread, equal in frames, taken just now, nothing returned since.
+void contexts_compare(const char *where, const struct stack *truth, const struct stack *ours);
+// Prints the table of kinds; answers how many differences are not explained.
+uint64_t contexts_report(void);
+
+// Does the calling thread have an InlinedCallFrame that is in a call, with this sp and return
+// address? Read from the runtime's own chain, not by the library.
+bool contexts_is_inlined_call(uint64_t sp, uint64_t ip);
+
+#endif
