@@ -27,6 +27,7 @@ have_pkg_config() { command -v pkg-config > /dev/null; }
 have_cmocka() { pkg-config --exists cmocka 2> /dev/null; }
 have_libelf() { pkg-config --exists libelf 2> /dev/null; }
 have_libdw() { pkg-config --exists libdw 2> /dev/null; }
+have_zlib() { pkg-config --exists zlib 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
@@ -41,6 +42,7 @@ pkg_config|pkg-config|pkg-config
 cmocka|cmocka, for the unit tests|libcmocka-dev
 libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
+zlib|zlib, with headers|zlib1g-dev
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang_format|clang-format 14|clang-format-14
 download|curl or wget|curl ca-certificates
@@ -88,7 +90,7 @@ require() {
     "This system's packages are too old, or another program of that name comes first in PATH."
 }
 
-setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw jsmn; }
+setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw zlib jsmn; }
 setup_format() { require clang_format; }
 
 # ---- .NET ----

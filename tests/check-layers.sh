@@ -24,7 +24,8 @@ wire: base
 agent: base mem contract codemap native unwind walk signal snapshot clr clrsnap names wire
 dropin: base clr clrsnap snapshot
 export: base wire
-cli: base wire export
+lines: base
+cli: base wire export lines
 TABLE
 }
 

@@ -179,6 +179,24 @@ CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callba
 CLRSNAP_API const char *clrsnap_stop_text(uint32_t stop);
 CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);
 
+// ---- Lines ----
+
+// What the runtime tells instead of an IL offset, of code that comes from no IL of the method.
+#define CLRSNAP_IL_NO_MAPPING 0xFFFFFFFFu
+#define CLRSNAP_IL_PROLOG 0xFFFFFFFEu
+#define CLRSNAP_IL_EPILOG 0xFFFFFFFDu
+
+// Which of its method's IL an ip belongs to; with the method's symbols that is the source line.
+//   ip     in managed code: jitted code of any version (tier, OSR, ReJIT), or ReadyToRun code.
+//   flags  of the frame (enum clrsnap_frame_flag). Without CLRSNAP_FRAME_EXACT the ip is a return
+//          address, and the answer is for the call before it.
+// S_OK: *il_offset. S_FALSE: *il_offset is one of CLRSNAP_IL_*. E_INVALIDARG: NULL, or an ip in no
+// managed method. E_OUTOFMEMORY. Else what the CLR answers: CORPROF_E_DEBUGGING_DISABLED where
+// DOTNET_EnableDiagnostics_Debugger=0 is set, E_FAIL for dynamic methods.
+// Calls the CLR: from a native thread or inside a callback, not while a thread is held. The method
+// must be alive, as it is while its frame is on a stack.
+CLRSNAP_API HRESULT clrsnap_il_offset(UINT_PTR ip, uint32_t flags, ULONG32 *il_offset);
+
 // ---- Holding a thread: what SuspendThread and GetThreadContext are elsewhere (contract: C14) ----
 
 struct clrsnap_hold;

@@ -30,9 +30,9 @@ static void check_cache(uint32_t generation) {
   cache_generation = generation;
 }
 
-static uint64_t managed_frame(uint32_t id, uint64_t ip, uint64_t start) {
-  uint64_t offset = ip - start;  // of a cold part, anything
-  return (uint64_t)id << 32 | (offset <= UINT32_MAX ? offset : 0);
+static uint64_t managed_frame(uint32_t id, uint64_t offset, bool exact) {
+  if (offset > CS_WIRE_MANAGED_OFFSET) return (uint64_t)id << 32;  // a part far from the start
+  return (uint64_t)id << 32 | (exact ? CS_WIRE_MANAGED_EXACT : 0) | offset;
 }
 
 static bool native_to_wire(const struct cs_image *image, uint64_t ip, uint64_t *out) {
@@ -46,7 +46,7 @@ static bool native_to_wire(const struct cs_image *image, uint64_t ip, uint64_t *
 static bool unloaded_to_wire(uint64_t *out) {
   uint32_t id;
   if (!cs_unloaded_to_wire(&id)) return false;
-  *out = managed_frame(id, 0, 0);
+  *out = managed_frame(id, 0, false);
   return true;
 }
 
@@ -62,13 +62,14 @@ static bool look_up(uint64_t frame, struct cs_code *code, uint64_t *out, bool *f
   return native;
 }
 
-static bool managed_to_wire(uint64_t ip, const struct cs_code *code, uint32_t generation,
+static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t generation,
                             uint64_t *out) {
   uint32_t id, now = cs_load_acquire(&cs_core.world.code_generation);
   if (code->collectible && !cs_unload_is_alive(generation)) return unloaded_to_wire(out);
   struct cs_method_at method = {code->method_start, code->function_id, code->collectible, now};
   if (!cs_function_to_wire(&method, &id)) return false;
-  *out = managed_frame(id, ip, code->method_start);
+  *out = managed_frame(id, CS_FRAME_WORD_IP(frame) - code->method_start,
+                       (frame & CS_FRAME_WORD_EXACT) != 0);
   return true;
 }
 
@@ -83,12 +84,12 @@ static bool translate(uint64_t frame, uint32_t generation, uint64_t *out) {
     return walked_managed ? unloaded_to_wire(out) : !full;
   }
   if (walked_managed)
-    return cs_code_is_managed(&code) ? managed_to_wire(ip, &code, generation, out)
+    return cs_code_is_managed(&code) ? managed_to_wire(frame, &code, generation, out)
                                      : unloaded_to_wire(out);
   if (walked == CS_CODE_STUB) {
     uint32_t id;
     if (!cs_stub_to_wire(code.kind == CS_CODE_STUB ? code.stub_kind : 0, &id)) return false;
-    *out = managed_frame(id, 0, 0);
+    *out = managed_frame(id, 0, false);
     return true;
   }
   *out = (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62 | ip;

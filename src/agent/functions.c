@@ -47,7 +47,7 @@ static bool grow(void) {
 }
 
 static bool put(uint32_t id, enum cs_wire_function_kind kind, const struct cs_method_name *name) {
-  struct cs_wire_function record = {id, (uint32_t)kind};
+  struct cs_wire_function record = {id, (uint32_t)kind, name->token};
   const char *strings[] = {name->module, name->space, name->type, name->method, name->signature};
   return cs_producer_put(&cs_agent.wire, CS_WIRE_FUNCTION, &record, sizeof record, strings, 5);
 }
@@ -57,8 +57,8 @@ static bool put_made_up(uint32_t *id, enum cs_wire_function_kind kind, const cha
   static struct cs_method_name name;  // all texts but one stay empty
   if (*id != 0) return true;
   strcpy(name.method, text);
-  if (!put(last_id + 1, kind, &name)) return false;
-  *id = ++last_id;
+  if (!put(++last_id, kind, &name)) return false;
+  *id = last_id;
   return true;
 }
 
@@ -108,17 +108,43 @@ static enum cs_wire_function_kind kind_of(enum cs_name_kind kind) {
   }
 }
 
+// What the CLR knows of a method.
+struct known {
+  struct cs_method_name name;
+  struct cs_il_map il;  // asked for only if the command wants lines
+};
+
 // False: the code may have died before its name was known.
-static bool ask(const struct cs_method_at *method, struct cs_method_name *name) {
+static bool ask(const struct cs_method_at *method, struct known *known) {
   if (method->collectible && !cs_unload_begin_naming(method->generation)) return false;
   FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
-  (void)cs_method_name_get(cs_core.info, function, name);
+  (void)cs_method_name_get(cs_core.info, function, &known->name);
+  if (cs_agent.lines && known->name.kind == CS_NAME_METHOD)
+    cs_il_map_read(method->start, &known->il);
   if (method->collectible) cs_unload_end_naming();
   return true;
 }
 
+// A map that would fill the ring is told to be missing: it must not keep its method's samples out.
+static bool put_il_map(uint32_t id, const struct cs_il_map *map) {
+  static struct {
+    struct cs_wire_il_map head;
+    struct cs_wire_il_range ranges[CS_IL_MAP_RANGES];
+  } record;
+  _Static_assert(sizeof record.ranges[0] == sizeof map->ranges[0], "copied as it is");
+  record.head = (struct cs_wire_il_map){id, map->count, map->result};
+  size_t size = map->count * sizeof map->ranges[0];
+  if (size > cs_agent.wire.capacity / 4) {
+    record.head = (struct cs_wire_il_map){id, 0, CS_E_IL_MAP_TOO_LARGE};
+    size = 0;
+  }
+  memcpy(record.ranges, map->ranges, size);
+  size += sizeof record.head;
+  return cs_producer_put(&cs_agent.wire, CS_WIRE_IL_MAP, &record, size, NULL, 0);
+}
+
 bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id) {
-  static struct cs_method_name name;
+  static struct known known;
   if (used * 2 >= table_size && !grow()) return false;
   struct entry *e = find(method->start);
   if (e->start != 0 && e->collectible == method->collectible &&
@@ -126,10 +152,14 @@ bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id) {
     *id = e->id;
     return true;
   }
-  if (!ask(method, &name)) return cs_unloaded_to_wire(id);
-  if (!put(last_id + 1, kind_of(name.kind), &name)) return false;
+  if (!ask(method, &known)) return cs_unloaded_to_wire(id);
+  // An id is never used twice, not even one whose record did not fit.
+  last_id++;
+  if (cs_agent.lines && known.name.kind == CS_NAME_METHOD && !put_il_map(last_id, &known.il))
+    return false;
+  if (!put(last_id, kind_of(known.name.kind), &known.name)) return false;
   if (e->start == 0) used++;
-  *e = (struct entry){method->start, ++last_id, method->generation, method->collectible};
+  *e = (struct entry){method->start, last_id, method->generation, method->collectible};
   *id = e->id;
   return true;
 }

@@ -41,6 +41,7 @@ static bool read_wishes(struct cs_error *err) {
   const struct cs_wire_header *h = cs_agent.wire.header;
   cs_agent.mode = h->mode;
   cs_agent.hz = h->hz;
+  cs_agent.lines = h->lines != 0;
   if (cs_agent.mode != CS_WIRE_MODE_CPU && cs_agent.mode != CS_WIRE_MODE_WALL)
     return cs_error_set(err, "the command asks for a mode that this library does not know: %u",
                         cs_agent.mode);

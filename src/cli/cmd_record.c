@@ -68,7 +68,8 @@ static void write_result(struct record *r) {
   struct cs_profile profile;
   struct cs_error err;
   cs_profile_init(&profile);
-  cs_resolve(&r->session.recording, r->options.native, r->options.signatures, &profile);
+  cs_resolve(&r->session.recording,
+             &(struct cs_resolve_opts){r->options.native, r->options.signatures}, &profile);
   fill_facts(r, &profile.facts);
   struct content content = {&profile, r->options.format};
   bool written = cs_output_commit(&r->output, write_content, &content, &err);
@@ -121,13 +122,15 @@ static void conclude(struct record *r) {
 // Everything that can fail without the program. False: *err says what.
 static bool prepare(struct record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
-  struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth};
+  struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines};
   r->agent = cs_find_agent(err);
   r->program = join_words(o->program);
   if (r->agent == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
-  return cs_output_open(&r->output, o->output, err) && cs_session_open(&r->session, err) &&
-         cs_consumer_create(&r->session.consumer, &ring, err);
+  if (!cs_output_open(&r->output, o->output, err) || !cs_session_open(&r->session, err))
+    return false;
+  r->session.recording.lines = o->lines;
+  return cs_consumer_create(&r->session.consumer, &ring, err);
 }
 
 static void clean_up(struct record *r) {

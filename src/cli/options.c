@@ -38,11 +38,21 @@ const char cs_record_help[] =
     "      --native on|off      with native frames (on), or managed ones only\n"
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
+    "      --lines              methods by source line, from portable PDBs\n"
     "      --top N              print the N hottest methods\n"
     "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"
     "  -h, --help               this text\n";
 
-enum { OPT_MODE = 256, OPT_FORMAT, OPT_DEPTH, OPT_NATIVE, OPT_SIGNATURES, OPT_TOP, OPT_BUFFER };
+enum {
+  OPT_MODE = 256,
+  OPT_FORMAT,
+  OPT_DEPTH,
+  OPT_NATIVE,
+  OPT_SIGNATURES,
+  OPT_LINES,
+  OPT_TOP,
+  OPT_BUFFER
+};
 
 static const struct option long_options[] = {
     {"duration", required_argument, NULL, 'd'},
@@ -54,6 +64,7 @@ static const struct option long_options[] = {
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"native", required_argument, NULL, OPT_NATIVE},
     {"signatures", required_argument, NULL, OPT_SIGNATURES},
+    {"lines", no_argument, NULL, OPT_LINES},
     {"top", required_argument, NULL, OPT_TOP},
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {NULL, 0, NULL, 0},
@@ -117,6 +128,9 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
       return true;
     case OPT_SIGNATURES:
       return parse_word("--signatures", arg, "off", "on", &o->signatures, err);
+    case OPT_LINES:
+      o->lines = true;
+      return true;
     case OPT_BUFFER:
       if (!parse_number("--buffer", arg, MAX_BUFFER_MIB, &mib, err)) return false;
       // The ring's size is a power of two: the next one that holds what was asked for.

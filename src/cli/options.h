@@ -17,6 +17,7 @@ struct cs_record_options {
   uint32_t depth;
   bool native;
   bool signatures;  // methods are shown with their parameters
+  bool lines;       // and by source line
   uint32_t top;     // 0: no table
   uint64_t buffer_bytes;
   char **program;  // argv of the program, NULL-terminated

@@ -31,7 +31,29 @@ static void add_function(struct cs_recording *rec, const struct cs_wire_record *
                              sizeof *rec->functions);
   }
   rec->functions[i].kind = (enum cs_wire_function_kind)f.kind;
+  rec->functions[i].token = f.token;
   for (int t = 0; t < CS_FN_TEXTS; t++) rec->functions[i].text[t] = add_text(rec, text[t]);
+}
+
+static void add_il_map(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_il_map head;
+  const struct cs_wire_il_range *ranges;
+  if (!cs_decode_il_map(r, &head, &ranges)) {
+    rec->broken++;
+    return;
+  }
+  bool added;
+  uint32_t i = cs_map_put(&rec->il_map_ids, head.function, (uint32_t)rec->il_map_count, &added);
+  if (!added) {  // ids are given once
+    rec->broken++;
+    return;
+  }
+  rec->il_maps =
+      cs_grow(rec->il_maps, rec->il_map_count++, &rec->il_map_capacity, sizeof *rec->il_maps);
+  rec->il_maps[i] = (struct cs_rec_il_map){head, NULL};
+  if (head.count == 0) return;
+  rec->il_maps[i].ranges = cs_allocate(head.count * sizeof *ranges);
+  memcpy(rec->il_maps[i].ranges, ranges, head.count * sizeof *ranges);
 }
 
 static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
@@ -86,13 +108,21 @@ static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
   return i;
 }
 
-// A managed frame is its function, wherever in it; addresses of unknown code say nothing at all.
+// The place of a managed frame's instruction: a caller's address is where its call returns to.
+static uint64_t place_of(uint64_t frame) {
+  uint64_t offset = frame & CS_WIRE_MANAGED_OFFSET;
+  if ((frame & CS_WIRE_MANAGED_EXACT) != 0) return CS_REC_PLACE | offset;
+  return offset > 0 ? CS_REC_PLACE | (offset - 1) : 0;
+}
+
+// A managed frame is its function, wherever in it, unless lines are wanted; addresses of unknown
+// code say nothing at all.
 // A native caller's address is where its call returns to: that may be the next function's first
 // byte when the call never returns, so it is named by the byte before.
-static uint64_t frame_key(uint64_t frame, bool leaf) {
+static uint64_t frame_key(uint64_t frame, bool leaf, bool lines) {
   switch (CS_WIRE_FRAME_KIND(frame)) {
     case CS_WIRE_FRAME_MANAGED:
-      return frame & ~0xFFFFFFFFull;
+      return (frame & ~0xFFFFFFFFull) | (lines ? place_of(frame) : 0);
     case CS_WIRE_FRAME_NATIVE:
       return leaf || (frame & 0xFFFFFFFFFFull) == 0 ? frame : frame - 1;
     default:
@@ -108,7 +138,8 @@ static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample 
     node = cs_tree_child(&rec->tree, node, frame_index(rec, CS_REC_CUT | s->stop));
   }
   for (uint32_t i = s->frame_count; i-- > 0 && node != CS_TREE_FULL;) {
-    node = cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i], i == 0)));
+    node =
+        cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i], i == 0, rec->lines)));
   }
   return node;
 }
@@ -159,6 +190,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_IMAGE:
       add_image(rec, r);
       break;
+    case CS_WIRE_IL_MAP:
+      add_il_map(rec, r);
+      break;
     case CS_WIRE_SAMPLE:
       add_sample(rec, r);
       break;
@@ -181,6 +215,9 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_map_free(&rec->thread_ids);
   cs_map_free(&rec->image_ids);
   cs_map_free(&rec->frame_ids);
+  for (size_t i = 0; i < rec->il_map_count; i++) free(rec->il_maps[i].ranges);
+  cs_map_free(&rec->il_map_ids);
+  free(rec->il_maps);
   free(rec->functions);
   free(rec->threads);
   free(rec->images);

@@ -10,7 +10,12 @@
 
 struct cs_rec_function {
   enum cs_wire_function_kind kind;
+  uint32_t token;
   uint32_t text[CS_FN_TEXTS];  // string ids
+};
+struct cs_rec_il_map {
+  struct cs_wire_il_map head;
+  struct cs_wire_il_range *ranges;  // head.count of them
 };
 struct cs_rec_thread {
   uint32_t tid;
@@ -28,19 +33,23 @@ struct cs_held {
   uint64_t count, max_ns;
 };
 
-// A frame id in the tree is an index into `frames`: wire frames without a managed frame's offset,
-// or CS_REC_CUT | enum cs_stop.
+// A frame id in the tree is an index into `frames`: CS_REC_CUT | enum cs_stop, or wire frames. Of a
+// managed frame's lower half there is left: nothing; with lines, if it is known, CS_REC_PLACE and
+// the offset of the instruction (of a call, if it is a caller) from the method's start.
 #define CS_REC_CUT (3ull << 62)
+#define CS_REC_PLACE 0x80000000u
 
 struct cs_recording {
   struct cs_strings strings;
+  bool lines;  // set by the user: places in methods are told apart
   struct cs_rec_function *functions;
+  struct cs_rec_il_map *il_maps;
   struct cs_rec_thread *threads;
   struct cs_rec_image *images;
   uint64_t *frames;
   size_t function_count, function_capacity, thread_count, thread_capacity, image_count,
-      image_capacity, frame_count, frame_capacity;
-  struct cs_map function_ids, thread_ids, image_ids, frame_ids;
+      image_capacity, frame_count, frame_capacity, il_map_count, il_map_capacity;
+  struct cs_map function_ids, il_map_ids, thread_ids, image_ids, frame_ids;
   struct cs_tree tree;
   struct cs_held held;
   uint64_t stops[CS_STOP_COUNT];

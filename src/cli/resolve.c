@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/elfsym.h"
+#include "cli/place.h"
 
 #define NAME_BYTES 4096  // longer names (generic nesting) are cut
 #define LEFT_OUT UINT32_MAX
@@ -17,7 +18,8 @@ struct resolver {
   const struct cs_recording *rec;
   struct cs_profile *profile;
   struct cs_elfsyms *symbols;
-  bool native, signatures;
+  struct cs_places *places;  // NULL: no lines are wanted
+  const struct cs_resolve_opts *opts;
   uint32_t *frame;  // per frame of the recording: the profile's frame, or LEFT_OUT
   bool *folds;      // per frame of the recording: one with its like next to it
 };
@@ -64,6 +66,15 @@ static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
 }
 
+// " (File.cs:12)", or nothing where the line is not known.
+static void write_line(struct resolver *r, uint64_t frame, char *out, size_t size) {
+  struct cs_line line;
+  out[0] = '\0';
+  if (r->places == NULL || !cs_places_find(r->places, frame, &line)) return;
+  const char *file = base_name(line.file), *back = strrchr(file, '\\');
+  (void)snprintf(out, size, " (%s:%u)", back != NULL ? back + 1 : file, line.line);
+}
+
 static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
   uint32_t i;
   if (!cs_map_get(&r->rec->function_ids, frame >> 32, &i)) {
@@ -74,11 +85,12 @@ static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
   const char *space = text(r->rec, f->text[CS_FN_NAMESPACE]);
   const char *type = text(r->rec, f->text[CS_FN_TYPE]);
   const char *method = text(r->rec, f->text[CS_FN_METHOD]);
-  const char *signature = r->signatures ? text(r->rec, f->text[CS_FN_SIGNATURE]) : "";
-  char name[NAME_BYTES];
-  (void)snprintf(name, sizeof name, "%s%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
+  const char *signature = r->opts->signatures ? text(r->rec, f->text[CS_FN_SIGNATURE]) : "";
+  char name[NAME_BYTES], line[512];
+  write_line(r, frame, line, sizeof line);
+  (void)snprintf(name, sizeof name, "%s%s%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
                  type[0] != '\0' ? "." : "", method[0] != '\0' ? method : "[method without a name]",
-                 signature);
+                 signature, line);
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
@@ -118,10 +130,11 @@ static uint32_t resolve_frame(struct resolver *r, uint64_t frame, bool *folds) {
     case CS_WIRE_FRAME_MANAGED:
       return resolve_managed(r, frame);
     case CS_WIRE_FRAME_NATIVE:
-      return r->native ? resolve_native(r, frame, folds) : LEFT_OUT;
+      return r->opts->native ? resolve_native(r, frame, folds) : LEFT_OUT;
     default:
       *folds = true;
-      return r->native ? cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT) : LEFT_OUT;
+      return r->opts->native ? cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT)
+                             : LEFT_OUT;
   }
 }
 
@@ -185,10 +198,11 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
   f->lost_target = rec->end.lost_ring;
 }
 
-void cs_resolve(const struct cs_recording *rec, bool native, bool signatures,
+void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
                 struct cs_profile *profile) {
-  struct resolver r = {.rec = rec, .profile = profile, .native = native, .signatures = signatures};
+  struct resolver r = {.rec = rec, .profile = profile, .opts = opts};
   r.symbols = cs_elfsyms_new();
+  if (rec->lines) r.places = cs_places_new(rec);
   r.frame = cs_allocate(rec->frame_count * sizeof *r.frame);
   r.folds = cs_allocate(rec->frame_count * sizeof *r.folds);
   resolve_threads(&r);
@@ -197,6 +211,10 @@ void cs_resolve(const struct cs_recording *rec, bool native, bool signatures,
   }
   rewrite_tree(&r);
   fill_facts(rec, &profile->facts);
+  if (r.places != NULL) {
+    cs_places_tell(r.places, &profile->facts.lines);
+    cs_places_free(r.places);
+  }
   cs_elfsyms_free(r.symbols);
   free(r.frame);
   free(r.folds);

@@ -5,10 +5,14 @@
 
 #include "cli/recording.h"
 
-// Fills an initialised profile, all but the facts that only the caller knows. signatures: methods
-// with their parameters, so that overloads are told apart. native: with native frames, or managed
-// ones only.
-void cs_resolve(const struct cs_recording *rec, bool native, bool signatures,
+struct cs_resolve_opts {
+  bool native;      // with native frames, or managed ones only
+  bool signatures;  // methods with their parameters, so that overloads are told apart
+};
+
+// Fills an initialised profile, all but the facts that only the caller knows. A recording with
+// lines (rec->lines) has a frame for each line of a method, "Type.Method (File.cs:12)".
+void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
                 struct cs_profile *profile);
 
 #endif

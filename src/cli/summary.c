@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
 #define PREFIX "clrsnap: "
 
 static void print_losses(const struct cs_facts *f, FILE *out) {
@@ -53,6 +54,21 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
   }
 }
 
+static void print_lines(const struct cs_line_facts *f, FILE *out) {
+  if (!f->wanted) return;
+  (void)fprintf(out,
+                PREFIX "lines for %" PRIu64 " of %" PRIu64
+                       " places in methods; symbols of %u of %u modules\n",
+                f->named, f->places, f->with_symbols, f->modules);
+  if (f->missing[0] != '\0') (void)fprintf(out, PREFIX "  none of %s\n", f->missing);
+  if (f->unmapped > 0)
+    (void)fprintf(out, PREFIX "  no IL map of %" PRIu64 " of %" PRIu64 " methods (0x%08x)%s\n",
+                  f->unmapped, f->methods, (unsigned)f->why_unmapped,
+                  (unsigned)f->why_unmapped == DEBUGGING_DISABLED
+                      ? ": DOTNET_EnableDiagnostics_Debugger=0 forbids it"
+                      : "");
+}
+
 void cs_print_summary(const struct cs_facts *f, FILE *out) {
   (void)fprintf(out, PREFIX "%" PRIu64 " %s in %.1f s", f->samples,
                 f->samples == 1 ? "sample" : "samples", (double)f->duration_ns / 1e9);
@@ -64,5 +80,6 @@ void cs_print_summary(const struct cs_facts *f, FILE *out) {
   }
   print_losses(f, out);
   print_walks(f, out);
+  print_lines(&f->lines, out);
   print_cost(f, out);
 }

@@ -44,6 +44,15 @@ struct cs_profile_stop {  // walks that ended for one reason
 };
 #define CS_PROFILE_MAX_STOPS 32
 
+struct cs_line_facts {
+  bool wanted;
+  uint64_t places, named;      // distinct places in methods, and those with a line
+  uint64_t methods, unmapped;  // methods, and those of which the runtime gave no IL map
+  int32_t why_unmapped;        // the last one's HRESULT
+  uint32_t modules, with_symbols;
+  char missing[512];  // modules without symbols, and why; cut when there are many
+};
+
 struct cs_facts {
   const char *program;  // the command line
   char runtime[32];     // "10.0.12"; empty if nobody said so
@@ -63,6 +72,7 @@ struct cs_facts {
   bool ended;            // the agent has sent its totals; else the next two are not known
   uint64_t suspensions;  // how often the runtime was stopped
   uint64_t overruns;     // timer expirations merged into one sample, which then weighs more
+  struct cs_line_facts lines;
 };
 
 struct cs_profile {

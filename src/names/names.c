@@ -139,6 +139,7 @@ static bool name_by_metadata(struct context *c, FunctionID function, mdMethodDef
   }
   write_signature(c, sig, sig_len, out);
   out->kind = CS_NAME_METHOD;
+  out->token = method;
   return true;
 }
 

@@ -18,6 +18,7 @@ enum cs_name_kind {
 
 struct cs_method_name {
   enum cs_name_kind kind;
+  uint32_t token;        // CS_NAME_METHOD: the mdMethodDef in its module; else 0
   char module[512];      // the file's path, or what a module without one is called
   char space[256];       // "System.Collections.Generic"
   char type[768];        // "Dictionary<TKey,TValue>.Enumerator"

@@ -91,6 +91,22 @@ bool cs_function_cached(struct cs_record *record);
 bool cs_function_resolve(struct cs_record *record);
 void cs_functions_forget(void);
 
+// ---- Lines (il.c) ----
+// A method's machine code, and the IL that it comes from. Offsets are from the method's start.
+struct cs_il_range {
+  uint32_t il, begin, end;  // il: an IL offset, or one of CLRSNAP_IL_*
+};
+enum { CS_IL_MAP_RANGES = 16384 };  // 192 KiB; a method with more has no lines, and says so
+#define CS_E_IL_MAP_TOO_LARGE ((HRESULT)0x8007007Au)  // ERROR_INSUFFICIENT_BUFFER
+struct cs_il_map {
+  HRESULT result;  // as the CLR answered; failed: no ranges
+  uint32_t count;
+  struct cs_il_range ranges[CS_IL_MAP_RANGES];
+};
+// Calls the CLR, while the method is alive.
+void cs_il_map_read(uint64_t method_start, struct cs_il_map *map);
+bool cs_il_map_find(const struct cs_il_map *map, uint32_t offset, uint32_t *il);
+
 // ---- Contexts (context.c) ----
 enum { CS_CONTEXT_MIN = 1232 };  // the part of a CONTEXT that all runtimes share
 void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, uint32_t flags);

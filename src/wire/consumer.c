@@ -51,6 +51,7 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->mode = (uint32_t)opts->mode;
   h->hz = opts->hz;
   h->max_depth = opts->max_depth;
+  h->lines = opts->lines ? 1 : 0;
   h->command_pid = (uint32_t)getpid();
   cs_store_release(&h->magic, CS_WIRE_MAGIC);
 }

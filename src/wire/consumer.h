@@ -13,6 +13,7 @@ struct cs_consumer_opts {
   uint64_t capacity;  // bytes of the ring: a power of two, at least 64 KiB
   enum cs_wire_mode mode;
   uint32_t hz, max_depth;
+  bool lines;  // IL maps are wanted
 };
 
 struct cs_consumer {

@@ -57,6 +57,16 @@ bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function 
   return true;
 }
 
+bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
+                      const struct cs_wire_il_range **ranges) {
+  struct cursor c;
+  if (!open_record(r, CS_WIRE_IL_MAP, &c) || !take(&c, map, sizeof *map)) return false;
+  _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_il_map)) % 4 == 0,
+                 "ranges are aligned in the record");
+  *ranges = (const struct cs_wire_il_range *)(const void *)c.at;
+  return c.left / sizeof **ranges >= map->count;
+}
+
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path) {
   struct cursor c;

@@ -19,6 +19,9 @@ bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thr
                       struct cs_text *name);
 bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
                         struct cs_text text[CS_FN_TEXTS]);
+// ranges: map->count of them, in the record.
+bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
+                      const struct cs_wire_il_range **ranges);
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path);
 // frames: leaf first, frame_count of them, in the record.

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 1u
+#define CS_WIRE_VERSION 2u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_HEADER_BYTES 4096u
 
@@ -34,12 +34,12 @@ struct cs_wire_header {
   uint32_t max_depth;  // frames per sample
   uint32_t stop;       // the command sets 1: stop sampling, write CS_WIRE_END
   uint32_t command_pid;
+  uint32_t lines;  // 1: CS_WIRE_IL_MAP is wanted for each method
 
   // What the agent says.
   uint32_t agent_pid;    // claimed by compare-and-swap from 0: the first process wins
   uint32_t agent_state;  // enum cs_wire_agent_state
-  uint32_t pad;
-  char message[256];  // with CS_WIRE_AGENT_REFUSED: one sentence
+  char message[256];     // with CS_WIRE_AGENT_REFUSED: one sentence
 
   _Alignas(64) uint64_t head;  // bytes ever written (producer, release)
   uint64_t lost_records;       // records that did not fit (producer)
@@ -62,6 +62,7 @@ enum cs_wire_kind {
   CS_WIRE_IMAGE,     // struct cs_wire_image, string path
   CS_WIRE_SAMPLE,    // struct cs_wire_sample, u64 frames[frame_count], leaf first
   CS_WIRE_END,       // struct cs_wire_end
+  CS_WIRE_IL_MAP,    // struct cs_wire_il_map, struct cs_wire_il_range[count]; before its FUNCTION
 };
 
 struct cs_wire_start {
@@ -73,6 +74,7 @@ struct cs_wire_thread {
 };  // id: unique in the recording; tids are reused
 struct cs_wire_function {
   uint32_t id, kind;
+  uint32_t token;  // CS_WIRE_FN_METHOD: its mdMethodDef in the module; else 0
 };
 enum cs_wire_function_kind {
   CS_WIRE_FN_METHOD,
@@ -80,6 +82,18 @@ enum cs_wire_function_kind {
   CS_WIRE_FN_STUB,
   CS_WIRE_FN_UNKNOWN
 };
+// Which IL a method's machine code comes from, as the runtime tells it.
+struct cs_wire_il_map {
+  uint32_t function, count;
+  int32_t result;  // HRESULT; failed: the runtime gave none, and count is 0
+};
+struct cs_wire_il_range {
+  uint32_t il;          // IL offset, or one of those below
+  uint32_t begin, end;  // offsets from the method's start
+};
+#define CS_WIRE_IL_NO_MAPPING 0xFFFFFFFFu
+#define CS_WIRE_IL_PROLOG 0xFFFFFFFEu
+#define CS_WIRE_IL_EPILOG 0xFFFFFFFDu
 struct cs_wire_image {
   uint32_t id, pad;
   uint64_t begin, end, bias;
@@ -102,12 +116,15 @@ struct cs_wire_end {
 };
 
 // A frame in a sample: kind in the two topmost bits.
-//   0 managed  function id (30 bits) << 32 | native offset from the method's start
+//   0 managed  function id (30 bits) << 32 | exact << 31 | offset from the method's start (31 bits)
+//              exact: interrupted there; else a return address, and the call is before it
 //   1 native   image id (22 bits) << 40 | ip - image begin
 //   2 unknown  the ip itself (62 bits)
 #define CS_WIRE_FRAME_KIND(f) ((unsigned)((f) >> 62))
 #define CS_WIRE_FRAME_MANAGED 0u
 #define CS_WIRE_FRAME_NATIVE 1u
 #define CS_WIRE_FRAME_UNKNOWN 2u
+#define CS_WIRE_MANAGED_EXACT 0x80000000u
+#define CS_WIRE_MANAGED_OFFSET 0x7FFFFFFFu
 
 #endif

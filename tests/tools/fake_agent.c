@@ -101,7 +101,7 @@ static void thread(uint32_t id, uint32_t tid, const char *name) {
 
 static void function(uint32_t id, uint32_t kind, const char *module, const char *space,
                      const char *type, const char *method) {
-  struct cs_wire_function f = {id, kind};
+  struct cs_wire_function f = {id, kind, 0};
   begin();
   put(&f, sizeof f);
   put_text(module);
@@ -220,7 +220,7 @@ static void malformed(void) {
   end(CS_WIRE_SAMPLE);  // more frames than there are
   SAMPLE(1, (enum cs_stop)999, 1000, MANAGED(MAIN, 0));
   begin();
-  put(&(struct cs_wire_function){99, CS_WIRE_FN_METHOD}, sizeof(struct cs_wire_function));
+  put(&(struct cs_wire_function){99, CS_WIRE_FN_METHOD, 0}, sizeof(struct cs_wire_function));
   put("\xFF\xFFno", 4);  // a text of 65535 bytes
   end(CS_WIRE_FUNCTION);
   begin();

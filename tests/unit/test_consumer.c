@@ -24,7 +24,7 @@ static uint64_t random64(void) {  // xorshift: the same on every machine
 static struct cs_consumer open_ring(void) {
   struct cs_consumer c;
   struct cs_error err;
-  struct cs_consumer_opts opts = {RING, CS_WIRE_MODE_CPU, 499, 64};
+  struct cs_consumer_opts opts = {RING, CS_WIRE_MODE_CPU, 499, 64, false};
   assert_true(cs_consumer_create(&c, &opts, &err));
   return c;
 }
@@ -47,7 +47,7 @@ static void drain(struct cs_consumer *c, struct cs_recording *rec) {
 static void write_profile(const struct cs_recording *rec) {
   struct cs_profile profile;
   cs_profile_init(&profile);
-  cs_resolve(rec, true, false, &profile);
+  cs_resolve(rec, &(struct cs_resolve_opts){.native = true}, &profile);
   profile.facts.program = "\xFF<fuzz>";
   profile.facts.mode = "cpu";
   FILE *out = fopen("/dev/null", "w");

@@ -98,7 +98,7 @@ static void hold_times_are_right_to_a_64th(void **state) {
 // Every record, cut at every length that a ring would let through: refused or read, never beyond.
 static void cut_records_are_refused(void **state) {
   (void)state;
-  struct cs_wire_function head = {3, CS_WIRE_FN_METHOD};
+  struct cs_wire_function head = {3, CS_WIRE_FN_METHOD, 0};
   uint8_t whole[64];
   size_t used = sizeof(struct cs_wire_record);
   memcpy(whole + used, &head, sizeof head);

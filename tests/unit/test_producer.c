@@ -22,7 +22,7 @@ static struct cs_error err;
 
 static int setup(void **state) {
   (void)state;
-  struct cs_consumer_opts opts = {65536, CS_WIRE_MODE_CPU, 997, 512};
+  struct cs_consumer_opts opts = {65536, CS_WIRE_MODE_CPU, 997, 512, false};
   memset(&err, 0, sizeof err);
   return cs_consumer_create(&consumer, &opts, &err) ? 0 : -1;
 }
@@ -49,7 +49,7 @@ static void records_arrive(void **state) {
   cs_producer_set_state(&producer, CS_WIRE_AGENT_RECORDING);
   assert_int_equal(cs_consumer_agent_state(&consumer), CS_WIRE_AGENT_RECORDING);
 
-  struct cs_wire_function f = {7, CS_WIRE_FN_METHOD}, f2;
+  struct cs_wire_function f = {7, CS_WIRE_FN_METHOD, 0x06000001}, f2;
   const char *strings[] = {"app.dll", "Shop", "Cart<T>", "Add", NULL};
   struct cs_text text[CS_FN_TEXTS];
   assert_true(cs_producer_put(&producer, CS_WIRE_FUNCTION, &f, sizeof f, strings, 5));
@@ -132,7 +132,7 @@ static void there_is_always_room_for_the_end(void **state) {
 
 static void long_strings_are_cut_between_characters(void **state) {
   (void)state;
-  struct cs_consumer_opts opts = {1 << 18, CS_WIRE_MODE_CPU, 997, 512};
+  struct cs_consumer_opts opts = {1 << 18, CS_WIRE_MODE_CPU, 997, 512, false};
   cs_consumer_destroy(&consumer);
   assert_true(cs_consumer_create(&consumer, &opts, &err));
   open_and_claim();

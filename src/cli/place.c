@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Lines of managed frames. Invariant: a place gets the line of the IL that its very instruction
+// comes from, or none: where the JIT made code of its own (no mapping), no neighbour's line is
+// borrowed. A prolog is its method's first line, an epilog its last. One thread. Signal-safe: no.
+#include "cli/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cs_places {
+  const struct cs_recording *rec;
+  struct cs_lines *lines;
+  uint64_t places, named;
+};
+
+struct cs_places *cs_places_new(const struct cs_recording *rec) {
+  struct cs_places *p = cs_allocate(sizeof *p);
+  p->rec = rec;
+  p->lines = cs_lines_new();
+  return p;
+}
+
+// Ranges may be empty: where two IL offsets share an instruction, only one of them has bytes.
+static bool find_il(const struct cs_rec_il_map *map, uint32_t offset, uint32_t *il) {
+  for (uint32_t i = 0; i < map->head.count; i++) {
+    const struct cs_wire_il_range *range = &map->ranges[i];
+    if (offset < range->begin || offset >= range->end) continue;
+    *il = range->il;
+    return *il != CS_WIRE_IL_NO_MAPPING;
+  }
+  return false;
+}
+
+// What stands for "the first line" and "the last line" with cs_lines_find.
+static uint32_t line_il(uint32_t il) {
+  return il == CS_WIRE_IL_PROLOG ? 0 : il == CS_WIRE_IL_EPILOG ? UINT32_MAX : il;
+}
+
+bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
+  const struct cs_recording *rec = p->rec;
+  uint32_t f, m, il;
+  if (!cs_map_get(&rec->function_ids, frame >> 32, &f)) return false;
+  const struct cs_rec_function *function = &rec->functions[f];
+  if (function->kind != CS_WIRE_FN_METHOD) return false;
+  const char *module = cs_strings_get(&rec->strings, function->text[CS_FN_MODULE], NULL);
+  p->places++;
+  if (cs_lines_of_module(p->lines, module) != CS_SYMBOLS_FOUND || (frame & CS_REC_PLACE) == 0 ||
+      !cs_map_get(&rec->il_map_ids, frame >> 32, &m) ||
+      !find_il(&rec->il_maps[m], (uint32_t)frame & CS_WIRE_MANAGED_OFFSET, &il) ||
+      !cs_lines_find(p->lines, module, function->token, line_il(il), out))
+    return false;
+  p->named++;
+  return true;
+}
+
+static void add_module(const char *module, enum cs_symbols symbols, void *data) {
+  static const char *const why[] = {
+      [CS_SYMBOLS_NONE] = "no portable PDB",
+      [CS_SYMBOLS_OTHER] = "its PDB is of another build",
+      [CS_SYMBOLS_BROKEN] = "its PDB cannot be read",
+      [CS_SYMBOLS_NO_MODULE] = "not a file that can be read",
+  };
+  struct cs_line_facts *out = data;
+  out->modules++;
+  if (symbols == CS_SYMBOLS_FOUND) {
+    out->with_symbols++;
+    return;
+  }
+  size_t used = strlen(out->missing);
+  const char *slash = strrchr(module, '/');
+  (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
+                 slash != NULL ? slash + 1 : module, why[symbols]);
+}
+
+void cs_places_tell(const struct cs_places *p, struct cs_line_facts *out) {
+  *out = (struct cs_line_facts){.wanted = true, .places = p->places, .named = p->named};
+  for (size_t i = 0; i < p->rec->il_map_count; i++) {
+    int32_t result = p->rec->il_maps[i].head.result;
+    out->methods++;
+    if (result >= 0) continue;
+    out->unmapped++;
+    out->why_unmapped = result;
+  }
+  cs_lines_visit(p->lines, add_module, out);
+}
+
+void cs_places_free(struct cs_places *p) {
+  cs_lines_free(p->lines);
+  free(p);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// From a place in a method's machine code to its source line: by the recording's IL map of the
+// method and the module's symbols. One thread.
+#ifndef CS_PLACE_H
+#define CS_PLACE_H
+
+#include "cli/recording.h"
+#include "lines/lines.h"
+
+struct cs_places;
+struct cs_places *cs_places_new(const struct cs_recording *rec);
+// The line of a managed frame of the recording (recording.h). False: it is not known.
+bool cs_places_find(struct cs_places *places, uint64_t frame, struct cs_line *out);
+void cs_places_tell(const struct cs_places *places, struct cs_line_facts *out);
+void cs_places_free(struct cs_places *places);
+
+#endif

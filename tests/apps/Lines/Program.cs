@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Methods whose hot line is known: it ends in "// hot:" and the method's name as a recording has it.
+// All else that such a method does takes no time worth a sample. What is hot is one line, loop and all,
+// so that its loop's counter is not another line. Where a line begins nothing is left on IL's evaluation
+// stack (the compiler keeps locals there): optimized code knows no other beginnings. Argument: milliseconds for each of them.
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+namespace Lines;
+
+static class Program
+{
+    static long limit;
+    static volatile int sink;
+    static object? nothing = Environment.GetEnvironmentVariable("LINES_SOMETHING");
+    static readonly Stopwatch clock = new();
+
+    static int Main(string[] args)
+    {
+        long each = args.Length > 0 ? long.Parse(args[0]) : 500;
+        Action[] all =
+        [
+            Loop, Unoptimized, Inlined, Caller, InFinally, InCatch, InFilter, () => Box<string>.Generic("x"),
+            () => Box<long>.Generic(1), () => Async().Wait(), () => sink = Iterator().Last(),
+            () => Array.ForEach([1, 2, 3], Lambda), Elsewhere.Mapped,
+            () => Faulting(Deref), () => Faulting(First),
+        ];
+        foreach (Action one in all)
+        {
+            clock.Restart();
+            limit = each;
+            do one(); while (clock.ElapsedMilliseconds < limit);
+        }
+        return 42;
+    }
+
+    // Called many times and long each time: tier 0, on-stack replacement, tier 1.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Loop()
+    {
+        int x = sink + 1, i = 0;
+        if (nothing != null)
+            throw new InvalidOperationException("never");
+        while (i++ < 5_000_000) x = x * 31 + i; // hot: Lines.Program.Loop
+        if (nothing != null)
+            x = 3;
+        sink = x;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.NoOptimization)]
+    static void Unoptimized()
+    {
+        int x = sink, i = 0;
+        x = x + 1;
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.Unoptimized
+        sink = x;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    static int Inner(int x)
+    {
+        int i = 0;
+        while (i++ < 1_000_000)
+            x = x * 31 + i;
+        return x;
+    }
+
+    // The callee's code is part of this method; its time is the call's.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Inlined()
+    {
+        Nop();
+        sink = Inner(sink); // hot: Lines.Program.Inlined
+        Nop();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Slow()
+    {
+        int x = sink, i = 0;
+        while (i++ < 20_000_000) x = x * 31 + i;
+        sink = x;
+    }
+
+    // What the call returns to is the next line already.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Caller()
+    {
+        Nop();
+        Slow(); // hot: Lines.Program.Caller
+        Nop();
+        Nop();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Nop() { }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void InFinally()
+    {
+        int x = sink, i = 0;
+        try
+        {
+            Nop();
+        }
+        finally
+        {
+            Nop();
+            while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.InFinally
+            Nop();
+        }
+        sink = x;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void InCatch()
+    {
+        int x = sink, i = 0;
+        try
+        {
+            Throw();
+        }
+        catch (InvalidOperationException)
+        {
+            Nop();
+            while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.InCatch
+            Nop();
+        }
+        sink = x;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Throw() => throw new InvalidOperationException("caught");
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void InFilter()
+    {
+        int x = sink, i = 0;
+        try
+        {
+            Throw();
+        }
+        catch (InvalidOperationException)
+            when ((x = Inner(Inner(Inner(Inner(Inner(Inner(x))))))) != i) // hot: Lines.Program.InFilter
+        {
+            Nop();
+        }
+        sink = x;
+    }
+
+    static class Box<T>
+    {
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        public static void Generic(T item)
+        {
+            int x = sink, i = 0;
+            if (item == null)
+                throw new ArgumentNullException(nameof(item));
+            while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.Box<.*>.Generic
+            sink = x;
+        }
+    }
+
+    static async Task Async()
+    {
+        int x = sink, i = 0;
+        await Task.Yield();
+        x++;
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.<Async>d__.*.MoveNext
+        await Task.Yield();
+        sink = x;
+    }
+
+    static IEnumerable<int> Iterator()
+    {
+        int x = sink, i = 0;
+        yield return 1;
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.<Iterator>d__.*.MoveNext
+        yield return x;
+        x++;
+        yield return x;
+    }
+
+    static readonly Action<int> Lambda = static y =>
+    {
+        int x = y, i = 0;
+        x += sink;
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.<>c.<.cctor>.*
+        sink = x;
+    };
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Faulting(Func<Node?, int> method)
+    {
+        try
+        {
+            sink = method(nothing as Node);
+        }
+        catch (NullReferenceException)
+        {
+            sink = 2;
+        }
+    }
+
+    class Node { public int Value = 1; }
+
+    // While its exception is on its way the method was stopped where the fault was: the line before is
+    // not to blame, though the ip is its end.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Deref(Node? node)
+    {
+        sink = 1;
+        sink = node!.Value; // hot: Lines.Program.Deref
+        sink = 2;
+        return 3;
+    }
+
+    // The fault is at its first instruction, with nothing of the method before it.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int First(Node? node) => node!.Value; // hot: Lines.Program.First
+}
