@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "managed.h"
 #include "ours.h"
 #include "scene.h"
 
@@ -159,6 +160,8 @@ static void write_json(const char *path) {
   for (int i = 0; i < 3; i++)
     fprintf(out, ",\"%s\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", names[i], all[i]->p50,
             all[i]->p99, all[i]->max);
+  fprintf(out, ",\"managed\":");
+  managed_json(out);
   fprintf(out, ",\"threads\":%u,\"refused_after_suspend\":%u}\n", threads_at_suspend, refused);
   fclose(out);
 }
@@ -172,6 +175,7 @@ int oracle_report(void) {
     printf("  %6u %12.0f %12.0f %12.1f %12.1f %8.2f\n", s->frames, s->clr_ns, s->ours_ns,
            s->clr_ns / s->frames, s->ours_ns / s->frames, s->clr_ns / s->ours_ns);
   }
+  ORACLE_CHECK(managed_print(), "walks through managed frames were not measured");
   printf("A walk of another thread that runs; %u managed threads in the process (microseconds)\n",
          threads_at_suspend);
   printf("  %-58s %10s %10s %10s\n", "", "p50", "p99", "max");

@@ -7,7 +7,7 @@
 #include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };
-enum { PROBES = 16, MAX_CFA_WORDS = 0x7FFF };
+enum { PROBES = 16, MAX_CFA_WORDS = 0x3FFF };
 
 static const uint8_t reg_of[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
                                              CS_R14, CS_R15, CS_RIP};
@@ -72,19 +72,20 @@ CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
   if (cs_load_relaxed(&sites->words[place]) != 0)
     for (unsigned i = 0; i < CS_SITE_WAYS; i++)
       if (cs_load_relaxed(&sites->words[line + i]) == 0) place = line + i;
-  cs_store_release(&sites->words[place], CS_SITE_TAG(hash) << CS_SITE_TAG_AT | site);
+  cs_store_release(&sites->words[place], CS_SITE_TAG(hash) | site);
 }
 
 CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
                                enum cs_code_kind kind) {
   struct cs_site_rule compacted;
-  cs_site site = (cs_site)kind;
+  cs_site site = (cs_site)kind << CS_SITE_KIND_AT;
   if (rule->slot[CS_CFI_RA].how != CS_CFI_UNDEFINED) {
     if (!compact(rule, &compacted)) return 0;
     int index = intern(sites, &compacted);
     if (index < 0) return 0;
-    site |= (rule->cfa_reg == CS_RBP ? CS_SITE_BY_RBP : 0) | (cs_site)index << 3 |
-            (cs_site)(rule->cfa_off / 8) << CS_SITE_CFA_AT;
+    site |= (cs_site)index << CS_SITE_RULE_AT | (cs_site)(rule->cfa_off / 8) << CS_SITE_CFA_AT;
+    if (rule->cfa_reg == CS_RBP) site |= CS_SITE_BY_RBP;
+    if (compacted.saved[CS_CFI_RBP] == -2) site |= CS_SITE_CHAINED;
   }
   put(sites, ip, site);
   return site;

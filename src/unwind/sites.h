@@ -40,18 +40,27 @@ struct cs_sites {
   uint8_t state[CS_SITE_RULES];  // of the rule: free, being written, valid
 };
 
-// A site is a word with its tag: 0 is none. What the next look-up waits for is at the top, one
-// shift away.
-//   bits 49-63 the CFA's distance from its register, in words; 0: the frame is a stack's base
-//   bits 15-48 the tag
-//   bits 3-14  the rule's number
-//   bit  2     the CFA is relative to rbp, else to rsp
-//   bits 0-1   the code's kind: CS_CODE_JIT, CS_CODE_R2R or CS_CODE_NATIVE
+// A site is a word with its tag: 0 is none. What the next look-up waits for, the CFA, is at the
+// top, one shift away; the kind is where a frame's word has it (walk/record.h).
+//   bits 50-63 the CFA's distance from its register, in words; 0: the frame is a stack's base
+//   bit  49    rbp is saved at cfa - 16, as in every frame that is chained by it
+//   bits 47-48 the code's kind: CS_CODE_JIT, CS_CODE_R2R or CS_CODE_NATIVE
+//   bit  46    the CFA is relative to rbp, else to rsp
+//   bits 34-45 the rule's number
+//   bits 0-33  the tag
 typedef uint64_t cs_site;
-enum { CS_SITE_TAG_AT = 15, CS_SITE_TAG_BITS = 34, CS_SITE_CFA_AT = 49, CS_SITE_IP_BITS = 47 };
-#define CS_SITE_KIND(site) ((enum cs_code_kind)((site)&3u))
-#define CS_SITE_BY_RBP 4u
-#define CS_SITE_RULE(site) ((site) >> 3 & (CS_SITE_RULES - 1))
+enum {
+  CS_SITE_IP_BITS = 47,
+  CS_SITE_TAG_BITS = 34,
+  CS_SITE_RULE_AT = 34,
+  CS_SITE_KIND_AT = 47,
+  CS_SITE_CFA_AT = 50,
+};
+#define CS_SITE_BY_RBP (1ull << 46)
+#define CS_SITE_CHAINED (1ull << 49)
+#define CS_SITE_KIND_BITS (3ull << CS_SITE_KIND_AT)
+#define CS_SITE_KIND(site) ((enum cs_code_kind)((site) >> CS_SITE_KIND_AT & 3))
+#define CS_SITE_RULE(site) ((site) >> CS_SITE_RULE_AT & (CS_SITE_RULES - 1))
 #define CS_SITE_CFA(site) (((site) >> CS_SITE_CFA_AT) * 8)
 #define CS_SITE_IS_BASE(site) ((site) >> CS_SITE_CFA_AT == 0)
 
@@ -68,13 +77,12 @@ _Static_assert(CS_SITE_WORDS == 1 << 16 && CS_SITE_WAYS == 8, "the hash's bits")
 
 CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t hash);
 CS_ISLAND static inline bool cs_site_has_tag(cs_site site, uint64_t hash) {
-  return (site >> CS_SITE_TAG_AT & ((1ull << CS_SITE_TAG_BITS) - 1)) == CS_SITE_TAG(hash);
+  return ((site ^ hash >> 17) << (64 - CS_SITE_TAG_BITS)) == 0;
 }
-// The site of a return address, or 0. Of no more than 47 bits, as all of user space.
+// The site of a return address of no more than 47 bits (all of user space has no more), or 0.
 CS_ISLAND static inline cs_site cs_sites_find(const struct cs_sites *sites, uint64_t ip) {
   uint64_t hash = CS_SITE_HASH(ip);
   cs_site site = cs_load_acquire(&sites->words[CS_SITE_PLACE(hash)]);
-  if (CS_UNLIKELY(ip >> CS_SITE_IP_BITS != 0)) return 0;
   return CS_LIKELY(cs_site_has_tag(site, hash)) ? site : cs_sites_find_beside(sites, hash);
 }
 // Interns the rule and remembers it for `ip`; one whose return address is undefined makes it a

@@ -55,12 +55,13 @@ CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint
 
 // The same with a word per frame instead of a record: its ip, which has 47 bits in user space, and
 // what the walk knew of it.
-#define CS_FRAME_WORD_IP_MASK 0x00FFFFFFFFFFFFFFull
+enum { CS_FRAME_WORD_KIND_AT = 47 };
 #define CS_FRAME_WORD_EXACT (1ull << 63)  // interrupted here; else a return address
-#define CS_FRAME_WORD(ip, kind, exact) \
-  (((ip)&CS_FRAME_WORD_IP_MASK) | (uint64_t)(kind) << 56 | ((exact) ? CS_FRAME_WORD_EXACT : 0))
-#define CS_FRAME_WORD_IP(word) ((word)&CS_FRAME_WORD_IP_MASK)
-#define CS_FRAME_WORD_KIND(word) ((enum cs_code_kind)((word) >> 56 & 0xFu))
+#define CS_FRAME_WORD_IP(word) ((word) & ((1ull << CS_FRAME_WORD_KIND_AT) - 1))
+#define CS_FRAME_WORD(ip, kind, exact)                                \
+  (CS_FRAME_WORD_IP(ip) | (uint64_t)(kind) << CS_FRAME_WORD_KIND_AT | \
+   ((exact) ? CS_FRAME_WORD_EXACT : 0))
+#define CS_FRAME_WORD_KIND(word) ((enum cs_code_kind)((word) >> CS_FRAME_WORD_KIND_AT & 7))
 CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32_t room);
 
 #endif

@@ -11,6 +11,9 @@
 #include "unwind/sites.h"
 #include "walk/record.h"
 
+// So that a run's registers are the processor's: not even once is its address taken.
+#define INLINED inline __attribute__((always_inline))
+
 struct run {
   uint64_t ip, sp, rbp;
   uint64_t saved[CS_SITE_SAVED];  // in the order of CS_CFI_RBX ...; rbp's is not used
@@ -25,11 +28,24 @@ CS_ISLAND static inline uint64_t word_at(uint64_t addr) {
   return *(const volatile cs_any_u64 *)(uintptr_t)addr;
 }
 
-// A register that the frame has saved `words` from its CFA, or as it is. No branch: which frames
-// save what is not to be foreseen, so the place that is read is chosen, not whether.
-CS_ISLAND static inline uint64_t restored(uint64_t cfa, int64_t words, const uint64_t *own) {
-  uint64_t from = words != 0 ? cfa + (uint64_t)(words * 8) : (uint64_t)(uintptr_t)own;
-  return word_at(from);
+// A register that the frame has saved `words` from its CFA, or else as it was. No branch: which
+// frames save what is not to be foreseen. The return address' place can always be read.
+CS_ISLAND static inline uint64_t restored(uint64_t cfa, int64_t words, uint64_t own) {
+  uint64_t there = word_at(cfa + (uint64_t)((words != 0 ? words : -1) * 8));
+  return words != 0 ? there : own;
+}
+
+// `value`, but taken from `guess` when they are equal: what depends on it can then start before
+// `value` is known. Said to the compiler as two guesses of which it cannot know that they are one.
+CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
+  uint64_t taken = guess;
+  __asm__ volatile("" : "+r"(guess));
+  __asm__ volatile("" : "+r"(taken));
+  if (value == guess) {
+    value = taken;
+    __asm__ volatile("" : "+r"(value));  // a branch, not a choice
+  }
+  return value;
 }
 
 // A return address that has not been seen before. The frame that it was found by is a site's, and
@@ -41,32 +57,36 @@ CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *
   return cs_sites_learn(world, ip, &code);
 }
 
-// One step, if it is plain. `all`: every register is followed, else only those that sites need.
-CS_ISLAND static inline bool step(struct run *run, const struct cs_world *world,
-                                  const struct cs_stack *stack, bool all) {
-  const struct cs_sites *sites = world->sites;
+// One step, if it is plain. `all`: every register is followed, else only those that sites need,
+// and rbp must be known.
+CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world,
+                                   const struct cs_sites *sites, const struct cs_stack *stack,
+                                   bool all) {
   cs_site site = run->site;
-  const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
   uint64_t cfa = run->sp + CS_SITE_CFA(site);
+  const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
   if (site & CS_SITE_BY_RBP) {
     cfa = run->rbp + CS_SITE_CFA(site);
     if (cfa <= run->sp || (cfa & 7) != 0 || cfa - stack->lo < rule->span * 8u ||
-        !(run->known & CS_REG_BIT(CS_RBP)))
+        (all && !(run->known & CS_REG_BIT(CS_RBP))))
       return false;
-    // A branch, not a choice: a frame on rbp, which most managed ones are, need not wait for sp.
-    __asm__("" : "+r"(cfa));
   }
+  cfa = foreseen(cfa, run->rbp + 16);
   if (cfa > stack->hi || CS_SITE_IS_BASE(site)) return false;
   uint64_t ip = word_at(cfa - 8);
   cs_site next = cs_sites_find(sites, ip);
+  if (CS_UNLIKELY(ip >> CS_SITE_IP_BITS != 0)) return false;
   if (CS_UNLIKELY(next == 0) && (next = learn(world, ip)) == 0) return false;
-  run->rbp = restored(cfa, rule->saved[CS_CFI_RBP], &run->rbp);
+  if (site & CS_SITE_CHAINED)
+    run->rbp = word_at(cfa - 16);
+  else
+    run->rbp = restored(cfa, rule->saved[CS_CFI_RBP], run->rbp);
   if (all) {
 #pragma GCC unroll 6
     for (unsigned i = 0; i < CS_SITE_SAVED; i++)
-      if (i != CS_CFI_RBP) run->saved[i] = restored(cfa, rule->saved[i], &run->saved[i]);
+      if (i != CS_CFI_RBP) run->saved[i] = restored(cfa, rule->saved[i], run->saved[i]);
+    run->known |= rule->restores;
   }
-  run->known |= rule->restores;
   run->ip = ip;
   run->sp = cfa;
   run->site = next;
@@ -91,7 +111,7 @@ CS_ISLAND static inline void write_record(struct cs_record *out, const struct ru
   out->deaths = 0;
 }
 
-CS_ISLAND static bool start(struct run *run, const struct cs_walk *walk) {
+CS_ISLAND static INLINED bool start(struct run *run, const struct cs_walk *walk) {
   if (walk->world->mem.read != NULL) return false;  // the stack is read by plain loads
   if (walk->site == 0 || (walk->regs.r[CS_RSP] & 7) != 0 || walk->regs.r[CS_RSP] < walk->stack.lo ||
       walk->regs.r[CS_RSP] >= walk->stack.hi)
@@ -105,7 +125,8 @@ CS_ISLAND static bool start(struct run *run, const struct cs_walk *walk) {
   return true;
 }
 
-CS_ISLAND static uint32_t finish(const struct run *run, struct cs_walk *walk, uint32_t count) {
+CS_ISLAND static INLINED uint32_t finish(const struct run *run, struct cs_walk *walk,
+                                         uint32_t count) {
   if (count == 0) return 0;
   for (unsigned i = 0; i < CS_SITE_SAVED; i++) walk->regs.r[slot_register[i]] = run->saved[i];
   walk->regs.r[CS_RBP] = run->rbp;
@@ -125,29 +146,34 @@ CS_ISLAND static uint32_t most(const struct cs_walk *walk, uint32_t room) {
 }
 
 CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room) {
+  const struct cs_sites *sites = walk->world->sites;
   struct cs_stack stack = walk->stack;
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk)) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, &stack, true)) write_record(&out[count++], &run);
+  while (count < room && step(&run, walk->world, sites, &stack, true))
+    write_record(&out[count++], &run);
   return finish(&run, walk, count);
 }
+
+_Static_assert((int)CS_SITE_KIND_AT == (int)CS_FRAME_WORD_KIND_AT, "a site's kind is the word's");
 
 // Nobody asks for the registers of these frames. So what no site needs is left behind, and followed
 // once more, if the walk must go on by something else than sites: mostly the run ends at the base.
 CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32_t room) {
+  const struct cs_sites *sites = walk->world->sites;
   struct cs_stack stack = walk->stack;
   struct run run;
   uint32_t count = 0;
-  if (!start(&run, walk)) return 0;
+  if (!start(&run, walk) || !(run.known & CS_REG_BIT(CS_RBP))) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, &stack, false))
-    out[count++] = CS_FRAME_WORD(run.ip, CS_SITE_KIND(run.site), false);
+  while (count < room && step(&run, walk->world, sites, &stack, false))
+    out[count++] = run.ip | (run.site & CS_SITE_KIND_BITS);
   if (count != 0 && !CS_SITE_IS_BASE(run.site)) {
     uint32_t again = 0;
     (void)start(&run, walk);
-    while (again < count && step(&run, walk->world, &stack, true)) again++;
+    while (again < count && step(&run, walk->world, sites, &stack, true)) again++;
   }
   return finish(&run, walk, count);
 }

@@ -178,7 +178,7 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->depth >= walk->max_depth) return end(walk, CS_STOP_DEPTH);
   uint64_t ip = walk->regs.r[CS_RIP];
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  bool by_site = walk->fast && !exact && walk->world->sites != NULL;
+  bool by_site = walk->fast && !exact && walk->world->sites != NULL && ip >> CS_SITE_IP_BITS == 0;
   walk->site = by_site ? cs_sites_find(walk->world->sites, ip) : 0;
   if (walk->site != 0) {
     walk->code = (struct cs_code){.kind = CS_SITE_KIND(walk->site)};

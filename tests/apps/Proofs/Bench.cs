@@ -17,6 +17,7 @@ static class Bench
         Oracle.oracle_scene_begin("ready", "");
         while (Oracle.oracle_scene_done() == 0) Thread.Sleep(1);
         foreach (int depth in new[] { 5, 20, 100, 500, 1500 }) Down(depth, depth);
+        BenchStacks.Measure();
 
         Oracle.oracle_scene_prepare();
         for (int i = 0; i < 6; i++) new Thread(() => { while (!stop) Thread.Sleep(5); }).Start();

@@ -53,4 +53,8 @@ static unsafe class Oracle
 
     // bench/bench.c: measures walks of the calling thread.
     [DllImport(Lib)] internal static extern void bench_synchronous(int depth);
+    // bench/managed.c: a cell of its table, and the walk that is measured for it.
+    [DllImport(Lib)] internal static extern int bench_peers();
+    [DllImport(Lib)] internal static extern void bench_cell(int peer, int mode, int depth);
+    [DllImport(Lib)] internal static extern void bench_leaf();
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The part of the benchmark that measures walks of the calling thread through managed frames:
+// managed.c fills it, bench.c prints it.
+#ifndef BENCH_MANAGED_H
+#define BENCH_MANAGED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+// "A managed frame": the table, after the program has run. False: nothing was measured.
+bool managed_print(void);
+// Its cells as a JSON array.
+void managed_json(FILE *out);
+
+#endif
