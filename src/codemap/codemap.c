@@ -10,6 +10,24 @@ CS_ISLAND static void clear(struct cs_code *code) {
   *code = (struct cs_code){.kind = CS_CODE_NONE};
 }
 
+// What `ip` is within its range section.
+CS_ISLAND static enum cs_stop find_in_range(const struct cs_world *world,
+                                            const struct cs_range *range, uint64_t ip,
+                                            struct cs_code *code) {
+  enum cs_stop stop = CS_STOP_NONE;
+  clear(code);
+  code->collectible = range->reader.guarded;
+  if (range->r2r_module != 0)
+    stop = cs_r2r_find(world, range, ip, code);
+  else if ((range->flags & CS_RANGE_CODE_HEAP) && range->heap != 0)
+    stop = cs_jit_find(world, range, ip, code);
+  else if (range->flags & CS_RANGE_RANGE_LIST)  // precode, dispatch stubs: a range without a map
+    code->kind = CS_CODE_STUB;
+  if (stop == CS_STOP_UNREADABLE && code->collectible && !world->mem.guard_works)
+    return CS_STOP_NO_GUARD;
+  return stop;
+}
+
 CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,
                                                struct cs_code *code) {
   struct cs_range range;
@@ -17,16 +35,26 @@ CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uin
   if (world->layout.code_range_map == 0) return CS_STOP_NONE;  // no runtime: native walks only
   enum cs_stop stop = cs_range_find(world, ip, &range);
   if (stop != CS_STOP_NONE || !range.found) return stop;
-  code->collectible = range.reader.guarded;
-  if (range.r2r_module != 0)
-    stop = cs_r2r_find(world, &range, ip, code);
-  else if ((range.flags & CS_RANGE_CODE_HEAP) && range.heap != 0)
-    stop = cs_jit_find(world, &range, ip, code);
-  else if (range.flags & CS_RANGE_RANGE_LIST)  // precode, dispatch stubs: a range without a map
-    code->kind = CS_CODE_STUB;
-  if (stop == CS_STOP_UNREADABLE && code->collectible && !world->mem.guard_works)
-    return CS_STOP_NO_GUARD;
-  return stop;
+  return find_in_range(world, &range, ip, code);
+}
+
+CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64_t ip,
+                                            struct cs_near *near, struct cs_code *code) {
+  const struct cs_images *images = cs_load_acquire(&world->images);
+  struct cs_range range;
+  if (ip >= near->begin && ip < near->end) {
+    range = (struct cs_range){near->begin, near->end, near->r2r_module,    near->heap,
+                              near->flags, true,      {&world->mem, false}};
+    return find_in_range(world, &range, ip, code);
+  }
+  if (world->layout.code_range_map == 0 || (images != NULL && cs_images_find(images, ip) != NULL))
+    return cs_codemap_find(world, ip, code);
+  clear(code);
+  enum cs_stop stop = cs_range_find(world, ip, &range);
+  if (stop != CS_STOP_NONE || !range.found) return stop;
+  if (!range.reader.guarded)
+    *near = (struct cs_near){range.begin, range.end, range.r2r_module, range.heap, range.flags};
+  return find_in_range(world, &range, ip, code);
 }
 
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,

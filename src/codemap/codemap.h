@@ -51,6 +51,16 @@ struct cs_world {
 // why the map could not be read (CS_STOP_UNREADABLE, CS_STOP_NO_GUARD, CS_STOP_BAD_UNWIND).
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,
                                        struct cs_code *code);
+// Where the last look-up of managed code ended, for walks: neighbours on a stack are often
+// neighbours in the map. Begins as {0}; good for as long as one walk. Never of code that can die.
+struct cs_near {
+  uint64_t begin, end;  // a range section; 0 and 0: none yet
+  uint64_t r2r_module, heap;
+  uint32_t flags;
+};
+// cs_codemap_find, with that. A hit saves the search among images and the map's seven loads.
+CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64_t ip,
+                                            struct cs_near *near, struct cs_code *code);
 // The same, for managed code and stubs only.
 CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,
                                                struct cs_code *code);

@@ -50,10 +50,10 @@ CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
 
 // A return address that has not been seen before. The frame that it was found by is a site's, and
 // those are never wrong, so it is one.
-CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world,
-                                                         uint64_t ip) {
+CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world, uint64_t ip,
+                                                         struct cs_near *near) {
   struct cs_code code;
-  if (ip == 0 || cs_codemap_find(world, ip - 1, &code) != CS_STOP_NONE) return 0;
+  if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, &code) != CS_STOP_NONE) return 0;
   return cs_sites_learn(world, ip, &code);
 }
 
@@ -61,7 +61,7 @@ CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *
 // and rbp must be known.
 CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world,
                                    const struct cs_sites *sites, const struct cs_stack *stack,
-                                   bool all) {
+                                   struct cs_near *near, bool all) {
   cs_site site = run->site;
   uint64_t cfa = run->sp + CS_SITE_CFA(site);
   const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
@@ -76,7 +76,7 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
   uint64_t ip = word_at(cfa - 8);
   cs_site next = cs_sites_find(sites, ip);
   if (CS_UNLIKELY(ip >> CS_SITE_IP_BITS != 0)) return false;
-  if (CS_UNLIKELY(next == 0) && (next = learn(world, ip)) == 0) return false;
+  if (CS_UNLIKELY(next == 0) && (next = learn(world, ip, near)) == 0) return false;
   if (site & CS_SITE_CHAINED)
     run->rbp = word_at(cfa - 16);
   else
@@ -152,7 +152,7 @@ CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint
   uint32_t count = 0;
   if (!start(&run, walk)) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, sites, &stack, true))
+  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, true))
     write_record(&out[count++], &run);
   return finish(&run, walk, count);
 }
@@ -168,12 +168,12 @@ CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32
   uint32_t count = 0;
   if (!start(&run, walk) || !(run.known & CS_REG_BIT(CS_RBP))) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, sites, &stack, false))
+  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, false))
     out[count++] = run.ip | (run.site & CS_SITE_KIND_BITS);
   if (count != 0 && !CS_SITE_IS_BASE(run.site)) {
     uint32_t again = 0;
     (void)start(&run, walk);
-    while (again < count && step(&run, walk->world, sites, &stack, true)) again++;
+    while (again < count && step(&run, walk->world, sites, &stack, &walk->near, true)) again++;
   }
   return finish(&run, walk, count);
 }

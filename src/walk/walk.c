@@ -28,6 +28,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->depth = 0;
   walk->max_depth = max_depth != 0 ? max_depth : CS_WALK_DEFAULT_DEPTH;
   walk->flags = CS_FRAME_EXACT;
+  walk->near = (struct cs_near){0};
   walk->site = 0;
   walk->fast = false;
   walk->fault_flags = 0;
@@ -183,7 +184,8 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->site != 0) {
     walk->code = (struct cs_code){.kind = CS_SITE_KIND(walk->site)};
   } else {
-    enum cs_stop stop = cs_codemap_find(walk->world, exact ? ip : ip - 1, &walk->code);
+    enum cs_stop stop =
+        cs_codemap_find_near(walk->world, exact ? ip : ip - 1, &walk->near, &walk->code);
     if (stop != CS_STOP_NONE) return end(walk, stop);
     if (by_site) walk->site = cs_sites_learn(walk->world, ip, &walk->code);
   }

@@ -25,6 +25,7 @@ struct cs_walk {  // one walk under way; private to walk.c
   struct cs_stack stack;
   struct cs_regs regs;  // of the frame that was answered last, or of the first
   struct cs_code code;  // of the frame that was answered last
+  struct cs_near near;  // where the last managed code was
   uint64_t site;        // how to step over it (cs_site), if that was known beforehand, else 0
   uint64_t clr_thread;  // Thread*, 0 if the thread has none
   uint64_t next_frame;  // next explicit Frame of its chain that has not been passed
