@@ -8,13 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "held.h"
 #include "managed.h"
 #include "ours.h"
 #include "scene.h"
 
 const char *const oracle_name = "bench";
 
-enum { ROUNDS = 7, MAX_DEPTHS = 8, SNAPSHOTS = 2000 };
+enum { ROUNDS = 7, MAX_DEPTHS = 8 };
 
 struct synchronous {
   uint32_t depth, frames;
@@ -22,12 +23,6 @@ struct synchronous {
 };
 static struct synchronous synchronous[MAX_DEPTHS];
 static uint32_t synchronous_count;
-
-struct distribution {
-  double p50, p99, max;
-};
-static struct distribution held, answered, suspended;
-static uint32_t threads_at_suspend, refused;
 
 static HRESULT count_frames(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
                             BYTE context[], void *client) {
@@ -71,75 +66,19 @@ void bench_synchronous(int depth) {
   ORACLE_CHECK(ours == s->frames, "depth %d: %u frames, by CoreCLR %u", depth, ours, s->frames);
 }
 
-static int compare_double(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-static struct distribution distribute(double *values, uint32_t count) {
-  struct distribution d = {0};
-  if (count == 0) return d;
-  qsort(values, count, sizeof(*values), compare_double);
-  d.p50 = values[count / 2];
-  d.p99 = values[(uint64_t)count * 99 / 100];
-  d.max = values[count - 1];
-  return d;
-}
-
-static HRESULT ignore_frame(const struct clrsnap_frame *frame, void *data) {
-  (void)frame, (void)data;
-  return S_OK;
-}
-
-static void measure_ours(ThreadID target) {
-  static double in_handler[SNAPSHOTS], answer[SNAPSHOTS];
-  for (uint32_t i = 0; i < SNAPSHOTS; i++) {
-    struct clrsnap_walk_result result = {.size = sizeof(result)};
-    uint64_t before = oracle_now_ns();
-    HRESULT hr = clrsnap_walk(target, ignore_frame, NULL, NULL, &result);
-    answer[i] = (double)(oracle_now_ns() - before);
-    in_handler[i] = (double)result.held_ns;
-    if (hr != S_OK) oracle_fail("a walk: %#x %s", (unsigned)hr, clrsnap_last_error());
-    usleep(500);
-  }
-  held = distribute(in_handler, SNAPSHOTS);
-  answered = distribute(answer, SNAPSHOTS);
-}
-
-// Every managed thread stands still from before SuspendRuntime returns until ResumeRuntime does.
-static void measure_suspension(ThreadID target) {
-  static double stopped[SNAPSHOTS];
-  struct oracle_thread threads[64];
-  threads_at_suspend = oracle_threads(threads, 64);
-  uint32_t taken = 0;
-  for (uint32_t i = 0; i < SNAPSHOTS / 4; i++) {
-    uint32_t frames = 0;
-    uint64_t before = oracle_now_ns();
-    if (FAILED(oracle_info->lpVtbl->SuspendRuntime(oracle_info))) continue;
-    if (walk_clr(target, &frames) != S_OK || frames == 0) refused++;
-    oracle_info->lpVtbl->ResumeRuntime(oracle_info);
-    stopped[taken++] = (double)(oracle_now_ns() - before);
-    usleep(500);
-  }
-  suspended = distribute(stopped, taken);
-}
-
 void scene_run(const struct scene *scene) {
   if (strcmp(scene->name, "ready") == 0) {
     ours_ready();
     return;
   }
-  measure_ours(scene->target);
-  measure_suspension(scene->target);
+  struct held_scene held = {scene->name, scene->target, scene->tid};
+  ORACLE_CHECK(held_run(&held), "there is no scene '%s'", scene->name);
 }
 
 DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   ours_start(vtbl, 0);
   scene_start();
   return ours_mask(high);
-}
-
-static void print_row(const char *what, struct distribution d) {
-  printf("  %-58s %10.1f %10.1f %10.1f\n", what, d.p50 / 1000, d.p99 / 1000, d.max / 1000);
 }
 
 static void write_json(const char *path) {
@@ -154,15 +93,11 @@ static void write_json(const char *path) {
     fprintf(out, "%s{\"depth\":%u,\"frames\":%u,\"coreclr_ns\":%.1f,\"clrsnap_ns\":%.1f}",
             i == 0 ? "" : ",", s->depth, s->frames, s->clr_ns, s->ours_ns);
   }
-  const struct distribution *all[] = {&held, &answered, &suspended};
-  static const char *const names[] = {"held_ns", "answered_ns", "suspended_ns"};
-  fprintf(out, "]");
-  for (int i = 0; i < 3; i++)
-    fprintf(out, ",\"%s\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", names[i], all[i]->p50,
-            all[i]->p99, all[i]->max);
-  fprintf(out, ",\"managed\":");
+  fprintf(out, "],\n\"managed\":");
   managed_json(out);
-  fprintf(out, ",\"threads\":%u,\"refused_after_suspend\":%u}\n", threads_at_suspend, refused);
+  fprintf(out, ",\n\"held\":");
+  held_json(out);
+  fprintf(out, "}\n");
   fclose(out);
 }
 
@@ -176,16 +111,9 @@ int oracle_report(void) {
            s->clr_ns / s->frames, s->ours_ns / s->frames, s->clr_ns / s->ours_ns);
   }
   ORACLE_CHECK(managed_print(), "walks through managed frames were not measured");
-  printf("A walk of another thread that runs; %u managed threads in the process (microseconds)\n",
-         threads_at_suspend);
-  printf("  %-58s %10s %10s %10s\n", "", "p50", "p99", "max");
-  print_row("clrsnap: the target in its handler", held);
-  print_row("clrsnap: from the question to the answer", answered);
-  print_row("SuspendRuntime + DoStackSnapshot + ResumeRuntime: all stop", suspended);
-  printf("  held: 1 to %.0f at p50, 1 to %.0f at p99; DoStackSnapshot refused %u of %u\n",
-         suspended.p50 / held.p50, suspended.p99 / held.p99, refused, SNAPSHOTS / 4);
+  held_print();
   const char *json = getenv("BENCH_JSON");
   if (json != NULL) write_json(json);
-  ORACLE_CHECK(synchronous_count > 0 && held.p50 > 0, "nothing was measured");
+  ORACLE_CHECK(synchronous_count > 0 && held_complete(), "not everything was measured");
   return 0;
 }

@@ -45,8 +45,20 @@ static unsafe class BenchStacks
     [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
     static long Leaf(Path path, long value) { Oracle.bench_leaf(); return value; }
 
+    // bench/held.c: the top watches itself, or waits with cold caches until it has been walked.
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
+    static long LeafWatched(Path path, long value)
+    {
+        Oracle.oracle_scene_begin("spin" + (path.Next.Length - 1), "");
+        Oracle.bench_spin();
+        return value;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
+    static long LeafCold(Path path, long value) { Oracle.bench_cold(); return value; }
+
     static nint[] steps;
-    static nint leaf;
+    static nint leaf, leafWatched, leafCold;
     static int unused;   // call sites that no path has had yet come from here
 
     static nint Pointer(MethodInfo method)
@@ -68,9 +80,13 @@ static unsafe class BenchStacks
             steps[i] = Pointer(step.MakeGenericMethod(type));
         }
         leaf = (nint)(delegate*<Path, long, long>)&Leaf;
+        leafWatched = (nint)(delegate*<Path, long, long>)&LeafWatched;
+        leafCold = (nint)(delegate*<Path, long, long>)&LeafCold;
     }
 
-    static Path MakePath(int depth, Random random)
+    static Path MakePath(int depth, Random random) => MakePath(depth, random, leaf);
+
+    static Path MakePath(int depth, Random random, nint top)
     {
         var path = new Path { Next = new nint[depth + 1], Site = new byte[depth + 1] };
         for (int i = 0; i < depth; i++)
@@ -79,7 +95,7 @@ static unsafe class BenchStacks
             path.Next[i] = steps[at * 7 % Methods];
             path.Site[i] = (byte)(at / Methods % Sites);
         }
-        path.Next[depth] = leaf;
+        path.Next[depth] = top;
         return path;
     }
 
@@ -96,6 +112,27 @@ static unsafe class BenchStacks
         thread.Start();
         thread.Join();
     }
+
+    static void OnThread(Action action)
+    {
+        Oracle.oracle_scene_prepare();
+        var thread = new Thread(() => action(), 16 << 20);
+        thread.Start();
+        thread.Join();
+    }
+
+    internal static void Watched(int depth) => OnThread(() =>
+    {
+        Run(MakePath(depth, new Random(depth), leafWatched));
+        while (Oracle.oracle_scene_done() == 0) Thread.Sleep(1);
+    });
+
+    internal static void Cold(int depth) => OnThread(() =>
+    {
+        var random = new Random(depth);
+        Oracle.oracle_scene_begin("cold" + depth, "");
+        while (Oracle.oracle_scene_done() == 0) Run(MakePath(depth, random, leafCold));
+    });
 
     static void MeasureHere()
     {

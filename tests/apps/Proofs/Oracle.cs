@@ -57,4 +57,7 @@ static unsafe class Oracle
     [DllImport(Lib)] internal static extern int bench_peers();
     [DllImport(Lib)] internal static extern void bench_cell(int peer, int mode, int depth);
     [DllImport(Lib)] internal static extern void bench_leaf();
+    // bench/held.c
+    [DllImport(Lib)] internal static extern void bench_spin();
+    [DllImport(Lib)] internal static extern void bench_cold();
 }
