@@ -22,7 +22,7 @@
 enum {
   SNAPSHOTS = 3000,
   SUSPENSIONS = 400,
-  COLD = 250,         // each sweeps the caches first: 25 ms
+  COLD = 250,  // each sweeps the caches first: 25 ms
   MAX_ROWS = 32,
   SWEEP_BYTES = 96 << 20,
   EMPTY_SIGNAL = 44,  // any that nobody uses
@@ -45,7 +45,8 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void add_row(const struct held_scene *scene, const char *key, const char *what, uint32_t count) {
+static void add_row(const struct held_scene *scene, const char *key, const char *what,
+                    uint32_t count) {
   if (row_count == MAX_ROWS || count == 0) {
     oracle_fail("%s: nothing measured", what);
     return;

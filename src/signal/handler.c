@@ -8,6 +8,7 @@
 #include "signal/request.h"
 #include "signal/signal.h"
 
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 struct cs_signal_state cs_signal;
@@ -49,6 +50,16 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   uc->uc_stack.ss_sp = (void *)(uintptr_t)ours->sp;
   uc->uc_stack.ss_size = ours->size;
   uc->uc_stack.ss_flags = 0;
+}
+
+CS_ISLAND bool cs_thread_is_own(struct cs_thread *thread) {
+  uint64_t pointer = cs_thread_pointer();
+  uint32_t tid = cs_load_acquire(&thread->tid);
+  if (tid == 0) return false;
+  if (cs_load_relaxed(&thread->thread_pointer) == pointer) return true;
+  if ((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0) != tid) return false;
+  cs_store_relaxed(&thread->thread_pointer, pointer);
+  return true;
 }
 
 CS_ISLAND static bool is_registered(const struct cs_thread *thread) {

@@ -201,6 +201,12 @@ CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
   return answer;
 }
 
+CS_ISLAND static bool is_target(struct cs_request *request) {
+  if (request->thread != NULL && cs_load_acquire(&request->thread->tid) == request->tid)
+    return cs_thread_is_own(request->thread);
+  return (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0) == request->tid;
+}
+
 CS_ISLAND static void wake(struct cs_request *request) {
   cs_syscall4(SYS_futex, (long)(uintptr_t)&request->word, FUTEX_WAKE_PRIVATE, 1 << 30, 0);
 }
@@ -237,9 +243,8 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   request->capture.count = 0;
   request->capture.stop = CS_STOP_NONE;
   cs_altstack_of(ucontext, &request->stack.alt_lo, &request->stack.alt_hi);
-  // The thread pointer: on x86-64 its own address is its first word (psABI, TLS variant II).
-  __asm__("mov %%fs:0, %0" : "=r"(request->thread_pointer));
-  if ((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0) != request->tid)
+  request->thread_pointer = cs_thread_pointer();
+  if (!is_target(request))
     request->answer = CS_ANSWER_WRONG_THREAD;
   else if (request->flags & CS_REQUEST_INTRODUCE)
     request->answer = CS_ANSWER_WALKED;
@@ -257,6 +262,8 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
     cs_store_release(&request->word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE));
     return;
   }
-  wake(request);
+  // Only who sleeps is woken: that costs the target 4 us. The exchange above and the one that the
+  // requester announces itself by are in one order, so that either sees the other.
+  if (__atomic_load_n(&request->sleeps, __ATOMIC_SEQ_CST) != 0) wake(request);
   if (hold) stand_still(request, sequence);
 }

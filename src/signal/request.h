@@ -74,6 +74,7 @@ enum cs_request_answer {
 struct cs_request {
   uint64_t word;  // sequence << 16 | state. A futex waits on its low half
   // Filled in by the requester while CLAIMED:
+  uint32_t sleeps;  // the requester waits in the kernel; by itself, at any time
   uint32_t flags;
   uint32_t tid;
   uint32_t max_depth;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A sample: the interrupted thread walks itself straight into the ring. Signal-safe: yes; atomics
-// and loads only, one raw gettid, no wait: a try that loses a race a few times gives up and counts.
+// and loads only, no wait: a try that loses a race a few times gives up and counts.
 //
 // Invariants: a handler writes only into what it has reserved by compare-and-swap on `head`; what
 // it gives back it has not written to, so free space stays zero; the record's first word is written
 // last. A walk starts in a small record and moves to a larger one when it needs more, so that
 // several threads in deep recursion do not each keep the largest size from the others.
 #include "signal/sample.h"
-
-#include <sys/syscall.h>
 
 enum {
   // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
@@ -99,10 +97,8 @@ CS_ISLAND static void commit(struct cs_sample_ring *ring, const struct place *pl
   cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_READY));
 }
 
-// A signal that was on its way when its thread went may arrive on the tid's next owner.
-CS_ISLAND static bool is_mine(const struct cs_thread *thread) {
-  return cs_load_acquire(&thread->sampling) != 0 &&
-         cs_load_acquire(&thread->tid) == (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
+CS_ISLAND static bool is_mine(struct cs_thread *thread) {
+  return cs_load_acquire(&thread->sampling) != 0 && cs_thread_is_own(thread);
 }
 
 CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,

@@ -77,6 +77,20 @@ struct cs_thread *cs_registry_find_tid(uint32_t tid) {
   return NULL;
 }
 
+// A managed thread is forgotten before it ends, so that its thread pointer, while an entry has it,
+// is no other thread's. A native one may end unnoticed: then only the tid tells.
+struct cs_thread *cs_registry_self(void) {
+  uint64_t pointer = cs_thread_pointer();
+  uint32_t used = cs_load_acquire(&registry.used);
+  for (uint32_t i = 0; i < used; i++) {
+    struct cs_thread *thread = &registry.threads[i];
+    if (cs_load_relaxed(&thread->thread_pointer) == pointer && cs_load_acquire(&thread->tid) != 0 &&
+        thread->clr_thread != 0)
+      return thread;
+  }
+  return cs_registry_find_tid((uint32_t)syscall(SYS_gettid));
+}
+
 uint32_t cs_registry_count(void) {
   return cs_load_acquire(&registry.used);
 }
@@ -100,6 +114,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->clr_thread = clr_thread;
   thread->stack = (struct cs_stack){0};
   thread->sampling = 0;
+  thread->thread_pointer = 0;
   thread->index = i;
   thread->agent = NULL;
   cs_store_release(&registry.ids[i], id);
@@ -123,6 +138,7 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
       stack.alt_hi = stack.alt_lo + thread->altstack.size;
     }
     thread->stack = stack;
+    thread->thread_pointer = self ? cs_thread_pointer() : 0;
     __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
   }
   pthread_mutex_unlock(&registry.lock);
@@ -180,6 +196,7 @@ void cs_registry_destroyed_entry(struct cs_thread *thread) {
     registry.destroyed[registry.destroyed_next++ % REMEMBERED] = thread->clr_thread;
   thread->generation++;
   thread->clr_thread = 0;
+  thread->thread_pointer = 0;
   cs_store_release(&registry.ids[thread->index], 0);
   pthread_mutex_unlock(&registry.lock);
 }

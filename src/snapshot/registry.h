@@ -22,6 +22,7 @@ void cs_registry_destroyed_entry(struct cs_thread *thread);
 
 struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or gone
 struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registered
+struct cs_thread *cs_registry_self(void);                 // the calling thread; NULL: as above
 // Was this the id of a thread that has been destroyed? The last 1,024 are remembered.
 bool cs_registry_was_destroyed(uint64_t clr_thread);
 

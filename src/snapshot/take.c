@@ -5,23 +5,16 @@
 // Invariant: whatever fails, the slot is given back and the thread unpinned, here.
 #include "snapshot/take.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
-static uint32_t own_tid(void) {
-  return (uint32_t)syscall(SYS_gettid);
-}
-
 // Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
 // be held owns. Every thread that runs managed code has been passed on by ThreadAssignedToOSThread.
 bool cs_caller_is_managed(void) {
-  struct cs_thread *thread = cs_registry_find_tid(own_tid());
+  struct cs_thread *thread = cs_registry_self();
   return thread != NULL && thread->clr_thread != 0;
 }
 
 // 0: the calling thread has no ThreadID.
 static uint64_t own_clr_thread(void) {
-  struct cs_thread *thread = cs_registry_find_tid(own_tid());
+  struct cs_thread *thread = cs_registry_self();
   ThreadID id = 0;
   if (thread != NULL) return thread->clr_thread;
   ICorProfilerInfo15 *info = cs_core.info;
@@ -34,7 +27,7 @@ enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_threa
   *thread = cs_registry_find(id);
   if (id == 0) return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
   if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
-  if (cs_load_acquire(&(*thread)->tid) == own_tid()) return CS_TARGET_SELF;
+  if (*thread == cs_registry_self()) return CS_TARGET_SELF;
   if (cs_thread_pin(*thread, id)) return CS_TARGET_OTHER;
   *thread = NULL;
   return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
