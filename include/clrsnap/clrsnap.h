@@ -48,6 +48,10 @@ enum clrsnap_flag {
   // clrsnap_snapshot reports methods without metadata too (dynamic methods, IL stubs). CoreCLR's
   // own walk leaves them out, and so does ours by default.
   CLRSNAP_REPORT_DYNAMIC = 2,
+  // Threads that are blocked in the kernel are asked by signal, too, as running ones are. Without
+  // it
+  // they are walked from outside where that is sound, and do not wake: see CLRSNAP_WALK_ASLEEP.
+  CLRSNAP_ALWAYS_SIGNAL = 4,
 };
 
 struct clrsnap_opts {
@@ -163,7 +167,17 @@ struct clrsnap_walk_result {
   uint32_t stop;     // why it ended: 1 = the stack's base, a complete walk. clrsnap_stop_text
   uint32_t frames;   // found; not more than were reported
   UINT_PTR stop_ip;  // where it ended
-  uint64_t held_ns;  // how long the target was in the handler; 0 for the calling thread
+  uint64_t held_ns;  // how long the target was in the handler; 0 for the calling thread, and asleep
+  uint32_t flags;    // enum clrsnap_walk_flag
+};
+enum clrsnap_walk_flag {
+  // The target was blocked in a system call, in preemptive mode, and was walked by the caller over
+  // a
+  // copy of its stack. It was not woken, and no call of it returned EINTR; that it did not run
+  // meanwhile was proven by its run count. All managed frames are there; of the native frames above
+  // the first one some may be missing, those whose callers can only be found through registers that
+  // the kernel does not tell (the next frame is then CLRSNAP_FRAME_BRIDGED).
+  CLRSNAP_WALK_ASLEEP = 1,
 };
 
 // Called leaf first; anything but S_OK ends the report. The frame is valid during the call.

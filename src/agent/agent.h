@@ -94,8 +94,6 @@ void cs_cpu_timer_stop(struct cs_agent_thread *thread);
 void cs_wall_tick(uint64_t now_ns);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
-// The mapping that holds `addr`, as a stack. False: there is none.
-bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
 
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);

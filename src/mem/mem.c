@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 
 CS_ISLAND bool cs_mem_read_guarded(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
+  if (mem->read_guarded != NULL) return mem->read_guarded(mem, addr, dst, len);
   if (mem->read != NULL) return mem->read(mem, addr, dst, len);
   if (!mem->guard_works) return false;
   struct iovec local = {.iov_base = dst, .iov_len = len};
@@ -21,7 +22,7 @@ CS_ISLAND bool cs_mem_read_guarded(const struct cs_mem *mem, uint64_t addr, void
 }
 
 void cs_mem_init_self(struct cs_mem *mem) {
-  mem->read = NULL;
+  mem->read = mem->read_guarded = NULL;
   mem->pid = (int)cs_syscall4(SYS_getpid, 0, 0, 0, 0);
   // seccomp profiles of some containers refuse the call; then code that may be unloaded cannot be
   // walked, and a walk that meets it ends with CS_STOP_NO_GUARD.

@@ -6,6 +6,8 @@
 // Two ways to read. `cs_mem_read` is for memory that something holds: the thread's own stack within
 // its bounds, runtime structures that are never freed. `cs_mem_read_guarded` is for memory that may
 // be gone: it answers false instead of faulting (for this process: process_vm_readv on oneself).
+// A third source is both: a copy of a sleeping thread's stack before this process' own memory
+// (snapshot/asleep.c).
 #ifndef CS_MEM_H
 #define CS_MEM_H
 
@@ -14,6 +16,8 @@
 struct cs_mem {
   // NULL: this process, by plain loads. Else: reads `len` bytes at `addr`, false if not readable.
   bool (*read)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
+  // With `read`: what guarded reads do. NULL: the same, since `read` never faults.
+  bool (*read_guarded)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
   int pid;           // this process' own id, for guarded reads
   bool guard_works;  // process_vm_readv on oneself was tried at start and is allowed
 };

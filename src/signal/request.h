@@ -44,9 +44,10 @@ struct cs_capture {
   uint32_t capacity, count;
   enum cs_stop stop;
   uint64_t stop_ip;
-  uint32_t generation;              // of the code map at the time of the walk
-  uint32_t module_deaths;           // by the requester, before it asks: cs_core.module_deaths
-  bool own;                         // of the calling thread: its frames live while it waits here
+  uint32_t generation;     // of the code map at the time of the walk
+  uint32_t module_deaths;  // by the requester, before it asks: cs_core.module_deaths
+  bool own;                // of the calling thread: its frames live while it waits here
+  bool asleep;  // by the requester, while the thread was blocked in the kernel: snapshot/asleep.h
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack
   bool in_unwind;                   // an exception's second pass is between two handlers

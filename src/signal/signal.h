@@ -32,7 +32,8 @@ struct cs_thread {
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
   uint32_t walkers;  // requests that have it pinned: ThreadDestroyed waits for 0 (contract: C18)
   struct cs_altstack altstack;
-  void *agent;  // the agent's own data for this thread
+  void *agent;                 // the agent's own data for this thread
+  struct cs_sleeper *sleeper;  // snapshot/sleeper.h; NULL until it is looked at
 };
 
 // Epoch: how many handlers are walking right now. Whoever is about to free what a walk may read

@@ -121,7 +121,9 @@ static HRESULT walk(ThreadID id, const struct cs_regs *here, clrsnap_frame_callb
     out.stop = (uint32_t)capture->stop;
     out.stop_ip = capture->stop_ip;
     out.frames = capture->count;
-    if (!take.self)
+    if (capture->asleep)
+      out.flags |= CLRSNAP_WALK_ASLEEP;
+    else if (!take.self)
       out.held_ns = cs_clock_ticks_to_ns(take.request->exit_tsc - take.request->entry_tsc);
     hr = report_frames(capture, callback, data, no_functions);
     (void)cs_take_end(&take);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "snapshot/sleeper.h"
 
 enum {
   MAX_THREADS = 65536,
@@ -190,6 +191,7 @@ void cs_registry_destroyed_entry(struct cs_thread *thread) {
   cs_store_release(&thread->sampling, 0);
   __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
   wait_for_walkers(thread);
+  cs_sleeper_forget(thread);
   cs_altstack_leave(&thread->altstack);
   pthread_mutex_lock(&registry.lock);
   if (thread->clr_thread != 0)

@@ -38,6 +38,8 @@ void cs_thread_unpin(struct cs_thread *thread);
 
 // The calling thread's stack, [lo, hi). False when it cannot be found out.
 bool cs_stack_of_self(struct cs_stack *stack);
+// The mapping that holds `addr`, as a stack (stackmap.c). False: there is none.
+bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
 
 // ---- Alternate stacks (altstack.c) ----
 void cs_altstack_map(struct cs_altstack *alt);    // makes one; leaves sp 0 when there is no memory

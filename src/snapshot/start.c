@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "contract/contract.h"
 #include "native/image.h"
+#include "snapshot/sleeper.h"
 #include "snapshot/snapshot.h"
 #include "unwind/sites.h"
 
@@ -58,7 +59,8 @@ static HRESULT fill_options(const struct clrsnap_opts *opts, struct cs_error *er
   if (all.max_depth == 0) all.max_depth = CS_WALK_DEFAULT_DEPTH;
   if (all.answer_timeout_ms > MAX_TIMEOUT_MS || all.hold_timeout_ms > MAX_TIMEOUT_MS ||
       all.max_depth > MAX_DEPTH ||
-      (all.flags & ~(uint32_t)(CLRSNAP_HOLD_TARGET | CLRSNAP_REPORT_DYNAMIC)) != 0) {
+      (all.flags &
+       ~(uint32_t)(CLRSNAP_HOLD_TARGET | CLRSNAP_REPORT_DYNAMIC | CLRSNAP_ALWAYS_SIGNAL)) != 0) {
     cs_error_set(err, "an option is out of range: time-outs up to %d ms, max_depth up to %d",
                  MAX_TIMEOUT_MS, MAX_DEPTH);
     return E_INVALIDARG;
@@ -130,6 +132,7 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
     cs_log_important(
         "process_vm_readv on this process itself is refused (seccomp?): "
         "stacks with code that can be unloaded will be cut");
+  (void)cs_sleeper_init();
   cs_core.world.sites = &sites;
   cs_sites_forget(&sites);
   cs_functions_forget();

@@ -5,6 +5,8 @@
 // Invariant: whatever fails, the slot is given back and the thread unpinned, here.
 #include "snapshot/take.h"
 
+#include "snapshot/asleep.h"
+
 // Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
 // be held owns. Every thread that runs managed code has been passed on by ThreadAssignedToOSThread.
 bool cs_caller_is_managed(void) {
@@ -61,6 +63,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
   take->request = cs_request_claim(err);
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   take->request->capture.own = true;
+  take->request->capture.asleep = false;
   HRESULT hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
   if (hr == S_OK && worth_another(&take->request->capture))
     hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
@@ -82,7 +85,10 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   }
   request->capture.own = false;
   request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
-  enum cs_ask ask = cs_request_ask(request, thread, flags, err);
+  // A held thread must stand in its handler; for anything else a sleeping one is let sleep.
+  request->capture.asleep = !(flags & CS_REQUEST_HOLD) && cs_asleep_walk(request, thread);
+  enum cs_ask ask =
+      request->capture.asleep ? CS_ASK_ANSWERED : cs_request_ask(request, thread, flags, err);
   if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture))
     ask = cs_request_ask(request, thread, flags, err);
   if (ask != CS_ASK_ANSWERED) {

@@ -145,11 +145,21 @@ CS_ISLAND static bool sp_is_above(const struct cs_walk *walk, uint64_t now, uint
   return next > now && cs_stack_holds(&walk->stack, next, 0);
 }
 
+// A site whose CFA is rbp's says nothing when rbp is not known, as in a thread that is walked from
+// outside while it sleeps. The code is looked up after all: an explicit Frame may lead on from it.
+CS_ISLAND static enum cs_stop drop_useless_site(struct cs_walk *walk) {
+  if (CS_LIKELY(!(walk->site & CS_SITE_BY_RBP) || (walk->regs.known & CS_REG_BIT(CS_RBP)) != 0))
+    return CS_STOP_NONE;
+  walk->site = 0;
+  return cs_codemap_find(walk->world, walk->regs.r[CS_RIP] - 1, &walk->code);
+}
+
 CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
   const struct cs_code *code = &walk->code;
   struct cs_regs regs = walk->regs;
   uint32_t flags = 0;
-  enum cs_stop stop;
+  enum cs_stop stop = drop_useless_site(walk);
+  if (stop != CS_STOP_NONE) return stop;
   if (walk->site != 0)
     stop = step_by_site(walk, &regs, &flags);
   else if (cs_code_is_managed(code))

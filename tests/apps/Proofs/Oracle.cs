@@ -51,6 +51,10 @@ static unsafe class Oracle
     [DllImport(Lib)] internal static extern int oracle_registers(int value);
     [DllImport(Lib)] internal static extern int oracle_registers_ready();
 
+    // Sleepers: the calling thread waits in Proofs.Asleep.NAME from now on; and what became of it.
+    [DllImport(Lib, CharSet = CharSet.Ansi)] internal static extern void oracle_sleeper_begin(string name);
+    [DllImport(Lib)] internal static extern void oracle_sleeper_end(int calls, int interrupted, int early);
+
     // bench/bench.c: measures walks of the calling thread.
     [DllImport(Lib)] internal static extern void bench_synchronous(int depth);
     // bench/managed.c: a cell of its table, and the walk that is measured for it.

@@ -19,11 +19,12 @@ static class Program
             case "rules": Rules.Run(rest); break;
             case "deep": Deep.Run(); break;
             case "registers": Registers.Run(); break;
+            case "asleep": Asleep.Run(); break;
             case "bench": Bench.Run(); break;
             case "torture": return Torture.Run(rest);
             case "busy": return Busy.Run(rest);
             default:
-                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|deep|registers|bench|torture|busy [arguments]");
+                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|deep|registers|asleep|bench|torture|busy [arguments]");
                 return 2;
         }
         return Oracle.Present ? Oracle.oracle_finish() : 0;
