@@ -151,13 +151,14 @@ static bool copy_thread(struct cs_asleep *a) {
 
 static enum cs_asleep_answer locate(struct cs_asleep *a, const struct cs_thread *thread) {
   uint64_t sp, ip;
+  bool restless = a->sleeper == &a->own || cs_load_relaxed(&a->sleeper->restless) != 0;
+  // Most likely it runs again, which one file tells.
+  if (restless && cs_sleeper_where(a->sleeper, &sp, &ip) == CS_SLEEP_RUNNING)
+    return CS_ASLEEP_RESTLESS;
   if (!cs_sleeper_runs(a->sleeper, &a->runs)) return CS_ASLEEP_NO;
   if (!cs_sleeper_recall(a->sleeper, a->runs, &sp, &ip)) {
     enum cs_sleep sleep = cs_sleeper_where(a->sleeper, &sp, &ip);
-    if (sleep == CS_SLEEP_RUNNING)
-      return cs_load_relaxed(&a->sleeper->restless) == 0 && a->sleeper != &a->own
-                 ? CS_ASLEEP_RUNNING
-                 : CS_ASLEEP_RESTLESS;
+    if (sleep == CS_SLEEP_RUNNING) return restless ? CS_ASLEEP_RESTLESS : CS_ASLEEP_RUNNING;
     if (sleep != CS_SLEEP_BLOCKED) return CS_ASLEEP_NO;
   }
   if (!find_stack(a, thread, sp)) return CS_ASLEEP_NO;
