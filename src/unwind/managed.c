@@ -192,7 +192,8 @@ CS_ISLAND static enum cs_stop undo_prolog(struct cs_step *step, bool exact) {
     enum cs_stop stop = cs_unwind_info_read(&step->reader, address, &info);
     if (stop != CS_STOP_NONE) return stop;
     unsigned executed = ALL;
-    if (chain == 0 && exact && offset < info.prolog_size) {
+    // A return address may be in the prolog, too: it calls a helper to touch a large frame's pages.
+    if (chain == 0 && offset < info.prolog_size) {
       executed = (unsigned)offset;
     } else if (chain == 0 && exact) {
       enum cs_epilog epilog = cs_epilog_step(step, &info);
@@ -281,12 +282,13 @@ CS_ISLAND static bool rule_from_shape(const struct shape *shape, struct cs_cfi_r
 }
 
 CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
-                                  struct cs_cfi_rule *rule) {
+                                  uint64_t ip, struct cs_cfi_rule *rule) {
   struct cs_reader reader = {.mem = &world->mem, .guarded = code->collectible};
   struct cs_unwind_info info;
   struct shape shape = {.is_saved = 0};
   if (cs_unwind_info_read(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;
-  if (info.flags & CS_UNWIND_CHAINED) return false;  // cold parts are rare: decoded each time
+  if (info.flags & CS_UNWIND_CHAINED) return false;       // cold parts are rare: decoded each time
+  if (ip - code->begin < info.prolog_size) return false;  // a call in the prolog: rare as well
   shape.base = info.frame_register != 0 ? info.frame_register : CS_RSP;
   shape.placed = info.frame_register == 0;
   for (unsigned i = 0, n; i < info.code_count; i += n) {

@@ -99,7 +99,7 @@ CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
   }
   struct cs_cfi_rule rule;
   // Collectible code is left out of the cache: it is what may be replaced under a return address.
-  if (!cs_code_is_managed(code) || code->collectible || !cs_rule_of_managed(world, code, &rule))
+  if (!cs_code_is_managed(code) || code->collectible || !cs_rule_of_managed(world, code, ip, &rule))
     return 0;
   return cs_sites_add(world->sites, ip, &rule, code->kind);
 }

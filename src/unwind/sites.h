@@ -112,8 +112,9 @@ CS_ISLAND enum cs_stop cs_site_apply(const struct cs_sites *sites, cs_site site,
 CS_ISLAND const struct cs_cfi_rule *cs_native_rule(const struct cs_world *world,
                                                    const struct cs_code *code, uint64_t ip);
 
-// The rule of a managed frame in its body, from its unwind data. False: it has none of that form.
+// The rule of a managed frame at a return address, from its unwind data. False: it has none of that
+// form, or `ip` is not in the body.
 CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
-                                  struct cs_cfi_rule *rule);
+                                  uint64_t ip, struct cs_cfi_rule *rule);
 
 #endif

@@ -92,7 +92,7 @@ static void check_rule(const struct fake_clr *clr, const char *name, unsigned at
   static struct cs_sites sites;
   struct cs_cfi_rule rule;
   struct cs_regs regs = *body, by_site = *body;
-  assert_true(cs_rule_of_managed(&clr->world, code, &rule));
+  assert_true(cs_rule_of_managed(&clr->world, code, body->r[CS_RIP], &rule));
   assert_int_equal(cs_rule_apply(&rule, &clr->world.mem, stack, &regs), CS_STOP_NONE);
   check_callers(name, at, &regs, caller);
   cs_sites_add(&sites, body->r[CS_RIP], &rule, CS_CODE_JIT);
