@@ -25,12 +25,17 @@ struct cs_rows {  // sorted by pc, no two neighbours with the same rule; pc is r
   uint32_t count, capacity;
 };
 
+enum { CS_CFI_EH_RETURNS = 8 };  // libgcc_s has 4
 struct cs_cfi_stats {
   uint32_t fdes;                  // compiled
   uint32_t skipped;               // of a CIE that cannot be read (unknown augmentation)
   uint32_t unsupported_cfa;       // places whose CFA has no supported form: CS_RULE_NONE
   uint32_t distrusted;            // functions that describe themselves wrongly: no rule there
   uint32_t unsupported_register;  // registers whose rule has none: CS_CFI_UNDEFINED
+  struct {
+    uint32_t pc, leaves, end;      // relative to the text; from `leaves` on rcx has the CFA
+  } eh_return[CS_CFI_EH_RETURNS];  // functions that end by __builtin_eh_return (ehreturn.h)
+  uint32_t eh_returns;
 };
 
 enum cs_cfi_result { CS_CFI_OK, CS_CFI_MALFORMED, CS_CFI_NO_MEMORY };

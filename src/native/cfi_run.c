@@ -72,6 +72,8 @@ struct machine {
   int32_t height;       // of the frame in the last row: CFA - rsp, 0 if that is not known
   uint32_t first_drop;  // where the frame first became smaller: an epilogue; `end` if nowhere
   bool lies;            // some row has its CFA below rsp, which cannot be
+  uint8_t eh_data;      // bit 0: rax is saved, bit 1: rdx is
+  uint32_t leaves;      // with both: where rcx has the CFA first; 0: nowhere
   bool malformed, no_memory, unknown_op;
 };
 
@@ -92,7 +94,10 @@ static bool fits(int64_t v) {
 
 static void set_how(struct machine *m, uint64_t column, uint8_t how, int64_t off) {
   m->now.interned = false;
-  if (column == DWARF_RSP) m->now.rsp_ruled = true;
+  if (column == DWARF_RSP) {
+    m->now.rsp_ruled = true;
+    m->now.rsp_in = how == CS_CFI_IN_REG ? (uint8_t)(off + 1) : 0;
+  }
   if (column > DWARF_RIP || slot_of[column] == 0) return;
   if (!fits(off)) {
     how = CS_CFI_UNDEFINED;
@@ -114,6 +119,7 @@ static void unsupported(struct machine *m, uint64_t column) {
 }
 
 static void set_offset(struct machine *m, uint64_t column, uint8_t how, int64_t factored) {
+  if (column <= 1) m->eh_data |= (uint8_t)(1u << column);  // DWARF's rax and rdx
   int64_t off;
   if (__builtin_mul_overflow(factored, m->cie->data_align, &off))
     unsupported(m, column);
@@ -216,6 +222,14 @@ static bool is_kernel_frame(const struct cs_cfi_rule *rule) {
          rule->slot[CS_CFI_RA].how == CS_CFI_AT_RSP && rule->slot[CS_CFI_RA].off == UCONTEXT_RIP;
 }
 
+// A longjmp says that its caller is where it will go on: rsp and the return address are in
+// registers, the others in memory at what it calls the CFA.
+static bool is_jump(const struct cs_cfi_state *state) {
+  const struct cs_cfi_rule *rule = &state->rule;
+  return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
+         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
+}
+
 // Makes a rule of the state, if it can be one.
 static void intern(struct machine *m) {
   struct cs_cfi_rule *rule = &m->now.rule;
@@ -223,7 +237,14 @@ static void intern(struct machine *m) {
                    !m->now.rsp_ruled && m->cie->return_register == DWARF_RIP &&
                    (!m->cie->signal_frame || is_kernel_frame(rule));
   rule->signal_frame = m->cie->signal_frame;
-  m->now.index = supported ? cs_rules_intern(m->build->rules, rule) : CS_RULE_NONE;
+  struct cs_cfi_rule jump = *rule;
+  if (!supported && is_jump(&m->now) && !m->cie->signal_frame) {
+    jump.cfa_how = CS_CFA_JUMP;
+    jump.cfa_reg = (uint8_t)(m->now.rsp_in - 1);
+    jump.cfa_add = rule->cfa_reg;
+    supported = true;
+  }
+  m->now.index = supported ? cs_rules_intern(m->build->rules, &jump) : CS_RULE_NONE;
   m->now.interned = true;
 }
 
@@ -283,6 +304,7 @@ static void reach(struct machine *m, uint64_t to) {
   if (to <= m->loc) return;
   if (!m->now.interned) intern(m);
   watch_height(m);
+  if (m->eh_data == 3 && m->leaves == 0 && m->now.rule.cfa_reg == CS_RCX) m->leaves = m->loc;
   if (m->now.index == CS_RULE_NONE) m->build->stats->unsupported_cfa++;
   if (!cs_rows_add(m->build->rows, m->loc, m->now.index)) m->no_memory = true;
   m->loc = (uint32_t)to;
@@ -455,10 +477,18 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   m.end = m.first_drop = pc_end;
   m.height = 0;
   m.lies = false;
+  m.eh_data = 0;
+  m.leaves = 0;
   m.malformed = m.no_memory = m.unknown_op = false;
   bool ok = run(&m);
   uint32_t last_row = m.loc;
+  struct cs_cfi_stats *stats = build->stats;
   if (ok) reach(&m, pc_end);
+  if (m.leaves != 0 && stats->eh_returns < CS_CFI_EH_RETURNS) {
+    stats->eh_return[stats->eh_returns].pc = pc;
+    stats->eh_return[stats->eh_returns].end = pc_end;
+    stats->eh_return[stats->eh_returns++].leaves = m.leaves;
+  }
   if (ok && !check_function(&m, pc, last_row, m.height)) m.no_memory = true;
   if (m.no_memory) return CS_CFI_NO_MEMORY;
   return ok ? CS_CFI_OK : CS_CFI_MALFORMED;

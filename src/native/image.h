@@ -23,7 +23,11 @@ enum cs_cfa_how {
   CS_CFA_DEREF,    // [reg + off] + cfa_add
   CS_CFA_CONTEXT,  // none: the registers are those of the CONTEXT that `cfa_reg` points to
   CS_CFA_FAULT,    // reg + off; the caller was interrupted by a fault and is not at a call
-  CS_CFA_PLT,      // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
+  CS_CFA_JUMP,     // none: about to go on elsewhere for good (longjmp). There rsp is what `cfa_reg`
+                   // has; registers saved "at the CFA" are at register `cfa_add` + off
+  CS_CFA_EH_RETURN,  // as REG, but there is no caller any more: the registers are those of the
+                     // frame that catches an exception, which libgcc's locals describe (ehreturn.c)
+  CS_CFA_PLT,        // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 
 // The callee-saved registers and the return address, in this order.

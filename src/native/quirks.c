@@ -29,8 +29,10 @@ struct piece {  // bytes that must stand at an offset
 };
 struct place {  // from this offset on: the CFA is rsp + cfa, `saved` registers have been pushed
   uint8_t at, cfa, saved;
-  uint8_t context;  // not 0: the register that points to the CONTEXT instead
+  uint8_t context;  // not 0: the register that points to the CONTEXT instead; or JUMPS
 };
+// All registers are those of the place that it goes on at, which rax has.
+enum { JUMPS = 0xFF };
 struct quirk {
   const char *name;
   struct piece piece[4];
@@ -59,8 +61,8 @@ static const struct place resolve_places[] = {
 // push rbp; mov r10, rdi; mov r11, rsi; loads; mov rax, [r10+rip]; mov rsp, [r10+rsp]; jmp rax; and
 // for a CONTEXT without control registers pop rbp; ret. At the jump the sp is the target's already.
 static const struct place restore_places[] = {
-    {0x00, 8, 0, 0}, {0x01, 0, 0, CS_RDI}, {0x04, 0, 0, CS_R10},
-    {0xA0, 0, 0, 0}, {0xA2, 16, 1, 0},     {0xA3, 8, 0, 0},
+    {0x00, 8, 0, 0},     {0x01, 0, 0, CS_RDI}, {0x04, 0, 0, CS_R10},
+    {0xA0, 0, 0, JUMPS}, {0xA2, 16, 1, 0},     {0xA3, 8, 0, 0},
 };
 static const struct quirk quirks[CS_QUIRKS] = {
     {"OnHijackTripThread",
@@ -114,6 +116,13 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
   if (place->cfa == 0 && place->context == 0) return CS_RULE_NONE;
   struct cs_cfi_rule rule;
   memset(&rule, 0, sizeof rule);
+  if (place->context == JUMPS) {
+    rule.cfa_how = CS_CFA_JUMP;
+    rule.cfa_reg = rule.cfa_add = CS_RSP;
+    rule.slot[CS_CFI_RA].how = CS_CFI_IN_REG;
+    rule.slot[CS_CFI_RA].off = CS_RAX;
+    return cs_rules_intern(rules, &rule);
+  }
   if (place->context != 0) {
     rule.cfa_how = CS_CFA_CONTEXT;
     rule.cfa_reg = place->context;

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "native/cfi.h"
+#include "native/ehreturn.h"
 #include "native/elf.h"
 #include "native/quirks.h"
 
@@ -117,7 +118,10 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
   enum cs_cfi_result result =
       cs_cfi_compile(&section, candidate->begin, candidate->end, &native->rules, rows, stats, err);
   free(bytes);
-  if (result == CS_CFI_OK) return CS_ELF_OK;
+  if (result == CS_CFI_OK)
+    return cs_ehreturn_apply(&native->process, candidate->begin, stats, &native->rules, rows)
+               ? CS_ELF_OK
+               : CS_ELF_UNREADABLE;
   rows->count = 0;
   return result == CS_CFI_MALFORMED ? CS_ELF_MALFORMED : CS_ELF_UNREADABLE;
 }

@@ -189,6 +189,77 @@ CS_ISLAND static bool is_function_entry(const struct cs_image *image, uint64_t i
          image->row_pc[find_row(image, offset)] == offset;
 }
 
+// Goes on elsewhere. Once rsp is the other place's, what was saved has been loaded, and where it
+// was may be below rsp: then the registers themselves count.
+CS_ISLAND static enum cs_stop step_jump(struct step *s, const struct cs_cfi_rule *rule,
+                                        struct cs_regs *regs) {
+  struct cs_cfi_rule there = *rule;
+  if (!known(regs, rule->cfa_reg) || !known(regs, rule->cfa_add)) return CS_STOP_NATIVE_RULE;
+  uint64_t sp = regs->r[rule->cfa_reg];
+  if ((sp & 7) != 0 || !cs_stack_holds(s->stack, sp, 8)) return CS_STOP_BAD_SP;
+  for (unsigned slot = 0; slot < CS_CFI_RA && sp == regs->r[CS_RSP]; slot++)
+    if (there.slot[slot].how == CS_CFI_AT_CFA) there.slot[slot].how = CS_CFI_SAME;
+  s->cfa = regs->r[rule->cfa_add];
+  enum cs_stop stop = step_rule(s, &there, regs);
+  if (stop == CS_STOP_NONE) regs->r[CS_RSP] = sp;
+  return stop;
+}
+
+// libgcc's struct _Unwind_Context: where each register of DWARF's numbering is saved, the CFA of
+// the frame below, and the ip.
+enum {
+  UNWIND_SAVED_RA = 16 * 8,
+  UNWIND_CFA = 18 * 8,
+  UNWIND_IP = 19 * 8,
+  UNWIND_CONTEXT_BYTES = 20 * 8,
+};
+
+// Is there one at `at`, of this frame's caller or of one further up? Answers its CFA, or 0.
+CS_ISLAND static uint64_t unwind_context(const struct step *s, uint64_t at) {
+  uint64_t cfa, saved_ra;
+  if (!cs_stack_u64(s->mem, s->stack, at + UNWIND_CFA, &cfa) || cfa < s->cfa || (cfa & 7) != 0 ||
+      !cs_stack_holds(s->stack, cfa, 8) ||
+      !cs_stack_u64(s->mem, s->stack, at + UNWIND_SAVED_RA, &saved_ra))
+    return 0;
+  return saved_ra == cfa - 8 ? cfa : 0;
+}
+
+// Where libgcc is about to leave for the frame that catches an exception: among the locals of its
+// function are two contexts, that of the function's caller and that of the frame where it goes on.
+// They may be the same frame, but the second has another ip then. 0: not found.
+CS_ISLAND static uint64_t find_target(const struct step *s, uint64_t sp) {
+  enum { MAX_BYTES = 4096 };
+  uint64_t ip, own_ip, target = 0;
+  unsigned found = 0;
+  if (s->cfa - sp > MAX_BYTES || !cs_stack_u64(s->mem, s->stack, s->cfa - 8, &own_ip)) return 0;
+  for (uint64_t at = sp; at + UNWIND_CONTEXT_BYTES <= s->cfa; at += 8) {
+    uint64_t cfa = unwind_context(s, at);
+    if (cfa == 0) continue;
+    found++;
+    if (!cs_stack_u64(s->mem, s->stack, at + UNWIND_IP, &ip)) return 0;
+    if (cfa > s->cfa || (found == 2 && target == 0 && ip != own_ip)) target = at;
+  }
+  return found == 2 ? target : 0;
+}
+
+CS_ISLAND static enum cs_stop step_eh_return(const struct step *s, struct cs_regs *regs) {
+  static const uint8_t saved[] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+  static const uint8_t column[] = {3, 6, 12, 13, 14, 15};
+  uint64_t target = find_target(s, regs->r[CS_RSP]);
+  if (target == 0) return CS_STOP_NATIVE_RULE;
+  struct cs_regs next = {.known = CS_REG_BIT(CS_RIP) | CS_REG_BIT(CS_RSP)};
+  next.r[CS_RSP] = unwind_context(s, target);
+  if (!cs_stack_u64(s->mem, s->stack, target + UNWIND_IP, &next.r[CS_RIP])) return CS_STOP_BAD_SP;
+  for (unsigned i = 0; i < CS_COUNT(saved); i++) {
+    uint64_t where;
+    if (cs_stack_u64(s->mem, s->stack, target + column[i] * 8u, &where) &&
+        cs_stack_u64(s->mem, s->stack, where, &next.r[saved[i]]))
+      next.known |= CS_REG_BIT(saved[i]);
+  }
+  *regs = next;
+  return CS_STOP_NONE;
+}
+
 CS_ISLAND const struct cs_cfi_rule *cs_native_rule(const struct cs_world *world,
                                                    const struct cs_code *code, uint64_t ip) {
   const struct cs_images *images = cs_load_acquire(&world->images);
@@ -223,8 +294,16 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return CS_STOP_BASE;
   if (rule->slot[CS_CFI_RA].how == CS_CFI_SAME) return CS_STOP_NATIVE_RULE;
   struct step s = {.mem = &world->mem, .stack = stack, .from = regs};
+  if (rule->cfa_how == CS_CFA_JUMP) {
+    enum cs_stop stop = step_jump(&s, rule, regs);
+    // Where RtlRestoreContext goes on is no return address; where longjmp does is.
+    *signal_frame = stop == CS_STOP_NONE && rule->cfa_reg == CS_RSP;
+    return stop;
+  }
   enum cs_stop stop = find_cfa(&s, rule, &s.cfa);
-  if (stop == CS_STOP_NONE) stop = step_rule(&s, rule, regs);
-  *signal_frame = stop == CS_STOP_NONE && rule->cfa_how == CS_CFA_FAULT;
+  if (stop == CS_STOP_NONE)
+    stop = rule->cfa_how == CS_CFA_EH_RETURN ? step_eh_return(&s, regs) : step_rule(&s, rule, regs);
+  *signal_frame =
+      stop == CS_STOP_NONE && (rule->cfa_how == CS_CFA_FAULT || rule->cfa_how == CS_CFA_EH_RETURN);
   return stop;
 }

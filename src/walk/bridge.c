@@ -67,6 +67,21 @@ CS_ISLAND static bool from_callee_saved(const struct cs_walk *walk, uint64_t blo
   return true;
 }
 
+// ReadyToRun code fills its Frame in by a helper, and the Frame then has the return address of that
+// helper's call. The call that is under way has pushed its own just below the call site's sp.
+CS_ISLAND static uint64_t call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
+  struct cs_code noted, pushed;
+  uint64_t word;
+  if (sp < 8 || !get(walk, sp - 8, &word) || word == ip) return ip;
+  if (cs_codemap_find_managed(walk->world, ip - 1, &noted) != CS_STOP_NONE ||
+      noted.kind != CS_CODE_R2R ||
+      cs_codemap_find_managed(walk->world, word - 1, &pushed) != CS_STOP_NONE ||
+      pushed.kind != CS_CODE_R2R || pushed.begin != noted.begin ||
+      !cs_is_return_address(walk->world, word))
+    return ip;
+  return word;
+}
+
 // P/Invokes and QCalls: the call site is in the Frame. rbx and r12..r15 are not; a method with such
 // a Frame saves them in its prolog, so its callers have theirs again.
 CS_ISLAND static bool from_inlined_call(const struct cs_walk *walk, uint64_t frame,
@@ -77,7 +92,7 @@ CS_ISLAND static bool from_inlined_call(const struct cs_walk *walk, uint64_t fra
       !get(walk, frame + l->inlined_call_frame.call_site_sp, &sp) ||
       !get(walk, frame + l->inlined_call_frame.callee_saved_fp, &fp))
     return false;
-  set(regs, CS_RIP, ip);
+  set(regs, CS_RIP, call_under_way(walk, ip, sp));
   set(regs, CS_RSP, sp);
   set(regs, CS_RBP, fp);
   return true;

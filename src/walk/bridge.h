@@ -17,8 +17,9 @@ CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs);
 // A stub, or code that nothing is known of, at an exact ip (walk/stub.c): finds its caller.
 CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs);
 
-// A PLT entry of an image that has no rule for it (lld writes none), at an exact ip: as a stub.
-CS_ISLAND enum cs_stop cs_bridge_plt(const struct cs_walk *walk, struct cs_regs *regs);
+// Native code without a rule at an exact ip, if its bytes say where its caller is: a PLT entry (lld
+// writes no rule for them), a return, the C library's clone.
+CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_regs *regs);
 
 // Is `ip` an address that a call returns to, in known code? (walk/stub.c)
 CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip);

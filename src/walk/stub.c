@@ -46,18 +46,37 @@ CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
   return read && ends_with_call(before, len);
 }
 
-CS_ISLAND enum cs_stop cs_bridge_plt(const struct cs_walk *walk, struct cs_regs *regs) {
-  // endbr64 or not, then jmp [rip + n]: .NET's libraries are linked with -z now, so that the lazy
-  // half of an entry (push, jmp) never runs.
+// endbr64 or not, then jmp [rip + n]: .NET's libraries are linked with -z now, so that the lazy
+// half of an entry (push, jmp) never runs.
+CS_ISLAND static bool is_plt_entry(const uint8_t *b, unsigned len) {
   static const uint8_t endbr[4] = {0xF3, 0x0F, 0x1E, 0xFA};
-  uint8_t b[6];
+  bool is_endbr = len >= 6;
+  for (unsigned i = 0; i < sizeof endbr && is_endbr; i++) is_endbr = b[i] == endbr[i];
+  return len >= 2 && ((b[0] == 0xFF && b[1] == 0x25) || (is_endbr && b[4] == 0xFF && b[5] == 0x25));
+}
+
+// syscall; test rax, rax; jl ...; je +1; ret: glibc's clone and clone3 have no rule from the system
+// call on, because the child comes back there with another stack. In the child rax is 0.
+CS_ISLAND static bool is_clone(const uint8_t *b, unsigned len, uint64_t rax) {
+  static const uint8_t code[] = {0x0F, 0x05, 0x48, 0x85, 0xC0, 0x7C, 0, 0x74, 0x01, 0xC3};
+  static const uint8_t starts[] = {0, 2, 5, 7, 9};  // of the instructions
+  for (unsigned i = 0; i < CS_COUNT(starts); i++) {
+    unsigned at = starts[i], n = 0;
+    while (at + n < sizeof code && n < len && (b[n] == code[at + n] || at + n == 6)) n++;
+    if (at + n == sizeof code) return at == 0 || at == 9 || rax != 0;
+  }
+  return false;
+}
+
+// All of these have left the stack as their caller's call had it.
+CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_regs *regs) {
+  enum { LONGEST = 10 };
+  uint8_t b[LONGEST];
+  unsigned len = LONGEST;
   uint64_t word;
-  if (!cs_mem_read_guarded(&walk->world->mem, regs->r[CS_RIP], b, sizeof b))
-    return CS_STOP_UNREADABLE;
-  bool is_endbr = true;
-  for (unsigned i = 0; i < sizeof endbr; i++) is_endbr = is_endbr && b[i] == endbr[i];
-  bool is_jump = b[0] == 0xFF && b[1] == 0x25;
-  if (!(is_jump || (is_endbr && b[4] == 0xFF && b[5] == 0x25))) return CS_STOP_NO_NATIVE_RULE;
+  while (len != 0 && !cs_mem_read_guarded(&walk->world->mem, regs->r[CS_RIP], b, len)) len--;
+  if (len == 0) return CS_STOP_UNREADABLE;
+  if (!is_plt_entry(b, len) && !is_clone(b, len, regs->r[CS_RAX])) return CS_STOP_NO_NATIVE_RULE;
   if (!cs_stack_u64(&walk->world->mem, &walk->stack, regs->r[CS_RSP], &word)) return CS_STOP_BAD_SP;
   if (!cs_is_return_address(walk->world, word)) return CS_STOP_NO_NATIVE_RULE;
   regs->r[CS_RIP] = word;

@@ -121,9 +121,15 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   }
   if (code->kind != CS_CODE_NATIVE && exact)
     stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
-  if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_plt(walk, regs);
+  if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_unruled(walk, regs);
   if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))
     stop = CS_STOP_NONE;
+  // At the trip wire's first instruction the slot has just been popped.
+  if (stop == CS_STOP_NATIVE_RULE && exact && code->image->is_coreclr && undo_hijack(walk, regs)) {
+    regs->known &= CS_REGS_PRESERVED;
+    *flags |= CS_FRAME_HIJACKED;
+    stop = CS_STOP_NONE;
+  }
   if (signal_frame) {
     *flags |= CS_FRAME_EXACT;
     cs_bridge_fault(walk, regs);
@@ -142,7 +148,9 @@ CS_ISLAND static bool sp_is_above(const struct cs_walk *walk, uint64_t now, uint
   bool was_alternate = on_alternate(&walk->stack, now);
   if (was_alternate != on_alternate(&walk->stack, next))
     return was_alternate && next >= walk->stack.lo && next <= walk->stack.hi;
-  return next > now && cs_stack_holds(&walk->stack, next, 0);
+  // A leaf that jumps elsewhere has that place's sp already; the trip wire starts with its
+  // caller's.
+  return (next > now || (next == now && walk->depth == 1)) && cs_stack_holds(&walk->stack, next, 0);
 }
 
 // A site whose CFA is rbp's says nothing when rbp is not known, as in a thread that is walked from

@@ -255,6 +255,20 @@ static bool is_corrected(const struct cs_image *image, uint64_t address) {
   return false;
 }
 
+// Is the row at the end of a function that leaves by __builtin_eh_return? There .eh_frame says
+// where registers are saved that have another frame's values by then (native/ehreturn.c).
+static bool is_eh_return(const struct cs_image *image, uint32_t row) {
+  for (unsigned back = 0; back <= row && back < 4; back++) {
+    uint16_t id = image->row_rule[row - back];
+    if (id == CS_NO_RULE) return false;
+    const struct cs_cfi_rule *rule = &images->rules[id];
+    if (rule->cfa_how == CS_CFA_EH_RETURN) return true;
+    if (rule->cfa_reg == CS_RBP || (image->begin + image->row_pc[row - back]) % 16 == 0)
+      return false;
+  }
+  return false;
+}
+
 // Walks over the image by the oracle's rows and ours at once: a stretch ends where either's does.
 static void compare_image(const struct cs_image *image, Dwarf_CFI *cfi, struct tally *tally) {
   uint64_t next;
@@ -263,7 +277,7 @@ static void compare_image(const struct cs_image *image, Dwarf_CFI *cfi, struct t
     uint64_t at = image->begin + image->row_pc[row];
     uint64_t row_end =
         row + 1 < image->row_count ? image->begin + image->row_pc[row + 1] : image->end;
-    if (is_corrected(image, at)) {
+    if (is_corrected(image, at) || is_eh_return(image, row)) {
       tally->corrected++;
       continue;
     }
