@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// As much of x86-64 as a stepper needs to know before it steps: does this instruction push a return
+// address, pop one, or enter the kernel?
+#ifndef STEP_DECODE_H
+#define STEP_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum insn_kind { INSN_OTHER, INSN_CALL, INSN_RET, INSN_SYSCALL, INSN_INT3 };
+enum { INSN_MAX = 15 };
+
+struct insn {
+  enum insn_kind kind;
+  unsigned length;  // of a call; else 0
+};
+
+struct insn decode(const uint8_t *bytes, size_t len);
+
+#endif

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# run.sh BUILD MATERIAL [short|long]: the every-instruction oracle over the program tests/apps/Step, under
+# several configurations of the runtime: code as it is jitted first and as it is optimized, framework code
+# that is ReadyToRun and that is jitted, loops replaced while they run. short (the default): at least 100,000
+# instructions in some seconds; long: at least 2,000,000. Exit code 0, 1, or 77: no dotnet, or no permission.
+BUILD=$1 MATERIAL=$2 MODE=${3:-short} APP=$2/apps/Step/Step.dll
+fail() { echo "FAIL: $*"; exit 1; }
+command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
+[ -f "$APP" ] || fail "$APP is missing: scripts/build-apps.sh makes it"
+export STEP_MARK_LIB=$BUILD/lib/libstepmark.so
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS
+OUT=$(mktemp) || exit 1
+trap 'rm -f "$OUT"' EXIT
+total=0
+
+# run NAME "VARIABLE=VALUE ..." ROUNDS STEP-OPTIONS...
+run() {
+  local name=$1 settings=$2 rounds=$3
+  shift 3
+  echo "== $name"
+  # shellcheck disable=SC2086
+  timeout -k 10 "${STEP_TIMEOUT:-1800}" env $settings "$BUILD/bin/step" "$@" -- dotnet "$APP" "$rounds" > "$OUT"
+  local rc=$?
+  cat "$OUT"
+  [ $rc = 0 ] || fail "$name: step ended with $rc"
+  total=$((total + $(awk '$1 == "all" { print $2 }' "$OUT")))
+}
+
+case $MODE in
+  short)
+    need=100000
+    run "as it runs by default" "" 1 -q 4000 -j 500 -r "$RANDOM"
+    run "optimized at once" "DOTNET_TieredCompilation=0" 1 -q 1000 -j 200 -r "$RANDOM"
+    ;;
+  long)
+    need=2000000
+    run "as it runs by default" "" 3 -q 150000 -j 5000 -r 1
+    run "optimized at once" "DOTNET_TieredCompilation=0" 2 -q 60000 -j 2000 -r 2
+    run "optimized after two calls" "DOTNET_TC_CallCountThreshold=2 DOTNET_TC_CallCountingDelayMs=0 \
+      DOTNET_TC_BackgroundWorkerTimeoutMs=0" 3 -q 40000 -j 1000 -r 3
+    run "loops replaced early" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 \
+      -q 60000 -j 2000 -r 4
+    run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 -q 40000 -j 500 -r 5
+    run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 -q 20000 -j 500 -r 6
+    ;;
+  *) echo "usage: run.sh BUILD MATERIAL [short|long]" >&2; exit 2 ;;
+esac
+echo "walks compared, over all: $total"
+[ "$total" -ge $need ] || fail "only $total instructions were walked at, not $need"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The call stack that the stepper keeps.
+#ifndef STEP_SHADOW_H
+#define STEP_SHADOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum entry_kind {
+  ENTRY_CALL,        // a return address
+  ENTRY_TRIPPED,     // a return address that was not returned to: the runtime has put its trip wire
+                     // over it, and that runs now
+  ENTRY_MADE,        // a return address that was written by hand: the runtime's, where it goes over
+                     // from the alternate stack to the thread's own
+  ENTRY_TRAMPOLINE,  // the return address of a signal handler
+  ENTRY_INTERRUPTED,  // what the signal interrupted
+};
+
+struct entry {
+  enum entry_kind kind;
+  uint64_t slot;  // where the return address lies; interrupted: the sp less 8
+  uint64_t ip;    // what is returned to
+};
+
+enum { SHADOW_MAX = 65536 };
+
+struct shadow {
+  uint64_t alt_lo, alt_hi;  // the thread's alternate stack, if it is known
+  unsigned count;
+  struct entry entry[SHADOW_MAX];
+};
+
+void shadow_push(struct shadow *shadow, enum entry_kind kind, uint64_t slot, uint64_t ip);
+// The instruction that was executed has left the stack pointer here: what lies below is gone.
+void shadow_settle(struct shadow *shadow, uint64_t sp, uint64_t ip);
+// A return has left it here, but the runtime had put its trip wire over the return address: the
+// call is over when that address has been gone to.
+void shadow_trip(struct shadow *shadow, uint64_t sp);
+// rt_sigreturn: what the latest signal interrupted goes on.
+void shadow_sigreturn(struct shadow *shadow);
+
+// The frames that a walk should find, leaf's caller first: at most `max` into `out`; how many.
+unsigned shadow_frames(const struct shadow *shadow, uint64_t sp, const struct entry **out,
+                       unsigned max);
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The every-instruction oracle: one thread of a .NET program is stepped instruction by instruction,
+// and at each of them the walk (src/remote, the same code as in the handler) is compared with the
+// call stack that the stepper keeps by itself, from nothing but the instructions: calls push, and
+// what lies below the stack pointer is gone.
+#ifndef STEP_H
+#define STEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STEP_FD_ENV "STEP_FD"
+#define STEP_MARK_BEGIN 0x5354455042454749ull
+#define STEP_MARK_END 0x53544550454E4421ull
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Starts the program and drives one thread of it by ptrace; all its other threads run freely.
+// Invariant: between two calls the thread is stopped, and a signal that was reported has not been
+// delivered. One thread.
+#include "tracee.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "step.h"
+
+enum { START_TIMEOUT_MS = 60000 };
+
+static pid_t start_program(char *const argv[], int fd) {
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  char text[16];
+  (void)snprintf(text, sizeof text, "%d", fd);
+  (void)setenv(STEP_FD_ENV, text, 1);
+  (void)execvp(argv[0], argv);
+  (void)fprintf(stderr, "step: cannot start %s: %s\n", argv[0], strerrorname_np(errno));
+  _exit(127);
+}
+
+bool tracee_start(struct tracee *tracee, char *const argv[], struct cs_error *err) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    return cs_error_set(err, "no socket pair: %s", strerrorname_np(errno));
+  tracee->pid = start_program(argv, ends[1]);
+  (void)close(ends[1]);
+  if (tracee->pid < 0) return cs_error_set(err, "cannot fork: %s", strerrorname_np(errno));
+  struct pollfd wait = {.fd = ends[0], .events = POLLIN};
+  int tid = 0;
+  bool ok = poll(&wait, 1, START_TIMEOUT_MS) == 1 &&
+            read(ends[0], &tid, sizeof tid) == (ssize_t)sizeof tid;
+  if (!ok) {
+    (void)cs_error_set(err, "the program has not announced its thread");
+  } else if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_EXITKILL) != 0) {
+    ok = cs_error_set(err, "thread %d cannot be traced: %s", tid, strerrorname_np(errno));
+  } else {
+    ok = write(ends[0], "g", 1) == 1 || cs_error_set(err, "the program has ended");
+  }
+  (void)close(ends[0]);
+  tracee->tid = tid;
+  if (!ok) (void)kill(tracee->pid, SIGKILL);
+  return ok;
+}
+
+// Waits for the next stop. A mark's int3 and a step's end are both SIGTRAP.
+static enum tracee_event wait_stop(const struct tracee *tracee, int *signal) {
+  int status;
+  *signal = 0;
+  while (waitpid(tracee->tid, &status, __WALL) != tracee->tid)
+    if (errno != EINTR) return TRACEE_ENDED;
+  if (!WIFSTOPPED(status)) return TRACEE_ENDED;
+  if (WSTOPSIG(status) == SIGTRAP) return TRACEE_STEPPED;
+  *signal = WSTOPSIG(status);
+  return TRACEE_SIGNAL;
+}
+
+// The runtime has kept the flags of a thread that was being stepped, and put them back: the trap
+// flag among them, which then stops the thread although nobody steps it. False: it stopped for
+// another reason.
+static bool clear_trap_flag(const struct tracee *tracee) {
+  const unsigned long trap_flag = 0x100;
+  struct user_regs_struct regs;
+  siginfo_t info;
+  if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || info.si_code != TRAP_TRACE ||
+      ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) != 0)
+    return false;
+  regs.eflags &= ~trap_flag;
+  return ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs) == 0;
+}
+
+static enum tracee_event run(const struct tracee *tracee) {
+  int signal = 0;
+  for (;;) {
+    if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(ptrdiff_t)signal) != 0) return TRACEE_ENDED;
+    enum tracee_event event = wait_stop(tracee, &signal);
+    if (event == TRACEE_SIGNAL || (event == TRACEE_STEPPED && clear_trap_flag(tracee))) continue;
+    return event;
+  }
+}
+
+enum tracee_event tracee_run_to_mark(const struct tracee *tracee) {
+  static bool seized_and_running = true;  // PTRACE_SEIZE does not stop the thread
+  int signal;
+  if (seized_and_running) {
+    seized_and_running = false;
+    enum tracee_event event = wait_stop(tracee, &signal);
+    if (event != TRACEE_SIGNAL) return event;
+  }
+  return run(tracee);
+}
+
+enum tracee_event tracee_step(const struct tracee *tracee, int *signal) {
+  if (ptrace(PTRACE_SINGLESTEP, tracee->tid, NULL, (void *)(ptrdiff_t)*signal) != 0)
+    return TRACEE_ENDED;
+  return wait_stop(tracee, signal);
+}
+
+static bool set_debug_register(const struct tracee *tracee, unsigned index, uint64_t value) {
+  size_t at = offsetof(struct user, u_debugreg) + index * sizeof value;
+  return ptrace(PTRACE_POKEUSER, tracee->tid, (void *)at, (void *)value) == 0;
+}
+
+enum tracee_event tracee_run_to(const struct tracee *tracee, uint64_t ip, uint64_t sp) {
+  struct user_regs_struct regs;
+  enum tracee_event event;
+  if (!set_debug_register(tracee, 0, ip) || !set_debug_register(tracee, 7, 1)) return TRACEE_ENDED;
+  do {  // the same place may be passed further down first, by recursion
+    event = run(tracee);
+  } while (event == TRACEE_STEPPED && ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) == 0 &&
+           regs.rip == ip && regs.rsp < sp);
+  (void)set_debug_register(tracee, 7, 0);
+  return event;
+}
+
+int tracee_wait(const struct tracee *tracee) {
+  int status;
+  while (waitpid(tracee->pid, &status, __WALL) != tracee->pid)
+    if (errno != EINTR) return 255;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// The program under test and its one thread that is traced.
+#ifndef STEP_TRACEE_H
+#define STEP_TRACEE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct tracee {
+  pid_t pid, tid;
+};
+
+enum tracee_event {
+  TRACEE_STEPPED,  // it has executed an instruction, or stands at a handler's first one
+  TRACEE_SIGNAL,   // it is about to get `*signal`; nothing was executed
+  TRACEE_ENDED,
+};
+
+// Starts the program, and waits until its thread has announced itself (step_attach). False: `err`.
+bool tracee_start(struct tracee *tracee, char *const argv[], struct cs_error *err);
+// Lets it run until its next int3; signals are passed on.
+enum tracee_event tracee_run_to_mark(const struct tracee *tracee);
+// One instruction; `signal` is delivered first if it is not 0.
+enum tracee_event tracee_step(const struct tracee *tracee, int *signal);
+// Runs until the thread is at `ip` with the stack pointer `sp` (a hardware breakpoint), or at an
+// int3 if that comes first.
+enum tracee_event tracee_run_to(const struct tracee *tracee, uint64_t ip, uint64_t sp);
+// After TRACEE_ENDED: the program's exit code, 128 + signal.
+int tracee_wait(const struct tracee *tracee);
+
+#endif
