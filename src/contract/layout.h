@@ -20,6 +20,9 @@ struct cs_layout {
   uint64_t code_range_map;  // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
   uint64_t thread_store;    // address of the variable that points to the ThreadStore
   uint64_t coreclr_begin, coreclr_end;  // libcoreclr.so's mapping, [begin, end)
+  uint64_t hash_slots,
+      hash_value_mask;  // of the runtime's HashMap: slots of a bucket, bits of a value
+  uint64_t method_desc_alignment, token_remainder_bits;
   uint64_t stub_code_block_last;  // code header words up to this value are stub kinds, not headers
 
   struct {
@@ -58,6 +61,21 @@ struct cs_layout {
     uint32_t header, composite_info, runtime_functions, num_runtime_functions;
     uint32_t hot_cold_map, num_hot_cold_map, delay_load_thunks, entry_points;
   } r2r_info;
+  struct {
+    uint32_t buckets;
+  } hash_map;
+  struct {
+    uint32_t size, keys, values;
+  } bucket;
+  struct {
+    uint32_t size, chunk_index, flags, remainder;
+  } method_desc;
+  struct {
+    uint32_t size, method_table, token_range;
+  } method_desc_chunk;
+  struct {
+    uint32_t module;
+  } method_table;
   struct {
     uint32_t begin, size;
   } image_data_directory;  // VirtualAddress, Size

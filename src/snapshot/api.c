@@ -25,7 +25,13 @@ CLRSNAP_API void clrsnap_stop(void) {
 
 CLRSNAP_API HRESULT clrsnap_ready(void) {
   struct cs_error err = {0};
-  return report(cs_core_ready(&err), &err);
+  HRESULT hr = cs_core_ready(&err);
+  if (hr == S_OK && cs_core.info != NULL && !cs_function_check()) {
+    cs_error_set(&err,
+                 "the runtime has run no method so far to check its layout against; try again");
+    hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  return report(hr, &err);
 }
 
 CLRSNAP_API void clrsnap_thread_created(ThreadID thread) {

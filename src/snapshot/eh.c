@@ -78,15 +78,8 @@ void cs_eh_init(void) {
     cs_log("no managed exception dispatch was found: its frames, if any, are reported");
 }
 
-enum cs_eh_role cs_eh_role_of(FunctionID function) {
-  ICorProfilerInfo15 *info = cs_core.info;
-  ClassID class_id;
-  ModuleID module;
-  mdToken token;
-  if (dispatch.module == 0 || info == NULL ||
-      info->lpVtbl->GetFunctionInfo(info, function, &class_id, &module, &token) != S_OK ||
-      module != dispatch.module)
-    return CS_EH_NONE;
+enum cs_eh_role cs_eh_role_of(uint64_t module, uint32_t token) {
+  if (dispatch.module == 0 || module != dispatch.module) return CS_EH_NONE;
   for (int i = 0; i < MAX_CLASSES; i++) {
     const struct token_range *range = &dispatch.classes[i];
     if (token >= range->first && token <= range->last && range->first != 0)

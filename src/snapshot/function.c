@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// FunctionIDs: which method a managed frame belongs to, and whether it has metadata. Not for
-// handlers.
+// FunctionIDs: which method a managed frame belongs to, and whether it has metadata. Safe for
+// handlers up to cs_function_read; the rest is not.
 //
-// For jitted code the code header names the method; for ReadyToRun code the CLR is asked once per
-// method start and the answer kept. Invariant: look-ups in the cache take no lock and make no call,
-// so they may be made while a thread is held. All is forgotten when code dies, because starts and
-// ids are used again then; so what was found out once is copied into the record, and no two
-// look-ups of one frame need agree.
-#include <stdlib.h>
-
+// For jitted code the code header names the method, for ReadyToRun code the map of its image's
+// entry points does (codemap/method.h); what the MethodDesc says of itself tells the rest. Only
+// where that memory cannot be read the CLR is asked. The answer is kept per method start.
+// Invariant: look-ups in the cache take no lock and make no call, so they may be made while a
+// thread is held. All is forgotten when code dies, because starts and ids are used again then; so
+// what was found out once is copied into the record, and no two look-ups of one frame need agree.
+#include "base/log.h"
+#include "codemap/method.h"
 #include "snapshot/snapshot.h"
 
 enum { CACHE_BITS = 16, CACHE_SIZE = 1 << CACHE_BITS, PROBES = 16 };
@@ -58,12 +59,44 @@ static void unpack(uint64_t value, struct cs_record *record) {
   record->resolved = true;
 }
 
-bool cs_function_cached(struct cs_record *record) {
+static bool cached(struct cs_record *record) {
   uint64_t value;
   if (record->resolved) return true;
   if (record->method_start == 0 || !look_up(record->method_start, &value)) return false;
   // The code header is the truth: another method may have come to live at this address.
   if (record->function_id != 0 && record->function_id != (value & ~7ull)) return false;
+  unpack(value, record);
+  return true;
+}
+
+static uint64_t pack(uint64_t function_id, enum cs_eh_role role, bool dynamic) {
+  return function_id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
+}
+
+// Has what is read been right? (cs_function_check)
+enum { OPEN, TRUSTED, DISTRUSTED };
+static uint32_t memory;
+
+static bool read_method(const struct cs_record *record, uint64_t *value) {
+  const struct cs_world *world = &cs_core.world;
+  uint64_t id = record->function_id, start;
+  struct cs_method method;
+  if (record->method_start == 0) return false;
+  if (id == 0 &&
+      (record->kind != CS_CODE_R2R || !cs_method_of_r2r(world, record->method_start, &id, &start)))
+    return false;
+  if (!cs_method_read(world, id, &method)) return false;
+  enum cs_eh_role role = method.dynamic ? CS_EH_NONE : cs_eh_role_of(method.module, method.token);
+  *value = pack(id, role, method.dynamic);
+  return true;
+}
+
+bool cs_function_read(struct cs_record *record) {
+  uint64_t value;
+  if (cached(record)) return true;
+  if (record->mortal || cs_load_acquire(&memory) != TRUSTED || !read_method(record, &value))
+    return false;
+  remember(record->method_start, value);
   unpack(value, record);
   return true;
 }
@@ -79,15 +112,28 @@ static bool ask_for_function(const struct cs_record *record, FunctionID *id) {
   return hr == S_OK || hr == E_FAIL;
 }
 
-static bool resolve_alive(struct cs_record *record) {
+static bool ask_for_method(const struct cs_record *record, uint64_t *value) {
   ICorProfilerInfo15 *info = cs_core.info;
   FunctionID id;
+  ClassID class_id;
+  ModuleID module;
+  mdToken token;
   BOOL dynamic = 1;
+  enum cs_eh_role role = CS_EH_NONE;
   // A start of 0: the code could not be looked up, because the library is being stopped.
   if (record->method_start == 0 || info == NULL || !ask_for_function(record, &id)) return false;
   if (id != 0 && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK) return false;
-  enum cs_eh_role role = id != 0 && !dynamic ? cs_eh_role_of(id) : CS_EH_NONE;
-  uint64_t value = (uint64_t)id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
+  if (id != 0 && !dynamic &&
+      info->lpVtbl->GetFunctionInfo(info, id, &class_id, &module, &token) == S_OK)
+    role = cs_eh_role_of(module, token);
+  *value = pack(id, role, dynamic != 0);
+  return true;
+}
+
+static bool resolve_alive(struct cs_record *record) {
+  uint64_t value;
+  bool known = cs_load_acquire(&memory) == TRUSTED && read_method(record, &value);
+  if (!known && !ask_for_method(record, &value)) return false;
   remember(record->method_start, value);
   unpack(value, record);
   return true;
@@ -97,7 +143,7 @@ static bool resolve_alive(struct cs_record *record) {
 // Whoever unloads counts the death first and then waits for `resolving` (cs_core_code_died): either
 // we see the death here, or it waits for us.
 bool cs_function_resolve(struct cs_record *record) {
-  if (cs_function_cached(record)) return true;
+  if (cs_function_read(record)) return true;
   if (!record->mortal) return resolve_alive(record);
   cs_add_seq(&cs_core.resolving, 1);
   uint32_t deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
@@ -113,4 +159,91 @@ void cs_functions_forget(void) {
     uint64_t key = cs_load_acquire(&cache[i].key);
     if (key > 1) (void)cs_cas(&cache[i].key, &key, 0);
   }
+}
+
+// ---- The check ----
+
+enum opinion { AGREES, DISAGREES, HAS_NONE };
+
+// What a MethodDesc says of itself, held against the CLR, which may have no answer yet.
+static enum opinion compare_method(ICorProfilerInfo15 *info, FunctionID id) {
+  ClassID class_id;
+  ModuleID module;
+  mdToken token;
+  BOOL dynamic;
+  struct cs_method method;
+  if (info->lpVtbl->GetFunctionInfo(info, id, &class_id, &module, &token) != S_OK ||
+      info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK)
+    return HAS_NONE;
+  bool same = cs_method_read(&cs_core.world, id, &method) && method.dynamic == (dynamic != 0) &&
+              (method.dynamic || (method.module == module && method.token == token));
+  return same ? AGREES : DISAGREES;
+}
+
+// The same of a ReadyToRun method's entry point.
+static enum opinion compare_entry_point(ICorProfilerInfo15 *info, uint64_t entry_point) {
+  FunctionID id = 0;
+  uint64_t read, start;
+  if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)entry_point, &id) != S_OK)
+    return HAS_NONE;
+  if (!cs_method_of_r2r(&cs_core.world, entry_point, &read, &start) || read != id ||
+      start != entry_point)
+    return DISAGREES;
+  return compare_method(info, id);
+}
+
+struct ballot {
+  uint32_t agreed;
+  bool refuted;
+};
+static void vote(struct ballot *ballot, enum opinion opinion) {
+  ballot->agreed += opinion == AGREES;
+  ballot->refuted = ballot->refuted || opinion == DISAGREES;
+}
+
+// Some methods of an image.
+static void check_image(ICorProfilerInfo15 *info, ModuleID module, struct ballot *ballot) {
+  enum { WANTED = 32 };
+  uint64_t entry_points[WANTED];
+  LPCBYTE base = NULL;
+  DWORD flags;
+  if (info->lpVtbl->GetModuleInfo2(info, module, &base, 0, NULL, NULL, NULL, &flags) != S_OK ||
+      base == NULL)
+    return;
+  uint32_t n =
+      cs_method_some_of_r2r(&cs_core.world, (uint64_t)(uintptr_t)base, entry_points, WANTED);
+  for (uint32_t i = 0; i < n; i++) vote(ballot, compare_entry_point(info, entry_points[i]));
+}
+
+static void check_jitted(ICorProfilerInfo15 *info, struct ballot *ballot) {
+  enum { WANTED = 32 };
+  ICorProfilerFunctionEnum *all = NULL;
+  COR_PRF_FUNCTION one;
+  ULONG got = 0;
+  if (info->lpVtbl->EnumJITedFunctions2(info, &all) != S_OK || all == NULL) return;
+  for (int i = 0; i < WANTED && all->lpVtbl->Next(all, 1, &one, &got) == S_OK && got == 1; i++)
+    vote(ballot, compare_method(info, one.functionId));
+  (void)all->lpVtbl->Release(all);
+}
+
+bool cs_function_check(void) {
+  ICorProfilerInfo15 *info = cs_core.info;
+  ICorProfilerModuleEnum *modules = NULL;
+  ModuleID id;
+  ULONG got = 0;
+  struct ballot ballot = {0};
+  if (cs_load_acquire(&memory) != OPEN || info == NULL) return true;
+  if (info->lpVtbl->EnumModules(info, &modules) == S_OK && modules != NULL) {
+    while (modules->lpVtbl->Next(modules, 1, &id, &got) == S_OK && got == 1)
+      check_image(info, id, &ballot);
+    modules->lpVtbl->Release(modules);
+  }
+  check_jitted(info, &ballot);
+  if (ballot.refuted) {
+    cs_log_important("FunctionIDs are asked of the CLR: its memory is not what was expected");
+    cs_store_release(&memory, DISTRUSTED);
+  } else if (ballot.agreed > 0) {
+    cs_store_release(&memory, TRUSTED);
+  }
+  return cs_load_acquire(&memory) != OPEN;
 }

@@ -115,7 +115,7 @@ static bool resolve_held(struct cs_capture *capture, struct met *met) {
   uint32_t unknown = 0;
   for (uint32_t i = 0; i < capture->count && unknown < MAX_MET; i++) {
     struct cs_record *record = &capture->records[i];
-    if (!cs_record_is_managed(record) || cs_function_cached(record) || resolve_met(met, record))
+    if (!cs_record_is_managed(record) || cs_function_read(record) || resolve_met(met, record))
       continue;
     met->records[met->next++ % MAX_MET] = *record;
     unknown++;

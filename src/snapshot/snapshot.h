@@ -83,11 +83,15 @@ enum cs_eh_role {
 };
 // Finds out which methods are exception dispatch (eh.c). Calls the CLR; before the first walk.
 void cs_eh_init(void);
-enum cs_eh_role cs_eh_role_of(FunctionID function);
+// Which role has the method `token` of `module`? Async-signal-safe.
+enum cs_eh_role cs_eh_role_of(uint64_t module, uint32_t token);
+// Holds what is read of methods in the runtime's memory against what the CLR says of them; only
+// then is it used. Calls the CLR; after cs_eh_init. False: there is no method yet; try again.
+bool cs_function_check(void);
 // Fill in a managed record's function, and answer whether it is resolved now. The first from the
-// cache only: no call, no allocation, no wait. The second asks the CLR if needed, and remembers:
-// not while a thread is held.
-bool cs_function_cached(struct cs_record *record);
+// cache and the runtime's memory: no call, no allocation, no wait; async-signal-safe. The second
+// asks the CLR if need be: not while a thread is held.
+bool cs_function_read(struct cs_record *record);
 bool cs_function_resolve(struct cs_record *record);
 void cs_functions_forget(void);
 

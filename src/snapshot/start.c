@@ -287,6 +287,7 @@ HRESULT cs_core_ready(struct cs_error *err) {
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
   cs_eh_init();
+  (void)cs_function_check();
   (void)cs_core_refresh_images();
   publish();
   return S_OK;
