@@ -133,6 +133,25 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
                                      ULONG32 info_flags, void *client_data, BYTE context[],
                                      ULONG32 context_size);
 
+// ---- In a signal handler of one's own (contract: C12) ----
+
+// A snapshot of the calling thread as the signal has interrupted it, at any instruction: it may own
+// any lock, be in malloc, the JIT or the collector. Async-signal-safe, errno included, as far as
+// the callback is; takes no lock, allocates nothing, waits for nothing, never calls the CLR.
+//   ucontext  what the handler (SA_SIGINFO) got as its third argument. The walk starts there.
+//   context   a seed to start at instead, as in clrsnap_snapshot.
+// Once clrsnap_ready has answered S_OK. It needs 12 KiB of the handler's stack. HRESULTs as
+// clrsnap_snapshot, but CORPROF_E_STACKSNAPSHOT_UNSAFE too when 64 walks are under way, and E_FAIL
+// for a method that can be told only by the CLR; clrsnap_last_error says nothing of it. A thread
+// that an exception is unwinding is walked, as if another thread had asked.
+CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
+                                                 StackSnapshotCallback *callback,
+                                                 ULONG32 info_flags, void *client_data,
+                                                 BYTE context[], ULONG32 context_size);
+// clrsnap_snapshot and clrsnap_walk with the calling thread as target find out by themselves when
+// they are in a handler (a signal frame lies between them and the newest managed frame), and are
+// then just as safe; their stacks go on through the kernel's signal frame.
+
 // ---- The physical walk ----
 
 enum clrsnap_frame_kind {
@@ -189,6 +208,10 @@ typedef HRESULT clrsnap_frame_callback(const struct clrsnap_frame *frame, void *
 CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callback, void *data,
                                  const struct clrsnap_walk_opts *opts,
                                  struct clrsnap_walk_result *result);
+// The same of the calling thread in a signal handler, from where it was interrupted, as
+// clrsnap_snapshot_from_signal. Native threads may be walked, too.
+CLRSNAP_API HRESULT clrsnap_walk_from_signal(const void *ucontext, clrsnap_frame_callback *callback,
+                                             void *data, struct clrsnap_walk_result *result);
 // A sentence for clrsnap_walk_result.stop, and a short token for files ("base", "bad-sp"). Static.
 CLRSNAP_API const char *clrsnap_stop_text(uint32_t stop);
 CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "snapshot/take.h"
+#include "snapshot/handler.h"
 
 static HRESULT report(HRESULT hr, const struct cs_error *err) {
   if (FAILED(hr)) *cs_last_error() = *err;
@@ -74,8 +74,7 @@ static uint32_t kind_of(const struct cs_record *record) {
 }
 
 // A physical frame is reported whether or not its function can be told.
-static void describe(struct cs_record *record, bool no_functions, struct clrsnap_frame *frame) {
-  if (cs_record_is_managed(record) && !no_functions) (void)cs_function_resolve(record);
+static void describe(const struct cs_record *record, struct clrsnap_frame *frame) {
   *frame = (struct clrsnap_frame){
       .ip = cs_record_ip(record),
       .sp = cs_record_sp(record),
@@ -86,16 +85,29 @@ static void describe(struct cs_record *record, bool no_functions, struct clrsnap
   };
 }
 
-static HRESULT report_frames(const struct cs_capture *capture, clrsnap_frame_callback *callback,
-                             void *data, bool no_functions) {
+HRESULT cs_report_frames(const struct cs_capture *capture, clrsnap_frame_callback *callback,
+                         void *data) {
   for (uint32_t i = 0; i < capture->count; i++) {
     struct clrsnap_frame frame;
-    describe(&capture->records[i], no_functions, &frame);
+    describe(&capture->records[i], &frame);
     if (callback(&frame, data) != S_OK) return CORPROF_E_STACKSNAPSHOT_ABORTED;
   }
   return S_OK;
 }
 
+void cs_report_result(const struct cs_capture *capture, uint64_t held_ns,
+                      struct clrsnap_walk_result *result) {
+  *result = (struct clrsnap_walk_result){
+      .size = sizeof *result,
+      .stop = (uint32_t)capture->stop,
+      .frames = capture->count,
+      .stop_ip = capture->stop_ip,
+      .held_ns = held_ns,
+      .flags = capture->asleep ? CLRSNAP_WALK_ASLEEP : 0u,
+  };
+}
+
+// The calling thread's capture is taken already, or nobody's.
 static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take *take,
                          struct cs_error *err) {
   struct cs_thread *thread;
@@ -115,36 +127,52 @@ static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take
   return S_FALSE;
 }
 
-static HRESULT walk(ThreadID id, const struct cs_regs *here, clrsnap_frame_callback *callback,
-                    void *data, const struct clrsnap_walk_opts *opts,
-                    struct clrsnap_walk_result *result, struct cs_error *err) {
+static uint64_t held_ns(const struct cs_take *take) {
+  if (take->self || take->request->capture.asleep) return 0;
+  return cs_clock_ticks_to_ns(take->request->exit_tsc - take->request->entry_tsc);
+}
+
+struct walk_request {
+  ThreadID id;
+  const struct cs_regs *here;
+  clrsnap_frame_callback *callback;
+  void *data;
+  bool no_functions;
+  struct clrsnap_walk_result *result;  // may be NULL
+};
+
+// *in_handler: nothing may be called any more, not even for an error's text.
+static HRESULT walk(const struct walk_request *request, bool *in_handler, struct cs_error *err) {
+  struct cs_take take = {0};
   struct clrsnap_walk_result out = {.size = sizeof out};
-  bool no_functions = opts != NULL && opts->no_functions != 0;
-  struct cs_take take;
-  HRESULT hr = take_walk(id, here, &take, err);
+  HRESULT hr = cs_take_early(&take, request->id, request->here, NULL, in_handler);
+  if (!*in_handler) hr = take_walk(request->id, request->here, &take, err);
   if (hr == S_OK) {
-    const struct cs_capture *capture = &take.request->capture;
-    out.stop = (uint32_t)capture->stop;
-    out.stop_ip = capture->stop_ip;
-    out.frames = capture->count;
-    if (capture->asleep)
-      out.flags |= CLRSNAP_WALK_ASLEEP;
-    else if (!take.self)
-      out.held_ns = cs_clock_ticks_to_ns(take.request->exit_tsc - take.request->entry_tsc);
-    hr = report_frames(capture, callback, data, no_functions);
-    (void)cs_take_end(&take);
+    struct cs_capture *capture = &take.request->capture;
+    if (*in_handler)
+      cs_capture_read_functions(capture);
+    else if (!request->no_functions)
+      (void)cs_capture_resolve(capture);
+    cs_report_result(capture, held_ns(&take), &out);
+    hr = cs_report_frames(capture, request->callback, request->data);
   }
-  if (result != NULL) memcpy(&result->stop, &out.stop, sizeof out - sizeof out.size);
+  if (take.request != NULL) (void)cs_take_end(&take);
+  if (request->result != NULL) *request->result = out;
   return hr == S_FALSE ? S_OK : hr;
 }
 
 CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callback, void *data,
                                  const struct clrsnap_walk_opts *opts,
                                  struct clrsnap_walk_result *result) {
-  struct cs_error err = {0};
+  struct cs_error err;
   struct cs_regs here;
   HRESULT hr = E_INVALIDARG;
+  bool in_handler = false;
+  err.text[0] = '\0';
   cs_regs_here(&here);
+  const struct walk_request request = {
+      thread, &here, callback, data, opts != NULL && opts->no_functions != 0, result,
+  };
   if (callback == NULL || (opts != NULL && opts->size != sizeof *opts) ||
       (result != NULL && result->size != sizeof *result)) {
     cs_error_set(&err, "the callback is NULL, or a structure's size is not its sizeof");
@@ -152,8 +180,8 @@ CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callba
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
     hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
   } else {
-    hr = walk(thread, &here, callback, data, opts, result, &err);
+    hr = walk(&request, &in_handler, &err);
     cs_core_leave();
   }
-  return report(hr, &err);
+  return in_handler ? hr : report(hr, &err);
 }

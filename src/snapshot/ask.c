@@ -32,21 +32,23 @@ static uint64_t deadline_ns(uint32_t ms) {
   return cs_clock_now_ns() + ms * 1000000ull;
 }
 
-// Memory for the deepest walk, kept by the slot for good. Untouched pages cost nothing.
+// Memory for the deepest walk, kept by the slot for good. Untouched pages cost nothing. By raw
+// system calls: a handler may be the first to use a slot.
 static bool have_records(struct cs_request *request, struct cs_error *err) {
   struct cs_capture *capture = &request->capture;
   uint32_t wanted = cs_core.opts.max_depth;
   if (capture->capacity >= wanted) return true;
   size_t size = (size_t)wanted * sizeof(struct cs_record);
-  void *at =
-      mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED)
+  long at = cs_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at < 0)
     return cs_error_set(err, "no memory for a walk's frames (%zu MiB): lower max_depth",
                         size >> 20);
   if (capture->records != NULL)
-    (void)munmap(capture->records, (size_t)capture->capacity * sizeof(struct cs_record));
-  memset(at, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
-  capture->records = at;
+    (void)cs_syscall4(SYS_munmap, (long)(uintptr_t)capture->records,
+                      (long)(capture->capacity * sizeof(struct cs_record)), 0, 0);
+  capture->records = (struct cs_record *)(uintptr_t)at;
+  memset(capture->records, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
   capture->capacity = wanted;
   return true;
 }
@@ -58,6 +60,13 @@ static struct cs_request *claim_any(void) {
     if (CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&cs_requests[i].word, &word, claimed))
       return &cs_requests[i];
   }
+  return NULL;
+}
+
+struct cs_request *cs_request_claim_now(void) {
+  struct cs_request *request = claim_any();
+  if (request == NULL || have_records(request, NULL)) return request;
+  (void)cs_request_release(request);
   return NULL;
 }
 

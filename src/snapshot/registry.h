@@ -40,6 +40,10 @@ void cs_thread_unpin(struct cs_thread *thread);
 bool cs_stack_of_self(struct cs_stack *stack);
 // The mapping that holds `addr`, as a stack (stackmap.c). False: there is none.
 bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
+// The same by the one mapping that holds the sp, and the alternate stack that is set: for handlers
+// (bounds.c).
+bool cs_stack_by_maps(uint64_t sp, struct cs_stack *stack);
+void cs_altstack_of_self(struct cs_stack *stack);
 
 // ---- Alternate stacks (altstack.c) ----
 void cs_altstack_map(struct cs_altstack *alt);    // makes one; leaves sp 0 when there is no memory

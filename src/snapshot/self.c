@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A walk of the calling thread: no signal, the same walk. Not for handlers.
+// A walk of the calling thread: no signal, the same walk. Async-signal-safe: no lock, no call, no
+// allocation, so that it may be made in anybody's signal handler.
 //
 // Invariant: the registers are those of the caller of cs_regs_here as it goes on, so the walk
 // begins in that function's own native frame, which is still there while it works.
-#include <unistd.h>
-
 #include "snapshot/snapshot.h"
 
 // In assembly, because no C function can know what its caller's registers were: callee-saved ones
@@ -35,20 +34,28 @@ _Static_assert(CS_RBX == 3 && CS_RSP == 4 && CS_RBP == 5 && CS_R12 == 12 && CS_R
 _Static_assert(offsetof(struct cs_regs, known) == 17 * 8, "regs");
 _Static_assert(CS_REGS_PRESERVED == 0x1f038, "regs");
 
+static void find_bounds(const struct cs_thread *thread, const struct cs_regs *from,
+                        struct cs_stack *stack) {
+  uint64_t sp = from->r[CS_RSP];
+  *stack = (struct cs_stack){0};
+  if (thread != NULL && cs_load_acquire(&thread->stack.hi) != 0)
+    *stack = thread->stack;
+  else
+    (void)cs_stack_by_maps(sp, stack);
+  stack->alt_lo = stack->alt_hi = 0;
+  // A handler that runs there: its thread goes on where the signal has interrupted it.
+  if (sp < stack->lo || sp >= stack->hi) cs_altstack_of_self(stack);
+}
+
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
                                     uint64_t clr_thread, const struct cs_regs *seed) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_capture *capture = &request->capture;
+  struct cs_stack stack;
   capture->count = 0;
   capture->leaf = *regs;
   if (world == NULL) return CS_ANSWER_NOT_READY;
-  struct cs_thread *thread = cs_registry_find(clr_thread);
-  struct cs_stack stack = {0};
-  if (thread != NULL && thread->stack.hi != 0)
-    stack = thread->stack;
-  else
-    (void)cs_stack_of_self(&stack);
-  stack.alt_lo = stack.alt_hi = 0;  // a call is not made from there
+  find_bounds(cs_registry_find(clr_thread), regs, &stack);
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   enum cs_request_answer answer = CS_ANSWER_WALKED;
   if (seed != NULL && cs_is_cooperative(world, clr_thread))

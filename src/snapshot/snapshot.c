@@ -5,10 +5,10 @@
 // the CLR is not called (contract: C20), and it is released on every path (contract: C8).
 #include <string.h>
 
-#include "snapshot/take.h"
+#include "snapshot/deliver.h"
+#include "snapshot/handler.h"
 
 enum {
-  CONTEXT_BYTES = 4096,  // more than any runtime's CONTEXT: 3,232 on .NET 10
   // A hold that meets methods whose ids are not known yet lets go, asks the CLR and tries again.
   // Each round knows more; a thread that shows something new every time is not to be held.
   HOLD_ROUNDS = 8,
@@ -16,70 +16,7 @@ enum {
   MAX_MET = 64,        // methods to ask for between two holds
 };
 
-struct delivery {
-  StackSnapshotCallback *callback;
-  void *data;
-  ULONG32 info_flags;
-  uint32_t context_flags;  // ContextFlags of the walk's first contexts
-};
-
-// CoreCLR carries one CONTEXT down the stack, so its ContextFlags are those of where it has come
-// from: of the seed; none at all for an unseeded walk of the calling thread, which starts at a
-// Frame; and from a hardware fault on those that the fault was recorded with. Of another thread
-// CoreCLR on Linux has no answer; the flags then say what is filled in.
-static uint32_t context_flags(const struct delivery *to, const struct cs_capture *capture,
-                              const struct cs_record *record) {
-  if (capture->fault_flags != 0 && record - capture->records >= capture->fault_from)
-    return capture->fault_flags;
-  return to->context_flags;
-}
-
-static HRESULT deliver_frame(const struct delivery *to, const struct cs_capture *capture,
-                             const struct cs_logical_frame *frame) {
-  BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
-  const struct cs_record *record = frame->record;
-  UINT_PTR ip = record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
-  COR_PRF_FRAME_INFO_INTERNAL info = {
-      .size = sizeof info,
-      .version = 1,
-      .funcID = frame->function,
-      .IP = ip,
-  };
-  if (!(to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT))
-    return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
-  uint32_t size = cs_core.world.layout.context_size;
-  if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
-  cs_context_of_record(context, size, record, context_flags(to, capture, record));
-  memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
-  return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
-}
-
-// Of a capture whose functions have been resolved: the CLR is not called.
-static HRESULT deliver(const struct cs_capture *capture, const struct delivery *to,
-                       struct cs_error *err) {
-  struct cs_logical view;
-  struct cs_logical_frame frame;
-  cs_logical_begin(&view, capture);
-  view.report_dynamic = (cs_core.opts.flags & CLRSNAP_REPORT_DYNAMIC) != 0;
-  while (cs_logical_next(&view, &frame)) {
-    if (deliver_frame(to, capture, &frame) == S_OK) continue;
-    cs_error_set(err, "the callback ended the walk");
-    return CORPROF_E_STACKSNAPSHOT_ABORTED;
-  }
-  if (view.unresolved != NULL) {
-    cs_error_set(err, "the runtime did not tell which method the frame at 0x%llx belongs to",
-                 (unsigned long long)cs_record_ip(view.unresolved));
-    return E_FAIL;
-  }
-  if (capture->stop == CS_STOP_BASE) return S_OK;
-  cs_error_set(err, "the walk ended early at 0x%llx: %s", (unsigned long long)capture->stop_ip,
-               cs_stop_text(capture->stop));
-  return E_FAIL;
-}
-
-// Asks the CLR for every function of a capture. What it does not tell, `deliver` reports.
-// False: something was not told, for one because its module is being unloaded.
-static bool resolve_all(struct cs_capture *capture) {
+bool cs_capture_resolve(struct cs_capture *capture) {
   bool all = true;
   for (uint32_t i = 0; i < capture->count; i++) {
     struct cs_record *record = &capture->records[i];
@@ -132,12 +69,12 @@ static void ask_for_met(struct met *met) {
 // One hold. True: it is over, *hr is the answer. False: there were unknown methods, by now asked
 // for; the thread runs.
 static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct met *met,
-                      const struct delivery *to, HRESULT *hr, struct cs_error *err) {
+                      const struct cs_delivery *to, HRESULT *hr, struct cs_error *err) {
   struct cs_take take;
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
   bool resolved = resolve_held(&take.request->capture, met);
-  if (resolved) *hr = deliver(&take.request->capture, to, err);
+  if (resolved) *hr = cs_deliver(&take.request->capture, to, err);
   (void)cs_take_end(&take);
   if (!resolved) ask_for_met(met);
   return resolved;
@@ -150,7 +87,7 @@ static HRESULT get_acquainted(struct cs_thread *thread, const struct cs_regs *se
   if (!cs_thread_pin(thread, thread->clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   HRESULT hr = cs_take_other(&take, thread, 0, seed, err);
   if (hr != S_OK) return hr;
-  (void)resolve_all(&take.request->capture);
+  (void)cs_capture_resolve(&take.request->capture);
   (void)cs_take_end(&take);
   return S_OK;
 }
@@ -158,7 +95,7 @@ static HRESULT get_acquainted(struct cs_thread *thread, const struct cs_regs *se
 // Callbacks while the target stands still (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
 // When all methods are known already, this makes no call into the CLR at all (contract: C20).
 static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *seed,
-                             const struct delivery *to, struct cs_error *err) {
+                             const struct cs_delivery *to, struct cs_error *err) {
   if (cs_caller_is_managed()) {
     cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
@@ -183,7 +120,6 @@ static bool has_managed(const struct cs_capture *capture) {
   return false;
 }
 
-// Captures, lets the target run on, then calls back. `thread` NULL: the calling thread.
 // Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
 // the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
@@ -192,7 +128,7 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
   for (int round = 1;; round++) {
     HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, here, seed, err)
                                 : cs_take_other(take, thread, 0, seed, err);
-    if (hr != S_OK || resolve_all(&take->request->capture) || thread == NULL ||
+    if (hr != S_OK || cs_capture_resolve(&take->request->capture) || thread == NULL ||
         round == RESOLVE_ROUNDS)
       return hr;
     (void)cs_take_end(take);
@@ -203,21 +139,22 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
   }
 }
 
-static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
-                                 const struct cs_regs *here, const struct cs_regs *seed,
-                                 const struct delivery *to, struct cs_error *err) {
-  struct cs_take take;
-  HRESULT hr = take_resolved(&take, thread, clr_thread, here, seed, err);
+// Captures, lets the target run on, then calls back. `thread` NULL: the calling thread, whose walk
+// `take` may hold already.
+static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
+                                 uint64_t clr_thread, const struct cs_regs *here,
+                                 const struct cs_regs *seed, const struct cs_delivery *to,
+                                 struct cs_error *err) {
+  HRESULT hr = take_resolved(take, thread, clr_thread, here, seed, err);
   if (hr != S_OK) return hr;
-  struct cs_capture *capture = &take.request->capture;
+  struct cs_capture *capture = &take->request->capture;
   // What CoreCLR refuses to do for the calling thread is refused here too (contract: the list of
   // HRESULTs, 8); of another thread it would have answered E_NOTIMPL, and we have an answer.
   if (thread == NULL && seed == NULL && capture->in_unwind) {
-    (void)cs_take_end(&take);
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
-  hr = deliver(capture, to, err);
+  hr = cs_deliver(capture, to, err);
   // CoreCLR's walk of the calling thread fails when there is nothing to walk (contract: C11).
   // It starts at the innermost Frame that is a call, managed code or not; in an enter hook there is
   // none, but managed code all the same.
@@ -225,7 +162,6 @@ static HRESULT snapshot_captured(struct cs_thread *thread, uint64_t clr_thread,
     cs_error_set(err, "the thread has no managed frames");
     hr = E_FAIL;
   }
-  (void)cs_take_end(&take);
   return hr;
 }
 
@@ -256,7 +192,7 @@ static HRESULT check_runtime(struct cs_error *err) {
   return S_OK;
 }
 
-static HRESULT check_arguments(const struct delivery *to, const BYTE *context, ULONG32 size,
+static HRESULT check_arguments(const struct cs_delivery *to, const BYTE *context, ULONG32 size,
                                struct cs_error *err) {
   HRESULT hr = cs_core_ready(err);
   if (hr != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
@@ -271,18 +207,28 @@ static HRESULT check_arguments(const struct delivery *to, const BYTE *context, U
   return E_INVALIDARG;
 }
 
-static HRESULT snapshot(ThreadID id, struct delivery *to, const struct cs_regs *here,
-                        const BYTE *context, ULONG32 size, struct cs_error *err) {
-  struct cs_regs regs, *seed = NULL;
+// Of the calling thread in a signal handler: nothing is called, and no reason is given.
+static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_delivery *to) {
+  if (to->callback == NULL || (to->info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0)
+    return E_INVALIDARG;
+  cs_capture_read_functions(&take->request->capture);
+  return cs_deliver(&take->request->capture, to, NULL);
+}
+
+struct seed {
+  const BYTE *context;
+  ULONG32 size;
+  struct cs_regs regs;
+};
+
+static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct cs_delivery *to,
+                                const struct cs_regs *here, const struct seed *seed,
+                                struct cs_error *err) {
+  const struct cs_regs *regs = seed->context != NULL ? &seed->regs : NULL;
   struct cs_thread *thread;
   uint64_t clr_thread;
-  HRESULT hr = check_arguments(to, context, size, err);
+  HRESULT hr = check_arguments(to, seed->context, seed->size, err);
   if (hr != S_OK) return hr;
-  if (context != NULL) {
-    cs_context_read(context, &regs);
-    memcpy(&to->context_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
-    seed = &regs;
-  }
   switch (cs_target_find(id, &clr_thread, &thread)) {
     case CS_TARGET_NONE:
       return S_OK;
@@ -290,33 +236,56 @@ static HRESULT snapshot(ThreadID id, struct delivery *to, const struct cs_regs *
       cs_error_set(err, "the thread has been destroyed");
       return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
     case CS_TARGET_SELF:
-      if (seed == NULL) to->context_flags = 0;
-      return snapshot_captured(NULL, clr_thread, here, seed, to, err);
+      return snapshot_captured(take, NULL, clr_thread, here, regs, to, err);
     case CS_TARGET_OTHER:
       break;
   }
   if (!(cs_core.opts.flags & CLRSNAP_HOLD_TARGET))
-    return snapshot_captured(thread, clr_thread, NULL, seed, to, err);
-  hr = snapshot_held(thread, seed, to, err);
+    return snapshot_captured(take, thread, clr_thread, NULL, regs, to, err);
+  hr = snapshot_held(thread, regs, to, err);
   cs_thread_unpin(thread);
+  return hr;
+}
+
+// *in_handler: nothing may be called any more, not even for an error's text.
+static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_regs *here,
+                        struct seed *seed, bool *in_handler, struct cs_error *err) {
+  struct cs_take take;
+  bool readable = seed->context != NULL && seed->size >= CS_CONTEXT_MIN;
+  if (readable) {
+    cs_context_read(seed->context, &seed->regs);
+    memcpy(&to->context_flags, seed->context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
+  }
+  HRESULT hr = cs_take_early(&take, id, here, readable ? &seed->regs : NULL, in_handler);
+  if (take.self && !readable) to->context_flags = 0;
+  if (!*in_handler)
+    hr = snapshot_outside(&take, id, to, here, seed, err);
+  else if (hr == S_OK)
+    hr = snapshot_in_handler(&take, to);
+  if (take.request != NULL) (void)cs_take_end(&take);
   return hr;
 }
 
 CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
                                      ULONG32 info_flags, void *client_data, BYTE context[],
                                      ULONG32 context_size) {
-  struct delivery to = {callback, client_data, info_flags,
-                        CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER};
-  struct cs_error err = {0};
+  struct cs_delivery to = {callback, client_data, info_flags,
+                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER};
+  struct seed seed;
+  struct cs_error err;
   struct cs_regs here;
+  bool in_handler = false;
   HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  seed.context = context;
+  seed.size = context_size;
+  err.text[0] = '\0';
   cs_regs_here(&here);
   if (cs_core_enter()) {
-    hr = snapshot(thread, &to, &here, context, context_size, &err);
+    hr = snapshot(thread, &to, &here, &seed, &in_handler, &err);
     cs_core_leave();
   } else {
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
   }
-  if (hr != S_OK) *cs_last_error() = err;
+  if (hr != S_OK && !in_handler) *cs_last_error() = err;
   return hr;
 }

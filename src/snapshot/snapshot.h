@@ -56,6 +56,8 @@ enum cs_ask {
 };
 // A slot of one's own, with memory for the deepest walk. NULL: none was to be had in time.
 struct cs_request *cs_request_claim(struct cs_error *err);
+// The same without waiting, async-signal-safe. Giving such a slot back is so, too.
+struct cs_request *cs_request_claim_now(void);
 // Gives a slot back that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. False: it was
 // EXPIRED, the target had run on by itself.
 bool cs_request_release(struct cs_request *request);
@@ -71,7 +73,7 @@ void cs_capture_complete(struct cs_capture *capture);
 // ---- The calling thread (self.c) ----
 // The registers of the function that calls this, as they will be when it goes on.
 void cs_regs_here(struct cs_regs *regs);
-// Walks the calling thread from `regs`, into a slot that is and stays CLAIMED.
+// Walks the calling thread from `regs`, into a slot that is and stays CLAIMED. Async-signal-safe.
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
                                     uint64_t clr_thread, const struct cs_regs *seed);
 

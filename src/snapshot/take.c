@@ -35,7 +35,7 @@ enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_threa
   return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
 }
 
-static HRESULT answer_to_hresult(uint32_t answer, struct cs_error *err) {
+HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err) {
   switch (answer) {
     case CS_ANSWER_WALKED:
       return S_OK;
@@ -59,14 +59,17 @@ static bool worth_another(const struct cs_capture *capture) {
 
 HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
                      const struct cs_regs *seed, struct cs_error *err) {
-  *take = (struct cs_take){.self = true};
-  take->request = cs_request_claim(err);
-  if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  take->request->capture.own = true;
-  take->request->capture.asleep = false;
-  HRESULT hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+  HRESULT hr = S_OK;
+  if (take->request == NULL) {
+    *take = (struct cs_take){.self = true};
+    take->request = cs_request_claim(err);
+    if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    take->request->capture.own = true;
+    take->request->capture.asleep = false;
+    hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+  }
   if (hr == S_OK && worth_another(&take->request->capture))
-    hr = answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+    hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
   if (hr != S_OK) (void)cs_take_end(take);
   return hr;
 }
@@ -98,7 +101,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
                               : CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
   take->request = request;
-  HRESULT hr = answer_to_hresult(request->answer, err);
+  HRESULT hr = cs_answer_to_hresult(request->answer, err);
   if (hr != S_OK) {
     (void)cs_take_end(take);
     return hr;

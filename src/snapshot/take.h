@@ -24,12 +24,18 @@ enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_threa
 // Is the calling thread one that runs managed code? (contract: C17)
 bool cs_caller_is_managed(void);
 
-// Walks the calling thread from `regs`, or asks the pinned `thread` (which is unpinned on failure
-// and, without CS_REQUEST_HOLD, on success too). S_OK, or an HRESULT with its reason in `err`.
+// Walks the calling thread from `regs` (`take` may hold that walk already), or asks the pinned
+// `thread` (which is unpinned on failure and, without CS_REQUEST_HOLD, on success too). S_OK, or an
+// HRESULT with its reason in `err`.
 HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
                      const struct cs_regs *seed, struct cs_error *err);
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err);
+// Asks the CLR for every function of a capture. False: something was not told, for one because its
+// module is being unloaded; cs_deliver will say which.
+bool cs_capture_resolve(struct cs_capture *capture);
+// What an answer means to a caller; `err` may be NULL.
+HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err);
 // Lets the thread run on if it is held, and gives everything back. False: it had run on by itself.
 bool cs_take_end(struct cs_take *take);
 

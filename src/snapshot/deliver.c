@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A resolved capture, told to a DoStackSnapshot callback frame by frame. Any thread; async-signal-
+// safe as far as the callback is, when `err` is NULL: nothing is called, allocated or waited for.
+// Invariant: the CLR is not called (contract: C20); the callbacks stop at the first that says so.
+#include "snapshot/deliver.h"
+
+#include <string.h>
+
+enum { CONTEXT_BYTES = 4096 };  // more than any runtime's CONTEXT: 3,232 on .NET 10
+
+// CoreCLR carries one CONTEXT down the stack, so its ContextFlags are those of where it has come
+// from: of the seed; none at all for an unseeded walk of the calling thread, which starts at a
+// Frame; and from a hardware fault on those that the fault was recorded with. Of another thread
+// CoreCLR on Linux has no answer; the flags then say what is filled in.
+static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capture *capture,
+                              const struct cs_record *record) {
+  if (capture->fault_flags != 0 && record - capture->records >= capture->fault_from)
+    return capture->fault_flags;
+  return to->context_flags;
+}
+
+static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_capture *capture,
+                             const struct cs_logical_frame *frame) {
+  BYTE context[CONTEXT_BYTES] __attribute__((aligned(16)));
+  const struct cs_record *record = frame->record;
+  UINT_PTR ip = record->call_ip != 0 ? record->call_ip : cs_record_ip(record);
+  COR_PRF_FRAME_INFO_INTERNAL info = {
+      .size = sizeof info,
+      .version = 1,
+      .funcID = frame->function,
+      .IP = ip,
+  };
+  if (!(to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT))
+    return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
+  uint32_t size = cs_core.world.layout.context_size;
+  if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
+  cs_context_of_record(context, size, record, context_flags(to, capture, record));
+  memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
+  return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
+}
+
+HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,
+                   struct cs_error *err) {
+  struct cs_logical view;
+  struct cs_logical_frame frame;
+  cs_logical_begin(&view, capture);
+  view.report_dynamic = (cs_core.opts.flags & CLRSNAP_REPORT_DYNAMIC) != 0;
+  while (cs_logical_next(&view, &frame)) {
+    if (deliver_frame(to, capture, &frame) == S_OK) continue;
+    cs_error_set(err, "the callback ended the walk");
+    return CORPROF_E_STACKSNAPSHOT_ABORTED;
+  }
+  if (view.unresolved != NULL) {
+    cs_error_set(err, "the runtime did not tell which method the frame at 0x%llx belongs to",
+                 (unsigned long long)cs_record_ip(view.unresolved));
+    return E_FAIL;
+  }
+  if (capture->stop == CS_STOP_BASE) return S_OK;
+  cs_error_set(err, "the walk ended early at 0x%llx: %s", (unsigned long long)capture->stop_ip,
+               cs_stop_text(capture->stop));
+  return E_FAIL;
+}

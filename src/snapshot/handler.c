@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Walks that the calling thread takes of itself in a signal handler of somebody else's, at any
+// instruction: it may own any lock, be inside malloc, the JIT or the collector. Async-signal-safe,
+// all of it, the callback's own doing apart.
+//
+// Invariant: what is called here takes no lock, allocates nothing, waits for nothing, touches
+// neither errno nor thread-local memory, and never calls the CLR. So there is no error text, and a
+// method that neither the cache nor the runtime's memory can tell is a failure.
+#include "snapshot/handler.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "snapshot/deliver.h"
+
+// Does a signal frame lie between here and the newest managed frame? The one of a fault whose
+// exception the runtime has taken up does not count: its callbacks are ordinary ones.
+bool cs_capture_in_handler(const struct cs_capture *capture) {
+  for (uint32_t i = 1; i < capture->count; i++) {
+    const struct cs_record *record = &capture->records[i];
+    bool is_fault = capture->fault_flags != 0 && capture->fault_from == i;
+    if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) == CS_FRAME_EXACT && !is_fault)
+      return true;
+    if (cs_record_is_managed(record)) return false;
+  }
+  return false;
+}
+
+// What cannot be told stays unresolved: the view ends there.
+void cs_capture_read_functions(struct cs_capture *capture) {
+  for (uint32_t i = 0; i < capture->count; i++) {
+    struct cs_record *record = &capture->records[i];
+    if (cs_record_is_managed(record)) (void)cs_function_read(record);
+  }
+}
+
+HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
+                    const struct cs_regs *seed) {
+  *take = (struct cs_take){.self = true, .request = cs_request_claim_now()};
+  if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  take->request->capture.own = true;
+  take->request->capture.asleep = false;
+  HRESULT hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), NULL);
+  if (hr != S_OK) (void)cs_take_end(take);
+  return hr;
+}
+
+static uint64_t own_clr_thread(void) {
+  struct cs_thread *thread = cs_registry_find_tid((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0));
+  return thread != NULL ? thread->clr_thread : 0;
+}
+
+HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *here,
+                      const struct cs_regs *seed, bool *in_handler) {
+  struct cs_take other;
+  uint64_t clr_thread = own_clr_thread();
+  *take = (struct cs_take){0};
+  *in_handler = false;
+  if (cs_load_acquire(&cs_signal.world) == NULL || clr_thread == 0 || (id != 0 && id != clr_thread))
+    return S_OK;
+  HRESULT hr = cs_take_now(take, clr_thread, here, seed);
+  if (hr == S_OK && seed == NULL) {
+    *in_handler = cs_capture_in_handler(&take->request->capture);
+  } else if (cs_take_now(&other, clr_thread, here, NULL) == S_OK) {
+    // What a seed leads to says nothing of where we are.
+    *in_handler = cs_capture_in_handler(&other.request->capture);
+    (void)cs_take_end(&other);
+  }
+  return hr;
+}
+
+static HRESULT snapshot(const void *ucontext, const struct cs_delivery *to,
+                        const struct cs_regs *seed) {
+  struct cs_regs interrupted;
+  struct cs_take take;
+  uint64_t clr_thread = own_clr_thread();
+  if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  if (clr_thread == 0) return S_OK;  // no managed thread (contract: C9)
+  cs_regs_from_ucontext(&interrupted, ucontext);
+  HRESULT hr = cs_take_now(&take, clr_thread, &interrupted, seed);
+  if (hr != S_OK) return hr;
+  cs_capture_read_functions(&take.request->capture);
+  hr = cs_deliver(&take.request->capture, to, NULL);
+  (void)cs_take_end(&take);
+  return hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
+                                                 StackSnapshotCallback *callback,
+                                                 ULONG32 info_flags, void *client_data,
+                                                 BYTE context[], ULONG32 context_size) {
+  struct cs_delivery to = {callback, client_data, info_flags,
+                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER};
+  struct cs_regs seed;
+  if (ucontext == NULL || callback == NULL ||
+      (info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 ||
+      (context != NULL && context_size < CS_CONTEXT_MIN))
+    return E_INVALIDARG;
+  if (context != NULL) {
+    cs_context_read(context, &seed);
+    memcpy(&to.context_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
+  }
+  if (!cs_core_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  HRESULT hr = snapshot(ucontext, &to, context != NULL ? &seed : NULL);
+  cs_core_leave();
+  return hr;
+}
+
+static HRESULT walk(const void *ucontext, clrsnap_frame_callback *callback, void *data,
+                    struct clrsnap_walk_result *result) {
+  struct cs_regs interrupted;
+  struct cs_take take;
+  if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  cs_regs_from_ucontext(&interrupted, ucontext);
+  HRESULT hr = cs_take_now(&take, own_clr_thread(), &interrupted, NULL);
+  if (hr != S_OK) return hr;
+  struct cs_capture *capture = &take.request->capture;
+  cs_capture_read_functions(capture);
+  hr = cs_report_frames(capture, callback, data);
+  if (result != NULL) cs_report_result(capture, 0, result);
+  (void)cs_take_end(&take);
+  return hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_walk_from_signal(const void *ucontext, clrsnap_frame_callback *callback,
+                                             void *data, struct clrsnap_walk_result *result) {
+  if (ucontext == NULL || callback == NULL || (result != NULL && result->size != sizeof *result))
+    return E_INVALIDARG;
+  if (!cs_core_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  HRESULT hr = walk(ucontext, callback, data, result);
+  cs_core_leave();
+  return hr;
+}
