@@ -142,7 +142,9 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
 //   context   a seed to start at instead, as in clrsnap_snapshot.
 // Once clrsnap_ready has answered S_OK. It needs 12 KiB of the handler's stack. HRESULTs as
 // clrsnap_snapshot, but CORPROF_E_STACKSNAPSHOT_UNSAFE too when 64 walks are under way, and E_FAIL
-// for a method that can be told only by the CLR; clrsnap_last_error says nothing of it. A thread
+// for a method that can be told only by the CLR; clrsnap_last_error says nothing of it. A library
+// that was loaded lately is unknown to it, and its walks end there, until clrsnap_ready or
+// clrsnap_thread_assigned is called again: now and then, where nothing else is. A thread
 // that an exception is unwinding is walked, as if another thread had asked.
 CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
                                                  StackSnapshotCallback *callback,

@@ -26,6 +26,7 @@ CLRSNAP_API void clrsnap_stop(void) {
 CLRSNAP_API HRESULT clrsnap_ready(void) {
   struct cs_error err = {0};
   HRESULT hr = cs_core_ready(&err);
+  cs_core_refresh_after_handlers();
   if (hr == S_OK && cs_core.info != NULL && !cs_function_check()) {
     cs_error_set(&err,
                  "the runtime has run no method so far to check its layout against; try again");
@@ -40,6 +41,7 @@ CLRSNAP_API void clrsnap_thread_created(ThreadID thread) {
 
 CLRSNAP_API void clrsnap_thread_assigned(ThreadID thread, DWORD os_thread_id) {
   if (thread == 0 || os_thread_id == 0) return;
+  cs_core_refresh_after_handlers();
   (void)cs_registry_assigned(thread, os_thread_id);
   cs_core_check_thread(thread, os_thread_id);
 }

@@ -41,7 +41,10 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
   take->request->capture.own = true;
   take->request->capture.asleep = false;
   HRESULT hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), NULL);
-  if (hr != S_OK) (void)cs_take_end(take);
+  if (hr != S_OK)
+    (void)cs_take_end(take);
+  else if (take->request->capture.stop == CS_STOP_UNKNOWN_CODE)
+    cs_store_release(&cs_core.met_unknown_code, true);
   return hr;
 }
 

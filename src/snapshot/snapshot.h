@@ -16,6 +16,7 @@ struct cs_core {
   int signal_number;
   bool running;
   uint32_t users;          // public calls under way: clrsnap_stop waits for them
+  bool met_unknown_code;   // by a walk in a handler, which could not look for new images
   uint32_t module_deaths;  // modules whose unloading has begun
   uint32_t resolving;      // calls into the CLR under way about code that can be unloaded
   struct cs_world world;
@@ -35,6 +36,8 @@ HRESULT cs_core_ready(struct cs_error *err);
 // Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
 // /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
 bool cs_core_refresh_images(void);  // true: there is another table now
+// The same if a walk in a handler has met unknown code.
+void cs_core_refresh_after_handlers(void);
 // Threads that exist already (EnumThreads): after an attach, from ProfilerAttachComplete.
 void cs_core_adopt_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.

@@ -314,6 +314,12 @@ bool cs_core_refresh_images(void) {
   return now != before;
 }
 
+void cs_core_refresh_after_handlers(void) {
+  if (!cs_load_acquire(&cs_core.met_unknown_code) || !cs_load_acquire(&cs_core.running)) return;
+  cs_store_release(&cs_core.met_unknown_code, false);
+  (void)cs_core_refresh_images();
+}
+
 // Bounded, against the case that a resolver waits in the CLR for a lock that our caller holds.
 static void wait_for_resolvers(void) {
   enum { TRIES = 10000, NAP_US = 100 };

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unwind.h>
 
-static const char *const register_name[REG_COUNT] = {"rbx", "rsp", "rbp", "r12",
-                                                     "r13", "r14", "r15", "rip"};
+static const char *const register_name[STACK_REGS] = {"rbx", "rsp", "rbp", "r12",
+                                                      "r13", "r14", "r15", "rip"};
 
 // ---- The runtime's chain of Frames ----
 static struct { uint64_t thread_frame, next, call_sp, return_address; } offset;
@@ -82,17 +82,17 @@ bool contexts_is_inlined_call(uint64_t sp, uint64_t ip) {
 // ---- libgcc's unwinder, as a second opinion on the first managed frame ----
 struct second_opinion {
   uint64_t sp;  // of the frame that is looked for
-  uint64_t reg[REG_COUNT];
+  uint64_t reg[STACK_REGS];
   bool found;
 };
 
 static _Unwind_Reason_Code look_for(struct _Unwind_Context *context, void *data) {
-  static const int dwarf[REG_COUNT] = {3, 7, 6, 12, 13, 14, 15, 16};
+  static const int dwarf[STACK_REGS] = {3, 7, 6, 12, 13, 14, 15, 16};
   struct second_opinion *opinion = data;
   // The CFA that led here is this frame's sp. Its ip may be another one than the Frame's.
   if (_Unwind_GetCFA(context) != opinion->sp) return _URC_NO_REASON;
-  for (int r = 0; r < REG_COUNT; r++)
-    opinion->reg[r] = r == REG_RIP || r == REG_RSP ? 0 : _Unwind_GetGR(context, dwarf[r]);
+  for (int r = 0; r < STACK_REGS; r++)
+    opinion->reg[r] = r == STACK_RIP || r == STACK_RSP ? 0 : _Unwind_GetGR(context, dwarf[r]);
   opinion->found = true;
   return _URC_END_OF_STACK;
 }
@@ -115,16 +115,16 @@ static const char *const kind_text[KINDS] = {
     [UNEXPLAINED] = "not explained",
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t frames, of_kind[KINDS], differ[REG_COUNT], opinions, sizes, flags;
+static uint64_t frames, of_kind[KINDS], differ[STACK_REGS], opinions, sizes, flags;
 static uint64_t fault_flags;  // frames whose ContextFlags are a hardware fault's
 
 static bool is_left_alone(int reg) {
-  return reg == REG_RBX || (reg >= REG_R12 && reg <= REG_R15);
+  return reg == STACK_RBX || (reg >= STACK_R12 && reg <= STACK_R15);
 }
 
 // All left-alone registers of `frame` are what they were in the frame before.
 static bool all_are(const struct stack_frame *frame, const struct stack_frame *before) {
-  for (int r = 0; r < REG_COUNT; r++)
+  for (int r = 0; r < STACK_REGS; r++)
     if (is_left_alone(r) && frame->reg[r] != (before != NULL ? before->reg[r] : 0)) return false;
   return true;
 }
@@ -132,13 +132,13 @@ static bool all_are(const struct stack_frame *frame, const struct stack_frame *b
 static enum kind kind_of(const struct stack *truth, const struct stack *ours, uint32_t i) {
   const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
   bool equal = true;
-  for (int r = 0; r < REG_COUNT; r++) {
+  for (int r = 0; r < STACK_REGS; r++) {
     if (a->reg[r] == b->reg[r]) continue;
     if (!is_left_alone(r)) return UNEXPLAINED;
     equal = false;
   }
   if (equal) return EQUAL;
-  if (!contexts_is_inlined_call(a->reg[REG_RSP], a->reg[REG_RIP])) return UNEXPLAINED;
+  if (!contexts_is_inlined_call(a->reg[STACK_RSP], a->reg[STACK_RIP])) return UNEXPLAINED;
   if (i == 0 && all_are(a, NULL)) return NOTHING_BEFORE;
   if (i > 0 && truth->frames[i - 1].id == 0 && all_are(a, &truth->frames[i - 1]))
     return NATIVE_BEFORE;
@@ -148,10 +148,10 @@ static enum kind kind_of(const struct stack *truth, const struct stack *ours, ui
 
 // Where the native frames above go up to this callback, libgcc can say what the registers are.
 static bool second_opinion_agrees(const struct stack_frame *frame) {
-  struct second_opinion opinion = {.sp = frame->reg[REG_RSP]};
+  struct second_opinion opinion = {.sp = frame->reg[STACK_RSP]};
   (void)_Unwind_Backtrace(look_for, &opinion);
   if (!opinion.found) return false;
-  for (int r = 0; r < REG_COUNT; r++)
+  for (int r = 0; r < STACK_REGS; r++)
     if (is_left_alone(r) && opinion.reg[r] != frame->reg[r]) return false;
   opinions++;
   return true;
@@ -162,7 +162,7 @@ static void count(const char *where, const struct stack *truth, const struct sta
   const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
   if (of_kind[kind]++ >= 10 || kind != UNEXPLAINED) return;
   printf("  %s, frame %u, %s:", where, i, oracle_function_name(a->id));
-  for (int r = 0; r < REG_COUNT; r++)
+  for (int r = 0; r < STACK_REGS; r++)
     if (a->reg[r] != b->reg[r])
       printf(" %s CoreCLR %#lx ours %#lx", register_name[r], (unsigned long)a->reg[r],
              (unsigned long)b->reg[r]);
@@ -179,7 +179,7 @@ void contexts_compare(const char *where, const struct stack *truth, const struct
     if (a->context_size != b->context_size) sizes++, kind = UNEXPLAINED;
     if (a->context_flags != b->context_flags) flags++, kind = UNEXPLAINED;
     if (a->context_flags != 0) fault_flags++;
-    for (int r = 0; r < REG_COUNT; r++) differ[r] += a->reg[r] != b->reg[r];
+    for (int r = 0; r < STACK_REGS; r++) differ[r] += a->reg[r] != b->reg[r];
     count(where, truth, ours, i, kind);
   }
   pthread_mutex_unlock(&lock);
@@ -191,7 +191,8 @@ uint64_t contexts_report(void) {
          (unsigned long)fault_flags);
   for (int k = 0; k < KINDS; k++) printf("  %9lu x %s\n", (unsigned long)of_kind[k], kind_text[k]);
   printf("  registers that differ:");
-  for (int r = 0; r < REG_COUNT; r++) printf(" %s %lu", register_name[r], (unsigned long)differ[r]);
+  for (int r = 0; r < STACK_REGS; r++)
+    printf(" %s %lu", register_name[r], (unsigned long)differ[r]);
   printf("; libgcc's unwinder says as we do in %lu frames\n", (unsigned long)opinions);
   return of_kind[UNEXPLAINED];
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 uint32_t ours_hold_timeout_ms = 60000;
+IUnknown *ours_info;
 
 static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID module) {
   (void)self;
@@ -30,7 +31,7 @@ void ours_start(ICorProfilerCallback11Vtbl *vtbl, uint32_t flags) {
   // A loaded machine, a sanitizer, a debugger: no test here is about the time that an answer takes.
   opts.answer_timeout_ms = 30000;
   opts.hold_timeout_ms = ours_hold_timeout_ms;
-  HRESULT hr = clrsnap_start((IUnknown *)oracle_info, &opts);
+  HRESULT hr = clrsnap_start(ours_info != NULL ? ours_info : (IUnknown *)oracle_info, &opts);
   ORACLE_CHECK(hr == S_OK, "clrsnap_start: %#x %s", (unsigned)hr, clrsnap_last_error());
   vtbl->ThreadCreated = thread_created;
   vtbl->ModuleUnloadStarted = module_unload_started;

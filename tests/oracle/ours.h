@@ -9,6 +9,8 @@
 // Starts the library (in oracle_setup) and wires the callbacks that it wants to hear of.
 // `flags`: enum clrsnap_flag.
 void ours_start(ICorProfilerCallback11Vtbl *vtbl, uint32_t flags);
+// Before ours_start: what the library is given as the profiler's info; NULL: oracle_info itself.
+extern IUnknown *ours_info;
 // Before ours_start: after how long a held thread runs on by itself.
 extern uint32_t ours_hold_timeout_ms;
 // What it wants to see in the event mask.

@@ -11,6 +11,7 @@ command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; e
 
 preload=
 [ "$PROFILER" = rules ] && preload=$BUILD/lib/liboracle_heldmalloc.so
+[ -n "${ORACLE_HANDLER:-}" ] && preload=$BUILD/lib/liboracle_trap.so
 host=(dotnet)
 [ -z "${ORACLE_RUNTIME:-}" ] || host=("$(dirname "$0")/../../scripts/dotnet-with" "$ORACLE_RUNTIME")
 export CLRSNAP_RUNTIMES=$MATERIAL/runtimes

@@ -13,28 +13,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ours.h"
+#include "shadow.h"
 
 const char *const oracle_name = "shadow stack";
 
-enum { SHADOW_MAX = 4096, SHADOWS = 256 };
-struct shadow_entry {
-  FunctionID id;
-  UINT_PTR cfa;  // the caller's sp: the frame is gone once the thread's sp is at or above it
-};
-struct shadow {
-  uint32_t tid;
-  uint32_t depth;
-  uint32_t dispatch;  // exceptions on their way: between ExceptionThrown and its catcher's entry
-  UINT_PTR dispatch_cfa;  // of the function that threw the first of them
-  uint32_t overflow;      // deeper than SHADOW_MAX: not compared
-  UINT_PTR catching;      // in a catcher's frame: it was entered and not left; 0: none
-  FunctionID unwinding;   // the function that ExceptionUnwindFunctionEnter named
-  struct shadow_entry entries[SHADOW_MAX];
-};
 static struct shadow *shadows[SHADOWS];
 static uint32_t shadow_count;
 static __thread struct shadow *mine __attribute__((tls_model("initial-exec")));
+
+struct shadow *shadow_of_self(void) {
+  return mine;
+}
 
 #define HOOK __attribute__((target("general-regs-only")))
 #define BARRIER() __asm__ volatile("" ::: "memory")
@@ -103,15 +92,7 @@ HOOK void shadow_tailcall(FunctionID id, UINT_PTR cfa) {
 }
 
 // ---- The sampler ----
-struct copy {  // taken in the walk's first callback, while the target is held
-  struct stack stack;
-  struct shadow *source;
-  uint32_t depth, dispatch;
-  bool taken;
-  struct shadow_entry entries[SHADOW_MAX];
-};
-
-static HRESULT collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
+HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
                        BYTE context[], void *client) {
   struct copy *copy = client;
   if (!copy->taken) {
@@ -193,7 +174,7 @@ static void print_both(const struct copy *copy) {
   stack_print(stdout, &copy->stack, 0, 24);
 }
 
-static void judge(const struct copy *copy) {
+void shadow_judge(const struct copy *copy) {
   static FunctionID ids[STACK_MAX];
   uint32_t n = managed_ids(&copy->stack, ids);
   counts.taken++;
@@ -301,11 +282,21 @@ static void one_snapshot(struct copy *copy, unsigned *seed) {
   if (copy->source == NULL) return;
   stack_clear(&copy->stack);
   copy->taken = false;
-  copy->stack.hr = clrsnap_snapshot(t->id, collect, COR_PRF_SNAPSHOT_DEFAULT, copy, NULL, 0);
+  copy->stack.hr = clrsnap_snapshot(t->id, shadow_collect, COR_PRF_SNAPSHOT_DEFAULT, copy, NULL, 0);
   if (copy->taken)
-    judge(copy);
+    shadow_judge(copy);
   else
     counts.empty++;
+}
+
+uint64_t shadow_taken(void) {
+  return counts.taken;
+}
+uint64_t shadow_wanted(void) {
+  return wanted;
+}
+void shadow_done(void) {
+  __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
 }
 
 static void *sampler(void *arg) {
@@ -319,7 +310,7 @@ static void *sampler(void *arg) {
     }
     if (rand_r(&seed) % 16 == 0) usleep(50);
   }
-  __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+  shadow_done();
   return NULL;
 }
 
@@ -330,7 +321,9 @@ int oracle_scene_done(void) {
 
 DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   wanted = (uint64_t)oracle_env("ORACLE_SNAPSHOTS", 100000);
-  ours_start(vtbl, CLRSNAP_HOLD_TARGET);
+  bool in_handlers = oracle_env("ORACLE_HANDLER", 0) != 0;
+  if (in_handlers) foreign_prepare();
+  ours_start(vtbl, in_handlers ? 0 : CLRSNAP_HOLD_TARGET);
   vtbl->ExceptionThrown = exception_thrown;
   vtbl->ExceptionUnwindFunctionEnter = unwind_enter;
   vtbl->ExceptionUnwindFunctionLeave = unwind_leave;
@@ -343,7 +336,7 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   ORACLE_CHECK(SUCCEEDED(hr), "the hooks were not taken: %#x", (unsigned)hr);
   pthread_t thread;
   static struct copy copy;
-  int error = pthread_create(&thread, NULL, sampler, &copy);
+  int error = pthread_create(&thread, NULL, in_handlers ? foreign_main : sampler, &copy);
   ORACLE_CHECK(error == 0, "pthread_create: %s", strerror(error));
   return COR_PRF_MONITOR_ENTERLEAVE | COR_PRF_MONITOR_EXCEPTIONS | ours_mask(high);
 }
@@ -362,6 +355,7 @@ int oracle_report(void) {
          (unsigned long)counts.wrong);
   printf("  %10lu of %lu walks by CoreCLR at ExceptionThrown equal the shadow stack\n",
          (unsigned long)(counts.checked - counts.check_failed), (unsigned long)counts.checked);
+  foreign_report();
   ORACLE_CHECK(counts.check_failed == 0 && counts.checked > 100,
                "the shadow stack itself is not right");
   ORACLE_CHECK(counts.taken >= wanted, "%lu snapshots were wanted", (unsigned long)wanted);

@@ -28,7 +28,7 @@ HRESULT stack_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG
   if (context != NULL && context_size >= sizeof(AMD64_CONTEXT)) {
     AMD64_CONTEXT c;
     memcpy(&c, context, sizeof(c));
-    const uint64_t reg[REG_COUNT] = {c.Rbx, c.Rsp, c.Rbp, c.R12, c.R13, c.R14, c.R15, c.Rip};
+    const uint64_t reg[STACK_REGS] = {c.Rbx, c.Rsp, c.Rbp, c.R12, c.R13, c.R14, c.R15, c.Rip};
     memcpy(frame->reg, reg, sizeof(reg));
     frame->context_flags = c.ContextFlags;
   }

@@ -9,15 +9,15 @@ enum { STACK_MAX = 2048 };
 
 // Registers that a frame in the middle of a stack has: what its CONTEXT can be compared by.
 enum stack_reg {
-  REG_RBX,
-  REG_RSP,
-  REG_RBP,
-  REG_R12,
-  REG_R13,
-  REG_R14,
-  REG_R15,
-  REG_RIP,
-  REG_COUNT
+  STACK_RBX,
+  STACK_RSP,
+  STACK_RBP,
+  STACK_R12,
+  STACK_R13,
+  STACK_R14,
+  STACK_R15,
+  STACK_RIP,
+  STACK_REGS
 };
 
 struct stack_frame {
@@ -25,7 +25,7 @@ struct stack_frame {
   UINT_PTR ip;
   uint32_t context_size;  // 0: none was given
   uint32_t context_flags;
-  uint64_t reg[REG_COUNT];
+  uint64_t reg[STACK_REGS];
 };
 
 struct stack {

@@ -40,14 +40,14 @@ int truth_compare(const uint64_t *entry) {
                "walks: %s with %u frames, %s with %u", stack_hresult(clr.hr), clr.count,
                stack_hresult(ours.hr), ours.count);
   if (clr.count == 0 || ours.count == 0) return 0;
-  ORACLE_CHECK(contexts_is_inlined_call(entry[REG_RSP], entry[REG_RIP]),
+  ORACLE_CHECK(contexts_is_inlined_call(entry[STACK_RSP], entry[STACK_RIP]),
                "the caller has no Frame of its own: the call was not compiled into it");
-  for (int r = 0; r < REG_COUNT; r++) {
+  for (int r = 0; r < STACK_REGS; r++) {
     uint64_t truth = entry[r], theirs = clr.frames[0].reg[r], mine = ours.frames[0].reg[r];
     compared++;
     ORACLE_CHECK(mine == truth, "register %d is %#lx, ours %#lx", r, (unsigned long)truth,
                  (unsigned long)mine);
-    bool left_alone = r == REG_RBX || (r >= REG_R12 && r <= REG_R15);
+    bool left_alone = r == STACK_RBX || (r >= STACK_R12 && r <= STACK_R15);
     ORACLE_CHECK(theirs == (left_alone ? 0 : truth), "register %d is %#lx, CoreCLR's %#lx", r,
                  (unsigned long)truth, (unsigned long)theirs);
     if (left_alone) *(truth != theirs ? &wrong_by_clr : &right_by_chance) += 1;

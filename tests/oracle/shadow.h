@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The shadow stack, as shadow.c keeps it by hooks, and what is compared with it. Of a thread other
+// than the calling one it may be read only while that thread stands still.
+#ifndef ORACLE_SHADOW_H
+#define ORACLE_SHADOW_H
+
+#include "ours.h"
+
+enum { SHADOW_MAX = 4096, SHADOWS = 256 };
+struct shadow_entry {
+  FunctionID id;
+  UINT_PTR cfa;  // the caller's sp: the frame is gone once the thread's sp is at or above it
+};
+struct shadow {
+  uint32_t tid;
+  uint32_t depth;
+  uint32_t dispatch;  // exceptions on their way: between ExceptionThrown and its catcher's entry
+  UINT_PTR dispatch_cfa;  // of the function that threw the first of them
+  uint32_t overflow;      // deeper than SHADOW_MAX: not compared
+  UINT_PTR catching;      // in a catcher's frame: it was entered and not left; 0: none
+  FunctionID unwinding;   // the function that ExceptionUnwindFunctionEnter named
+  struct shadow_entry entries[SHADOW_MAX];
+};
+struct copy {  // taken in the walk's first callback, while the thread stands still
+  struct stack stack;
+  struct shadow *source;
+  uint32_t depth, dispatch;
+  bool taken;
+  struct shadow_entry entries[SHADOW_MAX];
+};
+
+struct shadow *shadow_of_self(void);   // NULL: no hook has run on this thread. For handlers
+StackSnapshotCallback shadow_collect;  // client data: a struct copy with its source. For handlers
+// One thread at a time; not in handlers.
+void shadow_judge(const struct copy *copy);
+uint64_t shadow_taken(void);
+uint64_t shadow_wanted(void);
+void shadow_done(void);
+
+// foreign.c: the same, with walks that the threads take themselves in a signal handler that is not
+// the library's.
+void foreign_prepare(void);  // before the library is started
+void *foreign_main(void *unused);
+void foreign_report(void);
+
+#endif
