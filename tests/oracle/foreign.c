@@ -6,12 +6,14 @@
 // shadow. While they are taken, calling the CLR or anything of libc that allocates, locks or waits
 // ends the process (proxy.c, trap.c). Threads: handlers on managed threads fill slots; foreign_main
 // judges them. No lock is shared.
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -24,7 +26,7 @@
 extern void oracle_trap_set(uint32_t on) __attribute__((weak));
 extern void oracle_trap_check(const char *name) __attribute__((weak));
 
-enum { SLOTS = 16, TIMER_US = 1000 };
+enum { SLOTS = 16, TIMER_US = 1000, PHYSICAL = 100 };
 enum { FREE, BUSY, READY };
 struct slot {
   uint32_t state;
@@ -32,6 +34,8 @@ struct slot {
   struct stack automatic;
   uint32_t walk_stop;
   UINT_PTR stop_ip;
+  uint32_t physical_count;
+  struct clrsnap_frame physical[PHYSICAL];
 };
 static struct slot *slots;
 static uint32_t ready, stop;
@@ -45,8 +49,24 @@ static void count(uint64_t *counter) {
 }
 
 static HRESULT any_frame(const struct clrsnap_frame *frame, void *data) {
-  (void)frame, (void)data;
+  struct slot *slot = data;
+  if (slot->physical_count < PHYSICAL) slot->physical[slot->physical_count++] = *frame;
   return S_OK;
+}
+
+static void print_physical(const struct slot *slot) {
+  printf("    physical:\n");
+  for (uint32_t i = 0; i < slot->physical_count; i++) {
+    const struct clrsnap_frame *f = &slot->physical[i];
+    Dl_info in = {0};
+    if (f->kind == CLRSNAP_FRAME_NATIVE) (void)dladdr((void *)f->ip, &in);
+    const char *slash = in.dli_fname != NULL ? strrchr(in.dli_fname, '/') : NULL;
+    printf(
+        "      sp %#lx kind %u flags %#x ip %#lx %s+%#lx\n", (unsigned long)f->sp, f->kind,
+        f->flags, (unsigned long)f->ip,
+        slash != NULL ? slash + 1 : oracle_function_name(f->function),
+        (unsigned long)(slash != NULL ? f->ip - (UINT_PTR)in.dli_fbase : f->ip - f->method_start));
+  }
 }
 
 static struct slot *claim(void) {
@@ -63,13 +83,14 @@ static void take(struct slot *slot, void *ucontext, struct shadow *shadow) {
   struct clrsnap_walk_result result = {.size = sizeof(result)};
   slot->copy.source = shadow;
   slot->copy.taken = false;
+  slot->physical_count = 0;
   stack_clear(&slot->copy.stack);
   stack_clear(&slot->automatic);
   slot->copy.stack.hr = clrsnap_snapshot_from_signal(
       ucontext, shadow_collect, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, &slot->copy, NULL, 0);
   slot->automatic.hr = clrsnap_snapshot(0, stack_collect, COR_PRF_SNAPSHOT_REGISTER_CONTEXT,
                                         &slot->automatic, NULL, 0);
-  (void)clrsnap_walk_from_signal(ucontext, any_frame, NULL, &result);
+  (void)clrsnap_walk_from_signal(ucontext, any_frame, slot, &result);
   slot->walk_stop = result.stop;
   slot->stop_ip = result.stop_ip;
 }
@@ -107,6 +128,8 @@ static bool traps(void) {
   int status = 0;
   pid_t child = fork();
   if (child == 0) {
+    const struct rlimit no_core = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &no_core);
     (void)signal(SIGABRT, SIG_DFL);
     (void)close(2);
     oracle_trap_set(1);
@@ -159,10 +182,11 @@ static void judge(const struct slot *slot) {
   if (slot->walk_stop != 1 && seen.physical_early++ < 3)
     oracle_fail("a physical walk ended early at %#lx: %s", (unsigned long)slot->stop_ip,
                 clrsnap_stop_text(slot->walk_stop));
-  if (slot->copy.taken)
-    shadow_judge(&slot->copy);
-  else
+  if (slot->copy.taken) {
+    if (!shadow_judge(&slot->copy)) print_physical(slot);
+  } else {
     seen.not_managed++;
+  }
 }
 
 // More signals than the timer's: to any thread that has a shadow.
