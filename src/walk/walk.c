@@ -117,8 +117,7 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
     stop = cs_unwind_native(walk->world, code, &walk->stack, exact, regs, &signal_frame);
     // Out of the trip wire of a hijack: the slot may not hold the true address yet. Where a fault
     // has interrupted code there is no slot, though an old one may have been at that place.
-    if (stop == CS_STOP_NONE && !signal_frame && code->image->is_coreclr &&
-        undo_hijack(walk, regs))
+    if (stop == CS_STOP_NONE && !signal_frame && code->image->is_coreclr && undo_hijack(walk, regs))
       *flags |= CS_FRAME_HIJACKED;
   }
   if (code->kind != CS_CODE_NATIVE && exact)
