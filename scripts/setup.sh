@@ -28,6 +28,7 @@ have_cmocka() { pkg-config --exists cmocka 2> /dev/null; }
 have_libelf() { pkg-config --exists libelf 2> /dev/null; }
 have_libdw() { pkg-config --exists libdw 2> /dev/null; }
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
+have_capstone() { pkg-config --exists capstone 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
@@ -43,6 +44,7 @@ cmocka|cmocka, for the unit tests|libcmocka-dev
 libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
 zlib|zlib, with headers|zlib1g-dev
+capstone|capstone, a disassembler for the tests|libcapstone-dev
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang_format|clang-format 14|clang-format-14
 download|curl or wget|curl ca-certificates
@@ -90,7 +92,7 @@ require() {
     "This system's packages are too old, or another program of that name comes first in PATH."
 }
 
-setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw zlib jsmn; }
+setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw zlib jsmn capstone; }
 setup_format() { require clang_format; }
 
 # ---- .NET ----

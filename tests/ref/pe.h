@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A ReadyToRun image as a file: sections by their place in memory, and the RUNTIME_FUNCTION table.
+// Written from the PE format's and ReadyToRun's documentation, with nothing of the product's.
+#ifndef REF_PE_H
+#define REF_PE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ref_function {
+  uint32_t begin, end, unwind;  // RVAs
+};
+
+struct ref_section {
+  uint32_t rva, size, file, file_size;
+};
+
+struct ref_pe {
+  const uint8_t *bytes;
+  size_t size;
+  struct ref_section sections[96];
+  uint32_t section_count;
+  const struct ref_function *functions;  // in the file
+  uint32_t function_count;               // 0: no ReadyToRun code
+};
+
+// False: it is no PE file, or a damaged one. An image without native code has no functions.
+bool ref_pe_open(struct ref_pe *pe, const char *path);
+void ref_pe_close(struct ref_pe *pe);
+// `size` bytes at an RVA, NULL if the file has none there.
+const uint8_t *ref_pe_at(const struct ref_pe *pe, uint32_t rva, uint32_t size);
+
+#endif
