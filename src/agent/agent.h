@@ -64,6 +64,7 @@ struct cs_agent_thread {
   uint64_t last_ns;     // wall mode: up to when its time has been accounted for
   uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
   uint64_t dead_at;     // position of the ring when it ended
+  uint64_t written_to;  // and behind the last sample of it that the agent's thread has put there
   char name[128];
 };
 void cs_threads_assigned(ThreadID id, uint32_t tid);
@@ -90,7 +91,7 @@ void cs_threads_stop(void);
 // sampler_cpu.c: a timer on the thread's own CPU clock. False: the kernel refuses; reported once.
 bool cs_cpu_timer_start(struct cs_agent_thread *thread);
 void cs_cpu_timer_stop(struct cs_agent_thread *thread);
-// sampler_wall.c: sends a signal to every managed thread.
+// sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
 void cs_wall_tick(uint64_t now_ns);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);

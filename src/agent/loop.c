@@ -154,6 +154,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .lost_ring = cs_load_acquire(&ring->lost),
       .lost_wire = cs_load_acquire(&cs_agent.wire.header->lost_records),
       .signals = cs_load_acquire(&ring->signals),
+      .asleep = cs_load_acquire(&ring->asleep),
       .overruns = cs_load_acquire(&ring->overruns),
       .runtime_suspensions = 0,  // nothing in this room calls SuspendRuntime
   };
@@ -162,9 +163,11 @@ static void end_recording(bool trusted, const struct cs_error *err) {
     cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
   else
     cs_producer_refuse(&cs_agent.wire, err->text);
-  cs_log("recorded: %lu signals, %lu samples, %lu lost in the ring, %lu in the shared memory",
-         (unsigned long)end.signals, (unsigned long)end.samples, (unsigned long)end.lost_ring,
-         (unsigned long)end.lost_wire);
+  cs_log(
+      "recorded: %lu signals, %lu asleep, %lu samples, %lu lost in the ring, %lu in the shared "
+      "memory",
+      (unsigned long)end.signals, (unsigned long)end.asleep, (unsigned long)end.samples,
+      (unsigned long)end.lost_ring, (unsigned long)end.lost_wire);
 }
 
 void *cs_agent_main(void *unused) {

@@ -1,36 +1,127 @@
 // SPDX-License-Identifier: MIT
-// Wall mode: with every tick a signal to each managed thread, whether it runs or waits. Native
-// threads are left out: the runtime's own sleep mostly, and foreign ones may take EINTR badly. The
-// agent's thread only. Signal-safe: no.
+// Wall mode: with every tick a sample of each managed thread, whether it runs or waits. One that is
+// blocked in the kernel is walked from here and does not wake (snapshot/asleep.h): no EINTR in
+// foreign code. All others get a signal. Native threads are left out: the runtime's own sleep
+// mostly. The agent's thread only. Signal-safe: no.
 //
-// A thread has one signal on its way at most, so that none pile up for one that gets no processor;
-// what it misses is in the weight of its next sample. A signal that was never answered (its sample
-// was lost, or the thread blocks the signal) is given up after a while.
+// A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart, all
+// such threads together: a signal could meet it on its way to sleep. A thread has one signal on its
+// way at most, so that none pile up for one that gets no processor; what it misses is in the weight
+// of its next sample. A signal that was never answered (its sample was lost, or the thread blocks
+// the signal) is given up after a while.
+//
+// Invariant: the threads of a tick are pinned while it works on them without the lock of the list,
+// so none of them ends before it is done with it.
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "base/log.h"
+#include "snapshot/asleep.h"
 
-enum { GIVE_UP_NS = 1000000000 };
+enum { GIVE_UP_NS = 1000000000, TRIES = 3 };
 
-static bool tick(struct cs_agent_thread *t, void *data) {
+struct due {
+  struct cs_agent_thread *agent;
+  struct cs_thread *thread;  // pinned
+  uint32_t tid;
+};
+static struct due *due;
+static size_t due_count, due_capacity;
+
+// ---- The list ----
+
+static bool add_due(struct cs_agent_thread *t) {
+  if (due_count == due_capacity) {
+    size_t capacity = due_capacity != 0 ? due_capacity * 2 : 64;
+    struct due *larger = realloc(due, capacity * sizeof *due);
+    if (larger == NULL) return false;
+    due = larger;
+    due_capacity = capacity;
+  }
+  if (!cs_thread_pin(t->thread, t->clr_thread)) return true;  // it is ending
+  due[due_count++] = (struct due){t, t->thread, t->tid};
+  return true;
+}
+
+static bool collect(struct cs_agent_thread *t, void *data) {
   uint64_t now = *(const uint64_t *)data;
   if (t->clr_thread == 0 || t->tid == 0) return true;
   if (t->pending_ns != 0 && now - t->pending_ns < GIVE_UP_NS) return true;
+  if (add_due(t)) return true;
+  cs_log_important("no memory for the list of threads: not all are sampled");
+  return false;
+}
+
+// ---- One thread ----
+
+static void send_signal(const struct due *d, uint64_t now) {
   siginfo_t info;
   memset(&info, 0, sizeof info);
   info.si_signo = cs_core.signal_number;
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
-  info.si_value.sival_ptr = t->thread;
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), t->tid, cs_core.signal_number, &info) == 0)
-    t->pending_ns = now;
+  info.si_value.sival_ptr = d->thread;
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), d->tid, cs_core.signal_number, &info) == 0)
+    d->agent->pending_ns = now;
+}
+
+// Only a complete walk is kept: what a sleeper's registers do not lead to, its own may.
+static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct due *d) {
+  struct cs_sample_place place;
+  struct cs_sampled sampled = {&asleep->world, d->thread, d->agent, &asleep->regs, &asleep->stack};
+  enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread);
+  if (answer != CS_ASLEEP_YES) return answer;
+  bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
+  bool valid = cs_asleep_end(asleep);
+  if (!written) return CS_ASLEEP_YES;  // lost, and counted
+  bool complete = place.sample->stop == CS_STOP_BASE;
+  if (valid && complete)
+    cs_sample_keep(&cs_agent.ring, &place);
+  else
+    cs_sample_drop(&place);
+  d->agent->written_to = cs_load_acquire(&cs_agent.ring.head);
+  if (!valid) return CS_ASLEEP_MOVED;
+  return complete ? CS_ASLEEP_YES : CS_ASLEEP_NO;
+}
+
+static enum cs_asleep_answer look_at(const struct due *d) {
+  static struct cs_asleep asleep;
+  enum cs_asleep_answer answer = CS_ASLEEP_NO;
+  if (cs_load_acquire(&d->thread->sampling) == 0) return CS_ASLEEP_YES;  // it is not to be sampled
+  for (int i = 0; i < TRIES; i++) {
+    uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+    answer = sample_asleep(&asleep, d);
+    cs_epoch_leave(&cs_signal.epoch, parity);
+    if (answer != CS_ASLEEP_MOVED) break;
+  }
+  return answer;
+}
+
+// ---- A tick ----
+
+// True: it is done with. Else it is to be looked at again.
+static bool sample(const struct due *d, bool last, uint64_t now) {
+  enum cs_asleep_answer answer = look_at(d);
+  if (answer == CS_ASLEEP_RUNNING && !last) return false;
+  if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(d->thread);
+  if (answer != CS_ASLEEP_YES) send_signal(d, now);
+  cs_thread_unpin(d->thread);
   return true;
 }
 
 void cs_wall_tick(uint64_t now_ns) {
-  cs_threads_visit(tick, &now_ns);
+  due_count = 0;
+  cs_threads_visit(collect, &now_ns);
+  for (int look = 0; due_count != 0; look++) {
+    size_t left = 0;
+    if (look != 0) (void)usleep(CS_ASLEEP_NAP_US);
+    for (size_t i = 0; i < due_count; i++)
+      if (!sample(&due[i], look == CS_ASLEEP_PATIENCE, now_ns)) due[left++] = due[i];
+    due_count = left;
+  }
 }

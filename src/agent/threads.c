@@ -182,7 +182,7 @@ void cs_threads_free_dead(void) {
   struct cs_agent_thread **link = &dead;
   while (*link != NULL) {
     struct cs_agent_thread *t = *link;
-    if (t->dead_at > read_to) {
+    if (t->dead_at > read_to || t->written_to > read_to) {
       link = &t->next;
     } else {
       *link = t->next;

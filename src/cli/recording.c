@@ -161,8 +161,11 @@ static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
   rec->samples++;
   rec->stops[s.stop]++;
   if (s.time_ns > rec->last_ns) rec->last_ns = s.time_ns;
-  // In wall mode a thread that sleeps may be read without being held at all.
-  if (s.held_ns > 0) cs_held_add(&rec->held, s.held_ns);
+  // In wall mode a thread that sleeps is read without being held at all.
+  if (s.held_ns > 0)
+    cs_held_add(&rec->held, s.held_ns);
+  else
+    rec->asleep++;
 }
 
 static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) {

@@ -53,7 +53,7 @@ struct cs_recording {
   struct cs_tree tree;
   struct cs_held held;
   uint64_t stops[CS_STOP_COUNT];
-  uint64_t samples, broken, full, last_ns;
+  uint64_t samples, asleep, broken, full, last_ns;
   bool started, ended;
   struct cs_wire_start start;
   struct cs_wire_end end;

@@ -188,6 +188,7 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
         cs_stop_token((enum cs_stop)i), cs_stop_text((enum cs_stop)i), rec->stops[i]};
   }
   qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
+  f->asleep = rec->asleep;
   f->held_count = rec->held.count;
   f->held_p50_ns = cs_held_percentile(&rec->held, 0.50);
   f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);

@@ -40,6 +40,12 @@ static double us(uint64_t ns) {
 }
 
 static void print_cost(const struct cs_facts *f, FILE *out) {
+  if (f->asleep > 0) {
+    (void)fprintf(out,
+                  PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64
+                         " by signal\n",
+                  f->asleep, f->samples - f->asleep);
+  }
   if (f->held_count > 0) {
     (void)fprintf(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n",
                   us(f->held_p50_ns), us(f->held_p99_ns), us(f->held_max_ns));

@@ -42,8 +42,8 @@ static void put_facts(const struct cs_facts *f, FILE *out) {
                 f->lost_target, f->lost_ring, f->lost_broken, f->lost_full);
   (void)fprintf(out,
                 ",\"held\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
-                ",\"max\":%" PRIu64 "}",
-                f->held_count, f->held_p50_ns, f->held_p99_ns, f->held_max_ns);
+                ",\"max\":%" PRIu64 "},\"asleep\":%" PRIu64,
+                f->held_count, f->held_p50_ns, f->held_p99_ns, f->held_max_ns, f->asleep);
   if (f->ended) {
     (void)fprintf(out, ",\"suspensions\":%" PRIu64 ",\"overruns\":%" PRIu64, f->suspensions,
                   f->overruns);

@@ -68,6 +68,7 @@ struct cs_facts {
   uint64_t complete;                                   // walks that reached the stack's base
   struct cs_profile_stop stops[CS_PROFILE_MAX_STOPS];  // the others, most frequent first
   size_t stop_count;
+  uint64_t asleep;  // samples of threads that slept, taken without a signal
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
   bool ended;            // the agent has sent its totals; else the next two are not known
   uint64_t suspensions;  // how often the runtime was stopped

@@ -16,11 +16,6 @@ enum {
   RESERVE_TRIES = 32,  // compare-and-swaps that may fail in a row
 };
 
-struct place {  // a reservation: [at, at + size), in bytes ever reserved
-  struct cs_sample *sample;
-  uint64_t at, size;
-};
-
 CS_ISLAND static uint64_t bytes_for(uint64_t frames) {
   uint64_t bytes = sizeof(struct cs_sample) + frames * 8;
   return (bytes + CS_SAMPLE_ALIGN - 1) & ~(uint64_t)(CS_SAMPLE_ALIGN - 1);
@@ -35,7 +30,8 @@ CS_ISLAND static uint64_t *word_at(const struct cs_sample_ring *ring, uint64_t a
 }
 
 // A record does not wrap: what is left at the ring's end is reserved with it, as padding.
-CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size, struct place *out) {
+CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
+                              struct cs_sample_place *out) {
   for (int i = 0; i < RESERVE_TRIES; i++) {
     // The tail first: an old tail costs room, but with an old head the tail could be beyond it.
     uint64_t tail = cs_load_acquire(&ring->tail), head = cs_load_acquire(&ring->head);
@@ -53,12 +49,13 @@ CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size, struct
 }
 
 // Makes room for more frames: in place when nobody has reserved after us, else in a larger record.
-CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct place *place, uint32_t count) {
+CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                           uint32_t count) {
   uint64_t size = bytes_for((uint64_t)frames_in(place->size) * GROWTH);
   uint64_t most = bytes_for(ring->max_depth);
   if (size > most) size = most;
   if (size <= place->size) return false;
-  struct place larger;
+  struct cs_sample_place larger;
   if (!reserve(ring, size, &larger)) return false;
   cs_copy(larger.sample->frames, place->sample->frames, count * 8ull);
   cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_PAD));
@@ -67,12 +64,13 @@ CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct place *place, uin
 }
 
 // Gives back what the record does not need, unless somebody has reserved behind it.
-CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct place *place, uint32_t count) {
+CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                             uint32_t count) {
   uint64_t end = place->at + place->size, size = bytes_for(count);
   if (size < place->size && cs_cas(&ring->head, &end, place->at + size)) place->size = size;
 }
 
-CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct place *place,
+CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                 struct cs_walk *walk) {
   struct cs_frame frame;
   uint32_t count = 0;
@@ -89,12 +87,35 @@ CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct place *place
   place->sample->stop_ip = room ? walk->stop_ip : frame.regs.r[CS_RIP];
 }
 
-CS_ISLAND static void commit(struct cs_sample_ring *ring, const struct place *place,
-                             uint64_t entry_tsc) {
+CS_ISLAND static void commit(struct cs_sample_ring *ring, const struct cs_sample_place *place,
+                             uint64_t held_ticks) {
   cs_add_relaxed(&ring->samples, 1);
-  uint64_t held = cs_tsc() - entry_tsc;
-  place->sample->held_ticks = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
+  place->sample->held_ticks = held_ticks < UINT32_MAX ? (uint32_t)held_ticks : UINT32_MAX;
   cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_READY));
+}
+
+CS_ISLAND static bool reserve_first(struct cs_sample_ring *ring, struct cs_sample_place *place) {
+  uint64_t first = ring->max_depth < FIRST_FRAMES ? ring->max_depth : FIRST_FRAMES;
+  if (reserve(ring, bytes_for(first), place)) return true;
+  cs_add_relaxed(&ring->lost, 1);
+  return false;
+}
+
+// Walks into the place that is reserved, and fills in all but what says how it was taken.
+CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                                   const struct cs_sampled *from) {
+  struct cs_walk walk;
+  uint32_t generation = cs_load_acquire(&from->world->code_generation);
+  cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread,
+                ring->max_depth);
+  walk.fast = true;
+  walk_into(ring, place, &walk);
+  struct cs_sample *sample = place->sample;
+  sample->sp = from->regs->r[CS_RSP];
+  sample->agent = from->agent;
+  sample->thread = from->thread->index;
+  sample->thread_generation = from->thread->generation;
+  sample->code_generation = generation;
 }
 
 CS_ISLAND static bool is_mine(struct cs_thread *thread) {
@@ -104,31 +125,17 @@ CS_ISLAND static bool is_mine(struct cs_thread *thread) {
 CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,
                            struct cs_thread *thread, const struct cs_regs *regs,
                            const struct cs_signal_cause *cause) {
-  struct place place;
-  struct cs_walk walk;
-  void *agent = cs_load_acquire(&thread->agent);
-  if (agent == NULL) return;  // being set up or taken down
+  struct cs_sample_place place;
+  struct cs_sampled from = {world, thread, cs_load_acquire(&thread->agent), regs, &thread->stack};
+  if (from.agent == NULL) return;  // being set up or taken down
   cs_add_relaxed(&ring->signals, 1);
   cs_add_relaxed(&ring->overruns, cause->overrun);
-  uint64_t first = ring->max_depth < FIRST_FRAMES ? ring->max_depth : FIRST_FRAMES;
-  if (!reserve(ring, bytes_for(first), &place)) {
-    cs_add_relaxed(&ring->lost, 1);
-    return;
-  }
-  uint32_t generation = cs_load_acquire(&world->code_generation);
-  cs_walk_begin(&walk, world, regs, &thread->stack, thread->clr_thread, ring->max_depth);
-  walk.fast = true;
-  walk_into(ring, &place, &walk);
-  struct cs_sample *sample = place.sample;
-  sample->tsc = cause->entry_tsc;
-  sample->sp = regs->r[CS_RSP];
-  sample->agent = agent;
-  sample->thread = thread->index;
-  sample->thread_generation = thread->generation;
-  sample->code_generation = generation;
-  sample->overrun = cause->overrun;
-  sample->si_code = (int16_t)cause->si_code;
-  commit(ring, &place, cause->entry_tsc);
+  if (!reserve_first(ring, &place)) return;
+  write_sample(ring, &place, &from);
+  place.sample->tsc = cause->entry_tsc;
+  place.sample->overrun = cause->overrun;
+  place.sample->si_code = (int16_t)cause->si_code;
+  commit(ring, &place, cs_tsc() - cause->entry_tsc);
 }
 
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
@@ -138,4 +145,29 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
   struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
   if (world != NULL && ring != NULL && is_mine(thread)) take(ring, world, thread, regs, cause);
   cs_epoch_leave(&cs_signal.epoch, parity);
+}
+
+// ---- Of a thread that sleeps, by another one ----
+
+CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                               const struct cs_sampled *sleeping) {
+  uint64_t tsc = cs_tsc();
+  if (!reserve_first(ring, place)) {
+    cs_add_relaxed(&ring->asleep, 1);
+    return false;
+  }
+  write_sample(ring, place, sleeping);
+  place->sample->tsc = tsc;
+  place->sample->overrun = 0;
+  place->sample->si_code = 0;
+  return true;
+}
+
+CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place) {
+  cs_add_relaxed(&ring->asleep, 1);
+  commit(ring, place, 0);
+}
+
+CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place) {
+  cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_PAD));
 }

@@ -39,11 +39,12 @@ struct cs_sample {
   uint32_t thread;   // struct cs_thread.index
   uint32_t thread_generation;
   uint32_t code_generation;  // struct cs_world.code_generation when the walk began
-  uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end
+  uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end; 0:
+                             // not held, it was walked while it slept
   uint32_t overrun;          // timer expirations that the kernel merged into this signal
   uint32_t frame_count;
-  uint16_t stop;  // enum cs_stop
-  int16_t si_code;
+  uint16_t stop;    // enum cs_stop
+  int16_t si_code;  // 0: asleep
   uint32_t pad;
   uint64_t frames[];  // CS_FRAME_WORD()s, leaf first
 };
@@ -53,13 +54,33 @@ struct cs_sample_ring {
   uint64_t capacity;  // a power of two
   uint32_t max_depth;
   _Alignas(64) uint64_t head;  // bytes ever reserved, less those given back
-  // Counters. signals = samples + lost, once no handler is running.
+  // Counters. signals + asleep = samples + lost, once no handler is running.
   uint64_t signals;            // handled for a thread that is being sampled
+  uint64_t asleep;             // threads that were walked while they slept, without a signal
   uint64_t samples;            // READY records ever written
   uint64_t lost;               // no room in the ring
   uint64_t overruns;           // sum of the samples' and the lost ones'
   _Alignas(64) uint64_t tail;  // bytes ever read
 };
+
+struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reserved
+  struct cs_sample *sample;
+  uint64_t at, size;
+};
+struct cs_sampled {  // where a sample's walk begins
+  const struct cs_world *world;
+  const struct cs_thread *thread;
+  void *agent;  // struct cs_thread.agent
+  const struct cs_regs *regs;
+  const struct cs_stack *stack;
+};
+// A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
+// has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns
+// out to be good for. False: there was no room, the sample is lost.
+CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                               const struct cs_sampled *sleeping);
+CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place);
+CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
 // Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no
 // memory. Not for handlers (agent/ring.c: the island calls nothing).

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 2u
+#define CS_WIRE_VERSION 3u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_HEADER_BYTES 4096u
 
@@ -103,7 +103,7 @@ struct cs_wire_sample {
   uint64_t weight_ns;  // CPU mode: CPU time that this sample stands for; wall mode: wall time
   uint64_t stop_ip;
   uint32_t thread;   // cs_wire_thread.id
-  uint32_t held_ns;  // from the handler's entry to its end
+  uint32_t held_ns;  // from the handler's entry to its end; 0: walked while it slept
   uint16_t stop;     // enum cs_stop
   uint16_t mode;     // enum cs_wire_mode
   uint32_t frame_count;
@@ -112,6 +112,7 @@ struct cs_wire_end {
   uint64_t samples, lost_ring,
       lost_wire;                 // taken; lost for want of room in the target / in this ring
   uint64_t signals, overruns;    // signals handled; timer expirations that the kernel merged
+  uint64_t asleep;               // threads walked while they slept, without a signal
   uint64_t runtime_suspensions;  // how often this agent stopped the runtime: counted, not assumed
 };
 

@@ -60,7 +60,28 @@ wall() {
   need "${slept:-0}" 1000 "ms of the sleeper"
   need "${hot:-0}" 1000 "ms of the burner"
   need "$(sum method 'Rec\.Program\.Sleep\(\)')" 20 "samples of the sleeping method"
+  # Sleepers are not woken: all samples of it but some at its ends are taken without a signal.
+  sleeping=$(total asleep)
+  need "$sleeping" "$(($(sum method 'Rec\.Program\.Sleep\(\)') * 9 / 10))" "samples without a signal"
   pass "wall: $(total records) samples, sleeper ${slept} ms, burner ${hot} ms"
+}
+
+# 20 waits of 100 ms of each kind, under a sample every 5 ms: the program counts those that came back
+# early or were interrupted, and how often it was off the processor.
+asleep() {
+  build_app Proofs
+  record wall 200 0 dotnet "$APP" asleep alone
+  [ "$rc" = 0 ] || bad "exit code $rc"
+  ended
+  complete 995
+  [ "$(grep -c '^waited ' "$WORK/out")" = 11 ] || bad "not 11 kinds of waits"
+  grep '^waited ' "$WORK/out" | while read -r _ name calls interrupted early switches; do
+    [ "$interrupted" = 0 ] && [ "$early" = 0 ] || bad "$name: of $calls waits $interrupted interrupted, $early early"
+    [ "$switches" -le $((calls * 4)) ] || bad "$name: off the processor $switches times in $calls waits"
+    need "$(sum method "Proofs\.Asleep\.$name\(\)")" 100 "samples of $name"
+  done || exit 1
+  need "$(total asleep)" $(($(total records) * 9 / 10)) "samples without a signal"
+  pass "asleep: $(total asleep) of $(total records) samples without a signal"
 }
 
 # Exceptions, null references, allocation with collections, threads that live for milliseconds.

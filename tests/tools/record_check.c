@@ -5,7 +5,7 @@
 // one line for each thread, method, image and reason, for a script to look at:
 //   thread TID SAMPLES WEIGHT_MS NAME       leaf SAMPLES NAME     method SAMPLES NAME (anywhere)
 //   image SAMPLES PATH                      stop SAMPLES REASON   state NUMBER MESSAGE
-//   total records R samples S lost_ring L lost_wire W signals G ends E starts T exit C
+//   total records R samples S lost_ring L lost_wire W signals G ends E starts T exit C asleep A
 // STOP_AFTER_MS 0: the agent is not asked to stop. One thread.
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct thing {  // a thread, a method or an image
   char name[1024];
 };
 static struct thing threads[MAX_IDS], functions[MAX_IDS], images[MAX_IDS];
-static uint64_t stops[CS_STOP_COUNT], records, unknown_frames;
+static uint64_t stops[CS_STOP_COUNT], records, asleep, unknown_frames;
 static unsigned starts, ends, failures;
 static struct cs_wire_end end;
 static struct cs_wire_start start;
@@ -131,6 +131,9 @@ static void take_sample(const struct cs_wire_record *r) {
   check(s.weight_ns > 0 && s.weight_ns < 60000000000u, "a sample's weight", s.weight_ns);
   check(s.time_ns < 600000000000u, "a sample's time", s.time_ns);
   check(s.mode == start.mode, "a sample's mode", s.mode);
+  asleep += s.held_ns == 0;
+  check(s.held_ns > 0 || (s.mode == CS_WIRE_MODE_WALL && s.stop == CS_STOP_BASE),
+        "a sleeper's sample that is cut, or in CPU mode", s.stop);
   if (s.stop < CS_STOP_COUNT) stops[s.stop]++;
   struct thing *t = at(threads, s.thread, "thread id");
   check(t->known, "a sample of a thread that has no record yet", s.thread);
@@ -218,9 +221,10 @@ static void print_all(const struct cs_consumer *consumer, int code) {
   printf("state %d %s\n", (int)cs_consumer_agent_state(consumer), message);
   printf(
       "total records %lu samples %lu lost_ring %lu lost_wire %lu signals %lu ends %u starts %u "
-      "exit %d\n",
+      "exit %d asleep %lu\n",
       (unsigned long)records, (unsigned long)end.samples, (unsigned long)end.lost_ring,
-      (unsigned long)end.lost_wire, (unsigned long)end.signals, ends, starts, code);
+      (unsigned long)end.lost_wire, (unsigned long)end.signals, ends, starts, code,
+      (unsigned long)asleep);
 }
 
 static void take_all(struct cs_consumer *consumer) {
@@ -265,7 +269,9 @@ int main(int argc, char **argv) {
   check(consumer.broken_records == 0, "broken records", consumer.broken_records);
   if (ends == 1) {
     check(end.samples == records + end.lost_wire, "samples = records + lost_wire", end.samples);
-    check(end.signals == end.samples + end.lost_ring, "signals = samples + lost_ring", end.signals);
+    check(end.signals + end.asleep == end.samples + end.lost_ring,
+          "signals + asleep = samples + lost_ring", end.signals);
+    check(end.asleep >= asleep, "asleep", end.asleep);
     check(end.runtime_suspensions == 0, "suspensions", end.runtime_suspensions);
   }
   print_all(&consumer, code);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Threads that are blocked in the kernel, each in a wait of its own kind, 20 times 100 ms. What a
 // signal does to them shows here: native waits come back early with EINTR. tests/oracle/asleep.c
-// walks them every 5 ms meanwhile.
+// walks them every 5 ms meanwhile; "alone" there is no such profiler, and it prints what it has seen.
 using System;
 using System.Diagnostics;
+using System.IO;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -102,22 +103,32 @@ static unsafe class Asleep
         return early && room[0] == (byte)depth;
     }
 
-    static void Sleeper(string name, Func<bool> wait)
+    static void Sleeper(string name, Func<bool> wait, bool alone)
     {
         wait();  // once to have it all compiled
         int interrupted = 0, early = 0;
-        Oracle.oracle_sleeper_begin(name);
+        long switches = alone ? Switches() : 0;
+        if (!alone) Oracle.oracle_sleeper_begin(name);
         for (int i = 0; i < Rounds; i++)
         {
             long start = Stopwatch.GetTimestamp();
             if (wait()) interrupted++;
             if (Stopwatch.GetElapsedTime(start).TotalMilliseconds < Milliseconds * 0.9) early++;
         }
-        Oracle.oracle_sleeper_end(Rounds, interrupted, early);
+        if (alone) Console.WriteLine($"waited {name} {Rounds} {interrupted} {early} {Switches() - switches}");
+        else Oracle.oracle_sleeper_end(Rounds, interrupted, early);
     }
 
-    internal static void Run()
+    static long Switches()
     {
+        foreach (string line in File.ReadLines("/proc/thread-self/status"))
+            if (line.StartsWith("voluntary_ctxt_switches:")) return long.Parse(line.AsSpan(24));
+        return 0;
+    }
+
+    internal static void Run(string[] args)
+    {
+        bool alone = args.Length > 0 && args[0] == "alone";
         (string, Func<bool>)[] waits =
         {
             ("Usleep", Usleep), ("Nanosleep", Nanosleep), ("Poll", Poll), ("EpollWait", EpollWait), ("Recv", Recv),
@@ -128,7 +139,7 @@ static unsafe class Asleep
         for (int i = 0; i < waits.Length; i++)
         {
             (string name, Func<bool> wait) = waits[i];
-            threads[i] = new Thread(() => Sleeper(name, wait));
+            threads[i] = new Thread(() => Sleeper(name, wait, alone));
             threads[i].Start();
         }
         foreach (Thread thread in threads) thread.Join();

@@ -19,7 +19,7 @@ static class Program
             case "rules": Rules.Run(rest); break;
             case "deep": Deep.Run(); break;
             case "registers": Registers.Run(); break;
-            case "asleep": Asleep.Run(); break;
+            case "asleep": Asleep.Run(rest); break;
             case "bench": Bench.Run(); break;
             case "torture": return Torture.Run(rest);
             case "busy": return Busy.Run(rest);
@@ -27,6 +27,7 @@ static class Program
                 Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|deep|registers|asleep|bench|torture|busy [arguments]");
                 return 2;
         }
-        return Oracle.Present ? Oracle.oracle_finish() : 0;
+        bool alone = rest.Length > 0 && rest[0] == "alone";
+        return Oracle.Present && !alone ? Oracle.oracle_finish() : 0;
     }
 }
