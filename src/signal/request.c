@@ -84,11 +84,28 @@ enum {
   FLAG_UNWIND_HAS_STARTED = 4,
 };
 
+// Notes those that enclose it, too: a handler of one may have thrown the next.
+CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct cs_world *world,
+                                      const struct cs_stack *stack, uint64_t info) {
+  uint64_t flags, next;
+  uint32_t n = 0;
+  while (n < CS_EXCEPTIONS && (info & 7) == 0 && cs_stack_holds(stack, info, EXINFO_BYTES) &&
+         cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags) &&
+         cs_stack_u64(&world->mem, stack, info + world->layout.exception_info.previous_nested,
+                      &next)) {
+    capture->exceptions[n++] = (struct cs_exception){info, (flags & FLAG_UNWIND_HAS_STARTED) == 0};
+    if (next <= info) break;
+    info = next;
+  }
+  capture->exception_count = n;
+}
+
 CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs_world *world,
                                      const struct cs_stack *stack, uint64_t clr_thread) {
   uint64_t info, lo, hi, entered, flags;
   capture->unwound_lo = capture->unwound_hi = 0;
   capture->in_unwind = false;
+  capture->exception_count = 0;
   if (clr_thread == 0 || world->layout.runtime_major != 10 ||
       world->layout.thread.exception_tracker == 0 ||
       !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.exception_tracker, &info) ||
@@ -98,6 +115,7 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
       !cs_stack_u64(&world->mem, stack, info + EXINFO_CODE_ENTERED - 4, &entered) ||
       !cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags))
     return;
+  note_exceptions(capture, world, stack, info);
   if ((flags & FLAG_UNWIND_HAS_STARTED) == 0) return;  // the first pass: nothing is unwound yet
   capture->in_unwind = entered >> 32 == 0;
   if (lo <= info || lo > hi || hi >= stack->hi) return;

@@ -38,6 +38,14 @@ enum cs_request_state {
   CS_REQUEST_EXPIRED,
 };
 
+// An exception that is being dispatched, or a handler of which runs: its ExInfo's place on the
+// stack, older than what the dispatch calls and younger than what threw.
+struct cs_exception {
+  uint64_t at;
+  bool first_pass;  // nothing is unwound yet: what the dispatch calls are filters
+};
+enum { CS_EXCEPTIONS = 32 };  // nested ones that are noted
+
 // What became of a walk.
 struct cs_capture {
   struct cs_record *records;  // capacity of them, the slot's own memory
@@ -50,7 +58,9 @@ struct cs_capture {
   bool asleep;  // by the requester, while the thread was blocked in the kernel: snapshot/asleep.h
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack
-  bool in_unwind;                   // an exception's second pass is between two handlers
+  uint32_t exception_count;
+  struct cs_exception exceptions[CS_EXCEPTIONS];  // the newest first
+  bool in_unwind;           // an exception's second pass is between two handlers
   bool no_explicit_frames;  // the thread has called nothing and was called by nobody, as CoreCLR
                             // sees it
   uint32_t fault_from;      // first record at or below a fault that the runtime has taken up,

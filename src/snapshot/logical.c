@@ -36,10 +36,22 @@ static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   return record != NULL ? (enum cs_eh_role)record->eh : CS_EH_NONE;
 }
 
-// Do the frames from `i` on call a filter? The dispatch calls it by way of stubs and, where it has
-// been compiled anew (a profiler's hooks do that), of small methods of its own.
-static bool calls_filter(struct cs_logical *view, uint32_t i) {
-  for (i = next_managed(view->capture, i); i < view->capture->count;
+// The exception in whose dispatch the frame at `i` is a funclet: the dispatch keeps it on the stack
+// just below what it calls. NULL: it was not noted.
+static const struct cs_exception *exception_of(const struct cs_capture *capture, uint32_t i) {
+  uint64_t sp = cs_record_sp(&capture->records[i]);
+  for (uint32_t k = 0; k < capture->exception_count; k++)
+    if (capture->exceptions[k].at > sp) return &capture->exceptions[k];
+  return NULL;
+}
+
+// Is the funclet at `i` a filter? The exception's pass says so. Where that is not known, by who has
+// called it: the dispatch does so by way of stubs and, where it has been compiled anew (a
+// profiler's hooks do that), of small methods of its own.
+static bool is_filter(struct cs_logical *view, uint32_t i) {
+  const struct cs_exception *exception = exception_of(view->capture, i);
+  if (exception != NULL) return exception->first_pass;
+  for (i = next_managed(view->capture, i + 1); i < view->capture->count;
        i = next_managed(view->capture, i + 1)) {
     const struct cs_record *record = managed_at(view, i);
     if (record == NULL) return false;
@@ -56,7 +68,7 @@ static bool may_be_funclet(struct cs_logical *view, uint32_t i) {
   const struct cs_record *record = &capture->records[i];
   if (!record->funclet && record->kind == CS_CODE_JIT) return false;
   if (i + 1 >= capture->count) return false;
-  if (!cs_record_is_managed(&capture->records[i + 1])) return !calls_filter(view, i + 1);
+  if (!cs_record_is_managed(&capture->records[i + 1])) return !is_filter(view, i);
   if (record->funclet) return true;
   const struct cs_record *below = managed_at(view, i + 1);
   return below != NULL && below->function_id == record->function_id;

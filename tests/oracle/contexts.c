@@ -4,7 +4,8 @@
 // they were, which is what they were in whatever it has come from: nothing (0) when the walk starts
 // there, or the native caller of the managed code above, or code that it has passed without
 // telling. The method's callers have theirs again, because a method with such a Frame saves all of
-// them in its prolog. So the registers that may differ are these five, in the one frame that owns
+// them in its prolog. The Frame's sp is that of the method's prolog; a stackalloc since then has
+// lowered the true one. So the registers that may differ are these six, in the one frame that owns
 // the Frame; and what CoreCLR has there is known, and asserted. contexts_truth.c proves by the
 // registers at the callee's first instruction that ours are the true ones.
 // Threads: callbacks run on any managed thread. Signal-safe: no.
@@ -102,6 +103,7 @@ enum kind {
   EQUAL,
   NOTHING_BEFORE,  // CoreCLR's are 0: its walk starts at this frame
   NATIVE_BEFORE,   // CoreCLR's are those of the native run above
+  SP_BEFORE,       // so is its sp: the Frame's, from before the method allocated on its stack
   UNTOLD_BEFORE,   // CoreCLR's are those of frames that it has passed without telling
   UNEXPLAINED,
   KINDS
@@ -109,6 +111,8 @@ enum kind {
 static const char *const kind_text[KINDS] = {
     [EQUAL] = "equal",
     [NOTHING_BEFORE] = "owner of an InlinedCallFrame, first frame: CoreCLR's are 0",
+    [SP_BEFORE] =
+        "owner of an InlinedCallFrame, after stackalloc: CoreCLR's sp is the one before it",
     [NATIVE_BEFORE] = "owner of an InlinedCallFrame: CoreCLR's are the native frame's above",
     [UNTOLD_BEFORE] =
         "owner of an InlinedCallFrame: CoreCLR's are of a frame that it does not tell",
@@ -129,19 +133,26 @@ static bool all_are(const struct stack_frame *frame, const struct stack_frame *b
   return true;
 }
 
+// A call has pushed its return address just below the caller's sp.
+static bool is_at_call(const struct stack_frame *frame) {
+  return word_at(frame->reg[STACK_RSP] - 8) == frame->reg[STACK_RIP];
+}
+
 static enum kind kind_of(const struct stack *truth, const struct stack *ours, uint32_t i) {
   const struct stack_frame *a = &truth->frames[i], *b = &ours->frames[i];
-  bool equal = true;
+  bool equal = true, sp_is_older = a->reg[STACK_RSP] > b->reg[STACK_RSP];
   for (int r = 0; r < STACK_REGS; r++) {
-    if (a->reg[r] == b->reg[r]) continue;
+    if (a->reg[r] == b->reg[r] || (r == STACK_RSP && sp_is_older)) continue;
     if (!is_left_alone(r)) return UNEXPLAINED;
     equal = false;
   }
-  if (equal) return EQUAL;
+  if (equal && !sp_is_older) return EQUAL;
   if (!contexts_is_inlined_call(a->reg[STACK_RSP], a->reg[STACK_RIP])) return UNEXPLAINED;
-  if (i == 0 && all_are(a, NULL)) return NOTHING_BEFORE;
-  if (i > 0 && truth->frames[i - 1].id == 0 && all_are(a, &truth->frames[i - 1]))
-    return NATIVE_BEFORE;
+  bool left_over =
+      i == 0 ? all_are(a, NULL) : truth->frames[i - 1].id == 0 && all_are(a, &truth->frames[i - 1]);
+  if (sp_is_older) return left_over && is_at_call(b) && !is_at_call(a) ? SP_BEFORE : UNEXPLAINED;
+  if (i == 0 && left_over) return NOTHING_BEFORE;
+  if (left_over) return NATIVE_BEFORE;
   // Left over all the same: the frame before it as it is told is not the one that it came from.
   return i == 0 || truth->frames[i - 1].id == 0 ? UNTOLD_BEFORE : UNEXPLAINED;
 }
