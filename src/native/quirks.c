@@ -31,8 +31,11 @@ struct place {  // from this offset on: the CFA is rsp + cfa, `saved` registers 
   uint8_t at, cfa, saved;
   uint8_t context;  // not 0: the register that points to the CONTEXT instead; or JUMPS
 };
-// All registers are those of the place that it goes on at, which rax has.
-enum { JUMPS = 0xFF };
+enum {
+  JUMPS = 0xFF,  // all registers are those of the place that it goes on at, which rax has
+  TRIP = 0xFE,   // as if it had no CONTEXT, but no call site that is stepped over by a kept rule:
+                 // what stands in the return address' place has to be looked at each time
+};
 struct quirk {
   const char *name;
   struct piece piece[4];
@@ -47,10 +50,10 @@ struct quirk {
 // ... call ...; lea rsp, [rsp+20h]; and all pops. CFA 0: no rule (the first instruction, where the
 // slot is below the sp).
 static const struct place trip_places[] = {
-    {0x00, 0, 0, 0},  {0x01, 8, 0, 0},   {0x02, 16, 1, 0}, {0x03, 24, 2, 0}, {0x05, 32, 3, 0},
-    {0x07, 40, 4, 0}, {0x09, 48, 5, 0},  {0x0B, 56, 6, 0}, {0x0C, 64, 6, 0}, {0x0D, 72, 6, 0},
-    {0x0E, 80, 6, 0}, {0x16, 112, 6, 0}, {0x36, 80, 6, 0}, {0x37, 72, 6, 0}, {0x38, 64, 6, 0},
-    {0x39, 56, 6, 0}, {0x3B, 48, 5, 0},  {0x3D, 40, 4, 0}, {0x3F, 32, 3, 0}, {0x41, 24, 2, 0},
+    {0x00, 0, 0, 0},  {0x01, 8, 0, 0},      {0x02, 16, 1, 0}, {0x03, 24, 2, 0}, {0x05, 32, 3, 0},
+    {0x07, 40, 4, 0}, {0x09, 48, 5, 0},     {0x0B, 56, 6, 0}, {0x0C, 64, 6, 0}, {0x0D, 72, 6, 0},
+    {0x0E, 80, 6, 0}, {0x16, 112, 6, TRIP}, {0x36, 80, 6, 0}, {0x37, 72, 6, 0}, {0x38, 64, 6, 0},
+    {0x39, 56, 6, 0}, {0x3B, 48, 5, 0},     {0x3D, 40, 4, 0}, {0x3F, 32, 3, 0}, {0x41, 24, 2, 0},
     {0x42, 16, 1, 0}, {0x43, 8, 0, 0},
 };
 // mov rax, 1; and rax, r11; pop rax; jne ...; pop rdx; jmp rax; ...; pop rdx; push r10; jmp ...
@@ -123,7 +126,7 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
     rule.slot[CS_CFI_RA].off = CS_RAX;
     return cs_rules_intern(rules, &rule);
   }
-  if (place->context != 0) {
+  if (place->context != 0 && place->context != TRIP) {
     rule.cfa_how = CS_CFA_CONTEXT;
     rule.cfa_reg = place->context;
     return cs_rules_intern(rules, &rule);
@@ -131,8 +134,9 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
   rule.cfa_how = CS_CFA_REG;
   rule.cfa_reg = CS_RSP;
   rule.cfa_off = place->cfa;
-  rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
-  rule.slot[CS_CFI_RA].off = -8;
+  bool trip = place->context == TRIP;
+  rule.slot[CS_CFI_RA].how = trip ? CS_CFI_AT_RSP : CS_CFI_AT_CFA;
+  rule.slot[CS_CFI_RA].off = trip ? place->cfa - 8 : -8;
   for (unsigned i = 0; i < place->saved; i++) {
     rule.slot[pushed[i]].how = CS_CFI_AT_CFA;
     rule.slot[pushed[i]].off = -16 - 8 * (int32_t)i;
