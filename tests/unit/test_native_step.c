@@ -174,6 +174,76 @@ static void every_kind_of_cfa(void **state) {
   }
 }
 
+// longjmp: everything is where it will go on, in a jmp_buf at rdi until rsp is set, then loaded.
+static void goes_on_elsewhere(void **state) {
+  (void)state;
+  struct cs_cfi_rule *rule = &rules[RULE];
+  for (unsigned arrived = 0; arrived < 2; arrived++) {
+    (void)setup(NULL);
+    rule->cfa_how = CS_CFA_JUMP;
+    rule->cfa_reg = CS_R8;
+    rule->cfa_add = CS_RDI;
+    rule->cfa_off = 0;
+    rule->slot[CS_CFI_RBX].off = 0;
+    rule->slot[CS_CFI_RBP].how = rule->slot[CS_CFI_RA].how = CS_CFI_IN_REG;
+    rule->slot[CS_CFI_RBP].off = CS_R9;
+    rule->slot[CS_CFI_RA].off = CS_RDX;
+    regs.r[CS_RDI] = at(90);
+    regs.r[CS_R8] = at(300);
+    if (arrived) regs.r[CS_RSP] = at(300);
+    words[90] = 0xB0F;
+    assert_int_equal(step(true), CS_STOP_NONE);
+    assert_int_equal(regs.r[CS_RIP], 0x1000 + CS_RDX);
+    assert_int_equal(regs.r[CS_RSP], at(300));
+    assert_int_equal(regs.r[CS_RBP], 0x1000 + CS_R9);
+    assert_int_equal(regs.r[CS_RBX], arrived ? 0x1000 + CS_RBX : 0xB0F);
+    assert_int_equal(regs.known, CS_REGS_PRESERVED);
+    assert_false(signal_frame);
+  }
+  (void)setup(NULL);
+  rule->cfa_how = CS_CFA_JUMP;
+  rule->cfa_reg = CS_R8;
+  refused(CS_STOP_BAD_SP);  // r8 is no place on the stack
+}
+
+// libgcc's struct _Unwind_Context, as far as it matters, at words[n].
+static void lay_context(unsigned n, uint64_t cfa, uint64_t ip) {
+  words[n + 3] = at(60);  // where rbx and rbp are saved
+  words[n + 6] = at(61);
+  words[n + 16] = cfa - 8;
+  words[n + 18] = cfa;
+  words[n + 19] = ip;
+}
+
+static void goes_on_where_an_exception_is_caught(void **state) {
+  (void)state;
+  // The frame is words[100] to words[155), and was called from 0xCA11.
+  for (unsigned same = 0; same < 2; same++) {
+    (void)setup(NULL);
+    rules[RULE].cfa_how = CS_CFA_EH_RETURN;
+    rules[RULE].cfa_off = 55 * 8;
+    words[154] = 0xCA11;
+    words[60] = 0xB8;
+    words[61] = 0xB9;
+    uint64_t caught = same ? at(155) : at(200);
+    lay_context(105, at(155), 0xCA11);
+    lay_context(130, caught, 0xCA7C4);
+    assert_int_equal(step(true), CS_STOP_NONE);
+    assert_int_equal(regs.r[CS_RIP], 0xCA7C4);
+    assert_int_equal(regs.r[CS_RSP], caught);
+    assert_int_equal(regs.r[CS_RBX], 0xB8);
+    assert_int_equal(regs.r[CS_RBP], 0xB9);
+    assert_int_equal(regs.known & CS_REG_BIT(CS_R12), 0);
+    assert_true(signal_frame);  // no call returns there
+  }
+  (void)setup(NULL);  // only one of the two is there: not yet, or another libgcc
+  rules[RULE].cfa_how = CS_CFA_EH_RETURN;
+  rules[RULE].cfa_off = 55 * 8;
+  words[154] = 0xCA11;
+  lay_context(105, at(155), 0xCA11);
+  refused(CS_STOP_NATIVE_RULE);
+}
+
 static void a_stack_pointer_that_cannot_be(void **state) {
   (void)state;
   static const int32_t offsets[] = {0, -8, 41, 1 << 20, INT32_MIN};
@@ -319,6 +389,8 @@ int main(void) {
       cmocka_unit_test_setup(return_addresses_count_for_the_call, setup),
       cmocka_unit_test_setup(every_kind_of_slot, setup),
       cmocka_unit_test_setup(every_kind_of_cfa, setup),
+      cmocka_unit_test_setup(goes_on_elsewhere, setup),
+      cmocka_unit_test_setup(goes_on_where_an_exception_is_caught, setup),
       cmocka_unit_test_setup(a_stack_pointer_that_cannot_be, setup),
       cmocka_unit_test_setup(unknown_registers_are_not_used, setup),
       cmocka_unit_test_setup(bases, setup),

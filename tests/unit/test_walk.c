@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "native/image.h"
 #include "support/fake_clr.h"
 #include "unwind/sites.h"
 
@@ -287,6 +288,36 @@ static void sees_through_a_hijacked_return_address(void **state) {
   assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
 }
 
+// glibc's clone has no rule behind its system call: the parent's caller is on the top of the stack,
+// the child has none.
+static void finds_the_caller_of_clone(void **state) {
+  (void)state;
+  static const uint8_t clone_code[] = {0x0F, 0x05, 0x48, 0x85, 0xC0, 0x7C, 0x18, 0x74, 0x01, 0xC3};
+  static const uint8_t starts[] = {0, 2, 5, 7, 9};
+  static struct {
+    struct cs_images head;
+    struct cs_image image;
+  } table = {.head.count = 1, .image.path = "/made/up"};
+  table.image.begin = (uint64_t)(uintptr_t)clone_code;
+  table.image.end = table.image.begin + sizeof clone_code;
+  scene.clr.world.images = &table.head;
+  words[100] = scene.method + AFTER_CALL;
+  lay_recursion(101, 2);
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  regs.r[CS_RSP] = sp_of(100);
+  for (unsigned i = 0; i < CS_COUNT(starts); i++) {
+    for (uint64_t rax = 0; rax < 2; rax++) {
+      bool child = rax == 0 && starts[i] != 0 && starts[i] != 9;
+      regs.r[CS_RIP] = table.image.begin + starts[i];
+      regs.r[CS_RAX] = rax;
+      cs_walk_begin(&scene.walk, &scene.clr.world, &regs, &scene.stack, 0, 0);
+      assert_int_equal(count_frames(), child ? 1 : 3);
+      assert_int_equal(scene.walk.stop, child ? CS_STOP_NO_NATIVE_RULE : CS_STOP_BASE);
+    }
+  }
+  scene.clr.world.images = NULL;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -297,6 +328,7 @@ int main(void) {
       TEST(ends_in_unknown_code_and_names_it),
       TEST(finds_a_stubs_caller),
       TEST(does_not_guess_a_stubs_caller),
+      TEST(finds_the_caller_of_clone),
       TEST(crosses_native_code_by_explicit_frames),
       TEST(does_not_skip_managed_callers_by_a_frame),
       TEST(distrusts_implausible_explicit_frames),
