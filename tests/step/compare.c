@@ -69,7 +69,7 @@ static bool is_resumption(const struct cs_frame *leaf, const struct cs_frame *ne
   return false;
 }
 
-static struct comparison compare(struct oracle *oracle, bool fast, bool whole) {
+static struct comparison compare(struct oracle *oracle, bool fast, bool whole, unsigned hide) {
   static const struct entry *want[MAX_COMPARED];
   static struct cs_walk walk;
   static struct cs_frame frame, leaf;
@@ -77,6 +77,8 @@ static struct comparison compare(struct oracle *oracle, bool fast, bool whole) {
   const struct entry *base = &oracle->shadow.entry[oracle->base];
   unsigned count =
       shadow_frames(&oracle->shadow, oracle->thread.regs.r[CS_RSP], want, MAX_COMPARED);
+  for (unsigned i = hide; hide != 0 && i < count; i++) want[i - 1] = want[i];
+  if (hide != 0) count--;
   cs_remote_walk_begin(oracle->remote, &oracle->thread, &walk);
   walk.fast = fast;
   unsigned at = 0;
@@ -251,17 +253,29 @@ static void check_prediction(struct oracle *oracle, struct comparison *result) {
   *p = (struct prediction){true, result->resume_ip, result->resume_sp, oracle->shadow.count};
 }
 
+// The oracle has to notice that a call is missing: any but those below the scene.
+static void check_itself(struct oracle *oracle) {
+  unsigned hide = oracle->shadow.count - oracle->base, left_out;
+  if (oracle->options.hide == 0 || oracle_random(oracle) % oracle->options.hide != 0) return;
+  left_out = 1 + (unsigned)(oracle_random(oracle) % (hide - 1));
+  oracle->hidden++;
+  // A leaf whose caller is missing looks as if it went on elsewhere: then it would have to.
+  struct comparison result = compare(oracle, false, true, left_out);
+  oracle->hidden_found += result.verdict != VERDICT_RIGHT || result.resumes;
+}
+
 static void check(struct oracle *oracle, struct scene *scene, bool whole) {
   bool fast = (oracle_random(oracle) >> 20 & 1) != 0;
   oracle_invalidate(oracle);
-  struct comparison result = compare(oracle, fast, whole);
+  struct comparison result = compare(oracle, fast, whole, 0);
   if (result.verdict != VERDICT_RIGHT) {
     cs_remote_invalidate(oracle->remote);
     cs_remote_refresh_images(oracle->remote);
-    result = compare(oracle, fast, whole);
+    result = compare(oracle, fast, whole, 0);
     if (result.verdict == VERDICT_RIGHT) oracle->stale++;
   }
   check_prediction(oracle, &result);
+  if (result.verdict == VERDICT_RIGHT && !result.resumes) check_itself(oracle);
   struct tally *tallies[] = {&scene->tally, &oracle->group[group_of(oracle, &result.leaf)]};
   for (unsigned i = 0; i < CS_COUNT(tallies); i++) {
     tallies[i]->walked++;

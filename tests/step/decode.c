@@ -38,6 +38,8 @@ struct insn decode(const uint8_t *bytes, size_t len) {
     insn.kind = INSN_RET;
   } else if (opcode == 0xCC) {
     insn.kind = INSN_INT3;
+  } else if (opcode == 0x9D) {
+    insn.kind = INSN_POPF;
   } else if (opcode == 0x0F && bytes[at + 1] == 0x05) {
     insn.kind = INSN_SYSCALL;
   } else if (opcode == 0xE8) {

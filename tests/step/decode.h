@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // As much of x86-64 as a stepper needs to know before it steps: does this instruction push a return
-// address, pop one, or enter the kernel?
+// address, pop one, enter the kernel, or change the flags?
 #ifndef STEP_DECODE_H
 #define STEP_DECODE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum insn_kind { INSN_OTHER, INSN_CALL, INSN_RET, INSN_SYSCALL, INSN_INT3 };
+enum insn_kind { INSN_OTHER, INSN_CALL, INSN_RET, INSN_SYSCALL, INSN_INT3, INSN_POPF };
 enum { INSN_MAX = 15 };
 
 struct insn {

@@ -48,7 +48,9 @@ struct options {
   uint64_t per_jit;    // instructions that are stepped of one call into the JIT; then it runs
   unsigned sample;     // one of so many instructions of libclrjit is walked at
   uint64_t seed;       // of what is chosen at random
-  unsigned show;       // wrong walks that are printed whole
+  unsigned hide;  // one of so many walks is compared with a call stack that lacks a call, and has
+                  // to be found wrong; 0: none
+  unsigned show;  // wrong walks that are printed whole
 };
 
 struct prediction {  // that the thread goes on there, and nowhere before
@@ -74,6 +76,7 @@ struct oracle {
   uint64_t stops[CS_STOP_COUNT];
   uint64_t stale;  // walks that were right after all pages had been read anew
   uint64_t signals, trips, resumptions;
+  uint64_t hidden, hidden_found;
   struct finding finding[MAX_FINDINGS];
   unsigned findings;
   unsigned shown;

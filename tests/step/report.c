@@ -59,5 +59,10 @@ bool report(const struct oracle *oracle) {
            f->count, f->where,
            f->verdict == VERDICT_WRONG ? "other than the calls" : cs_stop_token(f->stop));
   }
-  return all.walked != 0 && all.wrong == 0 && all.cut * 10000 <= all.walked;
+  if (oracle->hidden != 0)
+    printf("  compared with a call stack that lacks a call: %" PRIu64 ", found wrong: %" PRIu64
+           "\n",
+           oracle->hidden, oracle->hidden_found);
+  return all.walked != 0 && oracle->hidden_found == oracle->hidden && all.wrong == 0 &&
+         all.cut * 10000 <= all.walked;
 }

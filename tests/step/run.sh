@@ -14,13 +14,13 @@ OUT=$(mktemp) || exit 1
 trap 'rm -f "$OUT"' EXIT
 total=0
 
-# run NAME "VARIABLE=VALUE ..." ROUNDS STEP-OPTIONS...
+# run NAME "VARIABLE=VALUE ..." ROUNDS SCENES STEP-OPTIONS...: SCENES is a part of their names.
 run() {
-  local name=$1 settings=$2 rounds=$3
-  shift 3
+  local name=$1 settings=$2 rounds=$3 scenes=$4
+  shift 4
   echo "== $name"
   # shellcheck disable=SC2086
-  timeout -k 10 "${STEP_TIMEOUT:-1800}" env $settings "$BUILD/bin/step" "$@" -- dotnet "$APP" "$rounds" > "$OUT"
+  timeout -k 10 "${STEP_TIMEOUT:-1800}" env $settings "$BUILD/bin/step" "$@" -- dotnet "$APP" "$rounds" "$scenes" > "$OUT"
   local rc=$?
   cat "$OUT"
   [ $rc = 0 ] || fail "$name: step ended with $rc"
@@ -30,19 +30,21 @@ run() {
 case $MODE in
   short)
     need=100000
-    run "as it runs by default" "" 1 -q 4000 -j 500 -r "$RANDOM"
-    run "optimized at once" "DOTNET_TieredCompilation=0" 1 -q 1000 -j 200 -r "$RANDOM"
+    run "as it runs by default" "" 1 "" -q 4000 -j 500 -p 200 -r "$RANDOM"
+    run "optimized at once" "DOTNET_TieredCompilation=0" 1 "" -q 1000 -j 200 -r "$RANDOM"
+    run "an exception to its end" "" 1 "caught in the same method" -q 16000 -r "$RANDOM"
+    run "return addresses replaced" "" 1 "replaced" -q 30000 -r "$RANDOM"
     ;;
   long)
     need=2000000
-    run "as it runs by default" "" 3 -q 150000 -j 5000 -r 1
-    run "optimized at once" "DOTNET_TieredCompilation=0" 2 -q 60000 -j 2000 -r 2
+    run "as it runs by default" "" 3 "" -q 150000 -j 5000 -r 1
+    run "optimized at once" "DOTNET_TieredCompilation=0" 2 "" -q 60000 -j 2000 -r 2
     run "optimized after two calls" "DOTNET_TC_CallCountThreshold=2 DOTNET_TC_CallCountingDelayMs=0 \
-      DOTNET_TC_BackgroundWorkerTimeoutMs=0" 3 -q 40000 -j 1000 -r 3
-    run "loops replaced early" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 \
+      DOTNET_TC_BackgroundWorkerTimeoutMs=0" 3 "" -q 40000 -j 1000 -r 3
+    run "loops replaced early" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 "" \
       -q 60000 -j 2000 -r 4
-    run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 -q 40000 -j 500 -r 5
-    run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 -q 20000 -j 500 -r 6
+    run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 "" -q 40000 -j 500 -r 5
+    run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 "" -q 20000 -j 500 -r 6
     ;;
   *) echo "usage: run.sh BUILD MATERIAL [short|long]" >&2; exit 2 ;;
 esac

@@ -126,6 +126,7 @@ static bool step(struct oracle *oracle, const struct insn *insn) {
     push_signal(oracle);
     return true;
   }
+  if (insn->kind == INSN_POPF) tracee_clear_trap_flag(&oracle->tracee);
   if (insn->kind == INSN_CALL && sp == sp_before - 8) {
     shadow_push(&oracle->shadow, ENTRY_CALL, sp, before.r[CS_RIP] + insn->length);
     return true;
@@ -227,7 +228,7 @@ static void parse(struct oracle *oracle, int argc, char **argv) {
   struct options *o = &oracle->options;
   *o = (struct options){
       .per_scene = UINT64_MAX, .per_jit = 20000, .sample = 1, .seed = 1, .show = 5};
-  for (int c; (c = getopt(argc, argv, "+q:j:s:r:w:")) != -1;) {
+  for (int c; (c = getopt(argc, argv, "+q:j:s:r:w:p:")) != -1;) {
     uint64_t value = optarg != NULL ? strtoull(optarg, NULL, 10) : 0;
     switch (c) {
       case 'q':
@@ -242,11 +243,15 @@ static void parse(struct oracle *oracle, int argc, char **argv) {
       case 'r':
         o->seed = value;
         break;
+      case 'p':
+        o->hide = (unsigned)value;
+        break;
       case 'w':
         o->show = (unsigned)value;
         break;
       default:
-        die("usage: step [-q PER_SCENE] [-j PER_JIT] [-s SAMPLE] [-r SEED] [-w SHOW] -- PROGRAM",
+        die("usage: step [-q PER_SCENE] [-j PER_JIT] [-s SAMPLE] [-r SEED] [-w SHOW] [-p HIDE] -- "
+            "PROGRAM",
             "");
     }
   }

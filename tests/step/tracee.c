@@ -68,18 +68,21 @@ static enum tracee_event wait_stop(const struct tracee *tracee, int *signal) {
   return TRACEE_SIGNAL;
 }
 
-// The runtime has kept the flags of a thread that was being stepped, and put them back: the trap
-// flag among them, which then stops the thread although nobody steps it. False: it stopped for
-// another reason.
-static bool clear_trap_flag(const struct tracee *tracee) {
+void tracee_clear_trap_flag(const struct tracee *tracee) {
   const unsigned long trap_flag = 0x100;
   struct user_regs_struct regs;
-  siginfo_t info;
-  if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || info.si_code != TRAP_TRACE ||
-      ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) != 0)
-    return false;
+  if (ptrace(PTRACE_GETREGS, tracee->tid, NULL, &regs) != 0 || !(regs.eflags & trap_flag)) return;
   regs.eflags &= ~trap_flag;
-  return ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs) == 0;
+  (void)ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs);
+}
+
+// A trap although nobody steps the thread.
+static bool is_stray_trap(const struct tracee *tracee) {
+  siginfo_t info;
+  if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || info.si_code != TRAP_TRACE)
+    return false;
+  tracee_clear_trap_flag(tracee);
+  return true;
 }
 
 static enum tracee_event run(const struct tracee *tracee) {
@@ -87,7 +90,7 @@ static enum tracee_event run(const struct tracee *tracee) {
   for (;;) {
     if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(ptrdiff_t)signal) != 0) return TRACEE_ENDED;
     enum tracee_event event = wait_stop(tracee, &signal);
-    if (event == TRACEE_SIGNAL || (event == TRACEE_STEPPED && clear_trap_flag(tracee))) continue;
+    if (event == TRACEE_SIGNAL || (event == TRACEE_STEPPED && is_stray_trap(tracee))) continue;
     return event;
   }
 }

@@ -13,22 +13,30 @@ static class Collections
     internal static IEnumerable<Program.Scene> Scenes()
     {
         yield return new("gc: one's own", () => GC.Collect(0));
-        yield return new("gc: of another thread", Disturbed);
+        yield return new("gc: of another thread", () => Disturbed(20, 400));
+        yield return new("gc: return addresses replaced", () => Disturbed(120, 4000));
     }
 
     static int sum;
     static volatile bool stop;
 
-    static void Disturbed()
+    static void Disturbed(int pause, int calls)
     {
         stop = false;
-        Thread collector = new(() => { while (!stop) { GC.Collect(0); Thread.Sleep(20); } });
+        Thread collector = new(() => { while (!stop) { GC.Collect(0); Thread.Sleep(pause); } });
         collector.Start();
-        for (int i = 0; i < 400; i++) sum += Outer(i);
+        for (int i = 0; i < calls; i++) sum += Outer(i);
         stop = true;
         collector.Join();
     }
 
-    [MethodImpl(MethodImplOptions.NoInlining)] static int Outer(int n) => Inner(n) + Inner(n + 1);
-    [MethodImpl(MethodImplOptions.NoInlining)] static int Inner(int n) => new int[3].Length + n;
+    // Straight code without a loop: it cannot be stopped just anywhere, but where it returns.
+    [MethodImpl(MethodImplOptions.NoInlining)] static int Outer(int n) => Middle(n) + Middle(n + 1) * 3;
+    [MethodImpl(MethodImplOptions.NoInlining)] static int Middle(int n) => Inner(n, n ^ 5) - Inner(n + 1, n);
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Inner(int a, int b)
+    {
+        int c = a * 31 + b, d = c ^ (a << 3), e = d * 7 - b, f = e + (c >> 2);
+        return f * d + e - c;
+    }
 }
