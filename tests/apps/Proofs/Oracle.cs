@@ -55,6 +55,11 @@ static unsafe class Oracle
     [DllImport(Lib, CharSet = CharSet.Ansi)] internal static extern void oracle_sleeper_begin(string name);
     [DllImport(Lib)] internal static extern void oracle_sleeper_end(int calls, int interrupted, int early);
 
+    // Torn sleepers: the calling thread's list of methods; and a call back through native code.
+    [DllImport(Lib)] internal static extern Torn.Shadow* oracle_torn_begin();
+    [DllImport(Lib)] internal static extern void oracle_torn_end(Torn.Shadow* shadow);
+    [DllImport(Lib)] internal static extern void oracle_torn_call(delegate* unmanaged<void*, void> back, void* argument);
+
     // bench/bench.c: measures walks of the calling thread.
     [DllImport(Lib)] internal static extern void bench_synchronous(int depth);
     // bench/managed.c: a cell of its table, and the walk that is measured for it.
