@@ -171,7 +171,9 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
       capture->fault_flags = walk.fault_flags;
     }
     record(&capture->records[count++], &frame);
-    count += cs_walk_run(&walk, &capture->records[count], capture->capacity - count);
+    struct cs_record *next = &capture->records[count];
+    uint32_t room = capture->capacity - count;
+    count += capture->plain ? cs_walk_run_plain(&walk, next, room) : cs_walk_run(&walk, next, room);
   }
   if (chain != 0) add_call_ips(capture->records, count, world, stack, chain);
   capture->count = count;

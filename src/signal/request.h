@@ -54,6 +54,7 @@ struct cs_capture {
   uint64_t stop_ip;
   uint32_t generation;     // of the code map at the time of the walk
   uint32_t module_deaths;  // by the requester, before it asks: cs_core.module_deaths
+  bool plain;              // by the requester: CS_REQUEST_PLAIN
   bool own;                // of the calling thread: its frames live while it waits here
   bool asleep;  // by the requester, while the thread was blocked in the kernel: snapshot/asleep.h
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
@@ -72,6 +73,7 @@ enum cs_request_flag {
   CS_REQUEST_HOLD = 1,       // wait after the walk until released
   CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
   CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
+  CS_REQUEST_PLAIN = 8,      // nobody asks for the frames' rbx and r12 to r15
 };
 
 enum cs_request_answer {

@@ -119,7 +119,7 @@ static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take
     case CS_TARGET_SELF:
       return cs_take_self(take, clr_thread, here, NULL, err);
     case CS_TARGET_OTHER:
-      return cs_take_other(take, thread, 0, NULL, err);
+      return cs_take_other(take, thread, CS_REQUEST_PLAIN, NULL, err);
     case CS_TARGET_GONE:
       cs_error_set(err, "the thread has been destroyed");
       return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;

@@ -123,11 +123,11 @@ static bool has_managed(const struct cs_capture *capture) {
 // Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
 // the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
-                             const struct cs_regs *here, const struct cs_regs *seed,
+                             const struct cs_regs *here, const struct cs_regs *seed, uint32_t flags,
                              struct cs_error *err) {
   for (int round = 1;; round++) {
     HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, here, seed, err)
-                                : cs_take_other(take, thread, 0, seed, err);
+                                : cs_take_other(take, thread, flags, seed, err);
     if (hr != S_OK || cs_capture_resolve(&take->request->capture) || thread == NULL ||
         round == RESOLVE_ROUNDS)
       return hr;
@@ -145,7 +145,8 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
                                  uint64_t clr_thread, const struct cs_regs *here,
                                  const struct cs_regs *seed, const struct cs_delivery *to,
                                  struct cs_error *err) {
-  HRESULT hr = take_resolved(take, thread, clr_thread, here, seed, err);
+  uint32_t flags = to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
+  HRESULT hr = take_resolved(take, thread, clr_thread, here, seed, flags, err);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take->request->capture;
   // What CoreCLR refuses to do for the calling thread is refused here too (contract: the list of

@@ -16,7 +16,7 @@
 
 struct run {
   uint64_t ip, sp, rbp;
-  uint64_t saved[CS_SITE_SAVED];  // in the order of CS_CFI_RBX ...; rbp's is not used
+  uint64_t saved[CS_SITE_SAVED];  // in the order of CS_CFI_RBX ...
   uint32_t known;
   cs_site site;
 };
@@ -85,6 +85,7 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
 #pragma GCC unroll 6
     for (unsigned i = 0; i < CS_SITE_SAVED; i++)
       if (i != CS_CFI_RBP) run->saved[i] = restored(cfa, rule->saved[i], run->saved[i]);
+    run->saved[CS_CFI_RBP] = run->rbp;
     run->known |= rule->restores;
   }
   run->ip = ip;
@@ -93,22 +94,34 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
   return true;
 }
 
-CS_ISLAND static inline void write_record(struct cs_record *out, const struct run *run) {
-#pragma GCC unroll 6
-  for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
-    static const uint8_t at[CS_SITE_SAVED] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
-                                              CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
-    out->preserved[at[i]] = i == CS_CFI_RBP ? run->rbp : run->saved[i];
-  }
+CS_ISLAND static inline void write_rest(struct cs_record *out, const struct run *run,
+                                        uint32_t known) {
   out->preserved[CS_PRESERVED_RSP] = run->sp;
+  out->preserved[CS_PRESERVED_RBP] = run->rbp;
   out->preserved[CS_PRESERVED_RIP] = run->ip;
   out->function_id = out->method_start = out->call_ip = 0;
-  out->known = run->known;
+  out->known = known;
   out->kind = (uint8_t)CS_SITE_KIND(run->site);
   out->flags = 0;
   out->funclet = out->collectible = out->mortal = out->resolved = out->dynamic = false;
   out->eh = 0;
   out->deaths = 0;
+}
+
+CS_ISLAND static inline void write_record(struct cs_record *out, const struct run *run) {
+  static const uint8_t at[CS_SITE_SAVED] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
+                                            CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
+#pragma GCC unroll 6
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) out->preserved[at[i]] = run->saved[i];
+  write_rest(out, run, run->known);
+}
+
+CS_ISLAND static inline void write_plain(struct cs_record *out, const struct run *run) {
+  static const uint8_t at[] = {CS_PRESERVED_RBX, CS_PRESERVED_R12, CS_PRESERVED_R13,
+                               CS_PRESERVED_R14, CS_PRESERVED_R15};
+#pragma GCC unroll 5
+  for (unsigned i = 0; i < CS_COUNT(at); i++) out->preserved[at[i]] = 0;
+  write_rest(out, run, CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_RIP));
 }
 
 CS_ISLAND static INLINED bool start(struct run *run, const struct cs_walk *walk) {
@@ -161,19 +174,32 @@ _Static_assert((int)CS_SITE_KIND_AT == (int)CS_FRAME_WORD_KIND_AT, "a site's kin
 
 // Nobody asks for the registers of these frames. So what no site needs is left behind, and followed
 // once more, if the walk must go on by something else than sites: mostly the run ends at the base.
-CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32_t room) {
+CS_ISLAND static INLINED uint32_t run_plain(struct cs_walk *walk, struct cs_record *records,
+                                            uint64_t *words, uint32_t room) {
   const struct cs_sites *sites = walk->world->sites;
   struct cs_stack stack = walk->stack;
   struct run run;
   uint32_t count = 0;
   if (!start(&run, walk) || !(run.known & CS_REG_BIT(CS_RBP))) return 0;
   room = most(walk, room);
-  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, false))
-    out[count++] = run.ip | (run.site & CS_SITE_KIND_BITS);
+  while (count < room && step(&run, walk->world, sites, &stack, &walk->near, false)) {
+    if (words != NULL)
+      words[count++] = run.ip | (run.site & CS_SITE_KIND_BITS);
+    else
+      write_plain(&records[count++], &run);
+  }
   if (count != 0 && !CS_SITE_IS_BASE(run.site)) {
     uint32_t again = 0;
     (void)start(&run, walk);
     while (again < count && step(&run, walk->world, sites, &stack, &walk->near, true)) again++;
   }
   return finish(&run, walk, count);
+}
+
+CS_ISLAND uint32_t cs_walk_run_plain(struct cs_walk *walk, struct cs_record *out, uint32_t room) {
+  return run_plain(walk, out, NULL, room);
+}
+
+CS_ISLAND uint32_t cs_walk_run_words(struct cs_walk *walk, uint64_t *out, uint32_t room) {
+  return run_plain(walk, NULL, out, room);
 }
