@@ -29,6 +29,7 @@ have_libelf() { pkg-config --exists libelf 2> /dev/null; }
 have_libdw() { pkg-config --exists libdw 2> /dev/null; }
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
 have_capstone() { pkg-config --exists capstone 2> /dev/null; }
+have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
@@ -45,6 +46,7 @@ libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
 zlib|zlib, with headers|zlib1g-dev
 capstone|capstone, a disassembler for the tests|libcapstone-dev
+libunwind|libunwind, to measure against|libunwind-dev
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang_format|clang-format 14|clang-format-14
 download|curl or wget|curl ca-certificates
@@ -93,6 +95,7 @@ require() {
 }
 
 setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw zlib jsmn capstone; }
+setup_bench() { require libunwind; }
 setup_format() { require clang_format; }
 
 # ---- .NET ----
