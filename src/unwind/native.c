@@ -45,17 +45,23 @@ CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset
 // The rule for the frame, NULL if there is none. A return address counts for the call before it;
 // but the "return address" of a signal handler is the trampoline's first byte, which is looked up
 // as it is when a trampoline begins exactly there.
-CS_ISLAND static const struct cs_cfi_rule *find_rule(const struct cs_cfi_rule *rules,
-                                                     const struct cs_image *image, uint64_t ip,
-                                                     bool exact) {
+CS_ISLAND static uint16_t find_rule_id(const struct cs_cfi_rule *rules,
+                                       const struct cs_image *image, uint64_t ip, bool exact) {
   uint64_t at = exact ? ip : ip - 1;
-  if (at < image->begin || at >= image->end || image->row_count == 0) return NULL;
+  if (at < image->begin || at >= image->end || image->row_count == 0) return CS_NO_RULE;
   uint32_t offset = (uint32_t)(at - image->begin), row = find_row(image, offset);
   uint16_t id = image->row_rule[row];
   if (!exact && row + 1 < image->row_count && image->row_pc[row + 1] == offset + 1) {
     uint16_t next = image->row_rule[row + 1];
     if (next != CS_NO_RULE && rules[next].signal_frame) id = next;
   }
+  return id;
+}
+
+CS_ISLAND static const struct cs_cfi_rule *find_rule(const struct cs_cfi_rule *rules,
+                                                     const struct cs_image *image, uint64_t ip,
+                                                     bool exact) {
+  uint16_t id = find_rule_id(rules, image, ip, exact);
   return id != CS_NO_RULE ? &rules[id] : NULL;
 }
 
@@ -260,13 +266,9 @@ CS_ISLAND static enum cs_stop step_eh_return(const struct step *s, struct cs_reg
   return CS_STOP_NONE;
 }
 
-CS_ISLAND const struct cs_cfi_rule *cs_native_rule(const struct cs_world *world,
-                                                   const struct cs_code *code, uint64_t ip) {
-  const struct cs_images *images = cs_load_acquire(&world->images);
-  if (code->image == NULL || images == NULL || is_function_entry(code->image, ip)) return NULL;
-  const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, ip, false);
-  if (rule == NULL || rule->signal_frame) return NULL;
-  return rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED || rule->cfa_how == CS_CFA_REG ? rule : NULL;
+CS_ISLAND uint16_t cs_native_rule(const struct cs_images *images, const struct cs_image *image,
+                                  uint64_t ip) {
+  return is_function_entry(image, ip) ? CS_NO_RULE : find_rule_id(images->rules, image, ip, false);
 }
 
 CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,

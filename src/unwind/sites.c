@@ -75,29 +75,52 @@ CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
   cs_store_release(&sites->words[place], CS_SITE_TAG(hash) | site);
 }
 
-CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
-                               enum cs_code_kind kind) {
+enum { NOT_NOW, NO_FORM };  // no sites, both
+
+// A rule as a site without its tag. NO_FORM: it is of none that a site can have. NOT_NOW: the table
+// is full, or another handler is in the middle of this very rule.
+CS_ISLAND static cs_site site_of_rule(struct cs_sites *sites, const struct cs_cfi_rule *rule,
+                                      enum cs_code_kind kind) {
   struct cs_site_rule compacted;
   cs_site site = (cs_site)kind << CS_SITE_KIND_AT;
-  if (rule->slot[CS_CFI_RA].how != CS_CFI_UNDEFINED) {
-    if (!compact(rule, &compacted)) return 0;
-    int index = intern(sites, &compacted);
-    if (index < 0) return 0;
-    site |= (cs_site)index << CS_SITE_RULE_AT | (cs_site)(rule->cfa_off / 8) << CS_SITE_CFA_AT;
-    if (rule->cfa_reg == CS_RBP) site |= CS_SITE_BY_RBP;
-    if (compacted.saved[CS_CFI_RBP] == -2) site |= CS_SITE_CHAINED;
+  if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return rule->signal_frame ? NO_FORM : site;
+  if (!compact(rule, &compacted)) return NO_FORM;
+  int index = intern(sites, &compacted);
+  if (index < 0) return NOT_NOW;
+  site |= (cs_site)index << CS_SITE_RULE_AT | (cs_site)(rule->cfa_off / 8) << CS_SITE_CFA_AT;
+  if (rule->cfa_reg == CS_RBP) site |= CS_SITE_BY_RBP;
+  if (compacted.saved[CS_CFI_RBP] == -2) site |= CS_SITE_CHAINED;
+  return site;
+}
+
+CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
+                               enum cs_code_kind kind) {
+  cs_site site = site_of_rule(sites, rule, kind);
+  if (site <= NO_FORM) return 0;
+  put(sites, ip, site);
+  return site;
+}
+
+CS_ISLAND static cs_site learn_native(const struct cs_world *world, uint64_t ip,
+                                      const struct cs_image *image) {
+  struct cs_sites *sites = world->sites;
+  const struct cs_images *images = cs_load_acquire(&world->images);
+  uint16_t id = images != NULL && image != NULL ? cs_native_rule(images, image, ip) : CS_NO_RULE;
+  if (id >= CS_SITE_NATIVE) return 0;
+  uint64_t site = cs_load_acquire(&sites->native[id]);
+  if (site == NOT_NOW) {
+    site = site_of_rule(sites, &images->rules[id], CS_CODE_NATIVE);
+    cs_store_release(&sites->native[id], site);
   }
+  if (site <= NO_FORM) return 0;
   put(sites, ip, site);
   return site;
 }
 
 CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
                                  const struct cs_code *code) {
-  if (code->kind == CS_CODE_NATIVE) {
-    const struct cs_cfi_rule *rule = cs_native_rule(world, code, ip);
-    return rule != NULL ? cs_sites_add(world->sites, ip, rule, CS_CODE_NATIVE) : 0;
-  }
   struct cs_cfi_rule rule;
+  if (code->kind == CS_CODE_NATIVE) return learn_native(world, ip, code->image);
   // Collectible code is left out of the cache: it is what may be replaced under a return address.
   if (!cs_code_is_managed(code) || code->collectible || !cs_rule_of_managed(world, code, ip, &rule))
     return 0;

@@ -24,6 +24,8 @@ enum {
   // Interned rules. All functions of .NET 10's framework together have some 500
   // (docs/performance.md).
   CS_SITE_RULES = 4096,
+  // A process with all of .NET's and Debian's libraries has some 5,000 native rules.
+  CS_SITE_NATIVE = 8192,
   CS_SITE_SAVED = CS_CFI_SLOTS - 1,  // registers that a frame may have saved: all but the ip
 };
 
@@ -38,6 +40,8 @@ struct cs_sites {
   _Alignas(64) uint64_t words[CS_SITE_WORDS];
   struct cs_site_rule rules[CS_SITE_RULES];
   uint8_t state[CS_SITE_RULES];  // of the rule: free, being written, valid
+  // What the rules of .eh_frame are as sites, by their numbers, which never change their meaning.
+  uint64_t native[CS_SITE_NATIVE];  // a site without its tag; 0 not known yet, 1 has no such form
 };
 
 // A site is a word with its tag: 0 is none. What the next look-up waits for, the CFA, is at the
@@ -106,11 +110,10 @@ CS_ISLAND enum cs_stop cs_site_apply(const struct cs_sites *sites, cs_site site,
                                      const struct cs_mem *mem, const struct cs_stack *stack,
                                      struct cs_regs *regs);
 
-// The rule of a native frame at a return address, if it has the plain form that a site can have:
-// the CFA from a register, all saved registers at the CFA; or if it says that there is no caller.
-// NULL otherwise. (unwind/native.c)
-CS_ISLAND const struct cs_cfi_rule *cs_native_rule(const struct cs_world *world,
-                                                   const struct cs_code *code, uint64_t ip);
+// The number of the rule of a native frame at a return address, CS_NO_RULE if there is none.
+// (unwind/native.c)
+CS_ISLAND uint16_t cs_native_rule(const struct cs_images *images, const struct cs_image *image,
+                                  uint64_t ip);
 
 // The rule of a managed frame at a return address, from its unwind data. False: it has none of that
 // form, or `ip` is not in the body.
