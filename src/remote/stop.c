@@ -58,16 +58,35 @@ static int wait_for(int tid, int *signal) {
   }
 }
 
+// A thread that has ended but is still listed. The kernel refuses it as if it were not permitted.
+static bool has_ended(int pid, int tid) {
+  char path[64], line[512];
+  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return true;
+  const char *name_end = fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
+  (void)fclose(file);
+  return name_end == NULL || strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0;
+}
+
+// Is it a thread that we have told to stop before, and did not wait long enough for?
+static bool is_late(int tid) {
+  siginfo_t info;
+  return waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
 static bool stop_one(struct cs_remote *remote, int tid, struct cs_error *err) {
   int signal = 0;
-  if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
-    if (errno == ESRCH) return true;  // ended meanwhile
+  int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+  if (error == ESRCH || (error != 0 && has_ended(remote->pid, tid))) return true;
+  if (error != 0 && !is_late(tid))
     return cs_error_set(
         err, "thread %d of process %d cannot be stopped: %s", tid, remote->pid,
-        errno == EPERM ? "not permitted, or a debugger has it already" : strerrorname_np(errno));
-  }
-  if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) return true;
+        error == EPERM ? "not permitted, or a debugger has it already" : strerrorname_np(error));
+  if (error == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) return true;
   int stopped = wait_for(tid, &signal);
+  if (stopped < 0 && has_ended(remote->pid, tid)) return true;
+  // It will stop all the same, and is taken up by the next try, or let go when this process ends.
   if (stopped < 0)
     return cs_error_set(err, "thread %d of process %d does not stop: the kernel holds it", tid,
                         remote->pid);
