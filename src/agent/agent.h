@@ -112,6 +112,10 @@ bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id);
 // The name of all code that has gone before it could be named, and of stubs by their kind.
 bool cs_unloaded_to_wire(uint32_t *id);
 bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id);
+// The same for code that no map knows but that looks like a stub; *id 0: it does not.
+bool cs_unknown_to_wire(uint64_t ip, uint32_t *id);
+// unknown.c: what it looks like. Static; NULL: like nothing that is known.
+const char *cs_unknown_code_name(uint64_t ip);
 // images.c: native images. False: no room.
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
 

@@ -69,9 +69,17 @@ static void learn_stack(const struct cs_sample *s) {
   cs_store_release(&thread->stack.hi, stack.hi);
 }
 
+// Code that nothing is known of may be a library that has come since the last look. It need not end
+// the walk: from a leaf there is often another way on.
+static bool met_unknown_code(const struct cs_sample *s) {
+  if (s->stop == CS_STOP_UNKNOWN_CODE) return true;
+  return s->frame_count > 0 && CS_FRAME_WORD_KIND(s->frames[0]) == CS_CODE_NONE &&
+         cs_unknown_code_name(CS_FRAME_WORD_IP(s->frames[0])) == NULL;
+}
+
 static void learn_from(const struct cs_sample *s) {
   if (s->stop == CS_STOP_NO_BOUNDS) learn_stack(s);
-  if (s->stop != CS_STOP_UNKNOWN_CODE) return;
+  if (!met_unknown_code(s)) return;
   uint64_t now = cs_clock_now_ns();
   if (now < next_refresh_ns) return;
   next_refresh_ns = now + REFRESH_NS;

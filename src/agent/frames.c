@@ -86,13 +86,15 @@ static bool translate(uint64_t frame, uint32_t generation, uint64_t *out) {
   if (walked_managed)
     return cs_code_is_managed(&code) ? managed_to_wire(frame, &code, generation, out)
                                      : unloaded_to_wire(out);
+  uint32_t id;
   if (walked == CS_CODE_STUB) {
-    uint32_t id;
-    if (!cs_stub_to_wire(code.kind == CS_CODE_STUB ? code.stub_kind : 0, &id)) return false;
-    *out = managed_frame(id, 0, false);
-    return true;
+    uint32_t kind = code.kind == CS_CODE_STUB ? code.stub_kind : 0;
+    if (kind == 0 && !cs_unknown_to_wire(ip, &id)) return false;
+    if ((kind != 0 || id == 0) && !cs_stub_to_wire(kind, &id)) return false;
+  } else if (!cs_unknown_to_wire(ip, &id)) {
+    return false;
   }
-  *out = (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62 | ip;
+  *out = id != 0 ? managed_frame(id, 0, false) : (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62 | ip;
   return true;
 }
 

@@ -83,6 +83,23 @@ bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id) {
   return true;
 }
 
+bool cs_unknown_to_wire(uint64_t ip, uint32_t *id) {
+  static struct {
+    const char *name;
+    uint32_t id;
+  } known[8];
+  const char *name = cs_unknown_code_name(ip);
+  unsigned i = 0;
+  *id = 0;
+  if (name == NULL) return true;
+  while (known[i].name != NULL && strcmp(known[i].name, name) != 0)
+    if (++i == CS_COUNT(known)) return true;
+  if (!put_made_up(&known[i].id, CS_WIRE_FN_STUB, name)) return false;
+  known[i].name = name;
+  *id = known[i].id;
+  return true;
+}
+
 // ReadyToRun code has no header that names its method. GetFunctionFromIP3 knows dynamic methods
 // too; where it is not to be had, the oldest form does for this code.
 static FunctionID function_at(uint64_t start) {
