@@ -6,41 +6,11 @@
 BUILD=$1
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
-ROOT=$(dirname "$(readlink -f "$(command -v dotnet)")")
-SDK=$ROOT/sdk/$(dotnet --version)
-CSC=$SDK/Roslyn/bincore/csc.dll
-REF=$(ls -d "$ROOT"/packs/Microsoft.NETCore.App.Ref/*/ref/net* "$ROOT"/shared/Microsoft.NETCore.App/10.* 2> /dev/null | head -1)
-[ -f "$CSC" ] && [ -n "$REF" ] || { echo "skipped: the SDK's compiler is not where it is looked for"; exit 77; }
+. "$(dirname "${BASH_SOURCE[0]}")/classes.sh"
+find_compiler || { echo "skipped: the SDK's compiler is not where it is looked for"; exit 77; }
 WORK=$(mktemp -d) || exit 1
 trap 'rm -rf "$WORK"' EXIT
-for i in $(seq 600); do
-  cat << X
-namespace Made$((i % 20));
-public class Class$i<T> where T : new()
-{
-    readonly System.Collections.Generic.Dictionary<string, T> items = new();
-    public int Field$i { get; set; } = $i;
-    public T Get(string key) => items.TryGetValue(key, out T found) ? found : items[key] = new T();
-    public System.Collections.Generic.IEnumerable<int> Count(int n)
-    {
-        for (int j = 0; j < n; j++) { if (j % 3 == $((i % 3))) yield return j * Field$i; }
-    }
-    public System.Func<int, string> Make(int a) => b => \$"{a + b} of {Field$i:x} in {nameof(Class$i<T>)}";
-    public async System.Threading.Tasks.Task<int> Wait(int n)
-    {
-        try { await System.Threading.Tasks.Task.Delay(n); return n switch { 0 => 1, > 5 and < 9 => 2, _ => n }; }
-        finally { Field$i++; }
-    }
-}
-X
-done | awk -v dir="$WORK" '/^namespace/ { n++ } { print > (dir "/c" n ".cs") }'
-{
-  echo "-target:library -deterministic -nologo -nostdlib -optimize -langversion:latest -pathmap:$WORK=/src"
-  for dll in "$REF"/System*.dll "$REF"/Microsoft.CSharp.dll "$REF"/netstandard.dll "$REF"/mscorlib.dll; do
-    case $dll in *System.IO.Compression.Native*|*.Native.dll) ;; *) echo "-r:$dll" ;; esac
-  done
-  ls "$WORK"/c*.cs
-} > "$WORK/rsp"
+make_classes "$WORK"
 dotnet "$CSC" -noconfig "@$WORK/rsp" -out:"$WORK/made.dll" > "$WORK/log" 2>&1 ||
   { head -5 "$WORK/log"; fail "the generated classes do not compile"; }
 mv "$WORK/made.dll" "$WORK/plain.dll"

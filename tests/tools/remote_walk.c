@@ -18,7 +18,11 @@
 
 #include "remote/remote.h"
 
-static const char *const kind_names[] = {"none", "jit", "r2r", "stub", "native"};
+static const char *const kind_names[] = {[CS_CODE_NONE] = "none",
+                                         [CS_CODE_JIT] = "jit",
+                                         [CS_CODE_R2R] = "r2r",
+                                         [CS_CODE_NATIVE] = "native",
+                                         [CS_CODE_STUB] = "stub"};
 
 static void print_flags(const struct cs_frame *frame) {
   const struct {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Our own walk: tests/tools/remote_walk, which stops the process and walks its threads from outside.
+using System.Diagnostics;
+using System.Globalization;
+using System.Text.Json;
+
+namespace ClrMdOracle;
+
+sealed record Frame(string Kind, ulong Ip, ulong Sp, ulong Start, ulong Method, string Flags)
+{
+    public bool Managed => Kind is "jit" or "r2r";
+}
+
+sealed record Walk(uint Tid, bool Managed, Dictionary<string, ulong> Registers, List<Frame> Frames, string Stop);
+
+sealed class Walker : IDisposable
+{
+    readonly Process tool;
+
+    public Walker(string path, int pid)
+    {
+        tool = Process.Start(new ProcessStartInfo(path, [pid.ToString(), "--commands"])
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        })!;
+        // Dies with a sentence when the process cannot be walked (yet).
+        try
+        {
+            Command("go");
+        }
+        catch (Exception e) when (e is IOException or InvalidOperationException)
+        {
+            string reason = tool.StandardError.ReadToEnd().Trim();
+            Dispose();
+            throw new InvalidOperationException(reason.Length > 0 ? reason : e.Message);
+        }
+    }
+
+    public void Stop() => Command("stop");
+    public void Go() => Command("go");
+    public List<Walk> WalkAll() => Command("walk").ConvertAll(Parse);
+
+    // The lines that come before the one which says that it is done.
+    List<string> Command(string command)
+    {
+        List<string> lines = [];
+        tool.StandardInput.WriteLine(command);
+        tool.StandardInput.Flush();
+        while (true)
+        {
+            string line = tool.StandardOutput.ReadLine() ?? throw new InvalidOperationException("remote_walk has ended");
+            if (line.StartsWith("{\"error\"")) throw new InvalidOperationException(line);
+            if (line.StartsWith("{\"done\"")) return lines;
+            lines.Add(line);
+        }
+    }
+
+    static ulong Hex(JsonElement e) => ulong.Parse(e.GetString()!.AsSpan(2), NumberStyles.HexNumber);
+
+    static Walk Parse(string line)
+    {
+        JsonElement walk = JsonDocument.Parse(line).RootElement;
+        List<Frame> frames = [];
+        foreach (JsonElement f in walk.GetProperty("frames").EnumerateArray())
+        {
+            bool managed = f.TryGetProperty("start", out JsonElement start);
+            frames.Add(new Frame(f.GetProperty("kind").GetString()!, Hex(f.GetProperty("ip")), Hex(f.GetProperty("sp")),
+                managed ? Hex(start) : 0, managed ? Hex(f.GetProperty("method")) : 0, f.GetProperty("flags").GetString()!));
+        }
+        Dictionary<string, ulong> registers = walk.GetProperty("regs").EnumerateObject()
+            .ToDictionary(r => r.Name, r => Hex(r.Value));
+        return new Walk(walk.GetProperty("tid").GetUInt32(), Hex(walk.GetProperty("clr")) != 0, registers, frames,
+            walk.GetProperty("stop").GetString()!);
+    }
+
+    public void Dispose()
+    {
+        try
+        {
+            tool.StandardInput.Close(); // it lets all threads go and ends
+            tool.WaitForExit();
+        }
+        catch (IOException) { }
+        tool.Dispose();
+    }
+}

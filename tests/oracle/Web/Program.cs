@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// A Kestrel server under load: without arguments it serves on a free port and starts itself as the load,
+// "load URL". Both end when their standard input does.
+using System.Diagnostics;
+
+if (args.Length == 2 && args[0] == "load") return await Load(args[1]);
+
+WebApplicationBuilder builder = WebApplication.CreateSlimBuilder(args);
+builder.Logging.ClearProviders();
+builder.WebHost.UseUrls("http://127.0.0.1:0");
+WebApplication app = builder.Build();
+app.MapGet("/items/{count:int}", (int count) =>
+    Enumerable.Range(0, count).Select(i => new Item(i, $"item {i}", Math.Sqrt(i))).OrderBy(i => -i.Value).ToArray());
+app.MapGet("/slow", async () =>
+{
+    await Task.Delay(5);
+    return "slow";
+});
+app.MapGet("/fails", IResult () =>
+{
+    try
+    {
+        throw new InvalidOperationException("as it should");
+    }
+    catch (InvalidOperationException e)
+    {
+        return Results.Text(e.Message);
+    }
+});
+await app.StartAsync();
+using Process load = Process.Start(new ProcessStartInfo("dotnet", [Environment.GetCommandLineArgs()[0], "load", app.Urls.First()])
+{
+    RedirectStandardInput = true,
+})!;
+Console.In.ReadToEnd();
+load.StandardInput.Close();
+load.WaitForExit();
+await app.StopAsync();
+return 0;
+
+static async Task<int> Load(string url)
+{
+    using var client = new HttpClient { BaseAddress = new Uri(url) };
+    bool over = false;
+    async Task Ask(string path)
+    {
+        while (!Volatile.Read(ref over)) await client.GetStringAsync(path);
+    }
+    Task[] all = [Ask("/items/50"), Ask("/items/500"), Ask("/items/5"), Ask("/slow"), Ask("/fails"), Ask("/items/1")];
+    await Task.Run(Console.In.ReadToEnd);
+    Volatile.Write(ref over, true);
+    await Task.WhenAll(all);
+    return 0;
+}
+
+sealed record Item(int Id, string Name, double Value);

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# clrmd.sh BUILD MATERIAL compiler|web|bench STOPS: our walk of another process against ClrMD's, frame by
+# frame, at STOPS arbitrary instants of a real program. docs/oracles.md says what may differ and why.
+BUILD=$1 MATERIAL=$2 WHAT=$3 STOPS=$4 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+fail() { echo "FAIL: $*"; exit 1; }
+command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
+WORK=$(mktemp -d) || exit 1
+trap 'rm -rf "$WORK"' EXIT
+export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS
+
+# build NAME: a program of this folder, as MATERIAL/apps/NAME/NAME.dll.
+build() {
+  "$HERE/../../scripts/build-apps.sh" "$MATERIAL" "$HERE/$1" > "$WORK/build.log" 2>&1 ||
+    { cat "$WORK/build.log"; fail "tests/oracle/$1 does not build"; }
+  [ ! -f "$MATERIAL/apps/$1.unavailable" ] || { echo "skipped: $(cat "$MATERIAL/apps/$1.unavailable")"; exit 77; }
+}
+build ClrMd
+case $WHAT in
+  compiler)
+    . "$HERE/classes.sh"
+    find_compiler || { echo "skipped: the SDK's compiler is not where it is looked for"; exit 77; }
+    make_classes "$WORK"
+    target=(dotnet "$CSC" -noconfig "@$WORK/rsp" "-out:$WORK/made.dll")
+    ;;
+  web) build Web && target=(dotnet "$MATERIAL/apps/Web/Web.dll") ;;
+  bench) build Bench && target=(dotnet "$MATERIAL/apps/Bench/Bench.dll") ;;
+  *) fail "there is no program '$WHAT'" ;;
+esac
+timeout -k 10 3600 dotnet "$MATERIAL/apps/ClrMd/ClrMd.dll" "$BUILD/bin/remote_walk" "$STOPS" "${target[@]}" ||
+  fail "$WHAT: the walks differ, or could not be compared"
+echo "pass: $WHAT"
