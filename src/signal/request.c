@@ -154,7 +154,8 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   struct cs_frame frame;
   uint32_t count = 0;
   capture->generation = cs_load_acquire(&world->code_generation);
-  capture->fault_from = capture->fault_flags = 0;
+  capture->fault_count = 0;
+  uint32_t faults = 0;
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   walk.fast = true;
   uint64_t chain = walk.next_frame;
@@ -166,9 +167,9 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
       walk.stop_ip = frame.regs.r[CS_RIP];
       break;
     }
-    if (walk.fault_flags != 0 && capture->fault_flags == 0) {
-      capture->fault_from = count;
-      capture->fault_flags = walk.fault_flags;
+    if (walk.faults != faults && capture->fault_count < CS_FAULTS) {
+      capture->faults[capture->fault_count++] = (struct cs_fault){count, walk.fault_flags};
+      faults = walk.faults;
     }
     record(&capture->records[count++], &frame);
     struct cs_record *next = &capture->records[count];

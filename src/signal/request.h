@@ -46,6 +46,13 @@ struct cs_exception {
 };
 enum { CS_EXCEPTIONS = 32 };  // nested ones that are noted
 
+// A hardware fault that the runtime has taken up: the first record at or below it, and the
+// ContextFlags that the runtime has kept for it.
+struct cs_fault {
+  uint32_t from, flags;
+};
+enum { CS_FAULTS = 32 };
+
 // What became of a walk.
 struct cs_capture {
   struct cs_record *records;  // capacity of them, the slot's own memory
@@ -64,9 +71,9 @@ struct cs_capture {
   bool in_unwind;           // an exception's second pass is between two handlers
   bool no_explicit_frames;  // the thread has called nothing and was called by nobody, as CoreCLR
                             // sees it
-  uint32_t fault_from;      // first record at or below a fault that the runtime has taken up,
-  uint32_t fault_flags;     // and the ContextFlags that it has kept for it; 0: there is none
-  struct cs_regs leaf;      // all registers of the interrupted instruction
+  uint32_t fault_count;
+  struct cs_fault faults[CS_FAULTS];  // the newest first
+  struct cs_regs leaf;                // all registers of the interrupted instruction
 };
 
 enum cs_request_flag {

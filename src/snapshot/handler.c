@@ -13,13 +13,19 @@
 
 #include "snapshot/deliver.h"
 
+static bool is_fault(const struct cs_capture *capture, uint32_t i) {
+  for (uint32_t k = 0; k < capture->fault_count; k++)
+    if (capture->faults[k].from == i) return true;
+  return false;
+}
+
 // Does a signal frame lie between here and the newest managed frame? The one of a fault whose
 // exception the runtime has taken up does not count: its callbacks are ordinary ones.
 bool cs_capture_in_handler(const struct cs_capture *capture) {
   for (uint32_t i = 1; i < capture->count; i++) {
     const struct cs_record *record = &capture->records[i];
-    bool is_fault = capture->fault_flags != 0 && capture->fault_from == i;
-    if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) == CS_FRAME_EXACT && !is_fault)
+    if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) == CS_FRAME_EXACT &&
+        !is_fault(capture, i))
       return true;
     if (cs_record_is_managed(record)) return false;
   }

@@ -28,12 +28,16 @@ static uint32_t next_managed(const struct cs_capture *capture, uint32_t i) {
   return i;
 }
 
-// What the unmanaged frames from `i` on lead to.
+// What the unmanaged frames from `i` on lead to. The dispatch calls them by a stub of its own, when
+// the call has not been compiled into it.
 static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
-  uint32_t managed = next_managed(view->capture, i);
-  if (managed == view->capture->count) return CS_EH_NONE;
-  const struct cs_record *record = managed_at(view, managed);
-  return record != NULL ? (enum cs_eh_role)record->eh : CS_EH_NONE;
+  for (i = next_managed(view->capture, i); i < view->capture->count;
+       i = next_managed(view->capture, i + 1)) {
+    const struct cs_record *record = managed_at(view, i);
+    if (record == NULL) return CS_EH_NONE;
+    if (!record->dynamic) return (enum cs_eh_role)record->eh;
+  }
+  return CS_EH_NONE;
 }
 
 // The exception in whose dispatch the frame at `i` is a funclet: the dispatch keeps it on the stack

@@ -124,7 +124,9 @@ CS_ISLAND static bool from_hijack(const struct cs_walk *walk, uint64_t frame,
 
 CS_ISLAND static void note_fault(struct cs_walk *walk, uint64_t context) {
   uint64_t word;
-  if (get(walk, context + CONTEXT_FLAGS, &word)) walk->fault_flags = (uint32_t)word;
+  if (!get(walk, context + CONTEXT_FLAGS, &word)) return;
+  walk->fault_flags = (uint32_t)word;
+  walk->faults++;
 }
 
 // What the Frame leads to; false for the kinds that lead nowhere.
@@ -211,19 +213,34 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
   return false;
 }
 
+// Is `fault` about the instruction at `regs`? A fault in a leaf helper (a write barrier, a dispatch
+// stub) is taken for its caller's: the runtime has popped the return address.
+CS_ISLAND static bool is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
+                                  const struct cs_regs *regs, bool *in_caller) {
+  uint64_t word, sp = regs->r[CS_RSP];
+  *in_caller = fault->r[CS_RSP] == sp + 8;
+  if (!*in_caller) return fault->r[CS_RSP] == sp && fault->r[CS_RIP] == regs->r[CS_RIP];
+  return cs_stack_u64(&walk->world->mem, &walk->stack, sp, &word) && word == fault->r[CS_RIP];
+}
+
 CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t frame = walk->next_frame;
   for (int i = 0; i < MAX_FRAMES && frame != 0 && frame < regs->r[CS_RSP]; i++) {
     uint64_t id, next, context = frame + l->faulting_exception_frame.target_context;
     struct cs_regs fault = {.known = 0};
+    bool in_caller;
     if ((frame & 7) != 0 || !cs_stack_holds(&walk->stack, frame, 16) ||
         !cs_mem_u64(&walk->world->mem, frame, &id) ||
         !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next) || next <= frame)
       return;
     if (id == l->frame_ids.faulting_exception && from_context(walk, context, &fault) &&
-        fault.r[CS_RIP] == regs->r[CS_RIP] && fault.r[CS_RSP] == regs->r[CS_RSP]) {
+        is_fault_at(walk, &fault, regs, &in_caller)) {
       note_fault(walk, context);
+      if (in_caller) {  // such a helper leaves the callee-saved registers alone
+        fault.r[CS_RIP] = regs->r[CS_RIP];
+        fault.r[CS_RSP] = regs->r[CS_RSP];
+      }
       *regs = fault;
       return;
     }

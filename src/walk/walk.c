@@ -31,7 +31,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->near = (struct cs_near){0};
   walk->site = 0;
   walk->fast = false;
-  walk->fault_flags = 0;
+  walk->faults = walk->fault_flags = 0;
   walk->done = false;
   walk->stop = CS_STOP_NONE;
   walk->stop_ip = 0;

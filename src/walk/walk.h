@@ -33,7 +33,8 @@ struct cs_walk {  // one walk under way; private to walk.c
   uint32_t flags;  // of the frame that comes next
   bool fast;  // set after cs_walk_begin by who needs no more of frame.code than its kind: a return
               // address that was seen before is then stepped over without being looked up
-  uint32_t fault_flags;  // ContextFlags of the last FaultingExceptionFrame that was passed; 0: none
+  uint32_t faults;       // hardware faults that the runtime has taken up, passed so far
+  uint32_t fault_flags;  // ContextFlags that it has kept for the last of them
   bool done;
   enum cs_stop stop;  // valid when cs_walk_next has answered false
   uint64_t stop_ip;   // where it ended: the ip that could not be stepped over

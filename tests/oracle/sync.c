@@ -37,6 +37,7 @@ static const struct tally_allowed allowed[] = {
   X(ExceptionSearchFilterEnter) X(ExceptionSearchFilterLeave) X(ExceptionSearchCatcherFound)      \
   X(ExceptionUnwindFunctionEnter) X(ExceptionUnwindFunctionLeave) X(ExceptionUnwindFinallyEnter)  \
   X(ExceptionUnwindFinallyLeave) X(ExceptionCatcherEnter) X(ExceptionCatcherLeave)                \
+  X(ExceptionOSHandlerEnter) X(ExceptionOSHandlerLeave)                                           \
   X(ObjectAllocated) X(JITCompilationStarted) X(JITCompilationFinished)                           \
   X(DynamicMethodJITCompilationStarted) X(DynamicMethodJITCompilationFinished)                    \
   X(DynamicMethodUnloaded) X(GarbageCollectionStarted) X(GarbageCollectionFinished)               \
