@@ -122,8 +122,10 @@ CS_ISLAND static enum cs_stop find_cfa(const struct step *s, const struct cs_cfi
     bool pushed = (s->from->r[CS_RIP] & 15) >= (uint32_t)rule->cfa_off;
     at = s->from->r[CS_RSP] + (pushed ? 16 : 8);
   }
-  if ((at & 7) != 0 || at <= s->from->r[CS_RSP] || !cs_stack_holds(s->stack, at, 0))
-    return CS_STOP_BAD_SP;
+  // vfork keeps its return address in a register, and has nothing on the stack meanwhile.
+  bool above = at > s->from->r[CS_RSP] ||
+               (at == s->from->r[CS_RSP] && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG);
+  if ((at & 7) != 0 || !above || !cs_stack_holds(s->stack, at, 0)) return CS_STOP_BAD_SP;
   *cfa = at;
   return CS_STOP_NONE;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "decode.h"
@@ -111,12 +112,26 @@ static bool is_trip(struct oracle *oracle, uint64_t sp, uint64_t ip) {
          slot == top->slot && address == top->ip;
 }
 
+// A new thread may inherit the trap flag, and the process would be killed by its trap.
+static bool makes_a_thread(const struct insn *insn, const struct cs_regs *regs) {
+  uint64_t number = regs->r[CS_RAX];
+  return insn->kind == INSN_SYSCALL &&
+         (number == SYS_clone || number == SYS_clone3 || number == SYS_fork || number == SYS_vfork);
+}
+
+static enum tracee_event run_over(struct oracle *oracle, uint64_t ip, uint64_t sp) {
+  tracee_clear_trap_flag(&oracle->tracee);
+  return tracee_run_to(&oracle->tracee, ip, sp);
+}
+
 // One instruction, and what it does to the call stack. False: the program has ended.
 static bool step(struct oracle *oracle, const struct insn *insn) {
   static int signal;
   struct cs_regs before = oracle->thread.regs;
   int delivered = signal;
-  enum tracee_event event = tracee_step(&oracle->tracee, &signal);
+  enum tracee_event event = signal == 0 && makes_a_thread(insn, &before)
+                                ? run_over(oracle, before.r[CS_RIP] + 2, before.r[CS_RSP])
+                                : tracee_step(&oracle->tracee, &signal);
   if (event == TRACEE_ENDED) return false;
   if (event == TRACEE_SIGNAL) return true;
   read_registers(oracle);

@@ -174,6 +174,19 @@ static void every_kind_of_cfa(void **state) {
   }
 }
 
+// vfork: the return address is in a register, and the caller's sp is the one that there is.
+static void a_return_address_in_a_register(void **state) {
+  (void)state;
+  struct cs_cfi_rule *rule = &rules[RULE];
+  memset(rule->slot, 0, sizeof rule->slot);
+  rule->cfa_off = 0;
+  rule->slot[CS_CFI_RA].how = CS_CFI_IN_REG;
+  rule->slot[CS_CFI_RA].off = CS_RDI;
+  assert_int_equal(step(true), CS_STOP_NONE);
+  assert_int_equal(regs.r[CS_RIP], 0x1000 + CS_RDI);
+  assert_int_equal(regs.r[CS_RSP], at(100));
+}
+
 // longjmp: everything is where it will go on, in a jmp_buf at rdi until rsp is set, then loaded.
 static void goes_on_elsewhere(void **state) {
   (void)state;
@@ -389,6 +402,7 @@ int main(void) {
       cmocka_unit_test_setup(return_addresses_count_for_the_call, setup),
       cmocka_unit_test_setup(every_kind_of_slot, setup),
       cmocka_unit_test_setup(every_kind_of_cfa, setup),
+      cmocka_unit_test_setup(a_return_address_in_a_register, setup),
       cmocka_unit_test_setup(goes_on_elsewhere, setup),
       cmocka_unit_test_setup(goes_on_where_an_exception_is_caught, setup),
       cmocka_unit_test_setup(a_stack_pointer_that_cannot_be, setup),

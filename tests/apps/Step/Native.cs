@@ -29,6 +29,7 @@ static unsafe class Native
         yield return new("native: callbacks", Callbacks);
         yield return new("native: qsort with a managed comparison", Sort);
         yield return new("native: time", () => sum += (int)System.Diagnostics.Stopwatch.GetTimestamp() + Environment.TickCount);
+        yield return new("native: a child process", Child);
         yield return new("first: a P/Invoke", () => sum += getpgrp(), Cold: true);
     }
 
@@ -41,6 +42,13 @@ static unsafe class Native
 
     [UnmanagedCallersOnly]
     static int Compare(int* a, int* b) => a->CompareTo(*b);
+
+    static void Child()
+    {
+        using System.Diagnostics.Process child = System.Diagnostics.Process.Start("/bin/true");
+        child.WaitForExit();
+        sum += child.ExitCode;
+    }
 
     static void Callbacks() => sum += Mark.step_callback(&Callback, 4);
 
