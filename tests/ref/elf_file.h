@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// ELF files put into this process as the dynamic loader would map them, without running anything of
+// theirs; and their .eh_frame, found by the section headers. One thread; not for handlers.
+#ifndef REF_ELF_FILE_H
+#define REF_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_file {
+  const uint8_t *bytes;  // the file
+  size_t size;
+  uint64_t bias;  // address = bias + the file's virtual address
+  const uint8_t *eh_frame;
+  uint64_t eh_frame_size, eh_frame_address;  // the address that it has in the process
+};
+
+// Maps the file's segments. False: no ELF image of this machine that has an .eh_frame.
+bool elf_file_map(const char *path, struct elf_file *file);
+// The same of an image that is in memory as a whole, and stays where it is: the vdso.
+bool elf_file_in_memory(const void *image, size_t size, struct elf_file *file);
+void elf_file_close(struct elf_file *file);  // its segments stay
+
+#endif
