@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# format.sh [--check | --which]: formats all C sources; --check only names the files that differ
+# format.sh [--check | --which]: formats all C and C++ sources; --check only names the files that differ
 # (exit 1); --which prints the formatter's name. Exit 77: there is no clang-format 14. Other versions
 # of it lay out the same code differently, so no other one will do.
 set -euo pipefail
@@ -14,7 +14,7 @@ if [ "$tool" = none ]; then
   exit 77
 fi
 
-mapfile -t files < <(find src include tests examples bench -name '*.[ch]' 2> /dev/null | sort)
+mapfile -t files < <(find src include tests examples bench \( -name '*.[ch]' -o -name '*.[ch]pp' \) 2> /dev/null | sort)
 case ${1:-} in
   --which) echo "$tool" ;;
   '') "$tool" -i "${files[@]}" ;;

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""compare.py MODE PLAIN [DROP_IN [SUSPENDED]]: what the guest profiler saw by itself and under the drop-in.
+
+The files are the guest's notes (GUEST_OUT). PLAIN is the run without us, DROP_IN the one through us;
+without DROP_IN only PLAIN is judged. SUSPENDED is a plain run of the mode suspend: the runtime's own
+word for the stacks of the parked threads. A file that is "-" is not there. Exit 0: all is as it should be; 1: not, and why.
+"""
+import re
+import sys
+
+S_OK, E_NOTIMPL, UNMANAGED_CTX = "0x00000000", "0x80004001", "0x8013135f"
+PARKED = "Main Wait Join Lock Generic Catch Finally Dynamic Native Callback".split()
+BUSY = "Loop Allocate Raise".split()
+ORIGINS = ("Guest.Program.Main", "System.Threading.Thread.StartCallback")
+
+failures = []
+
+
+def check(condition, text):
+    if not condition:
+        failures.append(text)
+
+
+class Notes:
+    """walks: {(thread, flags, hr, frames): count}; said: the lines of Notes::say, in order."""
+
+    def __init__(self, path):
+        self.path, self.walks, self.said = path, {}, []
+        lines = open(path, encoding="utf-8").read().split("\n")
+        check(lines[-2:] == ["end", ""], f"{path} ends early")
+        for line in lines:
+            kind, *rest = line.split("\t")
+            if kind == "say":
+                self.said.append(rest[0])
+            elif kind == "walk":
+                count, thread, flags, hr, frames = rest
+                key = (thread, flags, hr, frames)
+                self.walks[key] = self.walks.get(key, 0) + int(count)
+
+    def of(self, threads):
+        return {key: count for key, count in self.walks.items() if key[0] in threads}
+
+    def total(self, threads):
+        return sum(self.of(threads).values())
+
+
+def plain_names(frames):
+    """The frames without offsets and contexts."""
+    return [re.sub(r"(\+[0-9a-f?]+)?(@.*)?$", "", frame) for frame in frames.split("|")]
+
+
+def complete(thread, frames):
+    """It goes through the thread's place down to where the thread began, and then to the host."""
+    names = plain_names(frames)
+    place = "Guest.Places." + ("Run" if thread == "Main" else thread)
+    return (len(names) >= 2 and names[-1] == "[native]" and names[-2] in ORIGINS and place in names
+            and names.index(place) < len(names) - 1)
+
+
+def show(difference):
+    thread, flags, hr, frames = difference
+    return f"{thread} {flags} {hr} {frames[:400]}"
+
+
+def same_stacks(a, b, threads, what):
+    """Both saw the same stacks of these threads; how often does not matter."""
+    left, right = set(a.of(threads)), set(b.of(threads))
+    for one in sorted(left - right):
+        check(False, f"{what}: only in {a.path}: {show(one)}")
+    for one in sorted(right - left):
+        check(False, f"{what}: only in {b.path}: {show(one)}")
+    for thread in threads:
+        for notes in (a, b):
+            check(notes.total([thread]) >= 10, f"{what}: {notes.path} has too few walks of {thread}")
+
+
+def judge_busy(notes, allowed):
+    """All walks of busy threads are complete; `allowed` are the failures that a thread may have."""
+    for (thread, flags, hr, frames), count in notes.of(BUSY).items():
+        if hr == S_OK:
+            check(complete(thread, frames), f"{notes.path}: cut: {show((thread, flags, hr, frames))}")
+        else:
+            check(hr in allowed.get(thread, ()), f"{notes.path}: {count} walks of {thread} failed: {hr}")
+
+
+def judge_suspended_plain(plain):
+    for thread in PARKED:
+        stacks = plain.of([thread])
+        check(len(stacks) == 2, f"{plain.path}: {len(stacks)} stacks of {thread}, not one for each kind")
+        for key in stacks:
+            check(key[2] == S_OK and complete(thread, key[3]), f"{plain.path}: {show(key)}")
+
+
+def suspend(plain, drop, _):
+    judge_suspended_plain(plain)
+    if drop is None:
+        return
+    same_stacks(plain, drop, PARKED, "parked")
+    unnamed = {(hr, frames) for _, _, hr, frames in plain.of(["(unnamed)"])}
+    others = {(hr, frames) for _, _, hr, frames in drop.of(["(unnamed)"])}
+    check(unnamed == others, f"the runtime's own threads: {unnamed} and {others}")
+    failed = {thread: {key[2] for key in plain.of([thread])} for thread in BUSY}
+    judge_busy(drop, failed)
+
+
+def sites(plain, drop, _):
+    check(plain.total(["Sites"]) >= 300, f"{plain.path} has too few walks")
+    check({key[2] for key in plain.walks} == {S_OK}, f"{plain.path}: walks failed")
+    known = [key[3] for key in plain.walks]
+    for place in ("Make", "Of", "Emitted", "Filter", "Again", "Back"):
+        check(any(f"Guest.Sites.{place}+" in frames for frames in known), f"no walk at {place}")
+    if drop is not None:
+        for key in sorted(set(plain.walks) | set(drop.walks)):
+            counts = plain.walks.get(key, 0), drop.walks.get(key, 0)
+            check(counts[0] == counts[1], f"{counts[0]} plainly, {counts[1]} here: {show(key)}")
+
+
+def other_threads(plain, drop, suspended):
+    """cross, recipe: nothing plainly, all of it here."""
+    wrong = {key[2] for key in plain.walks} - {E_NOTIMPL}
+    check(not wrong, f"{plain.path}: not only E_NOTIMPL: {wrong}")
+    check(plain.total(PARKED) >= 100, f"{plain.path} has too few walks")
+    if drop is not None:
+        judge_complete(drop, suspended)
+
+
+def judge_complete(drop, suspended):
+    same_stacks(suspended, drop, PARKED, "parked")
+    # What exception dispatch has begun to unwind is refused, as CoreCLR does (contract: HRESULTs, 8).
+    judge_busy(drop, {"Raise": [UNMANAGED_CTX]})
+    for thread in BUSY:
+        if drop.of([thread]) or thread != "Raise":
+            walked = sum(n for key, n in drop.of([thread]).items() if key[2] == S_OK)
+            check(walked >= 20, f"{drop.path}: only {walked} walks of {thread}")
+
+
+def recipe(plain, drop, suspended):
+    other_threads(plain, drop, suspended)
+    for notes in filter(None, (plain, drop)):
+        for line in ("threads that could not be held: 0", "threads that did not wait: 0"):
+            check(line in notes.said, f"{notes.path}: {[t for t in notes.said if line[:-2] in t]}")
+        check(any(re.match(r"seeds: [1-9]\d* in managed code, [1-9]\d* below native frames, 0 none", t)
+                  for t in notes.said), f"{notes.path}: {notes.said}")
+
+
+def handler(_, drop, suspended):
+    check("walks that never ended: 0" in drop.said, f"{drop.path}: {drop.said}")
+    judge_complete(drop, suspended)
+
+
+def main():
+    modes = {"suspend": suspend, "sites": sites, "cross": other_threads, "recipe": recipe, "handler": handler}
+    files = [Notes(path) if path != "-" else None for path in sys.argv[2:]]
+    modes[sys.argv[1]](*files, *[None] * (3 - len(files)))
+    for text in failures[:20]:
+        print("FAIL:", text)
+    if len(failures) > 20:
+        print(f"FAIL: and {len(failures) - 20} more")
+    if not failures:
+        print("pass:", ", ".join(f"{sum(n.walks.values())} walks, {len(n.walks)} different"
+                                 for n in files if n is not None))
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// A CLR profiler as somebody else would write one: against the documented COM interfaces, in C++,
+// knowing nothing of clrsnap. What it does is chosen by GUEST_MODE; what it saw goes to the file
+// GUEST_OUT, in a form that can be compared between two runs (compare.py). Everything here is what
+// the documentation tells a profiler's author to do, and what the known ones do.
+#pragma once
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "corprof.hxx"
+
+namespace guest {
+
+// ---- A stack, as DoStackSnapshot's callback has told it ----
+struct Frame {
+  FunctionID function;  // 0: a run of unmanaged frames
+  UINT_PTR ip;
+  ULONG32 context_size;  // 0: no context
+  DWORD64 rsp, rip;      // of the context
+};
+
+struct Walk {
+  static constexpr unsigned kMax = 512;
+  ThreadID thread = 0;
+  uint32_t tid = 0;
+  ULONG32 flags = 0;
+  HRESULT hr = S_OK;
+  unsigned count = 0, dropped = 0;
+  Frame frames[kMax];
+
+  void clear(ThreadID who, ULONG32 how) {
+    thread = who, flags = how, hr = S_OK, count = 0, dropped = 0;
+  }
+};
+
+// The callback; its client data is a Walk. Only writes to that: fit for a signal handler and while
+// a thread is held.
+HRESULT collect(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
+                BYTE context[], void *walk);
+
+// ---- The threads, by the callbacks ----
+struct Thread {
+  ThreadID id = 0;
+  uint32_t tid = 0;
+  std::string name;
+  std::mutex walked;  // ThreadDestroyed waits for it (contract: C18)
+  bool destroyed = false;
+};
+
+class Threads {
+ public:
+  void created(ThreadID id);
+  void assigned(ThreadID id, uint32_t tid);
+  void named(ThreadID id, const WCHAR *name, ULONG length);
+  void destroyed(ThreadID id);
+  std::vector<std::shared_ptr<Thread>> alive();
+  std::string name_of(ThreadID id);  // dead ones, too: the last of that id
+  std::string name_of_tid(uint32_t tid);
+
+ private:
+  std::mutex lock_;
+  std::map<ThreadID, std::shared_ptr<Thread>> threads_;
+};
+
+// ---- What is written down ----
+class Notes {
+ public:
+  // Names the walk's functions and counts it with its likes: not while a thread is held or the
+  // runtime suspended.
+  void add(const Walk &walk);
+  // "key value" lines, in the order of the calls.
+  void say(const char *format, ...) __attribute__((format(printf, 2, 3)));
+  void write();
+
+ private:
+  std::string text_of(const Walk &walk);
+  std::mutex lock_;
+  std::map<std::string, uint64_t> walks_;
+  std::vector<std::string> lines_;
+};
+
+// "Namespace.Type.Method", by metadata.
+std::string function_name(FunctionID function);
+
+// ---- The ways to use the API: one class per GUEST_MODE ----
+class Mode {
+ public:
+  virtual ~Mode() = default;
+  virtual DWORD events() const = 0;
+  virtual DWORD events_high() const { return 0; }
+  // In Initialize, before the event mask is set and after.
+  virtual void before_mask() {}
+  virtual void after_mask() {}
+  // On a thread of the profiler that never runs managed code, once the program is in place.
+  virtual void run() {}
+  virtual void allocated() {}
+  virtual void thrown() {}
+  virtual void any_callback(const char *) {}
+  virtual void detached() {}
+};
+std::unique_ptr<Mode> make_suspend();  // SuspendRuntime, EnumThreads, DoStackSnapshot, Resume
+std::unique_ptr<Mode> make_sites();    // DoStackSnapshot(0) in ObjectAllocated, ExceptionThrown
+std::unique_ptr<Mode> make_cross();    // DoStackSnapshot of others, nothing suspended
+std::unique_ptr<Mode> make_recipe();   // hold, find the first managed frame, seed
+std::unique_ptr<Mode> make_handler();  // DoStackSnapshot(0) in a SIGPROF handler
+
+extern ICorProfilerInfo10 *info;
+extern Threads &threads;
+extern Notes &notes;
+extern Mode *mode;
+
+// GUEST_NAME of the environment as a number.
+long setting(const char *name, long otherwise);
+uint32_t gettid();
+void sleep_ms(long ms);
+
+}  // namespace guest

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The documentation's recipe for another thread's stack: stop the thread, read its registers, ask
+// GetFunctionFromIP, unwind native frames up to the first managed one, seed DoStackSnapshot with
+// it, let the thread run. Linux has no SuspendThread, so the profiler makes one of a signal of its
+// own: the handler leaves its ucontext and waits. Invariant: between hold and release nothing is
+// allocated (the target may own malloc's lock), and the target goes on by itself after a while.
+// Threads: one native sampler (contract: C17) that has made one successful call before (C20);
+// targets in the handler. Signal-safe: the handler.
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <csignal>
+#include <ctime>
+
+#include <cerrno>
+#include <cstring>
+
+#include "guest.hpp"
+
+namespace guest {
+namespace {
+
+// ---- Holding a thread ----
+enum : uint32_t { kIdle, kAsked, kHeld, kReleased, kGone };
+
+std::atomic<uint32_t> state;
+ucontext_t *held_context;
+
+void wait_while(uint32_t value, long seconds) {
+  timespec time = {seconds, 0};
+  syscall(SYS_futex, &state, FUTEX_WAIT_PRIVATE, value, &time, nullptr, 0);
+}
+
+void change(uint32_t value) {
+  state = value;
+  syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 64, nullptr, nullptr, 0);
+}
+
+// The target's side. A second's patience: then it goes on, and the sampler sees that.
+void on_hold(int, siginfo_t *, void *context) {
+  int saved = errno;
+  held_context = static_cast<ucontext_t *>(context);
+  uint32_t asked = kAsked;
+  if (state.compare_exchange_strong(asked, kHeld)) {
+    change(kHeld);
+    for (int i = 0; i < 4 && state == kHeld; i++) wait_while(kHeld, 1);
+    change(kGone);
+  }
+  errno = saved;
+}
+
+bool hold(uint32_t tid) {
+  state = kAsked;
+  if (syscall(SYS_tgkill, getpid(), tid, SIGUSR2) != 0) return false;
+  for (int i = 0; i < 4 && state == kAsked; i++) wait_while(kAsked, 1);
+  uint32_t asked = kAsked;
+  return !state.compare_exchange_strong(asked, kIdle);
+}
+
+// False: the target had gone on by itself, and what was seen of it is worth nothing.
+bool release() {
+  uint32_t held = kHeld;
+  bool was_held = state.compare_exchange_strong(held, kReleased);
+  if (was_held) change(kReleased);
+  while (state != kGone) wait_while(kReleased, 1);
+  return was_held;
+}
+
+// ---- From its registers to a seed ----
+void copy_registers(unw_cursor_t *cursor, AMD64_CONTEXT *seed) {
+  static const struct {
+    unw_regnum_t from;
+    DWORD64 AMD64_CONTEXT::*to;
+  } registers[] = {
+      {UNW_X86_64_RIP, &AMD64_CONTEXT::Rip}, {UNW_X86_64_RSP, &AMD64_CONTEXT::Rsp},
+      {UNW_X86_64_RBP, &AMD64_CONTEXT::Rbp}, {UNW_X86_64_RBX, &AMD64_CONTEXT::Rbx},
+      {UNW_X86_64_R12, &AMD64_CONTEXT::R12}, {UNW_X86_64_R13, &AMD64_CONTEXT::R13},
+      {UNW_X86_64_R14, &AMD64_CONTEXT::R14}, {UNW_X86_64_R15, &AMD64_CONTEXT::R15},
+  };
+  memset(seed, 0, sizeof(*seed));
+  seed->ContextFlags = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER;
+  for (const auto &one : registers) {
+    unw_word_t value = 0;
+    if (unw_get_reg(cursor, one.from, &value) == 0) seed->*one.to = value;
+  }
+}
+
+// How many native frames lie above the first managed one; -1: none was found.
+int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
+  unw_cursor_t cursor;
+  if (unw_init_local2(&cursor, context, UNW_INIT_SIGNAL_FRAME) != 0) return -1;
+  for (int native = 0; native < 128; native++) {
+    unw_word_t ip = 0;
+    FunctionID function = 0;
+    if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0) return -1;
+    HRESULT hr = info->GetFunctionFromIP(reinterpret_cast<LPCBYTE>(ip), &function);
+    if (SUCCEEDED(hr) && function != 0) {
+      copy_registers(&cursor, seed);
+      return native;
+    }
+    if (unw_step(&cursor) <= 0) return -1;
+  }
+  return -1;
+}
+
+class Recipe final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void run() override {
+    struct sigaction action = {};
+    action.sa_sigaction = on_hold;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigaction(SIGUSR2, &action, nullptr);
+    // The first call from this thread, while nobody is held (contract: C20).
+    walk_.clear(0, COR_PRF_SNAPSHOT_DEFAULT);
+    notes.say("first call: 0x%08x", static_cast<unsigned>(info->DoStackSnapshot(
+                                        0, collect, COR_PRF_SNAPSHOT_DEFAULT, &walk_, nullptr, 0)));
+    long rounds = setting("GUEST_ROUNDS", 60);
+    for (long round = 0; round < rounds; round++) {
+      for (const auto &thread : threads.alive()) {
+        // An exception's dispatch may own the loader's lock, which libunwind wants, too.
+        if (thread->name.empty() || thread->name == "Raise") continue;
+        one(thread.get(),
+            round % 2 == 0 ? COR_PRF_SNAPSHOT_DEFAULT : COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
+      }
+      sleep_ms(3);
+    }
+    notes.say("threads that could not be held: %ld", not_held_);
+    notes.say("threads that did not wait: %ld", too_late_);
+    notes.say("seeds: %ld in managed code, %ld below native frames, %ld none", at_once_, below_,
+              no_seed_);
+  }
+
+ private:
+  void one(Thread *thread, ULONG32 flags) {
+    std::lock_guard<std::mutex> keeps_it(thread->walked);  // contract: C18
+    if (thread->destroyed) return;
+    if (!hold(thread->tid)) {
+      not_held_++;
+      return;
+    }
+    AMD64_CONTEXT seed;
+    int native = find_managed(held_context, &seed);
+    walk_.clear(thread->id, flags);
+    walk_.hr = info->DoStackSnapshot(thread->id, collect, flags, &walk_,
+                                     native >= 0 ? reinterpret_cast<BYTE *>(&seed) : nullptr,
+                                     native >= 0 ? sizeof(seed) : 0);
+    if (!release()) {
+      too_late_++;
+      return;
+    }
+    (native < 0 ? no_seed_ : native == 0 ? at_once_ : below_)++;
+    notes.add(walk_);
+  }
+
+  Walk walk_;
+  long not_held_ = 0, too_late_ = 0, at_once_ = 0, below_ = 0, no_seed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Mode> make_recipe() {
+  return std::make_unique<Recipe>();
+}
+
+}  // namespace guest
