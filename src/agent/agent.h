@@ -28,10 +28,12 @@ struct cs_agent {
   uint32_t wake;   // bumped to wake the agent's thread (a futex)
   uint32_t mode;   // enum cs_wire_mode
   uint32_t hz;
-  bool lines;          // the command wants methods' IL maps
-  uint32_t tid;        // of the agent's thread
-  uint64_t period_ns;  // 1 / hz
-  uint64_t start_ns;   // CLOCK_MONOTONIC, when the recording began
+  bool lines;                // the command wants methods' IL maps
+  uint32_t tid;              // of the agent's thread
+  uint64_t period_ns;        // 1 / hz
+  uint64_t start_ns;         // CLOCK_MONOTONIC, when the recording began
+  const IUnknown *client;    // what the library was started with
+  ICorProfilerInfo15 *info;  // our own: cs_core.info may be another profiler's
   struct cs_producer wire;
   struct cs_sample_ring ring;
 };

@@ -103,7 +103,7 @@ bool cs_unknown_to_wire(uint64_t ip, uint32_t *id) {
 // ReadyToRun code has no header that names its method. GetFunctionFromIP3 knows dynamic methods
 // too; where it is not to be had, the oldest form does for this code.
 static FunctionID function_at(uint64_t start) {
-  ICorProfilerInfo15 *info = cs_core.info;
+  ICorProfilerInfo15 *info = cs_agent.info;
   FunctionID function = 0;
   ReJITID rejit = 0;
   LPCBYTE ip = (LPCBYTE)(uintptr_t)start;
@@ -135,9 +135,9 @@ struct known {
 static bool ask(const struct cs_method_at *method, struct known *known) {
   if (method->collectible && !cs_unload_begin_naming(method->generation)) return false;
   FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
-  (void)cs_method_name_get(cs_core.info, function, &known->name);
+  (void)cs_method_name_get(cs_agent.info, function, &known->name);
   if (cs_agent.lines && known->name.kind == CS_NAME_METHOD)
-    cs_il_map_read(method->start, &known->il);
+    cs_il_map_read(cs_agent.info, method->start, &known->il);
   if (method->collectible) cs_unload_end_naming();
   return true;
 }

@@ -71,7 +71,7 @@ static HRESULT shutdown(ICorProfilerCallback11 *self) {
 static HRESULT detach_succeeded(ICorProfilerCallback11 *self) {
   (void)self;
   cs_agent_stop();
-  clrsnap_stop();
+  cs_core_stop(cs_agent.client);
   return S_OK;
 }
 
@@ -90,8 +90,7 @@ static HRESULT thread_assigned(ICorProfilerCallback11 *self, ThreadID id, DWORD 
 
 static HRESULT thread_destroyed(ICorProfilerCallback11 *self, ThreadID id) {
   (void)self;
-  cs_threads_destroyed(id);
-  clrsnap_thread_destroyed(id);
+  clrsnap_thread_destroyed(id);  // tells cs_threads_destroyed first
   return S_OK;
 }
 

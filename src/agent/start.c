@@ -53,7 +53,7 @@ static bool read_wishes(struct cs_error *err) {
 }
 
 static bool set_event_mask(struct cs_error *err) {
-  ICorProfilerInfo15 *info = cs_core.info;
+  ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
       COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS;
   HRESULT hr =
@@ -87,6 +87,10 @@ HRESULT cs_agent_start(IUnknown *info, const char *path) {
   if (!read_wishes(&err)) return refuse(err.text);
   struct clrsnap_opts opts = {.size = sizeof opts, .max_depth = cs_agent.wire.header->max_depth};
   if (FAILED(cs_core_start(info, &opts, &err))) return refuse(err.text);
+  // The library may be another profiler's too, and then runs on that one's ICorProfilerInfo.
+  cs_agent.client = info;
+  (void)info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo8, (void **)&cs_agent.info);
+  cs_store_release(&cs_core.thread_ends, cs_threads_destroyed);
   if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_core.opts.max_depth))
     return refuse("no memory for the ring of samples (4 MiB)");
   if (!cs_drain_init(&err) || !set_event_mask(&err)) return refuse(err.text);

@@ -12,15 +12,20 @@ static HRESULT report(HRESULT hr, const struct cs_error *err) {
   return hr;
 }
 
+static IUnknown *started_with;  // by clrsnap_start; an agent in the same process has its own
+
 CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opts) {
   struct cs_error err = {0};
   HRESULT hr = cs_core_start(info, opts, &err);
-  if (FAILED(hr)) cs_log("clrsnap_start: %s", err.text);
+  if (FAILED(hr))
+    cs_log("clrsnap_start: %s", err.text);
+  else
+    cs_store_release(&started_with, info);
   return report(hr, &err);
 }
 
 CLRSNAP_API void clrsnap_stop(void) {
-  cs_core_stop();
+  cs_core_stop(cs_load_acquire(&started_with));
 }
 
 CLRSNAP_API HRESULT clrsnap_ready(void) {
@@ -47,6 +52,8 @@ CLRSNAP_API void clrsnap_thread_assigned(ThreadID thread, DWORD os_thread_id) {
 }
 
 CLRSNAP_API void clrsnap_thread_destroyed(ThreadID thread) {
+  void (*told)(ThreadID) = cs_load_acquire(&cs_core.thread_ends);
+  if (told != NULL) told(thread);
   cs_registry_destroyed(thread);
 }
 

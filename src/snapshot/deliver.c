@@ -45,7 +45,7 @@ HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *t
   struct cs_logical view;
   struct cs_logical_frame frame;
   cs_logical_begin(&view, capture);
-  view.report_dynamic = (cs_core.opts.flags & CLRSNAP_REPORT_DYNAMIC) != 0;
+  view.report_dynamic = (to->flags & CLRSNAP_REPORT_DYNAMIC) != 0;
   while (cs_logical_next(&view, &frame)) {
     if (deliver_frame(to, capture, &frame) == S_OK) continue;
     cs_error_set(err, "the callback ended the walk");

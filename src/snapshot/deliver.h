@@ -10,6 +10,7 @@ struct cs_delivery {
   void *data;
   ULONG32 info_flags;
   uint32_t context_flags;  // ContextFlags of the walk's first contexts
+  uint32_t flags;          // enum clrsnap_flag
 };
 
 // Of a capture whose functions have been resolved. `err` may be NULL.

@@ -9,8 +9,7 @@
 
 _Static_assert(sizeof(COR_DEBUG_IL_TO_NATIVE_MAP) == sizeof(struct cs_il_range), "filled directly");
 
-void cs_il_map_read(uint64_t method_start, struct cs_il_map *map) {
-  ICorProfilerInfo15 *info = cs_core.info;
+void cs_il_map_read(ICorProfilerInfo15 *info, uint64_t method_start, struct cs_il_map *map) {
   COR_DEBUG_IL_TO_NATIVE_MAP *out = (COR_DEBUG_IL_TO_NATIVE_MAP *)(void *)map->ranges;
   ULONG32 there = 0;
   map->count = 0;
@@ -46,7 +45,7 @@ static HRESULT il_offset(uint64_t at, ULONG32 *out, struct cs_error *err) {
     cs_error_set(err, "no memory for a method's IL map");
     return E_OUTOFMEMORY;
   }
-  cs_il_map_read(code.method_start, map);
+  cs_il_map_read(cs_core.info, code.method_start, map);
   HRESULT hr = map->result;
   if (FAILED(hr)) {
     cs_error_set(err, "the runtime has no IL map of the method (GetILToNativeMapping3: 0x%08x)",

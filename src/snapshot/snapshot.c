@@ -66,16 +66,30 @@ static void ask_for_met(struct met *met) {
   }
 }
 
+// A callback may be C++ and throw through us: what is held is given back all the same. (The room is
+// compiled with -fexceptions for it.)
+static void end_take(struct cs_take *take) {
+  if (take->request != NULL) (void)cs_take_end(take);
+}
+#define ENDED_BY_ITSELF __attribute__((cleanup(end_take)))
+
+static void leave_core(const bool *entered) {
+  if (*entered) cs_core_leave();
+}
+static void unpin(struct cs_thread *const *thread) {
+  if (*thread != NULL) cs_thread_unpin(*thread);
+}
+
 // One hold. True: it is over, *hr is the answer. False: there were unknown methods, by now asked
 // for; the thread runs.
 static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct met *met,
                       const struct cs_delivery *to, HRESULT *hr, struct cs_error *err) {
-  struct cs_take take;
+  struct cs_take take ENDED_BY_ITSELF = {0};
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
   bool resolved = resolve_held(&take.request->capture, met);
   if (resolved) *hr = cs_deliver(&take.request->capture, to, err);
-  (void)cs_take_end(&take);
+  end_take(&take);
   if (!resolved) ask_for_met(met);
   return resolved;
 }
@@ -175,10 +189,9 @@ static HRESULT probe_callback(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_IN
 // The first two of CoreCLR's own checks, made by CoreCLR: has the runtime started, and is the flag
 // in the event mask? Asked with flags that nobody knows, it says no more than that. With
 // CLRSNAP_HOLD_TARGET it is not asked again once both were so: see snapshot_held.
-static HRESULT check_runtime(struct cs_error *err) {
+static HRESULT check_runtime(bool holds, struct cs_error *err) {
   static bool seen;
   ICorProfilerInfo15 *info = cs_core.info;
-  bool holds = (cs_core.opts.flags & CLRSNAP_HOLD_TARGET) != 0;
   if (info == NULL || (holds && cs_load_relaxed(&seen))) return S_OK;
   HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, probe_callback, ~0u, NULL, NULL, 0);
   if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
@@ -197,7 +210,7 @@ static HRESULT check_arguments(const struct cs_delivery *to, const BYTE *context
                                struct cs_error *err) {
   HRESULT hr = cs_core_ready(err);
   if (hr != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  hr = check_runtime(err);
+  hr = check_runtime((to->flags & CLRSNAP_HOLD_TARGET) != 0, err);
   if (hr != S_OK) return hr;
   const char *wrong = NULL;
   if (to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT) wrong = "unknown info_flags";
@@ -241,17 +254,16 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
     case CS_TARGET_OTHER:
       break;
   }
-  if (!(cs_core.opts.flags & CLRSNAP_HOLD_TARGET))
+  if (!(to->flags & CLRSNAP_HOLD_TARGET))
     return snapshot_captured(take, thread, clr_thread, NULL, regs, to, err);
-  hr = snapshot_held(thread, regs, to, err);
-  cs_thread_unpin(thread);
-  return hr;
+  struct cs_thread *pinned __attribute__((cleanup(unpin))) = thread;
+  return snapshot_held(pinned, regs, to, err);
 }
 
 // *in_handler: nothing may be called any more, not even for an error's text.
 static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_regs *here,
                         struct seed *seed, bool *in_handler, struct cs_error *err) {
-  struct cs_take take;
+  struct cs_take take ENDED_BY_ITSELF = {0};
   bool readable = seed->context != NULL && seed->size >= CS_CONTEXT_MIN;
   if (readable) {
     cs_context_read(seed->context, &seed->regs);
@@ -263,15 +275,13 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
     hr = snapshot_outside(&take, id, to, here, seed, err);
   else if (hr == S_OK)
     hr = snapshot_in_handler(&take, to);
-  if (take.request != NULL) (void)cs_take_end(&take);
   return hr;
 }
 
-CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
-                                     ULONG32 info_flags, void *client_data, BYTE context[],
-                                     ULONG32 context_size) {
+HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
+                    ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size) {
   struct cs_delivery to = {callback, client_data, info_flags,
-                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER};
+                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER, flags};
   struct seed seed;
   struct cs_error err;
   struct cs_regs here;
@@ -281,12 +291,18 @@ CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *cal
   seed.size = context_size;
   err.text[0] = '\0';
   cs_regs_here(&here);
-  if (cs_core_enter()) {
+  bool entered __attribute__((cleanup(leave_core))) = cs_core_enter();
+  if (entered)
     hr = snapshot(thread, &to, &here, &seed, &in_handler, &err);
-    cs_core_leave();
-  } else {
+  else
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
-  }
   if (hr != S_OK && !in_handler) *cs_last_error() = err;
   return hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
+                                     ULONG32 info_flags, void *client_data, BYTE context[],
+                                     ULONG32 context_size) {
+  return cs_snapshot(cs_core.opts.flags, thread, callback, info_flags, client_data, context,
+                     context_size);
 }

@@ -15,19 +15,22 @@ struct cs_core {
   struct clrsnap_opts opts;  // with the defaults filled in
   int signal_number;
   bool running;
-  uint32_t users;          // public calls under way: clrsnap_stop waits for them
-  bool met_unknown_code;   // by a walk in a handler, which could not look for new images
-  uint32_t module_deaths;  // modules whose unloading has begun
-  uint32_t resolving;      // calls into the CLR under way about code that can be unloaded
+  uint32_t users;                    // public calls under way: clrsnap_stop waits for them
+  bool met_unknown_code;             // by a walk in a handler, which could not look for new images
+  uint32_t module_deaths;            // modules whose unloading has begun
+  uint32_t resolving;                // calls into the CLR under way about code that can be unloaded
+  void (*thread_ends)(ThreadID id);  // told before a thread is forgotten, on the thread itself
   struct cs_world world;
 };
 extern struct cs_core cs_core;
 
-// clrsnap_start with the reason for a refusal.
+// clrsnap_start with the reason for a refusal. Several profilers of a process may share the
+// library, each with an `info` of its own: S_FALSE for all but the first.
 HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
 // The part of it that needs no CLR; the world is published at once and walks are native. For tests.
 HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *err);
-void cs_core_stop(void);
+// Of the one that has started with `info`; the last one's stop ends the library.
+void cs_core_stop(const IUnknown *info);
 // Around every use of the core by a public call. False: it is not running.
 bool cs_core_enter(void);
 void cs_core_leave(void);
@@ -46,6 +49,10 @@ void cs_core_check_thread(uint64_t clr_thread, uint32_t tid);
 // whole module, whose methods' FunctionIDs are then forgotten too. A dynamic method's need not be:
 // whatever comes to live at its address is a dynamic method again.
 void cs_core_code_died(bool module);
+
+// clrsnap_snapshot with options of this call's own (enum clrsnap_flag).
+HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
+                    ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size);
 
 // Waits until every walk that is under way now is over (epoch.c). False: one did not end in 2 s
 // (its thread gets no processor); a log line says so.
@@ -113,7 +120,7 @@ struct cs_il_map {
   struct cs_il_range ranges[CS_IL_MAP_RANGES];
 };
 // Calls the CLR, while the method is alive.
-void cs_il_map_read(uint64_t method_start, struct cs_il_map *map);
+void cs_il_map_read(ICorProfilerInfo15 *info, uint64_t method_start, struct cs_il_map *map);
 bool cs_il_map_find(const struct cs_il_map *map, uint32_t offset, uint32_t *il);
 
 // ---- Contexts (context.c) ----

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "contract/contract.h"
 #include "native/image.h"
+#include "snapshot/clients.h"
 #include "snapshot/sleeper.h"
 #include "snapshot/snapshot.h"
 #include "unwind/sites.h"
@@ -152,7 +153,7 @@ HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *e
   if (!cs_core.running) {
     memset(&cs_core.world.layout, 0, sizeof cs_core.world.layout);
     hr = start_common(opts, err);
-    if (hr == S_OK) {
+    if (hr == S_OK && cs_client_add(NULL, NULL)) {
       cs_core.running = true;
       publish();
     }
@@ -161,25 +162,34 @@ HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *e
   return hr;
 }
 
-static HRESULT start_in_clr(IUnknown *unknown, const struct clrsnap_opts *opts,
-                            struct cs_error *err) {
-  ICorProfilerInfo15 *info = NULL;
+static HRESULT start_in_clr(IUnknown *unknown, ICorProfilerInfo15 *info,
+                            const struct clrsnap_opts *opts, struct cs_error *err) {
   struct cs_runtime_version version = {0};
   bool version_known = cs_runtime_version_get(unknown, &version);
   if (!cs_contract_read(&cs_core.world.layout, version_known ? &version : NULL, err))
     return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+  HRESULT hr = start_common(opts, err);
+  if (hr != S_OK) return hr;
+  cs_core.info = info;
+  cs_core.running = true;
+  return S_OK;
+}
+
+static HRESULT start_client(IUnknown *unknown, const struct clrsnap_opts *opts,
+                            struct cs_error *err) {
+  ICorProfilerInfo15 *info = NULL;
+  if (cs_client_is_known(unknown)) return S_FALSE;
   if (unknown->lpVtbl->QueryInterface(unknown, &IID_ICorProfilerInfo8, (void **)&info) != S_OK) {
     cs_error_set(err, "the runtime has no ICorProfilerInfo8");
     return E_NOINTERFACE;
   }
-  HRESULT hr = start_common(opts, err);
-  if (hr != S_OK) {
-    info->lpVtbl->Release(info);
-    return hr;
+  HRESULT hr = cs_core.running ? S_FALSE : start_in_clr(unknown, info, opts, err);
+  if (SUCCEEDED(hr) && !cs_client_add(unknown, info)) {
+    cs_error_set(err, "too many profilers share clrsnap in this process");
+    hr = E_OUTOFMEMORY;
   }
-  cs_core.info = info;
-  cs_core.running = true;
-  return S_OK;
+  if (FAILED(hr)) info->lpVtbl->Release(info);
+  return hr;
 }
 
 HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err) {
@@ -188,21 +198,35 @@ HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs
     return E_INVALIDARG;
   }
   pthread_mutex_lock(&start_lock);
-  HRESULT hr = cs_core.running ? S_FALSE : start_in_clr(info, opts, err);
+  HRESULT hr = start_client(info, opts, err);
   pthread_mutex_unlock(&start_lock);
   if (hr == S_OK) cs_core_adopt_threads();
   return hr;
 }
 
-void cs_core_stop(void) {
+// Nobody is in the core any more when this returns, nor gets in before it runs again.
+static void close_doors(void) {
+  cs_store_release(&cs_core.running, false);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  while (cs_load_acquire(&cs_core.users) != 0) (void)usleep(1000);
+}
+
+void cs_core_stop(const IUnknown *unknown) {
+  ICorProfilerInfo15 *info, *left;
   pthread_mutex_lock(&start_lock);
-  if (cs_core.running) {
-    cs_store_release(&cs_core.running, false);
-    cs_store_release(&cs_signal.world, NULL);
-    (void)cs_epoch_wait();
-    while (cs_load_acquire(&cs_core.users) != 0) (void)usleep(1000);
-    if (cs_core.info != NULL) cs_core.info->lpVtbl->Release(cs_core.info);
-    cs_core.info = NULL;
+  if (cs_core.running && cs_client_remove(unknown, &info)) {
+    if (!cs_client_any(&left)) {
+      cs_store_release(&cs_core.running, false);
+      cs_store_release(&cs_signal.world, NULL);
+      (void)cs_epoch_wait();
+      close_doors();
+      cs_core.info = NULL;
+    } else if (info == cs_core.info) {
+      close_doors();
+      cs_core.info = left;
+      cs_store_release(&cs_core.running, true);
+    }
+    if (info != NULL) info->lpVtbl->Release(info);
   }
   pthread_mutex_unlock(&start_lock);
 }

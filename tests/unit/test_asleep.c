@@ -42,7 +42,7 @@ static int start(void **state) {
 }
 static int stop(void **state) {
   (void)state;
-  cs_core_stop();
+  cs_core_stop(NULL);
   return 0;
 }
 
