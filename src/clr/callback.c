@@ -12,31 +12,39 @@ static struct cs_callback *callback_of(ICorProfilerCallback11 *self) {
   return (struct cs_callback *)self;  // its first member
 }
 
+static const GUID *const iids[CS_NEWEST_CALLBACK + 1] = {
+    &IID_IUnknown,
+    &IID_ICorProfilerCallback,
+    &IID_ICorProfilerCallback2,
+    &IID_ICorProfilerCallback3,
+    &IID_ICorProfilerCallback4,
+    &IID_ICorProfilerCallback5,
+    &IID_ICorProfilerCallback6,
+    &IID_ICorProfilerCallback7,
+    &IID_ICorProfilerCallback8,
+    &IID_ICorProfilerCallback9,
+    &IID_ICorProfilerCallback10,
+    &IID_ICorProfilerCallback11,
+};
+
+const GUID *cs_callback_iid(int version) {
+  return iids[version];
+}
+
+int cs_callback_version(REFIID iid) {
+  for (int i = 0; i < (int)CS_COUNT(iids); i++)
+    if (cs_guid_equal(iid, iids[i])) return i;
+  return -1;
+}
+
 static HRESULT query_interface(ICorProfilerCallback11 *self, REFIID iid, void **out) {
-  static const GUID *const known[] = {
-      &IID_IUnknown,
-      &IID_ICorProfilerCallback,
-      &IID_ICorProfilerCallback2,
-      &IID_ICorProfilerCallback3,
-      &IID_ICorProfilerCallback4,
-      &IID_ICorProfilerCallback5,
-      &IID_ICorProfilerCallback6,
-      &IID_ICorProfilerCallback7,
-      &IID_ICorProfilerCallback8,
-      &IID_ICorProfilerCallback9,
-      &IID_ICorProfilerCallback10,
-      &IID_ICorProfilerCallback11,
-  };
   if (out == NULL) return E_POINTER;
   *out = NULL;
   if (iid == NULL) return E_INVALIDARG;
-  for (size_t i = 0; i < CS_COUNT(known); i++) {
-    if (!cs_guid_equal(iid, known[i])) continue;
-    (void)self->lpVtbl->AddRef(self);
-    *out = self;
-    return S_OK;
-  }
-  return E_NOINTERFACE;
+  if (cs_callback_version(iid) < 0) return E_NOINTERFACE;
+  (void)self->lpVtbl->AddRef(self);
+  *out = self;
+  return S_OK;
 }
 
 static ULONG add_ref(ICorProfilerCallback11 *self) {

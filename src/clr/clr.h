@@ -36,6 +36,16 @@ struct cs_callback {
 // (E_INVALIDARG): a profiler with enter/leave hooks must answer FALSE.
 void cs_callback_defaults(struct ICorProfilerCallback11Vtbl *vtbl);
 
+// Which of ICorProfilerCallback to ICorProfilerCallback11 an identifier is: 1 to 11; 0: IUnknown;
+// -1: none of them. And the identifier of a version.
+enum { CS_NEWEST_CALLBACK = 11 };
+int cs_callback_version(REFIID iid);
+const GUID *cs_callback_iid(int version);
+
+// The class object of somebody else's profiler, which runs under the drop-in. Defined by the room
+// dropin.
+HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out);
+
 // Makes the profiler that the class above stands for. Defined by the room agent.
 HRESULT cs_profiler_create(const GUID *iid, void **out);
 

@@ -46,6 +46,6 @@ __attribute__((visibility("default"))) HRESULT DllGetClassObject(REFCLSID clsid,
   if (out == NULL) return E_POINTER;
   *out = NULL;
   if (clsid == NULL || iid == NULL) return E_INVALIDARG;
-  if (!cs_guid_equal(clsid, &cs_clsid_clrsnap)) return CLASS_E_CLASSNOTAVAILABLE;
+  if (!cs_guid_equal(clsid, &cs_clsid_clrsnap)) return cs_foreign_class_object(clsid, iid, out);
   return query_interface(&factory, iid, out);
 }

@@ -442,6 +442,12 @@ static void *native(void *arg) {
   return NULL;
 }
 
+// No drop-in here.
+HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out) {
+  (void)clsid, (void)iid, (void)out;
+  return CLASS_E_CLASSNOTAVAILABLE;
+}
+
 HRESULT cs_profiler_create(const GUID *iid, void **out) {
   cs_callback_defaults(&vtbl);
   vtbl.Initialize = initialize;

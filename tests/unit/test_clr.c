@@ -88,7 +88,9 @@ static void factory_refuses_what_it_is_not(void **state) {
   void *out = NULL;
   GUID other = cs_clsid_clrsnap;
   other.Data1++;
-  assert_int_equal(DllGetClassObject(&other, &IID_IClassFactory, &out), CLASS_E_CLASSNOTAVAILABLE);
+  assert_int_equal(setenv("CLRSNAP_PROFILER_PATH", "/no/such/profiler.so", 1), 0);
+  assert_int_equal(DllGetClassObject(&other, &IID_IClassFactory, &out), (HRESULT)0x8007007Eu);
+  assert_int_equal(unsetenv("CLRSNAP_PROFILER_PATH"), 0);
   assert_int_equal(DllGetClassObject(&cs_clsid_clrsnap, &IID_ICorProfilerInfo, &out),
                    E_NOINTERFACE);
   assert_int_equal(DllGetClassObject(&cs_clsid_clrsnap, &IID_IClassFactory, NULL), E_POINTER);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// CLRSNAP_ELIDE_SUSPEND=1: a guest that stops the runtime only to walk its threads need not, since
+// a walk here stops nobody. SuspendRuntime and ResumeRuntime answer as if they had, and the program
+// runs on.
+//
+// Invariant: an ID that the guest may hold between the two does not die meanwhile: the callbacks
+// after which it would wait until ResumeRuntime, ELIDE_WAIT_MS at most, since a guest may never
+// resume. Threads: any. Not for handlers.
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "dropin/guest.h"
+
+// Longer than any round of walks over thousands of threads takes (10 us each); short enough that a
+// program whose profiler forgets to resume goes on.
+enum { ELIDE_WAIT_MS = 1000 };
+
+static HRESULT never_called(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
+                            BYTE context[], void *data) {
+  (void)function, (void)ip, (void)info, (void)size, (void)context, (void)data;
+  return E_FAIL;
+}
+
+bool cs_runtime_has_started(ICorProfilerInfo15 *info) {
+  HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, never_called, ~0u, NULL, NULL, 0);
+  return hr != CORPROF_E_STACKSNAPSHOT_UNSAFE;
+}
+
+static bool elides(const struct cs_guest *guest) {
+  return guest->options.elide_suspend && cs_load_acquire(&guest->walks);
+}
+
+static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
+  ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, SuspendRuntime);
+  struct cs_guest *guest = cs_wrapped_of(self)->guest;
+  uint32_t running = 0;
+  if (!elides(guest)) return theirs->lpVtbl->SuspendRuntime(theirs);
+  if (!cs_runtime_has_started(theirs)) return CORPROF_E_RUNTIME_UNINITIALIZED;
+  if (!cs_cas(&guest->suspended, &running, 1)) return CORPROF_E_SUSPENSION_IN_PROGRESS;
+  cs_store_release(&guest->suspender, (uint32_t)gettid());
+  return S_OK;
+}
+
+// A resume without a suspension gets the runtime's own answer.
+static HRESULT resume_runtime(ICorProfilerInfo15 *self) {
+  ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, ResumeRuntime);
+  struct cs_guest *guest = cs_wrapped_of(self)->guest;
+  uint32_t stopped = 1;
+  if (!cs_cas(&guest->suspended, &stopped, 0)) return theirs->lpVtbl->ResumeRuntime(theirs);
+  (void)syscall(SYS_futex, &guest->suspended, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+  return S_OK;
+}
+
+void cs_elide_wait(struct cs_guest *guest) {
+  if (cs_load_acquire(&guest->suspended) == 0) return;
+  if (cs_load_acquire(&guest->suspender) == (uint32_t)gettid()) return;
+  uint64_t until = cs_clock_now_ns() + ELIDE_WAIT_MS * 1000000ull, now;
+  while (cs_load_acquire(&guest->suspended) != 0 && (now = cs_clock_now_ns()) < until) {
+    struct timespec nap = {.tv_nsec = 10000000};
+    (void)syscall(SYS_futex, &guest->suspended, FUTEX_WAIT_PRIVATE, 1, &nap, NULL, 0);
+  }
+  if (cs_load_acquire(&guest->suspended) != 0)
+    cs_log("the profiler has not called ResumeRuntime for %d ms; what it waits for ends now",
+           ELIDE_WAIT_MS);
+}
+
+void cs_elide_take_over(ICorProfilerInfo15Vtbl *vtbl) {
+  vtbl->SuspendRuntime = suspend_runtime;
+  vtbl->ResumeRuntime = resume_runtime;
+}

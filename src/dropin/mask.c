@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Event masks. The guest sets and reads its own; the runtime's has what the library needs, too.
+// Invariant: what the runtime refuses the guest, it refuses with the same HRESULT, and the mask is
+// left as it was. Threads: the guest's, several at a time. Not for handlers.
+#include "base/base.h"
+#include "dropin/guest.h"
+
+#define OURS_LOW \
+  (COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS)
+#define OURS_HIGH COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS
+
+static HRESULT set(ICorProfilerInfo15 *self, DWORD low, DWORD high) {
+  ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, SetEventMask2);
+  struct cs_guest *guest = cs_wrapped_of(self)->guest;
+  bool ours = cs_load_acquire(&guest->walks);
+  // The runtime sees a proxy that knows these callbacks; the guest does not.
+  if ((high & COR_PRF_HIGH_IN_MEMORY_SYMBOLS_UPDATED) != 0 && guest->proxy != NULL &&
+      guest->version < 7)
+    return CORPROF_E_CALLBACK7_REQUIRED;
+  HRESULT hr = theirs->lpVtbl->SetEventMask2(theirs, low | (ours ? OURS_LOW : 0),
+                                             high | (ours ? OURS_HIGH : 0));
+  if (FAILED(hr)) return hr;
+  cs_store_release(&guest->low, low);
+  cs_store_release(&guest->high, high);
+  return hr;
+}
+
+static HRESULT set_event_mask(ICorProfilerInfo15 *self, DWORD low) {
+  return set(self, low, 0);  // as the runtime's own does
+}
+
+static HRESULT set_event_mask2(ICorProfilerInfo15 *self, DWORD low, DWORD high) {
+  return set(self, low, high);
+}
+
+static DWORD shown(DWORD real, DWORD asked, DWORD ours) {
+  return (real & ~ours) | (asked & ours);
+}
+
+static HRESULT get_event_mask(ICorProfilerInfo15 *self, DWORD *low) {
+  ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, GetEventMask);
+  struct cs_guest *guest = cs_wrapped_of(self)->guest;
+  HRESULT hr = theirs->lpVtbl->GetEventMask(theirs, low);
+  if (SUCCEEDED(hr) && guest->walks) *low = shown(*low, guest->low, OURS_LOW);
+  return hr;
+}
+
+static HRESULT get_event_mask2(ICorProfilerInfo15 *self, DWORD *low, DWORD *high) {
+  ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, GetEventMask2);
+  struct cs_guest *guest = cs_wrapped_of(self)->guest;
+  HRESULT hr = theirs->lpVtbl->GetEventMask2(theirs, low, high);
+  if (FAILED(hr) || !guest->walks) return hr;
+  *low = shown(*low, guest->low, OURS_LOW);
+  *high = shown(*high, guest->high, OURS_HIGH);
+  return hr;
+}
+
+bool cs_mask_settle(struct cs_guest *guest, struct cs_error *err) {
+  ICorProfilerInfo15 *info = guest->info;
+  DWORD low, high;
+  if (!guest->walks) return true;
+  HRESULT hr = info->lpVtbl->GetEventMask2(info, &low, &high);
+  if (SUCCEEDED(hr) && ((low & OURS_LOW) != OURS_LOW || (high & OURS_HIGH) != OURS_HIGH))
+    hr = info->lpVtbl->SetEventMask2(info, low | OURS_LOW, high | OURS_HIGH);
+  return SUCCEEDED(hr) ||
+         cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
+                      (unsigned)hr);
+}
+
+void cs_mask_take_over(ICorProfilerInfo15Vtbl *vtbl) {
+  vtbl->SetEventMask = set_event_mask;
+  vtbl->SetEventMask2 = set_event_mask2;
+  vtbl->GetEventMask = get_event_mask;
+  vtbl->GetEventMask2 = get_event_mask2;
+}
