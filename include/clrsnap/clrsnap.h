@@ -126,7 +126,9 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX       the seed's ip is not in managed code
 //   CORPROF_E_STACKSNAPSHOT_ABORTED             a callback did not answer S_OK
 //   E_FAIL                                      the walk ended early; the frames up to there were
-//                                               reported. clrsnap_last_error has the reason
+//                                               reported. Or the thread has no managed frames, yet
+//                                               or any more, and nothing was reported, as CoreCLR
+//                                               answers. clrsnap_last_error has the reason
 // A managed thread may call it for another (no deadlock), but not with CLRSNAP_HOLD_TARGET
 // (contract: C17): CORPROF_E_STACKSNAPSHOT_UNSAFE.
 CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,

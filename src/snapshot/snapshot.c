@@ -80,6 +80,23 @@ static void unpin(struct cs_thread *const *thread) {
   if (*thread != NULL) cs_thread_unpin(*thread);
 }
 
+static bool has_managed(const struct cs_capture *capture) {
+  for (uint32_t i = 0; i < capture->count; i++)
+    if (cs_record_is_managed(&capture->records[i])) return true;
+  return false;
+}
+
+// CoreCLR's walk fails when there is nothing to walk (contract: C11). It starts at the innermost
+// Frame that is a call, managed code or not; in an enter hook there is none, but managed code all
+// the same.
+static HRESULT report(const struct cs_capture *capture, const struct cs_delivery *to,
+                      struct cs_error *err) {
+  HRESULT hr = cs_deliver(capture, to, err);
+  if (hr != S_OK || !capture->no_explicit_frames || has_managed(capture)) return hr;
+  cs_error_set(err, "the thread has no managed frames");
+  return E_FAIL;
+}
+
 // One hold. True: it is over, *hr is the answer. False: there were unknown methods, by now asked
 // for; the thread runs.
 static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct met *met,
@@ -88,7 +105,7 @@ static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, stru
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
   bool resolved = resolve_held(&take.request->capture, met);
-  if (resolved) *hr = cs_deliver(&take.request->capture, to, err);
+  if (resolved) *hr = report(&take.request->capture, to, err);
   end_take(&take);
   if (!resolved) ask_for_met(met);
   return resolved;
@@ -128,12 +145,6 @@ static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *see
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
-static bool has_managed(const struct cs_capture *capture) {
-  for (uint32_t i = 0; i < capture->count; i++)
-    if (cs_record_is_managed(&capture->records[i])) return true;
-  return false;
-}
-
 // Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
 // the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
@@ -169,15 +180,7 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
   }
-  hr = cs_deliver(capture, to, err);
-  // CoreCLR's walk of the calling thread fails when there is nothing to walk (contract: C11).
-  // It starts at the innermost Frame that is a call, managed code or not; in an enter hook there is
-  // none, but managed code all the same.
-  if (hr == S_OK && thread == NULL && capture->no_explicit_frames && !has_managed(capture)) {
-    cs_error_set(err, "the thread has no managed frames");
-    hr = E_FAIL;
-  }
-  return hr;
+  return report(capture, to, err);
 }
 
 static HRESULT probe_callback(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info,
