@@ -63,7 +63,11 @@ void cs_altstack_leave(struct cs_altstack *alt) {
     old.ss_flags = (int)alt->old_flags & SS_DISABLE;
     if (sigaltstack(&old, NULL) != 0) return;  // still in use: a leak is better than a fault
   }
+  cs_altstack_free(alt);
+}
+
+void cs_altstack_free(struct cs_altstack *alt) {
   size_t guard = page_size();
-  (void)munmap((void *)(uintptr_t)(alt->sp - guard), alt->size + guard);
+  if (alt->sp != 0) (void)munmap((void *)(uintptr_t)(alt->sp - guard), alt->size + guard);
   *alt = (struct cs_altstack){0};
 }

@@ -187,12 +187,15 @@ static void wait_for_walkers(struct cs_thread *thread) {
   }
 }
 
-void cs_registry_destroyed_entry(struct cs_thread *thread) {
+// Nobody walks it any more.
+static void close_entry(struct cs_thread *thread) {
   cs_store_release(&thread->sampling, 0);
   __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
   wait_for_walkers(thread);
   cs_sleeper_forget(thread);
-  cs_altstack_leave(&thread->altstack);
+}
+
+static void free_entry(struct cs_thread *thread) {
   pthread_mutex_lock(&registry.lock);
   if (thread->clr_thread != 0)
     registry.destroyed[registry.destroyed_next++ % REMEMBERED] = thread->clr_thread;
@@ -201,6 +204,18 @@ void cs_registry_destroyed_entry(struct cs_thread *thread) {
   thread->thread_pointer = 0;
   cs_store_release(&registry.ids[thread->index], 0);
   pthread_mutex_unlock(&registry.lock);
+}
+
+void cs_registry_destroyed_entry(struct cs_thread *thread) {
+  close_entry(thread);
+  cs_altstack_leave(&thread->altstack);
+  free_entry(thread);
+}
+
+void cs_registry_ended_entry(struct cs_thread *thread, bool gone) {
+  close_entry(thread);
+  if (gone) cs_altstack_free(&thread->altstack);
+  free_entry(thread);
 }
 
 void cs_registry_destroyed(uint64_t clr_thread) {

@@ -19,6 +19,9 @@ struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid);
 // Waits until nobody has the thread pinned, then puts its alternate stack back and forgets it.
 void cs_registry_destroyed(uint64_t clr_thread);
 void cs_registry_destroyed_entry(struct cs_thread *thread);
+// The same of a thread that is not the calling one, and has ended unnoticed. `gone`: there is no
+// such OS thread any more that could still use its alternate stack.
+void cs_registry_ended_entry(struct cs_thread *thread, bool gone);
 
 struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or gone
 struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registered
@@ -48,7 +51,7 @@ void cs_altstack_of_self(struct cs_stack *stack);
 // ---- Alternate stacks (altstack.c) ----
 void cs_altstack_map(struct cs_altstack *alt);    // makes one; leaves sp 0 when there is no memory
 void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in use from now on
-void cs_altstack_leave(
-    struct cs_altstack *alt);  // on the thread itself: the old one back, ours gone
+void cs_altstack_leave(struct cs_altstack *alt);  // on the thread itself: the old one back
+void cs_altstack_free(struct cs_altstack *alt);   // of a thread that has ended
 
 #endif

@@ -200,7 +200,10 @@ HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs
   pthread_mutex_lock(&start_lock);
   HRESULT hr = start_client(info, opts, err);
   pthread_mutex_unlock(&start_lock);
-  if (hr == S_OK) cs_core_adopt_threads();
+  if (hr == S_OK) {
+    cs_core_forget_ended_threads();
+    cs_core_adopt_threads();
+  }
   return hr;
 }
 
@@ -365,20 +368,4 @@ void cs_core_code_died(bool module) {
     cs_functions_forget();
   }
   cs_add_seq(&cs_core.world.code_generation, 1);
-}
-
-void cs_core_adopt_threads(void) {
-  ICorProfilerInfo15 *info = cs_core.info;
-  ICorProfilerThreadEnum *threads = NULL;
-  ThreadID id;
-  ULONG got = 0;
-  // At start-up there are none yet, and the call may be refused: then they come as events.
-  if (info == NULL || info->lpVtbl->EnumThreads(info, &threads) != S_OK || threads == NULL) return;
-  while (threads->lpVtbl->Next(threads, 1, &id, &got) == S_OK && got == 1) {
-    DWORD tid = 0;
-    if (info->lpVtbl->GetThreadInfo(info, id, &tid) != S_OK || tid == 0) continue;
-    (void)cs_registry_attached(id, tid);
-    cs_core_check_thread(id, tid);
-  }
-  threads->lpVtbl->Release(threads);
 }
