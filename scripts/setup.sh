@@ -17,6 +17,8 @@ die() {
 
 # ---- checks: each succeeds when the thing is there ----
 have_compiler() { echo '#include <stdio.h>' | cc -E -o /dev/null - 2> /dev/null; }
+have_cxx() { echo '#include <vector>' | c++ -x c++ -E -o /dev/null - 2> /dev/null; }
+have_python() { command -v python3 > /dev/null; }
 have_cmake() {
   local version
   version=$(cmake --version 2> /dev/null | awk 'NR == 1 { print $3 }') && [ -n "$version" ] &&
@@ -38,6 +40,8 @@ have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
 needs() {
   cat << 'TABLE'
 compiler|a C compiler and the C library's headers|gcc libc6-dev
+cxx|a C++ compiler, for the tests' guest profiler|g++
+python|Python 3, for tests|python3
 cmake|CMake 3.25 or later|cmake
 ninja|Ninja|ninja-build
 pkg_config|pkg-config|pkg-config
@@ -46,7 +50,7 @@ libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
 zlib|zlib, with headers|zlib1g-dev
 capstone|capstone, a disassembler for the tests|libcapstone-dev
-libunwind|libunwind, to measure against|libunwind-dev
+libunwind|libunwind, for tests and to measure against|libunwind-dev
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang_format|clang-format 14|clang-format-14
 download|curl or wget|curl ca-certificates
@@ -94,8 +98,9 @@ require() {
     "This system's packages are too old, or another program of that name comes first in PATH."
 }
 
-setup_build_tools() { require compiler cmake ninja pkg_config cmocka libelf libdw zlib jsmn capstone; }
-setup_bench() { require libunwind; }
+setup_build_tools() {
+  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw zlib jsmn capstone libunwind
+}
 setup_format() { require clang_format; }
 
 # ---- .NET ----

@@ -109,6 +109,7 @@ std::unique_ptr<Mode> make_suspend();  // SuspendRuntime, EnumThreads, DoStackSn
 std::unique_ptr<Mode> make_sites();    // DoStackSnapshot(0) in ObjectAllocated, ExceptionThrown
 std::unique_ptr<Mode> make_cross();    // DoStackSnapshot of others, nothing suspended
 std::unique_ptr<Mode> make_recipe();   // hold, find the first managed frame, seed
+std::unique_ptr<Mode> make_pause();    // the first of these, measured
 std::unique_ptr<Mode> make_handler();  // DoStackSnapshot(0) in a SIGPROF handler
 
 extern ICorProfilerInfo10 *info;

@@ -4,6 +4,7 @@
 // so that the profiler's notes of two runs can be compared.
 //   Guest stacks     threads parked and busy, until the profiler has seen enough
 //   Guest sites      allocations and exceptions, all on one thread
+//   Guest busy       a loop that knows when it stood still: for the benchmark
 //   Guest alone      no profiler is asked for anything: it starts, works a little, and ends
 using System.Reflection;
 using System.Runtime.InteropServices;
@@ -41,8 +42,9 @@ static class Program
             case "stacks": return Places.Run();
             case "sites": return Sites.Run();
             case "alone": return Places.Alone();
+            case "busy": return Busy.Run();
         }
-        Console.Error.WriteLine("usage: Guest stacks|sites|alone");
+        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy");
         return 2;
     }
 }
