@@ -7,7 +7,13 @@
 
 #define OURS_LOW \
   (COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS)
-#define OURS_HIGH COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS
+
+// The runtime tells of dynamic methods' ends through ICorProfilerCallback9, and does not look first
+// whether there is one. A proxy has it.
+static DWORD ours_high(const struct cs_guest *guest) {
+  bool has_it = guest->version >= 9 || guest->proxy != NULL;
+  return has_it ? COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS : 0;
+}
 
 static HRESULT set(ICorProfilerInfo15 *self, DWORD low, DWORD high) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, SetEventMask2);
@@ -18,7 +24,7 @@ static HRESULT set(ICorProfilerInfo15 *self, DWORD low, DWORD high) {
       guest->version < 7)
     return CORPROF_E_CALLBACK7_REQUIRED;
   HRESULT hr = theirs->lpVtbl->SetEventMask2(theirs, low | (ours ? OURS_LOW : 0),
-                                             high | (ours ? OURS_HIGH : 0));
+                                             high | (ours ? ours_high(guest) : 0));
   if (FAILED(hr)) return hr;
   cs_store_release(&guest->low, low);
   cs_store_release(&guest->high, high);
@@ -51,17 +57,17 @@ static HRESULT get_event_mask2(ICorProfilerInfo15 *self, DWORD *low, DWORD *high
   HRESULT hr = theirs->lpVtbl->GetEventMask2(theirs, low, high);
   if (FAILED(hr) || !guest->walks) return hr;
   *low = shown(*low, guest->low, OURS_LOW);
-  *high = shown(*high, guest->high, OURS_HIGH);
+  *high = shown(*high, guest->high, ours_high(guest));
   return hr;
 }
 
 bool cs_mask_settle(struct cs_guest *guest, struct cs_error *err) {
   ICorProfilerInfo15 *info = guest->info;
-  DWORD low, high;
+  DWORD low, high, ours = ours_high(guest);
   if (!guest->walks) return true;
   HRESULT hr = info->lpVtbl->GetEventMask2(info, &low, &high);
-  if (SUCCEEDED(hr) && ((low & OURS_LOW) != OURS_LOW || (high & OURS_HIGH) != OURS_HIGH))
-    hr = info->lpVtbl->SetEventMask2(info, low | OURS_LOW, high | OURS_HIGH);
+  if (SUCCEEDED(hr) && ((low & OURS_LOW) != OURS_LOW || (high & ours) != ours))
+    hr = info->lpVtbl->SetEventMask2(info, low | OURS_LOW, high | ours);
   return SUCCEEDED(hr) ||
          cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
                       (unsigned)hr);

@@ -2,6 +2,7 @@
 // The pattern of today's profilers, measured: when each of its rounds began and ended, and which
 // function the main thread was found in. For the benchmark (bench/dropin.py), which has the
 // program's own view of the same rounds. Threads: one native sampler. Signal-safe: no.
+#include <algorithm>
 #include <ctime>
 
 #include <unistd.h>
@@ -43,6 +44,9 @@ class Pause final : public Mode {
           leaves[walk.frames[0].function]++;
       }
     }
+    uint64_t longest = 0;
+    for (const Round &round : rounds) longest = std::max(longest, round.end - round.begin);
+    notes.say("longest %llu", static_cast<unsigned long long>(longest));
     for (const Round &round : rounds)
       notes.say("round %llu %llu", static_cast<unsigned long long>(round.begin),
                 static_cast<unsigned long long>(round.end));

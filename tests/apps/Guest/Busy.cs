@@ -11,6 +11,24 @@ static class Busy
     const long TooLong = 20_000; // ns; one turn takes some 2,000
     static volatile bool over;
 
+    // With threads that begin and end all the time, four of them at once.
+    internal static int RunBesideChurn()
+    {
+        var breeder = new Thread(() =>
+        {
+            while (!over)
+            {
+                Thread[] brood = [.. Enumerable.Range(0, 4).Select(i => new Thread(() => Thread.Sleep(i)))];
+                foreach (Thread one in brood) one.Start();
+                foreach (Thread one in brood) one.Join();
+            }
+        });
+        breeder.Start();
+        int code = Run();
+        breeder.Join();
+        return code;
+    }
+
     internal static int Run()
     {
         string path = Environment.GetEnvironmentVariable("GUEST_GAPS") ?? throw new ArgumentException("GUEST_GAPS is not set");

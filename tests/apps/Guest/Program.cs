@@ -5,6 +5,7 @@
 //   Guest stacks     threads parked and busy, until the profiler has seen enough
 //   Guest sites      allocations and exceptions, all on one thread
 //   Guest busy       a loop that knows when it stood still: for the benchmark
+//   Guest churn      the same beside threads that begin and end
 //   Guest alone      no profiler is asked for anything: it starts, works a little, and ends
 using System.Reflection;
 using System.Runtime.InteropServices;
@@ -43,8 +44,9 @@ static class Program
             case "sites": return Sites.Run();
             case "alone": return Places.Alone();
             case "busy": return Busy.Run();
+            case "churn": return Busy.RunBesideChurn();
         }
-        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy");
+        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy|churn");
         return 2;
     }
 }
