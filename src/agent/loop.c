@@ -20,10 +20,11 @@
 #define MS 1000000ull
 
 enum {
-  DRAIN_MS = 10,    // a ring of 4 MiB then holds out to 400 MB/s
-  READY_MS = 2,     // how often it is tried whether the runtime can be walked
-  NATIVE_MS = 200,  // between two looks for native threads
-  IMAGES_MS = 500,  // between two looks at the process' mappings
+  DRAIN_MS = 10,       // a ring of 4 MiB then holds out to 400 MB/s
+  READY_MS = 2,        // how often it is tried whether the runtime can be walked
+  NATIVE_MS = 200,     // between two looks for native threads
+  IMAGES_MS = 500,     // between two looks at the process' mappings
+  OLD_IMAGES_MS = 10,  // the same when libraries have come or gone: 2 % of a core at most
   NAMES_MS = 1000,
   CHECK_MS = 100,  // between two looks whether the runtime's layout still holds
 };
@@ -105,9 +106,10 @@ static void drain(void) {
 }
 
 static void maintain(uint64_t now) {
-  static uint64_t native_ns, images_ns, names_ns;
+  static uint64_t native_ns, images_ns, old_ns, names_ns;
   if (is_due(&native_ns, now, NATIVE_MS)) cs_native_threads_scan();
-  if (is_due(&images_ns, now, IMAGES_MS)) (void)cs_core_refresh_images();
+  bool old = cs_core_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
+  if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_core_refresh_images();
   if (is_due(&names_ns, now, NAMES_MS)) {
     cs_threads_refresh_names();
     cs_clock_refine();

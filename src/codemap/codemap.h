@@ -36,12 +36,14 @@ struct cs_code {
 };
 
 struct cs_images;  // native/image.h: an immutable, sorted table of native images
+struct cs_loader;  // native/loader.h
 
 // Everything that a walk reads besides the thread itself. One per process that is walked.
 struct cs_world {
   struct cs_mem mem;
   struct cs_layout layout;
   const struct cs_images *images;  // replaced as a whole (release); load with cs_load_acquire
+  const struct cs_loader *loader;  // tells when `images` is old; NULL: nothing comes or goes
   struct cs_sites *sites;          // NULL: every frame's unwind data is decoded anew
   uint32_t code_generation;  // bumped whenever code died: ips before and after are not the same
 };

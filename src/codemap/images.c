@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which native image an address is in: a binary search over the sorted table. Signal-safe: yes.
+// Which native image an address is in: a binary search over the sorted table; and whether it is
+// still that image. Signal-safe: yes.
 #include "native/image.h"
 
 CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, uint64_t ip) {
@@ -13,4 +14,15 @@ CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, 
   }
   if (lo == images->count || ip < images->image[lo].begin) return NULL;
   return &images->image[lo];
+}
+
+CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image *image) {
+  uint8_t id[CS_BUILD_ID_MAX];
+  if (image->stays) return true;
+  // Without a build id nothing tells it from one that was put in its place.
+  if (image->id_size == 0 || !cs_mem_read_guarded(mem, image->id_address, id, image->id_size))
+    return false;
+  for (unsigned i = 0; i < image->id_size; i++)
+    if (id[i] != image->id[i]) return false;
+  return true;
 }

@@ -49,6 +49,39 @@ static bool program_header(const struct segments *s, unsigned i, Elf64_Phdr *ph)
   return cs_process_read(s->process, s->candidate->base + at, ph, sizeof *ph);
 }
 
+// Looks through one segment of notes for the build id.
+static void find_build_id(const struct segments *s, const Elf64_Phdr *notes) {
+  enum { MAX_BYTES = 2048 };
+  uint8_t bytes[MAX_BYTES];
+  uint64_t address = s->elf->bias + notes->p_vaddr;
+  size_t size = notes->p_filesz < sizeof bytes ? (size_t)notes->p_filesz : sizeof bytes;
+  if (!cs_process_read(s->process, address, bytes, size)) return;
+  struct cs_cursor c = cs_cursor(bytes, size);
+  while (cs_cursor_left(&c) >= sizeof(Elf64_Nhdr)) {
+    uint32_t name = cs_cursor_u32(&c), id = cs_cursor_u32(&c), type = cs_cursor_u32(&c);
+    const uint8_t *name_at = c.at;
+    cs_cursor_skip(&c, (name + 3ull) & ~3ull);
+    const uint8_t *id_at = c.at;
+    cs_cursor_skip(&c, (id + 3ull) & ~3ull);
+    if (c.bad) return;
+    if (type != NT_GNU_BUILD_ID || name != sizeof "GNU" || memcmp(name_at, "GNU", name) != 0)
+      continue;
+    s->elf->id_address = address + (uint64_t)(id_at - bytes);
+    s->elf->id_size = id;
+    return;
+  }
+}
+
+// What the other segments need the bias for. An image without a build id is none the worse for it.
+static enum cs_elf_result find_notes(const struct segments *s) {
+  for (unsigned i = 0; i < s->count && s->elf->id_size == 0; i++) {
+    Elf64_Phdr ph;
+    if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
+    if (ph.p_type == PT_NOTE) find_build_id(s, &ph);
+  }
+  return CS_ELF_OK;
+}
+
 // The load bias follows from the executable segment that the candidate maps. (Not from where the
 // file's first byte is: small images have that page mapped twice, for two segments.)
 static enum cs_elf_result find_bias(const struct segments *s, bool *has_hdr, Elf64_Phdr *hdr) {
@@ -131,6 +164,7 @@ enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candi
   enum cs_elf_result result = find_bias(&s, &has_hdr, &hdr);
   if (result == CS_ELF_MALFORMED)
     (void)cs_error_set(err, "none of its executable segments is what is mapped");
+  if (result == CS_ELF_OK) result = find_notes(&s);
   if (result != CS_ELF_OK || !has_hdr) return result;
   return read_hdr(&s, elf->bias + hdr.p_vaddr, err);
 }

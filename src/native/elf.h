@@ -19,7 +19,9 @@ struct cs_elf {
   uint64_t fingerprint;             // of the first page: headers, and as a rule the build id
   uint64_t hdr;                     // .eh_frame_hdr; 0: the image has none
   uint64_t eh_frame, eh_frame_end;  // the end is the segment's; 0: no .eh_frame
-  uint32_t fde_count;               // as .eh_frame_hdr has it, 0: not said
+  uint64_t id_address;              // of the build id, 0: it has none
+  uint32_t id_size;
+  uint32_t fde_count;  // as .eh_frame_hdr has it, 0: not said
   uint8_t page[CS_ELF_PAGE];
 };
 

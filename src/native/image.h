@@ -6,6 +6,7 @@
 #define CS_IMAGE_H
 
 #include "codemap/codemap.h"
+#include "native/loader.h"
 
 // How a register of the caller is found.
 enum cs_cfi_how {
@@ -51,6 +52,8 @@ struct cs_cfi_rule {  // interned: a process has some thousand
   } slot[CS_CFI_SLOTS];  // pad: 0, rules are compared as bytes
 };
 
+enum { CS_BUILD_ID_MAX = 20 };  // bytes that are compared of a longer one
+
 struct cs_image {
   uint64_t begin, end;  // executable range, [begin, end)
   uint64_t bias;        // load bias: address = bias + the file's virtual address
@@ -62,11 +65,18 @@ struct cs_image {
       *block_row;    // per CS_BLOCK bytes of text: the last row that starts at or before it
   const char *path;  // as /proc/self/maps gives it; "[vdso]"
   bool is_coreclr;
+  bool stays;       // as long as the process lives: the program, the C library, libcoreclr ...
+  uint8_t id_size;  // of the build id; 0: it has none
+  uint8_t id[CS_BUILD_ID_MAX];
+  uint64_t id_address;  // where it stands in memory
 };
 #define CS_NO_RULE 0xFFFFu
 #define CS_BLOCK 256u
 
-struct cs_images {  // immutable once published
+struct cs_images {  // immutable once published, but for `loaded`
+  // cs_loader_now when these were the images of the process, all of them. CS_LOADER_UNSETTLED:
+  // there was no such moment, some may have gone already.
+  uint64_t loaded;
   uint32_t count;
   const struct cs_cfi_rule *rules;  // append-only, never moves
   struct cs_image image[];          // sorted by begin, not overlapping
@@ -75,6 +85,10 @@ struct cs_images {  // immutable once published
 CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, uint64_t ip);
 
 // ---- outside of handlers ----
+// Does the image still stand where the table says, or another one instead? For walks while the
+// table is not known to be that of the process (guarded read of its build id).
+CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image *image);
+
 struct cs_native;  // the builder: owns all images ever compiled, and the interned rules
 // Makes a builder for this process (pid 0) or another one. NULL when out of memory.
 struct cs_native *cs_native_new(int pid);
@@ -88,5 +102,9 @@ const struct cs_images *cs_native_refresh(struct cs_native *native);
 // freed ones had.
 void cs_native_retire(struct cs_native *native, const struct cs_images *still_used);
 void cs_native_free(struct cs_native *native);
+// What tells whether images have come or gone since; NULL for another process than this one.
+const struct cs_loader *cs_native_loader(const struct cs_native *native);
+// Are all images of `before` (may be NULL) in `now`? Both not retired yet.
+bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *now);
 
 #endif

@@ -12,7 +12,9 @@
 //   libc.so.6                            3,713   28,491      192,870  1.7 ms
 //   all of a process (22 images)        57,000  409,000    2,800,000   28 ms
 // A refresh that finds nothing new takes 0.2 ms.
+#include <dlfcn.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -22,12 +24,17 @@
 #include "native/elf.h"
 #include "native/quirks.h"
 
+enum { PATIENCE = 8 };
+
 // An image that has been compiled; `block` holds its rows and its path.
 struct compiled {
   struct compiled *next;
   struct cs_image image;
   uint64_t base, offset, inode, fingerprint;
+  uint64_t loaded;  // cs_loader_now when it was compiled
   uint32_t device;
+  bool checked;      // it was there at a moment when the maps, too, were known to be right
+  uint8_t patience;  // unchecked: how many more times it is kept
   void *block;
   size_t block_bytes;
 };
@@ -41,6 +48,12 @@ struct table {  // what cs_native_refresh answered once
 struct cs_native {
   struct cs_process process;
   struct cs_maps maps;
+  struct cs_loader loader;  // of this process; not of another one's
+  bool counted;             // and it tells when images come and go
+  uint64_t loaded;          // as it was before the maps were read
+  struct {                  // places in images that stay as long as this process lives
+    uint64_t text[3], base[2];
+  } stays;
   struct cs_rules rules;
   struct compiled *compiled;
   struct table *tables;  // the newest first
@@ -52,10 +65,32 @@ static void *populated(size_t bytes) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
+// The program itself, the dynamic loader, the C library, this library (-z nodelete), the vdso.
+static void find_what_stays(struct cs_native *native) {
+  native->stays.text[0] = getauxval(AT_ENTRY);
+  native->stays.text[1] = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "dlopen");
+  native->stays.text[2] = (uint64_t)(uintptr_t)&cs_native_new;
+  native->stays.base[0] = getauxval(AT_BASE);
+  native->stays.base[1] = getauxval(AT_SYSINFO_EHDR);
+}
+
+static bool is_staying(const struct cs_native *native, const struct cs_candidate *candidate) {
+  for (unsigned i = 0; i < CS_COUNT(native->stays.text); i++)
+    if (native->stays.text[i] >= candidate->begin && native->stays.text[i] < candidate->end)
+      return true;
+  for (unsigned i = 0; i < CS_COUNT(native->stays.base); i++)
+    if (native->stays.base[i] == candidate->base) return true;
+  return cs_path_is(candidate->path, "libcoreclr.so");  // the host never unloads it
+}
+
 struct cs_native *cs_native_new(int pid) {
   struct cs_native *native = calloc(1, sizeof *native);
   if (native == NULL) return NULL;
   cs_process_init(&native->process, pid);
+  if (pid == 0) {
+    native->counted = cs_loader_init(&native->loader);
+    find_what_stays(native);
+  }
   if (cs_rules_init(&native->rules)) return native;
   free(native);
   return NULL;
@@ -155,17 +190,33 @@ static void correct_rows(struct cs_native *native, const struct cs_candidate *ca
         candidate->path, found, (unsigned)CS_QUIRKS);
 }
 
+// Has no image come or gone since then? Not asked where nobody can tell: of another process, or
+// when the loader's counters were not found.
+static bool is_as_before(const struct cs_native *native, uint64_t then) {
+  if (native->process.pid != 0 || !native->counted) return true;
+  return then != CS_LOADER_UNSETTLED && cs_loader_now(&native->loader) == then;
+}
+
+// An image that is only on its way, or on its way out, is none; it may be one the next time.
+static bool check(const struct cs_native *native, struct compiled *c) {
+  if (!c->checked) c->checked = c->image.stays || is_as_before(native, native->loaded);
+  return c->checked;
+}
+
 static struct compiled *compile(struct cs_native *native, const struct cs_candidate *candidate,
                                 struct cs_elf *elf) {
   struct cs_error err = {.text = ""};
   struct cs_rows rows = {0};
   struct cs_cfi_stats stats = {0};
   uint64_t start = cs_clock_now_ns(), fingerprint = elf->fingerprint;
+  uint64_t loaded = cs_loader_now(&native->loader);
   enum cs_elf_result result = cs_elf_read(&native->process, candidate, elf, &err);
   uint64_t bias = elf->bias;
   if (result == CS_ELF_OK) result = compile_rows(native, candidate, elf, &rows, &stats, &err);
   if (result == CS_ELF_OK && cs_path_is(candidate->path, "libcoreclr.so"))
     correct_rows(native, candidate, &rows);
+  uint64_t id_address = elf->id_address;
+  uint32_t id_size = elf->id_size < CS_BUILD_ID_MAX ? elf->id_size : CS_BUILD_ID_MAX;
   // Another image may have come to the same place meanwhile. Then not this time.
   struct compiled *c = NULL;
   if (result == CS_ELF_UNREADABLE || cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK ||
@@ -177,6 +228,18 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->image.end = candidate->end;
   c->image.bias = bias;
   c->image.is_coreclr = cs_path_is(candidate->path, "libcoreclr.so");
+  c->image.stays = is_staying(native, candidate);
+  c->image.id_address = id_address;
+  c->image.id_size = (uint8_t)id_size;
+  if (!cs_process_read(&native->process, id_address, c->image.id, id_size)) c->image.id_size = 0;
+  c->loaded = loaded;
+  c->patience = PATIENCE;
+  // It may have gone and come again between those looks.
+  if (!c->image.stays && !is_as_before(native, loaded)) {
+    free(c);
+    c = NULL;
+    goto out;
+  }
   c->base = candidate->base;
   c->offset = candidate->offset;
   c->inode = candidate->inode;
@@ -195,13 +258,19 @@ out:
   return c;
 }
 
+// Without a build id it may be another one that looks the same from the outside.
+static bool is_the_same_still(const struct cs_native *native, const struct compiled *c) {
+  return c->image.stays || c->image.id_size != 0 || is_as_before(native, c->loaded);
+}
+
 static struct compiled *find_compiled(const struct cs_native *native,
                                       const struct cs_candidate *candidate, uint64_t fingerprint) {
   for (struct compiled *c = native->compiled; c != NULL; c = c->next) {
-    if (c->image.begin == candidate->begin && c->image.end == candidate->end &&
-        c->base == candidate->base && c->offset == candidate->offset &&
-        c->inode == candidate->inode && c->device == candidate->device &&
-        c->fingerprint == fingerprint && strcmp(c->image.path, candidate->path) == 0)
+    if (is_the_same_still(native, c) && c->image.begin == candidate->begin &&
+        c->image.end == candidate->end && c->base == candidate->base &&
+        c->offset == candidate->offset && c->inode == candidate->inode &&
+        c->device == candidate->device && c->fingerprint == fingerprint &&
+        strcmp(c->image.path, candidate->path) == 0)
       return c;
   }
   return NULL;
@@ -223,9 +292,23 @@ static size_t table_bytes(uint32_t count) {
   return sizeof(struct table) + count * sizeof(struct cs_image);
 }
 
+// Enters the images of the maps in the table.
+static void fill(struct cs_native *native, struct table *table, struct cs_elf *elf) {
+  for (uint32_t i = 0; i < native->maps.count; i++) {
+    const struct cs_candidate *candidate = &native->maps.candidate[i];
+    if (cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK) continue;
+    struct compiled *c = find_compiled(native, candidate, elf->fingerprint);
+    if (c == NULL) c = compile(native, candidate, elf);
+    if (c != NULL && check(native, c)) table->images.image[table->images.count++] = c->image;
+  }
+  bool settled = native->counted && is_as_before(native, native->loaded);
+  table->images.loaded = settled ? native->loaded : CS_LOADER_UNSETTLED;
+}
+
 const struct cs_images *cs_native_refresh(struct cs_native *native) {
   const struct cs_images *before = native->tables != NULL ? &native->tables->images : NULL;
   struct cs_error err;
+  native->loaded = cs_loader_now(&native->loader);
   if (!cs_maps_read(&native->maps, native->process.pid, &err)) {
     cs_log("the list of native images stays as it was: %s", err.text);
     return before;
@@ -236,14 +319,10 @@ const struct cs_images *cs_native_refresh(struct cs_native *native) {
   if (elf != NULL && table != NULL) {
     table->bytes = bytes;
     table->images.rules = native->rules.rule;
-    for (uint32_t i = 0; i < native->maps.count; i++) {
-      const struct cs_candidate *candidate = &native->maps.candidate[i];
-      if (cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK) continue;
-      const struct compiled *c = find_compiled(native, candidate, elf->fingerprint);
-      if (c == NULL) c = compile(native, candidate, elf);
-      if (c != NULL) table->images.image[table->images.count++] = c->image;
-    }
-    if (!same_as_newest(native, table)) {
+    fill(native, table, elf);
+    if (same_as_newest(native, table)) {
+      cs_store_release(&native->tables->images.loaded, table->images.loaded);
+    } else {
       table->next = native->tables;
       native->tables = table;
       table = NULL;
@@ -254,6 +333,18 @@ const struct cs_images *cs_native_refresh(struct cs_native *native) {
   return native->tables != NULL ? &native->tables->images : NULL;
 }
 
+const struct cs_loader *cs_native_loader(const struct cs_native *native) {
+  return native->process.pid == 0 ? &native->loader : NULL;
+}
+
+bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *now) {
+  for (uint32_t i = 0; before != NULL && i < before->count; i++) {
+    const struct cs_image *there = cs_images_find(now, before->image[i].begin);
+    if (there == NULL || !same_image(there, &before->image[i])) return false;
+  }
+  return true;
+}
+
 static bool holds(const struct cs_native *native, const struct compiled *c) {
   for (const struct table *t = native->tables; t != NULL; t = t->next)
     for (uint32_t i = 0; i < t->images.count; i++)
@@ -262,10 +353,10 @@ static bool holds(const struct cs_native *native, const struct compiled *c) {
 }
 
 // Images that are in no table any more go, with their rows.
-static void free_compiled(struct cs_native *native) {
+static void free_compiled(struct cs_native *native, bool all) {
   for (struct compiled **at = &native->compiled; *at != NULL;) {
     struct compiled *c = *at;
-    if (holds(native, c)) {
+    if (!all && (holds(native, c) || (!c->checked && c->patience-- > 0))) {
       at = &c->next;
       continue;
     }
@@ -286,7 +377,7 @@ void cs_native_retire(struct cs_native *native, const struct cs_images *still_us
     *at = t->next;
     (void)munmap(t, t->bytes);
   }
-  free_compiled(native);
+  free_compiled(native, false);
 }
 
 void cs_native_free(struct cs_native *native) {
@@ -294,7 +385,7 @@ void cs_native_free(struct cs_native *native) {
   cs_native_retire(native, NULL);
   if (native->tables != NULL) (void)munmap(native->tables, native->tables->bytes);
   native->tables = NULL;
-  free_compiled(native);
+  free_compiled(native, true);
   cs_process_close(&native->process);
   cs_rules_free(&native->rules);
   cs_maps_free(&native->maps);

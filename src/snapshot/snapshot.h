@@ -39,7 +39,10 @@ HRESULT cs_core_ready(struct cs_error *err);
 // Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
 // /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
 bool cs_core_refresh_images(void);  // true: there is another table now
-// The same if a walk in a handler has met unknown code.
+// Have images come or gone since the table was made, and is that over? A few loads.
+bool cs_core_images_are_old(void);
+bool cs_images_init(void);  // at start; false: no memory
+// Refreshes if a walk in a handler has met unknown code.
 void cs_core_refresh_after_handlers(void);
 // Threads that exist already (EnumThreads): after an attach, from ProfilerAttachComplete.
 void cs_core_adopt_threads(void);

@@ -34,10 +34,7 @@ enum {
 struct cs_core cs_core;
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cs_native *native;
-static struct cs_sites sites;  // 0.6 MiB, touched as it fills
-static bool images_changed;    // and older tables are not retired yet; under image_lock
+static pthread_mutex_t check_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // What the checks have said so far.
 enum { CHECK_OPEN, CHECK_PASSED, CHECK_FAILED };
@@ -123,8 +120,7 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
   if (hr != S_OK) return hr;
   cs_clock_init();
   if (!cs_registry_init(err)) return E_OUTOFMEMORY;
-  if (native == NULL) native = cs_native_new(0);
-  if (native == NULL) {
+  if (!cs_images_init()) {
     cs_error_set(err, "no memory for the tables of native images");
     return E_OUTOFMEMORY;
   }
@@ -134,8 +130,6 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
         "process_vm_readv on this process itself is refused (seccomp?): "
         "stacks with code that can be unloaded will be cut");
   (void)cs_sleeper_init();
-  cs_core.world.sites = &sites;
-  cs_sites_forget(&sites);
   cs_functions_forget();
   thread_check = code_check = CHECK_OPEN;
   cs_signal.pid = getpid();
@@ -252,9 +246,9 @@ static void note_check(uint32_t *state, enum cs_check check, const struct cs_err
     uint32_t open = CHECK_OPEN;
     (void)cs_cas(state, &open, CHECK_PASSED);
   } else if (check == CS_CHECK_FAILED) {
-    pthread_mutex_lock(&image_lock);
+    pthread_mutex_lock(&check_lock);
     if (check_error.text[0] == '\0') check_error = *err;
-    pthread_mutex_unlock(&image_lock);
+    pthread_mutex_unlock(&check_lock);
     cs_store_release(state, CHECK_FAILED);
     cs_store_release(&cs_signal.world, NULL);
     cs_log_important("this runtime is not walked: %s", err->text);
@@ -321,31 +315,6 @@ HRESULT cs_core_ready(struct cs_error *err) {
 }
 
 // ---- What changes while the process runs ----
-
-bool cs_core_refresh_images(void) {
-  pthread_mutex_lock(&image_lock);
-  const struct cs_images *before = cs_core.world.images;
-  const struct cs_images *now = cs_native_refresh(native);
-  if (now != NULL && now != before) {
-    cs_store_release(&cs_core.world.images, now);
-    images_changed = true;
-  }
-  // An image that has gone may have been replaced at the same addresses: its call sites go too. If
-  // walks do not end in time, next time.
-  if (images_changed && cs_epoch_wait()) {
-    cs_sites_forget(&sites);
-    cs_native_retire(native, now);
-    images_changed = false;
-  }
-  pthread_mutex_unlock(&image_lock);
-  return now != before;
-}
-
-void cs_core_refresh_after_handlers(void) {
-  if (!cs_load_acquire(&cs_core.met_unknown_code) || !cs_load_acquire(&cs_core.running)) return;
-  cs_store_release(&cs_core.met_unknown_code, false);
-  (void)cs_core_refresh_images();
-}
 
 // Bounded, against the case that a resolver waits in the CLR for a lock that our caller holds.
 static void wait_for_resolvers(void) {

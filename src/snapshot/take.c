@@ -78,6 +78,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err) {
   *take = (struct cs_take){.thread = thread};
+  if (cs_core_images_are_old()) (void)cs_core_refresh_images();
   struct cs_request *request = cs_request_claim(err);
   if (request == NULL) {
     (void)cs_take_end(take);

@@ -2,8 +2,10 @@
 // The cache of call sites and the table of interned rules. Signal-safe: all but cs_sites_forget.
 //
 // Invariant: a word names a valid rule, and that rule is the one of the code that is at that
-// address now. The first holds because a rule is published before the word; the second because
-// code that dies is forgotten while no walk is in flight (cs_sites_forget).
+// address now. The first holds because a rule is published before the word. The second, of managed
+// code, because none that can die is ever put here; of native code, because the words are used and
+// put only by walks that have found the images to be those that the words are for (`loaded`), and
+// are forgotten between the last walk of the old images and the first one of the new (images.c).
 #include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };

@@ -40,6 +40,9 @@ struct cs_sites {
   _Alignas(64) uint64_t words[CS_SITE_WORDS];
   struct cs_site_rule rules[CS_SITE_RULES];
   uint8_t state[CS_SITE_RULES];  // of the rule: free, being written, valid
+  // The images (cs_loader_now) that the words are right for: with any others none is used or put
+  // there. Of no meaning where nothing is loaded or unloaded (world->loader is NULL).
+  uint64_t loaded;
   // What the rules of .eh_frame are as sites, by their numbers, which never change their meaning.
   uint64_t native[CS_SITE_NATIVE];  // a site without its tag; 0 not known yet, 1 has no such form
 };
@@ -79,6 +82,13 @@ enum {
 _Static_assert(CS_CODE_JIT == 1 && CS_CODE_R2R == 2 && CS_CODE_NATIVE == 3, "two bits");
 _Static_assert(CS_SITE_WORDS == 1 << 16 && CS_SITE_WAYS == 8, "the hash's bits");
 
+// May this walk use the words, and put new ones there? Asked at its beginning: what is on its stack
+// stays loaded until it ends.
+CS_ISLAND static inline bool cs_sites_are_for(const struct cs_sites *sites,
+                                              const struct cs_world *world, uint64_t loaded) {
+  return world->loader == NULL ||
+         (loaded != CS_LOADER_UNSETTLED && cs_load_acquire(&sites->loaded) == loaded);
+}
 CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t hash);
 CS_ISLAND static inline bool cs_site_has_tag(cs_site site, uint64_t hash) {
   return ((site ^ hash >> 17) << (64 - CS_SITE_TAG_BITS)) == 0;

@@ -10,11 +10,25 @@
 // way down is back from the alternate signal stack, through the kernel's own frame.
 #include "walk/walk.h"
 
+#include "native/image.h"
 #include "unwind/sites.h"
 #include "walk/bridge.h"
 
 CS_ISLAND static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
   return sp >= stack->alt_lo && sp < stack->alt_hi;
+}
+
+// After the registers have been taken: a library whose code is on the stack has been counted by
+// then.
+CS_ISLAND static void look_at_loader(struct cs_walk *walk) {
+  const struct cs_world *world = walk->world;
+  const struct cs_images *images = cs_load_acquire(&world->images);
+  uint64_t now = world->loader != NULL ? cs_loader_now(world->loader) : CS_LOADER_UNSETTLED;
+  walk->settled = world->loader == NULL || (images != NULL && now != CS_LOADER_UNSETTLED &&
+                                            cs_load_acquire(&images->loaded) == now);
+  walk->sites_hold =
+      walk->settled && world->sites != NULL && cs_sites_are_for(world->sites, world, now);
+  walk->there = NULL;
 }
 
 CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
@@ -35,6 +49,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->done = false;
   walk->stop = CS_STOP_NONE;
   walk->stop_ip = 0;
+  look_at_loader(walk);
   if (clr_thread != 0 &&
       !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.frame, &walk->next_frame))
     walk->next_frame = 0;
@@ -120,7 +135,8 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
     if (stop == CS_STOP_NONE && !signal_frame && code->image->is_coreclr && undo_hijack(walk, regs))
       *flags |= CS_FRAME_HIJACKED;
   }
-  if (code->kind != CS_CODE_NATIVE && exact)
+  // A library that has just come is no stub: its frame may hold anything.
+  if (code->kind != CS_CODE_NATIVE && exact && walk->settled)
     stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
   if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_unruled(walk, regs);
   if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))
@@ -186,6 +202,18 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
   return CS_STOP_NONE;
 }
 
+CS_ISLAND static enum cs_stop find_code(struct cs_walk *walk, uint64_t at) {
+  enum cs_stop stop = cs_codemap_find_near(walk->world, at, &walk->near, &walk->code);
+  const struct cs_image *image = walk->code.image;
+  if (CS_LIKELY(walk->settled) || stop != CS_STOP_NONE || walk->code.kind != CS_CODE_NATIVE ||
+      image == walk->there)
+    return stop;
+  if (!cs_image_is_there(&walk->world->mem, image))
+    return cs_codemap_find_managed(walk->world, at, &walk->code);
+  walk->there = image;
+  return CS_STOP_NONE;
+}
+
 CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->done) return false;
   if (walk->depth == 0) {
@@ -198,13 +226,12 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->depth >= walk->max_depth) return end(walk, CS_STOP_DEPTH);
   uint64_t ip = walk->regs.r[CS_RIP];
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  bool by_site = walk->fast && !exact && walk->world->sites != NULL && ip >> CS_SITE_IP_BITS == 0;
+  bool by_site = walk->fast && !exact && walk->sites_hold && ip >> CS_SITE_IP_BITS == 0;
   walk->site = by_site ? cs_sites_find(walk->world->sites, ip) : 0;
   if (walk->site != 0) {
     walk->code = (struct cs_code){.kind = CS_SITE_KIND(walk->site)};
   } else {
-    enum cs_stop stop =
-        cs_codemap_find_near(walk->world, exact ? ip : ip - 1, &walk->near, &walk->code);
+    enum cs_stop stop = find_code(walk, exact ? ip : ip - 1);
     if (stop != CS_STOP_NONE) return end(walk, stop);
     if (by_site) walk->site = cs_sites_learn(walk->world, ip, &walk->code);
   }

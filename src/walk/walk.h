@@ -35,6 +35,11 @@ struct cs_walk {  // one walk under way; private to walk.c
               // address that was seen before is then stepped over without being looked up
   uint32_t faults;       // hardware faults that the runtime has taken up, passed so far
   uint32_t fault_flags;  // ContextFlags that it has kept for the last of them
+  // The table of images is that of the process now. Otherwise an image is believed only when its
+  // build id stands where the table says, and what is in none may be a library that has just come.
+  bool settled;
+  bool sites_hold;               // the kept rules of return addresses are right for these images
+  const struct cs_image *there;  // not settled: the last one that was looked at, and is there
   bool done;
   enum cs_stop stop;  // valid when cs_walk_next has answered false
   uint64_t stop_ip;   // where it ended: the ip that could not be stepped over

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The table of native images while the process runs, and the kept rules of return addresses that go
+// with it. Not for handlers.
+//
+// Invariant: no walk meets a rule of an image that is not there any more. A walk asks the dynamic
+// loader's counters (native/loader.h) once, at its beginning: what is on its stack stays loaded
+// until it ends. If they say what they said when the table was made, the table is that of the
+// process; the kept rules (unwind/sites.h) have such a number of their own, which is given only
+// when all walks of older tables have ended and what is kept of images that have gone is forgotten.
+// If they say anything else, the walk keeps and uses no rules, and believes an image only when its
+// build id stands where the table says. So it does not matter how late this looks.
+#include <pthread.h>
+
+#include "native/image.h"
+#include "snapshot/snapshot.h"
+#include "unwind/sites.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cs_native *native;
+static struct cs_sites sites;  // 0.6 MiB, touched as it fills
+static bool stale;             // rules are kept of images that have gone; under the lock
+static bool unretired;         // there are older tables still; under the lock
+
+bool cs_images_init(void) {
+  if (native == NULL) native = cs_native_new(0);
+  if (native == NULL) return false;
+  cs_sites_forget(&sites);
+  cs_core.world.sites = &sites;
+  cs_core.world.loader = cs_native_loader(native);
+  return true;
+}
+
+static void publish(const struct cs_images *before, const struct cs_images *now) {
+  if (!cs_images_all_stay(before, now)) {
+    stale = true;
+    cs_store_release(&sites.loaded, CS_LOADER_UNSETTLED);
+  }
+  cs_store_release(&cs_core.world.images, now);
+  unretired = true;
+}
+
+bool cs_core_refresh_images(void) {
+  pthread_mutex_lock(&lock);
+  const struct cs_images *before = cs_core.world.images;
+  const struct cs_images *now = cs_native_refresh(native);
+  if (now != NULL && now != before) publish(before, now);
+  // If walks do not end in time, next time.
+  if (unretired && cs_epoch_wait()) {
+    if (stale) cs_sites_forget(&sites);
+    cs_native_retire(native, now);
+    stale = unretired = false;
+  }
+  if (now != NULL && !stale) cs_store_release(&sites.loaded, now->loaded);
+  pthread_mutex_unlock(&lock);
+  return now != before;
+}
+
+bool cs_core_images_are_old(void) {
+  const struct cs_loader *loader = cs_core.world.loader;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  const struct cs_images *images = cs_load_acquire(&cs_core.world.images);
+  uint64_t loaded = images != NULL ? cs_load_acquire(&images->loaded) : CS_LOADER_UNSETTLED;
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  uint64_t now = loader != NULL ? cs_loader_now(loader) : CS_LOADER_UNSETTLED;
+  return now != CS_LOADER_UNSETTLED && now != loaded;
+}
+
+void cs_core_refresh_after_handlers(void) {
+  if (!cs_load_acquire(&cs_core.met_unknown_code) || !cs_load_acquire(&cs_core.running)) return;
+  cs_store_release(&cs_core.met_unknown_code, false);
+  (void)cs_core_refresh_images();
+}

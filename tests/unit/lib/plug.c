@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A library of which there are several SHAPEs, alike to the byte in their layout: what is called
+// from one is called from the same place in another, but their frames are of different sizes, and
+// one is found by rsp, the other by rbp. Loaded at each other's addresses, a rule that was kept for
+// one leads astray in another.
+// SHAPE: 0 to 7.
+#define TEXT(x) #x
+#define STRING(x) TEXT(x)
+#define OUTER (0x90 + 0x20 * SHAPE)  // bytes of the frames; more than 127, for a 32-bit operand
+#define INNER (0x1c8 - 0x20 * SHAPE - (SHAPE % 2) * 8)  // the stack stays aligned
+
+// Of plug_inner and of plug: from the sp at their call to their CFA.
+__attribute__((visibility("default")))
+const unsigned plug_frames[2] = {INNER + 8 + (SHAPE % 2) * 8, OUTER + 16};
+
+// void plug(void (*function)(void *), void *arg): calls plug_inner, which calls the function.
+__asm__(
+    ".text\n"
+    ".p2align 4\n"
+    ".globl plug\n"
+    ".type plug, @function\n"
+    "plug:\n"
+    ".cfi_startproc\n"
+    "  push %rbx\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  .cfi_rel_offset %rbx, 0\n"
+    "  sub $" STRING(OUTER) ", %rsp\n"
+    "  .cfi_adjust_cfa_offset " STRING(OUTER) "\n"
+    "  call plug_inner\n"
+    "  add $" STRING(OUTER) ", %rsp\n"
+    "  .cfi_adjust_cfa_offset -" STRING(OUTER) "\n"
+    "  pop %rbx\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  .cfi_restore %rbx\n"
+    "  ret\n"
+    ".cfi_endproc\n"
+    ".p2align 4\n"
+    ".type plug_inner, @function\n"
+    "plug_inner:\n"
+    ".cfi_startproc\n"
+#if SHAPE % 2
+    "  push %rbp\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  .cfi_rel_offset %rbp, 0\n"
+    "  mov %rsp, %rbp\n"
+    "  .cfi_def_cfa_register %rbp\n"
+    "  sub $" STRING(INNER) ", %rsp\n"
+    "  mov %rdi, %rax\n"
+    "  mov %rsi, %rdi\n"
+    "  call *%rax\n"
+    "  add $" STRING(INNER) ", %rsp\n"
+    "  pop %rbp\n"
+    "  .cfi_def_cfa %rsp, 8\n"
+    "  .cfi_restore %rbp\n"
+#else
+    "  nopl (%rax)\n"
+    "  nop\n"
+    "  sub $" STRING(INNER) ", %rsp\n"
+    "  .cfi_adjust_cfa_offset " STRING(INNER) "\n"
+    "  mov %rdi, %rax\n"
+    "  mov %rsi, %rdi\n"
+    "  call *%rax\n"
+    "  add $" STRING(INNER) ", %rsp\n"
+    "  .cfi_adjust_cfa_offset -" STRING(INNER) "\n"
+    "  nop\n"
+#endif
+    "  ret\n"
+    ".cfi_endproc\n"
+    ".size plug, . - plug\n");
