@@ -10,6 +10,7 @@ import re
 import sys
 
 S_OK, E_NOTIMPL, UNMANAGED_CTX = "0x00000000", "0x80004001", "0x8013135f"
+UNSAFE, ABORTED, DETACHING = "0x80131360", "0x80131361", "0x80131367"
 PARKED = "Main Wait Join Lock Generic Catch Finally Dynamic Native Callback".split()
 BUSY = "Loop Allocate Raise".split()
 ORIGINS = ("Guest.Program.Main", "System.Threading.Thread.StartCallback")
@@ -97,9 +98,9 @@ def suspend(plain, drop, _):
     if drop is None:
         return
     same_stacks(plain, drop, PARKED, "parked")
-    unnamed = {(hr, frames) for _, _, hr, frames in plain.of(["(unnamed)"])}
-    others = {(hr, frames) for _, _, hr, frames in drop.of(["(unnamed)"])}
-    check(unnamed == others, f"the runtime's own threads: {unnamed} and {others}")
+    # Of the runtime's own threads only the finalizer may have something to do.
+    idle = [{(hr, frames) for _, _, hr, frames in notes.of(["(unnamed)"]) if hr != S_OK} for notes in (plain, drop)]
+    check(idle[0] == idle[1] != set(), f"the runtime's own threads: {idle[0]} and {idle[1]}")
     failed = {thread: {key[2] for key in plain.of([thread])} for thread in BUSY}
     judge_busy(drop, failed)
 
@@ -149,8 +150,80 @@ def handler(_, drop, suspended):
     judge_complete(drop, suspended)
 
 
+# Where the two may answer differently: what is asked, plainly, here, and why.
+DIFFERENT = (
+    (r"DoStackSnapshot, of the (caller|same thread), within a callback", r"0x80131360, 0 calls",
+     r"0x00000000, [1-9]\d* calls", "CoreCLR walks a thread for one caller at a time; we need not"),
+    (r"DoStackSnapshot, with a (small seed|seed of no size)", r"0x(00000000|80004005), \d calls",
+     r"0x80070057, 0 calls", "contract: C16: a context that is too small is never read"),
+)
+
+
+def same_answers(plain, drop, _):
+    """calls: the same answers, one by one, but for those that are better here."""
+    check(len(plain.said) >= 200, f"{plain.path}: {len(plain.said)} answers")
+    check(not [t for t in plain.said if t.startswith("not asked for")], f"{plain.path}: unwanted callbacks")
+    if drop is None:
+        return
+    check(len(plain.said) == len(drop.said), f"{len(plain.said)} answers plainly, {len(drop.said)} here")
+    for left, right in zip(plain.said, drop.said):
+        if left == right:
+            continue
+        known = any(re.fullmatch(f"{what}: {before}", left) and re.fullmatch(f"{what}: {after}", right)
+                    for what, before, after, _ in DIFFERENT)
+        check(known, f"plainly: {left}; here: {right}")
+
+
+def crowd(plain, drop, suspended):
+    """Everybody is walked by everybody, and gets the answers that a single one would get."""
+    check({t.split(", ")[0] for t in plain.said[1:]} == {f"walk: {E_NOTIMPL}", f"refused: {E_NOTIMPL}"},
+          f"{plain.path}: {plain.said}")
+    if drop is None:
+        return
+    judge_complete(drop, suspended)
+    expected = {f"walk: {S_OK}", f"refused: {ABORTED}"}
+    answers = {t.split(", ")[0] for t in drop.said[1:]}
+    allowed = {f"within a callback: {S_OK}"} | {f"{what}: {UNMANAGED_CTX}"
+                                                for what in ("walk", "refused", "within a callback")}
+    check(expected <= answers <= expected | allowed, f"{drop.path}: {drop.said}")
+
+
+def throws(plain, drop, _):
+    """The exception arrives where it would, every time, and the next walk is as ever."""
+    for notes in filter(None, (plain, drop)):
+        check(len(notes.said) >= 4, f"{notes.path}: {notes.said}")
+        for text in notes.said[1:]:
+            check("0 answered, 200 thrown, and then 0x00000000" in text, f"{notes.path}: {text}")
+    if drop is not None:
+        # What it is busy with is another thing each time.
+        lines = [sorted(t for t in notes.said if not t.startswith(tuple(BUSY))) for notes in (plain, drop)]
+        check(lines[0] == lines[1], f"plainly: {lines[0]}; here: {lines[1]}")
+
+
+def detach(plain, drop, _):
+    """The same answers to the requests; walks that were under way ended well, later ones were refused."""
+    for notes in filter(None, (plain, drop)):
+        check("ProfilerDetachSucceeded: yes" in notes.said, f"{notes.path}: {notes.said}")
+    counted = ("before: ", "since the request: ")
+    if drop is not None:
+        lines = [[t for t in notes.said if not t.startswith(counted)] for notes in (plain, drop)]
+        check(lines[0] == lines[1], f"plainly: {lines[0]}; here: {lines[1]}")
+        walks = {t.split(", ")[0] for t in drop.said if t.startswith(counted)}
+        allowed = {f"before: {UNMANAGED_CTX}"} | {f"since the request: {hr}" for hr in
+                                                  (S_OK, UNMANAGED_CTX, UNSAFE, DETACHING)}
+        check({f"before: {S_OK}", f"since the request: {DETACHING}"} <= walks <= allowed | {f"before: {S_OK}"},
+              f"{drop.path}: {drop.said}")
+
+
+def leave(plain, drop, _):
+    if drop is not None:
+        check(plain.said == drop.said, f"plainly: {plain.said}; here: {drop.said}")
+    check("ProfilerDetachSucceeded" in plain.said, f"{plain.path}: {plain.said}")
+
+
 def main():
-    modes = {"suspend": suspend, "sites": sites, "cross": other_threads, "recipe": recipe, "handler": handler}
+    modes = {"suspend": suspend, "sites": sites, "cross": other_threads, "recipe": recipe, "handler": handler,
+             "calls": same_answers, "crowd": crowd, "throw": throws, "detach": detach, "leave": leave}
     files = [Notes(path) if path != "-" else None for path in sys.argv[2:]]
     modes[sys.argv[1]](*files, *[None] * (3 - len(files)))
     for text in failures[:20]:
@@ -158,7 +231,7 @@ def main():
     if len(failures) > 20:
         print(f"FAIL: and {len(failures) - 20} more")
     if not failures:
-        print("pass:", ", ".join(f"{sum(n.walks.values())} walks, {len(n.walks)} different"
+        print("pass:", "; ".join(f"{len(n.said)} answers, {sum(n.walks.values())} walks, {len(n.walks)} different"
                                  for n in files if n is not None))
     return 1 if failures else 0
 

@@ -50,7 +50,9 @@ void sleep_ms(long ms) {
 static std::unique_ptr<Mode> make_mode() {
   static const std::map<std::string, std::unique_ptr<Mode> (*)()> modes = {
       {"suspend", make_suspend}, {"sites", make_sites},     {"cross", make_cross},
-      {"recipe", make_recipe},   {"handler", make_handler}, {"pause", make_pause},
+      {"recipe", make_recipe},   {"handler", make_handler}, {"calls", make_calls},
+      {"crowd", make_crowd},     {"throw", make_throw},     {"detach", make_detach},
+      {"leave", make_leave},     {"pause", make_pause},
   };
   const char *name = getenv("GUEST_MODE");
   auto found = modes.find(name != nullptr ? name : "");

@@ -111,6 +111,11 @@ std::unique_ptr<Mode> make_cross();    // DoStackSnapshot of others, nothing sus
 std::unique_ptr<Mode> make_recipe();   // hold, find the first managed frame, seed
 std::unique_ptr<Mode> make_pause();    // the first of these, measured
 std::unique_ptr<Mode> make_handler();  // DoStackSnapshot(0) in a SIGPROF handler
+std::unique_ptr<Mode> make_calls();    // every odd call, and what is answered
+std::unique_ptr<Mode> make_crowd();    // many threads at once, refusing and nesting
+std::unique_ptr<Mode> make_throw();    // a C++ exception out of the callback
+std::unique_ptr<Mode> make_detach();   // RequestProfilerDetach while walks are under way
+std::unique_ptr<Mode> make_leave();    // the same in a program that does not know the profiler
 
 extern ICorProfilerInfo10 *info;
 extern Threads &threads;

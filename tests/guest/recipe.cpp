@@ -30,9 +30,18 @@ enum : uint32_t { kIdle, kAsked, kHeld, kReleased, kGone };
 std::atomic<uint32_t> state;
 ucontext_t *held_context;
 
-void wait_while(uint32_t value, long seconds) {
-  timespec time = {seconds, 0};
-  syscall(SYS_futex, &state, FUTEX_WAIT_PRIVATE, value, &time, nullptr, 0);
+time_t now_s() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+// Until the state is another one, some seconds long: the runtime's own signals interrupt a futex.
+void wait_while(uint32_t value, time_t seconds) {
+  const timespec nap = {0, 100000000};
+  for (time_t end = now_s() + seconds; state == value && now_s() < end;) {
+    syscall(SYS_futex, &state, FUTEX_WAIT_PRIVATE, value, &nap, nullptr, 0);
+  }
 }
 
 void change(uint32_t value) {
@@ -40,14 +49,14 @@ void change(uint32_t value) {
   syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 64, nullptr, nullptr, 0);
 }
 
-// The target's side. A second's patience: then it goes on, and the sampler sees that.
+// The target's side. Some seconds' patience: then it goes on, and the sampler sees that.
 void on_hold(int, siginfo_t *, void *context) {
   int saved = errno;
   held_context = static_cast<ucontext_t *>(context);
   uint32_t asked = kAsked;
   if (state.compare_exchange_strong(asked, kHeld)) {
     change(kHeld);
-    for (int i = 0; i < 4 && state == kHeld; i++) wait_while(kHeld, 1);
+    wait_while(kHeld, 4);
     change(kGone);
   }
   errno = saved;
@@ -56,7 +65,7 @@ void on_hold(int, siginfo_t *, void *context) {
 bool hold(uint32_t tid) {
   state = kAsked;
   if (syscall(SYS_tgkill, getpid(), tid, SIGUSR2) != 0) return false;
-  for (int i = 0; i < 4 && state == kAsked; i++) wait_while(kAsked, 1);
+  wait_while(kAsked, 4);
   uint32_t asked = kAsked;
   return !state.compare_exchange_strong(asked, kIdle);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # run.sh BUILD SOURCE MATERIAL MODE: the program tests/apps/Guest under the guest profiler, plainly and
 # through the drop-in, and what the two runs saw compared (compare.py). MODE is a GUEST_MODE (guest.hpp).
-# GUEST_PLAIN_ONLY=1: without the drop-in. GUEST_KEEP=DIR: the notes are left there.
+# GUEST_PLAIN_ONLY=1: without the drop-in. CLRSNAP_LIB: another build of it. GUEST_KEEP=DIR: the notes are left there.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 MODE=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Guest
@@ -26,32 +26,27 @@ guest() {
 }
 plainly() { guest "plain.$1" "$1" "$2" CORECLR_PROFILER_PATH="$GUEST_LIBRARY"; }
 through_us() {
-  guest "drop-in.$1" "$1" "$2" CORECLR_PROFILER_PATH="$BUILD/lib/libclrsnap.so" \
+  guest "drop-in.$1" "$1" "$2" CORECLR_PROFILER_PATH="${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}" \
     CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY"
 }
 
 cd "$WORK" || exit 1
+program=stacks
 case $MODE in
-  suspend | sites)
-    program=stacks
-    [ "$MODE" = suspend ] || program=sites
-    plainly "$MODE" $program
-    [ -n "${GUEST_PLAIN_ONLY:-}" ] || through_us "$MODE" $program
-    files=(plain."$MODE" drop-in."$MODE")
-    ;;
-  cross | recipe)
-    plainly "$MODE" stacks
-    [ -n "${GUEST_PLAIN_ONLY:-}" ] || through_us "$MODE" stacks
-    [ -n "${GUEST_PLAIN_ONLY:-}" ] || plainly suspend stacks
-    files=(plain."$MODE" drop-in."$MODE" plain.suspend)
-    ;;
-  handler)
-    # Plainly it is neither allowed nor safe: in 5 runs one hung, and most walks of code that runs failed.
-    through_us handler stacks
-    plainly suspend stacks
-    files=(- drop-in.handler plain.suspend)
-    ;;
-  *) fail "there is no mode $MODE" ;;
+  sites | calls) program=sites ;;
+  leave) program=alone ;;
 esac
-[ -z "${GUEST_PLAIN_ONLY:-}" ] || files=("${files[0]}")
+# Plainly a walk in a signal handler is neither allowed nor safe: of 5 runs one hung.
+if [ "$MODE" = handler ]; then files=(-); else plainly "$MODE" $program; files=(plain."$MODE"); fi
+if [ -z "${GUEST_PLAIN_ONLY:-}" ]; then
+  through_us "$MODE" $program
+  files+=(drop-in."$MODE")
+  case $MODE in
+    cross | recipe | handler | crowd)
+      # The runtime's own word for the stacks of the parked threads.
+      (unset GUEST_ROUNDS && plainly suspend stacks) || exit 1
+      files+=(plain.suspend)
+      ;;
+  esac
+fi
 python3 "$SOURCE/tests/guest/compare.py" "$MODE" "${files[@]}"

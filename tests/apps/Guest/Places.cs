@@ -160,8 +160,12 @@ static unsafe class Places
         lock (Taken)
         {
             Action[] parked = { Wait, Join, Lock, Generic, Catch, Finally, Dynamic };
-            foreach (Action place in parked) Start(place.Method.Name, place);
-            while (!All.TrueForAll(Waits)) Thread.Sleep(1);
+            // One by one: how a method is compiled depends on what has been initialised by then.
+            foreach (Action place in parked)
+            {
+                Start(place.Method.Name, place);
+                while (!Waits(All[^1])) Thread.Sleep(1);
+            }
             Start("Native", Native);
             Start("Callback", Callback);
             while (Profiler.guest_parked() < 2) Thread.Sleep(1);
@@ -183,16 +187,30 @@ static unsafe class Places
         }
     }
 
+    // Threads come and go until the profiler's library is mapped no more.
     internal static int Alone()
     {
-        for (int i = 0; i < 50; i++)
+        string library = Path.GetFileName(Environment.GetEnvironmentVariable("GUEST_LIBRARY")!);
+        var clock = System.Diagnostics.Stopwatch.StartNew();
+        while (File.ReadAllText("/proc/self/maps").Contains(library))
         {
-            int name = i;
-            var thread = new Thread(() => sink += new Box<int>().GetHashCode() + Leaf(name));
+            if (clock.Elapsed.TotalSeconds > 30)
+            {
+                Console.Error.WriteLine(library + " is still there after 30 s");
+                return 1;
+            }
+            var thread = new Thread(() => sink += Leaf(1));
+            thread.Start();
+            thread.Join();
+            Thread.Sleep(5);
+        }
+        GC.Collect();
+        for (int i = 0; i < 20; i++)
+        {
+            var thread = new Thread(() => sink += Leaf(1));
             thread.Start();
             thread.Join();
         }
-        GC.Collect();
         Console.WriteLine("done");
         return 0;
     }

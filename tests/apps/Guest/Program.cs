@@ -6,7 +6,7 @@
 //   Guest sites      allocations and exceptions, all on one thread
 //   Guest busy       a loop that knows when it stood still: for the benchmark
 //   Guest churn      the same beside threads that begin and end
-//   Guest alone      no profiler is asked for anything: it starts, works a little, and ends
+//   Guest alone      asks the profiler for nothing, and ends when its library is gone
 using System.Reflection;
 using System.Runtime.InteropServices;
 

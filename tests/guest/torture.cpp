@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// What a profiler ought not to do, or not so much of: many threads that walk everybody at once, and
+// refuse frames, and walk within their callbacks; a C++ exception out of the callback; detaching
+// while walks are under way. The program must run on to its end, as without us or better. Threads:
+// several of the profiler's own. Signal-safe: no.
+#include <stdexcept>
+#include <thread>
+
+#include "guest.hpp"
+
+namespace guest {
+namespace {
+
+// How often which answer came, over all threads. Allocates nothing: a target may be held.
+class Answers {
+ public:
+  void add(HRESULT hr) {
+    for (One &one : all_) {
+      HRESULT empty = kEmpty;
+      if (one.hr != hr && !one.hr.compare_exchange_strong(empty, hr) && empty != hr) continue;
+      one.count++;
+      return;
+    }
+  }
+  void tell(const char *what) {
+    std::map<HRESULT, long> sorted;
+    for (const One &one : all_) sorted[one.hr] += one.count;
+    sorted.erase(kEmpty);
+    for (const auto &one : sorted) {
+      notes.say("%s: 0x%08x, %ld times", what, static_cast<unsigned>(one.first), one.second);
+    }
+  }
+
+ private:
+  static constexpr HRESULT kEmpty = 0x7FFFFFFF;
+  struct One {
+    std::atomic<HRESULT> hr{kEmpty};
+    std::atomic<long> count{0};
+  };
+  One all_[16];
+};
+
+// A walk whose callback walks: the caller, another thread, and the same one.
+struct Within {
+  Walk walk;
+  ThreadID other = 0;
+  Walk *inner = nullptr;
+  Answers *answers = nullptr;
+};
+
+HRESULT walk_within(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
+                    BYTE context[], void *data) {
+  auto *within = static_cast<Within *>(data);
+  if (within->walk.count < 3) {
+    for (ThreadID thread : {ThreadID{0}, within->other, within->walk.thread}) {
+      within->inner->clear(thread, COR_PRF_SNAPSHOT_DEFAULT);
+      within->answers->add(info->DoStackSnapshot(thread, collect, COR_PRF_SNAPSHOT_DEFAULT,
+                                                 within->inner, nullptr, 0));
+    }
+  }
+  return collect(function, ip, frame, size, context, &within->walk);
+}
+
+HRESULT refuse_third(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], void *data) {
+  return ++*static_cast<int *>(data) == 3 ? E_ABORT : S_OK;
+}
+
+// GUEST_THREADS native threads, each walking everybody all the time, each in its own way.
+class Crowd final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void run() override {
+    std::vector<std::thread> walkers;
+    long count = setting("GUEST_THREADS", 8), rounds = setting("GUEST_ROUNDS", 60);
+    // Where targets are held, two walkers that each want the other's target wait for each other.
+    long kinds = setting("GUEST_NEST", 1) != 0 ? 4 : 3;
+    for (long i = 0; i < count; i++) {
+      walkers.emplace_back([this, i, rounds, kinds] {
+        for (long round = 0; round < rounds; round++) everybody(static_cast<int>(i % kinds));
+      });
+    }
+    for (std::thread &walker : walkers) walker.join();
+    plain_.tell("walk");
+    refused_.tell("refused");
+    nested_.tell("within a callback");
+  }
+
+ private:
+  void everybody(int how) {
+    auto within = std::make_unique<Within>();
+    auto inner = std::make_unique<Walk>();
+    within->inner = inner.get();
+    within->answers = &nested_;
+    for (const auto &thread : threads.alive()) {
+      // Not by a lock: the threads of this program stay, and walks of one may meet (contract: C9).
+      if (thread->name.empty()) continue;
+      one(how, thread->id, within.get());
+      within->other = thread->id;
+    }
+  }
+
+  void one(int how, ThreadID thread, Within *within) {
+    ULONG32 flags = how == 1 ? COR_PRF_SNAPSHOT_REGISTER_CONTEXT : COR_PRF_SNAPSHOT_DEFAULT;
+    within->walk.clear(thread, flags);
+    int calls = 0;
+    switch (how) {
+      case 2:
+        refused_.add(info->DoStackSnapshot(thread, refuse_third, flags, &calls, nullptr, 0));
+        return;
+      case 3:
+        within->walk.hr = info->DoStackSnapshot(thread, walk_within, flags, within, nullptr, 0);
+        break;
+      default:
+        within->walk.hr = info->DoStackSnapshot(thread, collect, flags, &within->walk, nullptr, 0);
+    }
+    plain_.add(within->walk.hr);
+    notes.add(within->walk);
+  }
+
+  Answers plain_, refused_, nested_;
+};
+
+// A callback that throws. Nobody says what comes of it; the walk after it must be as ever.
+class Throw final : public Mode {
+ public:
+  DWORD events() const override {
+    return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_EXCEPTIONS;
+  }
+
+  // On a managed thread, of itself.
+  void thrown() override {
+    if (thrown_++ < 3) one("in a callback", 0);
+  }
+
+  // On a native one, of others, while the runtime is suspended, as the runtime's own walk wants it.
+  void run() override {
+    for (const auto &thread : threads.alive()) {
+      if (thread->name.empty()) continue;
+      HRESULT hr = info->SuspendRuntime();
+      for (int i = 0; i < 500 && hr == CORPROF_E_SUSPENSION_IN_PROGRESS; i++) {
+        sleep_ms(2);
+        hr = info->SuspendRuntime();
+      }
+      if (hr != S_OK) notes.say("SuspendRuntime: 0x%08x", static_cast<unsigned>(hr));
+      one(thread->name.c_str(), thread->id);
+      info->ResumeRuntime();
+    }
+  }
+
+ private:
+  static HRESULT throws(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], void *) {
+    throw std::runtime_error("out of the callback");
+  }
+
+  static void one(const char *where, ThreadID thread) {
+    int answered = 0, thrown = 0;
+    for (int i = 0; i < kTimes; i++) {
+      try {
+        info->DoStackSnapshot(thread, throws, COR_PRF_SNAPSHOT_DEFAULT, nullptr, nullptr, 0);
+        answered++;
+      } catch (const std::runtime_error &) {
+        thrown++;
+      }
+    }
+    auto walk = std::make_unique<Walk>();
+    walk->clear(thread, COR_PRF_SNAPSHOT_DEFAULT);
+    walk->hr = info->DoStackSnapshot(thread, collect, 0, walk.get(), nullptr, 0);
+    notes.say("%s: %d answered, %d thrown, and then 0x%08x, %u frames", where, answered, thrown,
+              static_cast<unsigned>(walk->hr), walk->count);
+  }
+
+  // More than any table of walks under way that somebody may keep has room for.
+  static constexpr int kTimes = 200;
+  int thrown_ = 0;
+};
+
+// RequestProfilerDetach while GUEST_THREADS threads walk; they are joined when the runtime says
+// that it is done, as the documentation asks.
+class Detach final : public Mode {
+ public:
+  DWORD events() const override {
+    return COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS | COR_PRF_ENABLE_STACK_SNAPSHOT;
+  }
+
+  void run() override {
+    for (long i = 0; i < setting("GUEST_THREADS", 3); i++) {
+      walkers_.emplace_back([this] { walk_until_told(); });
+    }
+    sleep_ms(100);
+    asked_ = true;
+    notes.say("RequestProfilerDetach: 0x%08x",
+              static_cast<unsigned>(info->RequestProfilerDetach(100)));
+    HRESULT again = info->RequestProfilerDetach(100);
+    DWORD mask = 0;
+    HRESULT get = info->GetEventMask(&mask), set = info->SetEventMask(0);
+    notes.say("and again: 0x%08x, GetEventMask: 0x%08x, SetEventMask: 0x%08x",
+              static_cast<unsigned>(again), static_cast<unsigned>(get), static_cast<unsigned>(set));
+    int waited = 0;
+    while (!done_ && waited++ < 2000) sleep_ms(10);
+    notes.say("ProfilerDetachSucceeded: %s", done_ ? "yes" : "no");
+    notes.say("callbacks after it: %d", after_.load());
+    before_.tell("before");
+    since_.tell("since the request");
+  }
+
+  void any_callback(const char *) override {
+    if (done_) after_++;
+  }
+
+  // The last that the runtime calls; afterwards the library may go.
+  void detached() override {
+    stop_ = true;
+    for (std::thread &walker : walkers_) walker.join();
+    done_ = true;
+  }
+
+ private:
+  void walk_until_told() {
+    auto walk = std::make_unique<Walk>();
+    while (!stop_) {
+      for (const auto &thread : threads.alive()) {
+        if (thread->name.empty()) continue;
+        walk->clear(thread->id, COR_PRF_SNAPSHOT_DEFAULT);
+        bool before = !asked_;
+        HRESULT hr = info->DoStackSnapshot(thread->id, collect, 0, walk.get(), nullptr, 0);
+        (before ? before_ : since_).add(hr);
+      }
+    }
+  }
+
+  std::vector<std::thread> walkers_;
+  std::atomic<bool> stop_{false}, done_{false}, asked_{false};
+  std::atomic<int> after_{0};
+  Answers before_, since_;
+};
+
+// Detaches by itself, from a thread that Initialize has started, in a program that knows nothing of
+// it; the runtime then closes the library, and nothing of it may be needed any more.
+class Leave final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void after_mask() override {
+    thread_ = std::thread([this] {
+      HRESULT hr = CORPROF_E_RUNTIME_UNINITIALIZED;
+      for (int i = 0; i < 500 && hr == CORPROF_E_RUNTIME_UNINITIALIZED; i++) {
+        sleep_ms(10);
+        hr = info->RequestProfilerDetach(50);
+      }
+      notes.say("RequestProfilerDetach: 0x%08x", static_cast<unsigned>(hr));
+    });
+  }
+
+  void detached() override {
+    thread_.join();
+    notes.say("ProfilerDetachSucceeded");
+    notes.write();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mode> make_leave() {
+  return std::make_unique<Leave>();
+}
+std::unique_ptr<Mode> make_crowd() {
+  return std::make_unique<Crowd>();
+}
+std::unique_ptr<Mode> make_throw() {
+  return std::make_unique<Throw>();
+}
+std::unique_ptr<Mode> make_detach() {
+  return std::make_unique<Detach>();
+}
+
+}  // namespace guest
