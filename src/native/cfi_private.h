@@ -32,6 +32,7 @@ struct cs_cfi_state {
   struct cs_cfi_rule rule;
   bool rsp_ruled;  // the program gives the caller's rsp a rule of its own: it is not the CFA
   uint8_t rsp_in;  // and this is the register that has it, plus 1; 0: in none
+  int32_t rsp_at;  // or where it is from the CFA; 0: nowhere there
   bool interned;   // `index` is the rule's: remembered with the state, since most states come again
   uint16_t index;
 };

@@ -19,13 +19,16 @@ enum cs_cfi_how {
   CS_CFI_UNDEFINED,  // not to be had; for the return address: the stack's base
 };
 enum cs_cfa_how {
-  CS_CFA_NONE,     // no rule (a form that is not supported): the step fails
-  CS_CFA_REG,      // reg + off
-  CS_CFA_DEREF,    // [reg + off] + cfa_add
-  CS_CFA_CONTEXT,  // none: the registers are those of the CONTEXT that `cfa_reg` points to
-  CS_CFA_FAULT,    // reg + off; the caller was interrupted by a fault and is not at a call
-  CS_CFA_JUMP,     // none: about to go on elsewhere for good (longjmp). There rsp is what `cfa_reg`
-                   // has; registers saved "at the CFA" are at register `cfa_add` + off
+  CS_CFA_NONE,      // no rule (a form that is not supported): the step fails
+  CS_CFA_REG,       // reg + off
+  CS_CFA_DEREF,     // [reg + off] + cfa_add
+  CS_CFA_INDEXED,   // [rsp + off + reg * 8] + cfa_add (OpenSSL's Montgomery multiplication)
+  CS_CFA_UCONTEXT,  // none: the registers are those of the ucontext that `cfa_reg` points to, all
+                    // that a call preserves (setcontext)
+  CS_CFA_CONTEXT,   // none: the registers are those of the CONTEXT that `cfa_reg` points to
+  CS_CFA_FAULT,     // reg + off; the caller was interrupted by a fault and is not at a call
+  CS_CFA_JUMP,  // none: about to go on elsewhere for good (longjmp). There rsp is what `cfa_reg`
+                // has; registers saved "at the CFA" are at register `cfa_add` + off
   CS_CFA_EH_RETURN,  // as REG, but there is no caller any more: the registers are those of the
                      // frame that catches an exception, which libgcc's locals describe (ehreturn.c)
   CS_CFA_PLT,        // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index

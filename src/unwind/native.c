@@ -88,16 +88,34 @@ CS_ISLAND static enum cs_stop step_signal(const struct cs_mem *mem, const struct
   return CS_STOP_NONE;
 }
 
+// Words that are on the stack, or anywhere.
+CS_ISLAND static bool read_block(const struct cs_mem *mem, const struct cs_stack *stack,
+                                 uint64_t at, uint64_t *words, size_t bytes) {
+  return (at & 7) == 0 && cs_stack_holds(stack, at, bytes)
+             ? cs_mem_read(mem, at, words, bytes)
+             : cs_mem_read_guarded(mem, at, words, bytes);
+}
+
+// The registers that a ucontext holds: what setcontext is about to go on with.
+CS_ISLAND static enum cs_stop step_ucontext(const struct cs_mem *mem, const struct cs_stack *stack,
+                                            uint64_t ucontext, struct cs_regs *regs) {
+  uint64_t words[GREGS];
+  struct cs_regs next = {.known = CS_REGS_PRESERVED};
+  if (!read_block(mem, stack, ucontext + UCONTEXT_GREGS, words, sizeof words))
+    return CS_STOP_UNREADABLE;
+  for (unsigned i = 0; i < GREGS; i++) next.r[greg[i]] = words[i];
+  if ((next.r[CS_RSP] & 7) != 0 || !cs_stack_holds(stack, next.r[CS_RSP], 8)) return CS_STOP_BAD_SP;
+  *regs = next;
+  return CS_STOP_NONE;
+}
+
 // The registers that a CONTEXT holds: what RtlRestoreContext is about to go on with.
 CS_ISLAND static enum cs_stop step_context(const struct cs_mem *mem, const struct cs_stack *stack,
                                            uint64_t context, struct cs_regs *regs) {
   enum { FLAGS = 48, RAX = 120, RIP = 248, HAS_CONTROL = 1, BYTES = 256 };
   static const uint8_t wanted[] = {CS_RBX, CS_RSP, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
   uint64_t words[BYTES / 8];
-  bool on_stack = (context & 7) == 0 && cs_stack_holds(stack, context, BYTES);
-  if (!(on_stack ? cs_mem_read(mem, context, words, BYTES)
-                 : cs_mem_read_guarded(mem, context, words, BYTES)))
-    return CS_STOP_UNREADABLE;
+  if (!read_block(mem, stack, context, words, sizeof words)) return CS_STOP_UNREADABLE;
   if (!(words[FLAGS / 8] & HAS_CONTROL)) return CS_STOP_NATIVE_RULE;
   struct cs_regs next = {.known = CS_REGS_PRESERVED};
   for (unsigned i = 0; i < CS_COUNT(wanted); i++) next.r[wanted[i]] = words[RAX / 8 + wanted[i]];
@@ -115,7 +133,9 @@ CS_ISLAND static enum cs_stop find_cfa(const struct step *s, const struct cs_cfi
                                        uint64_t *cfa) {
   if (rule->cfa_how == CS_CFA_NONE || !known(s->from, rule->cfa_reg)) return CS_STOP_NATIVE_RULE;
   uint64_t at = s->from->r[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_off;
-  if (rule->cfa_how == CS_CFA_DEREF) {
+  if (rule->cfa_how == CS_CFA_INDEXED)
+    at = s->from->r[CS_RSP] + (uint64_t)(int64_t)rule->cfa_off + s->from->r[rule->cfa_reg] * 8;
+  if (rule->cfa_how == CS_CFA_DEREF || rule->cfa_how == CS_CFA_INDEXED) {
     if (!cs_stack_u64(s->mem, s->stack, at, &at)) return CS_STOP_BAD_SP;
     at += rule->cfa_add;
   } else if (rule->cfa_how == CS_CFA_PLT) {
@@ -289,9 +309,12 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
     return stop;
   }
   if (rule == NULL) return CS_STOP_NO_NATIVE_RULE;
-  if (rule->cfa_how == CS_CFA_CONTEXT) {
+  if (rule->cfa_how == CS_CFA_CONTEXT || rule->cfa_how == CS_CFA_UCONTEXT) {
     if (!known(regs, rule->cfa_reg)) return CS_STOP_NATIVE_RULE;
-    enum cs_stop stop = step_context(&world->mem, stack, regs->r[rule->cfa_reg], regs);
+    uint64_t at = regs->r[rule->cfa_reg];
+    enum cs_stop stop = rule->cfa_how == CS_CFA_CONTEXT
+                            ? step_context(&world->mem, stack, at, regs)
+                            : step_ucontext(&world->mem, stack, at, regs);
     *signal_frame = stop == CS_STOP_NONE;  // where it goes on is no return address
     return stop;
   }

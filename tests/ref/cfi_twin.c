@@ -20,9 +20,9 @@
 #include "unwind/sites.h"
 
 // A stack where every word has a value of its own: aligned, and on the stack, above all registers.
-#define STACK_LO 0x100000000000ull
+#define STACK_LO 0x040000000000ull
 #define STACK_HI 0x700000000000ull
-#define RSP_VALUE 0x200000000000ull
+#define RSP_VALUE 0x080000000000ull  // eight times that is on the stack: [rsp + r9 * 8 + 8]
 enum { MAX_REPORTS = 40 };
 
 // Why the product may not do what .eh_frame says.
@@ -39,7 +39,7 @@ static const struct {
   const char *name;
   uint32_t most;  // functions of one file
 } reasons[REASONS] = {{"", 0},          {"corrected by name", 12}, {"distrusted", 8},
-                      {"eh_return", 8}, {"CFA not above rsp", 1},  {"form not supported", 3}};
+                      {"eh_return", 8}, {"CFA not above rsp", 1},  {"form not supported", 0}};
 
 static const uint8_t ours[CFI_REGISTERS] = {CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI,
                                             CS_RBP, CS_RSP, CS_R8,  CS_R9,  CS_R10, CS_R11,
@@ -76,8 +76,10 @@ static bool twin_read(uint64_t address, uint64_t *word) {
 static bool product_read(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
   (void)mem;
   uint64_t word;
-  memset(dst, 0, len);  // anything but a word: code bytes, which look like nothing
-  if (len == sizeof word && twin_read(address, &word)) memcpy(dst, &word, sizeof word);
+  memset(dst, 0, len);  // anything but words: code bytes, which look like nothing
+  if (len % sizeof word == 0)
+    for (size_t at = 0; at < len && twin_read(address + at, &word); at += sizeof word)
+      memcpy((uint8_t *)dst + at, &word, sizeof word);
   return true;
 }
 
@@ -162,6 +164,12 @@ static void check_site(uint64_t pc, uint64_t ip, const struct cfi_registers *to,
   if (stop != CS_STOP_NONE || !is_same(&regs, to, false)) wrong("by its site", pc);
 }
 
+// Is the caller to go on at exactly that ip, and not behind a call? Under a signal, and where a
+// ucontext is taken up (setcontext), which may be a signal's.
+static bool goes_on_exactly(const struct cfi_row *row) {
+  return now.function->signal_frame || row->rule[CFI_RSP].kind == CFI_OFFSET;
+}
+
 // One step from `pc`, which `row` is of. Not exact: from behind a call that ends at pc.
 static void check_step(const struct cfi_row *row, uint64_t pc, bool exact) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
@@ -179,8 +187,8 @@ static void check_step(const struct cfi_row *row, uint64_t pc, bool exact) {
   }
   bool is_base = to.undefined[CFI_RIP];
   bool same = is_base ? stop == CS_STOP_BASE
-                      : stop == CS_STOP_NONE && is_signal == now.function->signal_frame &&
-                            is_same(&regs, &to, is_signal);
+                      : stop == CS_STOP_NONE && is_signal == goes_on_exactly(row) &&
+                            is_same(&regs, &to, now.function->signal_frame);
   if (same) {
     counts.bases += is_base;
     counts.signals += is_signal;

@@ -244,10 +244,23 @@ static void expressions_that_occur(void **state) {
   expect_slot(0x100, CS_CFI_RBP, CS_CFI_AT_RBP, 0);
 }
 
+// OpenSSL's [rsp + 8 + r9 * 8] + 8, and glibc's setcontext, whose CFA is a ucontext.
+static void rare_forms(void **state) {
+  (void)state;
+  one(OPS("\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08\x41\x0c\x07\x08"));
+  expect_cfa(0x100, CS_CFA_INDEXED, CS_R9, 8);
+  assert_int_equal(rule_at(0x100)->cfa_add, 8);
+  expect_cfa(0x101, CS_CFA_REG, CS_RSP, 8);
+  one(OPS("\x41\x0c\x01\x00\x11\x07\x6c\x11\x10\x6b"));  // rsp at 160, the ip at 168
+  expect_cfa(0x100, CS_CFA_REG, CS_RSP, 8);
+  expect_cfa(0x101, CS_CFA_UCONTEXT, CS_RDX, 0);
+  one(OPS("\x41\x0c\x01\x00\x11\x07\x6d\x11\x10\x6b"));  // rsp at 152: no ucontext
+  expect_cfa(0x101, CS_CFA_NONE, 0, 0);
+}
+
 static void what_a_rule_cannot_say_is_no_rule(void **state) {
   (void)state;
-  // rsp + 8 + r9 * 8
-  one(OPS("\x0f\x0a\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08\x41\x0c\x07\x08"));
+  one(OPS("\x0f\x0a\x77\x08\x79\x00\x34\x1e\x22\x06\x23\x08\x41\x0c\x07\x08"));  // r9 * 4
   expect_cfa(0x100, CS_CFA_NONE, 0, 0);
   expect_cfa(0x101, CS_CFA_REG, CS_RSP, 8);
   one(OPS("\x0f\x06\x77\x28\x06\x23\x80\x02\x41\x0c\x07\x08"));  // adds 256
@@ -592,6 +605,7 @@ int main(void) {
       cmocka_unit_test(register_operations),
       cmocka_unit_test(states_nest),
       cmocka_unit_test(expressions_that_occur),
+      cmocka_unit_test(rare_forms),
       cmocka_unit_test(what_a_rule_cannot_say_is_no_rule),
       cmocka_unit_test(epilogues_that_lie_are_not_believed),
       cmocka_unit_test(returns_tell_the_truth),
