@@ -23,9 +23,10 @@ names: base mem clr clrsnap
 wire: base
 agent: base mem contract codemap native unwind walk signal snapshot clr clrsnap names wire
 dropin: base clr clrsnap snapshot
+takeover:
 export: base wire
 lines: base
-cli: base wire export lines
+cli: base wire export lines clrsnap
 TABLE
 }
 

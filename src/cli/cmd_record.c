@@ -2,7 +2,6 @@
 // `clrsnap record`: what can fail without the program is tried before it starts; once it runs, its
 // exit code is ours whatever becomes of the recording. One thread. Signal-safe: no.
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +21,6 @@ struct record {
   char *agent;    // path of the library
   char *program;  // the command line, for people
 };
-
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  (void)fputs("clrsnap: ", stderr);
-  (void)vfprintf(stderr, format, args);
-  (void)putc('\n', stderr);
-  va_end(args);
-}
 
 static char *join_words(char **argv) {
   char *text = NULL;
@@ -76,25 +66,27 @@ static void write_result(struct record *r) {
   cs_print_summary(&profile.facts, stderr);
   if (r->options.top > 0) cs_write_top(&profile, r->options.top, "clrsnap: ", stderr);
   if (written) {
-    say("wrote %s", r->options.output);
+    cs_say("wrote %s", r->options.output);
   } else {
-    say("%s", err.text);
+    cs_say("%s", err.text);
   }
   cs_profile_free(&profile);
 }
 
 static void explain_silence(const struct record *r) {
   const char *off = getenv("DOTNET_EnableDiagnostics");
-  say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was not written",
-      r->options.program[0], r->options.output);
+  cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was not written",
+         r->options.program[0], r->options.output);
   if (off != NULL && strcmp(off, "0") == 0) {
-    say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
+    cs_say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
     return;
   }
-  say("  that is so when it is not a .NET program, is compiled ahead of time to a native binary,");
-  say("  clears its environment, sets DOTNET_EnableDiagnostics=0 or "
+  cs_say(
+      "  that is so when it is not a .NET program, is compiled ahead of time to a native binary,");
+  cs_say(
+      "  clears its environment, sets DOTNET_EnableDiagnostics=0 or "
       "DOTNET_EnableDiagnostics_Profiler=0,");
-  say("  ended before the runtime started, or runs on a runtime older than .NET 5");
+  cs_say("  ended before the runtime started, or runs on a runtime older than .NET 5");
 }
 
 // The agent's verdict decides whether there is anything to write.
@@ -103,7 +95,7 @@ static void conclude(struct record *r) {
   switch (cs_consumer_agent_state(&r->session.consumer)) {
     case CS_WIRE_AGENT_REFUSED:
       cs_consumer_message(&r->session.consumer, message, sizeof message);
-      say("nothing was recorded: %s", message);
+      cs_say("nothing was recorded: %s", message);
       cs_output_abandon(&r->output);
       return;
     case CS_WIRE_AGENT_NONE:
@@ -146,13 +138,13 @@ static int run(struct record *r) {
   r->session.signals = -1;
   r->session.limit_ns = (uint64_t)(r->options.seconds * 1e9);
   if (!prepare(r, &err)) {
-    say("%s", err.text);
+    cs_say("%s", err.text);
     return exit_code;
   }
   r->session.child = cs_launch(r->options.program, r->agent, r->session.consumer.path,
                                &r->session.old_mask, &exit_code, &err);
   if (r->session.child == 0) {
-    say("%s", err.text);
+    cs_say("%s", err.text);
     return exit_code;
   }
   cs_session_record(&r->session);
@@ -165,7 +157,7 @@ int cs_cmd_record(int argc, char **argv) {
   static struct record r;  // its histogram is large for a stack
   struct cs_error err;
   if (!cs_record_options_parse(&r.options, argc, argv, &err)) {
-    say("%s; 'clrsnap help record' lists the options", err.text);
+    cs_say("%s; 'clrsnap help record' lists the options", err.text);
     return CS_EXIT_USAGE;
   }
   if (r.options.help) {

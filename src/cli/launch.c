@@ -14,7 +14,6 @@
 
 #include "wire/wire.h"
 
-#define AGENT_CLSID "{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}"
 #define AGENT_NAME "libclrsnap.so"
 
 static char *beside_binary(const char *relative) {
@@ -63,12 +62,12 @@ static bool put(const char *name, const char *value) {
 static bool other_profiler_is_set(void) {
   return strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) != 0 &&
          env("CORECLR_PROFILER")[0] != '\0' &&
-         strcasecmp(env("CORECLR_PROFILER"), AGENT_CLSID) != 0;
+         strcasecmp(env("CORECLR_PROFILER"), CS_AGENT_CLSID) != 0;
 }
 
 static bool become_main_profiler(const char *agent) {
   (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over the other
-  return put("CORECLR_ENABLE_PROFILING", "1") && put("CORECLR_PROFILER", AGENT_CLSID) &&
+  return put("CORECLR_ENABLE_PROFILING", "1") && put("CORECLR_PROFILER", CS_AGENT_CLSID) &&
          put("CORECLR_PROFILER_PATH", agent);
 }
 
@@ -77,8 +76,8 @@ static bool join_list(const char *name, const char *agent) {
   size_t len = strlen(list);
   char *joined;
   // .NET 9 and 10 drop an entry without a ';' behind it.
-  if (asprintf(&joined, "%s%s%s=" AGENT_CLSID ";", list, len > 0 && list[len - 1] != ';' ? ";" : "",
-               agent) < 0) {
+  if (asprintf(&joined, "%s%s%s=" CS_AGENT_CLSID ";", list,
+               len > 0 && list[len - 1] != ';' ? ";" : "", agent) < 0) {
     return false;
   }
   bool ok = put(name, joined);
@@ -109,12 +108,11 @@ _Noreturn static void run_program(char **argv, const char *agent, const char *sh
   _exit(CS_EXIT_NOT_FOUND);
 }
 
-static pid_t fail(const char *program, int error, int *exit_code, struct cs_error *err) {
+int cs_exec_failed(const char *program, int error, struct cs_error *err) {
   bool missing = error == ENOENT || error == ENOTDIR;
-  *exit_code = missing ? CS_EXIT_NOT_FOUND : CS_EXIT_NOT_EXECUTABLE;
   (void)cs_error_set(err, missing ? "program not found: %s" : "cannot execute %s: %s", program,
                      strerror(error));
-  return 0;
+  return missing ? CS_EXIT_NOT_FOUND : CS_EXIT_NOT_EXECUTABLE;
 }
 
 pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t *mask,
@@ -144,5 +142,7 @@ pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t 
   while ((got = read(tell[0], &error, sizeof error)) < 0 && errno == EINTR) {
   }
   (void)close(tell[0]);
-  return got == (ssize_t)sizeof error ? fail(argv[0], error, exit_code, err) : pid;
+  if (got != (ssize_t)sizeof error) return pid;
+  *exit_code = cs_exec_failed(argv[0], error, err);
+  return 0;
 }

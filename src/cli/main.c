@@ -13,10 +13,13 @@ static const struct verb {
   const char *name;
   int (*run)(int argc, char **argv);
   const char *help;
+  bool has_options;  // and a --help that lists them
 } verbs[] = {
-    {"record", cs_cmd_record, "start a program and record where it spends its time"},
-    {"version", do_version, "print the version"},
-    {"help", do_help, "print this text, or that of a verb"},
+    {"record", cs_cmd_record, "start a program and record where it spends its time", true},
+    {"run-profiler", cs_cmd_run_profiler, "run a profiler of somebody else's through clrsnap",
+     true},
+    {"version", do_version, "print the version", false},
+    {"help", do_help, "print this text, or that of a verb", false},
 };
 
 static const struct verb *find_verb(const char *name) {
@@ -29,7 +32,7 @@ static const struct verb *find_verb(const char *name) {
 static void print_help(FILE *out) {
   (void)fprintf(out, "usage: clrsnap VERB [options]\n\n");
   for (size_t i = 0; i < CS_COUNT(verbs); i++) {
-    (void)fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+    (void)fprintf(out, "  %-13s %s\n", verbs[i].name, verbs[i].help);
   }
   (void)fprintf(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
 }
@@ -53,7 +56,7 @@ static int do_help(int argc, char **argv) {
   }
   const struct verb *verb = find_verb(argv[1]);
   if (verb == NULL) return unknown_verb(argv[1]);
-  if (verb->run == cs_cmd_record) {
+  if (verb->has_options) {
     char *args[] = {argv[1], (char[]){"--help"}, NULL};
     return verb->run(2, args);
   }

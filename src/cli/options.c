@@ -143,8 +143,7 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
   }
 }
 
-// getopt has just refused argv[optind - 1], or an option letter in it.
-static bool refuse(int opt, char **argv, struct cs_error *err) {
+bool cs_option_refused(int opt, char **argv, struct cs_error *err) {
   if (optopt > 0 && optopt < 256 && argv[optind - 1][1] != '-') {
     return cs_error_set(err, opt == ':' ? "option '-%c' wants a value" : "unknown option '-%c'",
                         optopt);
@@ -169,7 +168,7 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
       o->help = true;
       return true;
     }
-    if (opt == ':' || opt == '?') return refuse(opt, argv, err);
+    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
     if (!apply(o, opt, optarg, err)) return false;
   }
   if (optind >= argc) return cs_error_set(err, "no program to record");

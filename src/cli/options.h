@@ -28,4 +28,8 @@ extern const char cs_record_help[];
 bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                              struct cs_error *err);
 
+// For every verb: getopt has just answered `opt`, ':' or '?', for argv[optind - 1] or an option
+// letter in it. Answers false with the sentence in *err.
+bool cs_option_refused(int opt, char **argv, struct cs_error *err);
+
 #endif

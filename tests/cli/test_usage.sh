@@ -7,9 +7,10 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
-  record     start a program and record where it spends its time
-  version    print the version
-  help       print this text, or that of a verb
+  record        start a program and record where it spends its time
+  run-profiler  run a profiler of somebody else's through clrsnap
+  version       print the version
+  help          print this text, or that of a verb
 
 'clrsnap help VERB' says more. See clrsnap(1).
 X

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What the command says to people: lines on standard error that begin with its name, so that they
+// are told from the program's own. One thread. Signal-safe: no.
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+void cs_say(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  (void)fputs("clrsnap: ", stderr);
+  (void)vfprintf(stderr, format, args);
+  (void)putc('\n', stderr);
+  va_end(args);
+}
