@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // From an ELF header in memory to the address of .eh_frame, over the program headers, which are
-// mapped with every image, and .eh_frame_hdr. Invariant: nothing that the image says is used as an
-// address before it is found to be inside one of its own segments, and all reads are guarded (a
-// dlclose may be under way). One thread at a time. Signal-safe: no.
+// mapped with every image, and .eh_frame_hdr, or a search. Invariant: nothing that the image says
+// is used as an address before it is found to be inside one of its own segments, and all reads are
+// guarded (a dlclose may be under way). One thread at a time. Signal-safe: no.
 #include "native/elf.h"
 
 #include <elf.h>
+#include <stdlib.h>
 
 #include "native/cfi_private.h"
+#include "native/search.h"
 
 enum { MAX_PROGRAM_HEADERS = 512, HDR_BYTES = 64 };
 
@@ -72,12 +74,30 @@ static void find_build_id(const struct segments *s, const Elf64_Phdr *notes) {
   }
 }
 
-// What the other segments need the bias for. An image without a build id is none the worse for it.
+// The functions that run first and last. In memory their addresses may have been relocated.
+static void find_startup(const struct segments *s, const Elf64_Phdr *dynamic) {
+  enum { MAX_ENTRIES = 256 };
+  Elf64_Dyn entries[MAX_ENTRIES];
+  uint64_t count = dynamic->p_filesz / sizeof *entries;
+  if (count > MAX_ENTRIES) count = MAX_ENTRIES;
+  if (!cs_process_read(s->process, s->elf->bias + dynamic->p_vaddr, entries,
+                       (size_t)count * sizeof *entries))
+    return;
+  for (uint64_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
+    uint64_t at = entries[i].d_un.d_ptr;
+    if (at != 0 && at < s->elf->bias) at += s->elf->bias;
+    if (entries[i].d_tag == DT_INIT) s->elf->init = at;
+    if (entries[i].d_tag == DT_FINI) s->elf->fini = at;
+  }
+}
+
+// What the bias is needed for. An image without these is none the worse for it.
 static enum cs_elf_result find_notes(const struct segments *s) {
-  for (unsigned i = 0; i < s->count && s->elf->id_size == 0; i++) {
+  for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
-    if (ph.p_type == PT_NOTE) find_build_id(s, &ph);
+    if (ph.p_type == PT_NOTE && s->elf->id_size == 0) find_build_id(s, &ph);
+    if (ph.p_type == PT_DYNAMIC) find_startup(s, &ph);
   }
   return CS_ELF_OK;
 }
@@ -149,6 +169,30 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
   return CS_ELF_MALFORMED;
 }
 
+// Nothing says where .eh_frame is: it is looked for in every loaded segment.
+static enum cs_elf_result search(const struct segments *s) {
+  enum { MAX_BYTES = 64 << 20 };
+  for (unsigned i = 0; i < s->count; i++) {
+    Elf64_Phdr ph;
+    struct cs_found found;
+    if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
+    if (ph.p_type != PT_LOAD || ph.p_filesz == 0 || ph.p_filesz > MAX_BYTES) continue;
+    uint64_t address = s->elf->bias + ph.p_vaddr;
+    size_t before = (4 - address % 4) % 4;
+    uint8_t *bytes = malloc((size_t)ph.p_filesz);
+    if (bytes == NULL) return CS_ELF_UNREADABLE;
+    bool is_found = cs_process_read(s->process, address, bytes, (size_t)ph.p_filesz) &&
+                    before < ph.p_filesz &&
+                    cs_eh_frame_search(bytes + before, (size_t)ph.p_filesz - before, &found);
+    free(bytes);
+    if (!is_found || found.fdes <= s->elf->fde_count) continue;
+    s->elf->eh_frame = address + before + found.begin;
+    s->elf->eh_frame_end = address + before + found.end;
+    s->elf->fde_count = found.fdes;
+  }
+  return CS_ELF_OK;
+}
+
 enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candidate *candidate,
                                struct cs_elf *elf, struct cs_error *err) {
   Elf64_Ehdr eh;
@@ -165,6 +209,10 @@ enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candi
   if (result == CS_ELF_MALFORMED)
     (void)cs_error_set(err, "none of its executable segments is what is mapped");
   if (result == CS_ELF_OK) result = find_notes(&s);
-  if (result != CS_ELF_OK || !has_hdr) return result;
-  return read_hdr(&s, elf->bias + hdr.p_vaddr, err);
+  if (result != CS_ELF_OK) return result;
+  if (has_hdr) result = read_hdr(&s, elf->bias + hdr.p_vaddr, err);
+  if (has_hdr && result != CS_ELF_MALFORMED) return result;
+  elf->hdr = elf->eh_frame = elf->eh_frame_end = elf->fde_count = 0;
+  *err = (struct cs_error){.text = ""};
+  return search(&s);
 }

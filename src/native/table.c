@@ -23,6 +23,7 @@
 #include "native/ehreturn.h"
 #include "native/elf.h"
 #include "native/quirks.h"
+#include "native/startup.h"
 
 enum { PATIENCE = 8 };
 
@@ -139,7 +140,7 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
                                        const struct cs_elf *elf, struct cs_rows *rows,
                                        struct cs_cfi_stats *stats, struct cs_error *err) {
   if (elf->eh_frame_end == 0) {
-    (void)cs_error_set(err, "it has no .eh_frame_hdr");
+    (void)cs_error_set(err, "it has no .eh_frame");
     return CS_ELF_MALFORMED;
   }
   size_t size = (size_t)(elf->eh_frame_end - elf->eh_frame);
@@ -153,8 +154,11 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
   enum cs_cfi_result result =
       cs_cfi_compile(&section, candidate->begin, candidate->end, &native->rules, rows, stats, err);
   free(bytes);
+  struct cs_process *process = &native->process;
   if (result == CS_CFI_OK)
-    return cs_ehreturn_apply(&native->process, candidate->begin, stats, &native->rules, rows)
+    return cs_ehreturn_apply(process, candidate->begin, stats, &native->rules, rows) &&
+                   cs_startup_apply(process, candidate, elf->init, &native->rules, rows) &&
+                   cs_startup_apply(process, candidate, elf->fini, &native->rules, rows)
                ? CS_ELF_OK
                : CS_ELF_UNREADABLE;
   rows->count = 0;

@@ -52,7 +52,7 @@ static struct cs_sites sites;
 static bool verbose, quiet;
 
 static struct counts {
-  uint64_t functions, overlapped, places, gaps, steps, by_site, bases, signals, wrong;
+  uint64_t functions, overlapped, places, gaps, startup, steps, by_site, bases, signals, wrong;
   uint64_t reason_functions[REASONS], reason_places[REASONS];
 } counts, total;
 
@@ -257,20 +257,53 @@ static void check_function(const struct cfi_function *f, uint64_t end) {
   }
 }
 
-static void check_gap(uint64_t begin, uint64_t end) {
+static enum cs_stop step_in_gap(uint64_t pc, struct cfi_registers *from, struct cs_regs *regs) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
-  struct cfi_function nobody = {.begin = begin};
-  uint64_t at[] = {begin, end - 1};
-  now.function = &nobody;
-  for (unsigned i = 0; i < 2; i++) {
-    struct cfi_registers ignored;
-    struct cs_regs regs;
-    bool is_signal;
-    make_up(at[i], &ignored, &regs);
-    enum cs_stop stop = cs_unwind_native(&world, &code, &stack, true, &regs, &is_signal);
-    if (stop != CS_STOP_NO_NATIVE_RULE) wrong("a rule in a gap between functions", at[i]);
+  bool is_signal;
+  make_up(pc, from, regs);
+  return cs_unwind_native(&world, &code, &stack, true, regs, &is_signal);
+}
+
+// sub rsp, 8; ...; add rsp, 8; ret (native/startup.c): byte by byte, what must be on the stack.
+static void check_startup(uint64_t begin, uint64_t end) {
+  static const uint8_t sub[] = {0x48, 0x83, 0xEC, 0x08}, add[] = {0x48, 0x83, 0xC4, 0x08, 0xC3};
+  const uint8_t *code = (const uint8_t *)(uintptr_t)begin;
+  uint64_t size = end - begin, first = code[0] == 0xF3 ? 4 : 0;  // endbr64
+  if (size < first + 9 || memcmp(code + first, sub, sizeof sub) != 0 ||
+      memcmp(code + size - sizeof add, add, sizeof add) != 0) {
+    wrong("another kind of .init or .fini", begin);
+    return;
   }
+  for (uint64_t at = 0; at < size; at++) {
+    struct cs_regs regs;
+    struct cfi_registers to;
+    uint64_t below = at < first + sizeof sub || at == size - 1 ? 0 : 8;
+    enum cs_stop stop = step_in_gap(begin + at, &to, &regs);
+    (void)twin_read(RSP_VALUE + below, &to.r[CFI_RIP]);
+    to.r[CFI_RSP] = RSP_VALUE + below + 8;
+    if (stop != CS_STOP_NONE || !is_same(&regs, &to, false)) wrong(".init or .fini", begin + at);
+  }
+  counts.startup++;
+}
+
+// Code that no FDE describes. The product knows .init and .fini nevertheless.
+static void check_gap(uint64_t begin, uint64_t end) {
+  struct cfi_function nobody = {.begin = begin};
+  struct cs_regs regs;
+  struct cfi_registers ignored;
+  now.function = &nobody;
   counts.gaps++;
+  for (unsigned i = 0; i < 2; i++) {
+    uint64_t from = now.file->startup[i].begin, to = now.file->startup[i].end;
+    if (from < begin || to > end || from == to) continue;
+    check_startup(from, to);
+    if (from > begin) check_gap(begin, from);
+    if (to < end) check_gap(to, end);
+    return;
+  }
+  if (step_in_gap(begin, &ignored, &regs) != CS_STOP_NO_NATIVE_RULE ||
+      step_in_gap(end - 1, &ignored, &regs) != CS_STOP_NO_NATIVE_RULE)
+    wrong("a rule in a gap between functions", begin);
 }
 
 struct list {
@@ -339,6 +372,7 @@ static void print_counts(const char *name, const struct counts *c) {
          (unsigned long long)c->functions, (unsigned long long)c->places,
          (unsigned long long)c->steps, (unsigned long long)c->by_site, (unsigned long long)c->gaps,
          (unsigned long long)c->bases);
+  if (c->startup != 0) printf(", %llu .init and .fini", (unsigned long long)c->startup);
   if (c->signals != 0) printf(", %llu signal frames", (unsigned long long)c->signals);
   if (c->overlapped != 0) printf(", %llu overlapped", (unsigned long long)c->overlapped);
   for (unsigned i = 1; i < REASONS; i++)

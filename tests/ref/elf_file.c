@@ -25,7 +25,8 @@ static const Elf64_Ehdr *header(const struct elf_file *file) {
   return eh;
 }
 
-static bool find_section(struct elf_file *file) {
+static bool find_sections(struct elf_file *file) {
+  static const char *const wanted[] = {".init", ".fini", ".eh_frame"};
   const Elf64_Ehdr *eh = header(file);
   if (eh == NULL || eh->e_shstrndx >= eh->e_shnum) return false;
   const Elf64_Shdr *sections = within(file, eh->e_shoff, eh->e_shnum * sizeof *sections);
@@ -33,14 +34,33 @@ static bool find_section(struct elf_file *file) {
   const Elf64_Shdr *names = &sections[eh->e_shstrndx];
   for (unsigned i = 0; i < eh->e_shnum; i++) {
     const Elf64_Shdr *s = &sections[i];
-    const char *name = within(file, names->sh_offset + s->sh_name, sizeof ".eh_frame");
-    if (name == NULL || strcmp(name, ".eh_frame") != 0 || s->sh_type == SHT_NOBITS) continue;
-    file->eh_frame = within(file, s->sh_offset, s->sh_size);
-    file->eh_frame_size = s->sh_size;
-    file->eh_frame_address = s->sh_addr;
-    return file->eh_frame != NULL;
+    unsigned which = 0;
+    for (; which < 3; which++) {
+      size_t length = strlen(wanted[which]) + 1;
+      const char *name = within(file, names->sh_offset + s->sh_name, length);
+      if (name != NULL && memcmp(name, wanted[which], length) == 0) break;
+    }
+    if (which < 2) {
+      file->startup[which].begin = s->sh_addr;
+      file->startup[which].end = s->sh_addr + s->sh_size;
+    } else if (which == 2 && s->sh_type != SHT_NOBITS) {
+      file->eh_frame = within(file, s->sh_offset, s->sh_size);
+      file->eh_frame_size = s->sh_size;
+      file->eh_frame_address = s->sh_addr;
+    }
   }
-  return false;
+  return file->eh_frame != NULL;
+}
+
+// Where it is in the process is known.
+static void relocate(struct elf_file *file, uint64_t bias) {
+  file->bias = bias;
+  file->eh_frame_address += bias;
+  for (unsigned i = 0; i < 2; i++) {
+    if (file->startup[i].end == 0) continue;
+    file->startup[i].begin += bias;
+    file->startup[i].end += bias;
+  }
 }
 
 static bool map_segments(int fd, struct elf_file *file) {
@@ -64,8 +84,7 @@ static bool map_segments(int fd, struct elf_file *file) {
              MAP_PRIVATE | MAP_FIXED, fd, (off_t)(ph[i].p_offset - in_page)) == MAP_FAILED)
       return false;
   }
-  file->bias = (uint64_t)(uintptr_t)at - lo;
-  file->eh_frame_address += file->bias;
+  relocate(file, (uint64_t)(uintptr_t)at - lo);
   return true;
 }
 
@@ -81,7 +100,7 @@ bool elf_file_map(const char *path, struct elf_file *file) {
   if (ok) {
     file->bytes = bytes;
     file->size = (size_t)info.st_size;
-    ok = find_section(file) && map_segments(fd, file);
+    ok = find_sections(file) && map_segments(fd, file);
   }
   (void)close(fd);
   if (!ok) elf_file_close(file);
@@ -92,9 +111,8 @@ bool elf_file_in_memory(const void *image, size_t size, struct elf_file *file) {
   memset(file, 0, sizeof *file);
   file->bytes = image;
   file->size = size;
-  if (!find_section(file)) return false;
-  file->bias = (uint64_t)(uintptr_t)image;  // the vdso is linked at 0
-  file->eh_frame_address += file->bias;
+  if (!find_sections(file)) return false;
+  relocate(file, (uint64_t)(uintptr_t)image);  // the vdso is linked at 0
   return true;
 }
 

@@ -14,6 +14,9 @@ struct elf_file {
   uint64_t bias;  // address = bias + the file's virtual address
   const uint8_t *eh_frame;
   uint64_t eh_frame_size, eh_frame_address;  // the address that it has in the process
+  struct {
+    uint64_t begin, end;
+  } startup[2];  // .init and .fini in the process; 0 and 0: none
 };
 
 // Maps the file's segments. False: no ELF image of this machine that has an .eh_frame.

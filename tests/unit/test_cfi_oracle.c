@@ -199,6 +199,14 @@ static void compare_registers(const struct cs_regs *regs, const struct oracle *o
   }
 }
 
+// In a function of one word's frame that nothing describes?
+static bool is_startup(const struct cs_image *image, uint64_t address) {
+  static const uint8_t sub[] = {0x48, 0x83, 0xEC, 0x08};
+  for (uint64_t at = address & ~3ull; at >= image->begin && address - at < 32; at -= 4)
+    if (memcmp((const void *)(uintptr_t)at, sub, sizeof sub) == 0) return true;
+  return false;
+}
+
 static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t address,
                        struct tally *tally, uint64_t *end) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = image};
@@ -215,7 +223,9 @@ static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t ad
   (void)snprintf(where, sizeof where, "%s+%#lx", image->path, address - image->bias);
   enum cs_stop stop = cs_unwind_native(&world, &code, &stack, true, &regs, &signal);
   if (!ask(cfi, address - image->bias, &before, &o, &begin, end)) {
-    if (stop != CS_STOP_NO_NATIVE_RULE) fail_msg("%s: a rule, where the oracle has none", where);
+    // .init and .fini have rules by their code (native/startup.c; checked by ref.cfi).
+    if (stop != CS_STOP_NO_NATIVE_RULE && !is_startup(image, address))
+      fail_msg("%s: a rule, where the oracle has none", where);
     tally->gaps++;
     *end = UINT64_MAX;
     return;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// An image that was linked without .eh_frame_hdr (ld --no-eh-frame-hdr, some static linkers) has
+// .eh_frame in a loaded segment, but no program header leads there, and the section headers are not
+// loaded; the file may be gone. So the records are looked for: a section begins with a CIE, which
+// on x86-64 always says 1, -8 and 16 in a row (code and data alignment, return register), and each
+// FDE that follows names one. The longest run of such records is it. Invariant: what is answered
+// consists of whole records, every FDE's CIE lies among them, and there is at least one FDE. Not
+// for handlers.
+#include "native/search.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = 4, MIN_CIE = 12, MAX_CIE = 256, MAX_AUGMENTATION = 8 };
+
+static uint32_t word_at(const uint8_t *bytes) {
+  uint32_t word;
+  memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// Does a CIE with its length stand there?
+static bool is_cie(const uint8_t *bytes, size_t size) {
+  static const uint8_t alike[] = {0x01, 0x78, 0x10};
+  if (size < 4 + MIN_CIE || word_at(bytes) < MIN_CIE || word_at(bytes) > MAX_CIE ||
+      word_at(bytes) > size - 4 || word_at(bytes + 4) != 0 || (bytes[8] != 1 && bytes[8] != 3))
+    return false;
+  const char *augmentation = (const char *)bytes + 9;
+  size_t n = 0;
+  while (n < MAX_AUGMENTATION && augmentation[n] != '\0') n++;
+  if (n == MAX_AUGMENTATION || (n != 0 && augmentation[0] != 'z') ||
+      strspn(augmentation, "zRLPSB") != n || 9 + n + 1 + sizeof alike > 4 + word_at(bytes))
+    return false;
+  return memcmp(augmentation + n + 1, alike, sizeof alike) == 0;
+}
+
+// Follows the records from a CIE on, as long as they make sense.
+static void follow(const uint8_t *bytes, size_t size, size_t begin, struct cs_found *found) {
+  size_t at = begin;
+  *found = (struct cs_found){.begin = begin};
+  while (size - at >= 8 && word_at(bytes + at) != 0) {
+    size_t length = word_at(bytes + at), id_at = at + 4, id = word_at(bytes + id_at);
+    if (length < 8 || length > size - id_at) break;
+    bool cie = id == 0;
+    if (cie ? !is_cie(bytes + at, size - at)
+            : id > id_at - begin || !is_cie(bytes + id_at - id, size - (id_at - id)))
+      break;
+    found->fdes += !cie;
+    at += 4 + length;
+  }
+  found->end = at;
+}
+
+bool cs_eh_frame_search(const uint8_t *bytes, size_t size, struct cs_found *found) {
+  struct cs_found run;
+  *found = (struct cs_found){.fdes = 0};
+  for (size_t at = 0; at + 4 + MIN_CIE <= size; at += ALIGNMENT) {
+    if (!is_cie(bytes + at, size - at)) continue;
+    follow(bytes, size, at, &run);
+    if (run.fdes == 0) continue;
+    if (run.fdes > found->fdes) *found = run;
+    at = run.end - run.end % ALIGNMENT;
+  }
+  return found->fdes != 0;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// Images that no program header leads to the unwind data of: it is searched for. The oracle of the
+// search is .eh_frame_hdr, in all libraries that have one.
+#include <dlfcn.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <cmocka.h>
+
+#include "native/search.h"
+#include "native/startup.h"
+#include "snapshot/snapshot.h"
+#include "walk/walk.h"
+
+// ---- Against .eh_frame_hdr ----
+
+struct tally {
+  unsigned images, same;
+};
+
+// Where .eh_frame_hdr says that .eh_frame begins, and of how many functions: version 1, a pointer
+// relative to itself, a number of 32 bits, as all linkers write it.
+static bool by_header(const struct dl_phdr_info *info, uint64_t *begin, uint32_t *count) {
+  for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+    if (info->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME) continue;
+    const uint8_t *hdr = (const uint8_t *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    int32_t offset;
+    if (hdr[0] != 1 || hdr[1] != 0x1B || hdr[2] != 0x03) return false;
+    memcpy(&offset, hdr + 4, sizeof offset);
+    memcpy(count, hdr + 8, sizeof *count);
+    *begin = (uint64_t)(uintptr_t)hdr + 4 + (uint64_t)(int64_t)offset;
+    return true;
+  }
+  return false;
+}
+
+static int search_image(struct dl_phdr_info *info, size_t size, void *arg) {
+  struct tally *tally = arg;
+  uint64_t begin;
+  uint32_t count;
+  (void)size;
+  if (!by_header(info, &begin, &count)) return 0;
+  tally->images++;
+  struct cs_found best = {.fdes = 0}, found;
+  uint64_t segment = 0;
+  for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)(info->dlpi_addr + ph->p_vaddr);
+    if (ph->p_type != PT_LOAD || !cs_eh_frame_search(bytes, ph->p_filesz, &found)) continue;
+    if (found.fdes <= best.fdes) continue;
+    best = found;
+    segment = (uint64_t)(uintptr_t)bytes;
+  }
+  if (segment + best.begin == begin && best.fdes == count)
+    tally->same++;
+  else
+    print_error("%s: found %u records at %#lx, and not %u at %#lx\n", info->dlpi_name, best.fdes,
+                segment + best.begin, count, begin);
+  return 0;
+}
+
+static void finds_what_the_header_says(void **state) {
+  (void)state;
+  static const char *const others[] = {"libstdc++.so.6", "libm.so.6",        "libcrypto.so.3",
+                                       "libssl.so.3",    "libicui18n.so.72", "libz.so.1"};
+  struct tally tally = {0};
+  for (unsigned i = 0; i < CS_COUNT(others); i++) (void)dlopen(others[i], RTLD_LAZY | RTLD_LOCAL);
+  (void)dl_iterate_phdr(search_image, &tally);
+  print_message("%u images, %u as their headers say\n", tally.images, tally.same);
+  assert_true(tally.images >= 5);  // the program, libc, ld.so, libstdc++, libm
+  assert_int_equal(tally.same, tally.images);
+}
+
+// ---- What is no .eh_frame ----
+
+enum { CIE = 24, FDE = 20 };
+// A CIE "zR", and an FDE of it.
+static const uint8_t records[CIE + FDE + 4] = {
+    20, 0, 0,  0, 0, 0, 0,  0, 1, 'z', 'R', 0, 1, 0x78, 0x10, 1, 0x1B, 0x0C, 7, 8, 0x90, 1,
+    0,  0, 16, 0, 0, 0, 28, 0, 0, 0,   0,   1, 0, 0,    9,    0, 0,    0,    0, 0, 0,    0};
+
+static void only_whole_records_are_believed(void **state) {
+  (void)state;
+  uint8_t bytes[8 + sizeof records];
+  struct cs_found found;
+  memset(bytes, 0x5A, sizeof bytes);
+  memcpy(bytes + 8, records, sizeof records);
+  assert_true(cs_eh_frame_search(bytes, sizeof bytes, &found));
+  assert_int_equal(found.begin, 8);
+  assert_int_equal(found.end, 8 + CIE + FDE);
+  assert_int_equal(found.fdes, 1);
+  // Without its end it is found as well; without a whole FDE, or without a CIE, it is none.
+  assert_true(cs_eh_frame_search(bytes, sizeof bytes - 4, &found));
+  for (size_t size = 0; size < 8 + CIE + FDE; size++)
+    assert_false(cs_eh_frame_search(bytes, size, &found));
+  static const uint8_t needed[] = {4, 8, 13, 14, 28};  // id, version, alignments, the FDE's CIE
+  for (unsigned i = 0; i < CS_COUNT(needed); i++) {
+    bytes[8 + needed[i]] ^= 0x40;
+    assert_false(cs_eh_frame_search(bytes, sizeof bytes, &found));
+    bytes[8 + needed[i]] ^= 0x40;
+  }
+  // One that only looks like a beginning does not hide the true one.
+  uint8_t twice[CIE + sizeof records + 8] = {0};
+  memcpy(twice, records, CIE);
+  memset(twice + CIE, 0xFF, 8);
+  memcpy(twice + CIE + 8, records, sizeof records);
+  assert_true(cs_eh_frame_search(twice, sizeof twice, &found));
+  assert_int_equal(found.begin, CIE + 8);
+}
+
+// ---- .init and .fini ----
+
+static struct cs_rules rules;
+static struct cs_rows rows;
+
+static uint16_t rule_at(uint32_t pc) {
+  uint16_t id = CS_NO_RULE;
+  for (uint32_t i = 0; i < rows.count && rows.pc[i] <= pc; i++) id = rows.rule[i];
+  return id;
+}
+
+// Rows of [0, 16), a gap, rows of [64, 80); the code at 32.
+static void describe(const uint8_t *code, uint32_t at) {
+  struct cs_process self;
+  uint64_t text = (uint64_t)(uintptr_t)code;
+  const struct cs_candidate candidate = {.begin = text, .end = text + 128};
+  cs_process_init(&self, 0);
+  cs_rows_free(&rows);
+  static const uint32_t pcs[] = {0, 16, 64, 80};
+  rows.pc = malloc(sizeof pcs);
+  rows.rule = malloc(4 * sizeof *rows.rule);
+  rows.count = rows.capacity = 4;
+  assert_true(rows.pc != NULL && rows.rule != NULL);
+  memcpy(rows.pc, pcs, sizeof pcs);
+  rows.rule[0] = rows.rule[2] = 0;
+  rows.rule[1] = rows.rule[3] = CS_NO_RULE;
+  assert_true(cs_startup_apply(&self, &candidate, text + at, &rules, &rows));
+}
+
+static void startup_functions_are_known_by_their_code(void **state) {
+  (void)state;
+  uint8_t text[128];
+  assert_true(cs_rules_init(&rules));
+  memset(text, 0xCC, sizeof text);
+  memcpy(text + 32, "\x48\x83\xEC\x08\x90\x90\x48\x83\xC4\x08\xC3", 11);
+  describe(text, 32);
+  static const int32_t cfa[] = {8, 8, 8, 8, 16, 16, 16, 16, 16, 16, 8};
+  for (uint32_t i = 0; i < CS_COUNT(cfa); i++)
+    assert_int_equal(rules.rule[rule_at(32 + i)].cfa_off, cfa[i]);
+  assert_int_equal(rule_at(31), CS_NO_RULE);
+  assert_int_equal(rule_at(43), CS_NO_RULE);
+  assert_int_equal(rule_at(64), 0);
+  assert_int_equal(rule_at(80), CS_NO_RULE);
+  describe(text, 0);  // has rows
+  assert_int_equal(rows.count, 4);
+  memcpy(text + 32, "\xF3\x0F\x1E\xFA\x48\x83\xEC\x08\x48\x83\xC4\x08\xC3", 13);
+  describe(text, 32);
+  assert_int_equal(rules.rule[rule_at(39)].cfa_off, 8);
+  assert_int_equal(rules.rule[rule_at(40)].cfa_off, 16);
+  assert_int_equal(rules.rule[rule_at(44)].cfa_off, 8);
+  text[35] ^= 0x10;  // neither is another kind of code
+  text[39] = 0x10;
+  describe(text, 32);
+  assert_int_equal(rows.count, 4);
+  // Nor one that does not end before something else begins.
+  memset(text, 0xCC, sizeof text);
+  memcpy(text + 56, "\x48\x83\xEC\x08\x90\x90\x48\x83\xC4\x08\xC3", 11);
+  describe(text, 56);
+  assert_int_equal(rows.count, 4);
+  cs_rows_free(&rows);
+  cs_rules_free(&rules);
+}
+
+// ---- A library without the header ----
+
+static enum cs_stop stop;
+static unsigned in_library, frames;
+
+static void walk_here(void *arg) {
+  const struct cs_image *image = arg;
+  ucontext_t context;
+  struct cs_regs regs;
+  struct cs_stack stack;
+  struct cs_walk walk;
+  struct cs_frame frame;
+  in_library = frames = 0;
+  if (!cs_stack_of_self(&stack)) return;
+  (void)getcontext(&context);
+  cs_regs_from_ucontext(&regs, &context);
+  cs_walk_begin(&walk, &cs_core.world, &regs, &stack, 0, 0);
+  for (; cs_walk_next(&walk, &frame); frames++)
+    in_library += frame.regs.r[CS_RIP] >= image->begin && frame.regs.r[CS_RIP] < image->end;
+  stop = walk.stop;
+}
+
+static int count_headers(struct dl_phdr_info *info, size_t size, void *arg) {
+  unsigned *count = arg;
+  (void)size;
+  if (strcmp(info->dlpi_name, HEADERLESS) != 0) return 0;
+  for (unsigned i = 0; i < info->dlpi_phnum; i++)
+    *count += info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME;
+  *count += 1000;
+  return 1;
+}
+
+static void a_library_without_the_header(void **state) {
+  (void)state;
+  struct cs_error err = {0};
+  unsigned headers = 0;
+  void (*plug)(void (*function)(void *), void *arg);
+  assert_int_equal(cs_core_start_native(NULL, &err), S_OK);
+  void *library = dlopen(HEADERLESS, RTLD_NOW | RTLD_LOCAL);
+  assert_non_null(library);
+  void *address = dlsym(library, "plug");
+  assert_non_null(address);
+  memcpy(&plug, &address, sizeof plug);
+  (void)dl_iterate_phdr(count_headers, &headers);
+  assert_int_equal(headers, 1000);  // it is there, and has none
+  (void)cs_core_refresh_images();
+  const struct cs_image *image = cs_images_find(cs_core.world.images, (uint64_t)(uintptr_t)address);
+  assert_non_null(image);
+  assert_true(image->row_count > 4);
+  plug(walk_here, (void *)(uintptr_t)image);
+  assert_int_equal(in_library, 2);
+  assert_int_equal(stop, CS_STOP_BASE);
+  assert_int_equal(dlclose(library), 0);
+  clrsnap_stop();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(finds_what_the_header_says),
+      cmocka_unit_test(only_whole_records_are_believed),
+      cmocka_unit_test(startup_functions_are_known_by_their_code),
+      cmocka_unit_test(a_library_without_the_header),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
