@@ -247,6 +247,10 @@ struct clrsnap_hold;
 // runs managed code (contract: C17): CORPROF_E_STACKSNAPSHOT_UNSAFE for a managed thread.
 // While a thread is held it may own any lock, malloc's included: the holder must not allocate, log
 // or call the CLR. The library itself does none of that between hold and release.
+// Between the two the holder may call clrsnap_hold_context, clrsnap_hold_unwind_to_managed, and
+// clrsnap_snapshot and clrsnap_walk of the held thread: it is walked as it stands, from the seed if
+// one is given and needed. Other threads may not be held, walked or snapshot by it meanwhile:
+// CORPROF_E_STACKSNAPSHOT_UNSAFE; so is what comes after the hold's time is up.
 // S_OK: *out is to be given to clrsnap_release, by the same thread. Else HRESULTs as above.
 CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out);
 // The interrupted registers, as a CONTEXT. `size` at least 1,232 and a multiple of 16, else

@@ -37,6 +37,8 @@ CLRSNAP_API HRESULT clrsnap_ready(void) {
                  "the runtime has run no method so far to check its layout against; try again");
     hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  struct cs_error unasked;  // whoever holds a thread later cannot ask the CLR then
+  if (hr == S_OK) (void)cs_runtime_check(true, &unasked);
   return report(hr, &err);
 }
 
@@ -122,6 +124,8 @@ static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take
   struct cs_thread *thread;
   uint64_t clr_thread;
   if (cs_core_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  const struct cs_request *held = cs_hold_of_caller();
+  if (held != NULL) return cs_take_held(take, held, id, CS_REQUEST_PLAIN, NULL, err);
   switch (cs_target_find(id, &clr_thread, &thread)) {
     case CS_TARGET_SELF:
       return cs_take_self(take, clr_thread, here, NULL, err);
@@ -137,7 +141,7 @@ static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take
 }
 
 static uint64_t held_ns(const struct cs_take *take) {
-  if (take->self || take->request->capture.asleep) return 0;
+  if (take->self || take->quiet || take->request->capture.asleep) return 0;
   return cs_clock_ticks_to_ns(take->request->exit_tsc - take->request->entry_tsc);
 }
 
@@ -160,7 +164,7 @@ static HRESULT walk(const struct walk_request *request, bool *in_handler, struct
     struct cs_capture *capture = &take.request->capture;
     if (*in_handler)
       cs_capture_read_functions(capture);
-    else if (!request->no_functions)
+    else if (!take.quiet && !request->no_functions)
       (void)cs_capture_resolve(capture);
     cs_report_result(capture, held_ns(&take), &out);
     hr = cs_report_frames(capture, request->callback, request->data);

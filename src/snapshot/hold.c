@@ -4,13 +4,94 @@
 //
 // Invariant: a held thread is released by its holder or by its own deadline, whichever is first. A
 // hold is nothing but its slot, so between hold and release nothing is allocated and no lock taken.
-#include "snapshot/take.h"
+// A thread holds one other at most: whatever else it asked for could wait for what that one owns.
+#include "snapshot/handler.h"
+
+#include <sys/syscall.h>
 
 enum { HELD_FLAGS = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER };
 
 // A hold is the request that it is made of; the public type only keeps that from showing.
 static struct cs_request *request_of(const struct clrsnap_hold *hold) {
   return (struct cs_request *)(uintptr_t)hold;
+}
+
+// Found by the holder's thread id, not kept in a thread-local variable: the first use of one may
+// allocate, and the target may own malloc's lock.
+static uint32_t holds;  // under way
+
+static uint32_t own_tid(void) {
+  return (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
+}
+
+struct cs_request *cs_hold_of_caller(void) {
+  if (cs_load_acquire(&holds) == 0) return NULL;
+  uint32_t tid = own_tid();
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&cs_requests[i].word));
+    if ((state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED) &&
+        cs_load_acquire(&cs_requests[i].holder) == tid)
+      return &cs_requests[i];
+  }
+  return NULL;
+}
+
+static bool is_held(const struct cs_request *held) {
+  return CS_REQUEST_STATE(cs_load_acquire(&held->word)) == CS_REQUEST_HELD;
+}
+
+static HRESULT hold_is_over(struct cs_error *err) {
+  cs_error_set(err, "the hold's time was up, the thread runs: clrsnap_opts.hold_timeout_ms");
+  return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+}
+
+// The target stands in its handler, so its registers and its stack are what they were when it was
+// interrupted, and can be walked from here as well as from there. What it did not walk for, a seed
+// or registers, is walked for now.
+static enum cs_request_answer walk_held(struct cs_request *request, const struct cs_request *held,
+                                        const struct cs_regs *seed) {
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  enum cs_request_answer answer = CS_ANSWER_WALKED;
+  if (world == NULL) return CS_ANSWER_NOT_READY;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (seed != NULL && cs_is_cooperative(world, held->clr_thread))
+    answer = cs_seed_check(world, seed, &held->stack);
+  else
+    seed = NULL;
+  if (answer == CS_ANSWER_WALKED)
+    cs_capture_walk(&request->capture, world, seed != NULL ? seed : &held->capture.leaf,
+                    &held->stack, held->clr_thread, cs_core.opts.max_depth);
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  if (answer == CS_ANSWER_WALKED) cs_capture_complete(&request->capture);
+  return answer;
+}
+
+HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, ThreadID id,
+                     uint32_t flags, const struct cs_regs *seed, struct cs_error *err) {
+  if (id == 0) return S_FALSE;
+  if (id != held->clr_thread) {
+    cs_error_set(err, "the calling thread holds another one: clrsnap_release it first");
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  if (!is_held(held)) return hold_is_over(err);
+  *take = (struct cs_take){.quiet = true, .request = cs_request_claim(err)};
+  if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  struct cs_capture *capture = &take->request->capture;
+  capture->own = true;  // its frames keep their methods alive while it stands still
+  capture->asleep = false;
+  capture->plain = (flags & CS_REQUEST_PLAIN) != 0;
+  capture->module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
+  capture->leaf = held->capture.leaf;
+  capture->count = 0;
+  HRESULT hr = cs_answer_to_hresult(walk_held(take->request, held, seed), err);
+  if (hr == S_OK) cs_capture_read_functions(capture);
+  // It may have run on meanwhile; then this is no stack at all, and methods may have died.
+  if (hr == S_OK && !is_held(held)) {
+    cs_functions_forget();
+    hr = hold_is_over(err);
+  }
+  if (hr != S_OK) (void)cs_take_end(take);
+  return hr;
 }
 
 static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_error *err) {
@@ -22,12 +103,19 @@ static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_err
     cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  if (cs_hold_of_caller() != NULL) {
+    cs_error_set(err, "the calling thread holds a thread already: clrsnap_release it first");
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
+  (void)cs_runtime_check(true, err);  // a snapshot of the held thread cannot ask any more
   if (id == 0 || cs_target_find(id, &clr_thread, &thread) != CS_TARGET_OTHER) {
     cs_error_set(err, "there is no such managed thread to hold");
     return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   }
   HRESULT hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, NULL, err);
   if (hr != S_OK) return hr;
+  cs_store_release(&take.request->holder, own_tid());
+  cs_add_relaxed(&holds, 1);
   *out = (struct clrsnap_hold *)take.request;
   return S_OK;
 }
@@ -78,6 +166,8 @@ CLRSNAP_API HRESULT clrsnap_release(struct clrsnap_hold *hold) {
   if (hold == NULL) return S_OK;
   struct cs_request *request = request_of(hold);
   struct cs_take take = {.request = request, .thread = request->thread};
+  cs_store_release(&request->holder, 0);
+  cs_add_relaxed(&holds, (uint32_t)-1);
   bool was_held = cs_take_end(&take);
   cs_core_leave();
   return was_held ? S_OK : S_FALSE;

@@ -189,13 +189,15 @@ static HRESULT probe_callback(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_IN
   return E_FAIL;
 }
 
-// The first two of CoreCLR's own checks, made by CoreCLR: has the runtime started, and is the flag
-// in the event mask? Asked with flags that nobody knows, it says no more than that. With
-// CLRSNAP_HOLD_TARGET it is not asked again once both were so: see snapshot_held.
-static HRESULT check_runtime(bool holds, struct cs_error *err) {
-  static bool seen;
+// Asked with flags that nobody knows, CoreCLR says no more than that.
+static bool checked;
+bool cs_runtime_checked(void) {
+  return cs_core.info == NULL || cs_load_relaxed(&checked);
+}
+
+HRESULT cs_runtime_check(bool known, struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_core.info;
-  if (info == NULL || (holds && cs_load_relaxed(&seen))) return S_OK;
+  if (info == NULL || (known && cs_runtime_checked())) return S_OK;
   HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, probe_callback, ~0u, NULL, NULL, 0);
   if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
     cs_error_set(err, "the runtime has not started yet");
@@ -205,15 +207,24 @@ static HRESULT check_runtime(bool holds, struct cs_error *err) {
     cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the profiler's event mask");
     return hr;
   }
-  cs_store_relaxed(&seen, true);
+  cs_store_relaxed(&checked, true);
   return S_OK;
 }
 
+// With CLRSNAP_HOLD_TARGET it is not asked again once both were so: see snapshot_held. While a
+// thread is held it is not asked at all.
+static HRESULT check_runtime(const struct cs_delivery *to, bool holds, struct cs_error *err) {
+  if (!holds) return cs_runtime_check((to->flags & CLRSNAP_HOLD_TARGET) != 0, err);
+  if (cs_runtime_checked()) return S_OK;
+  cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT was not in the event mask at clrsnap_hold");
+  return CORPROF_E_INCONSISTENT_WITH_FLAGS;
+}
+
 static HRESULT check_arguments(const struct cs_delivery *to, const BYTE *context, ULONG32 size,
-                               struct cs_error *err) {
+                               bool holds, struct cs_error *err) {
   HRESULT hr = cs_core_ready(err);
   if (hr != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  hr = check_runtime((to->flags & CLRSNAP_HOLD_TARGET) != 0, err);
+  hr = check_runtime(to, holds, err);
   if (hr != S_OK) return hr;
   const char *wrong = NULL;
   if (to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT) wrong = "unknown info_flags";
@@ -232,6 +243,16 @@ static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_deliver
   return cs_deliver(&take->request->capture, to, NULL);
 }
 
+// Of the thread that the caller holds.
+static HRESULT snapshot_of_held(struct cs_take *take, const struct cs_request *held, ThreadID id,
+                                const struct cs_regs *seed, const struct cs_delivery *to,
+                                struct cs_error *err) {
+  uint32_t flags = to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
+  HRESULT hr = cs_take_held(take, held, id, flags, seed, err);
+  if (hr != S_OK) return hr == S_FALSE ? S_OK : hr;
+  return cs_deliver(&take->request->capture, to, err);
+}
+
 struct seed {
   const BYTE *context;
   ULONG32 size;
@@ -244,8 +265,10 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
   const struct cs_regs *regs = seed->context != NULL ? &seed->regs : NULL;
   struct cs_thread *thread;
   uint64_t clr_thread;
-  HRESULT hr = check_arguments(to, seed->context, seed->size, err);
+  const struct cs_request *held = cs_hold_of_caller();
+  HRESULT hr = check_arguments(to, seed->context, seed->size, held != NULL, err);
   if (hr != S_OK) return hr;
+  if (held != NULL) return snapshot_of_held(take, held, id, regs, to, err);
   switch (cs_target_find(id, &clr_thread, &thread)) {
     case CS_TARGET_NONE:
       return S_OK;

@@ -10,7 +10,8 @@
 struct cs_take {
   struct cs_request *request;
   struct cs_thread *thread;
-  bool self;  // of the calling thread
+  bool self;   // of the calling thread
+  bool quiet;  // of a thread that the caller holds: it may own any lock, so the CLR is not called
 };
 
 enum cs_target {
@@ -31,6 +32,17 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
                      const struct cs_regs *seed, struct cs_error *err);
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err);
+// The hold that the calling thread has (clrsnap_hold); NULL: none.
+struct cs_request *cs_hold_of_caller(void);
+// Walks the thread that `held` keeps still, which must be the one of `id`, over its stack as it is.
+// Its functions are read, without the CLR. S_FALSE: `id` is 0, the caller itself, which is no
+// managed thread.
+HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, ThreadID id,
+                     uint32_t flags, const struct cs_regs *seed, struct cs_error *err);
+// The first two of CoreCLR's own checks, made by CoreCLR: has the runtime started, and is the flag
+// in the event mask? `known` is enough if they were passed once: then nobody is asked.
+HRESULT cs_runtime_check(bool known, struct cs_error *err);
+bool cs_runtime_checked(void);  // passed once
 // Asks the CLR for every function of a capture. False: something was not told, for one because its
 // module is being unloaded; cs_deliver will say which.
 bool cs_capture_resolve(struct cs_capture *capture);

@@ -21,7 +21,7 @@ static const char *const register_name[STACK_REGS] = {"rbx", "rsp", "rbp", "r12"
                                                       "r13", "r14", "r15", "rip"};
 
 // ---- The runtime's chain of Frames ----
-static struct { uint64_t thread_frame, next, call_sp, return_address; } offset;
+static struct { uint64_t thread_frame, tracker, next, call_sp, return_address; } offset;
 
 // The offset of "Type.Field" in the descriptor's JSON text.
 static uint64_t find_offset(const char *json, const char *type, const char *field) {
@@ -55,6 +55,7 @@ void contexts_start(void) {
   char *json = strndup(text, size);
   if (json == NULL) abort();
   offset.thread_frame = find_offset(json, "Thread", "Frame");
+  offset.tracker = find_offset(json, "Thread", "ExceptionTracker");
   offset.next = find_offset(json, "Frame", "Next");
   offset.call_sp = find_offset(json, "InlinedCallFrame", "CallSiteSP");
   offset.return_address = find_offset(json, "InlinedCallFrame", "CallerReturnAddress");
@@ -78,6 +79,10 @@ bool contexts_is_inlined_call(uint64_t sp, uint64_t ip) {
       return word_at(at + offset.return_address) == ip;
   }
   return false;
+}
+
+bool contexts_has_exception(ThreadID thread) {
+  return word_at(thread + offset.tracker) != 0;
 }
 
 // ---- libgcc's unwinder, as a second opinion on the first managed frame ----

@@ -17,5 +17,7 @@ uint64_t contexts_report(void);
 // Does the calling thread have an InlinedCallFrame that is in a call, with this sp and return
 // address? Read from the runtime's own chain, not by the library.
 bool contexts_is_inlined_call(uint64_t sp, uint64_t ip);
+// Has the thread, which is held, an exception under way: thrown and not caught to the end?
+bool contexts_has_exception(ThreadID thread);
 
 #endif

@@ -60,6 +60,12 @@ static unsafe class Oracle
     [DllImport(Lib)] internal static extern void oracle_torn_end(Torn.Shadow* shadow);
     [DllImport(Lib)] internal static extern void oracle_torn_call(delegate* unmanaged<void*, void> back, void* argument);
 
+    // Seeds: code that no walk may start in, whether dynamic methods have been collected, and the thread to try on.
+    [DllImport(Lib)] internal static extern void oracle_seed_stub(void* code);
+    [DllImport(Lib)] internal static extern int oracle_seed_collected();
+    [DllImport(Lib)] internal static extern void oracle_seed_spinning();
+    [DllImport(Lib)] internal static extern int oracle_seed_done();
+
     // bench/bench.c: measures walks of the calling thread.
     [DllImport(Lib)] internal static extern void bench_synchronous(int depth);
     // bench/managed.c: a cell of its table, and the walk that is measured for it.

@@ -21,11 +21,12 @@ static class Program
             case "registers": Registers.Run(); break;
             case "torn": Torn.Run(); break;
             case "asleep": Asleep.Run(rest); break;
+            case "seeds": Seeds.Run(); break;
             case "bench": Bench.Run(); break;
             case "torture": return Torture.Run(rest);
             case "busy": return Busy.Run(rest);
             default:
-                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|deep|registers|asleep|torn|bench|torture|busy [arguments]");
+                Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|deep|registers|asleep|seeds|torn|bench|torture|busy [arguments]");
                 return 2;
         }
         bool alone = rest.Length > 0 && rest[0] == "alone";
