@@ -9,15 +9,11 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/options.h"
-#include "cli/output.h"
-#include "cli/resolve.h"
 #include "cli/session.h"
-#include "cli/summary.h"
 
 struct record {
   struct cs_record_options options;
   struct cs_session session;
-  struct cs_output output;
   char *agent;    // path of the library
   char *program;  // the command line, for people
 };
@@ -32,51 +28,30 @@ static char *join_words(char **argv) {
   return text;
 }
 
-struct content {
-  const struct cs_profile *profile;
-  enum cs_format format;
-};
-
-static bool write_content(void *context, FILE *file) {
-  const struct content *c = context;
-  return c->format == CS_FORMAT_HTML ? cs_write_html(c->profile, file)
-                                     : cs_write_collapsed(c->profile, file);
-}
-
-static void fill_facts(struct record *r, struct cs_facts *f) {
-  struct cs_session *s = &r->session;
-  f->program = r->program;
-  f->mode = r->options.mode == CS_WIRE_MODE_CPU ? "cpu" : "wall";
-  f->hz = r->options.hz;
-  f->duration_ns = s->recorded_ns > s->recording.last_ns ? s->recorded_ns : s->recording.last_ns;
-  f->lost_broken += s->consumer.broken_records;
-  // The END record has it too, but a target that was killed has only this one.
-  f->lost_ring = cs_consumer_lost(&s->consumer);
+static void fill_totals(struct cs_session *s) {
+  struct cs_recording *rec = &s->recording;
+  rec->totals = (struct cs_rec_totals){.recorded_ns = s->recorded_ns,
+                                       .lost_ring = cs_consumer_lost(&s->consumer),
+                                       .broken = s->consumer.broken_records};
+  rec->finished = true;
 }
 
 static void write_result(struct record *r) {
-  struct cs_profile profile;
   struct cs_error err;
-  cs_profile_init(&profile);
-  cs_resolve(&r->session.recording,
-             &(struct cs_resolve_opts){r->options.native, r->options.signatures}, &profile);
-  fill_facts(r, &profile.facts);
-  struct content content = {&profile, r->options.format};
-  bool written = cs_output_commit(&r->output, write_content, &content, &err);
-  cs_print_summary(&profile.facts, stderr);
-  if (r->options.top > 0) cs_write_top(&profile, r->options.top, "clrsnap: ", stderr);
-  if (written) {
-    cs_say("wrote %s", r->options.output);
-  } else {
-    cs_say("%s", err.text);
-  }
-  cs_profile_free(&profile);
+  struct cs_session *s = &r->session;
+  const char *file = cs_view_recording(&r->options.view);
+  fill_totals(s);
+  cs_name_frames(&s->recording);
+  bool written = file != NULL && cs_recfile_finish(&s->file, &s->recording, &err);
+  (void)cs_view_write(&r->options.view, &s->recording);
+  if (file != NULL && written) cs_say("wrote %s", file);
+  if (file != NULL && !written) cs_say("%s", err.text);
 }
 
 static void explain_silence(const struct record *r) {
   const char *off = getenv("DOTNET_EnableDiagnostics");
   cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was not written",
-         r->options.program[0], r->options.output);
+         r->options.program[0], r->options.view.outputs[0].path);
   if (off != NULL && strcmp(off, "0") == 0) {
     cs_say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
     return;
@@ -96,12 +71,10 @@ static void conclude(struct record *r) {
     case CS_WIRE_AGENT_REFUSED:
       cs_consumer_message(&r->session.consumer, message, sizeof message);
       cs_say("nothing was recorded: %s", message);
-      cs_output_abandon(&r->output);
       return;
     case CS_WIRE_AGENT_NONE:
       if (!r->session.recording.started) {
         explain_silence(r);
-        cs_output_abandon(&r->output);
         return;
       }
       break;
@@ -109,6 +82,20 @@ static void conclude(struct record *r) {
       break;
   }
   write_result(r);
+}
+
+static bool open_recording(struct record *r, struct cs_error *err) {
+  const struct cs_record_options *o = &r->options;
+  struct cs_session *s = &r->session;
+  const char *file = cs_view_recording(&o->view);
+  if (file != NULL && !cs_recfile_open(&s->file, file, err)) return false;
+  if (!cs_session_open(s, err)) return false;
+  s->timeline = cs_view_timeline(&o->view);
+  s->recording.lines = o->lines;
+  s->recording.keep_samples = s->timeline || file != NULL;
+  s->recording.meta =
+      (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->mode, o->hz};
+  return true;
 }
 
 // Everything that can fail without the program. False: *err says what.
@@ -119,14 +106,12 @@ static bool prepare(struct record *r, struct cs_error *err) {
   r->program = join_words(o->program);
   if (r->agent == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
-  if (!cs_output_open(&r->output, o->output, err) || !cs_session_open(&r->session, err))
-    return false;
-  r->session.recording.lines = o->lines;
+  if (!cs_view_open(&r->options.view, err) || !open_recording(r, err)) return false;
   return cs_consumer_create(&r->session.consumer, &ring, err);
 }
 
 static void clean_up(struct record *r) {
-  cs_output_abandon(&r->output);
+  cs_view_close(&r->options.view);
   cs_session_close(&r->session);
   free(r->agent);
   free(r->program);
@@ -161,7 +146,7 @@ int cs_cmd_record(int argc, char **argv) {
     return CS_EXIT_USAGE;
   }
   if (r.options.help) {
-    (void)fputs(cs_record_help, stdout);
+    cs_record_print_help(stdout);
     return 0;
   }
   int exit_code = run(&r);

@@ -16,6 +16,7 @@ static const struct verb {
   bool has_options;  // and a --help that lists them
 } verbs[] = {
     {"record", cs_cmd_record, "start a program and record where it spends its time", true},
+    {"report", cs_cmd_report, "make a flame graph or another format of a recording", true},
     {"run-profiler", cs_cmd_run_profiler, "run a profiler of somebody else's through clrsnap",
      true},
     {"version", do_version, "print the version", false},

@@ -1,32 +1,53 @@
 // SPDX-License-Identifier: MIT
-// The command line of `clrsnap record`.
+// The command lines of `clrsnap record` and `clrsnap report`.
 #ifndef CS_OPTIONS_H
 #define CS_OPTIONS_H
 
-#include "base/error.h"
+#include "cli/view.h"
 #include "wire/wire.h"
-
-enum cs_format { CS_FORMAT_HTML, CS_FORMAT_COLLAPSED };
 
 struct cs_record_options {
   double seconds;  // 0: until the program ends
   uint32_t hz;
   enum cs_wire_mode mode;
-  const char *output;
-  enum cs_format format;
+  struct cs_view view;
   uint32_t depth;
-  bool native;
-  bool signatures;  // methods are shown with their parameters
-  bool lines;       // and by source line
-  uint32_t top;     // 0: no table
+  bool lines;  // methods are recorded by source line
   uint64_t buffer_bytes;
   char **program;  // argv of the program, NULL-terminated
   bool help;       // nothing else was looked at
 };
 
-extern const char cs_record_help[];
+struct cs_report_options {
+  struct cs_view view;
+  const char *file;
+  bool write;  // false: only the table is wanted
+  bool help;
+};
+
 bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                              struct cs_error *err);
+void cs_record_print_help(FILE *out);
+bool cs_report_options_parse(struct cs_report_options *o, int argc, char **argv,
+                             struct cs_error *err);
+void cs_report_print_help(FILE *out);
+
+// ---- values, options.c ----
+bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t *out,
+                     struct cs_error *err);
+// One of two words; *second says which.
+bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
+                   bool *second, struct cs_error *err);
+// What both verbs know: -o, --format, --native, --signatures, --top.
+enum { CS_OPT_FORMAT = 512, CS_OPT_NATIVE, CS_OPT_SIGNATURES, CS_OPT_TOP };
+#define CS_VIEW_LONG_OPTIONS                                                                    \
+  {"output", required_argument, NULL, 'o'}, {"format", required_argument, NULL, CS_OPT_FORMAT}, \
+      {"native", required_argument, NULL, CS_OPT_NATIVE},                                       \
+      {"signatures", required_argument, NULL, CS_OPT_SIGNATURES}, {                             \
+    "top", required_argument, NULL, CS_OPT_TOP                                                  \
+  }
+bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_error *err);
+void cs_print_formats(FILE *out);  // the part of a help text
 
 // For every verb: getopt has just answered `opt`, ':' or '?', for argv[optind - 1] or an option
 // letter in it. Answers false with the sentence in *err.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The output file. Invariant: what is at `path` is the old content or the whole new one, never a
-// part. One thread. Signal-safe: no.
+// part, but for a file that is published while it grows. One thread. Signal-safe: no.
 #include "cli/output.h"
 
 #include <errno.h>
@@ -64,6 +64,14 @@ bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *er
   return open_temp(out, mode) || fail(out, err, path, errno);
 }
 
+bool cs_output_stdout(struct cs_output *out, struct cs_error *err) {
+  memset(out, 0, sizeof *out);
+  out->path = strdup("the standard output");
+  int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  out->file = fd < 0 || out->path == NULL ? NULL : fdopen(fd, "w");
+  return out->file != NULL || fail(out, err, "the standard output", errno);
+}
+
 // The recording exists only in our memory now: any place is better than none.
 static bool rescue(cs_output_write *write, void *context, const char *path, int error,
                    struct cs_error *err) {
@@ -105,6 +113,14 @@ bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *conte
   }
   cs_output_abandon(out);
   return ok;
+}
+
+bool cs_output_publish(struct cs_output *out, struct cs_error *err) {
+  if (out->temp != NULL && rename(out->temp, out->path) != 0)
+    return cs_error_set(err, "cannot write %s: %m", out->path);
+  free(out->temp);
+  out->temp = NULL;
+  return true;
 }
 
 void cs_output_abandon(struct cs_output *out) {

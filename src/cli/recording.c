@@ -11,6 +11,35 @@ void cs_recording_init(struct cs_recording *rec) {
   memset(rec, 0, sizeof *rec);
   (void)cs_strings_add(&rec->strings, "", 0);  // id 0: no text
   cs_tree_init(&rec->tree);
+  _Static_assert((int)CS_STOP_COUNT <= CS_REC_MAX_REASONS, "a place for every reason");
+  for (unsigned i = 0; i < CS_STOP_COUNT; i++) {
+    rec->reasons[i].token = cs_recording_text(rec, cs_stop_token((enum cs_stop)i));
+    rec->reasons[i].text = cs_recording_text(rec, cs_stop_text((enum cs_stop)i));
+  }
+  rec->reason_count = CS_STOP_COUNT;
+  rec->complete = CS_STOP_BASE;
+}
+
+uint32_t cs_recording_text(struct cs_recording *rec, const char *text) {
+  return cs_strings_add(&rec->strings, text, strnlen(text, UINT16_MAX));
+}
+
+const char *cs_recording_get(const struct cs_recording *rec, uint32_t string) {
+  return cs_strings_get(&rec->strings, string, NULL);
+}
+
+void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name) {
+  bool added;
+  (void)cs_map_put(&rec->symbols, frame, cs_recording_text(rec, name), &added);
+}
+
+void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file,
+                            uint32_t line) {
+  bool added;
+  (void)cs_map_put(&rec->place_ids, frame, (uint32_t)rec->place_count, &added);
+  if (!added) return;
+  rec->places = cs_grow(rec->places, rec->place_count, &rec->place_capacity, sizeof *rec->places);
+  rec->places[rec->place_count++] = (struct cs_rec_place){file, line};
 }
 
 static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
@@ -62,7 +91,7 @@ static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
   if (added) {
     rec->threads =
         cs_grow(rec->threads, rec->thread_count++, &rec->thread_capacity, sizeof *rec->threads);
-    rec->threads[i] = (struct cs_rec_thread){0, 0};
+    rec->threads[i] = (struct cs_rec_thread){id, 0, 0};
   }
   return i;
 }
@@ -144,6 +173,23 @@ static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample 
   return node;
 }
 
+static void count_sample(struct cs_recording *rec, const struct cs_rec_sample *s) {
+  rec->tree.nodes[s->leaf].samples++;
+  rec->tree.nodes[s->leaf].weight_ns += s->weight_ns;
+  rec->taken++;
+  rec->stops[s->stop]++;
+  if (s->time_ns > rec->last_ns) rec->last_ns = s->time_ns;
+  // In wall mode a thread that sleeps is read without being held at all.
+  if (s->held_ns > 0)
+    cs_held_add(&rec->held, s->held_ns);
+  else
+    rec->asleep++;
+  if (!rec->keep_samples) return;
+  rec->samples =
+      cs_grow(rec->samples, rec->sample_count, &rec->sample_capacity, sizeof *rec->samples);
+  rec->samples[rec->sample_count++] = *s;
+}
+
 static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
@@ -156,16 +202,24 @@ static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
     rec->full++;
     return;
   }
-  rec->tree.nodes[leaf].samples++;
-  rec->tree.nodes[leaf].weight_ns += s.weight_ns;
-  rec->samples++;
-  rec->stops[s.stop]++;
-  if (s.time_ns > rec->last_ns) rec->last_ns = s.time_ns;
-  // In wall mode a thread that sleeps is read without being held at all.
-  if (s.held_ns > 0)
-    cs_held_add(&rec->held, s.held_ns);
-  else
-    rec->asleep++;
+  count_sample(rec, &(struct cs_rec_sample){s.time_ns, s.weight_ns, leaf, s.held_ns, s.stop, 0});
+}
+
+bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame) {
+  struct cs_tree *tree = &rec->tree;
+  size_t before = tree->count;
+  if (parent >= before || (parent == 0 && frame > UINT32_MAX)) return false;
+  if (parent != 0 && frame >= CS_REC_CUT && (frame & ~CS_REC_CUT) >= rec->reason_count)
+    return false;
+  uint32_t id = parent == 0 ? thread_index(rec, (uint32_t)frame) : frame_index(rec, frame);
+  return cs_tree_child(tree, parent, id) == before;
+}
+
+bool cs_recording_add_sample(struct cs_recording *rec, const struct cs_rec_sample *sample) {
+  if (sample->leaf == 0 || sample->leaf >= rec->tree.count || sample->stop >= rec->reason_count)
+    return false;
+  count_sample(rec, sample);
+  return true;
 }
 
 static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) {
@@ -220,6 +274,12 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_map_free(&rec->frame_ids);
   for (size_t i = 0; i < rec->il_map_count; i++) free(rec->il_maps[i].ranges);
   cs_map_free(&rec->il_map_ids);
+  cs_map_free(&rec->symbols);
+  cs_map_free(&rec->place_ids);
+  cs_map_free(&rec->file_ids);
+  free(rec->places);
+  free(rec->files);
+  free(rec->samples);
   free(rec->il_maps);
   free(rec->functions);
   free(rec->threads);

@@ -18,12 +18,39 @@ struct cs_rec_il_map {
   struct cs_wire_il_range *ranges;  // head.count of them
 };
 struct cs_rec_thread {
-  uint32_t tid;
+  uint32_t id, tid;
   uint32_t name;  // string id
 };
 struct cs_rec_image {
   struct cs_wire_image image;
   uint32_t path;  // string id
+};
+
+struct cs_rec_sample {
+  uint64_t time_ns, weight_ns;  // since the start; how much time it stands for
+  uint32_t leaf;                // node of the tree
+  uint32_t held_ns;             // 0: the thread slept
+  uint32_t stop;                // why the walk ended: index into `reasons`
+  uint32_t reserved;
+};
+struct cs_rec_reason {
+  uint32_t token, text;  // string ids
+};
+struct cs_rec_place {
+  uint32_t file, line;  // string id
+};
+// A module's file as it was while the program ran: names are not taken from another one.
+struct cs_rec_file {
+  uint64_t size, mtime_ns;
+};
+
+// What the command knows of a recording, as against what the agent says.
+struct cs_rec_meta {
+  uint32_t program;  // the command line, string id
+  uint32_t mode, hz;
+};
+struct cs_rec_totals {
+  uint64_t recorded_ns, lost_ring, broken, full;
 };
 
 // How long threads were held: exact below 128 ns, to 1/64 above. Values up to 2^32 - 1.
@@ -39,9 +66,15 @@ struct cs_held {
 #define CS_REC_CUT (3ull << 62)
 #define CS_REC_PLACE 0x80000000u
 
+#define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS
+#define CS_REC_MAX_NODE_DEPTH (65536u + 2)  // --depth's limit, the thread, and a cut
+
 struct cs_recording {
   struct cs_strings strings;
-  bool lines;  // set by the user: places in methods are told apart
+  bool lines;         // set by the user: places in methods are told apart
+  bool keep_samples;  // set by the user: `samples` has each one, not only the tree their sums
+  struct cs_rec_sample *samples;
+  size_t sample_count, sample_capacity;
   struct cs_rec_function *functions;
   struct cs_rec_il_map *il_maps;
   struct cs_rec_thread *threads;
@@ -52,9 +85,24 @@ struct cs_recording {
   struct cs_map function_ids, il_map_ids, thread_ids, image_ids, frame_ids;
   struct cs_tree tree;
   struct cs_held held;
-  uint64_t stops[CS_STOP_COUNT];
-  uint64_t samples, asleep, broken, full, last_ns;
+  struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
+  uint32_t reason_count, complete;  // complete: the reason that is none, the stack's base
+  uint64_t stops[CS_REC_MAX_REASONS];
+  uint64_t taken, asleep, broken, full, last_ns;  // taken: samples in the tree
   bool started, ended;
+  struct cs_rec_meta meta;
+  struct cs_rec_totals totals;
+  bool finished;   // totals are there
+  bool from_file;  // `files` says which files the names may come from
+
+  // Names that are not the agent's: frame -> string id, frame -> index into places.
+  struct cs_map symbols, place_ids, file_ids;
+  struct cs_rec_place *places;
+  struct cs_rec_file *files;
+  size_t place_count, place_capacity, file_count, file_capacity;
+  struct cs_line_facts line_facts;
+  bool named;  // by cs_name_frames, or by the file
+
   struct cs_wire_start start;
   struct cs_wire_end end;
   char runtime[32];
@@ -64,7 +112,20 @@ void cs_recording_init(struct cs_recording *rec);
 // Takes in one record; one that makes no sense is counted in `broken` and changes nothing else.
 // A record of a kind that is not known is passed over: later agents may send more.
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *record);
+// One node of the tree or one sample, as a file has it. False: it makes no sense, and nothing has
+// changed. `parent` 0: a thread's root, and `frame` is the thread's id.
+bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame);
+bool cs_recording_add_sample(struct cs_recording *rec, const struct cs_rec_sample *sample);
+// Texts longer than a record's limit are cut.
+uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
+const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
+void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
+void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
 void cs_recording_free(struct cs_recording *rec);
+
+// Puts the names of native functions and the source lines on, from the files on this machine. One
+// that is not the file that was recorded is not asked. Does nothing for what has its names already.
+void cs_name_frames(struct cs_recording *rec);
 
 void cs_held_add(struct cs_held *held, uint32_t ns);
 uint64_t cs_held_percentile(const struct cs_held *held, double fraction);

@@ -8,17 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/elfsym.h"
-#include "cli/place.h"
-
 #define NAME_BYTES 4096  // longer names (generic nesting) are cut
 #define LEFT_OUT UINT32_MAX
 
 struct resolver {
   const struct cs_recording *rec;
   struct cs_profile *profile;
-  struct cs_elfsyms *symbols;
-  struct cs_places *places;  // NULL: no lines are wanted
   const struct cs_resolve_opts *opts;
   uint32_t *frame;  // per frame of the recording: the profile's frame, or LEFT_OUT
   bool *folds;      // per frame of the recording: one with its like next to it
@@ -68,11 +63,12 @@ static const char *text(const struct cs_recording *rec, uint32_t id) {
 
 // " (File.cs:12)", or nothing where the line is not known.
 static void write_line(struct resolver *r, uint64_t frame, char *out, size_t size) {
-  struct cs_line line;
+  uint32_t i;
   out[0] = '\0';
-  if (r->places == NULL || !cs_places_find(r->places, frame, &line)) return;
-  const char *file = base_name(line.file), *back = strrchr(file, '\\');
-  (void)snprintf(out, size, " (%s:%u)", back != NULL ? back + 1 : file, line.line);
+  if (!r->opts->lines || !cs_map_get(&r->rec->place_ids, frame, &i)) return;
+  const struct cs_rec_place *place = &r->rec->places[i];
+  const char *file = base_name(text(r->rec, place->file)), *back = strrchr(file, '\\');
+  (void)snprintf(out, size, " (%s:%u)", back != NULL ? back + 1 : file, place->line);
 }
 
 static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
@@ -103,13 +99,11 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
     *folds = true;
     return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
   }
-  const struct cs_wire_image *image = &r->rec->images[i].image;
-  const char *path = text(r->rec, r->rec->images[i].path);
-  const char *module = base_name(path);
-  uint64_t vaddr = image->begin + (frame & 0xFFFFFFFFFFull) - image->bias;
+  const char *module = base_name(text(r->rec, r->rec->images[i].path));
   enum cs_profile_kind kind = is_runtime_library(module) ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
-  const char *symbol = cs_elfsyms_find(r->symbols, path, vaddr);
-  if (symbol != NULL) return cs_profile_frame(r->profile, symbol, module, kind);
+  uint32_t symbol;
+  if (cs_map_get(&r->rec->symbols, frame, &symbol))
+    return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
   char name[NAME_BYTES];
   bool bracketed = module[0] == '[';  // "[vdso]"
   (void)snprintf(name, sizeof name, bracketed ? "%s" : "[%s]", module);
@@ -120,7 +114,7 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
 static uint32_t resolve_cut(struct resolver *r, uint64_t frame) {
   char name[64];
   (void)snprintf(name, sizeof name, "[cut: %s]",
-                 cs_stop_token((enum cs_stop)(frame & ~CS_REC_CUT)));
+                 text(r->rec, r->rec->reasons[frame & ~CS_REC_CUT].token));
   return cs_profile_frame(r->profile, name, "", CS_KIND_CUT);
 }
 
@@ -156,6 +150,17 @@ static uint32_t place(struct resolver *r, const struct cs_node *node, uint32_t p
   return cs_tree_child(tree, parent, frame);
 }
 
+static void copy_samples(struct resolver *r, const uint32_t *map) {
+  struct cs_profile *p = r->profile;
+  p->samples = cs_allocate(r->rec->sample_count * sizeof *p->samples);
+  p->sample_count = r->rec->sample_count;
+  for (size_t i = 0; i < p->sample_count; i++) {
+    const struct cs_rec_sample *s = &r->rec->samples[i];
+    p->samples[i] =
+        (struct cs_profile_sample){s->time_ns, s->weight_ns, map[s->leaf], s->held_ns == 0};
+  }
+}
+
 static void rewrite_tree(struct resolver *r) {
   const struct cs_tree *raw = &r->rec->tree;
   uint32_t *map = cs_allocate(raw->count * sizeof *map);
@@ -166,6 +171,7 @@ static void rewrite_tree(struct resolver *r) {
     r->profile->tree.nodes[map[i]].samples += node->samples;
     r->profile->tree.nodes[map[i]].weight_ns += node->weight_ns;
   }
+  copy_samples(r, map);
   free(map);
 }
 
@@ -174,20 +180,31 @@ static int by_count(const void *a, const void *b) {
   return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->token, y->token);
 }
 
-static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
-  memcpy(f->runtime, rec->runtime, sizeof f->runtime);
-  f->start_ns = rec->start.start_ns;
-  f->samples = rec->samples;
-  f->lost_broken = rec->broken;
-  f->lost_full = rec->full;
-  f->complete = rec->stops[CS_STOP_BASE];
-  _Static_assert(CS_STOP_COUNT <= CS_PROFILE_MAX_STOPS, "a place for every reason");
-  for (unsigned i = 0; i < CS_STOP_COUNT; i++) {
-    if (i == CS_STOP_BASE || rec->stops[i] == 0) continue;
-    f->stops[f->stop_count++] = (struct cs_profile_stop){
-        cs_stop_token((enum cs_stop)i), cs_stop_text((enum cs_stop)i), rec->stops[i]};
+static void fill_stops(const struct cs_recording *rec, struct cs_facts *f) {
+  f->complete = rec->stops[rec->complete];
+  for (unsigned i = 0; i < rec->reason_count; i++) {
+    if (i == rec->complete || rec->stops[i] == 0) continue;
+    const struct cs_rec_reason *reason = &rec->reasons[i];
+    f->stops[f->stop_count++] =
+        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), rec->stops[i]};
   }
   qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
+}
+
+static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
+  memcpy(f->runtime, rec->runtime, sizeof f->runtime);
+  f->program = text(rec, rec->meta.program);
+  f->mode = rec->meta.mode == CS_WIRE_MODE_WALL ? "wall" : "cpu";
+  f->hz = rec->meta.hz;
+  f->pid = rec->start.pid;
+  f->start_ns = rec->start.start_ns;
+  f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
+  f->samples = rec->taken;
+  f->lost_broken = rec->totals.broken + rec->broken;
+  f->lost_full = rec->totals.full + rec->full;
+  // The END record has it too, but a target that was killed has only the first one.
+  f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
+  fill_stops(rec, f);
   f->asleep = rec->asleep;
   f->held_count = rec->held.count;
   f->held_p50_ns = cs_held_percentile(&rec->held, 0.50);
@@ -202,8 +219,6 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
 void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
                 struct cs_profile *profile) {
   struct resolver r = {.rec = rec, .profile = profile, .opts = opts};
-  r.symbols = cs_elfsyms_new();
-  if (rec->lines) r.places = cs_places_new(rec);
   r.frame = cs_allocate(rec->frame_count * sizeof *r.frame);
   r.folds = cs_allocate(rec->frame_count * sizeof *r.folds);
   resolve_threads(&r);
@@ -212,11 +227,7 @@ void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *op
   }
   rewrite_tree(&r);
   fill_facts(rec, &profile->facts);
-  if (r.places != NULL) {
-    cs_places_tell(r.places, &profile->facts.lines);
-    cs_places_free(r.places);
-  }
-  cs_elfsyms_free(r.symbols);
+  if (opts->lines) profile->facts.lines = rec->line_facts;
   free(r.frame);
   free(r.folds);
 }

@@ -8,10 +8,11 @@
 struct cs_resolve_opts {
   bool native;      // with native frames, or managed ones only
   bool signatures;  // methods with their parameters, so that overloads are told apart
+  bool lines;       // a frame for each line of a method, "Type.Method (File.cs:12)"
 };
 
-// Fills an initialised profile, all but the facts that only the caller knows. A recording with
-// lines (rec->lines) has a frame for each line of a method, "Type.Method (File.cs:12)".
+// Fills an initialised profile from a recording whose frames have been named (cs_name_frames).
+// The profile's facts point into the recording: it must live longer.
 void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
                 struct cs_profile *profile);
 

@@ -61,8 +61,13 @@ static void take_signals(struct cs_session *s) {
 static void take_records(struct cs_session *s) {
   const struct cs_wire_record *record;
   while ((record = cs_consumer_next(&s->consumer)) != NULL) {
+    uint64_t broken = s->recording.broken;
     cs_recording_add(&s->recording, record);
+    if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
+  cs_recfile_flush(&s->file, &s->recording);
+  if (s->timeline) return;
+  s->recording.sample_count = s->file.samples = 0;
 }
 
 // A line that overwrites itself, taken away again before anything else is printed.
@@ -70,7 +75,7 @@ static void show_progress(struct cs_session *s, uint64_t now) {
   if (!s->progress || now - s->progress_ns < PROGRESS_NS) return;
   if (s->began_ns == 0) return;
   (void)fprintf(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples",
-                (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.samples);
+                (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.taken);
   (void)fflush(stderr);
   s->progress_ns = now;
 }
@@ -161,6 +166,7 @@ int cs_session_exit_code(const struct cs_session *s) {
 
 void cs_session_close(struct cs_session *s) {
   cs_consumer_destroy(&s->consumer);
+  cs_recfile_close(&s->file);
   cs_recording_free(&s->recording);
   if (s->signals >= 0) (void)close(s->signals);
 }

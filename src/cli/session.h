@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "cli/recording.h"
+#include "cli/recfile.h"
 #include "wire/consumer.h"
 
 struct cs_session {
   struct cs_consumer consumer;
   struct cs_recording recording;
+  struct cs_recfile file;  // open if the recording is wanted as such
+  bool timeline;           // an output wants the samples one by one
   pid_t child;
   bool child_ended;
   int child_status;      // as wait(2) has it

@@ -35,6 +35,7 @@ void cs_profile_free(struct cs_profile *p) {
   cs_tree_free(&p->tree);
   free(p->frames);
   free(p->threads);
+  free(p->samples);
   memset(p, 0, sizeof *p);
 }
 

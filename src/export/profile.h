@@ -38,6 +38,12 @@ struct cs_profile_thread {
   uint32_t tid;
 };
 
+struct cs_profile_sample {
+  uint64_t time_ns, weight_ns;  // since the start, when it was taken; the time it stands for
+  uint32_t leaf;                // node of the tree
+  bool asleep;                  // the thread was blocked in the kernel
+};
+
 struct cs_profile_stop {  // walks that ended for one reason
   const char *token, *text;
   uint64_t count;
@@ -55,8 +61,9 @@ struct cs_line_facts {
 
 struct cs_facts {
   const char *program;  // the command line
-  char runtime[32];     // "10.0.12"; empty if nobody said so
-  const char *mode;     // "cpu", "wall"
+  uint32_t pid;
+  char runtime[32];  // "10.0.12"; empty if nobody said so
+  const char *mode;  // "cpu", "wall"
   uint32_t hz;
   uint64_t start_ns;  // CLOCK_REALTIME
   uint64_t duration_ns;
@@ -84,6 +91,8 @@ struct cs_profile {
   struct cs_profile_thread *threads;
   size_t thread_count, thread_capacity;
   struct cs_tree tree;
+  struct cs_profile_sample *samples;  // as they came; none unless a format wants them
+  size_t sample_count;
   struct cs_facts facts;
 };
 

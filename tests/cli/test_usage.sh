@@ -8,6 +8,7 @@ same out <<'X'
 usage: clrsnap VERB [options]
 
   record        start a program and record where it spends its time
+  report        make a flame graph or another format of a recording
   run-profiler  run a profiler of somebody else's through clrsnap
   version       print the version
   help          print this text, or that of a verb
@@ -18,11 +19,13 @@ run 0 "$CLRSNAP" --help
 run 2 "$CLRSNAP"
 run 0 "$CLRSNAP" version
 grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
-run 0 "$CLRSNAP" help record
-cp out help1
-run 0 "$CLRSNAP" record --help
-cmp -s help1 out || fail "help record and record --help differ"
-grep -q '^usage: clrsnap record' out || fail "record --help has no usage"
+for verb in record report; do
+  run 0 "$CLRSNAP" help $verb
+  cp out help1
+  run 0 "$CLRSNAP" $verb --help
+  cmp -s help1 out || fail "help $verb and $verb --help differ"
+  grep -q "^usage: clrsnap $verb" out || fail "$verb --help has no usage"
+done
 
 # usage_error TEXT ARGUMENTS...
 usage_error() {
@@ -32,6 +35,7 @@ usage_error() {
   echo "clrsnap: $text" | same err
   [ -s out ] && fail "$*: printed to stdout"
 }
+formats=$("$CLRSNAP" help record | sed '1,/^Formats/d; /^$/,$d' | awk '{ printf "%s%s", sep, $1; sep = ", " }')
 more="; 'clrsnap help record' lists the options"
 usage_error "unknown verb 'recrod'; 'clrsnap help' lists them" recrod
 usage_error "unknown verb 'x'; 'clrsnap help' lists them" help x
@@ -48,11 +52,21 @@ usage_error "--frequency wants a whole number from 1 to 10000, not '10001'$more"
 usage_error "--duration wants seconds, more than 0 and at most 604800, not 'soon'$more" record -d soon true
 usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$more" record -d -1 true
 usage_error "--mode wants 'cpu' or 'wall', not 'walls'$more" record --mode walls true
-usage_error "--format wants 'html' or 'collapsed', not 'svg'$more" record --format svg true
+usage_error "--format wants one of $formats, not 'svg'$more" record --format svg true
+usage_error "--format goes with one --output; of several the suffixes tell$more" \
+  record --format html -o a.html -o b.json true
+usage_error "the suffix of 'b' tells no format$more" record -o a.html -o b true
+usage_error "there can be one recording only$more" record -o a.clrsnap -o b.clrsnap true
+usage_error "standard output is the program's: --output wants a file$more" record -o - true
 usage_error "--native wants 'on' or 'off', not '1'$more" record --native 1 true
 usage_error "--depth wants a whole number from 1 to 65536, not '99999999999999999999'$more" \
   record --depth 99999999999999999999 true
 usage_error "--buffer wants a whole number from 1 to 1024, not '0'$more" record --buffer 0 true
+more="; 'clrsnap help report' lists the options"
+usage_error "no recording to report$more" report
+usage_error "one recording at a time: 'b'$more" report a b
+usage_error "unknown option '--lines'$more" report --lines a
+usage_error "a recording is what 'a' is already: no output can be one$more" report -o b.clrsnap a
 
 # What is found out before the program starts leaves no trace of it.
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started

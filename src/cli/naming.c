@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Names of native functions and source lines, by the files on this machine. Invariant: a name comes
+// from the very file that was recorded: live, the path will do; of a recording that was read, the
+// file must have the size and time that it had then. One thread. Signal-safe: no.
+#include <sys/stat.h>
+
+#include "cli/elfsym.h"
+#include "cli/place.h"
+#include "cli/recording.h"
+
+static bool is_recorded_file(const struct cs_recording *rec, uint32_t path) {
+  uint32_t i;
+  struct stat st;
+  if (!rec->from_file) return true;
+  if (!cs_map_get(&rec->file_ids, path, &i)) return false;
+  return stat(cs_recording_get(rec, path), &st) == 0 &&
+         rec->files[i].size == (uint64_t)st.st_size &&
+         rec->files[i].mtime_ns ==
+             (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+static void name_native(struct cs_recording *rec, struct cs_elfsyms *symbols, uint64_t frame) {
+  uint32_t i;
+  if (!cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i)) return;
+  const struct cs_rec_image *image = &rec->images[i];
+  if (!is_recorded_file(rec, image->path)) return;
+  uint64_t vaddr = image->image.begin + (frame & 0xFFFFFFFFFFull) - image->image.bias;
+  const char *name = cs_elfsyms_find(symbols, cs_recording_get(rec, image->path), vaddr);
+  if (name != NULL) cs_recording_set_symbol(rec, frame, name);
+}
+
+static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
+  uint32_t i;
+  struct cs_line line;
+  if (!cs_map_get(&rec->function_ids, frame >> 32, &i) ||
+      !is_recorded_file(rec, rec->functions[i].text[CS_FN_MODULE])) {
+    return;
+  }
+  if (cs_places_find(places, frame, &line))
+    cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);
+}
+
+void cs_name_frames(struct cs_recording *rec) {
+  if (rec->named) return;
+  struct cs_elfsyms *symbols = cs_elfsyms_new();
+  struct cs_places *places = rec->lines ? cs_places_new(rec) : NULL;
+  for (size_t i = 0; i < rec->frame_count; i++) {
+    uint64_t frame = rec->frames[i];
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) name_native(rec, symbols, frame);
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL)
+      name_managed(rec, places, frame);
+  }
+  if (places != NULL) {
+    cs_places_tell(places, &rec->line_facts);
+    cs_places_free(places);
+  }
+  cs_elfsyms_free(symbols);
+  rec->named = true;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// The options of `clrsnap record`. One thread. Signal-safe: no.
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+
+// 499: not in step with anything that a program does every 1, 2, 5 or 10 ms.
+#define DEFAULT_HZ 499
+#define MAX_HZ 10000
+#define MAX_SECONDS 604800.0
+// 2048 frames are 16 KiB a sample; deeper stacks are cut at their root and shown as cut.
+#define DEFAULT_DEPTH 2048
+#define MAX_DEPTH 65536
+// At 100 threads, 499 Hz and 60 frames a stack, 16 MiB last 0.6 s; it is emptied every 20 ms.
+#define DEFAULT_BUFFER_MIB 16
+#define MAX_BUFFER_MIB 1024
+
+static const char help[] =
+    "usage: clrsnap record [options] [--] program [arguments]\n"
+    "\n"
+    "Starts a .NET program, samples the stacks of its threads until it ends, and writes a flame\n"
+    "graph. The runtime is never stopped. Input, output, signals and the exit code are the\n"
+    "program's own.\n"
+    "\n"
+    "  -d, --duration SECONDS   stop recording after that time; the program runs on\n"
+    "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
+    "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
+    "  -o, --output FILE        where to write (flame.html); several may be given\n"
+    "      --format FORMAT      what to write, if FILE's suffix does not tell (html)\n"
+    "      --depth N            frames per stack, 1 to 65536 (2048)\n"
+    "      --native on|off      with native frames (on), or managed ones only\n"
+    "      --signatures on|off  methods with their parameters, so that overloads are told apart "
+    "(off)\n"
+    "      --lines              methods by source line, from portable PDBs\n"
+    "      --top N              print the N hottest methods\n"
+    "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"
+    "  -h, --help               this text\n";
+
+static const char examples[] =
+    "\n"
+    "Examples:\n"
+    "  clrsnap record -- dotnet app.dll\n"
+    "  clrsnap record -d 30 -o busy.clrsnap -o busy.html --top 10 -- dotnet app.dll\n";
+
+void cs_record_print_help(FILE *out) {
+  (void)fputs(help, out);
+  cs_print_formats(out);
+  (void)fputs(examples, out);
+}
+
+enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_BUFFER };
+
+static const struct option long_options[] = {
+    CS_VIEW_LONG_OPTIONS,
+    {"duration", required_argument, NULL, 'd'},
+    {"frequency", required_argument, NULL, 'F'},
+    {"help", no_argument, NULL, 'h'},
+    {"mode", required_argument, NULL, OPT_MODE},
+    {"depth", required_argument, NULL, OPT_DEPTH},
+    {"lines", no_argument, NULL, OPT_LINES},
+    {"buffer", required_argument, NULL, OPT_BUFFER},
+    {NULL, 0, NULL, 0},
+};
+
+static bool parse_seconds(const char *text, double *out, struct cs_error *err) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end != text && *end == '\0' && isfinite(value) && value > 0 && value <= MAX_SECONDS) {
+    *out = value;
+    return true;
+  }
+  return cs_error_set(err, "--duration wants seconds, more than 0 and at most %.0f, not '%s'",
+                      MAX_SECONDS, text);
+}
+
+static bool apply(struct cs_record_options *o, int opt, const char *arg, struct cs_error *err) {
+  bool second = false;
+  uint32_t mib = 0;
+  switch (opt) {
+    case 'd':
+      return parse_seconds(arg, &o->seconds, err);
+    case 'F':
+      return cs_parse_number("--frequency", arg, MAX_HZ, &o->hz, err);
+    case OPT_DEPTH:
+      return cs_parse_number("--depth", arg, MAX_DEPTH, &o->depth, err);
+    case OPT_MODE:
+      if (!cs_parse_word("--mode", arg, "cpu", "wall", &second, err)) return false;
+      o->mode = second ? CS_WIRE_MODE_WALL : CS_WIRE_MODE_CPU;
+      return true;
+    case OPT_LINES:
+      o->lines = true;
+      return true;
+    case OPT_BUFFER:
+      if (!cs_parse_number("--buffer", arg, MAX_BUFFER_MIB, &mib, err)) return false;
+      // The ring's size is a power of two: the next one that holds what was asked for.
+      while (o->buffer_bytes < (uint64_t)mib << 20) o->buffer_bytes <<= 1;
+      while (o->buffer_bytes >> 1 >= (uint64_t)mib << 20) o->buffer_bytes >>= 1;
+      return true;
+    default:
+      return cs_parse_view(&o->view, opt, arg, err);
+  }
+}
+
+static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
+  for (unsigned i = 0; i < view->count; i++) {
+    if (strcmp(view->outputs[i].path, "-") == 0)
+      return cs_error_set(err, "standard output is the program's: --output wants a file");
+  }
+  return true;
+}
+
+bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
+                             struct cs_error *err) {
+  *o = (struct cs_record_options){.hz = DEFAULT_HZ,
+                                  .mode = CS_WIRE_MODE_CPU,
+                                  .depth = DEFAULT_DEPTH,
+                                  .view.native = true,
+                                  .buffer_bytes = (uint64_t)DEFAULT_BUFFER_MIB << 20};
+  opterr = 0;
+  optind = 1;
+  int opt;
+  // '+': the first word that is no option is the program; the rest is its own.
+  while ((opt = getopt_long(argc, argv, "+:d:F:o:h", long_options, NULL)) != -1) {
+    if (opt == 'h') {
+      o->help = true;
+      return true;
+    }
+    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
+    if (!apply(o, opt, optarg, err)) return false;
+  }
+  if (optind >= argc) return cs_error_set(err, "no program to record");
+  o->program = argv + optind;
+  return check_outputs(&o->view, err) && cs_view_settle(&o->view, "flame", err);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The options of `clrsnap report`. One thread. Signal-safe: no.
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+
+static const char help[] =
+    "usage: clrsnap report [options] FILE\n"
+    "\n"
+    "Makes a flame graph or another format of a recording (clrsnap record -o FILE.clrsnap). A\n"
+    "recording that is still growing, or whose recorder was killed, is shown as far as it goes.\n"
+    "\n"
+    "  -o, --output OUT         where to write (FILE's name with another suffix); - is the "
+    "standard\n"
+    "                           output; several may be given\n"
+    "      --format FORMAT      what to write, if OUT's suffix does not tell (html)\n"
+    "      --native on|off      with native frames (on), or managed ones only\n"
+    "      --signatures on|off  methods with their parameters, so that overloads are told apart "
+    "(off)\n"
+    "      --no-lines           whole methods, though lines were recorded\n"
+    "      --top N              print the N hottest methods; with neither --output nor --format,\n"
+    "                           nothing is written\n"
+    "  -h, --help               this text\n";
+
+static const char examples[] =
+    "\n"
+    "Examples:\n"
+    "  clrsnap report busy.clrsnap\n"
+    "  clrsnap report --top 20 busy.clrsnap\n"
+    "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n";
+
+void cs_report_print_help(FILE *out) {
+  (void)fputs(help, out);
+  cs_print_formats(out);
+  (void)fputs(examples, out);
+}
+
+enum { OPT_NO_LINES = 256 };
+
+static const struct option long_options[] = {
+    CS_VIEW_LONG_OPTIONS,
+    {"help", no_argument, NULL, 'h'},
+    {"no-lines", no_argument, NULL, OPT_NO_LINES},
+    {NULL, 0, NULL, 0},
+};
+
+// "busy.clrsnap" is "busy"; any other name is kept whole.
+static char *stem_of(const char *file) {
+  size_t len = strlen(file), suffix = strlen(".clrsnap");
+  bool has = len > suffix && strcmp(file + len - suffix, ".clrsnap") == 0;
+  return strndup(file, has ? len - suffix : len);
+}
+
+static bool settle(struct cs_report_options *o, struct cs_error *err) {
+  o->write = o->view.count > 0 || o->view.format != NULL || o->view.top == 0;
+  if (!o->write) return true;
+  char *stem = stem_of(o->file);
+  bool settled =
+      stem != NULL ? cs_view_settle(&o->view, stem, err) : cs_error_set(err, "out of memory");
+  free(stem);
+  if (settled && cs_view_recording(&o->view) != NULL)
+    return cs_error_set(err, "a recording is what '%s' is already: no output can be one", o->file);
+  return settled;
+}
+
+bool cs_report_options_parse(struct cs_report_options *o, int argc, char **argv,
+                             struct cs_error *err) {
+  *o = (struct cs_report_options){.view.native = true};
+  opterr = 0;
+  optind = 1;
+  int opt;
+  while ((opt = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+    if (opt == 'h') {
+      o->help = true;
+      return true;
+    }
+    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
+    if (opt == OPT_NO_LINES)
+      o->view.no_lines = true;
+    else if (!cs_parse_view(&o->view, opt, optarg, err))
+      return false;
+  }
+  if (optind >= argc) return cs_error_set(err, "no recording to report");
+  if (optind + 1 < argc)
+    return cs_error_set(err, "one recording at a time: '%s'", argv[optind + 1]);
+  o->file = argv[optind];
+  return settle(o, err);
+}

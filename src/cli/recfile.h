@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// The recording file: all that a recording holds, appended while it is made, so that whoever is
+// killed leaves what was there. docs/recording-format.md has it in prose. One thread.
+#ifndef CS_RECFILE_H
+#define CS_RECFILE_H
+
+#include "cli/output.h"
+#include "cli/recording.h"
+
+#define CS_FILE_MAGIC "CLRSNAPF"
+#define CS_FILE_VERSION 1u
+#define CS_FILE_MAX_RECORD (64u << 20)
+
+struct cs_file_head {
+  char magic[8];
+  uint32_t version;
+  uint32_t head_bytes;  // where the first record begins
+};
+
+struct cs_file_record {
+  uint32_t size;  // of the whole record, this head and the padding to 8 bytes included
+  uint32_t crc;   // CRC-32 of all that follows in the record
+  uint16_t kind;  // enum cs_file_kind
+  uint16_t flags;
+  uint32_t reserved;
+};
+
+enum cs_file_kind {
+  CS_FILE_META = 1,   // struct cs_file_meta, strings: command line, version of clrsnap
+  CS_FILE_REASONS,    // u32 count, u32 index of the complete one; count * strings: token, text
+  CS_FILE_START,      // struct cs_wire_start, string runtime
+  CS_FILE_THREAD,     // struct cs_wire_thread, string name
+  CS_FILE_FUNCTION,   // struct cs_wire_function, 5 strings
+  CS_FILE_IMAGE,      // struct cs_wire_image, string path
+  CS_FILE_IL_MAP,     // struct cs_wire_il_map, ranges
+  CS_FILE_MODULE,     // struct cs_rec_file, string path
+  CS_FILE_NODES,      // u32 first, u32 count; count * struct cs_file_node
+  CS_FILE_SAMPLES,    // u32 count, u32 0; count * struct cs_rec_sample
+  CS_FILE_AGENT_END,  // struct cs_wire_end
+  CS_FILE_SYMBOLS,    // u32 count, u32 0; count * (u64 frame, string)
+  CS_FILE_PLACES,     // u32 count, u32 0; count * (u64 frame, u32 line, string file)
+  CS_FILE_LINES,      // struct cs_file_lines, string: modules without symbols
+  CS_FILE_END,        // struct cs_rec_totals: the recording is whole
+};
+
+struct cs_file_meta {
+  uint32_t mode, hz, lines, reserved;
+};
+struct cs_file_node {
+  uint32_t parent, reserved;
+  uint64_t frame;
+};
+struct cs_file_lines {
+  uint64_t places, named, methods, unmapped;
+  int32_t why_unmapped;
+  uint32_t modules, with_symbols, reserved;
+};
+
+// ---- writing ----
+struct cs_recfile {
+  struct cs_output output;
+  bool open, begun, failed;
+  size_t nodes, samples;  // of the recording, that have been written
+  struct cs_map modules;  // path's string id: its MODULE record is there
+  uint8_t *buffer;        // the record that is being made
+  size_t used, capacity;
+  struct cs_error error;
+};
+
+// Whether `path` can be written is found out now; it appears when the agent has begun.
+bool cs_recfile_open(struct cs_recfile *f, const char *path, struct cs_error *err);
+// `record` has just been taken into `rec`, and made sense.
+void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
+                    const struct cs_wire_record *record);
+// Everything that has come since the last time is handed to the kernel.
+void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec);
+// Names and totals, then the file is whole. False: *err says what went wrong since it was opened.
+bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err);
+void cs_recfile_close(struct cs_recfile *f);
+
+// ---- reading ----
+// Reads a file into an initialised recording. False: it is none, and *err says why. True with a
+// text in *note: it ends early, and what was read is all there is.
+bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error *note,
+                     struct cs_error *err);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The table of formats. One thread. Signal-safe: no.
+#include "export/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cs_format formats[] = {
+    {"html",
+     {".html", ".htm"},
+     "a page for the browser: flame graph, search, methods",
+     false,
+     cs_write_html},
+    {"collapsed",
+     {".collapsed", ".folded"},
+     "one line per stack, frames separated by ';'",
+     false,
+     cs_write_collapsed},
+    {"json", {".json"}, "the page's data: the call tree, names, threads", false, cs_write_json},
+    {"recording", {".clrsnap"}, "everything, to be reported from later", false, NULL},
+};
+
+const struct cs_format *cs_formats(size_t *count) {
+  *count = CS_COUNT(formats);
+  return formats;
+}
+
+const struct cs_format *cs_format_by_name(const char *name) {
+  for (size_t i = 0; i < CS_COUNT(formats); i++) {
+    if (strcmp(formats[i].name, name) == 0) return &formats[i];
+  }
+  return NULL;
+}
+
+static size_t fitting(const struct cs_format *format, const char *path) {
+  size_t longest = 0, len = strlen(path);
+  for (size_t i = 0; i < CS_COUNT(format->suffixes) && format->suffixes[i] != NULL; i++) {
+    size_t suffix = strlen(format->suffixes[i]);
+    if (suffix < len && suffix > longest && strcmp(path + len - suffix, format->suffixes[i]) == 0)
+      longest = suffix;
+  }
+  return longest;
+}
+
+const struct cs_format *cs_format_by_path(const char *path) {
+  const struct cs_format *best = NULL;
+  for (size_t i = 0; i < CS_COUNT(formats); i++) {
+    size_t len = fitting(&formats[i], path);
+    if (len > 0 && (best == NULL || len > fitting(best, path))) best = &formats[i];
+  }
+  return best;
+}
+
+char *cs_format_names(void) {
+  char *text = NULL;
+  size_t len = 0;
+  FILE *out = open_memstream(&text, &len);
+  if (out == NULL) return NULL;
+  for (size_t i = 0; i < CS_COUNT(formats); i++)
+    (void)fprintf(out, "%s%s", i > 0 ? ", " : "", formats[i].name);
+  (void)fclose(out);
+  return text;
+}

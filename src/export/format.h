@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The output formats: their names, the suffixes by which they are told, and who writes them.
+#ifndef CS_FORMAT_H
+#define CS_FORMAT_H
+
+#include "export/profile.h"
+
+struct cs_format {
+  const char *name;
+  const char *suffixes[3];  // the first one is used where a file has to be named
+  const char *about;
+  bool timeline;                                         // it shows samples one by one
+  bool (*write)(const struct cs_profile *p, FILE *out);  // NULL: the recording itself
+};
+
+const struct cs_format *cs_formats(size_t *count);
+const struct cs_format *cs_format_by_name(const char *name);  // NULL: there is none
+// By the longest suffix that fits; NULL: none does.
+const struct cs_format *cs_format_by_path(const char *path);
+// "html, collapsed, ..."; the caller frees it.
+char *cs_format_names(void);
+
+#endif

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recording files and what is reported of them: the same as is written at once, byte for byte; of a
+# recorder that was killed, what it had got; errors as sentences.
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
+
+# same_reports NAME OPTIONS...: NAME.SUFFIX, written by record, is what report makes of NAME.clrsnap.
+formats="html collapsed json"
+outputs() { for format in $formats; do echo "-o $1.$format"; done; }
+same_reports() {
+  local name=$1 format
+  shift
+  # shellcheck disable=SC2046
+  run 0 "$CLRSNAP" report "$@" $(outputs reported) "$name.clrsnap"
+  for format in $formats; do
+    cmp "$name.$format" "reported.$format" >cmp.out 2>&1 || fail "$name: report differs from record: $(cat cmp.out)"
+  done
+}
+
+# shellcheck disable=SC2046
+run 3 "$CLRSNAP" record -o golden.clrsnap $(outputs golden) --top 3 -- "$FAKE" golden 3
+grep -v '^clrsnap: wrote' err >summary.recorded
+same_reports golden --top 3
+grep -v '^clrsnap: wrote' err | diff -u summary.recorded - >difference || fail "another summary: $(cat difference)"
+# shellcheck disable=SC2046
+run 0 "$CLRSNAP" record --native off --signatures on -o other.clrsnap $(outputs other) -- "$FAKE" golden
+same_reports other --native off --signatures on
+# shellcheck disable=SC2046
+run 137 "$CLRSNAP" record -o killed.clrsnap $(outputs killed) -- "$FAKE" killed
+same_reports killed
+# shellcheck disable=SC2046
+run 0 "$CLRSNAP" record -o broken.clrsnap $(outputs broken) -- "$FAKE" malformed
+same_reports broken
+# shellcheck disable=SC2046
+run 0 "$CLRSNAP" record --buffer 1 -o many.clrsnap $(outputs many) -- "$FAKE" many 20000
+same_reports many
+
+# Names come from the recording: the program's own file may be gone, or be another one by now.
+cp "$FAKE" own
+run 0 "$CLRSNAP" record -o own.clrsnap -o own.collapsed -- ./own golden
+grep -q 'fake_agent_marker' own.collapsed || fail "no native symbol to begin with"
+rm own
+run 0 "$CLRSNAP" report -o again.collapsed own.clrsnap
+cmp -s own.collapsed again.collapsed || fail "the names went with the program"
+
+# The reader that the format's page shows.
+sed -n '/^```python$/,/^```$/p' "$here/../../docs/recording-format.md" | grep -v '^```' >reader.py
+run 0 python3 reader.py many.clrsnap
+echo "20000 samples" | same out
+
+# Where the output goes.
+run 0 "$CLRSNAP" report golden.clrsnap
+tail -1 err | grep -qx 'clrsnap: wrote golden.html' || fail "no golden.html: $(cat err)"
+run 0 "$CLRSNAP" report --format collapsed -o - golden.clrsnap
+cmp -s out golden.collapsed || fail "standard output is not what the file is"
+run 0 "$CLRSNAP" report --top 1 golden.clrsnap
+grep -q 'System.Linq.Enumerable.Sum$' err || fail "no table"
+grep -q wrote err && fail "--top alone writes a file"
+
+# The recorder is killed: what it had taken is in the file, under its own name.
+"$CLRSNAP" record -o growing.clrsnap -- "$FAKE" until-stopped >/dev/null 2>&1 &
+recorder=$!
+for _ in $(seq 100); do
+  [ -s growing.clrsnap ] && [ "$(stat -c %s growing.clrsnap)" -gt 2500 ] && break
+  sleep 0.1
+done
+samples() { sed -n 's/^clrsnap: \([0-9]*\) samples\? in .*/\1/p' err; }
+run 0 "$CLRSNAP" report --top 1 growing.clrsnap
+grep -qx 'clrsnap: growing.clrsnap has no end: its recorder is still running or was killed' err ||
+  fail "growing: $(cat err)"
+first=$(samples)
+sleep 0.5
+program=$(cat "/proc/$recorder/task/$recorder/children")
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+kill -KILL $program
+run 0 "$CLRSNAP" report -o growing.collapsed growing.clrsnap
+[ "${first:-0}" -gt 0 ] && [ "$(samples)" -gt "$first" ] || fail "killed recorder: $first, then $(samples) samples"
+grep -q '^Shop.Program.Main;Shop.Cart<System.Int32>.Work [0-9]*$' growing.collapsed || fail "killed recorder: $(cat growing.collapsed)"
+
+# Cut and damaged files: what comes before is read, and it is said.
+head -c $(($(stat -c %s golden.clrsnap) - 100)) golden.clrsnap >cut.clrsnap
+run 0 "$CLRSNAP" report -o cut.collapsed cut.clrsnap
+grep -q '^clrsnap: cut.clrsnap ends within a record, at byte [0-9]*: what comes before it was read$' err || fail "cut: $(cat err)"
+[ "$(awk '{n += $NF} END {print n}' cut.collapsed)" = 11 ] || fail "cut: samples are missing"
+cp golden.clrsnap damaged.clrsnap
+printf '\377' | dd of=damaged.clrsnap bs=1 seek=1500 conv=notrunc status=none
+run 0 "$CLRSNAP" report -o damaged.collapsed damaged.clrsnap
+grep -q '^clrsnap: damaged.clrsnap is damaged at byte [0-9]*: what comes before it was read$' err || fail "damaged: $(cat err)"
+
+# refused SENTENCE FILE
+refused() {
+  run 1 "$CLRSNAP" report -o refused.html "$2"
+  echo "clrsnap: $1" | same err
+}
+refused "golden.html is not a recording of clrsnap" golden.html
+: >empty.clrsnap
+refused "empty.clrsnap is not a recording of clrsnap" empty.clrsnap
+refused "cannot read none.clrsnap: No such file or directory" none.clrsnap
+mkdir directory
+refused "cannot read directory: Is a directory" directory
+cp golden.clrsnap newer.clrsnap
+printf '\002' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
+refused "newer.clrsnap was written by a newer clrsnap (file version 2; this one reads 1)" newer.clrsnap
+[ -e refused.html ] && fail "a page was written of no recording"
+
+# The disk is full: the file is kept, the other outputs are written, the exit code is the program's.
+run 4 "$CLRSNAP" record --format recording -o /dev/full -- "$FAKE" golden 4
+grep -qx 'clrsnap: cannot write /dev/full: No space left on device; it has what was recorded up to then' err ||
+  fail "/dev/full: $(cat err)"
+
+# Nothing recorded: an old file stays as it was.
+echo old >kept.clrsnap
+run 6 "$CLRSNAP" record -o kept.clrsnap -- "$FAKE" refuse 6
+run 7 "$CLRSNAP" record -o kept.clrsnap -- "$FAKE" absent 7
+echo old | same kept.clrsnap
+left=$(ls -A | grep '^\.clrsnap')
+[ -z "$left" ] || fail "temporary files were left: $left"
+done_testing

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+// The recording file: what is written is what is read, of a file that ends anywhere what is before
+// that, and of a file that lies nothing but a sentence.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "cli/recfile.h"
+#include "cli/resolve.h"
+#include "export/format.h"
+
+static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
+static char path[64];
+static uint8_t *whole;  // the file
+static size_t whole_size;
+static char *expected;  // its profile as JSON, from the live recording
+static uint64_t random_state = 1;
+
+static uint64_t random64(void) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  return random_state ^= random_state << 17;
+}
+
+// ---- a recording, as the agent would send it ----
+static _Alignas(8) uint8_t record[4096];
+static size_t used;
+static struct cs_recording live;
+static struct cs_recfile file;
+
+static void put(const void *data, size_t len) {
+  memcpy(record + used, data, len);
+  used += len;
+}
+
+static void put_text(const char *text) {
+  uint16_t len = (uint16_t)strlen(text);
+  put(&len, sizeof len);
+  put(text, len);
+}
+
+static void begin(void) {
+  used = sizeof(struct cs_wire_record);
+}
+
+static void end(enum cs_wire_kind kind) {
+  while (used % 8 != 0) record[used++] = 0;
+  struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, 0};
+  memcpy(record, &head, sizeof head);
+  const struct cs_wire_record *r = (const void *)record;
+  cs_recording_add(&live, r);
+  cs_recfile_add(&file, &live, r);
+}
+
+static void send_names(void) {
+  begin();
+  put(&(struct cs_wire_start){1750000000000000000u, 4321, 499, CS_WIRE_MODE_WALL, 0},
+      sizeof(struct cs_wire_start));
+  put_text("10.0.12");
+  end(CS_WIRE_START);
+  begin();
+  put(&(struct cs_wire_thread){1, 77}, sizeof(struct cs_wire_thread));
+  put_text("Generisch-\xC3\x9C");
+  end(CS_WIRE_THREAD);
+  for (uint32_t id = 0; id < 20; id++) {
+    char name[16];
+    (void)snprintf(name, sizeof name, "Method%u", id);
+    begin();
+    put(&(struct cs_wire_il_map){id, 1, 0}, sizeof(struct cs_wire_il_map));
+    put(&(struct cs_wire_il_range){0, 0, 100}, sizeof(struct cs_wire_il_range));
+    end(CS_WIRE_IL_MAP);
+    begin();
+    put(&(struct cs_wire_function){id, CS_WIRE_FN_METHOD, 0x06000001 + id},
+        sizeof(struct cs_wire_function));
+    put_text(id % 2 ? "/tmp/app.dll" : "/tmp/System.Linq.dll");
+    put_text("Shop");
+    put_text("Cart<T>");
+    put_text(name);
+    put_text("(int)");
+    end(CS_WIRE_FUNCTION);
+  }
+  begin();
+  put(&(struct cs_wire_image){3, 0, 0x1000, 0x9000, 0x1000}, sizeof(struct cs_wire_image));
+  put_text("/nowhere/libnative.so");
+  end(CS_WIRE_IMAGE);
+}
+
+static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint32_t depth) {
+  begin();
+  put(&(struct cs_wire_sample){.time_ns = time,
+                               .weight_ns = 1000 + time % 7,
+                               .thread = thread,
+                               .held_ns = (uint32_t)time % 3 * 100,
+                               .stop = (uint16_t)stop,
+                               .frame_count = depth},
+      sizeof(struct cs_wire_sample));
+  for (uint32_t i = 0; i < depth; i++) {
+    uint64_t kind = random64() % 8;
+    uint64_t frame = kind == 0   ? 2ull << 62 | 0x1234
+                     : kind == 1 ? 1ull << 62 | 3ull << 40 | random64() % 64
+                                 : (random64() % 20) << 32 | CS_WIRE_MANAGED_EXACT | 12;
+    put(&frame, sizeof frame);
+  }
+  end(CS_WIRE_SAMPLE);
+}
+
+static char *profile_json(const struct cs_recording *rec, size_t *size) {
+  struct cs_profile profile;
+  char *text = NULL;
+  cs_profile_init(&profile);
+  cs_resolve(rec, &(struct cs_resolve_opts){true, true, rec->lines}, &profile);
+  FILE *out = open_memstream(&text, size);
+  // Every format has to live with whatever a file may say.
+  size_t count;
+  const struct cs_format *formats = cs_formats(&count);
+  for (size_t i = 0; i < count; i++) {
+    if (formats[i].write != NULL) assert_true(formats[i].write(&profile, out));
+  }
+  (void)fclose(out);
+  cs_profile_free(&profile);
+  return text;
+}
+
+static void make_recording(void) {
+  struct cs_error err;
+  cs_recording_init(&live);
+  live.lines = live.keep_samples = true;
+  live.meta = (struct cs_rec_meta){cs_recording_text(&live, "dotnet shop.dll"), 2, 499};
+  assert_true(cs_recfile_open(&file, path, &err));
+  send_names();
+  for (uint64_t i = 0; i < 300; i++) {
+    send_sample(i * 1000000, (uint32_t)(1 + i % 3), i % 50 == 49 ? CS_STOP_BAD_SP : CS_STOP_BASE,
+                (uint32_t)(random64() % 12));
+    if (i % 10 == 0) cs_recfile_flush(&file, &live);
+  }
+  begin();
+  put(&(struct cs_wire_end){.samples = 300, .lost_ring = 4, .runtime_suspensions = 2},
+      sizeof(struct cs_wire_end));
+  end(CS_WIRE_END);
+  cs_recording_set_symbol(&live, live.frames[0], "a_symbol");
+  cs_recording_set_place(&live, live.frames[1], cs_recording_text(&live, "/src/Cart.cs"), 42);
+  live.line_facts = (struct cs_line_facts){.wanted = true, .places = 7, .missing = "app.dll"};
+  live.totals = (struct cs_rec_totals){5000000000u, 1, 2, 3};
+  live.finished = live.named = true;
+  assert_true(cs_recfile_finish(&file, &live, &err));
+  cs_recfile_close(&file);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  if (mkdtemp(directory) == NULL) return 1;
+  (void)snprintf(path, sizeof path, "%s/x.clrsnap", directory);
+  make_recording();
+  size_t size;
+  expected = profile_json(&live, &size);
+  FILE *in = fopen(path, "re");
+  whole = malloc(1 << 20);
+  whole_size = fread(whole, 1, 1 << 20, in);
+  (void)fclose(in);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  (void)unlink(path);
+  (void)rmdir(directory);
+  cs_recording_free(&live);
+  free(expected);
+  free(whole);
+  return 0;
+}
+
+// ---- reading ----
+struct outcome {
+  bool read;
+  struct cs_error note, err;
+  uint64_t samples;
+  bool finished;
+  char *json;
+  size_t json_size;
+};
+
+static struct outcome read_bytes(const uint8_t *bytes, size_t size) {
+  static struct cs_recording rec;
+  struct outcome o = {0};
+  char name[32];
+  int fd = memfd_create("recording", MFD_CLOEXEC);
+  assert_true(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+  (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+  cs_recording_init(&rec);
+  rec.keep_samples = true;
+  o.read = cs_recfile_read(name, &rec, &o.note, &o.err);
+  if (o.read) {
+    cs_name_frames(&rec);
+    o.samples = rec.taken;
+    o.finished = rec.finished;
+    o.json = profile_json(&rec, &o.json_size);
+  } else {
+    assert_true(strlen(o.err.text) > 10);
+  }
+  cs_recording_free(&rec);
+  (void)close(fd);
+  return o;
+}
+
+static void what_is_written_is_read(void **state) {
+  (void)state;
+  struct outcome o = read_bytes(whole, whole_size);
+  assert_true(o.read && o.finished);
+  assert_string_equal(o.note.text, "");
+  assert_string_equal(o.json, expected);
+  assert_int_equal(o.samples, 300);
+  assert_non_null(strstr(expected, "(Cart.cs:42)"));
+  free(o.json);
+}
+
+// Every length: a sentence, and the more of the file there is the more samples come of it.
+static void any_beginning_is_read(void **state) {
+  (void)state;
+  uint64_t before = 0;
+  for (size_t size = 0; size < whole_size; size += size < 600 ? 1 : 1 + random64() % 64) {
+    struct outcome o = read_bytes(whole, size);
+    assert_int_equal(o.read, size >= sizeof(struct cs_file_head));
+    if (!o.read) continue;
+    assert_false(o.finished);
+    assert_true(strlen(o.note.text) > 10);
+    assert_true(o.samples >= before);
+    before = o.samples;
+    free(o.json);
+  }
+  assert_int_equal(before, 300);
+}
+
+static void flipped_bits_are_found(void **state) {
+  (void)state;
+  uint8_t *copy = malloc(whole_size);
+  for (int i = 0; i < 400; i++) {
+    size_t at = 16 + random64() % (whole_size - 16);
+    memcpy(copy, whole, whole_size);
+    copy[at] ^= (uint8_t)(1u << random64() % 8);
+    struct outcome o = read_bytes(copy, whole_size);
+    assert_true(o.read);
+    // A record was not taken: the sentence says so.
+    assert_non_null(strstr(o.note.text, "byte"));
+    assert_false(o.finished);
+    free(o.json);
+  }
+  free(copy);
+}
+
+static void set_crc(uint8_t *at) {
+  struct cs_file_record head;
+  memcpy(&head, at, sizeof head);
+  size_t skip = offsetof(struct cs_file_record, kind);
+  head.crc = (uint32_t)crc32_z(0, at + skip, head.size - skip);
+  memcpy(at, &head, sizeof head);
+}
+
+// The record at or after a random one; never the head.
+static size_t pick_record(const uint8_t *bytes) {
+  size_t target = random64() % whole_size, at = sizeof(struct cs_file_head);
+  for (;;) {
+    uint32_t size;
+    memcpy(&size, bytes + at, sizeof size);
+    if (at + size > target || at + size >= whole_size) return at;
+    at += size;
+  }
+}
+
+// Whoever makes a file on purpose also makes the checksum: lies behind a good one.
+static void sound_lies_do_no_harm(void **state) {
+  (void)state;
+  uint8_t *copy = malloc(whole_size);
+  for (int i = 0; i < 1200; i++) {
+    memcpy(copy, whole, whole_size);
+    size_t at = pick_record(copy);
+    uint32_t size;
+    memcpy(&size, copy + at, sizeof size);
+    for (uint64_t n = 1 + random64() % 3; n > 0; n--) {
+      size_t where = 8 + random64() % (size - 8);
+      copy[at + where] = (uint8_t)(random64() % 3 == 0 ? random64() : random64() % 4 * 85);
+    }
+    set_crc(copy + at);
+    free(read_bytes(copy, whole_size).json);
+  }
+  free(copy);
+}
+
+static void unknown_records_are_skipped(void **state) {
+  (void)state;
+  uint8_t *longer = malloc(whole_size + 64);
+  size_t at = sizeof(struct cs_file_head), out;
+  uint32_t size;
+  for (int i = 0; i < 30; i++) {
+    memcpy(&size, whole + at, sizeof size);
+    at += size;
+  }
+  memcpy(longer, whole, at);
+  struct cs_file_record head = {64, 0, 999, 0, 0};
+  memset(longer + at, 0xAB, 64);
+  memcpy(longer + at, &head, sizeof head);
+  set_crc(longer + at);
+  out = at + 64;
+  memcpy(longer + out, whole + at, whole_size - at);
+  struct outcome o = read_bytes(longer, whole_size + 64);
+  assert_true(o.read && o.finished);
+  assert_string_equal(o.note.text, "");
+  assert_string_equal(o.json, expected);
+  free(o.json);
+  free(longer);
+}
+
+static void other_files_are_refused(void **state) {
+  (void)state;
+  uint8_t head[sizeof(struct cs_file_head)];
+  memcpy(head, whole, sizeof head);
+  head[8] = 2;
+  struct outcome o = read_bytes(head, sizeof head);
+  assert_false(o.read);
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 2"));
+  o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
+  assert_false(o.read);
+  assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_written_is_read),     cmocka_unit_test(any_beginning_is_read),
+      cmocka_unit_test(flipped_bits_are_found),      cmocka_unit_test(sound_lies_do_no_harm),
+      cmocka_unit_test(unknown_records_are_skipped), cmocka_unit_test(other_files_are_refused),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
