@@ -25,8 +25,9 @@ agent: base mem contract codemap native unwind walk signal snapshot clr clrsnap 
 dropin: base clr clrsnap snapshot
 takeover:
 export: base wire
-lines: base
-cli: base wire export lines clrsnap
+metadata: base
+lines: base metadata
+cli: base wire export lines clrsnap metadata contract native codemap walk remote
 TABLE
 }
 

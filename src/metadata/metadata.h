@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// metadata: what a managed module's file says of itself, without a runtime: its PE headers, the
+// streams of its metadata, and from its tables the names of methods. Part of the command, never of
+// the observed program. One thread. Not for handlers.
+//
+// Files are not believed: every offset, size and row number is checked against what is there before
+// it is followed.
+#ifndef CS_METADATA_H
+#define CS_METADATA_H
+
+#include "metadata/slice.h"
+
+// ---- A PE file, read piece by piece, since modules are large (pe.c) ----
+struct cs_pe {
+  int fd;
+  uint32_t section_count;
+  uint64_t sections;  // offset of the first section's header
+  uint32_t directory_count;
+  struct {
+    uint32_t rva, size;
+  } directory[16];
+};
+enum { CS_PE_DEBUG = 6, CS_PE_CLI = 14 };  // directories
+
+// False: no PE file that can be read; nothing is open.
+bool cs_pe_open(struct cs_pe *pe, const char *path);
+void cs_pe_close(struct cs_pe *pe);
+// Where a directory's content lies in the file. False: it has none.
+bool cs_pe_directory(const struct cs_pe *pe, unsigned which, uint64_t *offset, uint32_t *size);
+bool cs_pe_offset(const struct cs_pe *pe, uint32_t rva, uint64_t *offset);
+bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size);
+
+// ---- Metadata's streams (streams.c) ----
+// The stream of that name ("#~", "#Strings"), of metadata that begins at `root`. False: there is
+// none, or the metadata is broken.
+bool cs_metadata_stream(struct cs_slice root, const char *name, struct cs_slice *out);
+
+// ---- Tables (tables.c), after ECMA-335 II.22 and II.24.2.6 ----
+enum cs_table {
+  CS_TABLE_TYPE_DEF = 0x02,
+  CS_TABLE_METHOD_DEF = 0x06,
+  CS_TABLE_NESTED_CLASS = 0x29,
+  CS_TABLE_GENERIC_PARAM = 0x2A,
+  CS_TABLES = 0x40,
+};
+enum { CS_COLUMNS = 9 };
+
+struct cs_metadata {
+  uint8_t *bytes;
+  struct cs_slice strings;
+  uint32_t rows[CS_TABLES];
+  uint32_t row_size[CS_TABLES];
+  struct cs_slice table[CS_TABLES];
+  uint8_t column_size[CS_TABLES][CS_COLUMNS];
+  bool wide_strings, wide_guids, wide_blobs;  // indices of four bytes
+};
+
+// NULL: the file is no managed module that can be read.
+struct cs_metadata *cs_metadata_open(const char *path);
+void cs_metadata_free(struct cs_metadata *metadata);
+// One cell. `row` counts from 1. False: there is no such cell.
+bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t row,
+                      unsigned column, uint32_t *value);
+// A string of the heap, or NULL. Valid as long as the metadata.
+const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
+
+// ---- Names (names.c) ----
+// "System.Collections.Generic.List<T>.Add", from an mdMethodDef. Generic parameters have their
+// names in the metadata. False: the token is no method's.
+bool cs_metadata_method_name(const struct cs_metadata *m, uint32_t token, char *out, size_t cap);
+
+#endif

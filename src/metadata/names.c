@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Names of methods from a module's tables, as C# people write them: nested types with dots, generic
+// parameters by their names. Invariant: loops over what tables say are bounded. Any thread.
+// Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
+
+#include "metadata/metadata.h"
+
+enum { MAX_NESTING = 32, MAX_GENERIC = 64 };
+// Columns.
+enum { TYPE_NAME = 1, TYPE_SPACE = 2, TYPE_METHODS = 5, METHOD_NAME = 3 };
+enum { NESTED = 0, ENCLOSING = 1, PARAM_OWNER = 2, PARAM_NAME = 3 };
+enum { OWNER_TYPE = 0, OWNER_METHOD = 1 };  // coded, in the lowest bit
+
+struct out {
+  char *at;
+  size_t left;
+};
+
+static void add(struct out *out, const char *text, size_t len) {
+  if (len >= out->left) len = out->left - 1;
+  memcpy(out->at, text, len);
+  out->at += len;
+  out->left -= len;
+  *out->at = '\0';
+}
+
+// The last row whose `column` is not above `value`, of a table that is sorted by it. 0: none.
+static uint32_t last_not_above(const struct cs_metadata *m, enum cs_table table, unsigned column,
+                               uint32_t value) {
+  uint32_t low = 0, high = m->rows[table], found;
+  while (low < high) {
+    uint32_t middle = low + (high - low + 1) / 2;
+    if (!cs_metadata_cell(m, table, middle, column, &found)) return 0;
+    if (found <= value)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+static uint32_t enclosing_type(const struct cs_metadata *m, uint32_t type) {
+  uint32_t row = last_not_above(m, CS_TABLE_NESTED_CLASS, NESTED, type), found, outer;
+  if (!cs_metadata_cell(m, CS_TABLE_NESTED_CLASS, row, NESTED, &found) || found != type ||
+      !cs_metadata_cell(m, CS_TABLE_NESTED_CLASS, row, ENCLOSING, &outer))
+    return 0;
+  return outer;
+}
+
+static const char *string_of(const struct cs_metadata *m, enum cs_table table, uint32_t row,
+                             unsigned column) {
+  uint32_t offset;
+  return cs_metadata_cell(m, table, row, column, &offset) ? cs_metadata_string(m, offset) : NULL;
+}
+
+// "<T,U>" of those parameters of `owner` (coded) that are not its enclosing type's: the first
+// `inherited` are. Answers how many there are in all.
+static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uint32_t owner,
+                               uint32_t inherited) {
+  uint32_t last = last_not_above(m, CS_TABLE_GENERIC_PARAM, PARAM_OWNER, owner), first = last,
+           found;
+  while (first > 0 && last - first < MAX_GENERIC &&
+         cs_metadata_cell(m, CS_TABLE_GENERIC_PARAM, first, PARAM_OWNER, &found) && found == owner)
+    first--;
+  uint32_t count = last - first;
+  for (uint32_t i = inherited; i < count; i++) {
+    const char *name = string_of(m, CS_TABLE_GENERIC_PARAM, first + 1 + i, PARAM_NAME);
+    add(out, i == inherited ? "<" : ",", 1);
+    if (name != NULL) add(out, name, strlen(name));
+  }
+  if (count > inherited) add(out, ">", 1);
+  return count;
+}
+
+// "List`1" without its arity, which the parameters' names show.
+static void add_type_name(struct out *out, const char *name) {
+  const char *mark = strrchr(name, '`');
+  bool is_arity =
+      mark != NULL && mark[1] != '\0' && strspn(mark + 1, "0123456789") == strlen(mark + 1);
+  add(out, name, is_arity ? (size_t)(mark - name) : strlen(name));
+}
+
+static bool add_type(struct out *out, const struct cs_metadata *m, uint32_t type) {
+  uint32_t chain[MAX_NESTING], depth = 0, inherited = 0;
+  for (; type != 0 && depth < MAX_NESTING; type = enclosing_type(m, type)) chain[depth++] = type;
+  if (depth == 0 || type != 0) return false;
+  const char *space = string_of(m, CS_TABLE_TYPE_DEF, chain[depth - 1], TYPE_SPACE);
+  if (space != NULL && space[0] != '\0') {
+    add(out, space, strlen(space));
+    add(out, ".", 1);
+  }
+  while (depth-- > 0) {
+    const char *name = string_of(m, CS_TABLE_TYPE_DEF, chain[depth], TYPE_NAME);
+    if (name == NULL) return false;
+    add_type_name(out, name);
+    inherited = add_parameters(out, m, chain[depth] << 1 | OWNER_TYPE, inherited);
+    add(out, ".", 1);
+  }
+  return true;
+}
+
+// A type's methods are a run of rows, which begins where TypeDef says.
+bool cs_metadata_method_name(const struct cs_metadata *m, uint32_t token, char *text, size_t cap) {
+  struct out out = {text, cap};
+  uint32_t row = token & 0xFFFFFFu;
+  if (cap == 0) return false;
+  text[0] = '\0';
+  if (token >> 24 != CS_TABLE_METHOD_DEF) return false;
+  const char *name = string_of(m, CS_TABLE_METHOD_DEF, row, METHOD_NAME);
+  uint32_t type = last_not_above(m, CS_TABLE_TYPE_DEF, TYPE_METHODS, row);
+  if (name == NULL || type == 0 || !add_type(&out, m, type)) return false;
+  add(&out, name, strlen(name));
+  (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0);
+  return true;
+}
