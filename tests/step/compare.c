@@ -55,14 +55,15 @@ static bool same_registers(const struct cs_regs *a, const struct cs_regs *b) {
 }
 
 // Code that goes on elsewhere for good (RtlRestoreContext, longjmp) throws the frames in between
-// away without touching the stack pointer. The walk gives the place where it will go on as its
+// away without touching the stack pointer, and what lies at the new one is no return address of
+// theirs (restore_context). The walk gives the place where it will go on as its
 // caller, although no call has pushed that address: from there on it must agree. And the thread has
 // to get there (check_prediction).
 static bool is_resumption(const struct cs_frame *leaf, const struct cs_frame *next,
                           const struct entry *const *want, unsigned count, unsigned *skip) {
   if (leaf->code.kind != CS_CODE_NATIVE || (next->flags & CS_FRAME_BRIDGED)) return false;
   for (unsigned i = 0; i < count; i++) {
-    if (want[i]->slot < next->regs.r[CS_RSP]) continue;
+    if (want[i]->slot <= next->regs.r[CS_RSP]) continue;
     *skip = i;
     return true;
   }

@@ -31,7 +31,7 @@ struct insn decode(const uint8_t *bytes, size_t len) {
   struct insn insn = {INSN_OTHER, 0};
   unsigned at = 0;
   while (at < len && is_prefix(bytes[at])) at++;
-  if (at < len && (bytes[at] & 0xF0) == 0x40) at++;  // REX
+  uint8_t rex = at < len && (bytes[at] & 0xF0) == 0x40 ? bytes[at++] : 0;
   if (at + 1 >= len && !(at < len && (bytes[at] == 0xC3 || bytes[at] == 0xCC))) return insn;
   uint8_t opcode = bytes[at];
   if (opcode == 0xC3 || opcode == 0xC2 || opcode == 0xCB || opcode == 0xCA || opcode == 0xCF) {
@@ -40,6 +40,9 @@ struct insn decode(const uint8_t *bytes, size_t len) {
     insn.kind = INSN_INT3;
   } else if (opcode == 0x9D) {
     insn.kind = INSN_POPF;
+  } else if (opcode == 0x8B && (rex & 0x0C) == 0x08 && (bytes[at + 1] >> 3 & 7) == 4 &&
+             bytes[at + 1] >> 6 != 3) {
+    insn.kind = INSN_LOAD_SP;  // mov rsp, [...]
   } else if (opcode == 0x0F && bytes[at + 1] == 0x05) {
     insn.kind = INSN_SYSCALL;
   } else if (opcode == 0xE8) {

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 // As much of x86-64 as a stepper needs to know before it steps: does this instruction push a return
-// address, pop one, enter the kernel, or change the flags?
+// address, pop one, enter the kernel, change the flags, or load a whole new stack pointer?
 #ifndef STEP_DECODE_H
 #define STEP_DECODE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum insn_kind { INSN_OTHER, INSN_CALL, INSN_RET, INSN_SYSCALL, INSN_INT3, INSN_POPF };
+enum insn_kind {
+  INSN_OTHER,
+  INSN_CALL,
+  INSN_RET,
+  INSN_SYSCALL,
+  INSN_INT3,
+  INSN_POPF,
+  INSN_LOAD_SP
+};
 enum { INSN_MAX = 15 };
 
 struct insn {

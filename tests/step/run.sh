@@ -34,6 +34,8 @@ case $MODE in
     run "optimized at once" "DOTNET_TieredCompilation=0" 1 "" -q 1000 -j 200 -r "$RANDOM"
     run "an exception to its end" "" 1 "caught in the same method" -q 16000 -r "$RANDOM"
     run "return addresses replaced" "" 1 "replaced" -q 30000 -r "$RANDOM"
+    run "a loop replaced while it runs" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 \
+      "a hot loop" -q 30000 -r "$RANDOM"
     ;;
   long)
     need=2000000

@@ -124,6 +124,23 @@ static enum tracee_event run_over(struct oracle *oracle, uint64_t ip, uint64_t s
   return tracee_run_to(&oracle->tracee, ip, sp);
 }
 
+// Code that loads a stack pointer from memory and then jumps has restored a whole context. Where it
+// has gone is no callee of what it came from: a return address that lies at the very stack pointer
+// is one that nobody will return to. (On-stack replacement goes from the old version's code to the
+// new one's beginning in this way, with the old call's address where the new code's own would be.)
+static void restore_context(struct oracle *oracle, const struct insn *insn, uint64_t ip_before) {
+  static uint64_t loaded;
+  uint64_t sp = reg(oracle, CS_RSP), ip = reg(oracle, CS_RIP);
+  if (insn->kind == INSN_LOAD_SP) {
+    loaded = sp;
+  } else if (sp != loaded) {
+    loaded = 0;
+  } else if (ip - ip_before > INSN_MAX) {
+    shadow_settle(&oracle->shadow, sp + 1, ip);
+    loaded = 0;
+  }
+}
+
 // One instruction, and what it does to the call stack. False: the program has ended.
 static bool step(struct oracle *oracle, const struct insn *insn) {
   static int signal;
@@ -155,6 +172,7 @@ static bool step(struct oracle *oracle, const struct insn *insn) {
     oracle->trips++;
   }
   shadow_settle(&oracle->shadow, sp, ip);
+  restore_context(oracle, insn, before.r[CS_RIP]);
   return true;
 }
 
