@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Metadata of real modules: every method of the framework has a name; and of damaged ones: whatever
+// is wrong with a file, reading it ends with an answer.
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "metadata/metadata.h"
+
+enum { DAMAGED = 3000 };
+
+static char framework[4096];  // the folder of the newest Microsoft.NETCore.App; "": there is none
+
+static int find_framework(void **state) {
+  (void)state;
+  FILE *list = popen("dotnet --list-runtimes 2>/dev/null | sed -n "
+                     "'s/^Microsoft.NETCore.App \\([^ ]*\\) \\[\\(.*\\)\\]/\\2\\/\\1/p' | tail -1",
+                     "r");
+  if (list == NULL) return 0;
+  if (fgets(framework, sizeof framework, list) == NULL) framework[0] = '\0';
+  framework[strcspn(framework, "\n")] = '\0';
+  (void)pclose(list);
+  return 0;
+}
+
+static char *path_of(const char *name) {
+  static char path[8192];
+  (void)snprintf(path, sizeof path, "%s/%s", framework, name);
+  return path;
+}
+
+static unsigned name_all(const struct cs_metadata *m) {
+  char name[4096];
+  unsigned named = 0;
+  for (uint32_t row = 1; row <= m->rows[CS_TABLE_METHOD_DEF]; row++)
+    named += cs_metadata_method_name(m, 0x06000000 | row, name, sizeof name) && name[0] != '\0';
+  return named;
+}
+
+static void every_method_of_the_framework(void **state) {
+  (void)state;
+  struct dirent *entry;
+  DIR *dir = framework[0] != '\0' ? opendir(framework) : NULL;
+  unsigned modules = 0, methods = 0;
+  if (dir == NULL) skip();
+  while ((entry = readdir(dir)) != NULL) {
+    size_t len = strlen(entry->d_name);
+    if (len < 4 || strcmp(entry->d_name + len - 4, ".dll") != 0) continue;
+    struct cs_metadata *m = cs_metadata_open(path_of(entry->d_name));
+    assert_non_null(m);
+    unsigned named = name_all(m);
+    assert_int_equal(named, m->rows[CS_TABLE_METHOD_DEF]);
+    modules++;
+    methods += named;
+    cs_metadata_free(m);
+  }
+  (void)closedir(dir);
+  print_message("%u modules, %u methods\n", modules, methods);
+  assert_true(modules > 100 && methods > 50000);
+}
+
+// The method's own row is known from its name here, not from its number.
+static void names_as_people_write_them(void **state) {
+  (void)state;
+  static const char *const wanted[] = {
+      "System.Collections.Generic.Dictionary<TKey,TValue>.Enumerator.MoveNext",
+      "System.Array.Sort<TKey,TValue>", "System.String..ctor", "System.Threading.Thread.Sleep"};
+  struct cs_metadata *m =
+      framework[0] != '\0' ? cs_metadata_open(path_of("System.Private.CoreLib.dll")) : NULL;
+  char name[4096];
+  if (m == NULL) skip();
+  for (size_t i = 0; i < CS_COUNT(wanted); i++) {
+    bool found = false;
+    for (uint32_t row = 1; row <= m->rows[CS_TABLE_METHOD_DEF] && !found; row++)
+      found = cs_metadata_method_name(m, 0x06000000 | row, name, sizeof name) &&
+              strcmp(name, wanted[i]) == 0;
+    if (!found) fail_msg("no method is called %s", wanted[i]);
+  }
+  assert_false(cs_metadata_method_name(m, 0x06000000, name, sizeof name));
+  assert_false(cs_metadata_method_name(m, 0x06FFFFFF, name, sizeof name));
+  assert_false(cs_metadata_method_name(m, 0x02000001, name, sizeof name));
+  assert_true(cs_metadata_method_name(m, 0x06000001, name, 4));
+  assert_true(strlen(name) == 3);
+  cs_metadata_free(m);
+}
+
+static uint64_t random_state = 88172645463325252u;
+static uint64_t next_random(void) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  return random_state ^= random_state << 17;
+}
+
+static void write_file(const char *path, const uint8_t *bytes, size_t size) {
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_true(fwrite(bytes, 1, size, file) == size);
+  assert_int_equal(fclose(file), 0);
+}
+
+// Cut short, or with bytes changed, most of them in the headers and the tables' head.
+static void damaged_files(void **state) {
+  (void)state;
+  static uint8_t bytes[1 << 20], damaged[sizeof bytes];
+  char path[] = "/tmp/metadata-XXXXXX";
+  FILE *file = framework[0] != '\0' ? fopen(path_of("System.Threading.dll"), "rb") : NULL;
+  if (file == NULL) skip();
+  size_t size = fread(bytes, 1, sizeof bytes, file);
+  (void)fclose(file);
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  (void)close(fd);
+  unsigned readable = 0;
+  for (int i = 0; i < DAMAGED; i++) {
+    size_t left = i % 3 == 0 ? next_random() % size : size;
+    memcpy(damaged, bytes, size);
+    for (uint64_t n = next_random() % 8; n > 0 && left > 0; n--) {
+      size_t range = next_random() % 2 == 0 && left > 1024 ? 1024 : left;
+      damaged[next_random() % range] = (uint8_t)next_random();
+    }
+    write_file(path, damaged, left);
+    struct cs_metadata *m = cs_metadata_open(path);
+    if (m == NULL) continue;
+    readable++;
+    (void)name_all(m);
+    cs_metadata_free(m);
+  }
+  (void)unlink(path);
+  print_message("%u of %d damaged files can be read\n", readable, DAMAGED);
+  assert_true(readable > 0 && readable < DAMAGED);
+}
+
+static void no_module(void **state) {
+  (void)state;
+  assert_null(cs_metadata_open("/no/such/file.dll"));
+  assert_null(cs_metadata_open("/"));
+  assert_null(cs_metadata_open("/bin/true"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_method_of_the_framework),
+      cmocka_unit_test(names_as_people_write_them),
+      cmocka_unit_test(damaged_files),
+      cmocka_unit_test(no_module),
+  };
+  return cmocka_run_group_tests(tests, find_framework, NULL);
+}
