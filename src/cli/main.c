@@ -19,6 +19,7 @@ static const struct verb {
     {"report", cs_cmd_report, "make a flame graph or another format of a recording", true},
     {"run-profiler", cs_cmd_run_profiler, "run a profiler of somebody else's through clrsnap",
      true},
+    {"stack", cs_cmd_stack, "print the stack of every thread of a process, once", true},
     {"version", do_version, "print the version", false},
     {"help", do_help, "print this text, or that of a verb", false},
 };
@@ -57,6 +58,7 @@ static int do_help(int argc, char **argv) {
   }
   const struct verb *verb = find_verb(argv[1]);
   if (verb == NULL) return unknown_verb(argv[1]);
+  if (verb->has_options) {
   if (verb->has_options) {
     char *args[] = {argv[1], (char[]){"--help"}, NULL};
     return verb->run(2, args);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The descriptor's JSON to struct cs_layout. Invariant: success means that every field of the
-// tables below was there, by name, with a sane value; there is no default for anything. What the
-// tables do not name is not looked at, so a runtime may add fields freely. Any thread. Signal-safe:
+// tables below was there, by name, with a sane value; there is no default for anything, but
+// CS_NO_FIELD for what only names are made of. What the tables do not name is not looked at, so a
+// runtime may add fields freely. Any thread. Signal-safe:
 // no.
 #include "contract/descriptor.h"
 
@@ -110,6 +111,10 @@ static const struct field fields[] = {
     F("CalleeSavedRegisters", "Rbp", callee_saved.rbp),
     F("ExceptionInfo", "PreviousNestedInfo", exception_info.previous_nested),
     F("ExceptionInfo", "ThrownObject", exception_info.thrown_object),
+};
+static const struct field names_fields[] = {
+    F("Module", "Path", module.path),
+    F("DynamicMethodDesc", "MethodName", dynamic_method_desc.name),
 };
 #undef F
 
@@ -261,6 +266,10 @@ static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint3
   int types = cs_json_member(json, 0, "types");
   for (size_t i = 0; i < CS_COUNT(fields); i++) {
     if (!read_field(json, types, &fields[i], out, err)) return false;
+  }
+  for (size_t i = 0; i < CS_COUNT(names_fields); i++) {
+    if (!read_field(json, types, &names_fields[i], out, NULL))
+      *(uint32_t *)((char *)out + names_fields[i].at) = CS_NO_FIELD;
   }
   int root = cs_json_member(json, 0, "globals");
   for (size_t i = 0; i < CS_COUNT(globals); i++) {

@@ -56,7 +56,11 @@ struct cs_layout {
   } runtime_function;
   struct {
     uint32_t ready_to_run_info, base;
+    uint32_t path;  // CS_NO_FIELD: this runtime does not tell
   } module;
+  struct {
+    uint32_t name;  // CS_NO_FIELD: as above
+  } dynamic_method_desc;
   struct {
     uint32_t header, composite_info, runtime_functions, num_runtime_functions;
     uint32_t hot_cold_map, num_hot_cold_map, delay_load_thunks, entry_points;
@@ -117,6 +121,9 @@ struct cs_layout {
   uint32_t context_size;  // bytes of the runtime's own CONTEXT: 3,232 on .NET 10
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
+
+// What only names are made of may be missing.
+#define CS_NO_FIELD UINT32_MAX
 
 // RangeSection.flags.
 enum {

@@ -21,9 +21,10 @@ static char framework[4096];  // the folder of the newest Microsoft.NETCore.App;
 
 static int find_framework(void **state) {
   (void)state;
-  FILE *list = popen("dotnet --list-runtimes 2>/dev/null | sed -n "
-                     "'s/^Microsoft.NETCore.App \\([^ ]*\\) \\[\\(.*\\)\\]/\\2\\/\\1/p' | tail -1",
-                     "r");
+  FILE *list = popen(
+      "dotnet --list-runtimes 2>/dev/null | sed -n "
+      "'s/^Microsoft.NETCore.App \\([^ ]*\\) \\[\\(.*\\)\\]/\\2\\/\\1/p' | tail -1",
+      "r");
   if (list == NULL) return 0;
   if (fgets(framework, sizeof framework, list) == NULL) framework[0] = '\0';
   framework[strcspn(framework, "\n")] = '\0';

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap stack PID`: every thread's stack once, from outside, for people or as JSON. One thread.
+// Signal-safe: no.
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/outside.h"
+#include "export/text.h"
+
+static const char help[] =
+    "usage: clrsnap stack [options] PID\n"
+    "\n"
+    "Prints the stack of every thread of a .NET process, once: managed and native frames as they\n"
+    "lie on the stack. The process is stopped for some milliseconds and read from outside: it\n"
+    "needs no agent, and answers when it hangs, too. Same user or root, and ptrace must be\n"
+    "allowed.\n"
+    "\n"
+    "      --json               one JSON object\n"
+    "      --native on|off      with native frames (on), or managed ones only\n"
+    "      --managed            only threads that the runtime knows\n"
+    "  -h, --help               this text\n"
+    "\n"
+    "  clrsnap stack 1234\n"
+    "  clrsnap stack --json 1234 | jq '.threads[] | select(.state == \"running\")'\n";
+
+struct options {
+  int pid;
+  bool json, native, managed_only, help;
+};
+
+static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
+  enum { JSON = 256, NATIVE, MANAGED };
+  static const struct option options[] = {
+      {"json", no_argument, NULL, JSON},
+      {"native", required_argument, NULL, NATIVE},
+      {"managed", no_argument, NULL, MANAGED},
+      {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0},
+  };
+  *o = (struct options){.native = true};
+  optind = 0;
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, "+:h", options, NULL)) != -1;) {
+    if (c == 'h') o->help = true;
+    if (c == JSON) o->json = true;
+    if (c == MANAGED) o->managed_only = true;
+    if (c == NATIVE) o->native = strcmp(optarg, "off") != 0;
+    if (c == NATIVE && o->native && strcmp(optarg, "on") != 0)
+      return cs_error_set(err, "--native wants 'on' or 'off', not '%s'", optarg);
+    if (c == ':') return cs_error_set(err, "%s wants a value", argv[optind - 1]);
+    if (c == '?') return cs_error_set(err, "unknown option '%s'", argv[optind - 1]);
+  }
+  if (o->help) return true;
+  if (optind + 1 != argc) return cs_error_set(err, "stack wants the number of one process");
+  char *end;
+  errno = 0;
+  long pid = strtol(argv[optind], &end, 10);
+  if (*end != '\0' || end == argv[optind] || errno != 0 || pid <= 0 || pid > INT32_MAX)
+    return cs_error_set(err, "'%s' is not the number of a process", argv[optind]);
+  o->pid = (int)pid;
+  return true;
+}
+
+// ---- For people ----
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+static void print_frame(const struct cs_outside_frame *f) {
+  (void)fputs("    ", stdout);
+  if (f->name[0] != '\0') {
+    cs_put_plain(stdout, f->name, strlen(f->name));
+    if (f->funclet) (void)fputs(" (handler)", stdout);
+    if (f->module != NULL) (void)fputs("  ", stdout);
+  }
+  if (f->module != NULL) {
+    (void)fputs(f->name[0] != '\0' ? "(" : "[", stdout);
+    cs_put_plain(stdout, base_name(f->module), strlen(base_name(f->module)));
+    if (f->name[0] == '\0') (void)printf("+0x%" PRIx64, f->offset);
+    (void)fputs(f->name[0] != '\0' ? ")" : "]", stdout);
+  }
+  if (f->flags & CS_FRAME_SIGNAL) (void)fputs("  <signal>", stdout);
+  (void)fputc('\n', stdout);
+}
+
+static void print_thread(const struct cs_outside_thread *t) {
+  (void)printf("\nThread %d \"", t->tid);
+  cs_put_plain(stdout, t->name, strlen(t->name));
+  (void)printf("\": %s%s%s\n", t->state, t->managed ? "" : ", not managed",
+               t->cooperative ? ", in cooperative mode" : "");
+  for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
+  if (!t->walked) (void)printf("    (it has ended)\n");
+  if (t->walked && t->stop != CS_STOP_BASE)
+    (void)printf("    ... cut here: %s\n", cs_stop_text(t->stop));
+}
+
+static void print_text(const struct cs_outside *o, const struct options *options) {
+  char now[64] = "";
+  time_t seconds = time(NULL);
+  struct tm local;
+  if (localtime_r(&seconds, &local) != NULL)
+    (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
+  (void)printf("Process %d: ", o->pid);
+  cs_put_plain(stdout, o->command, strlen(o->command));
+  (void)printf("\n.NET %u.%u.%u, %s, stopped for %.1f ms\n", o->major, o->minor, o->build, now,
+               (double)o->stopped_ns / 1e6);
+  for (uint32_t i = 0; i < o->count; i++)
+    if (o->threads[i].managed || !options->managed_only) print_thread(&o->threads[i]);
+}
+
+// ---- For programs ----
+
+static void put_string(const char *key, const char *text) {
+  (void)printf("\"%s\":", key);
+  cs_put_json(stdout, text, strlen(text));
+}
+
+static void put_frame(const struct cs_outside_frame *f) {
+  static const char *const kinds[] = {[CS_CODE_NONE] = "unknown",
+                                      [CS_CODE_JIT] = "jit",
+                                      [CS_CODE_R2R] = "r2r",
+                                      [CS_CODE_NATIVE] = "native",
+                                      [CS_CODE_STUB] = "stub"};
+  (void)putchar('{');
+  put_string("name", f->name);
+  (void)putchar(',');
+  put_string("kind", kinds[f->kind]);
+  if (f->module != NULL) {
+    (void)putchar(',');
+    put_string("module", f->module);
+  }
+  if (f->token != 0) (void)printf(",\"token\":%" PRIu32, f->token);
+  if (f->kind == CS_CODE_NATIVE) (void)printf(",\"address\":\"0x%" PRIx64 "\"", f->offset);
+  (void)printf(",\"ip\":\"0x%" PRIx64 "\",\"sp\":\"0x%" PRIx64 "\",\"exact\":%s,\"funclet\":%s}",
+               f->ip, f->sp, f->flags & CS_FRAME_EXACT ? "true" : "false",
+               f->funclet ? "true" : "false");
+}
+
+static void put_thread(const struct cs_outside_thread *t) {
+  (void)printf("{\"tid\":%d,", t->tid);
+  put_string("name", t->name);
+  (void)putchar(',');
+  put_string("state", t->state);
+  (void)printf(",\"managed\":%s,\"cooperative\":%s,\"complete\":%s,", t->managed ? "true" : "false",
+               t->cooperative ? "true" : "false",
+               t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
+  put_string("end", t->walked ? cs_stop_token(t->stop) : "ended");
+  (void)fputs(",\"frames\":[", stdout);
+  for (uint32_t i = 0; i < t->count; i++) {
+    if (i > 0) (void)putchar(',');
+    put_frame(&t->frames[i]);
+  }
+  (void)fputs("]}", stdout);
+}
+
+static void print_json(const struct cs_outside *o, const struct options *options) {
+  const char *comma = "";
+  (void)printf("{\"pid\":%d,\"runtime\":\"%u.%u.%u\",", o->pid, o->major, o->minor, o->build);
+  put_string("command", o->command);
+  (void)printf(",\"stopped_ns\":%" PRIu64 ",\"threads\":[", o->stopped_ns);
+  for (uint32_t i = 0; i < o->count; i++) {
+    if (!o->threads[i].managed && options->managed_only) continue;
+    (void)fputs(comma, stdout);
+    put_thread(&o->threads[i]);
+    comma = ",\n";
+  }
+  (void)puts("]}");
+}
+
+int cs_cmd_stack(int argc, char **argv) {
+  struct options options;
+  struct cs_error err = {.text = ""};
+  if (!parse(&options, argc, argv, &err)) {
+    cs_say("%s; 'clrsnap help stack' says more", err.text);
+    return CS_EXIT_USAGE;
+  }
+  if (options.help) {
+    (void)fputs(help, stdout);
+    return 0;
+  }
+  struct cs_outside *outside = cs_outside_take(options.pid, options.native, &err);
+  if (outside == NULL) {
+    cs_say("%s", err.text);
+    return CS_EXIT_FAILURE;
+  }
+  if (options.json)
+    print_json(outside, &options);
+  else
+    print_text(outside, &options);
+  cs_outside_free(outside);
+  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+  cs_say("the output could not be written: %s", strerror(errno));
+  return CS_EXIT_FAILURE;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// All threads stopped with ptrace, walked by the walker of the handler over memory that the kernel
+// reads, and let go. Invariant: the process runs again whatever happens here; what the threads did
+// before is read before they are stopped. One thread. Signal-safe: no.
+#include "cli/outside.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "export/map.h"
+#include "remote/remote.h"
+
+enum { MAX_FRAMES = 65536 };
+
+// ---- What a thread was doing before ----
+
+static bool read_text(char *out, size_t cap, int pid, int tid, const char *file) {
+  char path[96];
+  if (tid != 0)
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
+  else
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t n = read(fd, out, cap - 1);
+  (void)close(fd);
+  if (n < 0) return false;
+  out[n] = '\0';
+  // A command line has NULs between its words.
+  for (ssize_t i = 0; i + 1 < n; i++)
+    if (out[i] == '\0') out[i] = ' ';
+  out[strcspn(out, "\n")] = '\0';
+  return true;
+}
+
+static const char *name_of_call(long number) {
+  static const struct {
+    long number;
+    const char *name;
+  } calls[] = {
+      {SYS_futex, "futex"},
+      {SYS_epoll_wait, "epoll_wait"},
+      {SYS_epoll_pwait, "epoll_pwait"},
+      {SYS_poll, "poll"},
+      {SYS_ppoll, "ppoll"},
+      {SYS_select, "select"},
+      {SYS_pselect6, "pselect6"},
+      {SYS_read, "read"},
+      {SYS_pread64, "pread64"},
+      {SYS_write, "write"},
+      {SYS_recvfrom, "recvfrom"},
+      {SYS_recvmsg, "recvmsg"},
+      {SYS_sendto, "sendto"},
+      {SYS_sendmsg, "sendmsg"},
+      {SYS_accept, "accept"},
+      {SYS_accept4, "accept4"},
+      {SYS_connect, "connect"},
+      {SYS_nanosleep, "nanosleep"},
+      {SYS_clock_nanosleep, "clock_nanosleep"},
+      {SYS_wait4, "wait4"},
+      {SYS_waitid, "waitid"},
+      {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+      {SYS_fsync, "fsync"},
+      {SYS_flock, "flock"},
+  };
+  for (size_t i = 0; i < CS_COUNT(calls); i++)
+    if (calls[i].number == number) return calls[i].name;
+  return NULL;
+}
+
+static void describe_wait(struct cs_outside_thread *thread, int pid, const char *verb) {
+  char text[256];
+  long number;
+  if (!read_text(text, sizeof text, pid, thread->tid, "syscall") ||
+      !isdigit((unsigned char)*text)) {
+    (void)snprintf(thread->state, sizeof thread->state, "%s", verb);
+    return;
+  }
+  number = strtol(text, NULL, 10);
+  const char *call = name_of_call(number);
+  if (call != NULL)
+    (void)snprintf(thread->state, sizeof thread->state, "%s in %s", verb, call);
+  else
+    (void)snprintf(thread->state, sizeof thread->state, "%s in system call %ld", verb, number);
+}
+
+// The letter stands behind the name, which may have parentheses itself.
+static void read_state(struct cs_outside_thread *thread, int pid) {
+  char text[512];
+  const char *letter = NULL;
+  if (read_text(text, sizeof text, pid, thread->tid, "stat")) letter = strrchr(text, ')');
+  switch (letter != NULL && letter[1] != '\0' ? letter[2] : '?') {
+    case 'R':
+      (void)snprintf(thread->state, sizeof thread->state, "running");
+      break;
+    case 'S':
+      describe_wait(thread, pid, "waiting");
+      break;
+    case 'D':
+      describe_wait(thread, pid, "waiting for a device");
+      break;
+    case 'T':
+      (void)snprintf(thread->state, sizeof thread->state, "stopped by a signal");
+      break;
+    case 't':
+      (void)snprintf(thread->state, sizeof thread->state, "stopped by a debugger");
+      break;
+    default:
+      (void)snprintf(thread->state, sizeof thread->state, "unknown");
+  }
+}
+
+static void list_threads(struct cs_outside *outside) {
+  char path[64];
+  size_t capacity = 0;
+  struct dirent *entry;
+  (void)snprintf(path, sizeof path, "/proc/%d/task", outside->pid);
+  DIR *dir = opendir(path);
+  while (dir != NULL && (entry = readdir(dir)) != NULL) {
+    int tid = atoi(entry->d_name);
+    if (tid <= 0) continue;
+    outside->threads =
+        cs_grow(outside->threads, outside->count, &capacity, sizeof *outside->threads);
+    struct cs_outside_thread *thread = &outside->threads[outside->count++];
+    *thread = (struct cs_outside_thread){.tid = tid};
+    (void)read_text(thread->name, sizeof thread->name, outside->pid, tid, "comm");
+    read_state(thread, outside->pid);
+  }
+  if (dir != NULL) (void)closedir(dir);
+}
+
+// ---- Walking ----
+
+static struct cs_outside_thread *find_thread(struct cs_outside *outside, int tid) {
+  for (uint32_t i = 0; i < outside->count; i++)
+    if (outside->threads[i].tid == tid) return &outside->threads[i];
+  return NULL;  // it has begun since they were listed
+}
+
+static bool is_cooperative(struct cs_remote *remote, uint64_t clr_thread) {
+  uint32_t disabled = 0;
+  uint32_t at = cs_remote_world(remote)->layout.thread.preemptive_gc_disabled;
+  return clr_thread != 0 && cs_remote_read(remote, clr_thread + at, &disabled, 4) && disabled != 0;
+}
+
+static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
+                        struct cs_outside_names *names, bool native) {
+  static struct cs_walk walk;
+  struct cs_remote_thread stopped;
+  struct cs_frame frame;
+  struct cs_error err;
+  size_t capacity = 0;
+  if (!cs_remote_thread(remote, thread->tid, &stopped, &err)) return;  // it has ended meanwhile
+  thread->walked = true;
+  thread->managed = stopped.clr_thread != 0;
+  thread->cooperative = is_cooperative(remote, stopped.clr_thread);
+  cs_remote_walk_begin(remote, &stopped, &walk);
+  while (cs_walk_next(&walk, &frame) && thread->count < MAX_FRAMES) {
+    if (!native && !cs_code_is_managed(&frame.code)) continue;
+    thread->frames = cs_grow(thread->frames, thread->count, &capacity, sizeof *thread->frames);
+    struct cs_outside_frame *out = &thread->frames[thread->count++];
+    *out = (struct cs_outside_frame){.kind = frame.code.kind,
+                                     .flags = frame.flags,
+                                     .funclet = frame.code.funclet,
+                                     .ip = frame.regs.r[CS_RIP],
+                                     .sp = frame.regs.r[CS_RSP]};
+    cs_outside_identify(names, cs_remote_world(remote), &frame, out);
+  }
+  thread->stop = walk.stop;
+  thread->stop_ip = walk.stop_ip;
+}
+
+static bool walk_all(struct cs_outside *outside, struct cs_remote *remote, bool native,
+                     struct cs_error *err) {
+  const int *tids;
+  uint64_t begin = cs_clock_now_ns();
+  if (!cs_remote_stop(remote, err)) return false;
+  cs_remote_refresh_images(remote);
+  struct cs_outside_names *names = cs_outside_names_new();
+  unsigned count = cs_remote_threads(remote, &tids);
+  for (unsigned i = 0; i < count; i++) {
+    struct cs_outside_thread *thread = find_thread(outside, tids[i]);
+    if (thread != NULL) walk_thread(remote, thread, names, native);
+  }
+  cs_remote_go(remote);
+  outside->stopped_ns = cs_clock_now_ns() - begin;
+  for (uint32_t t = 0; t < outside->count; t++)
+    for (uint32_t i = 0; i < outside->threads[t].count; i++)
+      cs_outside_name(names, &outside->threads[t].frames[i]);
+  cs_outside_names_free(names);
+  return true;
+}
+
+struct cs_outside *cs_outside_take(int pid, bool native, struct cs_error *err) {
+  char command[4096] = "";
+  struct cs_remote *remote = cs_remote_open(pid, err);
+  if (remote == NULL) return NULL;
+  struct cs_outside *outside = cs_allocate(sizeof *outside);
+  const struct cs_layout *layout = &cs_remote_world(remote)->layout;
+  outside->pid = pid;
+  outside->major = layout->runtime_major;
+  outside->minor = layout->runtime_minor;
+  outside->build = layout->runtime_build;
+  (void)read_text(command, sizeof command, pid, 0, "cmdline");
+  outside->command = strdup(command);
+  list_threads(outside);
+  bool ok = walk_all(outside, remote, native, err);
+  cs_remote_close(remote);
+  if (ok) return outside;
+  cs_outside_free(outside);
+  return NULL;
+}
+
+void cs_outside_free(struct cs_outside *outside) {
+  if (outside == NULL) return;
+  for (uint32_t t = 0; t < outside->count; t++) {
+    struct cs_outside_thread *thread = &outside->threads[t];
+    for (uint32_t i = 0; i < thread->count; i++) {
+      free(thread->frames[i].name);
+      free(thread->frames[i].module);
+    }
+    free(thread->frames);
+  }
+  free(outside->threads);
+  free(outside->command);
+  free(outside);
+}

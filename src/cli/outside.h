@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The stacks of all threads of another process, taken from outside at one instant: no agent, and
+// nothing is asked of the runtime, so a process that hangs answers, too. One thread.
+#ifndef CS_OUTSIDE_H
+#define CS_OUTSIDE_H
+
+#include "base/error.h"
+#include "walk/walk.h"
+
+struct cs_outside_frame {
+  enum cs_code_kind kind;
+  uint32_t flags;  // CS_FRAME_*
+  bool funclet;
+  uint64_t ip, sp;
+  char *name;       // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
+  char *module;     // the file's path; NULL: none
+  uint32_t token;   // a method's mdMethodDef in that file; 0: it has none
+  uint64_t offset;  // of a native frame's ip: its virtual address in the file
+};
+
+struct cs_outside_thread {
+  int tid;
+  bool walked;       // false: it had ended before it could be stopped
+  bool managed;      // the runtime knows it
+  bool cooperative;  // it runs managed code, or runtime code that a collection would wait for
+  char name[32];
+  char state[64];  // before it was stopped: "running", "waiting in futex"
+  enum cs_stop stop;
+  uint64_t stop_ip;
+  uint32_t count;
+  struct cs_outside_frame *frames;
+};
+
+struct cs_outside {
+  int pid;
+  uint32_t major, minor, build;  // of the runtime
+  char *command;
+  uint64_t stopped_ns;  // how long the process stood still
+  uint32_t count;
+  struct cs_outside_thread *threads;
+};
+
+// NULL: `err` has the reason. `native`: with native frames.
+struct cs_outside *cs_outside_take(int pid, bool native, struct cs_error *err);
+void cs_outside_free(struct cs_outside *outside);
+
+// ---- Names (outside_names.c) ----
+struct cs_outside_names;
+struct cs_outside_names *cs_outside_names_new(void);
+// What the frame is, as far as the process' memory tells. The process is stopped.
+void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *world,
+                         const struct cs_frame *frame, struct cs_outside_frame *out);
+// What it is called, from files. The process runs again: files take time.
+void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
+void cs_outside_names_free(struct cs_outside_names *names);
+
+#endif

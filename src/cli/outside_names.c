@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Names of frames of a process that is not asked: which method it is stands in the runtime's memory
+// (codemap/method.h), what it is called in its module's file (metadata), and native code's names in
+// ELF files. Invariant: nothing of the process is believed before it has been read completely; what
+// cannot be named says what it is instead. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/elfsym.h"
+#include "cli/outside.h"
+#include "codemap/method.h"
+#include "export/map.h"
+#include "metadata/metadata.h"
+#include "native/image.h"
+
+enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
+
+struct module {
+  uint64_t address;  // the runtime's Module
+  char *path;        // NULL: it has none that could be read
+};
+
+struct file {
+  char *path;
+  struct cs_metadata *metadata;  // NULL: it cannot be read
+};
+
+struct cs_outside_names {
+  struct module *modules;
+  size_t module_count, module_capacity;
+  struct file *files;
+  size_t file_count, file_capacity;
+  struct cs_elfsyms *syms;
+};
+
+struct cs_outside_names *cs_outside_names_new(void) {
+  return cs_allocate(sizeof(struct cs_outside_names));
+}
+
+void cs_outside_names_free(struct cs_outside_names *names) {
+  for (size_t i = 0; i < names->module_count; i++) free(names->modules[i].path);
+  for (size_t i = 0; i < names->file_count; i++) {
+    cs_metadata_free(names->files[i].metadata);
+    free(names->files[i].path);
+  }
+  free(names->modules);
+  free(names->files);
+  if (names->syms != NULL) cs_elfsyms_free(names->syms);
+  free(names);
+}
+
+static char *copy(const char *text) {
+  char *out = strdup(text);
+  if (out == NULL) abort();
+  return out;
+}
+
+// ---- What the process' memory tells ----
+
+static bool read_bytes(const struct cs_world *world, uint64_t address, void *out, size_t size) {
+  return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
+}
+
+// UTF-16 that ends with a 0, to UTF-8: paths are what file names are, mostly ASCII.
+static char *read_utf16(const struct cs_world *world, uint64_t address) {
+  char text[3 * MAX_UNITS + 1];
+  size_t len = 0;
+  for (unsigned i = 0; i < MAX_UNITS; i++) {
+    uint16_t unit;
+    if (!read_bytes(world, address + i * sizeof unit, &unit, sizeof unit)) return NULL;
+    if (unit == 0) return len > 0 ? strndup(text, len) : NULL;
+    if (unit >= 0xD800 && unit < 0xE000) unit = 0xFFFD;
+    if (unit < 0x80) {
+      text[len++] = (char)unit;
+    } else {
+      if (unit >= 0x800) text[len++] = (char)(0xE0 | unit >> 12);
+      text[len++] = (char)(unit >= 0x800 ? 0x80 | (unit >> 6 & 0x3F) : 0xC0 | unit >> 6);
+      text[len++] = (char)(0x80 | (unit & 0x3F));
+    }
+  }
+  return NULL;
+}
+
+static const char *module_path(struct cs_outside_names *names, const struct cs_world *world,
+                               uint64_t address) {
+  const struct cs_layout *l = &world->layout;
+  uint64_t path;
+  for (size_t i = 0; i < names->module_count; i++)
+    if (names->modules[i].address == address) return names->modules[i].path;
+  names->modules =
+      cs_grow(names->modules, names->module_count, &names->module_capacity, sizeof *names->modules);
+  struct module *module = &names->modules[names->module_count++];
+  *module = (struct module){.address = address};
+  if (l->module.path != CS_NO_FIELD && read_bytes(world, address + l->module.path, &path, 8))
+    module->path = read_utf16(world, path);
+  return module->path;
+}
+
+static char *dynamic_name(const struct cs_world *world, uint64_t function) {
+  const struct cs_layout *l = &world->layout;
+  char text[256], name[300];
+  uint64_t at;
+  size_t len = 0;
+  if (l->dynamic_method_desc.name != CS_NO_FIELD &&
+      read_bytes(world, function + l->dynamic_method_desc.name, &at, 8)) {
+    while (len < sizeof text - 1 && read_bytes(world, at + len, &text[len], 1) && text[len] != '\0')
+      len++;
+  }
+  text[len] = '\0';
+  if (len == 0) return copy("[dynamic method]");
+  bool is_stub = strncmp(text, "IL_STUB", 7) == 0;
+  (void)snprintf(name, sizeof name, is_stub ? "[IL stub] %s" : "[dynamic] %s", text);
+  return copy(name);
+}
+
+static void identify_managed(struct cs_outside_names *names, const struct cs_world *world,
+                             const struct cs_frame *frame, struct cs_outside_frame *out) {
+  struct cs_method method;
+  uint64_t function = frame->code.function_id, start;
+  uint64_t ip = frame->regs.r[CS_RIP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
+  bool known = function != 0 || cs_method_of_r2r(world, ip, &function, &start);
+  if (!known || !cs_method_read(world, function, &method)) {
+    out->name = copy("[unknown method]");
+  } else if (method.dynamic) {
+    out->name = dynamic_name(world, function);
+  } else {
+    const char *path = module_path(names, world, method.module);
+    out->token = method.token;
+    if (path != NULL) out->module = copy(path);
+  }
+}
+
+void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *world,
+                         const struct cs_frame *frame, struct cs_outside_frame *out) {
+  const struct cs_image *image = frame->code.image;
+  if (cs_code_is_managed(&frame->code)) {
+    identify_managed(names, world, frame, out);
+  } else if (frame->code.kind == CS_CODE_NATIVE && image != NULL) {
+    out->module = copy(image->path);
+    out->offset = frame->regs.r[CS_RIP] - image->bias;
+  } else {
+    out->name = copy(frame->code.kind == CS_CODE_STUB ? "[stub]" : "[unknown code]");
+  }
+}
+
+// ---- What files tell ----
+
+static const struct cs_metadata *metadata_of(struct cs_outside_names *names, const char *path) {
+  for (size_t i = 0; i < names->file_count; i++)
+    if (strcmp(names->files[i].path, path) == 0) return names->files[i].metadata;
+  names->files =
+      cs_grow(names->files, names->file_count, &names->file_capacity, sizeof *names->files);
+  struct file *file = &names->files[names->file_count++];
+  *file = (struct file){copy(path), cs_metadata_open(path)};
+  return file->metadata;
+}
+
+static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
+  char text[MAX_NAME];
+  const struct cs_metadata *metadata =
+      frame->module != NULL ? metadata_of(names, frame->module) : NULL;
+  if (metadata == NULL || !cs_metadata_method_name(metadata, frame->token, text, sizeof text))
+    (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
+  frame->name = copy(text);
+}
+
+void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame) {
+  if (frame->name != NULL) return;
+  if (frame->token != 0) {
+    name_method(names, frame);
+    return;
+  }
+  if (names->syms == NULL) names->syms = cs_elfsyms_new();
+  uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
+  const char *found = cs_elfsyms_find(names->syms, frame->module, frame->offset - back);
+  frame->name = copy(found != NULL ? found : "");
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# stack.sh BUILD SOURCE MATERIAL: `clrsnap stack`: a program's threads with the methods that they are known to
+# be in, as text and as JSON; a program that hangs (all its threads stopped) and one that takes all processors;
+# and who cannot be looked at is told why.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+CLRSNAP=$BUILD/bin/clrsnap
+build_app Record
+
+# refused CODE TEXT ARGS...: the command ends with CODE and says TEXT, in one line.
+refused() {
+  local code=$1 text=$2 rc=0
+  shift 2
+  "$CLRSNAP" stack "$@" > "$WORK/out" 2> "$WORK/err" || rc=$?
+  [ $rc = "$code" ] && grep -qF -- "$text" "$WORK/err" || { cat "$WORK/err"; fail "$*: $rc, not: $text"; }
+  [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/out" ] || fail "$*: more than one line"
+}
+refused 2 "wants the number of one process"
+refused 2 "'x' is not the number of a process" x
+refused 2 "'-5' is not the number" -- -5
+refused 2 "unknown option '--nope'" --nope 1
+refused 2 "--native wants 'on' or 'off', not 'maybe'" --native maybe 1
+refused 1 "there is no process 2147483647" 2147483647
+refused 1 "there is no CoreCLR in process $$" $$
+"$CLRSNAP" stack --help | grep -q "usage: clrsnap stack" || fail "--help"
+"$CLRSNAP" help stack | grep -q "usage: clrsnap stack" || fail "help stack"
+
+timeout 120 dotnet "$APP" hot 60000 > /dev/null 2>&1 &
+launcher=$!
+for _ in $(seq 300); do
+  pid=$(pgrep -P $launcher) && "$CLRSNAP" stack "$pid" 2> /dev/null | grep -q Rec.Program.Hot && break
+  sleep 0.1
+done
+[ -n "$pid" ] || fail "the program does not start"
+
+# check: both threads of the program, and one of the runtime's own, in $WORK/text.
+check() {
+  "$CLRSNAP" stack "$pid" > "$WORK/text" || fail "stack ended with $?"
+  # From the thread's line to the empty one: the frames, with what is said of them.
+  awk '/^Thread .*"Hot worker"/, /^$/' "$WORK/text" > "$WORK/hot"
+  grep -q "Rec.Program.Hot  (Record.dll)" "$WORK/hot" || { cat "$WORK/hot"; fail "$1: the hot worker is not in Hot"; }
+  grep -q "System.Threading.Thread.StartCallback  (System.Private.CoreLib.dll)" "$WORK/hot" || fail "$1: StartCallback"
+  tail -3 "$WORK/hot" | grep -q "clone" || { cat "$WORK/hot"; fail "$1: the hot worker has no base"; }
+  awk "/^Thread $pid /, /^\$/" "$WORK/text" > "$WORK/main"
+  grep -q "waiting in futex" "$WORK/main" || [ -n "${2:-}" ] || fail "$1: Main does not wait"
+  sed -n '/Thread.Join/,/Program.Main/p' "$WORK/main" | grep -q "Rec.Program.Main  (Record.dll)" ||
+    { cat "$WORK/main"; fail "$1: Main is not in Join"; }
+  grep -q '".NET Finalizer"' "$WORK/text" || fail "$1: no finalizer thread"
+  ! grep -q "cut here" "$WORK/text" || { cat "$WORK/text"; fail "$1: a stack is cut"; }
+}
+check "a running program"
+"$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "--json"
+python3 - "$WORK/json" "$pid" << 'PYTHON' || fail "the JSON does not say what the text says"
+import json, sys
+all = json.load(open(sys.argv[1]))
+assert all["pid"] == int(sys.argv[2]) and all["runtime"].startswith("10."), all
+hot = [t for t in all["threads"] if t["name"] == "Hot worker"][0]
+assert hot["managed"] and hot["complete"] and hot["end"] == "base", hot
+assert any(f["name"] == "Rec.Program.Hot" and f["kind"] == "jit" and f["token"] >> 24 == 6 for f in hot["frames"])
+assert hot["frames"][0]["exact"] and len({f["sp"] for f in hot["frames"]}) == len(hot["frames"])
+PYTHON
+"$CLRSNAP" stack --native off --managed "$pid" > "$WORK/managed" || fail "--native off"
+! grep -q "libcoreclr\|libc.so\|not managed" "$WORK/managed" || fail "--native off shows native frames"
+grep -q "Rec.Program.Hot" "$WORK/managed" || fail "--native off hides managed frames"
+pass "threads, frames, text and JSON"
+
+kill -STOP "$pid"
+check "a stopped program" stopped
+grep -q 'stopped by a signal' "$WORK/text" || fail "the state of a stopped program"
+[ "$(awk '{ print $3 }' "/proc/$pid/stat")" = T ] || fail "the program is not stopped any more"
+kill -CONT "$pid"
+pass "a program that answers nobody"
+
+# It runs on as if nothing had been.
+for _ in $(seq 20); do "$CLRSNAP" stack "$pid" > /dev/null || fail "stack, again and again"; done
+kill -0 "$pid" || fail "the program has died"
+check "after twenty looks"
+kill "$pid"
+wait $launcher 2> /dev/null
+refused 1 "there is no process $pid" "$pid"
+pass "the program has not noticed"
