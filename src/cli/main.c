@@ -59,7 +59,6 @@ static int do_help(int argc, char **argv) {
   const struct verb *verb = find_verb(argv[1]);
   if (verb == NULL) return unknown_verb(argv[1]);
   if (verb->has_options) {
-  if (verb->has_options) {
     char *args[] = {argv[1], (char[]){"--help"}, NULL};
     return verb->run(2, args);
   }

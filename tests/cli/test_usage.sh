@@ -10,6 +10,7 @@ usage: clrsnap VERB [options]
   record        start a program and record where it spends its time
   report        make a flame graph or another format of a recording
   run-profiler  run a profiler of somebody else's through clrsnap
+  stack         print the stack of every thread of a process, once
   version       print the version
   help          print this text, or that of a verb
 

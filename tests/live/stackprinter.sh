@@ -21,5 +21,6 @@ rc=$?
 [ $rc = 42 ] || { tail -30 "$WORK/stdout" "$WORK/stderr"; fail "the program's exit code is $rc, not 42"; }
 grep -q 'Abi.Program.Main$' "$WORK/stdout" || { tail -30 "$WORK/stdout"; fail "Main was never seen"; }
 grep -q 'System.Threading.Thread.Sleep$' "$WORK/stdout" || fail "Main was never seen to sleep"
-grep -q '^  0x' "$WORK/stdout" && { grep '^  0x' "$WORK/stdout" | sort | uniq -c; fail "a snapshot failed"; }
+# Before Main and after it the thread has no managed frames, which is no failure of the walk.
+grep '^  0x' "$WORK/stdout" | grep -v 'has no managed frames' | sort | uniq -c | grep . && fail "a snapshot failed"
 pass "$(grep -c '^stack of' "$WORK/stdout") stacks"
