@@ -22,12 +22,13 @@ sdk=$(dotnet --version)
 exec 9> "$out/apps/.lock"
 flock 9
 
-# up_to_date DIR NAME: built by this SDK, and nothing of the project is newer (a folder is newer when a
-# file was added to it or removed).
+# up_to_date DIR NAME: built by this SDK, and nothing of the project is newer, the folders included whose
+# sources it uses (a folder is newer when a file was added to it or removed).
 up_to_date() {
-  local stamp=$out/apps/$2/.built
+  local stamp=$out/apps/$2/.built used
+  mapfile -t used < <(sed -n "s#.*Include=\"\(\.\./[A-Za-z]*\)/.*#$1/\1#p" "$1/$2.csproj")
   [ -f "$out/apps/$2/$2.dll" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$sdk" ] &&
-    [ -z "$(find "$1" "${shared[@]}" -newer "$stamp" -print -quit)" ]
+    [ -z "$(find "$1" "${used[@]}" "${shared[@]}" -newer "$stamp" -print -quit)" ]
 }
 
 # msbuild TARGET PROJECT...: no server is left behind, and the log is only shown when it fails.
