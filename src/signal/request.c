@@ -209,9 +209,11 @@ CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   const struct cs_regs *from = regs;
   enum cs_request_answer answer = CS_ANSWER_WALKED;
+  request->capture.seeded = false;
   if ((request->flags & CS_REQUEST_SEED) && cs_is_cooperative(world, request->clr_thread)) {
     answer = cs_seed_check(world, &request->seed, &request->stack);
     from = &request->seed;
+    request->capture.seeded = true;
   }
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(&request->capture, world, from, &request->stack, request->clr_thread,

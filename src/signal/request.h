@@ -63,6 +63,8 @@ struct cs_capture {
   uint32_t module_deaths;  // by the requester, before it asks: cs_core.module_deaths
   bool plain;              // by the requester: CS_REQUEST_PLAIN
   bool own;                // of the calling thread: its frames live while it waits here
+  bool held;               // of a thread that the requester holds: so do its
+  bool seeded;             // the walk began at the request's seed
   bool asleep;  // by the requester, while the thread was blocked in the kernel: snapshot/asleep.h
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack

@@ -9,12 +9,12 @@
 enum { CONTEXT_BYTES = 4096 };  // more than any runtime's CONTEXT: 3,232 on .NET 10
 
 // CoreCLR carries one CONTEXT down the stack, so its ContextFlags are those of where it has come
-// from: of the seed; none at all for an unseeded walk of the calling thread, which starts at a
-// Frame; and from a hardware fault on those that it was recorded with. Of another thread
-// CoreCLR on Linux has no answer; the flags then say what is filled in.
+// from: of the seed if it is used; none at all for an unseeded walk of the calling thread, which
+// starts at a Frame; and from a hardware fault on those that it was recorded with. Of another
+// thread CoreCLR on Linux has no answer; the flags then say what is filled in.
 static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capture *capture,
                               const struct cs_record *record) {
-  uint32_t flags = to->context_flags;
+  uint32_t flags = capture->seeded ? to->seed_flags : to->context_flags;
   for (uint32_t i = 0; i < capture->fault_count; i++)
     if (record - capture->records >= capture->faults[i].from) flags = capture->faults[i].flags;
   return flags;

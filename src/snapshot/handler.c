@@ -45,6 +45,7 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
   *take = (struct cs_take){.self = true, .request = cs_request_claim_now()};
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   take->request->capture.own = true;
+  take->request->capture.held = false;
   take->request->capture.plain = false;
   take->request->capture.asleep = false;
   HRESULT hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), NULL);
@@ -99,8 +100,9 @@ CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
                                                  StackSnapshotCallback *callback,
                                                  ULONG32 info_flags, void *client_data,
                                                  BYTE context[], ULONG32 context_size) {
-  struct cs_delivery to = {callback, client_data, info_flags,
-                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER, cs_core.opts.flags};
+  struct cs_delivery to = {callback,           client_data,
+                           info_flags,         CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
+                           cs_core.opts.flags, 0};
   struct cs_regs seed;
   if (ucontext == NULL || callback == NULL ||
       (info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 ||
@@ -108,7 +110,7 @@ CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
     return E_INVALIDARG;
   if (context != NULL) {
     cs_context_read(context, &seed);
-    memcpy(&to.context_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
+    memcpy(&to.seed_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
   }
   if (!cs_core_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   HRESULT hr = snapshot(ucontext, &to, context != NULL ? &seed : NULL);

@@ -58,6 +58,7 @@ static enum cs_request_answer walk_held(struct cs_request *request, const struct
     answer = cs_seed_check(world, seed, &held->stack);
   else
     seed = NULL;
+  request->capture.seeded = seed != NULL;
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(&request->capture, world, seed != NULL ? seed : &held->capture.leaf,
                     &held->stack, held->clr_thread, cs_core.opts.max_depth);
@@ -77,8 +78,8 @@ HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, Thread
   *take = (struct cs_take){.quiet = true, .request = cs_request_claim(err)};
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   struct cs_capture *capture = &take->request->capture;
-  capture->own = true;  // its frames keep their methods alive while it stands still
-  capture->asleep = false;
+  capture->own = capture->asleep = false;
+  capture->held = true;
   capture->plain = (flags & CS_REQUEST_PLAIN) != 0;
   capture->module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
   capture->leaf = held->capture.leaf;

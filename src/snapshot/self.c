@@ -62,6 +62,7 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
     answer = cs_seed_check(world, seed, &stack);
   else
     seed = NULL;
+  capture->seeded = seed != NULL;
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(capture, world, seed != NULL ? seed : regs, &stack, clr_thread,
                     cs_core.opts.max_depth);

@@ -293,10 +293,10 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
   bool readable = seed->context != NULL && seed->size >= CS_CONTEXT_MIN;
   if (readable) {
     cs_context_read(seed->context, &seed->regs);
-    memcpy(&to->context_flags, seed->context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
+    memcpy(&to->seed_flags, seed->context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
   }
   HRESULT hr = cs_take_early(&take, id, here, readable ? &seed->regs : NULL, in_handler);
-  if (take.self && !readable) to->context_flags = 0;
+  if (take.self || id == 0) to->context_flags = 0;
   if (!*in_handler)
     hr = snapshot_outside(&take, id, to, here, seed, err);
   else if (hr == S_OK)
@@ -306,8 +306,8 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
 
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size) {
-  struct cs_delivery to = {callback, client_data, info_flags,
-                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER, flags};
+  struct cs_delivery to = {
+      callback, client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER, flags, 0};
   struct seed seed;
   struct cs_error err;
   struct cs_regs here;

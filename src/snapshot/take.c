@@ -65,6 +65,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
     take->request = cs_request_claim(err);
     if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
     take->request->capture.own = true;
+    take->request->capture.held = false;
     take->request->capture.plain = false;
     take->request->capture.asleep = false;
     hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
@@ -88,7 +89,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     request->seed = *seed;
     flags |= CS_REQUEST_SEED;
   }
-  request->capture.own = false;
+  request->capture.own = request->capture.held = request->capture.seeded = false;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
   // A held thread must stand in its handler; for anything else a sleeping one is let sleep.
