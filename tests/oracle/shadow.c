@@ -74,7 +74,7 @@ HOOK void shadow_enter(FunctionID id, UINT_PTR cfa) {
     return;
   }
   // The entry first, then the depth that makes it count: a snapshot may come in between.
-  s->entries[depth] = (struct shadow_entry){id, cfa};
+  s->entries[depth] = (struct shadow_entry){id, cfa, false};
   BARRIER();
   s->depth = depth + 1;
 }
@@ -98,6 +98,9 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
   if (!copy->taken) {
     copy->taken = true;
     copy->depth = copy->source->depth;
+    // A filter that throws is left by way of a catch handler in the dispatch itself.
+    copy->resuming = copy->source->catching == 1 ||
+                     (copy->depth > 0 && copy->source->entries[copy->depth - 1].filter);
     copy->dispatch = copy->source->dispatch + (copy->source->catching != 0);
     memcpy(copy->entries, copy->source->entries, copy->depth * sizeof(copy->entries[0]));
   }
@@ -105,7 +108,8 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
 }
 
 static struct {
-  uint64_t taken, equal, one_more, dispatching, dispatch_equal, empty, failed_walk, wrong, frames;
+  uint64_t taken, equal, one_more, dispatching, dispatch_equal, resuming, empty, failed_walk, wrong,
+      frames;
   uint64_t checked, check_failed;
 } counts;
 static uint32_t done;
@@ -154,14 +158,24 @@ static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   return true;
 }
 
-// While an exception is on its way the two are not told of its progress at the same instant: frames
-// that it has unwound lie on the stack until its catch handler goes on, the shadow hears of an
-// unwound frame after it was unwound, and filters run on top of all. What must agree is the part
-// that the exception does not touch, at the stack's base.
-static bool agrees_at_base(const FunctionID *ids, uint32_t n, const struct copy *copy) {
-  uint32_t same = 0;
-  while (same < n && same < copy->depth && ids[n - 1 - same] == copy->entries[same].id) same++;
-  return same >= 4;
+// While an exception is on its way the shadow hears of its progress at other instants than the
+// stack changes. It has a filter from before that runs until after it has, and a frame that was
+// unwound until after that; those of a function whose own handler throws go without a word, until a
+// catch handler is entered. So it may have more, in one place: filters on top, or the frames
+// between the live ones and the handler that runs. Nothing else may differ.
+static bool agrees_but_for_one_gap(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  if (n >= copy->depth) return false;
+  uint32_t below = 0, above = 0;  // of the gap
+  while (below < n && ids[n - 1 - below] == copy->entries[below].id) below++;
+  while (above < n && ids[above] == copy->entries[copy->depth - 1 - above].id) above++;
+  return below + above >= n && below >= 4;
+}
+
+// The catch handler has returned, and the thread is about to resume behind it: the runtime has
+// forgotten the exception by then, so nobody tells any more that the frames on top are unwound.
+static bool agrees_about_to_resume(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  if (n <= copy->depth || !copy->resuming) return false;
+  return agrees(ids + (n - copy->depth), copy->depth, copy);
 }
 
 static void print_both(const struct copy *copy) {
@@ -190,7 +204,13 @@ bool shadow_judge(const struct copy *copy) {
   if (copy->dispatch > 0) {
     counts.dispatching++;
     if (equal || one_more) counts.dispatch_equal++;
-    if (equal || one_more || agrees_at_base(ids, n, copy)) return true;
+    if (equal || one_more || agrees_but_for_one_gap(ids, n, copy) ||
+        (n > 0 && agrees_but_for_one_gap(ids + 1, n - 1, copy)))
+      return true;
+    if (agrees_about_to_resume(ids, n, copy)) {
+      counts.resuming++;
+      return true;
+    }
   }
   if (equal)
     counts.equal++;
@@ -234,6 +254,24 @@ static HRESULT exception_thrown(ICorProfilerCallback11 *self, ObjectID object) {
   if (s->dispatch++ == 0) s->dispatch_cfa = s->entries[s->depth - 1].cfa;
   return S_OK;
 }
+// A filter has a frame of its own, of the method that it is part of. Just below its thrower's.
+static HRESULT filter_enter(ICorProfilerCallback11 *self, FunctionID id) {
+  (void)self;
+  struct shadow *s = mine;
+  if (s == NULL || s->depth == 0 || s->depth == SHADOW_MAX) return S_OK;
+  s->entries[s->depth] = (struct shadow_entry){id, s->entries[s->depth - 1].cfa - 1, true};
+  BARRIER();
+  s->depth++;
+  return S_OK;
+}
+static void drop_filters(struct shadow *s) {
+  while (s->depth > 0 && s->entries[s->depth - 1].filter) s->depth--;
+}
+static HRESULT filter_leave(ICorProfilerCallback11 *self) {
+  (void)self;
+  if (mine != NULL) drop_filters(mine);
+  return S_OK;
+}
 static HRESULT unwind_enter(ICorProfilerCallback11 *self, FunctionID id) {
   (void)self;
   if (mine != NULL) mine->unwinding = id;
@@ -242,6 +280,7 @@ static HRESULT unwind_enter(ICorProfilerCallback11 *self, FunctionID id) {
 static HRESULT unwind_leave(ICorProfilerCallback11 *self) {
   (void)self;
   struct shadow *s = mine;
+  if (s != NULL) drop_filters(s);  // of one that has thrown nobody tells the end
   if (s != NULL && s->depth > 0 && s->entries[s->depth - 1].id == s->unwinding) s->depth--;
   return S_OK;
 }
@@ -250,6 +289,7 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   struct shadow *s = mine;
   if (s == NULL) return S_OK;
   if (s->dispatch > 0) s->dispatch--;
+  drop_filters(s);
   // A function whose catch handler throws goes without an unwind callback of its own: whatever lies
   // below the catcher's frame is gone.
   COR_PRF_EX_CLAUSE_INFO clause = {0};
@@ -327,6 +367,8 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   if (in_handlers) foreign_prepare();
   ours_start(vtbl, in_handlers ? 0 : CLRSNAP_HOLD_TARGET);
   vtbl->ExceptionThrown = exception_thrown;
+  vtbl->ExceptionSearchFilterEnter = filter_enter;
+  vtbl->ExceptionSearchFilterLeave = filter_leave;
   vtbl->ExceptionUnwindFunctionEnter = unwind_enter;
   vtbl->ExceptionUnwindFunctionLeave = unwind_leave;
   vtbl->ExceptionCatcherEnter = catcher_enter;
@@ -350,8 +392,11 @@ int oracle_report(void) {
   printf(
       "  %10lu with one more leaf: its enter hook has not pushed, or its leave hook has popped\n",
       (unsigned long)counts.one_more);
-  printf("  %10lu while an exception was on its way, %lu of them equal\n",
-         (unsigned long)counts.dispatching, (unsigned long)counts.dispatch_equal);
+  printf(
+      "  %10lu while an exception was on its way: %lu equal, %lu with unwound frames because the\n"
+      "             thread was about to resume\n",
+      (unsigned long)counts.dispatching, (unsigned long)counts.dispatch_equal,
+      (unsigned long)counts.resuming);
   printf("  %10lu ended early\n  %10lu of threads without managed frames\n  %10lu WRONG\n",
          (unsigned long)counts.failed_walk, (unsigned long)counts.empty,
          (unsigned long)counts.wrong);

@@ -10,6 +10,7 @@ enum { SHADOW_MAX = 4096, SHADOWS = 256 };
 struct shadow_entry {
   FunctionID id;
   UINT_PTR cfa;  // the caller's sp: the frame is gone once the thread's sp is at or above it
+  bool filter;   // an exception filter's, pushed and popped by callbacks
 };
 struct shadow {
   uint32_t tid;
@@ -26,6 +27,7 @@ struct copy {  // taken in the walk's first callback, while the thread stands st
   struct shadow *source;
   uint32_t depth, dispatch;
   bool taken;
+  bool resuming;  // the catch handler has returned, the thread has not resumed
   struct shadow_entry entries[SHADOW_MAX];
 };
 
