@@ -31,7 +31,7 @@ static partial class Variety
         int rounds = args.Length > 1 ? int.Parse(args[1]) : 2;
         var parts = new (string, Action)[]
         {
-            ("calls", Calls), ("generics", Generics), ("exceptions", Exceptions), ("natively-caught", NativelyCaught), ("faults", Faults), ("across-native", AcrossNative), ("emitted-handlers", EmittedHandlers), ("async", Asynchronous),
+            ("calls", Calls), ("generics", Generics), ("exceptions", Exceptions), ("natively-caught", NativelyCaught), ("faults", Faults), ("across-native", AcrossNative), ("emitted-handlers", EmittedHandlers), ("fault-blocks", FaultBlocks), ("async", Asynchronous),
             ("delegates", Delegates), ("reflection", Reflections), ("dispatch", Dispatch), ("pinvoke", PInvokes),
             ("dynamic", DynamicMethods), ("linq", Linq), ("collectible", Collectible), ("threads", Threads),
             ("library", Library), ("gc", Collections),
@@ -39,6 +39,7 @@ static partial class Variety
         for (int round = 0; round < rounds; round++)
             foreach ((string name, Action part) in parts)
                 if (only == null || only == "all" || only == name) part();
+        if (only == "unhandled") { Exceptions(); Unhandled(); }
         Console.WriteLine("variety: " + Sink.Count + " results");
     }
 

@@ -4,6 +4,7 @@
 // generic code; nested deeply; from a wait.
 using System;
 using System.Collections.Generic;
+using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -114,6 +115,47 @@ static partial class Variety
         Thread self = Thread.CurrentThread;
         self.Interrupt();
         try { Thread.Sleep(1000); } catch (ThreadInterruptedException e) { Keep(e.Message); throw; }
+    }
+
+    // ---- A fault block, which C# has no word for: it runs as a finally block does, but only when thrown through ----
+    static Action faulting;
+    static void FaultBlocks()
+    {
+        faulting ??= MakeFaultBlock();
+        Try(faulting);
+        Try(() => { try { faulting(); } catch (Mine) when (Refuse(1)) { Keep(1); } });
+    }
+    static Action MakeFaultBlock()
+    {
+        AssemblyBuilder assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Faults"), AssemblyBuilderAccess.Run);
+        TypeBuilder type = assembly.DefineDynamicModule("Faults").DefineType("Faulting", TypeAttributes.Public);
+        MethodBuilder method = type.DefineMethod("Run", MethodAttributes.Public | MethodAttributes.Static, typeof(void), new[] { typeof(Action), typeof(Action) });
+        ILGenerator il = method.GetILGenerator();
+        MethodInfo invoke = typeof(Action).GetMethod("Invoke");
+        il.BeginExceptionBlock();
+        il.Emit(OpCodes.Ldarg_0); il.Emit(OpCodes.Callvirt, invoke);
+        il.BeginFaultBlock();
+        il.Emit(OpCodes.Ldarg_1); il.Emit(OpCodes.Callvirt, invoke);
+        il.EndExceptionBlock();
+        il.Emit(OpCodes.Ret);
+        var run = (Action<Action, Action>)type.CreateType().GetMethod("Run").CreateDelegate(typeof(Action<Action, Action>));
+        return () => run(() => ThrowAt(2), () => { Down(2); try { ThrowAt(1); } catch (Mine m) { Keep(m.Level); } });
+    }
+
+    // ---- Nobody catches it: the handler of last resort runs in the first pass, on top of everything ----
+    [DllImport("libc", EntryPoint = "_exit")] static extern void ExitNow(int code);
+    internal static void Unhandled()
+    {
+        AppDomain.CurrentDomain.UnhandledException += (sender, arguments) =>
+        {
+            Down(20);
+            Exceptions();
+            Console.Out.Flush();
+            ExitNow(Oracle.oracle_finish());
+        };
+        var thread = new Thread(() => { try { Finally(4); } finally { Keep(1); } });
+        thread.Start();
+        thread.Join();
     }
 
     // ---- Methods without metadata, shared generic code, state machines ----
