@@ -110,7 +110,8 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //               frame, and once per run of unmanaged frames with funcId 0. Anything but S_OK ends
 //               the walk. It may call clrsnap functions, this one too.
 //   info_flags  COR_PRF_SNAPSHOT_DEFAULT or COR_PRF_SNAPSHOT_REGISTER_CONTEXT: a CONTEXT per frame,
-//               of the size that this runtime uses, valid during the callback.
+//               of the size that this runtime uses, valid during the callback (docs/contexts.md
+//               has which registers of it are defined).
 //   context     a seed (an AMD64 CONTEXT of at least 1,232 bytes), or NULL. Not needed: unseeded
 //               walks are complete. Used only when the target is in cooperative mode.
 // Checks in CoreCLR's order, and answers with
