@@ -3,6 +3,7 @@
 # trust: after an installation the same checks decide whether it has helped.
 #
 #   setup_build_tools   C compiler, CMake, Ninja, pkg-config and the C libraries
+#   setup_readers       programs that read what clrsnap writes, for tests; optional
 #   setup_format        clang-format 14
 #   setup_dotnet        a .NET SDK of version 10 or later, put on PATH
 
@@ -30,6 +31,13 @@ have_cmocka() { pkg-config --exists cmocka 2> /dev/null; }
 have_libelf() { pkg-config --exists libelf 2> /dev/null; }
 have_libdw() { pkg-config --exists libdw 2> /dev/null; }
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
+have_protobuf_c() { pkg-config --exists libprotobuf-c 2> /dev/null && command -v protoc-c > /dev/null; }
+have_go() { command -v go > /dev/null; }
+have_jsonschema() {
+  local python
+  for python in python3 /usr/bin/python3; do "$python" -c 'import jsonschema' 2> /dev/null && return; done
+  return 1
+}
 have_capstone() { pkg-config --exists capstone 2> /dev/null; }
 have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
@@ -49,6 +57,9 @@ cmocka|cmocka, for the unit tests|libcmocka-dev
 libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
 zlib|zlib, with headers|zlib1g-dev
+protobuf_c|protobuf-c and its compiler|libprotobuf-c-dev protobuf-c-compiler
+go|Go, whose pprof reads our profiles in tests|golang-go
+jsonschema|a JSON schema validator for Python, for tests|python3-jsonschema
 capstone|capstone, a disassembler for the tests|libcapstone-dev
 libunwind|libunwind, for tests and to measure against|libunwind-dev
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
@@ -99,7 +110,12 @@ require() {
 }
 
 setup_build_tools() {
-  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw zlib jsmn capstone libunwind
+  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw zlib protobuf_c jsmn capstone \
+    libunwind
+}
+# What reads our files in tests. Without it those tests are skipped, and nothing else is lost.
+setup_readers() {
+  (require go jsonschema) || echo "dev: the tests that need the above will be skipped" >&2
 }
 setup_format() { require clang_format; }
 

@@ -61,14 +61,20 @@ static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
 }
 
-// " (File.cs:12)", or nothing where the line is not known.
-static void write_line(struct resolver *r, uint64_t frame, char *out, size_t size) {
+static uint32_t add_method(struct resolver *r, uint64_t frame, const char *method,
+                           const char *module, enum cs_profile_kind kind) {
   uint32_t i;
-  out[0] = '\0';
-  if (!r->opts->lines || !cs_map_get(&r->rec->place_ids, frame, &i)) return;
+  if (!r->opts->lines || !cs_map_get(&r->rec->place_ids, frame, &i))
+    return cs_profile_frame(r->profile, method, module, kind);
   const struct cs_rec_place *place = &r->rec->places[i];
-  const char *file = base_name(text(r->rec, place->file)), *back = strrchr(file, '\\');
-  (void)snprintf(out, size, " (%s:%u)", back != NULL ? back + 1 : file, place->line);
+  const char *path = text(r->rec, place->file);
+  const char *file = base_name(path), *back = strrchr(file, '\\');
+  char name[NAME_BYTES + 512];
+  (void)snprintf(name, sizeof name, "%s (%.400s:%u)", method, back != NULL ? back + 1 : file,
+                 place->line);
+  uint32_t id = cs_profile_frame(r->profile, name, module, kind);
+  cs_profile_line(r->profile, id, method, path, place->line);
+  return id;
 }
 
 static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
@@ -82,15 +88,14 @@ static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
   const char *type = text(r->rec, f->text[CS_FN_TYPE]);
   const char *method = text(r->rec, f->text[CS_FN_METHOD]);
   const char *signature = r->opts->signatures ? text(r->rec, f->text[CS_FN_SIGNATURE]) : "";
-  char name[NAME_BYTES], line[512];
-  write_line(r, frame, line, sizeof line);
-  (void)snprintf(name, sizeof name, "%s%s%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
+  char name[NAME_BYTES];
+  (void)snprintf(name, sizeof name, "%s%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
                  type[0] != '\0' ? "." : "", method[0] != '\0' ? method : "[method without a name]",
-                 signature, line);
+                 signature);
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
-  return cs_profile_frame(r->profile, name, module, kind);
+  return add_method(r, frame, name, module, kind);
 }
 
 static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) {

@@ -18,8 +18,30 @@ uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *mo
   uint32_t id = cs_map_put(&p->frame_ids, (uint64_t)n << 32 | m, (uint32_t)p->frame_count, &added);
   if (!added) return id;
   p->frames = cs_grow(p->frames, p->frame_count, &p->frame_capacity, sizeof *p->frames);
-  p->frames[p->frame_count++] = (struct cs_profile_frame){n, m, kind};
+  p->frames[p->frame_count++] = (struct cs_profile_frame){n, m, kind, CS_NO_TEXT, CS_NO_TEXT, 0};
   return id;
+}
+
+void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, const char *file,
+                     uint32_t line) {
+  p->frames[frame].method = cs_strings_add(&p->sources, method, strlen(method));
+  p->frames[frame].file = cs_strings_add(&p->sources, file, strlen(file));
+  p->frames[frame].line = line;
+}
+
+const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len) {
+  const struct cs_profile_frame *f = &p->frames[frame];
+  return f->method != CS_NO_TEXT ? cs_strings_get(&p->sources, f->method, len)
+                                 : cs_strings_get(&p->strings, f->name, len);
+}
+
+const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t *len) {
+  return cs_strings_get(&p->strings, p->frames[frame].module, len);
+}
+
+const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len) {
+  if (p->frames[frame].file == CS_NO_TEXT) return NULL;
+  return cs_strings_get(&p->sources, p->frames[frame].file, len);
 }
 
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid) {
@@ -31,6 +53,7 @@ uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid)
 
 void cs_profile_free(struct cs_profile *p) {
   cs_strings_free(&p->strings);
+  cs_strings_free(&p->sources);
   cs_map_free(&p->frame_ids);
   cs_tree_free(&p->tree);
   free(p->frames);

@@ -28,9 +28,13 @@ enum cs_profile_kind {
       CS_KIND_COUNT
 };
 
+#define CS_NO_TEXT UINT32_MAX
+
 struct cs_profile_frame {
   uint32_t name, module;  // string ids
   enum cs_profile_kind kind;
+  // With lines, the frame is one line of a method: ids in `sources`, else CS_NO_TEXT and 0.
+  uint32_t method, file, line;
 };
 
 struct cs_profile_thread {
@@ -88,6 +92,7 @@ struct cs_profile {
   struct cs_profile_frame *frames;
   size_t frame_count, frame_capacity;
   struct cs_map frame_ids;
+  struct cs_strings sources;  // names of methods without their line, paths of source files
   struct cs_profile_thread *threads;
   size_t thread_count, thread_capacity;
   struct cs_tree tree;
@@ -99,13 +104,26 @@ struct cs_profile {
 void cs_profile_init(struct cs_profile *p);
 uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *module,
                           enum cs_profile_kind kind);
+// The frame is that line of `file` in `method`.
+void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, const char *file,
+                     uint32_t line);
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
 void cs_profile_free(struct cs_profile *p);
+const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len);
+const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t *len);
+// NULL: it is not known.
+const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len);
 
 // Writers. False: a write failed (errno says why).
 bool cs_write_collapsed(const struct cs_profile *p, FILE *out);
 bool cs_write_html(const struct cs_profile *p, FILE *out);
 bool cs_write_json(const struct cs_profile *p, FILE *out);  // the page's data
+bool cs_write_text(const struct cs_profile *p, FILE *out);
+bool cs_write_pprof(const struct cs_profile *p, FILE *out);
+// These show samples one by one, and want p->samples.
+bool cs_write_speedscope(const struct cs_profile *p, FILE *out);
+bool cs_write_firefox(const struct cs_profile *p, FILE *out);
+bool cs_write_chromium(const struct cs_profile *p, FILE *out);
 
 // The `limit` frames with most samples of their own, as a table; each line starts with `prefix`.
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);

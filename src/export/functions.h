@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// A profile's frames by function: with lines, several frames are lines of one.
+#ifndef CS_FUNCTIONS_H
+#define CS_FUNCTIONS_H
+
+#include "export/profile.h"
+
+struct cs_functions {
+  uint32_t *of;     // per frame: its function
+  uint32_t *frame;  // per function: one of its frames
+  uint32_t count;
+};
+
+void cs_functions_make(struct cs_functions *f, const struct cs_profile *p);
+void cs_functions_free(struct cs_functions *f);
+
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// pprof's profile, by protobuf-c, gzipped. A sample is a distinct stack of one thread; a location
+// is a frame, so a method recorded by line has one for each line; a mapping is a module. Invariant:
+// ids are indices + 1, because 0 is none. One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "export/functions.h"
+#include "export/text.h"
+#include "export/timeline.h"
+#include "pprof.pb-c.h"
+
+// All messages of the profile, in few arrays. What is repeated wants arrays of pointers.
+struct builder {
+  const struct cs_profile *p;
+  struct cs_functions functions;
+  struct cs_strings strings;
+  uint32_t *thread;  // per node
+  Pprof__Profile out;
+  Pprof__ValueType types[2], *type_refs[2];
+  Pprof__Mapping *mappings, **mapping_refs;
+  struct cs_map mapping_ids;  // module's string id -> index
+  Pprof__Location *locations, **location_refs;
+  Pprof__Line *lines, **line_refs;
+  Pprof__Function *function_messages, **function_refs;
+  Pprof__Sample *samples, **sample_refs;
+  Pprof__Label *labels, **label_refs;
+  uint64_t *ids;    // of all samples' locations
+  int64_t *values;  // two for each sample
+  char **texts;
+};
+
+// As valid UTF-8, without which a reader of proto3 refuses the whole file.
+static int64_t text_id(struct builder *b, const char *data, size_t len) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (out == NULL) return 0;
+  cs_put_plain(out, data, len);
+  (void)fclose(out);
+  uint32_t id = cs_strings_add(&b->strings, text, size);
+  free(text);
+  return id;
+}
+
+static int64_t word(struct builder *b, const char *text) {
+  return text_id(b, text, strlen(text));
+}
+
+static void add_types(struct builder *b) {
+  Pprof__Profile *out = &b->out;
+  for (int i = 0; i < 2; i++) {
+    pprof__value_type__init(&b->types[i]);
+    b->type_refs[i] = &b->types[i];
+  }
+  b->types[0].type = word(b, "samples");
+  b->types[0].unit = word(b, "count");
+  b->types[1].type = word(b, b->p->facts.mode);
+  b->types[1].unit = word(b, "nanoseconds");
+  out->sample_type = b->type_refs;
+  out->n_sample_type = 2;
+  out->period_type = &b->types[1];
+  out->period = b->p->facts.hz > 0 ? 1000000000 / b->p->facts.hz : 0;
+  out->default_sample_type = b->types[1].type;
+  out->time_nanos = (int64_t)b->p->facts.start_ns;
+  out->duration_nanos = (int64_t)b->p->facts.duration_ns;
+}
+
+static void add_mapping(struct builder *b, uint32_t frame, uint64_t *id) {
+  bool added;
+  uint32_t i =
+      cs_map_put(&b->mapping_ids, b->p->frames[frame].module, (uint32_t)b->out.n_mapping, &added);
+  *id = i + 1;
+  Pprof__Mapping *m = &b->mappings[i];
+  if (added) {
+    size_t len;
+    const char *module = cs_profile_module(b->p, frame, &len);
+    pprof__mapping__init(m);
+    m->id = i + 1;
+    m->filename = text_id(b, module, len);
+    m->has_functions = 1;  // else pprof would look for the file and its symbols
+    b->mapping_refs[b->out.n_mapping++] = m;
+  }
+  if (b->p->frames[frame].file != CS_NO_TEXT) m->has_filenames = m->has_line_numbers = 1;
+}
+
+static void add_functions(struct builder *b) {
+  for (uint32_t i = 0; i < b->functions.count; i++) {
+    Pprof__Function *f = &b->function_messages[i];
+    uint32_t frame = b->functions.frame[i];
+    size_t len;
+    const char *name = cs_profile_method(b->p, frame, &len);
+    pprof__function__init(f);
+    f->id = i + 1;
+    // No system_name: pprof would take it for a C++ name and cut the generic arguments out.
+    f->name = text_id(b, name, len);
+    const char *file = cs_profile_file(b->p, frame, &len);
+    if (file != NULL) f->filename = text_id(b, file, len);
+    b->function_refs[i] = f;
+  }
+  b->out.function = b->function_refs;
+  b->out.n_function = b->functions.count;
+}
+
+static void add_locations(struct builder *b) {
+  for (uint32_t i = 0; i < b->p->frame_count; i++) {
+    Pprof__Location *l = &b->locations[i];
+    pprof__location__init(l);
+    pprof__line__init(&b->lines[i]);
+    b->lines[i].function_id = b->functions.of[i] + 1;
+    b->lines[i].line = b->p->frames[i].line;
+    b->line_refs[i] = &b->lines[i];
+    l->id = i + 1;
+    add_mapping(b, i, &l->mapping_id);
+    l->line = &b->line_refs[i];
+    l->n_line = 1;
+    b->location_refs[i] = l;
+  }
+  b->out.location = b->location_refs;
+  b->out.n_location = b->p->frame_count;
+  b->out.mapping = b->mapping_refs;
+}
+
+static void add_labels(struct builder *b) {
+  int64_t thread = word(b, "thread"), tid = word(b, "tid");
+  for (size_t i = 0; i < b->p->thread_count; i++) {
+    const struct cs_profile_thread *t = &b->p->threads[i];
+    size_t len;
+    const char *name = cs_strings_get(&b->p->strings, t->name, &len);
+    Pprof__Label *l = &b->labels[2 * i];
+    pprof__label__init(&l[0]);
+    pprof__label__init(&l[1]);
+    l[0].key = thread;
+    l[0].str = text_id(b, name, len);
+    l[1].key = tid;
+    l[1].num = t->tid;
+    // A thread that never had a name has no label of one: an empty text is none.
+    b->label_refs[2 * i] = len > 0 ? &l[0] : &l[1];
+    b->label_refs[2 * i + 1] = &l[1];
+  }
+}
+
+static size_t depth_of(const struct cs_tree *tree, uint32_t node) {
+  size_t depth = 0;
+  for (; tree->nodes[node].parent != 0; node = tree->nodes[node].parent) depth++;
+  return depth;
+}
+
+static void add_sample(struct builder *b, uint32_t node, uint64_t *ids, size_t index) {
+  const struct cs_node *n = &b->p->tree.nodes[node];
+  Pprof__Sample *s = &b->samples[index];
+  pprof__sample__init(s);
+  s->location_id = ids;
+  for (uint32_t i = node; b->p->tree.nodes[i].parent != 0; i = b->p->tree.nodes[i].parent)
+    ids[s->n_location_id++] = b->p->tree.nodes[i].frame + 1;
+  s->value = &b->values[2 * index];
+  s->value[0] = (int64_t)n->samples;
+  s->value[1] = (int64_t)n->weight_ns;
+  s->n_value = 2;
+  size_t thread = b->thread[node];
+  bool named = b->label_refs[2 * thread] != b->label_refs[2 * thread + 1];
+  s->label = &b->label_refs[2 * thread + (named ? 0 : 1)];
+  s->n_label = named ? 2 : 1;
+  b->sample_refs[index] = s;
+}
+
+static void add_samples(struct builder *b) {
+  const struct cs_tree *tree = &b->p->tree;
+  size_t count = 0, ids = 0;
+  for (uint32_t i = 1; i < tree->count; i++) {
+    if (tree->nodes[i].samples == 0) continue;
+    count++;
+    ids += depth_of(tree, i);
+  }
+  b->samples = cs_allocate(count * sizeof *b->samples);
+  b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
+  b->values = cs_allocate(2 * count * sizeof *b->values);
+  b->ids = cs_allocate(ids * sizeof *b->ids);
+  count = ids = 0;
+  for (uint32_t i = 1; i < tree->count; i++) {
+    if (tree->nodes[i].samples == 0) continue;
+    add_sample(b, i, b->ids + ids, count);
+    ids += b->samples[count++].n_location_id;
+  }
+  b->out.sample = b->sample_refs;
+  b->out.n_sample = count;
+}
+
+// Last, because until then the strings move.
+static void add_strings(struct builder *b) {
+  b->texts = cs_allocate(b->strings.count * sizeof *b->texts);
+  for (uint32_t i = 0; i < b->strings.count; i++)
+    b->texts[i] = b->strings.bytes + b->strings.items[i].offset;
+  b->out.string_table = b->texts;
+  b->out.n_string_table = b->strings.count;
+}
+
+static void build(struct builder *b) {
+  size_t frames = b->p->frame_count, threads = b->p->thread_count;
+  pprof__profile__init(&b->out);
+  (void)cs_strings_add(&b->strings, "", 0);
+  cs_functions_make(&b->functions, b->p);
+  b->thread = cs_node_threads(&b->p->tree);
+  b->mappings = cs_allocate(frames * sizeof *b->mappings);
+  b->mapping_refs = cs_allocate(frames * sizeof *b->mapping_refs);
+  b->locations = cs_allocate(frames * sizeof *b->locations);
+  b->location_refs = cs_allocate(frames * sizeof *b->location_refs);
+  b->lines = cs_allocate(frames * sizeof *b->lines);
+  b->line_refs = cs_allocate(frames * sizeof *b->line_refs);
+  b->function_messages = cs_allocate(frames * sizeof *b->function_messages);
+  b->function_refs = cs_allocate(frames * sizeof *b->function_refs);
+  b->labels = cs_allocate(2 * threads * sizeof *b->labels);
+  b->label_refs = cs_allocate(2 * threads * sizeof *b->label_refs);
+  add_types(b);
+  add_functions(b);
+  add_locations(b);
+  add_labels(b);
+  add_samples(b);
+  add_strings(b);
+}
+
+static void clean_up(struct builder *b) {
+  void *const all[] = {b->thread,        b->mappings, b->mapping_refs, b->locations,
+                       b->location_refs, b->lines,    b->line_refs,    b->function_messages,
+                       b->function_refs, b->samples,  b->sample_refs,  b->labels,
+                       b->label_refs,    b->ids,      b->values,       b->texts};
+  for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
+  cs_functions_free(&b->functions);
+  cs_strings_free(&b->strings);
+  cs_map_free(&b->mapping_ids);
+}
+
+static bool write_gzip(const uint8_t *data, size_t size, FILE *out) {
+  z_stream z = {0};
+  uint8_t chunk[65536];
+  int result = Z_OK;
+  // 16 + 15 bits: with gzip's head, which has no time in it.
+  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return false;
+  do {
+    if (z.avail_in == 0) {
+      size_t part = size < (1u << 30) ? size : 1u << 30;
+      z.next_in = (Bytef *)(uintptr_t)data;
+      z.avail_in = (uInt)part;
+      data += part;
+      size -= part;
+    }
+    z.next_out = chunk;
+    z.avail_out = sizeof chunk;
+    result = deflate(&z, size == 0 ? Z_FINISH : Z_NO_FLUSH);
+    size_t made = sizeof chunk - z.avail_out;
+    if (fwrite(chunk, 1, made, out) != made) break;
+  } while (result == Z_OK);
+  (void)deflateEnd(&z);
+  return result == Z_STREAM_END && fflush(out) == 0 && !ferror(out);
+}
+
+bool cs_write_pprof(const struct cs_profile *p, FILE *out) {
+  struct builder b = {.p = p};
+  build(&b);
+  size_t size = pprof__profile__get_packed_size(&b.out);
+  uint8_t *packed = cs_allocate(size);
+  (void)pprof__profile__pack(&b.out, packed);
+  bool written = write_gzip(packed, size, out);
+  free(packed);
+  clean_up(&b);
+  return written;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// A known split: three methods take 60, 30 and 10 % of a thread's CPU time, by the thread's own
+// clock. Prints what each really took, "truth NAME NANOSECONDS", and answers 0.
+// Arguments: rounds of one second of CPU time.
+using System;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+namespace Split;
+
+static class Program
+{
+    const int ThreadCpuTime = 3;
+
+    struct TimeSpec
+    {
+        public long Seconds, Nanoseconds;
+    }
+
+    [DllImport("libc", EntryPoint = "clock_gettime")]
+    static extern int ClockGetTime(int clock, out TimeSpec time);
+
+    static volatile int sink;
+
+    static long Now()
+    {
+        ClockGetTime(ThreadCpuTime, out var t);
+        return t.Seconds * 1_000_000_000 + t.Nanoseconds;
+    }
+
+    // Some 0.1 ms between two looks at the clock, so that the clock is no part of the picture.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Burn(long nanoseconds)
+    {
+        long begin = Now(), end = begin;
+        for (; end - begin < nanoseconds; end = Now())
+        {
+            int x = 1;
+            for (int i = 0; i < 100_000; i++) x = x * 31 + i;
+            sink = x;
+        }
+        return end - begin;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Sixty() => Burn(600_000_000) + 0 * sink;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Thirty() => Burn(300_000_000) + 0 * sink;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Ten() => Burn(100_000_000) + 0 * sink;
+
+    static int Main(string[] args)
+    {
+        int rounds = int.Parse(args[0]);
+        long sixty = 0, thirty = 0, ten = 0;
+        var thread = new Thread(() =>
+        {
+            for (int i = 0; i < rounds; i++)
+            {
+                sixty += Sixty();
+                thirty += Thirty();
+                ten += Ten();
+            }
+        }) { Name = "Splitter" };
+        thread.Start();
+        thread.Join();
+        Console.WriteLine($"truth Split.Program.Sixty {sixty}");
+        Console.WriteLine($"truth Split.Program.Thirty {thirty}");
+        Console.WriteLine($"truth Split.Program.Ten {ten}");
+        return 0;
+    }
+}

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# truth.sh BUILD SOURCE MATERIAL: a program whose methods take 60, 30 and 10 % of its CPU time is
+# recorded once; every format, from the file and as written at once, must say so to within 2 points to
+# a reader of its own (shares.py). The readers' own programs are asked in readers.sh.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Split
+cd "$WORK" || exit 1
+
+formats="html:html collapsed:collapsed json:json text:txt pprof:pb.gz speedscope:speedscope.json
+  firefox:firefox.json chromium:trace.json"
+outputs() { for f in $formats; do echo "-o $1.${f#*:}"; done; }
+
+# shellcheck disable=SC2046
+timeout 60 "$BUILD/bin/clrsnap" record -F 999 -o live.clrsnap $(outputs live) -- dotnet "$APP" 3 > truth 2> err ||
+  { cat err; fail "the recording"; }
+# shellcheck disable=SC2046
+"$BUILD/bin/clrsnap" report $(outputs file) live.clrsnap 2> err || { cat err; fail "the report"; }
+[ "$(grep -c ^truth truth)" = 3 ] || fail "no truth: $(cat truth)"
+for f in $formats; do
+  cmp "live.${f#*:}" "file.${f#*:}" || fail "${f%:*}: report and record differ"
+  python3 "$SOURCE/tests/formats/shares.py" --check "${f%:*}" "file.${f#*:}" \
+    Split.Program.Sixty Split.Program.Thirty Split.Program.Ten < truth || fail "${f%:*}: the shares are wrong"
+done
+ls -l file.* live.clrsnap | awk '{ print $5, $9 }'
+pass "8 formats, $(sed -n 's/^clrsnap: \([0-9]* samples.*\)/\1/p' err)"
