@@ -25,7 +25,7 @@ static HRESULT look_only(void) {
     cs_log("%s is not set: loaded as a library only", CS_WIRE_ENV);
     return S_OK;
   }
-  cs_log_important("%s", err.text);
+  cs_log_important("%s; the program runs on without being profiled", err.text);
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 

@@ -21,7 +21,7 @@ static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool agent_joined;
 
 static HRESULT refuse(const char *sentence) {
-  cs_log_important("%s", sentence);
+  cs_log_important("%s; the program runs on without being profiled", sentence);
   if (cs_agent.wire.header != NULL) cs_producer_refuse(&cs_agent.wire, sentence);
   cs_producer_close(&cs_agent.wire);
   cs_sample_ring_close(&cs_agent.ring);

@@ -89,7 +89,6 @@ bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *ve
   static struct cs_runtime runtime;  // not on the stack of whoever loads us
   static const struct cs_mem self = {.read = read_self};
   struct cs_contract_place place = {.descriptor = 0};
-  struct cs_error why;
   if (!cs_runtime_find(&runtime)) {
     return cs_error_set(err,
                         "no CoreCLR was found in this process: neither libcoreclr.so nor a "
@@ -104,7 +103,6 @@ bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *ve
   place.descriptor = cs_runtime_descriptor(&runtime);
   place.begin = runtime.begin;
   place.end = runtime.end;
-  if (!check_version(&place.version, place.descriptor != 0, &why))
-    return cs_error_set(err, "%s; the program runs on without being profiled", why.text);
-  return read_at(out, &self, &place, err);
+  return check_version(&place.version, place.descriptor != 0, err) &&
+         read_at(out, &self, &place, err);
 }
