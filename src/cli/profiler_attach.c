@@ -34,7 +34,7 @@ static const char *in_words(HRESULT hr) {
       {CORPROF_E_PROFILER_DETACHING, "a profiler is just leaving it; try again in some seconds"},
       {CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC,
        "its collector was busy for too long; try again"},
-      {COR_E_NOTSUPPORTED, "it forbids profilers (DOTNET_EnableDiagnostics_Profiler=0?)"},
+      {COR_E_NOTSUPPORTED, "its runtime does not take profilers"},
       {CORDIAGIPC_E_UNKNOWN_COMMAND, "its runtime does not know how to attach profilers"},
       {E_INVALIDARG, "an argument is refused; its standard error may say which"},
   };

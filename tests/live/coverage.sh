@@ -72,8 +72,10 @@ alone() {
   done
   through_us ours
   # A runtime that is not walked is told of on stderr, in one line; else there is nothing.
-  [ "$(wc -l < "$WORK/ours.err")" = $([ -z "$VERSION" ] && echo 0 || echo 1) ] ||
-    { cat "$WORK/ours.err"; fail "stderr is not what it should be"; }
+  [ -z "$VERSION" ] || echo "clrsnap: the profiler runs on with the runtime's own DoStackSnapshot: this program \
+runs on .NET $VERSION, which is not supported yet (.NET 10 is)" > "$WORK/want.err"
+  [ -n "$VERSION" ] || : > "$WORK/want.err"
+  diff "$WORK/want.err" "$WORK/ours.err" || fail "stderr is not what it should be"
   [ "$(wc -l < "$WORK/plain.normal")" -gt 20 ] || fail "the engine has logged next to nothing"
   cmp -s "$WORK/again.normal" "$WORK/ours.normal" || diff "$WORK/plain.normal" "$WORK/ours.normal" ||
     fail "the engine's log is another through the drop-in"
@@ -154,6 +156,7 @@ attached() {
   rm -f "$WORK/until"
   with "$name" sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" \
     > "$WORK/$name.out" 2> "$WORK/$name.err" &
+  local child=$!
   for _ in $(seq 300); do
     grep -q caught "$WORK/$name.out" 2> "$WORK/grep.err" && break
     sleep 0.1
@@ -162,7 +165,7 @@ attached() {
   "${@//PID/$pid}" > "$WORK/$name.attach" 2>&1 || rc=$?
   ATTACH_TWICE=$("$CLRSNAP" run-profiler --attach "$pid" --profiler "$ENGINE" --clsid "$ENGINE_CLASS" 2>&1)
   touch "$WORK/until"
-  wait $! || [ $? = 42 ] || { cat "$WORK/$name.err"; fail "$name: the program does not end as it should"; }
+  wait $child || [ $? = 42 ] || { cat "$WORK/$name.err"; fail "$name: the program does not end as it should"; }
   [ $rc = 0 ] || { cat "$WORK/$name.attach"; fail "$name: the profiler was not attached"; }
   [[ $ATTACH_TWICE = *"process $pid refuses the profiler (0x8013136a): it has a profiler already"* ]] ||
     fail "$name: attached twice: $ATTACH_TWICE"
