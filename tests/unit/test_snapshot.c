@@ -274,6 +274,53 @@ static void a_hold_that_is_not_released_ends_by_itself(void **state) {
   all_slots_are_free();
 }
 
+// Its holder walks it as it stands; whatever else it would have to ask for has a defined answer.
+static void a_held_thread_is_walked_by_its_holder(void **state) {
+  (void)state;
+  struct clrsnap_hold *hold = NULL, *second = NULL;
+  struct seen first = {0}, again = {0}, other_seen = {0};
+  struct clrsnap_walk_result result = {.size = sizeof result};
+  struct target *target = target_start((struct target_opts){0});
+  struct target *other = target_start((struct target_opts){0});
+  assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
+  uint64_t beats = atomic_load(&target->beats);
+  assert_int_equal(clrsnap_walk(target_id(target), see, &first, NULL, &result), S_OK);
+  assert_int_equal(result.stop, CS_STOP_BASE);
+  assert_true(first.frames > 0 && result.held_ns == 0);
+  assert_int_equal(clrsnap_walk(target_id(target), see, &again, NULL, NULL), S_OK);
+  assert_memory_equal(&first, &again, sizeof first);
+  assert_int_equal(clrsnap_hold(target_id(target), &second), CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  assert_int_equal(clrsnap_hold(target_id(other), &second), CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  assert_int_equal(clrsnap_walk(target_id(other), see, &other_seen, NULL, NULL),
+                   CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  assert_true(strstr(clrsnap_last_error(), "release") != NULL);
+  assert_int_equal(atomic_load(&target->beats), beats);
+  assert_int_equal(clrsnap_release(hold), S_OK);
+  assert_int_equal(clrsnap_walk(target_id(other), see, &other_seen, NULL, NULL), S_OK);
+  end_target(target);
+  end_target(other);
+  all_slots_are_free();
+}
+
+static void a_walk_after_the_holds_time_is_refused(void **state) {
+  (void)state;
+  clrsnap_stop();
+  struct clrsnap_opts opts = {.size = sizeof opts, .hold_timeout_ms = 30};
+  start(&opts);
+  struct clrsnap_hold *hold = NULL;
+  struct seen seen = {0};
+  struct target *target = target_start((struct target_opts){0});
+  assert_int_equal(clrsnap_hold(target_id(target), &hold), S_OK);
+  uint64_t beats = atomic_load(&target->beats);
+  target_wait_for_beats(target, beats + 10);
+  assert_int_equal(clrsnap_walk(target_id(target), see, &seen, NULL, NULL),
+                   CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  assert_int_equal(clrsnap_release(hold), S_FALSE);
+  expect_walk(target);
+  end_target(target);
+  all_slots_are_free();
+}
+
 static HRESULT abort_walk(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
                           BYTE context[], void *data) {
   (void)id, (void)ip, (void)info, (void)size, (void)context, (void)data;
@@ -491,6 +538,8 @@ int main(void) {
       TEST(a_walk_whose_requester_has_gone_gives_its_slot_back),
       TEST(a_held_thread_stands_still_until_it_is_released),
       TEST(a_hold_that_is_not_released_ends_by_itself),
+      AT_ONCE(a_held_thread_is_walked_by_its_holder),
+      TEST(a_walk_after_the_holds_time_is_refused),
       TEST(a_snapshot_that_holds_always_lets_go),
       AT_ONCE(two_threads_may_snapshot_each_other_but_not_hold),
       TEST(a_thousand_threads_are_born_and_die_under_a_requester),
