@@ -82,6 +82,14 @@ static bool is_ours(int signo) {
          now.sa_sigaction == cs_signal_handler;
 }
 
+// Another profiler's signal in the middle of our handler could park the thread there, with our
+// signal blocked. What a fault raises is delivered at once or kills, so it stays.
+static void block_all_but_faults(sigset_t *set) {
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+  (void)sigfillset(set);
+  for (size_t i = 0; i < CS_COUNT(faults); i++) (void)sigdelset(set, faults[i]);
+}
+
 static HRESULT install_handler(struct cs_error *err) {
   int wanted = cs_core.opts.signal_number, signo = 0;
   if (wanted != 0 && (wanted < FIRST_SIGNAL || wanted > LAST_SIGNAL || wanted > SIGRTMAX)) {
@@ -105,7 +113,7 @@ static HRESULT install_handler(struct cs_error *err) {
   // Not SA_ONSTACK: see docs/signal-safety.md, "Alternate stacks".
   struct sigaction action = {.sa_sigaction = cs_signal_handler,
                              .sa_flags = SA_SIGINFO | SA_RESTART};
-  (void)sigemptyset(&action.sa_mask);
+  block_all_but_faults(&action.sa_mask);
   if (sigaction(signo, &action, NULL) != 0) {
     cs_error_set(err, "the handler of signal %d could not be installed: %s", signo,
                  strerror(errno));
