@@ -108,6 +108,10 @@ class Profiler final : public ProfilerCallbackBase {
     mode->after_mask();
     return hr;
   }
+  HRESULT LoadAsNotificationOnly(BOOL *only) override {
+    *only = setting("GUEST_NOTIFIED", 0) != 0;
+    return S_OK;
+  }
   HRESULT Shutdown() override {
     mode->any_callback("Shutdown");
     return S_OK;

@@ -98,7 +98,8 @@ void copy_registers(unw_cursor_t *cursor, AMD64_CONTEXT *seed) {
   }
 }
 
-// How many native frames lie above the first managed one; -1: none was found.
+// How many native frames lie above the first managed one; -1: none was found. Where there is no
+// unwind information (the runtime's stubs) libunwind would guess, and the seed be wrong.
 int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
   unw_cursor_t cursor;
   if (unw_init_local2(&cursor, context, UNW_INIT_SIGNAL_FRAME) != 0) return -1;
@@ -111,7 +112,8 @@ int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
       copy_registers(&cursor, seed);
       return native;
     }
-    if (unw_step(&cursor) <= 0) return -1;
+    unw_proc_info_t known;
+    if (unw_get_proc_info(&cursor, &known) != 0 || unw_step(&cursor) <= 0) return -1;
   }
   return -1;
 }

@@ -2,10 +2,22 @@
 # SPDX-License-Identifier: MIT
 # run.sh BUILD SOURCE MATERIAL MODE: the program tests/apps/Guest under the guest profiler, plainly and
 # through the drop-in, and what the two runs saw compared (compare.py). MODE is a GUEST_MODE (guest.hpp).
-# GUEST_PLAIN_ONLY=1: without the drop-in. CLRSNAP_LIB: another build of it. GUEST_KEEP=DIR: the notes are left there.
+#   GUEST_BESIDE=1         while `clrsnap record` records the same program
+#   GUEST_RUNTIME=VERSION  on that runtime; on .NET 8 and 9 the drop-in's part stands aside, and says so
+#   GUEST_PLAIN_ONLY=1     without the drop-in
+#   GUEST_KEEP=DIR         the notes are left there
+#   CLRSNAP_LIB=FILE       another build of the drop-in
 BUILD=$1 SOURCE=$2 MATERIAL=$3 MODE=$4
 . "$SOURCE/tests/live/lib.sh"
-build_app Guest
+host=(dotnet)
+if [ -n "${GUEST_RUNTIME:-}" ]; then
+  get_runtimes
+  build_app GuestOld
+  host=("$SOURCE/scripts/dotnet-with" "$GUEST_RUNTIME")
+  export CLRSNAP_RUNTIMES=$MATERIAL/runtimes
+else
+  build_app Guest
+fi
 [ -z "${GUEST_KEEP:-}" ] || { trap - EXIT; mkdir -p "$GUEST_KEEP"; WORK=$(realpath "$GUEST_KEEP"); }
 export GUEST_LIBRARY=$BUILD/lib/libguest.so
 # The code of two runs is the same only where nothing is compiled twice, at a time that nobody knows.
@@ -16,18 +28,33 @@ guest() {
   local name=$1 mode=$2 program=$3 rc=0
   shift 3
   timeout -k 5 60 env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}' \
-    GUEST_MODE="$mode" GUEST_OUT="$WORK/$name" "$@" dotnet "$APP" "$program" \
+    GUEST_MODE="$mode" GUEST_OUT="$WORK/$name" "$@" "${host[@]}" "$APP" "$program" \
     > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
   [ $rc = 124 ] || [ $rc = 137 ] && fail "$name: the program hangs"
   [ $rc = 0 ] || { cat "$WORK/$name.stderr"; fail "$name: the program ended with $rc"; }
   [ "$(cat "$WORK/$name.stdout")" = done ] || fail "$name: the program's output has changed"
-  [ -s "$WORK/$name.stderr" ] && { cat "$WORK/$name.stderr"; fail "$name: something on stderr"; }
+  [ "$(grep -vcE "^clrsnap: ${allowed-$}" "$WORK/$name.stderr")" = 0 ] ||
+    { cat "$WORK/$name.stderr"; fail "$name: something on stderr"; }
   [ -s "$WORK/$name" ] || fail "$name: the profiler has left no notes"
 }
 plainly() { guest "plain.$1" "$1" "$2" CORECLR_PROFILER_PATH="$GUEST_LIBRARY"; }
 through_us() {
+  local host=("${host[@]}") allowed='$'
+  case ${GUEST_RUNTIME:-} in 8.* | 9.*) allowed="the profiler runs on with the runtime's own DoStackSnapshot: " ;; esac
+  [ -z "${GUEST_BESIDE:-}" ] || host=("${record[@]}" -o "$WORK/recording" -- "${host[@]}") allowed=
   guest "drop-in.$1" "$1" "$2" CORECLR_PROFILER_PATH="${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}" \
     CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY"
+  [ -z "${GUEST_BESIDE:-}" ] || check_recording
+}
+# What our own agent, a notification profiler beside the guest, has recorded meanwhile.
+record=("$BUILD/bin/clrsnap" record --mode wall --format collapsed)
+check_recording() {
+  local place
+  for place in Run Wait Join Lock Generic Catch Finally Dynamic Native Callback Loop Allocate Raise; do
+    grep -q "Guest\.Places\.$place[; ]" "$WORK/recording" || fail "the recording has no Guest.Places.$place"
+  done
+  grep -q '^clrsnap: lost 0$' "$WORK/drop-in.$MODE.stderr" || { cat "$WORK/drop-in.$MODE.stderr"; fail "samples were lost"; }
+  grep -E 'samples in|complete walks' "$WORK/drop-in.$MODE.stderr"
 }
 
 cd "$WORK" || exit 1

@@ -15,25 +15,31 @@ class Suspend final : public Mode {
 
   void run() override {
     long rounds = setting("GUEST_ROUNDS", 60);
-    long failed = 0;
     for (long round = 0; round < rounds; round++) {
       ULONG32 flags = round % 2 == 0 ? COR_PRF_SNAPSHOT_DEFAULT : COR_PRF_SNAPSHOT_REGISTER_CONTEXT;
       unsigned count = 0;
-      HRESULT suspended = info->SuspendRuntime();
-      if (suspended == S_OK) {
+      HRESULT hr = suspend();
+      if (hr == S_OK) {
         count = walk_all(flags);
-        HRESULT resumed = info->ResumeRuntime();
-        if (resumed != S_OK) notes.say("ResumeRuntime: 0x%08x", static_cast<unsigned>(resumed));
-      } else {
-        failed++;
+        hr = info->ResumeRuntime();
       }
+      if (hr != S_OK) notes.say("round %ld: 0x%08x", round, static_cast<unsigned>(hr));
       for (unsigned i = 0; i < count; i++) notes.add(walks_[i]);
       sleep_ms(3);
     }
-    notes.say("rounds that could not suspend: %ld", failed);
   }
 
  private:
+  // A collection may be under way; the runtime answers so, and the caller tries again.
+  static HRESULT suspend() {
+    HRESULT hr = info->SuspendRuntime();
+    for (int i = 0; i < 1000 && hr == CORPROF_E_SUSPENSION_IN_PROGRESS; i++) {
+      sleep_ms(2);
+      hr = info->SuspendRuntime();
+    }
+    return hr;
+  }
+
   unsigned walk_all(ULONG32 flags) {
     ICorProfilerThreadEnum *all = nullptr;
     if (FAILED(info->EnumThreads(&all))) return 0;
@@ -92,16 +98,28 @@ class Cross final : public Mode {
       for (const auto &thread : threads.alive()) {
         std::lock_guard<std::mutex> keeps_it(thread->walked);
         if (thread->destroyed) continue;
-        walk_.clear(thread->id, flags);
-        walk_.hr = info->DoStackSnapshot(thread->id, collect, flags, &walk_, nullptr, 0);
+        one(thread->id, flags);
         notes.add(walk_);
       }
       sleep_ms(3);
     }
+    notes.say("walks tried again: %ld of %ld", again_, walks_);
   }
 
  private:
+  // Unsafe just now, says the documentation: on a busy machine a thread may get no processor for
+  // long.
+  void one(ThreadID thread, ULONG32 flags) {
+    for (int i = 0; i < 3; i++, again_++) {
+      walks_++;
+      walk_.clear(thread, flags);
+      walk_.hr = info->DoStackSnapshot(thread, collect, flags, &walk_, nullptr, 0);
+      if (walk_.hr != CORPROF_E_STACKSNAPSHOT_UNSAFE) return;
+    }
+  }
+
   Walk walk_;
+  long walks_ = 0, again_ = 0;
 };
 
 }  // namespace

@@ -13,21 +13,30 @@ static unsafe class Places
     static readonly object Taken = new();
     static readonly List<Thread> All = new();
     static volatile bool stop;
-    static volatile int running; // busy threads that have begun
+    static volatile int arrived; // threads that are at their place, or will be after the next statement
     static int sink;
 
     // ---- Parked ----
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Wait() => Never.WaitOne();
+    static void Wait()
+    {
+        arrived++;
+        Never.WaitOne();
+    }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Lock()
     {
+        arrived++;
         lock (Taken) sink++;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Join() => All[0].Join();
+    static void Join()
+    {
+        arrived++;
+        All[0].Join();
+    }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Native() => Profiler.guest_park();
@@ -44,6 +53,7 @@ static unsafe class Places
         internal int Deep<U>(T what, U more, int depth)
         {
             if (depth > 0) return Deep(what, more, depth - 1) + 1;
+            arrived++;
             Never.WaitOne();
             return 0;
         }
@@ -61,6 +71,7 @@ static unsafe class Places
         }
         catch (InvalidOperationException)
         {
+            arrived++;
             Never.WaitOne();
         }
     }
@@ -84,6 +95,7 @@ static unsafe class Places
             }
             finally
             {
+                arrived++;
                 Never.WaitOne();
             }
         }
@@ -112,7 +124,7 @@ static unsafe class Places
     static void Loop()
     {
         int value = 1;
-        for (running++; !stop; ) value = Leaf(value);
+        for (arrived++; !stop; ) value = Leaf(value);
         sink += value;
     }
 
@@ -120,7 +132,7 @@ static unsafe class Places
     static void Allocate()
     {
         var kept = new byte[16][];
-        for (running++; !stop; )
+        for (arrived++; !stop; )
             for (int i = 0; i < 64; i++) kept[i & 15] = new byte[200 + i];
         sink += kept[3].Length;
     }
@@ -128,7 +140,7 @@ static unsafe class Places
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Raise()
     {
-        for (running++; !stop; )
+        for (arrived++; !stop; )
         {
             try
             {
@@ -161,19 +173,20 @@ static unsafe class Places
         {
             Action[] parked = { Wait, Join, Lock, Generic, Catch, Finally, Dynamic };
             // One by one: how a method is compiled depends on what has been initialised by then.
+            int wanted = 0;
             foreach (Action place in parked)
             {
                 Start(place.Method.Name, place);
-                while (!Waits(All[^1])) Thread.Sleep(1);
+                for (wanted++; arrived < wanted || !Waits(All[^1]); ) Thread.Sleep(1);
             }
             Start("Native", Native);
+            while (Profiler.guest_parked() < 1) Thread.Sleep(1);
             Start("Callback", Callback);
             while (Profiler.guest_parked() < 2) Thread.Sleep(1);
-            int busy = 0;
             foreach (Action place in new Action[] { Loop, Allocate, Raise })
             {
                 Start(place.Method.Name, place);
-                for (busy++; running < busy; ) Thread.Sleep(1);
+                for (wanted++; arrived < wanted; ) Thread.Sleep(1);
             }
             Thread.Sleep(20); // what is compiled at their first turn is
             int result = Profiler.guest_run();
