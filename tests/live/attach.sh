@@ -59,11 +59,16 @@ head -c 70000 /dev/zero > "$WORK/data"
 DATA=$WORK/data refused "too much client data" "the client data is too long: with the names of the files, the \
 runtime takes 65535 bytes"
 DATA=$WORK/none refused "no such data" "cannot read $WORK/none: No such file or directory"
+mkdir "$WORK/grün €😀"
+cp "$BUILD/lib/libclrsnap.so" "$WORK/grün €😀/"
+refused "a path beyond ASCII" "process $PID refuses the profiler (0x80040111): the profiler has no such class: \
+--clsid is not the profiler's" class env CLRSNAP_LIB="$WORK/grün €😀/libclrsnap.so"
 chmod 755 "$WORK"
 if setpriv --reuid 65534 --clear-groups test -x "$BUILD/bin/clrsnap" 2> "$WORK/setpriv"; then
   refused "another user" "process $PID belongs to another user ($(id -u)); only that user and root may attach to it" \
     class setpriv --reuid 65534 --clear-groups
 fi
+grep -q "grün €😀/libclrsnap.so" "/proc/$PID/maps" || fail "the library was not loaded from its path"
 finish
 grep -q "class.so refuses the class $CLASS (0x80040111)" "$WORK/err" || fail "the program does not say what was refused"
 grep -q "needs.so cannot be loaded: $WORK/gone.so" "$WORK/err" || fail "the program does not say what is missing"

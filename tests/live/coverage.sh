@@ -138,11 +138,13 @@ host() {
   pass "the same coverage: $(grep -c '<line ' "$WORK/ours.xml") lines of Cobertura"
 }
 
-# The collector's own format, which is what it writes unless told.
+# The collector's own format, which is what it writes unless told. A profiler of the command line's is in
+# every .NET process of the test run, but not where the collector sets up its own.
 binary() {
   build_app Coverage
-  test_run ours Coverage "$CLRSNAP" run-profiler --
+  test_run ours Coverage "$CLRSNAP" run-profiler --profiler "$ENGINE" --clsid "$ENGINE_CLASS" --
   through_us ours
+  mapped ours libInstrumentationEngine.so libCoverageInstrumentationMethod.so libclrsnap.so
   [[ $RESULT = *.coverage ]] || fail "$RESULT is not what the collector writes unless told"
   pass "$(basename "$RESULT"): $(stat -c %s "$RESULT") bytes"
 }
