@@ -115,7 +115,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->clr_thread = clr_thread;
   thread->stack = (struct cs_stack){0};
   thread->sampling = 0;
-  thread->thread_pointer = 0;
+  cs_store_relaxed(&thread->thread_pointer, 0);
   thread->index = i;
   thread->agent = NULL;
   cs_store_release(&registry.ids[i], id);
@@ -139,7 +139,7 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
       stack.alt_hi = stack.alt_lo + thread->altstack.size;
     }
     thread->stack = stack;
-    thread->thread_pointer = self ? cs_thread_pointer() : 0;
+    cs_store_relaxed(&thread->thread_pointer, self ? cs_thread_pointer() : 0);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
   }
   pthread_mutex_unlock(&registry.lock);
@@ -201,7 +201,7 @@ static void free_entry(struct cs_thread *thread) {
     registry.destroyed[registry.destroyed_next++ % REMEMBERED] = thread->clr_thread;
   thread->generation++;
   thread->clr_thread = 0;
-  thread->thread_pointer = 0;
+  cs_store_relaxed(&thread->thread_pointer, 0);
   cs_store_release(&registry.ids[thread->index], 0);
   pthread_mutex_unlock(&registry.lock);
 }

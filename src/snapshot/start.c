@@ -211,9 +211,9 @@ HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs
 
 // Nobody is in the core any more when this returns, nor gets in before it runs again.
 static void close_doors(void) {
-  cs_store_release(&cs_core.running, false);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  while (cs_load_acquire(&cs_core.users) != 0) (void)usleep(1000);
+  // In one order with cs_core_enter's count and look: either sees the other.
+  __atomic_store_n(&cs_core.running, false, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&cs_core.users, __ATOMIC_SEQ_CST) != 0) (void)usleep(1000);
 }
 
 void cs_core_stop(const IUnknown *unknown) {
