@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What the command's tests share. Sourced by bash. CLRSNAP, CLRSNAP_LIB and FAKE come from CTest.
 set -u
+shopt -s lastpipe # `... | same FILE` counts its failures in this shell, not in one of its own
 : "${CLRSNAP:?}" "${CLRSNAP_LIB:?}" "${FAKE:?}"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

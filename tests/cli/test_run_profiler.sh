@@ -37,7 +37,7 @@ start=(-- touch started)
 named=(--profiler their.so --clsid "$CLASS")
 refused 2 "no program to run$more"
 refused 2 "no program to run$more" "${named[@]}"
-refused 2 "unknown option '--profile'$more" --profile x "${start[@]}"
+refused 2 "unknown option '--profiles'$more" --profiles x "${start[@]}"
 refused 2 "option '--clsid' wants a value$more" --clsid
 refused 2 "--profiler wants its class, too: --clsid GUID$more" --profiler their.so "${start[@]}"
 refused 2 "--clsid wants the library, too: --profiler FILE$more" --clsid "$CLASS" "${start[@]}"
@@ -95,6 +95,8 @@ wait $sleeper 2> /dev/null
 refused 1 "there is no process $sleeper" --attach $sleeper "${named[@]}"
 
 # ---- The environment that the program gets ----
+# A command that was built with the address sanitizer wants that first in LD_PRELOAD, and says so.
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 ours() { grep -E '^(CORECLR_|CLRSNAP_(PROFILER|HOLD|DYN|ELIDE)|LD_PRELOAD=)' out | sort > mine; }
 run 0 "$CLRSNAP" run-profiler "${named[@]}" env
 ours
