@@ -73,6 +73,8 @@ HOOK void shadow_enter(FunctionID id, UINT_PTR cfa) {
     s->overflow = 1;
     return;
   }
+  s->unwound_top = 0;
+  BARRIER();
   // The entry first, then the depth that makes it count: a snapshot may come in between.
   s->entries[depth] = (struct shadow_entry){id, cfa, false};
   BARRIER();
@@ -84,6 +86,8 @@ HOOK void shadow_leave(FunctionID id, UINT_PTR cfa) {
   (void)id;
   if (s == NULL) return;
   end_dispatch(s, cfa);
+  s->unwound_top = 0;
+  BARRIER();
   s->depth = live_depth(s, cfa);
 }
 
@@ -102,14 +106,16 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
     copy->resuming = copy->source->catching == 1 ||
                      (copy->depth > 0 && copy->source->entries[copy->depth - 1].filter);
     copy->dispatch = copy->source->dispatch + (copy->source->catching != 0);
-    memcpy(copy->entries, copy->source->entries, copy->depth * sizeof(copy->entries[0]));
+    copy->unwound_top = copy->source->unwound_top;
+    uint32_t top = copy->unwound_top > copy->depth ? copy->unwound_top : copy->depth;
+    memcpy(copy->entries, copy->source->entries, top * sizeof(copy->entries[0]));
   }
   return stack_collect(id, ip, info, context_size, context, &copy->stack);
 }
 
 static struct {
-  uint64_t taken, equal, one_more, dispatching, dispatch_equal, resuming, empty, failed_walk, wrong,
-      frames;
+  uint64_t taken, equal, one_more, dispatching, dispatch_equal, resuming, leaving_filter, empty,
+      failed_walk, wrong, frames;
   uint64_t checked, check_failed;
 } counts;
 static uint32_t done;
@@ -151,11 +157,15 @@ static uint32_t managed_ids(const struct stack *stack, FunctionID out[STACK_MAX]
   return n;
 }
 
-static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
-  if (n != copy->depth) return false;
+static bool agrees_up_to(const FunctionID *ids, uint32_t n, const struct copy *copy,
+                         uint32_t depth) {
+  if (n != depth) return false;
   for (uint32_t i = 0; i < n; i++)
-    if (ids[i] != copy->entries[copy->depth - 1 - i].id) return false;
+    if (ids[i] != copy->entries[depth - 1 - i].id) return false;
   return true;
+}
+static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  return agrees_up_to(ids, n, copy, copy->depth);
 }
 
 // While an exception is on its way the shadow hears of its progress at other instants than the
@@ -176,6 +186,16 @@ static bool agrees_but_for_one_gap(const FunctionID *ids, uint32_t n, const stru
 static bool agrees_about_to_resume(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   if (n <= copy->depth || !copy->resuming) return false;
   return agrees(ids + (n - copy->depth), copy->depth, copy);
+}
+
+// An exception that leaves its filter goes through native code. The runtime tells of each frame on
+// that way that it is unwound, but its ExInfo has the first pass to the end, and CoreCLR's own walk
+// tells all of them in these very callbacks (the synchronous oracle: ThrowInFilter), as ours does.
+static bool agrees_leaving_a_filter(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  bool in_filter = false;
+  for (uint32_t i = 0; i < copy->depth; i++) in_filter = in_filter || copy->entries[i].filter;
+  return in_filter && copy->unwound_top > copy->depth &&
+         agrees_up_to(ids, n, copy, copy->unwound_top);
 }
 
 static void print_both(const struct copy *copy) {
@@ -209,6 +229,10 @@ bool shadow_judge(const struct copy *copy) {
       return true;
     if (agrees_about_to_resume(ids, n, copy)) {
       counts.resuming++;
+      return true;
+    }
+    if (agrees_leaving_a_filter(ids, n, copy)) {
+      counts.leaving_filter++;
       return true;
     }
   }
@@ -259,6 +283,8 @@ static HRESULT filter_enter(ICorProfilerCallback11 *self, FunctionID id) {
   (void)self;
   struct shadow *s = mine;
   if (s == NULL || s->depth == 0 || s->depth == SHADOW_MAX) return S_OK;
+  s->unwound_top = 0;
+  BARRIER();
   s->entries[s->depth] = (struct shadow_entry){id, s->entries[s->depth - 1].cfa - 1, true};
   BARRIER();
   s->depth++;
@@ -280,8 +306,11 @@ static HRESULT unwind_enter(ICorProfilerCallback11 *self, FunctionID id) {
 static HRESULT unwind_leave(ICorProfilerCallback11 *self) {
   (void)self;
   struct shadow *s = mine;
-  if (s != NULL) drop_filters(s);  // of one that has thrown nobody tells the end
-  if (s != NULL && s->depth > 0 && s->entries[s->depth - 1].id == s->unwinding) s->depth--;
+  if (s == NULL) return S_OK;
+  if (s->unwound_top < s->depth) s->unwound_top = s->depth;
+  BARRIER();
+  drop_filters(s);  // of one that has thrown nobody tells the end
+  if (s->depth > 0 && s->entries[s->depth - 1].id == s->unwinding) s->depth--;
   return S_OK;
 }
 static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, ObjectID object) {
@@ -289,6 +318,8 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   struct shadow *s = mine;
   if (s == NULL) return S_OK;
   if (s->dispatch > 0) s->dispatch--;
+  s->unwound_top = 0;
+  BARRIER();
   drop_filters(s);
   // A function whose catch handler throws goes without an unwind callback of its own: whatever lies
   // below the catcher's frame is gone.
@@ -394,9 +425,9 @@ int oracle_report(void) {
       (unsigned long)counts.one_more);
   printf(
       "  %10lu while an exception was on its way: %lu equal, %lu with unwound frames because the\n"
-      "             thread was about to resume\n",
+      "             thread was about to resume, %lu because it was leaving a filter\n",
       (unsigned long)counts.dispatching, (unsigned long)counts.dispatch_equal,
-      (unsigned long)counts.resuming);
+      (unsigned long)counts.resuming, (unsigned long)counts.leaving_filter);
   printf("  %10lu ended early\n  %10lu of threads without managed frames\n  %10lu WRONG\n",
          (unsigned long)counts.failed_walk, (unsigned long)counts.empty,
          (unsigned long)counts.wrong);
