@@ -100,9 +100,15 @@ void cs_native_threads_scan(void);
 
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);
-void cs_drain(void);  // everything that is in the ring
+void cs_drain(void);      // everything that is in the ring
+void cs_drain_end(void);  // there will be no more
 // frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.
-bool cs_frame_to_wire(uint64_t frame, uint32_t code_generation, uint64_t *out);
+struct cs_frame_origin {  // of a sample's frames
+  uint32_t code_generation;
+  const struct cs_images *images;  // those of the process at that time, or NULL
+  bool all;  // they are all that there were; else only those that the walk has found are right
+};
+bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out);
 // functions.c: methods that have been named.
 struct cs_method_at {
   uint64_t start, function_id;

@@ -13,6 +13,7 @@ enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images th
 
 static uint64_t *frames;  // of the sample that is being sent
 static uint64_t next_refresh_ns;
+static bool known_images;  // which images the last sample had; not longer than until the next drain
 
 bool cs_drain_init(struct cs_error *err) {
   if (frames == NULL) frames = calloc(cs_agent.ring.max_depth, sizeof *frames);
@@ -28,9 +29,26 @@ static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t, 
   return weight;
 }
 
+// Which images there were. The same for most samples of a drain.
+static void find_images(const struct cs_sample *s, struct cs_frame_origin *origin) {
+  static uint64_t loaded;
+  static uint32_t sequence;
+  static struct cs_frame_origin found;
+  if (!known_images || s->loaded != loaded || s->images != sequence) {
+    loaded = s->loaded;
+    sequence = s->images;
+    found.images = cs_core_images_of(loaded, sequence, &found.all);
+    known_images = true;
+  }
+  *origin = found;
+  origin->code_generation = s->code_generation;
+}
+
 static bool translate(const struct cs_sample *s, uint32_t count) {
+  struct cs_frame_origin origin;
+  find_images(s, &origin);
   for (uint32_t i = 0; i < count; i++) {
-    if (!cs_frame_to_wire(s->frames[i], s->code_generation, &frames[i])) return false;
+    if (!cs_frame_to_wire(s->frames[i], &origin, &frames[i])) return false;
   }
   return true;
 }
@@ -81,16 +99,35 @@ static void learn_from(const struct cs_sample *s) {
   if (s->stop == CS_STOP_NO_BOUNDS) learn_stack(s);
   if (!met_unknown_code(s)) return;
   uint64_t now = cs_clock_now_ns();
-  if (now < next_refresh_ns) return;
+  if (now < next_refresh_ns && !cs_core_images_are_old()) return;
   next_refresh_ns = now + REFRESH_NS;
   (void)cs_core_refresh_images();
+  known_images = false;
+}
+
+// When all samples have been read, no table is needed that was not the newest before. One that is
+// being walked keeps them; but not for ever.
+static void keep_images(uint32_t newest_before) {
+  enum { MAX_TABLES = 64 };
+  static uint32_t oldest;
+  uint32_t newest = cs_core_images_sequence();
+  if (cs_sample_ring_used(&cs_agent.ring) == 0) oldest = newest_before;
+  if (newest - oldest > MAX_TABLES) oldest = newest - MAX_TABLES;
+  cs_core_images_keep(oldest);
+}
+
+void cs_drain_end(void) {
+  cs_core_images_keep(UINT32_MAX);
 }
 
 void cs_drain(void) {
   const struct cs_sample *sample;
+  uint32_t newest = cs_core_images_sequence();
+  known_images = false;
   while ((sample = cs_sample_ring_peek(&cs_agent.ring)) != NULL) {
     learn_from(sample);
     send(sample);
     cs_sample_ring_pop(&cs_agent.ring, sample);
   }
+  keep_images(newest);
 }

@@ -2,9 +2,10 @@
 // A frame of a sample as the wire has it: which method, stub or image its ip is in. The walk has
 // noted only what kind of code it is; here there is time to look closer, once an ip.
 //
-// Invariants: the code map and the images are read inside the epoch, since both may go; the CLR is
-// called outside of it. Code that can die is named only if no code has died since the sample was
-// taken. The agent's thread only. Signal-safe: no.
+// Invariants: the code map is read inside the epoch, since it may go; images are those of the
+// table that the sample was walked by, which is kept until then; the CLR is called outside of it.
+// Code that can die is named only if no code has died since the sample was taken. The agent's
+// thread only. Signal-safe: no.
 #include <string.h>
 
 #include "agent/agent.h"
@@ -50,16 +51,24 @@ static bool unloaded_to_wire(uint64_t *out) {
   return true;
 }
 
-// The code that the ip is in, as far as it can be found now. The native part is finished here,
-// inside the epoch: *out is set and true answered, or `full` says that there was no room.
-static bool look_up(uint64_t frame, struct cs_code *code, uint64_t *out, bool *full) {
+// The code that the ip was in. The native part is finished here: *out is set and true answered, or
+// `full` says that there was no room. An image is looked for in the table of the walk: others may
+// have come to its place since.
+static bool look_up(uint64_t frame, const struct cs_frame_origin *origin, struct cs_code *code,
+                    uint64_t *out, bool *full) {
   uint64_t ip = CS_FRAME_WORD_IP(frame), at = (frame & CS_FRAME_WORD_EXACT) != 0 ? ip : ip - 1;
+  bool native = origin->all || CS_FRAME_WORD_KIND(frame) == CS_CODE_NATIVE;
+  const struct cs_image *image =
+      native && origin->images != NULL ? cs_images_find(origin->images, at) : NULL;
+  *full = false;
+  if (image != NULL) {
+    *full = !native_to_wire(image, ip, out);
+    return true;
+  }
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (cs_codemap_find(&cs_core.world, at, code) != CS_STOP_NONE) code->kind = CS_CODE_NONE;
-  bool native = code->kind == CS_CODE_NATIVE;
-  *full = native && !native_to_wire(code->image, ip, out);
+  if (cs_codemap_find_managed(&cs_core.world, at, code) != CS_STOP_NONE) code->kind = CS_CODE_NONE;
   cs_epoch_leave(&cs_signal.epoch, parity);
-  return native;
+  return false;
 }
 
 static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t generation,
@@ -73,12 +82,13 @@ static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t
   return true;
 }
 
-static bool translate(uint64_t frame, uint32_t generation, uint64_t *out) {
+static bool translate(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out) {
+  uint32_t generation = origin->code_generation;
   uint64_t ip = CS_FRAME_WORD_IP(frame);
   enum cs_code_kind walked = CS_FRAME_WORD_KIND(frame);
   struct cs_code code;
   bool full, walked_managed = walked == CS_CODE_JIT || walked == CS_CODE_R2R;
-  if (look_up(frame, &code, out, &full)) {
+  if (look_up(frame, origin, &code, out, &full)) {
     // A library may have been found since the walk; native code where managed code was has come
     // later.
     return walked_managed ? unloaded_to_wire(out) : !full;
@@ -98,14 +108,15 @@ static bool translate(uint64_t frame, uint32_t generation, uint64_t *out) {
   return true;
 }
 
-bool cs_frame_to_wire(uint64_t frame, uint32_t code_generation, uint64_t *out) {
+bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out) {
+  uint32_t code_generation = origin->code_generation;
   check_cache(code_generation);
   struct cached *cached = slot_of(frame);
   if (cached->frame == frame) {
     *out = cached->wire;
     return true;
   }
-  if (!translate(frame, code_generation, out)) return false;
+  if (!translate(frame, origin, out)) return false;
   // What was found under a newer generation is not remembered under the sample's. Native images
   // come and go without one, and are found fast.
   if (cs_load_acquire(&cs_core.world.code_generation) == code_generation &&

@@ -73,6 +73,7 @@ static void begin_recording(void) {
   (void)announce_start();  // the first record: there is room
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
+  cs_core_images_keep(0);
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
   cs_threads_adopt();
   cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
@@ -151,6 +152,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   cs_store_release(&cs_signal.ring, NULL);
   (void)cs_epoch_wait();
   drain();
+  cs_drain_end();
   struct cs_wire_end end = {
       .samples = cs_load_acquire(&ring->samples),
       .lost_ring = cs_load_acquire(&ring->lost),

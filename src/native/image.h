@@ -80,6 +80,7 @@ struct cs_images {  // immutable once published, but for `loaded`
   // cs_loader_now when these were the images of the process, all of them. CS_LOADER_UNSETTLED:
   // there was no such moment, some may have gone already.
   uint64_t loaded;
+  uint32_t sequence;  // 1 of the first table, and so on
   uint32_t count;
   const struct cs_cfi_rule *rules;  // append-only, never moves
   struct cs_image image[];          // sorted by begin, not overlapping
@@ -104,6 +105,14 @@ const struct cs_images *cs_native_refresh(struct cs_native *native);
 // Frees every table but the newest and `still_used` (may be NULL), and the images that only the
 // freed ones had.
 void cs_native_retire(struct cs_native *native, const struct cs_images *still_used);
+// Tables from this number on are not to be retired: samples that were walked by them have no names
+// yet. UINT32_MAX (as it is at first): none is kept.
+bool cs_native_has_older(const struct cs_native *native);  // than the newest table
+void cs_native_keep(struct cs_native *native, uint32_t sequence);
+// The table of exactly those images (cs_loader_now), or else the one of that number. NULL: neither
+// is there any more. *exact says which.
+const struct cs_images *cs_native_table(const struct cs_native *native, uint64_t loaded,
+                                        uint32_t sequence, bool *exact);
 void cs_native_free(struct cs_native *native);
 // What tells whether images have come or gone since; NULL for another process than this one.
 const struct cs_loader *cs_native_loader(const struct cs_native *native);

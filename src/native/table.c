@@ -58,6 +58,8 @@ struct cs_native {
   struct cs_rules rules;
   struct compiled *compiled;
   struct table *tables;  // the newest first
+  uint32_t sequence;     // of the newest
+  uint32_t keep;         // tables from here on are not retired
 };
 
 static void *populated(size_t bytes) {
@@ -88,6 +90,7 @@ struct cs_native *cs_native_new(int pid) {
   struct cs_native *native = calloc(1, sizeof *native);
   if (native == NULL) return NULL;
   cs_process_init(&native->process, pid);
+  native->keep = UINT32_MAX;
   if (pid == 0) {
     native->counted = cs_loader_init(&native->loader);
     find_what_stays(native);
@@ -327,6 +330,7 @@ const struct cs_images *cs_native_refresh(struct cs_native *native) {
     if (same_as_newest(native, table)) {
       cs_store_release(&native->tables->images.loaded, table->images.loaded);
     } else {
+      table->images.sequence = ++native->sequence;
       table->next = native->tables;
       native->tables = table;
       table = NULL;
@@ -374,7 +378,7 @@ void cs_native_retire(struct cs_native *native, const struct cs_images *still_us
   if (native->tables == NULL) return;
   for (struct table **at = &native->tables->next; *at != NULL;) {
     struct table *t = *at;
-    if (&t->images == still_used) {
+    if (&t->images == still_used || t->images.sequence >= native->keep) {
       at = &t->next;
       continue;
     }
@@ -384,8 +388,28 @@ void cs_native_retire(struct cs_native *native, const struct cs_images *still_us
   free_compiled(native, false);
 }
 
+bool cs_native_has_older(const struct cs_native *native) {
+  return native->tables != NULL && native->tables->next != NULL;
+}
+
+void cs_native_keep(struct cs_native *native, uint32_t sequence) {
+  native->keep = sequence;
+}
+
+const struct cs_images *cs_native_table(const struct cs_native *native, uint64_t loaded,
+                                        uint32_t sequence, bool *exact) {
+  const struct cs_images *by_number = NULL;
+  for (const struct table *t = native->tables; t != NULL; t = t->next) {
+    *exact = loaded != CS_LOADER_UNSETTLED && t->images.loaded == loaded;
+    if (*exact) return &t->images;
+    if (t->images.sequence == sequence) by_number = &t->images;
+  }
+  return by_number;
+}
+
 void cs_native_free(struct cs_native *native) {
   if (native == NULL) return;
+  native->keep = UINT32_MAX;
   cs_native_retire(native, NULL);
   if (native->tables != NULL) (void)munmap(native->tables, native->tables->bytes);
   native->tables = NULL;

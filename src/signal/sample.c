@@ -8,10 +8,12 @@
 // several threads in deep recursion do not each keep the largest size from the others.
 #include "signal/sample.h"
 
+#include "native/image.h"
+
 enum {
   // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
   // has 20 to 120 frames; a 65,536-frame recursion moves four times.
-  FIRST_FRAMES = 247,
+  FIRST_FRAMES = 246,
   GROWTH = 4,
   RESERVE_TRIES = 32,  // compare-and-swaps that may fail in a row
 };
@@ -116,6 +118,10 @@ CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample
   sample->thread = from->thread->index;
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
+  sample->loaded = walk.loaded;
+  // Of the last one, if there was more than one: it has all that are on this stack.
+  const struct cs_images *images = cs_load_acquire(&from->world->images);
+  sample->images = images != NULL ? images->sequence : 0;
 }
 
 CS_ISLAND static bool is_mine(struct cs_thread *thread) {

@@ -43,9 +43,10 @@ struct cs_sample {
                              // not held, it was walked while it slept
   uint32_t overrun;          // timer expirations that the kernel merged into this signal
   uint32_t frame_count;
-  uint16_t stop;    // enum cs_stop
-  int16_t si_code;  // 0: asleep
-  uint32_t pad;
+  uint16_t stop;      // enum cs_stop
+  int16_t si_code;    // 0: asleep
+  uint32_t images;    // struct cs_images.sequence of the table that it was walked by
+  uint64_t loaded;    // struct cs_walk.loaded
   uint64_t frames[];  // CS_FRAME_WORD()s, leaf first
 };
 

@@ -48,11 +48,33 @@ bool cs_core_refresh_images(void) {
   if (unretired && cs_epoch_wait()) {
     if (stale) cs_sites_forget(&sites);
     cs_native_retire(native, now);
-    stale = unretired = false;
+    stale = false;
+    unretired = cs_native_has_older(native);
   }
   if (now != NULL && !stale) cs_store_release(&sites.loaded, now->loaded);
   pthread_mutex_unlock(&lock);
   return now != before;
+}
+
+uint32_t cs_core_images_sequence(void) {
+  pthread_mutex_lock(&lock);
+  const struct cs_images *now = cs_core.world.images;
+  uint32_t sequence = now != NULL ? now->sequence : 0;
+  pthread_mutex_unlock(&lock);
+  return sequence;
+}
+
+void cs_core_images_keep(uint32_t sequence) {
+  pthread_mutex_lock(&lock);
+  cs_native_keep(native, sequence);
+  pthread_mutex_unlock(&lock);
+}
+
+const struct cs_images *cs_core_images_of(uint64_t loaded, uint32_t sequence, bool *exact) {
+  pthread_mutex_lock(&lock);
+  const struct cs_images *images = cs_native_table(native, loaded, sequence, exact);
+  pthread_mutex_unlock(&lock);
+  return images;
 }
 
 bool cs_core_images_are_old(void) {

@@ -24,6 +24,7 @@ CS_ISLAND static void look_at_loader(struct cs_walk *walk) {
   const struct cs_world *world = walk->world;
   const struct cs_images *images = cs_load_acquire(&world->images);
   uint64_t now = world->loader != NULL ? cs_loader_now(world->loader) : CS_LOADER_UNSETTLED;
+  walk->loaded = now;
   walk->settled = world->loader == NULL || (images != NULL && now != CS_LOADER_UNSETTLED &&
                                             cs_load_acquire(&images->loaded) == now);
   walk->sites_hold =

@@ -38,6 +38,7 @@ struct cs_walk {  // one walk under way; private to walk.c
   // The table of images is that of the process now. Otherwise an image is believed only when its
   // build id stands where the table says, and what is in none may be a library that has just come.
   bool settled;
+  uint64_t loaded;               // cs_loader_now at the beginning
   bool sites_hold;               // the kept rules of return addresses are right for these images
   const struct cs_image *there;  // not settled: the last one that was looked at, and is there
   bool done;

@@ -158,11 +158,11 @@ static bool plug_open(struct plug *plug, const char *path) {
   *plug = (struct plug){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
   if (plug->handle == NULL) return false;
   const unsigned *frames = dlsym(plug->handle, "plug_frames");
-  void *call = dlsym(plug->handle, "plug");
-  if (frames == NULL || call == NULL) return false;
+  const void *entry = dlsym(plug->handle, "plug_entry");
+  if (frames == NULL || entry == NULL) return false;
   memcpy(plug->frames, frames, sizeof plug->frames);
-  memcpy(&plug->call, &call, sizeof call);
-  plug->base = (uint64_t)(uintptr_t)call & ~(uint64_t)(PAGE - 1);
+  memcpy(&plug->call, entry, sizeof plug->call);
+  plug->base = (uint64_t)(uintptr_t)plug->call & ~(uint64_t)(PAGE - 1);
   return true;
 }
 
@@ -365,6 +365,34 @@ static void what_is_not_there_is_not_believed(void **state) {
   assert_int_equal(dlclose(other.handle), 0);
 }
 
+// Whoever names frames later gets the table of the walk, as long as it is kept.
+static void tables_are_kept_for_names(void **state) {
+  (void)state;
+  struct plug first, second;
+  bool exact;
+  assert_true(plug_open(&first, shape_path(6)));
+  (void)cs_core_refresh_images();
+  uint64_t loaded = cs_core.world.images->loaded;
+  uint32_t sequence = cs_core_images_sequence();
+  assert_int_not_equal(loaded, CS_LOADER_UNSETTLED);
+  cs_core_images_keep(sequence);
+  assert_int_equal(dlclose(first.handle), 0);
+  replace(&second, first.base, 7);
+  assert_true(cs_core_refresh_images());
+  const struct cs_images *then = cs_core_images_of(loaded, 0, &exact);
+  assert_true(then != NULL && exact);
+  assert_string_equal(cs_images_find(then, first.base)->path, shape_path(6));
+  assert_ptr_equal(cs_core_images_of(CS_LOADER_UNSETTLED, sequence, &exact), then);
+  assert_false(exact);
+  const struct cs_images *now = cs_core_images_of(cs_core.world.images->loaded, 0, &exact);
+  assert_true(now == cs_core.world.images && exact);
+  assert_string_equal(cs_images_find(now, first.base)->path, shape_path(7));
+  cs_core_images_keep(UINT32_MAX);
+  assert_false(cs_core_refresh_images());
+  assert_null(cs_core_images_of(loaded, sequence, &exact));
+  assert_int_equal(dlclose(second.handle), 0);
+}
+
 // ---- Many threads, at random ----
 
 static uint32_t random_of(struct worker *w) {
@@ -522,6 +550,7 @@ int main(void) {
       cmocka_unit_test(another_one_in_its_place),
       cmocka_unit_test(a_walk_that_does_not_end),
       cmocka_unit_test(what_is_not_there_is_not_believed),
+      cmocka_unit_test(tables_are_kept_for_names),
       cmocka_unit_test(no_wrong_frame_under_churn),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

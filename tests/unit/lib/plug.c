@@ -9,24 +9,32 @@
 #define OUTER (0x90 + 0x20 * SHAPE)  // bytes of the frames; more than 127, for a 32-bit operand
 #define INNER (0x1c8 - 0x20 * SHAPE - (SHAPE % 2) * 8)  // the stack stays aligned
 
-// Of plug_inner and of plug: from the sp at their call to their CFA.
-__attribute__((visibility("default")))
-const unsigned plug_frames[2] = {INNER + 8 + (SHAPE % 2) * 8, OUTER + 16};
+// plug_3 and inner_3 of shape 3, so that a recording tells whose frame it shows.
+#define PLUG_NAME "plug_" STRING(SHAPE)
+#define INNER_NAME "inner_" STRING(SHAPE)
+#define PASTE(a, b) a##b
+#define PASTED(a, b) PASTE(a, b)
+#define EXPORTED __attribute__((visibility("default")))
 
-// void plug(void (*function)(void *), void *arg): calls plug_inner, which calls the function.
+// Calls inner, which calls the function.
+EXPORTED void PASTED(plug_, SHAPE)(void (*function)(void *), void *arg);
+EXPORTED void (*const plug_entry)(void (*function)(void *), void *arg) = PASTED(plug_, SHAPE);
+// Of inner and of plug: from the sp at their call to their CFA.
+EXPORTED const unsigned plug_frames[2] = {INNER + 8 + (SHAPE % 2) * 8, OUTER + 16};
+
 __asm__(
     ".text\n"
     ".p2align 4\n"
-    ".globl plug\n"
-    ".type plug, @function\n"
-    "plug:\n"
+    ".globl " PLUG_NAME "\n"
+    ".type " PLUG_NAME ", @function\n"
+    PLUG_NAME ":\n"
     ".cfi_startproc\n"
     "  push %rbx\n"
     "  .cfi_adjust_cfa_offset 8\n"
     "  .cfi_rel_offset %rbx, 0\n"
     "  sub $" STRING(OUTER) ", %rsp\n"
     "  .cfi_adjust_cfa_offset " STRING(OUTER) "\n"
-    "  call plug_inner\n"
+    "  call " INNER_NAME "\n"
     "  add $" STRING(OUTER) ", %rsp\n"
     "  .cfi_adjust_cfa_offset -" STRING(OUTER) "\n"
     "  pop %rbx\n"
@@ -35,8 +43,8 @@ __asm__(
     "  ret\n"
     ".cfi_endproc\n"
     ".p2align 4\n"
-    ".type plug_inner, @function\n"
-    "plug_inner:\n"
+    ".type " INNER_NAME ", @function\n"
+    INNER_NAME ":\n"
     ".cfi_startproc\n"
 #if SHAPE % 2
     "  push %rbp\n"
@@ -66,4 +74,5 @@ __asm__(
 #endif
     "  ret\n"
     ".cfi_endproc\n"
-    ".size plug, . - plug\n");
+    ".size " PLUG_NAME ", " INNER_NAME " - " PLUG_NAME "\n"
+    ".size " INNER_NAME ", . - " INNER_NAME "\n");

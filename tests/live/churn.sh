@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# churn.sh BUILD SOURCE MATERIAL: a recording of a program that loads and unloads libraries at each
+# other's addresses. Every frame must be given to the library that was there when it was walked.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Churn
+"$BUILD/bin/clrsnap" record -F 2999 --mode wall --format collapsed -o "$WORK/out" -- \
+  dotnet "$APP" "$BUILD/lib" 6 > "$WORK/app" 2> "$WORK/err" || { cat "$WORK/err"; fail "the recording ended with $?"; }
+read -r _ loads _ replaced < <(grep '^loads' "$WORK/app")
+[ "${replaced:-0}" -ge 20 ] || fail "only ${replaced:-0} of ${loads:-0} libraries came where another one had been"
+awk '{
+  n = $NF
+  sub(/ [0-9]+$/, "")
+  if (!match($0, /InShape[0-7]/)) next
+  method = substr($0, RSTART + 7, 1)
+  all += n
+  rest = $0
+  plugs = wrong = 0
+  while (match(rest, /(plug|inner)_[0-7]/)) {
+    plugs++
+    if (substr(rest, RSTART + RLENGTH - 1, 1) != method) wrong = 1
+    rest = substr(rest, RSTART + RLENGTH)
+  }
+  if (wrong) { bad += n; print "wrong: " $0 > "/dev/stderr" }
+  if (index($0, "plug_" method ";inner_" method ";Churn.Spin")) whole += n
+}
+END { print all + 0, whole + 0, bad + 0 }' "$WORK/out" > "$WORK/sums" 2> "$WORK/wrong"
+read -r all whole bad < "$WORK/sums"
+head -5 "$WORK/wrong"
+echo "$loads loads, $replaced where the last one was; in the methods $all, the whole way $whole, in the wrong library $bad"
+[ "$bad" = 0 ] || fail "frames are given to the wrong library"
+[ "$whole" -ge $((all / 10)) ] && [ "$whole" -gt 0 ] ||
+  { awk '{ print $NF, $0 }' "$WORK/out" | sort -rn | head -20; fail "too few show the whole way"; }
+pass "libraries at each other's addresses: every frame is given to the right one"
