@@ -123,6 +123,19 @@ CS_ISLAND static bool is_return_by_epilog(const struct cs_walk *walk, const stru
   return true;
 }
 
+// Code that is in no map may be one of the runtime's stubs that it enters nowhere: those are run by
+// managed code, in cooperative mode, which a fault in one may have left since. Or it is a library
+// that has just come, or what somebody else's compiler has made: their frames may hold anything.
+CS_ISLAND static bool may_be_stub(const struct cs_walk *walk) {
+  const struct cs_world *world = walk->world;
+  uint32_t cooperative;
+  if (!walk->settled || walk->clr_thread == 0) return false;
+  return walk->faults != 0 ||
+         (cs_mem_u32(&world->mem, walk->clr_thread + world->layout.thread.preemptive_gc_disabled,
+                     &cooperative) &&
+          cooperative != 0);
+}
+
 // Native code that has no rule, or none that works, is crossed by an explicit Frame if there is
 // one.
 CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_code *code,
@@ -136,8 +149,7 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
     if (stop == CS_STOP_NONE && !signal_frame && code->image->is_coreclr && undo_hijack(walk, regs))
       *flags |= CS_FRAME_HIJACKED;
   }
-  // A library that has just come is no stub: its frame may hold anything.
-  if (code->kind != CS_CODE_NATIVE && exact && walk->settled)
+  if (code->kind != CS_CODE_NATIVE && exact && may_be_stub(walk))
     stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
   if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_unruled(walk, regs);
   if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))

@@ -245,21 +245,24 @@ static uint64_t walk_through(struct worker *w, const struct plug *plug) {
   return w->wrong;
 }
 
-// Opens another shape where `gone` has been. Where it comes to lie elsewhere, that place is filled.
+// Opens another shape where `gone` has been. The kernel takes the highest place that is large
+// enough, so every page above is filled before.
 static void replace(struct plug *plug, uint64_t gone, unsigned shape) {
-  enum { TRIES = 64, BYTES = 5 * PAGE };
-  static void *filled[TRIES];
-  unsigned tries = 0;
-  for (;; tries++) {
-    assert_true(tries < TRIES);
-    assert_true(plug_open(plug, shape_path(shape)));
-    if (plug->base == gone) break;
-    assert_int_equal(dlclose(plug->handle), 0);
-    void *begin = (void *)(uintptr_t)(plug->base - PAGE);  // its headers are in front of the text
-    filled[tries] = mmap(begin, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(filled[tries], MAP_FAILED);
+  enum { MAX_FILLED = 1 << 16, PAGES = 5 };
+  static void *filled[MAX_FILLED];
+  unsigned count = 0;
+  uint64_t last = gone - PAGE + (PAGES - 1) * PAGE;  // its headers are in front of the text
+  for (; count < MAX_FILLED; count++) {
+    filled[count] = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(filled[count], MAP_FAILED);
+    if ((uint64_t)(uintptr_t)filled[count] <= last) break;
   }
-  while (tries-- > 0) (void)munmap(filled[tries], BYTES);
+  assert_true(count < MAX_FILLED);
+  assert_int_equal((uint64_t)(uintptr_t)filled[count], last);
+  (void)munmap(filled[count], PAGE);
+  assert_true(plug_open(plug, shape_path(shape)));
+  assert_int_equal(plug->base, gone);
+  while (count-- > 0) (void)munmap(filled[count], PAGE);
 }
 
 static void another_one_in_its_place(void **state) {
@@ -363,6 +366,28 @@ static void what_is_not_there_is_not_believed(void **state) {
   assert_int_equal(walked.stop, CS_STOP_UNKNOWN_CODE);
   assert_int_equal(munmap(code, PAGE), 0);
   assert_int_equal(dlclose(other.handle), 0);
+}
+
+// Code that no map knows may have anything on its stack: a word there that was a return address
+// once is none of its frame's.
+static void unknown_code_is_no_stub(void **state) {
+  (void)state;
+  static struct worker w;
+  struct noted here = HERE;
+  uint64_t stale[8];
+  w.stack = own_stack();
+  void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(code, MAP_FAILED);
+  for (unsigned i = 0; i < 8; i++) stale[i] = here.ip;
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  regs.r[CS_RIP] = (uint64_t)(uintptr_t)code + 16;
+  regs.r[CS_RSP] = (uint64_t)(uintptr_t)stale;
+  (void)cs_core_refresh_images();
+  walk_world(&w, world, &regs, &walked);
+  assert_int_equal(w.unsettled, 0);
+  assert_int_equal(walked.count, 1);
+  assert_int_equal(walked.stop, CS_STOP_UNKNOWN_CODE);
+  assert_int_equal(munmap(code, PAGE), 0);
 }
 
 // Whoever names frames later gets the table of the walk, as long as it is kept.
@@ -550,6 +575,7 @@ int main(void) {
       cmocka_unit_test(another_one_in_its_place),
       cmocka_unit_test(a_walk_that_does_not_end),
       cmocka_unit_test(what_is_not_there_is_not_believed),
+      cmocka_unit_test(unknown_code_is_no_stub),
       cmocka_unit_test(tables_are_kept_for_names),
       cmocka_unit_test(no_wrong_frame_under_churn),
   };
