@@ -4,6 +4,8 @@
 # through the drop-in, and what the two runs saw compared (compare.py). MODE is a GUEST_MODE (guest.hpp).
 #   GUEST_BESIDE=1         while `clrsnap record` records the same program
 #   GUEST_RUNTIME=VERSION  on that runtime; on .NET 8 and 9 the drop-in's part stands aside, and says so
+#   GUEST_NOTIFIED=1       as a notification profiler, on the runtime's list
+#   GUEST_VERSION=NUMBER   the newest ICorProfilerCallback that the guest knows
 #   GUEST_PLAIN_ONLY=1     without the drop-in
 #   GUEST_KEEP=DIR         the notes are left there
 #   CLRSNAP_LIB=FILE       another build of the drop-in
@@ -23,12 +25,14 @@ export GUEST_LIBRARY=$BUILD/lib/libguest.so
 # The code of two runs is the same only where nothing is compiled twice, at a time that nobody knows.
 export DOTNET_TieredCompilation=0
 
-# guest NAME MODE PROGRAM [VARIABLE=VALUE...]: one run; its notes are in WORK/NAME.
+# guest NAME MODE PROGRAM LIBRARY: one run, with LIBRARY as what the runtime loads; its notes are in WORK/NAME.
 guest() {
-  local name=$1 mode=$2 program=$3 rc=0
-  shift 3
-  timeout -k 5 60 env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}' \
-    GUEST_MODE="$mode" GUEST_OUT="$WORK/$name" "$@" "${host[@]}" "$APP" "$program" \
+  local name=$1 mode=$2 program=$3 library=$4 rc=0 clsid='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}'
+  local as=(CORECLR_PROFILER="$clsid" CORECLR_PROFILER_PATH="$library")
+  [ -z "${GUEST_NOTIFIED:-}" ] ||
+    as=(CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 CORECLR_NOTIFICATION_PROFILERS="$library=$clsid;")
+  timeout -k 5 60 env CORECLR_ENABLE_PROFILING=1 "${as[@]}" CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY" GUEST_MODE="$mode" \
+    GUEST_OUT="$WORK/$name" "${host[@]}" "$APP" "$program" \
     > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
   [ $rc = 124 ] || [ $rc = 137 ] && fail "$name: the program hangs"
   [ $rc = 0 ] || { cat "$WORK/$name.stderr"; fail "$name: the program ended with $rc"; }
@@ -37,13 +41,12 @@ guest() {
     { cat "$WORK/$name.stderr"; fail "$name: something on stderr"; }
   [ -s "$WORK/$name" ] || fail "$name: the profiler has left no notes"
 }
-plainly() { guest "plain.$1" "$1" "$2" CORECLR_PROFILER_PATH="$GUEST_LIBRARY"; }
+plainly() { guest "plain.$1" "$1" "$2" "$GUEST_LIBRARY"; }
 through_us() {
   local host=("${host[@]}") allowed='$'
   case ${GUEST_RUNTIME:-} in 8.* | 9.*) allowed="the profiler runs on with the runtime's own DoStackSnapshot: " ;; esac
   [ -z "${GUEST_BESIDE:-}" ] || host=("${record[@]}" -o "$WORK/recording" -- "${host[@]}") allowed=
-  guest "drop-in.$1" "$1" "$2" CORECLR_PROFILER_PATH="${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}" \
-    CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY"
+  guest "drop-in.$1" "$1" "$2" "${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}"
   [ -z "${GUEST_BESIDE:-}" ] || check_recording
 }
 # What our own agent, a notification profiler beside the guest, has recorded meanwhile.

@@ -154,8 +154,10 @@ class Throw final : public Mode {
   }
 
   static void one(const char *where, ThreadID thread) {
+    // More than any table of walks under way that somebody may keep has room for.
+    long times = setting("GUEST_THROWS", 200);
     int answered = 0, thrown = 0;
-    for (int i = 0; i < kTimes; i++) {
+    for (long i = 0; i < times; i++) {
       try {
         info->DoStackSnapshot(thread, throws, COR_PRF_SNAPSHOT_DEFAULT, nullptr, nullptr, 0);
         answered++;
@@ -170,8 +172,6 @@ class Throw final : public Mode {
               static_cast<unsigned>(walk->hr), walk->count);
   }
 
-  // More than any table of walks under way that somebody may keep has room for.
-  static constexpr int kTimes = 200;
   int thrown_ = 0;
 };
 
