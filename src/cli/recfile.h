@@ -56,6 +56,17 @@ struct cs_file_lines {
   uint32_t modules, with_symbols, reserved;
 };
 
+// What the file's version 1 means by these; the memory shared with the agent may change before it.
+_Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
+                   sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 32 &&
+                   sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
+                   sizeof(struct cs_wire_end) == 56,
+               "another payload is another kind of record");
+_Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
+                   sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&
+                   sizeof(struct cs_rec_file) == 16 && sizeof(struct cs_rec_totals) == 32,
+               "another payload is another kind of record");
+
 // ---- writing ----
 struct cs_recfile {
   struct cs_output output;

@@ -11,6 +11,10 @@
 
 #include "cli/recfile.h"
 
+// --depth's limit, the thread, and a cut. Nobody walks stacks of a million frames for a file that
+// claims to have them.
+#define MAX_NODE_DEPTH (65536u + 2)
+
 struct reader {
   FILE *file;
   const char *path;
@@ -18,6 +22,8 @@ struct reader {
   uint64_t at;      // where the record begins
   uint8_t *record;  // its bytes
   size_t capacity;
+  uint32_t *depth;  // per node
+  size_t depth_count, depth_capacity;
 };
 
 struct cursor {
@@ -80,16 +86,24 @@ static bool read_module(struct cs_recording *rec, struct cursor *c) {
   return true;
 }
 
-static bool read_nodes(struct cs_recording *rec, struct cursor *c) {
+static bool add_node(struct reader *r, const struct cs_file_node *node) {
+  if (node->parent >= r->depth_count || r->depth[node->parent] >= MAX_NODE_DEPTH) return false;
+  uint32_t depth = r->depth[node->parent] + 1;
+  if (!cs_recording_add_node(r->rec, node->parent, node->frame)) return false;
+  r->depth = cs_grow(r->depth, r->depth_count, &r->depth_capacity, sizeof *r->depth);
+  r->depth[r->depth_count++] = depth;
+  return true;
+}
+
+static bool read_nodes(struct reader *r, struct cursor *c) {
   uint32_t first, count;
   struct cs_file_node node;
   if (!take(c, &first, sizeof first) || !take(c, &count, sizeof count) ||
-      first != rec->tree.count) {
+      first != r->rec->tree.count) {
     return false;
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (!take(c, &node, sizeof node) || !cs_recording_add_node(rec, node.parent, node.frame))
-      return false;
+    if (!take(c, &node, sizeof node) || !add_node(r, &node)) return false;
   }
   return true;
 }
@@ -187,7 +201,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_MODULE:
       return read_module(r->rec, &c);
     case CS_FILE_NODES:
-      return read_nodes(r->rec, &c);
+      return read_nodes(r, &c);
     case CS_FILE_SAMPLES:
       return read_samples(r->rec, &c);
     case CS_FILE_SYMBOLS:
@@ -278,8 +292,11 @@ bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error
             cs_error_set(err, "cannot read %s: %s", path, strerror(EISDIR));
   rec->from_file = true;
   if (ok) ok = read_head(&r, err);
+  r.depth = cs_grow(NULL, 0, &r.depth_capacity, sizeof *r.depth);
+  r.depth[r.depth_count++] = 0;  // node 0
   if (ok) read_records(&r, note);
   (void)fclose(r.file);
   free(r.record);
+  free(r.depth);
   return ok;
 }

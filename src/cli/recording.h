@@ -67,7 +67,6 @@ struct cs_held {
 #define CS_REC_PLACE 0x80000000u
 
 #define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS
-#define CS_REC_MAX_NODE_DEPTH (65536u + 2)  // --depth's limit, the thread, and a cut
 
 struct cs_recording {
   struct cs_strings strings;

@@ -40,6 +40,20 @@ same_reports many
 cp "$FAKE" own
 run 0 "$CLRSNAP" record -o own.clrsnap -o own.collapsed -- ./own golden
 grep -q 'fake_agent_marker' own.collapsed || fail "no native symbol to begin with"
+# A file without its end (names come last) asks the program's file, if it is still the same one.
+python3 - <<'X'
+import struct
+data = open("own.clrsnap", "rb").read()
+at = 16
+while struct.unpack_from("<H", data, at + 8)[0] != 12:
+    at += struct.unpack_from("<I", data, at)[0]
+open("nameless.clrsnap", "wb").write(data[:at])
+X
+run 0 "$CLRSNAP" report -o nameless.collapsed nameless.clrsnap
+cmp -s own.collapsed nameless.collapsed || fail "no names from the program's own file: $(cat nameless.collapsed)"
+touch -d '2001-01-01' own
+run 0 "$CLRSNAP" report -o nameless.collapsed nameless.clrsnap
+grep -q '^Shop.Program.Main;\[own\] 1$' nameless.collapsed || fail "names from another file: $(cat nameless.collapsed)"
 rm own
 run 0 "$CLRSNAP" report -o again.collapsed own.clrsnap
 cmp -s own.collapsed again.collapsed || fail "the names went with the program"

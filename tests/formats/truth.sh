@@ -23,5 +23,21 @@ for f in $formats; do
   python3 "$SOURCE/tests/formats/shares.py" --check "${f%:*}" "file.${f#*:}" \
     Split.Program.Sixty Split.Program.Thirty Split.Program.Ten < truth || fail "${f%:*}: the shares are wrong"
 done
+
+# With lines: other frames, the same methods.
+timeout 60 "$BUILD/bin/clrsnap" record --lines -F 999 -o lines.clrsnap -o lines.pb.gz -o lines.collapsed -- \
+  dotnet "$APP" 2 > truth 2> lines.err || { cat lines.err; fail "the recording with lines"; }
+"$BUILD/bin/clrsnap" report -o lines2.pb.gz -o lines2.collapsed -o lines.firefox.json lines.clrsnap 2> report.err ||
+  { cat report.err; fail "the report with lines"; }
+diff <(grep -v wrote lines.err) <(grep -v wrote report.err) || fail "another summary with lines"
+cmp lines.pb.gz lines2.pb.gz && cmp lines.collapsed lines2.collapsed || fail "report and record differ with lines"
+grep -q ';Split.Program.Sixty (Program.cs:[0-9]*);Split.Program.Burn (Program.cs:[0-9]*) ' lines.collapsed ||
+  { head lines.collapsed; fail "no lines"; }
+"$BUILD/bin/clrsnap" report --no-lines -o whole.collapsed lines.clrsnap 2> /dev/null
+grep -q ';Split.Program.Sixty;Split.Program.Burn ' whole.collapsed || fail "lines with --no-lines"
+for f in pprof:lines.pb.gz firefox:lines.firefox.json collapsed:whole.collapsed; do
+  python3 "$SOURCE/tests/formats/shares.py" --check "${f%:*}" "${f#*:}" Split.Program.Sixty \
+    Split.Program.Thirty Split.Program.Ten < truth || fail "${f%:*}: the shares are wrong with lines"
+done
 ls -l file.* live.clrsnap | awk '{ print $5, $9 }'
 pass "8 formats, $(sed -n 's/^clrsnap: \([0-9]* samples.*\)/\1/p' err)"

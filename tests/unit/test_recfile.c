@@ -329,6 +329,30 @@ static void unknown_records_are_skipped(void **state) {
   free(longer);
 }
 
+// A chain of nodes, each below the one before: deeper than any walk can be.
+static void bottomless_stacks_are_refused(void **state) {
+  (void)state;
+  enum { DEPTH = 200000 };
+  size_t payload = 8 + DEPTH * sizeof(struct cs_file_node), size = 16 + 16 + payload;
+  uint8_t *bytes = calloc(1, size);
+  memcpy(bytes, whole, 16);
+  struct cs_file_record head = {(uint32_t)(16 + payload), 0, CS_FILE_NODES, 0, 0};
+  uint32_t numbers[2] = {1, DEPTH};
+  memcpy(bytes + 16, &head, sizeof head);
+  memcpy(bytes + 32, numbers, sizeof numbers);
+  for (uint32_t i = 0; i < DEPTH; i++) {
+    struct cs_file_node node = {i, 0, i == 0 ? 1 : 7ull << 32};
+    memcpy(bytes + 40 + i * sizeof node, &node, sizeof node);
+  }
+  set_crc(bytes + 16);
+  every_format = true;
+  struct outcome o = read_bytes(bytes, size);
+  assert_true(o.read);
+  assert_non_null(strstr(o.note.text, "is damaged at byte 16:"));
+  free(o.text);
+  free(bytes);
+}
+
 static void other_files_are_refused(void **state) {
   (void)state;
   uint8_t head[sizeof(struct cs_file_head)];
@@ -344,9 +368,10 @@ static void other_files_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_written_is_read),     cmocka_unit_test(any_beginning_is_read),
-      cmocka_unit_test(flipped_bits_are_found),      cmocka_unit_test(sound_lies_do_no_harm),
-      cmocka_unit_test(unknown_records_are_skipped), cmocka_unit_test(other_files_are_refused),
+      cmocka_unit_test(what_is_written_is_read),       cmocka_unit_test(any_beginning_is_read),
+      cmocka_unit_test(flipped_bits_are_found),        cmocka_unit_test(sound_lies_do_no_harm),
+      cmocka_unit_test(unknown_records_are_skipped),   cmocka_unit_test(other_files_are_refused),
+      cmocka_unit_test(bottomless_stacks_are_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
