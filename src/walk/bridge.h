@@ -17,6 +17,10 @@ CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs);
 // A stub, or code that nothing is known of, at an exact ip (walk/stub.c): finds its caller.
 CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs);
 
+// The same while libraries come and go, so that code in no map may be anybody's: the call before
+// the address on top of the stack must itself lead to where the code runs.
+CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs);
+
 // Native code without a rule at an exact ip, if its bytes say where its caller is: a PLT entry (lld
 // writes no rule for them), a return, the C library's clone.
 CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_regs *regs);

@@ -11,6 +11,8 @@ enum {
   MAX_PUSHED = 3,  // words a stub may have pushed: slow resolve path 2, delay-load thunk 2, and one
   LONGEST_CALL = 8,   // prefix, FF /2, SIB, disp32
   SHORTEST_CALL = 2,  // call reg
+  // A stub's bytes from its start; the longest, a copied write barrier, has some 160.
+  LONGEST_STUB = 256,
 };
 
 // Length of the `FF /2` call whose opcode is at b[0], if it is one.
@@ -99,4 +101,31 @@ CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs
     return CS_STOP_NONE;
   }
   return CS_STOP_STUB;
+}
+
+// Where the call that ends at `ip` leads to, if that can be told: call rel32, call [rip + disp32].
+CS_ISLAND static bool call_target(const struct cs_mem *mem, uint64_t ip, uint64_t *target) {
+  enum { DIRECT = 5, BY_CELL = 6 };
+  uint8_t b[BY_CELL];
+  int32_t distance;
+  if (!cs_mem_read_guarded(mem, ip - BY_CELL, b, BY_CELL)) return false;
+  for (unsigned i = 0; i < sizeof distance; i++)
+    ((uint8_t *)&distance)[i] = b[BY_CELL - sizeof distance + i];
+  *target = ip + (uint64_t)(int64_t)distance;
+  if (b[0] == 0xFF && b[1] == 0x15)
+    return cs_mem_read_guarded(mem, *target, target, sizeof *target);
+  return b[BY_CELL - DIRECT] == 0xE8;
+}
+
+CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs) {
+  const struct cs_mem *mem = &walk->world->mem;
+  uint64_t word, target, sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
+  if ((sp & 7) != 0 || !cs_stack_u64(mem, &walk->stack, sp, &word)) return CS_STOP_BAD_SP;
+  if (!cs_is_return_address(walk->world, word) || !call_target(mem, word, &target) || ip < target ||
+      ip - target >= LONGEST_STUB)
+    return CS_STOP_STUB;
+  regs->r[CS_RIP] = word;
+  regs->r[CS_RSP] = sp + 8;
+  regs->known &= CS_REGS_PRESERVED;
+  return CS_STOP_NONE;
 }

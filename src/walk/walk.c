@@ -124,16 +124,23 @@ CS_ISLAND static bool is_return_by_epilog(const struct cs_walk *walk, const stru
 }
 
 // Code that is in no map may be one of the runtime's stubs that it enters nowhere: those are run by
-// managed code, in cooperative mode, which a fault in one may have left since. Or it is a library
-// that has just come, or what somebody else's compiler has made: their frames may hold anything.
+// managed code, in cooperative mode, which a fault in one may have left since. Or it is what
+// somebody else's compiler has made: its frames may hold anything.
 CS_ISLAND static bool may_be_stub(const struct cs_walk *walk) {
   const struct cs_world *world = walk->world;
   uint32_t cooperative;
-  if (!walk->settled || walk->clr_thread == 0) return false;
+  if (walk->clr_thread == 0) return false;
   return walk->faults != 0 ||
          (cs_mem_u32(&world->mem, walk->clr_thread + world->layout.thread.preemptive_gc_disabled,
                      &cooperative) &&
           cooperative != 0);
+}
+
+// Until it is known which libraries are there it may also be one that has just come.
+CS_ISLAND static enum cs_stop step_unknown(const struct cs_walk *walk, struct cs_regs *regs) {
+  if (!may_be_stub(walk)) return CS_STOP_UNKNOWN_CODE;
+  enum cs_stop stop = walk->settled ? cs_bridge_stub(walk, regs) : cs_bridge_called(walk, regs);
+  return stop == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
 }
 
 // Native code that has no rule, or none that works, is crossed by an explicit Frame if there is
@@ -149,8 +156,7 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
     if (stop == CS_STOP_NONE && !signal_frame && code->image->is_coreclr && undo_hijack(walk, regs))
       *flags |= CS_FRAME_HIJACKED;
   }
-  if (code->kind != CS_CODE_NATIVE && exact && may_be_stub(walk))
-    stop = cs_bridge_stub(walk, regs) == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
+  if (code->kind != CS_CODE_NATIVE && exact) stop = step_unknown(walk, regs);
   if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_unruled(walk, regs);
   if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))
     stop = CS_STOP_NONE;

@@ -75,13 +75,13 @@ static void add_frame(struct walked *out, uint64_t ip, uint64_t sp) {
   out->frame[out->count++] = (struct noted){ip, sp};
 }
 
-static void walk_world(struct worker *w, const struct cs_world *of, const struct cs_regs *regs,
-                       struct walked *out) {
+static void walk_thread(struct worker *w, const struct cs_world *of, const struct cs_regs *regs,
+                        uint64_t clr_thread, struct walked *out) {
   struct cs_record records[MAX_FRAMES];
   struct cs_walk walk;
   struct cs_frame frame;
   out->count = 0;
-  cs_walk_begin(&walk, of, regs, &w->stack, 0, MAX_FRAMES);
+  cs_walk_begin(&walk, of, regs, &w->stack, clr_thread, MAX_FRAMES);
   walk.fast = true;
   w->unsettled += !walk.settled;
   while (out->count < MAX_FRAMES && cs_walk_next(&walk, &frame)) {
@@ -92,6 +92,11 @@ static void walk_world(struct worker *w, const struct cs_world *of, const struct
     w->by_site += n;
   }
   out->stop = walk.stop;
+}
+
+static void walk_world(struct worker *w, const struct cs_world *of, const struct cs_regs *regs,
+                       struct walked *out) {
+  walk_thread(w, of, regs, 0, out);
 }
 
 // Everything from the innermost noted frame outwards must be there; what is inside of that has not
@@ -390,6 +395,91 @@ static void unknown_code_is_no_stub(void **state) {
   assert_int_equal(munmap(code, PAGE), 0);
 }
 
+// As managed code calls a helper of the runtime that was copied: by a cell.
+void call_by_cell(void);
+extern void *volatile stub_cell;
+__asm__(
+    ".text\n"
+    ".type call_by_cell, @function\n"
+    "call_by_cell:\n"
+    "  .cfi_startproc\n"
+    "  subq $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  call *stub_cell(%rip)\n"
+    "  addq $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
+    ".size call_by_cell, .-call_by_cell\n");
+void *volatile stub_cell __attribute__((visibility("hidden")));
+
+// A stub that goes on in `stub_body`: what runs is in no map, and nothing has been pushed.
+static uint8_t *make_stub(void (*body)(void)) {
+  static const uint8_t jump[] = {0x90, 0x90, 0xFF, 0x25, 0, 0, 0, 0};  // jmp [rip]
+  uint8_t *code =
+      mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(code, MAP_FAILED);
+  memcpy(code, jump, sizeof jump);
+  memcpy(code + sizeof jump, &body, sizeof body);
+  return code;
+}
+
+enum { IN_STUB = 2, BEHIND_STUB = 1024 };
+static struct walked from_stub, from_elsewhere, by_stale_word, preemptive;
+
+// Walks as the thread stands in the stub, while it is not known which libraries are there.
+static __attribute__((noinline)) void stub_body(void) {
+  static struct worker w;
+  struct cs_images *images = NULL;
+  size_t bytes = sizeof *images + world->images->count * sizeof world->images->image[0];
+  images = malloc(bytes);
+  if (images == NULL) return;
+  memcpy(images, world->images, bytes);
+  images->loaded = CS_LOADER_UNSETTLED;
+  struct cs_world unsettled = *world;
+  unsettled.images = images;
+  uint64_t cooperative = 1, stub = (uint64_t)(uintptr_t)stub_cell;
+  unsettled.layout.thread.preemptive_gc_disabled = 0;
+  unsettled.layout.thread.frame = sizeof cooperative;
+  uint64_t thread[2] = {cooperative, 0}, address = (uint64_t)(uintptr_t)thread;
+  struct noted here = HERE;
+  uint64_t stale[2] = {here.ip, 0};
+  w.stack = own_stack();
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  regs.r[CS_RSP] = here.cfa - 8;
+  regs.r[CS_RIP] = stub + IN_STUB;
+  walk_thread(&w, &unsettled, &regs, address, &from_stub);
+  regs.r[CS_RIP] = stub + BEHIND_STUB;
+  walk_thread(&w, &unsettled, &regs, address, &from_elsewhere);
+  thread[0] = 0;
+  regs.r[CS_RIP] = stub + IN_STUB;
+  walk_thread(&w, &unsettled, &regs, address, &preemptive);
+  thread[0] = 1;
+  // A return address of a call that led elsewhere: what was left behind on the stack.
+  stale[0] = *(uint64_t *)(uintptr_t)(here.cfa + 8);
+  regs.r[CS_RSP] = (uint64_t)(uintptr_t)stale;
+  walk_thread(&w, &unsettled, &regs, address, &by_stale_word);
+  w.depth = 0;
+  free(images);
+}
+
+static void a_stub_is_known_by_the_call_that_leads_there(void **state) {
+  (void)state;
+  (void)cs_core_refresh_images();
+  stub_cell = make_stub(stub_body);
+  call_by_cell();
+  assert_true(from_stub.count > 3);
+  assert_true(from_stub.frame[1].ip > (uint64_t)(uintptr_t)call_by_cell &&
+              from_stub.frame[1].ip < (uint64_t)(uintptr_t)call_by_cell + 16);
+  assert_int_equal(from_stub.stop, CS_STOP_BASE);
+  const struct walked *cut[] = {&from_elsewhere, &by_stale_word, &preemptive};
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(cut[i]->count, 1);
+    assert_int_equal(cut[i]->stop, CS_STOP_UNKNOWN_CODE);
+  }
+  assert_int_equal(munmap(stub_cell, PAGE), 0);
+}
+
 // Whoever names frames later gets the table of the walk, as long as it is kept.
 static void tables_are_kept_for_names(void **state) {
   (void)state;
@@ -576,6 +666,7 @@ int main(void) {
       cmocka_unit_test(a_walk_that_does_not_end),
       cmocka_unit_test(what_is_not_there_is_not_believed),
       cmocka_unit_test(unknown_code_is_no_stub),
+      cmocka_unit_test(a_stub_is_known_by_the_call_that_leads_there),
       cmocka_unit_test(tables_are_kept_for_names),
       cmocka_unit_test(no_wrong_frame_under_churn),
   };
