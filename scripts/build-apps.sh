@@ -26,7 +26,7 @@ flock 9
 # sources it uses (a folder is newer when a file was added to it or removed).
 up_to_date() {
   local stamp=$out/apps/$2/.built used
-  mapfile -t used < <(sed -n "s#.*Include=\"\(\.\./[A-Za-z]*\)/.*#$1/\1#p" "$1/$2.csproj")
+  mapfile -t used < <(sed -n "s#.*Include=\"\(\.\./[A-Za-z]*\)/.*#$1/\1#p" "$1/$2".*proj)
   [ -f "$out/apps/$2/$2.dll" ] && [ "$(cat "$stamp" 2> /dev/null)" = "$sdk" ] &&
     [ -z "$(find "$1" "${used[@]}" "${shared[@]}" -newer "$stamp" -print -quit)" ]
 }
@@ -44,7 +44,7 @@ todo=()
 for dir in "${projects[@]}"; do
   dir=$(cd "$dir" && pwd)
   name=$(basename "$dir")
-  project=$dir/$name.csproj
+  project=$(echo "$dir/$name".*proj)
   [ -f "$project" ] || { echo "there is no $project" >&2; exit 1; }
   up_to_date "$dir" "$name" && continue
   rm -f "$out/apps/$name.unavailable" "$out/apps/$name/.built"
@@ -66,7 +66,7 @@ if [ ${#todo[@]} -gt 0 ]; then
     exit 1
   fi
   for project in "${todo[@]}"; do
-    name=$(basename "$project" .csproj)
+    name=$(basename "$project" | sed "s/\.[a-z]*proj$//")
     echo "$sdk" > "$out/apps/$name/.built"
     echo "built: $name"
   done

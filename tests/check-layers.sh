@@ -26,8 +26,9 @@ dropin: base clr clrsnap snapshot
 takeover:
 export: base wire
 metadata: base
+demangle:
 lines: base metadata
-cli: base wire export lines clrsnap metadata contract native codemap walk remote
+cli: base wire export lines clrsnap metadata demangle contract native codemap walk remote
 TABLE
 }
 

@@ -24,6 +24,7 @@ static const char help[] =
     "      --json               one JSON object\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
     "      --managed            only threads that the runtime knows\n"
+    "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
     "  -h, --help               this text\n"
     "\n"
     "  clrsnap stack 1234\n"
@@ -31,27 +32,27 @@ static const char help[] =
 
 struct options {
   int pid;
-  bool json, native, managed_only, help;
+  bool json, managed_only, help;
+  struct cs_outside_options take;
 };
 
 static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
-  enum { JSON = 256, NATIVE, MANAGED };
+  enum { JSON = 256, NATIVE, MANAGED, RAW_NAMES };
   static const struct option options[] = {
-      {"json", no_argument, NULL, JSON},
-      {"native", required_argument, NULL, NATIVE},
-      {"managed", no_argument, NULL, MANAGED},
-      {"help", no_argument, NULL, 'h'},
-      {NULL, 0, NULL, 0},
+      {"json", no_argument, NULL, JSON},       {"native", required_argument, NULL, NATIVE},
+      {"managed", no_argument, NULL, MANAGED}, {"raw-names", no_argument, NULL, RAW_NAMES},
+      {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
   };
-  *o = (struct options){.native = true};
+  *o = (struct options){.take.native = true};
   optind = 0;
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, "+:h", options, NULL)) != -1;) {
     if (c == 'h') o->help = true;
     if (c == JSON) o->json = true;
     if (c == MANAGED) o->managed_only = true;
-    if (c == NATIVE) o->native = strcmp(optarg, "off") != 0;
-    if (c == NATIVE && o->native && strcmp(optarg, "on") != 0)
+    if (c == RAW_NAMES) o->take.raw_names = true;
+    if (c == NATIVE) o->take.native = strcmp(optarg, "off") != 0;
+    if (c == NATIVE && o->take.native && strcmp(optarg, "on") != 0)
       return cs_error_set(err, "--native wants 'on' or 'off', not '%s'", optarg);
     if (c == ':') return cs_error_set(err, "%s wants a value", argv[optind - 1]);
     if (c == '?') return cs_error_set(err, "unknown option '%s'", argv[optind - 1]);
@@ -186,7 +187,7 @@ int cs_cmd_stack(int argc, char **argv) {
     (void)fputs(help, stdout);
     return 0;
   }
-  struct cs_outside *outside = cs_outside_take(options.pid, options.native, &err);
+  struct cs_outside *outside = cs_outside_take(options.pid, &options.take, &err);
   if (outside == NULL) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;

@@ -3,8 +3,6 @@
 #ifndef CS_OPTIONS_H
 #define CS_OPTIONS_H
 
-#include <sys/types.h>
-
 #include "cli/view.h"
 #include "wire/wire.h"
 
@@ -16,8 +14,7 @@ struct cs_record_options {
   uint32_t depth;
   bool lines;  // methods are recorded by source line
   uint64_t buffer_bytes;
-  char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
-  pid_t pid;       // that one
+  char **program;  // argv of the program, NULL-terminated
   bool help;       // nothing else was looked at
 };
 
@@ -41,12 +38,13 @@ bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t 
 // One of two words; *second says which.
 bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
                    bool *second, struct cs_error *err);
-// What both verbs know: -o, --format, --native, --signatures, --top.
-enum { CS_OPT_FORMAT = 512, CS_OPT_NATIVE, CS_OPT_SIGNATURES, CS_OPT_TOP };
+// What both verbs know: -o, --format, --native, --signatures, --raw-names, --top.
+enum { CS_OPT_FORMAT = 512, CS_OPT_NATIVE, CS_OPT_SIGNATURES, CS_OPT_RAW_NAMES, CS_OPT_TOP };
 #define CS_VIEW_LONG_OPTIONS                                                                    \
   {"output", required_argument, NULL, 'o'}, {"format", required_argument, NULL, CS_OPT_FORMAT}, \
       {"native", required_argument, NULL, CS_OPT_NATIVE},                                       \
-      {"signatures", required_argument, NULL, CS_OPT_SIGNATURES}, {                             \
+      {"signatures", required_argument, NULL, CS_OPT_SIGNATURES},                               \
+      {"raw-names", no_argument, NULL, CS_OPT_RAW_NAMES}, {                                     \
     "top", required_argument, NULL, CS_OPT_TOP                                                  \
   }
 bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_error *err);

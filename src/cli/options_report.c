@@ -19,6 +19,7 @@ static const char help[] =
     "      --native on|off      with native frames (on), or managed ones only\n"
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
+    "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
     "      --no-lines           whole methods, though lines were recorded\n"
     "      --top N              print the N hottest methods; with neither --output nor --format,\n"
     "                           nothing is written\n"

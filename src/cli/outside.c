@@ -177,17 +177,17 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   thread->stop_ip = walk.stop_ip;
 }
 
-static bool walk_all(struct cs_outside *outside, struct cs_remote *remote, bool native,
-                     struct cs_error *err) {
+static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
+                     const struct cs_outside_options *options, struct cs_error *err) {
   const int *tids;
   uint64_t begin = cs_clock_now_ns();
   if (!cs_remote_stop(remote, err)) return false;
   cs_remote_refresh_images(remote);
-  struct cs_outside_names *names = cs_outside_names_new();
+  struct cs_outside_names *names = cs_outside_names_new(options->raw_names);
   unsigned count = cs_remote_threads(remote, &tids);
   for (unsigned i = 0; i < count; i++) {
     struct cs_outside_thread *thread = find_thread(outside, tids[i]);
-    if (thread != NULL) walk_thread(remote, thread, names, native);
+    if (thread != NULL) walk_thread(remote, thread, names, options->native);
   }
   cs_remote_go(remote);
   outside->stopped_ns = cs_clock_now_ns() - begin;
@@ -198,7 +198,8 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote, bool 
   return true;
 }
 
-struct cs_outside *cs_outside_take(int pid, bool native, struct cs_error *err) {
+struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
+                                   struct cs_error *err) {
   char command[4096] = "";
   struct cs_remote *remote = cs_remote_open(pid, err);
   if (remote == NULL) return NULL;
@@ -211,7 +212,7 @@ struct cs_outside *cs_outside_take(int pid, bool native, struct cs_error *err) {
   (void)read_text(command, sizeof command, pid, 0, "cmdline");
   outside->command = strdup(command);
   list_threads(outside);
-  bool ok = walk_all(outside, remote, native, err);
+  bool ok = walk_all(outside, remote, options, err);
   cs_remote_close(remote);
   if (ok) return outside;
   cs_outside_free(outside);

@@ -40,13 +40,19 @@ struct cs_outside {
   struct cs_outside_thread *threads;
 };
 
-// NULL: `err` has the reason. `native`: with native frames.
-struct cs_outside *cs_outside_take(int pid, bool native, struct cs_error *err);
+struct cs_outside_options {
+  bool native;     // with native frames
+  bool raw_names;  // methods as compilers named them
+};
+
+// NULL: `err` has the reason.
+struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
+                                   struct cs_error *err);
 void cs_outside_free(struct cs_outside *outside);
 
 // ---- Names (outside_names.c) ----
 struct cs_outside_names;
-struct cs_outside_names *cs_outside_names_new(void);
+struct cs_outside_names *cs_outside_names_new(bool raw);
 // What the frame is, as far as the process' memory tells. The process is stopped.
 void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *world,
                          const struct cs_frame *frame, struct cs_outside_frame *out);

@@ -10,6 +10,7 @@
 #include "cli/elfsym.h"
 #include "cli/outside.h"
 #include "codemap/method.h"
+#include "demangle/demangle.h"
 #include "export/map.h"
 #include "metadata/metadata.h"
 #include "native/image.h"
@@ -32,10 +33,13 @@ struct cs_outside_names {
   struct file *files;
   size_t file_count, file_capacity;
   struct cs_elfsyms *syms;
+  bool raw;
 };
 
-struct cs_outside_names *cs_outside_names_new(void) {
-  return cs_allocate(sizeof(struct cs_outside_names));
+struct cs_outside_names *cs_outside_names_new(bool raw) {
+  struct cs_outside_names *names = cs_allocate(sizeof *names);
+  names->raw = raw;
+  return names;
 }
 
 void cs_outside_names_free(struct cs_outside_names *names) {
@@ -158,10 +162,17 @@ static const struct cs_metadata *metadata_of(struct cs_outside_names *names, con
 
 static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   char text[MAX_NAME];
+  struct cs_method_text raw;
   const struct cs_metadata *metadata =
       frame->module != NULL ? metadata_of(names, frame->module) : NULL;
-  if (metadata == NULL || !cs_metadata_method_name(metadata, frame->token, text, sizeof text))
+  if (metadata == NULL || !cs_metadata_method(metadata, frame->token, &raw))
     (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
+  else if (names->raw)
+    (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",
+                   raw.type, raw.method);
+  else
+    (void)cs_demangle(&(struct cs_mangled){raw.space, raw.type, raw.method, NULL, false}, text,
+                      sizeof text);
   frame->name = copy(text);
 }
 

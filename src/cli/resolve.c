@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names and kinds for every frame, and the tree rewritten with them: addresses in one function
-// become one node, neighbouring frames of a library without symbols become one "[library]".
+// become one node, neighbouring frames of a library without symbols become one "[library]", and an
+// async method is one frame though the compiler made two methods of it.
 // Invariant: no sample is dropped or added. One thread. Signal-safe: no.
 #include "cli/resolve.h"
 
@@ -8,15 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "demangle/demangle.h"
+
 #define NAME_BYTES 4096  // longer names (generic nesting) are cut
 #define LEFT_OUT UINT32_MAX
+#define NO_NAME 0u
+
+// What a frame of the recording is shown as.
+struct shown {
+  uint32_t frame;  // the profile's, or LEFT_OUT
+  bool folds;      // one with its like next to it
+  // Of a method whose name was demangled:
+  enum cs_demangled kind;
+  bool starts;    // it stands between an async method and its body, and starts that
+  uint32_t name;  // without line and signature: string id in `names`
+};
 
 struct resolver {
   const struct cs_recording *rec;
   struct cs_profile *profile;
   const struct cs_resolve_opts *opts;
-  uint32_t *frame;  // per frame of the recording: the profile's frame, or LEFT_OUT
-  bool *folds;      // per frame of the recording: one with its like next to it
+  struct shown *shown;  // per frame of the recording
+  struct cs_strings names;
 };
 
 static const char *base_name(const char *path) {
@@ -77,25 +91,49 @@ static uint32_t add_method(struct resolver *r, uint64_t frame, const char *metho
   return id;
 }
 
-static uint32_t resolve_managed(struct resolver *r, uint64_t frame) {
+static bool starts_async(const struct cs_mangled *m) {
+  return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
+         strstr(m->type, "MethodBuilder") != NULL && starts_with(m->method, "Start<");
+}
+
+// Names of methods that have metadata; all else the runtime has named itself.
+static void demangle(struct resolver *r, const struct cs_mangled *m, char *name, size_t cap,
+                     struct shown *shown) {
+  struct cs_mangled plain = *m;
+  plain.show_signature = false;
+  shown->kind = cs_demangle(&plain, name, cap);
+  shown->starts = starts_async(m);
+  shown->name = cs_strings_add(&r->names, name, strlen(name));
+  if (m->show_signature) (void)cs_demangle(m, name, cap);
+}
+
+static void write_raw(const struct cs_mangled *m, char *name, size_t cap) {
+  (void)snprintf(name, cap, "%s%s%s%s%s%s", m->space, m->space[0] != '\0' ? "." : "", m->type,
+                 m->type[0] != '\0' ? "." : "",
+                 m->method[0] != '\0' ? m->method : "[method without a name]",
+                 m->show_signature ? m->signature : "");
+}
+
+static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *shown) {
   uint32_t i;
   if (!cs_map_get(&r->rec->function_ids, frame >> 32, &i)) {
-    return cs_profile_frame(r->profile, "[method without a name]", "", CS_KIND_CUT);
+    shown->frame = cs_profile_frame(r->profile, "[method without a name]", "", CS_KIND_CUT);
+    return;
   }
   const struct cs_rec_function *f = &r->rec->functions[i];
   const char *module = base_name(text(r->rec, f->text[CS_FN_MODULE]));
-  const char *space = text(r->rec, f->text[CS_FN_NAMESPACE]);
-  const char *type = text(r->rec, f->text[CS_FN_TYPE]);
-  const char *method = text(r->rec, f->text[CS_FN_METHOD]);
-  const char *signature = r->opts->signatures ? text(r->rec, f->text[CS_FN_SIGNATURE]) : "";
+  struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]), text(r->rec, f->text[CS_FN_TYPE]),
+                         text(r->rec, f->text[CS_FN_METHOD]),
+                         text(r->rec, f->text[CS_FN_SIGNATURE]), r->opts->signatures};
   char name[NAME_BYTES];
-  (void)snprintf(name, sizeof name, "%s%s%s%s%s%s", space, space[0] != '\0' ? "." : "", type,
-                 type[0] != '\0' ? "." : "", method[0] != '\0' ? method : "[method without a name]",
-                 signature);
+  if (r->opts->raw_names || f->kind != CS_WIRE_FN_METHOD || m.method[0] == '\0')
+    write_raw(&m, name, sizeof name);
+  else
+    demangle(r, &m, name, sizeof name, shown);
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
-  return add_method(r, frame, name, module, kind);
+  shown->frame = add_method(r, frame, name, module, kind);
 }
 
 static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) {
@@ -123,17 +161,18 @@ static uint32_t resolve_cut(struct resolver *r, uint64_t frame) {
   return cs_profile_frame(r->profile, name, "", CS_KIND_CUT);
 }
 
-static uint32_t resolve_frame(struct resolver *r, uint64_t frame, bool *folds) {
-  if (frame >= CS_REC_CUT) return resolve_cut(r, frame);
-  switch (CS_WIRE_FRAME_KIND(frame)) {
-    case CS_WIRE_FRAME_MANAGED:
-      return resolve_managed(r, frame);
-    case CS_WIRE_FRAME_NATIVE:
-      return r->opts->native ? resolve_native(r, frame, folds) : LEFT_OUT;
-    default:
-      *folds = true;
-      return r->opts->native ? cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT)
-                             : LEFT_OUT;
+static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *shown) {
+  if (frame >= CS_REC_CUT) {
+    shown->frame = resolve_cut(r, frame);
+  } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED) {
+    resolve_managed(r, frame, shown);
+  } else if (!r->opts->native) {
+    shown->frame = LEFT_OUT;
+  } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) {
+    shown->frame = resolve_native(r, frame, &shown->folds);
+  } else {
+    shown->folds = true;
+    shown->frame = cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT);
   }
 }
 
@@ -144,15 +183,34 @@ static void resolve_threads(struct resolver *r) {
   }
 }
 
-// The profile's node for a node of the recording, given its parent's.
-static uint32_t place(struct resolver *r, const struct cs_node *node, uint32_t parent) {
+// The node of the recording in whose place this one is shown, because both are one method to those
+// who wrote it: an async method that has just started its body. 0: none. A body that calls its own
+// method again is not taken for that.
+static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
+  const struct cs_node *nodes = r->rec->tree.nodes;
+  const struct shown *own = &r->shown[node->frame];
+  bool body = own->kind == CS_DEMANGLED_BODY;
+  uint32_t i = node->parent;
+  while (body && nodes[i].parent != 0 && r->shown[nodes[i].frame].starts) i = nodes[i].parent;
+  if (own->name == NO_NAME || nodes[i].parent == 0) return 0;
+  const struct shown *other = &r->shown[nodes[i].frame];
+  bool fits = body ? i != node->parent && other->kind != CS_DEMANGLED_BODY
+                   : other->kind == CS_DEMANGLED_ENTRY;
+  return fits && other->name == own->name ? i : 0;
+}
+
+// The profile's node for a node of the recording, given those of all before it.
+static uint32_t place(struct resolver *r, const struct cs_node *node, const uint32_t *map) {
   struct cs_tree *tree = &r->profile->tree;
   if (node->parent == 0) return cs_tree_child(tree, 0, node->frame);  // a thread
-  uint32_t frame = r->frame[node->frame];
-  if (frame == LEFT_OUT) return parent;
+  const struct shown *shown = &r->shown[node->frame];
+  uint32_t parent = map[node->parent], other = one_with(r, node);
+  if (shown->frame == LEFT_OUT) return parent;
+  // Beside it, not in its place: it may be another line.
+  if (other != 0) parent = tree->nodes[map[other]].parent;
   bool in_stack = tree->nodes[parent].parent != 0;
-  if (r->folds[node->frame] && in_stack && tree->nodes[parent].frame == frame) return parent;
-  return cs_tree_child(tree, parent, frame);
+  if (shown->folds && in_stack && tree->nodes[parent].frame == shown->frame) return parent;
+  return cs_tree_child(tree, parent, shown->frame);
 }
 
 static void copy_samples(struct resolver *r, const uint32_t *map) {
@@ -172,7 +230,7 @@ static void rewrite_tree(struct resolver *r) {
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
     // Never CS_TREE_FULL: no more nodes than the recording's tree.
-    map[i] = place(r, node, map[node->parent]);
+    map[i] = place(r, node, map);
     r->profile->tree.nodes[map[i]].samples += node->samples;
     r->profile->tree.nodes[map[i]].weight_ns += node->weight_ns;
   }
@@ -224,15 +282,15 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
 void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
                 struct cs_profile *profile) {
   struct resolver r = {.rec = rec, .profile = profile, .opts = opts};
-  r.frame = cs_allocate(rec->frame_count * sizeof *r.frame);
-  r.folds = cs_allocate(rec->frame_count * sizeof *r.folds);
+  r.shown = cs_allocate(rec->frame_count * sizeof *r.shown);
+  (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
   resolve_threads(&r);
   for (size_t i = 0; i < rec->frame_count; i++) {
-    r.frame[i] = resolve_frame(&r, rec->frames[i], &r.folds[i]);
+    resolve_frame(&r, rec->frames[i], &r.shown[i]);
   }
   rewrite_tree(&r);
   fill_facts(rec, &profile->facts);
   if (opts->lines) profile->facts.lines = rec->line_facts;
-  free(r.frame);
-  free(r.folds);
+  cs_strings_free(&r.names);
+  free(r.shown);
 }

@@ -117,9 +117,11 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   struct cs_profile profile;
   cs_profile_init(&profile);
   cs_name_frames(rec);
-  cs_resolve(
-      rec, &(struct cs_resolve_opts){view->native, view->signatures, rec->lines && !view->no_lines},
-      &profile);
+  const struct cs_resolve_opts opts = {.native = view->native,
+                                       .signatures = view->signatures,
+                                       .lines = rec->lines && !view->no_lines,
+                                       .raw_names = view->raw_names};
+  cs_resolve(rec, &opts, &profile);
   cs_print_summary(&profile.facts, stderr);
   if (view->top > 0) cs_write_top(&profile, view->top, "clrsnap: ", stderr);
   bool written = write_outputs(view, &profile);

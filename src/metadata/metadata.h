@@ -65,8 +65,12 @@ bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t
 const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
 
 // ---- Names (names.c) ----
-// "System.Collections.Generic.List<T>.Add", from an mdMethodDef. Generic parameters have their
-// names in the metadata. False: the token is no method's.
-bool cs_metadata_method_name(const struct cs_metadata *m, uint32_t token, char *out, size_t cap);
+struct cs_method_text {
+  char space[512];    // "System.Collections.Generic"
+  char type[2048];    // "List<T>.Enumerator": generic parameters have their names in the metadata
+  char method[1024];  // "MoveNext"
+};
+// From an mdMethodDef. False: the token is no method's.
+bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
 
 #endif

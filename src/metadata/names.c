@@ -2,7 +2,6 @@
 // Names of methods from a module's tables, as C# people write them: nested types with dots, generic
 // parameters by their names. Invariant: loops over what tables say are bounded. Any thread.
 // Signal-safe: no.
-#include <stdio.h>
 #include <string.h>
 
 #include "metadata/metadata.h"
@@ -82,35 +81,37 @@ static void add_type_name(struct out *out, const char *name) {
   add(out, name, is_arity ? (size_t)(mark - name) : strlen(name));
 }
 
-static bool add_type(struct out *out, const struct cs_metadata *m, uint32_t type) {
+static struct out begin(char *text, size_t cap) {
+  text[0] = '\0';
+  return (struct out){text, cap};
+}
+
+static bool add_type(struct cs_method_text *text, const struct cs_metadata *m, uint32_t type) {
   uint32_t chain[MAX_NESTING], depth = 0, inherited = 0;
+  struct out space = begin(text->space, sizeof text->space);
+  struct out out = begin(text->type, sizeof text->type);
   for (; type != 0 && depth < MAX_NESTING; type = enclosing_type(m, type)) chain[depth++] = type;
   if (depth == 0 || type != 0) return false;
-  const char *space = string_of(m, CS_TABLE_TYPE_DEF, chain[depth - 1], TYPE_SPACE);
-  if (space != NULL && space[0] != '\0') {
-    add(out, space, strlen(space));
-    add(out, ".", 1);
-  }
+  const char *name = string_of(m, CS_TABLE_TYPE_DEF, chain[depth - 1], TYPE_SPACE);
+  if (name != NULL) add(&space, name, strlen(name));
   while (depth-- > 0) {
-    const char *name = string_of(m, CS_TABLE_TYPE_DEF, chain[depth], TYPE_NAME);
+    name = string_of(m, CS_TABLE_TYPE_DEF, chain[depth], TYPE_NAME);
     if (name == NULL) return false;
-    add_type_name(out, name);
-    inherited = add_parameters(out, m, chain[depth] << 1 | OWNER_TYPE, inherited);
-    add(out, ".", 1);
+    add_type_name(&out, name);
+    inherited = add_parameters(&out, m, chain[depth] << 1 | OWNER_TYPE, inherited);
+    if (depth > 0) add(&out, ".", 1);
   }
   return true;
 }
 
 // A type's methods are a run of rows, which begins where TypeDef says.
-bool cs_metadata_method_name(const struct cs_metadata *m, uint32_t token, char *text, size_t cap) {
-  struct out out = {text, cap};
+bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *text) {
+  struct out out = begin(text->method, sizeof text->method);
   uint32_t row = token & 0xFFFFFFu;
-  if (cap == 0) return false;
-  text[0] = '\0';
   if (token >> 24 != CS_TABLE_METHOD_DEF) return false;
   const char *name = string_of(m, CS_TABLE_METHOD_DEF, row, METHOD_NAME);
   uint32_t type = last_not_above(m, CS_TABLE_TYPE_DEF, TYPE_METHODS, row);
-  if (name == NULL || type == 0 || !add_type(&out, m, type)) return false;
+  if (name == NULL || type == 0 || !add_type(text, m, type)) return false;
   add(&out, name, strlen(name));
   (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0);
   return true;

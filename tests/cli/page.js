@@ -106,7 +106,7 @@ async function choose(id, value) {
   await settled();
 }
 
-const WORK = "Shop.Cart<System.Int32>.Work", EVIL = '<>c__DisplayClass</script>;"\\\n.<M>b__0';
+const WORK = "Shop.Cart<System.Int32>.Work", EVIL = 'Odd</script>;"\\\n.M.lambda#0';
 
 async function testFacts() {
   const facts = await text("facts");

@@ -8,7 +8,7 @@ run 3 "$CLRSNAP" record -o golden.collapsed --format collapsed --top 3 -- "$FAKE
 same golden.collapsed <<'X'
 Shop.Program.Main;Shop.Cart<System.Int32>.Work;System.Linq.Enumerable.Sum 4
 Shop.Program.Main;Shop.Cart<System.Int32>.Work;Shop.Cart<System.Int32>.Work;[libcoreclr.so] 1
-Shop.Program.Main;<>c__DisplayClass</script>:"\ .<M>b__0 1
+Shop.Program.Main;Odd</script>:"\ .M.lambda#0 1
 Shop.Program.Main;lambda_method1 1
 Shop.Program.Main;Shop.Late.Comer 1
 [cut: unknown-code];[unknown code];System.Linq.Enumerable.Sum 1

@@ -161,7 +161,7 @@ static void describe(void) {
   function(MAIN, CS_WIRE_FN_METHOD, "/app/app.dll", "Shop", "Program", "Main");
   function(WORK, CS_WIRE_FN_METHOD, "app.dll", "Shop", "Cart<System.Int32>", "Work");
   function(SUM, CS_WIRE_FN_METHOD, "System.Linq.dll", "System.Linq", "Enumerable", "Sum");
-  function(EVIL, CS_WIRE_FN_METHOD, "app.dll", "", "<>c__DisplayClass</script>;\"\\\n", "<M>b__0");
+  function(EVIL, CS_WIRE_FN_METHOD, "app.dll", "", "Odd</script>;\"\\\n", "<M>b__0");
   function(LCG, CS_WIRE_FN_DYNAMIC, "", "", "", "lambda_method1");
 }
 

@@ -163,7 +163,7 @@ static class Program
         int x = sink, i = 0;
         await Task.Yield();
         x++;
-        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.<Async>d__.*.MoveNext
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.Async
         await Task.Yield();
         sink = x;
     }
@@ -172,7 +172,7 @@ static class Program
     {
         int x = sink, i = 0;
         yield return 1;
-        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.<Iterator>d__.*.MoveNext
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.Iterator
         yield return x;
         x++;
         yield return x;
@@ -182,7 +182,7 @@ static class Program
     {
         int x = y, i = 0;
         x += sink;
-        while (i++ < 20_000_000) x = x * 31 + i; // hot: Lines.Program.<>c.<.cctor>.*
+        while (i++ < 20_000_000) x = x * 31 + i; // hot: static.*Lines.Program.lambda#0
         sink = x;
     };
 

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// Methods' names put together again from what parts.c knows of their pieces. Invariants: recursion
+// is bounded by MAX_DEPTH, whatever a file says; every byte of the output is of the input or of a
+// table. Any thread. Signal-safe: yes.
+#include "demangle/demangle.h"
+
+#include <string.h>
+
+#include "demangle/parts.h"
+
+enum { MAX_DEPTH = 16 };
+
+typedef struct cs_demangle_out out_t;
+
+static void put_type(out_t *out, struct cs_piece text, unsigned depth);
+static void put_member(out_t *out, struct cs_piece text, struct cs_piece args, const char *dot,
+                       bool indexer, unsigned depth);
+
+static void put_args(out_t *out, struct cs_piece args, unsigned depth) {
+  struct cs_piece one;
+  const char *open = "<";
+  if (args.len == 0) return;
+  while (cs_piece_next(&args, ',', &one)) {
+    cs_demangle_puts(out, open);
+    put_type(out, one, depth);
+    open = ",";
+  }
+  cs_demangle_puts(out, ">");
+}
+
+// The method whose state this is. C#'s compiler puts '-' for the dots of an explicit one.
+static void put_machine(out_t *out, const struct cs_level *level, const char *dot, unsigned depth) {
+  char text[1024];
+  struct cs_piece name = cs_piece_until(level->name, sizeof text);
+  for (size_t i = 0; i < name.len; i++) text[i] = name.at[i] == '-' ? '.' : name.at[i];
+  put_member(out, (struct cs_piece){text, name.len}, level->args, dot, false, depth);
+}
+
+static void put_level(out_t *out, const struct cs_level *level, const char *dot, unsigned depth) {
+  cs_demangle_puts(out, dot);
+  if (level->kind == CS_LEVEL_CLOSURE)
+    cs_demangle_puts(out, "closure");
+  else if (level->kind == CS_LEVEL_MACHINE)
+    put_machine(out, level, "", depth);
+  else
+    cs_demangle_put(out, level->name);
+  if (level->kind == CS_LEVEL_TYPE || level->kind == CS_LEVEL_FUNCTION)
+    put_args(out, level->args, depth);
+  cs_demangle_put(out, level->tail);
+}
+
+// A type where no method follows, as an argument or parameter.
+static void put_type(out_t *out, struct cs_piece text, unsigned depth) {
+  struct cs_piece one;
+  const char *dot = "";
+  if (depth >= MAX_DEPTH) {
+    cs_demangle_put(out, text);
+    return;
+  }
+  while (cs_piece_next(&text, '.', &one)) {
+    struct cs_level level = cs_level_read(one);
+    put_level(out, &level, dot, depth + 1);
+    dot = ".";
+  }
+}
+
+// ---- Members ----
+
+// "get_Count" is "Count.get". A small letter behind it is a method that somebody named so.
+static bool put_accessor(out_t *out, struct cs_piece name, bool indexer) {
+  static const char *const accessors[][2] = {
+      {"get_", ".get"}, {"set_", ".set"}, {"add_", ".add"}, {"remove_", ".remove"}};
+  for (size_t i = 0; i < sizeof accessors / sizeof accessors[0]; i++) {
+    if (!cs_piece_begins(name, accessors[i][0])) continue;
+    struct cs_piece rest = cs_piece_from(name, strlen(accessors[i][0]));
+    if (rest.len == 0 || (rest.at[0] >= 'a' && rest.at[0] <= 'z')) return false;
+    if (indexer && cs_piece_is(rest, "Item"))
+      cs_demangle_puts(out, "this[]");
+    else
+      cs_demangle_put(out, rest);
+    cs_demangle_puts(out, accessors[i][1]);
+    return true;
+  }
+  return false;
+}
+
+// An explicit implementation has the interface's name before its own, with dots.
+static size_t own_name(struct cs_piece text) {
+  struct cs_piece rest = text, one = text;
+  while (cs_piece_next(&rest, '.', &one)) {
+  }
+  return (size_t)(one.at - text.at);
+}
+
+static bool is_constructor(struct cs_piece name) {
+  return cs_piece_is(name, ".ctor") || cs_piece_is(name, ".cctor");
+}
+
+// A constructor is told by the word before its type.
+static void put_plain(out_t *out, struct cs_piece name, const char *dot, bool indexer) {
+  if (is_constructor(name)) return;
+  size_t own = own_name(name);
+  struct cs_piece last = cs_piece_from(name, own);
+  cs_demangle_puts(out, dot);
+  cs_demangle_put(out, cs_piece_until(name, own));
+  if (!cs_operator_put(out, last) && !put_accessor(out, last, indexer)) cs_demangle_put(out, last);
+}
+
+// What stands behind the name of the method that it is in.
+static bool put_inner(out_t *out, const struct cs_member *m, const char *dot) {
+  static const char *const words[] = {
+      [CS_MEMBER_LAMBDA] = "lambda#",  [CS_MEMBER_LOCAL] = "",          [CS_MEMBER_PLAIN] = NULL,
+      [CS_MEMBER_FINALLY] = "finally", [CS_MEMBER_BASE_CALL] = "base#", [CS_MEMBER_WRAPPED] = NULL,
+      [CS_MEMBER_ENTRY] = NULL};
+  if (words[m->kind] == NULL) return false;
+  cs_demangle_puts(out, dot);
+  cs_demangle_puts(out, words[m->kind]);
+  cs_demangle_put(out, m->name);
+  return true;
+}
+
+// `args`: those of a closure or state machine are the method's.
+static void put_member(out_t *out, struct cs_piece text, struct cs_piece args, const char *dot,
+                       bool indexer, unsigned depth) {
+  struct cs_member m = cs_member_read(text);
+  if (depth >= MAX_DEPTH || m.kind == CS_MEMBER_PLAIN) {
+    put_plain(out, m.name, dot, indexer);
+    put_args(out, args, depth + 1);
+  } else {
+    if (m.outer.len > 0) put_member(out, m.outer, args, dot, false, depth + 1);
+    (void)put_inner(out, &m, m.outer.len > 0 ? "." : dot);
+  }
+  put_args(out, m.args, depth + 1);
+}
+
+// ---- Signatures ----
+
+// What stands before the next ", " that is in no brackets.
+static bool next_parameter(struct cs_piece *list, struct cs_piece *out) {
+  size_t depth = 0, i = 0;
+  if (list->len == 0) return false;
+  for (; i < list->len; i++) {
+    char c = list->at[i];
+    if (c == '(' || c == '<') depth++;
+    if ((c == ')' || c == '>') && depth > 0) depth--;
+    if (depth == 0 && c == ',' && i + 1 < list->len && list->at[i + 1] == ' ') break;
+  }
+  *out = cs_piece_until(*list, i);
+  *list = cs_piece_from(*list, i + 2);
+  return true;
+}
+
+static struct cs_piece parameters(const char *signature) {
+  struct cs_piece all = cs_piece_of(signature);
+  if (all.len < 2 || all.at[0] != '(' || all.at[all.len - 1] != ')') return cs_piece_of("");
+  return cs_piece_until(cs_piece_from(all, 1), all.len - 2);
+}
+
+// A local function gets what it has captured as parameters, which nobody wrote.
+static bool is_closure(struct cs_piece parameter) {
+  struct cs_piece level = cs_piece_from(parameter, cs_piece_begins(parameter, "ref ") ? 4 : 0);
+  level = cs_piece_from(level, own_name(level));
+  return cs_level_read(level).kind == CS_LEVEL_CLOSURE;
+}
+
+static void put_signature(out_t *out, const char *signature) {
+  struct cs_piece list = parameters(signature), one;
+  const char *comma = "";
+  cs_demangle_puts(out, "(");
+  while (next_parameter(&list, &one)) {
+    if (is_closure(one)) continue;
+    bool by_ref = cs_piece_begins(one, "ref ");
+    cs_demangle_puts(out, comma);
+    cs_demangle_puts(out, by_ref ? "ref " : "");
+    put_type(out, cs_piece_from(one, by_ref ? 4 : 0), 0);
+    comma = ", ";
+  }
+  cs_demangle_puts(out, ")");
+}
+
+// A property has no parameter, or one that is set.
+static bool is_indexer(const struct cs_mangled *name) {
+  struct cs_piece list = parameters(name->signature), one;
+  size_t count = 0;
+  while (next_parameter(&list, &one)) count++;
+  struct cs_piece method = cs_piece_of(name->method);
+  return count >= (cs_piece_begins(cs_piece_from(method, own_name(method)), "set_") ? 2 : 1);
+}
+
+// ---- The whole ----
+
+// The method that people call, out of what is nested in it.
+static struct cs_piece root_of(struct cs_piece text) {
+  struct cs_member m = cs_member_read(text);
+  for (unsigned i = 0; i < MAX_DEPTH && m.outer.len > 0; i++) m = cs_member_read(m.outer);
+  return m.name;
+}
+
+static const char *word_before(struct cs_piece method) {
+  struct cs_piece root = root_of(method);
+  return cs_piece_is(root, ".ctor") ? "new " : cs_piece_is(root, ".cctor") ? "static " : "";
+}
+
+struct owner {
+  struct cs_piece types;  // those that somebody wrote
+  struct cs_level last;   // the innermost level
+  struct cs_piece args;   // of closures: they are the method's
+};
+
+static struct owner read_owner(struct cs_piece type) {
+  struct owner o = {.types = cs_piece_until(type, 0)};
+  struct cs_piece rest = type, one;
+  while (cs_piece_next(&rest, '.', &one)) {
+    o.last = cs_level_read(one);
+    if (o.last.kind == CS_LEVEL_CLOSURE && o.last.args.len > 0) o.args = o.last.args;
+    if (o.last.kind == CS_LEVEL_TYPE)
+      o.types = cs_piece_until(type, (size_t)(one.at + one.len - type.at));
+  }
+  if (o.last.args.len == 0) o.last.args = o.args;
+  return o;
+}
+
+// Every other method of such a type is one of an interface that nobody sees.
+static void put_own(out_t *out, struct cs_piece method) {
+  put_member(out, cs_piece_from(method, own_name(method)), cs_piece_of(""), ".", false, 0);
+}
+
+static enum cs_demangled put_function(out_t *out, const struct cs_level *level, const char *dot,
+                                      struct cs_piece method) {
+  bool body = cs_piece_is(method, "MoveNext") || cs_piece_is(method, "GenerateNext");
+  struct cs_piece name = level->name;
+  if (body) name = cs_piece_until(name, cs_piece_find_last(name, '@'));
+  cs_demangle_puts(out, dot);
+  cs_demangle_put(out, name);
+  put_args(out, level->args, 0);
+  if (!body && !cs_piece_is(method, "Invoke")) put_own(out, method);
+  return body ? CS_DEMANGLED_BODY : CS_DEMANGLED_PLAIN;
+}
+
+static enum cs_demangled put_method(out_t *out, const struct cs_mangled *name,
+                                    const struct owner *owner, const char *dot) {
+  struct cs_piece method = cs_piece_of(name->method);
+  if (owner->last.kind == CS_LEVEL_FUNCTION) return put_function(out, &owner->last, dot, method);
+  if (owner->last.kind == CS_LEVEL_MACHINE) {
+    put_machine(out, &owner->last, dot, 0);
+    if (cs_piece_is(method, "MoveNext")) return CS_DEMANGLED_BODY;
+    put_own(out, method);
+    return CS_DEMANGLED_PLAIN;
+  }
+  put_member(out, method, owner->args, dot, is_indexer(name), 0);
+  if (owner->last.kind == CS_LEVEL_CLOSURE && is_constructor(method))
+    put_level(out, &owner->last, dot, 0);
+  return cs_member_read(method).kind == CS_MEMBER_ENTRY ? CS_DEMANGLED_ENTRY : CS_DEMANGLED_PLAIN;
+}
+
+enum cs_demangled cs_demangle(const struct cs_mangled *name, char *text, size_t cap) {
+  struct owner owner = read_owner(cs_piece_of(name->type));
+  struct cs_piece space = cs_piece_of(name->space);
+  bool machine = owner.last.kind == CS_LEVEL_MACHINE, object = owner.last.kind == CS_LEVEL_FUNCTION;
+  out_t out = {text, cap, 0};
+  text[0] = '\0';
+  if (!object)
+    cs_demangle_puts(&out, word_before(machine ? owner.last.name : cs_piece_of(name->method)));
+  cs_demangle_put(&out, space);
+  if (space.len > 0 && owner.types.len > 0) cs_demangle_puts(&out, ".");
+  put_type(&out, owner.types, 0);
+  const char *dot = space.len + owner.types.len > 0 ? "." : "";
+  enum cs_demangled kind = put_method(&out, name, &owner, dot);
+  // The parameters of a state machine's method are in the metadata of another one.
+  if (name->show_signature && !machine && kind != CS_DEMANGLED_BODY && name->signature != NULL &&
+      name->signature[0] != '\0')
+    put_signature(&out, name->signature);
+  return kind;
+}

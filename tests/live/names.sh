@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# names.sh BUILD SOURCE MATERIAL APP: names as people write them, against the source. Each method of tests/apps/Names
+# (and NamesFs, in F#) is busy in Mark.At, to which it says what it wants to be called: the frames that have called
+# Mark.At must be exactly those. And --raw-names has the same stacks under the compiler's names.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 NAME=$4
+. "$SOURCE/tests/live/lib.sh"
+build_app "$NAME"
+cd "$WORK" || exit 1
+
+# The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second.
+"$BUILD/bin/clrsnap" record -F 999 --native off -o pretty.collapsed -o all.clrsnap -- dotnet "$APP" > truth 2> err ||
+  { cat err; fail "the recording ended with $?"; }
+"$BUILD/bin/clrsnap" report --raw-names --native off -o raw.collapsed all.clrsnap 2>> err || { cat err; fail "report"; }
+
+# callers FILE: who called Mark.At.
+callers() {
+  sed -E 's/ [0-9]+$//' "$1" | awk -F';' '{ for (i = NF; i > 1; i--)
+    if ($i ~ /(^|[.])Mark[.]At$/) { print $(i - 1); break } }' | LC_ALL=C sort -u
+}
+callers pretty.collapsed > found
+LC_ALL=C sort -u truth > expected
+[ "$(wc -l < expected)" -ge 12 ] || fail "the program has said $(wc -l < expected) names only"
+diff expected found > difference || { cat difference; fail "names are wrong: < in the source, > in the recording"; }
+pass "$(wc -l < expected) names are those of the source"
+
+[ "$(callers raw.collapsed | grep -c '[<@]')" -ge 3 ] || fail "--raw-names: no compiler's names"
+[ "$(callers raw.collapsed | wc -l)" -ge "$(wc -l < found)" ] || fail "--raw-names has fewer methods"
+sum() { awk '{ n += $NF } END { print n }' "$1"; }
+[ "$(sum raw.collapsed)" = "$(sum pretty.collapsed)" ] || fail "samples are lost with the names"
+
+# An async method and the state machine that it starts are one frame, but for what the start itself takes.
+if [ "$NAME" = Names ]; then
+  grep -F 'Program.<Main>$;' raw.collapsed | grep -F 'Builder.Start<Program.<<Main>$>d__0>;' |
+    grep -qF ';Program.<<Main>$>d__0.MoveNext;Mark.At' || fail "--raw-names: Main does not start its state machine"
+  grep -q '^Program.Main;Mark.At' pretty.collapsed || fail "Main is not one frame"
+  ! grep -q 'Builder.*Start<.*>;Program.Main' pretty.collapsed || fail "the start of Main is shown"
+fi
+pass "raw names, and one frame for an async method"
