@@ -15,6 +15,8 @@
 #include "snapshot/snapshot.h"
 #include "wire/producer.h"
 
+// PASSIVE -> WAITING -> RECORDING -> OVER -> PASSIVE, as often as a recording is attached. A
+// process that ends while it is recorded stays OVER.
 enum cs_agent_state {
   CS_AGENT_PASSIVE,    // loaded, but nobody records
   CS_AGENT_WAITING,    // until the runtime has run enough code to be checked against
@@ -23,15 +25,18 @@ enum cs_agent_state {
 };
 
 struct cs_agent {
-  uint32_t state;  // enum cs_agent_state
-  uint32_t stop;   // 1: the agent's thread is to end
-  uint32_t wake;   // bumped to wake the agent's thread (a futex)
-  uint32_t mode;   // enum cs_wire_mode
+  uint32_t state;    // enum cs_agent_state
+  uint32_t stop;     // 1: the agent's thread is to end
+  uint32_t exiting;  // 1: and so does the process: nothing is given back any more
+  uint32_t wake;     // bumped to wake the agent's thread (a futex)
+  uint32_t mode;     // enum cs_wire_mode
   uint32_t hz;
   bool lines;                // the command wants methods' IL maps
   uint32_t tid;              // of the agent's thread
+  uint32_t command_pid;      // who records, as itself calls it
   uint64_t period_ns;        // 1 / hz
   uint64_t start_ns;         // CLOCK_MONOTONIC, when the recording began
+  bool walks_ended;          // after it: no handler is left that could write into the ring
   const IUnknown *client;    // what the library was started with
   ICorProfilerInfo15 *info;  // our own: cs_core.info may be another profiler's
   struct cs_producer wire;
@@ -41,10 +46,15 @@ extern struct cs_agent cs_agent;
 
 // ---- start.c: a recording's beginning and end ----
 // Maps and claims the shared memory at `path`, starts the library and the agent's thread. Answers
-// what Initialize is to answer.
-HRESULT cs_agent_start(IUnknown *info, const char *path);
-// Ends the recording, if there is one, and waits for the agent's thread (2 s at most). Any thread.
+// what Initialize is to answer. A recording that is just ending is waited for (3 s at most).
+// attached: by a command that waits to be told why there is no recording.
+HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached);
+// The process ends: ends the recording, if there is one, and waits until its last record is written
+// (2 s at most). Any thread.
 void cs_agent_stop(void);
+// The agent's thread, when the recording is over and the program goes on: gives all back that the
+// recording has taken, and has the runtime forget this profiler. The next one is a new attach.
+void cs_agent_leave(void);
 bool cs_agent_is_active(void);  // WAITING or RECORDING
 
 // ---- loop.c: the agent's thread ----
@@ -86,8 +96,11 @@ void cs_threads_free_dead(void);
 bool cs_threads_announce(struct cs_agent_thread *thread);
 // Looks whether threads that the program has not named have another name by now.
 void cs_threads_refresh_names(void);
-// The recording is over: no thread is sampled any more.
+// The recording begins; it is over, no thread is sampled any more; and the last sample has been
+// read: forgets all threads.
+void cs_threads_start(void);
 void cs_threads_stop(void);
+void cs_threads_free_all(void);
 
 // ---- samplers ----
 // sampler_cpu.c: a timer on the thread's own CPU clock. False: the kernel refuses; reported once.
@@ -95,6 +108,7 @@ bool cs_cpu_timer_start(struct cs_agent_thread *thread);
 void cs_cpu_timer_stop(struct cs_agent_thread *thread);
 // sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
 void cs_wall_tick(uint64_t now_ns);
+void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
 
@@ -102,6 +116,7 @@ void cs_native_threads_scan(void);
 bool cs_drain_init(struct cs_error *err);
 void cs_drain(void);      // everything that is in the ring
 void cs_drain_end(void);  // there will be no more
+void cs_drain_free(void);
 // frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.
 struct cs_frame_origin {  // of a sample's frames
   uint32_t code_generation;
@@ -109,6 +124,7 @@ struct cs_frame_origin {  // of a sample's frames
   bool all;  // they are all that there were; else only those that the walk has found are right
 };
 bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out);
+void cs_frames_forget(void);  // the wire's ids are another recording's from now on
 // functions.c: methods that have been named.
 struct cs_method_at {
   uint64_t start, function_id;
@@ -126,6 +142,9 @@ bool cs_unknown_to_wire(uint64_t ip, uint32_t *id);
 const char *cs_unknown_code_name(uint64_t ip);
 // images.c: native images. False: no room.
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
+// The recording is over: the next one gives ids of its own.
+void cs_known_functions_free(void);
+void cs_known_images_free(void);
 
 // ---- unload.c: code that is about to die ----
 // In ModuleUnloadStarted and DynamicMethodUnloaded: lets the agent's thread name what the ring

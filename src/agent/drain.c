@@ -14,8 +14,10 @@ enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images th
 static uint64_t *frames;  // of the sample that is being sent
 static uint64_t next_refresh_ns;
 static bool known_images;  // which images the last sample had; not longer than until the next drain
+static uint32_t oldest_images;  // the number of the oldest table that a sample may still need
 
 bool cs_drain_init(struct cs_error *err) {
+  oldest_images = cs_core_images_sequence();
   if (frames == NULL) frames = calloc(cs_agent.ring.max_depth, sizeof *frames);
   return frames != NULL || cs_error_set(err, "no memory for a sample's frames");
 }
@@ -109,15 +111,19 @@ static void learn_from(const struct cs_sample *s) {
 // being walked keeps them; but not for ever.
 static void keep_images(uint32_t newest_before) {
   enum { MAX_TABLES = 64 };
-  static uint32_t oldest;
   uint32_t newest = cs_core_images_sequence();
-  if (cs_sample_ring_used(&cs_agent.ring) == 0) oldest = newest_before;
-  if (newest - oldest > MAX_TABLES) oldest = newest - MAX_TABLES;
-  cs_core_images_keep(oldest);
+  if (cs_sample_ring_used(&cs_agent.ring) == 0) oldest_images = newest_before;
+  if (newest - oldest_images > MAX_TABLES) oldest_images = newest - MAX_TABLES;
+  cs_core_images_keep(oldest_images);
 }
 
 void cs_drain_end(void) {
   cs_core_images_keep(UINT32_MAX);
+}
+
+void cs_drain_free(void) {
+  free(frames);
+  frames = NULL;
 }
 
 void cs_drain(void) {

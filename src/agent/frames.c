@@ -124,3 +124,7 @@ bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint
     *cached = (struct cached){frame, *out};
   return true;
 }
+
+void cs_frames_forget(void) {
+  memset(cache, 0, sizeof cache);
+}

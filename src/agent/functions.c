@@ -20,6 +20,16 @@ struct entry {
 };
 static struct entry *table;  // open addressing; at most half full
 static uint32_t table_size, used, last_id;
+// Ids of names that are no method's; 0: not sent yet.
+enum { STUB_KINDS = 16, UNKNOWN_KINDS = 8 };
+static struct {
+  uint32_t unloaded;
+  uint32_t stubs[STUB_KINDS];
+  struct {
+    const char *name;
+    uint32_t id;
+  } unknown[UNKNOWN_KINDS];
+} made_up;
 
 static uint32_t slot_of(uint64_t start) {
   return (uint32_t)((start * 0x9E3779B97F4A7C15ull) >> 32) & (table_size - 1);
@@ -63,41 +73,42 @@ static bool put_made_up(uint32_t *id, enum cs_wire_function_kind kind, const cha
 }
 
 bool cs_unloaded_to_wire(uint32_t *id) {
-  static uint32_t known;
-  if (!put_made_up(&known, CS_WIRE_FN_UNKNOWN, "[unloaded code]")) return false;
-  *id = known;
+  if (!put_made_up(&made_up.unloaded, CS_WIRE_FN_UNKNOWN, "[unloaded code]")) return false;
+  *id = made_up.unloaded;
   return true;
 }
 
 // The runtime's STUB_CODE_BLOCK_* (facts of .NET 8 to 10); 0: a range of stubs, of no kind.
 bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id) {
-  static const char *const names[16] = {
+  static const char *const names[STUB_KINDS] = {
       [0] = "[stub]",         [1] = "[jump stub]",    [3] = "[dynamic helper stub]",
       [4] = "[precode stub]", [5] = "[precode stub]", [6] = "[virtual dispatch stub]",
       [7] = "[resolve stub]", [8] = "[lookup stub]",  [9] = "[vtable call stub]",
   };
-  static uint32_t known[16];
-  uint32_t kind = stub_kind < 16 && names[stub_kind] != NULL ? stub_kind : 0;
-  if (!put_made_up(&known[kind], CS_WIRE_FN_STUB, names[kind])) return false;
-  *id = known[kind];
+  uint32_t kind = stub_kind < STUB_KINDS && names[stub_kind] != NULL ? stub_kind : 0;
+  if (!put_made_up(&made_up.stubs[kind], CS_WIRE_FN_STUB, names[kind])) return false;
+  *id = made_up.stubs[kind];
   return true;
 }
 
 bool cs_unknown_to_wire(uint64_t ip, uint32_t *id) {
-  static struct {
-    const char *name;
-    uint32_t id;
-  } known[8];
   const char *name = cs_unknown_code_name(ip);
   unsigned i = 0;
   *id = 0;
   if (name == NULL) return true;
-  while (known[i].name != NULL && strcmp(known[i].name, name) != 0)
-    if (++i == CS_COUNT(known)) return true;
-  if (!put_made_up(&known[i].id, CS_WIRE_FN_STUB, name)) return false;
-  known[i].name = name;
-  *id = known[i].id;
+  while (made_up.unknown[i].name != NULL && strcmp(made_up.unknown[i].name, name) != 0)
+    if (++i == UNKNOWN_KINDS) return true;
+  if (!put_made_up(&made_up.unknown[i].id, CS_WIRE_FN_STUB, name)) return false;
+  made_up.unknown[i].name = name;
+  *id = made_up.unknown[i].id;
   return true;
+}
+
+void cs_known_functions_free(void) {
+  free(table);
+  table = NULL;
+  table_size = used = last_id = 0;
+  memset(&made_up, 0, sizeof made_up);
 }
 
 // ReadyToRun code has no header that names its method. GetFunctionFromIP3 knows dynamic methods

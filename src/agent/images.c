@@ -49,3 +49,10 @@ bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
   images[count++] = known;
   return true;
 }
+
+void cs_known_images_free(void) {
+  for (uint32_t i = 0; i < count; i++) free(images[i].path);
+  free(images);
+  images = NULL;
+  count = capacity = 0;
+}

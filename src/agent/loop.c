@@ -26,7 +26,8 @@ enum {
   IMAGES_MS = 500,     // between two looks at the process' mappings
   OLD_IMAGES_MS = 10,  // the same when libraries have come or gone: 2 % of a core at most
   NAMES_MS = 1000,
-  CHECK_MS = 100,  // between two looks whether the runtime's layout still holds
+  CHECK_MS = 100,    // between two looks whether the runtime's layout still holds
+  COMMAND_MS = 200,  // between two looks whether there is a command still
 };
 
 void cs_agent_wake(void) {
@@ -40,14 +41,21 @@ static void sleep_until(uint64_t until_ns, uint32_t seen_wake) {
                 FUTEX_BITSET_MATCH_ANY);
 }
 
-static bool stop_wanted(void) {
-  return cs_load_acquire(&cs_agent.stop) != 0 || cs_producer_stop_wanted(&cs_agent.wire);
-}
-
 // Is it time again? Moves the mark on.
 static bool is_due(uint64_t *next_ns, uint64_t now_ns, uint64_t every_ms) {
   if (now_ns < *next_ns) return false;
   *next_ns = now_ns + every_ms * MS;
+  return true;
+}
+
+// A command that was killed says nothing.
+static bool stop_wanted(void) {
+  static uint64_t next_ns;
+  if (cs_load_acquire(&cs_agent.stop) != 0 || cs_producer_stop_wanted(&cs_agent.wire)) return true;
+  if (!is_due(&next_ns, cs_clock_now_ns(), COMMAND_MS) || cs_producer_command_lives(&cs_agent.wire))
+    return false;
+  cs_log("the command has ended without a word");
+  cs_store_release(&cs_agent.stop, 1u);
   return true;
 }
 
@@ -150,7 +158,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
   cs_threads_stop();
   cs_store_release(&cs_signal.ring, NULL);
-  (void)cs_epoch_wait();
+  cs_agent.walks_ended = cs_epoch_wait();
   drain();
   cs_drain_end();
   struct cs_wire_end end = {
@@ -185,8 +193,10 @@ void *cs_agent_main(void *unused) {
     end_recording(trusted, &err);
   } else {
     cs_threads_stop();
+    cs_agent.walks_ended = true;
   }
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_OVER);
   cs_unload_drained();  // who waits sees that there is nobody to wait for
+  if (cs_load_acquire(&cs_agent.exiting) == 0) cs_agent_leave();
   return NULL;
 }

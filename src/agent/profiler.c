@@ -15,7 +15,6 @@
 #include "contract/contract.h"
 
 static ICorProfilerCallback11Vtbl vtbl;
-static struct cs_callback profiler = {{&vtbl}, 1, NULL};  // static: never freed
 
 // Without a recording: is this a runtime that the library could serve? The log tells.
 static HRESULT look_only(void) {
@@ -29,20 +28,21 @@ static HRESULT look_only(void) {
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
-static HRESULT start(IUnknown *info, const char *how, const char *path) {
+static HRESULT start(IUnknown *info, const char *path, bool attached) {
   struct cs_runtime_version version;
   if (!cs_runtime_version_get(info, &version)) {
     cs_log_important("the runtime does not tell its version; it runs on without being profiled");
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
-  cs_log("%s: .NET %u.%u.%u", how, version.major, version.minor, version.build);
+  cs_log("%s: .NET %u.%u.%u", attached ? "InitializeForAttach" : "Initialize", version.major,
+         version.minor, version.build);
   if (path == NULL || path[0] == '\0') return look_only();
-  return cs_agent_start(info, path);
+  return cs_agent_start(info, path, attached);
 }
 
 static HRESULT initialize(ICorProfilerCallback11 *self, IUnknown *info) {
   (void)self;
-  return start(info, "Initialize", getenv(CS_WIRE_ENV));
+  return start(info, getenv(CS_WIRE_ENV), false);
 }
 
 // An attaching command cannot set our environment; it sends the path as client data.
@@ -51,7 +51,7 @@ static HRESULT initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *inf
   char path[256] = "";
   (void)self;
   if (data != NULL && len < sizeof path) memcpy(path, data, len);
-  return start(info, "InitializeForAttach", path[0] == '/' ? path : NULL);
+  return start(info, path[0] == '/' ? path : NULL, true);
 }
 
 static HRESULT attach_complete(ICorProfilerCallback11 *self) {
@@ -65,13 +65,6 @@ static HRESULT attach_complete(ICorProfilerCallback11 *self) {
 static HRESULT shutdown(ICorProfilerCallback11 *self) {
   (void)self;
   cs_agent_stop();
-  return S_OK;
-}
-
-static HRESULT detach_succeeded(ICorProfilerCallback11 *self) {
-  (void)self;
-  cs_agent_stop();
-  cs_core_stop(cs_agent.client);
   return S_OK;
 }
 
@@ -113,18 +106,27 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
   return S_OK;
 }
 
+static void destroy(struct cs_callback *self) {
+  free(self);
+}
+
+// One for each attach: the runtime may still be letting go of the one before.
 HRESULT cs_profiler_create(const GUID *iid, void **out) {
   if (vtbl.QueryInterface == NULL) cs_callback_defaults(&vtbl);
   vtbl.Initialize = initialize;
   vtbl.InitializeForAttach = initialize_for_attach;
   vtbl.ProfilerAttachComplete = attach_complete;
   vtbl.Shutdown = shutdown;
-  vtbl.ProfilerDetachSucceeded = detach_succeeded;
   vtbl.ThreadCreated = thread_created;
   vtbl.ThreadAssignedToOSThread = thread_assigned;
   vtbl.ThreadDestroyed = thread_destroyed;
   vtbl.ThreadNameChanged = thread_renamed;
   vtbl.ModuleUnloadStarted = module_unload_started;
   vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
-  return vtbl.QueryInterface(&profiler.base, iid, out);
+  struct cs_callback *profiler = malloc(sizeof *profiler);
+  if (profiler == NULL) return E_OUTOFMEMORY;
+  *profiler = (struct cs_callback){{&vtbl}, 1, destroy};
+  HRESULT hr = vtbl.QueryInterface(&profiler->base, iid, out);
+  (void)vtbl.Release(&profiler->base);
+  return hr;
 }

@@ -125,3 +125,9 @@ void cs_wall_tick(uint64_t now_ns) {
     due_count = left;
   }
 }
+
+void cs_wall_free(void) {
+  free(due);
+  due = NULL;
+  due_count = due_capacity = 0;
+}

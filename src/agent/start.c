@@ -1,31 +1,90 @@
 // SPDX-License-Identifier: MIT
-// A recording's beginning and end. Invariants: one recording a process; who has claimed the shared
-// memory writes a last word into it, a refusal or CS_WIRE_END. Threads: Initialize's, and whoever
-// ends the recording. Signal-safe: no.
+// A recording's beginning and end. Invariants: one recording a process at a time; who has claimed
+// the shared memory writes a last word into it, a refusal or CS_WIRE_END. Threads: Initialize's,
+// whoever ends the process, and the agent's, which takes itself down. Signal-safe: no.
+//
+// After a recording the profiler asks to be detached, so that none of its callbacks costs anything
+// any more and its place among the runtime's 32 is free; the library itself stays mapped. The next
+// recording is a new attach, which finds it there.
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { STOP_TIMEOUT_S = 2 };
+enum {
+  STOP_TIMEOUT_S = 2,
+  LEAVE_TIMEOUT_S = 3,
+  // When the runtime looks whether all callbacks have returned. It takes no attach until then, and
+  // makes 300 of anything less.
+  DETACH_MS = 300,
+};
 
 struct cs_agent cs_agent;
 
-static pthread_t agent_thread;
-static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool agent_joined;
+static void set_state(enum cs_agent_state state) {
+  cs_store_release(&cs_agent.state, (uint32_t)state);
+  (void)syscall(SYS_futex, &cs_agent.state, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+}
+
+// Waits until the state is `wanted` or one behind it. False: not within so many seconds.
+static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
+  uint64_t until = cs_clock_now_ns() + seconds * 1000000000ull;
+  struct timespec nap = {.tv_nsec = 10000000};
+  for (;;) {
+    uint32_t state = cs_load_acquire(&cs_agent.state);
+    if (state == (uint32_t)wanted || state == CS_AGENT_PASSIVE) return true;
+    if (cs_clock_now_ns() > until) return false;
+    (void)syscall(SYS_futex, &cs_agent.state, FUTEX_WAIT_PRIVATE, state, &nap, NULL, 0);
+  }
+}
+
+// What a recording has taken, in an order in which nothing is used after it has gone. No callback
+// uses any of it: the state is OVER or has never been WAITING.
+static void give_back(void) {
+  cs_threads_free_all();
+  cs_store_release(&cs_core.thread_ends, (void (*)(ThreadID))NULL);
+  if (cs_agent.client != NULL) cs_core_stop(cs_agent.client);
+  cs_agent.client = NULL;
+  cs_frames_forget();
+  cs_known_functions_free();
+  cs_known_images_free();
+  cs_drain_free();
+  cs_wall_free();
+  // A handler that has not ended yet may still write there; 4 MiB are then lost, and not the
+  // program.
+  if (cs_agent.walks_ended) cs_sample_ring_close(&cs_agent.ring);
+  cs_producer_close(&cs_agent.wire);
+}
 
 static HRESULT refuse(const char *sentence) {
   cs_log_important("%s; the program runs on without being profiled", sentence);
   if (cs_agent.wire.header != NULL) cs_producer_refuse(&cs_agent.wire, sentence);
-  cs_producer_close(&cs_agent.wire);
-  cs_sample_ring_close(&cs_agent.ring);
-  cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_OVER);
+  if (cs_agent.info != NULL) (void)cs_agent.info->lpVtbl->Release(cs_agent.info);
+  cs_agent.info = NULL;
+  cs_agent.walks_ended = true;  // none has begun
+  give_back();
+  set_state(CS_AGENT_PASSIVE);
+  return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+}
+
+// Tells another command than the one that records.
+static HRESULT refuse_second(const char *path) {
+  struct cs_producer other;
+  struct cs_error err = {""}, busy = {""};
+  (void)cs_error_set(&busy, "process %d is being recorded already, by another clrsnap (process %u)",
+                     (int)getpid(), cs_agent.command_pid);
+  cs_log("%s: %s", path, busy.text);
+  if (cs_producer_open(&other, path, &err) && cs_producer_claim(&other))
+    cs_producer_refuse(&other, busy.text);
+  cs_producer_close(&other);
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
@@ -49,6 +108,9 @@ static bool read_wishes(struct cs_error *err) {
     return cs_error_set(err, "the command asks for %u samples a second: 1 to 100,000 can be had",
                         cs_agent.hz);
   cs_agent.period_ns = 1000000000u / cs_agent.hz;
+  cs_agent.command_pid = h->command_pid;
+  if (!cs_producer_command_lives(&cs_agent.wire))
+    return cs_error_set(err, "the command that wanted a recording has ended");
   return true;
 }
 
@@ -66,18 +128,27 @@ static bool set_event_mask(struct cs_error *err) {
 // With all signals blocked, so that no handler of the program ever runs on our thread.
 static bool start_thread(struct cs_error *err) {
   sigset_t all, before;
+  pthread_attr_t attr;
+  pthread_t thread;
   (void)sigfillset(&all);
+  (void)pthread_attr_init(&attr);
+  (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&agent_thread, NULL, cs_agent_main, NULL);
+  int failed = pthread_create(&thread, &attr, cs_agent_main, NULL);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  (void)pthread_attr_destroy(&attr);
   if (failed == 0) return true;
   return cs_error_set(err, "no thread for the recording: %s", strerror(failed));
 }
 
-HRESULT cs_agent_start(IUnknown *info, const char *path) {
+HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached) {
   struct cs_error err = {""};
-  if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE || is_for_somebody_else(path))
-    return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  if (!attached && is_for_somebody_else(path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  if (cs_load_acquire(&cs_agent.state) == CS_AGENT_OVER)
+    (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);
+  if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
+    return attached ? refuse_second(path) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  cs_agent.stop = 0;
   if (!cs_producer_open(&cs_agent.wire, path, &err)) return refuse(err.text);
   if (!cs_producer_claim(&cs_agent.wire)) {
     cs_log("%s: another process is being recorded", path);
@@ -91,10 +162,11 @@ HRESULT cs_agent_start(IUnknown *info, const char *path) {
   cs_agent.client = info;
   (void)info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo8, (void **)&cs_agent.info);
   cs_store_release(&cs_core.thread_ends, cs_threads_destroyed);
+  cs_threads_start();
   if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_core.opts.max_depth))
     return refuse("no memory for the ring of samples (4 MiB)");
   if (!cs_drain_init(&err) || !set_event_mask(&err)) return refuse(err.text);
-  cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_WAITING);
+  set_state(CS_AGENT_WAITING);
   return start_thread(&err) ? S_OK : refuse(err.text);
 }
 
@@ -106,24 +178,28 @@ bool cs_agent_is_active(void) {
 
 // Bounded, because it runs in the program's way out: a thread of ours that hangs in the CLR must
 // not keep the program from ending.
-static void join(void) {
-  struct timespec until;
-  (void)clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += STOP_TIMEOUT_S;
-  if (pthread_timedjoin_np(agent_thread, NULL, &until) != 0)
-    cs_log("the recording's thread did not end within %d s", STOP_TIMEOUT_S);
-  agent_joined = true;
-}
-
 void cs_agent_stop(void) {
-  if (cs_load_acquire(&cs_agent.state) == CS_AGENT_PASSIVE || cs_agent.wire.header == NULL ||
-      getpid() != cs_agent.wire.pid)
-    return;
+  cs_store_release(&cs_agent.exiting, 1u);
+  if (!cs_agent_is_active()) return;
   cs_store_release(&cs_agent.stop, 1u);
   cs_agent_wake();
-  (void)pthread_mutex_lock(&stop_lock);
-  if (!agent_joined) join();
-  (void)pthread_mutex_unlock(&stop_lock);
+  if (!wait_for_state(CS_AGENT_OVER, STOP_TIMEOUT_S))
+    cs_log("the recording's thread did not end within %d s", STOP_TIMEOUT_S);
+}
+
+// No callback comes after the mask is empty, but for those that are under way. The runtime deletes
+// `info` some time after it has been asked to detach, so that comes last.
+void cs_agent_leave(void) {
+  ICorProfilerInfo15 *info = cs_agent.info;
+  (void)info->lpVtbl->SetEventMask2(info, 0, 0);
+  cs_agent.info = NULL;
+  give_back();
+  (void)info->lpVtbl->Release(info);
+  HRESULT hr = info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
+  cs_log("the recording is over; the runtime %s (0x%08x)",
+         hr == S_OK ? "detaches the profiler" : "keeps the profiler, which does nothing",
+         (unsigned)hr);
+  set_state(CS_AGENT_PASSIVE);
 }
 
 // exit() without the runtime's own shutdown: what has been sampled is still written.

@@ -241,9 +241,32 @@ void cs_threads_refresh_names(void) {
   cs_threads_visit(refresh_name, NULL);
 }
 
+void cs_threads_start(void) {
+  (void)pthread_mutex_lock(&lock);
+  stopped = false;
+  last_id = 0;
+  (void)pthread_mutex_unlock(&lock);
+}
+
 void cs_threads_stop(void) {
   (void)pthread_mutex_lock(&lock);
   stopped = true;
   for (struct cs_agent_thread *t = living; t != NULL; t = t->next) end_sampling(t);
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_threads_free_all(void) {
+  (void)pthread_mutex_lock(&lock);
+  while (living != NULL) {
+    if (living->clr_thread == 0)
+      bury_native(&living);
+    else
+      bury(&living);
+  }
+  while (dead != NULL) {
+    struct cs_agent_thread *t = dead;
+    dead = t->next;
+    free(t);
+  }
   (void)pthread_mutex_unlock(&lock);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap record`: what can fail without the program is tried before it starts; once it runs, its
-// exit code is ours whatever becomes of the recording. One thread. Signal-safe: no.
+// exit code is ours whatever becomes of the recording. A program that ran before is asked to load
+// the agent, and the exit code says whether there is a recording. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/attach.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/options.h"
@@ -36,20 +38,26 @@ static void fill_totals(struct cs_session *s) {
   rec->finished = true;
 }
 
-static void write_result(struct record *r) {
+// False: not all could be written, which has been said.
+static bool write_result(struct record *r) {
   struct cs_error err;
   struct cs_session *s = &r->session;
   const char *file = cs_view_recording(&r->options.view);
   fill_totals(s);
   cs_name_frames(&s->recording);
   bool written = file != NULL && cs_recfile_finish(&s->file, &s->recording, &err);
-  (void)cs_view_write(&r->options.view, &s->recording);
+  bool all = cs_view_write(&r->options.view, &s->recording);
   if (file != NULL && written) cs_say("wrote %s", file);
   if (file != NULL && !written) cs_say("%s", err.text);
+  return all && (file == NULL || written);
 }
 
 static void explain_silence(const struct record *r) {
   const char *off = getenv("DOTNET_EnableDiagnostics");
+  if (r->options.pid != 0) {
+    cs_say("nothing was recorded: process %d had not begun to record", (int)r->options.pid);
+    return;
+  }
   cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was not written",
          r->options.program[0], r->options.view.outputs[0].path);
   if (off != NULL && strcmp(off, "0") == 0) {
@@ -64,24 +72,25 @@ static void explain_silence(const struct record *r) {
   cs_say("  ended before the runtime started, or runs on a runtime older than .NET 5");
 }
 
-// The agent's verdict decides whether there is anything to write.
-static void conclude(struct record *r) {
+// The agent's verdict decides whether there is anything to write. False: there was not, or it could
+// not be written.
+static bool conclude(struct record *r) {
   char message[256];
   switch (cs_consumer_agent_state(&r->session.consumer)) {
     case CS_WIRE_AGENT_REFUSED:
       cs_consumer_message(&r->session.consumer, message, sizeof message);
       cs_say("nothing was recorded: %s", message);
-      return;
+      return false;
     case CS_WIRE_AGENT_NONE:
       if (!r->session.recording.started) {
         explain_silence(r);
-        return;
+        return false;
       }
       break;
     default:
       break;
   }
-  write_result(r);
+  return write_result(r);
 }
 
 static bool open_recording(struct record *r, struct cs_error *err) {
@@ -101,9 +110,9 @@ static bool open_recording(struct record *r, struct cs_error *err) {
 // Everything that can fail without the program. False: *err says what.
 static bool prepare(struct record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
-  struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines};
+  struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines, o->pid};
   r->agent = cs_find_agent(err);
-  r->program = join_words(o->program);
+  r->program = o->pid != 0 ? cs_diag_command_line(o->pid) : join_words(o->program);
   if (r->agent == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
   if (!cs_view_open(&r->options.view, err) || !open_recording(r, err)) return false;
@@ -117,11 +126,40 @@ static void clean_up(struct record *r) {
   free(r->program);
 }
 
+// Has the process load the agent, which begins at once. What the agent says itself says more than
+// its HRESULT.
+static bool attach_agent(struct record *r, struct cs_error *err) {
+  HRESULT refusal;
+  const char *shm = r->session.consumer.path;
+  struct cs_diag_payload *data = calloc(1, sizeof *data);
+  struct cs_attach attach = {r->options.pid, NULL, r->agent, data};
+  if (data == NULL) return cs_error_set(err, "out of memory");
+  cs_diag_put(data, shm, strlen(shm) + 1);
+  bool good = cs_attach(&attach, &refusal, err);
+  if (!good && cs_consumer_agent_state(&r->session.consumer) == CS_WIRE_AGENT_REFUSED)
+    cs_consumer_message(&r->session.consumer, err->text, sizeof err->text);
+  free(data);
+  return good;
+}
+
+static int run_attached(struct record *r) {
+  struct cs_error err = {""};
+  pid_t pid = r->options.pid;
+  if (!cs_diag_check(pid, &err) || !cs_session_attach(&r->session, pid, &err) ||
+      !prepare(r, &err) || !cs_attach_check_file(pid, r->agent, &err) || !attach_agent(r, &err)) {
+    cs_say("%s", err.text);
+    return CS_EXIT_FAILURE;
+  }
+  cs_session_record(&r->session);
+  return conclude(r) ? 0 : CS_EXIT_FAILURE;
+}
+
 static int run(struct record *r) {
   struct cs_error err = {""};
   int exit_code = CS_EXIT_FAILURE;
   r->session.signals = -1;
   r->session.limit_ns = (uint64_t)(r->options.seconds * 1e9);
+  if (r->options.pid != 0) return run_attached(r);
   if (!prepare(r, &err)) {
     cs_say("%s", err.text);
     return exit_code;
@@ -133,7 +171,7 @@ static int run(struct record *r) {
     return exit_code;
   }
   cs_session_record(&r->session);
-  conclude(r);
+  (void)conclude(r);
   cs_session_wait(&r->session);
   return cs_session_exit_code(&r->session);
 }

@@ -87,6 +87,20 @@ static char *read_proc(pid_t pid, const char *name, size_t *size) {
   return text;
 }
 
+char *cs_diag_command_line(pid_t pid) {
+  size_t size = 0;
+  char *text = read_proc(pid, "cmdline", &size);
+  if (text != NULL && size > 0) {
+    for (size_t i = 0; i + 1 < size; i++)
+      if (text[i] == '\0') text[i] = ' ';
+    return text;
+  }
+  free(text);
+  text = read_proc(pid, "comm", &size);
+  if (text != NULL) text[strcspn(text, "\n")] = '\0';
+  return text;
+}
+
 // A variable that the process was started with; the caller frees it.
 static char *variable_of(pid_t pid, const char *name) {
   size_t size = 0, length = strlen(name);

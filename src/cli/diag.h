@@ -35,6 +35,10 @@ bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_pa
 // Is there such a process, and may this user reach its port?
 bool cs_diag_check(pid_t pid, struct cs_error *err);
 
+// Its command line, words with blanks between them; its name, if it has none. The caller frees it.
+// NULL: no memory.
+char *cs_diag_command_line(pid_t pid);
+
 // Is `path` there, as the process sees its files? It may live in a container.
 bool cs_diag_sees_file(pid_t pid, const char *path);
 

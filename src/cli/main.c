@@ -15,7 +15,8 @@ static const struct verb {
   const char *help;
   bool has_options;  // and a --help that lists them
 } verbs[] = {
-    {"record", cs_cmd_record, "start a program and record where it spends its time", true},
+    {"record", cs_cmd_record, "record where a program spends its time: a new one, or one that runs",
+     true},
     {"report", cs_cmd_report, "make a flame graph or another format of a recording", true},
     {"run-profiler", cs_cmd_run_profiler, "run a profiler of somebody else's through clrsnap",
      true},

@@ -3,6 +3,8 @@
 #ifndef CS_OPTIONS_H
 #define CS_OPTIONS_H
 
+#include <sys/types.h>
+
 #include "cli/view.h"
 #include "wire/wire.h"
 
@@ -14,7 +16,8 @@ struct cs_record_options {
   uint32_t depth;
   bool lines;  // methods are recorded by source line
   uint64_t buffer_bytes;
-  char **program;  // argv of the program, NULL-terminated
+  char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
+  pid_t pid;       // that one
   bool help;       // nothing else was looked at
 };
 

@@ -20,14 +20,18 @@
 
 static const char help[] =
     "usage: clrsnap record [options] [--] program [arguments]\n"
+    "       clrsnap record [options] PID\n"
     "\n"
     "Starts a .NET program, samples the stacks of its threads until it ends, and writes a flame\n"
     "graph. The runtime is never stopped. Input, output, signals and the exit code are the\n"
     "program's own.\n"
+    "With PID, a program that runs already is recorded, until Ctrl-C, the end of -d, or its own:\n"
+    "nothing has to be set up before, and when the recording is over nothing of it stays active.\n"
     "\n"
     "  -d, --duration SECONDS   stop recording after that time; the program runs on\n"
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
     "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
+    "  -p, --pid PID            record this process, as PID alone does\n"
     "  -o, --output FILE        where to write (flame.html); several may be given\n"
     "      --format FORMAT      what to write, if FILE's suffix does not tell (html)\n"
     "      --depth N            frames per stack, 1 to 65536 (2048)\n"
@@ -44,6 +48,7 @@ static const char examples[] =
     "\n"
     "Examples:\n"
     "  clrsnap record -- dotnet app.dll\n"
+    "  clrsnap record -d 10 1234\n"
     "  clrsnap record -d 30 -o busy.clrsnap -o busy.html --top 10 -- dotnet app.dll\n";
 
 void cs_record_print_help(FILE *out) {
@@ -59,6 +64,7 @@ static const struct option long_options[] = {
     {"duration", required_argument, NULL, 'd'},
     {"frequency", required_argument, NULL, 'F'},
     {"help", no_argument, NULL, 'h'},
+    {"pid", required_argument, NULL, 'p'},
     {"mode", required_argument, NULL, OPT_MODE},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"lines", no_argument, NULL, OPT_LINES},
@@ -77,6 +83,13 @@ static bool parse_seconds(const char *text, double *out, struct cs_error *err) {
                       MAX_SECONDS, text);
 }
 
+static bool parse_pid(const char *text, pid_t *out, struct cs_error *err) {
+  uint32_t pid = 0;
+  if (!cs_parse_number("--pid", text, INT32_MAX, &pid, err)) return false;
+  *out = (pid_t)pid;
+  return true;
+}
+
 static bool apply(struct cs_record_options *o, int opt, const char *arg, struct cs_error *err) {
   bool second = false;
   uint32_t mib = 0;
@@ -85,6 +98,8 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
       return parse_seconds(arg, &o->seconds, err);
     case 'F':
       return cs_parse_number("--frequency", arg, MAX_HZ, &o->hz, err);
+    case 'p':
+      return parse_pid(arg, &o->pid, err);
     case OPT_DEPTH:
       return cs_parse_number("--depth", arg, MAX_DEPTH, &o->depth, err);
     case OPT_MODE:
@@ -103,6 +118,21 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
     default:
       return cs_parse_view(&o->view, opt, arg, err);
   }
+}
+
+// What is behind the options: a command line, or nothing but a number. After "--", a number is a
+// program like any other.
+static bool take_target(struct cs_record_options *o, int argc, char **argv, struct cs_error *err) {
+  const char *word = optind < argc ? argv[optind] : "";
+  bool number = optind + 1 == argc && word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+  if (number && o->pid == 0 && strcmp(argv[optind - 1], "--") != 0)
+    return parse_pid(word, &o->pid, err);
+  if (o->pid != 0 && optind < argc)
+    return cs_error_set(err, "either a process or a program can be recorded, not both");
+  if (o->pid == 0 && optind >= argc)
+    return cs_error_set(err, "no program to record, and no process");
+  if (o->pid == 0) o->program = argv + optind;
+  return true;
 }
 
 static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
@@ -124,7 +154,7 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
   optind = 1;
   int opt;
   // '+': the first word that is no option is the program; the rest is its own.
-  while ((opt = getopt_long(argc, argv, "+:d:F:o:h", long_options, NULL)) != -1) {
+  while ((opt = getopt_long(argc, argv, "+:d:F:o:p:h", long_options, NULL)) != -1) {
     if (opt == 'h') {
       o->help = true;
       return true;
@@ -132,7 +162,6 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
     if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
     if (!apply(o, opt, optarg, err)) return false;
   }
-  if (optind >= argc) return cs_error_set(err, "no program to record");
-  o->program = argv + optind;
-  return check_outputs(&o->view, err) && cs_view_settle(&o->view, "flame", err);
+  return take_target(o, argc, argv, err) && (o->pid != 0 || check_outputs(&o->view, err)) &&
+         cs_view_settle(&o->view, "flame", err);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The loop of a recording. Signals arrive by descriptor, so there is no handler here and nothing
 // that one could interrupt. Invariant: every signal that reaches the command reaches the program
-// once: those that the terminal sends to the whole foreground group are not sent again.
-// One thread. Signal-safe: no.
+// once: those that the terminal sends to the whole foreground group are not sent again. A process
+// that is recorded by attach gets none. One thread. Signal-safe: no.
 #include "cli/session.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,29 @@ bool cs_session_open(struct cs_session *s, struct cs_error *err) {
   return true;
 }
 
+bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err) {
+  s->child = pid;
+  s->attached = (int)syscall(SYS_pidfd_open, pid, 0);
+  return s->attached >= 0 || cs_error_set(err, "there is no process %d", (int)pid);
+}
+
+// Signals that come to the command alone.
+static void obey(struct cs_session *s, int signal_number) {
+  switch (signal_number) {
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT:
+      s->interrupts++;
+      break;
+    case SIGTSTP:
+      (void)kill(getpid(), SIGSTOP);
+      break;
+    default:
+      break;
+  }
+}
+
 static void pass_on(struct cs_session *s, const struct signalfd_siginfo *info) {
   int signal_number = (int)info->ssi_signo;
   // From the terminal: the kernel has sent it to the program too, which is in our group.
@@ -49,10 +73,16 @@ static void pass_on(struct cs_session *s, const struct signalfd_siginfo *info) {
 static void take_signals(struct cs_session *s) {
   struct signalfd_siginfo info;
   while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-    if (info.ssi_signo != SIGCHLD) pass_on(s, &info);
+    if (s->attached != 0)
+      obey(s, (int)info.ssi_signo);
+    else if (info.ssi_signo != SIGCHLD)
+      pass_on(s, &info);
   }
   int status;
-  if (!s->child_ended && waitpid(s->child, &status, WNOHANG) == s->child) {
+  if (s->attached != 0) {
+    struct pollfd end = {.fd = s->attached, .events = POLLIN};
+    s->child_ended = poll(&end, 1, 0) == 1;
+  } else if (!s->child_ended && waitpid(s->child, &status, WNOHANG) == s->child) {
     s->child_ended = true;
     s->child_status = status;
   }
@@ -96,6 +126,7 @@ static void wait_a_little(struct cs_session *s, int timeout_ms) {
 // means nothing to us; then the program's end is what ends the recording.)
 static bool agent_died(const struct cs_session *s) {
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  if (s->attached != 0) return s->child_ended;
   return agent > 0 && agent != s->child && kill(agent, 0) != 0 && errno == ESRCH;
 }
 
@@ -138,7 +169,8 @@ void cs_session_record(struct cs_session *s) {
     wait_a_little(s, POLL_MS);
     take_signals(s);
     // Before the records: what was committed before the end is then taken below.
-    bool over = s->child_ended || agent_is_through(s) || agent_died(s) || s->interrupts >= 2;
+    bool over = s->child_ended || agent_is_through(s) || agent_died(s) ||
+                s->interrupts >= (s->attached != 0 ? 1 : 2);
     take_records(s);
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
@@ -153,7 +185,7 @@ void cs_session_record(struct cs_session *s) {
 }
 
 void cs_session_wait(struct cs_session *s) {
-  while (!s->child_ended) {
+  while (s->attached == 0 && !s->child_ended) {
     wait_a_little(s, -1);
     take_signals(s);
   }
@@ -169,4 +201,5 @@ void cs_session_close(struct cs_session *s) {
   cs_recfile_close(&s->file);
   cs_recording_free(&s->recording);
   if (s->signals >= 0) (void)close(s->signals);
+  if (s->attached > 0) (void)close(s->attached);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program under recording: its signals, its end, and the ring being emptied meanwhile.
+// A program under recording: its signals, its end, and the ring being emptied meanwhile. It is
+// either our child, or a process that ran before and runs on afterwards.
 #ifndef CS_SESSION_H
 #define CS_SESSION_H
 
@@ -14,9 +15,10 @@ struct cs_session {
   struct cs_recording recording;
   struct cs_recfile file;  // open if the recording is wanted as such
   bool timeline;           // an output wants the samples one by one
-  pid_t child;
+  pid_t child;             // or the process that is recorded by attach
+  int attached;            // 0, or a descriptor of that process (a pidfd)
   bool child_ended;
-  int child_status;      // as wait(2) has it
+  int child_status;      // as wait(2) has it; a child's only
   sigset_t old_mask;     // the command's own, for the program
   int signals;           // signalfd
   unsigned interrupts;   // Ctrl-C so far
@@ -30,8 +32,11 @@ struct cs_session {
 // Blocks the signals that are passed on and makes the descriptor that they arrive at. To be called
 // before the program starts, so that none is missed.
 bool cs_session_open(struct cs_session *s, struct cs_error *err);
-// Records until the program or the agent ends, the time is up, or a second Ctrl-C comes; then has
-// the agent end and takes all that it has committed.
+// For a process that runs: opens its descriptor. False: there is no such process.
+bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
+// Records until the program or the agent ends, the time is up, or a second Ctrl-C comes (if it is
+// attached, a first one or any other signal that ends a program); then has the agent end and takes
+// all that it has committed.
 void cs_session_record(struct cs_session *s);
 // Passes signals on until the program has ended.
 void cs_session_wait(struct cs_session *s);

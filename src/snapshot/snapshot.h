@@ -53,6 +53,8 @@ void cs_core_refresh_after_handlers(void);
 void cs_core_adopt_threads(void);
 // Those of an earlier time that the runtime does not know any more: when the library starts again.
 void cs_core_forget_ended_threads(void);
+// Nobody uses the library any more: gives back what it keeps of living threads for speed.
+void cs_core_rest_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.
 void cs_core_check_thread(uint64_t clr_thread, uint32_t tid);
 // Code is about to die: waits for walks under way, and begins a new generation. `module`: of a

@@ -225,6 +225,7 @@ void cs_core_stop(const IUnknown *unknown) {
       cs_store_release(&cs_signal.world, NULL);
       (void)cs_epoch_wait();
       close_doors();
+      cs_core_rest_threads();
       cs_core.info = NULL;
     } else if (info == cs_core.info) {
       close_doors();

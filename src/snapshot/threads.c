@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "snapshot/sleeper.h"
 #include "snapshot/snapshot.h"
 
 struct known {
@@ -42,6 +43,10 @@ static void adopt(const struct known *thread, void *data) {
 
 void cs_core_adopt_threads(void) {
   (void)visit_threads(adopt, NULL);
+}
+
+void cs_core_rest_threads(void) {
+  for (uint32_t i = 0; i < cs_registry_count(); i++) cs_sleeper_forget(cs_registry_at(i));
 }
 
 // ---- Threads that have ended ----

@@ -17,20 +17,42 @@
 
 #define NAME_TRIES 16  // 64 random bits: a second try means that somebody guesses our names
 
-static int make_file(struct cs_consumer *c, struct cs_error *err) {
+static int make_file(struct cs_consumer *c, pid_t target, struct cs_error *err) {
+  char root[32] = "";
+  if (target != 0) (void)snprintf(root, sizeof root, "/proc/%d/root", (int)target);
   for (int i = 0; i < NAME_TRIES; i++) {
     uint64_t name;
     if (getrandom(&name, sizeof name, 0) != (ssize_t)sizeof name) break;
     (void)snprintf(c->path, sizeof c->path, "/dev/shm/clrsnap-%016llx", (unsigned long long)name);
-    int fd = open(c->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    (void)snprintf(c->file, sizeof c->file, "%s%s", root, c->path);
+    int fd = open(c->file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd >= 0) {
       c->linked = true;
       return fd;
     }
     if (errno != EEXIST) break;
   }
-  (void)cs_error_set(err, "cannot make the shared memory %s: %s", c->path, strerror(errno));
+  (void)cs_error_set(err, "cannot make the shared memory %s: %s", c->file, strerror(errno));
   return -1;
+}
+
+// The agent takes no other user's file: root records a process of somebody else's by one of theirs.
+static bool give_file(int fd, pid_t target, struct cs_error *err) {
+  char path[32];
+  struct stat st;
+  if (target == 0 || geteuid() != 0) return true;
+  (void)snprintf(path, sizeof path, "/proc/%d", (int)target);
+  if (stat(path, &st) == 0 && (st.st_uid == 0 || fchown(fd, st.st_uid, st.st_gid) == 0))
+    return true;
+  return cs_error_set(err, "cannot give the shared memory to the user of process %d: %m",
+                      (int)target);
+}
+
+// Of this very open file, not of the process: it goes when the last copy of the descriptor goes.
+static bool lock_file(int fd, struct cs_error *err) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0 ||
+         cs_error_set(err, "cannot lock the shared memory: %m");
 }
 
 // The umask may have taken away our own access; nobody else ever gets any.
@@ -58,22 +80,23 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
 
 bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
                         struct cs_error *err) {
-  memset(c, 0, sizeof *c);
+  *c = (struct cs_consumer){.fd = -1};
   size_t bytes = CS_WIRE_HEADER_BYTES + opts->capacity;
-  int fd = make_file(c, err);
+  int fd = make_file(c, opts->target, err);
   if (fd < 0) return false;
   void *map = MAP_FAILED;
-  if (size_file(c, fd, bytes, err)) {
+  if (size_file(c, fd, bytes, err) && lock_file(fd, err) && give_file(fd, opts->target, err)) {
     map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) (void)cs_error_set(err, "cannot map %s: %m", c->path);
   }
-  (void)close(fd);
   c->record = map == MAP_FAILED ? NULL : malloc(opts->capacity);
   if (c->record == NULL) {
     if (map != MAP_FAILED) (void)munmap(map, bytes);
     cs_consumer_unlink(c);
+    (void)close(fd);
     return map == MAP_FAILED ? false : cs_error_set(err, "out of memory for the ring's copy");
   }
+  c->fd = fd;
   c->header = map;
   c->ring = (const uint8_t *)map + CS_WIRE_HEADER_BYTES;
   c->capacity = opts->capacity;
@@ -82,15 +105,18 @@ bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *op
 }
 
 void cs_consumer_unlink(struct cs_consumer *c) {
-  if (c->linked) (void)unlink(c->path);
+  if (c->linked) (void)unlink(c->file);
   c->linked = false;
 }
 
 void cs_consumer_destroy(struct cs_consumer *c) {
   cs_consumer_unlink(c);
-  if (c->header != NULL) (void)munmap(c->header, CS_WIRE_HEADER_BYTES + c->capacity);
+  if (c->header != NULL) {
+    (void)munmap(c->header, CS_WIRE_HEADER_BYTES + c->capacity);
+    (void)close(c->fd);
+  }
   free(c->record);
-  memset(c, 0, sizeof *c);
+  *c = (struct cs_consumer){.fd = -1};
 }
 
 static void advance(struct cs_consumer *c, uint64_t to) {

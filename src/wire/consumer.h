@@ -6,6 +6,8 @@
 #ifndef CS_CONSUMER_H
 #define CS_CONSUMER_H
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "wire/wire.h"
 
@@ -14,6 +16,8 @@ struct cs_consumer_opts {
   enum cs_wire_mode mode;
   uint32_t hz, max_depth;
   bool lines;  // IL maps are wanted
+  // For a process that may see other files and be another user's (its number); 0: one of our own.
+  pid_t target;
 };
 
 struct cs_consumer {
@@ -21,10 +25,12 @@ struct cs_consumer {
   const uint8_t *ring;            // shared
   uint64_t capacity;              // our own copy
   uint64_t tail;                  // our own copy; the shared one is only ever written by us
-  char path[64];
-  bool linked;              // the file still has its name
-  uint8_t *record;          // the copy of the record that was answered last
-  uint64_t broken_records;  // heads that could not be; each costs all that was committed then
+  char path[64];                  // as the target sees it
+  char file[96];                  // the same, as we see it
+  int fd;                         // holds a lock on the file, by which the agent sees that we live
+  bool linked;                    // the file still has its name
+  uint8_t *record;                // the copy of the record that was answered last
+  uint64_t broken_records;        // heads that could not be; each costs all that was committed then
   uint64_t broken_bytes;
 };
 

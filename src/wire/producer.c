@@ -46,7 +46,7 @@ static bool header_fits(const struct cs_wire_header *h, uint64_t file_size, stru
 
 bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err) {
   struct stat st;
-  memset(p, 0, sizeof *p);
+  *p = (struct cs_producer){.fd = -1};
   int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return cs_error_set(err, "cannot open %s=%s: %m", CS_WIRE_ENV, path);
   if (fstat(fd, &st) != 0 || !is_ours(&st, path, err)) {
@@ -55,12 +55,13 @@ bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *
   }
   size_t size = (size_t)st.st_size;
   void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  (void)close(fd);
-  if (map == MAP_FAILED) return cs_error_set(err, "cannot map %s: %m", path);
-  if (!header_fits(map, size, err)) {
-    (void)munmap(map, size);
+  if (map == MAP_FAILED) (void)cs_error_set(err, "cannot map %s: %m", path);
+  if (map == MAP_FAILED || !header_fits(map, size, err)) {
+    if (map != MAP_FAILED) (void)munmap(map, size);
+    (void)close(fd);
     return false;
   }
+  p->fd = fd;
   p->header = map;
   p->ring = (uint8_t *)map + CS_WIRE_HEADER_BYTES;
   p->capacity = p->header->capacity;
@@ -75,8 +76,16 @@ bool cs_producer_claim(struct cs_producer *p) {
 }
 
 void cs_producer_close(struct cs_producer *p) {
-  if (p->header != NULL) (void)munmap(p->header, CS_WIRE_HEADER_BYTES + p->capacity);
-  memset(p, 0, sizeof *p);
+  if (p->header != NULL) {
+    (void)munmap(p->header, CS_WIRE_HEADER_BYTES + p->capacity);
+    (void)close(p->fd);
+  }
+  *p = (struct cs_producer){.fd = -1};
+}
+
+bool cs_producer_command_lives(const struct cs_producer *p) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  return fcntl(p->fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state) {

@@ -14,6 +14,7 @@ struct cs_producer {
   uint8_t *ring;                  // shared
   uint64_t capacity, head;        // our own copies
   pid_t pid;                      // who has claimed it; a forked child writes nothing
+  int fd;                         // of the file, for its lock
 };
 
 // Maps the file. Refuses one that is not a regular file of this user's with mode 0600, or whose
@@ -22,6 +23,8 @@ bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *
 // Makes this process the one that writes. False: another one is already.
 bool cs_producer_claim(struct cs_producer *p);
 void cs_producer_close(struct cs_producer *p);
+// Is there a command still? It holds a lock on the file, which goes with it however it ends.
+bool cs_producer_command_lives(const struct cs_producer *p);
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
 // CS_WIRE_AGENT_REFUSED with a reason for the user.

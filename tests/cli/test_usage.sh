@@ -7,7 +7,7 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
-  record        start a program and record where it spends its time
+  record        record where a program spends its time: a new one, or one that runs
   report        make a flame graph or another format of a recording
   run-profiler  run a profiler of somebody else's through clrsnap
   stack         print the stack of every thread of a process, once
@@ -40,8 +40,10 @@ formats=$("$CLRSNAP" help record | sed '1,/^Formats/d; /^$/,$d' | awk '{ printf 
 more="; 'clrsnap help record' lists the options"
 usage_error "unknown verb 'recrod'; 'clrsnap help' lists them" recrod
 usage_error "unknown verb 'x'; 'clrsnap help' lists them" help x
-usage_error "no program to record$more" record
-usage_error "no program to record$more" record -d 1 --
+usage_error "no program to record, and no process$more" record
+usage_error "no program to record, and no process$more" record -d 1 --
+usage_error "either a process or a program can be recorded, not both$more" record -p 1 -- true
+usage_error "--pid wants a whole number from 1 to 2147483647, not '0x1'$more" record -p 0x1
 usage_error "unknown option '--frobnicate'$more" record --frobnicate -- true
 usage_error "unknown option '-x'$more" record -x -- true
 usage_error "option '-o' wants a value$more" record -o

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The message by which a runtime loads a profiler, and its refusals in words. Invariant: nothing is
+// said to have worked that the runtime has not confirmed. One thread. Signal-safe: no.
+#include "cli/attach.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+// How long the runtime may wait for a concurrent collection to end.
+enum { RUNTIME_WAITS_MS = 10000 };
+
+// CS_AGENT_CLSID
+static const CLSID agent_class = {
+    0x8F3E6C1A, 0x5B2D, 0x4E7F, {0x9A, 0x41, 0xC6, 0xD0, 0xE2, 0xB7, 0xF5, 0x19}};
+
+static const char *in_words(HRESULT hr) {
+  static const struct {
+    HRESULT hr;
+    const char *words;
+  } known[] = {
+      {CORPROF_E_PROFILER_ALREADY_ACTIVE, "it has a profiler already, and a runtime takes one"},
+      {HRESULT_MOD_NOT_FOUND, "a library cannot be loaded; its standard error says which and why"},
+      {CLRSNAP_HRESULT(0x8007007Fu), "the library is no profiler (no DllGetClassObject)"},
+      {CLASS_E_CLASSNOTAVAILABLE, "the profiler has no such class: --clsid is not the profiler's"},
+      {E_NOTIMPL, "the profiler cannot be attached, only started with a program"},
+      {CORPROF_E_PROFILER_NOT_ATTACHABLE, "the profiler cannot be attached"},
+      {CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER,
+       "the profiler wants events that only one started with the program can have"},
+      {CORPROF_E_PROFILER_CANCEL_ACTIVATION, "the profiler has decided not to run"},
+      {CORPROF_E_NOT_YET_AVAILABLE, "its runtime is still starting; try again"},
+      {CORPROF_E_RUNTIME_UNINITIALIZED, "its runtime is still starting; try again"},
+      {CORPROF_E_PROFILER_DETACHING, "a profiler is just leaving it; try again in some seconds"},
+      {CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC,
+       "its collector was busy for too long; try again"},
+      {COR_E_NOTSUPPORTED, "its runtime does not take profilers"},
+      {CORDIAGIPC_E_UNKNOWN_COMMAND, "its runtime does not know how to attach profilers"},
+      {E_INVALIDARG, "an argument is refused; its standard error may say which"},
+  };
+  for (size_t i = 0; i < CS_COUNT(known); i++)
+    if (known[i].hr == hr) return known[i].words;
+  return "the profiler or the runtime gives no other reason";
+}
+
+bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err) {
+  return cs_diag_sees_file(pid, path) ||
+         cs_error_set(err,
+                      "process %d has no file %s: it sees other files than this command, as "
+                      "in a container; put it there, too",
+                      (int)pid, path);
+}
+
+static bool send_attach(const struct cs_attach *a, struct cs_diag_payload *message,
+                        HRESULT *refusal, struct cs_error *err) {
+  const CLSID *clsid = a->clsid != NULL ? a->clsid : &agent_class;
+  cs_diag_put_u32(message, RUNTIME_WAITS_MS);
+  cs_diag_put(message, clsid, sizeof *clsid);
+  cs_diag_put_text(message, a->library);
+  cs_diag_put_u32(message, (uint32_t)a->data->size);
+  cs_diag_put(message, a->data->bytes, a->data->size);
+  if (a->data->too_long || message->too_long)
+    return cs_error_set(err,
+                        "the client data is too long: with the names of the files, the "
+                        "runtime takes 65535 bytes");
+  if (cs_diag_command(a->pid, CS_DIAG_PROFILER, CS_DIAG_ATTACH, message, message, refusal, err))
+    return true;
+  if (*refusal == 0) return false;
+  return cs_error_set(err, "process %d refuses the profiler (0x%08x): %s", (int)a->pid,
+                      (unsigned)*refusal, in_words(*refusal));
+}
+
+bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err) {
+  struct cs_diag_payload *message = calloc(1, sizeof *message);
+  *refusal = 0;
+  bool good = message != NULL ? send_attach(attach, message, refusal, err)
+                              : cs_error_set(err, "out of memory");
+  free(message);
+  return good;
+}

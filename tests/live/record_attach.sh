@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# record_attach.sh BUILD SOURCE MATERIAL: `clrsnap record PID`: a program that runs is recorded, again and
+# again, as if it had been from its start, and nothing of it is left in the program afterwards.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Record
+clrsnap=$BUILD/bin/clrsnap
+
+bad() { cat "$WORK/said" "$WORK/err"; fail "$*"; }
+# start ARGS...: the program, as process PID, until its threads run.
+start() {
+  timeout -k 5 120 dotnet "$APP" "$@" > "$WORK/out" 2> "$WORK/err" &
+  CHILD=$!
+  for _ in $(seq 300); do
+    PID=$(pgrep -P $CHILD) && grep -qsx 'Hot worker' /proc/"$PID"/task/*/comm && return
+    sleep 0.1
+  done
+  fail "the program does not start"
+}
+# finish CODE: it ends as it would have ended, and has said nothing.
+finish() {
+  local rc=0
+  wait $CHILD || rc=$?
+  [ $rc = "$1" ] || bad "the program ends with $rc, not $1"
+  [ ! -s "$WORK/err" ] || bad "the program says something"
+}
+record() {
+  local rc=0
+  timeout 30 "$clrsnap" record --top 20 -o "$WORK/stacks.folded" "$@" > "$WORK/said" 2>&1 || rc=$?
+  [ $rc = 0 ] || bad "record $*: exit code $rc"
+}
+# named SUM: nothing is without a name, and what burns is seen.
+named() {
+  grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && bad "$1: frames without names"
+  for method in Rec.Program.Hot 'Rec.Box<T>.Churn<double>' 'Rec.Box<Pair>.Churn<U>' \
+    System.Threading.Thread.StartCallback; do
+    grep -qF "$method" "$WORK/stacks.folded" || bad "$1: no $method"
+  done
+  pass "$1: $(sed -n 's/^clrsnap: \([0-9]* samples\).*/\1/p' "$WORK/said")"
+}
+descriptors() { ls "/proc/$PID/fd" | wc -l; }
+# of our own: the thread that records, timers, the shared memory.
+left_over() {
+  grep -qx .clrsnap /proc/"$PID"/task/*/comm && return 0
+  [ -s "/proc/$PID/timers" ] && return 0
+  grep -q clrsnap- "/proc/$PID/maps"
+}
+clean() {
+  for _ in $(seq 40); do
+    left_over || return 0
+    sleep 0.05
+  done
+  bad "$1: something is left in the program"
+}
+
+start names 90000
+record -d 1 "$PID"
+named "the first recording"
+clean "the first recording"
+before=$(descriptors)
+record -d 1 -p "$PID" --mode wall -F 200
+named "a second one, of the clock"
+grep -qF 'Rec.Program.Sleep' "$WORK/stacks.folded" || bad "the sleeper is not seen"
+clean "the second recording"
+[ "$(descriptors)" -le "$before" ] || bad "descriptors are left: $before, then $(descriptors)"
+
+# Two at a time.
+timeout 30 "$clrsnap" record -d 3 -o "$WORK/one.folded" "$PID" > "$WORK/one" 2>&1 &
+first=$!
+for _ in $(seq 100); do
+  grep -qx .clrsnap /proc/"$PID"/task/*/comm && break
+  sleep 0.05
+done
+timeout 30 "$clrsnap" record -d 1 -o "$WORK/two.folded" "$PID" > "$WORK/said" 2>&1 && bad "two recordings at a time"
+grep -qE "^clrsnap: process $PID is being recorded already, by another clrsnap \(process [0-9]+\)$" "$WORK/said" ||
+  bad "the second command is not told why"
+[ -e "$WORK/two.folded" ] && bad "a file is left of the refused recording"
+wait $first || bad "the first of two recordings"
+
+# A command that is killed: the file is good up to there, the program does not notice, and the next one works.
+timeout 30 "$clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2>&1 &
+sleep 2
+kill -9 "$(pgrep -P $!)"
+wait $! 2> /dev/null
+clean "a killed command"
+"$clrsnap" report --top 5 -o "$WORK/cut.folded" "$WORK/cut.clrsnap" > "$WORK/said" 2>&1 || bad "the cut file"
+grep -qF Rec.Program.Hot "$WORK/cut.folded" || bad "the cut file has no stacks"
+pass "a killed command leaves a file and a program"
+
+# Ctrl-C ends the recording, and until the program's own end.
+timeout 30 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
+sleep 1.5
+kill -INT "$(pgrep -P $!)"
+wait $! || bad "interrupted: exit code $?"
+named "interrupted"
+kill "$PID"
+finish 143
+
+start names 3000
+record "$PID"
+named "until the program's end"
+finish 42
