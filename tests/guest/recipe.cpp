@@ -99,7 +99,9 @@ void copy_registers(unw_cursor_t *cursor, AMD64_CONTEXT *seed) {
 }
 
 // How many native frames lie above the first managed one; -1: none was found. Where there is no
-// unwind information (the runtime's stubs) libunwind would guess, and the seed be wrong.
+// unwind information (the runtime's stubs) libunwind would guess, and the seed be wrong; so it
+// would be behind the runtime's trip wire for collections, whose own unwind information is a word
+// off and leads to an address on the stack.
 int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
   unw_cursor_t cursor;
   if (unw_init_local2(&cursor, context, UNW_INIT_SIGNAL_FRAME) != 0) return -1;
@@ -112,8 +114,12 @@ int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
       copy_registers(&cursor, seed);
       return native;
     }
+    // Of code that it knows nothing of it says that it is one byte long.
     unw_proc_info_t known;
-    if (unw_get_proc_info(&cursor, &known) != 0 || unw_step(&cursor) <= 0) return -1;
+    if (unw_get_proc_info(&cursor, &known) != 0 || known.end_ip - known.start_ip <= 1 ||
+        unw_step(&cursor) <= 0) {
+      return -1;
+    }
   }
   return -1;
 }
