@@ -111,6 +111,8 @@ void cs_wall_tick(uint64_t now_ns);
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
+// Where the stack of a thread is that sleeps and was there before us, if that is not known yet.
+void cs_threads_learn_stack(struct cs_thread *entry, uint32_t tid);
 
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);

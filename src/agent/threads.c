@@ -136,6 +136,7 @@ void cs_threads_adopt(void) {
     struct cs_agent_thread *t = of_entry(entry);
     if (t != NULL) begin_sampling(t, tid);
     (void)pthread_mutex_unlock(&lock);
+    cs_threads_learn_stack(entry, tid);
     cs_thread_unpin(entry);
   }
 }

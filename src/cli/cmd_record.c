@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/options.h"
+#include "cli/proc.h"
 #include "cli/session.h"
 
 struct record {
@@ -112,7 +113,7 @@ static bool prepare(struct record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines, o->pid};
   r->agent = cs_find_agent(err);
-  r->program = o->pid != 0 ? cs_diag_command_line(o->pid) : join_words(o->program);
+  r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : join_words(o->program);
   if (r->agent == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
   if (!cs_view_open(&r->options.view, err) || !open_recording(r, err)) return false;

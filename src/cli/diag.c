@@ -16,7 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ANSWER_SECONDS = 30 };
+#include "cli/proc.h"
+
+unsigned cs_diag_patience_s = 30;
 enum { SET_SERVER = 0xFF, SERVER_OK = 0, SERVER_ERROR = 0xFF };
 static const char magic[14] = "DOTNET_IPC_V1";
 
@@ -72,97 +74,16 @@ void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8) {
   memcpy(payload->bytes + at, &units, sizeof units);
 }
 
-// ---- What /proc says of the process ----
-
-// All of a small file, with a NUL behind it; NULL: it cannot be read. The caller frees it.
-static char *read_proc(pid_t pid, const char *name, size_t *size) {
-  char path[64], chunk[4096];
-  char *text = NULL;
-  (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-  FILE *in = fopen(path, "re"), *out = in != NULL ? open_memstream(&text, size) : NULL;
-  for (size_t n; out != NULL && (n = fread(chunk, 1, sizeof chunk, in)) > 0;)
-    (void)fwrite(chunk, 1, n, out);
-  if (out != NULL) (void)fclose(out);
-  if (in != NULL) (void)fclose(in);
-  return text;
-}
-
-char *cs_diag_command_line(pid_t pid) {
-  size_t size = 0;
-  char *text = read_proc(pid, "cmdline", &size);
-  if (text != NULL && size > 0) {
-    for (size_t i = 0; i + 1 < size; i++)
-      if (text[i] == '\0') text[i] = ' ';
-    return text;
-  }
-  free(text);
-  text = read_proc(pid, "comm", &size);
-  if (text != NULL) text[strcspn(text, "\n")] = '\0';
-  return text;
-}
-
-// A variable that the process was started with; the caller frees it.
-static char *variable_of(pid_t pid, const char *name) {
-  size_t size = 0, length = strlen(name);
-  char *all = read_proc(pid, "environ", &size), *found = NULL;
-  for (char *p = all; p != NULL && found == NULL && p < all + size; p += strlen(p) + 1)
-    if (strncmp(p, name, length) == 0 && p[length] == '=') found = strdup(p + length + 1);
-  free(all);
-  return found;
-}
-
-static bool is_zero(pid_t pid, const char *name) {
-  char *value = variable_of(pid, name);
-  bool zero = value != NULL && strcmp(value, "0") == 0;
-  free(value);
-  return zero;
-}
-
-static bool maps_coreclr(pid_t pid) {
-  size_t size = 0;
-  char *maps = read_proc(pid, "maps", &size);
-  bool found = maps != NULL && strstr(maps, "/libcoreclr.so") != NULL;
-  free(maps);
-  return found;
-}
-
-// Field 22 of its stat.
-static bool start_time(pid_t pid, unsigned long long *out) {
-  size_t size = 0;
-  char *stat = read_proc(pid, "stat", &size);
-  char *p = stat != NULL ? strrchr(stat, ')') : NULL;  // the name in field 2 may hold anything
-  for (int field = 2; p != NULL && field < 22; field++) p = strchr(p + 1, ' ');
-  if (p != NULL) *out = strtoull(p + 1, NULL, 10);
-  free(stat);
-  return p != NULL;
-}
-
-// Its number in its own namespace of numbers, which its socket is named after.
-static int own_pid(pid_t pid) {
-  size_t size = 0;
-  int number = (int)pid;
-  char *status = read_proc(pid, "status", &size);
-  char *line = status != NULL ? strstr(status, "\nNSpid:") : NULL;
-  char *end = line != NULL ? strchr(line + 1, '\n') : NULL;
-  if (end != NULL) {
-    *end = '\0';
-    char *last = strrchr(line + 1, '\t');
-    if (last != NULL) number = atoi(last + 1);
-  }
-  free(status);
-  return number;
-}
-
 // ---- The connection ----
 
 static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *err) {
   static const char *const switches[] = {"DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC",
                                          "COMPlus_EnableDiagnostics"};
   for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
-    if (is_zero(pid, switches[i]))
+    if (cs_proc_is_zero(pid, switches[i]))
       return cs_error_set(err, "process %d was started with %s=0: it has no diagnostics port",
                           (int)pid, switches[i]);
-  if (!maps_coreclr(pid))
+  if (!cs_proc_maps_coreclr(pid))
     return cs_error_set(err,
                         "process %d has no diagnostics port (in %s): it is not a .NET program, "
                         "or its runtime has not started",
@@ -174,12 +95,16 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
 }
 
 // The folder is opened first: with it the socket's name is short, wherever the folder is.
+static void name_socket(char *name, size_t cap, int folder_fd, pid_t pid,
+                        unsigned long long started) {
+  (void)snprintf(name, cap, "/proc/self/fd/%d/dotnet-diagnostic-%d-%llu-socket", folder_fd,
+                 cs_proc_own_pid(pid), started);
+}
+
 static int connect_in(int folder_fd, pid_t pid, unsigned long long started) {
   struct sockaddr_un addr = {.sun_family = AF_UNIX};
-  struct timeval patience = {.tv_sec = ANSWER_SECONDS};
-  (void)snprintf(addr.sun_path, sizeof addr.sun_path,
-                 "/proc/self/fd/%d/dotnet-diagnostic-%d-%llu-socket", folder_fd, own_pid(pid),
-                 started);
+  struct timeval patience = {.tv_sec = cs_diag_patience_s};
+  name_socket(addr.sun_path, sizeof addr.sun_path, folder_fd, pid, started);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
   if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
@@ -217,24 +142,45 @@ static int open_folder(pid_t pid, const char *temp) {
   return fd;
 }
 
+// Where its socket is; the caller frees it. NULL: no memory.
+static char *folder_of(pid_t pid) {
+  char *named = cs_proc_variable(pid, "TMPDIR");
+  if (named != NULL && named[0] != '\0') return named;
+  free(named);
+  return strdup("/tmp");
+}
+
+bool cs_diag_has_port(pid_t pid) {
+  char name[108];
+  unsigned long long started = 0;
+  if (!cs_proc_start_time(pid, &started)) return false;
+  char *temp = folder_of(pid);
+  int folder = temp != NULL ? open_folder(pid, temp) : -1;
+  free(temp);
+  if (folder < 0) return false;
+  name_socket(name, sizeof name, folder, pid, started);
+  bool there = access(name, F_OK) == 0;
+  (void)close(folder);
+  return there;
+}
+
 static int connect_to(pid_t pid, struct cs_error *err) {
   unsigned long long started = 0;
   if (!cs_diag_check(pid, err)) return -1;
-  if (!start_time(pid, &started)) {
+  if (!cs_proc_start_time(pid, &started)) {
     (void)cs_error_set(err, "process %d has just ended", (int)pid);
     return -1;
   }
-  char *named = variable_of(pid, "TMPDIR");
-  const char *temp = named != NULL && named[0] != '\0' ? named : "/tmp";
-  int folder = open_folder(pid, temp);
+  char *temp = folder_of(pid);
+  int folder = temp != NULL ? open_folder(pid, temp) : -1;
   int fd = folder >= 0 ? connect_in(folder, pid, started) : -1;
   if (fd < 0 && errno == ENOENT)
-    (void)explain_no_socket(pid, temp, err);
+    (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
   else if (fd < 0)
     (void)cs_error_set(err, "cannot reach the diagnostics port of process %d in %s: %m", (int)pid,
-                       temp);
+                       temp != NULL ? temp : "its temporary folder");
   if (folder >= 0) (void)close(folder);
-  free(named);
+  free(temp);
   return fd;
 }
 
@@ -272,8 +218,8 @@ static bool receive_all(int fd, void *to, size_t size) {
 
 static bool no_answer(pid_t pid, struct cs_error *err) {
   if (errno == EAGAIN)
-    return cs_error_set(err, "process %d has not answered for %d s (is it stopped?)", (int)pid,
-                        ANSWER_SECONDS);
+    return cs_error_set(err, "process %d has not answered for %u s (is it stopped?)", (int)pid,
+                        cs_diag_patience_s);
   return cs_error_set(err, "process %d has closed its diagnostics port: %m", (int)pid);
 }
 

@@ -11,6 +11,7 @@
 
 enum { CS_DIAG_PROFILER = 3, CS_DIAG_PROCESS = 4 };  // command sets
 enum { CS_DIAG_ATTACH = 1 };                         // of CS_DIAG_PROFILER
+enum { CS_DIAG_INFO = 4 };                           // of CS_DIAG_PROCESS: ProcessInfo2
 
 // The size of a message has 16 bits, its header included.
 enum { CS_DIAG_HEADER = 20, CS_DIAG_PAYLOAD = 65535 - CS_DIAG_HEADER };
@@ -25,19 +26,19 @@ void cs_diag_put(struct cs_diag_payload *payload, const void *data, size_t size)
 void cs_diag_put_u32(struct cs_diag_payload *payload, uint32_t value);
 void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8);
 
-// Sends one command to the process and waits for its answer, 30 s at most. True: it has answered
+extern unsigned cs_diag_patience_s;  // how long an answer is waited for: 30 seconds, unless set
+
+// Sends one command to the process and waits for its answer. True: it has answered
 // "done", and `answer` holds what came with that. False: *err says what; *refusal is the HRESULT
 // with which the process has refused, or 0 when it was not so much as reached. The payload and the
 // answer may be the same.
 bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                      struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
+// Is there a port where it would be? Answers false where that cannot be seen, too.
+bool cs_diag_has_port(pid_t pid);
 // Is there such a process, and may this user reach its port?
 bool cs_diag_check(pid_t pid, struct cs_error *err);
-
-// Its command line, words with blanks between them; its name, if it has none. The caller frees it.
-// NULL: no memory.
-char *cs_diag_command_line(pid_t pid);
 
 // Is `path` there, as the process sees its files? It may live in a container.
 bool cs_diag_sees_file(pid_t pid, const char *path);

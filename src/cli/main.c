@@ -15,6 +15,7 @@ static const struct verb {
   const char *help;
   bool has_options;  // and a --help that lists them
 } verbs[] = {
+    {"ps", cs_cmd_ps, "list the .NET processes that you can see", true},
     {"record", cs_cmd_record, "record where a program spends its time: a new one, or one that runs",
      true},
     {"report", cs_cmd_report, "make a flame graph or another format of a recording", true},

@@ -7,8 +7,9 @@ static class Program
 {
     static long Fib(int n) => n < 2 ? n : Fib(n - 1) + Fib(n - 2);
 
-    static int Main()
+    static int Main(string[] args)
     {
+        if (args.Length > 0) Console.ReadLine();  // until it is told to go on
         long sum = 0;
         var threads = new Thread[3];
         for (int i = 0; i < threads.Length; i++)

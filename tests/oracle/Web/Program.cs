@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A Kestrel server under load: without arguments it serves on a free port and starts itself as the load,
-// "load URL". Both end when their standard input does.
+// "load URL"; with "serve" it serves only, and says where. All end when their standard input does. The load
+// says how many requests it has made; one that fails ends it with an exception.
 using System.Diagnostics;
 
 if (args.Length == 2 && args[0] == "load") return await Load(args[1]);
 
-WebApplicationBuilder builder = WebApplication.CreateSlimBuilder(args);
+WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
 builder.Logging.ClearProviders();
 builder.WebHost.UseUrls("http://127.0.0.1:0");
 WebApplication app = builder.Build();
@@ -28,6 +29,13 @@ app.MapGet("/fails", IResult () =>
     }
 });
 await app.StartAsync();
+if (args is ["serve"])
+{
+    Console.WriteLine(app.Urls.First());
+    Console.In.ReadToEnd();
+    await app.StopAsync();
+    return 0;
+}
 using Process load = Process.Start(new ProcessStartInfo("dotnet", [Environment.GetCommandLineArgs()[0], "load", app.Urls.First()])
 {
     RedirectStandardInput = true,
@@ -42,14 +50,20 @@ static async Task<int> Load(string url)
 {
     using var client = new HttpClient { BaseAddress = new Uri(url) };
     bool over = false;
+    long requests = 0;
     async Task Ask(string path)
     {
-        while (!Volatile.Read(ref over)) await client.GetStringAsync(path);
+        while (!Volatile.Read(ref over))
+        {
+            await client.GetStringAsync(path);
+            Interlocked.Increment(ref requests);
+        }
     }
     Task[] all = [Ask("/items/50"), Ask("/items/500"), Ask("/items/5"), Ask("/slow"), Ask("/fails"), Ask("/items/1")];
     await Task.Run(Console.In.ReadToEnd);
     Volatile.Write(ref over, true);
     await Task.WhenAll(all);
+    Console.WriteLine($"{requests} requests");
     return 0;
 }
 

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# attach_load.sh BUILD SOURCE MATERIAL [ROUNDS]: a Kestrel server under load is recorded by attach, so many
+# times in a row: no request fails, every frame has its name, and the server has as much memory, as many
+# descriptors, mappings and threads afterwards as after the first rounds.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 ROUNDS=${4:-8}
+. "$SOURCE/tests/live/lib.sh"
+clrsnap=$BUILD/bin/clrsnap
+WARM=4 # rounds until the server and the library have all that they keep
+"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/oracle/Web" > "$WORK/build.log" 2>&1 ||
+  { cat "$WORK/build.log"; fail "the server does not build"; }
+WEB=$MATERIAL/apps/Web/Web.dll
+
+# Both end with their standard input, and so with this script.
+mkfifo "$WORK/server" "$WORK/load"
+timeout -k 5 1200 dotnet "$WEB" serve < "$WORK/server" > "$WORK/url" 2> "$WORK/server.err" &
+SERVER=$!
+exec 3> "$WORK/server"
+for _ in $(seq 300); do
+  [ -s "$WORK/url" ] && break
+  sleep 0.1
+done
+PID=$(pgrep -P $SERVER)
+timeout -k 5 1200 dotnet "$WEB" load "$(cat "$WORK/url")" 3>&- < "$WORK/load" > "$WORK/requests" 2>&1 &
+LOAD=$!
+exec 4> "$WORK/load"
+sleep 2
+
+bad() { cat "$WORK/said" "$WORK/server.err" "$WORK/requests"; fail "$*"; }
+# What the server has: KiB in memory, threads, descriptors, mappings.
+holds() {
+  echo "$(awk '/^VmRSS/ { print $2 }' "/proc/$PID/status") $(ls "/proc/$PID/task" | wc -l)" \
+    "$(ls "/proc/$PID/fd" | wc -l) $(wc -l < "/proc/$PID/maps")"
+}
+round() {
+  local mode=cpu
+  [ $(($1 % 2)) = 0 ] && mode=wall
+  timeout 30 "$clrsnap" record --mode $mode -d 0.25 --lines -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
+    bad "round $1"
+  grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && bad "round $1: frames without names"
+  [ $mode = cpu ] || grep -qF Kestrel "$WORK/stacks.folded" || bad "round $1: no frame of the server"
+}
+for i in $(seq $WARM); do round "$i"; done
+first=$(holds)
+for i in $(seq "$ROUNDS"); do round "$i"; done
+sleep 0.5
+read -r memory0 threads0 descriptors0 mappings0 <<< "$first"
+read -r memory threads descriptors mappings <<< "$(holds)"
+echo "$ROUNDS rounds: $((memory - memory0)) KiB, $((threads - threads0)) threads," \
+  "$((descriptors - descriptors0)) descriptors, $((mappings - mappings0)) mappings more"
+grep -qx .clrsnap /proc/"$PID"/task/*/comm && bad "a thread of ours is left"
+[ -s "/proc/$PID/timers" ] && bad "timers are left"
+# The server's own pool and heap move, too. One of anything that is lost in each of 100 rounds is seen.
+[ $((memory - memory0)) -le 16384 ] || bad "memory grows"
+[ $((threads - threads0)) -le 6 ] || bad "threads grow"
+[ $((descriptors - descriptors0)) -le 6 ] || bad "descriptors grow"
+[ $((mappings - mappings0)) -le 40 ] || bad "mappings grow"
+
+exec 4>&-
+wait $LOAD || bad "a request has failed"
+exec 3>&-
+wait $SERVER || bad "the server does not end as it should"
+[ ! -s "$WORK/server.err" ] || bad "the server says something"
+requests=$(sed -n 's/^\([0-9]*\) requests$/\1/p' "$WORK/requests")
+[ "${requests:-0}" -ge 1000 ] || bad "there was no load"
+pass "$requests requests, none failed"

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# ps.sh BUILD SOURCE MATERIAL: `clrsnap ps` lists what there is, and `clrsnap record PID` says why it cannot
+# record what it cannot.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Record
+clrsnap=$BUILD/bin/clrsnap
+command -v python3 > /dev/null || skip "there is no python3"
+
+# start VARIABLE=VALUE...: the program, as process PID, asleep for as long as nobody ends it.
+start() {
+  env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
+  CHILD=$!
+  for _ in $(seq 100); do
+    PID=$(pgrep -P $CHILD -x dotnet) && grep -qs libcoreclr.so "/proc/$PID/maps" && break
+    sleep 0.05
+  done
+  sleep 0.5
+}
+stop() {
+  kill -9 "$PID" 2> /dev/null
+  wait $CHILD 2> /dev/null
+}
+# find_process CONDITION KEY: of the processes p of the list for which the condition is true, this one of their properties.
+find_process() {
+  "$clrsnap" ps --json | python3 -c '
+import json, sys
+print(*[p[sys.argv[2]] for p in json.load(sys.stdin) if eval(sys.argv[1])])' "$1" "$2"
+}
+# listed KEY WANT: what ps says of the process.
+listed() {
+  local got
+  got=$(find_process "p['pid'] == $PID" "$1") || fail "ps --json is no JSON"
+  [ "$got" = "$2" ] || fail "ps: $1 is '$got', not '$2'"
+}
+# refused NAME TEXT: no recording, this sentence, and no file.
+refused() {
+  local rc=0
+  timeout 50 "${@:3}" "$clrsnap" record -d 1 -o "$WORK/none.clrsnap" "$PID" > "$WORK/said" 2>&1 || rc=$?
+  [ $rc = 1 ] || { cat "$WORK/said"; fail "$1: ended with $rc, not 1"; }
+  diff <(echo "clrsnap: $2") "$WORK/said" || fail "$1"
+  [ ! -e "$WORK/none.clrsnap" ] || fail "$1: a file is left"
+  pass "$1"
+}
+
+start A=1
+listed assembly Record
+listed runtime "$(dotnet --list-runtimes | sed -n 's/^Microsoft.NETCore.App \(10[^ ]*\).*/\1/p' | tail -1)"
+listed problem None
+listed command "dotnet $APP names 60000"
+"$clrsnap" ps | grep -qE "^ *$PID +10\.[0-9.]+ +Record +dotnet " || fail "the table"
+kill -STOP "$PID"
+listed problem "process $PID has not answered for 2 s (is it stopped?)"
+kill -CONT "$PID"
+pass "ps"
+if setpriv --reuid 65534 --clear-groups test -x "$BUILD/bin/clrsnap" 2> "$WORK/setpriv"; then
+  chmod 777 "$WORK"
+  refused "another user's" "process $PID belongs to another user ($(id -u)); only that user and root may attach to it" \
+    setpriv --reuid 65534 --clear-groups
+fi
+mkdir "$WORK/lib"
+cp "$BUILD/lib/libclrsnap.so" "$WORK/lib/"
+refused "a library that it does not see" "process $PID has no file $WORK/hidden/libclrsnap.so: it sees other files \
+than this command, as in a container; put it there, too" unshare --mount sh -c "mkdir '$WORK/hidden' &&
+  mount --bind '$WORK/lib' '$WORK/hidden' && CLRSNAP_LIB='$WORK/hidden/libclrsnap.so' exec \"\$@\"" -
+stop
+
+start DOTNET_EnableDiagnostics=0
+refused "no diagnostics" "process $PID was started with DOTNET_EnableDiagnostics=0: it has no diagnostics port"
+listed assembly None
+stop
+start DOTNET_DefaultDiagnosticPortSuspend=1
+refused "suspended at its start" "process $PID refuses the profiler (0x8013135b): its runtime is still starting; try again"
+stop
+
+PID=$$
+refused "no .NET program" "process $PID has no diagnostics port (in ${TMPDIR:-/tmp}): it is not a .NET program, or its \
+runtime has not started"
+PID=4194305
+refused "no process" "there is no process $PID"
+
+# A runtime that is not supported says so, and the program runs on.
+get_runtimes
+build_app Old
+mkfifo "$WORK/go"
+run_on 8.0.33 "$APP" wait < "$WORK/go" > "$WORK/out" 2> "$WORK/err" &
+CHILD=$!
+exec 3> "$WORK/go"
+for _ in $(seq 100); do
+  PID=$(find_process "p['command'].endswith('/Old.dll wait')" pid)
+  [ -n "$PID" ] && break
+  sleep 0.05
+done
+sleep 0.5
+listed runtime 8.0.33
+refused "a runtime that is not supported" "this program runs on .NET 8.0.33, which is not supported yet (.NET 10 is)"
+exec 3>&-
+rc=0
+wait $CHILD || rc=$?
+[ $rc = 7 ] && grep -q '^sum ' "$WORK/out" || fail "the program does not go on"
