@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The flame graph page: flame.html with style, scripts and data put in at its markers. The files
 // are part of the binary (.incbin), so the command needs nothing installed beside it. Invariant:
-// nothing of the recording reaches the page but as escaped JSON. One thread. Signal-safe: no.
+// nothing of the recording reaches the page but as JSON, compressed, in base64. One thread.
+// Signal-safe: no.
 #include <string.h>
 
+#include "export/pack.h"
 #include "export/profile.h"
 
 #define EMBED(symbol, file)                                                          \
@@ -23,6 +25,13 @@ static bool put(FILE *out, const char *begin, const char *end) {
   return fwrite(begin, 1, len, out) == len;
 }
 
+static bool put_data(const struct cs_profile *p, FILE *out) {
+  FILE *packed = cs_pack_open(out);
+  if (packed == NULL) return false;
+  bool written = cs_write_json(p, packed);
+  return fclose(packed) == 0 && written;
+}
+
 enum part { STYLE, MODEL, ABOUT, SCRIPT, DATA, PARTS };
 
 static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
@@ -36,7 +45,7 @@ static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
     case SCRIPT:
       return put(out, page_js_begin, page_js_end);
     default:
-      return cs_write_json(p, out);
+      return put_data(p, out);
   }
 }
 

@@ -71,6 +71,7 @@ async function open(url) {
   const there = new Promise(resolve => { loaded = resolve; });
   await send("Page.navigate", {url});
   await there;
+  await evaluate("new Promise(done => { const look = () => recording ? done() : setTimeout(look, 5); look(); })");
   await settled();
 }
 

@@ -5,10 +5,12 @@ says it. Every format has a reader of its own here, written from the format's de
 from our writer. With --check, the truth ("truth METHOD NANOSECONDS" lines) is on standard input and a
 share that is more than 2 points off is a failure; --times also wants the samples' places in time to
 make sense."""
+import base64
 import gzip
 import json
 import re
 import sys
+import zlib
 
 
 def stacks_collapsed(text):
@@ -19,6 +21,7 @@ def stacks_collapsed(text):
 
 def stacks_page(data):
     """The page's data: parents come before children, as differences."""
+    data = data["modes"][0]
     names, frames = data["strings"], data["frames"]
     paths = {0: None}
     for i, (back, frame) in enumerate(zip(data["parent"], data["frame"]), 1):
@@ -32,8 +35,9 @@ def stacks_page(data):
 
 
 def stacks_html(text):
-    begin = text.index('{"facts":')
-    return stacks_page(json.JSONDecoder().raw_decode(text, begin)[0])
+    """A page has its data compressed, in base64."""
+    packed = re.search(r'<script id="data"[^>]*>([^<]*)<', text).group(1)
+    return stacks_page(json.loads(zlib.decompress(base64.b64decode(packed))))
 
 
 def stacks_text(text):
