@@ -53,6 +53,8 @@ bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_err
     case CS_OPT_RAW_NAMES:
       view->raw_names = true;
       return true;
+    case CS_OPT_THREADS:
+      return cs_parse_word("--threads", arg, "grouped", "each", &view->each_thread, err);
     case CS_OPT_TOP:
       return cs_parse_number("--top", arg, 1000000, &view->top, err);
     default:

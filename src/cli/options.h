@@ -41,13 +41,22 @@ bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t 
 // One of two words; *second says which.
 bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
                    bool *second, struct cs_error *err);
-// What both verbs know: -o, --format, --native, --signatures, --raw-names, --top.
-enum { CS_OPT_FORMAT = 512, CS_OPT_NATIVE, CS_OPT_SIGNATURES, CS_OPT_RAW_NAMES, CS_OPT_TOP };
+// What both verbs know: -o, --format, --native, --signatures, --raw-names,
+// --threads, --top.
+enum {
+  CS_OPT_FORMAT = 512,
+  CS_OPT_NATIVE,
+  CS_OPT_SIGNATURES,
+  CS_OPT_RAW_NAMES,
+  CS_OPT_THREADS,
+  CS_OPT_TOP
+};
 #define CS_VIEW_LONG_OPTIONS                                                                    \
   {"output", required_argument, NULL, 'o'}, {"format", required_argument, NULL, CS_OPT_FORMAT}, \
       {"native", required_argument, NULL, CS_OPT_NATIVE},                                       \
       {"signatures", required_argument, NULL, CS_OPT_SIGNATURES},                               \
-      {"raw-names", no_argument, NULL, CS_OPT_RAW_NAMES}, {                                     \
+      {"raw-names", no_argument, NULL, CS_OPT_RAW_NAMES},                                       \
+      {"threads", required_argument, NULL, CS_OPT_THREADS}, {                                   \
     "top", required_argument, NULL, CS_OPT_TOP                                                  \
   }
 bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_error *err);

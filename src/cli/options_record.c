@@ -39,6 +39,8 @@ static const char help[] =
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
     "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
+    "      --threads WHICH      grouped: those of one name as one (the thread pool's); or each\n"
+    "                           (grouped; where samples are shown over time, and in pprof: each)\n"
     "      --lines              methods by source line, from portable PDBs\n"
     "      --top N              print the N hottest methods\n"
     "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"

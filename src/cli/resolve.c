@@ -31,6 +31,7 @@ struct resolver {
   const struct cs_resolve_opts *opts;
   struct shown *shown;  // per frame of the recording
   struct cs_strings names;
+  uint32_t *thread;  // per thread of the recording: the profile's
 };
 
 static const char *base_name(const char *path) {
@@ -176,11 +177,48 @@ static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *show
   }
 }
 
+// Threads that nobody has named have the program's name from the kernel, which therefore groups
+// none.
+static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t) {
+  enum { COMM = 15 };  // what the kernel keeps of it
+  const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
+  size_t len = strcspn(program, " "), slash = 0;
+  if (len == 0) return starts_with(name, ".NET ");  // the only ones that are sure to be given
+  for (size_t i = 0; i < len; i++)
+    if (program[i] == '/') slash = i + 1;
+  len = len - slash < COMM ? len - slash : COMM;
+  return name[0] != '\0' && (strlen(name) != len || memcmp(name, program + slash, len) != 0);
+}
+
+static void add_thread(struct resolver *r, const struct cs_rec_thread *t, unsigned count) {
+  char name[NAME_BYTES];
+  bool one = count == 1;
+  (void)snprintf(name, sizeof name, one ? "%.3000s" : "%.3000s, %u threads", text(r->rec, t->name),
+                 count);
+  (void)cs_profile_thread(r->profile, name, one ? t->tid : 0);
+}
+
 static void resolve_threads(struct resolver *r) {
-  for (size_t i = 0; i < r->rec->thread_count; i++) {
-    const struct cs_rec_thread *t = &r->rec->threads[i];
-    (void)cs_profile_thread(r->profile, text(r->rec, t->name), t->tid);
+  const struct cs_recording *rec = r->rec;
+  const struct cs_rec_thread *t = rec->threads;
+  struct cs_map by_name = {0};
+  struct group {
+    size_t thread;  // the first of it
+    unsigned count;
+  } *group = cs_allocate((rec->thread_count + 1) * sizeof *group);
+  uint32_t count = 0;
+  r->thread = cs_allocate((rec->thread_count + 1) * sizeof *r->thread);
+  for (size_t i = 0; i < rec->thread_count; i++) {
+    bool fresh = true;
+    r->thread[i] = count;
+    if (r->opts->group_threads && groups(rec, &t[i]))
+      r->thread[i] = cs_map_put(&by_name, t[i].name, count, &fresh);
+    if (fresh) group[count++].thread = i;
+    group[r->thread[i]].count++;
   }
+  for (uint32_t i = 0; i < count; i++) add_thread(r, &t[group[i].thread], group[i].count);
+  cs_map_free(&by_name);
+  free(group);
 }
 
 // The node of the recording in whose place this one is shown, because both are one method to those
@@ -202,7 +240,7 @@ static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
 // The profile's node for a node of the recording, given those of all before it.
 static uint32_t place(struct resolver *r, const struct cs_node *node, const uint32_t *map) {
   struct cs_tree *tree = &r->profile->tree;
-  if (node->parent == 0) return cs_tree_child(tree, 0, node->frame);  // a thread
+  if (node->parent == 0) return cs_tree_child(tree, 0, r->thread[node->frame]);
   const struct shown *shown = &r->shown[node->frame];
   uint32_t parent = map[node->parent], other = one_with(r, node);
   if (shown->frame == LEFT_OUT) return parent;
@@ -293,4 +331,5 @@ void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *op
   if (opts->lines) profile->facts.lines = rec->line_facts;
   cs_strings_free(&r.names);
   free(r.shown);
+  free(r.thread);
 }

@@ -6,10 +6,11 @@
 #include "cli/recording.h"
 
 struct cs_resolve_opts {
-  bool native;      // with native frames, or managed ones only
-  bool signatures;  // methods with their parameters, so that overloads are told apart
-  bool lines;       // a frame for each line of a method, "Type.Method (File.cs:12)"
-  bool raw_names;   // as compilers made them, and every frame as it was on the stack
+  bool native;         // with native frames, or managed ones only
+  bool signatures;     // methods with their parameters, so that overloads are told apart
+  bool lines;          // a frame for each line of a method, "Type.Method (File.cs:12)"
+  bool raw_names;      // as compilers made them, and every frame as it was on the stack
+  bool group_threads;  // those of one name are one, as the thread pool's
 };
 
 // Fills an initialised profile from a recording whose frames have been named (cs_name_frames).

@@ -96,37 +96,48 @@ static bool write_content(void *context, FILE *file) {
   return c->format->write(c->profile, file);
 }
 
-static bool write_outputs(struct cs_view *view, const struct cs_profile *profile) {
-  bool all = true;
-  for (unsigned i = 0; i < view->count; i++) {
-    struct cs_view_output *o = &view->outputs[i];
-    struct content content = {profile, o->format};
-    struct cs_error err;
-    if (o->format->write == NULL) continue;
-    if (!cs_output_commit(&o->file, write_content, &content, &err)) {
-      cs_say("%s", err.text);
-      all = false;
-    } else if (!is_stdout(o)) {
-      cs_say("wrote %s", o->path);
-    }
+static bool write_output(struct cs_view_output *o, const struct cs_profile *profile) {
+  struct content content = {profile, o->format};
+  struct cs_error err;
+  if (!cs_output_commit(&o->file, write_content, &content, &err)) {
+    cs_say("%s", err.text);
+    return false;
   }
-  return all;
+  if (!is_stdout(o)) cs_say("wrote %s", o->path);
+  return true;
+}
+
+static void resolve(const struct cs_view *view, const struct cs_recording *rec, bool each_thread,
+                    struct cs_profile *profile) {
+  cs_profile_init(profile);
+  cs_resolve(rec,
+             &(struct cs_resolve_opts){.native = view->native,
+                                       .signatures = view->signatures,
+                                       .lines = rec->lines && !view->no_lines,
+                                       .raw_names = view->raw_names,
+                                       .group_threads = !each_thread},
+             profile);
 }
 
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
-  struct cs_profile profile;
-  cs_profile_init(&profile);
+  bool all = true, resolved[2] = {false, false};
+  struct cs_profile profiles[2];  // with threads grouped, and each by itself
   cs_name_frames(rec);
-  const struct cs_resolve_opts opts = {.native = view->native,
-                                       .signatures = view->signatures,
-                                       .lines = rec->lines && !view->no_lines,
-                                       .raw_names = view->raw_names};
-  cs_resolve(rec, &opts, &profile);
-  cs_print_summary(&profile.facts, stderr);
-  if (view->top > 0) cs_write_top(&profile, view->top, "clrsnap: ", stderr);
-  bool written = write_outputs(view, &profile);
-  cs_profile_free(&profile);
-  return written;
+  resolve(view, rec, view->each_thread, &profiles[view->each_thread]);
+  resolved[view->each_thread] = true;
+  cs_print_summary(&profiles[view->each_thread].facts, stderr);
+  if (view->top > 0) cs_write_top(&profiles[view->each_thread], view->top, "clrsnap: ", stderr);
+  for (unsigned i = 0; i < view->count; i++) {
+    struct cs_view_output *o = &view->outputs[i];
+    if (o->format->write == NULL) continue;
+    bool each = view->each_thread || o->format->each_thread;
+    if (!resolved[each]) resolve(view, rec, each, &profiles[each]);
+    resolved[each] = true;
+    all &= write_output(o, &profiles[each]);
+  }
+  for (int i = 0; i < 2; i++)
+    if (resolved[i]) cs_profile_free(&profiles[i]);
+  return all;
 }
 
 void cs_view_close(struct cs_view *view) {

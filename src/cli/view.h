@@ -20,7 +20,7 @@ struct cs_view {
   struct cs_view_output outputs[CS_VIEW_MAX_OUTPUTS];
   unsigned count;
   const struct cs_format *format;  // of --format; NULL: by suffix
-  bool native, signatures, no_lines, raw_names;
+  bool native, signatures, no_lines, raw_names, each_thread;
   uint32_t top;  // 0: no table
   char *name;    // one that was made up for the output
 };

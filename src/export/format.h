@@ -9,7 +9,8 @@ struct cs_format {
   const char *name;
   const char *suffixes[3];  // the first one is used where a file has to be named
   const char *about;
-  bool timeline;                                         // it shows samples one by one
+  bool timeline;     // it shows samples one by one
+  bool each_thread;  // threads of one name may not be shown as one
   bool (*write)(const struct cs_profile *p, FILE *out);  // NULL: the recording itself
 };
 

@@ -71,7 +71,7 @@ static void put_node(const struct writer *w, uint32_t node, size_t depth) {
   put_share(w, n->weight_ns);
   (void)fprintf(w->out, "  %8" PRIu64 "  %*s", w->sums[node].samples, (int)depth, "");
   cs_put_plain(w->out, name, len);
-  if (thread)
+  if (thread && w->p->threads[n->frame].tid != 0)
     (void)fprintf(w->out, len > 0 ? " (%" PRIu32 ")" : "thread (%" PRIu32 ")",
                   w->p->threads[n->frame].tid);
   (void)putc('\n', w->out);

@@ -35,5 +35,19 @@ if [ "$NAME" = Names ]; then
     grep -qF ';Program.<<Main>$>d__0.MoveNext;Mark.At' || fail "--raw-names: Main does not start its state machine"
   grep -q '^Program.Main;Mark.At' pretty.collapsed || fail "Main is not one frame"
   ! grep -q 'Builder.*Start<.*>;Program.Main' pretty.collapsed || fail "the start of Main is shown"
+
+  # Threads of one name are one, those that have none are not; and each is itself where that is asked for.
+  for which in grouped each; do
+    "$BUILD/bin/clrsnap" report --threads $which --format text -o $which.txt all.clrsnap 2>> err || fail "--threads $which"
+    awk '/^ *[0-9.]+ % +[0-9.]+ % +[0-9]+  [^ ]/ { n += $5; sub(/^[^%]*%[^%]*% +[0-9]+  /, ""); print > "'$which'.threads" }
+      END { print n }' $which.txt > $which.sum
+  done
+  [ "$(grep -c '^Baker' grouped.threads)" = 1 ] && grep -qx 'Baker, 3 threads' grouped.threads ||
+    { cat grouped.threads; fail "the bakers are not one"; }
+  [ "$(grep -cE '^Baker \([0-9]+\)$' each.threads)" = 3 ] || { cat each.threads; fail "the bakers are not three"; }
+  grep -vE '^(Baker|[.]NET)' grouped.threads > unnamed
+  grep -vE '^(Baker|[.]NET)' each.threads | diff - unnamed || fail "threads without a name are grouped"
+  [ "$(wc -l < unnamed)" -ge 2 ] || { cat unnamed; fail "there are no threads without a name"; }
+  cmp -s grouped.sum each.sum || fail "samples are lost between the threads"
 fi
 pass "raw names, and one frame for an async method"

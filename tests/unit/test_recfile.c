@@ -119,7 +119,7 @@ static char *profile_text(const struct cs_recording *rec, size_t *size) {
   struct cs_profile profile;
   char *text = NULL;
   cs_profile_init(&profile);
-  cs_resolve(rec, &(struct cs_resolve_opts){true, true, rec->lines, false}, &profile);
+  cs_resolve(rec, &(struct cs_resolve_opts){true, true, rec->lines, false, false}, &profile);
   FILE *out = open_memstream(&text, size);
   size_t count;
   const struct cs_format *formats = cs_formats(&count);

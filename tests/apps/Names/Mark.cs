@@ -15,6 +15,19 @@ public static class Mark
         while (end.ElapsedMilliseconds < 40) { }
     }
 
+    // Three threads of one name, and two that have none: busy one after the other. To be
+    // called on the first thread: the kernel gives those without a name the name of who starts them.
+    public static void Crew()
+    {
+        foreach (string? name in new[] { "Baker", null, "Baker", null, "Baker" })
+        {
+            Thread thread = new(static () => At("Mark.Crew.lambda#0"));
+            if (name != null) thread.Name = name;
+            thread.Start();
+            thread.Join();
+        }
+    }
+
     public static void Done()
     {
         foreach (string name in Names) Console.WriteLine(name);

@@ -4,6 +4,7 @@
 // frame that called Mark.At against that.
 using Shop;
 
+Mark.Crew();
 Mark.At("Program.Main");
 void Local() => Mark.At("Program.Main.Local");
 Local();
