@@ -4,9 +4,18 @@
 module Shop.Program
 
 open System.Collections.Generic
-open System.Diagnostics
 open System.Runtime.CompilerServices
+open System.Runtime.InteropServices
 open System.Threading.Tasks
+
+[<DllImport("libc")>]
+extern int clock_gettime(int clock, [<In; Out>] int64[] time)
+
+// Of this thread, in nanoseconds.
+let cpuTime () =
+    let time = Array.zeroCreate 2
+    if clock_gettime (3, time) <> 0 then failwith "clock_gettime"
+    time[0] * 1_000_000_000L + time[1]
 
 type Mark() =
     static let names = SortedSet<string>(System.StringComparer.Ordinal)
@@ -14,8 +23,8 @@ type Mark() =
     [<MethodImpl(MethodImplOptions.NoInlining)>]
     static member At(name: string) =
         lock names (fun () -> names.Add name |> ignore)
-        let watch = Stopwatch.StartNew()
-        while watch.ElapsedMilliseconds < 40L do ()
+        let finish = cpuTime () + 40_000_000L
+        while cpuTime () < finish do ()
 
     static member Done() =
         for name in names do System.Console.WriteLine name
@@ -27,11 +36,11 @@ let plain () = Mark.At "Shop.Program.plain"
 let apply (f: int -> unit) = f 1
 
 let closures n =
-    apply (fun x -> Mark.At "Shop.Program.closures@30"; ignore (x + n))
-    apply (fun x -> Mark.At "Shop.Program.closures@31-1"; ignore (x * n))
+    apply (fun x -> Mark.At "Shop.Program.closures@39"; ignore (x + n))
+    apply (fun x -> Mark.At "Shop.Program.closures@40-1"; ignore (x * n))
 
 let withLocal n =
-    let local x = Mark.At "Shop.Program.withLocal@34"; ignore (x + n)
+    let local x = Mark.At "Shop.Program.withLocal@43"; ignore (x + n)
     apply local
 
 let numbers () =
@@ -50,9 +59,9 @@ let workTask () =
 
 let workAsync () =
     async {
-        Mark.At "Shop.Program.workAsync@53"
+        Mark.At "Shop.Program.workAsync@62"
         do! Async.Sleep 1
-        Mark.At "Shop.Program.workAsync@55-1"
+        Mark.At "Shop.Program.workAsync@64-1"
     }
 
 [<MethodImpl(MethodImplOptions.NoInlining)>]
