@@ -3,7 +3,8 @@
 // go and without a million objects. `parent` is relative (node - parent), which
 // keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the tree's
 // first level are the threads. One such object for each mode that was recorded, in "modes"; "marks"
-// are events on the timeline: [begin, duration, text], in microseconds. One thread. Signal-safe: no.
+// are events on the timeline: [begin, duration, text], in microseconds. One thread. Signal-safe:
+// no.
 #include <inttypes.h>
 #include <string.h>
 
