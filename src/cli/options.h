@@ -8,6 +8,8 @@
 #include "cli/view.h"
 #include "wire/wire.h"
 
+#define CS_DEFAULT_BUFFER (16ull << 20)  // of shared memory, in bytes
+
 struct cs_record_options {
   double seconds;  // 0: until the program ends
   uint32_t hz;

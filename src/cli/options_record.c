@@ -15,7 +15,6 @@
 #define DEFAULT_DEPTH 2048
 #define MAX_DEPTH 65536
 // At 100 threads, 499 Hz and 60 frames a stack, 16 MiB last 0.6 s; it is emptied every 20 ms.
-#define DEFAULT_BUFFER_MIB 16
 #define MAX_BUFFER_MIB 1024
 
 static const char help[] =
@@ -151,7 +150,7 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                                   .mode = CS_WIRE_MODE_CPU,
                                   .depth = DEFAULT_DEPTH,
                                   .view.native = true,
-                                  .buffer_bytes = (uint64_t)DEFAULT_BUFFER_MIB << 20};
+                                  .buffer_bytes = CS_DEFAULT_BUFFER};
   opterr = 0;
   optind = 1;
   int opt;

@@ -7,6 +7,7 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
+  doctor        try what works here, or with a process, and say why not
   ps            list the .NET processes that you can see
   record        record where a program spends its time: a new one, or one that runs
   report        make a flame graph or another format of a recording
@@ -21,7 +22,7 @@ run 0 "$CLRSNAP" --help
 run 2 "$CLRSNAP"
 run 0 "$CLRSNAP" version
 grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
-for verb in ps record report; do
+for verb in doctor ps record report; do
   run 0 "$CLRSNAP" help $verb
   cp out help1
   run 0 "$CLRSNAP" $verb --help

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// What works with one process. Invariant: the process is asked and read, but not changed, and not
+// stopped. One thread. Signal-safe: no.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/attach.h"
+#include "cli/doctor.h"
+#include "cli/launch.h"
+#include "cli/options.h"
+#include "cli/proc.h"
+#include "cli/process.h"
+#include "lines/lines.h"
+#include "remote/remote.h"
+#include "wire/consumer.h"
+
+// False: nothing else makes sense.
+static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
+  if (!cs_process_look(p, pid)) {
+    cs_doctor_note(d, CS_FINDING_FAULT, "process", "clrsnap ps lists the .NET processes", "%s",
+                   p->why.text);
+    return false;
+  }
+  cs_doctor_note(d, CS_FINDING_GOOD, "process", NULL, "%s",
+                 p->command != NULL ? p->command : "(no command line)");
+  cs_doctor_note(
+      d, p->answers ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
+      p->answers ? NULL : "it cannot be attached to; start it with clrsnap record -- instead", "%s",
+      p->answers ? "answers" : p->why.text);
+  return true;
+}
+
+// The runtime's layout as the walk needs it, read from outside.
+static void check_runtime(struct cs_doctor *d, const struct cs_process *p) {
+  struct cs_error err = {""};
+  struct cs_remote *remote = cs_remote_open(p->pid, &err);
+  if (remote != NULL)
+    cs_doctor_note(d, CS_FINDING_GOOD, "runtime", NULL, ".NET %s is supported",
+                   p->runtime != NULL ? p->runtime : "(of a version that it does not tell)");
+  else
+    cs_doctor_note(d, CS_FINDING_FAULT, "runtime", NULL, "%s", err.text);
+  if (remote != NULL) cs_remote_close(remote);
+}
+
+static void check_files(struct cs_doctor *d, pid_t pid) {
+  struct cs_error err = {""};
+  struct cs_consumer consumer;
+  struct cs_consumer_opts opts = {
+      .capacity = CS_DEFAULT_BUFFER, .mode = CS_WIRE_MODE_CPU, .target = pid};
+  char *agent = cs_find_agent(&err);
+  if (agent != NULL) {
+    bool seen = cs_attach_check_file(pid, agent, &err);
+    cs_doctor_note(d, seen ? CS_FINDING_GOOD : CS_FINDING_FAULT, "agent's file", NULL, "%s",
+                   seen ? "the process sees it" : err.text);
+  }
+  free(agent);
+  bool good = cs_consumer_create(&consumer, &opts, &err);
+  if (good) cs_consumer_destroy(&consumer);
+  cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "its shared memory", NULL, "%s",
+                 good ? "can be shared with it" : err.text);
+}
+
+// In a child of ours: its end lets the process go again, which never stood still.
+static void check_ptrace(struct cs_doctor *d, pid_t pid) {
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) _exit(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0 ? 0 : errno);
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return;
+  int error = WEXITSTATUS(status);
+  if (error == 0)
+    cs_doctor_note(d, CS_FINDING_GOOD, "stack", NULL, "clrsnap stack may stop and read it");
+  else
+    cs_doctor_note(d, CS_FINDING_FAULT, "stack",
+                   "a debugger may be attached, or ptrace is restricted; record is not affected",
+                   "clrsnap stack is refused: %s", strerror(error));
+}
+
+static void check_other_profilers(struct cs_doctor *d, pid_t pid) {
+  size_t size = 0;
+  char *on = cs_proc_variable(pid, "CORECLR_ENABLE_PROFILING");
+  char *other = cs_proc_variable(pid, "CORECLR_PROFILER");
+  char *maps = cs_proc_read(pid, "maps", &size);
+  bool set = on != NULL && strtoul(on, NULL, 16) != 0 && other != NULL &&
+             strcasecmp(other, CS_AGENT_CLSID) != 0;
+  bool loaded = maps != NULL && strstr(maps, "/libclrsnap.so") != NULL;
+  cs_doctor_note(d, set ? CS_FINDING_NOTE : CS_FINDING_GOOD, "other profilers", NULL,
+                 set ? "it was started with the profiler %s; record works beside it%s"
+                     : "none in its environment%s%s",
+                 set ? other : "", loaded ? "; clrsnap's library is loaded already" : "");
+  free(on);
+  free(other);
+  free(maps);
+}
+
+// One timer a thread, each of which counts as a signal on its way.
+static void check_timers(struct cs_doctor *d, pid_t pid) {
+  size_t size = 0;
+  char *limits = cs_proc_read(pid, "limits", &size), *status = cs_proc_read(pid, "status", &size);
+  char *limit = limits != NULL ? strstr(limits, "Max pending signals") : NULL;
+  char *threads = status != NULL ? strstr(status, "\nThreads:") : NULL;
+  if (limit != NULL && threads != NULL) {
+    unsigned long most = strtoul(limit + strlen("Max pending signals"), NULL, 10);
+    unsigned long count = strtoul(threads + strlen("\nThreads:"), NULL, 10);
+    bool unlimited = strncmp(limit + strlen("Max pending signals") + 7, "unlimited", 9) == 0;
+    bool good = unlimited || most == 0 || count < most;
+    cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "timers",
+                   good ? NULL : "raise the process' ulimit -i, or use --mode wall",
+                   "%lu threads; cpu mode takes a timer each, of the user's %lu pending signals",
+                   count, most);
+  }
+  free(limits);
+  free(status);
+}
+
+// ---- Symbols ----
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+struct symbols {
+  unsigned modules, found;
+  char missing[320];
+};
+
+static void count_symbols(const char *module, enum cs_symbols symbols, void *data) {
+  struct symbols *s = data;
+  s->modules++;
+  if (symbols == CS_SYMBOLS_FOUND) {
+    s->found++;
+    return;
+  }
+  size_t used = strlen(s->missing);
+  (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s", used > 0 ? ", " : "",
+                 base_name(module));
+}
+
+// The program's own assemblies: the framework comes without symbols.
+static bool is_program_module(const char *path) {
+  size_t length = strlen(path);
+  return length > 4 && strcmp(path + length - 4, ".dll") == 0 &&
+         strstr(path, "/shared/Microsoft.") == NULL;
+}
+
+static void check_symbols(struct cs_doctor *d, pid_t pid) {
+  size_t size = 0;
+  struct symbols s = {0};
+  struct cs_lines *lines = cs_lines_new();
+  char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;
+  for (char *line; maps != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+    char *path = strchr(line, '/');
+    if (path != NULL && is_program_module(path)) (void)cs_lines_of_module(lines, path);
+  }
+  cs_lines_visit(lines, count_symbols, &s);
+  if (s.modules > 0)
+    cs_doctor_note(d, s.found > 0 ? CS_FINDING_GOOD : CS_FINDING_NOTE, "symbols",
+                   s.found > 0 ? NULL : "--lines needs the portable PDBs beside the assemblies",
+                   "PDBs of %u of the %u assemblies that are not .NET's own%s%s", s.found,
+                   s.modules, s.missing[0] != '\0' ? "; none of " : "", s.missing);
+  cs_lines_free(lines);
+  free(maps);
+}
+
+void cs_doctor_process(struct cs_doctor *d, pid_t pid) {
+  struct cs_process p;
+  if (check_port(d, &p, pid)) {
+    check_runtime(d, &p);
+    check_files(d, pid);
+    check_other_profilers(d, pid);
+    check_timers(d, pid);
+    check_ptrace(d, pid);
+    check_symbols(d, pid);
+  }
+  cs_process_free(&p);
+}

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# doctor.sh BUILD SOURCE MATERIAL: `clrsnap doctor` finds what works, and each fault that is made here.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Record
+clrsnap=$BUILD/bin/clrsnap
+command -v python3 > /dev/null || skip "there is no python3"
+
+start() {
+  env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
+  CHILD=$!
+  for _ in $(seq 100); do
+    PID=$(pgrep -P $CHILD -x dotnet) && grep -qs Record.dll "/proc/$PID/maps" && break
+    sleep 0.05
+  done
+  sleep 0.3
+}
+stop() {
+  kill -9 "$PID" 2> /dev/null
+  wait $CHILD 2> /dev/null
+}
+# doctor CODE [WITH...]: its exit code; its findings in WORK/said, in both forms the same.
+doctor() {
+  local rc=0 json=0
+  "${@:2}" "$clrsnap" doctor $PID > "$WORK/said" 2>&1 || rc=$?
+  [ $rc = "$1" ] || { cat "$WORK/said"; fail "doctor $PID ended with $rc, not $1"; }
+  "${@:2}" "$clrsnap" doctor --json $PID > "$WORK/json" || json=$?
+  [ $json = $rc ] || fail "with --json it ends with $json, not $rc"
+  python3 - "$WORK/json" "$rc" << 'X' > "$WORK/names" || fail "the JSON"
+import json, sys
+d = json.load(open(sys.argv[1]))
+faults = [f for f in d['findings'] if f['state'] == 'fault']
+assert d['works'] == (not faults) == (sys.argv[2] == '0')
+print(*[f['name'] for f in d['findings']], sep='\n')
+X
+  [ "$(wc -l < "$WORK/names")" = "$(grep -cE '^(ok|note|FAIL) ' "$WORK/said")" ] || fail "text and JSON differ"
+}
+# says STATE NAME TEXT
+says() {
+  grep -E "^$1 +$2 " "$WORK/said" | grep -qF -- "$3" || { cat "$WORK/said"; fail "not said: $1 $2 $3"; }
+}
+
+PID=
+doctor 0
+says ok agent "$BUILD/lib/libclrsnap.so"
+says ok 'shared memory' '/dev/shm has'
+says '(ok|note)' 'cpu mode' 'times a second'
+doctor 1 env CLRSNAP_LIB=/nowhere/libclrsnap.so
+says FAIL agent 'CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory'
+if unshare --mount true 2> "$WORK/unshare"; then
+  doctor 1 unshare --mount sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' -
+  says FAIL 'shared memory' 'no room for'
+fi
+pass "the machine"
+
+start A=1
+doctor 0
+for name in process 'diagnostics port' runtime "agent's file" 'its shared memory' 'other profilers' timers stack; do
+  says ok "$name" ''
+done
+says ok symbols 'PDBs of 1 of the 1 assemblies'
+says ok 'other profilers' 'none in its environment'
+stop
+start CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{12345678-9ABC-DEF0-1234-56789ABCDEF0}' CORECLR_PROFILER_PATH=/none.so
+doctor 0
+says note 'other profilers' 'the profiler {12345678-9ABC-DEF0-1234-56789ABCDEF0}; record works beside it'
+stop
+start DOTNET_EnableDiagnostics=0
+doctor 1
+says FAIL 'diagnostics port' 'was started with DOTNET_EnableDiagnostics=0'
+stop
+PID=$$
+doctor 1
+says FAIL process 'is not a .NET program'
+pass "a process"
+
+get_runtimes
+build_app Old
+mkfifo "$WORK/go"
+run_on 8.0.33 "$APP" wait < "$WORK/go" > "$WORK/out" 2> "$WORK/err" &
+CHILD=$!
+exec 3> "$WORK/go"
+for _ in $(seq 100); do
+  PID=$(pgrep -f "^[^ ]*dotnet .*/Old.dll wait" | head -1) && grep -qs Old.dll "/proc/$PID/maps" && break
+  sleep 0.05
+done
+sleep 0.3
+doctor 1
+says FAIL runtime '.NET 8.0.33, which is not supported yet'
+exec 3>&-
+wait $CHILD
+pass "a runtime that is not supported"
