@@ -30,6 +30,12 @@ have_pkg_config() { command -v pkg-config > /dev/null; }
 have_cmocka() { pkg-config --exists cmocka 2> /dev/null; }
 have_libelf() { pkg-config --exists libelf 2> /dev/null; }
 have_libdw() { pkg-config --exists libdw 2> /dev/null; }
+have_ncurses() { pkg-config --exists ncursesw 2> /dev/null; }
+have_pyte() {
+  local python
+  for python in python3 /usr/bin/python3; do "$python" -c 'import pyte' 2> /dev/null && return; done
+  return 1
+}
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
 have_protobuf_c() { pkg-config --exists libprotobuf-c 2> /dev/null && command -v protoc-c > /dev/null; }
 have_go() { command -v go > /dev/null; }
@@ -56,6 +62,8 @@ pkg_config|pkg-config|pkg-config
 cmocka|cmocka, for the unit tests|libcmocka-dev
 libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
+ncurses|ncurses with wide characters, with headers|libncurses-dev
+pyte|a terminal in Python, for tests|python3-pyte
 zlib|zlib, with headers|zlib1g-dev
 protobuf_c|protobuf-c and its compiler|libprotobuf-c-dev protobuf-c-compiler
 go|Go, whose pprof reads our profiles in tests|golang-go
@@ -110,12 +118,12 @@ require() {
 }
 
 setup_build_tools() {
-  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw zlib protobuf_c jsmn capstone \
+  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw ncurses zlib protobuf_c jsmn capstone \
     libunwind
 }
 # What reads our files in tests. Without it those tests are skipped, and nothing else is lost.
 setup_readers() {
-  (require go jsonschema) || echo "dev: the tests that need the above will be skipped" >&2
+  (require go jsonschema pyte) || echo "dev: the tests that need the above will be skipped" >&2
 }
 setup_format() { require clang_format; }
 

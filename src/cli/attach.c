@@ -4,6 +4,7 @@
 #include "cli/attach.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 
@@ -75,5 +76,20 @@ bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error
   bool good = message != NULL ? send_attach(attach, message, refusal, err)
                               : cs_error_set(err, "out of memory");
   free(message);
+  return good;
+}
+
+// What the agent says itself says more than its HRESULT.
+bool cs_attach_agent(pid_t pid, const char *library, const struct cs_consumer *consumer,
+                     struct cs_error *err) {
+  HRESULT refusal;
+  struct cs_diag_payload *data = calloc(1, sizeof *data);
+  struct cs_attach attach = {pid, NULL, library, data};
+  if (data == NULL) return cs_error_set(err, "out of memory");
+  cs_diag_put(data, consumer->path, strlen(consumer->path) + 1);
+  bool good = cs_attach(&attach, &refusal, err);
+  if (!good && cs_consumer_agent_state(consumer) == CS_WIRE_AGENT_REFUSED)
+    cs_consumer_message(consumer, err->text, sizeof err->text);
+  free(data);
   return good;
 }

@@ -4,6 +4,7 @@
 #define CS_ATTACH_H
 
 #include "cli/diag.h"
+#include "wire/consumer.h"
 
 struct cs_attach {
   pid_t pid;
@@ -15,6 +16,11 @@ struct cs_attach {
 // Waits until the runtime has loaded the profiler and has had its answer. False: *err says in words
 // what the runtime or the profiler has answered; *refusal as in cs_diag_command.
 bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
+
+// Has the process load our agent, `library`, which begins to record into the consumer's memory at
+// once.
+bool cs_attach_agent(pid_t pid, const char *library, const struct cs_consumer *consumer,
+                     struct cs_error *err);
 
 // Does the process see the file? It may live in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);

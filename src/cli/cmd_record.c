@@ -21,16 +21,6 @@ struct record {
   char *program;  // the command line, for people
 };
 
-static char *join_words(char **argv) {
-  char *text = NULL;
-  size_t len = 0;
-  FILE *out = open_memstream(&text, &len);
-  if (out == NULL) return NULL;
-  for (size_t i = 0; argv[i] != NULL; i++) (void)fprintf(out, "%s%s", i > 0 ? " " : "", argv[i]);
-  (void)fclose(out);
-  return text;
-}
-
 static void fill_totals(struct cs_session *s) {
   struct cs_recording *rec = &s->recording;
   rec->totals = (struct cs_rec_totals){.recorded_ns = s->recorded_ns,
@@ -113,7 +103,7 @@ static bool prepare(struct record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines, o->pid};
   r->agent = cs_find_agent(err);
-  r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : join_words(o->program);
+  r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
   if (r->agent == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
   if (!cs_view_open(&r->options.view, err) || !open_recording(r, err)) return false;
@@ -127,27 +117,12 @@ static void clean_up(struct record *r) {
   free(r->program);
 }
 
-// Has the process load the agent, which begins at once. What the agent says itself says more than
-// its HRESULT.
-static bool attach_agent(struct record *r, struct cs_error *err) {
-  HRESULT refusal;
-  const char *shm = r->session.consumer.path;
-  struct cs_diag_payload *data = calloc(1, sizeof *data);
-  struct cs_attach attach = {r->options.pid, NULL, r->agent, data};
-  if (data == NULL) return cs_error_set(err, "out of memory");
-  cs_diag_put(data, shm, strlen(shm) + 1);
-  bool good = cs_attach(&attach, &refusal, err);
-  if (!good && cs_consumer_agent_state(&r->session.consumer) == CS_WIRE_AGENT_REFUSED)
-    cs_consumer_message(&r->session.consumer, err->text, sizeof err->text);
-  free(data);
-  return good;
-}
-
 static int run_attached(struct record *r) {
   struct cs_error err = {""};
   pid_t pid = r->options.pid;
   if (!cs_diag_check(pid, &err) || !cs_session_attach(&r->session, pid, &err) ||
-      !prepare(r, &err) || !cs_attach_check_file(pid, r->agent, &err) || !attach_agent(r, &err)) {
+      !prepare(r, &err) || !cs_attach_check_file(pid, r->agent, &err) ||
+      !cs_attach_agent(pid, r->agent, &r->session.consumer, &err)) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;
   }

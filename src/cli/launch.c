@@ -49,6 +49,16 @@ char *cs_find_agent(struct cs_error *err) {
   return NULL;
 }
 
+char *cs_join_words(char **argv) {
+  char *text = NULL;
+  size_t len = 0;
+  FILE *out = open_memstream(&text, &len);
+  if (out == NULL) return NULL;
+  for (size_t i = 0; argv[i] != NULL; i++) (void)fprintf(out, "%s%s", i > 0 ? " " : "", argv[i]);
+  (void)fclose(out);
+  return text;
+}
+
 static const char *env(const char *name) {
   const char *value = getenv(name);
   return value != NULL ? value : "";

@@ -22,6 +22,9 @@ char *cs_find_agent(struct cs_error *err);
 pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t *mask,
                 int *exit_code, struct cs_error *err);
 
+// A command line for people, words with blanks between them; the caller frees it. NULL: no memory.
+char *cs_join_words(char **argv);
+
 // exec has failed with `error`: *err says so; answers the exit code for the command to end with.
 int cs_exec_failed(const char *program, int error, struct cs_error *err);
 

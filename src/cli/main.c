@@ -23,6 +23,7 @@ static const struct verb {
     {"run-profiler", cs_cmd_run_profiler, "run a profiler of somebody else's through clrsnap",
      true},
     {"stack", cs_cmd_stack, "print the stack of every thread of a process, once", true},
+    {"top", cs_cmd_top, "watch where a program spends its time, live", true},
     {"version", do_version, "print the version", false},
     {"help", do_help, "print this text, or that of a verb", false},
 };

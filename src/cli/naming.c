@@ -19,7 +19,7 @@ static bool is_recorded_file(const struct cs_recording *rec, uint32_t path) {
              (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
-static void name_native(struct cs_recording *rec, struct cs_elfsyms *symbols, uint64_t frame) {
+void cs_name_native_frame(struct cs_recording *rec, struct cs_elfsyms *symbols, uint64_t frame) {
   uint32_t i;
   if (!cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i)) return;
   const struct cs_rec_image *image = &rec->images[i];
@@ -46,7 +46,8 @@ void cs_name_frames(struct cs_recording *rec) {
   struct cs_places *places = rec->lines ? cs_places_new(rec) : NULL;
   for (size_t i = 0; i < rec->frame_count; i++) {
     uint64_t frame = rec->frames[i];
-    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) name_native(rec, symbols, frame);
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE)
+      cs_name_native_frame(rec, symbols, frame);
     if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL)
       name_managed(rec, places, frame);
   }

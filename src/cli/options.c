@@ -29,6 +29,25 @@ bool cs_parse_word(const char *name, const char *text, const char *first, const 
   return cs_error_set(err, "%s wants '%s' or '%s', not '%s'", name, first, other, text);
 }
 
+bool cs_parse_pid(const char *text, pid_t *out, struct cs_error *err) {
+  uint32_t pid = 0;
+  if (!cs_parse_number("--pid", text, INT32_MAX, &pid, err)) return false;
+  *out = (pid_t)pid;
+  return true;
+}
+
+bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct cs_error *err) {
+  const char *word = optind < argc ? argv[optind] : "";
+  bool number = optind + 1 == argc && word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+  if (number && *pid == 0 && strcmp(argv[optind - 1], "--") != 0)
+    return cs_parse_pid(word, pid, err);
+  if (*pid != 0 && optind < argc)
+    return cs_error_set(err, "either a process or a program can be recorded, not both");
+  if (*pid == 0 && optind >= argc) return cs_error_set(err, "no program to record, and no process");
+  if (*pid == 0) *program = argv + optind;
+  return true;
+}
+
 // getopt has just refused argv[optind - 1], or an option letter in it.
 bool cs_option_refused(int opt, char **argv, struct cs_error *err) {
   if (optopt > 0 && optopt < 256 && argv[optind - 1][1] != '-') {

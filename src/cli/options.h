@@ -43,6 +43,10 @@ bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t 
 // One of two words; *second says which.
 bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
                    bool *second, struct cs_error *err);
+// What is behind the options: a command line, or nothing but a number. After "--", a number is a
+// program like any other. *pid may have been named by an option; else it is 0.
+bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct cs_error *err);
+bool cs_parse_pid(const char *text, pid_t *out, struct cs_error *err);  // of --pid
 // What both verbs know: -o, --format, --native, --signatures, --raw-names,
 // --threads, --top.
 enum {

@@ -84,13 +84,6 @@ static bool parse_seconds(const char *text, double *out, struct cs_error *err) {
                       MAX_SECONDS, text);
 }
 
-static bool parse_pid(const char *text, pid_t *out, struct cs_error *err) {
-  uint32_t pid = 0;
-  if (!cs_parse_number("--pid", text, INT32_MAX, &pid, err)) return false;
-  *out = (pid_t)pid;
-  return true;
-}
-
 static bool apply(struct cs_record_options *o, int opt, const char *arg, struct cs_error *err) {
   bool second = false;
   uint32_t mib = 0;
@@ -100,7 +93,7 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
     case 'F':
       return cs_parse_number("--frequency", arg, MAX_HZ, &o->hz, err);
     case 'p':
-      return parse_pid(arg, &o->pid, err);
+      return cs_parse_pid(arg, &o->pid, err);
     case OPT_DEPTH:
       return cs_parse_number("--depth", arg, MAX_DEPTH, &o->depth, err);
     case OPT_MODE:
@@ -119,21 +112,6 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
     default:
       return cs_parse_view(&o->view, opt, arg, err);
   }
-}
-
-// What is behind the options: a command line, or nothing but a number. After "--", a number is a
-// program like any other.
-static bool take_target(struct cs_record_options *o, int argc, char **argv, struct cs_error *err) {
-  const char *word = optind < argc ? argv[optind] : "";
-  bool number = optind + 1 == argc && word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
-  if (number && o->pid == 0 && strcmp(argv[optind - 1], "--") != 0)
-    return parse_pid(word, &o->pid, err);
-  if (o->pid != 0 && optind < argc)
-    return cs_error_set(err, "either a process or a program can be recorded, not both");
-  if (o->pid == 0 && optind >= argc)
-    return cs_error_set(err, "no program to record, and no process");
-  if (o->pid == 0) o->program = argv + optind;
-  return true;
 }
 
 static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
@@ -163,6 +141,6 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
     if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
     if (!apply(o, opt, optarg, err)) return false;
   }
-  return take_target(o, argc, argv, err) && (o->pid != 0 || check_outputs(&o->view, err)) &&
-         cs_view_settle(&o->view, "flame", err);
+  return cs_parse_target(argc, argv, &o->pid, &o->program, err) &&
+         (o->pid != 0 || check_outputs(&o->view, err)) && cs_view_settle(&o->view, "flame", err);
 }

@@ -126,6 +126,10 @@ void cs_recording_free(struct cs_recording *rec);
 // that is not the file that was recorded is not asked. Does nothing for what has its names already.
 void cs_name_frames(struct cs_recording *rec);
 
+// Of a recording that grows: the name of one native function, if it has one in its file.
+struct cs_elfsyms;
+void cs_name_native_frame(struct cs_recording *rec, struct cs_elfsyms *symbols, uint64_t frame);
+
 void cs_held_add(struct cs_held *held, uint32_t ns);
 uint64_t cs_held_percentile(const struct cs_held *held, double fraction);
 

@@ -333,3 +333,20 @@ void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *op
   free(r.shown);
   free(r.thread);
 }
+
+bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
+                      uint32_t *out) {
+  const struct cs_resolve_opts opts = {.native = true};
+  struct resolver r = {.rec = rec, .profile = profile, .opts = &opts};
+  uint64_t key = rec->frames[frame];
+  struct shown shown = {0};
+  uint32_t i;
+  resolve_frame(&r, key, &shown);
+  *out = shown.frame;
+  cs_strings_free(&r.names);
+  if (key >= CS_REC_CUT) return true;
+  if (CS_WIRE_FRAME_KIND(key) == CS_WIRE_FRAME_MANAGED)
+    return cs_map_get(&rec->function_ids, key >> 32, &i);
+  return CS_WIRE_FRAME_KIND(key) != CS_WIRE_FRAME_NATIVE ||
+         cs_map_get(&rec->image_ids, (uint32_t)(key >> 40) & 0x3FFFFFu, &i);
+}

@@ -18,4 +18,9 @@ struct cs_resolve_opts {
 void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
                 struct cs_profile *profile);
 
+// The same for one frame of a recording that still grows, native ones included. False: the record
+// that names it has not come yet; *out is a name for the time being.
+bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
+                      uint32_t *out);
+
 #endif

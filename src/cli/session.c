@@ -73,7 +73,9 @@ static void pass_on(struct cs_session *s, const struct signalfd_siginfo *info) {
 static void take_signals(struct cs_session *s) {
   struct signalfd_siginfo info;
   while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-    if (s->attached != 0)
+    if (s->watcher.look != NULL && info.ssi_signo != SIGCHLD)
+      s->watcher.signal(s->watcher.context, (int)info.ssi_signo);
+    else if (s->attached != 0)
       obey(s, (int)info.ssi_signo);
     else if (info.ssi_signo != SIGCHLD)
       pass_on(s, &info);
@@ -96,6 +98,8 @@ static void take_records(struct cs_session *s) {
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
   cs_recfile_flush(&s->file, &s->recording);
+  if (s->watcher.look != NULL && !s->watcher.look(s->watcher.context, cs_clock_now_ns()))
+    s->enough = true;
   if (s->timeline) return;
   s->recording.sample_count = s->file.samples = 0;
 }
@@ -174,7 +178,7 @@ void cs_session_record(struct cs_session *s) {
     take_records(s);
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
-    if (over || time_is_up(s, now)) break;
+    if (over || s->enough || time_is_up(s, now)) break;
     show_progress(s, now);
   }
   end_agent(s);

@@ -10,6 +10,14 @@
 #include "cli/recfile.h"
 #include "wire/consumer.h"
 
+// One who looks on while it is recorded. Signals are then the command's own.
+struct cs_watcher {
+  void *context;
+  // Records have been taken, `recording.samples` being the new samples. False: it is enough.
+  bool (*look)(void *context, uint64_t now_ns);
+  void (*signal)(void *context, int number);
+};
+
 struct cs_session {
   struct cs_consumer consumer;
   struct cs_recording recording;
@@ -27,6 +35,8 @@ struct cs_session {
   uint64_t limit_ns;     // 0: none
   uint64_t progress_ns;  // when the progress line was last written; 0: there is none
   bool progress;         // stderr is a terminal
+  struct cs_watcher watcher;  // look NULL: there is none
+  bool enough;                // it has said so
 };
 
 // Blocks the signals that are passed on and makes the descriptor that they arrive at. To be called

@@ -13,6 +13,7 @@ usage: clrsnap VERB [options]
   report        make a flame graph or another format of a recording
   run-profiler  run a profiler of somebody else's through clrsnap
   stack         print the stack of every thread of a process, once
+  top           watch where a program spends its time, live
   version       print the version
   help          print this text, or that of a verb
 
@@ -22,7 +23,7 @@ run 0 "$CLRSNAP" --help
 run 2 "$CLRSNAP"
 run 0 "$CLRSNAP" version
 grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
-for verb in doctor ps record report; do
+for verb in doctor ps record report top; do
   run 0 "$CLRSNAP" help $verb
   cp out help1
   run 0 "$CLRSNAP" $verb --help
@@ -72,6 +73,15 @@ usage_error "no recording to report$more" report
 usage_error "one recording at a time: 'b'$more" report a b
 usage_error "unknown option '--lines'$more" report --lines a
 usage_error "a recording is what 'a' is already: no output can be one$more" report -o b.clrsnap a
+more="; 'clrsnap help top' lists the options"
+usage_error "no program to record, and no process$more" top
+usage_error "either a process or a program can be recorded, not both$more" top -p 1 true
+usage_error "--interval wants seconds, 0.1 to 3600, not '0'$more" top --interval 0 true
+usage_error "--window wants seconds, 0.1 to 3600, not 'nan'$more" top --window nan true
+usage_error "--sort wants 'self', 'total' or 'name', not 'cpu'$more" top --sort cpu true
+usage_error "--filter takes 63 bytes at most$more" top --filter "$(printf %064d 0)" true
+usage_error "--count wants a whole number from 1 to 1000000000, not '0'$more" top -n 0 true
+usage_error "--json and --text are two things$more" top --json --text true
 
 # What is found out before the program starts leaves no trace of it.
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The command line of `clrsnap top`.
+#ifndef CS_OPTIONS_TOP_H
+#define CS_OPTIONS_TOP_H
+
+#include "cli/top.h"
+#include "wire/wire.h"
+
+struct cs_top_options {
+  uint32_t hz;
+  enum cs_wire_mode mode;
+  double interval_s, window_s;
+  uint32_t count;  // tables; 0: until the program ends
+  uint32_t rows;   // of a table that is no screen
+  bool json, text;
+  struct cs_top_view view;
+  pid_t pid;       // of a process that runs; 0: the program is started
+  char **program;  // else
+  bool help;
+};
+
+bool cs_top_options_parse(struct cs_top_options *o, int argc, char **argv, struct cs_error *err);
+extern const char cs_top_help[];
+
+#endif

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# top.sh BUILD SOURCE MATERIAL WHAT: `clrsnap top` beside a program whose methods take 60, 30 and 10 % of
+# its CPU time: as text, as JSON, of a process that runs, on a terminal.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+build_app Split
+cd "$WORK" || exit 1
+clrsnap=$BUILD/bin/clrsnap
+bad() { head -50 out err; fail "$*"; }
+
+# near METHOD PERCENT WANTED: within 5 points.
+near() {
+  awk -v got="$2" -v want="$3" 'BEGIN { exit !(got != "" && got > want - 5 && got < want + 5) }' ||
+    bad "$1 has $2 %, not $3"
+}
+
+text() {
+  # As long as it runs: its last table is of all. What it prints itself is not among the tables.
+  timeout 60 "$clrsnap" top --interval 0.5 --whole --rows 40 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
+  [ "$(grep -c '^truth' err)" = 3 ] || bad "the program's own output is not on standard error"
+  grep -q truth out && bad "the program's own output is among the tables"
+  [ "$(grep -c '^clrsnap top: [0-9]* dotnet' out)" -ge 4 ] || bad "fewer than 4 tables in 3 s"
+  grep -q '^ self %  total %  method  *module$' out || bad "no title"
+  for pair in Sixty:60 Thirty:30 Ten:10; do
+    near "${pair%:*}" \
+      "$(awk -v m="Split.Program.${pair%:*}" '$3 == m { last = $2 } END { print last }' out)" "${pair#*:}"
+  done
+  grep -Eq '^\.NET [0-9.]+, cpu 499 Hz, [0-9]+ s; [1-9][0-9]* samples, [0-9]+/s, lost 0, complete' out ||
+    bad "no facts"
+  # The program's own end is the command's.
+  timeout 60 "$clrsnap" top --text -- dotnet "$APP" no-number > out 2> err
+  [ $? = 134 ] || bad "the exit code of a program that dies is lost"
+  timeout 60 "$clrsnap" top --threads --filter splitter -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
+  [ "$(grep -c '^ *[0-9][0-9]* .*Splitter  *Split.Program.Burn$' out)" = 1 ] || bad "no thread Splitter"
+  [ "$(wc -l < out)" = 7 ] || bad "the filter lets others through"
+}
+
+json() {
+  timeout 100 "$clrsnap" top --json --whole --interval 0.5 --rows 40 -- dotnet "$APP" 3 > out 2> err ||
+    bad "it ends with $?"
+  python3 - out << 'PYTHON' || bad "the JSON is wrong"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+assert len(lines) >= 6, len(lines)
+last = lines[-1]
+methods = {m["name"]: m for m in last["methods"]}
+for name, want in ("Sixty", 60), ("Thirty", 30), ("Ten", 10):
+    got = methods["Split.Program." + name]["total_percent"]
+    assert abs(got - want) < 5, (name, got)
+assert methods["Split.Program.Burn"]["self_percent"] > 80
+assert methods["Split.Program.Burn"] == last["methods"][0] and last["methods"][0]["kind"] == "user"
+assert last["samples"] > lines[0]["samples"] > 0 and last["lost"] == 0 and last["window_s"] is None
+before = lines[-2]  # when the process was still there
+assert 0 < before["cpu_percent"] < 200 and before["rss_bytes"] > 1e6
+(thread,) = [t for t in before["threads"] if t["name"] == "Splitter"]
+assert thread["samples_percent"] > 80 and thread["hottest"] == "Split.Program.Burn"
+PYTHON
+  # Whoever reads no more ends it, and with it the program.
+  timeout 60 "$clrsnap" top --json --interval 0.2 -- dotnet "$APP" 100 2> err | head -1 > out
+  [ "${PIPESTATUS[0]}" = 0 ] && [ -s out ] || bad "a closed pipe is an error"
+  timeout 20 "$clrsnap" top ls > out 2> err && bad "ls is a .NET program"
+  grep -q 'nothing to show: no .NET runtime in ls' err || bad "not said why"
+}
+
+pid() {
+  dotnet "$APP" 100 > /dev/null &
+  child=$!
+  trap 'kill $child; rm -rf "$WORK"' EXIT
+  for _ in $(seq 300); do grep -qsx Splitter /proc/$child/task/*/comm && break; sleep 0.1; done
+  for round in 1 2; do
+    timeout 60 "$clrsnap" top --json --interval 1 --window 3 -n 2 --rows 40 $child > out 2> err ||
+      bad "round $round ends with $?"
+    python3 - out << 'PYTHON' || bad "the JSON is wrong"
+import json, sys
+first, last = [json.loads(line) for line in open(sys.argv[1])]
+methods = {m["name"]: m["total_percent"] for m in last["methods"]}
+burn = methods["Split.Program.Burn"]
+parts = sum(methods.get("Split.Program." + m, 0) for m in ("Sixty", "Thirty", "Ten"))
+assert burn > 90 and abs(burn - parts) < 1, (burn, parts)
+assert last["window_s"] == 3 and last["samples"] > first["samples"] > 0
+PYTHON
+  done
+  kill -0 $child || bad "the process did not run on"
+  # It is seen that the process has ended, and that is the end.
+  timeout 60 "$clrsnap" top --text --interval 0.3 $child > out 2> err &
+  top=$!
+  for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+  kill $child
+  wait $top || bad "the end of the process is an error"
+  trap 'rm -rf "$WORK"' EXIT
+  timeout 20 "$clrsnap" top $$ > out 2> err && bad "bash is a .NET program"
+  grep -q 'it is not a .NET program' err || bad "not said why"
+}
+
+screen() {
+  for python in python3 /usr/bin/python3 ""; do
+    [ -n "$python" ] || skip "no pyte (python3-pyte) for python3 here"
+    "$python" -c 'import pyte' 2> /dev/null && break
+  done
+  TMPDIR=$WORK timeout 200 "$python" "$SOURCE/tests/live/top_screen.py" "$clrsnap" dotnet "$APP" || fail "top_screen.py"
+  [ -z "$(find "$WORK" -name 'clrsnap-top-*')" ] || fail "files are left: $(ls "$WORK")"
+}
+
+"$WHAT"
+pass "$WHAT"

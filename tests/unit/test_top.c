@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap top`: the window, sums, order and filter of the model; and the screens, character by
+// character.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/top.h"
+
+#define SECOND 1000000000ull
+
+// Two threads; stacks "main work", "main work [libc.so]", "main work main" (recursion), "main
+// idle".
+struct fixture {
+  struct cs_tree tree;
+  struct cs_top top;
+  uint32_t work, libc, again, idle, other;  // leaves
+};
+enum { MAIN, WORK, LIBC, IDLE };
+
+static uint32_t push(struct fixture *f, uint32_t parent, uint32_t frame) {
+  return cs_tree_child(&f->tree, parent, frame);
+}
+
+static void add(struct fixture *f, uint64_t second, uint32_t leaf, uint64_t weight) {
+  f->tree.nodes[leaf].weight_ns += weight;
+  cs_top_add(&f->top, second * SECOND, leaf, weight);
+}
+
+static int set_up(void **state) {
+  struct fixture *f = cs_allocate(sizeof *f);
+  struct cs_profile *methods = &f->top.methods;
+  cs_tree_init(&f->tree);
+  cs_top_init(&f->top, &f->tree, 10 * SECOND);
+  cs_top_add_frame(&f->top, cs_profile_frame(methods, "App.Main", "app.dll", CS_KIND_USER));
+  cs_top_add_frame(&f->top, CS_NO_TEXT);  // WORK: its name comes later
+  cs_top_add_frame(&f->top, cs_profile_frame(methods, "memcpy", "libc.so.6", CS_KIND_NATIVE));
+  cs_top_add_frame(&f->top, cs_profile_frame(methods, "App.Idle", "app.dll", CS_KIND_USER));
+  uint32_t main = push(f, push(f, 0, 0), MAIN);
+  f->work = push(f, main, WORK);
+  f->libc = push(f, f->work, LIBC);
+  f->again = push(f, f->work, MAIN);
+  f->idle = push(f, main, IDLE);
+  f->other = push(f, push(f, 0, 1), WORK);
+  cs_top_set_frame(&f->top, WORK, cs_profile_frame(methods, "App.Work", "app.dll", CS_KIND_USER));
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  struct fixture *f = *state;
+  cs_top_free(&f->top);
+  cs_tree_free(&f->tree);
+  free(f);
+  return 0;
+}
+
+// One line for the table: "NAME self total, ..." in percent.
+static void assert_methods(const struct fixture *f, const struct cs_top_view *view,
+                           const char *want) {
+  char got[512] = "";
+  size_t count;
+  struct cs_top_method *rows = cs_top_methods(&f->top, view, &count);
+  for (size_t i = 0; i < count; i++) {
+    uint32_t name = f->top.methods.frames[rows[i].frame].name;
+    (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s %.0f %.0f", i > 0 ? ", " : "",
+                   cs_strings_get(&f->top.methods.strings, name, NULL), 100 * rows[i].self,
+                   100 * rows[i].total);
+  }
+  assert_string_equal(got, want);
+  free(rows);
+}
+
+static void fill(struct fixture *f) {
+  add(f, 1, f->work, 40);
+  add(f, 1, f->libc, 30);
+  add(f, 1, f->again, 20);
+  add(f, 1, f->idle, 10);
+}
+
+static void sums_and_order(void **state) {
+  struct fixture *f = *state;
+  struct cs_top_view view = {.native = true};
+  fill(f);
+  // App.Main is twice in one stack, and counts once.
+  assert_methods(f, &view, "App.Work 40 90, memcpy 30 30, App.Main 20 100, App.Idle 10 10");
+  view.sort = CS_TOP_BY_TOTAL;
+  assert_methods(f, &view, "App.Main 20 100, App.Work 40 90, memcpy 30 30, App.Idle 10 10");
+  view.sort = CS_TOP_BY_NAME;
+  assert_methods(f, &view, "App.Idle 10 10, App.Main 20 100, App.Work 40 90, memcpy 30 30");
+}
+
+static void native_time_goes_to_the_caller(void **state) {
+  struct fixture *f = *state;
+  fill(f);
+  assert_methods(f, &(struct cs_top_view){.native = false},
+                 "App.Work 70 90, App.Main 20 100, App.Idle 10 10");
+}
+
+static void filters_by_name_and_module(void **state) {
+  struct fixture *f = *state;
+  fill(f);
+  assert_methods(f, &(struct cs_top_view){.native = true, .filter = "WORK"}, "App.Work 40 90");
+  assert_methods(f, &(struct cs_top_view){.native = true, .filter = "libc"}, "memcpy 30 30");
+  assert_methods(f, &(struct cs_top_view){.native = true, .filter = "nothing"}, "");
+}
+
+static void the_window_slides(void **state) {
+  struct fixture *f = *state;
+  struct cs_top_view view = {.native = true}, whole = {.native = true, .whole = true};
+  fill(f);
+  add(f, 6, f->idle, 100);
+  cs_top_expire(&f->top, 10 * SECOND);
+  assert_methods(f, &view, "App.Idle 55 55, App.Work 20 45, memcpy 15 15, App.Main 10 100");
+  cs_top_expire(&f->top, 11 * SECOND);
+  assert_methods(f, &view, "App.Idle 100 100, App.Main 0 100");
+  assert_methods(f, &whole, "App.Idle 55 55, App.Work 20 45, memcpy 15 15, App.Main 10 100");
+  cs_top_expire(&f->top, 16 * SECOND);
+  assert_methods(f, &view, "");
+  // The queue is a ring that grows while its first item is not its lowest.
+  for (int i = 0; i < 5000; i++) add(f, 20, i % 4 == 0 ? f->work : f->idle, 1);
+  cs_top_expire(&f->top, 29 * SECOND);
+  assert_methods(f, &view, "App.Idle 75 75, App.Work 25 25, App.Main 0 100");
+}
+
+static void a_frozen_table_stays(void **state) {
+  struct fixture *f = *state;
+  struct cs_top_view view = {.native = true};
+  fill(f);
+  cs_top_freeze(&f->top, true);
+  add(f, 2, f->idle, 1000);
+  cs_top_expire(&f->top, 30 * SECOND);
+  assert_methods(f, &view, "App.Work 40 90, memcpy 30 30, App.Main 20 100, App.Idle 10 10");
+  view.whole = true;
+  assert_methods(f, &view, "App.Work 40 90, memcpy 30 30, App.Main 20 100, App.Idle 10 10");
+  cs_top_freeze(&f->top, false);
+  assert_methods(f, &view, "App.Idle 92 92, App.Work 4 8, memcpy 3 3, App.Main 2 100");
+}
+
+static const struct cs_top_task tasks[] = {
+    {100, "app", 0, 0.25}, {101, "dotnet-ef", 0, 0.75}, {102, ".NET Sig", 0, 0}};
+static const struct cs_top_known known[] = {{100, "Main"}, {101, ""}};
+
+static void threads(void **state) {
+  struct fixture *f = *state;
+  struct cs_top_view view = {.native = true};
+  size_t count;
+  fill(f);
+  add(f, 1, f->other, 300);
+  struct cs_top_thread *rows = cs_top_threads(&f->top, &view, tasks, 3, known, 2, &count);
+  assert_int_equal(count, 3);
+  assert_int_equal(rows[0].tid, 101);
+  assert_string_equal(rows[0].name, "dotnet-ef");  // no name of its own: the kernel's
+  assert_int_equal(100 * rows[0].share, 75);
+  assert_int_equal(rows[1].tid, 100);
+  assert_string_equal(rows[1].name, "Main");
+  assert_int_equal(100 * rows[1].share, 25);
+  uint32_t hottest = f->top.methods.frames[rows[1].hottest].name;
+  assert_string_equal(cs_strings_get(&f->top.methods.strings, hottest, NULL), "App.Work");
+  assert_int_equal(rows[2].hottest, CS_NO_TEXT);
+  free(rows);
+  view.sort = CS_TOP_BY_NAME;
+  (void)strcpy(view.filter, "d");
+  rows = cs_top_threads(&f->top, &view, tasks, 3, known, 2, &count);
+  assert_int_equal(count, 1);
+  free(rows);
+}
+
+// ---- Screens ----
+
+static struct cs_top_moment moment_of(const struct fixture *f) {
+  struct cs_top_moment m = {.top = &f->top, .view.native = true};
+  m.facts = (struct cs_top_facts){.program = "dotnet app.dll",
+                                  .runtime = "10.0.12",
+                                  .mode = "cpu",
+                                  .pid = 4711,
+                                  .hz = 499,
+                                  .elapsed_s = 12.4,
+                                  .window_s = 10,
+                                  .cpu = 1.25,
+                                  .rss_bytes = 64 << 20,
+                                  .samples = 5000,
+                                  .samples_per_s = 480,
+                                  .complete = 0.999};
+  m.methods = cs_top_methods(&f->top, &m.view, &m.method_count);
+  m.threads = cs_top_threads(&f->top, &m.view, tasks, 3, known, 2, &m.thread_count);
+  return m;
+}
+
+static void assert_screen(const struct cs_top_moment *m, unsigned rows, unsigned columns,
+                          const char *want) {
+  struct cs_grid grid;
+  char got[4096] = "";
+  cs_grid_init(&grid, rows, columns);
+  cs_top_render(m, &grid);
+  for (unsigned i = 0; i < rows; i++) {
+    const char *text = grid.text[i] != NULL ? grid.text[i] : "";
+    assert_true(strlen(text) <= columns);
+    (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s|\n", text);
+  }
+  assert_string_equal(got, want);
+  cs_grid_free(&grid);
+}
+
+static void free_moment(struct cs_top_moment *m) {
+  free(m->methods);
+  free(m->threads);
+}
+
+static void screen_of_80(void **state) {
+  struct fixture *f = *state;
+  fill(f);
+  struct cs_top_moment m = moment_of(f);
+  assert_screen(
+      &m, 10, 80,
+      "clrsnap top: 4711 dotnet app.dll|\n"
+      ".NET 10.0.12, cpu 499 Hz, 12 s; 5000 samples, 480/s, lost 0, complete 99.9 %|\n"
+      "CPU 125.0 %, memory 64.0 MiB; allocations and GC: not yet known|\n"
+      "methods, last 10 s, by self|\n"
+      " self %  total %  method    module|\n"
+      "   40.0     90.0  App.Work  app.dll|\n"
+      "   30.0     30.0  memcpy    libc.so.6|\n"
+      "   20.0    100.0  App.Main  app.dll|\n"
+      "   10.0     10.0  App.Idle  app.dll|\n"
+      "q quit  ? help  tab threads  s,t,n sort  w span  N native  / filter  space stop|\n");
+  free_moment(&m);
+}
+
+static void screen_of_threads(void **state) {
+  struct fixture *f = *state;
+  fill(f);
+  struct cs_top_moment m = moment_of(f);
+  m.view.threads = m.view.whole = m.frozen = true;
+  m.typing = "foo";
+  m.facts.counters = (struct cs_counters){.known = true,
+                                          .alloc_bytes_per_s = 1536,
+                                          .heap_bytes = 12e6,
+                                          .gc_pause = 0.0125,
+                                          .gc_counts = {5, 2, 1}};
+  assert_screen(&m, 10, 76,
+                "clrsnap top: 4711 dotnet app.dll|\n"
+                ".NET 10.0.12, cpu 499 Hz, 12 s; 5000 samples, 480/s, lost 0, complete 99.9 %|\n"
+                "CPU 125.0 %, memory 64.0 MiB, heap 11.4 MiB, alloc 1.5 KiB/s, GC 1.2 % (5+2+|\n"
+                "FROZEN: threads, since the start, by CPU|\n"
+                "    tid   CPU %  samples %  thread     hottest method|\n"
+                "    101    75.0        0.0  dotnet-ef  |\n"
+                "    100    25.0      100.0  Main       App.Work|\n"
+                "    102     0.0        0.0  .NET Sig   |\n"
+                "|\n"
+                "/foo_|\n");
+  free_moment(&m);
+}
+
+// What does not fit keeps its end, and no line is ever wider than the screen.
+static void narrow_screens(void **state) {
+  struct fixture *f = *state;
+  fill(f);
+  struct cs_top_moment m = moment_of(f);
+  m.scroll = 3;
+  m.view.native = false;
+  (void)strcpy(m.view.filter, "x");
+  assert_screen(&m, 7, 24,
+                "clrsnap top: 4711 dotnet|\n"
+                ".NET 10.0.12, cpu 499 Hz|\n"
+                "CPU 125.0 %, memory 64.0|\n"
+                "methods, last 10 s, by s|\n"
+                " self %  total %  method|\n"
+                "   10.0     10.0  ..Idle|\n"
+                "q quit  ? help  tab thre|\n");
+  m.help = true;
+  for (unsigned rows = 0; rows < 30; rows++) {
+    for (unsigned columns = 1; columns < 100; columns += 7) {
+      struct cs_grid grid;
+      cs_grid_init(&grid, rows, columns);
+      m.help = !m.help;
+      m.view.threads = !m.view.threads;
+      cs_top_render(&m, &grid);
+      for (unsigned i = 0; i < rows; i++)
+        assert_true(grid.text[i] == NULL || strlen(grid.text[i]) <= columns);
+      cs_grid_free(&grid);
+    }
+  }
+  free_moment(&m);
+}
+
+static void strange_names_do_no_harm(void **state) {
+  struct fixture *f = *state;
+  cs_top_set_frame(&f->top, WORK,
+                   cs_profile_frame(&f->top.methods, "A\x1b[2J\n\xff%s%n", "m\t", CS_KIND_USER));
+  add(f, 1, f->other, 1);
+  struct cs_top_moment m = moment_of(f);
+  struct cs_grid grid;
+  cs_grid_init(&grid, 8, 60);
+  cs_top_render(&m, &grid);
+  assert_string_equal(grid.text[5], "  100.0    100.0  A [2J \xEF\xBF\xBD%s%n  m ");
+  cs_grid_free(&grid);
+  free_moment(&m);
+}
+
+int main(void) {
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(sums_and_order),
+      TEST(native_time_goes_to_the_caller),
+      TEST(filters_by_name_and_module),
+      TEST(the_window_slides),
+      TEST(a_frozen_table_stays),
+      TEST(threads),
+      TEST(screen_of_80),
+      TEST(screen_of_threads),
+      TEST(narrow_screens),
+      TEST(strange_names_do_no_harm),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
