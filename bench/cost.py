@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N]: what it costs a server to be recorded. APP is tests/oracle/Web, a
+Kestrel server; wrk asks it for the same page as fast as it answers. Per round and case a new server: warmed up, then
+recorded from outside while wrk runs. TRACE is dotnet-trace, or "-". Requests a second and latencies are wrk's; CPU seconds are
+those of the server's process, and of whoever records, from /proc and from wait. The median over the rounds is told."""
+import argparse
+import json
+import os
+import re
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TICK = os.sysconf("SC_CLK_TCK")
+UNITS = {"us": 1e-3, "ms": 1, "s": 1e3}
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def children_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Server:
+    def __init__(self, app):
+        self.process = subprocess.Popen(["dotnet", app, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        if not self.url.startswith("http://"):
+            raise SystemExit(f"the server did not start: {self.url!r}")
+
+    def stop(self):
+        self.process.stdin.close()
+        if self.process.wait(timeout=60) != 0:
+            raise SystemExit(f"the server ended with {self.process.returncode}")
+
+
+def load(url, seconds):
+    """One run of wrk: requests a second, latencies in ms; every answer must be a 200."""
+    before = children_seconds()
+    out = subprocess.run(["wrk", "-t1", "-c16", f"-d{seconds}s", "--latency", f"{url}/items/50"], check=True, text=True,
+                         capture_output=True).stdout
+    if "Non-2xx" in out or "Socket errors" in out:
+        raise SystemExit(f"failed requests:\n{out}")
+    latency = {int(share): float(number) * UNITS[unit]
+               for share, number, unit in re.findall(r"^ +(\d+)% +([\d.]+)(us|ms|s) *$", out, re.M)}
+    return {"requests_per_s": float(re.search(r"Requests/sec: +([\d.]+)", out)[1]), "p50_ms": latency[50], "p99_ms": latency[99],
+            "load_cpu_s": children_seconds() - before}
+
+
+def record(build, *options):
+    return lambda pid, work: [f"{build}/bin/clrsnap", "record", *options, "-o", f"{work}/out.clrsnap", str(pid)]
+
+
+def cases(build, trace):
+    yield "without a profiler", None
+    yield "clrsnap, wall, 100 Hz", record(build, "--mode", "wall", "-F", "100")
+    yield "clrsnap, cpu, 1 kHz", record(build, "--mode", "cpu", "-F", "1000")
+    if trace != "-":
+        yield "dotnet-trace, its sampler", lambda pid, work: [
+            trace, "collect", "-p", str(pid), "--profile", "dotnet-sampled-thread-time", "-o", f"{work}/out.nettrace"]
+
+
+def measure(app, command, seconds):
+    server = Server(app)
+    recorder = None
+    load(server.url, 5)
+    with tempfile.TemporaryDirectory() as work, open(os.path.join(work, "log"), "w+") as log:
+        if command is not None:
+            # What is left of its standard input is what dotnet-trace takes for "stop".
+            recorder = subprocess.Popen(command(server.process.pid, work), stdin=subprocess.PIPE, stdout=log, stderr=log)
+            time.sleep(3)
+            if recorder.poll() is not None:
+                log.seek(0)
+                raise SystemExit(f"nothing is recorded: {log.read()}")
+        before = cpu_seconds(server.process.pid)
+        result = load(server.url, seconds)
+        result["server_cpu_s"] = cpu_seconds(server.process.pid) - before
+        result["recorder_cpu_s"] = 0.0
+        if recorder is not None:
+            used = children_seconds()
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait(timeout=120)
+            result["recorder_cpu_s"] = children_seconds() - used
+            if not any(os.path.getsize(os.path.join(work, name)) > 1000 for name in os.listdir(work) if name != "log"):
+                log.seek(0)
+                raise SystemExit(f"no recording: {log.read()}")
+    server.stop()
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
+    parser.add_argument("build")
+    parser.add_argument("app")
+    parser.add_argument("trace")
+    parser.add_argument("--json")
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    kinds = list(cases(os.path.abspath(options.build), options.trace))
+    results = {name: [] for name, _ in kinds}
+    for turn in range(options.rounds):
+        for name, command in kinds[turn % len(kinds):] + kinds[:turn % len(kinds)]:
+            results[name].append(measure(options.app, command, options.seconds))
+    table = []
+    for name, rounds in results.items():
+        row = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+        row["cpu_us_per_request"] = statistics.median(
+            one["server_cpu_s"] / (one["requests_per_s"] * options.seconds) * 1e6 for one in rounds)
+        table.append(dict(how=name, **row))
+    first = table[0]
+    print(f"A Kestrel server under wrk, {options.seconds} s per case, median of {options.rounds}")
+    print(f"  {'':27}{'requests/s':>11}{'p50 ms':>8}{'p99 ms':>8}{'server CPU':>11}{'us/request':>11}{'recorder CPU':>13}")
+    for row in table:
+        share = "" if row is first else f"   {row['requests_per_s'] / first['requests_per_s'] * 100 - 100:+.1f} % requests"
+        print(f"  {row['how']:27}{row['requests_per_s']:11.0f}{row['p50_ms']:8.2f}{row['p99_ms']:8.2f}{row['server_cpu_s']:10.2f}s"
+              f"{row['cpu_us_per_request']:11.1f}{row['recorder_cpu_s']:12.2f}s{share}")
+    if options.trace == "-":
+        print("  dotnet-trace: not measured, NuGet cannot be reached")
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump({"seconds": options.seconds, "rounds": options.rounds, "cases": table}, out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
