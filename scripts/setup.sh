@@ -38,6 +38,7 @@ have_pyte() {
   return 1
 }
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
+have_curl_headers() { pkg-config --exists libcurl 2> /dev/null; }
 have_protobuf_c() { pkg-config --exists libprotobuf-c 2> /dev/null && command -v protoc-c > /dev/null; }
 have_go() { command -v go > /dev/null; }
 have_jsonschema() {
@@ -68,6 +69,7 @@ ncurses|ncurses with wide characters, with headers|libncurses-dev
 pyte|a terminal in Python, for tests|python3-pyte
 zlib|zlib, with headers|zlib1g-dev
 protobuf_c|protobuf-c and its compiler|libprotobuf-c-dev protobuf-c-compiler
+curl_headers|libcurl, with headers|libcurl4-openssl-dev
 go|Go, whose pprof reads our profiles in tests|golang-go
 jsonschema|a JSON schema validator for Python, for tests|python3-jsonschema
 capstone|capstone, a disassembler for the tests|libcapstone-dev
@@ -121,8 +123,8 @@ require() {
 }
 
 setup_build_tools() {
-  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw ncurses zlib protobuf_c jsmn capstone \
-    libunwind
+  require compiler cxx python cmake ninja pkg_config cmocka libelf libdw ncurses zlib protobuf_c curl_headers \
+    jsmn capstone libunwind
 }
 # What reads our files in tests. Without it those tests are skipped, and nothing else is lost.
 setup_readers() {

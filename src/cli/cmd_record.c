@@ -17,6 +17,7 @@
 struct record {
   struct cs_record_options options;
   struct cs_session session;
+  struct cs_window window;
   char *agent;    // path of the library
   char *program;  // the command line, for people
 };
@@ -49,8 +50,10 @@ static void explain_silence(const struct record *r) {
     cs_say("nothing was recorded: process %d had not begun to record", (int)r->options.pid);
     return;
   }
-  cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was not written",
-         r->options.program[0], r->options.view.outputs[0].path);
+  bool file = r->options.view.count > 0;
+  cs_say("nothing was recorded: no .NET runtime in %s loaded the agent, so %s was %s",
+         r->options.program[0], file ? r->options.view.outputs[0].path : "nothing",
+         file ? "not written" : "pushed");
   if (off != NULL && strcmp(off, "0") == 0) {
     cs_say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
     return;
@@ -90,6 +93,8 @@ static bool open_recording(struct record *r, struct cs_error *err) {
   const char *file = cs_view_recording(&o->view);
   if (file != NULL && !cs_recfile_open(&s->file, file, err)) return false;
   if (!cs_session_open(s, err)) return false;
+  r->window = (struct cs_window){&r->options.view, &s->recording, .every_ns = o->window_ns};
+  s->window = o->window_ns != 0 ? &r->window : NULL;
   s->timeline = cs_view_timeline(&o->view);
   s->recording.lines = o->lines;
   s->recording.keep_samples = s->timeline || file != NULL;
@@ -113,6 +118,7 @@ static bool prepare(struct record *r, struct cs_error *err) {
 static void clean_up(struct record *r) {
   cs_view_close(&r->options.view);
   cs_session_close(&r->session);
+  cs_window_free(&r->window);
   free(r->agent);
   free(r->program);
 }

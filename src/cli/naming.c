@@ -40,11 +40,11 @@ static void name_managed(struct cs_recording *rec, struct cs_places *places, uin
     cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);
 }
 
-void cs_name_frames(struct cs_recording *rec) {
-  if (rec->named) return;
+void cs_name_frames_from(struct cs_recording *rec, size_t first) {
+  if (first >= rec->frame_count) return;
   struct cs_elfsyms *symbols = cs_elfsyms_new();
   struct cs_places *places = rec->lines ? cs_places_new(rec) : NULL;
-  for (size_t i = 0; i < rec->frame_count; i++) {
+  for (size_t i = first; i < rec->frame_count; i++) {
     uint64_t frame = rec->frames[i];
     if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE)
       cs_name_native_frame(rec, symbols, frame);
@@ -56,5 +56,10 @@ void cs_name_frames(struct cs_recording *rec) {
     cs_places_free(places);
   }
   cs_elfsyms_free(symbols);
+}
+
+void cs_name_frames(struct cs_recording *rec) {
+  if (rec->named) return;
+  cs_name_frames_from(rec, 0);
   rec->named = true;
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,23 @@ bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t 
     return true;
   }
   return cs_error_set(err, "%s wants a whole number from 1 to %u, not '%s'", name, max, text);
+}
+
+bool cs_parse_span(const char *name, const char *text, uint64_t *ns, struct cs_error *err) {
+  static const struct {
+    const char *name;
+    double seconds;
+  } units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}};
+  char *end;
+  double value = strtod(text, &end);
+  bool good = end != text && isfinite(value) && value > 0;
+  for (size_t i = 0; good && i < CS_COUNT(units); i++) {
+    double seconds = value * units[i].seconds;
+    if (strcmp(end, units[i].name) != 0 || seconds < 0.1 || seconds > 86400) continue;
+    *ns = (uint64_t)(seconds * 1e9);
+    return true;
+  }
+  return cs_error_set(err, "%s wants a time like 10s, from 100ms to 24h, not '%s'", name, text);
 }
 
 bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
@@ -76,6 +94,17 @@ bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_err
       return cs_parse_word("--threads", arg, "grouped", "each", &view->each_thread, err);
     case CS_OPT_TOP:
       return cs_parse_number("--top", arg, 1000000, &view->top, err);
+    case CS_OPT_PUSH:
+      view->wish.url = arg;
+      return true;
+    case CS_OPT_PUSH_HEADER:
+      if (view->wish.header_count == CS_PUSH_MAX_HEADERS)
+        return cs_error_set(err, "there can be %d headers at most", CS_PUSH_MAX_HEADERS);
+      view->wish.headers[view->wish.header_count++] = arg;
+      return true;
+    case CS_OPT_SERVICE:
+      view->wish.service = arg;
+      return true;
     default:
       return cs_view_add_output(view, arg, err);
   }

@@ -20,7 +20,8 @@ struct cs_record_options {
   uint64_t buffer_bytes;
   char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
   pid_t pid;       // that one
-  bool help;       // nothing else was looked at
+  uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
+  bool help;           // nothing else was looked at
 };
 
 struct cs_report_options {
@@ -40,6 +41,8 @@ void cs_report_print_help(FILE *out);
 // ---- values, options.c ----
 bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t *out,
                      struct cs_error *err);
+// A span of time: "10s", "500ms", "2m", "1h"; without a unit, seconds.
+bool cs_parse_span(const char *name, const char *text, uint64_t *ns, struct cs_error *err);
 // One of two words; *second says which.
 bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
                    bool *second, struct cs_error *err);
@@ -48,21 +51,27 @@ bool cs_parse_word(const char *name, const char *text, const char *first, const 
 bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct cs_error *err);
 bool cs_parse_pid(const char *text, pid_t *out, struct cs_error *err);  // of --pid
 // What both verbs know: -o, --format, --native, --signatures, --raw-names,
-// --threads, --top.
+// --threads, --top, --push, --push-header, --service.
 enum {
   CS_OPT_FORMAT = 512,
   CS_OPT_NATIVE,
   CS_OPT_SIGNATURES,
   CS_OPT_RAW_NAMES,
   CS_OPT_THREADS,
-  CS_OPT_TOP
+  CS_OPT_TOP,
+  CS_OPT_PUSH,
+  CS_OPT_PUSH_HEADER,
+  CS_OPT_SERVICE
 };
 #define CS_VIEW_LONG_OPTIONS                                                                    \
   {"output", required_argument, NULL, 'o'}, {"format", required_argument, NULL, CS_OPT_FORMAT}, \
       {"native", required_argument, NULL, CS_OPT_NATIVE},                                       \
       {"signatures", required_argument, NULL, CS_OPT_SIGNATURES},                               \
       {"raw-names", no_argument, NULL, CS_OPT_RAW_NAMES},                                       \
-      {"threads", required_argument, NULL, CS_OPT_THREADS}, {                                   \
+      {"threads", required_argument, NULL, CS_OPT_THREADS},                                     \
+      {"push", required_argument, NULL, CS_OPT_PUSH},                                           \
+      {"push-header", required_argument, NULL, CS_OPT_PUSH_HEADER},                             \
+      {"service", required_argument, NULL, CS_OPT_SERVICE}, {                                   \
     "top", required_argument, NULL, CS_OPT_TOP                                                  \
   }
 bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_error *err);

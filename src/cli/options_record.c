@@ -42,6 +42,12 @@ static const char help[] =
     "                           (grouped; where samples are shown over time, and in pprof: each)\n"
     "      --lines              methods by source line, from portable PDBs\n"
     "      --top N              print the N hottest methods\n"
+    "      --push URL           send it to otlp+http://HOST:4318 or pyroscope+http://HOST:4040 "
+    "(or\n"
+    "                           https); with neither --output nor --format, nothing is written\n"
+    "      --continuous TIME    with --push: send what was recorded every 10s, 1m, ...\n"
+    "      --push-header LINE   an HTTP header for --push, 'NAME: VALUE'; several may be given\n"
+    "      --service NAME       the service's name for --push (that of the assembly)\n"
     "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"
     "  -h, --help               this text\n";
 
@@ -50,7 +56,8 @@ static const char examples[] =
     "Examples:\n"
     "  clrsnap record -- dotnet app.dll\n"
     "  clrsnap record -d 10 1234\n"
-    "  clrsnap record -d 30 -o busy.clrsnap -o busy.html --top 10 -- dotnet app.dll\n";
+    "  clrsnap record -d 30 -o busy.clrsnap -o busy.html --top 10 -- dotnet app.dll\n"
+    "  clrsnap record --push otlp+http://collector:4318 --continuous 10s -- dotnet app.dll\n";
 
 void cs_record_print_help(FILE *out) {
   (void)fputs(help, out);
@@ -58,7 +65,7 @@ void cs_record_print_help(FILE *out) {
   (void)fputs(examples, out);
 }
 
-enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_BUFFER };
+enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_BUFFER, OPT_CONTINUOUS };
 
 static const struct option long_options[] = {
     CS_VIEW_LONG_OPTIONS,
@@ -70,6 +77,7 @@ static const struct option long_options[] = {
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"lines", no_argument, NULL, OPT_LINES},
     {"buffer", required_argument, NULL, OPT_BUFFER},
+    {"continuous", required_argument, NULL, OPT_CONTINUOUS},
     {NULL, 0, NULL, 0},
 };
 
@@ -109,6 +117,8 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
       while (o->buffer_bytes < (uint64_t)mib << 20) o->buffer_bytes <<= 1;
       while (o->buffer_bytes >> 1 >= (uint64_t)mib << 20) o->buffer_bytes >>= 1;
       return true;
+    case OPT_CONTINUOUS:
+      return cs_parse_span("--continuous", arg, &o->window_ns, err);
     default:
       return cs_parse_view(&o->view, opt, arg, err);
   }
@@ -120,6 +130,14 @@ static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
       return cs_error_set(err, "standard output is the program's: --output wants a file");
   }
   return true;
+}
+
+static bool settle(struct cs_record_options *o, struct cs_error *err) {
+  if (o->window_ns != 0 && o->view.wish.url == NULL)
+    return cs_error_set(err, "--continuous sends profiles: it needs --push");
+  o->view.wish.live = true;
+  o->view.in_windows = o->window_ns != 0;
+  return cs_view_settle(&o->view, "flame", err);
 }
 
 bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
@@ -142,5 +160,5 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
     if (!apply(o, opt, optarg, err)) return false;
   }
   return cs_parse_target(argc, argv, &o->pid, &o->program, err) &&
-         (o->pid != 0 || check_outputs(&o->view, err)) && cs_view_settle(&o->view, "flame", err);
+         (o->pid != 0 || check_outputs(&o->view, err)) && settle(o, err);
 }

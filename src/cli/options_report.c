@@ -25,6 +25,11 @@ static const char help[] =
     "      --no-lines           whole methods, though lines were recorded\n"
     "      --top N              print the N hottest methods; with neither --output nor --format,\n"
     "                           nothing is written\n"
+    "      --push URL           send it to otlp+http://HOST:4318 or pyroscope+http://HOST:4040 "
+    "(or\n"
+    "                           https); with neither --output nor --format, nothing is written\n"
+    "      --push-header LINE   an HTTP header for --push, 'NAME: VALUE'; several may be given\n"
+    "      --service NAME       the service's name for --push (that of the assembly)\n"
     "  -h, --help               this text\n";
 
 static const char examples[] =
@@ -32,7 +37,8 @@ static const char examples[] =
     "Examples:\n"
     "  clrsnap report busy.clrsnap\n"
     "  clrsnap report --top 20 busy.clrsnap\n"
-    "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n";
+    "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n"
+    "  clrsnap report --push otlp+http://collector:4318 busy.clrsnap\n";
 
 void cs_report_print_help(FILE *out) {
   (void)fputs(help, out);
@@ -57,7 +63,8 @@ static char *stem_of(const char *file) {
 }
 
 static bool settle(struct cs_report_options *o, struct cs_error *err) {
-  o->write = o->view.count > 0 || o->view.format != NULL || o->view.top == 0;
+  o->write =
+      o->view.count > 0 || o->view.format != NULL || (o->view.top == 0 && o->view.wish.url == NULL);
   if (!o->write) return true;
   char *stem = stem_of(o->file);
   bool settled =

@@ -125,6 +125,8 @@ void cs_recording_free(struct cs_recording *rec);
 // Puts the names of native functions and the source lines on, from the files on this machine. One
 // that is not the file that was recorded is not asked. Does nothing for what has its names already.
 void cs_name_frames(struct cs_recording *rec);
+// The same for the frames from that one on only; those of `line_facts` are then counted only.
+void cs_name_frames_from(struct cs_recording *rec, size_t first);
 
 // Of a recording that grows: the name of one native function, if it has one in its file.
 struct cs_elfsyms;

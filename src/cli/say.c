@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the command says to people: lines on standard error that begin with its name, so that they
-// are told from the program's own. One thread. Signal-safe: no.
+// are told from the program's own. Any thread. Signal-safe: no.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -9,8 +9,10 @@
 void cs_say(const char *format, ...) {
   va_list args;
   va_start(args, format);
+  flockfile(stderr);  // pushes have a thread
   (void)fputs("clrsnap: ", stderr);
   (void)vfprintf(stderr, format, args);
   (void)putc('\n', stderr);
+  funlockfile(stderr);
   va_end(args);
 }

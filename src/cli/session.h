@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cli/recfile.h"
+#include "cli/window.h"
 #include "wire/consumer.h"
 
 // One who looks on while it is recorded. Signals are then the command's own.
@@ -21,10 +22,11 @@ struct cs_watcher {
 struct cs_session {
   struct cs_consumer consumer;
   struct cs_recording recording;
-  struct cs_recfile file;  // open if the recording is wanted as such
-  bool timeline;           // an output wants the samples one by one
-  pid_t child;             // or the process that is recorded by attach
-  int attached;            // 0, or a descriptor of that process (a pidfd)
+  struct cs_recfile file;    // open if the recording is wanted as such
+  struct cs_window *window;  // NULL: nothing is pushed meanwhile
+  bool timeline;             // an output wants the samples one by one
+  pid_t child;               // or the process that is recorded by attach
+  int attached;              // 0, or a descriptor of that process (a pidfd)
   bool child_ended;
   int child_status;      // as wait(2) has it; a child's only
   sigset_t old_mask;     // the command's own, for the program

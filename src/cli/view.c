@@ -45,7 +45,7 @@ static bool settle_formats(struct cs_view *view, struct cs_error *err) {
 bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err) {
   if (view->format != NULL && view->count > 1)
     return cs_error_set(err, "--format goes with one --output; of several the suffixes tell");
-  if (view->count == 0) {
+  if (view->count == 0 && (view->wish.url == NULL || view->format != NULL)) {
     const struct cs_format *format =
         view->format != NULL ? view->format : cs_format_by_name("html");
     if (asprintf(&view->name, "%s%s", stem, format->suffixes[0]) < 0) {
@@ -55,6 +55,10 @@ bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err
     view->outputs[view->count++] = (struct cs_view_output){.path = view->name};
   }
   return settle_formats(view, err);
+}
+
+bool cs_view_wants_whole(const struct cs_view *view) {
+  return view->count > 0 || view->top > 0 || !view->in_windows;
 }
 
 bool cs_view_timeline(const struct cs_view *view) {
@@ -83,7 +87,9 @@ bool cs_view_open(struct cs_view *view, struct cs_error *err) {
         is_stdout(o) ? cs_output_stdout(&o->file, err) : cs_output_open(&o->file, o->path, err);
     if (!opened) return false;
   }
-  return true;
+  if (view->wish.url == NULL) return true;
+  view->push = cs_push_open(&view->wish, err);
+  return view->push != NULL;
 }
 
 struct content {
@@ -135,13 +141,19 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
     resolved[each] = true;
     all &= write_output(o, &profiles[each]);
   }
+  if (view->push != NULL && !view->in_windows) {
+    if (!resolved[1]) resolve(view, rec, true, &profiles[1]);
+    resolved[1] = true;
+    cs_push_add(view->push, &profiles[1]);
+  }
   for (int i = 0; i < 2; i++)
     if (resolved[i]) cs_profile_free(&profiles[i]);
-  return all;
+  return (view->push == NULL || cs_push_finish(view->push)) && all;
 }
 
 void cs_view_close(struct cs_view *view) {
   for (unsigned i = 0; i < view->count; i++) cs_output_abandon(&view->outputs[i].file);
+  cs_push_close(view->push);
   free(view->name);
   memset(view, 0, sizeof *view);
 }

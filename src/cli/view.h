@@ -5,6 +5,7 @@
 #define CS_VIEW_H
 
 #include "cli/output.h"
+#include "cli/push.h"
 #include "cli/recording.h"
 #include "export/format.h"
 
@@ -23,22 +24,27 @@ struct cs_view {
   bool native, signatures, no_lines, raw_names, each_thread;
   uint32_t top;  // 0: no table
   char *name;    // one that was made up for the output
+  struct cs_push_wish wish;
+  struct cs_push *push;  // open, if there is somewhere to push to
+  bool in_windows;       // what is pushed is not the whole, but was added while it was recorded
 };
 
 // One option's value into the view. `arg` must live as long as the view.
 bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err);
 bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *err);
-// When all options are there: every output gets its format; without an output there is one, named
-// `stem` and the format's suffix.
+// When all options are there: every output gets its format; without an output or a push there is
+// one, named `stem` and the format's suffix.
 bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err);
-bool cs_view_timeline(const struct cs_view *view);  // a format wants samples one by one
+bool cs_view_wants_whole(const struct cs_view *view);  // not only what is pushed in windows
+bool cs_view_timeline(const struct cs_view *view);     // a format wants samples one by one
 // The path for the recording itself; NULL: it is not wanted.
 const char *cs_view_recording(const struct cs_view *view);
 
-// Opens all files but the recording, so that what cannot be written is known beforehand.
+// Opens all files but the recording, so that what cannot be written is known beforehand, and the
+// push.
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
-// Names the frames, prints the summary and the table, and writes the files. False: not all of them
-// could be written, and it has been said.
+// Names the frames, prints the summary and the table, writes the files and pushes. False: not all
+// of it could be done, and it has been said.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);
 void cs_view_close(struct cs_view *view);  // what was not written is taken away
 

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "export/functions.h"
+#include "export/gzip.h"
 #include "export/text.h"
 #include "export/timeline.h"
 #include "pprof.pb-c.h"
@@ -232,38 +232,13 @@ static void clean_up(struct builder *b) {
   cs_map_free(&b->mapping_ids);
 }
 
-static bool write_gzip(const uint8_t *data, size_t size, FILE *out) {
-  z_stream z = {0};
-  uint8_t chunk[65536];
-  int result = Z_OK;
-  // 16 + 15 bits: with gzip's head, which has no time in it.
-  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return false;
-  do {
-    if (z.avail_in == 0) {
-      size_t part = size < (1u << 30) ? size : 1u << 30;
-      z.next_in = (Bytef *)(uintptr_t)data;
-      z.avail_in = (uInt)part;
-      data += part;
-      size -= part;
-    }
-    z.next_out = chunk;
-    z.avail_out = sizeof chunk;
-    result = deflate(&z, size == 0 ? Z_FINISH : Z_NO_FLUSH);
-    size_t made = sizeof chunk - z.avail_out;
-    if (fwrite(chunk, 1, made, out) != made) break;
-  } while (result == Z_OK);
-  (void)deflateEnd(&z);
-  return result == Z_STREAM_END && fflush(out) == 0 && !ferror(out);
-}
-
 bool cs_write_pprof(const struct cs_profile *p, FILE *out) {
   struct builder b = {.p = p};
   build(&b);
   size_t size = pprof__profile__get_packed_size(&b.out);
   uint8_t *packed = cs_allocate(size);
   (void)pprof__profile__pack(&b.out, packed);
-  bool written = write_gzip(packed, size, out);
+  bool written = cs_write_gzip(packed, size, out);
   free(packed);
   clean_up(&b);
   return written;

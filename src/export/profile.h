@@ -120,6 +120,7 @@ bool cs_write_html(const struct cs_profile *p, FILE *out);
 bool cs_write_json(const struct cs_profile *p, FILE *out);  // the page's data
 bool cs_write_text(const struct cs_profile *p, FILE *out);
 bool cs_write_pprof(const struct cs_profile *p, FILE *out);
+bool cs_write_otlp(const struct cs_profile *p, FILE *out);
 // These show samples one by one, and want p->samples.
 bool cs_write_speedscope(const struct cs_profile *p, FILE *out);
 bool cs_write_firefox(const struct cs_profile *p, FILE *out);

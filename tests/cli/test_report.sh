@@ -6,7 +6,7 @@
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 
 # same_reports NAME OPTIONS...: NAME.SUFFIX, written by record, is what report makes of NAME.clrsnap.
-formats="html collapsed json txt pb.gz speedscope.json firefox.json trace.json"
+formats="html collapsed json txt pb.gz otlp speedscope.json firefox.json trace.json"
 outputs() { for format in $formats; do echo "-o $1.$format"; done; }
 same_reports() {
   local name=$1 format

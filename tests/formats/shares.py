@@ -70,6 +70,8 @@ def fields(data):
         key, at = varint(data, at)
         if key & 7 == 0:
             value, at = varint(data, at)
+        elif key & 7 == 1:
+            value, at = int.from_bytes(data[at : at + 8], "little"), at + 8
         elif key & 7 == 2:
             size, at = varint(data, at)
             value = data[at : at + size]
@@ -113,6 +115,26 @@ def stacks_pprof(data):
     for sample in samples:
         names = [strings[functions[locations[i]]] for i in sample["ids"]]
         yield names[::-1], float(sample["values"][1])
+
+
+def stacks_otlp(data):
+    """An OTLP request of profiles: the first profile of the first scope of the first resource."""
+    def one(message, number):
+        return next(v for n, v in fields(message) if n == number)
+
+    def all_of(message, number):
+        return [v for n, v in fields(message) if n == number]
+
+    dictionary = one(data, 2)
+    strings = [s.decode() for s in all_of(dictionary, 5)]
+    functions = [dict(fields(f)) for f in all_of(dictionary, 3)]
+    locations = [dict(fields(l)) for l in all_of(dictionary, 2)]
+    stacks = [packed(one(s, 1)) if s else [] for s in all_of(dictionary, 7)]
+    profile = one(one(one(data, 1), 2), 2)
+    for sample in all_of(profile, 2):
+        stack = stacks[dict(fields(sample)).get(1, 0)]
+        names = [strings[functions[dict(fields(locations[i][3]))[1]][1]] for i in stack]
+        yield names[::-1], float(sum(packed(one(sample, 4))))
 
 
 def stacks_speedscope(data, ends=None):
@@ -180,6 +202,8 @@ def load(form, path):
     data = open(path, "rb").read()
     if form == "pprof":
         return list(stacks_pprof(data)), None
+    if form == "otlp":
+        return list(stacks_otlp(data)), None
     text = data.decode()
     if form in ("collapsed", "text", "html"):
         return list(globals()["stacks_" + form](text)), None

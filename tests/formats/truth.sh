@@ -8,7 +8,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 build_app Split
 cd "$WORK" || exit 1
 
-formats="html:html collapsed:collapsed json:json text:txt pprof:pb.gz speedscope:speedscope.json
+formats="html:html collapsed:collapsed json:json text:txt pprof:pb.gz otlp:otlp speedscope:speedscope.json
   firefox:firefox.json chromium:trace.json"
 outputs() { for f in $formats; do echo "-o $1.${f#*:}"; done; }
 
@@ -40,4 +40,4 @@ for f in pprof:lines.pb.gz firefox:lines.firefox.json collapsed:whole.collapsed;
     Split.Program.Thirty Split.Program.Ten < truth || fail "${f%:*}: the shares are wrong with lines"
 done
 ls -l file.* live.clrsnap | awk '{ print $5, $9 }'
-pass "8 formats, $(sed -n 's/^clrsnap: \([0-9]* samples.*\)/\1/p' err)"
+pass "9 formats, $(sed -n 's/^clrsnap: \([0-9]* samples.*\)/\1/p' err)"

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// A window's profile: a recording that has only the nodes, frames and threads which the window's
+// samples need, and otherwise shares the tables of the whole. Invariant: each sample is in exactly
+// one window. One thread. Signal-safe: no.
+#include "cli/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/resolve.h"
+
+static struct cs_window_sum sum_of(const struct cs_node *node) {
+  return (struct cs_window_sum){node->samples, node->weight_ns};
+}
+
+// What the window has of a node.
+static struct cs_window_sum difference(const struct cs_window *w, size_t node) {
+  struct cs_window_sum sum = sum_of(&w->rec->tree.nodes[node]);
+  if (node < w->before_count) {
+    sum.samples -= w->before[node].samples;
+    sum.weight -= w->before[node].weight;
+  }
+  return sum;
+}
+
+// ---- The part of a recording that the window's samples need ----
+
+struct part {
+  const struct cs_window *w;
+  struct cs_recording rec;
+  uint32_t *node, *frame, *thread;  // the whole's index -> the part's index + 1; 0: not in it
+};
+
+static uint32_t part_frame(struct part *p, uint32_t frame) {
+  if (p->frame[frame] == 0) {
+    p->rec.frames[p->rec.frame_count++] = p->w->rec->frames[frame];
+    p->frame[frame] = (uint32_t)p->rec.frame_count;
+  }
+  return p->frame[frame] - 1;
+}
+
+static uint32_t part_thread(struct part *p, uint32_t thread) {
+  if (p->thread[thread] == 0) {
+    p->rec.threads[p->rec.thread_count++] = p->w->rec->threads[thread];
+    p->thread[thread] = (uint32_t)p->rec.thread_count;
+  }
+  return p->thread[thread] - 1;
+}
+
+// Marks the nodes that have samples, and their callers: those come before them.
+static uint64_t mark(struct part *p) {
+  const struct cs_tree *tree = &p->w->rec->tree;
+  uint64_t samples = 0;
+  for (size_t i = tree->count; i-- > 1;) {
+    uint64_t own = difference(p->w, i).samples;
+    samples += own;
+    if (own == 0 && p->node[i] == 0) continue;
+    p->node[i] = 1;
+    p->node[tree->nodes[i].parent] = 1;
+  }
+  return samples;
+}
+
+static void copy_nodes(struct part *p) {
+  const struct cs_tree *tree = &p->w->rec->tree;
+  cs_tree_init(&p->rec.tree);
+  p->node[0] = 1;
+  for (size_t i = 1; i < tree->count; i++) {
+    const struct cs_node *node = &tree->nodes[i];
+    if (p->node[i] == 0) continue;
+    uint32_t frame = node->parent == 0 ? part_thread(p, node->frame) : part_frame(p, node->frame);
+    // Never CS_TREE_FULL: no more nodes than the whole has.
+    uint32_t own = cs_tree_child(&p->rec.tree, p->node[node->parent] - 1, frame);
+    struct cs_window_sum sum = difference(p->w, i);
+    p->rec.tree.nodes[own].samples = sum.samples;
+    p->rec.tree.nodes[own].weight_ns = sum.weight;
+    p->node[i] = own + 1;
+  }
+}
+
+static void open_part(struct part *p) {
+  const struct cs_recording *whole = p->w->rec;
+  p->rec = *whole;
+  p->node = cs_allocate((whole->tree.count + 1) * sizeof *p->node);
+  p->frame = cs_allocate((whole->frame_count + 1) * sizeof *p->frame);
+  p->thread = cs_allocate((whole->thread_count + 1) * sizeof *p->thread);
+  p->rec.frames = cs_allocate((whole->frame_count + 1) * sizeof *p->rec.frames);
+  p->rec.threads = cs_allocate((whole->thread_count + 1) * sizeof *p->rec.threads);
+  p->rec.frame_count = p->rec.thread_count = p->rec.sample_count = 0;
+}
+
+// All else is the whole's.
+static void close_part(struct part *p) {
+  free(p->node);
+  free(p->frame);
+  free(p->thread);
+  free(p->rec.frames);
+  free(p->rec.threads);
+}
+
+// ---- Windows ----
+
+static void push_part(const struct cs_window *w, struct part *p, uint64_t samples,
+                      uint64_t now_ns) {
+  struct cs_profile profile;
+  const struct cs_view *view = w->view;
+  const struct cs_resolve_opts opts = {.native = view->native,
+                                       .signatures = view->signatures,
+                                       .lines = w->rec->lines && !view->no_lines,
+                                       .raw_names = view->raw_names};
+  copy_nodes(p);
+  cs_profile_init(&profile);
+  cs_resolve(&p->rec, &opts, &profile);
+  profile.facts.start_ns += w->begin_ns;
+  profile.facts.duration_ns = now_ns - w->begin_ns;
+  profile.facts.samples = samples;
+  cs_push_add(view->push, &profile);
+  cs_profile_free(&profile);
+  cs_tree_free(&p->rec.tree);
+}
+
+static void remember(struct cs_window *w) {
+  const struct cs_tree *tree = &w->rec->tree;
+  while (w->before_count < tree->count)
+    w->before = cs_grow(w->before, w->before_count++, &w->before_capacity, sizeof *w->before);
+  for (size_t i = 0; i < tree->count; i++) w->before[i] = sum_of(&tree->nodes[i]);
+}
+
+// Methods, threads and images stay: the agent tells of each of them once.
+static void forget(struct cs_window *w) {
+  cs_tree_free(&w->rec->tree);
+  cs_tree_init(&w->rec->tree);
+  w->before_count = 0;
+}
+
+void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last) {
+  if (now_ns - w->begin_ns < w->every_ns && !last) return;
+  struct part part = {.w = w};
+  // Before the tables are shared, because it moves them.
+  cs_name_frames_from(w->rec, w->named);
+  w->named = w->rec->frame_count;
+  open_part(&part);
+  uint64_t samples = mark(&part);
+  if (samples > 0) push_part(w, &part, samples, now_ns);
+  close_part(&part);
+  if (cs_view_wants_whole(w->view))
+    remember(w);
+  else
+    forget(w);
+  w->begin_ns = now_ns;
+}
+
+void cs_window_free(struct cs_window *w) {
+  free(w->before);
+  memset(w, 0, sizeof *w);
+}

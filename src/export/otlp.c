@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+// OTLP profiles, by protobuf-c. A sample is a distinct stack of one thread, its value what its
+// samples weigh together. All that repeats is in the dictionary's tables. Invariant: entry 0 of
+// every table is the zero value and stands for none, so what is ours begins at 1. One thread.
+// Signal-safe: no.
+#include "export/otlp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/functions.h"
+#include "export/text.h"
+#include "export/timeline.h"
+#include "otlp.pb-c.h"
+
+enum { PROFILE_ID_BYTES = 16, THREAD_ATTRIBUTES = 2, OWN_ATTRIBUTES = 4 };
+
+// All messages of the request, in few arrays. What is repeated wants arrays of pointers.
+struct builder {
+  const struct cs_profile *p;
+  struct cs_functions functions;
+  struct cs_strings strings;
+  uint32_t *thread;  // per node
+  Otlp__ExportProfilesServiceRequest out;
+  Otlp__ProfilesDictionary dictionary;
+  Otlp__ResourceProfiles resource_profiles, *resource_profiles_ref;
+  Otlp__ScopeProfiles scope_profiles, *scope_profiles_ref;
+  Otlp__InstrumentationScope scope;
+  Otlp__Resource resource;
+  Otlp__KeyValue *resource_attributes, **resource_attribute_refs;
+  Otlp__AnyValue *resource_values;
+  Otlp__Profile profile, *profile_ref;
+  Otlp__ValueType type;
+  uint8_t profile_id[PROFILE_ID_BYTES];
+  Otlp__Mapping *mappings, **mapping_refs;
+  struct cs_map mapping_ids;  // module's string id -> place in the table
+  Otlp__Location *locations, **location_refs;
+  Otlp__Line *lines, **line_refs;
+  Otlp__Function *function_messages, **function_refs;
+  struct cs_map function_ids;  // name and file -> place in the table
+  int32_t *function_of;        // of each of `functions`: its place in the table
+  Otlp__Link link, *link_ref;
+  Otlp__Stack *stacks, **stack_refs;
+  Otlp__Sample *samples, **sample_refs;
+  Otlp__KeyValueAndUnit *attributes, **attribute_refs;
+  Otlp__AnyValue *attribute_values;
+  int32_t *thread_attributes;    // two for each thread: its name (0: it has none) and its number
+  struct cs_strings stack_pool;  // stacks as their locations' indices: a stack's id is its place
+  int32_t *path;                 // of the stack at hand
+  size_t path_capacity;
+  int32_t *indices;  // of all stacks' locations
+  int64_t *values;   // one for each sample
+  char **texts;
+};
+
+// As valid UTF-8, without which a reader of proto3 refuses the whole request.
+static int32_t text_id(struct builder *b, const char *data, size_t len) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (out == NULL) return 0;
+  cs_put_plain(out, data, len);
+  (void)fclose(out);
+  uint32_t id = cs_strings_add(&b->strings, text, size);
+  free(text);
+  return (int32_t)id;
+}
+
+static int32_t word(struct builder *b, const char *text) {
+  return text_id(b, text, strlen(text));
+}
+
+// ---- The dictionary ----
+
+static int32_t mapping_of(struct builder *b, uint32_t frame) {
+  bool added;
+  Otlp__ProfilesDictionary *d = &b->dictionary;
+  size_t len;
+  const char *module = cs_profile_module(b->p, frame, &len);
+  if (len == 0) return 0;
+  uint32_t i =
+      cs_map_put(&b->mapping_ids, b->p->frames[frame].module, (uint32_t)d->n_mapping_table, &added);
+  if (added) {
+    otlp__mapping__init(&b->mappings[i]);
+    b->mappings[i].filename_strindex = text_id(b, module, len);
+    b->mapping_refs[d->n_mapping_table++] = &b->mappings[i];
+  }
+  return (int32_t)i;
+}
+
+// Of the same name in two modules there is one: the module is the location's.
+static int32_t add_function(struct builder *b, uint32_t frame) {
+  Otlp__ProfilesDictionary *d = &b->dictionary;
+  size_t len;
+  bool added;
+  const char *name = cs_profile_method(b->p, frame, &len);
+  int32_t name_id = text_id(b, name, len);
+  const char *file = cs_profile_file(b->p, frame, &len);
+  int32_t file_id = file != NULL ? text_id(b, file, len) : 0;
+  uint32_t i = cs_map_put(&b->function_ids, (uint64_t)name_id << 32 | (uint32_t)file_id,
+                          (uint32_t)d->n_function_table, &added);
+  if (!added) return (int32_t)i;
+  Otlp__Function *f = &b->function_messages[i];
+  otlp__function__init(f);
+  f->name_strindex = name_id;
+  f->filename_strindex = file_id;
+  b->function_refs[d->n_function_table++] = f;
+  return (int32_t)i;
+}
+
+static void add_functions(struct builder *b) {
+  otlp__function__init(&b->function_messages[0]);
+  b->function_refs[0] = &b->function_messages[0];
+  b->dictionary.n_function_table = 1;
+  for (uint32_t i = 0; i < b->functions.count; i++)
+    b->function_of[i] = add_function(b, b->functions.frame[i]);
+  b->dictionary.function_table = b->function_refs;
+}
+
+static void add_locations(struct builder *b) {
+  Otlp__ProfilesDictionary *d = &b->dictionary;
+  otlp__location__init(&b->locations[0]);
+  otlp__mapping__init(&b->mappings[0]);
+  b->location_refs[0] = &b->locations[0];
+  b->mapping_refs[0] = &b->mappings[0];
+  d->n_mapping_table = 1;
+  for (uint32_t i = 0; i < b->p->frame_count; i++) {
+    Otlp__Location *l = &b->locations[i + 1];
+    Otlp__Line *line = &b->lines[i];
+    otlp__location__init(l);
+    otlp__line__init(line);
+    line->function_index = b->function_of[b->functions.of[i]];
+    line->line = b->p->frames[i].line;
+    b->line_refs[i] = line;
+    l->mapping_index = mapping_of(b, i);
+    l->lines = &b->line_refs[i];
+    l->n_lines = 1;
+    b->location_refs[i + 1] = l;
+  }
+  d->location_table = b->location_refs;
+  d->n_location_table = b->p->frame_count + 1;
+  d->mapping_table = b->mapping_refs;
+}
+
+static void set_text(Otlp__AnyValue *value, const char *text) {
+  otlp__any_value__init(value);
+  value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+  value->string_value = (char *)(uintptr_t)text;
+}
+
+static void set_number(Otlp__AnyValue *value, int64_t number) {
+  otlp__any_value__init(value);
+  value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+  value->int_value = number;
+}
+
+// The next entry of the table of attributes; its value is still to be set.
+static Otlp__AnyValue *add_attribute(struct builder *b, int32_t key, int32_t *index) {
+  size_t i = b->dictionary.n_attribute_table++;
+  Otlp__KeyValueAndUnit *a = &b->attributes[i];
+  otlp__key_value_and_unit__init(a);
+  a->key_strindex = key;
+  a->value = &b->attribute_values[i];
+  b->attribute_refs[i] = a;
+  *index = (int32_t)i;
+  return a->value;
+}
+
+// Of the threads that have samples only: a program that makes many has most of them behind it.
+static void add_thread(struct builder *b, size_t thread, const int32_t keys[THREAD_ATTRIBUTES]) {
+  const struct cs_profile_thread *t = &b->p->threads[thread];
+  int32_t *mine = &b->thread_attributes[THREAD_ATTRIBUTES * thread];
+  size_t len;
+  const char *name = cs_strings_get(&b->p->strings, t->name, &len);
+  if (mine[1] != 0) return;
+  // A text is in the pool of strings, which moves: its number until all of them are there.
+  if (len > 0) set_number(add_attribute(b, keys[0], &mine[0]), text_id(b, name, len));
+  set_number(add_attribute(b, keys[1], &mine[1]), t->tid);
+}
+
+static void add_threads(struct builder *b) {
+  int32_t keys[THREAD_ATTRIBUTES] = {word(b, "thread.name"), word(b, "thread.id")};
+  otlp__key_value_and_unit__init(&b->attributes[0]);
+  b->attribute_refs[0] = &b->attributes[0];
+  b->dictionary.n_attribute_table = 1;
+  for (uint32_t i = 1; i < b->p->tree.count; i++)
+    if (b->p->tree.nodes[i].samples != 0) add_thread(b, b->thread[i], keys);
+  b->dictionary.attribute_table = b->attribute_refs;
+}
+
+static void name_threads(struct builder *b) {
+  for (size_t i = 0; i < b->p->thread_count; i++) {
+    int32_t index = b->thread_attributes[THREAD_ATTRIBUTES * i];
+    if (index == 0) continue;
+    Otlp__AnyValue *value = &b->attribute_values[index];
+    set_text(value, b->strings.bytes + b->strings.items[value->int_value].offset);
+  }
+}
+
+// Last, because until then the strings move.
+static void add_strings(struct builder *b) {
+  b->texts = cs_allocate(b->strings.count * sizeof *b->texts);
+  for (uint32_t i = 0; i < b->strings.count; i++)
+    b->texts[i] = b->strings.bytes + b->strings.items[i].offset;
+  b->dictionary.string_table = b->texts;
+  b->dictionary.n_string_table = b->strings.count;
+  name_threads(b);
+}
+
+// ---- Samples ----
+
+// One stack for all threads that have it.
+static int32_t add_stack(struct builder *b, uint32_t node) {
+  const struct cs_tree *tree = &b->p->tree;
+  size_t depth = 0;
+  for (uint32_t i = node; tree->nodes[i].parent != 0; i = tree->nodes[i].parent) {
+    b->path = cs_grow(b->path, depth, &b->path_capacity, sizeof *b->path);
+    b->path[depth++] = (int32_t)tree->nodes[i].frame + 1;
+  }
+  return (int32_t)cs_strings_add(&b->stack_pool, (const char *)b->path, depth * sizeof *b->path);
+}
+
+static void add_sample(struct builder *b, uint32_t node, size_t index) {
+  Otlp__Sample *s = &b->samples[index];
+  otlp__sample__init(s);
+  s->stack_index = add_stack(b, node);
+  b->values[index] = (int64_t)b->p->tree.nodes[node].weight_ns;
+  s->values = &b->values[index];
+  s->n_values = 1;
+  int32_t *attributes = &b->thread_attributes[THREAD_ATTRIBUTES * b->thread[node]];
+  bool named = attributes[0] != 0;
+  s->attribute_indices = named ? attributes : attributes + 1;
+  s->n_attribute_indices = named ? 2 : 1;
+  b->sample_refs[index] = s;
+}
+
+static void add_stacks(struct builder *b) {
+  const struct cs_strings *pool = &b->stack_pool;
+  size_t indices = 0;
+  b->stacks = cs_allocate(pool->count * sizeof *b->stacks);
+  b->stack_refs = cs_allocate(pool->count * sizeof *b->stack_refs);
+  b->indices = cs_allocate(pool->used);
+  for (size_t i = 0; i < pool->count; i++) {
+    Otlp__Stack *stack = &b->stacks[i];
+    otlp__stack__init(stack);
+    stack->n_location_indices = pool->items[i].len / sizeof *b->indices;
+    stack->location_indices = b->indices + indices;
+    // Its place in the pool of bytes need not be aligned.
+    memcpy(stack->location_indices, pool->bytes + pool->items[i].offset, pool->items[i].len);
+    indices += stack->n_location_indices;
+    b->stack_refs[i] = stack;
+  }
+  b->dictionary.stack_table = b->stack_refs;
+  b->dictionary.n_stack_table = pool->count;
+}
+
+static void add_samples(struct builder *b) {
+  const struct cs_tree *tree = &b->p->tree;
+  size_t count = 0;
+  for (uint32_t i = 1; i < tree->count; i++) count += tree->nodes[i].samples != 0;
+  b->samples = cs_allocate(count * sizeof *b->samples);
+  b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
+  b->values = cs_allocate(count * sizeof *b->values);
+  (void)cs_strings_add(&b->stack_pool, "", 0);
+  for (uint32_t i = 1; i < tree->count; i++)
+    if (tree->nodes[i].samples != 0) add_sample(b, i, b->profile.n_samples++);
+  b->profile.samples = b->sample_refs;
+  add_stacks(b);
+}
+
+// A number that no other profile has, so that a receiver which gets one twice, because the answer
+// to the first request was lost, can tell.
+static void add_profile_id(struct builder *b) {
+  const struct cs_facts *f = &b->p->facts;
+  uint64_t seed[2] = {f->start_ns ^ f->duration_ns << 20, (uint64_t)f->pid << 32 ^ f->samples};
+  memcpy(b->profile_id, seed, sizeof b->profile_id);
+  b->profile_id[0] |= 1;  // all zero is none
+  b->profile.profile_id = (ProtobufCBinaryData){sizeof b->profile_id, b->profile_id};
+}
+
+static void add_profile(struct builder *b) {
+  const struct cs_facts *f = &b->p->facts;
+  Otlp__Profile *out = &b->profile;
+  otlp__profile__init(out);
+  otlp__value_type__init(&b->type);
+  b->type.type_strindex = word(b, f->mode);
+  b->type.unit_strindex = word(b, "nanoseconds");
+  out->sample_type = out->period_type = &b->type;
+  out->period = f->hz > 0 ? 1000000000 / f->hz : 0;
+  out->time_unix_nano = f->start_ns;
+  out->duration_nano = f->duration_ns;
+  add_profile_id(b);
+  add_samples(b);
+}
+
+// ---- The resource ----
+
+static bool names_service(const struct cs_resource *resource) {
+  for (size_t i = 0; resource != NULL && i < resource->count; i++)
+    if (strcmp(resource->attributes[i].key, "service.name") == 0) return true;
+  return false;
+}
+
+static Otlp__AnyValue *add_resource_attribute(struct builder *b, const char *key) {
+  size_t i = b->resource.n_attributes++;
+  Otlp__KeyValue *a = &b->resource_attributes[i];
+  otlp__key_value__init(a);
+  a->key = (char *)(uintptr_t)key;
+  a->value = &b->resource_values[i];
+  b->resource_attribute_refs[i] = a;
+  return a->value;
+}
+
+static void add_resource(struct builder *b, const struct cs_resource *resource,
+                         const char *service) {
+  size_t count = (resource != NULL ? resource->count : 0) + OWN_ATTRIBUTES;
+  otlp__resource__init(&b->resource);
+  b->resource_attributes = cs_allocate(count * sizeof *b->resource_attributes);
+  b->resource_attribute_refs = cs_allocate(count * sizeof *b->resource_attribute_refs);
+  b->resource_values = cs_allocate(count * sizeof *b->resource_values);
+  if (!names_service(resource)) set_text(add_resource_attribute(b, "service.name"), service);
+  for (size_t i = 0; resource != NULL && i < resource->count; i++)
+    set_text(add_resource_attribute(b, resource->attributes[i].key), resource->attributes[i].value);
+  set_number(add_resource_attribute(b, "process.pid"), b->p->facts.pid);
+  set_text(add_resource_attribute(b, "process.runtime.name"), ".NET");
+  set_text(add_resource_attribute(b, "process.runtime.version"), b->p->facts.runtime);
+  b->resource.attributes = b->resource_attribute_refs;
+}
+
+// ---- The whole ----
+
+static void nest(struct builder *b) {
+  static char scope_name[] = "clrsnap", scope_version[] = CLRSNAP_VERSION;
+  otlp__instrumentation_scope__init(&b->scope);
+  b->scope.name = scope_name;
+  b->scope.version = scope_version;
+  b->profile_ref = &b->profile;
+  b->scope_profiles.scope = &b->scope;
+  b->scope_profiles.profiles = &b->profile_ref;
+  b->scope_profiles.n_profiles = 1;
+  b->scope_profiles_ref = &b->scope_profiles;
+  b->resource_profiles.resource = &b->resource;
+  b->resource_profiles.scope_profiles = &b->scope_profiles_ref;
+  b->resource_profiles.n_scope_profiles = 1;
+  b->resource_profiles_ref = &b->resource_profiles;
+  b->out.resource_profiles = &b->resource_profiles_ref;
+  b->out.n_resource_profiles = 1;
+  b->link_ref = &b->link;
+  b->dictionary.link_table = &b->link_ref;
+  b->dictionary.n_link_table = 1;
+  b->out.dictionary = &b->dictionary;
+}
+
+static void allocate(struct builder *b) {
+  size_t frames = b->p->frame_count + 1, attributes = THREAD_ATTRIBUTES * b->p->thread_count;
+  b->mappings = cs_allocate(frames * sizeof *b->mappings);
+  b->mapping_refs = cs_allocate(frames * sizeof *b->mapping_refs);
+  b->locations = cs_allocate(frames * sizeof *b->locations);
+  b->location_refs = cs_allocate(frames * sizeof *b->location_refs);
+  b->lines = cs_allocate(frames * sizeof *b->lines);
+  b->line_refs = cs_allocate(frames * sizeof *b->line_refs);
+  b->function_messages = cs_allocate(frames * sizeof *b->function_messages);
+  b->function_refs = cs_allocate(frames * sizeof *b->function_refs);
+  b->function_of = cs_allocate(frames * sizeof *b->function_of);
+  b->attributes = cs_allocate((attributes + 1) * sizeof *b->attributes);
+  b->attribute_refs = cs_allocate((attributes + 1) * sizeof *b->attribute_refs);
+  b->attribute_values = cs_allocate((attributes + 1) * sizeof *b->attribute_values);
+  b->thread_attributes = cs_allocate((attributes + 1) * sizeof *b->thread_attributes);
+}
+
+static void build(struct builder *b, const struct cs_resource *resource, const char *service) {
+  otlp__export_profiles_service_request__init(&b->out);
+  otlp__profiles_dictionary__init(&b->dictionary);
+  otlp__resource_profiles__init(&b->resource_profiles);
+  otlp__scope_profiles__init(&b->scope_profiles);
+  otlp__link__init(&b->link);
+  (void)cs_strings_add(&b->strings, "", 0);
+  cs_functions_make(&b->functions, b->p);
+  b->thread = cs_node_threads(&b->p->tree);
+  allocate(b);
+  add_functions(b);
+  add_locations(b);
+  add_threads(b);
+  add_profile(b);
+  add_resource(b, resource, service);
+  add_strings(b);
+  nest(b);
+}
+
+static void clean_up(struct builder *b) {
+  void *const all[] = {b->thread,
+                       b->resource_attributes,
+                       b->resource_attribute_refs,
+                       b->resource_values,
+                       b->mappings,
+                       b->mapping_refs,
+                       b->locations,
+                       b->location_refs,
+                       b->lines,
+                       b->line_refs,
+                       b->function_messages,
+                       b->function_refs,
+                       b->function_of,
+                       b->path,
+                       b->stacks,
+                       b->stack_refs,
+                       b->samples,
+                       b->sample_refs,
+                       b->attributes,
+                       b->attribute_refs,
+                       b->attribute_values,
+                       b->thread_attributes,
+                       b->indices,
+                       b->values,
+                       b->texts};
+  for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
+  cs_functions_free(&b->functions);
+  cs_strings_free(&b->strings);
+  cs_strings_free(&b->stack_pool);
+  cs_map_free(&b->mapping_ids);
+  cs_map_free(&b->function_ids);
+}
+
+bool cs_write_otlp_request(const struct cs_profile *p, const struct cs_resource *resource,
+                           FILE *out) {
+  struct builder b = {.p = p};
+  char service[256];
+  cs_service_name(p->facts.program, service, sizeof service);
+  build(&b, resource, service);
+  size_t size = otlp__export_profiles_service_request__get_packed_size(&b.out);
+  uint8_t *packed = cs_allocate(size);
+  (void)otlp__export_profiles_service_request__pack(&b.out, packed);
+  bool written = fwrite(packed, 1, size, out) == size && fflush(out) == 0;
+  free(packed);
+  clean_up(&b);
+  return written;
+}
+
+bool cs_write_otlp(const struct cs_profile *p, FILE *out) {
+  return cs_write_otlp_request(p, NULL, out);
+}
+
+int64_t cs_otlp_rejected(const void *response, size_t size, char *message, size_t cap) {
+  message[0] = '\0';
+  Otlp__ExportProfilesServiceResponse *r =
+      otlp__export_profiles_service_response__unpack(NULL, size, response);
+  if (r == NULL) return 0;
+  int64_t rejected = 0;
+  if (r->partial_success != NULL) {
+    rejected = r->partial_success->rejected_profiles;
+    (void)snprintf(message, cap, "%s", r->partial_success->error_message);
+  }
+  otlp__export_profiles_service_response__free_unpacked(r, NULL);
+  return rejected;
+}

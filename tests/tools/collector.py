@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""collector.py DIR PLAN...: plays the server that profiles are pushed to, on a port of its own, which
+it writes into DIR/port. Requests are answered as PLAN says, one word for each, the last one for all
+that follow:
+  200         taken
+  partial     200, with an OTLP response that rejects one profile
+  CODE        that status, with the body "no: CODE"
+  CODE:WHEN   and with Retry-After: WHEN
+  hang        no answer at all
+  cut         half an answer, then the connection is closed
+Request N is in DIR/N.head (the request line, the headers, a line with the time) and DIR/N.body."""
+import http.server
+import os
+import sys
+import threading
+import time
+
+directory, plan = sys.argv[1], sys.argv[2:]
+lock, count = threading.Lock(), 0
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def keep(self):
+        global count
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with lock:
+            number, count = count, count + 1
+        with open(f"{directory}/{number}.body", "wb") as file:
+            file.write(body)
+        with open(f"{directory}/{number}.new", "w") as file:
+            file.write(f"{self.requestline}\n{self.headers}time {time.monotonic()}\n")
+        os.rename(f"{directory}/{number}.new", f"{directory}/{number}.head")
+        return plan[min(number, len(plan) - 1)]
+
+    def do_POST(self):
+        what = self.keep()
+        if what == "hang":
+            time.sleep(60)
+            return
+        if what == "cut":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            self.close_connection = True
+            return
+        code, _, when = what.partition(":")
+        body = f"no: {code}\n".encode() if code not in ("200", "partial") else b""
+        if what == "partial":  # partial_success { rejected_profiles: 1 error_message: "too old" }
+            code, body = "200", b"\x0a\x0b\x08\x01\x12\x07too old"
+        self.send_response(int(code))
+        if when:
+            self.send_header("Retry-After", when)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
+server = Server(("127.0.0.1", 0), Handler)
+with open(f"{directory}/port.new", "w") as file:
+    file.write(f"{server.server_address[1]}\n")
+os.rename(f"{directory}/port.new", f"{directory}/port")
+server.serve_forever()
