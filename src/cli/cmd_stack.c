@@ -24,6 +24,7 @@ static const char help[] =
     "      --json               one JSON object\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
     "      --managed            only threads that the runtime knows\n"
+    "      --no-agent           as it is anyhow: no other way is tried\n"
     "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
     "  -h, --help               this text\n"
     "\n"
@@ -37,11 +38,15 @@ struct options {
 };
 
 static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
-  enum { JSON = 256, NATIVE, MANAGED, RAW_NAMES };
+  enum { JSON = 256, NATIVE, MANAGED, RAW_NAMES, NO_AGENT };
   static const struct option options[] = {
-      {"json", no_argument, NULL, JSON},       {"native", required_argument, NULL, NATIVE},
-      {"managed", no_argument, NULL, MANAGED}, {"raw-names", no_argument, NULL, RAW_NAMES},
-      {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+      {"json", no_argument, NULL, JSON},
+      {"native", required_argument, NULL, NATIVE},
+      {"managed", no_argument, NULL, MANAGED},
+      {"raw-names", no_argument, NULL, RAW_NAMES},
+      {"no-agent", no_argument, NULL, NO_AGENT},
+      {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0},
   };
   *o = (struct options){.take.native = true};
   optind = 0;
@@ -95,7 +100,8 @@ static void print_frame(const struct cs_outside_frame *f) {
 static void print_thread(const struct cs_outside_thread *t) {
   (void)printf("\nThread %d \"", t->tid);
   cs_put_plain(stdout, t->name, strlen(t->name));
-  (void)printf("\": %s%s%s\n", t->state, t->managed ? "" : ", not managed",
+  (void)printf("\": %s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
+               t->waits_for != NULL ? t->waits_for : "", t->managed ? "" : ", not managed",
                t->cooperative ? ", in cooperative mode" : "");
   for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
   if (!t->walked) (void)printf("    (it has ended)\n");
@@ -150,6 +156,10 @@ static void put_thread(const struct cs_outside_thread *t) {
   put_string("name", t->name);
   (void)putchar(',');
   put_string("state", t->state);
+  if (t->waits_for != NULL) {
+    (void)putchar(',');
+    put_string("waits_for", t->waits_for);
+  }
   (void)printf(",\"managed\":%s,\"cooperative\":%s,\"complete\":%s,", t->managed ? "true" : "false",
                t->cooperative ? "true" : "false",
                t->walked && t->stop == CS_STOP_BASE ? "true" : "false");

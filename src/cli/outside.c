@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -69,6 +70,8 @@ static const char *name_of_call(long number) {
       {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
       {SYS_fsync, "fsync"},
       {SYS_flock, "flock"},
+      {SYS_openat, "openat"},
+      {SYS_restart_syscall, "a call that was interrupted"},
   };
   for (size_t i = 0; i < CS_COUNT(calls); i++)
     if (calls[i].number == number) return calls[i].name;
@@ -161,6 +164,8 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   thread->walked = true;
   thread->managed = stopped.clr_thread != 0;
   thread->cooperative = is_cooperative(remote, stopped.clr_thread);
+  cs_outside_thread_name(cs_remote_world(remote), stopped.clr_thread, thread->name,
+                         sizeof thread->name);
   cs_remote_walk_begin(remote, &stopped, &walk);
   while (cs_walk_next(&walk, &frame) && thread->count < MAX_FRAMES) {
     if (!native && !cs_code_is_managed(&frame.code)) continue;
@@ -191,9 +196,12 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
   }
   cs_remote_go(remote);
   outside->stopped_ns = cs_clock_now_ns() - begin;
-  for (uint32_t t = 0; t < outside->count; t++)
-    for (uint32_t i = 0; i < outside->threads[t].count; i++)
-      cs_outside_name(names, &outside->threads[t].frames[i]);
+  for (uint32_t t = 0; t < outside->count; t++) {
+    struct cs_outside_thread *thread = &outside->threads[t];
+    for (uint32_t i = 0; i < thread->count; i++) cs_outside_name(names, &thread->frames[i]);
+    if (strncmp(thread->state, "waiting", 7) == 0)
+      thread->waits_for = cs_outside_wait(thread->frames, thread->count);
+  }
   cs_outside_names_free(names);
   return true;
 }
@@ -201,6 +209,9 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
                                    struct cs_error *err) {
   char command[4096] = "";
+  // On a busy machine most of the time would be waiting for a processor, and for a part of it the
+  // process stands still. Who may not do this waits.
+  (void)setpriority(PRIO_PROCESS, 0, -20);
   struct cs_remote *remote = cs_remote_open(pid, err);
   if (remote == NULL) return NULL;
   struct cs_outside *outside = cs_allocate(sizeof *outside);

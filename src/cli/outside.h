@@ -23,8 +23,9 @@ struct cs_outside_thread {
   bool walked;       // false: it had ended before it could be stopped
   bool managed;      // the runtime knows it
   bool cooperative;  // it runs managed code, or runtime code that a collection would wait for
-  char name[32];
-  char state[64];  // before it was stopped: "running", "waiting in futex"
+  char name[512];
+  char state[64];         // before it was stopped: "running", "waiting in futex"
+  const char *waits_for;  // in the runtime's own words: "a task"; NULL: that is not known
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t count;
@@ -56,8 +57,13 @@ struct cs_outside_names *cs_outside_names_new(bool raw);
 // What the frame is, as far as the process' memory tells. The process is stopped.
 void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *world,
                          const struct cs_frame *frame, struct cs_outside_frame *out);
+// The name that the program has given a thread, where the kernel has only the beginning, `name`.
+void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
+                            size_t cap);
 // What it is called, from files. The process runs again: files take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
+// What a thread waits for, by the framework's method that it waits in. NULL: none that is known.
+const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count);
 void cs_outside_names_free(struct cs_outside_names *names);
 
 #endif

@@ -101,6 +101,31 @@ static const char *module_path(struct cs_outside_names *names, const struct cs_w
   return module->path;
 }
 
+// The managed Thread has its name in one of its first fields; which one no descriptor tells. So a
+// field is believed only if it is a string that begins with all that the kernel has of the name.
+void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
+                            size_t cap) {
+  enum { COMM = 15, FIELDS = 8 };
+  const struct cs_layout *l = &world->layout;
+  uint64_t handle, object, field;
+  uint32_t length;
+  if (strlen(name) != COMM || clr_thread == 0 || l->thread.exposed_object == CS_NO_FIELD ||
+      l->string.length == CS_NO_FIELD || l->string.first_char == CS_NO_FIELD ||
+      !read_bytes(world, clr_thread + l->thread.exposed_object, &handle, 8) ||
+      !read_bytes(world, handle, &object, 8))
+    return;
+  for (unsigned i = 1; i <= FIELDS; i++) {
+    if (!read_bytes(world, object + 8u * i, &field, 8) || field % 8 != 0 ||
+        !read_bytes(world, field + l->string.length, &length, 4) || length >= MAX_UNITS)
+      continue;
+    char *text = read_utf16(world, field + l->string.first_char);
+    bool fits = text != NULL && strncmp(text, name, COMM) == 0 && strlen(text) < cap;
+    if (fits) memcpy(name, text, strlen(text) + 1);
+    free(text);
+    if (fits) return;
+  }
+}
+
 static char *dynamic_name(const struct cs_world *world, uint64_t function) {
   const struct cs_layout *l = &world->layout;
   char text[256], name[300];
@@ -186,4 +211,46 @@ void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *fr
   uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
   const char *found = cs_elfsyms_find(names->syms, frame->module, frame->offset - back);
   frame->name = copy(found != NULL ? found : "");
+}
+
+// ---- What a thread waits for ----
+
+static bool begins(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count) {
+  static const char *const waits[][2] = {
+      {"System.Threading.Monitor.Enter", "a lock"},
+      {"System.Threading.Monitor.ReliableEnter", "a lock"},
+      {"System.Threading.Monitor.TryEnter", "a lock"},
+      {"System.Threading.Monitor.Wait", "a pulse"},
+      {"System.Threading.Lock.Enter", "a lock"},
+      {"System.Threading.Lock.TryEnter", "a lock"},
+      {"System.Threading.Thread.Join", "a thread to end"},
+      {"System.Threading.Thread.Sleep", "time to pass"},
+      {"System.Threading.WaitHandle.Wait", "a wait handle"},
+      {"System.Threading.ManualResetEventSlim.Wait", "an event"},
+      {"System.Threading.SemaphoreSlim.Wait", "a semaphore"},
+      {"System.Threading.CountdownEvent.Wait", "a countdown"},
+      {"System.Threading.Barrier.SignalAndWait", "a barrier"},
+      {"System.Threading.ReaderWriterLockSlim.", "a reader-writer lock"},
+      {"System.Threading.SpinLock.", "a spin lock"},
+      {"System.Threading.Tasks.Task.", "a task"},
+      {"System.Threading.Tasks.Task<TResult>.", "a task"},
+      {"System.Threading.PortableThreadPool.WorkerThread.", "work (an idle pool thread)"},
+  };
+  const char *found = NULL;
+  // The oldest of the framework's own waits says most: Task.Wait waits on an event, that on a
+  // pulse.
+  for (uint32_t i = 0; i < count; i++) {
+    bool managed = frames[i].kind == CS_CODE_JIT || frames[i].kind == CS_CODE_R2R;
+    if (!managed || frames[i].name[0] == '[') continue;  // native code and stubs below
+    if (!begins(frames[i].name, "System.Threading.") ||
+        begins(frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
+      break;
+    for (size_t w = 0; w < CS_COUNT(waits); w++)
+      if (begins(frames[i].name, waits[w][0])) found = waits[w][1];
+  }
+  return found;
 }

@@ -115,6 +115,9 @@ static const struct field fields[] = {
 static const struct field names_fields[] = {
     F("Module", "Path", module.path),
     F("DynamicMethodDesc", "MethodName", dynamic_method_desc.name),
+    F("Thread", "GCHandle", thread.exposed_object),
+    F("String", "m_StringLength", string.length),
+    F("String", "m_FirstChar", string.first_char),
 };
 #undef F
 

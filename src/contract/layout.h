@@ -27,7 +27,11 @@ struct cs_layout {
 
   struct {
     uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
+    uint32_t exposed_object;  // handle of the managed Thread; CS_NO_FIELD: it is not told
   } thread;
+  struct {
+    uint32_t length, first_char;  // CS_NO_FIELD: as above
+  } string;
   struct {
     uint32_t first_link;  // of a list through thread.link_next
   } thread_store_fields;

@@ -80,3 +80,23 @@ kill "$pid"
 wait $launcher 2> /dev/null
 refused 1 "there is no process $pid" "$pid"
 pass "the program has not noticed"
+
+# What threads wait for: each says so by its name, one of which is longer than what the kernel keeps.
+build_app Waits
+timeout 100 dotnet "$APP" > "$WORK/waits" 2>&1 &
+launcher=$!
+for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
+pid=$(pgrep -P $launcher) && grep -q ready "$WORK/waits" || { cat "$WORK/waits"; fail "the threads do not come to wait"; }
+"$CLRSNAP" stack --no-agent --json "$pid" > "$WORK/json" || fail "--no-agent"
+python3 - "$WORK/json" << 'PYTHON' || fail "threads wait for something else"
+import json, sys
+waits = [t for t in json.load(open(sys.argv[1]))["threads"]
+         if any(f["name"].startswith("Program.Main.lambda#") for f in t["frames"])]
+assert len(waits) == 14, [t["name"] for t in waits]
+for t in waits: assert t["name"] == t.get("waits_for"), (t["name"], t.get("waits_for"), [f["name"] for f in t["frames"]])
+PYTHON
+"$CLRSNAP" stack "$pid" | grep -q '"a reader-writer lock": waiting in .* for a reader-writer lock' || fail "the text says otherwise"
+"$CLRSNAP" stack --raw-names "$pid" | grep -qF '<>c__DisplayClass0_0.<<Main>$>b__' || fail "stack --raw-names"
+kill "$pid"
+wait $launcher 2> /dev/null
+pass "what threads wait for"
