@@ -31,6 +31,7 @@ struct watch {
   struct cs_top_proc proc;
   struct cs_top_moment moment;
   struct cs_elfsyms *symbols;
+  struct cs_counter_reader *counters;
   char *agent, *program;
   uint32_t *unnamed;  // frames whose names have not come yet
   size_t unnamed_count, unnamed_capacity;
@@ -103,6 +104,8 @@ static void take_facts(struct watch *w, uint64_t now) {
   f->lost = lost(s);
   f->complete = rec->taken > 0 ? (double)rec->stops[rec->complete] / (double)rec->taken : -1;
   if (f->pid != 0) (void)cs_top_proc_read(&w->proc, f->pid, now);
+  if (f->pid != 0 && w->counters == NULL) w->counters = cs_counters_open(f->pid);
+  if (w->counters != NULL) cs_counters_get(w->counters, &f->counters);
   f->cpu = w->proc.at_ns > 0 ? w->proc.cpu : -1;
   f->rss_bytes = w->proc.rss_bytes;
   w->last_ns = now;
@@ -375,6 +378,7 @@ static int run(struct watch *w) {
 }
 
 static void clean_up(struct watch *w) {
+  if (w->counters != NULL) cs_counters_close(w->counters);
   free_tables(&w->moment);
   cs_top_free(&w->top);
   cs_top_proc_free(&w->proc);

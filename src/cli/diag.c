@@ -235,21 +235,8 @@ static bool exchange(int fd, const uint8_t head[CS_DIAG_HEADER],
   return receive_all(fd, answer->bytes, answer->size);
 }
 
-bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
-                     struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
-  uint8_t head[CS_DIAG_HEADER] = {0}, back[CS_DIAG_HEADER];
-  uint16_t size = (uint16_t)(CS_DIAG_HEADER + payload->size);
-  *refusal = 0;
-  if (payload->too_long) return cs_error_set(err, "the message is longer than 65535 bytes");
-  memcpy(head, magic, sizeof magic);
-  memcpy(head + sizeof magic, &size, sizeof size);
-  head[16] = set;
-  head[17] = id;
-  int fd = connect_to(pid, err);
-  if (fd < 0) return false;
-  bool answered = exchange(fd, head, payload, back, answer) || no_answer(pid, err);
-  (void)close(fd);
-  if (!answered) return false;
+static bool is_done(pid_t pid, const uint8_t back[CS_DIAG_HEADER],
+                    const struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
   if (memcmp(back, magic, sizeof magic) != 0 || back[16] != SET_SERVER)
     return cs_error_set(err, "process %d has answered with something unknown", (int)pid);
   if (back[17] == SERVER_OK) return true;
@@ -257,4 +244,32 @@ bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_pa
   if (back[17] == SERVER_ERROR && answer->size >= sizeof *refusal)
     memcpy(refusal, answer->bytes, sizeof *refusal);
   return cs_error_set(err, "process %d refuses (0x%08x)", (int)pid, (unsigned)*refusal);
+}
+
+int cs_diag_stream(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
+                   struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
+  uint8_t head[CS_DIAG_HEADER] = {0}, back[CS_DIAG_HEADER];
+  uint16_t size = (uint16_t)(CS_DIAG_HEADER + payload->size);
+  *refusal = 0;
+  if (payload->too_long) {
+    (void)cs_error_set(err, "the message is longer than 65535 bytes");
+    return -1;
+  }
+  memcpy(head, magic, sizeof magic);
+  memcpy(head + sizeof magic, &size, sizeof size);
+  head[16] = set;
+  head[17] = id;
+  int fd = connect_to(pid, err);
+  if (fd < 0) return -1;
+  bool answered = exchange(fd, head, payload, back, answer) || no_answer(pid, err);
+  if (answered && is_done(pid, back, answer, refusal, err)) return fd;
+  (void)close(fd);
+  return -1;
+}
+
+bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
+                     struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
+  int fd = cs_diag_stream(pid, set, id, payload, answer, refusal, err);
+  if (fd >= 0) (void)close(fd);
+  return fd >= 0;
 }

@@ -9,9 +9,10 @@
 #include "base/error.h"
 #include "clrsnap/cortypes.h"
 
-enum { CS_DIAG_PROFILER = 3, CS_DIAG_PROCESS = 4 };  // command sets
-enum { CS_DIAG_ATTACH = 1 };                         // of CS_DIAG_PROFILER
-enum { CS_DIAG_INFO = 4 };                           // of CS_DIAG_PROCESS: ProcessInfo2
+enum { CS_DIAG_EVENT_PIPE = 2, CS_DIAG_PROFILER = 3, CS_DIAG_PROCESS = 4 };  // command sets
+enum { CS_DIAG_ATTACH = 1 };                                                 // of CS_DIAG_PROFILER
+enum { CS_DIAG_COLLECT = 3 };  // of CS_DIAG_EVENT_PIPE: CollectTracing2
+enum { CS_DIAG_INFO = 4 };     // of CS_DIAG_PROCESS: ProcessInfo2
 
 // The size of a message has 16 bits, its header included.
 enum { CS_DIAG_HEADER = 20, CS_DIAG_PAYLOAD = 65535 - CS_DIAG_HEADER };
@@ -34,6 +35,10 @@ extern unsigned cs_diag_patience_s;  // how long an answer is waited for: 30 sec
 // answer may be the same.
 bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                      struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
+
+// The same for a command whose answer is followed by a stream. Answers the connection, or -1.
+int cs_diag_stream(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
+                   struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
 // Is there a port where it would be? Answers false where that cannot be seen, too.
 bool cs_diag_has_port(pid_t pid);

@@ -93,6 +93,35 @@ PYTHON
   grep -q 'it is not a .NET program' err || bad "not said why"
 }
 
+# What a runtime says of its heap, against what the program says of itself: how much it allocates in a
+# second, and how often each generation is collected.
+heap() {
+  build_app Heap
+  timeout 60 "$clrsnap" top --json --rows 3 -- dotnet "$APP" 5 > out 2> err || bad "it ends with $?"
+  python3 - out err << 'PYTHON' || bad "the heap's numbers are wrong"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+truth = [float(word) for word in next(l for l in open(sys.argv[2]) if l.startswith("truth")).split()[1:]]
+known = [l for l in lines if l["gc_counts"] is not None]
+assert len(known) >= 3, "fewer than 3 seconds are known"
+# The mean of the seconds that were told; a busy machine makes single ones differ.
+rate = truth[0] / truth[5]
+mean = sum(line["alloc_bytes_per_s"] for line in known) / len(known)
+assert 0.6 * rate < mean < 1.6 * rate, (mean, rate)
+for line in known:
+    assert 0 < line["heap_bytes"] < 1e8 and 0 < line["gc_pause_percent"] < 100, line
+last = known[-1]["gc_counts"]
+for generation in range(3):
+    share = last[generation] / truth[1 + generation]
+    assert 0.4 < share <= 1, (generation, last, truth)
+assert last[0] > last[1] > last[2], last
+PYTHON
+  # Where there is no port it is said why, and all else is there.
+  DOTNET_EnableDiagnostics_IPC=0 timeout 60 "$clrsnap" top -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
+  grep -q 'allocations and GC: .*DOTNET_EnableDiagnostics_IPC=0' out || bad "not said why"
+  grep -q '^ self %' out || bad "no table"
+}
+
 screen() {
   for python in python3 /usr/bin/python3 ""; do
     [ -n "$python" ] || skip "no pyte (python3-pyte) for python3 here"
