@@ -58,6 +58,15 @@ rm own
 run 0 "$CLRSNAP" report -o again.collapsed own.clrsnap
 cmp -s own.collapsed again.collapsed || fail "the names went with the program"
 
+# A library without symbols has its names where its debug file stands beside it.
+cp "$FAKE" bare
+objcopy --only-keep-debug bare bare.dbg && strip bare || fail "binutils"
+run 0 "$CLRSNAP" record -o bare.collapsed -- ./bare golden
+grep -q '^Shop.Program.Main;\[bare\] 1$' bare.collapsed || fail "names from nowhere: $(cat bare.collapsed)"
+objcopy --add-gnu-debuglink=bare.dbg bare
+run 0 "$CLRSNAP" record -o bare.collapsed -- ./bare golden
+cmp -s own.collapsed bare.collapsed || fail "no names from the debug file: $(cat bare.collapsed)"
+
 # The reader that the format's page shows.
 sed -n '/^```python$/,/^```$/p' "$here/../../docs/recording-format.md" | grep -v '^```' >reader.py
 run 0 python3 reader.py many.clrsnap
