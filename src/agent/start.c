@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -96,6 +97,21 @@ static bool is_for_somebody_else(const char *path) {
   return true;
 }
 
+// Maps and claims the file. With --children, there is soon another one for the next process.
+enum open_result { OPEN_OURS, OPEN_TAKEN, OPEN_FAILED };
+static enum open_result open_wire(const char *path, struct cs_error *err) {
+  enum { TRIES = 200, NAP_US = 5000 };
+  for (int i = 0; i < TRIES; i++) {
+    if (!cs_producer_open(&cs_agent.wire, path, err)) return OPEN_FAILED;
+    if (cs_producer_claim(&cs_agent.wire)) return OPEN_OURS;
+    cs_producer_close(&cs_agent.wire);
+    if (getenv(CS_WIRE_CHILDREN_ENV) == NULL) return OPEN_TAKEN;
+    (void)usleep(NAP_US);
+    if (is_for_somebody_else(path)) return OPEN_TAKEN;
+  }
+  return OPEN_TAKEN;
+}
+
 static bool read_wishes(struct cs_error *err) {
   const struct cs_wire_header *h = cs_agent.wire.header;
   cs_agent.mode = h->mode;
@@ -149,10 +165,10 @@ HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached) {
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
     return attached ? refuse_second(path) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   cs_agent.stop = 0;
-  if (!cs_producer_open(&cs_agent.wire, path, &err)) return refuse(err.text);
-  if (!cs_producer_claim(&cs_agent.wire)) {
+  enum open_result opened = open_wire(path, &err);
+  if (opened == OPEN_FAILED) return refuse(err.text);
+  if (opened == OPEN_TAKEN) {
     cs_log("%s: another process is being recorded", path);
-    cs_producer_close(&cs_agent.wire);
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
   if (!read_wishes(&err)) return refuse(err.text);

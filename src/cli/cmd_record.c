@@ -2,25 +2,18 @@
 // `clrsnap record`: what can fail without the program is tried before it starts; once it runs, its
 // exit code is ours whatever becomes of the recording. A program that ran before is asked to load
 // the agent, and the exit code says whether there is a recording. One thread. Signal-safe: no.
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "cli/attach.h"
+#include "cli/children.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
-#include "cli/options.h"
 #include "cli/proc.h"
-#include "cli/session.h"
-
-struct record {
-  struct cs_record_options options;
-  struct cs_session session;
-  struct cs_window window;
-  char *agent;    // path of the library
-  char *program;  // the command line, for people
-};
 
 static void fill_totals(struct cs_session *s) {
   struct cs_recording *rec = &s->recording;
@@ -31,7 +24,7 @@ static void fill_totals(struct cs_session *s) {
 }
 
 // False: not all could be written, which has been said.
-static bool write_result(struct record *r) {
+static bool write_result(struct cs_record *r) {
   struct cs_error err;
   struct cs_session *s = &r->session;
   const char *file = cs_view_recording(&r->options.view);
@@ -44,7 +37,7 @@ static bool write_result(struct record *r) {
   return all && (file == NULL || written);
 }
 
-static void explain_silence(const struct record *r) {
+static void explain_silence(const struct cs_record *r) {
   const char *off = getenv("DOTNET_EnableDiagnostics");
   if (r->options.pid != 0) {
     cs_say("nothing was recorded: process %d had not begun to record", (int)r->options.pid);
@@ -66,9 +59,19 @@ static void explain_silence(const struct record *r) {
   cs_say("  ended before the runtime started, or runs on a runtime older than .NET 5");
 }
 
-// The agent's verdict decides whether there is anything to write. False: there was not, or it could
-// not be written.
-static bool conclude(struct record *r) {
+// With several processes, one has its say after the other. The lock goes with this process.
+static void take_turn(const struct cs_record *r) {
+  char path[32];
+  if (r->turn == 0) return;
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", r->turn);
+  int own = open(path, O_RDWR | O_CLOEXEC);
+  if (own >= 0) (void)flock(own, LOCK_EX);
+  cs_say("process %d: %s", (int)r->options.pid, r->program);
+}
+
+// The agent's verdict decides whether there is anything to write.
+bool cs_record_conclude(struct cs_record *r) {
+  take_turn(r);
   char message[256];
   switch (cs_consumer_agent_state(&r->session.consumer)) {
     case CS_WIRE_AGENT_REFUSED:
@@ -87,14 +90,16 @@ static bool conclude(struct record *r) {
   return write_result(r);
 }
 
-static bool open_recording(struct record *r, struct cs_error *err) {
+bool cs_record_open(struct cs_record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   struct cs_session *s = &r->session;
   const char *file = cs_view_recording(&o->view);
+  if (!cs_view_open(&r->options.view, err)) return false;
   if (file != NULL && !cs_recfile_open(&s->file, file, err)) return false;
   if (!cs_session_open(s, err)) return false;
   r->window = (struct cs_window){&r->options.view, &s->recording, .every_ns = o->window_ns};
   s->window = o->window_ns != 0 ? &r->window : NULL;
+  s->progress = s->progress && !o->children;  // there would be several lines
   s->timeline = cs_view_timeline(&o->view);
   s->recording.lines = o->lines;
   s->recording.keep_samples = s->timeline || file != NULL;
@@ -104,18 +109,18 @@ static bool open_recording(struct record *r, struct cs_error *err) {
 }
 
 // Everything that can fail without the program. False: *err says what.
-static bool prepare(struct record *r, struct cs_error *err) {
+static bool prepare(struct cs_record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines, o->pid};
   r->agent = cs_find_agent(err);
   r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
   if (r->agent == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
-  if (!cs_view_open(&r->options.view, err) || !open_recording(r, err)) return false;
+  if (!cs_record_open(r, err)) return false;
   return cs_consumer_create(&r->session.consumer, &ring, err);
 }
 
-static void clean_up(struct record *r) {
+static void clean_up(struct cs_record *r) {
   cs_view_close(&r->options.view);
   cs_session_close(&r->session);
   cs_window_free(&r->window);
@@ -123,7 +128,7 @@ static void clean_up(struct record *r) {
   free(r->program);
 }
 
-static int run_attached(struct record *r) {
+int cs_record_attached(struct cs_record *r) {
   struct cs_error err = {""};
   pid_t pid = r->options.pid;
   if (!cs_diag_check(pid, &err) || !cs_session_attach(&r->session, pid, &err) ||
@@ -133,16 +138,21 @@ static int run_attached(struct record *r) {
     return CS_EXIT_FAILURE;
   }
   cs_session_record(&r->session);
-  return conclude(r) ? 0 : CS_EXIT_FAILURE;
+  return cs_record_conclude(r) ? 0 : CS_EXIT_FAILURE;
 }
 
-static int run(struct record *r) {
+static int run(struct cs_record *r) {
   struct cs_error err = {""};
   int exit_code = CS_EXIT_FAILURE;
   r->session.signals = -1;
   r->session.limit_ns = (uint64_t)(r->options.seconds * 1e9);
-  if (r->options.pid != 0) return run_attached(r);
+  if (r->options.pid != 0)
+    return r->options.children ? cs_record_children_of(r) : cs_record_attached(r);
   if (!prepare(r, &err)) {
+    cs_say("%s", err.text);
+    return exit_code;
+  }
+  if (r->options.children && !cs_children_prepare(r, &err)) {
     cs_say("%s", err.text);
     return exit_code;
   }
@@ -152,14 +162,18 @@ static int run(struct record *r) {
     cs_say("%s", err.text);
     return exit_code;
   }
-  cs_session_record(&r->session);
-  (void)conclude(r);
+  if (r->options.children) {
+    cs_record_with_children(r);
+  } else {
+    cs_session_record(&r->session);
+    (void)cs_record_conclude(r);
+  }
   cs_session_wait(&r->session);
   return cs_session_exit_code(&r->session);
 }
 
 int cs_cmd_record(int argc, char **argv) {
-  static struct record r;  // its histogram is large for a stack
+  static struct cs_record r;  // its histogram is large for a stack
   struct cs_error err;
   if (!cs_record_options_parse(&r.options, argc, argv, &err)) {
     cs_say("%s; 'clrsnap help record' lists the options", err.text);
@@ -170,6 +184,6 @@ int cs_cmd_record(int argc, char **argv) {
     return 0;
   }
   int exit_code = run(&r);
-  clean_up(&r);
+  if (!r.given_away) clean_up(&r);
   return exit_code;
 }

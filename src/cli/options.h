@@ -20,6 +20,7 @@ struct cs_record_options {
   uint64_t buffer_bytes;
   char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
   pid_t pid;       // that one
+  bool children;   // and what it starts
   uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
   bool help;           // nothing else was looked at
 };

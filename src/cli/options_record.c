@@ -31,6 +31,7 @@ static const char help[] =
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
     "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
     "  -p, --pid PID            record this process, as PID alone does\n"
+    "      --children           processes that it starts, too, each into files of its own\n"
     "  -o, --output FILE        where to write (flame.html); several may be given\n"
     "      --format FORMAT      what to write, if FILE's suffix does not tell (html)\n"
     "      --depth N            frames per stack, 1 to 65536 (2048)\n"
@@ -65,7 +66,7 @@ void cs_record_print_help(FILE *out) {
   (void)fputs(examples, out);
 }
 
-enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_BUFFER, OPT_CONTINUOUS };
+enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_CHILDREN, OPT_BUFFER, OPT_CONTINUOUS };
 
 static const struct option long_options[] = {
     CS_VIEW_LONG_OPTIONS,
@@ -76,6 +77,7 @@ static const struct option long_options[] = {
     {"mode", required_argument, NULL, OPT_MODE},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"lines", no_argument, NULL, OPT_LINES},
+    {"children", no_argument, NULL, OPT_CHILDREN},
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {"continuous", required_argument, NULL, OPT_CONTINUOUS},
     {NULL, 0, NULL, 0},
@@ -111,6 +113,9 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
     case OPT_LINES:
       o->lines = true;
       return true;
+    case OPT_CHILDREN:
+      o->children = true;
+      return true;
     case OPT_BUFFER:
       if (!cs_parse_number("--buffer", arg, MAX_BUFFER_MIB, &mib, err)) return false;
       // The ring's size is a power of two: the next one that holds what was asked for.
@@ -133,6 +138,8 @@ static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
 }
 
 static bool settle(struct cs_record_options *o, struct cs_error *err) {
+  if (o->children && o->view.wish.url != NULL)
+    return cs_error_set(err, "--push is of one process: it cannot go with --children");
   if (o->window_ns != 0 && o->view.wish.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;
@@ -160,5 +167,5 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
     if (!apply(o, opt, optarg, err)) return false;
   }
   return cs_parse_target(argc, argv, &o->pid, &o->program, err) &&
-         (o->pid != 0 || check_outputs(&o->view, err)) && settle(o, err);
+         ((o->pid != 0 && !o->children) || check_outputs(&o->view, err)) && settle(o, err);
 }

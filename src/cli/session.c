@@ -47,10 +47,12 @@ bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err) {
 static void obey(struct cs_session *s, int signal_number) {
   switch (signal_number) {
     case SIGINT:
+      s->interrupts++;
+      break;
     case SIGTERM:
     case SIGHUP:
     case SIGQUIT:
-      s->interrupts++;
+      s->interrupts += 2;  // no need to be told twice
       break;
     case SIGTSTP:
       (void)kill(getpid(), SIGSTOP);
@@ -168,13 +170,24 @@ static void end_agent(struct cs_session *s) {
   take_records(s);
 }
 
+static bool is_interrupted(const struct cs_session *s) {
+  unsigned enough = s->attached == 0 ? 2 : s->patience != 0 ? s->patience : 1;
+  return s->interrupts >= enough;
+}
+
+void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data) {
+  do {
+    wait_a_little(s, POLL_MS);
+    take_signals(s);
+  } while (!s->child_ended && !is_interrupted(s) && tick(data));
+}
+
 void cs_session_record(struct cs_session *s) {
   for (;;) {
     wait_a_little(s, POLL_MS);
     take_signals(s);
     // Before the records: what was committed before the end is then taken below.
-    bool over = s->child_ended || agent_is_through(s) || agent_died(s) ||
-                s->interrupts >= (s->attached != 0 ? 1 : 2);
+    bool over = s->child_ended || agent_is_through(s) || agent_died(s) || is_interrupted(s);
     take_records(s);
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);

@@ -32,6 +32,7 @@ struct cs_session {
   sigset_t old_mask;     // the command's own, for the program
   int signals;           // signalfd
   unsigned interrupts;   // Ctrl-C so far
+  unsigned patience;     // attached: how many end the recording; 0: one
   uint64_t began_ns;     // CLOCK_MONOTONIC: when the agent was first seen to record; 0: not yet
   uint64_t recorded_ns;  // how long it recorded
   uint64_t limit_ns;     // 0: none
@@ -50,6 +51,8 @@ bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
 // attached, a first one or any other signal that ends a program); then has the agent end and takes
 // all that it has committed.
 void cs_session_record(struct cs_session *s);
+// Calls `tick` every 20 ms until it answers false, the program has ended, or Ctrl-C as above.
+void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data);
 // Passes signals on until the program has ended.
 void cs_session_wait(struct cs_session *s);
 // The program's exit code, 128 + n if signal n killed it.

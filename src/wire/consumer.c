@@ -104,6 +104,15 @@ bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *op
   return true;
 }
 
+bool cs_consumer_take_name(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err) {
+  if (rename(c->file, from->file) != 0)
+    return cs_error_set(err, "cannot rename %s: %s", c->file, strerror(errno));
+  memcpy(c->path, from->path, sizeof c->path);
+  memcpy(c->file, from->file, sizeof c->file);
+  from->linked = false;
+  return true;
+}
+
 void cs_consumer_unlink(struct cs_consumer *c) {
   if (c->linked) (void)unlink(c->file);
   c->linked = false;

@@ -37,6 +37,8 @@ struct cs_consumer {
 // Makes the file (mode 0600, a random name in /dev/shm, all of its memory reserved) and maps it.
 bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
                         struct cs_error *err);
+// Gives the file the name of another one, which has none from then on: there is no moment without.
+bool cs_consumer_take_name(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err);
 // Takes the file's name away; whoever has it mapped keeps it. May be called again.
 void cs_consumer_unlink(struct cs_consumer *c);
 void cs_consumer_destroy(struct cs_consumer *c);

@@ -11,6 +11,8 @@
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
 #define CS_WIRE_VERSION 3u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
+#define CS_WIRE_CHILDREN_ENV \
+  "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
 #define CS_WIRE_HEADER_BYTES 4096u
 
 enum cs_wire_mode { CS_WIRE_MODE_CPU = 1, CS_WIRE_MODE_WALL = 2 };

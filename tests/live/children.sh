@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# children.sh BUILD SOURCE MATERIAL: `clrsnap record --children`, with a program and by attach: a server that
+# starts its load, and a shell that starts one program after the other.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+clrsnap=$BUILD/bin/clrsnap
+build_app Record
+"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/oracle/Web" > "$WORK/build.log" 2>&1 ||
+  { cat "$WORK/build.log"; fail "the server does not build"; }
+WEB=$MATERIAL/apps/Web/Web.dll
+cd "$WORK" || exit 1
+
+bad() { cat said; fail "$*"; }
+# both: two files; the server's has its name as told, the load's has its number.
+both() {
+  [ "$(ls ./*.folded | wc -l)" = 2 ] || bad "$1: not two files: $(ls ./*.folded)"
+  [ "$(ls ./*.clrsnap | wc -l)" = 2 ] || bad "$1: not two recordings"
+  local load
+  load=$(ls w.[0-9]*.folded)
+  grep -q Kestrel w.folded || bad "$1: the server's file has no frame of the server"
+  grep -q System.Net.Http "$load" || bad "$1: the load's file has no frame of the load"
+  grep -q Kestrel "$load" && bad "$1: the load's file has frames of the server"
+  grep -qE "^clrsnap: process [0-9]+: .*Web.dll load http" said || bad "$1: the load is not told of"
+  [ "$(grep -c 'complete walks' said)" = 2 ] || bad "$1: not two summaries"
+  rm -f w.*
+  pass "$1"
+}
+record() { timeout 60 "$clrsnap" record --children -o w.folded -o w.clrsnap "$@" > said 2>&1; }
+
+sleep 4 | record -- dotnet "$WEB" || bad "exit code $?"
+both "a program and its child"
+sleep 6 | record -d 2 -- sh -c "dotnet $WEB; exit 5"
+[ "${PIPESTATUS[1]}" = 5 ] || bad "the shell's exit code is lost"
+both "for two seconds"
+
+mkfifo in
+timeout 60 dotnet "$WEB" < in > out 2>&1 &
+exec 3> in
+sleep 2.5
+record -d 2 "$(pgrep -P $!)" || bad "exit code $?"
+both "by attach"
+exec 3>&-
+wait $! || fail "the server does not end as it should"
+
+# One after the other, and one that is none.
+timeout 60 "$clrsnap" record --children -o r.folded -- \
+  sh -c "dotnet $APP names 600; true; dotnet $APP names 600; exit 3" > said 2>&1
+[ $? = 3 ] || bad "the shell's exit code is lost"
+[ "$(grep -l Rec.Program.Hot r.folded r.[0-9]*.folded | wc -l)" = 2 ] || bad "not two files of two programs"
+pass "one after the other"
+
+timeout 60 "$clrsnap" record --children -o none.folded -- true > said 2>&1
+grep -q '^clrsnap: nothing was recorded: no .NET runtime in true loaded the agent$' said || bad "no program"
+[ -z "$(ls -A | grep none)" ] || bad "a file is left"
+pass "none"
