@@ -96,8 +96,16 @@ static bool is_constructor(struct cs_piece name) {
   return cs_piece_is(name, ".ctor") || cs_piece_is(name, ".cctor");
 }
 
+// F# cuts long methods into pieces, "Map$cont@147".
+static struct cs_piece without_part(struct cs_piece name) {
+  for (size_t i = 1; i < name.len; i++)
+    if (cs_piece_begins(cs_piece_from(name, i), "$cont@")) return cs_piece_until(name, i);
+  return name;
+}
+
 // A constructor is told by the word before its type.
 static void put_plain(out_t *out, struct cs_piece name, const char *dot, bool indexer) {
+  name = without_part(name);
   if (is_constructor(name)) return;
   size_t own = own_name(name);
   struct cs_piece last = cs_piece_from(name, own);
@@ -193,7 +201,7 @@ static bool is_indexer(const struct cs_mangled *name) {
 static struct cs_piece root_of(struct cs_piece text) {
   struct cs_member m = cs_member_read(text);
   for (unsigned i = 0; i < MAX_DEPTH && m.outer.len > 0; i++) m = cs_member_read(m.outer);
-  return m.name;
+  return without_part(m.name);
 }
 
 static const char *word_before(struct cs_piece method) {
@@ -254,8 +262,13 @@ static enum cs_demangled put_method(out_t *out, const struct cs_mangled *name,
 }
 
 enum cs_demangled cs_demangle(const struct cs_mangled *name, char *text, size_t cap) {
-  struct owner owner = read_owner(cs_piece_of(name->type));
-  struct cs_piece space = cs_piece_of(name->space);
+  struct cs_piece space = cs_piece_of(name->space), type = cs_piece_of(name->type);
+  // F#: closures of a file's values, "<StartupCode$App>.$Program.total@12".
+  if (cs_piece_begins(space, "<StartupCode$") && cs_piece_begins(type, "$")) {
+    space.len = 0;
+    type = cs_piece_from(type, 1);
+  }
+  struct owner owner = read_owner(type);
   bool machine = owner.last.kind == CS_LEVEL_MACHINE, object = owner.last.kind == CS_LEVEL_FUNCTION;
   out_t out = {text, cap, 0};
   text[0] = '\0';

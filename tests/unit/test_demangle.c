@@ -126,6 +126,13 @@ static const struct {
      "Microsoft.FSharp.Core.Operators.operator |><T1,TResult>(T1, FSharpFunc<T1,TResult>)", 0},
     {"Shop", "Program", "op_BarGreaterGreater", "(int, int)", "Shop.Program.operator |>>",
      "Shop.Program.operator |>>(int, int)", 0},
+    {"<StartupCode$fsi>", "$LegacyResolver.capture@84", "Invoke", "(object)",
+     "LegacyResolver.capture@84", "LegacyResolver.capture@84(object)", 0},
+    {"Microsoft.FSharp.Core", "LanguagePrimitives", ".cctor$cont@2676<T>", "()",
+     "static Microsoft.FSharp.Core.LanguagePrimitives<T>",
+     "static Microsoft.FSharp.Core.LanguagePrimitives<T>()", 0},
+    {"<StartupCode$FSharp-Build>", "$MapSourceRoots", "PerformMapping$cont@147", "()",
+     "MapSourceRoots.PerformMapping", "MapSourceRoots.PerformMapping()", 0},
     // VB.
     {"Shop", "Cart.VB$StateMachine_3_LoadAsync", "MoveNext", "()", "Shop.Cart.LoadAsync",
      "Shop.Cart.LoadAsync", CS_DEMANGLED_BODY},
