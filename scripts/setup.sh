@@ -40,6 +40,7 @@ have_pyte() {
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
 have_curl_headers() { pkg-config --exists libcurl 2> /dev/null; }
 have_protobuf_c() { pkg-config --exists libprotobuf-c 2> /dev/null && command -v protoc-c > /dev/null; }
+have_zsh() { command -v zsh > /dev/null; }
 have_go() { command -v go > /dev/null; }
 have_jsonschema() {
   local python
@@ -66,6 +67,7 @@ cmocka|cmocka, for the unit tests|libcmocka-dev
 libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
 ncurses|ncurses with wide characters, with headers|libncurses-dev
+zsh|zsh, whose completion is tested|zsh
 pyte|a terminal in Python, for tests|python3-pyte
 zlib|zlib, with headers|zlib1g-dev
 protobuf_c|protobuf-c and its compiler|libprotobuf-c-dev protobuf-c-compiler
@@ -128,7 +130,7 @@ setup_build_tools() {
 }
 # What reads our files in tests. Without it those tests are skipped, and nothing else is lost.
 setup_readers() {
-  (require go jsonschema pyte) || echo "dev: the tests that need the above will be skipped" >&2
+  (require go jsonschema pyte zsh) || echo "dev: the tests that need the above will be skipped" >&2
 }
 setup_format() { require clang_format; }
 setup_load() { require wrk; }

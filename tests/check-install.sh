@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# check-install.sh BUILD SOURCE CMAKE CC: what `cmake --install` puts down is all that users need, and works
+# from there: the command finds its agent, a program is built against the header and the library.
+set -euo pipefail
+BUILD=$1 SOURCE=$2 CMAKE=$3 CC=$4
+fail() { echo "FAIL: $*"; exit 1; }
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+"$CMAKE" --install "$BUILD" --prefix "$WORK/usr" > "$WORK/log" || { cat "$WORK/log"; fail "cmake --install"; }
+cd "$WORK/usr"
+lib=$(dirname "$(find lib* -name libclrsnap.so)")
+for file in bin/clrsnap "$lib/libclrsnap.so" "$lib/libclrsnap-takeover.so" \
+  share/bash-completion/completions/clrsnap share/zsh/site-functions/_clrsnap share/man/man1/clrsnap.1; do
+  [ -s "$file" ] || fail "$file is not installed"
+done
+for header in "$SOURCE"/include/clrsnap/*.h; do
+  cmp "$header" "include/clrsnap/${header##*/}" || fail "$header is not installed"
+done
+# A verb has a manual page, but version and help, which clrsnap(1) has.
+for verb in $(bin/clrsnap help | sed -n 's/^  \([a-z-]*\)  *.*/\1/p'); do
+  case $verb in help | version) continue ;; esac
+  [ -s "share/man/man1/clrsnap-$verb.1" ] || fail "clrsnap $verb has no manual page"
+done
+[ "$(bin/clrsnap --version)" = "clrsnap $(sed -n 's/^project(clrsnap VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLists.txt")" ] ||
+  fail "--version says $(bin/clrsnap --version)"
+
+# No .NET is needed for it to say that there is none in `true`, and that says that the agent was found.
+env -u CLRSNAP_LIB bin/clrsnap record -o "$WORK/x.html" -- true 2> "$WORK/err" || true
+grep -q 'nothing was recorded: no .NET runtime in true' "$WORK/err" || { cat "$WORK/err"; fail "the agent is not found"; }
+bash -n share/bash-completion/completions/clrsnap
+
+printf '#include <clrsnap/clrsnap.h>\nint main(void) { return clrsnap_version()[0] == 0; }\n' > "$WORK/user.c"
+"$CC" -Iinclude "$WORK/user.c" -L"$lib" -lclrsnap -Wl,-rpath,"$WORK/usr/$lib" -o "$WORK/user" ||
+  fail "a program cannot be built against the installed header and library"
+"$WORK/user" || fail "a program cannot use the installed library"
+echo "pass: $(find . -type f | wc -l) files"

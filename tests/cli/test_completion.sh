@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Completion for bash and zsh, against each verb's own help: every verb, every option, and what each
+# option takes. Also that no option is known to the command and not to its help.
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+. "$(dirname "$0")/lib.sh"
+. "$source_dir/completion/clrsnap.bash"
+PATH=$(dirname "$CLRSNAP"):$PATH
+
+# complete WORDS...: what bash offers for the last of them, a line each.
+complete_words() {
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+  _clrsnap clrsnap
+  printf '%s\n' "${COMPREPLY[@]}" | sort
+}
+# offers WORDS... : what is on standard input is exactly what is offered.
+offers() { complete_words "$@" > offered; same offered || fail "that was: $*"; }
+# among CANDIDATE WORDS...: it is one of those that are offered.
+among() {
+  local candidate=$1
+  shift
+  complete_words "$@" | grep -qxF -- "$candidate" || fail "'$candidate' is not offered for: $*"
+}
+
+verbs=$("$CLRSNAP" help | sed -n 's/^  \([a-z-]*\)  *.*/\1/p')
+[ "$(wc -w <<< "$verbs")" -ge 6 ] || fail "the help lists no verbs: $verbs"
+{ tr ' ' '\n' <<< "$verbs"; printf '%s\n' --help --version; } | sort | offers clrsnap ""
+tr ' ' '\n' <<< "$verbs" | sort | offers clrsnap help ""
+for verb in $verbs; do
+  case $verb in help | version) continue ;; esac
+  "$CLRSNAP" $verb --help > help
+  sed -En 's/^ {2}(-[A-Za-z]), (--[a-z-]+).*/\1\n\2/p; s/^ {6}(--[a-z-]+).*/\1/p' help | sort > options
+  [ "$(wc -l < options)" -ge 3 ] || fail "$verb has no options: $(cat options)"
+  offers clrsnap $verb - < options
+  cat options >> every_option
+  # What an option takes: a word that the completion knows. One that is new has to be put there.
+  sed -n 's/^ *\(-[A-Za-z], \)\{0,1\}--[a-z-]* \([^ ][^ ]*\).*/\2/p' help | sort -u > values
+  while read -r value; do
+    case $value in
+      *'|'*) ;;
+      WHICH | FORMAT | PID | OUT | FILE) ;;
+      SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID) ;; # nothing to offer
+      "'{"*) ;; # in an example
+      *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;
+    esac
+  done < values
+done
+
+# No option is known to getopt and is not offered.
+grep -rhoE '^ *(\\?\{|.*[ ,({]\{)"[a-z-]+", (no|required)_argument' "$source_dir"/src/cli/*.[ch] | grep -oE '"[a-z-]+"' | tr -d '"' |
+  sort -u > known
+[ "$(wc -l < known)" -ge 25 ] || fail "no options found in the sources: $(cat known)"
+while read -r option; do
+  grep -qxF -- "--$option" every_option || fail "--$option is never offered"
+done < known
+
+# Values and operands.
+printf '%s\n' cpu wall | offers clrsnap record --mode ""
+printf '%s\n' wall | offers clrsnap top --threads --mode w
+printf '%s\n' wall | offers clrsnap top --mode = w
+printf '%s\n' name self total | offers clrsnap top --sort ""
+among speedscope clrsnap report --format s
+touch old.clrsnap old.html
+mkdir folder
+printf '%s\n' folder old.clrsnap | offers clrsnap report ""
+for suffix in html clrsnap pb.gz speedscope.json; do
+  among new.$suffix clrsnap record -o new
+  among folder/new.$suffix clrsnap report -F 9 --output folder/new.
+done
+among old.html clrsnap report -o old
+among not-here.html clrsnap record -d 9 -o not-here.h
+among bash clrsnap record -d 9 -- bas
+among bash clrsnap top bas
+among old.html clrsnap record bash old.h
+# Processes are those of clrsnap ps.
+clrsnap() {
+  if [ "$1" != ps ]; then "$CLRSNAP" "$@"; else printf '%s\n' "    PID  RUNTIME" "   4711  10.0.12" "    (it does not answer)"; fi
+}
+echo 4711 | offers clrsnap stack ""
+echo 4711 | offers clrsnap record -p ""
+among 4711 clrsnap top ""
+unset -f clrsnap
+
+# zsh, on a terminal of its own.
+if command -v zsh > /dev/null && command -v python3 > /dev/null; then
+  for verb in $verbs; do
+    case $verb in help | version) continue ;; esac
+    "$CLRSNAP" $verb --help | sed -n '/^    --clsid/d; s/^ *\(-[^ ]*, \)\{0,1\}\(--[a-z-]*\).*/\2/p' | sort -u > "$verb.options"
+  done
+  timeout 100 python3 "$source_dir/tests/cli/completion_zsh.py" "$source_dir/completion" $verbs || fail "zsh"
+else
+  echo "no zsh here: its part was left out"
+fi
+done_testing
