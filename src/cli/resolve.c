@@ -272,6 +272,11 @@ static void rewrite_tree(struct resolver *r) {
     r->profile->tree.nodes[map[i]].samples += node->samples;
     r->profile->tree.nodes[map[i]].weight_ns += node->weight_ns;
   }
+  // An async method whose frames are all shown as its body's has left an empty node behind.
+  uint32_t *moved = cs_allocate(r->profile->tree.count * sizeof *moved);
+  cs_tree_prune(&r->profile->tree, moved);
+  for (size_t i = 1; i < raw->count; i++) map[i] = moved[map[i]];
+  free(moved);
   copy_samples(r, map);
   free(map);
 }

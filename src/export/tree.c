@@ -27,6 +27,31 @@ uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame) {
   return node;
 }
 
+// A parent comes before its children, so what is kept moves to the front in the same order.
+void cs_tree_prune(struct cs_tree *tree, uint32_t *moved) {
+  struct cs_node *nodes = tree->nodes;
+  uint64_t *below = cs_allocate(tree->count * sizeof *below);
+  for (size_t i = tree->count; i-- > 1;) {
+    below[i] += nodes[i].samples;
+    below[nodes[i].parent] += below[i];
+  }
+  cs_map_free(&tree->children);
+  uint32_t kept = 1;
+  moved[0] = 0;
+  for (size_t i = 1; i < tree->count; i++) {
+    moved[i] = 0;
+    if (below[i] == 0) continue;
+    bool added;
+    struct cs_node node = nodes[i];
+    node.parent = moved[node.parent];
+    (void)cs_map_put(&tree->children, (uint64_t)node.parent << 32 | node.frame, kept, &added);
+    moved[i] = kept;
+    nodes[kept++] = node;
+  }
+  tree->count = kept;
+  free(below);
+}
+
 void cs_tree_free(struct cs_tree *tree) {
   free(tree->nodes);
   cs_map_free(&tree->children);

@@ -22,6 +22,9 @@ struct cs_tree {
 void cs_tree_init(struct cs_tree *tree);
 // The child of `parent` that is `frame`, made if need be; CS_TREE_FULL at the limit.
 uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame);
+// Drops the nodes in which, and below which, no sample has ended. `moved`: per node, where it is
+// now; room for tree->count of them.
+void cs_tree_prune(struct cs_tree *tree, uint32_t *moved);
 void cs_tree_free(struct cs_tree *tree);
 
 #endif

@@ -80,6 +80,29 @@ static void tree_has_one_node_per_path(void **state) {
   cs_tree_free(&tree);
 }
 
+static void nodes_without_samples_are_dropped(void **state) {
+  (void)state;
+  struct cs_tree tree;
+  uint32_t moved[8];
+  cs_tree_init(&tree);
+  uint32_t a = cs_tree_child(&tree, 0, 1), empty = cs_tree_child(&tree, a, 2);
+  uint32_t below_empty = cs_tree_child(&tree, empty, 3), b = cs_tree_child(&tree, a, 4);
+  uint32_t c = cs_tree_child(&tree, b, 5);
+  tree.nodes[c].samples = 7;
+  cs_tree_prune(&tree, moved);
+  assert_int_equal(tree.count, 4);
+  assert_int_equal(moved[0], 0);
+  assert_int_equal(moved[empty], 0);
+  assert_int_equal(moved[below_empty], 0);
+  assert_int_equal(tree.nodes[moved[c]].samples, 7);
+  assert_int_equal(tree.nodes[moved[c]].parent, moved[b]);
+  assert_int_equal(tree.nodes[moved[b]].parent, moved[a]);
+  // What is there is found again; what is not is new.
+  assert_int_equal(cs_tree_child(&tree, moved[a], 4), moved[b]);
+  assert_int_equal(cs_tree_child(&tree, moved[a], 2), 4);
+  cs_tree_free(&tree);
+}
+
 static void hold_times_are_right_to_a_64th(void **state) {
   (void)state;
   static struct cs_held held;
@@ -130,6 +153,7 @@ int main(void) {
       cmocka_unit_test(invalid_utf8_is_replaced),
       cmocka_unit_test(strings_are_interned),
       cmocka_unit_test(tree_has_one_node_per_path),
+      cmocka_unit_test(nodes_without_samples_are_dropped),
       cmocka_unit_test(hold_times_are_right_to_a_64th),
       cmocka_unit_test(cut_records_are_refused),
   };
