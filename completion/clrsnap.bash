@@ -46,10 +46,20 @@ _clrsnap_outputs() {
   done < <(grep '^format' <<< "$help")
 }
 
+# Modes, with commas between them: the next one.
+_clrsnap_modes() {
+  local before= mode
+  case $cur in *,*) before=${cur%,*}, ;; esac
+  for mode in cpu wall alloc lock exception gc; do
+    case ,$before in *,$mode,*) ;; *) _clrsnap_reply -W "$before$mode" ;; esac
+  done
+}
+
 # What an option's value or an operand may be, by the word that the help has for it.
 _clrsnap_value() {
   case $1 in
     *'|'*) _clrsnap_reply -W "${1//|/ }" ;;
+    MODE*) _clrsnap_modes ;;
     WHICH) _clrsnap_reply -W "grouped each" ;;
     FORMAT) _clrsnap_reply -W "$(awk '/^format/ { print $2 }' <<< "$help")" ;;
     PID) _clrsnap_reply -W "$(_clrsnap_pids "$command")" ;;

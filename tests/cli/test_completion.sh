@@ -38,8 +38,8 @@ for verb in $verbs; do
   while read -r value; do
     case $value in
       *'|'*) ;;
-      WHICH | FORMAT | PID | OUT | FILE) ;;
-      SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID) ;; # nothing to offer
+      WHICH | MODE* | FORMAT | PID | OUT | FILE) ;;
+      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID) ;; # nothing to offer
       "'{"*) ;; # in an example
       *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;
     esac
@@ -47,7 +47,7 @@ for verb in $verbs; do
 done
 
 # No option is known to getopt and is not offered.
-grep -rhoE '^ *(\\?\{|.*[ ,({]\{)"[a-z-]+", (no|required)_argument' "$source_dir"/src/cli/*.[ch] | grep -oE '"[a-z-]+"' | tr -d '"' |
+grep -rhoE '"[a-z-]+", (no|required|optional)_argument' "$source_dir"/src/cli/*.[ch] | grep -oE '"[a-z-]+"' | tr -d '"' |
   sort -u > known
 [ "$(wc -l < known)" -ge 25 ] || fail "no options found in the sources: $(cat known)"
 while read -r option; do
@@ -55,7 +55,14 @@ while read -r option; do
 done < known
 
 # Values and operands.
-printf '%s\n' cpu wall | offers clrsnap record --mode ""
+"$CLRSNAP" record --mode no true 2>&1 | sed "s/.*wants//; s/some of//; s/ with commas.*//; s/ not '.*//" |
+  grep -oE '[a-z]+' | grep -vx or | sort > modes
+[ "$(wc -l < modes)" -ge 2 ] || fail "no modes found in: $("$CLRSNAP" record --mode no true 2>&1)"
+offers clrsnap record --mode "" < modes
+if [ "$(wc -l < modes)" -gt 2 ]; then
+  printf '%s\n' cpu,alloc | offers clrsnap record --mode cpu,a
+  complete_words clrsnap record --mode cpu, | grep -qx cpu,cpu && fail "a mode is offered twice"
+fi
 printf '%s\n' wall | offers clrsnap top --threads --mode w
 printf '%s\n' wall | offers clrsnap top --mode = w
 printf '%s\n' name self total | offers clrsnap top --sort ""
