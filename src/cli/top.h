@@ -44,7 +44,7 @@ struct cs_top_task {
   double cpu;
 };
 
-struct cs_top_sample {
+struct cs_top_sample {  // or several of one leaf, of the same slot of the window
   uint64_t at_ns, weight_ns;
   uint32_t leaf;
 };
@@ -57,6 +57,8 @@ struct cs_top {
   uint64_t window_ns;
   struct cs_top_sample *queue;  // what is in the window, a ring
   size_t queue_first, queue_count, queue_capacity;
+  uint64_t expired;  // how many have left the queue
+  uint64_t *latest;  // per node: the number of its last sample that was queued, from 1; 0: none
   uint64_t *window;  // per node: weight of the samples in the window that ended there
   size_t node_count;
   uint64_t *frozen[2];  // per node, window and whole, as they were; NULL: it runs

@@ -7,6 +7,8 @@
 
 #include "cli/top.h"
 
+#define SLOTS 64  // of the window; a sample leaves it up to one slot early
+
 void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window_ns) {
   *top = (struct cs_top){.tree = tree, .window_ns = window_ns};
   cs_profile_init(&top->methods);
@@ -30,8 +32,12 @@ static void follow_tree(struct cs_top *top) {
   size_t want = top->tree->count + top->tree->count / 2;
   uint64_t *more = cs_allocate(want * sizeof *more);
   if (top->node_count > 0) memcpy(more, top->window, top->node_count * sizeof *more);
+  uint64_t *latest = cs_allocate(want * sizeof *latest);
+  if (top->node_count > 0) memcpy(latest, top->latest, top->node_count * sizeof *latest);
   free(top->window);
+  free(top->latest);
   top->window = more;
+  top->latest = latest;
   top->node_count = want;
 }
 
@@ -46,12 +52,24 @@ static void grow_queue(struct cs_top *top) {
   top->queue_capacity = want;
 }
 
+// Samples of one leaf in one slot of the window are kept as one, so that the queue is no longer
+// than the stacks are many, whatever the rate and the window.
 void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight_ns) {
+  uint64_t slot = now_ns - now_ns % (top->window_ns / SLOTS);
   follow_tree(top);
-  if (top->queue_count == top->queue_capacity) grow_queue(top);
-  size_t last = (top->queue_first + top->queue_count++) % top->queue_capacity;
-  top->queue[last] = (struct cs_top_sample){now_ns, weight_ns, leaf};
   top->window[leaf] += weight_ns;
+  if (top->latest[leaf] > top->expired) {
+    size_t back = (size_t)(top->latest[leaf] - 1 - top->expired);
+    struct cs_top_sample *last = &top->queue[(top->queue_first + back) % top->queue_capacity];
+    if (last->at_ns == slot) {
+      last->weight_ns += weight_ns;
+      return;
+    }
+  }
+  if (top->queue_count == top->queue_capacity) grow_queue(top);
+  size_t end = (top->queue_first + top->queue_count++) % top->queue_capacity;
+  top->queue[end] = (struct cs_top_sample){slot, weight_ns, leaf};
+  top->latest[leaf] = top->expired + top->queue_count;
 }
 
 void cs_top_expire(struct cs_top *top, uint64_t now_ns) {
@@ -61,6 +79,7 @@ void cs_top_expire(struct cs_top *top, uint64_t now_ns) {
     top->window[s->leaf] -= s->weight_ns;
     top->queue_first = (top->queue_first + 1) % top->queue_capacity;
     top->queue_count--;
+    top->expired++;
   }
 }
 
@@ -88,6 +107,7 @@ void cs_top_free(struct cs_top *top) {
   free(top->method_of);
   free(top->queue);
   free(top->window);
+  free(top->latest);
 }
 
 // ---- Sums ----

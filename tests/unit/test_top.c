@@ -120,10 +120,30 @@ static void the_window_slides(void **state) {
   assert_methods(f, &whole, "App.Idle 55 55, App.Work 20 45, memcpy 15 15, App.Main 10 100");
   cs_top_expire(&f->top, 16 * SECOND);
   assert_methods(f, &view, "");
-  // The queue is a ring that grows while its first item is not its lowest.
-  for (int i = 0; i < 5000; i++) add(f, 20, i % 4 == 0 ? f->work : f->idle, 1);
-  cs_top_expire(&f->top, 29 * SECOND);
-  assert_methods(f, &view, "App.Idle 75 75, App.Work 25 25, App.Main 0 100");
+}
+
+// The queue is a ring that grows while its first item is not its lowest; and samples of one leaf at
+// one time are one item, but not those of another time.
+static void the_queue_grows_and_merges(void **state) {
+  struct fixture *f = *state;
+  struct cs_top_view view = {.native = true};
+  for (uint32_t i = 0; i < 1000; i++) add(f, 1, push(f, f->work, 100 + i), 1);
+  cs_top_expire(&f->top, 11 * SECOND);
+  assert_int_equal(f->top.queue_count, 0);
+  for (uint32_t i = 0; i < 5000; i++) {
+    add(f, 12, push(f, f->work, 100 + i), 1);
+    add(f, 12, f->idle, 1);
+  }
+  for (uint32_t i = 0; i < 5000; i++) {
+    add(f, 13, f->idle, 1);
+    add(f, 13, f->libc, 1);
+  }
+  assert_int_equal(f->top.queue_count, 5000 + 1 + 2);
+  assert_methods(f, &view, "App.Idle 50 50, App.Work 25 50, memcpy 25 25, App.Main 0 100");
+  cs_top_expire(&f->top, 22 * SECOND);
+  assert_methods(f, &view, "App.Idle 50 50, memcpy 50 50, App.Main 0 100, App.Work 0 50");
+  cs_top_expire(&f->top, 23 * SECOND);
+  assert_methods(f, &view, "");
 }
 
 static void a_frozen_table_stays(void **state) {
@@ -307,6 +327,8 @@ int main(void) {
       TEST(native_time_goes_to_the_caller),
       TEST(filters_by_name_and_module),
       TEST(the_window_slides),
+      TEST(the_queue_grows_and_merges),
+
       TEST(a_frozen_table_stays),
       TEST(threads),
       TEST(screen_of_80),
