@@ -71,6 +71,7 @@ struct cs_agent_thread {
   uint32_t tid;              // 0: not assigned to an OS thread yet
   uint32_t announced;        // the wire has its name as it is now
   bool has_timer, named;     // named: by the program, not by us
+  bool started_by_pool;      // it had a pool worker's name before anybody could name it
   bool seen;                 // native threads: found by the scan that is under way
   timer_t timer;
   uint64_t last_ns;     // wall mode: up to when its time has been accounted for

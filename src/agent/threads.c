@@ -21,6 +21,34 @@ static struct cs_agent_thread *living, *dead;
 static uint32_t last_id;
 static bool stopped;
 
+// ---- Names ----
+
+// What the kernel calls the thread. Threads that the program has not named have good names there:
+// ".NET TP Worker", ".NET Server GC".
+static void read_comm(uint32_t tid, char *name, size_t cap) {
+  char path[64];
+  name[0] = '\0';
+  if (tid == (uint32_t)getpid()) {  // there it is the program's file
+    (void)snprintf(name, cap, "Main");
+    return;
+  }
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return;  // it has ended
+  if (fgets(name, (int)cap, file) == NULL) name[0] = '\0';
+  name[strcspn(name, "\n")] = '\0';
+  (void)fclose(file);
+}
+
+static const char pool_worker[] = ".NET TP Worker";
+
+// The pool tells the profiler of its workers' names; so who has such a name without a word was
+// started by one, and has it from there.
+static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
+  read_comm(t->tid, name, cap);
+  if (t->started_by_pool && strcmp(name, pool_worker) == 0) name[0] = '\0';
+}
+
 // ---- Under the lock ----
 
 // The one that belongs to the registry's entry; a new one if it has none.
@@ -84,15 +112,21 @@ static void bury_native(struct cs_agent_thread **link) {
 
 // ---- Callbacks ----
 
+// On the new thread, before anybody has named it.
 void cs_threads_assigned(ThreadID id, uint32_t tid) {
+  char given[sizeof pool_worker + 1];
   if (!cs_agent_is_active() || tid == 0) return;
   struct cs_thread *entry = cs_registry_find(id);
+  read_comm(tid, given, sizeof given);
   (void)pthread_mutex_lock(&lock);
   // A native thread that enters managed code for the first time, or an ended one's tid again.
   struct cs_agent_thread **native = find_native(tid);
   if (native != NULL) bury_native(native);
   struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
-  if (t != NULL) begin_sampling(t, tid);
+  if (t != NULL) {
+    t->started_by_pool = strcmp(given, pool_worker) == 0;
+    begin_sampling(t, tid);
+  }
   (void)pthread_mutex_unlock(&lock);
 }
 
@@ -193,28 +227,11 @@ void cs_threads_free_dead(void) {
   (void)pthread_mutex_unlock(&lock);
 }
 
-// What the kernel calls the thread. Threads that the program has not named have good names there:
-// ".NET TP Worker", ".NET Server GC".
-static void read_comm(uint32_t tid, char *name, size_t cap) {
-  char path[64];
-  name[0] = '\0';
-  if (tid == (uint32_t)getpid()) {  // there it is the program's file
-    (void)snprintf(name, cap, "Main");
-    return;
-  }
-  (void)snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return;  // it has ended
-  if (fgets(name, (int)cap, file) == NULL) name[0] = '\0';
-  name[strcspn(name, "\n")] = '\0';
-  (void)fclose(file);
-}
-
 bool cs_threads_announce(struct cs_agent_thread *t) {
   char name[sizeof t->name];
   if (cs_load_acquire(&t->announced) != 0) return true;
   (void)pthread_mutex_lock(&lock);
-  if (!t->named && t->name[0] == '\0') read_comm(t->tid, t->name, sizeof t->name);
+  if (!t->named && t->name[0] == '\0') read_name(t, t->name, sizeof t->name);
   memcpy(name, t->name, sizeof name);
   cs_store_release(&t->announced, 1u);  // a new name may come from now on
   struct cs_wire_thread record = {t->id, t->tid};
@@ -230,7 +247,7 @@ static bool refresh_name(struct cs_agent_thread *t, void *data) {
   char name[sizeof t->name];
   (void)data;
   if (t->named || t->tid == 0 || t->announced == 0) return true;
-  read_comm(t->tid, name, sizeof name);
+  read_name(t, name, sizeof name);
   if (name[0] != '\0' && strcmp(name, t->name) != 0) {
     memcpy(t->name, name, sizeof name);
     cs_store_release(&t->announced, 0u);

@@ -48,6 +48,10 @@ if [ "$NAME" = Names ]; then
   grep -vE '^(Baker|[.]NET)' grouped.threads > unnamed
   grep -vE '^(Baker|[.]NET)' each.threads | diff - unnamed || fail "threads without a name are grouped"
   [ "$(wc -l < unnamed)" -ge 2 ] || { cat unnamed; fail "there are no threads without a name"; }
+  awk '/^ *[0-9.]+ % +[0-9.]+ % +[0-9]+  [^ ]/ { $1 = $2 = $3 = $4 = $5 = ""; thread = $0 }
+    /Mark[.]Hire[.]lambda#0/ { sub(/^ +/, "", thread); print thread }' each.txt > hired
+  grep -qE '^thread \([0-9]+\)$' hired || { cat hired; fail "a thread without a name has its starter's"; }
+  grep -q '^[.]NET TP Worker' each.threads || { cat each.threads; fail "the pool's workers have no name"; }
   cmp -s grouped.sum each.sum || fail "samples are lost between the threads"
 fi
 pass "raw names, and one frame for an async method"

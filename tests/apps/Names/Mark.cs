@@ -38,6 +38,15 @@ public static class Mark
         }
     }
 
+    // By a worker of the pool: a thread without a name is none of them.
+    public static void Hire()
+    {
+        if (!Thread.CurrentThread.IsThreadPoolThread) throw new InvalidOperationException();
+        Thread thread = new(static () => At("Mark.Hire.lambda#0"));
+        thread.Start();
+        thread.Join();
+    }
+
     public static void Done()
     {
         foreach (string name in Names) Console.WriteLine(name);

@@ -55,6 +55,7 @@ new Hidden().Work();
 2.Twice();
 _ = "ab".Halves;
 Cart.Outer.Inner.Deep();
+Mark.Hire();
 Mark.Done();
 
 namespace Shop
