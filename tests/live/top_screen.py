@@ -124,7 +124,7 @@ t.until("no help", ROW, gone=["^Keys"])
 
 # Frozen: the table stays as it is, though samples come.
 t.press(" ")
-before = t.until("frozen", "^FROZEN: methods", footer="q quit")
+before = t.until("frozen", "^FROZEN: methods", "space run")  # the last line is drawn last
 for _ in range(15):
     t.read()
 if t.text() != before:
