@@ -34,7 +34,8 @@ struct cs_agent {
   bool lines;                // the command wants methods' IL maps
   uint32_t tid;              // of the agent's thread
   uint32_t command_pid;      // who records, as itself calls it
-  uint64_t period_ns;        // 1 / hz
+  uint32_t budget_ppm;       // 0: none
+  uint64_t period_ns;        // between samples: 1 / hz, or longer for the budget's sake
   uint64_t start_ns;         // CLOCK_MONOTONIC, when the recording began
   bool walks_ended;          // after it: no handler is left that could write into the ring
   const IUnknown *client;    // what the library was started with
@@ -74,6 +75,9 @@ struct cs_agent_thread {
   bool started_by_pool;      // it had a pool worker's name before anybody could name it
   bool seen;                 // native threads: found by the scan that is under way
   timer_t timer;
+  // Its timer's period, and the one before, which samples older than `timer_set` (of the time-stamp
+  // counter) were taken with.
+  uint64_t timer_ns, timer_before_ns, timer_set;
   uint64_t last_ns;     // wall mode: up to when its time has been accounted for
   uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
   uint64_t dead_at;     // position of the ring when it ended
@@ -107,6 +111,8 @@ void cs_threads_free_all(void);
 // sampler_cpu.c: a timer on the thread's own CPU clock. False: the kernel refuses; reported once.
 bool cs_cpu_timer_start(struct cs_agent_thread *thread);
 void cs_cpu_timer_stop(struct cs_agent_thread *thread);
+// Goes over to cs_agent.period_ns, at the same part of the period as before.
+void cs_cpu_timer_change(struct cs_agent_thread *thread);
 // sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
 void cs_wall_tick(uint64_t now_ns);
 void cs_wall_free(void);
@@ -114,6 +120,15 @@ void cs_wall_free(void);
 void cs_native_threads_scan(void);
 // Where the stack of a thread is that sleeps and was there before us, if that is not known yet.
 void cs_threads_learn_stack(struct cs_thread *entry, uint32_t tid);
+
+// ---- budget.c: the rate is lowered to what the budget allows; the agent's thread only ----
+void cs_budget_start(uint64_t now_ns);
+void cs_budget_add_held(uint64_t ticks);  // of the time-stamp counter, by a handler
+void cs_budget_turn(uint64_t now_ns);
+bool cs_budget_tell(uint64_t now_ns);  // CS_WIRE_BUDGET, if there is a budget. False: no room
+// threads.c: the time between samples from now on, for the threads that there are and will be. When
+// the ring has just been read: of a thread's last two periods only are known.
+void cs_threads_set_period(uint64_t period_ns);
 
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);

@@ -22,9 +22,14 @@ bool cs_drain_init(struct cs_error *err) {
   return frames != NULL || cs_error_set(err, "no memory for a sample's frames");
 }
 
+// The period of the timer that has sent the sample's signal.
+static uint64_t period_of(const struct cs_sample *s, const struct cs_agent_thread *t) {
+  return s->tsc < t->timer_set ? t->timer_before_ns : t->timer_ns;
+}
+
 // In wall mode a sample stands for the time since the thread's last one.
 static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t, uint64_t now_ns) {
-  if (cs_agent.mode == CS_WIRE_MODE_CPU) return cs_agent.period_ns * (1 + (uint64_t)s->overrun);
+  if (cs_agent.mode == CS_WIRE_MODE_CPU) return period_of(s, t) * (1 + (uint64_t)s->overrun);
   uint64_t weight = now_ns > t->last_ns ? now_ns - t->last_ns : 0;
   t->last_ns = now_ns;
   t->pending_ns = 0;
@@ -132,6 +137,7 @@ void cs_drain(void) {
   known_images = false;
   while ((sample = cs_sample_ring_peek(&cs_agent.ring)) != NULL) {
     learn_from(sample);
+    cs_budget_add_held(sample->held_ticks);
     send(sample);
     cs_sample_ring_pop(&cs_agent.ring, sample);
   }

@@ -20,8 +20,9 @@
 #define MS 1000000ull
 
 enum {
-  DRAIN_MS = 10,       // a ring of 4 MiB then holds out to 400 MB/s
-  READY_MS = 2,        // how often it is tried whether the runtime can be walked
+  DRAIN_MS = 10,  // a ring of 4 MiB then holds out to 400 MB/s
+  READY_MS = 2,   // how often it is tried whether the runtime can be walked
+  SLOW_DRAIN_MS = 100,
   NATIVE_MS = 200,     // between two looks for native threads
   IMAGES_MS = 500,     // between two looks at the process' mappings
   OLD_IMAGES_MS = 10,  // the same when libraries have come or gone: 2 % of a core at most
@@ -78,6 +79,7 @@ static bool announce_start(void) {
 
 static void begin_recording(void) {
   cs_agent.start_ns = cs_clock_now_ns();
+  cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
@@ -133,16 +135,26 @@ static bool is_trusted(uint64_t now, struct cs_error *err) {
          cs_core_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
 }
 
+// In wall mode threads are looked at with every step. A rate that the budget has lowered needs the
+// ring emptied less often.
+static uint64_t step_of(bool wall) {
+  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
+  bool slow = cs_agent.budget_ppm != 0 && period > DRAIN_MS * MS;
+  if (wall) return period;
+  return !slow ? DRAIN_MS * MS : period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
+}
+
 // False: it was ended by us, for the reason in `err`.
 static bool record(struct cs_error *err) {
   bool wall = cs_agent.mode == CS_WIRE_MODE_WALL;
-  uint64_t step = wall ? cs_agent.period_ns : DRAIN_MS * MS;
-  uint64_t next = cs_clock_now_ns() + step;
+  uint64_t step = step_of(wall), next = cs_clock_now_ns() + step;
   while (!stop_wanted()) {
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
     drain();
     uint64_t now = cs_clock_now_ns();
     maintain(now);
+    cs_budget_turn(now);
+    step = step_of(wall);
     if (!is_trusted(now, err)) return false;
     if (now < next) {
       sleep_until(next, wake);
@@ -170,6 +182,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .overruns = cs_load_acquire(&ring->overruns),
       .runtime_suspensions = 0,  // nothing in this room calls SuspendRuntime
   };
+  (void)cs_budget_tell(cs_clock_now_ns());
   (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);
   if (trusted)
     cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);

@@ -22,9 +22,9 @@ static struct timespec to_timespec(uint64_t ns) {
 
 // The first expiry at a random part of the period: else threads that live for less than a period
 // would never be seen, and all others a little too often.
-static uint64_t first_ns(void) {
+static uint64_t first_ns(uint64_t period_ns) {
   uint64_t x = cs_tsc() * 0x9E3779B97F4A7C15ull;
-  return 1 + (x >> 32) % cs_agent.period_ns;
+  return 1 + (x >> 32) % period_ns;
 }
 
 bool cs_cpu_timer_start(struct cs_agent_thread *t) {
@@ -40,7 +40,10 @@ bool cs_cpu_timer_start(struct cs_agent_thread *t) {
                        errno == EAGAIN ? " (raise ulimit -i)" : "");
     return false;
   }
-  struct itimerspec when = {to_timespec(cs_agent.period_ns), to_timespec(first_ns())};
+  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
+  struct itimerspec when = {to_timespec(period), to_timespec(first_ns(period))};
+  t->timer_ns = period;
+  t->timer_set = 0;
   if (timer_settime(t->timer, 0, &when, NULL) != 0) {
     cs_log_important("some threads are not sampled: their timer cannot be set: %s",
                      strerror(errno));
@@ -49,6 +52,27 @@ bool cs_cpu_timer_start(struct cs_agent_thread *t) {
   }
   t->has_timer = true;
   return true;
+}
+
+static uint64_t to_ns(struct timespec t) {
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// What is left of the period stays the same part of it: it is as likely as before, per period, that
+// a sample falls into a given piece of the thread's time. Started anew, or left to run out, a
+// period would be too short or too long for its weight, each time.
+void cs_cpu_timer_change(struct cs_agent_thread *t) {
+  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
+  struct itimerspec when;
+  if (!t->has_timer || t->timer_ns == period || timer_gettime(t->timer, &when) != 0) return;
+  double left = (double)to_ns(when.it_value) / (double)t->timer_ns;
+  uint64_t first = (uint64_t)(left * (double)period);
+  when = (struct itimerspec){to_timespec(period), to_timespec(first > 0 ? first : 1)};
+  uint64_t now = cs_tsc();
+  if (timer_settime(t->timer, 0, &when, NULL) != 0) return;
+  t->timer_before_ns = t->timer_ns;
+  t->timer_ns = period;
+  t->timer_set = now;
 }
 
 void cs_cpu_timer_stop(struct cs_agent_thread *t) {

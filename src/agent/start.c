@@ -117,6 +117,7 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.mode = h->mode;
   cs_agent.hz = h->hz;
   cs_agent.lines = h->lines != 0;
+  cs_agent.budget_ppm = h->budget_ppm;
   if (cs_agent.mode != CS_WIRE_MODE_CPU && cs_agent.mode != CS_WIRE_MODE_WALL)
     return cs_error_set(err, "the command asks for a mode that this library does not know: %u",
                         cs_agent.mode);

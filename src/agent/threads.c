@@ -259,6 +259,17 @@ void cs_threads_refresh_names(void) {
   cs_threads_visit(refresh_name, NULL);
 }
 
+static bool change_period(struct cs_agent_thread *t, void *data) {
+  (void)data;
+  cs_cpu_timer_change(t);
+  return true;
+}
+
+void cs_threads_set_period(uint64_t period_ns) {
+  cs_store_release(&cs_agent.period_ns, period_ns);
+  cs_threads_visit(change_period, NULL);
+}
+
 void cs_threads_start(void) {
   (void)pthread_mutex_lock(&lock);
   stopped = false;

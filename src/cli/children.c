@@ -156,7 +156,12 @@ static bool time_is_up(const struct children *c) {
 
 static bool make_next(struct children *c, struct cs_error *err) {
   const struct cs_record_options *o = &c->record->options;
-  struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines, 0};
+  struct cs_consumer_opts ring = {.capacity = o->buffer_bytes,
+                                  .mode = o->mode,
+                                  .hz = o->hz,
+                                  .max_depth = o->depth,
+                                  .lines = o->lines,
+                                  .budget_ppm = o->budget_ppm};
   struct cs_consumer next;
   if (!cs_consumer_create(&next, &ring, err)) return false;
   if (!cs_consumer_take_name(&next, &c->waiting, err)) {

@@ -111,7 +111,13 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
 // Everything that can fail without the program. False: *err says what.
 static bool prepare(struct cs_record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
-  struct cs_consumer_opts ring = {o->buffer_bytes, o->mode, o->hz, o->depth, o->lines, o->pid};
+  struct cs_consumer_opts ring = {.capacity = o->buffer_bytes,
+                                  .mode = o->mode,
+                                  .hz = o->hz,
+                                  .max_depth = o->depth,
+                                  .lines = o->lines,
+                                  .target = o->pid,
+                                  .budget_ppm = o->budget_ppm};
   r->agent = cs_find_agent(err);
   r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
   if (r->agent == NULL) return false;

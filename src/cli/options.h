@@ -21,8 +21,9 @@ struct cs_record_options {
   char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
   pid_t pid;       // that one
   bool children;   // and what it starts
-  uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
-  bool help;           // nothing else was looked at
+  uint32_t budget_ppm;  // of one processor, in millionths; 0: no limit
+  uint64_t window_ns;   // what is pushed at a time; 0: the whole, at the end
+  bool help;            // nothing else was looked at
 };
 
 struct cs_report_options {

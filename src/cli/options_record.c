@@ -49,6 +49,9 @@ static const char help[] =
     "      --continuous TIME    with --push: send what was recorded every 10s, 1m, ...\n"
     "      --push-header LINE   an HTTP header for --push, 'NAME: VALUE'; several may be given\n"
     "      --service NAME       the service's name for --push (that of the assembly)\n"
+    "      --budget PERCENT     of one processor that recording may use, 0.01% to 100%: the rate "
+    "is\n"
+    "                           lowered to stay within, and the summary says how far\n"
     "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"
     "  -h, --help               this text\n";
 
@@ -66,7 +69,7 @@ void cs_record_print_help(FILE *out) {
   (void)fputs(examples, out);
 }
 
-enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_CHILDREN, OPT_BUFFER, OPT_CONTINUOUS };
+enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_CHILDREN, OPT_BUFFER, OPT_CONTINUOUS, OPT_BUDGET };
 
 static const struct option long_options[] = {
     CS_VIEW_LONG_OPTIONS,
@@ -79,6 +82,7 @@ static const struct option long_options[] = {
     {"lines", no_argument, NULL, OPT_LINES},
     {"children", no_argument, NULL, OPT_CHILDREN},
     {"buffer", required_argument, NULL, OPT_BUFFER},
+    {"budget", required_argument, NULL, OPT_BUDGET},
     {"continuous", required_argument, NULL, OPT_CONTINUOUS},
     {NULL, 0, NULL, 0},
 };
@@ -92,6 +96,16 @@ static bool parse_seconds(const char *text, double *out, struct cs_error *err) {
   }
   return cs_error_set(err, "--duration wants seconds, more than 0 and at most %.0f, not '%s'",
                       MAX_SECONDS, text);
+}
+
+static bool parse_budget(const char *text, uint32_t *ppm, struct cs_error *err) {
+  char *end;
+  double percent = strtod(text, &end);
+  bool number = end != text && (end[0] == '\0' || strcmp(end, "%") == 0);
+  if (!number || !isfinite(percent) || percent < 0.01 || percent > 100)
+    return cs_error_set(err, "--budget wants 0.01%% to 100%% of a processor, not '%s'", text);
+  *ppm = (uint32_t)(percent * 1e4 + 0.5);
+  return true;
 }
 
 static bool apply(struct cs_record_options *o, int opt, const char *arg, struct cs_error *err) {
@@ -122,6 +136,8 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
       while (o->buffer_bytes < (uint64_t)mib << 20) o->buffer_bytes <<= 1;
       while (o->buffer_bytes >> 1 >= (uint64_t)mib << 20) o->buffer_bytes >>= 1;
       return true;
+    case OPT_BUDGET:
+      return parse_budget(arg, &o->budget_ppm, err);
     case OPT_CONTINUOUS:
       return cs_parse_span("--continuous", arg, &o->window_ns, err);
     default:

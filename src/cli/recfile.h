@@ -41,6 +41,7 @@ enum cs_file_kind {
   CS_FILE_PLACES,     // u32 count, u32 0; count * (u64 frame, u32 line, string file)
   CS_FILE_LINES,      // struct cs_file_lines, string: modules without symbols
   CS_FILE_END,        // struct cs_rec_totals: the recording is whole
+  CS_FILE_BUDGET,     // struct cs_wire_budget
 };
 
 struct cs_file_meta {
@@ -60,7 +61,7 @@ struct cs_file_lines {
 _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
                    sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 32 &&
                    sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
-                   sizeof(struct cs_wire_end) == 56,
+                   sizeof(struct cs_wire_end) == 56 && sizeof(struct cs_wire_budget) == 48,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

@@ -198,6 +198,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_wire(r, head->size, CS_WIRE_IL_MAP);
     case CS_FILE_AGENT_END:
       return read_wire(r, head->size, CS_WIRE_END);
+    case CS_FILE_BUDGET:
+      return read_wire(r, head->size, CS_WIRE_BUDGET);
     case CS_FILE_MODULE:
       return read_module(r->rec, &c);
     case CS_FILE_NODES:

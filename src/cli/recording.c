@@ -253,6 +253,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_SAMPLE:
       add_sample(rec, r);
       break;
+    case CS_WIRE_BUDGET:
+      if (!cs_decode_budget(r, &rec->budget)) rec->broken++;
+      break;
     case CS_WIRE_END:
       if (cs_decode_end(r, &rec->end)) {
         rec->ended = true;

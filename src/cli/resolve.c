@@ -320,6 +320,9 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
   f->suspensions = rec->end.runtime_suspensions;
   f->overruns = rec->end.overruns;
   f->lost_target = rec->end.lost_ring;
+  const struct cs_wire_budget *b = &rec->budget;
+  f->budget = (struct cs_budget_facts){b->budget_ppm, b->recorded_ns, b->agent_ns, b->handlers_ns,
+                                       b->command_ns, b->hz_least,    b->hz_last,  b->changes};
 }
 
 void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 
+#define SLOW_POLL_MS 100        // where a budget counts what looking costs
 #define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
 #define GRACE_NS 2000000000ull  // for an agent that was asked to end
 #define PROGRESS_NS 500000000ull
@@ -125,6 +126,7 @@ static void clear_progress(struct cs_session *s) {
 
 static void wait_a_little(struct cs_session *s, int timeout_ms) {
   struct pollfd fd = {.fd = s->signals, .events = POLLIN};
+  if (s->consumer.header != NULL) cs_consumer_tell_cpu(&s->consumer);
   (void)poll(&fd, 1, timeout_ms);
 }
 
@@ -183,8 +185,9 @@ void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data
 }
 
 void cs_session_record(struct cs_session *s) {
+  int poll_ms = s->consumer.header->budget_ppm != 0 ? SLOW_POLL_MS : POLL_MS;
   for (;;) {
-    wait_a_little(s, POLL_MS);
+    wait_a_little(s, poll_ms);
     take_signals(s);
     // Before the records: what was committed before the end is then taken below.
     bool over = s->child_ended || agent_is_through(s) || agent_died(s) || is_interrupted(s);

@@ -75,6 +75,27 @@ static void print_lines(const struct cs_line_facts *f, FILE *out) {
                       : "");
 }
 
+// Shares of one processor, as `top` has them.
+static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out) {
+  if (b->budget_ppm == 0 || b->recorded_ns == 0) return;
+  double all = (double)b->recorded_ns / 100.0, allowed = b->budget_ppm / 1e4;
+  double agent = (double)b->agent_ns / all, handlers = (double)b->handlers_ns / all;
+  double command = (double)b->command_ns / all, used = agent + handlers + command;
+  (void)fprintf(out,
+                PREFIX
+                "budget %.3g %%: used %.3g %% of a processor (agent %.3g, handlers %.3g, "
+                "command %.3g)\n",
+                allowed, used, agent, handlers, command);
+  (void)fprintf(out,
+                PREFIX "  rate %" PRIu32 " Hz, at least %" PRIu32 ", at last %" PRIu32
+                       "; changed %" PRIu32 " time%s\n",
+                hz, b->hz_least, b->hz_last, b->changes, b->changes == 1 ? "" : "s");
+  if (used > allowed && b->hz_least == 1)
+    (void)fprintf(out, PREFIX "  even at 1 Hz, recording costs more than that\n");
+  else if (used > allowed)
+    (void)fprintf(out, PREFIX "  the beginning costs most: a longer recording comes closer\n");
+}
+
 void cs_print_summary(const struct cs_facts *f, FILE *out) {
   (void)fprintf(out, PREFIX "%" PRIu64 " %s in %.1f s", f->samples,
                 f->samples == 1 ? "sample" : "samples", (double)f->duration_ns / 1e9);
@@ -88,4 +109,5 @@ void cs_print_summary(const struct cs_facts *f, FILE *out) {
   print_walks(f, out);
   print_lines(&f->lines, out);
   print_cost(f, out);
+  print_budget(&f->budget, f->hz, out);
 }

@@ -85,6 +85,11 @@ struct cs_facts {
   uint64_t suspensions;  // how often the runtime was stopped
   uint64_t overruns;     // timer expirations merged into one sample, which then weighs more
   struct cs_line_facts lines;
+  struct cs_budget_facts {
+    uint32_t budget_ppm;  // of one processor, in millionths; 0: there is no budget
+    uint64_t recorded_ns, agent_ns, handlers_ns, command_ns;
+    uint32_t hz_least, hz_last, changes;
+  } budget;
 };
 
 struct cs_profile {

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NAME_TRIES 16  // 64 random bits: a second try means that somebody guesses our names
@@ -65,6 +66,13 @@ static bool size_file(struct cs_consumer *c, int fd, size_t bytes, struct cs_err
                       bytes / 1024, strerror(failed));
 }
 
+void cs_consumer_tell_cpu(struct cs_consumer *c) {
+  struct timespec t;
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0) return;
+  cs_store_release(&c->header->command_cpu_ns,
+                   (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+}
+
 static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *opts) {
   struct cs_wire_header *h = c->header;
   h->version = CS_WIRE_VERSION;
@@ -74,7 +82,9 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->hz = opts->hz;
   h->max_depth = opts->max_depth;
   h->lines = opts->lines ? 1 : 0;
+  h->budget_ppm = opts->budget_ppm;
   h->command_pid = (uint32_t)getpid();
+  cs_consumer_tell_cpu(c);
   cs_store_release(&h->magic, CS_WIRE_MAGIC);
 }
 

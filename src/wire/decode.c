@@ -84,6 +84,11 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
   return c.left / 8 >= sample->frame_count;
 }
 
+bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget) {
+  struct cursor c;
+  return open_record(r, CS_WIRE_BUDGET, &c) && take(&c, budget, sizeof *budget);
+}
+
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {
   struct cursor c;
   return open_record(r, CS_WIRE_END, &c) && take(&c, end, sizeof *end);

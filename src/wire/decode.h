@@ -27,6 +27,7 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
 // frames: leaf first, frame_count of them, in the record.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames);
+bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 
 #endif

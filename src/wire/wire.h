@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 3u
+#define CS_WIRE_VERSION 4u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -36,7 +36,9 @@ struct cs_wire_header {
   uint32_t max_depth;  // frames per sample
   uint32_t stop;       // the command sets 1: stop sampling, write CS_WIRE_END
   uint32_t command_pid;
-  uint32_t lines;  // 1: CS_WIRE_IL_MAP is wanted for each method
+  uint32_t lines;           // 1: CS_WIRE_IL_MAP is wanted for each method
+  uint32_t budget_ppm;      // what recording may use of one processor, in millionths; 0: no limit
+  uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
   uint32_t agent_pid;    // claimed by compare-and-swap from 0: the first process wins
@@ -65,6 +67,7 @@ enum cs_wire_kind {
   CS_WIRE_SAMPLE,    // struct cs_wire_sample, u64 frames[frame_count], leaf first
   CS_WIRE_END,       // struct cs_wire_end
   CS_WIRE_IL_MAP,    // struct cs_wire_il_map, struct cs_wire_il_range[count]; before its FUNCTION
+  CS_WIRE_BUDGET,    // struct cs_wire_budget; before END, if there is one
 };
 
 struct cs_wire_start {
@@ -116,6 +119,12 @@ struct cs_wire_end {
   uint64_t signals, overruns;    // signals handled; timer expirations that the kernel merged
   uint64_t asleep;               // threads walked while they slept, without a signal
   uint64_t runtime_suspensions;  // how often this agent stopped the runtime: counted, not assumed
+};
+
+struct cs_wire_budget {
+  uint64_t recorded_ns;                             // how long
+  uint64_t agent_ns, handlers_ns, command_ns;       // CPU time used in it, by whom
+  uint32_t budget_ppm, hz_least, hz_last, changes;  // changes of the rate
 };
 
 // A frame in a sample: kind in the two topmost bits.

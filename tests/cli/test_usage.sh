@@ -57,6 +57,9 @@ usage_error "--frequency wants a whole number from 1 to 10000, not '-5'$more" re
 usage_error "--frequency wants a whole number from 1 to 10000, not '10001'$more" record -F 10001 true
 usage_error "--duration wants seconds, more than 0 and at most 604800, not 'soon'$more" record -d soon true
 usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$more" record -d -1 true
+usage_error "--budget wants 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
+usage_error "--budget wants 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
+usage_error "--budget wants 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
 usage_error "--mode wants 'cpu' or 'wall', not 'walls'$more" record --mode walls true
 usage_error "--format wants one of $formats, not 'svg'$more" record --format svg true
 usage_error "--format goes with one --output; of several the suffixes tell$more" \

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# budget.sh BUILD SOURCE MATERIAL: with a budget that cannot be kept the rate comes down, which is said;
+# with one that is never reached it stays. Whatever the rate was when a sample was taken, it stands for
+# as much time as it should: the program's methods have their time, in all and each.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Split
+cd "$WORK" || exit 1
+bad() { cat err truth; fail "$*"; }
+# record OPTIONS...
+record() {
+  timeout 60 "$BUILD/bin/clrsnap" record -F 999 "$@" -o live.clrsnap -o live.pb.gz -- dotnet "$APP" "$seconds" \
+    > truth 2> err || bad "record $*"
+  read -r least last changes < <(sed -nE \
+    's/^clrsnap:   rate 999 Hz, at least ([0-9]+), at last ([0-9]+); changed ([0-9]+) times?$/\1 \2 \3/p' err)
+  [ -n "$changes" ] || bad "nothing is said of the rate"
+}
+
+seconds=1
+record --budget 100%
+[ "$least $last $changes" = "999 999 0" ] || bad "100 % is too little: $least, $last, $changes"
+grep -Eqx 'clrsnap: budget 100 %: used [0-9.e-]+ % of a processor \(agent [0-9.e-]+, handlers [0-9.e-]+, command [0-9.e-]+\)' err ||
+  bad "nothing is said of the budget"
+
+# The rate comes down within a few seconds; until then there are samples enough to be exact.
+seconds=6
+record --budget 0.15%
+[ "$least" -lt 500 ] && [ "$changes" -gt 1 ] || bad "0.15 %: the rate stays at $least, changed $changes times"
+samples=$(sed -n 's/^clrsnap: \([0-9]*\) samples in .*/\1/p' err)
+python3 "$SOURCE/tests/tools/otlp.py" --pprof live.pb.gz > stacks || bad "the profile"
+python3 - "$samples" << 'PY' || bad "the weights are not those of the rates"
+import sys
+truth = {line.split()[1]: int(line.split()[2]) for line in open("truth") if line.startswith("truth")}
+found = dict.fromkeys(truth, 0)
+for line in open("stacks"):
+    if "|" not in line:
+        continue
+    _, stack, weight = line.split("|")
+    for method in truth:
+        if method in stack:
+            found[method] += int(weight)
+whole, true = sum(found.values()), sum(truth.values())
+# A share's standard deviation is at most 0.5 / sqrt(n), all samples being alike; theirs differ.
+margin = max(0.05, 3 / int(sys.argv[1]) ** 0.5)
+print(f"{sys.argv[1]} samples: {100 * whole / true:.2f} % of the time;",
+      *(f"{m} {100 * found[m] / whole:.2f} % (truly {100 * truth[m] / true:.2f})" for m in truth))
+sys.exit(abs(whole / true - 1) > margin or any(abs(found[m] / whole - truth[m] / true) > margin for m in truth))
+PY
+"$BUILD/bin/clrsnap" report --top 1 live.clrsnap 2> report.err || bad "report"
+diff <(grep -A1 budget err) <(grep -A1 budget report.err) || bad "the recording has another budget"
+
+# Wall mode: a thread's samples are as many as the rate allows, and its time is its time.
+seconds=2
+record --budget 0.15% --mode wall
+[ "$least" -lt 500 ] || bad "wall: the rate stays at $least"
+pass "the rate came down to $least in wall mode, $(sed -n 's/^clrsnap: \(budget.*\)/\1/p' err)"
