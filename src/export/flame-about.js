@@ -12,11 +12,22 @@ function fact(text, value, title, mood) {
   $("facts").append(item);
 }
 
-function fillFacts() {
-  const f = recording.facts, us = ns => (ns / 1000).toFixed(1);
+// Of a comparison: the recording before, in one line, and what the colours mean.
+function fillDiffFacts(diff, after) {
+  const words = f => `${f.program}: ${number.format(f.samples)} samples in ` +
+    `${(f.durationMs / 1000).toFixed(1)} s, ${f.mode} mode at ${number.format(f.hz)} Hz`;
+  fact("before: %s", words(diff.facts));
+  fact("after: %s", words(after));
+  fact("%s", {total: "each as a share of its recording", rate: "each per second of its recording",
+    none: "as recorded, not made comparable"}[diff.normalize]);
+}
+
+function fillFacts(f) {
+  const us = ns => (ns / 1000).toFixed(1);
   document.title = `${f.program} – clrsnap`;
   $("program").textContent = f.program;
   $("program").title = f.program;
+  $("facts").replaceChildren();
   fact("%s samples", number.format(f.samples));
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${f.mode} mode at ${number.format(f.hz)} Hz`,
@@ -44,49 +55,90 @@ function fillFacts() {
   }
 }
 
-function fillThreads() {
+function threadName(thread) {
+  if (thread.name) return thread.tid ? `${thread.name} (${thread.tid})` : thread.name;
+  return thread.tid ? `thread ${thread.tid}` : "unknown thread";
+}
+
+function fillThreads(recording, chosen) {
   const totals = recording.threadTotals(), all = totals.reduce((a, b) => a + b, 0);
   const option = (value, text) => $("thread").append(new Option(text, value));
-  option(ALL_THREADS, `all, merged (${recording.threads.length})`);
+  $("thread").replaceChildren();
+  option("all", `all, merged (${recording.threads.length})`);
+  if (chosen && chosen.size > 1) option("several", `${chosen.size} threads`);
   totals.map((total, i) => ({total, i})).filter(({total}) => total > 0)
     .sort((a, b) => b.total - a.total || a.i - b.i)
     .forEach(({total, i}) => {
       option(i, `${threadName(recording.threads[i])} – ${percent(total, all)}`);
     });
+  $("thread").value = !chosen ? "all" : chosen.size > 1 ? "several" : [...chosen][0] ?? "all";
 }
 
-function fillLegend() {
+function legendItem(color, text) {
+  const item = document.createElement("li"), swatch = document.createElement("i");
+  swatch.style.background = color;
+  item.append(swatch, text);
+  return item;
+}
+
+function fillLegend(recording, look) {
+  if (recording.diff) {
+    return $("legend").replaceChildren(legendItem(look.delta(0.1), "grew"),
+      legendItem(look.delta(0.01), "grew a little"), legendItem(look.delta(0), "as before"),
+      legendItem(look.delta(-0.01), "shrank a little"), legendItem(look.delta(-0.1), "shrank"));
+  }
   const used = new Set(recording.frameKinds);
-  $("legend").replaceChildren(...recording.kinds.flatMap(([kind, text], i) => {
-    if (!used.has(i)) return [];
-    const item = document.createElement("li"), swatch = document.createElement("i");
-    const [hue, saturation, light, dark] = PALETTE[kind];
-    swatch.style.background = `hsl(${hue} ${saturation}% ${state.dark ? dark : light}%)`;
-    item.append(swatch, text);
-    return [item];
+  $("legend").replaceChildren(...recording.kinds.flatMap(([kind, text], i) =>
+    used.has(i) ? [legendItem(look.swatch(kind), text)] : []));
+}
+
+// One box for each kind of frame there is, and one for what only leads to the program's code.
+function fillFolds(recording, hide, changed) {
+  const used = new Set(recording.frameKinds);
+  const kinds = recording.kinds.filter((kind, i) => used.has(i));
+  if (recording.plumbing.some(is => is)) {
+    kinds.push(["plumbing", "thread starts, pool and async machinery"]);
+  }
+  $("folds").replaceChildren(...kinds.map(([token, text]) => {
+    const label = document.createElement("label"), box = document.createElement("input");
+    box.type = "checkbox";
+    box.checked = !hide.has(token);
+    box.dataset.kind = token;
+    box.addEventListener("change", () => changed(token, !box.checked));
+    label.append(box, " ", text);
+    return label;
   }));
 }
 
-function tooltip(node, event) {
-  const box = $("tooltip"), v = state.view;
-  box.hidden = node < 0;
-  if (node < 0) return;
+function tooltip(chart, node, event) {
+  const box = $("tooltip"), tree = chart?.tree;
+  box.hidden = !event || node < 0;
+  if (box.hidden) return;
   const title = document.createElement("b"), origin = document.createElement("span");
-  title.textContent = frameName(node);
+  const rec = tree.recording, frame = tree.frame[node];
+  title.textContent = frameName(tree, node);
   if (node > 0) {
-    const frame = v.frame[node], kind = recording.kinds[recording.frameKinds[frame]][1];
-    origin.textContent = [recording.modules[frame], kind].filter(text => text !== "").join(" · ");
+    const kind = rec.kinds[rec.frameKinds[frame]][1];
+    origin.textContent = [rec.modules[frame], kind].filter(text => text !== "").join(" · ");
   }
   const table = document.createElement("table");
   const row = (...cells) => {
     const line = table.insertRow();
     cells.forEach(cell => { line.insertCell().textContent = cell; });
   };
-  row("total", amount(v.total[node]), percent(v.total[node], v.total[0]));
-  row("self", amount(v.self[node]), percent(v.self[node], v.total[0]));
-  if (node > 0) row("of its caller", "", percent(v.total[node], v.total[v.parent[node]]));
-  if (state.focus > 0 && node !== state.focus) {
-    row("of the zoomed frame", "", percent(v.total[node], v.total[state.focus]));
+  row("total", amount(tree.total[node]), percent(tree.total[node], tree.total[0]));
+  if (chart.skip === 0) row("self", amount(tree.self[node]), percent(tree.self[node], tree.total[0]));
+  if (node > 0 && chart.skip === 0) {
+    row("of its caller", "", percent(tree.total[node], tree.total[tree.parent[node]]));
+  }
+  if (chart.focus > 0 && node !== chart.focus) {
+    row("of the zoomed frame", "", percent(tree.total[node], tree.total[chart.focus]));
+  }
+  if (tree.before) {
+    row("before", amount(tree.before[node]), percent(tree.before[node], tree.before[0]));
+    row("after", amount(tree.after[node]), percent(tree.after[node], tree.after[0]));
+    row("change", amount(tree.after[node] - tree.before[node]),
+      signedPoints(tree.after[node] - tree.before[node], Math.max(tree.after[0], tree.before[0])));
   }
   box.replaceChildren(title, origin, table);
   const {width, height} = box.getBoundingClientRect();

@@ -8,17 +8,20 @@
 #include "export/pack.h"
 #include "export/profile.h"
 
-#define EMBED(symbol, file)                                                          \
-  __asm__(".pushsection .rodata\n" #symbol "_begin: .incbin \"" CS_PAGE_DIR "/" file \
-          "\"\n" #symbol "_end: .byte 0\n.popsection");                              \
-  extern const char symbol##_begin[] __asm__(#symbol "_begin");                      \
+#define FILE_BYTES(file) ".incbin \"" CS_PAGE_DIR "/" file "\"\n"
+#define EMBED(symbol, bytes)                                                                       \
+  __asm__(".pushsection .rodata\n" #symbol "_begin: " bytes #symbol "_end: .byte 0\n.popsection"); \
+  extern const char symbol##_begin[] __asm__(#symbol "_begin");                                    \
   extern const char symbol##_end[] __asm__(#symbol "_end")
 
-EMBED(page_html, "flame.html");
-EMBED(page_css, "flame.css");
-EMBED(page_model, "flame-model.js");
-EMBED(page_about, "flame-about.js");
-EMBED(page_js, "flame.js");
+EMBED(page_html, FILE_BYTES("flame.html"));
+EMBED(page_css, FILE_BYTES("flame.css"));
+// Each uses what those before it define.
+EMBED(page_js,
+      FILE_BYTES("flame-words.js") FILE_BYTES("flame-names.js") FILE_BYTES("flame-data.js")
+          FILE_BYTES("flame-tree.js") FILE_BYTES("flame-look.js") FILE_BYTES("flame-chart.js")
+              FILE_BYTES("flame-heat.js") FILE_BYTES("flame-table.js") FILE_BYTES("flame-about.js")
+                  FILE_BYTES("flame-link.js") FILE_BYTES("flame-input.js") FILE_BYTES("flame.js"));
 
 static bool put(FILE *out, const char *begin, const char *end) {
   size_t len = (size_t)(end - begin);
@@ -32,16 +35,12 @@ static bool put_data(const struct cs_profile *p, FILE *out) {
   return fclose(packed) == 0 && written;
 }
 
-enum part { STYLE, MODEL, ABOUT, SCRIPT, DATA, PARTS };
+enum part { STYLE, SCRIPT, DATA, PARTS };
 
 static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
   switch (part) {
     case STYLE:
       return put(out, page_css_begin, page_css_end);
-    case MODEL:
-      return put(out, page_model_begin, page_model_end);
-    case ABOUT:
-      return put(out, page_about_begin, page_about_end);
     case SCRIPT:
       return put(out, page_js_begin, page_js_end);
     default:
@@ -51,7 +50,7 @@ static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
 
 // The marker that comes first at or after `at`; NULL: none is left.
 static const char *next_marker(const char *at, enum part *part, size_t *len) {
-  static const char *const markers[PARTS] = {"@STYLE@", "@MODEL@", "@ABOUT@", "@SCRIPT@", "@DATA@"};
+  static const char *const markers[PARTS] = {"@STYLE@", "@SCRIPT@", "@DATA@"};
   const char *first = NULL;
   for (int i = 0; i < PARTS; i++) {
     const char *found = strstr(at, markers[i]);

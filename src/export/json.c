@@ -6,6 +6,7 @@
 // are events on the timeline: [begin, duration, text], in microseconds. One thread. Signal-safe:
 // no.
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/profile.h"
@@ -108,6 +109,55 @@ static void put_column(const struct cs_tree *tree, const char *name, enum column
   (void)putc(']', out);
 }
 
+// Samples in time, node by node, as many of each as its `self` says: milliseconds, as distances
+// from the node's sample before.
+enum time_column { TIME, TIME_WEIGHT, ASLEEP };
+
+static int by_leaf_and_time(const void *a, const void *b) {
+  const struct cs_profile_sample *x = *(const struct cs_profile_sample *const *)a;
+  const struct cs_profile_sample *y = *(const struct cs_profile_sample *const *)b;
+  if (x->leaf != y->leaf) return x->leaf < y->leaf ? -1 : 1;
+  return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static uint64_t time_value(const struct cs_profile_sample *s, const struct cs_profile_sample *last,
+                           enum time_column column) {
+  switch (column) {
+    case TIME:
+      return s->time_ns / 1000000 - (last->leaf == s->leaf ? last->time_ns / 1000000 : 0);
+    case TIME_WEIGHT:
+      return s->weight_ns / 1000;
+    default:
+      return s->asleep;
+  }
+}
+
+static void put_time_column(const struct cs_profile_sample **sorted, size_t count, const char *name,
+                            enum time_column column, FILE *out) {
+  static const struct cs_profile_sample none = {0};
+  (void)fprintf(out, ",\n\"%s\":[", name);
+  for (size_t i = 0; i < count; i++) {
+    (void)fprintf(out, i > 0 ? ",%" PRIu64 : "%" PRIu64,
+                  time_value(sorted[i], i > 0 ? sorted[i - 1] : &none, column));
+  }
+  (void)putc(']', out);
+}
+
+static void put_times(const struct cs_profile *p, FILE *out) {
+  if (p->sample_count == 0) return;
+  const struct cs_profile_sample **sorted = cs_allocate(p->sample_count * sizeof *sorted);
+  bool any_asleep = false;
+  for (size_t i = 0; i < p->sample_count; i++) {
+    sorted[i] = &p->samples[i];
+    any_asleep = any_asleep || p->samples[i].asleep;
+  }
+  qsort(sorted, p->sample_count, sizeof *sorted, by_leaf_and_time);
+  put_time_column(sorted, p->sample_count, "time", TIME, out);
+  put_time_column(sorted, p->sample_count, "timeWeight", TIME_WEIGHT, out);
+  if (any_asleep) put_time_column(sorted, p->sample_count, "asleep", ASLEEP, out);
+  free(sorted);
+}
+
 static void put_profile(const struct cs_profile *p, FILE *out) {
   (void)putc('{', out);
   put_facts(&p->facts, out);
@@ -116,6 +166,7 @@ static void put_profile(const struct cs_profile *p, FILE *out) {
   put_column(&p->tree, "frame", FRAME, out);
   put_column(&p->tree, "self", SAMPLES, out);
   put_column(&p->tree, "selfUs", WEIGHT, out);
+  put_times(p, out);
   (void)putc('}', out);
 }
 

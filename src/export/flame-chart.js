@@ -1,0 +1,283 @@
+// A flame graph on a canvas that is as large as what can be seen of it. Nothing narrower than half a
+// pixel is drawn on its own, so what a picture costs does not depend on the recording.
+
+const ROW = 19;             // pixels
+const MIN_WIDTH = 0.5;      // narrower nodes are drawn together, as one shaded strip
+const LABEL_MIN = 26;
+const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
+const ZOOM_MS = 160;
+
+class Chart {
+  // host: an element that scrolls. events: select(node), zoomed(), hover(node, event),
+  // open(node) when a frame is double-clicked; label(node): the root's words.
+  constructor(host, look, events) {
+    this.host = host;
+    this.look = look;
+    this.events = events;
+    this.canvas = document.createElement("canvas");
+    this.spacer = document.createElement("div");
+    this.spacer.append(this.canvas);
+    host.append(this.spacer);
+    this.ink = this.canvas.getContext("2d");
+    this.labels = new Map();  // frame -> [{text, width}], longest first
+    this.tree = null;
+    this.upward = false;      // the root is at the bottom
+    this.skip = 0;            // rows at the root that are not shown
+    this.width = this.height = this.content = 0;
+    this.animation = this.drawing = 0;
+    this.reset();
+    this.listen();
+  }
+
+  reset() {
+    this.history = [];        // nodes zoomed to before
+    this.focus = 0;
+    this.selected = this.hovered = -1;
+    this.from = 0;            // what part of the graph is drawn, in the unit of Tree.left
+    this.to = this.tree ? this.tree.total[0] || 1 : 1;
+  }
+
+  show(tree, {upward, skip = 0}) {
+    const changed = tree !== this.tree;
+    cancelAnimationFrame(this.animation);
+    this.tree = tree;
+    this.upward = upward;
+    this.skip = skip;
+    if (changed) this.reset();
+    this.resize();
+    this.host.scrollTop = upward ? this.host.scrollHeight : 0;
+    this.draw();
+  }
+
+  resize() {
+    if (!this.tree) return;
+    const ratio = window.devicePixelRatio || 1;
+    const below = this.content - this.host.scrollTop - this.height;  // under what was seen
+    this.width = this.host.clientWidth;
+    this.height = this.host.clientHeight;
+    this.canvas.width = Math.max(1, Math.round(this.width * ratio));
+    this.canvas.height = Math.max(1, Math.round(this.height * ratio));
+    this.canvas.style.width = this.width + "px";
+    this.canvas.style.height = this.height + "px";
+    this.content = Math.max(this.height, this.rows() * ROW);
+    this.spacer.style.height = this.content + "px";
+    if (this.upward) this.host.scrollTop = this.content - this.height - below;
+    this.draw();
+  }
+
+  rows() {
+    return this.tree.height - this.skip;
+  }
+
+  // A flame that is lower than the window stands on its bottom.
+  rowTop(depth) {
+    const row = depth - this.skip, scroll = this.host.scrollTop;
+    if (!this.upward) return row * ROW - scroll;
+    const lift = Math.max(0, this.height - this.rows() * ROW);
+    return (this.rows() - 1 - row) * ROW - scroll + lift;
+  }
+
+  toPixel(x) {
+    return (x - this.from) / (this.to - this.from) * this.width;
+  }
+
+  // ---- drawing ----
+
+  draw() {
+    const {ink, tree} = this, ratio = window.devicePixelRatio || 1;
+    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ink.clearRect(0, 0, this.width, this.height);
+    if (!tree || tree.total[0] === 0) return;
+    ink.font = FONT;
+    ink.textBaseline = "middle";
+    const pending = [0];
+    while (pending.length > 0) {
+      const node = pending.pop();
+      const x = Math.max(0, this.toPixel(tree.left[node]));
+      const right = Math.min(this.width, this.toPixel(tree.left[node] + tree.total[node]));
+      const y = this.rowTop(tree.depth[node]);
+      if (tree.depth[node] >= this.skip && y > -ROW && y < this.height) {
+        this.drawNode(node, x, right - x, y);
+      }
+      // Rows only leave the window at one side, so what is beyond it is not visited at all.
+      if (this.upward ? y > -ROW : y < this.height) this.drawChildren(node, pending);
+    }
+    ink.globalAlpha = 1;
+  }
+
+  redraw() {
+    if (this.drawing) return;
+    this.drawing = requestAnimationFrame(() => {
+      this.drawing = 0;
+      this.draw();
+    });
+  }
+
+  drawNode(node, x, width, y) {
+    const {ink, tree, look} = this, frame = tree.frame[node], matches = look.matches();
+    const found = matches && node > 0 && matches[frame];
+    const dimmed = matches && node > 0 && !found;
+    const above = tree.depth[node] < tree.depth[this.focus];
+    ink.globalAlpha = dimmed ? 0.28 : above ? 0.6 : 1;
+    ink.fillStyle = found && !tree.before ? look.foundColor() : look.color(tree, node);
+    const gap = width > 3 ? 1 : 0;
+    ink.fillRect(x, y, width - gap, ROW - 1);
+    if (node === this.selected || node === this.hovered) {
+      ink.globalAlpha = 1;
+      ink.strokeStyle = look.strokeColor();
+      ink.lineWidth = node === this.selected ? 2 : 1;
+      ink.strokeRect(x + 1, y + 1, Math.max(1, width - gap - 2), ROW - 3);
+    }
+    if (width < LABEL_MIN) return;
+    ink.globalAlpha = dimmed ? 0.6 : 1;
+    ink.fillStyle = look.textColor(dimmed || node === 0);
+    ink.fillText(this.label(frame, node, width - 9), x + 4, y + ROW / 2);
+  }
+
+  // Children are sorted by width: at the first that is too narrow, the rest is one strip.
+  drawChildren(node, pending) {
+    const {tree} = this, scale = this.width / (this.to - this.from);
+    const y = this.rowTop(tree.depth[node] + 1), end = tree.first[node + 1];
+    for (let c = tree.first[node]; c < end; c++) {
+      const child = tree.children[c];
+      if (tree.left[child] >= this.to || tree.total[child] === 0) return;
+      if (tree.left[child] + tree.total[child] <= this.from) continue;
+      if (tree.total[child] * scale >= MIN_WIDTH) {
+        pending.push(child);
+        continue;
+      }
+      const last = tree.children[end - 1];
+      this.drawStrip(this.toPixel(tree.left[child]),
+        this.toPixel(tree.left[last] + tree.total[last]), y);
+      return;
+    }
+  }
+
+  drawStrip(from, to, y) {
+    if (y <= -ROW || y >= this.height) return;
+    this.ink.globalAlpha = 0.5;
+    this.ink.fillStyle = this.look.stripColor();
+    const x = Math.max(0, from);
+    this.ink.fillRect(x, y, Math.max(MIN_WIDTH, Math.min(this.width, to) - x), ROW - 1);
+  }
+
+  label(frame, node, room) {
+    if (frame < 0) return this.clip(this.look.rootLabel(this.tree), room);
+    if (!this.labels.has(frame)) {
+      this.labels.set(frame, shortNames(this.tree.recording.names[frame]).map(
+        text => ({text, width: this.ink.measureText(text).width})));
+    }
+    const forms = this.labels.get(frame), fit = forms.find(form => form.width <= room);
+    return fit ? fit.text : this.clip(forms[forms.length - 1].text, room);
+  }
+
+  clip(text, room) {
+    this.letter ??= this.ink.measureText("m").width;
+    const letters = Math.floor(room / this.letter);
+    if (text.length <= letters) return text;
+    return letters < 3 ? "" : text.slice(0, letters - 1) + "…";
+  }
+
+  // ---- moving ----
+
+  zoomTo(node, remember = true) {
+    if (node === this.focus && remember) return;
+    if (remember) this.history.push(this.focus);
+    this.focus = node;
+    this.selected = node > 0 ? node : -1;
+    const {tree} = this;
+    this.animate(tree.left[node], tree.left[node] + (tree.total[node] || 1));
+    this.reveal(node);
+    this.events.zoomed();
+  }
+
+  back() {
+    if (this.history.length > 0) this.zoomTo(this.history.pop(), false);
+  }
+
+  wholeGraph() {
+    this.zoomTo(0, false);
+    this.history = [];
+    this.events.zoomed();
+  }
+
+  animate(from, to) {
+    cancelAnimationFrame(this.animation);
+    const start = performance.now(), from0 = this.from, to0 = this.to;
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      [this.from, this.to] = [from, to];
+      return this.redraw();
+    }
+    const step = now => {
+      const t = Math.min(1, Math.max(0, (now - start) / ZOOM_MS)), ease = 1 - (1 - t) ** 3;
+      this.from = from0 + (from - from0) * ease;
+      this.to = to0 + (to - to0) * ease;
+      this.draw();
+      if (t < 1) this.animation = requestAnimationFrame(step);
+    };
+    this.animation = requestAnimationFrame(step);
+  }
+
+  // Scrolls so that the node's row can be seen, with some rows of its callers.
+  reveal(node) {
+    const y = this.rowTop(this.tree.depth[node]);
+    if (y < 2 * ROW) this.host.scrollTop += y - 2 * ROW;
+    if (y > this.height - 3 * ROW) this.host.scrollTop += y - this.height + 3 * ROW;
+  }
+
+  select(node) {
+    const {tree} = this;
+    this.selected = node;
+    this.hovered = -1;
+    // Out of what is zoomed to: look at where it is.
+    if (tree.left[node] < this.from || tree.left[node] + tree.total[node] > this.to) {
+      if (tree.depth[node] > tree.depth[this.focus]) this.zoomTo(node);
+    }
+    this.reveal(node);
+    this.events.select(node);
+    this.redraw();
+  }
+
+  move(key) {
+    const {tree, selected: node} = this;
+    if (node < 0) return this.select(Math.max(this.focus, this.firstShown()));
+    const towardsRoot = key === (this.upward ? "ArrowDown" : "ArrowUp");
+    if (key === "ArrowLeft") this.select(tree.sibling(node, -1));
+    else if (key === "ArrowRight") this.select(tree.sibling(node, 1));
+    else if (!towardsRoot) this.select(tree.widestChild(node));
+    else if (tree.depth[node] > this.skip) this.select(tree.parent[node]);
+  }
+
+  firstShown() {
+    return this.skip > 0 ? this.tree.widestChild(0) : 0;
+  }
+
+  nodeUnder(event) {
+    const box = this.canvas.getBoundingClientRect(), shift = this.rowTop(this.skip);
+    const y = event.clientY - box.top;
+    const row = Math.floor((this.upward ? shift + ROW - y : y - shift) / ROW);
+    const x = this.from + (event.clientX - box.left) / this.width * (this.to - this.from);
+    if (row < 0 || !this.tree || this.tree.total[0] === 0) return -1;
+    return this.tree.nodeAt(row + this.skip, x);
+  }
+
+  hover(event) {
+    const node = event ? this.nodeUnder(event) : -1;
+    this.canvas.style.cursor = node >= 0 ? "pointer" : "default";
+    this.events.hover(node, event);
+    if (node === this.hovered) return;
+    this.hovered = node;
+    this.redraw();
+  }
+
+  listen() {
+    this.canvas.addEventListener("mousemove", event => this.hover(event));
+    this.canvas.addEventListener("mouseleave", () => this.hover(null));
+    this.canvas.addEventListener("click", event => {
+      const node = this.nodeUnder(event);
+      if (node >= 0) this.zoomTo(node);
+    });
+    this.host.addEventListener("scroll", () => { this.hover(null); this.redraw(); });
+    new ResizeObserver(() => this.resize()).observe(this.host);
+  }
+}

@@ -1,0 +1,289 @@
+// The heatmap: a row for each thread, a column for each stretch of time, the darker the more samples.
+// Dragging over it, or Shift and the arrow keys, choose what time and which threads are looked at.
+
+const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 18;
+
+class Heat {
+  // events: chosen(range or null, threads or null), say(text)
+  constructor(host, look, events) {
+    this.host = host;
+    this.look = look;
+    this.events = events;
+    this.canvas = document.createElement("canvas");
+    this.spacer = document.createElement("div");
+    this.spacer.append(this.canvas);
+    host.append(this.spacer);
+    this.ink = this.canvas.getContext("2d");
+    this.cursor = {column: 0, row: 0};
+    this.anchor = null;       // where a drag or a Shift began
+    this.drag = null;
+    this.range = null;        // what is chosen, in ms
+    this.threads = null;
+    this.listen();
+  }
+
+  // marks: [begin, duration, text] in us. matches: per frame, or null.
+  show(recording, marks, matches, awake) {
+    this.recording = recording;
+    this.marks = marks;
+    const totals = recording.threadTotals();
+    this.rows = totals.map((total, thread) => ({total, thread})).filter(row => row.total > 0)
+      .sort((a, b) => b.total - a.total || a.thread - b.thread);
+    this.rows.unshift({total: 0, thread: -1});  // all of them
+    this.rowOf = new Map(this.rows.map(({thread}, i) => [thread, i]));
+    this.under = matches ? recording.matchedNodes(matches) : null;
+    this.awake = awake;
+    this.resize();
+  }
+
+  resize() {
+    if (!this.recording || this.host.clientWidth === 0) return;
+    const ratio = window.devicePixelRatio || 1;
+    const rows = HEAT_AXIS + this.rows.length * HEAT_ROW + 3;
+    this.host.style.height = `min(${rows}px, 24vh, 153px)`;
+    this.width = this.host.clientWidth;
+    this.height = this.host.clientHeight;
+    this.labelWidth = this.width < 700 ? 84 : 170;
+    this.canvas.width = Math.max(1, Math.round(this.width * ratio));
+    this.canvas.height = Math.max(1, Math.round(this.height * ratio));
+    this.canvas.style.width = this.width + "px";
+    this.canvas.style.height = this.height + "px";
+    this.spacer.style.height = HEAT_AXIS + this.rows.length * HEAT_ROW + "px";
+    this.columns = Math.max(1, Math.floor((this.width - this.labelWidth - 8) / HEAT_CELL));
+    this.cursor.column = Math.min(this.cursor.column, this.columns - 1);
+    this.count();
+    this.draw();
+  }
+
+  count() {
+    const {recording: rec, columns} = this, cells = new Float32Array(columns * this.rows.length);
+    const perMs = columns / rec.durationMs;
+    const skip = this.awake === "running" ? 1 : this.awake === "waiting" ? 0 : -1;
+    for (let i = 0; i < rec.leaf.length; i++) {
+      const node = rec.leaf[i];
+      if (this.under && !this.under[node]) continue;
+      if (skip >= 0 && (rec.asleep ? rec.asleep[i] : 0) === skip) continue;
+      const column = Math.min(columns - 1, Math.floor(rec.time[i] * perMs));
+      cells[column]++;
+      cells[this.rowOf.get(rec.thread[node]) * columns + column]++;
+    }
+    this.cells = cells;
+    this.most = this.largest(columns, cells.length);
+    this.mostOfAll = this.largest(0, columns);
+  }
+
+  largest(from, to) {
+    let most = 1;
+    for (let i = from; i < to; i++) if (this.cells[i] > most) most = this.cells[i];
+    return most;
+  }
+
+  // ---- drawing ----
+
+  draw() {
+    if (!this.cells) return;
+    const {ink} = this, ratio = window.devicePixelRatio || 1;
+    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ink.clearRect(0, 0, this.width, this.height);
+    ink.font = "11px system-ui, sans-serif";
+    ink.textBaseline = "middle";
+    for (let row = 0; row < this.rows.length; row++) {
+      const y = this.rowTop(row);
+      if (y > HEAT_AXIS - HEAT_ROW && y < this.height) this.drawRow(row, y);
+    }
+    this.drawAxis();
+    this.drawChosen();
+    if (document.activeElement === this.host) this.drawCursor();
+  }
+
+  rowTop(row) {
+    return HEAT_AXIS + row * HEAT_ROW - this.host.scrollTop;
+  }
+
+  drawRow(row, y) {
+    const {ink, look} = this, {thread} = this.rows[row];
+    const off = this.threads && thread >= 0 && !this.threads.has(thread);
+    ink.globalAlpha = off ? 0.35 : 1;
+    ink.fillStyle = look.quietColor();
+    ink.fillText(this.clip(thread < 0 ? "all threads" : threadName(this.recording.threads[thread])),
+      12, y + HEAT_ROW / 2);
+    const most = row === 0 ? this.mostOfAll : this.most;
+    ink.fillStyle = look.heatGround();
+    ink.fillRect(this.labelWidth, y, this.columns * HEAT_CELL, HEAT_ROW - 1);
+    for (let c = 0; c < this.columns; c++) {
+      const count = this.cells[row * this.columns + c];
+      if (count === 0) continue;
+      ink.fillStyle = look.heat(Math.sqrt(count / most));
+      ink.fillRect(this.labelWidth + c * HEAT_CELL, y, HEAT_CELL, HEAT_ROW - 1);
+    }
+    ink.globalAlpha = 1;
+  }
+
+  clip(text) {
+    const room = this.labelWidth - 18;
+    if (this.ink.measureText(text).width <= room) return text;
+    while (text.length > 1 && this.ink.measureText(text + "…").width > room) {
+      text = text.slice(0, -1);
+    }
+    return text + "…";
+  }
+
+  drawAxis() {
+    const {ink, look} = this, {durationMs} = this.recording;
+    ink.fillStyle = look.pageColor();
+    ink.fillRect(0, 0, this.width, HEAT_AXIS);
+    const step = niceStep(durationMs / Math.max(2, this.columns * HEAT_CELL / 110));
+    ink.fillStyle = look.quietColor();
+    for (let ms = 0; ms <= durationMs; ms += step) {
+      const x = this.toPixel(ms);
+      ink.fillRect(x, HEAT_AXIS - 5, 1, 5);
+      if (x + 44 < this.width) ink.fillText(timeText(ms, step), x + 3, HEAT_AXIS / 2);
+    }
+    ink.fillStyle = look.markColor();
+    for (const [begin, duration] of this.marks) {
+      const x = this.toPixel(begin / 1000);
+      ink.fillRect(x, HEAT_AXIS - 6, Math.max(1.5, this.toPixel((begin + duration) / 1000) - x), 6);
+    }
+  }
+
+  toPixel(ms) {
+    return this.labelWidth + ms / this.recording.durationMs * this.columns * HEAT_CELL;
+  }
+
+  drawChosen() {
+    const range = this.drag ? this.dragged().range : this.range;
+    if (!range) return;
+    const {ink, look} = this, from = this.toPixel(range[0]), to = this.toPixel(range[1]);
+    ink.globalAlpha = 0.62;
+    ink.fillStyle = look.pageColor();
+    ink.fillRect(this.labelWidth, HEAT_AXIS, from - this.labelWidth, this.height);
+    ink.fillRect(to, HEAT_AXIS, this.width - to, this.height);
+    ink.globalAlpha = 1;
+    ink.strokeStyle = look.accentColor();
+    ink.lineWidth = 1.5;
+    ink.strokeRect(from, HEAT_AXIS + 0.5, Math.max(1, to - from), this.height - HEAT_AXIS - 1.5);
+  }
+
+  drawCursor() {
+    const {ink, cursor} = this;
+    ink.strokeStyle = this.look.strokeColor();
+    ink.lineWidth = 2;
+    ink.strokeRect(this.labelWidth + cursor.column * HEAT_CELL - 1, this.rowTop(cursor.row) - 1,
+      HEAT_CELL + 2, HEAT_ROW + 1);
+  }
+
+  // ---- choosing ----
+
+  cellUnder(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - this.labelWidth) / HEAT_CELL);
+    const row = Math.floor((event.clientY - box.top - HEAT_AXIS + this.host.scrollTop) / HEAT_ROW);
+    return {column: Math.max(-1, Math.min(this.columns - 1, column)),
+      row: Math.max(0, Math.min(this.rows.length - 1, row))};
+  }
+
+  // From the first row: all threads; else those of the rows between.
+  dragged() {
+    const {anchor, cursor} = this, columnMs = this.recording.durationMs / this.columns;
+    const [first, last] = [anchor.column, cursor.column].sort((a, b) => a - b);
+    const [top, bottom] = [anchor.row, cursor.row].sort((a, b) => a - b);
+    const rows = this.rows.slice(top, bottom + 1).map(row => row.thread);
+    return {range: [Math.max(0, first) * columnMs, (last + 1) * columnMs],
+      threads: top === 0 ? null : new Set(rows)};
+  }
+
+  choose(range, threads) {
+    this.range = range;
+    this.threads = threads;
+    this.draw();
+    this.events.chosen(range, threads);
+  }
+
+  describe() {
+    const {cursor, recording: rec} = this, {thread} = this.rows[cursor.row];
+    const ms = cursor.column * rec.durationMs / this.columns, step = rec.durationMs / this.columns;
+    const count = this.cells[cursor.row * this.columns + Math.max(0, cursor.column)];
+    const near = this.marks.filter(([begin, duration]) =>
+      begin / 1000 < ms + step && (begin + duration) / 1000 >= ms).map(mark => mark[2]);
+    return [thread < 0 ? "all threads" : threadName(rec.threads[thread]), timeText(ms, step),
+      `${number.format(count)} sample${count === 1 ? "" : "s"}`, ...new Set(near)].join(" · ");
+  }
+
+  press(event) {
+    this.anchor = this.cursor = this.cellUnder(event);
+    if (this.cursor.column < 0) {  // a thread's name: that thread, at any time
+      const {thread} = this.rows[this.cursor.row];
+      this.cursor = {...this.cursor, column: 0};
+      const alone = this.threads?.size === 1 && this.threads.has(thread);
+      return this.choose(this.range, thread < 0 || alone ? null : new Set([thread]));
+    }
+    this.drag = true;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.draw();
+  }
+
+  release() {
+    if (!this.drag) return;
+    const {range, threads} = this.dragged();
+    const still = this.anchor.column === this.cursor.column && this.anchor.row === this.cursor.row;
+    this.drag = null;
+    if (still && this.range) this.choose(null, null);
+    else this.choose(range, threads);
+  }
+
+  key(event) {
+    const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1],
+      PageUp: [-20, 0], PageDown: [20, 0], Home: [-1e9, 0], End: [1e9, 0]};
+    const {cursor} = this, clamp = (value, most) => Math.max(0, Math.min(most, value));
+    if (event.key === "Enter" || event.key === " ") {
+      this.anchor = cursor;
+      const {range, threads} = this.dragged();
+      this.choose(range, threads);
+      return true;
+    }
+    if (!(event.key in steps)) return false;
+    const [right, down] = steps[event.key];
+    if (!event.shiftKey) this.anchor = null;
+    else this.anchor ??= cursor;
+    this.cursor = {column: clamp(cursor.column + right, this.columns - 1),
+      row: clamp(cursor.row + down, this.rows.length - 1)};
+    const y = this.rowTop(this.cursor.row);
+    if (y < HEAT_AXIS) this.host.scrollTop += y - HEAT_AXIS;
+    if (y + HEAT_ROW > this.height) this.host.scrollTop += y + HEAT_ROW - this.height;
+    if (event.shiftKey) {
+      const {range, threads} = this.dragged();
+      this.choose(range, threads);
+    }
+    this.draw();
+    this.events.say(this.describe());
+    return true;
+  }
+
+  listen() {
+    this.canvas.addEventListener("pointerdown", event => this.press(event));
+    this.canvas.addEventListener("pointermove", event => {
+      const cell = this.cellUnder(event);
+      if (cell.column < 0 && !this.drag) return;
+      this.cursor = cell;
+      if (this.drag) this.draw();
+      this.events.say(this.describe());
+    });
+    this.canvas.addEventListener("pointerup", () => this.release());
+    this.host.addEventListener("scroll", () => this.draw());
+    this.host.addEventListener("focus", () => this.draw());
+    this.host.addEventListener("blur", () => this.draw());
+    new ResizeObserver(() => this.resize()).observe(this.host);
+  }
+}
+
+// The next of 1, 2, 5 times a power of ten.
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5, 10].map(step => step * power).find(step => step >= least) ?? power * 10;
+}
+
+function timeText(ms, step) {
+  if (step < 1000 && ms < 1000) return `${Math.round(ms)} ms`;
+  const digits = step >= 1000 ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : 3;
+  return `${(ms / 1000).toFixed(digits)} s`;
+}

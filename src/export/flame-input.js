@@ -1,0 +1,112 @@
+// What keys, mouse and the boxes at the top do.
+
+function escape() {
+  if ($("search").value !== "") {
+    $("search").value = "";
+    searchChanged();
+  } else if (activeChart().focus > 0 && state.view !== "methods") {
+    activeChart().wholeGraph();
+  } else {
+    chooseAll();
+  }
+  focusView();
+}
+
+// All threads, all the time.
+function chooseAll() {
+  if (!state.range && !state.threads) return;
+  state.range = state.threads = null;
+  fillThreads(state.recording, null);
+  refresh();
+}
+
+function focusView() {
+  if (state.view === "methods") $("methods").focus();
+  else activeChart().host.focus();
+}
+
+function reset() {
+  $("search").value = "";
+  searchChanged();
+  chooseAll();
+  for (const chart of [main, callers, callees]) if (chart.tree) chart.wholeGraph();
+  focusView();
+}
+
+const moveTo = view => () => { setView(view); focusView(); };
+const keys = {
+  "/": () => { $("search").focus(); $("search").select(); },
+  "?": () => $("keys").showModal(),
+  Enter: () => {
+    const chart = activeChart();
+    if (chart.selected >= 0) chart.zoomTo(chart.selected);
+  },
+  Backspace: () => activeChart().back(), Escape: escape, 0: reset,
+  f: () => setView(state.view === "flame" ? "icicle" : "flame"),
+  t: () => {
+    state.theme = look.dark ? "light" : "dark";
+    setTheme(!look.dark);
+    remember();
+  },
+  1: moveTo("flame"), 2: moveTo("icicle"), 3: moveTo("sandwich"), 4: moveTo("methods"),
+  s: () => { if (selectedFrame() >= 0) sandwich(selectedFrame()); },
+  n: () => toggleKinds(["runtime", "native"]),
+  i: () => toggleKinds(["plumbing"]),
+  h: () => { state.heat = !state.heat; showHeat(); remember(); },
+  m: () => { if (!$("heat").hidden) $("heat").focus(); },
+  ArrowLeft: () => activeChart().move("ArrowLeft"),
+  ArrowRight: () => activeChart().move("ArrowRight"),
+  ArrowUp: () => activeChart().move("ArrowUp"),
+  ArrowDown: () => activeChart().move("ArrowDown"),
+};
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || $("keys").open) return;
+  const {target} = event;
+  const handled = () => event.preventDefault();
+  if (target === $("search")) {
+    if (event.key === "Enter") return focusView();
+    if (event.key !== "Escape") return;
+  }
+  if (target === $("heat") && heat.key(event)) return handled();
+  if (target === $("methods") && table.key(event)) return handled();
+  // A box or a button has its own use for these.
+  if (/^(SELECT|BUTTON|INPUT|SUMMARY)$/.test(target.tagName) &&
+      (/^(Enter| |Arrow.*)$/.test(event.key) || (target.tagName === "SELECT" && event.key.length === 1))) return;
+  const action = keys[event.key];
+  if (!action) return;
+  handled();
+  action();
+}
+
+function listen() {
+  const on = (id, type, action) => $(id).addEventListener(type, action);
+  document.addEventListener("keydown", onKey);
+  on("search", "input", searchChanged);
+  on("thread", "change", () => {
+    const {value} = $("thread");
+    if (value === "several") return;
+    state.threads = value === "all" ? null : new Set([Number(value)]);
+    fillThreads(state.recording, state.threads);
+    refresh();
+  });
+  for (const id of ["unit", "awake", "width"]) {
+    on(id, "change", () => {
+      state[id] = $(id).value;
+      refresh();
+    });
+  }
+  on("mode", "change", () => {
+    Object.assign(state, {threads: null});
+    setRecording(recordings[Number($("mode").value)]);
+    refresh();
+  });
+  for (const view of VIEWS) on(`view-${view}`, "click", moveTo(view));
+  on("back", "click", () => activeChart().back());
+  on("reset", "click", reset);
+  on("range", "click", () => { state.range = null; refresh(); });
+  on("heat-toggle", "click", keys.h);
+  on("theme", "click", keys.t);
+  on("help", "click", keys["?"]);
+  window.addEventListener("hashchange", () => follow(location.hash));
+}

@@ -1,0 +1,76 @@
+// Colours, the same for all parts of the page. The kinds of frames differ in lightness and not in hue
+// alone, and a comparison is red and blue, so that they can be told apart by the colour-blind too.
+
+// Hue, saturation, lightness (light theme, dark theme) by kind: see Recording.kinds.
+const PALETTE = {
+  user: [30, 92, 66, 58], framework: [205, 70, 78, 70], dynamic: [300, 42, 68, 62],
+  runtime: [172, 48, 48, 40], native: [40, 9, 83, 71], cut: [348, 62, 62, 56],
+  type: [52, 88, 72, 64],
+};
+
+class Look {
+  constructor() {
+    this.dark = false;
+    this.colors = new Map();
+    this.matches = () => null;    // per frame, of the search
+    this.rootLabel = () => "";
+  }
+
+  setDark(dark) {
+    this.dark = dark;
+    this.colors.clear();
+  }
+
+  color(tree, node) {
+    if (tree.before) return this.deltaColor(tree, node);
+    const frame = tree.frame[node], rec = tree.recording;
+    if (frame < 0) return this.dark ? "#5b636e" : "#c9c5bd";
+    if (!this.colors.has(rec)) this.colors.set(rec, []);
+    const known = this.colors.get(rec);
+    return known[frame] ??= this.shade(rec.kinds[rec.frameKinds[frame]][0], rec.names[frame]);
+  }
+
+  // One hue per kind; neighbours are told apart by a lightness that their name decides.
+  shade(kind, name) {
+    let hash = 0;
+    for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i) | 0;
+    const [hue, saturation, light, dark] = PALETTE[kind];
+    const turn = (hash >>> 16) % 7 - 3, lift = (hash >>> 8) % 9 - 4;
+    return `hsl(${hue + turn} ${saturation}% ${(this.dark ? dark : light) + lift}%)`;
+  }
+
+  swatch(kind) {
+    const [hue, saturation, light, dark] = PALETTE[kind];
+    return `hsl(${hue} ${saturation}% ${this.dark ? dark : light}%)`;
+  }
+
+  // Red: it grew; blue: it shrank. In full colour from a tenth of the whole on.
+  deltaColor(tree, node) {
+    const change = tree.after[node] - tree.before[node];
+    const whole = Math.max(tree.after[0], tree.before[0]);
+    return this.delta(whole > 0 ? change / whole : 0);
+  }
+
+  delta(change) {
+    const strength = Math.min(1, Math.sqrt(Math.abs(change) / 0.1));
+    if (strength < 0.05) return this.dark ? "#7d848d" : "#e3e0da";
+    const [hue, saturation] = change > 0 ? [8, 85] : [214, 80];
+    const light = this.dark ? 66 - 10 * strength : 88 - 26 * strength;
+    return `hsl(${hue} ${saturation * (0.4 + 0.6 * strength)}% ${light}%)`;
+  }
+
+  heat(share) {
+    return this.dark ? `hsl(${28 + 20 * share} 90% ${14 + 58 * share}%)` :
+      `hsl(${38 - 22 * share} 88% ${90 - 58 * share}%)`;
+  }
+
+  foundColor() { return this.dark ? "#f25fd0" : "#e04fbf"; }
+  strokeColor() { return this.dark ? "#ffffff" : "#000000"; }
+  textColor(faded) { return this.dark && faded ? "#e4e7eb" : "#14171b"; }
+  stripColor() { return this.dark ? "#4a525c" : "#cfcac2"; }
+  pageColor() { return this.dark ? "#14171b" : "#fbfaf8"; }
+  quietColor() { return this.dark ? "#aab2bc" : "#5a616a"; }
+  heatGround() { return this.dark ? "#1b1f25" : "#f1efeb"; }
+  accentColor() { return this.dark ? "#f0a05a" : "#b3541e"; }
+  markColor() { return this.dark ? "#7fb2ff" : "#1f5fbf"; }
+}

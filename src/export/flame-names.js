@@ -1,0 +1,52 @@
+// Words: the search by name, and shorter and shorter ways to write one.
+
+// A regular expression, case ignored unless a capital is asked for. Throws on a wrong one.
+function searchFrames(recording, text) {
+  const regex = new RegExp(text, /[A-Z]/.test(text.replace(/\\./g, "")) ? "" : "i");
+  const matches = new Uint8Array(recording.frameCount);
+  let count = 0;
+  recording.names.forEach((name, i) => {
+    if (regex.test(name)) {
+      matches[i] = 1;
+      count++;
+    }
+  });
+  return {matches, count};
+}
+
+// Where the method's own name starts: behind the last dot that is outside of <>, [] and ().
+function methodStart(name) {
+  let nesting = 0;
+  for (let i = name.length - 1; i > 0; i--) {
+    const c = name[i];
+    if (c === ">" || c === "]" || c === ")") nesting++;
+    else if (c === "<" || c === "[" || c === "(") nesting--;
+    else if (c === "." && nesting <= 0) return name[i - 1] === "." ? i : i + 1;
+  }
+  return 0;
+}
+
+// Shorter and shorter ways to write a name: without namespaces, then the method alone, unless that
+// says nothing (constructors, MoveNext); a library without "lib" and ".so".
+function shortNames(name) {
+  const library = /^\[(?:lib)?(.*)\.so[.\d]*\]$/.exec(name);
+  if (library) return [name, `[${library[1]}]`];
+  const start = methodStart(name);
+  if (start === 0) return [name];
+  const method = name.slice(start), type = name.slice(0, start).replace(/\.$/, "");
+  const bare = type.slice(methodStart(type)).replace(/(?:\w+\.)+(?=\w)/g, "");
+  const plain = method.replace(/(?:\w+\.)+(?=\w)/g, "");
+  const medium = `${bare}.${plain}`;
+  const machine = /<([^<>]+)>d__\d+$/.exec(bare);  // of an async method or an iterator
+  if (machine && plain === "MoveNext") return [name, medium, machine[1]];
+  return /^(\.c?ctor|MoveNext)$/.test(plain) ? [name, medium] : [name, medium, plain];
+}
+
+// Managed frames that only lead from the runtime to the program's code: starts of threads, the thread
+// pool's loop, the machinery around async methods and lambdas' stubs.
+const PLUMBING = new RegExp("^System\\.Threading\\.(Thread\\.Start|Thread\\+StartHelper|ThreadPoolWorkQueue" +
+  "|PortableThreadPool|ExecutionContext\\.Run|QueueUserWorkItem|UnmanagedThreadPool" +
+  "|Tasks\\.(Task\\.(Execute|Inner|RunContinuations|Finish|TrySet)|AwaitTaskContinuation" +
+  "|SynchronizationContext|ThreadPoolTaskScheduler|TaskScheduler))" +
+  "|^System\\.Runtime\\.CompilerServices\\.\\w*(AsyncTask|AsyncValueTask|AsyncVoid|AsyncMethod|TaskAwaiter|YieldAwait)");
+const isPlumbing = name => PLUMBING.test(name) || name === "__clone3" || name === "start_thread";

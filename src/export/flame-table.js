@@ -1,0 +1,159 @@
+// The table of methods: sorted, filtered by the search; only the rows that can be seen are in the
+// document.
+
+const TABLE_ROW = 26;
+
+class MethodTable {
+  // events: open(frame), select(frame); words: amount(value), percent(part, whole)
+  constructor(host, events) {
+    this.host = host;
+    this.events = events;
+    this.table = document.createElement("table");
+    this.head = this.table.createTHead().insertRow();
+    this.body = this.table.createTBody();
+    this.table.className = "methods";
+    host.append(this.table);
+    this.sortBy = "self";
+    this.ascending = false;
+    this.active = 0;
+    this.rows = [];
+    this.body.addEventListener("click", event => {
+      const row = event.target.closest("tr[data-index]");
+      if (row) this.activate(Number(row.dataset.index));
+    });
+    this.body.addEventListener("dblclick", () => this.open());
+    host.addEventListener("scroll", () => this.render());
+    new ResizeObserver(() => this.render()).observe(host);
+  }
+
+  // A column: {id, title, value(row) to sort by, text(row)}.
+  columns() {
+    const {tree} = this, after = tree.after[0], before = tree.before ? tree.before[0] : 0;
+    const share = (id, title, whole) => ({id, title, value: row => row[id],
+      text: row => percent(row[id], whole), about: row => amount(row[id])});
+    const name = {id: "name", title: "Method", value: row => tree.recording.names[row.frame],
+      text: row => tree.recording.names[row.frame]};
+    const module = {id: "module", title: "Module", value: row => tree.recording.modules[row.frame],
+      text: row => tree.recording.modules[row.frame]};
+    if (!tree.before) {
+      return [share("self", "Self", after), share("total", "Total", after), name, module];
+    }
+    const grown = (id, title, was) => ({id: `${id}Delta`, title,
+      value: row => row[id] - row[was],
+      text: row => signedPoints(row[id] - row[was], Math.max(after, before)),
+      about: row => `${amount(row[was])} → ${amount(row[id])}`, delta: true});
+    return [grown("self", "Self ±", "selfBefore"), grown("total", "Total ±", "totalBefore"),
+      share("selfBefore", "Self before", before), share("self", "Self after", after),
+      share("totalBefore", "Total before", before), share("total", "Total after", after),
+      name, module];
+  }
+
+  show(tree, matches) {
+    this.tree = tree;
+    this.matches = matches;
+    this.all = this.columns();
+    if (!this.all.some(column => column.id === this.sortBy)) {
+      this.sortBy = this.all[0].id;
+      this.ascending = false;
+    }
+    this.sort();
+  }
+
+  sortOn(id) {
+    if (this.sortBy === id) this.ascending = !this.ascending;
+    else [this.sortBy, this.ascending] = [id, id === "name" || id === "module"];
+    this.sort();
+    this.events.sorted();
+  }
+
+  sort() {
+    const kept = this.rows[this.active]?.frame;
+    const {value, delta} = this.all.find(column => column.id === this.sortBy);
+    const key = delta ? row => Math.abs(value(row)) : value;
+    const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+    this.rows = this.tree.methods().filter(row => !this.matches || this.matches[row.frame]);
+    this.rows.sort((a, b) => (this.ascending ? 1 : -1) * order(key(a), key(b)) ||
+      b.total - a.total || a.frame - b.frame);
+    this.active = Math.max(0, this.rows.findIndex(row => row.frame === kept));
+    this.renderHead();
+    this.render();
+  }
+
+  renderHead() {
+    this.head.replaceChildren(...this.all.map(({id, title}) => {
+      const cell = document.createElement("th"), button = document.createElement("button");
+      const sorted = id === this.sortBy;
+      cell.setAttribute("aria-sort", !sorted ? "none" : this.ascending ? "ascending" : "descending");
+      cell.className = id;
+      button.textContent = title + (sorted ? (this.ascending ? " ▲" : " ▼") : "");
+      button.dataset.column = id;
+      button.addEventListener("click", () => {
+        this.sortOn(id);
+        this.head.querySelector(`[data-column=${id}]`).focus();
+      });
+      cell.append(button);
+      return cell;
+    }));
+  }
+
+  render() {
+    if (!this.tree || this.host.clientHeight === 0) return;
+    const first = Math.max(0, Math.floor(this.host.scrollTop / TABLE_ROW) - 5);
+    const last = Math.min(this.rows.length,
+      first + Math.ceil(this.host.clientHeight / TABLE_ROW) + 10);
+    const gap = rows => {
+      const row = document.createElement("tr"), cell = row.insertCell();
+      row.setAttribute("aria-hidden", "true");
+      cell.colSpan = this.all.length;
+      cell.className = "gap";
+      cell.style.height = rows * TABLE_ROW + "px";
+      return row;
+    };
+    const shown = this.rows.slice(first, last).map((row, i) => this.renderRow(row, first + i));
+    if (first > 0) shown.unshift(gap(first));
+    if (last < this.rows.length) shown.push(gap(this.rows.length - last));
+    this.body.replaceChildren(...shown);
+    this.table.setAttribute("aria-rowcount", this.rows.length + 1);
+  }
+
+  renderRow(row, index) {
+    const line = document.createElement("tr");
+    line.dataset.index = index;
+    line.setAttribute("aria-rowindex", index + 2);
+    if (index === this.active) line.setAttribute("aria-selected", "true");
+    for (const column of this.all) {
+      const cell = line.insertCell();
+      cell.textContent = column.text(row);
+      cell.className = column.id;
+      if (column.about) cell.title = column.about(row);
+      if (column.id === "name") cell.title = cell.textContent;
+      if (column.delta) cell.classList.add(column.value(row) > 0 ? "grew" : "shrank");
+    }
+    return line;
+  }
+
+  activate(index) {
+    if (this.rows.length === 0) return;
+    this.active = Math.max(0, Math.min(this.rows.length - 1, index));
+    const top = this.active * TABLE_ROW, {host} = this, head = 32;
+    if (top < host.scrollTop) host.scrollTop = top;
+    if (top + TABLE_ROW + head > host.scrollTop + host.clientHeight) {
+      host.scrollTop = top + TABLE_ROW + head - host.clientHeight;
+    }
+    this.render();
+    this.events.select(this.rows[this.active].frame);
+  }
+
+  open() {
+    if (this.rows[this.active]) this.events.open(this.rows[this.active].frame);
+  }
+
+  key(event) {
+    const page = Math.max(1, Math.floor(this.host.clientHeight / TABLE_ROW) - 2);
+    const steps = {ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -1e9, End: 1e9};
+    if (event.key === "Enter") this.open();
+    else if (event.key in steps) this.activate(this.active + steps[event.key]);
+    else return false;
+    return true;
+  }
+}

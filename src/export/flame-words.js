@@ -1,0 +1,36 @@
+// Numbers as people read them, and the names of frames.
+
+const $ = id => document.getElementById(id);
+const VIEWS = ["flame", "icicle", "sandwich", "methods"];
+const number = new Intl.NumberFormat("en-US", {maximumFractionDigits: 1});
+const percent = (part, whole) => {
+  if (whole <= 0) return "0 %";
+  return (100 * part / whole).toFixed(part === whole ? 0 : 2) + " %";
+};
+// Percent points, with their sign.
+const signedPoints = (change, whole) => {
+  const points = whole > 0 ? 100 * change / whole : 0;
+  return (points > 0 ? "+" : "") + points.toFixed(2).replace("-", "−") + " %";
+};
+
+function bytesText(value) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let power = 0;
+  while (Math.abs(value) >= 1024 && power < units.length - 1) {
+    value /= 1024;
+    power++;
+  }
+  return `${value.toFixed(power === 0 ? 0 : 2)} ${units[power]}`;
+}
+
+function microsText(us) {
+  return Math.abs(us) >= 1e6 ? `${(us / 1e6).toFixed(2)} s` : `${(us / 1e3).toFixed(2)} ms`;
+}
+
+function weightText(value, unit) {
+  if (unit === "us") return microsText(value);
+  if (unit === "ns") return microsText(value / 1000);
+  return unit === "bytes" ? bytesText(value) : number.format(value);
+}
+
+const weightLabel = unit => unit === "us" || unit === "ns" ? "time" : unit;
