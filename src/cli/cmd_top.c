@@ -104,7 +104,10 @@ static void take_facts(struct watch *w, uint64_t now) {
   f->lost = lost(s);
   f->complete = rec->taken > 0 ? (double)rec->stops[rec->complete] / (double)rec->taken : -1;
   if (f->pid != 0) (void)cs_top_proc_read(&w->proc, f->pid, now);
-  if (f->pid != 0 && w->counters == NULL) w->counters = cs_counters_open(f->pid);
+  if (w->options.no_counters)
+    (void)snprintf(f->counters.why, sizeof f->counters.why, "not asked for (--no-counters)");
+  else if (f->pid != 0 && w->counters == NULL)
+    w->counters = cs_counters_open(f->pid);
   if (w->counters != NULL) cs_counters_get(w->counters, &f->counters);
   f->cpu = w->proc.at_ns > 0 ? w->proc.cpu : -1;
   f->rss_bytes = w->proc.rss_bytes;

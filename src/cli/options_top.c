@@ -34,6 +34,7 @@ const char cs_top_help[] =
     "                           what methods are sorted by (self)\n"
     "      --native on|off      with native frames (on), or their time given to the managed "
     "caller\n"
+    "      --no-counters        not the runtime's own counters: no allocations, heap and GC\n"
     "      --filter TEXT        only what has TEXT in its name or module\n"
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
     "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
@@ -57,6 +58,7 @@ enum {
   OPT_SORT,
   OPT_NATIVE,
   OPT_FILTER,
+  OPT_NO_COUNTERS,
   OPT_MODE,
   OPT_TEXT,
   OPT_JSON,
@@ -71,6 +73,7 @@ static const struct option long_options[] = {
     {"sort", required_argument, NULL, OPT_SORT},
     {"native", required_argument, NULL, OPT_NATIVE},
     {"filter", required_argument, NULL, OPT_FILTER},
+    {"no-counters", no_argument, NULL, OPT_NO_COUNTERS},
     {"frequency", required_argument, NULL, 'F'},
     {"mode", required_argument, NULL, OPT_MODE},
     {"text", no_argument, NULL, OPT_TEXT},
@@ -150,6 +153,9 @@ static bool apply(struct cs_top_options *o, int opt, const char *arg, struct cs_
       return true;
     case OPT_JSON:
       o->json = true;
+      return true;
+    case OPT_NO_COUNTERS:
+      o->no_counters = true;
       return true;
     case OPT_ROWS:
       return cs_parse_number("--rows", arg, 1000000, &o->rows, err);

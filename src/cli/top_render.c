@@ -14,6 +14,7 @@
 #define LINES_ABOVE 5  // facts, what is shown, the table's title
 #define LINES_BELOW 1
 #define UNLIMITED 100000
+#define NUMBERS 18  // columns of "self % total % "
 
 void cs_grid_init(struct cs_grid *grid, unsigned rows, unsigned columns) {
   *grid = (struct cs_grid){.rows = rows, .columns = columns};
@@ -174,7 +175,8 @@ static const char *text_of(const struct cs_top *top, uint32_t string, size_t *le
   return cs_strings_get(&top->methods.strings, string, len);
 }
 
-// The module's column, if there is room for one: as wide as the widest in sight, a third at most.
+// The module's column, if there is room for one beside a long name: as wide as the widest in sight,
+// a quarter at most.
 static unsigned module_columns(const struct cs_top_moment *m, size_t first, size_t last,
                                unsigned columns) {
   unsigned widest = 0;
@@ -184,8 +186,8 @@ static unsigned module_columns(const struct cs_top_moment *m, size_t first, size
     unsigned width = width_of(text, len);
     if (width > widest) widest = width;
   }
-  if (columns < 40) return 0;
-  return widest < columns / 3 ? widest : columns / 3;
+  if (columns + NUMBERS < 100) return 0;
+  return widest < columns / 4 ? widest : columns / 4;
 }
 
 static unsigned widest_name(const struct cs_top_moment *m, size_t first, size_t last) {
@@ -199,8 +201,6 @@ static unsigned widest_name(const struct cs_top_moment *m, size_t first, size_t 
   return widest;
 }
 
-#define NUMBERS 18  // columns of "self % total % "
-
 static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
   size_t first = m->scroll < m->method_count ? m->scroll : m->method_count;
   size_t last = m->method_count - first < rows ? m->method_count : first + rows;
@@ -210,8 +210,8 @@ static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, siz
   unsigned name = widest_name(m, first, last);
   if (name > room) name = room;
   static struct cell title, text, place;
-  put(grid, 4, CS_GRID_TITLE, " self %%  total %%  %s  %s", cell(&title, "method", 6, name, true),
-      module > 0 ? "module" : "");
+  put(grid, 4, CS_GRID_TITLE, " self %%  total %%  %s%s",
+      cell(&title, "method", 6, name, module > 0), module > 0 ? "  module" : "");
   for (size_t i = first; i < last; i++) {
     const struct cs_top_method *row = &m->methods[i];
     const struct cs_profile_frame *frame = &m->top->methods.frames[row->frame];
@@ -220,7 +220,8 @@ static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, siz
     const char *where = text_of(m->top, frame->module, &module_len);
     put(grid, LINES_ABOVE + (unsigned)(i - first),
         frame->kind == CS_KIND_USER ? CS_GRID_BOLD : CS_GRID_PLAIN, "%7.1f  %7.1f  %s%s%s",
-        100 * row->self, 100 * row->total, cell(&text, method, len, name, module_len > 0),
+        100 * row->self, 100 * row->total,
+        cell(&text, method, len, name, module > 0 && module_len > 0),
         module > 0 && module_len > 0 ? "  " : "",
         module > 0 ? cell(&place, where, module_len, module, false) : "");
   }

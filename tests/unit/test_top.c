@@ -240,12 +240,36 @@ static void screen_of_80(void **state) {
       ".NET 10.0.12, cpu 499 Hz, 12 s; 5000 samples, 480/s, lost 0, complete 99.9 %|\n"
       "CPU 125.0 %, memory 64.0 MiB; allocations and GC: not yet known|\n"
       "methods, last 10 s, by self|\n"
-      " self %  total %  method    module|\n"
-      "   40.0     90.0  App.Work  app.dll|\n"
-      "   30.0     30.0  memcpy    libc.so.6|\n"
-      "   20.0    100.0  App.Main  app.dll|\n"
-      "   10.0     10.0  App.Idle  app.dll|\n"
+      " self %  total %  method|\n"
+      "   40.0     90.0  App.Work|\n"
+      "   30.0     30.0  memcpy|\n"
+      "   20.0    100.0  App.Main|\n"
+      "   10.0     10.0  App.Idle|\n"
       "q quit  ? help  tab threads  s,t,n sort  w span  N native  / filter  space stop|\n");
+  free_moment(&m);
+}
+
+// The module comes where there is room, and does not take it from names.
+static void wide_screens(void **state) {
+  struct fixture *f = *state;
+  char name[81] = "";
+  memset(name, 'x', 80);
+  cs_top_set_frame(&f->top, WORK,
+                   cs_profile_frame(&f->top.methods, name, "A.Long.Module.Name.dll", CS_KIND_USER));
+  add(f, 1, f->other, 1);
+  struct cs_top_moment m = moment_of(f);
+  char want[256];
+  (void)snprintf(want, sizeof want, "  100.0    100.0  ..%.58s  ..ng.Module.Name.dll", name);
+  struct cs_grid grid;
+  cs_grid_init(&grid, 8, 100);
+  cs_top_render(&m, &grid);
+  assert_string_equal(grid.text[5], want);
+  cs_grid_free(&grid);
+  (void)snprintf(want, sizeof want, "  100.0    100.0  %s  A.Long.Module.Name.dll", name);
+  cs_grid_init(&grid, 8, 200);
+  cs_top_render(&m, &grid);
+  assert_string_equal(grid.text[5], want);
+  cs_grid_free(&grid);
   free_moment(&m);
 }
 
@@ -313,7 +337,7 @@ static void strange_names_do_no_harm(void **state) {
   add(f, 1, f->other, 1);
   struct cs_top_moment m = moment_of(f);
   struct cs_grid grid;
-  cs_grid_init(&grid, 8, 60);
+  cs_grid_init(&grid, 8, 120);
   cs_top_render(&m, &grid);
   assert_string_equal(grid.text[5], "  100.0    100.0  A [2J \xEF\xBF\xBD%s%n  m ");
   cs_grid_free(&grid);
@@ -332,6 +356,7 @@ int main(void) {
       TEST(a_frozen_table_stays),
       TEST(threads),
       TEST(screen_of_80),
+      TEST(wide_screens),
       TEST(screen_of_threads),
       TEST(narrow_screens),
       TEST(strange_names_do_no_harm),
