@@ -101,6 +101,8 @@ void cs_threads_free_dead(void);
 bool cs_threads_announce(struct cs_agent_thread *thread);
 // Looks whether threads that the program has not named have another name by now.
 void cs_threads_refresh_names(void);
+// thread_name.c: of a name that the kernel has cut, all of it, if that can be read.
+void cs_thread_whole_name(uint64_t clr_thread, char *name, size_t cap);
 // The recording begins; it is over, no thread is sampled any more; and the last sample has been
 // read: forgets all threads.
 void cs_threads_start(void);

@@ -46,6 +46,7 @@ static const char pool_worker[] = ".NET TP Worker";
 // started by one, and has it from there.
 static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
   read_comm(t->tid, name, cap);
+  cs_thread_whole_name(t->clr_thread, name, cap);
   if (t->started_by_pool && strcmp(name, pool_worker) == 0) name[0] = '\0';
 }
 

@@ -48,7 +48,7 @@ read -r memory0 threads0 descriptors0 mappings0 <<< "$first"
 read -r memory threads descriptors mappings <<< "$(holds)"
 echo "$ROUNDS rounds: $((memory - memory0)) KiB, $((threads - threads0)) threads," \
   "$((descriptors - descriptors0)) descriptors, $((mappings - mappings0)) mappings more"
-grep -qx .clrsnap /proc/"$PID"/task/*/comm && bad "a thread of ours is left"
+grep -qsx .clrsnap /proc/"$PID"/task/*/comm && bad "a thread of ours is left"
 [ -s "/proc/$PID/timers" ] && bad "timers are left"
 # The server's own pool and heap move, too. One of anything that is lost in each of 100 rounds is seen.
 [ $((memory - memory0)) -le 16384 ] || bad "memory grows"

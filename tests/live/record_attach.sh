@@ -42,7 +42,7 @@ named() {
 descriptors() { ls "/proc/$PID/fd" | wc -l; }
 # of our own: the thread that records, timers, the shared memory.
 left_over() {
-  grep -qx .clrsnap /proc/"$PID"/task/*/comm && return 0
+  grep -qsx .clrsnap /proc/"$PID"/task/*/comm && return 0
   [ -s "/proc/$PID/timers" ] && return 0
   grep -q clrsnap- "/proc/$PID/maps"
 }
@@ -59,9 +59,13 @@ record -d 1 "$PID"
 named "the first recording"
 clean "the first recording"
 before=$(descriptors)
-record -d 1 -p "$PID" --mode wall -F 200
+record -d 1 -p "$PID" --mode wall -F 200 -o "$WORK/threads.speedscope.json"
 named "a second one, of the clock"
 grep -qF 'Rec.Program.Sleep' "$WORK/stacks.folded" || bad "the sleeper is not seen"
+# The kernel has 15 bytes of a thread's name.
+for name in 'Hot worker' Generisch-Ü Sleeper 'Ein Schläfer, der länger heißt'; do
+  grep -qF "$name" "$WORK/threads.speedscope.json" || bad "there is no thread $name"
+done
 clean "the second recording"
 [ "$(descriptors)" -le "$before" ] || bad "descriptors are left: $before, then $(descriptors)"
 
@@ -69,7 +73,7 @@ clean "the second recording"
 timeout 30 "$clrsnap" record -d 3 -o "$WORK/one.folded" "$PID" > "$WORK/one" 2>&1 &
 first=$!
 for _ in $(seq 100); do
-  grep -qx .clrsnap /proc/"$PID"/task/*/comm && break
+  grep -qsx .clrsnap /proc/"$PID"/task/*/comm && break
   sleep 0.05
 done
 timeout 30 "$clrsnap" record -d 1 -o "$WORK/two.folded" "$PID" > "$WORK/said" 2>&1 && bad "two recordings at a time"

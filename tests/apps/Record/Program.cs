@@ -172,6 +172,7 @@ static class Program
                 Add("Hot worker", BurnHot);
                 Add("Generisch-Ü", BurnGeneric);
                 Add("Sleeper", Sleep);
+                Add("Ein Schläfer, der länger heißt", Sleep);
                 break;
             case "rough":
                 Add("Thrower", Throw);
