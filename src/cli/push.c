@@ -37,6 +37,12 @@ struct answer {
   size_t size;
 };
 
+struct result {  // of a request
+  enum outcome outcome;
+  uint64_t pause_ns;  // that the server wants before the next one; 0: it has not said
+  char reason[512];   // of a failure
+};
+
 struct cs_push {
   struct cs_push_target target;
   pthread_mutex_t lock;
@@ -49,8 +55,7 @@ struct cs_push {
   CURL *curl;    // the thread's own
   struct item *first, *last;
   size_t count, bytes;
-  uint64_t arrived, arrived_bytes, lost, requests;
-  uint64_t pause_ns;     // before the next try
+  uint64_t arrived, arrived_bytes, lost;
   uint64_t rejected;     // by servers that took the rest
   bool failing, losing;  // has been said
   char reason[512];      // of the last failure
@@ -203,36 +208,40 @@ static void note_rejected(struct cs_push *push, const struct answer *answer) {
   if (first) cs_say("%s has rejected a profile: %s", push->target.shown, message);
 }
 
-static enum outcome judge_status(struct cs_push *push, const struct answer *answer) {
+static void judge_status(struct cs_push *push, const struct answer *answer, struct result *out) {
   long status = 0;
   curl_off_t wish = 0;
   (void)curl_easy_getinfo(push->curl, CURLINFO_RESPONSE_CODE, &status);
   if (status >= 200 && status < 300) {
     if (push->target.kind == CS_PUSH_OTLP) note_rejected(push, answer);
-    return ARRIVED;
+    out->outcome = ARRIVED;
+    return;
   }
   // Its first words, if they are words.
   size_t words = 0;
   while (words < answer->size && words < 200 && answer->bytes[words] >= ' ' &&
          answer->bytes[words] < 127)
     words++;
-  (void)snprintf(push->reason, sizeof push->reason, "it answers %ld%s%.*s", status,
+  (void)snprintf(out->reason, sizeof out->reason, "it answers %ld%s%.*s", status,
                  words > 0 ? ", " : "", (int)words, answer->bytes);
   (void)curl_easy_getinfo(push->curl, CURLINFO_RETRY_AFTER, &wish);
   if (wish > 0) {
-    push->pause_ns = (uint64_t)wish * SECOND;
-    if (push->pause_ns > LONGEST_WISH_NS) push->pause_ns = LONGEST_WISH_NS;
+    out->pause_ns = (uint64_t)wish * SECOND;
+    if (out->pause_ns > LONGEST_WISH_NS) out->pause_ns = LONGEST_WISH_NS;
   }
-  return is_passing(push->target.kind, status) ? AGAIN : REFUSED;
+  out->outcome = is_passing(push->target.kind, status) ? AGAIN : REFUSED;
 }
 
-static enum outcome send_item(struct cs_push *push, const struct item *item) {
+static void send_item(struct cs_push *push, const struct item *item, struct result *out) {
   struct answer answer = {.size = 0};
   prepare(push, item, &answer);
   CURLcode code = curl_easy_perform(push->curl);
-  if (code == CURLE_OK) return judge_status(push, &answer);
-  (void)snprintf(push->reason, sizeof push->reason, "%s", curl_easy_strerror(code));
-  return is_passing_failure(code) ? AGAIN : REFUSED;
+  if (code == CURLE_OK) {
+    judge_status(push, &answer, out);
+    return;
+  }
+  (void)snprintf(out->reason, sizeof out->reason, "%s", curl_easy_strerror(code));
+  out->outcome = is_passing_failure(code) ? AGAIN : REFUSED;
 }
 
 // ---- The thread ----
@@ -242,16 +251,14 @@ static struct timespec at_time(uint64_t ns) {
 }
 
 // Twice as long each time, and not in step with the others that lost the same server.
-static uint64_t pause_for(struct cs_push *push, uint64_t backoff) {
-  uint64_t pause = push->pause_ns;
-  push->pause_ns = 0;
-  if (pause != 0) return pause;
+static uint64_t pause_for(const struct result *result, uint64_t backoff) {
+  if (result->pause_ns != 0) return result->pause_ns;
   uint64_t random = cs_clock_now_ns() * 0x9E3779B97F4A7C15ull >> 32;
   return backoff / 2 + random % (backoff / 2);
 }
 
-static void wait_before_retry(struct cs_push *push, uint64_t backoff) {
-  struct timespec until = at_time(cs_clock_now_ns() + pause_for(push, backoff));
+static void wait_before_retry(struct cs_push *push, uint64_t pause_ns) {
+  struct timespec until = at_time(cs_clock_now_ns() + pause_ns);
   while (!push->stop && pthread_cond_timedwait(&push->change, &push->lock, &until) != ETIMEDOUT) {
   }
 }
@@ -269,30 +276,31 @@ static void tell_success(struct cs_push *push) {
 }
 
 // With the lock, which is given away during the request.
-static enum outcome send_first(struct cs_push *push) {
+static void send_first(struct cs_push *push, struct result *result) {
   struct item *item = take_first(push);
   item->next = NULL;
   (void)pthread_mutex_unlock(&push->lock);
-  enum outcome outcome = send_item(push, item);
+  *result = (struct result){.outcome = REFUSED};
+  send_item(push, item, result);
   (void)pthread_mutex_lock(&push->lock);
-  push->requests++;
-  if (outcome == ARRIVED) {
+  if (result->outcome != ARRIVED) memcpy(push->reason, result->reason, sizeof push->reason);
+  if (result->outcome == ARRIVED) {
     push->arrived++;
     push->arrived_bytes += item->request.size;
     tell_success(push);
     free_item(item);
-  } else if (outcome == AGAIN) {
+  } else if (result->outcome == AGAIN) {
     tell_failure(push);
     put_back(push, item);
   } else {
     lose(push, item);
   }
-  return outcome;
 }
 
 static void *run(void *context) {
   struct cs_push *push = context;
   uint64_t backoff = FIRST_PAUSE_NS;
+  struct result result;
   (void)pthread_mutex_lock(&push->lock);
   while (!push->stop) {
     if (push->count == 0 && push->ending) break;
@@ -300,11 +308,12 @@ static void *run(void *context) {
       (void)pthread_cond_wait(&push->change, &push->lock);
       continue;
     }
-    if (send_first(push) != AGAIN) {
+    send_first(push, &result);
+    if (result.outcome != AGAIN) {
       backoff = FIRST_PAUSE_NS;
       continue;
     }
-    wait_before_retry(push, backoff);
+    wait_before_retry(push, pause_for(&result, backoff));
     if (backoff < LONGEST_PAUSE_NS) backoff *= 2;
   }
   (void)pthread_mutex_unlock(&push->lock);
@@ -356,18 +365,20 @@ static bool wait_for_end(const struct cs_push *push) {
   return false;
 }
 
+static void stop_thread(struct cs_push *push) {
+  (void)pthread_mutex_lock(&push->lock);
+  push->stop = true;
+  (void)pthread_cond_signal(&push->change);
+  (void)pthread_mutex_unlock(&push->lock);
+}
+
 static void end_thread(struct cs_push *push) {
   if (!push->running) return;
   (void)pthread_mutex_lock(&push->lock);
   push->ending = true;
   (void)pthread_cond_signal(&push->change);
   (void)pthread_mutex_unlock(&push->lock);
-  if (!wait_for_end(push)) {
-    (void)pthread_mutex_lock(&push->lock);
-    push->stop = true;
-    (void)pthread_cond_signal(&push->change);
-    (void)pthread_mutex_unlock(&push->lock);
-  }
+  if (!wait_for_end(push)) stop_thread(push);
   (void)pthread_join(push->thread, NULL);
   push->running = false;
 }
@@ -384,7 +395,7 @@ bool cs_push_finish(struct cs_push *push) {
 void cs_push_close(struct cs_push *push) {
   if (push == NULL) return;
   if (push->running) {
-    push->stop = true;
+    stop_thread(push);
     end_thread(push);
   }
   while (push->count > 0) free_item(take_first(push));
