@@ -29,7 +29,7 @@ struct cs_agent {
   uint32_t stop;     // 1: the agent's thread is to end
   uint32_t exiting;  // 1: and so does the process: nothing is given back any more
   uint32_t wake;     // bumped to wake the agent's thread (a futex)
-  uint32_t mode;     // enum cs_wire_mode
+  uint32_t modes;    // CS_WIRE_MODE_BITs
   uint32_t hz;
   bool lines;                // the command wants methods' IL maps
   uint32_t tid;              // of the agent's thread
@@ -132,11 +132,27 @@ bool cs_budget_tell(uint64_t now_ns);  // CS_WIRE_BUDGET, if there is a budget. 
 // the ring has just been read: of a thread's last two periods only are known.
 void cs_threads_set_period(uint64_t period_ns);
 
+// ---- events.c: what the runtime tells of allocations, locks, exceptions and collections ----
+// Has it tell, on the thread that it happens to, of what the modes need and of nothing else; does
+// nothing if they need nothing. Before the first sample. False: it refuses, *err says why.
+bool cs_events_start(struct cs_error *err);
+// And no more. A callback that is under way ends before cs_epoch_wait returns.
+void cs_events_stop(void);
+void cs_events_free(void);                                           // when none is left
+void cs_events_take(uint32_t id, const uint8_t *data, size_t size);  // the callback's
+// types.c: the names of what events are about, by number. Any thread puts them in; 0: no memory.
+uint32_t cs_type_intern(const uint8_t *utf16, size_t bytes);
+uint32_t cs_type_intern_text(const char *text);
+// The agent's thread: the wire's function id of a type. False: no room.
+bool cs_type_to_wire(uint32_t type, uint32_t *id);
+void cs_types_free(void);
+
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);
 void cs_drain(void);      // everything that is in the ring
 void cs_drain_end(void);  // there will be no more
 void cs_drain_free(void);
+void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples, by mode, up to now
 // frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.
 struct cs_frame_origin {  // of a sample's frames
   uint32_t code_generation;
@@ -153,6 +169,10 @@ struct cs_method_at {
 };
 // Answers the id under which the wire knows the method; false: no room.
 bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id);
+// Is a method part of the runtime's own exception dispatch, which stands above all who throw?
+bool cs_function_is_dispatch(uint32_t id);
+// An id for what is no code. False: no room.
+bool cs_named_to_wire(const char *type, uint32_t *id);
 // The name of all code that has gone before it could be named, and of stubs by their kind.
 bool cs_unloaded_to_wire(uint32_t *id);
 bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id);

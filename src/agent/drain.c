@@ -5,21 +5,30 @@
 // no.
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/agent.h"
 #include "base/clock.h"
 
 enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images this often at most
 
-static uint64_t *frames;  // of the sample that is being sent
+// Of the sample that is being sent, from the second on; the first is what an event is about.
+static uint64_t *frames;
+static uint64_t lost[CS_SAMPLE_MODES];  // for want of room in the wire
 static uint64_t next_refresh_ns;
 static bool known_images;  // which images the last sample had; not longer than until the next drain
 static uint32_t oldest_images;  // the number of the oldest table that a sample may still need
 
 bool cs_drain_init(struct cs_error *err) {
   oldest_images = cs_core_images_sequence();
-  if (frames == NULL) frames = calloc(cs_agent.ring.max_depth, sizeof *frames);
+  memset(lost, 0, sizeof lost);
+  if (frames == NULL) frames = calloc(cs_agent.ring.max_depth + 1ull, sizeof *frames);
   return frames != NULL || cs_error_set(err, "no memory for a sample's frames");
+}
+
+static enum cs_wire_mode mode_of(const struct cs_sample *s) {
+  if (s->mode != 0) return (enum cs_wire_mode)s->mode;
+  return s->si_code == SI_TIMER ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL;
 }
 
 // The period of the timer that has sent the sample's signal.
@@ -28,8 +37,10 @@ static uint64_t period_of(const struct cs_sample *s, const struct cs_agent_threa
 }
 
 // In wall mode a sample stands for the time since the thread's last one.
-static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t, uint64_t now_ns) {
-  if (cs_agent.mode == CS_WIRE_MODE_CPU) return period_of(s, t) * (1 + (uint64_t)s->overrun);
+static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
+                          enum cs_wire_mode mode, uint64_t now_ns) {
+  if (mode == CS_WIRE_MODE_CPU) return period_of(s, t) * (1 + (uint64_t)s->overrun);
+  if (mode != CS_WIRE_MODE_WALL) return s->weight;
   uint64_t weight = now_ns > t->last_ns ? now_ns - t->last_ns : 0;
   t->last_ns = now_ns;
   t->pending_ns = 0;
@@ -55,33 +66,60 @@ static bool translate(const struct cs_sample *s, uint32_t count) {
   struct cs_frame_origin origin;
   find_images(s, &origin);
   for (uint32_t i = 0; i < count; i++) {
-    if (!cs_frame_to_wire(s->frames[i], &origin, &frames[i])) return false;
+    if (!cs_frame_to_wire(s->frames[i], &origin, &frames[1 + i])) return false;
   }
   return true;
 }
 
+// An event's frames begin with the runtime's own that tell of it, and, when it is an exception,
+// with those that dispatch it. The stack that is meant begins where managed code has had it happen;
+// one without any such code has no frames. How many frames are to be left out.
+static uint32_t prologue_of(uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t frame = frames[1 + i];
+    bool managed = CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED;
+    if (managed && !cs_function_is_dispatch((uint32_t)(frame >> 32))) return i;
+  }
+  return count;
+}
+
+// With what it is about, if that has a name, as the leaf.
+static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
+  uint32_t skip = prologue_of(*count), id;
+  uint64_t *first = frames + 1 + skip;
+  *count -= skip;
+  if (s->type == 0) return first;
+  if (!cs_type_to_wire(s->type, &id)) return NULL;
+  *--first = (uint64_t)id << 32;
+  ++*count;
+  return first;
+}
+
 // What a record that it needs could not be sent for has been counted there as one lost record.
-static void send(const struct cs_sample *s) {
+static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
   uint64_t tsc_ns = cs_clock_tsc_to_ns(s->tsc);
-  uint32_t most = cs_producer_max_frames(&cs_agent.wire);
+  uint32_t most = cs_producer_max_frames(&cs_agent.wire) - 1;
   bool cut = s->frame_count > most;
   struct cs_wire_sample record = {
       .time_ns = tsc_ns > cs_agent.start_ns ? tsc_ns - cs_agent.start_ns : 0,
-      .weight_ns = weight_of(s, t, tsc_ns),
+      .weight = weight_of(s, t, mode, tsc_ns),
       .stop_ip = s->stop_ip,
       .thread = t->id,
       .stop = (uint16_t)(cut ? CS_STOP_BUFFER : s->stop),
-      .mode = (uint16_t)cs_agent.mode,
+      .mode = (uint16_t)mode,
       .frame_count = cut ? most : s->frame_count,
   };
   uint64_t held = cs_clock_ticks_to_ns(s->held_ticks);
   record.held_ns = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
-  if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return;
+  if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return false;
+  uint64_t *from = s->mode != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
+  if (from == NULL) return false;
   uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record);
-  if (out == NULL) return;
-  for (uint32_t i = 0; i < record.frame_count; i++) out[i] = frames[i];
+  if (out == NULL) return false;
+  for (uint32_t i = 0; i < record.frame_count; i++) out[i] = from[i];
   cs_producer_commit_sample(&cs_agent.wire, &record);
+  return true;
 }
 
 // A thread whose stack nobody knew: the sample says where its stack pointer was.
@@ -122,6 +160,19 @@ static void keep_images(uint32_t newest_before) {
   cs_core_images_keep(oldest_images);
 }
 
+void cs_drain_losses(uint64_t by_mode[CS_SAMPLE_MODES]) {
+  const struct cs_sample_ring *ring = &cs_agent.ring;
+  uint64_t timed = cs_load_acquire(&ring->lost);
+  for (int i = 0; i < CS_SAMPLE_MODES; i++) {
+    uint64_t events = cs_load_acquire(&ring->lost_events[i]);
+    by_mode[i] = lost[i] + events;
+    timed -= events;
+  }
+  // Which of the two it was is not known of a sample that there was no room for.
+  bool cpu = (cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0;
+  by_mode[cpu ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL] += timed;
+}
+
 void cs_drain_end(void) {
   cs_core_images_keep(UINT32_MAX);
 }
@@ -137,8 +188,9 @@ void cs_drain(void) {
   known_images = false;
   while ((sample = cs_sample_ring_peek(&cs_agent.ring)) != NULL) {
     learn_from(sample);
+    enum cs_wire_mode mode = mode_of(sample);
     cs_budget_add_held(sample->held_ticks);
-    send(sample);
+    if (!send(sample, mode)) lost[mode]++;
     cs_sample_ring_pop(&cs_agent.ring, sample);
   }
   keep_images(newest);

@@ -6,6 +6,7 @@
 // FunctionID are used again; what is asked about such code is asked between cs_unload_begin_naming
 // and _end_naming. No lock is held over a call (contract: C19). The agent's thread only.
 // Signal-safe: no.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ static struct {
     uint32_t id;
   } unknown[UNKNOWN_KINDS];
 } made_up;
+static uint32_t dispatch_ids[16], dispatch_count;  // of the runtime's exception dispatch
 
 static uint32_t slot_of(uint64_t start) {
   return (uint32_t)((start * 0x9E3779B97F4A7C15ull) >> 32) & (table_size - 1);
@@ -72,6 +74,14 @@ static bool put_made_up(uint32_t *id, enum cs_wire_function_kind kind, const cha
   return true;
 }
 
+bool cs_named_to_wire(const char *type, uint32_t *id) {
+  static struct cs_method_name name;  // all texts but one stay empty
+  (void)snprintf(name.type, sizeof name.type, "%s", type);
+  if (!put(++last_id, CS_WIRE_FN_TYPE, &name)) return false;
+  *id = last_id;
+  return true;
+}
+
 bool cs_unloaded_to_wire(uint32_t *id) {
   if (!put_made_up(&made_up.unloaded, CS_WIRE_FN_UNKNOWN, "[unloaded code]")) return false;
   *id = made_up.unloaded;
@@ -107,7 +117,7 @@ bool cs_unknown_to_wire(uint64_t ip, uint32_t *id) {
 void cs_known_functions_free(void) {
   free(table);
   table = NULL;
-  table_size = used = last_id = 0;
+  table_size = used = last_id = dispatch_count = 0;
   memset(&made_up, 0, sizeof made_up);
 }
 
@@ -153,6 +163,17 @@ static bool ask(const struct cs_method_at *method, struct known *known) {
   return true;
 }
 
+static void note_dispatch(uint32_t id, const struct cs_method_name *name) {
+  if (strcmp(name->type, "EH") != 0 || strcmp(name->space, "System.Runtime") != 0) return;
+  if (dispatch_count < CS_COUNT(dispatch_ids)) dispatch_ids[dispatch_count++] = id;
+}
+
+bool cs_function_is_dispatch(uint32_t id) {
+  for (uint32_t i = 0; i < dispatch_count; i++)
+    if (dispatch_ids[i] == id) return true;
+  return false;
+}
+
 // A map that would fill the ring is told to be missing: it must not keep its method's samples out.
 static bool put_il_map(uint32_t id, const struct cs_il_map *map) {
   static struct {
@@ -186,6 +207,7 @@ bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id) {
   if (cs_agent.lines && known.name.kind == CS_NAME_METHOD && !put_il_map(last_id, &known.il))
     return false;
   if (!put(last_id, kind_of(known.name.kind), &known.name)) return false;
+  note_dispatch(last_id, &known.name);
   if (e->start == 0) used++;
   *e = (struct entry){method->start, last_id, method->generation, method->collectible};
   *id = e->id;

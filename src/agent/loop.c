@@ -71,13 +71,13 @@ static bool announce_start(void) {
       .start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
       .pid = (uint32_t)getpid(),
       .hz = cs_agent.hz,
-      .mode = cs_agent.mode,
+      .modes = cs_agent.modes,
   };
   const char *strings[] = {runtime};
   return cs_producer_put(&cs_agent.wire, CS_WIRE_START, &start, sizeof start, strings, 1);
 }
 
-static void begin_recording(void) {
+static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
@@ -87,6 +87,7 @@ static void begin_recording(void) {
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
   cs_threads_adopt();
   cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
+  return cs_events_start(err);
 }
 
 // True: recording. False: not to be; the reason has been told.
@@ -146,7 +147,7 @@ static uint64_t step_of(bool wall) {
 
 // False: it was ended by us, for the reason in `err`.
 static bool record(struct cs_error *err) {
-  bool wall = cs_agent.mode == CS_WIRE_MODE_WALL;
+  bool wall = (cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL)) != 0;
   uint64_t step = step_of(wall), next = cs_clock_now_ns() + step;
   while (!stop_wanted()) {
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
@@ -169,6 +170,7 @@ static bool record(struct cs_error *err) {
 static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
   cs_threads_stop();
+  cs_events_stop();
   cs_store_release(&cs_signal.ring, NULL);
   cs_agent.walks_ended = cs_epoch_wait();
   drain();
@@ -181,18 +183,20 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .asleep = cs_load_acquire(&ring->asleep),
       .overruns = cs_load_acquire(&ring->overruns),
       .runtime_suspensions = 0,  // nothing in this room calls SuspendRuntime
+      .events = cs_load_acquire(&ring->events),
   };
   (void)cs_budget_tell(cs_clock_now_ns());
+  cs_drain_losses(end.lost);
   (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);
   if (trusted)
     cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
   else
     cs_producer_refuse(&cs_agent.wire, err->text);
   cs_log(
-      "recorded: %lu signals, %lu asleep, %lu samples, %lu lost in the ring, %lu in the shared "
-      "memory",
-      (unsigned long)end.signals, (unsigned long)end.asleep, (unsigned long)end.samples,
-      (unsigned long)end.lost_ring, (unsigned long)end.lost_wire);
+      "recorded: %lu signals, %lu asleep, %lu events, %lu samples, %lu lost in the ring, %lu in "
+      "the shared memory",
+      (unsigned long)end.signals, (unsigned long)end.asleep, (unsigned long)end.events,
+      (unsigned long)end.samples, (unsigned long)end.lost_ring, (unsigned long)end.lost_wire);
 }
 
 void *cs_agent_main(void *unused) {
@@ -200,9 +204,8 @@ void *cs_agent_main(void *unused) {
   (void)prctl(PR_SET_NAME, ".clrsnap");
   cs_store_release(&cs_agent.tid, (uint32_t)syscall(SYS_gettid));
   if (wait_until_ready()) {
-    begin_recording();
     struct cs_error err = {""};
-    bool trusted = record(&err);
+    bool trusted = begin_recording(&err) && record(&err);
     end_recording(trusted, &err);
   } else {
     cs_threads_stop();

@@ -59,7 +59,7 @@ static void look_at(uint32_t tid) {
 }
 
 void cs_native_threads_scan(void) {
-  if (cs_agent.mode != CS_WIRE_MODE_CPU) return;
+  if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) == 0) return;
   DIR *tasks = opendir("/proc/self/task");
   if (tasks == NULL) return;
   const struct dirent *entry;

@@ -110,6 +110,16 @@ static void destroy(struct cs_callback *self) {
   free(self);
 }
 
+static HRESULT event_delivered(ICorProfilerCallback11 *self, EVENTPIPE_PROVIDER provider, DWORD id,
+                               DWORD version, ULONG metadata_size, LPCBYTE metadata, ULONG size,
+                               LPCBYTE data, LPCGUID activity, LPCGUID related, ThreadID thread,
+                               ULONG frame_count, UINT_PTR frames[]) {
+  (void)self, (void)provider, (void)version, (void)metadata_size, (void)metadata, (void)activity;
+  (void)related, (void)thread, (void)frame_count, (void)frames;
+  cs_events_take(id, data, size);
+  return S_OK;
+}
+
 // One for each attach: the runtime may still be letting go of the one before.
 HRESULT cs_profiler_create(const GUID *iid, void **out) {
   if (vtbl.QueryInterface == NULL) cs_callback_defaults(&vtbl);
@@ -123,6 +133,7 @@ HRESULT cs_profiler_create(const GUID *iid, void **out) {
   vtbl.ThreadNameChanged = thread_renamed;
   vtbl.ModuleUnloadStarted = module_unload_started;
   vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
+  vtbl.EventPipeEventDelivered = event_delivered;
   struct cs_callback *profiler = malloc(sizeof *profiler);
   if (profiler == NULL) return E_OUTOFMEMORY;
   *profiler = (struct cs_callback){{&vtbl}, 1, destroy};

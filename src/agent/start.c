@@ -62,6 +62,7 @@ static void give_back(void) {
   // A handler that has not ended yet may still write there; 4 MiB are then lost, and not the
   // program.
   if (cs_agent.walks_ended) cs_sample_ring_close(&cs_agent.ring);
+  if (cs_agent.walks_ended) cs_events_free();
   cs_producer_close(&cs_agent.wire);
 }
 
@@ -114,13 +115,13 @@ static enum open_result open_wire(const char *path, struct cs_error *err) {
 
 static bool read_wishes(struct cs_error *err) {
   const struct cs_wire_header *h = cs_agent.wire.header;
-  cs_agent.mode = h->mode;
+  cs_agent.modes = h->modes;
   cs_agent.hz = h->hz;
   cs_agent.lines = h->lines != 0;
   cs_agent.budget_ppm = h->budget_ppm;
-  if (cs_agent.mode != CS_WIRE_MODE_CPU && cs_agent.mode != CS_WIRE_MODE_WALL)
-    return cs_error_set(err, "the command asks for a mode that this library does not know: %u",
-                        cs_agent.mode);
+  if (cs_agent.modes == 0 || (cs_agent.modes & ~CS_WIRE_ALL_MODES) != 0)
+    return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",
+                        cs_agent.modes);
   if (cs_agent.hz == 0 || cs_agent.hz > 100000)
     return cs_error_set(err, "the command asks for %u samples a second: 1 to 100,000 can be had",
                         cs_agent.hz);
@@ -135,8 +136,9 @@ static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
       COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS;
-  HRESULT hr =
-      info->lpVtbl->SetEventMask2(info, low, COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS);
+  DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
+  if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) != 0) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
+  HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
   if (hr == S_OK) return true;
   return cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
                       (unsigned)hr);

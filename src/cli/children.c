@@ -157,7 +157,7 @@ static bool time_is_up(const struct children *c) {
 static bool make_next(struct children *c, struct cs_error *err) {
   const struct cs_record_options *o = &c->record->options;
   struct cs_consumer_opts ring = {.capacity = o->buffer_bytes,
-                                  .mode = o->mode,
+                                  .modes = o->modes,
                                   .hz = o->hz,
                                   .max_depth = o->depth,
                                   .lines = o->lines,

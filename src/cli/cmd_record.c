@@ -31,6 +31,7 @@ static bool write_result(struct cs_record *r) {
   fill_totals(s);
   cs_name_frames(&s->recording);
   bool written = file != NULL && cs_recfile_finish(&s->file, &s->recording, &err);
+  r->options.view.modes = s->recording.meta.modes;
   bool all = cs_view_write(&r->options.view, &s->recording);
   if (file != NULL && written) cs_say("wrote %s", file);
   if (file != NULL && !written) cs_say("%s", err.text);
@@ -104,7 +105,7 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
   s->recording.lines = o->lines;
   s->recording.keep_samples = s->timeline || file != NULL;
   s->recording.meta =
-      (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->mode, o->hz};
+      (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->modes, o->hz};
   return true;
 }
 
@@ -112,7 +113,7 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
 static bool prepare(struct cs_record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   struct cs_consumer_opts ring = {.capacity = o->buffer_bytes,
-                                  .mode = o->mode,
+                                  .modes = o->modes,
                                   .hz = o->hz,
                                   .max_depth = o->depth,
                                   .lines = o->lines,

@@ -10,7 +10,8 @@
 static bool report(struct cs_report_options *o, struct cs_recording *rec) {
   struct cs_error err, note;
   rec->keep_samples = cs_view_timeline(&o->view);
-  if (!cs_recfile_read(o->file, rec, &note, &err) || !cs_view_open(&o->view, &err)) {
+  if (!cs_recfile_read(o->file, rec, &note, &err) || !cs_view_choose(&o->view, rec, &err) ||
+      !cs_view_open(&o->view, &err)) {
     cs_say("%s", err.text);
     return false;
   }

@@ -74,7 +74,7 @@ static void feed(struct watch *w, uint64_t now) {
     cs_top_add_frame(&w->top, CS_NO_TEXT);
   }
   for (size_t i = 0; i < rec->sample_count; i++)
-    cs_top_add(&w->top, now, rec->samples[i].leaf, rec->samples[i].weight_ns);
+    cs_top_add(&w->top, now, rec->samples[i].leaf, rec->samples[i].weight);
 }
 
 // ---- A moment ----
@@ -102,7 +102,9 @@ static void take_facts(struct watch *w, uint64_t now) {
   f->samples = rec->taken;
   f->samples_per_s = span > 0 ? (double)(rec->taken - w->last_taken) / span : -1;
   f->lost = lost(s);
-  f->complete = rec->taken > 0 ? (double)rec->stops[rec->complete] / (double)rec->taken : -1;
+  f->complete = rec->taken > 0
+                    ? (double)rec->sums[w->options.mode].stops[rec->complete] / (double)rec->taken
+                    : -1;
   if (f->pid != 0) (void)cs_top_proc_read(&w->proc, f->pid, now);
   if (w->options.no_counters)
     (void)snprintf(f->counters.why, sizeof f->counters.why, "not asked for (--no-counters)");
@@ -117,12 +119,13 @@ static void take_facts(struct watch *w, uint64_t now) {
 
 static size_t list_known(struct watch *w) {
   const struct cs_recording *rec = &w->session.recording;
-  while (w->known_capacity < rec->thread_count)
+  while (w->known_capacity < rec->root_count)
     w->known = cs_grow(w->known, w->known_capacity, &w->known_capacity, sizeof *w->known);
-  for (size_t i = 0; i < rec->thread_count; i++)
+  for (size_t i = 0; i < rec->root_count; i++)
     w->known[i] =
-        (struct cs_top_known){rec->threads[i].tid, cs_recording_get(rec, rec->threads[i].name)};
-  return rec->thread_count;
+        (struct cs_top_known){rec->threads[rec->roots[i].thread].tid,
+                              cs_recording_get(rec, rec->threads[rec->roots[i].thread].name)};
+  return rec->root_count;
 }
 
 static void free_tables(struct cs_top_moment *m) {
@@ -302,8 +305,11 @@ static int end_program(struct watch *w) {
 static bool prepare(struct watch *w, struct cs_error *err) {
   const struct cs_top_options *o = &w->options;
   struct cs_session *s = &w->session;
-  struct cs_consumer_opts ring = {
-      .capacity = RING_BYTES, .mode = o->mode, .hz = o->hz, .max_depth = DEPTH, .target = o->pid};
+  struct cs_consumer_opts ring = {.capacity = RING_BYTES,
+                                  .modes = CS_WIRE_MODE_BIT(o->mode),
+                                  .hz = o->hz,
+                                  .max_depth = DEPTH,
+                                  .target = o->pid};
   w->agent = cs_find_agent(err);
   if (w->agent == NULL) return false;
   w->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);

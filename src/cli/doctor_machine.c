@@ -63,7 +63,8 @@ static void check_agent(struct cs_doctor *d) {
 static void check_shared_memory(struct cs_doctor *d) {
   struct cs_error err = {""};
   struct cs_consumer consumer;
-  struct cs_consumer_opts opts = {.capacity = CS_DEFAULT_BUFFER, .mode = CS_WIRE_MODE_CPU};
+  struct cs_consumer_opts opts = {.capacity = CS_DEFAULT_BUFFER,
+                                  .modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)};
   struct statvfs fs;
   bool good = cs_consumer_create(&consumer, &opts, &err);
   if (good) cs_consumer_destroy(&consumer);

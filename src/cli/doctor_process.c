@@ -52,7 +52,7 @@ static void check_files(struct cs_doctor *d, pid_t pid) {
   struct cs_error err = {""};
   struct cs_consumer consumer;
   struct cs_consumer_opts opts = {
-      .capacity = CS_DEFAULT_BUFFER, .mode = CS_WIRE_MODE_CPU, .target = pid};
+      .capacity = CS_DEFAULT_BUFFER, .modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU), .target = pid};
   char *agent = cs_find_agent(&err);
   if (agent != NULL) {
     bool seen = cs_attach_check_file(pid, agent, &err);

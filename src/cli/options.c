@@ -66,6 +66,22 @@ bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct 
   return true;
 }
 
+bool cs_parse_modes(const char *text, uint32_t *modes, struct cs_error *err) {
+  *modes = 0;
+  for (const char *at = text;; at++) {
+    size_t len = strcspn(at, ",");
+    enum cs_wire_mode mode = cs_mode_by_name(at, len);
+    if (mode == 0)
+      return cs_error_set(err,
+                          "--mode wants some of cpu, wall, alloc, lock, exception, gc with commas "
+                          "between them, not '%s'",
+                          text);
+    *modes |= CS_WIRE_MODE_BIT(mode);
+    at += len;
+    if (*at == '\0') return true;
+  }
+}
+
 // getopt has just refused argv[optind - 1], or an option letter in it.
 bool cs_option_refused(int opt, char **argv, struct cs_error *err) {
   if (optopt > 0 && optopt < 256 && argv[optind - 1][1] != '-') {

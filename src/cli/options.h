@@ -13,7 +13,7 @@
 struct cs_record_options {
   double seconds;  // 0: until the program ends
   uint32_t hz;
-  enum cs_wire_mode mode;
+  uint32_t modes;  // CS_WIRE_MODE_BITs
   struct cs_view view;
   uint32_t depth;
   bool lines;  // methods are recorded by source line
@@ -52,6 +52,8 @@ bool cs_parse_word(const char *name, const char *text, const char *first, const 
 // program like any other. *pid may have been named by an option; else it is 0.
 bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct cs_error *err);
 bool cs_parse_pid(const char *text, pid_t *out, struct cs_error *err);  // of --pid
+// "cpu,alloc": CS_WIRE_MODE_BITs.
+bool cs_parse_modes(const char *text, uint32_t *modes, struct cs_error *err);
 // What both verbs know: -o, --format, --native, --signatures, --raw-names,
 // --threads, --top, --push, --push-header, --service.
 enum {

@@ -29,7 +29,11 @@ static const char help[] =
     "\n"
     "  -d, --duration SECONDS   stop recording after that time; the program runs on\n"
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
-    "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
+    "      --mode MODE[,MODE]   what to record (cpu): cpu, threads that run; wall, waiting ones "
+    "too;\n"
+    "                           alloc, allocations; lock, waits for locks; exception, what is "
+    "thrown;\n"
+    "                           gc, pauses for collections\n"
     "  -p, --pid PID            record this process, as PID alone does\n"
     "      --children           processes that it starts, too, each into files of its own\n"
     "  -o, --output FILE        where to write (flame.html); several may be given\n"
@@ -60,6 +64,7 @@ static const char examples[] =
     "Examples:\n"
     "  clrsnap record -- dotnet app.dll\n"
     "  clrsnap record -d 10 1234\n"
+    "  clrsnap record --mode cpu,alloc,lock,gc -o all.html -- dotnet app.dll\n"
     "  clrsnap record -d 30 -o busy.clrsnap -o busy.html --top 10 -- dotnet app.dll\n"
     "  clrsnap record --push otlp+http://collector:4318 --continuous 10s -- dotnet app.dll\n";
 
@@ -109,7 +114,6 @@ static bool parse_budget(const char *text, uint32_t *ppm, struct cs_error *err) 
 }
 
 static bool apply(struct cs_record_options *o, int opt, const char *arg, struct cs_error *err) {
-  bool second = false;
   uint32_t mib = 0;
   switch (opt) {
     case 'd':
@@ -121,9 +125,7 @@ static bool apply(struct cs_record_options *o, int opt, const char *arg, struct 
     case OPT_DEPTH:
       return cs_parse_number("--depth", arg, MAX_DEPTH, &o->depth, err);
     case OPT_MODE:
-      if (!cs_parse_word("--mode", arg, "cpu", "wall", &second, err)) return false;
-      o->mode = second ? CS_WIRE_MODE_WALL : CS_WIRE_MODE_CPU;
-      return true;
+      return cs_parse_modes(arg, &o->modes, err);
     case OPT_LINES:
       o->lines = true;
       return true;
@@ -166,7 +168,7 @@ static bool settle(struct cs_record_options *o, struct cs_error *err) {
 bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                              struct cs_error *err) {
   *o = (struct cs_record_options){.hz = DEFAULT_HZ,
-                                  .mode = CS_WIRE_MODE_CPU,
+                                  .modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU),
                                   .depth = DEFAULT_DEPTH,
                                   .view.native = true,
                                   .buffer_bytes = CS_DEFAULT_BUFFER};
@@ -183,5 +185,6 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
     if (!apply(o, opt, optarg, err)) return false;
   }
   return cs_parse_target(argc, argv, &o->pid, &o->program, err) &&
-         ((o->pid != 0 && !o->children) || check_outputs(&o->view, err)) && settle(o, err);
+         ((o->pid != 0 && !o->children) || check_outputs(&o->view, err)) && settle(o, err) &&
+         cs_view_fits(&o->view, o->modes, err);
 }

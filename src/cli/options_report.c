@@ -16,6 +16,7 @@ static const char help[] =
     "standard\n"
     "                           output; several may be given\n"
     "      --format FORMAT      what to write, if OUT's suffix does not tell (html)\n"
+    "      --mode MODE[,MODE]   only these of the modes that were recorded (all)\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
@@ -37,6 +38,7 @@ static const char examples[] =
     "Examples:\n"
     "  clrsnap report busy.clrsnap\n"
     "  clrsnap report --top 20 busy.clrsnap\n"
+    "  clrsnap report --mode alloc -o allocations.collapsed busy.clrsnap\n"
     "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n"
     "  clrsnap report --push otlp+http://collector:4318 busy.clrsnap\n";
 
@@ -46,11 +48,12 @@ void cs_report_print_help(FILE *out) {
   (void)fputs(examples, out);
 }
 
-enum { OPT_NO_LINES = 256 };
+enum { OPT_NO_LINES = 256, OPT_MODE };
 
 static const struct option long_options[] = {
     CS_VIEW_LONG_OPTIONS,
     {"help", no_argument, NULL, 'h'},
+    {"mode", required_argument, NULL, OPT_MODE},
     {"no-lines", no_argument, NULL, OPT_NO_LINES},
     {NULL, 0, NULL, 0},
 };
@@ -89,7 +92,8 @@ bool cs_report_options_parse(struct cs_report_options *o, int argc, char **argv,
     if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
     if (opt == OPT_NO_LINES)
       o->view.no_lines = true;
-    else if (!cs_parse_view(&o->view, opt, optarg, err))
+    else if (opt == OPT_MODE ? !cs_parse_modes(optarg, &o->view.modes, err)
+                             : !cs_parse_view(&o->view, opt, optarg, err))
       return false;
   }
   if (optind >= argc) return cs_error_set(err, "no recording to report");

@@ -229,9 +229,10 @@ static bool put_compressed(const struct cs_push_target *t, const struct cs_profi
 
 static bool make_body(const struct cs_push_target *t, const struct cs_profile *p,
                       struct cs_push_request *out) {
+  const struct cs_profile_set set = {p, 1};
   FILE *body = open_memstream(&out->body, &out->size);
   if (body == NULL) return false;
-  bool ok = t->kind == CS_PUSH_OTLP ? put_compressed(t, p, body) : cs_write_pprof(p, body);
+  bool ok = t->kind == CS_PUSH_OTLP ? put_compressed(t, p, body) : cs_write_pprof(&set, body);
   return fclose(body) == 0 && ok;
 }
 

@@ -8,7 +8,7 @@
 #include "cli/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 1u
+#define CS_FILE_VERSION 2u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {
@@ -45,7 +45,8 @@ enum cs_file_kind {
 };
 
 struct cs_file_meta {
-  uint32_t mode, hz, lines, reserved;
+  uint32_t mode, hz, lines;  // mode: the only one, else 0
+  uint32_t modes;            // CS_WIRE_MODE_BITs; version 1 has 0
 };
 struct cs_file_node {
   uint32_t parent, reserved;
@@ -57,11 +58,11 @@ struct cs_file_lines {
   uint32_t modules, with_symbols, reserved;
 };
 
-// What the file's version 1 means by these; the memory shared with the agent may change before it.
+// What the file means by these; the memory shared with the agent may change before it.
 _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
                    sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 32 &&
                    sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
-                   sizeof(struct cs_wire_end) == 56 && sizeof(struct cs_wire_budget) == 48,
+                   sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

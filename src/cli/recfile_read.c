@@ -22,8 +22,11 @@ struct reader {
   uint64_t at;      // where the record begins
   uint8_t *record;  // its bytes
   size_t capacity;
-  uint32_t *depth;  // per node
-  size_t depth_count, depth_capacity;
+  struct place {
+    uint32_t depth;
+    enum cs_wire_mode mode;
+  } * places;  // per node
+  size_t place_count, place_capacity;
 };
 
 struct cursor {
@@ -51,7 +54,9 @@ static bool take_text(struct cursor *c, struct cs_recording *rec, uint32_t *stri
 static bool read_meta(struct cs_recording *rec, struct cursor *c) {
   struct cs_file_meta meta;
   if (!take(c, &meta, sizeof meta) || !take_text(c, rec, &rec->meta.program)) return false;
-  rec->meta.mode = meta.mode;
+  if (meta.modes == 0 && (meta.mode == 0 || meta.mode >= CS_WIRE_MODES)) return false;
+  rec->meta.modes =
+      (meta.modes != 0 ? meta.modes : CS_WIRE_MODE_BIT(meta.mode)) & CS_WIRE_ALL_MODES;
   rec->meta.hz = meta.hz;
   rec->lines = meta.lines != 0;
   return true;
@@ -87,11 +92,15 @@ static bool read_module(struct cs_recording *rec, struct cursor *c) {
 }
 
 static bool add_node(struct reader *r, const struct cs_file_node *node) {
-  if (node->parent >= r->depth_count || r->depth[node->parent] >= MAX_NODE_DEPTH) return false;
-  uint32_t depth = r->depth[node->parent] + 1;
-  if (!cs_recording_add_node(r->rec, node->parent, node->frame)) return false;
-  r->depth = cs_grow(r->depth, r->depth_count, &r->depth_capacity, sizeof *r->depth);
-  r->depth[r->depth_count++] = depth;
+  if (node->parent >= r->place_count || r->places[node->parent].depth >= MAX_NODE_DEPTH)
+    return false;
+  struct cs_recording *rec = r->rec;
+  struct place place = r->places[node->parent];
+  if (!cs_recording_add_node(rec, node->parent, node->frame)) return false;
+  place.depth++;
+  if (node->parent == 0) place.mode = rec->roots[rec->tree.nodes[r->place_count].frame].mode;
+  r->places = cs_grow(r->places, r->place_count, &r->place_capacity, sizeof *r->places);
+  r->places[r->place_count++] = place;
   return true;
 }
 
@@ -108,12 +117,14 @@ static bool read_nodes(struct reader *r, struct cursor *c) {
   return true;
 }
 
-static bool read_samples(struct cs_recording *rec, struct cursor *c) {
+static bool read_samples(struct reader *r, struct cursor *c) {
   uint32_t head[2];
   struct cs_rec_sample sample;
   if (!take(c, head, sizeof head)) return false;
   for (uint32_t i = 0; i < head[0]; i++) {
-    if (!take(c, &sample, sizeof sample) || !cs_recording_add_sample(rec, &sample)) return false;
+    if (!take(c, &sample, sizeof sample) || sample.leaf >= r->place_count ||
+        !cs_recording_add_sample(r->rec, r->places[sample.leaf].mode, &sample))
+      return false;
   }
   return true;
 }
@@ -205,7 +216,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_NODES:
       return read_nodes(r, &c);
     case CS_FILE_SAMPLES:
-      return read_samples(r->rec, &c);
+      return read_samples(r, &c);
     case CS_FILE_SYMBOLS:
       return read_symbols(r->rec, &c);
     case CS_FILE_PLACES:
@@ -294,11 +305,11 @@ bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error
             cs_error_set(err, "cannot read %s: %s", path, strerror(EISDIR));
   rec->from_file = true;
   if (ok) ok = read_head(&r, err);
-  r.depth = cs_grow(NULL, 0, &r.depth_capacity, sizeof *r.depth);
-  r.depth[r.depth_count++] = 0;  // node 0
+  r.places = cs_grow(NULL, 0, &r.place_capacity, sizeof *r.places);
+  r.places[r.place_count++] = (struct place){0};  // node 0
   if (ok) read_records(&r, note);
   (void)fclose(r.file);
   free(r.record);
-  free(r.depth);
+  free(r.places);
   return ok;
 }

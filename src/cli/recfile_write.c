@@ -77,7 +77,10 @@ static void end_batch(struct cs_recfile *f, enum cs_file_kind kind, unsigned wor
 }
 
 static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
-  struct cs_file_meta meta = {rec->meta.mode, rec->meta.hz, rec->lines, 0};
+  uint32_t modes = rec->meta.modes;
+  bool one = modes != 0 && (modes & (modes - 1)) == 0;
+  struct cs_file_meta meta = {one ? (uint32_t)__builtin_ctz(modes) : 0, rec->meta.hz, rec->lines,
+                              modes};
   begin(f);
   put(f, &meta, sizeof meta);
   put_text(f, rec, rec->meta.program);
@@ -142,9 +145,11 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
     write_module(f, rec, rec->functions[i].text[CS_FN_MODULE]);
 }
 
-// A thread's root is told by the thread's id, every other node by its frame.
+// A root is told by its mode and the thread's id, every other node by its frame.
 static uint64_t frame_of(const struct cs_recording *rec, const struct cs_node *node) {
-  return node->parent == 0 ? rec->threads[node->frame].id : rec->frames[node->frame];
+  if (node->parent != 0) return rec->frames[node->frame];
+  const struct cs_rec_root *root = &rec->roots[node->frame];
+  return (uint64_t)root->mode << 32 | rec->threads[root->thread].id;
 }
 
 static void write_nodes(struct cs_recfile *f, const struct cs_recording *rec) {

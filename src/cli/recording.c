@@ -49,7 +49,7 @@ static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
 static void add_function(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_function f;
   struct cs_text text[CS_FN_TEXTS];
-  if (!cs_decode_function(r, &f, text) || f.kind > CS_WIRE_FN_UNKNOWN) {
+  if (!cs_decode_function(r, &f, text) || f.kind > CS_WIRE_FN_TYPE) {
     rec->broken++;
     return;
   }
@@ -92,6 +92,17 @@ static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
     rec->threads =
         cs_grow(rec->threads, rec->thread_count++, &rec->thread_capacity, sizeof *rec->threads);
     rec->threads[i] = (struct cs_rec_thread){id, 0, 0};
+  }
+  return i;
+}
+
+static uint32_t root_index(struct cs_recording *rec, uint32_t thread, enum cs_wire_mode mode) {
+  bool added;
+  uint64_t key = (uint64_t)mode << 32 | thread;
+  uint32_t i = cs_map_put(&rec->root_ids, key, (uint32_t)rec->root_count, &added);
+  if (added) {
+    rec->roots = cs_grow(rec->roots, rec->root_count++, &rec->root_capacity, sizeof *rec->roots);
+    rec->roots[i] = (struct cs_rec_root){thread_index(rec, thread), mode};
   }
   return i;
 }
@@ -162,7 +173,8 @@ static uint64_t frame_key(uint64_t frame, bool leaf, bool lines) {
 // The node of the sample's leaf, or CS_TREE_FULL.
 static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample *s,
                           const uint64_t *frames) {
-  uint32_t node = cs_tree_child(&rec->tree, 0, thread_index(rec, s->thread));
+  uint32_t root = root_index(rec, s->thread, (enum cs_wire_mode)s->mode);
+  uint32_t node = cs_tree_child(&rec->tree, 0, root);
   if (node != CS_TREE_FULL && s->stop != CS_STOP_BASE) {
     node = cs_tree_child(&rec->tree, node, frame_index(rec, CS_REC_CUT | s->stop));
   }
@@ -173,17 +185,23 @@ static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample 
   return node;
 }
 
-static void count_sample(struct cs_recording *rec, const struct cs_rec_sample *s) {
+static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
+                         const struct cs_rec_sample *s) {
+  struct cs_rec_sums *sums = &rec->sums[mode];
   rec->tree.nodes[s->leaf].samples++;
-  rec->tree.nodes[s->leaf].weight_ns += s->weight_ns;
+  rec->tree.nodes[s->leaf].weight += s->weight;
   rec->taken++;
-  rec->stops[s->stop]++;
+  sums->samples++;
+  sums->weight += s->weight;
+  sums->stops[s->stop]++;
   if (s->time_ns > rec->last_ns) rec->last_ns = s->time_ns;
   // In wall mode a thread that sleeps is read without being held at all.
-  if (s->held_ns > 0)
+  if (s->held_ns > 0) {
     cs_held_add(&rec->held, s->held_ns);
-  else
-    rec->asleep++;
+  } else {
+    sums->asleep++;
+    sums->asleep_weight += s->weight;
+  }
   if (!rec->keep_samples) return;
   rec->samples =
       cs_grow(rec->samples, rec->sample_count, &rec->sample_capacity, sizeof *rec->samples);
@@ -193,7 +211,8 @@ static void count_sample(struct cs_recording *rec, const struct cs_rec_sample *s
 static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
-  if (!cs_decode_sample(r, &s, &frames) || s.stop >= CS_STOP_COUNT) {
+  if (!cs_decode_sample(r, &s, &frames) || s.stop >= CS_STOP_COUNT || s.mode == 0 ||
+      s.mode >= CS_WIRE_MODES) {
     rec->broken++;
     return;
   }
@@ -202,23 +221,35 @@ static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
     rec->full++;
     return;
   }
-  count_sample(rec, &(struct cs_rec_sample){s.time_ns, s.weight_ns, leaf, s.held_ns, s.stop, 0});
+  struct cs_rec_sample sample = {s.time_ns, s.weight, leaf, s.held_ns, s.stop, 0};
+  count_sample(rec, (enum cs_wire_mode)s.mode, &sample);
+}
+
+// 0: there are several, or none is known.
+static uint64_t only_mode(const struct cs_recording *rec) {
+  uint32_t modes = rec->meta.modes;
+  return modes != 0 && (modes & (modes - 1)) == 0 ? (uint64_t)__builtin_ctz(modes) : 0;
 }
 
 bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame) {
   struct cs_tree *tree = &rec->tree;
   size_t before = tree->count;
-  if (parent >= before || (parent == 0 && frame > UINT32_MAX)) return false;
-  if (parent != 0 && frame >= CS_REC_CUT && (frame & ~CS_REC_CUT) >= rec->reason_count)
-    return false;
-  uint32_t id = parent == 0 ? thread_index(rec, (uint32_t)frame) : frame_index(rec, frame);
-  return cs_tree_child(tree, parent, id) == before;
+  if (parent >= before) return false;
+  if (parent == 0) {
+    uint64_t mode = frame >> 32 != 0 ? frame >> 32 : only_mode(rec);
+    if (mode == 0 || mode >= CS_WIRE_MODES) return false;
+    uint32_t root = root_index(rec, (uint32_t)frame, (enum cs_wire_mode)mode);
+    return cs_tree_child(tree, 0, root) == before;
+  }
+  if (frame >= CS_REC_CUT && (frame & ~CS_REC_CUT) >= rec->reason_count) return false;
+  return cs_tree_child(tree, parent, frame_index(rec, frame)) == before;
 }
 
-bool cs_recording_add_sample(struct cs_recording *rec, const struct cs_rec_sample *sample) {
+bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
+                             const struct cs_rec_sample *sample) {
   if (sample->leaf == 0 || sample->leaf >= rec->tree.count || sample->stop >= rec->reason_count)
     return false;
-  count_sample(rec, sample);
+  count_sample(rec, mode, sample);
   return true;
 }
 
@@ -273,6 +304,7 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_tree_free(&rec->tree);
   cs_map_free(&rec->function_ids);
   cs_map_free(&rec->thread_ids);
+  cs_map_free(&rec->root_ids);
   cs_map_free(&rec->image_ids);
   cs_map_free(&rec->frame_ids);
   for (size_t i = 0; i < rec->il_map_count; i++) free(rec->il_maps[i].ranges);
@@ -286,6 +318,7 @@ void cs_recording_free(struct cs_recording *rec) {
   free(rec->il_maps);
   free(rec->functions);
   free(rec->threads);
+  free(rec->roots);
   free(rec->images);
   free(rec->frames);
   memset(rec, 0, sizeof *rec);

@@ -8,6 +8,8 @@
 #include "walk/stop.h"
 #include "wire/decode.h"
 
+#define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS
+
 struct cs_rec_function {
   enum cs_wire_function_kind kind;
   uint32_t token;
@@ -21,16 +23,21 @@ struct cs_rec_thread {
   uint32_t id, tid;
   uint32_t name;  // string id
 };
+// The roots of the tree: a thread in a mode. So every node is of one mode.
+struct cs_rec_root {
+  uint32_t thread;  // index
+  enum cs_wire_mode mode;
+};
 struct cs_rec_image {
   struct cs_wire_image image;
   uint32_t path;  // string id
 };
 
 struct cs_rec_sample {
-  uint64_t time_ns, weight_ns;  // since the start; how much time it stands for
-  uint32_t leaf;                // node of the tree
-  uint32_t held_ns;             // 0: the thread slept
-  uint32_t stop;                // why the walk ended: index into `reasons`
+  uint64_t time_ns, weight;  // since the start; what it stands for, in its mode's unit
+  uint32_t leaf;             // node of the tree
+  uint32_t held_ns;          // 0: the thread slept
+  uint32_t stop;             // why the walk ended: index into `reasons`
   uint32_t reserved;
 };
 struct cs_rec_reason {
@@ -46,8 +53,13 @@ struct cs_rec_file {
 
 // What the command knows of a recording, as against what the agent says.
 struct cs_rec_meta {
-  uint32_t program;  // the command line, string id
-  uint32_t mode, hz;
+  uint32_t program;    // the command line, string id
+  uint32_t modes, hz;  // CS_WIRE_MODE_BITs
+};
+// What the tree has of a mode.
+struct cs_rec_sums {
+  uint64_t samples, weight, asleep, asleep_weight;  // asleep: of threads that slept
+  uint64_t stops[CS_REC_MAX_REASONS];
 };
 struct cs_rec_totals {
   uint64_t recorded_ns, lost_ring, broken, full;
@@ -66,8 +78,6 @@ struct cs_held {
 #define CS_REC_CUT (3ull << 62)
 #define CS_REC_PLACE 0x80000000u
 
-#define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS
-
 struct cs_recording {
   struct cs_strings strings;
   bool lines;         // set by the user: places in methods are told apart
@@ -77,17 +87,19 @@ struct cs_recording {
   struct cs_rec_function *functions;
   struct cs_rec_il_map *il_maps;
   struct cs_rec_thread *threads;
+  struct cs_rec_root *roots;
   struct cs_rec_image *images;
   uint64_t *frames;
   size_t function_count, function_capacity, thread_count, thread_capacity, image_count,
-      image_capacity, frame_count, frame_capacity, il_map_count, il_map_capacity;
-  struct cs_map function_ids, il_map_ids, thread_ids, image_ids, frame_ids;
-  struct cs_tree tree;
+      image_capacity, frame_count, frame_capacity, il_map_count, il_map_capacity, root_count,
+      root_capacity;
+  struct cs_map function_ids, il_map_ids, thread_ids, root_ids, image_ids, frame_ids;
+  struct cs_tree tree;  // the first level's frames are indices into `roots`
   struct cs_held held;
   struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
   uint32_t reason_count, complete;  // complete: the reason that is none, the stack's base
-  uint64_t stops[CS_REC_MAX_REASONS];
-  uint64_t taken, asleep, broken, full, last_ns;  // taken: samples in the tree
+  struct cs_rec_sums sums[CS_WIRE_MODES];
+  uint64_t taken, broken, full, last_ns;  // taken: samples in the tree
   bool started, ended;
   struct cs_rec_meta meta;
   struct cs_rec_totals totals;
@@ -113,9 +125,12 @@ void cs_recording_init(struct cs_recording *rec);
 // A record of a kind that is not known is passed over: later agents may send more.
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *record);
 // One node of the tree or one sample, as a file has it. False: it makes no sense, and nothing has
-// changed. `parent` 0: a thread's root, and `frame` is the thread's id.
+// changed. `parent` 0: a root, and `frame` is the mode << 32 | the thread's id; mode 0: the only
+// one that there is.
 bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame);
-bool cs_recording_add_sample(struct cs_recording *rec, const struct cs_rec_sample *sample);
+// `mode`: that of the leaf's root.
+bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
+                             const struct cs_rec_sample *sample);
 // Texts longer than a record's limit are cut.
 uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/type_name.h"
 #include "demangle/demangle.h"
 
 #define NAME_BYTES 4096  // longer names (generic nesting) are cut
@@ -29,7 +30,10 @@ struct resolver {
   const struct cs_recording *rec;
   struct cs_profile *profile;
   const struct cs_resolve_opts *opts;
+  enum cs_wire_mode mode;
   struct shown *shown;  // per frame of the recording
+  bool *used;           // per frame of the recording: this mode has it
+  uint32_t *node;       // per node of the recording: the profile's, or LEFT_OUT
   struct cs_strings names;
   uint32_t *thread;  // per thread of the recording: the profile's
 };
@@ -92,6 +96,12 @@ static uint32_t add_method(struct resolver *r, uint64_t frame, const char *metho
   return id;
 }
 
+static uint32_t resolve_type(struct resolver *r, const char *raw) {
+  char name[NAME_BYTES];
+  cs_type_name(raw, name, sizeof name);
+  return cs_profile_frame(r->profile, name, "", CS_KIND_TYPE);
+}
+
 static bool starts_async(const struct cs_mangled *m) {
   return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
          strstr(m->type, "MethodBuilder") != NULL && starts_with(m->method, "Start<");
@@ -122,6 +132,10 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
     return;
   }
   const struct cs_rec_function *f = &r->rec->functions[i];
+  if (f->kind == CS_WIRE_FN_TYPE) {
+    shown->frame = resolve_type(r, text(r->rec, f->text[CS_FN_TYPE]));
+    return;
+  }
   const char *module = base_name(text(r->rec, f->text[CS_FN_MODULE]));
   struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]), text(r->rec, f->text[CS_FN_TYPE]),
                          text(r->rec, f->text[CS_FN_METHOD]),
@@ -240,7 +254,8 @@ static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
 // The profile's node for a node of the recording, given those of all before it.
 static uint32_t place(struct resolver *r, const struct cs_node *node, const uint32_t *map) {
   struct cs_tree *tree = &r->profile->tree;
-  if (node->parent == 0) return cs_tree_child(tree, 0, r->thread[node->frame]);
+  if (node->parent == 0)
+    return cs_tree_child(tree, 0, r->thread[r->rec->roots[node->frame].thread]);
   const struct shown *shown = &r->shown[node->frame];
   uint32_t parent = map[node->parent], other = one_with(r, node);
   if (shown->frame == LEFT_OUT) return parent;
@@ -251,34 +266,46 @@ static uint32_t place(struct resolver *r, const struct cs_node *node, const uint
   return cs_tree_child(tree, parent, shown->frame);
 }
 
-static void copy_samples(struct resolver *r, const uint32_t *map) {
+// Which frames this mode has; r->node says which nodes.
+static void find_used(struct resolver *r) {
+  const struct cs_tree *raw = &r->rec->tree;
+  for (size_t i = 1; i < raw->count; i++) {
+    const struct cs_node *node = &raw->nodes[i];
+    bool here = node->parent == 0 ? r->rec->roots[node->frame].mode == r->mode
+                                  : r->node[node->parent] != LEFT_OUT;
+    r->node[i] = here ? 0 : LEFT_OUT;
+    if (here && node->parent != 0) r->used[node->frame] = true;
+  }
+}
+
+static void copy_samples(struct resolver *r) {
   struct cs_profile *p = r->profile;
   p->samples = cs_allocate(r->rec->sample_count * sizeof *p->samples);
-  p->sample_count = r->rec->sample_count;
-  for (size_t i = 0; i < p->sample_count; i++) {
+  for (size_t i = 0; i < r->rec->sample_count; i++) {
     const struct cs_rec_sample *s = &r->rec->samples[i];
-    p->samples[i] =
-        (struct cs_profile_sample){s->time_ns, s->weight_ns, map[s->leaf], s->held_ns == 0};
+    if (r->node[s->leaf] == LEFT_OUT) continue;
+    p->samples[p->sample_count++] =
+        (struct cs_profile_sample){s->time_ns, s->weight, r->node[s->leaf], s->held_ns == 0};
   }
 }
 
 static void rewrite_tree(struct resolver *r) {
   const struct cs_tree *raw = &r->rec->tree;
-  uint32_t *map = cs_allocate(raw->count * sizeof *map);
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
+    if (r->node[i] == LEFT_OUT) continue;
     // Never CS_TREE_FULL: no more nodes than the recording's tree.
-    map[i] = place(r, node, map);
-    r->profile->tree.nodes[map[i]].samples += node->samples;
-    r->profile->tree.nodes[map[i]].weight_ns += node->weight_ns;
+    r->node[i] = place(r, node, r->node);
+    r->profile->tree.nodes[r->node[i]].samples += node->samples;
+    r->profile->tree.nodes[r->node[i]].weight += node->weight;
   }
   // An async method whose frames are all shown as its body's has left an empty node behind.
   uint32_t *moved = cs_allocate(r->profile->tree.count * sizeof *moved);
   cs_tree_prune(&r->profile->tree, moved);
-  for (size_t i = 1; i < raw->count; i++) map[i] = moved[map[i]];
+  for (size_t i = 1; i < raw->count; i++)
+    if (r->node[i] != LEFT_OUT) r->node[i] = moved[r->node[i]];
   free(moved);
-  copy_samples(r, map);
-  free(map);
+  copy_samples(r);
 }
 
 static int by_count(const void *a, const void *b) {
@@ -286,32 +313,36 @@ static int by_count(const void *a, const void *b) {
   return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->token, y->token);
 }
 
-static void fill_stops(const struct cs_recording *rec, struct cs_facts *f) {
-  f->complete = rec->stops[rec->complete];
+static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, struct cs_facts *f) {
+  f->complete = stops[rec->complete];
   for (unsigned i = 0; i < rec->reason_count; i++) {
-    if (i == rec->complete || rec->stops[i] == 0) continue;
+    if (i == rec->complete || stops[i] == 0) continue;
     const struct cs_rec_reason *reason = &rec->reasons[i];
     f->stops[f->stop_count++] =
-        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), rec->stops[i]};
+        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), stops[i]};
   }
   qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
 }
 
-static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
+static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
+  const struct cs_rec_sums *sums = &rec->sums[mode];
   memcpy(f->runtime, rec->runtime, sizeof f->runtime);
   f->program = text(rec, rec->meta.program);
-  f->mode = rec->meta.mode == CS_WIRE_MODE_WALL ? "wall" : "cpu";
+  f->mode = mode;
   f->hz = rec->meta.hz;
   f->pid = rec->start.pid;
   f->start_ns = rec->start.start_ns;
   f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
-  f->samples = rec->taken;
+  f->samples = sums->samples;
+  f->weight = sums->weight;
+  f->lost_samples = rec->end.lost[mode];
   f->lost_broken = rec->totals.broken + rec->broken;
   f->lost_full = rec->totals.full + rec->full;
   // The END record has it too, but a target that was killed has only the first one.
   f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
-  fill_stops(rec, f);
-  f->asleep = rec->asleep;
+  fill_stops(rec, sums->stops, f);
+  f->asleep = sums->asleep;
+  f->asleep_weight = sums->asleep_weight;
   f->held_count = rec->held.count;
   f->held_p50_ns = cs_held_percentile(&rec->held, 0.50);
   f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);
@@ -325,20 +356,25 @@ static void fill_facts(const struct cs_recording *rec, struct cs_facts *f) {
                                        b->command_ns, b->hz_least,    b->hz_last,  b->changes};
 }
 
-void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
-                struct cs_profile *profile) {
-  struct resolver r = {.rec = rec, .profile = profile, .opts = opts};
+void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
+                const struct cs_resolve_opts *opts, struct cs_profile *profile) {
+  struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode};
   r.shown = cs_allocate(rec->frame_count * sizeof *r.shown);
+  r.used = cs_allocate(rec->frame_count * sizeof *r.used);
+  r.node = cs_allocate(rec->tree.count * sizeof *r.node);
   (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
   resolve_threads(&r);
+  find_used(&r);
   for (size_t i = 0; i < rec->frame_count; i++) {
-    resolve_frame(&r, rec->frames[i], &r.shown[i]);
+    if (r.used[i]) resolve_frame(&r, rec->frames[i], &r.shown[i]);
   }
   rewrite_tree(&r);
-  fill_facts(rec, &profile->facts);
+  fill_facts(rec, mode, &profile->facts);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   cs_strings_free(&r.names);
   free(r.shown);
+  free(r.used);
+  free(r.node);
   free(r.thread);
 }
 

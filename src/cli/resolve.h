@@ -13,10 +13,11 @@ struct cs_resolve_opts {
   bool group_threads;  // those of one name are one, as the thread pool's
 };
 
-// Fills an initialised profile from a recording whose frames have been named (cs_name_frames).
+// Fills an initialised profile from what a recording has of one mode; its frames have been named
+// (cs_name_frames).
 // The profile's facts point into the recording: it must live longer.
-void cs_resolve(const struct cs_recording *rec, const struct cs_resolve_opts *opts,
-                struct cs_profile *profile);
+void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
+                const struct cs_resolve_opts *opts, struct cs_profile *profile);
 
 // The same for one frame of a recording that still grows, native ones included. False: the record
 // that names it has not come yet; *out is a name for the time being.

@@ -5,6 +5,7 @@
 #include "cli/summary.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
 #define PREFIX "clrsnap: "
@@ -22,30 +23,61 @@ static void print_losses(const struct cs_facts *f, FILE *out) {
   if (f->lost_ring > 0) (void)fprintf(out, PREFIX "  a larger --buffer loses less\n");
 }
 
-static void print_walks(const struct cs_facts *f, FILE *out) {
-  if (f->samples == 0) return;
-  double samples = (double)f->samples;
+// The reasons of all modes, most frequent first; of equal ones the first mode's first.
+static void print_cuts(const struct cs_profile_set *set, FILE *out) {
+  struct cs_profile_stop sums[CS_PROFILE_MAX_STOPS];
+  size_t count = 0;
+  for (size_t i = 0; i < set->count; i++) {
+    const struct cs_facts *f = &set->profiles[i].facts;
+    for (size_t s = 0; s < f->stop_count; s++) {
+      size_t at = 0;
+      while (at < count && strcmp(sums[at].token, f->stops[s].token) != 0) at++;
+      if (at < count)
+        sums[at].count += f->stops[s].count;
+      else if (count < CS_PROFILE_MAX_STOPS)
+        sums[count++] = f->stops[s];
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    size_t most = i;
+    for (size_t k = i; k < count; k++)
+      if (sums[k].count > sums[most].count) most = k;
+    struct cs_profile_stop stop = sums[most];
+    memmove(&sums[i + 1], &sums[i], (most - i) * sizeof sums[0]);
+    sums[i] = stop;
+    (void)fprintf(out, PREFIX "  cut %" PRIu64 " %s: %s\n", stop.count, stop.token, stop.text);
+  }
+}
+
+static void print_walks(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
+  uint64_t whole = 0;
+  if (samples == 0) return;
+  for (size_t i = 0; i < set->count; i++) whole += set->profiles[i].facts.complete;
   // Two digits, rounded down: 99.996 % must not be told as 100.
-  double complete = 100.0 * (double)f->complete / samples;
+  double complete = 100.0 * (double)whole / (double)samples;
   complete = (double)(uint64_t)(complete * 100.0) / 100.0;
   (void)fprintf(out, PREFIX "complete walks %.2f %%\n", complete);
-  for (size_t i = 0; i < f->stop_count; i++) {
-    (void)fprintf(out, PREFIX "  cut %" PRIu64 " %s: %s\n", f->stops[i].count, f->stops[i].token,
-                  f->stops[i].text);
-  }
+  print_cuts(set, out);
 }
 
 static double us(uint64_t ns) {
   return (double)ns / 1000.0;
 }
 
+// One that was blocked when it was looked at waited; all others ran or wanted to.
+static void print_sleepers(const struct cs_facts *f, FILE *out) {
+  if (f->asleep == 0) return;
+  (void)fprintf(
+      out, PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64 " by signal\n",
+      f->asleep, f->samples - f->asleep);
+  (void)fputs(PREFIX "  waiting ", out);
+  cs_put_amount(out, CS_UNIT_NS, f->asleep_weight);
+  (void)fputs(", running ", out);
+  cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
+  (void)putc('\n', out);
+}
+
 static void print_cost(const struct cs_facts *f, FILE *out) {
-  if (f->asleep > 0) {
-    (void)fprintf(out,
-                  PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64
-                         " by signal\n",
-                  f->asleep, f->samples - f->asleep);
-  }
   if (f->held_count > 0) {
     (void)fprintf(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n",
                   us(f->held_p50_ns), us(f->held_p99_ns), us(f->held_max_ns));
@@ -96,18 +128,47 @@ static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out
     (void)fprintf(out, PREFIX "  the beginning costs most: a longer recording comes closer\n");
 }
 
-void cs_print_summary(const struct cs_facts *f, FILE *out) {
-  (void)fprintf(out, PREFIX "%" PRIu64 " %s in %.1f s", f->samples,
-                f->samples == 1 ? "sample" : "samples", (double)f->duration_ns / 1e9);
-  (void)fprintf(out, " (%s, %" PRIu32 " Hz%s%s)\n", f->mode, f->hz,
-                f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
-  if (f->samples == 0) {
-    (void)fprintf(out, PREFIX "nothing was sampled: the program used too little %s time\n",
-                  f->mode);
+// What one mode has, where that is not all there is to say.
+static void print_mode(const struct cs_facts *f, FILE *out) {
+  const struct cs_mode *mode = cs_mode(f->mode);
+  (void)fprintf(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, f->samples,
+                mode->what[f->samples != 1]);
+  if (f->samples > 0 && mode->unit != CS_UNIT_COUNT) {
+    (void)fputs(mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ", out);
+    cs_put_amount(out, mode->unit, f->weight);
   }
+  if (f->lost_samples > 0) (void)fprintf(out, ", %" PRIu64 " lost", f->lost_samples);
+  (void)putc('\n', out);
+}
+
+static void print_modes(const struct cs_profile_set *set, FILE *out) {
+  if (set->count == 1 && cs_mode(set->profiles[0].facts.mode)->timed) return;
+  for (size_t i = 0; i < set->count; i++) print_mode(&set->profiles[i].facts, out);
+}
+
+static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
+  const struct cs_facts *f = &set->profiles[0].facts;
+  (void)fprintf(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples,
+                samples == 1 ? "sample" : "samples", (double)f->duration_ns / 1e9);
+  for (size_t i = 0; i < set->count; i++)
+    (void)fprintf(out, "%s%s", i > 0 ? ", " : "", cs_mode(set->profiles[i].facts.mode)->token);
+  if (cs_mode(f->mode)->timed) (void)fprintf(out, ", %" PRIu32 " Hz", f->hz);
+  (void)fprintf(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
+  if (samples == 0 && set->count == 1 && cs_mode(f->mode)->timed)
+    (void)fprintf(out, PREFIX "nothing was sampled: the program used too little %s time\n",
+                  cs_mode(f->mode)->token);
+}
+
+void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
+  const struct cs_facts *f = &set->profiles[0].facts;
+  uint64_t samples = 0;
+  for (size_t i = 0; i < set->count; i++) samples += set->profiles[i].facts.samples;
+  print_first(set, samples, out);
+  print_modes(set, out);
   print_losses(f, out);
-  print_walks(f, out);
+  print_walks(set, samples, out);
   print_lines(&f->lines, out);
+  for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);
 }

@@ -5,6 +5,6 @@
 
 #include "export/profile.h"
 
-void cs_print_summary(const struct cs_facts *facts, FILE *out);
+void cs_print_summary(const struct cs_profile_set *set, FILE *out);
 
 #endif

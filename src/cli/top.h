@@ -45,7 +45,7 @@ struct cs_top_task {
 };
 
 struct cs_top_sample {  // or several of one leaf, of the same slot of the window
-  uint64_t at_ns, weight_ns;
+  uint64_t at_ns, weight;
   uint32_t leaf;
 };
 
@@ -70,7 +70,7 @@ void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window
 void cs_top_add_frame(struct cs_top *top, uint32_t method);
 void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method);
 // A sample has come that is counted in the tree already.
-void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight_ns);
+void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight);
 void cs_top_expire(struct cs_top *top, uint64_t now_ns);
 // What the tables say no longer changes, though samples come.
 void cs_top_freeze(struct cs_top *top, bool on);

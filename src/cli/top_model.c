@@ -54,21 +54,21 @@ static void grow_queue(struct cs_top *top) {
 
 // Samples of one leaf in one slot of the window are kept as one, so that the queue is no longer
 // than the stacks are many, whatever the rate and the window.
-void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight_ns) {
+void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight) {
   uint64_t slot = now_ns - now_ns % (top->window_ns / SLOTS);
   follow_tree(top);
-  top->window[leaf] += weight_ns;
+  top->window[leaf] += weight;
   if (top->latest[leaf] > top->expired) {
     size_t back = (size_t)(top->latest[leaf] - 1 - top->expired);
     struct cs_top_sample *last = &top->queue[(top->queue_first + back) % top->queue_capacity];
     if (last->at_ns == slot) {
-      last->weight_ns += weight_ns;
+      last->weight += weight;
       return;
     }
   }
   if (top->queue_count == top->queue_capacity) grow_queue(top);
   size_t end = (top->queue_first + top->queue_count++) % top->queue_capacity;
-  top->queue[end] = (struct cs_top_sample){slot, weight_ns, leaf};
+  top->queue[end] = (struct cs_top_sample){slot, weight, leaf};
   top->latest[leaf] = top->expired + top->queue_count;
 }
 
@@ -76,7 +76,7 @@ void cs_top_expire(struct cs_top *top, uint64_t now_ns) {
   while (top->queue_count > 0) {
     const struct cs_top_sample *s = &top->queue[top->queue_first];
     if (now_ns - s->at_ns < top->window_ns) break;
-    top->window[s->leaf] -= s->weight_ns;
+    top->window[s->leaf] -= s->weight;
     top->queue_first = (top->queue_first + 1) % top->queue_capacity;
     top->queue_count--;
     top->expired++;
@@ -93,7 +93,7 @@ void cs_top_freeze(struct cs_top *top, bool on) {
   for (int i = 0; i < 2; i++) top->frozen[i] = cs_allocate((top->frozen_count + 1) * 8);
   for (size_t i = 0; i < top->frozen_count; i++) {
     top->frozen[0][i] = top->window[i];
-    top->frozen[1][i] = top->tree->nodes[i].weight_ns;
+    top->frozen[1][i] = top->tree->nodes[i].weight;
   }
 }
 
@@ -120,7 +120,7 @@ static size_t nodes_of(const struct cs_top *top, const struct cs_top_view *view)
 
 static uint64_t weight_of(const struct cs_top *top, const struct cs_top_view *view, size_t node) {
   if (cs_top_is_frozen(top)) return top->frozen[view->whole][node];
-  return view->whole ? top->tree->nodes[node].weight_ns : top->window[node];
+  return view->whole ? top->tree->nodes[node].weight : top->window[node];
 }
 
 static uint64_t all_weight(const struct cs_top *top, const struct cs_top_view *view) {

@@ -61,6 +61,31 @@ bool cs_view_wants_whole(const struct cs_view *view) {
   return view->count > 0 || view->top > 0 || !view->in_windows;
 }
 
+bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err) {
+  for (unsigned i = 0; i < view->count; i++) {
+    const struct cs_format *format = view->outputs[i].format;
+    if (!format->several && (modes & (modes - 1)) != 0)
+      return cs_error_set(err,
+                          "'%s': the format %s shows one mode at a time; make a recording "
+                          "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE'",
+                          view->outputs[i].path, format->name);
+    if ((modes & ~format->modes) != 0)
+      return cs_error_set(err, "'%s': the format %s can only show the modes cpu and wall",
+                          view->outputs[i].path, format->name);
+  }
+  return true;
+}
+
+bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err) {
+  uint32_t wanted = view->modes != 0 ? view->modes : UINT32_MAX,
+           missing = wanted & ~rec->meta.modes;
+  if (view->modes != 0 && missing != 0)
+    return cs_error_set(err, "the recording has no mode %s",
+                        cs_mode((enum cs_wire_mode)__builtin_ctz(missing))->token);
+  view->modes = rec->meta.modes & wanted;
+  return cs_view_fits(view, view->modes, err);
+}
+
 bool cs_view_timeline(const struct cs_view *view) {
   for (unsigned i = 0; i < view->count; i++) {
     if (view->outputs[i].format->timeline) return true;
@@ -93,17 +118,17 @@ bool cs_view_open(struct cs_view *view, struct cs_error *err) {
 }
 
 struct content {
-  const struct cs_profile *profile;
+  const struct cs_profile_set *set;
   const struct cs_format *format;
 };
 
 static bool write_content(void *context, FILE *file) {
   const struct content *c = context;
-  return c->format->write(c->profile, file);
+  return c->format->write(c->set, file);
 }
 
-static bool write_output(struct cs_view_output *o, const struct cs_profile *profile) {
-  struct content content = {profile, o->format};
+static bool write_output(struct cs_view_output *o, const struct cs_profile_set *set) {
+  struct content content = {set, o->format};
   struct cs_error err;
   if (!cs_output_commit(&o->file, write_content, &content, &err)) {
     cs_say("%s", err.text);
@@ -113,41 +138,52 @@ static bool write_output(struct cs_view_output *o, const struct cs_profile *prof
   return true;
 }
 
-static void resolve(const struct cs_view *view, const struct cs_recording *rec, bool each_thread,
-                    struct cs_profile *profile) {
-  cs_profile_init(profile);
-  cs_resolve(rec,
-             &(struct cs_resolve_opts){.native = view->native,
+struct resolved {
+  struct cs_profile profiles[CS_WIRE_MODES];
+  struct cs_profile_set set;  // count 0: not resolved yet
+};
+
+static const struct cs_profile_set *resolve(const struct cs_view *view,
+                                            const struct cs_recording *rec, bool each_thread,
+                                            struct resolved resolved[2]) {
+  const struct cs_resolve_opts opts = {.native = view->native,
                                        .signatures = view->signatures,
                                        .lines = rec->lines && !view->no_lines,
                                        .raw_names = view->raw_names,
-                                       .group_threads = !each_thread},
-             profile);
+                                       .group_threads = !each_thread};
+  struct resolved *r = &resolved[each_thread];
+  if (r->set.count > 0) return &r->set;
+  r->set.profiles = r->profiles;
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((view->modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
+    cs_profile_init(&r->profiles[r->set.count]);
+    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &r->profiles[r->set.count++]);
+  }
+  return &r->set;
+}
+
+// What is pushed has one mode in a profile, as its readers have it.
+static void push(const struct cs_view *view, const struct cs_profile_set *set) {
+  for (size_t i = 0; i < set->count; i++) cs_push_add(view->push, &set->profiles[i]);
 }
 
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
-  bool all = true, resolved[2] = {false, false};
-  struct cs_profile profiles[2];  // with threads grouped, and each by itself
+  bool all = true;
+  struct resolved resolved[2] = {0};  // with threads grouped, and each by itself
   cs_name_frames(rec);
-  resolve(view, rec, view->each_thread, &profiles[view->each_thread]);
-  resolved[view->each_thread] = true;
-  cs_print_summary(&profiles[view->each_thread].facts, stderr);
-  if (view->top > 0) cs_write_top(&profiles[view->each_thread], view->top, "clrsnap: ", stderr);
+  const struct cs_profile_set *set = resolve(view, rec, view->each_thread, resolved);
+  cs_print_summary(set, stderr);
+  for (size_t i = 0; i < set->count && view->top > 0; i++)
+    cs_write_top(&set->profiles[i], view->top, "clrsnap: ", stderr);
   for (unsigned i = 0; i < view->count; i++) {
     struct cs_view_output *o = &view->outputs[i];
     if (o->format->write == NULL) continue;
     bool each = view->each_thread || o->format->each_thread;
-    if (!resolved[each]) resolve(view, rec, each, &profiles[each]);
-    resolved[each] = true;
-    all &= write_output(o, &profiles[each]);
+    all &= write_output(o, resolve(view, rec, each, resolved));
   }
-  if (view->push != NULL && !view->in_windows) {
-    if (!resolved[1]) resolve(view, rec, true, &profiles[1]);
-    resolved[1] = true;
-    cs_push_add(view->push, &profiles[1]);
-  }
+  if (view->push != NULL && !view->in_windows) push(view, resolve(view, rec, true, resolved));
   for (int i = 0; i < 2; i++)
-    if (resolved[i]) cs_profile_free(&profiles[i]);
+    for (size_t m = 0; m < resolved[i].set.count; m++) cs_profile_free(&resolved[i].profiles[m]);
   return (view->push == NULL || cs_push_finish(view->push)) && all;
 }
 

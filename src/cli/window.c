@@ -10,7 +10,7 @@
 #include "cli/resolve.h"
 
 static struct cs_window_sum sum_of(const struct cs_node *node) {
-  return (struct cs_window_sum){node->samples, node->weight_ns};
+  return (struct cs_window_sum){node->samples, node->weight};
 }
 
 // What the window has of a node.
@@ -39,12 +39,16 @@ static uint32_t part_frame(struct part *p, uint32_t frame) {
   return p->frame[frame] - 1;
 }
 
-static uint32_t part_thread(struct part *p, uint32_t thread) {
+// Its own root: no two nodes have one.
+static uint32_t part_root(struct part *p, uint32_t root) {
+  uint32_t thread = p->w->rec->roots[root].thread;
   if (p->thread[thread] == 0) {
     p->rec.threads[p->rec.thread_count++] = p->w->rec->threads[thread];
     p->thread[thread] = (uint32_t)p->rec.thread_count;
   }
-  return p->thread[thread] - 1;
+  p->rec.roots[p->rec.root_count] =
+      (struct cs_rec_root){p->thread[thread] - 1, p->w->rec->roots[root].mode};
+  return (uint32_t)p->rec.root_count++;
 }
 
 // Marks the nodes that have samples, and their callers: those come before them.
@@ -68,12 +72,12 @@ static void copy_nodes(struct part *p) {
   for (size_t i = 1; i < tree->count; i++) {
     const struct cs_node *node = &tree->nodes[i];
     if (p->node[i] == 0) continue;
-    uint32_t frame = node->parent == 0 ? part_thread(p, node->frame) : part_frame(p, node->frame);
+    uint32_t frame = node->parent == 0 ? part_root(p, node->frame) : part_frame(p, node->frame);
     // Never CS_TREE_FULL: no more nodes than the whole has.
     uint32_t own = cs_tree_child(&p->rec.tree, p->node[node->parent] - 1, frame);
     struct cs_window_sum sum = difference(p->w, i);
     p->rec.tree.nodes[own].samples = sum.samples;
-    p->rec.tree.nodes[own].weight_ns = sum.weight;
+    p->rec.tree.nodes[own].weight = sum.weight;
     p->node[i] = own + 1;
   }
 }
@@ -86,7 +90,8 @@ static void open_part(struct part *p) {
   p->thread = cs_allocate((whole->thread_count + 1) * sizeof *p->thread);
   p->rec.frames = cs_allocate((whole->frame_count + 1) * sizeof *p->rec.frames);
   p->rec.threads = cs_allocate((whole->thread_count + 1) * sizeof *p->rec.threads);
-  p->rec.frame_count = p->rec.thread_count = p->rec.sample_count = 0;
+  p->rec.roots = cs_allocate((whole->root_count + 1) * sizeof *p->rec.roots);
+  p->rec.frame_count = p->rec.thread_count = p->rec.root_count = p->rec.sample_count = 0;
 }
 
 // All else is the whole's.
@@ -96,11 +101,12 @@ static void close_part(struct part *p) {
   free(p->thread);
   free(p->rec.frames);
   free(p->rec.threads);
+  free(p->rec.roots);
 }
 
 // ---- Windows ----
 
-static void push_part(const struct cs_window *w, struct part *p, uint64_t samples,
+static void push_mode(const struct cs_window *w, const struct part *p, enum cs_wire_mode mode,
                       uint64_t now_ns) {
   struct cs_profile profile;
   const struct cs_view *view = w->view;
@@ -108,14 +114,25 @@ static void push_part(const struct cs_window *w, struct part *p, uint64_t sample
                                        .signatures = view->signatures,
                                        .lines = w->rec->lines && !view->no_lines,
                                        .raw_names = view->raw_names};
-  copy_nodes(p);
   cs_profile_init(&profile);
-  cs_resolve(&p->rec, &opts, &profile);
-  profile.facts.start_ns += w->begin_ns;
-  profile.facts.duration_ns = now_ns - w->begin_ns;
-  profile.facts.samples = samples;
-  cs_push_add(view->push, &profile);
+  cs_resolve(&p->rec, mode, &opts, &profile);
+  struct cs_facts *f = &profile.facts;
+  f->start_ns += w->begin_ns;
+  f->duration_ns = now_ns - w->begin_ns;
+  f->samples = f->weight = 0;
+  for (size_t i = 1; i < profile.tree.count; i++) {
+    f->samples += profile.tree.nodes[i].samples;
+    f->weight += profile.tree.nodes[i].weight;
+  }
+  if (f->samples > 0) cs_push_add(view->push, &profile);
   cs_profile_free(&profile);
+}
+
+static void push_part(const struct cs_window *w, struct part *p, uint64_t now_ns) {
+  copy_nodes(p);
+  for (unsigned mode = CS_WIRE_MODE_CPU; mode < CS_WIRE_MODES; mode++)
+    if ((w->rec->meta.modes & CS_WIRE_MODE_BIT(mode)) != 0)
+      push_mode(w, p, (enum cs_wire_mode)mode, now_ns);
   cs_tree_free(&p->rec.tree);
 }
 
@@ -141,7 +158,7 @@ void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last) {
   w->named = w->rec->frame_count;
   open_part(&part);
   uint64_t samples = mark(&part);
-  if (samples > 0) push_part(w, &part, samples, now_ns);
+  if (samples > 0) push_part(w, &part, now_ns);
   close_part(&part);
   if (cs_view_wants_whole(w->view))
     remember(w);

@@ -107,14 +107,16 @@ static void put_thread(struct writer *w, const struct cs_timeline *t, uint32_t t
   for (size_t i = 0; i < w->count; i++) put_event(w, &w->events[i], tid);
 }
 
-bool cs_write_chromium(const struct cs_profile *p, FILE *out) {
+bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
+  const struct cs_profile *p = &set->profiles[0];
   struct cs_timeline t;
   cs_timeline_make(&t, p, true);
   struct writer w = {.p = p, .out = out};
   (void)fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"clrsnap " CLRSNAP_VERSION
               "\",\"mode\":",
               out);
-  cs_put_json(out, p->facts.mode, strlen(p->facts.mode));
+  const char *mode = cs_mode(p->facts.mode)->token;
+  cs_put_json(out, mode, strlen(mode));
   (void)fputs("},\n\"traceEvents\":[\n", out);
   put_name(&w, "process_name", p->facts.pid, p->facts.program);
   for (uint32_t i = 0; i < p->thread_count; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Collapsed stacks: "root;...;leaf count", one line per distinct stack, all threads together, in
 // order of their first appearance. ';' separates frames, so one in a name is written as ':'; line
-// breaks become spaces. Two stacks that differ only in their thread are one line. One thread.
+// breaks become spaces. Two stacks that differ only in their thread are one line. Counts are
+// samples, or, of events, what they stand for. One mode at a time. One thread.
 // Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,14 @@
 // The tree without its thread level.
 static void merge_threads(const struct cs_profile *p, struct cs_tree *merged) {
   cs_tree_init(merged);
+  bool timed = cs_mode(p->facts.mode)->timed;
   uint32_t *map = cs_allocate(p->tree.count * sizeof *map);
   for (size_t i = 1; i < p->tree.count; i++) {
     const struct cs_node *node = &p->tree.nodes[i];
     // Never full: it has no more nodes than the tree that it is made of.
     map[i] =
         node->parent == 0 ? MERGED_ROOT : cs_tree_child(merged, map[node->parent], node->frame);
-    merged->nodes[map[i]].samples += node->samples;
+    merged->nodes[map[i]].samples += timed ? node->samples : node->weight;
   }
   free(map);
 }
@@ -38,7 +40,8 @@ static void put_frame(const struct cs_profile *p, uint32_t frame, FILE *out) {
   cs_put_plain(out, name, len);
 }
 
-bool cs_write_collapsed(const struct cs_profile *p, FILE *out) {
+bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out) {
+  const struct cs_profile *p = &set->profiles[0];
   struct cs_tree merged;
   merge_threads(p, &merged);
   uint32_t *path = NULL;

@@ -317,7 +317,8 @@ static void put_thread(struct writer *w, uint32_t thread) {
 }
 
 static void put_meta(const struct cs_profile *p, FILE *out) {
-  static const char *const colors[] = {"orange", "blue", "purple", "green", "grey", "red"};
+  static const char *const colors[] = {"orange", "blue", "purple", "green",
+                                       "grey",   "red",  "yellow"};
   _Static_assert(CS_COUNT(colors) == CS_KIND_COUNT, "a colour for every kind");
   (void)fprintf(out,
                 "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":%d,\"interval\":%.6f,"
@@ -342,7 +343,8 @@ static void put_meta(const struct cs_profile *p, FILE *out) {
       out);
 }
 
-bool cs_write_firefox(const struct cs_profile *p, FILE *out) {
+bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
+  const struct cs_profile *p = &set->profiles[0];
   struct cs_timeline t;
   cs_timeline_make(&t, p, false);
   struct writer w = {.p = p, .t = &t, .out = out};

@@ -94,7 +94,9 @@ function refresh() {
   state.tree = rec.tree({threads, unit, range, awake, hide, width});
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
   $("empty").textContent = rec.facts.samples > 0 ? "Nothing in this selection." :
-    `Nothing was sampled: the program used too little ${rec.facts.mode} time.`;
+    /^(cpu|wall)$/.test(rec.facts.mode) ?
+      `Nothing was sampled: the program used too little ${rec.facts.mode} time.` :
+      `Nothing of mode ${rec.facts.mode} happened while the program was recorded.`;
   $("range").hidden = !range;
   if (range) $("range").textContent = `${timeText(range[0], 1)} – ${timeText(range[1], 1)}  ✕`;
   search($("search").value);

@@ -11,7 +11,9 @@ struct cs_format {
   const char *about;
   bool timeline;     // it shows samples one by one
   bool each_thread;  // threads of one name may not be shown as one
-  bool (*write)(const struct cs_profile *p, FILE *out);  // NULL: the recording itself
+  uint32_t modes;    // that it can show: CS_WIRE_MODE_BITs
+  bool several;      // of them at once
+  bool (*write)(const struct cs_profile_set *set, FILE *out);  // NULL: the recording itself
 };
 
 const struct cs_format *cs_formats(size_t *count);

@@ -28,23 +28,23 @@ static bool put(FILE *out, const char *begin, const char *end) {
   return fwrite(begin, 1, len, out) == len;
 }
 
-static bool put_data(const struct cs_profile *p, FILE *out) {
+static bool put_data(const struct cs_profile_set *set, FILE *out) {
   FILE *packed = cs_pack_open(out);
   if (packed == NULL) return false;
-  bool written = cs_write_json(p, packed);
+  bool written = cs_write_json(set, packed);
   return fclose(packed) == 0 && written;
 }
 
 enum part { STYLE, SCRIPT, DATA, PARTS };
 
-static bool put_part(const struct cs_profile *p, enum part part, FILE *out) {
+static bool put_part(const struct cs_profile_set *set, enum part part, FILE *out) {
   switch (part) {
     case STYLE:
       return put(out, page_css_begin, page_css_end);
     case SCRIPT:
       return put(out, page_js_begin, page_js_end);
     default:
-      return put_data(p, out);
+      return put_data(set, out);
   }
 }
 
@@ -62,13 +62,13 @@ static const char *next_marker(const char *at, enum part *part, size_t *len) {
   return first;
 }
 
-bool cs_write_html(const struct cs_profile *p, FILE *out) {
+bool cs_write_html(const struct cs_profile_set *set, FILE *out) {
   const char *at = page_html_begin;
   const char *marker;
   enum part part;
   size_t len;
   while ((marker = next_marker(at, &part, &len)) != NULL) {
-    if (!put(out, at, marker) || !put_part(p, part, out)) return false;
+    if (!put(out, at, marker) || !put_part(set, part, out)) return false;
     at = marker + len;
   }
   return put(out, at, page_html_end) && fflush(out) == 0;

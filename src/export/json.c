@@ -2,7 +2,8 @@
 // The page's data: one JSON object of flat arrays, so that a browser parses a million nodes in one
 // go and without a million objects. `parent` is relative (node - parent), which
 // keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the tree's
-// first level are the threads. One such object for each mode that was recorded, in "modes"; "marks"
+// first level are the threads. Time is in microseconds ("selfUs"), any other unit as it is
+// ("selfWeight"). One such object for each mode that was recorded, in "modes"; "marks"
 // are events on the timeline: [begin, duration, text], in microseconds. One thread. Signal-safe:
 // no.
 #include <inttypes.h>
@@ -34,7 +35,10 @@ static void put_facts(const struct cs_facts *f, FILE *out) {
   (void)fputs(",\"runtime\":", out);
   put_text(out, f->runtime);
   (void)fputs(",\"mode\":", out);
-  put_text(out, f->mode);
+  put_text(out, cs_mode(f->mode)->token);
+  (void)fputs(",\"unit\":", out);
+  put_text(out, cs_unit_name(cs_mode(f->mode)->unit));
+  (void)fprintf(out, ",\"weight\":%" PRIu64, f->weight);
   (void)fprintf(out,
                 ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
                 ",\"samples\":%" PRIu64 ",\"complete\":%" PRIu64,
@@ -84,7 +88,7 @@ static void put_tables(const struct cs_profile *p, FILE *out) {
   (void)putc(']', out);
 }
 
-enum column { PARENT, FRAME, SAMPLES, WEIGHT };
+enum column { PARENT, FRAME, SAMPLES, WEIGHT, MICROSECONDS };
 
 static uint64_t value(const struct cs_tree *tree, size_t i, enum column column) {
   const struct cs_node *n = &tree->nodes[i];
@@ -95,8 +99,10 @@ static uint64_t value(const struct cs_tree *tree, size_t i, enum column column) 
       return n->frame;
     case SAMPLES:
       return n->samples;
+    case WEIGHT:
+      return n->weight;
     default:
-      return n->weight_ns / 1000;
+      return n->weight / 1000;
   }
 }
 
@@ -111,7 +117,7 @@ static void put_column(const struct cs_tree *tree, const char *name, enum column
 
 // Samples in time, node by node, as many of each as its `self` says: milliseconds, as distances
 // from the node's sample before.
-enum time_column { TIME, TIME_WEIGHT, ASLEEP };
+enum time_column { TIME, TIME_WEIGHT, TIME_MICROSECONDS, ASLEEP };
 
 static int by_leaf_and_time(const void *a, const void *b) {
   const struct cs_profile_sample *x = *(const struct cs_profile_sample *const *)a;
@@ -126,7 +132,9 @@ static uint64_t time_value(const struct cs_profile_sample *s, const struct cs_pr
     case TIME:
       return s->time_ns / 1000000 - (last->leaf == s->leaf ? last->time_ns / 1000000 : 0);
     case TIME_WEIGHT:
-      return s->weight_ns / 1000;
+      return s->weight;
+    case TIME_MICROSECONDS:
+      return s->weight / 1000;
     default:
       return s->asleep;
   }
@@ -143,6 +151,10 @@ static void put_time_column(const struct cs_profile_sample **sorted, size_t coun
   (void)putc(']', out);
 }
 
+static bool is_time(const struct cs_profile *p) {
+  return cs_mode(p->facts.mode)->unit == CS_UNIT_NS;
+}
+
 static void put_times(const struct cs_profile *p, FILE *out) {
   if (p->sample_count == 0) return;
   const struct cs_profile_sample **sorted = cs_allocate(p->sample_count * sizeof *sorted);
@@ -153,7 +165,8 @@ static void put_times(const struct cs_profile *p, FILE *out) {
   }
   qsort(sorted, p->sample_count, sizeof *sorted, by_leaf_and_time);
   put_time_column(sorted, p->sample_count, "time", TIME, out);
-  put_time_column(sorted, p->sample_count, "timeWeight", TIME_WEIGHT, out);
+  put_time_column(sorted, p->sample_count, "timeWeight",
+                  is_time(p) ? TIME_MICROSECONDS : TIME_WEIGHT, out);
   if (any_asleep) put_time_column(sorted, p->sample_count, "asleep", ASLEEP, out);
   free(sorted);
 }
@@ -165,14 +178,39 @@ static void put_profile(const struct cs_profile *p, FILE *out) {
   put_column(&p->tree, "parent", PARENT, out);
   put_column(&p->tree, "frame", FRAME, out);
   put_column(&p->tree, "self", SAMPLES, out);
-  put_column(&p->tree, "selfUs", WEIGHT, out);
+  if (is_time(p))
+    put_column(&p->tree, "selfUs", MICROSECONDS, out);
+  else
+    put_column(&p->tree, "selfWeight", WEIGHT, out);
   put_times(p, out);
   (void)putc('}', out);
 }
 
-bool cs_write_json(const struct cs_profile *p, FILE *out) {
+// Pauses, which are everybody's.
+static void put_marks(const struct cs_profile *p, FILE *out) {
+  for (size_t i = 0; i < p->sample_count; i++) {
+    const struct cs_profile_sample *s = &p->samples[i];
+    uint64_t begin = s->time_ns > s->weight ? s->time_ns - s->weight : 0;
+    const struct cs_node *leaf = &p->tree.nodes[s->leaf];
+    size_t len = 0;
+    const char *name =
+        leaf->parent == 0 ? "" : cs_strings_get(&p->strings, p->frames[leaf->frame].name, &len);
+    (void)fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",", i > 0 ? "," : "", begin / 1000,
+                  s->weight / 1000);
+    cs_put_json(out, name, len);
+    (void)putc(']', out);
+  }
+}
+
+bool cs_write_json(const struct cs_profile_set *set, FILE *out) {
   (void)fputs("{\"modes\":[\n", out);
-  put_profile(p, out);
-  (void)fputs("\n],\"marks\":[]}\n", out);
+  for (size_t i = 0; i < set->count; i++) {
+    if (i > 0) (void)fputs(",\n", out);
+    put_profile(&set->profiles[i], out);
+  }
+  (void)fputs("\n],\"marks\":[", out);
+  for (size_t i = 0; i < set->count; i++)
+    if (set->profiles[i].facts.mode == CS_WIRE_MODE_GC) put_marks(&set->profiles[i], out);
+  (void)fputs("]}\n", out);
   return !ferror(out);
 }

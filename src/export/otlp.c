@@ -224,7 +224,7 @@ static void add_sample(struct builder *b, uint32_t node, size_t index) {
   Otlp__Sample *s = &b->samples[index];
   otlp__sample__init(s);
   s->stack_index = add_stack(b, node);
-  b->values[index] = (int64_t)b->p->tree.nodes[node].weight_ns;
+  b->values[index] = (int64_t)b->p->tree.nodes[node].weight;
   s->values = &b->values[index];
   s->n_values = 1;
   int32_t *attributes = &b->thread_attributes[THREAD_ATTRIBUTES * b->thread[node]];
@@ -280,13 +280,17 @@ static void add_profile_id(struct builder *b) {
 
 static void add_profile(struct builder *b) {
   const struct cs_facts *f = &b->p->facts;
+  const struct cs_mode *mode = cs_mode(f->mode);
   Otlp__Profile *out = &b->profile;
   otlp__profile__init(out);
   otlp__value_type__init(&b->type);
-  b->type.type_strindex = word(b, f->mode);
-  b->type.unit_strindex = word(b, "nanoseconds");
-  out->sample_type = out->period_type = &b->type;
-  out->period = f->hz > 0 ? 1000000000 / f->hz : 0;
+  b->type.type_strindex = word(b, mode->weight != NULL ? mode->weight : mode->count);
+  b->type.unit_strindex = word(b, cs_unit_name(mode->unit));
+  out->sample_type = &b->type;
+  if (mode->timed) {
+    out->period_type = &b->type;
+    out->period = f->hz > 0 ? 1000000000 / f->hz : 0;
+  }
   out->time_unix_nano = f->start_ns;
   out->duration_nano = f->duration_ns;
   add_profile_id(b);
@@ -436,8 +440,8 @@ bool cs_write_otlp_request(const struct cs_profile *p, const struct cs_resource 
   return written;
 }
 
-bool cs_write_otlp(const struct cs_profile *p, FILE *out) {
-  return cs_write_otlp_request(p, NULL, out);
+bool cs_write_otlp(const struct cs_profile_set *set, FILE *out) {
+  return cs_write_otlp_request(&set->profiles[0], NULL, out);
 }
 
 int64_t cs_otlp_rejected(const void *response, size_t size, char *message, size_t cap) {

@@ -8,18 +8,21 @@
 
 #include "export/functions.h"
 #include "export/gzip.h"
+#include "export/merge.h"
 #include "export/text.h"
 #include "export/timeline.h"
 #include "pprof.pb-c.h"
 
 // All messages of the profile, in few arrays. What is repeated wants arrays of pointers.
 struct builder {
-  const struct cs_profile *p;
+  const struct cs_profile_set *set;
+  const struct cs_merged *merged;  // its profile's stacks are the samples
+  const struct cs_profile *p;      // that one
   struct cs_functions functions;
   struct cs_strings strings;
   uint32_t *thread;  // per node
   Pprof__Profile out;
-  Pprof__ValueType types[2], *type_refs[2];
+  Pprof__ValueType types[2 * CS_WIRE_MODES], *type_refs[2 * CS_WIRE_MODES];
   Pprof__Mapping *mappings, **mapping_refs;
   struct cs_map mapping_ids;  // module's string id -> index
   Pprof__Location *locations, **location_refs;
@@ -28,7 +31,7 @@ struct builder {
   Pprof__Sample *samples, **sample_refs;
   Pprof__Label *labels, **label_refs;
   uint64_t *ids;    // of all samples' locations
-  int64_t *values;  // two for each sample
+  int64_t *values;  // as many as there are types for each sample
   char **texts;
 };
 
@@ -49,23 +52,31 @@ static int64_t word(struct builder *b, const char *text) {
   return text_id(b, text, strlen(text));
 }
 
+static void add_type(struct builder *b, const char *type, const char *unit) {
+  Pprof__ValueType *t = &b->types[b->out.n_sample_type];
+  pprof__value_type__init(t);
+  t->type = word(b, type);
+  t->unit = word(b, unit);
+  b->type_refs[b->out.n_sample_type++] = t;
+}
+
+// For each mode the number of its samples and what they stand for; the first one's is shown first.
 static void add_types(struct builder *b) {
   Pprof__Profile *out = &b->out;
-  for (int i = 0; i < 2; i++) {
-    pprof__value_type__init(&b->types[i]);
-    b->type_refs[i] = &b->types[i];
-  }
-  b->types[0].type = word(b, "samples");
-  b->types[0].unit = word(b, "count");
-  b->types[1].type = word(b, b->p->facts.mode);
-  b->types[1].unit = word(b, "nanoseconds");
   out->sample_type = b->type_refs;
-  out->n_sample_type = 2;
-  out->period_type = &b->types[1];
-  out->period = b->p->facts.hz > 0 ? 1000000000 / b->p->facts.hz : 0;
-  out->default_sample_type = b->types[1].type;
-  out->time_nanos = (int64_t)b->p->facts.start_ns;
-  out->duration_nanos = (int64_t)b->p->facts.duration_ns;
+  for (size_t i = 0; i < b->set->count; i++) {
+    const struct cs_mode *mode = cs_mode(b->set->profiles[i].facts.mode);
+    add_type(b, mode->count, "count");
+    if (mode->weight != NULL) add_type(b, mode->weight, cs_unit_name(mode->unit));
+    if (i == 0) out->default_sample_type = b->types[out->n_sample_type - 1].type;
+  }
+  const struct cs_facts *first = &b->p->facts;
+  if (cs_mode(first->mode)->timed) {
+    out->period_type = &b->types[1];
+    out->period = first->hz > 0 ? 1000000000 / first->hz : 0;
+  }
+  out->time_nanos = (int64_t)first->start_ns;
+  out->duration_nanos = (int64_t)first->duration_ns;
 }
 
 static void add_mapping(struct builder *b, uint32_t frame, uint64_t *id) {
@@ -149,16 +160,18 @@ static size_t depth_of(const struct cs_tree *tree, uint32_t node) {
 }
 
 static void add_sample(struct builder *b, uint32_t node, uint64_t *ids, size_t index) {
-  const struct cs_node *n = &b->p->tree.nodes[node];
   Pprof__Sample *s = &b->samples[index];
   pprof__sample__init(s);
   s->location_id = ids;
   for (uint32_t i = node; b->p->tree.nodes[i].parent != 0; i = b->p->tree.nodes[i].parent)
     ids[s->n_location_id++] = b->p->tree.nodes[i].frame + 1;
-  s->value = &b->values[2 * index];
-  s->value[0] = (int64_t)n->samples;
-  s->value[1] = (int64_t)n->weight_ns;
-  s->n_value = 2;
+  s->value = &b->values[b->out.n_sample_type * index];
+  for (size_t i = 0; i < b->set->count; i++) {
+    size_t at = node * b->set->count + i;
+    s->value[s->n_value++] = (int64_t)b->merged->samples[at];
+    if (cs_mode(b->set->profiles[i].facts.mode)->weight != NULL)
+      s->value[s->n_value++] = (int64_t)b->merged->weight[at];
+  }
   size_t thread = b->thread[node];
   bool named = b->label_refs[2 * thread] != b->label_refs[2 * thread + 1];
   s->label = &b->label_refs[2 * thread + (named ? 0 : 1)];
@@ -176,7 +189,7 @@ static void add_samples(struct builder *b) {
   }
   b->samples = cs_allocate(count * sizeof *b->samples);
   b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
-  b->values = cs_allocate(2 * count * sizeof *b->values);
+  b->values = cs_allocate(b->out.n_sample_type * count * sizeof *b->values);
   b->ids = cs_allocate(ids * sizeof *b->ids);
   count = ids = 0;
   for (uint32_t i = 1; i < tree->count; i++) {
@@ -232,8 +245,10 @@ static void clean_up(struct builder *b) {
   cs_map_free(&b->mapping_ids);
 }
 
-bool cs_write_pprof(const struct cs_profile *p, FILE *out) {
-  struct builder b = {.p = p};
+bool cs_write_pprof(const struct cs_profile_set *set, FILE *out) {
+  struct cs_merged merged;
+  cs_merge(&merged, set);
+  struct builder b = {.set = set, .merged = &merged, .p = &merged.profile};
   build(&b);
   size_t size = pprof__profile__get_packed_size(&b.out);
   uint8_t *packed = cs_allocate(size);
@@ -241,5 +256,6 @@ bool cs_write_pprof(const struct cs_profile *p, FILE *out) {
   bool written = cs_write_gzip(packed, size, out);
   free(packed);
   clean_up(&b);
+  cs_merged_free(&merged);
   return written;
 }

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "export/mode.h"
 #include "export/tree.h"
 
 // X(NAME, token in the page's data, label in the page's legend)
@@ -19,7 +20,8 @@
   X(DYNAMIC, "dynamic", "stub, dynamic method") \
   X(RUNTIME, "runtime", "runtime (native)")     \
   X(NATIVE, "native", "other native")           \
-  X(CUT, "cut", "cut or unknown")
+  X(CUT, "cut", "cut or unknown")               \
+  X(TYPE, "type", "type, event")
 
 enum cs_profile_kind {
 #define CS_KIND_ENUM(name, token, label) CS_KIND_##name,
@@ -43,9 +45,9 @@ struct cs_profile_thread {
 };
 
 struct cs_profile_sample {
-  uint64_t time_ns, weight_ns;  // since the start, when it was taken; the time it stands for
-  uint32_t leaf;                // node of the tree
-  bool asleep;                  // the thread was blocked in the kernel
+  uint64_t time_ns, weight;  // since the start, when it was taken; what it stands for
+  uint32_t leaf;             // node of the tree
+  bool asleep;               // the thread was blocked in the kernel
 };
 
 struct cs_profile_stop {  // walks that ended for one reason
@@ -67,11 +69,12 @@ struct cs_facts {
   const char *program;  // the command line
   uint32_t pid;
   char runtime[32];  // "10.0.12"; empty if nobody said so
-  const char *mode;  // "cpu", "wall"
+  enum cs_wire_mode mode;
   uint32_t hz;
   uint64_t start_ns;  // CLOCK_REALTIME
   uint64_t duration_ns;
-  uint64_t samples;                                    // in the tree
+  uint64_t samples, weight;                            // in the tree, in the mode's unit
+  uint64_t lost_samples;                               // of this mode, of those that follow
   uint64_t lost_target;                                // no room in the program's own buffer
   uint64_t lost_ring;                                  // no room on the way to the command
   uint64_t lost_broken;                                // records that made no sense
@@ -79,7 +82,7 @@ struct cs_facts {
   uint64_t complete;                                   // walks that reached the stack's base
   struct cs_profile_stop stops[CS_PROFILE_MAX_STOPS];  // the others, most frequent first
   size_t stop_count;
-  uint64_t asleep;  // samples of threads that slept, taken without a signal
+  uint64_t asleep, asleep_weight;  // samples of threads that slept, taken without a signal
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
   bool ended;            // the agent has sent its totals; else the next two are not known
   uint64_t suspensions;  // how often the runtime was stopped
@@ -106,6 +109,12 @@ struct cs_profile {
   struct cs_facts facts;
 };
 
+// What one recording has come to: a profile for each of its modes.
+struct cs_profile_set {
+  const struct cs_profile *profiles;
+  size_t count;  // at least 1
+};
+
 void cs_profile_init(struct cs_profile *p);
 uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *module,
                           enum cs_profile_kind kind);
@@ -120,16 +129,16 @@ const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t
 const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len);
 
 // Writers. False: a write failed (errno says why).
-bool cs_write_collapsed(const struct cs_profile *p, FILE *out);
-bool cs_write_html(const struct cs_profile *p, FILE *out);
-bool cs_write_json(const struct cs_profile *p, FILE *out);  // the page's data
-bool cs_write_text(const struct cs_profile *p, FILE *out);
-bool cs_write_pprof(const struct cs_profile *p, FILE *out);
-bool cs_write_otlp(const struct cs_profile *p, FILE *out);
+bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out);
+bool cs_write_html(const struct cs_profile_set *set, FILE *out);
+bool cs_write_json(const struct cs_profile_set *set, FILE *out);  // the page's data
+bool cs_write_text(const struct cs_profile_set *set, FILE *out);
+bool cs_write_pprof(const struct cs_profile_set *set, FILE *out);
+bool cs_write_otlp(const struct cs_profile_set *set, FILE *out);
 // These show samples one by one, and want p->samples.
-bool cs_write_speedscope(const struct cs_profile *p, FILE *out);
-bool cs_write_firefox(const struct cs_profile *p, FILE *out);
-bool cs_write_chromium(const struct cs_profile *p, FILE *out);
+bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out);
+bool cs_write_firefox(const struct cs_profile_set *set, FILE *out);
+bool cs_write_chromium(const struct cs_profile_set *set, FILE *out);
 
 // The `limit` frames with most samples of their own, as a table; each line starts with `prefix`.
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);

@@ -91,7 +91,8 @@ static uint64_t running_ns(const struct cs_timeline *t, uint32_t thread) {
   return sum;
 }
 
-bool cs_write_speedscope(const struct cs_profile *p, FILE *out) {
+bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out) {
+  const struct cs_profile *p = &set->profiles[0];
   struct cs_timeline t;
   cs_timeline_make(&t, p, true);
   struct writer w = {p, &t, out, NULL, 0};

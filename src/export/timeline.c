@@ -39,9 +39,9 @@ static struct item *sorted(const struct cs_profile *p, const uint32_t *thread) {
 
 // A file may say anything: time that does not fit ends at the end of all time.
 static struct cs_span span_of(const struct cs_profile_sample *s, uint64_t after) {
-  uint64_t begin = s->time_ns > s->weight_ns ? s->time_ns - s->weight_ns : 0;
+  uint64_t begin = s->time_ns > s->weight ? s->time_ns - s->weight : 0;
   if (begin < after) begin = after;
-  uint64_t end = begin > UINT64_MAX - s->weight_ns ? UINT64_MAX : begin + s->weight_ns;
+  uint64_t end = begin > UINT64_MAX - s->weight ? UINT64_MAX : begin + s->weight;
   return (struct cs_span){begin, end, s->leaf, 1, s->asleep};
 }
 

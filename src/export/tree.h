@@ -13,7 +13,7 @@
 struct cs_tree {
   struct cs_node {
     uint32_t parent, frame;
-    uint64_t samples, weight_ns;  // that ended here (the node is the leaf)
+    uint64_t samples, weight;  // that ended here (the node is the leaf)
   } * nodes;
   size_t count, capacity;
   struct cs_map children;  // parent << 32 | frame -> node

@@ -37,7 +37,7 @@ static struct sums *add_up(const struct cs_tree *tree) {
   uint32_t *order = cs_allocate(tree->count * sizeof *order);
   for (uint32_t i = (uint32_t)tree->count; i-- > 0;) {
     order[i] = i;
-    sums[i].weight += tree->nodes[i].weight_ns;
+    sums[i].weight += tree->nodes[i].weight;
     sums[i].samples += tree->nodes[i].samples;
     if (i == 0) break;
     sums[tree->nodes[i].parent].weight += sums[i].weight;
@@ -68,7 +68,7 @@ static void put_node(const struct writer *w, uint32_t node, size_t depth) {
   const char *name = cs_strings_get(&w->p->strings, string, &len);
   put_share(w, w->sums[node].weight);
   (void)fputs("  ", w->out);
-  put_share(w, n->weight_ns);
+  put_share(w, n->weight);
   (void)fprintf(w->out, "  %8" PRIu64 "  %*s", w->sums[node].samples, (int)depth, "");
   cs_put_plain(w->out, name, len);
   if (thread && w->p->threads[n->frame].tid != 0)
@@ -115,14 +115,30 @@ static void put_tree(const struct writer *w) {
   }
 }
 
-bool cs_write_text(const struct cs_profile *p, FILE *out) {
-  struct writer w = {p, add_up(&p->tree), out};
-  cs_put_plain(out, p->facts.program, strlen(p->facts.program));
-  (void)fprintf(out, "\n%" PRIu64 " samples in %.1f s (%s, %" PRIu32 " Hz%s%s)\n\n",
-                p->facts.samples, (double)p->facts.duration_ns / 1e9, p->facts.mode, p->facts.hz,
-                p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
-  (void)fputs("   total      self   samples  frame\n", out);
-  put_tree(&w);
-  free(w.sums);
+static void put_head(const struct cs_profile *p, FILE *out) {
+  const struct cs_mode *mode = cs_mode(p->facts.mode);
+  (void)fprintf(out, "%" PRIu64 " %s in %.1f s (%s", p->facts.samples,
+                mode->what[p->facts.samples != 1], (double)p->facts.duration_ns / 1e9, mode->token);
+  if (mode->timed) (void)fprintf(out, ", %" PRIu32 " Hz", p->facts.hz);
+  (void)fprintf(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
+  if (!mode->timed && mode->unit != CS_UNIT_COUNT) {
+    (void)fputs(": ", out);
+    cs_put_amount(out, mode->unit, p->facts.weight);
+  }
+  (void)fputs("\n\n", out);
+}
+
+bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
+  const char *program = set->profiles[0].facts.program;
+  cs_put_plain(out, program, strlen(program));
+  for (size_t i = 0; i < set->count; i++) {
+    const struct cs_profile *p = &set->profiles[i];
+    struct writer w = {p, add_up(&p->tree), out};
+    (void)putc('\n', out);
+    put_head(p, out);
+    (void)fputs("   total      self   samples  frame\n", out);
+    put_tree(&w);
+    free(w.sums);
+  }
   return fflush(out) == 0 && !ferror(out);
 }

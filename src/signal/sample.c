@@ -13,7 +13,7 @@
 enum {
   // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
   // has 20 to 120 frames; a 65,536-frame recursion moves four times.
-  FIRST_FRAMES = 246,
+  FIRST_FRAMES = 244,
   GROWTH = 4,
   RESERVE_TRIES = 32,  // compare-and-swaps that may fail in a row
 };
@@ -119,6 +119,8 @@ CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
   sample->loaded = walk.loaded;
+  sample->weight = 0;
+  sample->mode = sample->type = 0;
   // Of the last one, if there was more than one: it has all that are on this stack.
   const struct cs_images *images = cs_load_acquire(&from->world->images);
   sample->images = images != NULL ? images->sequence : 0;
@@ -151,6 +153,27 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
   struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
   if (world != NULL && ring != NULL && is_mine(thread)) take(ring, world, thread, regs, cause);
   cs_epoch_leave(&cs_signal.epoch, parity);
+}
+
+// ---- Of the calling thread, because of an event ----
+
+CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
+                               const struct cs_sample_event *event) {
+  struct cs_sample_place place;
+  cs_add_relaxed(&ring->events, 1);
+  if (!reserve_first(ring, &place)) {
+    cs_add_relaxed(&ring->lost_events[event->mode % CS_SAMPLE_MODES], 1);
+    return;
+  }
+  write_sample(ring, &place, from);
+  place.sample->tsc = event->tsc;
+  place.sample->overrun = 0;
+  place.sample->si_code = 0;
+  place.sample->weight = event->weight;
+  place.sample->mode = event->mode;
+  place.sample->type = event->type;
+  uint64_t held = cs_tsc() - event->tsc;
+  commit(ring, &place, held > 0 ? held : 1);
 }
 
 // ---- Of a thread that sleeps, by another one ----

@@ -19,6 +19,7 @@ enum {
   CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 13,000 samples of 30 frames, one drain of which is due
                                    // every 10 ms. docs/wire-format.md
   CS_SAMPLE_ALIGN = 16,
+  CS_SAMPLE_MODES = 8,  // numbers of modes are below
 };
 
 enum cs_sample_state {
@@ -47,6 +48,9 @@ struct cs_sample {
   int16_t si_code;    // 0: asleep
   uint32_t images;    // struct cs_images.sequence of the table that it was walked by
   uint64_t loaded;    // struct cs_walk.loaded
+  uint64_t weight;    // an event's own; else 0
+  uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
+  uint32_t type;      // an event's: what it is about, as the agent numbers them
   uint64_t frames[];  // CS_FRAME_WORD()s, leaf first
 };
 
@@ -55,13 +59,15 @@ struct cs_sample_ring {
   uint64_t capacity;  // a power of two
   uint32_t max_depth;
   _Alignas(64) uint64_t head;  // bytes ever reserved, less those given back
-  // Counters. signals + asleep = samples + lost, once no handler is running.
-  uint64_t signals;            // handled for a thread that is being sampled
-  uint64_t asleep;             // threads that were walked while they slept, without a signal
-  uint64_t samples;            // READY records ever written
-  uint64_t lost;               // no room in the ring
-  uint64_t overruns;           // sum of the samples' and the lost ones'
-  _Alignas(64) uint64_t tail;  // bytes ever read
+  // Counters. signals + asleep + events = samples + lost, once no handler is running.
+  uint64_t signals;  // handled for a thread that is being sampled
+  uint64_t asleep;   // threads that were walked while they slept, without a signal
+  uint64_t events;   // of the runtime, that threads were walked for by themselves
+  uint64_t samples;  // READY records ever written
+  uint64_t lost;     // no room in the ring
+  uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
+  uint64_t overruns;                      // sum of the samples' and the lost ones'
+  _Alignas(64) uint64_t tail;             // bytes ever read
 };
 
 struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reserved
@@ -82,6 +88,17 @@ CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_pla
                                const struct cs_sampled *sleeping);
 CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place);
 CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
+
+// A sample that the calling thread takes of itself, outside of any handler, because of an event: of
+// the function that `from` has the registers of, and its callers. Inside the epoch.
+struct cs_sample_event {
+  uint64_t tsc;  // when it came
+  uint64_t weight;
+  uint32_t mode;  // 1 to CS_SAMPLE_MODES - 1
+  uint32_t type;
+};
+CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
+                               const struct cs_sample_event *event);
 
 // Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no
 // memory. Not for handlers (agent/ring.c: the island calls nothing).

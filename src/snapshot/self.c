@@ -34,8 +34,8 @@ _Static_assert(CS_RBX == 3 && CS_RSP == 4 && CS_RBP == 5 && CS_R12 == 12 && CS_R
 _Static_assert(offsetof(struct cs_regs, known) == 17 * 8, "regs");
 _Static_assert(CS_REGS_PRESERVED == 0x1f038, "regs");
 
-static void find_bounds(const struct cs_thread *thread, const struct cs_regs *from,
-                        struct cs_stack *stack) {
+void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
+                    struct cs_stack *stack) {
   uint64_t sp = from->r[CS_RSP];
   *stack = (struct cs_stack){0};
   if (thread != NULL && cs_load_acquire(&thread->stack.hi) != 0)
@@ -55,7 +55,7 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   capture->count = 0;
   capture->leaf = *regs;
   if (world == NULL) return CS_ANSWER_NOT_READY;
-  find_bounds(cs_registry_find(clr_thread), regs, &stack);
+  cs_self_bounds(cs_registry_find(clr_thread), regs, &stack);
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   enum cs_request_answer answer = CS_ANSWER_WALKED;
   if (seed != NULL && cs_is_cooperative(world, clr_thread))

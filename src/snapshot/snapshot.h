@@ -95,6 +95,9 @@ void cs_capture_complete(struct cs_capture *capture);
 // ---- The calling thread (self.c) ----
 // The registers of the function that calls this, as they will be when it goes on.
 void cs_regs_here(struct cs_regs *regs);
+// The stack that the calling thread is on. `thread`: its entry, or NULL. Async-signal-safe.
+void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
+                    struct cs_stack *stack);
 // Walks the calling thread from `regs`, into a slot that is and stays CLAIMED. Async-signal-safe.
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
                                     uint64_t clr_thread, const struct cs_regs *seed);

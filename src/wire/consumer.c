@@ -78,7 +78,7 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->version = CS_WIRE_VERSION;
   h->header_bytes = CS_WIRE_HEADER_BYTES;
   h->capacity = opts->capacity;
-  h->mode = (uint32_t)opts->mode;
+  h->modes = opts->modes;
   h->hz = opts->hz;
   h->max_depth = opts->max_depth;
   h->lines = opts->lines ? 1 : 0;

@@ -13,7 +13,7 @@
 
 struct cs_consumer_opts {
   uint64_t capacity;  // bytes of the ring: a power of two, at least 64 KiB
-  enum cs_wire_mode mode;
+  uint32_t modes;     // CS_WIRE_MODE_BITs
   uint32_t hz, max_depth;
   bool lines;  // IL maps are wanted
   // For a process that may see other files and be another user's (its number); 0: one of our own.

@@ -91,5 +91,8 @@ bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *bud
 
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {
   struct cursor c;
-  return open_record(r, CS_WIRE_END, &c) && take(&c, end, sizeof *end);
+  size_t first = offsetof(struct cs_wire_end, events);  // all that a file of version 1 has
+  *end = (struct cs_wire_end){0};
+  if (!open_record(r, CS_WIRE_END, &c) || c.left < first) return false;
+  return c.left < sizeof *end ? take(&c, end, first) : take(&c, end, sizeof *end);
 }

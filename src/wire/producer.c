@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-  END_RESERVE = 128,  // kept free for CS_WIRE_END and the padding before it
+  END_RESERVE = 512,  // kept free for CS_WIRE_END and the padding before it
   MAX_STRING = 65535,
 };
 _Static_assert(sizeof(struct cs_wire_record) + sizeof(struct cs_wire_end) <= END_RESERVE / 2,

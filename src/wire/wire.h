@@ -9,13 +9,27 @@
 #include "base/base.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 4u
+#define CS_WIRE_VERSION 5u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
 #define CS_WIRE_HEADER_BYTES 4096u
 
-enum cs_wire_mode { CS_WIRE_MODE_CPU = 1, CS_WIRE_MODE_WALL = 2 };
+// What a sample is of; several in one recording. Numbers are also the recording file's.
+enum cs_wire_mode {
+  CS_WIRE_MODE_CPU = 1,    // a thread that runs
+  CS_WIRE_MODE_WALL,       // any thread
+  CS_WIRE_MODE_ALLOC,      // an object that was allocated
+  CS_WIRE_MODE_LOCK,       // a wait for a lock that has ended
+  CS_WIRE_MODE_EXCEPTION,  // an exception that was thrown
+  CS_WIRE_MODE_GC,         // a pause that has ended: the runtime had stopped all managed threads
+  CS_WIRE_MODES,           // one more than there are
+};
+#define CS_WIRE_MODE_BIT(mode) (1u << (mode))
+// Those whose samples are taken in time; the others are events of the runtime.
+#define CS_WIRE_TIMED_MODES \
+  (CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL))
+#define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
 
 enum cs_wire_agent_state {
   CS_WIRE_AGENT_NONE,       // nobody has come yet
@@ -31,7 +45,7 @@ struct cs_wire_header {
   uint64_t capacity;  // bytes of the ring after the header; a power of two
 
   // What the command wants; set before the target starts.
-  uint32_t mode;       // enum cs_wire_mode
+  uint32_t modes;      // CS_WIRE_MODE_BITs
   uint32_t hz;         // samples per second and thread (CPU: per second of CPU time)
   uint32_t max_depth;  // frames per sample
   uint32_t stop;       // the command sets 1: stop sampling, write CS_WIRE_END
@@ -72,7 +86,7 @@ enum cs_wire_kind {
 
 struct cs_wire_start {
   uint64_t start_ns;
-  uint32_t pid, hz, mode, pad;
+  uint32_t pid, hz, modes, pad;
 };  // CLOCK_REALTIME
 struct cs_wire_thread {
   uint32_t id, tid;
@@ -85,7 +99,8 @@ enum cs_wire_function_kind {
   CS_WIRE_FN_METHOD,
   CS_WIRE_FN_DYNAMIC,
   CS_WIRE_FN_STUB,
-  CS_WIRE_FN_UNKNOWN
+  CS_WIRE_FN_UNKNOWN,
+  CS_WIRE_FN_TYPE,  // no code: what an event is about, as its stack's leaf. `type` has the name
 };
 // Which IL a method's machine code comes from, as the runtime tells it.
 struct cs_wire_il_map {
@@ -104,11 +119,11 @@ struct cs_wire_image {
   uint64_t begin, end, bias;
 };
 struct cs_wire_sample {
-  uint64_t time_ns;    // since start_ns
-  uint64_t weight_ns;  // CPU mode: CPU time that this sample stands for; wall mode: wall time
+  uint64_t time_ns;  // since start_ns
+  uint64_t weight;   // what this sample stands for, in its mode's unit: see docs/wire-format.md
   uint64_t stop_ip;
   uint32_t thread;   // cs_wire_thread.id
-  uint32_t held_ns;  // from the handler's entry to its end; 0: walked while it slept
+  uint32_t held_ns;  // for how long it stood still for us; 0: walked while it slept
   uint16_t stop;     // enum cs_stop
   uint16_t mode;     // enum cs_wire_mode
   uint32_t frame_count;
@@ -119,6 +134,8 @@ struct cs_wire_end {
   uint64_t signals, overruns;    // signals handled; timer expirations that the kernel merged
   uint64_t asleep;               // threads walked while they slept, without a signal
   uint64_t runtime_suspensions;  // how often this agent stopped the runtime: counted, not assumed
+  uint64_t events;               // of the runtime, that were to become samples
+  uint64_t lost[8];              // of both lost_ring and lost_wire, by mode
 };
 
 struct cs_wire_budget {
@@ -138,5 +155,7 @@ struct cs_wire_budget {
 #define CS_WIRE_FRAME_UNKNOWN 2u
 #define CS_WIRE_MANAGED_EXACT 0x80000000u
 #define CS_WIRE_MANAGED_OFFSET 0x7FFFFFFFu
+
+_Static_assert(CS_WIRE_MODES <= 8, "struct cs_wire_end has a place for every mode");
 
 #endif

@@ -60,7 +60,11 @@ usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$
 usage_error "--budget wants 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
 usage_error "--budget wants 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
 usage_error "--budget wants 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
-usage_error "--mode wants 'cpu' or 'wall', not 'walls'$more" record --mode walls true
+modes="--mode wants some of cpu, wall, alloc, lock, exception, gc with commas between them"
+usage_error "$modes, not 'walls'$more" record --mode walls true
+usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
+usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
+with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
 usage_error "--format wants one of $formats, not 'svg'$more" record --format svg true
 usage_error "--format goes with one --output; of several the suffixes tell$more" \
   record --format html -o a.html -o b.json true

@@ -84,7 +84,7 @@ static void end(enum cs_wire_kind kind) {
 }
 
 static void start(void) {
-  struct cs_wire_start s = {1750000000000000000u, (uint32_t)getpid(), header->hz, header->mode, 0};
+  struct cs_wire_start s = {1750000000000000000u, (uint32_t)getpid(), header->hz, header->modes, 0};
   begin();
   put(&s, sizeof s);
   put_text("10.0.12");
@@ -128,11 +128,11 @@ static void sample(uint32_t thread_id, enum cs_stop stop, uint32_t held_ns, cons
                    uint32_t count) {
   static uint64_t time_ns;
   struct cs_wire_sample s = {.time_ns = time_ns += 1000000,
-                             .weight_ns = 2000000,
+                             .weight = 2000000,
                              .thread = thread_id,
                              .held_ns = held_ns,
                              .stop = (uint16_t)stop,
-                             .mode = (uint16_t)header->mode,
+                             .mode = (uint16_t)__builtin_ctz(header->modes),
                              .frame_count = count};
   begin();
   put(&s, sizeof s);

@@ -47,13 +47,13 @@ static void drain(struct cs_consumer *c, struct cs_recording *rec) {
 static void write_profile(const struct cs_recording *rec) {
   struct cs_profile profile;
   cs_profile_init(&profile);
-  cs_resolve(rec, &(struct cs_resolve_opts){.native = true}, &profile);
+  cs_resolve(rec, CS_WIRE_MODE_CPU, &(struct cs_resolve_opts){.native = true}, &profile);
   profile.facts.program = "\xFF<fuzz>";
-  profile.facts.mode = "cpu";
+  profile.facts.mode = CS_WIRE_MODE_CPU;
   FILE *out = fopen("/dev/null", "w");
   assert_non_null(out);
-  assert_true(cs_write_collapsed(&profile, out));
-  assert_true(cs_write_html(&profile, out));
+  assert_true(cs_write_collapsed(&(struct cs_profile_set){&profile, 1}, out));
+  assert_true(cs_write_html(&(struct cs_profile_set){&profile, 1}, out));
   cs_write_top(&profile, 10, "", out);
   (void)fclose(out);
   cs_profile_free(&profile);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Names as the compilers of C# (SDK 10.0.401) and F# make them, taken from recordings of
 // tests/apps/Names and NamesFs and from .NET's own libraries, VB's written by hand, and what they
-// must read like; and names that nobody made, which must do no harm. tests/live/names.sh has the compilers themselves.
+// must read like; and names that nobody made, which must do no harm. tests/live/names.sh has the
+// compilers themselves.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -96,10 +96,11 @@ static void send_names(void) {
 static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint32_t depth) {
   begin();
   put(&(struct cs_wire_sample){.time_ns = time,
-                               .weight_ns = 1000 + time % 7,
+                               .weight = 1000 + time % 7,
                                .thread = thread,
                                .held_ns = (uint32_t)time % 3 * 100,
                                .stop = (uint16_t)stop,
+                               .mode = (uint16_t)(1 + time % (CS_WIRE_MODES - 1)),
                                .frame_count = depth},
       sizeof(struct cs_wire_sample));
   for (uint32_t i = 0; i < depth; i++) {
@@ -116,20 +117,26 @@ static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint3
 // a file may say.
 static char *profile_text(const struct cs_recording *rec, size_t *size) {
   static size_t turn;
-  struct cs_profile profile;
+  struct cs_profile profiles[CS_WIRE_MODES];
+  struct cs_profile_set all = {profiles, 0};
   char *text = NULL;
-  cs_profile_init(&profile);
-  cs_resolve(rec, &(struct cs_resolve_opts){true, true, rec->lines, false, false}, &profile);
+  for (int mode = CS_WIRE_MODE_CPU; mode < CS_WIRE_MODES; mode++) {
+    struct cs_resolve_opts opts = {true, true, rec->lines, false, false};
+    cs_profile_init(&profiles[all.count]);
+    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &profiles[all.count++]);
+  }
   FILE *out = open_memstream(&text, size);
   size_t count;
   const struct cs_format *formats = cs_formats(&count);
   for (size_t i = 0; i < count; i++) {
     if (formats[i].write == NULL || (!every_format && i != turn % count)) continue;
-    assert_true(formats[i].write(&profile, out));
+    for (size_t m = 0; m < all.count && !formats[i].several; m++)
+      assert_true(formats[i].write(&(struct cs_profile_set){&profiles[m], 1}, out));
+    if (formats[i].several) assert_true(formats[i].write(&all, out));
   }
   turn++;
   (void)fclose(out);
-  cs_profile_free(&profile);
+  for (size_t m = 0; m < all.count; m++) cs_profile_free(&profiles[m]);
   return text;
 }
 
@@ -137,7 +144,8 @@ static void make_recording(void) {
   struct cs_error err;
   cs_recording_init(&live);
   live.lines = live.keep_samples = true;
-  live.meta = (struct cs_rec_meta){cs_recording_text(&live, "dotnet shop.dll"), 2, 499};
+  live.meta =
+      (struct cs_rec_meta){cs_recording_text(&live, "dotnet shop.dll"), CS_WIRE_ALL_MODES, 499};
   assert_true(cs_recfile_open(&file, path, &err));
   send_names();
   for (uint64_t i = 0; i < 300; i++) {
@@ -357,10 +365,10 @@ static void other_files_are_refused(void **state) {
   (void)state;
   uint8_t head[sizeof(struct cs_file_head)];
   memcpy(head, whole, sizeof head);
-  head[8] = 2;
+  head[8] = 3;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 2"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 3"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

@@ -26,7 +26,7 @@ static uint32_t push(struct fixture *f, uint32_t parent, uint32_t frame) {
 }
 
 static void add(struct fixture *f, uint64_t second, uint32_t leaf, uint64_t weight) {
-  f->tree.nodes[leaf].weight_ns += weight;
+  f->tree.nodes[leaf].weight += weight;
   cs_top_add(&f->top, second * SECOND, leaf, weight);
 }
 

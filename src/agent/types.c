@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The names of what events are about (types of objects and exceptions, kinds of pauses), by number,
+// so that a sample carries four bytes of them. The runtime hands a name with every event; the id
+// that it has for a type may be another type's later, so names are told apart by their text.
+//
+// Invariants: a number is never given twice while a recording lasts; `lock` is held for table work
+// only, never over a call into the CLR. Any thread outside of handlers. Signal-safe: no.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "clr/clr.h"
+
+enum { MAX_NAME = 1024 };  // bytes of UTF-8; longer names are cut
+
+struct type {
+  uint64_t hash;
+  char *name;
+  uint32_t wire_id;  // 0: the wire does not have it yet. The agent's thread only
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct type *types;  // by number less one
+static uint32_t count, capacity;
+static uint32_t *slots;  // open addressing over numbers, twice as many as `capacity`; 0: free
+
+static uint64_t hash_of(const char *text) {
+  uint64_t hash = 0xCBF29CE484222325ull;
+  for (; *text != '\0'; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001B3ull;
+  return hash;
+}
+
+// The slot that has the name, or the free one where it belongs.
+static uint32_t *find(uint64_t hash, const char *name) {
+  uint32_t mask = 2 * capacity - 1, at = (uint32_t)(hash ^ hash >> 32) & mask;
+  for (; slots[at] != 0; at = (at + 1) & mask) {
+    const struct type *t = &types[slots[at] - 1];
+    if (t->hash == hash && strcmp(t->name, name) == 0) break;
+  }
+  return &slots[at];
+}
+
+static bool grow(void) {
+  uint32_t more = capacity == 0 ? 256 : 2 * capacity;
+  struct type *larger = realloc(types, more * sizeof *types);
+  if (larger == NULL) return false;
+  types = larger;
+  uint32_t *places = calloc(2ull * more, sizeof *places);
+  if (places == NULL) return false;
+  free(slots);
+  slots = places;
+  capacity = more;
+  for (uint32_t i = 0; i < count; i++) *find(types[i].hash, types[i].name) = i + 1;
+  return true;
+}
+
+static uint32_t intern(const char *name) {
+  uint64_t hash = hash_of(name);
+  if (count == capacity && !grow()) return 0;
+  uint32_t *slot = find(hash, name);
+  if (*slot != 0) return *slot;
+  char *copy = strdup(name);
+  if (copy == NULL) return 0;
+  types[count] = (struct type){hash, copy, 0};
+  return *slot = ++count;
+}
+
+uint32_t cs_type_intern_text(const char *text) {
+  (void)pthread_mutex_lock(&lock);
+  uint32_t number = intern(text);
+  (void)pthread_mutex_unlock(&lock);
+  return number;
+}
+
+uint32_t cs_type_intern(const uint8_t *utf16, size_t bytes) {
+  WCHAR units[MAX_NAME];
+  char name[MAX_NAME];
+  size_t len = bytes / sizeof units[0] < MAX_NAME ? bytes / sizeof units[0] : MAX_NAME;
+  memcpy(units, utf16, len * sizeof units[0]);  // the event's data is not aligned
+  (void)cs_utf16_to_utf8(name, sizeof name, units, len, NULL);
+  return cs_type_intern_text(name);
+}
+
+bool cs_type_to_wire(uint32_t type, uint32_t *id) {
+  char name[MAX_NAME];
+  (void)pthread_mutex_lock(&lock);
+  *id = types[type - 1].wire_id;
+  memcpy(name, types[type - 1].name, strlen(types[type - 1].name) + 1);
+  (void)pthread_mutex_unlock(&lock);
+  if (*id != 0) return true;
+  if (!cs_named_to_wire(name, id)) return false;
+  (void)pthread_mutex_lock(&lock);
+  types[type - 1].wire_id = *id;
+  (void)pthread_mutex_unlock(&lock);
+  return true;
+}
+
+void cs_types_free(void) {
+  for (uint32_t i = 0; i < count; i++) free(types[i].name);
+  free(types);
+  free(slots);
+  types = NULL;
+  slots = NULL;
+  count = capacity = 0;
+}

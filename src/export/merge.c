@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Merging a set. Invariant: all profiles of a set are of one recording, so a thread has the same
+// number in each. One thread. Signal-safe: no.
+#include "export/merge.h"
+
+#include <stdlib.h>
+
+static uint32_t copy_frame(struct cs_profile *to, const struct cs_profile *from, uint32_t frame) {
+  const struct cs_profile_frame *f = &from->frames[frame];
+  const char *name = cs_strings_get(&from->strings, f->name, NULL);
+  uint32_t id = cs_profile_frame(to, name, cs_profile_module(from, frame, NULL), f->kind);
+  if (f->file != CS_NO_TEXT)
+    cs_profile_line(to, id, cs_profile_method(from, frame, NULL),
+                    cs_profile_file(from, frame, NULL), f->line);
+  return id;
+}
+
+// Answers the merged node of each of its own.
+static uint32_t *add(struct cs_profile *to, const struct cs_profile *from) {
+  uint32_t *frame = cs_allocate(from->frame_count * sizeof *frame);
+  uint32_t *node = cs_allocate(from->tree.count * sizeof *node);
+  for (uint32_t i = 0; i < from->frame_count; i++) frame[i] = copy_frame(to, from, i);
+  for (size_t i = 1; i < from->tree.count; i++) {
+    const struct cs_node *n = &from->tree.nodes[i];
+    // Never full: all modes' nodes are nodes of one recording's tree.
+    node[i] =
+        cs_tree_child(&to->tree, node[n->parent], n->parent == 0 ? n->frame : frame[n->frame]);
+    to->tree.nodes[node[i]].samples += n->samples;
+    to->tree.nodes[node[i]].weight += n->weight;
+  }
+  free(frame);
+  return node;
+}
+
+void cs_merge(struct cs_merged *m, const struct cs_profile_set *set) {
+  const struct cs_profile *first = &set->profiles[0];
+  uint32_t **nodes = cs_allocate(set->count * sizeof *nodes);
+  cs_profile_init(&m->profile);
+  for (size_t i = 0; i < first->thread_count; i++) {
+    const struct cs_profile_thread *t = &first->threads[i];
+    (void)cs_profile_thread(&m->profile, cs_strings_get(&first->strings, t->name, NULL), t->tid);
+  }
+  for (size_t i = 0; i < set->count; i++) nodes[i] = add(&m->profile, &set->profiles[i]);
+  m->profile.facts = first->facts;
+  m->count = set->count;
+  m->samples = cs_allocate(m->profile.tree.count * m->count * sizeof *m->samples);
+  m->weight = cs_allocate(m->profile.tree.count * m->count * sizeof *m->weight);
+  for (size_t i = 0; i < set->count; i++) {
+    const struct cs_tree *tree = &set->profiles[i].tree;
+    for (size_t n = 1; n < tree->count; n++) {
+      m->samples[nodes[i][n] * m->count + i] += tree->nodes[n].samples;
+      m->weight[nodes[i][n] * m->count + i] += tree->nodes[n].weight;
+    }
+    free(nodes[i]);
+  }
+  free(nodes);
+}
+
+void cs_merged_free(struct cs_merged *m) {
+  cs_profile_free(&m->profile);
+  free(m->samples);
+  free(m->weight);
+}

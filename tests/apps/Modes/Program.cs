@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// A known share in every mode: allocations by type, waits for locks, exceptions by type, collections.
+// Prints what each truly was, "truth MODE NAME AMOUNT", and answers 0.
+// Arguments: megabytes to allocate.
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Threading;
+
+namespace Modes;
+
+sealed class Small
+{
+    public long A = 1, B = 2; // 32 bytes with the header
+}
+
+[InlineArray(14)]
+struct Fourteen
+{
+    public long First;
+}
+
+sealed class Large
+{
+    public Fourteen Numbers = default; // 128 bytes with the header
+}
+
+static class Program
+{
+    const int SmallBytes = 32, LargeBytes = 128;
+    static volatile object? sink;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AllocateSmall(int count)
+    {
+        for (int i = 0; i < count; i++) sink = new Small();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AllocateLarge(int count)
+    {
+        for (int i = 0; i < count; i++) sink = new Large();
+    }
+
+    // 16 MiB each: every one is sampled.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AllocateArrays(int count)
+    {
+        for (int i = 0; i < count; i++) sink = new byte[16 << 20];
+    }
+
+    // 60 % small objects, 30 % larger ones, 10 % arrays, mixed, so that none has the collector to itself.
+    static void Allocate(long megabytes)
+    {
+        long bytes = megabytes << 20;
+        int small = (int)(bytes * 6 / 10 / SmallBytes), large = (int)(bytes * 3 / 10 / LargeBytes);
+        int arrays = (int)(bytes / 10 >> 24);
+        for (int i = 0; i < 16; i++)
+        {
+            AllocateSmall(small / 16);
+            AllocateLarge(large / 16);
+        }
+        AllocateArrays(arrays);
+        Console.WriteLine($"truth alloc Modes.Program.AllocateSmall {(long)(small / 16 * 16) * SmallBytes}");
+        Console.WriteLine($"truth alloc Modes.Program.AllocateLarge {(long)(large / 16 * 16) * LargeBytes}");
+        Console.WriteLine($"truth alloc Modes.Program.AllocateArrays {(long)arrays << 24}");
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long WaitShort(object gate) => Wait(gate);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long WaitLong(object gate) => Wait(gate);
+
+    static long Wait(object gate)
+    {
+        long begin = Stopwatch.GetTimestamp();
+        lock (gate) return (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds;
+    }
+
+    // This thread has the lock for so long after the other one has begun to want it.
+    static long Contend(Func<object, long> wait, int milliseconds)
+    {
+        var gate = new object();
+        long waited = 0;
+        var ready = new ManualResetEventSlim();
+        var thread = new Thread(() => { ready.Set(); waited = wait(gate); }) { Name = "Waiter" };
+        lock (gate)
+        {
+            thread.Start();
+            ready.Wait();
+            Thread.Sleep(milliseconds);
+        }
+        thread.Join();
+        return waited;
+    }
+
+    static void Lock()
+    {
+        long shorter = 0, longer = 0;
+        for (int i = 0; i < 3; i++)
+        {
+            shorter += Contend(WaitShort, 100);
+            longer += Contend(WaitLong, 200);
+        }
+        Console.WriteLine($"truth lock Modes.Program.WaitShort {shorter}");
+        Console.WriteLine($"truth lock Modes.Program.WaitLong {longer}");
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void ThrowInvalid() => throw new InvalidOperationException("known");
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Dereference(string? nothing) => nothing!.Length;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Nested()
+    {
+        try { ThrowInvalid(); }
+        catch (InvalidOperationException e) { throw new FormatException("outer", e); }
+    }
+
+    static void Throw()
+    {
+        for (int i = 0; i < 60; i++)
+            try { ThrowInvalid(); } catch (InvalidOperationException) { }
+        for (int i = 0; i < 30; i++)
+            try { Dereference(null); } catch (NullReferenceException) { }
+        for (int i = 0; i < 10; i++)
+            try { Nested(); } catch (FormatException) { }
+        Console.WriteLine("truth exception System.InvalidOperationException 70");
+        Console.WriteLine("truth exception System.NullReferenceException 30");
+        Console.WriteLine("truth exception System.FormatException 10");
+    }
+
+    // So much to be looked at that a pause is long against its beginning and its end.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static Small[] Keep(int count)
+    {
+        var kept = new Small[count];
+        for (int i = 0; i < count; i++) kept[i] = new Small();
+        Console.WriteLine($"truth alloc Modes.Program.Keep {(long)count * (SmallBytes + 8)}");
+        return kept;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Collect(int count)
+    {
+        for (int i = 0; i < count; i++) GC.Collect(2, GCCollectionMode.Forced, blocking: true);
+    }
+
+    static int Main(string[] args)
+    {
+        Allocate(long.Parse(args[0]));
+        Lock();
+        Throw();
+        var kept = Keep(2_000_000);
+        Collect(7);
+        GC.KeepAlive(kept);
+        Console.WriteLine("truth gc Modes.Program.Collect 7");
+        Console.WriteLine($"truth gc collections {GC.CollectionCount(0)}");
+        Console.WriteLine($"truth gc pauses {(long)GC.GetTotalPauseDuration().TotalNanoseconds}");
+        return 0;
+    }
+}

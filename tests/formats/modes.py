@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""modes.py FORMAT PREFIX: holds files of a recording of tests/apps/Modes against its truth ("truth MODE
+NAME AMOUNT" lines on standard input). Shares of a mode must be right to within 2 points, and amounts
+that are not estimated to within 2 %. FORMAT collapsed: PREFIX.MODE.folded; pprof: PREFIX.pb.gz, which
+has all modes, through `go tool pprof`."""
+import subprocess
+import sys
+
+VALUES = {"alloc": "alloc_space", "lock": "delay", "exception": "exceptions", "gc": "gc"}
+
+
+def stacks_collapsed(prefix, mode):
+    for line in open(f"{prefix}.{mode}.folded"):
+        stack, _, value = line.rpartition(" ")
+        yield stack.split(";"), float(value)
+
+
+def stacks_pprof(prefix, mode):
+    unit = {"alloc": "B", "exception": "count"}.get(mode, "ns")
+    command = ["go", "tool", "pprof", "-traces", f"-sample_index={VALUES[mode]}", f"-unit={unit}"]
+    out = subprocess.run(command + [f"{prefix}.pb.gz"], capture_output=True, text=True, check=True).stdout
+    for trace in out.split("-----------+-----")[1:]:
+        lines = [line for line in trace.splitlines()[1:] if line.strip() and ":  " not in line[:14]]
+        if not lines:
+            continue
+        value, leaf = lines[0].split(None, 1)
+        number = float(value.rstrip("Bns"))
+        yield [line.strip() for line in lines[:0:-1]] + [leaf.strip()], number
+
+
+def main():
+    form, prefix = sys.argv[1:]
+    truth = {}
+    for line in sys.stdin:
+        word, mode, name, amount = line.split()
+        if word == "truth":
+            truth.setdefault(mode, {})[name] = float(amount)
+    failed = len(truth) != 4
+
+    def check(mode, name, is_, should, tolerance, unit):
+        nonlocal failed
+        good = abs(is_ - should) <= tolerance
+        failed |= not good
+        print(f"{form:9} {mode:9} {name:32} {is_:14.2f} (truly {should:.2f}) {unit}{'' if good else ' WRONG'}")
+
+    for mode in ("alloc", "lock", "exception"):
+        stacks = list(globals()["stacks_" + form](prefix, mode))
+        whole = sum(v for _, v in stacks)
+        true_whole = sum(truth[mode].values())
+        for name, amount in truth[mode].items():
+            has = sum(v for stack, v in stacks if name in stack)
+            check(mode, name, 100 * has / whole, 100 * amount / true_whole, 2, "%")
+            if mode != "alloc":
+                check(mode, name, has, amount, 0.02 * amount, "")
+        check(mode, "all", whole, true_whole, (0.02 if mode != "alloc" else 0.04) * true_whole, "")
+    # The program asks for the pauses when they are over, the runtime's own included.
+    stacks = list(globals()["stacks_" + form](prefix, "gc"))
+    check("gc", "pauses", sum(v for _, v in stacks), truth["gc"]["pauses"], 0.02 * truth["gc"]["pauses"], "ns")
+    sys.exit(failed)
+
+
+main()
