@@ -41,7 +41,7 @@ struct watch {
   uint32_t tables;
   uint64_t next_ns;  // when the next one is due; 0: the agent has not begun
   uint64_t last_ns, last_taken;
-  char output[64];  // where the program's output goes, beside a screen
+  char output[4096];  // where the program's output goes, beside a screen
 };
 
 // ---- From the recording to the model ----
@@ -241,7 +241,7 @@ static bool divert(struct watch *w, int saved[3], struct cs_error *err) {
   for (int i = 0; i < 3; i++) saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
   if (w->screen) {
     const char *temp = getenv("TMPDIR");
-    (void)snprintf(w->output, sizeof w->output, "%.40s/clrsnap-top-XXXXXX",
+    (void)snprintf(w->output, sizeof w->output, "%s/clrsnap-top-XXXXXX",
                    temp != NULL && temp[0] != '\0' ? temp : "/tmp");
     to = mkostemp(w->output, O_CLOEXEC);
     from = open("/dev/null", O_RDONLY | O_CLOEXEC);
