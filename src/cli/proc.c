@@ -49,10 +49,16 @@ bool cs_proc_is_zero(pid_t pid, const char *name) {
   return zero;
 }
 
+// As code: who only reads the file, for its symbols, is no .NET program.
 bool cs_proc_maps_coreclr(pid_t pid) {
   size_t size = 0;
-  char *maps = cs_proc_read(pid, "maps", &size);
-  bool found = maps != NULL && strstr(maps, "/libcoreclr.so") != NULL;
+  char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;
+  bool found = false;
+  for (char *line; !found && maps != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+    const char *access = strchr(line, ' ');
+    found = access != NULL && strlen(access) > 4 && access[3] == 'x' &&
+            strstr(line, "/libcoreclr.so") != NULL;
+  }
   free(maps);
   return found;
 }

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# attach_beside.sh BUILD SOURCE MATERIAL: `clrsnap record PID` of a program that has a profiler already, which
+# goes on working, and of one in a container: its own process numbers, its own /dev/shm.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Record
+clrsnap=$BUILD/bin/clrsnap
+command -v python3 > /dev/null || skip "there is no python3"
+
+# A file that is mapped as data makes no .NET program.
+coreclr=$(dirname "$(readlink -f "$(command -v dotnet)")")/shared/Microsoft.NETCore.App/10.*/libcoreclr.so
+python3 - $coreclr << 'X' &
+import mmap, sys, time
+file = open(sys.argv[1])
+held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+time.sleep(30)
+X
+reader=$!
+record() {
+  local rc=0
+  timeout 30 "$clrsnap" record -d 0.5 -o "$WORK/stacks.folded" "$1" > "$WORK/said" 2>&1 || rc=$?
+  [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$2: exit code $rc"; }
+  grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$2: nothing was seen"; }
+  grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && fail "$2: frames without names"
+  pass "$2"
+}
+
+# The example is linked with the same library, which then has two users, one of which comes and goes.
+CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{12345678-9ABC-DEF0-1234-56789ABCDEF0}' \
+  CORECLR_PROFILER_PATH=$BUILD/lib/libstackprinter.so STACKPRINTER_MS=20 \
+  dotnet "$APP" names 8000 > "$WORK/out" 2> "$WORK/err" &
+PID=$!
+sleep 1.5
+for i in 1 2 3; do record $PID "beside another profiler, $i"; done
+before=$(grep -c '^stack of' "$WORK/out")
+sleep 0.5
+[ "$(grep -c '^stack of' "$WORK/out")" -gt "$before" ] || fail "the other profiler has stopped working"
+rc=0
+wait $PID || rc=$?
+[ $rc = 42 ] || { cat "$WORK/err"; fail "the program ends with $rc, not 42"; }
+grep '^  0x' "$WORK/out" | grep -v 'has no managed frames' | sort | uniq -c | grep . && fail "a snapshot failed"
+grep -q libcoreclr.so "/proc/$reader/maps" || fail "the reader does not read"
+"$clrsnap" ps --json | grep -q "\"pid\":$reader," && fail "who reads libcoreclr.so is taken for a .NET program"
+kill $reader
+pass "the other profiler works on"
+
+unshare --pid --mount --fork --mount-proc true 2> "$WORK/unshare" || exit 0
+unshare --pid --mount --fork --kill-child --mount-proc \
+  sh -c "mount -t tmpfs -o size=64m none /dev/shm && exec dotnet '$APP' names 6000" > "$WORK/out" 2> "$WORK/err" &
+CHILD=$!
+for _ in $(seq 100); do
+  PID=$(pgrep -P $CHILD -x dotnet) && grep -qs Record.dll "/proc/$PID/maps" && break
+  sleep 0.05
+done
+sleep 0.5
+record "$PID" "in a container"
+[ -z "$(ls -A "/proc/$PID/root/dev/shm" | grep clrsnap-)" ] || fail "a file is left in the container"
+# A killed command is noticed although its number means nothing there.
+timeout 30 "$clrsnap" record -o "$WORK/killed.clrsnap" "$PID" > "$WORK/said" 2>&1 &
+sleep 1
+kill -9 "$(pgrep -P $!)"
+wait $! 2> /dev/null
+sleep 1
+grep -qsx .clrsnap "/proc/$PID"/task/*/comm && fail "the agent has not noticed that the command was killed"
+rc=0
+wait $CHILD || rc=$?
+[ $rc = 42 ] || { cat "$WORK/err"; fail "the program ends with $rc, not 42"; }
+pass "in a container, a killed command"
