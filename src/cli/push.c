@@ -169,6 +169,8 @@ static void prepare(struct cs_push *push, const struct item *item, struct answer
   (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout);
   (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout);
   (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  if (push->target.certificates != NULL)
+    (void)curl_easy_setopt(curl, CURLOPT_CAINFO, push->target.certificates);
   (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
   (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
   (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);

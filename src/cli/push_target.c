@@ -185,6 +185,14 @@ static bool add_attributes(struct cs_push_target *t, const struct cs_push_wish *
   return add_attribute(t, "host.name", "host.name", host, err);
 }
 
+// libcurl itself heeds neither.
+static void find_certificates(struct cs_push_target *t) {
+  t->certificates = getenv("OTEL_EXPORTER_OTLP_CERTIFICATE");
+  if (t->certificates == NULL || t->certificates[0] == '\0')
+    t->certificates = getenv("SSL_CERT_FILE");
+  if (t->certificates != NULL && t->certificates[0] == '\0') t->certificates = NULL;
+}
+
 static bool read_timeout(struct cs_push_target *t, struct cs_error *err) {
   const char *text = getenv("OTEL_EXPORTER_OTLP_TIMEOUT");
   char *end;
@@ -200,6 +208,7 @@ bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wi
   memset(t, 0, sizeof *t);
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     return cs_error_set(err, "libcurl does not start");
+  find_certificates(t);
   return open_url(t, wish->url, err) && add_headers(t, wish, err) && add_attributes(t, wish, err) &&
          read_timeout(t, err);
 }

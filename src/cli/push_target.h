@@ -19,6 +19,7 @@ struct cs_push_target {
   struct curl_slist *headers;  // what is sent with every request
   bool named;                  // Pyroscope: the URL has the application's name
   long timeout_ms;             // of one request
+  const char *certificates;    // a file of those that are trusted; NULL: the system's
   // What the environment and --service say of the resource. The texts are in `texts`.
   struct cs_attribute attributes[CS_PUSH_MAX_ATTRIBUTES];
   char *texts[2 * CS_PUSH_MAX_ATTRIBUTES];

@@ -4,7 +4,7 @@
 # not there; that nothing is lost without being said; that windows together are the whole.
 tools=$(cd "$(dirname "$0")/../tools" && pwd)
 . "$(dirname "$0")/lib.sh"
-unset "${!OTEL_@}" CLRSNAP_PUSH_HEADERS http_proxy all_proxy HTTP_PROXY ALL_PROXY
+unset "${!OTEL_@}" CLRSNAP_PUSH_HEADERS SSL_CERT_FILE http_proxy all_proxy HTTP_PROXY ALL_PROXY
 servers=()
 trap 'kill "${servers[@]}" 2>/dev/null; rm -rf "$scratch"' EXIT
 
@@ -12,7 +12,7 @@ trap 'kill "${servers[@]}" 2>/dev/null; rm -rf "$scratch"' EXIT
 collector() {
   local name=$1
   shift
-  mkdir "$name"
+  mkdir -p "$name"
   python3 "$tools/collector.py" "$name" "$@" &
   servers+=($!)
   until [ -s "$name/port" ]; do sleep 0.05; done
@@ -86,6 +86,21 @@ grep -Eqx "POST /ingest\?name=my(%20|\+)shop&$from HTTP/1.1" pyroscope/1.head ||
   fail "Pyroscope: $(cat pyroscope/1.head)"
 run 0 "$CLRSNAP" report --push "pyroscope+http://$at?name=shop{env=prod}" golden.clrsnap
 grep -Fqx "POST /ingest?name=shop{env=prod}&$from HTTP/1.1" pyroscope/2.head || fail "Pyroscope: $(cat pyroscope/2.head)"
+
+# ---- TLS: a certificate that nobody vouches for ends it at once, a known one does not ----
+if command -v openssl >/dev/null; then
+  mkdir tls
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+    -keyout tls/private.pem -out tls/certificate.pem 2>/dev/null || fail "openssl makes no certificate"
+  cat tls/private.pem tls/certificate.pem >tls/key.pem
+  collector tls 200
+  run 1 "$CLRSNAP" report --push "otlp+https://$at" golden.clrsnap
+  said "profiles for https://$at/v1development/profiles are being lost: SSL peer certificate or SSH remote key was not OK"
+  SSL_CERT_FILE=tls/certificate.pem run 0 "$CLRSNAP" report --push "otlp+https://$at" golden.clrsnap
+  SSL_CERT_FILE=none OTEL_EXPORTER_OTLP_CERTIFICATE=tls/certificate.pem \
+    run 0 "$CLRSNAP" report --push "pyroscope+https://$at" golden.clrsnap
+  [ "$(requests tls)" = 2 ] || fail "TLS: $(requests tls) requests, not 2"
+fi
 
 # ---- What goes wrong ----
 collector refused 500

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """collector.py DIR PLAN...: plays the server that profiles are pushed to, on a port of its own, which
-it writes into DIR/port. Requests are answered as PLAN says, one word for each, the last one for all
+it writes into DIR/port; by TLS if there is a DIR/key.pem. Requests are answered as PLAN says, one word for each, the last one for all
 that follow:
   200         taken
   partial     200, with an OTLP response that rejects one profile
@@ -12,6 +12,7 @@ that follow:
 Request N is in DIR/N.head (the request line, the headers, a line with the time) and DIR/N.body."""
 import http.server
 import os
+import ssl
 import sys
 import threading
 import time
@@ -64,6 +65,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Handler)
+if os.path.exists(f"{directory}/key.pem"):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{directory}/key.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 with open(f"{directory}/port.new", "w") as file:
     file.write(f"{server.server_address[1]}\n")
 os.rename(f"{directory}/port.new", f"{directory}/port")

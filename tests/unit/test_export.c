@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli/recording.h"
+#include "export/otlp.h"
 #include "export/text.h"
 #include "wire/decode.h"
 
@@ -31,6 +32,30 @@ static void json_is_safe_in_a_script(void **state) {
   assert_put(cs_put_json, "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5", 9,
              "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5\"");
   assert_put(cs_put_json, "\xE2\x80\xA8", 3, "\"\\u2028\"");
+}
+
+static void a_service_is_called_as_its_assembly(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"dotnet /srv/Shop.Web.dll --port 80", "Shop.Web"},
+      {"/usr/bin/dotnet exec --depsfile a.deps.json Shop.dll other.dll", "Shop"},
+      {"./publish/Shop.Web --urls http://*", "Shop.Web"},
+      {"dotnet /my programs/Shop.dll", "Shop"},
+      {"dotnet .dll", "dotnet"},
+      {"", "unknown_service"},
+      {"/", "unknown_service"},
+      {"/a/\xFFx", "\xEF\xBF\xBDx"},
+  };
+  for (size_t i = 0; i < CS_COUNT(names); i++) {
+    char name[64];
+    cs_service_name(names[i][0], name, sizeof name);
+    assert_string_equal(name, names[i][1]);
+  }
+  char longest[300], name[64];
+  memset(longest, '\xFF', sizeof longest - 1);
+  longest[sizeof longest - 1] = '\0';
+  cs_service_name(longest, name, sizeof name);
+  assert_true(strlen(name) > 0 && strlen(name) < sizeof name && strlen(name) % 3 == 0);
 }
 
 static void invalid_utf8_is_replaced(void **state) {
@@ -155,6 +180,7 @@ int main(void) {
       cmocka_unit_test(tree_has_one_node_per_path),
       cmocka_unit_test(nodes_without_samples_are_dropped),
       cmocka_unit_test(hold_times_are_right_to_a_64th),
+      cmocka_unit_test(a_service_is_called_as_its_assembly),
       cmocka_unit_test(cut_records_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
