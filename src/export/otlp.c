@@ -272,7 +272,8 @@ static void add_samples(struct builder *b) {
 // to the first request was lost, can tell.
 static void add_profile_id(struct builder *b) {
   const struct cs_facts *f = &b->p->facts;
-  uint64_t seed[2] = {f->start_ns ^ f->duration_ns << 20, (uint64_t)f->pid << 32 ^ f->samples};
+  uint64_t seed[2] = {f->start_ns ^ f->duration_ns << 20,
+                      (uint64_t)f->pid << 32 ^ (uint64_t)f->mode << 56 ^ f->samples};
   memcpy(b->profile_id, seed, sizeof b->profile_id);
   b->profile_id[0] |= 1;  // all zero is none
   b->profile.profile_id = (ProtobufCBinaryData){sizeof b->profile_id, b->profile_id};

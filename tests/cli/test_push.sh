@@ -30,7 +30,7 @@ sums() {
 # ---- OTLP: the same stacks and the same sums as pprof's; tried again when the server asks for it ----
 run 0 "$CLRSNAP" record -o golden.clrsnap -o golden.otlp -o golden.pb.gz -- "$FAKE" golden
 otlp --pprof golden.pb.gz >pprof
-otlp golden.otlp | grep -v '^resource' | same pprof
+otlp golden.otlp | grep -Ev '^(resource|id) ' | same pprof
 collector otlp 503 429:2 200
 run 0 "$CLRSNAP" report --push "otlp+http://me:secret@$at" golden.clrsnap
 said "a push to http://$at/v1development/profiles has failed and is tried again: it answers 503, no: 503"

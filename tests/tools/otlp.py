@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """otlp.py FILE: reads an ExportProfilesServiceRequest (gzipped or not) and prints what it says:
   resource KEY VALUE
+  id HEX, of the profile that follows
   profile TYPE UNIT TIME DURATION PERIOD
   ATTRIBUTES|STACK, root first, separated by ';'|VALUE
 and fails if anything is in it that the public schema has not, an index leads nowhere, or the first
@@ -177,6 +178,7 @@ def print_otlp(data):
             for profile in scope["profiles"]:
                 kind = profile["sample_type"]
                 assert len(profile["profile_id"]) == 16 and any(profile["profile_id"])
+                print("id", profile["profile_id"].hex())
                 print("profile", strings[kind["type_strindex"]], strings[kind["unit_strindex"]],
                       profile["time_unix_nano"], profile["duration_nano"], profile["period"])
                 for s in profile["samples"]:
