@@ -7,6 +7,7 @@
 #define CS_EXIT_USAGE 2
 
 // argv[0] is the verb. Each answers the command's exit code.
+int cs_cmd_diff(int argc, char **argv);
 int cs_cmd_doctor(int argc, char **argv);
 int cs_cmd_ps(int argc, char **argv);
 int cs_cmd_record(int argc, char **argv);

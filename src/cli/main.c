@@ -15,6 +15,7 @@ static const struct verb {
   const char *help;
   bool has_options;  // and a --help that lists them
 } verbs[] = {
+    {"diff", cs_cmd_diff, "show what grew and what shrank between two recordings", true},
     {"doctor", cs_cmd_doctor, "try what works here, or with a process, and say why not", true},
     {"ps", cs_cmd_ps, "list the .NET processes that you can see", true},
     {"record", cs_cmd_record, "record where a program spends its time: a new one, or one that runs",

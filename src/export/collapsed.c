@@ -27,7 +27,7 @@ static void merge_threads(const struct cs_profile *p, struct cs_tree *merged) {
   free(map);
 }
 
-static void put_frame(const struct cs_profile *p, uint32_t frame, FILE *out) {
+void cs_put_collapsed_frame(const struct cs_profile *p, uint32_t frame, FILE *out) {
   size_t len;
   const char *name = cs_strings_get(&p->strings, p->frames[frame].name, &len);
   for (const char *semicolon; (semicolon = memchr(name, ';', len)) != NULL;) {
@@ -55,7 +55,7 @@ bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out) {
     }
     if (depth == 0) (void)fputs("[no frames]", out);
     while (depth > 0) {
-      put_frame(p, path[--depth], out);
+      cs_put_collapsed_frame(p, path[--depth], out);
       if (depth > 0) (void)putc(';', out);
     }
     (void)fprintf(out, " %llu\n", (unsigned long long)merged.nodes[i].samples);

@@ -46,7 +46,7 @@ class Recording {
     };
     this.samples = column(data.self);
     this.weight = column(data.selfUs ?? data.selfWeight);
-    if (diff) this.before = {samples: column(diff.self), weight: column(diff.selfUs)};
+    if (diff) this.before = {samples: column(diff.self), weight: column(diff.selfUs ?? diff.selfWeight)};
     for (let i = 1; i < n; i++) {
       const parent = i - data.parent[i - 1];
       this.parent[i] = parent;

@@ -13,7 +13,7 @@ class MethodTable {
     this.body = this.table.createTBody();
     this.table.className = "methods";
     host.append(this.table);
-    this.sortBy = "self";
+    this.sortBy = null;       // a column; at first the first one
     this.ascending = false;
     this.active = 0;
     this.rows = [];
@@ -59,6 +59,17 @@ class MethodTable {
     this.sort();
   }
 
+  // For a link: null if it is sorted as at the start.
+  get order() {
+    if (this.sortBy === null || (this.sortBy === this.all?.[0].id && !this.ascending)) return null;
+    return (this.ascending ? "" : "-") + this.sortBy;
+  }
+
+  set order(text) {
+    this.ascending = text !== null && !text.startsWith("-");
+    this.sortBy = text && text.replace(/^-/, "");
+  }
+
   sortOn(id) {
     if (this.sortBy === id) this.ascending = !this.ascending;
     else [this.sortBy, this.ascending] = [id, id === "name" || id === "module"];
@@ -68,8 +79,7 @@ class MethodTable {
 
   sort() {
     const kept = this.rows[this.active]?.frame;
-    const {value, delta} = this.all.find(column => column.id === this.sortBy);
-    const key = delta ? row => Math.abs(value(row)) : value;
+    const {value: key} = this.all.find(column => column.id === this.sortBy);
     const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
     this.rows = this.tree.methods().filter(row => !this.matches || this.matches[row.frame]);
     this.rows.sort((a, b) => (this.ascending ? 1 : -1) * order(key(a), key(b)) ||
@@ -127,7 +137,9 @@ class MethodTable {
       cell.className = column.id;
       if (column.about) cell.title = column.about(row);
       if (column.id === "name") cell.title = cell.textContent;
-      if (column.delta) cell.classList.add(column.value(row) > 0 ? "grew" : "shrank");
+      if (column.delta && column.value(row) !== 0) {
+        cell.classList.add(column.value(row) > 0 ? "grew" : "shrank");
+      }
     }
     return line;
   }

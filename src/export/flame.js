@@ -252,8 +252,7 @@ function remember() {
     threads: state.threads && [...state.threads].map(i => rec.threads[i].tid || rec.threads[i].name),
     search: $("search").value, node: state.view === "sandwich" ? 0 : main.focus,
     method: state.view === "sandwich" && state.method >= 0 ? rec.names[state.method] : null,
-    sort: table.sortBy === "self" && !table.ascending ? null :
-      (table.ascending ? "" : "-") + table.sortBy});
+    sort: table.order});
   if (link === location.hash.slice(1)) return;
   history.replaceState(null, "", "#" + link);
 }
@@ -275,10 +274,7 @@ function follow(hash) {
   $("width").value = state.width;
   $("search").value = wish.search;
   state.method = wish.method ? recording.names.indexOf(wish.method) : -1;
-  if (wish.sort) {
-    table.ascending = !wish.sort.startsWith("-");
-    table.sortBy = wish.sort.replace(/^-/, "");
-  }
+  table.order = wish.sort;
   refresh();
   const node = wish.zoom ? state.tree.widestNamed(wish.zoom) : wish.node;
   if (node > 0 && node < state.tree.count) main.zoomTo(node);

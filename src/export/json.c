@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/diff.h"
 #include "export/profile.h"
 #include "export/text.h"
 
@@ -171,6 +172,28 @@ static void put_times(const struct cs_profile *p, FILE *out) {
   free(sorted);
 }
 
+static void put_values(const uint64_t *values, size_t count, uint64_t unit, FILE *out) {
+  (void)putc('[', out);
+  for (size_t i = 1; i < count; i++) {
+    (void)fprintf(out, i > 1 ? ",%" PRIu64 : "%" PRIu64, values[i] / unit);
+  }
+  (void)putc(']', out);
+}
+
+// What was before: its facts and, node by node, its numbers.
+static void put_diff(const struct cs_diff *d, FILE *out) {
+  (void)fprintf(
+      out, ",\n\"diff\":{\"normalize\":\"%s\",\"scale\":{\"samples\":%.12g,\"weight\":%.12g},\n",
+      cs_normalize_token(d->normalize), d->samples_scale, d->weight_scale);
+  put_facts(d->before, out);
+  (void)fputs(",\n\"self\":", out);
+  put_values(d->samples, d->profile.tree.count, 1, out);
+  bool time = is_time(&d->profile);
+  (void)fprintf(out, ",\n\"%s\":", time ? "selfUs" : "selfWeight");
+  put_values(d->weight, d->profile.tree.count, time ? 1000 : 1, out);
+  (void)putc('}', out);
+}
+
 static void put_profile(const struct cs_profile *p, FILE *out) {
   (void)putc('{', out);
   put_facts(&p->facts, out);
@@ -183,6 +206,7 @@ static void put_profile(const struct cs_profile *p, FILE *out) {
   else
     put_column(&p->tree, "selfWeight", WEIGHT, out);
   put_times(p, out);
+  if (p->diff != NULL) put_diff(p->diff, out);
   (void)putc('}', out);
 }
 

@@ -107,6 +107,7 @@ struct cs_profile {
   struct cs_profile_sample *samples;  // as they came; none unless a format wants them
   size_t sample_count;
   struct cs_facts facts;
+  const struct cs_diff *diff;  // of a comparison: what was before; else NULL
 };
 
 // What one recording has come to: a profile for each of its modes.
@@ -135,6 +136,8 @@ bool cs_write_json(const struct cs_profile_set *set, FILE *out);  // the page's 
 bool cs_write_text(const struct cs_profile_set *set, FILE *out);
 bool cs_write_pprof(const struct cs_profile_set *set, FILE *out);
 bool cs_write_otlp(const struct cs_profile_set *set, FILE *out);
+// A frame as collapsed stacks have it.
+void cs_put_collapsed_frame(const struct cs_profile *p, uint32_t frame, FILE *out);
 // These show samples one by one, and want p->samples.
 bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out);
 bool cs_write_firefox(const struct cs_profile_set *set, FILE *out);

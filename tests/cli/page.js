@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Drives the flame graph page in a headless Chromium as a person would: mouse and keys in, what the
-// page says out. Usage: node page.js CHROMIUM PAGE.html MANY.html. Exit code 0 or 1.
+// page says out. Usage: node page.js CHROMIUM PAGE.html MANY.html
+// DIFF.html. Exit code 0 or 1.
 "use strict";
 const assert = require("assert");
 const {evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
-const [page, manyPage] = process.argv.slice(3);
+const [page, manyPage, diffPage] = process.argv.slice(3);
 
 // Where the widest node of that name is drawn.
 const place = (name, chart = "main") => evaluate(`(() => {
@@ -320,6 +321,42 @@ async function testColors() {
   assert.deepStrictEqual(near, [], "colours that cannot be told apart");
 }
 
+// What was 45 % is 55 %: red. What is gone is blue where frames are as wide as they were.
+async function testDiff() {
+  await open(`file://${diffPage}#theme=light`);
+  const facts = await text("facts");
+  for (const part of ["before: ", "golden: 11 samples", "later: 22 samples", "share of its recording"]) {
+    assert(facts.includes(part), `facts: ${part} is not in ${facts}`);
+  }
+  assert.strictEqual(await evaluate("heat.host.hidden"), true);
+  const SUM = "System.Linq.Enumerable.Sum";
+  const color = async name => {
+    const {x, y} = await place(name);
+    return evaluate(`(() => {
+      const box = main.canvas.getBoundingClientRect(), {tree} = main;
+      const node = tree.widestNamed(${JSON.stringify(name)});
+      const right = main.toPixel(tree.left[node] + tree.total[node]) - 6;
+      return [...main.ink.getImageData(right, ${y} - box.top, 1, 1).data];
+    })()`);
+  };
+  const [red, , blue] = await color(SUM);
+  assert(red > blue + 60, `it grew and is not red: ${red}, ${blue}`);
+  await pick(SUM);
+  assert.match(await text("status"), /^System\.Linq\.Enumerable\.Sum · 12 samples · 54\.55 % .* · \+18\.18 % against before$/);
+  await hover(SUM);
+  assert((await text("tooltip")).includes("before8 samples36.36 %"), await text("tooltip"));
+  await press("Escape");
+  await choose("width", "before");
+  const late = await color("Shop.Late.Comer");
+  assert(late[2] > late[0] + 60, `it shrank and is not blue: ${late}`);
+  assert.match(await hash(), /width=before/);
+  await press("4");
+  assert.deepStrictEqual((await column("name")).slice(0, 2), ["Shop.Program.Main", SUM]);
+  assert.deepStrictEqual((await column("selfDelta")).slice(0, 3), ["+45.45 %", "+9.09 %", "0.00 %"]);
+  await click(await middle("th.selfDelta button"));
+  assert.strictEqual((await column("selfDelta"))[0], "−9.09 %");
+}
+
 // 100,000 distinct stacks: what is drawn is bounded by the window, not by the recording.
 async function testMany() {
   await open(`file://${manyPage}`);
@@ -351,4 +388,4 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testMany]);
+  testColors, testDiff, testMany]);

@@ -12,5 +12,9 @@ run 0 "$CLRSNAP" record -o many.html -- "$FAKE" many 100000
 # The one way out of a <script> element is its end tag; the page has two scripts and no more.
 [ "$(grep -c '</script' page.html)" = 2 ] || fail "a name has broken out of the page's data"
 grep -Eq '(src|href)=|https?:|eval\(' page.html && fail "the page refers to something outside of it"
-node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" || fail "page.js"
+run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
+run 0 "$CLRSNAP" record -o after.clrsnap -- "$FAKE" later
+run 0 "$CLRSNAP" diff -o diff.html before.clrsnap after.clrsnap
+[ "$(stat -c %s many.html)" -lt 10000000 ] || fail "100,000 stacks are $(stat -c %s many.html) bytes"
+node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" || fail "page.js"
 done_testing

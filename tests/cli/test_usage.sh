@@ -7,6 +7,7 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
+  diff          show what grew and what shrank between two recordings
   doctor        try what works here, or with a process, and say why not
   ps            list the .NET processes that you can see
   record        record where a program spends its time: a new one, or one that runs

@@ -208,6 +208,17 @@ static void golden(void) {
   own_image(8);
 }
 
+// What a comparison with golden is made of: of 22 samples 12 are in Sum and 10 in Main itself.
+static void later(void) {
+  describe();
+  for (int i = 0; i < 22; i++) {
+    if (i < 12)
+      SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(SUM, 4), MANAGED(WORK, 1), MANAGED(MAIN, 2));
+    else
+      SAMPLE(2, CS_STOP_BASE, 1000, MANAGED(MAIN, 2));
+  }
+}
+
 // Each of these must cost no more than itself, but for the last ones, whose framing is wrong.
 static void malformed(void) {
   describe();
@@ -281,6 +292,9 @@ int main(int argc, char **argv) {
   if (strcmp(what, "golden") == 0) {
     golden();
     finish(11, 0, 0);
+  } else if (strcmp(what, "later") == 0) {
+    later();
+    finish(22, 0, 0);
   } else if (strcmp(what, "lost") == 0) {
     describe();
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));

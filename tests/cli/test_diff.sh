@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# clrsnap diff: what grew between two recordings of known content, in every format, and what it
+# refuses.
+. "$(dirname "$0")/lib.sh"
+
+run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
+run 0 "$CLRSNAP" record -o after.clrsnap -- "$FAKE" later
+run 0 "$CLRSNAP" record --mode wall -o wall.clrsnap -- "$FAKE" golden
+run 0 "$CLRSNAP" record -o empty.clrsnap -- "$FAKE" empty
+
+run 0 "$CLRSNAP" diff before.clrsnap after.clrsnap
+[ -s err ] && fail "it complains: $(cat err)"
+sed -E "s#$FAKE#FAKE#; s/ in [0-9.]+ s,/ in T s,/" out > table
+same table <<'X'
+before: FAKE golden
+        11 samples in T s, cpu mode at 499 Hz, .NET 10.0.12
+after : FAKE later
+        22 samples in T s, cpu mode at 499 Hz, .NET 10.0.12
+numbers are percent of each recording's whole
+
+What grew
+  self +-    before     after  total +-    before     after  method
+   +45.45      0.00     45.45    +18.18     81.82    100.00  Shop.Program.Main
+    +9.09     45.45     54.55     +9.09     45.45     54.55  System.Linq.Enumerable.Sum
+
+What shrank
+  self +-    before     after  total +-    before     after  method
+    -9.09      9.09      0.00     -9.09      9.09      0.00  fake_agent_marker
+    -9.09      9.09      0.00     -9.09      9.09      0.00  Shop.Late.Comer
+    -9.09      9.09      0.00     -9.09      9.09      0.00  lambda_method1
+    -9.09      9.09      0.00     -9.09      9.09      0.00  Odd</script>;"\ .M.lambda#0
+    -9.09      9.09      0.00     -9.09      9.09      0.00  [libcoreclr.so]
+    -9.09      9.09      0.00     +0.00     54.55     54.55  Shop.Cart<System.Int32>.Work
+X
+
+# As recorded, a sample is 2 ms: Sum had 5 of them and has 12.
+run 0 "$CLRSNAP" diff --normalize none --top 1 before.clrsnap after.clrsnap
+grep -q '^ *+20.00 *0.00 *20.00 *+26.00 *18.00 *44.00  Shop.Program.Main$' out || fail "none: $(cat out)"
+[ "$(grep -c '^ *[+-][0-9]' out)" = 2 ] || fail "--top 1 has more than one line a table: $(cat out)"
+# A recording against itself: nothing changed, whatever is compared.
+for how in total rate none; do
+  run 0 "$CLRSNAP" diff --normalize $how before.clrsnap before.clrsnap
+  [ "$(grep -c '^  nothing$' out)" = 2 ] || fail "$how: a recording differs from itself: $(cat out)"
+done
+# Per second: lengths differ from run to run, the unit does not.
+run 0 "$CLRSNAP" diff --normalize rate before.clrsnap after.clrsnap
+grep -q 'numbers are milliseconds in each second' out || fail "rate: $(cat out)"
+
+run 0 "$CLRSNAP" diff -o x.collapsed before.clrsnap after.clrsnap
+echo "clrsnap: wrote x.collapsed" | same err
+grep -Fqx 'Shop.Program.Main 0 10' x.collapsed || fail "collapsed: $(cat x.collapsed)"
+awk '{ b += $(NF - 1); a += $NF } END { print b, a }' x.collapsed > sums
+echo "11 22" | same sums
+run 0 "$CLRSNAP" diff --native off --format collapsed before.clrsnap after.clrsnap
+grep -q libcoreclr out && fail "--native off leaves native frames: $(cat out)"
+
+run 0 "$CLRSNAP" diff -o x.json before.clrsnap after.clrsnap
+python3 - <<'X' || fail "json"
+import json
+mode = json.load(open("x.json"))["modes"][0]
+diff = mode["diff"]
+assert sum(mode["self"]) == 22 and sum(diff["self"]) == 11, (mode["self"], diff["self"])
+assert len(mode["self"]) == len(diff["self"]) == len(diff["selfUs"]) == len(mode["parent"])
+assert diff["normalize"] == "total" and diff["scale"] == {"samples": 2, "weight": 2}, diff["scale"]
+assert diff["facts"]["program"].endswith("golden") and mode["facts"]["program"].endswith("later")
+X
+run 0 "$CLRSNAP" diff -o x.html before.clrsnap after.clrsnap
+grep -q '</html>' x.html || fail "no page"
+
+# What cannot be compared is refused, and nothing is written.
+refused() {
+  run 1 "$CLRSNAP" diff -o no.html "$2" "$3"
+  echo "clrsnap: $1" | same err
+  [ -e no.html ] && fail "a page was written of what was refused"
+}
+refused "wall.clrsnap has wall, after.clrsnap has cpu: they have no mode in common; record both with the same --mode" \
+  wall.clrsnap after.clrsnap
+refused "empty.clrsnap has no samples: there is nothing to compare with" empty.clrsnap after.clrsnap
+run 1 "$CLRSNAP" diff before.clrsnap missing.clrsnap
+grep -q 'missing.clrsnap' err || fail "which file is missing is not said: $(cat err)"
+usage() {
+  run 2 "$CLRSNAP" diff "${@:2}"
+  echo "clrsnap: $1; 'clrsnap help diff' lists the options" | same err
+}
+run 1 "$CLRSNAP" diff --mode wall wall.clrsnap after.clrsnap
+echo "clrsnap: wall.clrsnap has wall, after.clrsnap has cpu: not both have the mode wall" | same err
+usage "two recordings are compared, not 1" before.clrsnap
+usage "two recordings are compared, not 3" a b c
+usage "--normalize wants 'total', 'rate' or 'none', not 'all'" --normalize all a b
+usage "a comparison can be text, html, json or collapsed, not 'pprof'" -o x.pb.gz a b
+usage "the suffix of 'x' tells no format" -o x a b
+usage "one --output at a time: 'b.html'" -o a.html -o b.html a b
+done_testing
