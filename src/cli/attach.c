@@ -44,6 +44,7 @@ static const char *in_words(HRESULT hr) {
 }
 
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err) {
+  if (!cs_diag_sees_file(pid, "/")) return cs_error_set(err, "process %d has ended", (int)pid);
   return cs_diag_sees_file(pid, path) ||
          cs_error_set(err,
                       "process %d has no file %s: it sees other files than this command, as "
