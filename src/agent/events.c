@@ -6,6 +6,7 @@
 // callback writes into the ring inside the epoch, so none is left when cs_epoch_wait has returned.
 // It calls nothing of the CLR and waits for nothing but short locks of ours: the runtime may have
 // stopped all other threads. Threads: the runtime's, several at a time. Signal-safe: no.
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -213,19 +214,41 @@ static uint64_t keywords(void) {
          (wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0);
 }
 
-bool cs_events_start(struct cs_error *err) {
+// In a program that runs, the runtime has its EventSources told, in managed code, on the thread
+// that starts or ends a session. That makes a managed thread of it for good, and a managed thread
+// may ask the profiling API nothing outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE).
+// The agent's thread has names to ask for. So a thread of its own does it. False: there is none.
+static bool on_own_thread(void *(*work)(void *result), HRESULT *result) {
+  pthread_t thread;
+  *result = E_FAIL;
+  return pthread_create(&thread, NULL, work, result) == 0 && pthread_join(thread, NULL) == 0;
+}
+
+static void *start_session(void *result) {
   static const WCHAR name[] = u"Microsoft-Windows-DotNETRuntime";
   COR_PRF_EVENTPIPE_PROVIDER_CONFIG config = {name, keywords(), LEVEL_INFORMATIONAL, NULL};
   ICorProfilerInfo15 *info = NULL;
-  if (config.keywords == 0) return true;
   HRESULT hr =
       cs_agent.info->lpVtbl->QueryInterface(cs_agent.info, &IID_ICorProfilerInfo12, (void **)&info);
   if (hr == S_OK) {
     hr = info->lpVtbl->EventPipeStartSession(info, 1, &config, 0, &session);
     (void)info->lpVtbl->Release(info);
   }
-  has_session = hr == S_OK;
-  if (has_session) cs_log("events with the keywords 0x%llx", (unsigned long long)config.keywords);
+  *(HRESULT *)result = hr;
+  return NULL;
+}
+
+static void *stop_session(void *result) {
+  ICorProfilerInfo15 *info = cs_agent.info;
+  *(HRESULT *)result = info->lpVtbl->EventPipeStopSession(info, session);
+  return NULL;
+}
+
+bool cs_events_start(struct cs_error *err) {
+  HRESULT hr;
+  if (keywords() == 0) return true;
+  has_session = on_own_thread(start_session, &hr) && hr == S_OK;
+  if (has_session) cs_log("events with the keywords 0x%llx", (unsigned long long)keywords());
   return has_session ||
          cs_error_set(err,
                       "the runtime refuses to tell of allocations, locks, exceptions "
@@ -234,11 +257,11 @@ bool cs_events_start(struct cs_error *err) {
 }
 
 void cs_events_stop(void) {
-  ICorProfilerInfo15 *info = cs_agent.info;
+  HRESULT hr;
   if (!has_session) return;
   has_session = false;
-  HRESULT hr = info->lpVtbl->EventPipeStopSession(info, session);
-  if (hr != S_OK) cs_log_important("events go on: EventPipeStopSession: 0x%08x", (unsigned)hr);
+  if (!on_own_thread(stop_session, &hr) || hr != S_OK)
+    cs_log_important("events go on: EventPipeStopSession: 0x%08x", (unsigned)hr);
 }
 
 void cs_events_free(void) {

@@ -43,6 +43,14 @@ round() {
 for i in $(seq $WARM); do round "$i"; done
 first=$(holds)
 for i in $(seq "$ROUNDS"); do round "$i"; done
+# Events, which the runtime tells of by a session of its own.
+timeout 30 "$clrsnap" record --mode cpu,alloc,lock,exception -d 0.5 -o "$WORK/all.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
+  bad "a recording of events"
+for mode in cpu alloc exception; do
+  "$clrsnap" report --mode $mode -o "$WORK/$mode.folded" "$WORK/all.clrsnap" > "$WORK/said" 2>&1 || bad "mode $mode"
+  grep -qE 'without a name|unloaded code' "$WORK/$mode.folded" && bad "mode $mode: frames without names"
+  grep -q 'Microsoft\.AspNetCore\.\|Program\.' "$WORK/$mode.folded" || bad "mode $mode: no frame of the server"
+done
 sleep 0.5
 read -r memory0 threads0 descriptors0 mappings0 <<< "$first"
 read -r memory threads descriptors mappings <<< "$(holds)"
