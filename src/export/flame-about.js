@@ -12,10 +12,16 @@ function fact(text, value, title, mood) {
   $("facts").append(item);
 }
 
+// Events of the runtime come as they happen, not so many times a second.
+function modeText(f) {
+  const timed = f.mode === "cpu" || f.mode === "wall";
+  return timed ? `${f.mode} mode at ${number.format(f.hz)} Hz` : `${f.mode} mode`;
+}
+
 // Of a comparison: the recording before, in one line, and what the colours mean.
 function fillDiffFacts(diff, after) {
   const words = f => `${f.program}: ${number.format(f.samples)} samples in ` +
-    `${(f.durationMs / 1000).toFixed(1)} s, ${f.mode} mode at ${number.format(f.hz)} Hz`;
+    `${(f.durationMs / 1000).toFixed(1)} s, ${modeText(f)}`;
   fact("before: %s", words(diff.facts));
   fact("after: %s", words(after));
   fact("%s", {total: "each as a share of its recording", rate: "each per second of its recording",
@@ -30,7 +36,7 @@ function fillFacts(f) {
   $("facts").replaceChildren();
   fact("%s samples", number.format(f.samples));
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
-  fact(`in %s, ${f.mode} mode at ${number.format(f.hz)} Hz`,
+  fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");
   if (f.runtime) fact(".NET %s", f.runtime);
   const lost = f.lost.target + f.lost.ring + f.lost.broken + f.lost.full;

@@ -52,6 +52,7 @@ class MethodTable {
     this.tree = tree;
     this.matches = matches;
     this.all = this.columns();
+    this.table.classList.toggle("compare", tree.before !== null);
     if (!this.all.some(column => column.id === this.sortBy)) {
       this.sortBy = this.all[0].id;
       this.ascending = false;

@@ -10,7 +10,9 @@ const percent = (part, whole) => {
 // Percent points, with their sign.
 const signedPoints = (change, whole) => {
   const points = whole > 0 ? 100 * change / whole : 0;
-  return (points > 0 ? "+" : "") + points.toFixed(2).replace("-", "−") + " %";
+  const text = points.toFixed(2);
+  if (Number(text) === 0) return "0.00 %";
+  return (points > 0 ? "+" : "") + text.replace("-", "−") + " %";
 };
 
 function bytesText(value) {

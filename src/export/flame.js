@@ -289,6 +289,7 @@ function start(data) {
   follow(location.hash);
   listen();
   document.documentElement.dataset.ready = "yes";
+  performance.mark("ready");
 }
 
 unpack($("data").textContent).then(start, error => {

@@ -132,6 +132,18 @@ async function begin() {
   for (const domain of ["Page", "Runtime", "Network", "Log"]) await send(`${domain}.enable`);
 }
 
+// The browser's own children may still be writing there when it has gone.
+async function removeProfile() {
+  for (let i = 0; i < 50 && fs.existsSync(profile); i++) {
+    try {
+      fs.rmSync(profile, {recursive: true, force: true});
+    } catch (error) {
+      if (error.code !== "ENOTEMPTY") throw error;
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+  }
+}
+
 // Runs the tests, and ends the browser and this program. Exit code 0 or 1.
 async function run(tests) {
   let code = 0;
@@ -152,7 +164,7 @@ async function run(tests) {
   const gone = new Promise(resolve => browser.once("exit", resolve));
   browser.kill();
   await gone;
-  fs.rmSync(profile, {recursive: true, force: true, maxRetries: 10});
+  await removeProfile();
   process.exit(code);
 }
 
