@@ -22,10 +22,10 @@ function modeText(f) {
 function fillDiffFacts(diff, after) {
   const words = f => `${f.program}: ${number.format(f.samples)} samples in ` +
     `${(f.durationMs / 1000).toFixed(1)} s, ${modeText(f)}`;
-  fact("before: %s", words(diff.facts));
-  fact("after: %s", words(after));
+  fact("before: %s", words(diff.facts), "", "always");
+  fact("after: %s", words(after), "", "always");
   fact("%s", {total: "each as a share of its recording", rate: "each per second of its recording",
-    none: "as recorded, not made comparable"}[diff.normalize]);
+    none: "as recorded, not made comparable"}[diff.normalize], "", "always");
 }
 
 function fillFacts(f) {

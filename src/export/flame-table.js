@@ -115,7 +115,6 @@ class MethodTable {
     const gap = rows => {
       const row = document.createElement("tr"), cell = row.insertCell();
       row.setAttribute("aria-hidden", "true");
-      cell.colSpan = this.all.length;
       cell.className = "gap";
       cell.style.height = rows * TABLE_ROW + "px";
       return row;

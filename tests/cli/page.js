@@ -3,7 +3,7 @@
 // page says out. Usage: node page.js CHROMIUM PAGE.html MANY.html
 // DIFF.html. Exit code 0 or 1.
 "use strict";
-const assert = require("assert");
+const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
 const {evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
 const [page, manyPage, diffPage] = process.argv.slice(3);
@@ -357,6 +357,30 @@ async function testDiff() {
   assert.strictEqual((await column("selfDelta"))[0], "−9.09 %");
 }
 
+// A page of two modes with marks: the golden one's data, once more as if it were bytes.
+async function testModes() {
+  const html = fs.readFileSync(page, "utf8"), form = /(<script id="data"[^>]*>\s*)([^<\s]+)/;
+  const data = JSON.parse(zlib.inflateSync(Buffer.from(form.exec(html)[2], "base64")));
+  const alloc = structuredClone(data.modes[0]);
+  alloc.facts = {...alloc.facts, mode: "alloc", unit: "bytes"};
+  alloc.selfWeight = alloc.selfUs;
+  delete alloc.selfUs;
+  data.modes.push(alloc);
+  data.marks = [[5000, 1000, "a collection"]];
+  const file = page.replace(".html", "-modes.html");
+  const packed = zlib.deflateSync(JSON.stringify(data)).toString("base64");
+  fs.writeFileSync(file, html.replace(form, (all, tag) => tag + packed));
+  await open(`file://${file}#unit=weight`);
+  assert.match(await text("status"), /^all threads · 22\.00 ms/);
+  await choose("mode", "1");
+  assert.match(await text("status"), /^all threads · 21\.48 KiB/);
+  assert.match(await hash(), /^mode=alloc/);
+  await point("mouseMoved", await cell(5.5, 0));
+  assert.match(await text("status"), / · a collection$/);
+  await open(`file://${file}#${await hash()}`);
+  assert.match(await text("status"), /^all threads · 21\.48 KiB/);
+}
+
 // 100,000 distinct stacks: what is drawn is bounded by the window, not by the recording.
 async function testMany() {
   await open(`file://${manyPage}`);
@@ -388,4 +412,4 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testDiff, testMany]);
+  testColors, testDiff, testModes, testMany]);
