@@ -64,10 +64,16 @@ bool cs_view_wants_whole(const struct cs_view *view) {
 bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
     const struct cs_format *format = view->outputs[i].format;
-    if (!format->several && (modes & (modes - 1)) != 0)
+    if (format->several == CS_MODES_ONE && (modes & (modes - 1)) != 0)
       return cs_error_set(err,
                           "'%s': the format %s shows one mode at a time; make a recording "
                           "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE'",
+                          view->outputs[i].path, format->name);
+    if (format->several == CS_MODES_ONE_TIMED &&
+        (modes & CS_WIRE_TIMED_MODES) == CS_WIRE_TIMED_MODES)
+      return cs_error_set(err,
+                          "'%s': the format %s shows one of cpu and wall; make a recording "
+                          "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE,...'",
                           view->outputs[i].path, format->name);
     if ((modes & ~format->modes) != 0)
       return cs_error_set(err, "'%s': the format %s can only show the modes cpu and wall",

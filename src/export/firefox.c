@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The Firefox Profiler's processed format, version 47. Every thread has tables of its own: texts,
 // functions, frames, stacks and samples; ids of the profile are mapped to a thread's as they come
-// up. A span in which the thread was not seen is a sample without a stack. One thread. Signal-safe:
-// no.
+// up. A span in which the thread was not seen is a sample without a stack. Events are
+// markers of their thread. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/functions.h"
+#include "export/markers.h"
 #include "export/text.h"
 #include "export/timeline.h"
 
@@ -24,6 +25,7 @@ struct subset {
 struct writer {
   const struct cs_profile *p;
   const struct cs_timeline *t;
+  const struct cs_markers *markers;
   FILE *out;
   struct cs_functions functions;
   struct subset nodes, frames, funcs, texts;
@@ -180,8 +182,9 @@ static void put_tables(const struct writer *w) {
   put_table(w, "funcTable", funcs, CS_COUNT(funcs), w->funcs.count);
 }
 
-// The texts that the columns count on: names, files (empty where there is none), modules.
-static void put_texts(const struct writer *w) {
+// The texts that the columns count on: names, files (empty where there is none), modules; then a
+// name for each marker.
+static void put_texts(const struct writer *w, uint32_t thread) {
   (void)fputs(",\n\"stringArray\":[", w->out);
   size_t len;
   for (uint32_t i = 0; i < w->funcs.count; i++) {
@@ -198,6 +201,10 @@ static void put_texts(const struct writer *w) {
     const char *module = cs_strings_get(&w->p->strings, w->texts.ids[i], &len);
     (void)putc(',', w->out);
     cs_put_json(w->out, module, len);
+  }
+  for (size_t i = w->markers->first[thread]; i < w->markers->first[thread + 1]; i++) {
+    if (i > w->markers->first[thread] || w->funcs.count > 0) (void)putc(',', w->out);
+    cs_put_json(w->out, w->markers->all[i].name, w->markers->all[i].len);
   }
   (void)putc(']', w->out);
 }
@@ -284,6 +291,40 @@ static void put_samples(const struct writer *w, uint32_t thread) {
   (void)fprintf(w->out, ",\"length\":%" PRIu64 "}", rows);
 }
 
+enum marker_column { MARK_CATEGORY, MARK_DATA, MARK_END, MARK_NAME, MARK_PHASE, MARK_START };
+
+// Phases: 0 a moment, 1 with a beginning and an end.
+static void put_marker(const struct writer *w, size_t i, size_t number, enum marker_column column) {
+  const struct cs_marker *m = &w->markers->all[i];
+  bool moment = m->begin_ns == m->end_ns;
+  if (column == MARK_CATEGORY)
+    (void)fprintf(w->out, "%d", CS_KIND_TYPE);
+  else if (column == MARK_DATA || (column == MARK_END && moment))
+    (void)fputs("null", w->out);
+  else if (column == MARK_NAME)
+    (void)fprintf(w->out, "%zu", (size_t)2 * w->funcs.count + w->texts.count + number);
+  else if (column == MARK_PHASE)
+    (void)putc(moment ? '0' : '1', w->out);
+  else
+    put_ms(w->out, column == MARK_END ? m->end_ns : m->begin_ns);
+}
+
+static void put_markers(const struct writer *w, uint32_t thread) {
+  static const char *const columns[] = {"category", "data",  "endTime",
+                                        "name",     "phase", "startTime"};
+  size_t first = w->markers->first[thread], end = w->markers->first[thread + 1];
+  (void)fprintf(w->out, ",\n\"markers\":{\"length\":%zu", end - first);
+  for (int c = 0; c < (int)CS_COUNT(columns); c++) {
+    (void)fprintf(w->out, ",\"%s\":[", columns[c]);
+    for (size_t i = first; i < end; i++) {
+      if (i > first) (void)putc(',', w->out);
+      put_marker(w, i, i - first, (enum marker_column)c);
+    }
+    (void)putc(']', w->out);
+  }
+  (void)putc('}', w->out);
+}
+
 static void put_thread(struct writer *w, uint32_t thread) {
   const struct cs_profile_thread *t = &w->p->threads[thread];
   size_t len;
@@ -301,13 +342,13 @@ static void put_thread(struct writer *w, uint32_t thread) {
                 "\",\"tid\":%" PRIu32,
                 t->tid == w->p->facts.pid ? "true" : "false", w->p->facts.pid, t->tid);
   put_tables(w);
-  put_texts(w);
+  put_texts(w, thread);
   put_resources(w);
   (void)fputs(
       ",\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
-      "\"functionSize\":[]},\n\"markers\":{\"length\":0,\"category\":[],\"data\":[],"
-      "\"endTime\":[],\"name\":[],\"phase\":[],\"startTime\":[]}",
+      "\"functionSize\":[]}",
       w->out);
+  put_markers(w, thread);
   put_samples(w, thread);
   (void)putc('}', w->out);
   subset_clear(&w->nodes);
@@ -345,9 +386,13 @@ static void put_meta(const struct cs_profile *p, FILE *out) {
 
 bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
   const struct cs_profile *p = &set->profiles[0];
+  struct cs_profile samples = *p;  // of cpu or wall; all other modes are markers
   struct cs_timeline t;
-  cs_timeline_make(&t, p, false);
-  struct writer w = {.p = p, .t = &t, .out = out};
+  struct cs_markers markers;
+  if (!cs_mode(p->facts.mode)->timed) samples.sample_count = 0;
+  cs_timeline_make(&t, &samples, false);
+  cs_markers_make(&markers, set);
+  struct writer w = {.p = p, .t = &t, .markers = &markers, .out = out};
   cs_functions_make(&w.functions, p);
   subset_make(&w.nodes, p->tree.count);
   subset_make(&w.frames, p->frame_count);
@@ -356,7 +401,7 @@ bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
   put_meta(p, out);
   const char *comma = "\n";
   for (uint32_t i = 0; i < p->thread_count; i++) {
-    if (t.first[i] == t.first[i + 1]) continue;
+    if (t.first[i] == t.first[i + 1] && markers.first[i] == markers.first[i + 1]) continue;
     (void)fputs(comma, out);
     put_thread(&w, i);
     comma = ",\n";
@@ -368,5 +413,6 @@ bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
   subset_free(&w.texts);
   cs_functions_free(&w.functions);
   cs_timeline_free(&t);
+  cs_markers_free(&markers);
   return fflush(out) == 0 && !ferror(out);
 }

@@ -5,6 +5,13 @@
 
 #include "export/profile.h"
 
+// How many modes a file can show.
+enum cs_format_modes {
+  CS_MODES_ONE,
+  CS_MODES_ONE_TIMED,  // one of cpu and wall, and all events
+  CS_MODES_ALL,
+};
+
 struct cs_format {
   const char *name;
   const char *suffixes[3];  // the first one is used where a file has to be named
@@ -12,7 +19,7 @@ struct cs_format {
   bool timeline;     // it shows samples one by one
   bool each_thread;  // threads of one name may not be shown as one
   uint32_t modes;    // that it can show: CS_WIRE_MODE_BITs
-  bool several;      // of them at once
+  enum cs_format_modes several;
   bool (*write)(const struct cs_profile_set *set, FILE *out);  // NULL: the recording itself
 };
 

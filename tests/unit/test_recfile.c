@@ -130,9 +130,9 @@ static char *profile_text(const struct cs_recording *rec, size_t *size) {
   const struct cs_format *formats = cs_formats(&count);
   for (size_t i = 0; i < count; i++) {
     if (formats[i].write == NULL || (!every_format && i != turn % count)) continue;
-    for (size_t m = 0; m < all.count && !formats[i].several; m++)
+    for (size_t m = 0; m < all.count && formats[i].several == CS_MODES_ONE; m++)
       assert_true(formats[i].write(&(struct cs_profile_set){&profiles[m], 1}, out));
-    if (formats[i].several) assert_true(formats[i].write(&all, out));
+    if (formats[i].several != CS_MODES_ONE) assert_true(formats[i].write(&all, out));
   }
   turn++;
   (void)fclose(out);
