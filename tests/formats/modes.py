@@ -56,7 +56,11 @@ def main():
         check(mode, "all", whole, true_whole, (0.02 if mode != "alloc" else 0.04) * true_whole, "")
     # The program asks for the pauses when they are over, the runtime's own included.
     stacks = list(globals()["stacks_" + form](prefix, "gc"))
-    check("gc", "pauses", sum(v for _, v in stacks), truth["gc"]["pauses"], 0.02 * truth["gc"]["pauses"], "ns")
+    # They begin a little earlier and end a little later than the runtime counts, and on a busy machine a
+    # thread may have to wait for a processor in between.
+    pauses = truth["gc"]["pauses"]
+    allowed = 0.02 * pauses + 500_000 * truth["gc"]["collections"]
+    check("gc", "pauses", sum(v for _, v in stacks), pauses, allowed, "ns")
     sys.exit(failed)
 
 
