@@ -126,9 +126,10 @@ sealed class Comparison
         foreach ((string kind, int count) in kinds.OrderByDescending(k => k.Value)) Console.WriteLine($"  {count,6} {kind}");
         foreach ((string stop, int count) in cut) Console.WriteLine($"  {count,6} of ours cut: {stop}");
         if (wrong > 0) Console.WriteLine($"FAIL: {wrong} walks differ (the first {Math.Min(wrong, Shown)} are above)");
-        // Not a comparison at all if ClrMD had seen next to nothing.
-        bool enough = walks > 0 && equal >= walks * 0.8 && frames >= walks &&
-            kinds.GetValueOrDefault("unknown thread") <= walks * 0.02;
+        // Not a comparison at all if ClrMD had seen next to nothing. Nothing narrower: in the twenty stops of a short
+        // run one thread in a long helper, or one that is just being born, is several walks in a hundred.
+        bool enough = walks > 0 && equal >= walks * 0.5 && frames >= walks &&
+            kinds.GetValueOrDefault("unknown thread") <= walks * 0.1;
         if (!enough) Console.WriteLine($"FAIL: only {equal} of {walks} walks could be compared as a whole");
         return wrong == 0 && enough;
     }

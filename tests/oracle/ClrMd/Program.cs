@@ -45,7 +45,9 @@ while (stops < wanted)
     }
 }
 Console.WriteLine($"{stops} stops of {runs} runs in {clock.Elapsed.TotalSeconds:F0} s; {unstopped} times a thread did not stop");
-return comparison.Report() && unstopped <= wanted / 100 ? 0 : 1;
+int allowed = Math.Max(1, wanted / 100); // one in a short run: the machine was busy
+if (unstopped > allowed) Console.WriteLine($"FAIL: {unstopped} times a thread did not stop, of {stops}");
+return comparison.Report() && unstopped <= allowed ? 0 : 1;
 
 // A process under observation; what it says is dropped. It dies with us: its input ends then.
 sealed class Target : IDisposable
