@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/gc_words.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -38,26 +39,13 @@ static bool has_session;
 
 // ---- What the events say ----
 
-struct payload {
-  const uint8_t *at;
-  size_t left;
-};
-
-static bool take(struct payload *p, void *out, size_t size) {
-  if (p->left < size) return false;
-  if (out != NULL) memcpy(out, p->at, size);
-  p->at += size;
-  p->left -= size;
-  return true;
-}
-
 // A text that ends with a NUL, as a number. An empty one is that of "?".
-static bool take_name(struct payload *p, uint32_t *type) {
+static bool take_name(struct cs_bytes *p, uint32_t *type) {
   size_t len = 0;
   while (len + 2 <= p->left && (p->at[len] != 0 || p->at[len + 1] != 0)) len += 2;
   if (len + 2 > p->left) return false;
   *type = len > 0 ? cs_type_intern(p->at, len) : cs_type_intern_text("?");
-  return take(p, NULL, len + 2) && *type != 0;
+  return cs_take(p, NULL, len + 2) && *type != 0;
 }
 
 // 1 - e^-x, without libm, which a program need not have.
@@ -78,24 +66,24 @@ static uint64_t estimate(uint64_t size) {
   return size == 0 ? 0 : (uint64_t)(bytes / one_less_exp(bytes / mean) + 0.5);
 }
 
-static bool read_allocation(struct payload *p, struct cs_sample_event *e) {
+static bool read_allocation(struct cs_bytes *p, struct cs_sample_event *e) {
   uint64_t size;
   // kind, CLR instance, id of the type; the name; the object's address
-  if (!take(p, NULL, 4 + 2 + 8) || !take_name(p, &e->type) || !take(p, NULL, 8) ||
-      !take(p, &size, sizeof size))
+  if (!cs_take(p, NULL, 4 + 2 + 8) || !take_name(p, &e->type) || !cs_take(p, NULL, 8) ||
+      !cs_take(p, &size, sizeof size))
     return false;
   e->weight = estimate(size);
   return e->weight > 0;
 }
 
-static bool read_wait(struct payload *p, struct cs_sample_event *e) {
+static bool read_wait(struct cs_bytes *p, struct cs_sample_event *e) {
   double ns;
-  if (!take(p, NULL, 1 + 2) || !take(p, &ns, sizeof ns)) return false;  // flags, CLR instance
+  if (!cs_take(p, NULL, 1 + 2) || !cs_take(p, &ns, sizeof ns)) return false;  // flags, CLR instance
   e->weight = ns > 0 && ns < 1e18 ? (uint64_t)ns : 0;
   return true;
 }
 
-static bool read_exception(struct payload *p, struct cs_sample_event *e) {
+static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
   e->weight = 1;
   return take_name(p, &e->type);
 }
@@ -108,10 +96,10 @@ static __thread uint64_t suspend_ns;
 static uint64_t pause_ns, resumed_ns;        // when this pause began; when the last one ended
 static uint32_t suspend_reason, collection;  // 1 + number of a kind of collection; 0: none began
 
-static void note_suspension(struct payload *p) {
+static void note_suspension(struct cs_bytes *p) {
   uint32_t reason;
   suspend_ns = cs_clock_now_ns();
-  if (take(p, &reason, sizeof reason)) cs_store_relaxed(&suspend_reason, reason);
+  if (cs_take(p, &reason, sizeof reason)) cs_store_relaxed(&suspend_reason, reason);
 }
 
 static void begin_pause(void) {
@@ -119,9 +107,9 @@ static void begin_pause(void) {
   cs_store_release(&pause_ns, suspend_ns > resumed ? suspend_ns : resumed);
 }
 
-static void note_collection(struct payload *p) {
+static void note_collection(struct cs_bytes *p) {
   uint32_t words[4];  // count, generation, reason, type
-  if (take(p, words, sizeof words))
+  if (cs_take(p, words, sizeof words))
     cs_store_release(&collection, cs_gc_number(words[1], words[2], words[3]));
 }
 
@@ -145,7 +133,7 @@ static bool wants(enum cs_wire_mode mode) {
 }
 
 // False: it is not to be a sample.
-static bool read_event(uint32_t id, struct payload *p, struct cs_sample_event *e) {
+static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *e) {
   switch (id) {
     case ALLOCATION_SAMPLED:
       e->mode = CS_WIRE_MODE_ALLOC;
@@ -198,7 +186,7 @@ __attribute__((noinline)) static void walk(const struct cs_sample_event *event) 
 }
 
 void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
-  struct payload payload = {data, size};
+  struct cs_bytes payload = {data, size};
   struct cs_sample_event event = {.tsc = cs_tsc()};
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   if (cs_load_acquire(&cs_signal.ring) != NULL && read_event(id, &payload, &event)) walk(&event);

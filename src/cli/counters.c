@@ -34,14 +34,13 @@ static const char *const names[COUNTERS] = {
 
 // CounterPayload and IncrementingCounterPayload of the runtime's sources: names first, then either
 // the mean or the scale's name, the increment and the seconds that it is of.
-static bool take_value(unsigned which, struct cs_nettrace_slice *s, double *value,
-                       double *seconds) {
+static bool take_value(unsigned which, struct cs_bytes *s, double *value, double *seconds) {
   float interval = 1;
   char scale[32];
   *seconds = 1;
-  if (which == HEAP) return cs_nettrace_take(s, value, sizeof *value);
-  if (!cs_nettrace_text(s, scale, sizeof scale) || !cs_nettrace_take(s, value, sizeof *value) ||
-      !cs_nettrace_take(s, &interval, sizeof interval) || !(interval > 0))
+  if (which == HEAP) return cs_take(s, value, sizeof *value);
+  if (!cs_nettrace_text(s, scale, sizeof scale) || !cs_take(s, value, sizeof *value) ||
+      !cs_take(s, &interval, sizeof interval) || !(interval > 0))
     return false;
   *seconds = (double)interval;
   return true;
@@ -66,7 +65,7 @@ static void put_value(struct cs_counters *c, unsigned which, double value, doubl
 
 static void on_event(void *context, const uint8_t *payload, size_t size) {
   struct cs_counter_reader *r = context;
-  struct cs_nettrace_slice s = {payload, payload + size};
+  struct cs_bytes s = {payload, size};
   char name[64], shown[128];
   double value, seconds;
   unsigned which = 0;

@@ -6,6 +6,7 @@
 #define CS_NETTRACE_H
 
 #include "base/base.h"
+#include "base/bytes.h"
 #include "base/error.h"
 
 #define CS_NETTRACE_KINDS 16
@@ -29,12 +30,8 @@ bool cs_nettrace_feed(struct cs_nettrace *reader, const void *data, size_t size,
                       struct cs_error *err);
 void cs_nettrace_free(struct cs_nettrace *reader);
 
-// A value in a payload: each takes its bytes from the front. False: there are too few.
-struct cs_nettrace_slice {
-  const uint8_t *at, *end;
-};
-bool cs_nettrace_take(struct cs_nettrace_slice *s, void *out, size_t size);
-// A UTF-16 text with its NUL; what is not ASCII is '?', what does not fit is cut.
-bool cs_nettrace_text(struct cs_nettrace_slice *s, char *out, size_t cap);
+// Takes a UTF-16 text with its NUL from the front of a payload; what is not ASCII is '?', what does
+// not fit is cut. False: it does not end.
+bool cs_nettrace_text(struct cs_bytes *bytes, char *out, size_t cap);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "base/bytes.h"
 #include "cli/recfile.h"
 
 // --depth's limit, the thread, and a cut. Nobody walks stacks of a million frames for a file that
@@ -29,31 +30,16 @@ struct reader {
   size_t place_count, place_capacity;
 };
 
-struct cursor {
-  const uint8_t *at;
-  size_t left;
-};
-
-static bool take(struct cursor *c, void *out, size_t len) {
-  if (c->left < len) return false;
-  memcpy(out, c->at, len);
-  c->at += len;
-  c->left -= len;
-  return true;
-}
-
-static bool take_text(struct cursor *c, struct cs_recording *rec, uint32_t *string) {
+static bool take_text(struct cs_bytes *c, struct cs_recording *rec, uint32_t *string) {
   uint16_t len;
-  if (!take(c, &len, sizeof len) || c->left < len) return false;
+  if (!cs_take(c, &len, sizeof len) || c->left < len) return false;
   *string = cs_strings_add(&rec->strings, (const char *)c->at, len);
-  c->at += len;
-  c->left -= len;
-  return true;
+  return cs_take(c, NULL, len);
 }
 
-static bool read_meta(struct cs_recording *rec, struct cursor *c) {
+static bool read_meta(struct cs_recording *rec, struct cs_bytes *c) {
   struct cs_file_meta meta;
-  if (!take(c, &meta, sizeof meta) || !take_text(c, rec, &rec->meta.program)) return false;
+  if (!cs_take(c, &meta, sizeof meta) || !take_text(c, rec, &rec->meta.program)) return false;
   if (meta.modes == 0 && (meta.mode == 0 || meta.mode >= CS_WIRE_MODES)) return false;
   rec->meta.modes =
       (meta.modes != 0 ? meta.modes : CS_WIRE_MODE_BIT(meta.mode)) & CS_WIRE_ALL_MODES;
@@ -63,10 +49,10 @@ static bool read_meta(struct cs_recording *rec, struct cursor *c) {
 }
 
 // Only before the first node: frames and samples name reasons by number.
-static bool read_reasons(struct cs_recording *rec, struct cursor *c) {
+static bool read_reasons(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t count, complete;
   struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
-  if (!take(c, &count, sizeof count) || !take(c, &complete, sizeof complete) ||
+  if (!cs_take(c, &count, sizeof count) || !cs_take(c, &complete, sizeof complete) ||
       count > CS_REC_MAX_REASONS || complete >= count || rec->tree.count > 1) {
     return false;
   }
@@ -79,11 +65,11 @@ static bool read_reasons(struct cs_recording *rec, struct cursor *c) {
   return true;
 }
 
-static bool read_module(struct cs_recording *rec, struct cursor *c) {
+static bool read_module(struct cs_recording *rec, struct cs_bytes *c) {
   struct cs_rec_file file;
   uint32_t path;
   bool added;
-  if (!take(c, &file, sizeof file) || !take_text(c, rec, &path)) return false;
+  if (!cs_take(c, &file, sizeof file) || !take_text(c, rec, &path)) return false;
   uint32_t i = cs_map_put(&rec->file_ids, path, (uint32_t)rec->file_count, &added);
   if (added)
     rec->files = cs_grow(rec->files, rec->file_count++, &rec->file_capacity, sizeof *rec->files);
@@ -104,48 +90,48 @@ static bool add_node(struct reader *r, const struct cs_file_node *node) {
   return true;
 }
 
-static bool read_nodes(struct reader *r, struct cursor *c) {
+static bool read_nodes(struct reader *r, struct cs_bytes *c) {
   uint32_t first, count;
   struct cs_file_node node;
-  if (!take(c, &first, sizeof first) || !take(c, &count, sizeof count) ||
+  if (!cs_take(c, &first, sizeof first) || !cs_take(c, &count, sizeof count) ||
       first != r->rec->tree.count) {
     return false;
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (!take(c, &node, sizeof node) || !add_node(r, &node)) return false;
+    if (!cs_take(c, &node, sizeof node) || !add_node(r, &node)) return false;
   }
   return true;
 }
 
-static bool read_samples(struct reader *r, struct cursor *c) {
+static bool read_samples(struct reader *r, struct cs_bytes *c) {
   uint32_t head[2];
   struct cs_rec_sample sample;
-  if (!take(c, head, sizeof head)) return false;
+  if (!cs_take(c, head, sizeof head)) return false;
   for (uint32_t i = 0; i < head[0]; i++) {
-    if (!take(c, &sample, sizeof sample) || sample.leaf >= r->place_count ||
+    if (!cs_take(c, &sample, sizeof sample) || sample.leaf >= r->place_count ||
         !cs_recording_add_sample(r->rec, r->places[sample.leaf].mode, &sample))
       return false;
   }
   return true;
 }
 
-static bool read_symbols(struct cs_recording *rec, struct cursor *c) {
+static bool read_symbols(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t head[2], name;
   uint64_t frame;
-  if (!take(c, head, sizeof head)) return false;
+  if (!cs_take(c, head, sizeof head)) return false;
   for (uint32_t i = 0; i < head[0]; i++) {
-    if (!take(c, &frame, sizeof frame) || !take_text(c, rec, &name)) return false;
+    if (!cs_take(c, &frame, sizeof frame) || !take_text(c, rec, &name)) return false;
     cs_recording_set_symbol(rec, frame, cs_recording_get(rec, name));
   }
   return true;
 }
 
-static bool read_places(struct cs_recording *rec, struct cursor *c) {
+static bool read_places(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t head[2], line, file;
   uint64_t frame;
-  if (!take(c, head, sizeof head)) return false;
+  if (!cs_take(c, head, sizeof head)) return false;
   for (uint32_t i = 0; i < head[0]; i++) {
-    if (!take(c, &frame, sizeof frame) || !take(c, &line, sizeof line) ||
+    if (!cs_take(c, &frame, sizeof frame) || !cs_take(c, &line, sizeof line) ||
         !take_text(c, rec, &file)) {
       return false;
     }
@@ -154,10 +140,10 @@ static bool read_places(struct cs_recording *rec, struct cursor *c) {
   return true;
 }
 
-static bool read_line_facts(struct cs_recording *rec, struct cursor *c) {
+static bool read_line_facts(struct cs_recording *rec, struct cs_bytes *c) {
   struct cs_file_lines l;
   uint32_t missing;
-  if (!take(c, &l, sizeof l) || !take_text(c, rec, &missing)) return false;
+  if (!cs_take(c, &l, sizeof l) || !take_text(c, rec, &missing)) return false;
   rec->line_facts = (struct cs_line_facts){.wanted = true,
                                            .places = l.places,
                                            .named = l.named,
@@ -171,8 +157,8 @@ static bool read_line_facts(struct cs_recording *rec, struct cursor *c) {
   return true;
 }
 
-static bool read_totals(struct cs_recording *rec, struct cursor *c) {
-  if (!take(c, &rec->totals, sizeof rec->totals)) return false;
+static bool read_totals(struct cs_recording *rec, struct cs_bytes *c) {
+  if (!cs_take(c, &rec->totals, sizeof rec->totals)) return false;
   rec->finished = true;
   rec->named = true;  // all that could be named then
   return true;
@@ -191,7 +177,7 @@ static bool read_wire(struct reader *r, uint32_t size, enum cs_wire_kind kind) {
 }
 
 static bool read_record(struct reader *r, const struct cs_file_record *head) {
-  struct cursor c = {r->record + sizeof *head, head->size - sizeof *head};
+  struct cs_bytes c = {r->record + sizeof *head, head->size - sizeof *head};
   switch (head->kind) {
     case CS_FILE_META:
       return read_meta(r->rec, &c);

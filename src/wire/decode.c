@@ -3,54 +3,41 @@
 // checked against the ring. Any thread. Signal-safe: no need to be.
 #include "wire/decode.h"
 
-#include <string.h>
+#include "base/bytes.h"
 
-struct cursor {
-  const uint8_t *at;
-  size_t left;
-};
-
-static bool take(struct cursor *c, void *out, size_t len) {
-  if (c->left < len) return false;
-  memcpy(out, c->at, len);
-  c->at += len;
-  c->left -= len;
-  return true;
-}
-
-static bool take_text(struct cursor *c, struct cs_text *text) {
+static bool take_text(struct cs_bytes *c, struct cs_text *text) {
   uint16_t len;
-  if (!take(c, &len, sizeof len) || c->left < len) return false;
+  if (!cs_take(c, &len, sizeof len) || c->left < len) return false;
   *text = (struct cs_text){(const char *)c->at, len};
-  c->at += len;
-  c->left -= len;
-  return true;
+  return cs_take(c, NULL, len);
 }
 
-static bool open_record(const struct cs_wire_record *r, enum cs_wire_kind kind, struct cursor *c) {
+static bool open_record(const struct cs_wire_record *r, enum cs_wire_kind kind,
+                        struct cs_bytes *c) {
   if (r->kind != kind || r->size < sizeof *r) return false;
-  *c = (struct cursor){(const uint8_t *)(r + 1), r->size - sizeof *r};
+  *c = (struct cs_bytes){(const uint8_t *)(r + 1), r->size - sizeof *r};
   return true;
 }
 
 bool cs_decode_start(const struct cs_wire_record *r, struct cs_wire_start *start,
                      struct cs_text *runtime) {
-  struct cursor c;
-  return open_record(r, CS_WIRE_START, &c) && take(&c, start, sizeof *start) &&
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_START, &c) && cs_take(&c, start, sizeof *start) &&
          take_text(&c, runtime);
 }
 
 bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thread,
                       struct cs_text *name) {
-  struct cursor c;
-  return open_record(r, CS_WIRE_THREAD, &c) && take(&c, thread, sizeof *thread) &&
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_THREAD, &c) && cs_take(&c, thread, sizeof *thread) &&
          take_text(&c, name);
 }
 
 bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
                         struct cs_text text[CS_FN_TEXTS]) {
-  struct cursor c;
-  if (!open_record(r, CS_WIRE_FUNCTION, &c) || !take(&c, function, sizeof *function)) return false;
+  struct cs_bytes c;
+  if (!open_record(r, CS_WIRE_FUNCTION, &c) || !cs_take(&c, function, sizeof *function))
+    return false;
   for (int i = 0; i < CS_FN_TEXTS; i++) {
     if (!take_text(&c, &text[i])) return false;
   }
@@ -59,8 +46,8 @@ bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function 
 
 bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
                       const struct cs_wire_il_range **ranges) {
-  struct cursor c;
-  if (!open_record(r, CS_WIRE_IL_MAP, &c) || !take(&c, map, sizeof *map)) return false;
+  struct cs_bytes c;
+  if (!open_record(r, CS_WIRE_IL_MAP, &c) || !cs_take(&c, map, sizeof *map)) return false;
   _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_il_map)) % 4 == 0,
                  "ranges are aligned in the record");
   *ranges = (const struct cs_wire_il_range *)(const void *)c.at;
@@ -69,15 +56,15 @@ bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map
 
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path) {
-  struct cursor c;
-  return open_record(r, CS_WIRE_IMAGE, &c) && take(&c, image, sizeof *image) &&
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_IMAGE, &c) && cs_take(&c, image, sizeof *image) &&
          take_text(&c, path) && image->begin <= image->end;
 }
 
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames) {
-  struct cursor c;
-  if (!open_record(r, CS_WIRE_SAMPLE, &c) || !take(&c, sample, sizeof *sample)) return false;
+  struct cs_bytes c;
+  if (!open_record(r, CS_WIRE_SAMPLE, &c) || !cs_take(&c, sample, sizeof *sample)) return false;
   _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample)) % 8 == 0,
                  "frames are aligned in the record");
   *frames = (const uint64_t *)(const void *)c.at;
@@ -85,14 +72,14 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
 }
 
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget) {
-  struct cursor c;
-  return open_record(r, CS_WIRE_BUDGET, &c) && take(&c, budget, sizeof *budget);
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_BUDGET, &c) && cs_take(&c, budget, sizeof *budget);
 }
 
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {
-  struct cursor c;
+  struct cs_bytes c;
   size_t first = offsetof(struct cs_wire_end, events);  // all that a file of version 1 has
   *end = (struct cs_wire_end){0};
   if (!open_record(r, CS_WIRE_END, &c) || c.left < first) return false;
-  return c.left < sizeof *end ? take(&c, end, first) : take(&c, end, sizeof *end);
+  return c.left < sizeof *end ? cs_take(&c, end, first) : cs_take(&c, end, sizeof *end);
 }

@@ -177,7 +177,7 @@ static void texts(void **state) {
   used = 0;
   put_utf16("abcdef");
   put_utf16("x");
-  struct cs_nettrace_slice s = {stream, stream + used};
+  struct cs_bytes s = {stream, used};
   assert_true(cs_nettrace_text(&s, text, sizeof text));
   assert_string_equal(text, "abc");
   assert_true(cs_nettrace_text(&s, text, sizeof text));
