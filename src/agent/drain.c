@@ -115,10 +115,10 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return false;
   uint64_t *from = s->mode != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
   if (from == NULL) return false;
-  uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record);
+  uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record, NULL);
   if (out == NULL) return false;
   for (uint32_t i = 0; i < record.frame_count; i++) out[i] = from[i];
-  cs_producer_commit_sample(&cs_agent.wire, &record);
+  cs_producer_commit_sample(&cs_agent.wire, &record, NULL);
   return true;
 }
 

@@ -42,6 +42,7 @@ enum cs_file_kind {
   CS_FILE_LINES,      // struct cs_file_lines, string: modules without symbols
   CS_FILE_END,        // struct cs_rec_totals: the recording is whole
   CS_FILE_BUDGET,     // struct cs_wire_budget
+  CS_FILE_LABELS,     // u32 number of the first, u32 count; count * struct cs_label
 };
 
 struct cs_file_meta {
@@ -73,9 +74,9 @@ _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) 
 struct cs_recfile {
   struct cs_output output;
   bool open, begun, failed;
-  size_t nodes, samples;  // of the recording, that have been written
-  struct cs_map modules;  // path's string id: its MODULE record is there
-  uint8_t *buffer;        // the record that is being made
+  size_t nodes, samples, labels;  // of the recording, that have been written
+  struct cs_map modules;          // path's string id: its MODULE record is there
+  uint8_t *buffer;                // the record that is being made
   size_t used, capacity;
   struct cs_error error;
 };

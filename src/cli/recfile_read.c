@@ -103,6 +103,16 @@ static bool read_nodes(struct reader *r, struct cs_bytes *c) {
   return true;
 }
 
+static bool read_labels(struct cs_recording *rec, struct cs_bytes *c) {
+  uint32_t head[2];
+  struct cs_label label;
+  if (!cs_take(c, head, sizeof head) || head[0] != cs_labels_count(&rec->labels)) return false;
+  for (uint32_t i = 0; i < head[1]; i++)
+    if (!cs_take(c, &label, sizeof label) || cs_labels_add(&rec->labels, &label) != head[0] + i)
+      return false;
+  return true;
+}
+
 static bool read_samples(struct reader *r, struct cs_bytes *c) {
   uint32_t head[2];
   struct cs_rec_sample sample;
@@ -201,6 +211,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_module(r->rec, &c);
     case CS_FILE_NODES:
       return read_nodes(r, &c);
+    case CS_FILE_LABELS:
+      return read_labels(r->rec, &c);
     case CS_FILE_SAMPLES:
       return read_samples(r, &c);
     case CS_FILE_SYMBOLS:

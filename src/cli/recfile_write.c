@@ -97,7 +97,8 @@ static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
 static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
   struct cs_file_head head = {CS_FILE_MAGIC, CS_FILE_VERSION, sizeof head};
   f->begun = true;
-  f->nodes = 1;  // node 0 is everybody's root
+  f->nodes = 1;   // node 0 is everybody's root
+  f->labels = 1;  // label 0 is none
   if (fwrite(&head, 1, sizeof head, f->output.file) != sizeof head) fail(f, errno);
   write_meta(f, rec);
   if (!cs_output_publish(&f->output, &f->error)) f->failed = true;
@@ -165,6 +166,18 @@ static void write_nodes(struct cs_recfile *f, const struct cs_recording *rec) {
   }
 }
 
+static void write_labels(struct cs_recfile *f, const struct cs_recording *rec) {
+  while (f->labels < cs_labels_count(&rec->labels) && !f->failed) {
+    uint32_t count = 0;
+    begin_batch(f, (uint32_t)f->labels, 0);
+    for (; f->labels < cs_labels_count(&rec->labels) && f->used < BATCH_BYTES; count++) {
+      struct cs_label label = cs_labels_get(&rec->labels, (uint32_t)f->labels++);
+      put(f, &label, sizeof label);
+    }
+    end_batch(f, CS_FILE_LABELS, 1, count);
+  }
+}
+
 static void write_samples(struct cs_recfile *f, const struct cs_recording *rec) {
   while (f->samples < rec->sample_count && !f->failed) {
     uint32_t count = 0;
@@ -178,6 +191,7 @@ static void write_samples(struct cs_recfile *f, const struct cs_recording *rec) 
 void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec) {
   if (!f->begun || f->failed) return;
   write_nodes(f, rec);
+  write_labels(f, rec);
   write_samples(f, rec);
   if (fflush(f->output.file) != 0) fail(f, errno);
 }

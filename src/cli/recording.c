@@ -11,6 +11,7 @@ void cs_recording_init(struct cs_recording *rec) {
   memset(rec, 0, sizeof *rec);
   (void)cs_strings_add(&rec->strings, "", 0);  // id 0: no text
   cs_tree_init(&rec->tree);
+  cs_labels_init(&rec->labels);
   _Static_assert((int)CS_STOP_COUNT <= CS_REC_MAX_REASONS, "a place for every reason");
   for (unsigned i = 0; i < CS_STOP_COUNT; i++) {
     rec->reasons[i].token = cs_recording_text(rec, cs_stop_token((enum cs_stop)i));
@@ -194,6 +195,12 @@ static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
   sums->samples++;
   sums->weight += s->weight;
   sums->stops[s->stop]++;
+  if (s->label != CS_NO_LABEL) {
+    struct cs_label_sum *sum = cs_label_sums_at(&rec->labelled, s->leaf, s->label);
+    sum->samples++;
+    sum->weight += s->weight;
+    sums->labelled++;
+  }
   if (s->time_ns > rec->last_ns) rec->last_ns = s->time_ns;
   // In wall mode a thread that sleeps is read without being held at all.
   if (s->held_ns > 0) {
@@ -208,10 +215,18 @@ static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
   rec->samples[rec->sample_count++] = *s;
 }
 
+static uint32_t label_number(struct cs_recording *rec, const struct cs_label *label) {
+  if (label == NULL) return CS_NO_LABEL;
+  if (rec->labelled.count < CS_LABELS_MAX) return cs_labels_add(&rec->labels, label);
+  rec->labels_full++;
+  return CS_NO_LABEL;
+}
+
 static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
-  if (!cs_decode_sample(r, &s, &frames) || s.stop >= CS_STOP_COUNT || s.mode == 0 ||
+  const struct cs_label *label;
+  if (!cs_decode_sample(r, &s, &frames, &label) || s.stop >= CS_STOP_COUNT || s.mode == 0 ||
       s.mode >= CS_WIRE_MODES) {
     rec->broken++;
     return;
@@ -221,7 +236,8 @@ static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
     rec->full++;
     return;
   }
-  struct cs_rec_sample sample = {s.time_ns, s.weight, leaf, s.held_ns, s.stop, 0};
+  struct cs_rec_sample sample = {s.time_ns, s.weight, leaf,
+                                 s.held_ns, s.stop,   label_number(rec, label)};
   count_sample(rec, (enum cs_wire_mode)s.mode, &sample);
 }
 
@@ -247,7 +263,8 @@ bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t f
 
 bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
                              const struct cs_rec_sample *sample) {
-  if (sample->leaf == 0 || sample->leaf >= rec->tree.count || sample->stop >= rec->reason_count)
+  if (sample->leaf == 0 || sample->leaf >= rec->tree.count || sample->stop >= rec->reason_count ||
+      sample->label >= cs_labels_count(&rec->labels))
     return false;
   count_sample(rec, mode, sample);
   return true;
@@ -302,6 +319,8 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
 void cs_recording_free(struct cs_recording *rec) {
   cs_strings_free(&rec->strings);
   cs_tree_free(&rec->tree);
+  cs_labels_free(&rec->labels);
+  cs_label_sums_free(&rec->labelled);
   cs_map_free(&rec->function_ids);
   cs_map_free(&rec->thread_ids);
   cs_map_free(&rec->root_ids);

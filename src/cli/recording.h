@@ -4,6 +4,7 @@
 #ifndef CS_RECORDING_H
 #define CS_RECORDING_H
 
+#include "export/labels.h"
 #include "export/profile.h"
 #include "walk/stop.h"
 #include "wire/decode.h"
@@ -38,7 +39,7 @@ struct cs_rec_sample {
   uint32_t leaf;             // node of the tree
   uint32_t held_ns;          // 0: the thread slept
   uint32_t stop;             // why the walk ended: index into `reasons`
-  uint32_t reserved;
+  uint32_t label;            // number in `labels`
 };
 struct cs_rec_reason {
   uint32_t token, text;  // string ids
@@ -59,6 +60,7 @@ struct cs_rec_meta {
 // What the tree has of a mode.
 struct cs_rec_sums {
   uint64_t samples, weight, asleep, asleep_weight;  // asleep: of threads that slept
+  uint64_t labelled;                                // samples
   uint64_t stops[CS_REC_MAX_REASONS];
 };
 struct cs_rec_totals {
@@ -95,6 +97,9 @@ struct cs_recording {
       root_capacity;
   struct cs_map function_ids, il_map_ids, thread_ids, root_ids, image_ids, frame_ids;
   struct cs_tree tree;  // the first level's frames are indices into `roots`
+  struct cs_labels labels;
+  struct cs_label_sums labelled;  // of the tree's samples, those that have one
+  uint64_t labels_full;           // samples whose label was left out: there are too many
   struct cs_held held;
   struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
   uint32_t reason_count, complete;  // complete: the reason that is none, the stack's base

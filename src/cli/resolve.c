@@ -284,9 +284,22 @@ static void copy_samples(struct resolver *r) {
   for (size_t i = 0; i < r->rec->sample_count; i++) {
     const struct cs_rec_sample *s = &r->rec->samples[i];
     if (r->node[s->leaf] == LEFT_OUT) continue;
-    p->samples[p->sample_count++] =
-        (struct cs_profile_sample){s->time_ns, s->weight, r->node[s->leaf], s->held_ns == 0};
+    p->samples[p->sample_count++] = (struct cs_profile_sample){
+        s->time_ns, s->weight, r->node[s->leaf], s->label, s->held_ns == 0};
   }
+}
+
+static void copy_labels(struct resolver *r) {
+  struct cs_profile *p = r->profile;
+  p->labels = &r->rec->labels;
+  for (size_t i = 0; i < r->rec->labelled.count; i++) {
+    const struct cs_label_sum *from = &r->rec->labelled.items[i];
+    if (r->node[from->node] == LEFT_OUT) continue;
+    struct cs_label_sum *to = cs_label_sums_at(&p->labelled, r->node[from->node], from->label);
+    to->samples += from->samples;
+    to->weight += from->weight;
+  }
+  cs_label_sums_sort(&p->labelled);
 }
 
 static void rewrite_tree(struct resolver *r) {
@@ -306,6 +319,7 @@ static void rewrite_tree(struct resolver *r) {
     if (r->node[i] != LEFT_OUT) r->node[i] = moved[r->node[i]];
   free(moved);
   copy_samples(r);
+  copy_labels(r);
 }
 
 static int by_count(const void *a, const void *b) {
@@ -341,6 +355,7 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   // The END record has it too, but a target that was killed has only the first one.
   f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
   fill_stops(rec, sums->stops, f);
+  f->labelled = sums->labelled;
   f->asleep = sums->asleep;
   f->asleep_weight = sums->asleep_weight;
   f->held_count = rec->held.count;

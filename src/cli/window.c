@@ -23,6 +23,16 @@ static struct cs_window_sum difference(const struct cs_window *w, size_t node) {
   return sum;
 }
 
+static struct cs_window_sum labelled_difference(const struct cs_window *w, size_t i) {
+  const struct cs_label_sum *whole = &w->rec->labelled.items[i];
+  struct cs_window_sum sum = {whole->samples, whole->weight};
+  if (i < w->before_labelled_count) {
+    sum.samples -= w->before_labelled[i].samples;
+    sum.weight -= w->before_labelled[i].weight;
+  }
+  return sum;
+}
+
 // ---- The part of a recording that the window's samples need ----
 
 struct part {
@@ -82,6 +92,18 @@ static void copy_nodes(struct part *p) {
   }
 }
 
+static void copy_labelled(struct part *p) {
+  for (size_t i = 0; i < p->w->rec->labelled.count; i++) {
+    const struct cs_label_sum *whole = &p->w->rec->labelled.items[i];
+    struct cs_window_sum sum = labelled_difference(p->w, i);
+    if (sum.samples == 0) continue;
+    struct cs_label_sum *own =
+        cs_label_sums_at(&p->rec.labelled, p->node[whole->node] - 1, whole->label);
+    own->samples = sum.samples;
+    own->weight = sum.weight;
+  }
+}
+
 static void open_part(struct part *p) {
   const struct cs_recording *whole = p->w->rec;
   p->rec = *whole;
@@ -92,6 +114,7 @@ static void open_part(struct part *p) {
   p->rec.threads = cs_allocate((whole->thread_count + 1) * sizeof *p->rec.threads);
   p->rec.roots = cs_allocate((whole->root_count + 1) * sizeof *p->rec.roots);
   p->rec.frame_count = p->rec.thread_count = p->rec.root_count = p->rec.sample_count = 0;
+  p->rec.labelled = (struct cs_label_sums){0};
 }
 
 // All else is the whole's.
@@ -102,6 +125,7 @@ static void close_part(struct part *p) {
   free(p->rec.frames);
   free(p->rec.threads);
   free(p->rec.roots);
+  cs_label_sums_free(&p->rec.labelled);
 }
 
 // ---- Windows ----
@@ -119,17 +143,20 @@ static void push_mode(const struct cs_window *w, const struct part *p, enum cs_w
   struct cs_facts *f = &profile.facts;
   f->start_ns += w->begin_ns;
   f->duration_ns = now_ns - w->begin_ns;
-  f->samples = f->weight = 0;
+  f->samples = f->weight = f->labelled = 0;
   for (size_t i = 1; i < profile.tree.count; i++) {
     f->samples += profile.tree.nodes[i].samples;
     f->weight += profile.tree.nodes[i].weight;
   }
+  for (size_t i = 0; i < profile.labelled.count; i++)
+    f->labelled += profile.labelled.items[i].samples;
   if (f->samples > 0) cs_push_add(view->push, &profile);
   cs_profile_free(&profile);
 }
 
 static void push_part(const struct cs_window *w, struct part *p, uint64_t now_ns) {
   copy_nodes(p);
+  copy_labelled(p);
   for (unsigned mode = CS_WIRE_MODE_CPU; mode < CS_WIRE_MODES; mode++)
     if ((w->rec->meta.modes & CS_WIRE_MODE_BIT(mode)) != 0)
       push_mode(w, p, (enum cs_wire_mode)mode, now_ns);
@@ -141,13 +168,23 @@ static void remember(struct cs_window *w) {
   while (w->before_count < tree->count)
     w->before = cs_grow(w->before, w->before_count++, &w->before_capacity, sizeof *w->before);
   for (size_t i = 0; i < tree->count; i++) w->before[i] = sum_of(&tree->nodes[i]);
+  const struct cs_label_sums *labelled = &w->rec->labelled;
+  while (w->before_labelled_count < labelled->count)
+    w->before_labelled = cs_grow(w->before_labelled, w->before_labelled_count++,
+                                 &w->before_labelled_capacity, sizeof *w->before_labelled);
+  for (size_t i = 0; i < labelled->count; i++)
+    w->before_labelled[i] =
+        (struct cs_window_sum){labelled->items[i].samples, labelled->items[i].weight};
 }
 
 // Methods, threads and images stay: the agent tells of each of them once.
 static void forget(struct cs_window *w) {
   cs_tree_free(&w->rec->tree);
   cs_tree_init(&w->rec->tree);
-  w->before_count = 0;
+  cs_labels_free(&w->rec->labels);
+  cs_labels_init(&w->rec->labels);
+  cs_label_sums_free(&w->rec->labelled);
+  w->before_count = w->before_labelled_count = 0;
 }
 
 void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last) {
@@ -169,5 +206,6 @@ void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last) {
 
 void cs_window_free(struct cs_window *w) {
   free(w->before);
+  free(w->before_labelled);
   memset(w, 0, sizeof *w);
 }

@@ -14,6 +14,8 @@ struct cs_window {
     uint64_t samples, weight;
   } * before;  // per node of the tree: what earlier windows had of it
   size_t before_count, before_capacity;
+  struct cs_window_sum *before_labelled;  // per entry of `labelled`
+  size_t before_labelled_count, before_labelled_capacity;
   size_t named;  // frames that have their names
 };
 

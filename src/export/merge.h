@@ -10,6 +10,8 @@ struct cs_merged {
   struct cs_profile profile;   // without samples; its facts are the first one's
   uint64_t *samples, *weight;  // per node and profile: [node * count + i]
   size_t count;                // profiles
+  // Of the merged profile's `labelled`, per entry and profile: [entry * count + i].
+  uint64_t *label_samples, *label_weight;
 };
 
 void cs_merge(struct cs_merged *m, const struct cs_profile_set *set);

@@ -39,7 +39,9 @@ struct builder {
   Otlp__Function *function_messages, **function_refs;
   struct cs_map function_ids;  // name and file -> place in the table
   int32_t *function_of;        // of each of `functions`: its place in the table
-  Otlp__Link link, *link_ref;
+  struct cs_label *labels;     // what the links say
+  Otlp__Link *links, **link_refs;
+  int32_t *link_of;  // of each label: its place in the table; 0: it is not needed
   Otlp__Stack *stacks, **stack_refs;
   Otlp__Sample *samples, **sample_refs;
   Otlp__KeyValueAndUnit *attributes, **attribute_refs;
@@ -220,11 +222,42 @@ static int32_t add_stack(struct builder *b, uint32_t node) {
   return (int32_t)cs_strings_add(&b->stack_pool, (const char *)b->path, depth * sizeof *b->path);
 }
 
-static void add_sample(struct builder *b, uint32_t node, size_t index) {
+// Of the Activities that samples were taken under; entry 0 is none.
+static void add_links(struct builder *b) {
+  const struct cs_label_sums *sums = &b->p->labelled;
+  size_t most = 1 + sums->count;
+  b->labels = cs_allocate(most * sizeof *b->labels);
+  b->links = cs_allocate(most * sizeof *b->links);
+  b->link_refs = cs_allocate(most * sizeof *b->link_refs);
+  b->link_of =
+      cs_allocate((b->p->labels != NULL ? cs_labels_count(b->p->labels) : 1) * sizeof *b->link_of);
+  otlp__link__init(&b->links[0]);
+  b->link_refs[0] = &b->links[0];
+  size_t count = 1;
+  for (size_t k = 0; k < sums->count; k++) {
+    int32_t *place = &b->link_of[sums->items[k].label];
+    if (*place != 0) continue;
+    struct cs_label *label = &b->labels[count];
+    Otlp__Link *link = &b->links[count];
+    *label = cs_labels_get(b->p->labels, sums->items[k].label);
+    otlp__link__init(link);
+    link->trace_id = (ProtobufCBinaryData){sizeof label->trace, label->trace};
+    link->span_id = (ProtobufCBinaryData){sizeof label->span, label->span};
+    b->link_refs[count] = link;
+    *place = (int32_t)count++;
+  }
+  b->dictionary.link_table = b->link_refs;
+  b->dictionary.n_link_table = count;
+}
+
+static void add_sample(struct builder *b, uint32_t node, int32_t stack, uint64_t weight,
+                       int32_t link) {
+  size_t index = b->profile.n_samples++;
   Otlp__Sample *s = &b->samples[index];
   otlp__sample__init(s);
-  s->stack_index = add_stack(b, node);
-  b->values[index] = (int64_t)b->p->tree.nodes[node].weight;
+  s->stack_index = stack;
+  s->link_index = link;
+  b->values[index] = (int64_t)weight;
   s->values = &b->values[index];
   s->n_values = 1;
   int32_t *attributes = &b->thread_attributes[THREAD_ATTRIBUTES * b->thread[node]];
@@ -232,6 +265,21 @@ static void add_sample(struct builder *b, uint32_t node, size_t index) {
   s->attribute_indices = named ? attributes : attributes + 1;
   s->n_attribute_indices = named ? 2 : 1;
   b->sample_refs[index] = s;
+}
+
+// A stack is a sample under each Activity, and one under none.
+static void add_node(struct builder *b, uint32_t node) {
+  const struct cs_label_sums *sums = &b->p->labelled;
+  struct cs_node left = b->p->tree.nodes[node];
+  int32_t stack = add_stack(b, node);
+  for (size_t k = cs_label_sums_find(sums, node, CS_NO_LABEL);
+       k < sums->count && sums->items[k].node == node; k++) {
+    const struct cs_label_sum *sum = &sums->items[k];
+    add_sample(b, node, stack, sum->weight, b->link_of[sum->label]);
+    left.samples -= sum->samples;
+    left.weight -= sum->weight;
+  }
+  if (left.samples > 0) add_sample(b, node, stack, left.weight, 0);
 }
 
 static void add_stacks(struct builder *b) {
@@ -256,14 +304,14 @@ static void add_stacks(struct builder *b) {
 
 static void add_samples(struct builder *b) {
   const struct cs_tree *tree = &b->p->tree;
-  size_t count = 0;
+  size_t count = b->p->labelled.count;
   for (uint32_t i = 1; i < tree->count; i++) count += tree->nodes[i].samples != 0;
   b->samples = cs_allocate(count * sizeof *b->samples);
   b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
   b->values = cs_allocate(count * sizeof *b->values);
   (void)cs_strings_add(&b->stack_pool, "", 0);
   for (uint32_t i = 1; i < tree->count; i++)
-    if (tree->nodes[i].samples != 0) add_sample(b, i, b->profile.n_samples++);
+    if (tree->nodes[i].samples != 0) add_node(b, i);
   b->profile.samples = b->sample_refs;
   add_stacks(b);
 }
@@ -350,9 +398,6 @@ static void nest(struct builder *b) {
   b->resource_profiles_ref = &b->resource_profiles;
   b->out.resource_profiles = &b->resource_profiles_ref;
   b->out.n_resource_profiles = 1;
-  b->link_ref = &b->link;
-  b->dictionary.link_table = &b->link_ref;
-  b->dictionary.n_link_table = 1;
   b->out.dictionary = &b->dictionary;
 }
 
@@ -378,7 +423,6 @@ static void build(struct builder *b, const struct cs_resource *resource, const c
   otlp__profiles_dictionary__init(&b->dictionary);
   otlp__resource_profiles__init(&b->resource_profiles);
   otlp__scope_profiles__init(&b->scope_profiles);
-  otlp__link__init(&b->link);
   (void)cs_strings_add(&b->strings, "", 0);
   cs_functions_make(&b->functions, b->p);
   b->thread = cs_node_threads(&b->p->tree);
@@ -386,6 +430,7 @@ static void build(struct builder *b, const struct cs_resource *resource, const c
   add_functions(b);
   add_locations(b);
   add_threads(b);
+  add_links(b);
   add_profile(b);
   add_resource(b, resource, service);
   add_strings(b);
@@ -417,6 +462,10 @@ static void clean_up(struct builder *b) {
                        b->thread_attributes,
                        b->indices,
                        b->values,
+                       b->labels,
+                       b->links,
+                       b->link_refs,
+                       b->link_of,
                        b->texts};
   for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
   cs_functions_free(&b->functions);

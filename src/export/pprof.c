@@ -30,8 +30,10 @@ struct builder {
   Pprof__Function *function_messages, **function_refs;
   Pprof__Sample *samples, **sample_refs;
   Pprof__Label *labels, **label_refs;
-  uint64_t *ids;    // of all samples' locations
-  int64_t *values;  // as many as there are types for each sample
+  Pprof__Label *trace_labels,
+      **sample_labels;  // two per Activity; four places per sample under one
+  uint64_t *ids;        // of all samples' locations
+  int64_t *values;      // as many as there are types for each sample
   char **texts;
 };
 
@@ -159,29 +161,84 @@ static size_t depth_of(const struct cs_tree *tree, uint32_t node) {
   return depth;
 }
 
-static void add_sample(struct builder *b, uint32_t node, uint64_t *ids, size_t index) {
+// What a stack's samples come to, those under Activities or the others.
+struct values {
+  const uint64_t *samples, *weight;  // per mode
+};
+
+static Pprof__Sample *add_sample(struct builder *b, uint32_t node, uint64_t *ids, size_t id_count,
+                                 struct values values) {
+  size_t index = b->out.n_sample++;
   Pprof__Sample *s = &b->samples[index];
   pprof__sample__init(s);
   s->location_id = ids;
-  for (uint32_t i = node; b->p->tree.nodes[i].parent != 0; i = b->p->tree.nodes[i].parent)
-    ids[s->n_location_id++] = b->p->tree.nodes[i].frame + 1;
+  s->n_location_id = id_count;
   s->value = &b->values[b->out.n_sample_type * index];
   for (size_t i = 0; i < b->set->count; i++) {
-    size_t at = node * b->set->count + i;
-    s->value[s->n_value++] = (int64_t)b->merged->samples[at];
+    s->value[s->n_value++] = (int64_t)values.samples[i];
     if (cs_mode(b->set->profiles[i].facts.mode)->weight != NULL)
-      s->value[s->n_value++] = (int64_t)b->merged->weight[at];
+      s->value[s->n_value++] = (int64_t)values.weight[i];
   }
   size_t thread = b->thread[node];
   bool named = b->label_refs[2 * thread] != b->label_refs[2 * thread + 1];
   s->label = &b->label_refs[2 * thread + (named ? 0 : 1)];
   s->n_label = named ? 2 : 1;
   b->sample_refs[index] = s;
+  return s;
+}
+
+// An empty text is no label.
+static void add_trace_labels(struct builder *b) {
+  uint32_t count = b->p->labels != NULL ? cs_labels_count(b->p->labels) : 0;
+  b->trace_labels = cs_allocate(2 * (size_t)count * sizeof *b->trace_labels);
+  if (b->p->labelled.count == 0) return;
+  int64_t trace = word(b, "trace_id"), span = word(b, "span_id");
+  for (size_t k = 0; k < b->p->labelled.count; k++) {
+    uint32_t i = b->p->labelled.items[k].label;
+    Pprof__Label *l = &b->trace_labels[2 * i];
+    if (l->key != 0) continue;
+    struct cs_label label = cs_labels_get(b->p->labels, i);
+    struct cs_label_text text = cs_label_in_hex(&label);
+    pprof__label__init(&l[0]);
+    pprof__label__init(&l[1]);
+    l[0].key = trace;
+    l[0].str = word(b, text.trace);
+    l[1].key = span;
+    l[1].str = word(b, text.span);
+  }
+}
+
+// Beside those of its thread.
+static void label_sample(struct builder *b, Pprof__Sample *s, uint32_t label,
+                         Pprof__Label **places) {
+  memcpy(places, s->label, s->n_label * sizeof *places);
+  s->label = places;
+  for (Pprof__Label *l = &b->trace_labels[2 * label]; l < &b->trace_labels[2 * label + 2]; l++)
+    if (l->str != 0) places[s->n_label++] = l;
+}
+
+// A stack is a sample under each Activity, and one under none.
+static void add_stack(struct builder *b, uint32_t node, uint64_t *ids, size_t id_count) {
+  const struct cs_label_sums *sums = &b->p->labelled;
+  uint64_t samples[CS_WIRE_MODES], weight[CS_WIRE_MODES], left = b->p->tree.nodes[node].samples;
+  size_t modes = b->set->count;
+  memcpy(samples, &b->merged->samples[node * modes], modes * sizeof *samples);
+  memcpy(weight, &b->merged->weight[node * modes], modes * sizeof *weight);
+  for (size_t k = cs_label_sums_find(sums, node, CS_NO_LABEL);
+       k < sums->count && sums->items[k].node == node; k++) {
+    const struct values own = {&b->merged->label_samples[k * modes],
+                               &b->merged->label_weight[k * modes]};
+    label_sample(b, add_sample(b, node, ids, id_count, own), sums->items[k].label,
+                 &b->sample_labels[4 * k]);
+    for (size_t i = 0; i < modes; i++) samples[i] -= own.samples[i], weight[i] -= own.weight[i];
+    left -= sums->items[k].samples;
+  }
+  if (left > 0) (void)add_sample(b, node, ids, id_count, (struct values){samples, weight});
 }
 
 static void add_samples(struct builder *b) {
   const struct cs_tree *tree = &b->p->tree;
-  size_t count = 0, ids = 0;
+  size_t count = b->p->labelled.count, ids = 0;
   for (uint32_t i = 1; i < tree->count; i++) {
     if (tree->nodes[i].samples == 0) continue;
     count++;
@@ -191,14 +248,17 @@ static void add_samples(struct builder *b) {
   b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
   b->values = cs_allocate(b->out.n_sample_type * count * sizeof *b->values);
   b->ids = cs_allocate(ids * sizeof *b->ids);
-  count = ids = 0;
+  b->sample_labels = cs_allocate(4 * b->p->labelled.count * sizeof *b->sample_labels);
+  b->out.sample = b->sample_refs;
+  ids = 0;
   for (uint32_t i = 1; i < tree->count; i++) {
     if (tree->nodes[i].samples == 0) continue;
-    add_sample(b, i, b->ids + ids, count);
-    ids += b->samples[count++].n_location_id;
+    size_t own = 0;
+    for (uint32_t n = i; tree->nodes[n].parent != 0; n = tree->nodes[n].parent)
+      b->ids[ids + own++] = tree->nodes[n].frame + 1;
+    add_stack(b, i, b->ids + ids, own);
+    ids += own;
   }
-  b->out.sample = b->sample_refs;
-  b->out.n_sample = count;
 }
 
 // Last, because until then the strings move.
@@ -230,15 +290,17 @@ static void build(struct builder *b) {
   add_functions(b);
   add_locations(b);
   add_labels(b);
+  add_trace_labels(b);
   add_samples(b);
   add_strings(b);
 }
 
 static void clean_up(struct builder *b) {
-  void *const all[] = {b->thread,        b->mappings, b->mapping_refs, b->locations,
-                       b->location_refs, b->lines,    b->line_refs,    b->function_messages,
-                       b->function_refs, b->samples,  b->sample_refs,  b->labels,
-                       b->label_refs,    b->ids,      b->values,       b->texts};
+  void *const all[] = {b->thread,        b->mappings,     b->mapping_refs, b->locations,
+                       b->location_refs, b->lines,        b->line_refs,    b->function_messages,
+                       b->function_refs, b->samples,      b->sample_refs,  b->labels,
+                       b->label_refs,    b->ids,          b->values,       b->texts,
+                       b->trace_labels,  b->sample_labels};
   for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
   cs_functions_free(&b->functions);
   cs_strings_free(&b->strings);

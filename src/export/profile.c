@@ -56,6 +56,7 @@ void cs_profile_free(struct cs_profile *p) {
   cs_strings_free(&p->sources);
   cs_map_free(&p->frame_ids);
   cs_tree_free(&p->tree);
+  cs_label_sums_free(&p->labelled);
   free(p->frames);
   free(p->threads);
   free(p->samples);

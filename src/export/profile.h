@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "export/labels.h"
 #include "export/mode.h"
 #include "export/tree.h"
 
@@ -47,6 +48,7 @@ struct cs_profile_thread {
 struct cs_profile_sample {
   uint64_t time_ns, weight;  // since the start, when it was taken; what it stands for
   uint32_t leaf;             // node of the tree
+  uint32_t label;            // number in `labels`
   bool asleep;               // the thread was blocked in the kernel
 };
 
@@ -84,6 +86,7 @@ struct cs_facts {
   size_t stop_count;
   uint64_t asleep, asleep_weight;  // samples of threads that slept, taken without a signal
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
+  uint64_t labelled;     // samples of this mode that have a label
   bool ended;            // the agent has sent its totals; else the next two are not known
   uint64_t suspensions;  // how often the runtime was stopped
   uint64_t overruns;     // timer expirations merged into one sample, which then weighs more
@@ -106,6 +109,8 @@ struct cs_profile {
   struct cs_tree tree;
   struct cs_profile_sample *samples;  // as they came; none unless a format wants them
   size_t sample_count;
+  const struct cs_labels *labels;  // the recording's; NULL: there are none
+  struct cs_label_sums labelled;   // of the tree's samples, those that have one, sorted
   struct cs_facts facts;
   const struct cs_diff *diff;  // of a comparison: what was before; else NULL
 };

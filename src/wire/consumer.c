@@ -83,6 +83,7 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->max_depth = opts->max_depth;
   h->lines = opts->lines ? 1 : 0;
   h->budget_ppm = opts->budget_ppm;
+  h->labels = opts->labels;
   h->command_pid = (uint32_t)getpid();
   cs_consumer_tell_cpu(c);
   cs_store_release(&h->magic, CS_WIRE_MAGIC);
@@ -194,6 +195,10 @@ void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap) {
 
 void cs_consumer_stop(struct cs_consumer *c) {
   cs_store_release(&c->header->stop, 1u);
+}
+
+bool cs_consumer_has_label_hooks(const struct cs_consumer *c) {
+  return cs_load_acquire(&c->header->label_hooks) != 0;
 }
 
 uint64_t cs_consumer_lost(const struct cs_consumer *c) {

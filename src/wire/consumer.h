@@ -19,6 +19,7 @@ struct cs_consumer_opts {
   // For a process that may see other files and be another user's (its number); 0: one of our own.
   pid_t target;
   uint32_t budget_ppm;  // as in the header; 0: no limit
+  bool labels;          // of Activities, on samples
 };
 
 struct cs_consumer {
@@ -55,6 +56,7 @@ void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap);
 void cs_consumer_stop(struct cs_consumer *c);  // asks the agent to end
 // Tells the agent what the command has used of processors, for its budget.
 void cs_consumer_tell_cpu(struct cs_consumer *c);
+bool cs_consumer_has_label_hooks(const struct cs_consumer *c);
 uint64_t cs_consumer_lost(const struct cs_consumer *c);
 
 #endif

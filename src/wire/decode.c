@@ -62,13 +62,17 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
 }
 
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
-                      const uint64_t **frames) {
+                      const uint64_t **frames, const struct cs_label **label) {
   struct cs_bytes c;
   if (!open_record(r, CS_WIRE_SAMPLE, &c) || !cs_take(&c, sample, sizeof *sample)) return false;
   _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample)) % 8 == 0,
                  "frames are aligned in the record");
   *frames = (const uint64_t *)(const void *)c.at;
-  return c.left / 8 >= sample->frame_count;
+  *label = NULL;
+  if (c.left / 8 < sample->frame_count) return false;
+  if ((r->flags & CS_WIRE_LABELLED) == 0) return true;
+  *label = (const struct cs_label *)(const void *)(c.at + sample->frame_count * 8ull);
+  return c.left - sample->frame_count * 8ull >= sizeof **label;
 }
 
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget) {

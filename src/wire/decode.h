@@ -24,9 +24,9 @@ bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map
                       const struct cs_wire_il_range **ranges);
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path);
-// frames: leaf first, frame_count of them, in the record.
+// frames: leaf first, frame_count of them, in the record; so is the label, NULL: it has none.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
-                      const uint64_t **frames);
+                      const uint64_t **frames, const struct cs_label **label);
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 

@@ -163,25 +163,29 @@ bool cs_producer_put(struct cs_producer *p, enum cs_wire_kind kind, const void *
   return true;
 }
 
-static uint64_t sample_size(uint32_t frame_count) {
-  return sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample) + frame_count * 8ull;
+static uint64_t sample_size(uint32_t frame_count, bool labelled) {
+  return sizeof(struct cs_wire_record) + sizeof(struct cs_wire_sample) + frame_count * 8ull +
+         (labelled ? sizeof(struct cs_label) : 0);
 }
 
 // A quarter of the ring: a deep recursion's samples must not keep all others out.
 uint32_t cs_producer_max_frames(const struct cs_producer *p) {
-  return (uint32_t)((p->capacity / 4 - sample_size(0)) / 8);
+  return (uint32_t)((p->capacity / 4 - sample_size(0, true)) / 8);
 }
 
-uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample) {
-  uint64_t size = sample_size(sample->frame_count);
+uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample,
+                                   const struct cs_label *label) {
+  uint64_t size = sample_size(sample->frame_count, label != NULL);
   uint8_t *at = begin(p, size, END_RESERVE);
   if (at == NULL) return NULL;
-  struct cs_wire_record r = {(uint32_t)size, CS_WIRE_SAMPLE, 0};
+  struct cs_wire_record r = {(uint32_t)size, CS_WIRE_SAMPLE, label != NULL ? CS_WIRE_LABELLED : 0};
   memcpy(at, &r, sizeof r);
   memcpy(at + sizeof r, sample, sizeof *sample);
+  if (label != NULL) memcpy(at + size - sizeof *label, label, sizeof *label);
   return (uint64_t *)(void *)(at + sizeof r + sizeof *sample);
 }
 
-void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample) {
-  commit(p, sample_size(sample->frame_count));
+void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample,
+                               const struct cs_label *label) {
+  commit(p, sample_size(sample->frame_count, label != NULL));
 }

@@ -39,8 +39,10 @@ bool cs_producer_put(struct cs_producer *p, enum cs_wire_kind kind, const void *
 // The most frames that a sample can have here; a longer one has to be cut.
 uint32_t cs_producer_max_frames(const struct cs_producer *p);
 // A sample, in two steps, so that its frames are written in place: room for `frame_count` frames
-// (NULL: none, counted), and publish.
-uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample);
-void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample);
+// (NULL: none, counted), and publish. `label` NULL: it has none; the same in both.
+uint64_t *cs_producer_begin_sample(struct cs_producer *p, const struct cs_wire_sample *sample,
+                                   const struct cs_label *label);
+void cs_producer_commit_sample(struct cs_producer *p, const struct cs_wire_sample *sample,
+                               const struct cs_label *label);
 
 #endif

@@ -7,9 +7,10 @@
 #define CS_WIRE_H
 
 #include "base/base.h"
+#include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 5u
+#define CS_WIRE_VERSION 6u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -52,12 +53,14 @@ struct cs_wire_header {
   uint32_t command_pid;
   uint32_t lines;           // 1: CS_WIRE_IL_MAP is wanted for each method
   uint32_t budget_ppm;      // what recording may use of one processor, in millionths; 0: no limit
+  uint32_t labels;          // 1: samples with the Activity that was current
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
   uint32_t agent_pid;    // claimed by compare-and-swap from 0: the first process wins
   uint32_t agent_state;  // enum cs_wire_agent_state
   char message[256];     // with CS_WIRE_AGENT_REFUSED: one sentence
+  uint32_t label_hooks;  // 1: the program tells of its Activities (`labels`)
 
   _Alignas(64) uint64_t head;  // bytes ever written (producer, release)
   uint64_t lost_records;       // records that did not fit (producer)
@@ -67,9 +70,9 @@ struct cs_wire_header {
 // A record: this head, then the payload, padded to 8 bytes. Never wraps: a CS_WIRE_PAD record fills
 // the ring's end. All numbers little-endian; strings are u16 length + UTF-8, no NUL.
 struct cs_wire_record {
-  uint32_t size;  // of the whole record, head and padding included
-  uint16_t kind;  // enum cs_wire_kind
-  uint16_t flags;
+  uint32_t size;   // of the whole record, head and padding included
+  uint16_t kind;   // enum cs_wire_kind
+  uint16_t flags;  // of a sample: CS_WIRE_LABELLED
 };
 
 enum cs_wire_kind {
@@ -78,11 +81,14 @@ enum cs_wire_kind {
   CS_WIRE_THREAD,    // struct cs_wire_thread, string name; again when the name changes
   CS_WIRE_FUNCTION,  // struct cs_wire_function, strings: module, namespace, type, method, signature
   CS_WIRE_IMAGE,     // struct cs_wire_image, string path
-  CS_WIRE_SAMPLE,    // struct cs_wire_sample, u64 frames[frame_count], leaf first
+  CS_WIRE_SAMPLE,    // struct cs_wire_sample, u64 frames[frame_count], leaf first; with
+                     // CS_WIRE_LABELLED, struct cs_label
   CS_WIRE_END,       // struct cs_wire_end
   CS_WIRE_IL_MAP,    // struct cs_wire_il_map, struct cs_wire_il_range[count]; before its FUNCTION
   CS_WIRE_BUDGET,    // struct cs_wire_budget; before END, if there is one
 };
+
+#define CS_WIRE_LABELLED 1u
 
 struct cs_wire_start {
   uint64_t start_ns;

@@ -119,7 +119,8 @@ static struct thing *thing_of(uint64_t frame) {
 static void take_sample(const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
-  if (!cs_decode_sample(r, &s, &frames)) {
+  const struct cs_label *label;
+  if (!cs_decode_sample(r, &s, &frames, &label)) {
     broken("a sample cannot be decoded", r->size);
     return;
   }

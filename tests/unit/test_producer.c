@@ -22,7 +22,7 @@ static struct cs_error err;
 
 static int setup(void **state) {
   (void)state;
-  struct cs_consumer_opts opts = {65536, CS_WIRE_MODE_CPU, 997, 512, false, 0, 0};
+  struct cs_consumer_opts opts = {65536, CS_WIRE_MODE_CPU, 997, 512, false, 0, 0, false};
   memset(&err, 0, sizeof err);
   return cs_consumer_create(&consumer, &opts, &err) ? 0 : -1;
 }
@@ -62,16 +62,29 @@ static void records_arrive(void **state) {
 
   struct cs_wire_sample s = {.time_ns = 5, .thread = 3, .stop = 1, .frame_count = 3}, s2;
   const uint64_t *frames;
-  uint64_t *out = cs_producer_begin_sample(&producer, &s);
-  assert_non_null(out);
-  for (uint64_t i = 0; i < 3; i++) out[i] = i << 60 | i;
-  assert_null(cs_consumer_next(&consumer));  // not yet
-  cs_producer_commit_sample(&producer, &s);
-  r = cs_consumer_next(&consumer);
-  assert_non_null(r);
-  assert_true(cs_decode_sample(r, &s2, &frames));
-  assert_memory_equal(&s, &s2, sizeof s);
-  for (uint64_t i = 0; i < 3; i++) assert_int_equal(frames[i], i << 60 | i);
+  const struct cs_label label = {{1, 2, 3}, {4, 5}}, *label2;
+  for (const struct cs_label *with = NULL;; with = &label) {
+    uint64_t *out = cs_producer_begin_sample(&producer, &s, with);
+    assert_non_null(out);
+    for (uint64_t i = 0; i < 3; i++) out[i] = i << 60 | i;
+    assert_null(cs_consumer_next(&consumer));  // not yet
+    cs_producer_commit_sample(&producer, &s, with);
+    r = cs_consumer_next(&consumer);
+    assert_non_null(r);
+    assert_true(cs_decode_sample(r, &s2, &frames, &label2));
+    assert_memory_equal(&s, &s2, sizeof s);
+    for (uint64_t i = 0; i < 3; i++) assert_int_equal(frames[i], i << 60 | i);
+    assert_true((label2 == NULL) == (with == NULL));
+    if (with != NULL) break;
+  }
+  assert_memory_equal(label2, &label, sizeof label);
+  // One that its record has no room for.
+  struct {
+    struct cs_wire_record head;
+    struct cs_wire_sample sample;
+    uint64_t frames[3];
+  } cut = {{sizeof cut, CS_WIRE_SAMPLE, CS_WIRE_LABELLED}, s, {0}};
+  assert_false(cs_decode_sample(&cut.head, &s2, &frames, &label2));
 }
 
 // Round and round: every record that fitted arrives, in order; every other one is counted.
@@ -132,7 +145,7 @@ static void there_is_always_room_for_the_end(void **state) {
 
 static void long_strings_are_cut_between_characters(void **state) {
   (void)state;
-  struct cs_consumer_opts opts = {1 << 18, CS_WIRE_MODE_CPU, 997, 512, false, 0, 0};
+  struct cs_consumer_opts opts = {1 << 18, CS_WIRE_MODE_CPU, 997, 512, false, 0, 0, false};
   cs_consumer_destroy(&consumer);
   assert_true(cs_consumer_create(&consumer, &opts, &err));
   open_and_claim();

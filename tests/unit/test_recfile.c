@@ -51,13 +51,17 @@ static void begin(void) {
   used = sizeof(struct cs_wire_record);
 }
 
-static void end(enum cs_wire_kind kind) {
+static void end_flagged(enum cs_wire_kind kind, uint16_t flags) {
   while (used % 8 != 0) record[used++] = 0;
-  struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, 0};
+  struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, flags};
   memcpy(record, &head, sizeof head);
   const struct cs_wire_record *r = (const void *)record;
   cs_recording_add(&live, r);
   cs_recfile_add(&file, &live, r);
+}
+
+static void end(enum cs_wire_kind kind) {
+  end_flagged(kind, 0);
 }
 
 static void send_names(void) {
@@ -110,7 +114,10 @@ static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint3
                                  : (random64() % 20) << 32 | CS_WIRE_MANAGED_EXACT | 12;
     put(&frame, sizeof frame);
   }
-  end(CS_WIRE_SAMPLE);
+  // Many of one label, and one without a span.
+  struct cs_label label = {{(uint8_t)(time / 1000000 % 5), 0xAB}, {(uint8_t)(time / 1000000 % 2)}};
+  put(&label, time % 3 != 0 ? sizeof label : 0);
+  end_flagged(CS_WIRE_SAMPLE, time % 3 != 0 ? CS_WIRE_LABELLED : 0);
 }
 
 // What every format makes of a recording, or one of them at a time: each has to live with whatever
