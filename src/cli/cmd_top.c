@@ -117,6 +117,7 @@ static void take_facts(struct watch *w, uint64_t now) {
   w->last_taken = rec->taken;
 }
 
+// The names are the recording's: they are good until the next text comes to it.
 static size_t list_known(struct watch *w) {
   const struct cs_recording *rec = &w->session.recording;
   while (w->known_capacity < rec->root_count)
@@ -137,8 +138,8 @@ static void free_tables(struct cs_top_moment *m) {
 
 static void make_tables(struct watch *w) {
   struct cs_top_moment *m = &w->moment;
-  size_t known = list_known(w);
   name_frames(w);
+  size_t known = list_known(w);  // after the frames' names: those may move all texts there are
   free_tables(m);
   m->methods = cs_top_methods(&w->top, &m->view, &m->method_count);
   m->threads = cs_top_threads(&w->top, &m->view, w->proc.tasks, w->proc.count, w->known, known,

@@ -147,7 +147,6 @@ enum cs_top_key { CS_TOP_NOTHING, CS_TOP_REDRAW, CS_TOP_FREEZE, CS_TOP_QUIT };
 bool cs_screen_open(int fd_in, int fd_out, struct cs_error *err);
 void cs_screen_resize(void);
 void cs_screen_suspend(void);  // gives the terminal back and stops, as Ctrl-Z does
-unsigned cs_screen_rows(void);
 void cs_screen_draw(const struct cs_top_moment *moment);
 // Takes the keys that were pressed into the moment's view. Answers the most that they ask for.
 enum cs_top_key cs_screen_keys(struct cs_top_moment *moment);

@@ -110,10 +110,6 @@ void cs_screen_suspend(void) {
   (void)clearok(curscr, TRUE);
 }
 
-unsigned cs_screen_rows(void) {
-  return (unsigned)LINES;
-}
-
 void cs_screen_draw(const struct cs_top_moment *moment) {
   static const attr_t attributes[] = {[CS_GRID_PLAIN] = A_NORMAL,
                                       [CS_GRID_BOLD] = A_BOLD,
