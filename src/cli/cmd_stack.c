@@ -17,9 +17,9 @@ static const char help[] =
     "usage: clrsnap stack [options] PID\n"
     "\n"
     "Prints the stack of every thread of a .NET process, once: managed and native frames as they\n"
-    "lie on the stack. The process is stopped for some milliseconds and read from outside: it\n"
-    "needs no agent, and answers when it hangs, too. Same user or root, and ptrace must be\n"
-    "allowed.\n"
+    "lie on the stack, managed ones with file and line where there are portable PDBs. The\n"
+    "process is stopped for some milliseconds and read from outside: it needs no agent, and\n"
+    "answers when it hangs, too. Same user or root, and ptrace must be allowed.\n"
     "\n"
     "      --json               one JSON object\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
@@ -80,6 +80,15 @@ static const char *base_name(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
+// The compiler may have run on Windows.
+static void print_line(const char *source, uint32_t line) {
+  const char *file = base_name(source), *back = strrchr(file, '\\');
+  if (back != NULL) file = back + 1;
+  (void)fputs("  ", stdout);
+  cs_put_plain(stdout, file, strlen(file));
+  (void)printf(":%" PRIu32, line);
+}
+
 static void print_frame(const struct cs_outside_frame *f) {
   (void)fputs("    ", stdout);
   if (f->name[0] != '\0') {
@@ -93,6 +102,7 @@ static void print_frame(const struct cs_outside_frame *f) {
     if (f->name[0] == '\0') (void)printf("+0x%" PRIx64, f->offset);
     (void)fputs(f->name[0] != '\0' ? ")" : "]", stdout);
   }
+  if (f->source != NULL) print_line(f->source, f->line);
   if (f->flags & CS_FRAME_SIGNAL) (void)fputs("  <signal>", stdout);
   (void)fputc('\n', stdout);
 }
@@ -145,6 +155,11 @@ static void put_frame(const struct cs_outside_frame *f) {
     put_string("module", f->module);
   }
   if (f->token != 0) (void)printf(",\"token\":%" PRIu32, f->token);
+  if (f->source != NULL) {
+    (void)putchar(',');
+    put_string("file", f->source);
+    (void)printf(",\"line\":%" PRIu32, f->line);
+  }
   if (f->kind == CS_CODE_NATIVE) (void)printf(",\"address\":\"0x%" PRIx64 "\"", f->offset);
   (void)printf(",\"ip\":\"0x%" PRIx64 "\",\"sp\":\"0x%" PRIx64 "\",\"exact\":%s,\"funclet\":%s}",
                f->ip, f->sp, f->flags & CS_FRAME_EXACT ? "true" : "false",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All threads stopped with ptrace, walked by the walker of the handler over memory that the kernel
-// reads, and let go. Invariant: the process runs again whatever happens here; what the threads did
-// before is read before they are stopped. One thread. Signal-safe: no.
+// reads, and let go. Invariant: the process runs again whatever happens here; a thread's state is
+// that of the instant of its stack. One thread. Signal-safe: no.
 #include "cli/outside.h"
 
 #include <ctype.h>
@@ -78,46 +78,53 @@ static const char *name_of_call(long number) {
   return NULL;
 }
 
-static void describe_wait(struct cs_outside_thread *thread, int pid, const char *verb) {
-  char text[256];
-  long number;
-  if (!read_text(text, sizeof text, pid, thread->tid, "syscall") ||
-      !isdigit((unsigned char)*text)) {
-    (void)snprintf(thread->state, sizeof thread->state, "%s", verb);
-    return;
-  }
-  number = strtol(text, NULL, 10);
+static void put_call(char *state, size_t cap, const char *verb, long number) {
   const char *call = name_of_call(number);
   if (call != NULL)
-    (void)snprintf(thread->state, sizeof thread->state, "%s in %s", verb, call);
+    (void)snprintf(state, cap, "%s in %s", verb, call);
   else
-    (void)snprintf(thread->state, sizeof thread->state, "%s in system call %ld", verb, number);
+    (void)snprintf(state, cap, "%s in system call %ld", verb, number);
 }
 
-// The letter stands behind the name, which may have parentheses itself.
+// A thread that the kernel does not let go before its device has answered.
+static void describe_device(struct cs_outside_thread *thread, int pid) {
+  static const char verb[] = "waiting for a device";
+  char text[256];
+  if (read_text(text, sizeof text, pid, thread->tid, "syscall") && isdigit((unsigned char)*text))
+    put_call(thread->state, sizeof thread->state, verb, strtol(text, NULL, 10));
+  else
+    (void)snprintf(thread->state, sizeof thread->state, "%s", verb);
+}
+
+// What only shows before the threads are stopped; running or waiting shows then, too. The letter
+// stands behind the name, which may have parentheses itself.
 static void read_state(struct cs_outside_thread *thread, int pid) {
   char text[512];
-  const char *letter = NULL;
+  const char *letter = NULL, *state = "unknown";
   if (read_text(text, sizeof text, pid, thread->tid, "stat")) letter = strrchr(text, ')');
   switch (letter != NULL && letter[1] != '\0' ? letter[2] : '?') {
     case 'R':
-      (void)snprintf(thread->state, sizeof thread->state, "running");
-      break;
     case 'S':
-      describe_wait(thread, pid, "waiting");
+      state = "running";
       break;
     case 'D':
-      describe_wait(thread, pid, "waiting for a device");
-      break;
+      describe_device(thread, pid);
+      return;
     case 'T':
-      (void)snprintf(thread->state, sizeof thread->state, "stopped by a signal");
+      state = "stopped by a signal";
       break;
     case 't':
-      (void)snprintf(thread->state, sizeof thread->state, "stopped by a debugger");
+      state = "stopped by a debugger";
       break;
-    default:
-      (void)snprintf(thread->state, sizeof thread->state, "unknown");
   }
+  (void)snprintf(thread->state, sizeof thread->state, "%s", state);
+}
+
+// At the very instant of its stack: between the two looks a thread may have begun to wait, or
+// ended.
+static void settle_state(struct cs_outside_thread *thread, int call) {
+  if (call >= 0 && strcmp(thread->state, "running") == 0)
+    put_call(thread->state, sizeof thread->state, "waiting", call);
 }
 
 static void list_threads(struct cs_outside *outside) {
@@ -162,6 +169,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   size_t capacity = 0;
   if (!cs_remote_thread(remote, thread->tid, &stopped, &err)) return;  // it has ended meanwhile
   thread->walked = true;
+  settle_state(thread, stopped.call);
   thread->managed = stopped.clr_thread != 0;
   thread->cooperative = is_cooperative(remote, stopped.clr_thread);
   cs_outside_thread_name(cs_remote_world(remote), stopped.clr_thread, thread->name,
@@ -198,7 +206,10 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
   outside->stopped_ns = cs_clock_now_ns() - begin;
   for (uint32_t t = 0; t < outside->count; t++) {
     struct cs_outside_thread *thread = &outside->threads[t];
-    for (uint32_t i = 0; i < thread->count; i++) cs_outside_name(names, &thread->frames[i]);
+    for (uint32_t i = 0; i < thread->count; i++) {
+      cs_outside_name(names, &thread->frames[i]);
+      cs_outside_line(outside->lines, &thread->frames[i]);
+    }
     if (strncmp(thread->state, "waiting", 7) == 0)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
@@ -222,6 +233,7 @@ struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *opt
   outside->build = layout->runtime_build;
   (void)read_text(command, sizeof command, pid, 0, "cmdline");
   outside->command = strdup(command);
+  outside->lines = cs_lines_new();
   list_threads(outside);
   bool ok = walk_all(outside, remote, options, err);
   cs_remote_close(remote);
@@ -241,6 +253,7 @@ void cs_outside_free(struct cs_outside *outside) {
     free(thread->frames);
   }
   free(outside->threads);
+  cs_lines_free(outside->lines);
   free(outside->command);
   free(outside);
 }

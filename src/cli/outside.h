@@ -5,6 +5,7 @@
 #define CS_OUTSIDE_H
 
 #include "base/error.h"
+#include "lines/lines.h"
 #include "walk/walk.h"
 
 struct cs_outside_frame {
@@ -16,6 +17,9 @@ struct cs_outside_frame {
   char *module;     // the file's path; NULL: none
   uint32_t token;   // a method's mdMethodDef in that file; 0: it has none
   uint64_t offset;  // of a native frame's ip: its virtual address in the file
+  uint32_t il;      // that its instruction comes from, or CS_IL_* (remote/il.h)
+  const char *source;  // file of the line, as the compiler was given it; NULL: not known
+  uint32_t line;
 };
 
 struct cs_outside_thread {
@@ -24,7 +28,7 @@ struct cs_outside_thread {
   bool managed;      // the runtime knows it
   bool cooperative;  // it runs managed code, or runtime code that a collection would wait for
   char name[512];
-  char state[64];         // before it was stopped: "running", "waiting in futex"
+  char state[64];         // when it was stopped: "running", "waiting in futex"
   const char *waits_for;  // in the runtime's own words: "a task"; NULL: that is not known
   enum cs_stop stop;
   uint64_t stop_ip;
@@ -39,6 +43,7 @@ struct cs_outside {
   uint64_t stopped_ns;  // how long the process stood still
   uint32_t count;
   struct cs_outside_thread *threads;
+  struct cs_lines *lines;  // whose file names the frames have
 };
 
 struct cs_outside_options {
@@ -60,8 +65,9 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *
 // The name that the program has given a thread, where the kernel has only the beginning, `name`.
 void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
                             size_t cap);
-// What it is called, from files. The process runs again: files take time.
+// What it is called, from files, and its line. The process runs again: files take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
+void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
 // What a thread waits for, by the framework's method that it waits in. NULL: none that is known.
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count);
 void cs_outside_names_free(struct cs_outside_names *names);

@@ -9,11 +9,13 @@
 
 #include "cli/elfsym.h"
 #include "cli/outside.h"
+#include "cli/place.h"
 #include "codemap/method.h"
 #include "demangle/demangle.h"
 #include "export/map.h"
 #include "metadata/metadata.h"
 #include "native/image.h"
+#include "remote/il.h"
 
 enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
 
@@ -33,6 +35,7 @@ struct cs_outside_names {
   struct file *files;
   size_t file_count, file_capacity;
   struct cs_elfsyms *syms;
+  struct cs_map il;  // of ips: deep recursions have few
   bool raw;
 };
 
@@ -48,6 +51,7 @@ void cs_outside_names_free(struct cs_outside_names *names) {
     cs_metadata_free(names->files[i].metadata);
     free(names->files[i].path);
   }
+  cs_map_free(&names->il);
   free(names->modules);
   free(names->files);
   if (names->syms != NULL) cs_elfsyms_free(names->syms);
@@ -143,10 +147,20 @@ static char *dynamic_name(const struct cs_world *world, uint64_t function) {
   return copy(name);
 }
 
+// The process may free the method, and with it the map, as soon as it runs again.
+static uint32_t il_offset(struct cs_outside_names *names, const struct cs_world *world,
+                          enum cs_code_kind kind, uint64_t method, uint64_t ip) {
+  uint32_t il = CS_IL_NO_MAPPING;
+  bool added;
+  if (cs_map_get(&names->il, ip, &il)) return il;
+  if (!cs_il_find(world, kind, method, ip, &il)) il = CS_IL_NO_MAPPING;
+  return cs_map_put(&names->il, ip, il, &added);
+}
+
 static void identify_managed(struct cs_outside_names *names, const struct cs_world *world,
                              const struct cs_frame *frame, struct cs_outside_frame *out) {
   struct cs_method method;
-  uint64_t function = frame->code.function_id, start;
+  uint64_t function = frame->code.function_id, start = frame->code.method_start;
   uint64_t ip = frame->regs.r[CS_RIP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
   bool known = function != 0 || cs_method_of_r2r(world, ip, &function, &start);
   if (!known || !cs_method_read(world, function, &method)) {
@@ -156,7 +170,9 @@ static void identify_managed(struct cs_outside_names *names, const struct cs_wor
   } else {
     const char *path = module_path(names, world, method.module);
     out->token = method.token;
-    if (path != NULL) out->module = copy(path);
+    if (path == NULL) return;
+    out->module = copy(path);
+    out->il = il_offset(names, world, frame->code.kind, start, ip);
   }
 }
 
@@ -211,6 +227,15 @@ void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *fr
   uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
   const char *found = cs_elfsyms_find(names->syms, frame->module, frame->offset - back);
   frame->name = copy(found != NULL ? found : "");
+}
+
+void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame) {
+  struct cs_line line;
+  if (frame->token == 0 || frame->module == NULL || frame->il == CS_IL_NO_MAPPING ||
+      !cs_lines_find(lines, frame->module, frame->token, cs_place_il(frame->il), &line))
+    return;
+  frame->source = line.file;
+  frame->line = line.line;
 }
 
 // ---- What a thread waits for ----

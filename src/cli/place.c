@@ -32,8 +32,7 @@ static bool find_il(const struct cs_rec_il_map *map, uint32_t offset, uint32_t *
   return false;
 }
 
-// What stands for "the first line" and "the last line" with cs_lines_find.
-static uint32_t line_il(uint32_t il) {
+uint32_t cs_place_il(uint32_t il) {
   return il == CS_WIRE_IL_PROLOG ? 0 : il == CS_WIRE_IL_EPILOG ? UINT32_MAX : il;
 }
 
@@ -48,7 +47,7 @@ bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
   if (cs_lines_of_module(p->lines, module) != CS_SYMBOLS_FOUND || (frame & CS_REC_PLACE) == 0 ||
       !cs_map_get(&rec->il_map_ids, frame >> 32, &m) ||
       !find_il(&rec->il_maps[m], (uint32_t)frame & CS_WIRE_MANAGED_OFFSET, &il) ||
-      !cs_lines_find(p->lines, module, function->token, line_il(il), out))
+      !cs_lines_find(p->lines, module, function->token, cs_place_il(il), out))
     return false;
   p->named++;
   return true;

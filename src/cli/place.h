@@ -11,6 +11,8 @@ struct cs_places;
 struct cs_places *cs_places_new(const struct cs_recording *rec);
 // The line of a managed frame of the recording (recording.h). False: it is not known.
 bool cs_places_find(struct cs_places *places, uint64_t frame, struct cs_line *out);
+// What to ask cs_lines_find for: a prolog is its method's first line, an epilog its last.
+uint32_t cs_place_il(uint32_t il);
 void cs_places_tell(const struct cs_places *places, struct cs_line_facts *out);
 void cs_places_free(struct cs_places *places);
 

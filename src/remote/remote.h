@@ -28,6 +28,7 @@ struct cs_remote_thread {
   int tid;
   struct cs_regs regs;    // all of them
   uint64_t fs_base;       // its thread pointer
+  int call;               // the system call that the stop has interrupted; -1: it was in none
   struct cs_stack stack;  // bounds, from /proc/PID/maps; its alternate stack if it is on one
   uint64_t clr_thread;    // Thread *, 0 for a thread that CoreCLR does not know
 };

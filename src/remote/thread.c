@@ -16,11 +16,23 @@
 
 enum { MAX_THREADS = 65536 };  // of the runtime's list: only to end a looped one
 
-bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base) {
-  struct user_regs_struct u;
-  struct iovec io = {.iov_base = &u, .iov_len = sizeof u};
-  if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) != 0 || io.iov_len != sizeof u)
-    return false;
+static bool read_user(int tid, struct user_regs_struct *u) {
+  struct iovec io = {.iov_base = u, .iov_len = sizeof *u};
+  return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) == 0 && io.iov_len == sizeof *u;
+}
+
+// A call that waits ends early when its thread is stopped: with EINTR, or with one of the kernel's
+// own errors, by which it is made again.
+static int waiting_call(const struct user_regs_struct *u) {
+  enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
+  int64_t call = (int64_t)u->orig_rax, result = -(int64_t)u->rax;
+  bool ended_early = result == EINTR || result == ERESTARTSYS || result == ERESTARTNOINTR ||
+                     result == ERESTARTNOHAND || result == ERESTART_RESTARTBLOCK;
+  return call >= 0 && call <= INT32_MAX && ended_early ? (int)call : -1;
+}
+
+static void set_registers(const struct user_regs_struct *user, struct cs_regs *regs) {
+  const struct user_regs_struct u = *user;
   *regs = (struct cs_regs){
       .r = {[CS_RAX] = u.rax,
             [CS_RCX] = u.rcx,
@@ -41,6 +53,12 @@ bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base) {
             [CS_RIP] = u.rip},
       .known = CS_REGS_ALL,
   };
+}
+
+bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base) {
+  struct user_regs_struct u;
+  if (!read_user(tid, &u)) return false;
+  set_registers(&u, regs);
   if (fs_base != NULL) *fs_base = u.fs_base;
   return true;
 }
@@ -121,11 +139,15 @@ uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid) {
 
 bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread *thread,
                       struct cs_error *err) {
+  struct user_regs_struct u;
   *thread = (struct cs_remote_thread){.tid = tid};
-  if (!cs_remote_registers(tid, &thread->regs, &thread->fs_base))
+  if (!read_user(tid, &u))
     return cs_error_set(
         err, "the registers of thread %d cannot be read: %s", tid,
         errno == ESRCH ? "it is not stopped by this tracer" : strerrorname_np(errno));
+  set_registers(&u, &thread->regs);
+  thread->fs_base = u.fs_base;
+  thread->call = waiting_call(&u);
   if (!find_stack(remote, thread, err)) return false;
   thread->clr_thread = cs_remote_clr_thread(remote, tid);
   return true;

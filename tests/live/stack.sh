@@ -95,8 +95,35 @@ waits = [t for t in json.load(open(sys.argv[1]))["threads"]
 assert len(waits) == 14, [t["name"] for t in waits]
 for t in waits: assert t["name"] == t.get("waits_for"), (t["name"], t.get("waits_for"), [f["name"] for f in t["frames"]])
 PYTHON
+# lines NAME MIN: of at least so many frames of the program (optimized code has lost some to tail calls).
+lines() {
+  python3 - "$WORK/json" "$SOURCE/tests/apps/Waits/Program.cs" "$2" << 'PYTHON' || fail "$1: a frame is not on the line that it waits in"
+import json, re, sys
+source = open(sys.argv[2]).read().split("\n")
+line = lambda text, after=0: next(n for n, s in enumerate(source, 1) if n > after and text in s)
+waits = [n for n, s in enumerate(source, 1) if s.startswith("Start(")]
+waits = [line("it waits here") if source[n - 1].endswith("=>") else n for n in waits]
+frames = [f for t in json.load(open(sys.argv[1]))["threads"] for f in t["frames"] if f.get("module", "").endswith("/Waits.dll")]
+assert len(frames) >= int(sys.argv[3]), len(frames)
+for f in frames:
+    number = re.match(r"Program\.Main\.lambda#(\d+)$", f["name"])
+    if not number: want = line("Thread.Sleep(Timeout.Infinite);", line('WriteLine("ready")'))
+    elif int(number[1]) <= len(waits): want = waits[int(number[1]) - 1]
+    else: want = line("=> wait()")
+    assert f.get("line") == want and f["file"].endswith("/tests/apps/Waits/Program.cs"), (want, f)
+PYTHON
+}
+lines tiered 29
+"$CLRSNAP" stack "$pid" | grep -qE "^    Program.Main  \(Waits.dll\)  Program.cs:[0-9]+$" || fail "the text has no lines"
 "$CLRSNAP" stack "$pid" | grep -q '"a reader-writer lock": waiting in .* for a reader-writer lock' || fail "the text says otherwise"
 "$CLRSNAP" stack --raw-names "$pid" | grep -qF '<>c__DisplayClass0_0.<<Main>$>b__' || fail "stack --raw-names"
 kill "$pid"
 wait $launcher 2> /dev/null
-pass "what threads wait for"
+DOTNET_TieredCompilation=0 timeout 100 dotnet "$APP" > "$WORK/waits" 2>&1 &
+launcher=$!
+for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
+pid=$(pgrep -P $launcher) && "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "the optimized program"
+lines optimized 12
+kill "$pid"
+wait $launcher 2> /dev/null
+pass "what threads wait for, and on which lines"

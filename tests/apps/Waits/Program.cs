@@ -20,7 +20,11 @@ Start("a lock", () => { lock (taken) { } });
 Start("a lock", () => { lock (newLock) { } });
 Start("a pulse", () => { lock (pulsed) Monitor.Wait(pulsed); });
 Start("a thread to end", () => threads[0].Join());
-Start("time to pass", () => Thread.Sleep(Timeout.Infinite));
+Start("time to pass", () =>
+{
+    Thread.Sleep(Timeout.Infinite); // it waits here, and returns to the next line
+    GC.KeepAlive(taken);
+});
 Start("a wait handle", () => new ManualResetEvent(false).WaitOne());
 Start("an event", () => new ManualResetEventSlim().Wait());
 Start("a semaphore", () => new SemaphoreSlim(0).Wait());
