@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap doctor [PID]`: what works here and what does not, and why, as a list or as JSON. One
 // thread. Signal-safe: no.
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,16 +32,7 @@ struct options {
 };
 
 static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
-  enum { JSON = 256 };
-  static const struct option options[] = {
-      {"json", no_argument, NULL, JSON}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-  optind = 0;
-  opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:h", options, NULL)) != -1;) {
-    if (c == JSON) o->json = true;
-    if (c == 'h') o->help = true;
-    if (c == ':' || c == '?') return cs_option_refused(c, argv, err);
-  }
+  if (!cs_parse_options(&cs_only_json, &o->json, argc, argv, &o->help, err)) return false;
   if (o->help || optind == argc) return true;
   if (optind + 1 != argc) return cs_error_set(err, "doctor wants one process at most");
   return cs_parse_number("doctor", argv[optind], INT32_MAX, &o->pid, err);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap ps`: the .NET processes that this user can see, as a table or as JSON. One thread.
 // Signal-safe: no.
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,16 +69,7 @@ static void put(const struct cs_process *p, void *data) {
 
 static bool parse(struct list *list, bool *wants_help, int argc, char **argv,
                   struct cs_error *err) {
-  enum { JSON = 256 };
-  static const struct option options[] = {
-      {"json", no_argument, NULL, JSON}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-  optind = 0;
-  opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:h", options, NULL)) != -1;) {
-    if (c == JSON) list->json = true;
-    if (c == 'h') *wants_help = true;
-    if (c == ':' || c == '?') return cs_option_refused(c, argv, err);
-  }
+  if (!cs_parse_options(&cs_only_json, &list->json, argc, argv, wants_help, err)) return false;
   return *wants_help || optind == argc || cs_error_set(err, "ps takes no arguments");
 }
 

@@ -2,7 +2,6 @@
 // `clrsnap stack PID`: every thread's stack once, from outside, for people or as JSON. One thread.
 // Signal-safe: no.
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/outside.h"
 #include "export/text.h"
 
@@ -37,37 +37,44 @@ struct options {
   struct cs_outside_options take;
 };
 
-static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
-  enum { JSON = 256, NATIVE, MANAGED, RAW_NAMES, NO_AGENT };
-  static const struct option options[] = {
-      {"json", no_argument, NULL, JSON},
-      {"native", required_argument, NULL, NATIVE},
-      {"managed", no_argument, NULL, MANAGED},
-      {"raw-names", no_argument, NULL, RAW_NAMES},
-      {"no-agent", no_argument, NULL, NO_AGENT},
-      {"help", no_argument, NULL, 'h'},
-      {NULL, 0, NULL, 0},
-  };
-  *o = (struct options){.take.native = true};
-  optind = 0;
-  opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:h", options, NULL)) != -1;) {
-    if (c == 'h') o->help = true;
-    if (c == JSON) o->json = true;
-    if (c == MANAGED) o->managed_only = true;
-    if (c == RAW_NAMES) o->take.raw_names = true;
-    if (c == NATIVE) o->take.native = strcmp(optarg, "off") != 0;
-    if (c == NATIVE && o->take.native && strcmp(optarg, "on") != 0)
-      return cs_error_set(err, "--native wants 'on' or 'off', not '%s'", optarg);
-    if (c == ':') return cs_error_set(err, "%s wants a value", argv[optind - 1]);
-    if (c == '?') return cs_error_set(err, "unknown option '%s'", argv[optind - 1]);
+enum { JSON = 256, NATIVE, MANAGED, RAW_NAMES, NO_AGENT };
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, JSON},
+    {"native", required_argument, NULL, NATIVE},
+    {"managed", no_argument, NULL, MANAGED},
+    {"raw-names", no_argument, NULL, RAW_NAMES},
+    {"no-agent", no_argument, NULL, NO_AGENT},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static bool apply(void *self, int opt, const char *value, struct cs_error *err) {
+  struct options *o = self;
+  bool off = false;
+  switch (opt) {
+    case JSON:
+      return o->json = true;
+    case MANAGED:
+      return o->managed_only = true;
+    case RAW_NAMES:
+      return o->take.raw_names = true;
+    case NATIVE:
+      if (!cs_parse_word("--native", value, "on", "off", &off, err)) return false;
+      o->take.native = !off;
+      return true;
+    default:
+      return true;
   }
+}
+
+static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
+  const struct cs_option_set set = {"+:h", long_options, apply};
+  uint32_t pid;
+  *o = (struct options){.take.native = true};
+  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
   if (o->help) return true;
   if (optind + 1 != argc) return cs_error_set(err, "stack wants the number of one process");
-  char *end;
-  errno = 0;
-  long pid = strtol(argv[optind], &end, 10);
-  if (*end != '\0' || end == argv[optind] || errno != 0 || pid <= 0 || pid > INT32_MAX)
+  if (!cs_read_number(argv[optind], INT32_MAX, &pid))
     return cs_error_set(err, "'%s' is not the number of a process", argv[optind]);
   o->pid = (int)pid;
   return true;

@@ -5,19 +5,24 @@
 #include "cli/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t *out,
-                     struct cs_error *err) {
+bool cs_read_number(const char *text, uint32_t max, uint32_t *out) {
   char *end;
   errno = 0;
   unsigned long value = strtoul(text, &end, 10);
-  if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 &&
-      value <= max) {
-    *out = (uint32_t)value;
+  *out = (uint32_t)value;
+  return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 &&
+         value <= max;
+}
+
+bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t *out,
+                     struct cs_error *err) {
+  uint32_t value;
+  if (cs_read_number(text, max, &value)) {
+    *out = value;
     return true;
   }
   return cs_error_set(err, "%s wants a whole number from 1 to %u, not '%s'", name, max, text);
@@ -83,7 +88,7 @@ bool cs_parse_modes(const char *text, uint32_t *modes, struct cs_error *err) {
 }
 
 // getopt has just refused argv[optind - 1], or an option letter in it.
-bool cs_option_refused(int opt, char **argv, struct cs_error *err) {
+static bool refused(int opt, char **argv, struct cs_error *err) {
   if (optopt > 0 && optopt < 256 && argv[optind - 1][1] != '-') {
     return cs_error_set(err, opt == ':' ? "option '-%c' wants a value" : "unknown option '-%c'",
                         optopt);
@@ -91,6 +96,28 @@ bool cs_option_refused(int opt, char **argv, struct cs_error *err) {
   return cs_error_set(err, opt == ':' ? "option '%s' wants a value" : "unknown option '%s'",
                       argv[optind - 1]);
 }
+
+bool cs_parse_options(const struct cs_option_set *set, void *self, int argc, char **argv,
+                      bool *help, struct cs_error *err) {
+  int opt;
+  opterr = 0;
+  optind = 0;  // unlike 1, it also forgets what another verb's letters began with
+  while ((opt = getopt_long(argc, argv, set->letters, set->options, NULL)) != -1) {
+    if (opt == 'h') return *help = true;
+    if (opt == ':' || opt == '?') return refused(opt, argv, err);
+    if (!set->apply(self, opt, optarg, err)) return false;
+  }
+  return true;
+}
+
+static bool apply_json(void *self, int opt, const char *value, struct cs_error *err) {
+  (void)opt, (void)value, (void)err;
+  return *(bool *)self = true;
+}
+
+static const struct option only_json[] = {
+    {"json", no_argument, NULL, 256}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+const struct cs_option_set cs_only_json = {"+:h", only_json, apply_json};
 
 bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_error *err) {
   bool second = false;

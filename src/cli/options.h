@@ -3,6 +3,7 @@
 #ifndef CS_OPTIONS_H
 #define CS_OPTIONS_H
 
+#include <getopt.h>
 #include <sys/types.h>
 
 #include "cli/view.h"
@@ -41,6 +42,7 @@ bool cs_report_options_parse(struct cs_report_options *o, int argc, char **argv,
 void cs_report_print_help(FILE *out);
 
 // ---- values, options.c ----
+bool cs_read_number(const char *text, uint32_t max, uint32_t *out);  // from 1; without a sentence
 bool cs_parse_number(const char *name, const char *text, uint32_t max, uint32_t *out,
                      struct cs_error *err);
 // A span of time: "10s", "500ms", "2m", "1h"; without a unit, seconds.
@@ -81,8 +83,17 @@ enum {
 bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_error *err);
 void cs_print_formats(FILE *out);  // the part of a help text
 
-// For every verb: getopt has just answered `opt`, ':' or '?', for argv[optind - 1] or an option
-// letter in it. Answers false with the sentence in *err.
-bool cs_option_refused(int opt, char **argv, struct cs_error *err);
+// ---- a verb's command line, options.c ----
+struct cs_option_set {
+  const char *letters;           // as getopt_long has them; "+" first: the first word ends them
+  const struct option *options;  // 'h' among them
+  // Takes one with its value into the verb's own struct. False: *err says why not.
+  bool (*apply)(void *self, int opt, const char *value, struct cs_error *err);
+};
+// All of argv's options; optind is then the first word behind them. *help: there is -h, and nothing
+// behind it was looked at. False: *err says what is wrong with one.
+bool cs_parse_options(const struct cs_option_set *set, void *self, int argc, char **argv,
+                      bool *help, struct cs_error *err);
+extern const struct cs_option_set cs_only_json;  // --json and no other; self is a bool
 
 #endif

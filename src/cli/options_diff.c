@@ -2,7 +2,6 @@
 // The options of `clrsnap diff`. One thread. Signal-safe: no.
 #include "cli/options_diff.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,31 +67,32 @@ static bool parse_normalize(struct cs_diff_options *o, const char *arg, struct c
   return cs_error_set(err, "--normalize wants 'total', 'rate' or 'none', not '%s'", arg);
 }
 
-static bool parse_option(struct cs_diff_options *o, int opt, struct cs_error *err) {
+static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
+  struct cs_diff_options *o = self;
   bool second = false;
   switch (opt) {
     case OPT_NORMALIZE:
-      return parse_normalize(o, optarg, err);
+      return parse_normalize(o, arg, err);
     case OPT_MODE:
-      o->mode = cs_mode_by_name(optarg, strlen(optarg));
-      return o->mode != 0 || cs_error_set(err, "--mode wants the name of a mode, not '%s'", optarg);
+      o->mode = cs_mode_by_name(arg, strlen(arg));
+      return o->mode != 0 || cs_error_set(err, "--mode wants the name of a mode, not '%s'", arg);
     case CS_OPT_FORMAT:
-      o->format = optarg;
+      o->format = arg;
       return true;
     case CS_OPT_NATIVE:
-      if (!cs_parse_word("--native", optarg, "on", "off", &second, err)) return false;
+      if (!cs_parse_word("--native", arg, "on", "off", &second, err)) return false;
       o->native = !second;
       return true;
     case CS_OPT_SIGNATURES:
-      return cs_parse_word("--signatures", optarg, "off", "on", &o->signatures, err);
+      return cs_parse_word("--signatures", arg, "off", "on", &o->signatures, err);
     case CS_OPT_RAW_NAMES:
       return o->raw_names = true;
     case CS_OPT_TOP:
-      return cs_parse_number("--top", optarg, 1000000, &o->top, err);
+      return cs_parse_number("--top", arg, 1000000, &o->top, err);
     default:
-      if (o->output != NULL) return cs_error_set(err, "one --output at a time: '%s'", optarg);
-      if (optarg[0] == '\0') return cs_error_set(err, "--output wants a name");
-      o->output = optarg;
+      if (o->output != NULL) return cs_error_set(err, "one --output at a time: '%s'", arg);
+      if (arg[0] == '\0') return cs_error_set(err, "--output wants a name");
+      o->output = arg;
       return true;
   }
 }
@@ -116,17 +116,9 @@ static bool settle(struct cs_diff_options *o, struct cs_error *err) {
 
 bool cs_diff_options_parse(struct cs_diff_options *o, int argc, char **argv, struct cs_error *err) {
   *o = (struct cs_diff_options){.native = true, .top = 20};
-  opterr = 0;
-  optind = 1;
-  int opt;
-  while ((opt = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
-    if (opt == 'h') {
-      o->help = true;
-      return true;
-    }
-    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
-    if (!parse_option(o, opt, err)) return false;
-  }
+  const struct cs_option_set set = {":o:h", long_options, apply};
+  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
+  if (o->help) return true;
   if (argc - optind != 2)
     return cs_error_set(err, "two recordings are compared, not %d", argc - optind);
   o->before = argv[optind];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The options of `clrsnap record`. One thread. Signal-safe: no.
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +112,8 @@ static bool parse_budget(const char *text, uint32_t *ppm, struct cs_error *err) 
   return true;
 }
 
-static bool apply(struct cs_record_options *o, int opt, const char *arg, struct cs_error *err) {
+static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
+  struct cs_record_options *o = self;
   uint32_t mib = 0;
   switch (opt) {
     case 'd':
@@ -172,18 +172,10 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                                   .depth = DEFAULT_DEPTH,
                                   .view.native = true,
                                   .buffer_bytes = CS_DEFAULT_BUFFER};
-  opterr = 0;
-  optind = 1;
-  int opt;
   // '+': the first word that is no option is the program; the rest is its own.
-  while ((opt = getopt_long(argc, argv, "+:d:F:o:p:h", long_options, NULL)) != -1) {
-    if (opt == 'h') {
-      o->help = true;
-      return true;
-    }
-    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
-    if (!apply(o, opt, optarg, err)) return false;
-  }
+  const struct cs_option_set set = {"+:d:F:o:p:h", long_options, apply};
+  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
+  if (o->help) return true;
   return cs_parse_target(argc, argv, &o->pid, &o->program, err) &&
          ((o->pid != 0 && !o->children) || check_outputs(&o->view, err)) && settle(o, err) &&
          cs_view_fits(&o->view, o->modes, err);

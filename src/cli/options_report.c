@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The options of `clrsnap report`. One thread. Signal-safe: no.
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,24 +77,24 @@ static bool settle(struct cs_report_options *o, struct cs_error *err) {
   return settled;
 }
 
+static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
+  struct cs_report_options *o = self;
+  switch (opt) {
+    case OPT_NO_LINES:
+      return o->view.no_lines = true;
+    case OPT_MODE:
+      return cs_parse_modes(arg, &o->view.modes, err);
+    default:
+      return cs_parse_view(&o->view, opt, arg, err);
+  }
+}
+
 bool cs_report_options_parse(struct cs_report_options *o, int argc, char **argv,
                              struct cs_error *err) {
   *o = (struct cs_report_options){.view.native = true};
-  opterr = 0;
-  optind = 1;
-  int opt;
-  while ((opt = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
-    if (opt == 'h') {
-      o->help = true;
-      return true;
-    }
-    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
-    if (opt == OPT_NO_LINES)
-      o->view.no_lines = true;
-    else if (opt == OPT_MODE ? !cs_parse_modes(optarg, &o->view.modes, err)
-                             : !cs_parse_view(&o->view, opt, optarg, err))
-      return false;
-  }
+  const struct cs_option_set set = {":o:h", long_options, apply};
+  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
+  if (o->help) return true;
   if (optind >= argc) return cs_error_set(err, "no recording to report");
   if (optind + 1 < argc)
     return cs_error_set(err, "one recording at a time: '%s'", argv[optind + 1]);

@@ -2,7 +2,6 @@
 // The options of `clrsnap top`. One thread. Signal-safe: no.
 #include "cli/options_top.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +134,8 @@ static bool apply_view(struct cs_top_options *o, int opt, const char *arg, struc
   }
 }
 
-static bool apply(struct cs_top_options *o, int opt, const char *arg, struct cs_error *err) {
+static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
+  struct cs_top_options *o = self;
   bool wall = false;
   switch (opt) {
     case OPT_INTERVAL:
@@ -175,17 +175,9 @@ bool cs_top_options_parse(struct cs_top_options *o, int argc, char **argv, struc
                                .window_s = 10,
                                .rows = DEFAULT_ROWS,
                                .view.native = true};
-  opterr = 0;
-  optind = 1;
-  int opt;
-  while ((opt = getopt_long(argc, argv, "+:F:n:p:h", long_options, NULL)) != -1) {
-    if (opt == 'h') {
-      o->help = true;
-      return true;
-    }
-    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
-    if (!apply(o, opt, optarg, err)) return false;
-  }
+  const struct cs_option_set set = {"+:F:n:p:h", long_options, apply};
+  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
+  if (o->help) return true;
   if (o->json && o->text) return cs_error_set(err, "--json and --text are two things");
   return cs_parse_target(argc, argv, &o->pid, &o->program, err);
 }

@@ -4,8 +4,6 @@
 // Signal-safe: no.
 #include "cli/profiler_options.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -54,17 +52,14 @@ static const struct option long_options[] = {
 };
 
 static bool parse_pid(const char *text, pid_t *out, struct cs_error *err) {
-  char *end;
-  errno = 0;
-  unsigned long value = strtoul(text, &end, 10);
-  *out = (pid_t)value;
-  if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 &&
-      value <= INT_MAX)
-    return true;
-  return cs_error_set(err, "--attach wants the number of a process, not '%s'", text);
+  uint32_t pid;
+  bool good = cs_read_number(text, INT32_MAX, &pid);
+  *out = (pid_t)pid;
+  return good || cs_error_set(err, "--attach wants the number of a process, not '%s'", text);
 }
 
-static bool apply(struct cs_profiler_options *o, int opt, const char *arg, struct cs_error *err) {
+static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
+  struct cs_profiler_options *o = self;
   switch (opt) {
     case OPT_PROFILER:
       o->profiler = arg;
@@ -105,18 +100,10 @@ static bool fits(const struct cs_profiler_options *o, struct cs_error *err) {
 bool cs_profiler_options_parse(struct cs_profiler_options *o, int argc, char **argv,
                                struct cs_error *err) {
   *o = (struct cs_profiler_options){0};
-  opterr = 0;
-  optind = 1;
-  int opt;
   // '+': the first word that is no option is the program; the rest is its own.
-  while ((opt = getopt_long(argc, argv, "+:h", long_options, NULL)) != -1) {
-    if (opt == 'h') {
-      o->help = true;
-      return true;
-    }
-    if (opt == ':' || opt == '?') return cs_option_refused(opt, argv, err);
-    if (!apply(o, opt, optarg, err)) return false;
-  }
+  const struct cs_option_set set = {"+:h", long_options, apply};
+  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
+  if (o->help) return true;
   o->program = argv + optind;
   return fits(o, err);
 }
