@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/text.h"
+
 // Nothing sensible can be made of half a table; the program under us runs on by itself.
 static void out_of_memory(size_t bytes) {
   (void)fprintf(stderr, "clrsnap: out of memory (%zu bytes wanted): the recording is lost\n",
@@ -105,6 +107,23 @@ uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len) {
   uint32_t fresh = append(s, data, len);
   s->items[id].next = fresh;
   return fresh;
+}
+
+uint32_t cs_strings_add_plain(struct cs_strings *s, const char *data, size_t len) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (out != NULL) cs_put_plain(out, data, len);
+  if (out == NULL || fclose(out) != 0) out_of_memory(len);
+  uint32_t id = cs_strings_add(s, text, size);
+  free(text);
+  return id;
+}
+
+char **cs_strings_table(const struct cs_strings *s) {
+  char **table = cs_allocate(s->count * sizeof *table);
+  for (size_t i = 0; i < s->count; i++) table[i] = s->bytes + s->items[i].offset;
+  return table;
 }
 
 const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len) {

@@ -31,7 +31,11 @@ struct cs_strings {
 };
 
 uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len);
+// As valid UTF-8 without control characters: else a reader of protobuf refuses the whole file.
+uint32_t cs_strings_add_plain(struct cs_strings *s, const char *data, size_t len);
 const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len);
+// All of them by id, good until the next one is added; the caller frees the array.
+char **cs_strings_table(const struct cs_strings *s);
 void cs_strings_free(struct cs_strings *s);
 
 // Makes room for one more item: answers `items`, moved if need be.

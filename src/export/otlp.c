@@ -55,17 +55,8 @@ struct builder {
   char **texts;
 };
 
-// As valid UTF-8, without which a reader of proto3 refuses the whole request.
 static int32_t text_id(struct builder *b, const char *data, size_t len) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  if (out == NULL) return 0;
-  cs_put_plain(out, data, len);
-  (void)fclose(out);
-  uint32_t id = cs_strings_add(&b->strings, text, size);
-  free(text);
-  return (int32_t)id;
+  return (int32_t)cs_strings_add_plain(&b->strings, data, len);
 }
 
 static int32_t word(struct builder *b, const char *text) {
@@ -201,9 +192,7 @@ static void name_threads(struct builder *b) {
 
 // Last, because until then the strings move.
 static void add_strings(struct builder *b) {
-  b->texts = cs_allocate(b->strings.count * sizeof *b->texts);
-  for (uint32_t i = 0; i < b->strings.count; i++)
-    b->texts[i] = b->strings.bytes + b->strings.items[i].offset;
+  b->texts = cs_strings_table(&b->strings);
   b->dictionary.string_table = b->texts;
   b->dictionary.n_string_table = b->strings.count;
   name_threads(b);
