@@ -32,6 +32,7 @@ struct cs_agent {
   uint32_t modes;    // CS_WIRE_MODE_BITs
   uint32_t hz;
   bool lines;                // the command wants methods' IL maps
+  bool inlined;              // and what was inlined into them
   uint32_t tid;              // of the agent's thread
   uint32_t command_pid;      // who records, as itself calls it
   uint32_t budget_ppm;       // 0: none
@@ -180,6 +181,12 @@ bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id);
 bool cs_unknown_to_wire(uint64_t ip, uint32_t *id);
 // unknown.c: what it looks like. Static; NULL: like nothing that is known.
 const char *cs_unknown_code_name(uint64_t ip);
+// An id for a method that was inlined: whatever code it has of its own. `into` is alive. False: no
+// room.
+bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, uint32_t *id);
+// inlines.c: sends what was inlined into a method, whose id is `id`, if the runtime has kept that.
+// While the method is alive. False: no room.
+bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id);
 // images.c: native images. False: no room.
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
 // The recording is over: the next one gives ids of its own.

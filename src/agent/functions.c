@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Methods as the wire knows them: one record and one id for each piece of code (method start) that
-// a sample has met. The CLR is asked once for each.
+// a sample has met, and for each method (FunctionID) that was inlined into such code. The CLR is
+// asked once for each.
 //
 // Invariants: an entry for code that can die is good for its generation only, because start and
 // FunctionID are used again; what is asked about such code is asked between cs_unload_begin_naming
@@ -14,7 +15,8 @@
 #include "names/names.h"
 
 struct entry {
-  uint64_t start;  // 0: free
+  uint64_t
+      start;  // or an inlined method's FunctionID: nothing else is there while it lives. 0: free
   uint32_t id;
   uint32_t generation;
   bool collectible;
@@ -146,23 +148,6 @@ static enum cs_wire_function_kind kind_of(enum cs_name_kind kind) {
   }
 }
 
-// What the CLR knows of a method.
-struct known {
-  struct cs_method_name name;
-  struct cs_il_map il;  // asked for only if the command wants lines
-};
-
-// False: the code may have died before its name was known.
-static bool ask(const struct cs_method_at *method, struct known *known) {
-  if (method->collectible && !cs_unload_begin_naming(method->generation)) return false;
-  FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
-  (void)cs_method_name_get(cs_agent.info, function, &known->name);
-  if (cs_agent.lines && known->name.kind == CS_NAME_METHOD)
-    cs_il_map_read(cs_agent.info, method->start, &known->il);
-  if (method->collectible) cs_unload_end_naming();
-  return true;
-}
-
 static void note_dispatch(uint32_t id, const struct cs_method_name *name) {
   if (strcmp(name->type, "EH") != 0 || strcmp(name->space, "System.Runtime") != 0) return;
   if (dispatch_count < CS_COUNT(dispatch_ids)) dispatch_ids[dispatch_count++] = id;
@@ -192,24 +177,69 @@ static bool put_il_map(uint32_t id, const struct cs_il_map *map) {
   return cs_producer_put(&cs_agent.wire, CS_WIRE_IL_MAP, &record, size, NULL, 0);
 }
 
+static bool put_il(uint32_t id, uint64_t start) {
+  static struct cs_il_map map;
+  if (!cs_agent.lines) return true;
+  cs_il_map_read(cs_agent.info, start, &map);
+  return put_il_map(id, &map);
+}
+
+// The entry under a key, if it is of what is there now; else *slot is where it belongs.
+static bool is_known(uint64_t key, const struct cs_method_at *method, struct entry **slot) {
+  struct entry *e = *slot = find(key);
+  return e->start != 0 && e->collectible == method->collectible &&
+         (!e->collectible || e->generation == method->generation);
+}
+
+static void remember(uint64_t key, const struct cs_method_at *method, uint32_t id) {
+  struct entry *e = find(key);
+  if (e->start == 0) used++;
+  *e = (struct entry){key, id, method->generation, method->collectible};
+}
+
+static bool is_full(void) {
+  return used * 2 >= table_size && !grow();
+}
+
+bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, uint32_t *id) {
+  static struct cs_method_name name;
+  struct entry *e;
+  if (is_full()) return false;
+  if (!is_known(function_id, into, &e)) {
+    (void)cs_method_name_get(cs_agent.info, function_id, &name);
+    if (!put(++last_id, kind_of(name.kind), &name)) return false;
+    remember(function_id, into, last_id);
+    e = find(function_id);
+  }
+  *id = e->id;
+  return true;
+}
+
+// All that there is to be told of a method, before its samples. False: no room.
+static bool put_method(const struct cs_method_at *method, uint32_t id) {
+  static struct cs_method_name name;
+  FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
+  (void)cs_method_name_get(cs_agent.info, function, &name);
+  if (name.kind == CS_NAME_METHOD && !put_il(id, method->start)) return false;
+  if (cs_agent.inlined && !cs_inlines_to_wire(method, id)) return false;
+  if (!put(id, kind_of(name.kind), &name)) return false;
+  note_dispatch(id, &name);
+  return true;
+}
+
 bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id) {
-  static struct known known;
-  if (used * 2 >= table_size && !grow()) return false;
-  struct entry *e = find(method->start);
-  if (e->start != 0 && e->collectible == method->collectible &&
-      (!e->collectible || e->generation == method->generation)) {
+  struct entry *e;
+  if (is_full()) return false;
+  if (is_known(method->start, method, &e)) {
     *id = e->id;
     return true;
   }
-  if (!ask(method, &known)) return cs_unloaded_to_wire(id);
-  // An id is never used twice, not even one whose record did not fit.
-  last_id++;
-  if (cs_agent.lines && known.name.kind == CS_NAME_METHOD && !put_il_map(last_id, &known.il))
-    return false;
-  if (!put(last_id, kind_of(known.name.kind), &known.name)) return false;
-  note_dispatch(last_id, &known.name);
-  if (e->start == 0) used++;
-  *e = (struct entry){method->start, last_id, method->generation, method->collectible};
-  *id = e->id;
-  return true;
+  // The code may have died before its name was known.
+  if (method->collectible && !cs_unload_begin_naming(method->generation))
+    return cs_unloaded_to_wire(id);
+  *id = ++last_id;  // never used twice, not even one whose record did not fit
+  bool sent = put_method(method, *id);
+  if (method->collectible) cs_unload_end_naming();
+  if (sent) remember(method->start, method, *id);
+  return sent;
 }

@@ -117,7 +117,8 @@ static bool read_wishes(struct cs_error *err) {
   const struct cs_wire_header *h = cs_agent.wire.header;
   cs_agent.modes = h->modes;
   cs_agent.hz = h->hz;
-  cs_agent.lines = h->lines != 0;
+  cs_agent.lines = (h->lines & CS_WIRE_LINES_IL) != 0;
+  cs_agent.inlined = (h->lines & CS_WIRE_LINES_INLINED) != 0;
   cs_agent.budget_ppm = h->budget_ppm;
   if (cs_agent.modes == 0 || (cs_agent.modes & ~CS_WIRE_ALL_MODES) != 0)
     return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",

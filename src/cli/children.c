@@ -161,6 +161,7 @@ static bool make_next(struct children *c, struct cs_error *err) {
                                   .hz = o->hz,
                                   .max_depth = o->depth,
                                   .lines = o->lines,
+                                  .inlined = o->inlined,
                                   .budget_ppm = o->budget_ppm};
   struct cs_consumer next;
   if (!cs_consumer_create(&next, &ring, err)) return false;

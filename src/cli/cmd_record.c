@@ -103,6 +103,7 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
   s->progress = s->progress && !o->children;  // there would be several lines
   s->timeline = cs_view_timeline(&o->view);
   s->recording.lines = o->lines;
+  s->recording.inlined = o->inlined;
   s->recording.keep_samples = s->timeline || file != NULL;
   s->recording.meta =
       (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->modes, o->hz};
@@ -117,6 +118,7 @@ static bool prepare(struct cs_record *r, struct cs_error *err) {
                                   .hz = o->hz,
                                   .max_depth = o->depth,
                                   .lines = o->lines,
+                                  .inlined = o->inlined,
                                   .target = o->pid,
                                   .budget_ppm = o->budget_ppm};
   r->agent = cs_find_agent(err);
@@ -135,11 +137,25 @@ static void clean_up(struct cs_record *r) {
   free(r->program);
 }
 
+// The runtime decides when it starts whether it keeps what is inlined.
+static bool can_tell_inlined(const struct cs_record *r, pid_t pid, struct cs_error *err) {
+  if (!r->options.inlined) return true;
+  char *value = cs_proc_variable(pid, CS_RICH_DEBUG_INFO);
+  bool kept = value != NULL && strtoul(value, NULL, 16) != 0;  // as the runtime reads it
+  free(value);
+  return kept || cs_error_set(err,
+                              "process %d was started without " CS_RICH_DEBUG_INFO
+                              "=1, so its runtime keeps nothing of inlined methods; start it with "
+                              "that, or record without --inlined",
+                              (int)pid);
+}
+
 int cs_record_attached(struct cs_record *r) {
   struct cs_error err = {""};
   pid_t pid = r->options.pid;
-  if (!cs_diag_check(pid, &err) || !cs_session_attach(&r->session, pid, &err) ||
-      !prepare(r, &err) || !cs_attach_check_file(pid, r->agent, &err) ||
+  if (!can_tell_inlined(r, pid, &err) || !cs_diag_check(pid, &err) ||
+      !cs_session_attach(&r->session, pid, &err) || !prepare(r, &err) ||
+      !cs_attach_check_file(pid, r->agent, &err) ||
       !cs_attach_agent(pid, r->agent, &r->session.consumer, &err)) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;
@@ -161,6 +177,10 @@ static int run(struct cs_record *r) {
   }
   if (r->options.children && !cs_children_prepare(r, &err)) {
     cs_say("%s", err.text);
+    return exit_code;
+  }
+  if (r->options.inlined && setenv(CS_RICH_DEBUG_INFO, "1", 1) != 0) {
+    cs_say("out of memory");
     return exit_code;
   }
   r->session.child = cs_launch(r->options.program, r->agent, r->session.consumer.path,

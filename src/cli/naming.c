@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/elfsym.h"
+#include "cli/inlined.h"
 #include "cli/place.h"
 #include "cli/recording.h"
 
@@ -40,16 +41,28 @@ static void name_managed(struct cs_recording *rec, struct cs_places *places, uin
     cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);
 }
 
+static void name_inlined(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
+  uint64_t chain[CS_INLINED_DEPTH];
+  uint32_t i;
+  size_t count = cs_inlined_at(rec, frame, chain);
+  for (size_t at = 0; at < count; at++)
+    if ((chain[at] & CS_REC_PLACE) != 0 && !cs_map_get(&rec->place_ids, chain[at], &i))
+      name_managed(rec, places, chain[at]);
+}
+
 void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   if (first >= rec->frame_count) return;
+  cs_inlined_find_calls(rec);
   struct cs_elfsyms *symbols = cs_elfsyms_new();
   struct cs_places *places = rec->lines ? cs_places_new(rec) : NULL;
   for (size_t i = first; i < rec->frame_count; i++) {
     uint64_t frame = rec->frames[i];
     if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE)
       cs_name_native_frame(rec, symbols, frame);
-    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL)
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL) {
       name_managed(rec, places, frame);
+      name_inlined(rec, places, frame);
+    }
   }
   if (places != NULL) {
     cs_places_tell(places, &rec->line_facts);
@@ -59,6 +72,7 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
 }
 
 void cs_name_frames(struct cs_recording *rec) {
+  cs_inlined_find_calls(rec);
   if (rec->named) return;
   cs_name_frames_from(rec, 0);
   rec->named = true;

@@ -11,13 +11,17 @@
 
 #define CS_DEFAULT_BUFFER (16ull << 20)  // of shared memory, in bytes
 
+// The variable that has the runtime keep what is inlined, for --inlined.
+#define CS_RICH_DEBUG_INFO "DOTNET_RichDebugInfo"
+
 struct cs_record_options {
   double seconds;  // 0: until the program ends
   uint32_t hz;
   uint32_t modes;  // CS_WIRE_MODE_BITs
   struct cs_view view;
   uint32_t depth;
-  bool lines;  // methods are recorded by source line
+  bool lines;    // methods are recorded by source line
+  bool inlined;  // with those that were inlined
   uint64_t buffer_bytes;
   char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
   pid_t pid;       // that one

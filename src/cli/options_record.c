@@ -45,6 +45,11 @@ static const char help[] =
     "      --threads WHICH      grouped: those of one name as one (the thread pool's); or each\n"
     "                           (grouped; where samples are shown over time, and in pprof: each)\n"
     "      --lines              methods by source line, from portable PDBs\n"
+    "      --inlined            inlined methods as frames of their own; implies --lines. The "
+    "program\n"
+    "                           is started with DOTNET_RichDebugInfo=1; one that runs already "
+    "must\n"
+    "                           have been\n"
     "      --top N              print the N hottest methods\n"
     "      --push URL           send it to otlp+http://HOST:4318 or pyroscope+http://HOST:4040 "
     "(or\n"
@@ -73,7 +78,16 @@ void cs_record_print_help(FILE *out) {
   (void)fputs(examples, out);
 }
 
-enum { OPT_MODE = 256, OPT_DEPTH, OPT_LINES, OPT_CHILDREN, OPT_BUFFER, OPT_CONTINUOUS, OPT_BUDGET };
+enum {
+  OPT_MODE = 256,
+  OPT_DEPTH,
+  OPT_LINES,
+  OPT_INLINED,
+  OPT_CHILDREN,
+  OPT_BUFFER,
+  OPT_CONTINUOUS,
+  OPT_BUDGET
+};
 
 static const struct option long_options[] = {
     CS_VIEW_LONG_OPTIONS,
@@ -84,6 +98,7 @@ static const struct option long_options[] = {
     {"mode", required_argument, NULL, OPT_MODE},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"lines", no_argument, NULL, OPT_LINES},
+    {"inlined", no_argument, NULL, OPT_INLINED},
     {"children", no_argument, NULL, OPT_CHILDREN},
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {"budget", required_argument, NULL, OPT_BUDGET},
@@ -128,6 +143,9 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return cs_parse_modes(arg, &o->modes, err);
     case OPT_LINES:
       o->lines = true;
+      return true;
+    case OPT_INLINED:
+      o->lines = o->inlined = true;
       return true;
     case OPT_CHILDREN:
       o->children = true;

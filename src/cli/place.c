@@ -22,14 +22,23 @@ struct cs_places *cs_places_new(const struct cs_recording *rec) {
 }
 
 // Ranges may be empty: where two IL offsets share an instruction, only one of them has bytes.
-static bool find_il(const struct cs_rec_il_map *map, uint32_t offset, uint32_t *il) {
-  for (uint32_t i = 0; i < map->head.count; i++) {
-    const struct cs_wire_il_range *range = &map->ranges[i];
-    if (offset < range->begin || offset >= range->end) continue;
-    *il = range->il;
-    return *il != CS_WIRE_IL_NO_MAPPING;
+const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame) {
+  uint32_t m, offset = (uint32_t)frame & CS_WIRE_MANAGED_OFFSET;
+  if ((frame & CS_REC_PLACE) == 0 || !cs_map_get(&rec->il_map_ids, frame >> 32, &m)) return NULL;
+  const struct cs_rec_il_map *map = &rec->il_maps[m];
+  for (uint32_t i = 0; i < map->head.count; i++)
+    if (offset >= map->ranges[i].begin && offset < map->ranges[i].end) return &map->ranges[i];
+  return NULL;
+}
+
+static bool find_il(const struct cs_recording *rec, uint64_t frame, uint32_t *il) {
+  if ((frame & CS_REC_INLINED) != 0) {
+    *il = (uint32_t)frame & CS_REC_IL;
+    return (frame & CS_REC_PLACE) != 0;
   }
-  return false;
+  const struct cs_wire_il_range *range = cs_place_range(rec, frame);
+  *il = range != NULL ? range->il : CS_WIRE_IL_NO_MAPPING;
+  return *il != CS_WIRE_IL_NO_MAPPING;
 }
 
 uint32_t cs_place_il(uint32_t il) {
@@ -38,15 +47,13 @@ uint32_t cs_place_il(uint32_t il) {
 
 bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
   const struct cs_recording *rec = p->rec;
-  uint32_t f, m, il;
+  uint32_t f, il;
   if (!cs_map_get(&rec->function_ids, frame >> 32, &f)) return false;
   const struct cs_rec_function *function = &rec->functions[f];
   if (function->kind != CS_WIRE_FN_METHOD) return false;
   const char *module = cs_strings_get(&rec->strings, function->text[CS_FN_MODULE], NULL);
   p->places++;
-  if (cs_lines_of_module(p->lines, module) != CS_SYMBOLS_FOUND || (frame & CS_REC_PLACE) == 0 ||
-      !cs_map_get(&rec->il_map_ids, frame >> 32, &m) ||
-      !find_il(&rec->il_maps[m], (uint32_t)frame & CS_WIRE_MANAGED_OFFSET, &il) ||
+  if (cs_lines_of_module(p->lines, module) != CS_SYMBOLS_FOUND || !find_il(rec, frame, &il) ||
       !cs_lines_find(p->lines, module, function->token, cs_place_il(il), out))
     return false;
   p->named++;

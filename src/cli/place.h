@@ -7,9 +7,12 @@
 #include "cli/recording.h"
 #include "lines/lines.h"
 
+// The range of its method's IL map that a managed frame of the recording is in. NULL: in none.
+const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame);
+
 struct cs_places;
 struct cs_places *cs_places_new(const struct cs_recording *rec);
-// The line of a managed frame of the recording (recording.h). False: it is not known.
+// The line of a managed or inlined frame of the recording (recording.h). False: it is not known.
 bool cs_places_find(struct cs_places *places, uint64_t frame, struct cs_line *out);
 // What to ask cs_lines_find for: a prolog is its method's first line, an epilog its last.
 uint32_t cs_place_il(uint32_t il);

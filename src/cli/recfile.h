@@ -43,10 +43,13 @@ enum cs_file_kind {
   CS_FILE_END,        // struct cs_rec_totals: the recording is whole
   CS_FILE_BUDGET,     // struct cs_wire_budget
   CS_FILE_LABELS,     // u32 number of the first, u32 count; count * struct cs_label
+  CS_FILE_INLINES,    // struct cs_wire_inlines, nodes, mappings
 };
 
+#define CS_FILE_LINES_WANTED 1u
+#define CS_FILE_INLINES_WANTED 2u
 struct cs_file_meta {
-  uint32_t mode, hz, lines;  // mode: the only one, else 0
+  uint32_t mode, hz, lines;  // mode: the only one, else 0. lines: CS_FILE_..._WANTED
   uint32_t modes;            // CS_WIRE_MODE_BITs; version 1 has 0
 };
 struct cs_file_node {
@@ -63,6 +66,9 @@ struct cs_file_lines {
 _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
                    sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 32 &&
                    sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
+                   sizeof(struct cs_wire_inlines) == 16 &&
+                   sizeof(struct cs_wire_inline_node) == 8 &&
+                   sizeof(struct cs_wire_inline_mapping) == 12 &&
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&

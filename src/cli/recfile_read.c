@@ -45,6 +45,7 @@ static bool read_meta(struct cs_recording *rec, struct cs_bytes *c) {
       (meta.modes != 0 ? meta.modes : CS_WIRE_MODE_BIT(meta.mode)) & CS_WIRE_ALL_MODES;
   rec->meta.hz = meta.hz;
   rec->lines = meta.lines != 0;
+  rec->inlined = (meta.lines & CS_FILE_INLINES_WANTED) != 0;
   return true;
 }
 
@@ -207,6 +208,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_wire(r, head->size, CS_WIRE_END);
     case CS_FILE_BUDGET:
       return read_wire(r, head->size, CS_WIRE_BUDGET);
+    case CS_FILE_INLINES:
+      return read_wire(r, head->size, CS_WIRE_INLINES);
     case CS_FILE_MODULE:
       return read_module(r->rec, &c);
     case CS_FILE_NODES:

@@ -79,8 +79,9 @@ static void end_batch(struct cs_recfile *f, enum cs_file_kind kind, unsigned wor
 static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
   uint32_t modes = rec->meta.modes;
   bool one = modes != 0 && (modes & (modes - 1)) == 0;
-  struct cs_file_meta meta = {one ? (uint32_t)__builtin_ctz(modes) : 0, rec->meta.hz, rec->lines,
-                              modes};
+  struct cs_file_meta meta = {
+      one ? (uint32_t)__builtin_ctz(modes) : 0, rec->meta.hz,
+      (rec->lines ? CS_FILE_LINES_WANTED : 0) | (rec->inlined ? CS_FILE_INLINES_WANTED : 0), modes};
   begin(f);
   put(f, &meta, sizeof meta);
   put_text(f, rec, rec->meta.program);
@@ -132,7 +133,7 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
       [CS_WIRE_START] = CS_FILE_START,       [CS_WIRE_THREAD] = CS_FILE_THREAD,
       [CS_WIRE_FUNCTION] = CS_FILE_FUNCTION, [CS_WIRE_IMAGE] = CS_FILE_IMAGE,
       [CS_WIRE_END] = CS_FILE_AGENT_END,     [CS_WIRE_IL_MAP] = CS_FILE_IL_MAP,
-      [CS_WIRE_BUDGET] = CS_FILE_BUDGET,
+      [CS_WIRE_BUDGET] = CS_FILE_BUDGET,     [CS_WIRE_INLINES] = CS_FILE_INLINES,
   };
   if (!f->open || f->failed) return;
   if (!f->begun) start_file(f, rec);
@@ -211,13 +212,13 @@ static void write_symbols(struct cs_recfile *f, const struct cs_recording *rec) 
 }
 
 static void write_places(struct cs_recfile *f, const struct cs_recording *rec) {
-  uint32_t count = 0, place;
-  for (size_t i = 0; i < rec->frame_count; i++) {
-    if (!cs_map_get(&rec->place_ids, rec->frames[i], &place)) continue;
+  uint32_t count = 0;
+  for (size_t i = 0; i < rec->place_count; i++) {
+    const struct cs_rec_place *place = &rec->places[i];
     if (count++ == 0) begin_batch(f, 0, 0);
-    put(f, &rec->frames[i], sizeof rec->frames[i]);
-    put(f, &rec->places[place].line, sizeof rec->places[place].line);
-    put_text(f, rec, rec->places[place].file);
+    put(f, &place->frame, sizeof place->frame);
+    put(f, &place->line, sizeof place->line);
+    put_text(f, rec, place->file);
     if (f->used < BATCH_BYTES) continue;
     end_batch(f, CS_FILE_PLACES, 0, count);
     count = 0;

@@ -40,7 +40,7 @@ void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t f
   (void)cs_map_put(&rec->place_ids, frame, (uint32_t)rec->place_count, &added);
   if (!added) return;
   rec->places = cs_grow(rec->places, rec->place_count, &rec->place_capacity, sizeof *rec->places);
-  rec->places[rec->place_count++] = (struct cs_rec_place){file, line};
+  rec->places[rec->place_count++] = (struct cs_rec_place){frame, file, line};
 }
 
 static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
@@ -84,6 +84,29 @@ static void add_il_map(struct cs_recording *rec, const struct cs_wire_record *r)
   if (head.count == 0) return;
   rec->il_maps[i].ranges = cs_allocate(head.count * sizeof *ranges);
   memcpy(rec->il_maps[i].ranges, ranges, head.count * sizeof *ranges);
+}
+
+static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_inlines head;
+  const struct cs_wire_inline_node *nodes;
+  const struct cs_wire_inline_mapping *mappings;
+  bool added = false;
+  if (!cs_decode_inlines(r, &head, &nodes, &mappings)) {
+    rec->broken++;
+    return;
+  }
+  uint32_t i = cs_map_put(&rec->inlines_ids, head.function, (uint32_t)rec->inlines_count, &added);
+  if (!added) {  // ids are given once
+    rec->broken++;
+    return;
+  }
+  rec->inlines =
+      cs_grow(rec->inlines, rec->inlines_count++, &rec->inlines_capacity, sizeof *rec->inlines);
+  struct cs_rec_inlines *in = &rec->inlines[i];
+  *in = (struct cs_rec_inlines){head, cs_allocate(head.nodes * sizeof *nodes),
+                                cs_allocate(head.mappings * sizeof *mappings), NULL};
+  memcpy(in->nodes, nodes, head.nodes * sizeof *nodes);
+  memcpy(in->mappings, mappings, head.mappings * sizeof *mappings);
 }
 
 static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
@@ -298,6 +321,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_IL_MAP:
       add_il_map(rec, r);
       break;
+    case CS_WIRE_INLINES:
+      add_inlines(rec, r);
+      break;
     case CS_WIRE_SAMPLE:
       add_sample(rec, r);
       break;
@@ -328,6 +354,12 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_map_free(&rec->frame_ids);
   for (size_t i = 0; i < rec->il_map_count; i++) free(rec->il_maps[i].ranges);
   cs_map_free(&rec->il_map_ids);
+  for (size_t i = 0; i < rec->inlines_count; i++) {
+    free(rec->inlines[i].nodes);
+    free(rec->inlines[i].mappings);
+    free(rec->inlines[i].calls);
+  }
+  cs_map_free(&rec->inlines_ids);
   cs_map_free(&rec->symbols);
   cs_map_free(&rec->place_ids);
   cs_map_free(&rec->file_ids);
@@ -335,6 +367,7 @@ void cs_recording_free(struct cs_recording *rec) {
   free(rec->files);
   free(rec->samples);
   free(rec->il_maps);
+  free(rec->inlines);
   free(rec->functions);
   free(rec->threads);
   free(rec->roots);

@@ -20,6 +20,12 @@ struct cs_rec_il_map {
   struct cs_wire_il_map head;
   struct cs_wire_il_range *ranges;  // head.count of them
 };
+struct cs_rec_inlines {
+  struct cs_wire_inlines head;
+  struct cs_wire_inline_node *nodes;        // head.nodes of them
+  struct cs_wire_inline_mapping *mappings;  // head.mappings of them
+  uint32_t *calls;  // per node: see cs_inlined_find_calls. NULL: nobody has asked
+};
 struct cs_rec_thread {
   uint32_t id, tid;
   uint32_t name;  // string id
@@ -45,6 +51,7 @@ struct cs_rec_reason {
   uint32_t token, text;  // string ids
 };
 struct cs_rec_place {
+  uint64_t frame;
   uint32_t file, line;  // string id
 };
 // A module's file as it was while the program ran: names are not taken from another one.
@@ -79,23 +86,29 @@ struct cs_held {
 // the offset of the instruction (of a call, if it is a caller) from the method's start.
 #define CS_REC_CUT (3ull << 62)
 #define CS_REC_PLACE 0x80000000u
+// What is shown above a frame of the tree, and in none itself: a method that was inlined there. The
+// rest of its lower half is nothing, or CS_REC_PLACE and an offset in the method's IL.
+#define CS_REC_INLINED 0x40000000u
+#define CS_REC_IL 0x3FFFFFFFu
 
 struct cs_recording {
   struct cs_strings strings;
   bool lines;         // set by the user: places in methods are told apart
+  bool inlined;       // set by the user: the agent was asked for what was inlined
   bool keep_samples;  // set by the user: `samples` has each one, not only the tree their sums
   struct cs_rec_sample *samples;
   size_t sample_count, sample_capacity;
   struct cs_rec_function *functions;
   struct cs_rec_il_map *il_maps;
+  struct cs_rec_inlines *inlines;
   struct cs_rec_thread *threads;
   struct cs_rec_root *roots;
   struct cs_rec_image *images;
   uint64_t *frames;
   size_t function_count, function_capacity, thread_count, thread_capacity, image_count,
       image_capacity, frame_count, frame_capacity, il_map_count, il_map_capacity, root_count,
-      root_capacity;
-  struct cs_map function_ids, il_map_ids, thread_ids, root_ids, image_ids, frame_ids;
+      root_capacity, inlines_count, inlines_capacity;
+  struct cs_map function_ids, il_map_ids, inlines_ids, thread_ids, root_ids, image_ids, frame_ids;
   struct cs_tree tree;  // the first level's frames are indices into `roots`
   struct cs_labels labels;
   struct cs_label_sums labelled;  // of the tree's samples, those that have one

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/inlined.h"
 #include "cli/type_name.h"
 #include "demangle/demangle.h"
 
@@ -19,6 +20,7 @@
 // What a frame of the recording is shown as.
 struct shown {
   uint32_t frame;  // the profile's, or LEFT_OUT
+  uint32_t alone;  // of an inlined method: where what it was inlined into is not shown below it
   bool folds;      // one with its like next to it
   // Of a method whose name was demangled:
   enum cs_demangled kind;
@@ -31,9 +33,10 @@ struct resolver {
   struct cs_profile *profile;
   const struct cs_resolve_opts *opts;
   enum cs_wire_mode mode;
-  struct shown *shown;  // per frame of the recording
-  bool *used;           // per frame of the recording: this mode has it
-  uint32_t *node;       // per node of the recording: the profile's, or LEFT_OUT
+  struct cs_inlined raw;
+  struct shown *shown;  // per frame of `raw`
+  bool *used;           // per frame of `raw`: this mode has it
+  uint32_t *node;       // per node of `raw`: the profile's, or LEFT_OUT
   struct cs_strings names;
   uint32_t *thread;  // per thread of the recording: the profile's
 };
@@ -81,19 +84,25 @@ static const char *text(const struct cs_recording *rec, uint32_t id) {
 }
 
 static uint32_t add_method(struct resolver *r, uint64_t frame, const char *method,
-                           const char *module, enum cs_profile_kind kind) {
+                           const char *module, enum cs_profile_kind kind, const char *suffix) {
   uint32_t i;
-  if (!r->opts->lines || !cs_map_get(&r->rec->place_ids, frame, &i))
-    return cs_profile_frame(r->profile, method, module, kind);
+  char name[NAME_BYTES + 512];
+  if (!r->opts->lines || !cs_map_get(&r->rec->place_ids, frame, &i)) {
+    (void)snprintf(name, sizeof name, "%s%s", method, suffix);
+    return cs_profile_frame(r->profile, name, module, kind);
+  }
   const struct cs_rec_place *place = &r->rec->places[i];
   const char *path = text(r->rec, place->file);
   const char *file = base_name(path), *back = strrchr(file, '\\');
-  char name[NAME_BYTES + 512];
-  (void)snprintf(name, sizeof name, "%s (%.400s:%u)", method, back != NULL ? back + 1 : file,
-                 place->line);
+  (void)snprintf(name, sizeof name, "%s (%.400s:%u)%s", method, back != NULL ? back + 1 : file,
+                 place->line, suffix);
   uint32_t id = cs_profile_frame(r->profile, name, module, kind);
   cs_profile_line(r->profile, id, method, path, place->line);
   return id;
+}
+
+static bool is_inlined(uint64_t frame) {
+  return CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && (frame & CS_REC_INLINED) != 0;
 }
 
 static uint32_t resolve_type(struct resolver *r, const char *raw) {
@@ -148,7 +157,10 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
-  shown->frame = add_method(r, frame, name, module, kind);
+  shown->alone = shown->frame = add_method(r, frame, name, module, kind, "");
+  if (!is_inlined(frame)) return;
+  shown->frame = add_method(r, frame, name, module, kind, " (inlined)");
+  cs_profile_inlined(r->profile, shown->frame, name);
 }
 
 static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) {
@@ -235,11 +247,11 @@ static void resolve_threads(struct resolver *r) {
   free(group);
 }
 
-// The node of the recording in whose place this one is shown, because both are one method to those
+// The node of `raw` in whose place this one is shown, because both are one method to those
 // who wrote it: an async method that has just started its body. 0: none. A body that calls its own
 // method again is not taken for that.
 static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
-  const struct cs_node *nodes = r->rec->tree.nodes;
+  const struct cs_node *nodes = r->raw.tree->nodes;
   const struct shown *own = &r->shown[node->frame];
   bool body = own->kind == CS_DEMANGLED_BODY;
   uint32_t i = node->parent;
@@ -251,7 +263,7 @@ static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
   return fits && other->name == own->name ? i : 0;
 }
 
-// The profile's node for a node of the recording, given those of all before it.
+// The profile's node for a node of `raw`, given those of all before it.
 static uint32_t place(struct resolver *r, const struct cs_node *node, const uint32_t *map) {
   struct cs_tree *tree = &r->profile->tree;
   if (node->parent == 0)
@@ -261,6 +273,7 @@ static uint32_t place(struct resolver *r, const struct cs_node *node, const uint
   if (shown->frame == LEFT_OUT) return parent;
   // Beside it, not in its place: it may be another line.
   if (other != 0) parent = tree->nodes[map[other]].parent;
+  if (other != 0) return cs_tree_child(tree, parent, shown->alone);
   bool in_stack = tree->nodes[parent].parent != 0;
   if (shown->folds && in_stack && tree->nodes[parent].frame == shown->frame) return parent;
   return cs_tree_child(tree, parent, shown->frame);
@@ -268,7 +281,7 @@ static uint32_t place(struct resolver *r, const struct cs_node *node, const uint
 
 // Which frames this mode has; r->node says which nodes.
 static void find_used(struct resolver *r) {
-  const struct cs_tree *raw = &r->rec->tree;
+  const struct cs_tree *raw = r->raw.tree;
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
     bool here = node->parent == 0 ? r->rec->roots[node->frame].mode == r->mode
@@ -278,14 +291,20 @@ static void find_used(struct resolver *r) {
   }
 }
 
+// The profile's node for one of the recording, or LEFT_OUT.
+static uint32_t shown_at(const struct resolver *r, uint32_t node) {
+  return r->node[r->raw.node != NULL ? r->raw.node[node] : node];
+}
+
 static void copy_samples(struct resolver *r) {
   struct cs_profile *p = r->profile;
   p->samples = cs_allocate(r->rec->sample_count * sizeof *p->samples);
   for (size_t i = 0; i < r->rec->sample_count; i++) {
     const struct cs_rec_sample *s = &r->rec->samples[i];
-    if (r->node[s->leaf] == LEFT_OUT) continue;
-    p->samples[p->sample_count++] = (struct cs_profile_sample){
-        s->time_ns, s->weight, r->node[s->leaf], s->label, s->held_ns == 0};
+    uint32_t leaf = shown_at(r, s->leaf);
+    if (leaf == LEFT_OUT) continue;
+    p->samples[p->sample_count++] =
+        (struct cs_profile_sample){s->time_ns, s->weight, leaf, s->label, s->held_ns == 0};
   }
 }
 
@@ -294,8 +313,9 @@ static void copy_labels(struct resolver *r) {
   p->labels = &r->rec->labels;
   for (size_t i = 0; i < r->rec->labelled.count; i++) {
     const struct cs_label_sum *from = &r->rec->labelled.items[i];
-    if (r->node[from->node] == LEFT_OUT) continue;
-    struct cs_label_sum *to = cs_label_sums_at(&p->labelled, r->node[from->node], from->label);
+    uint32_t node = shown_at(r, from->node);
+    if (node == LEFT_OUT) continue;
+    struct cs_label_sum *to = cs_label_sums_at(&p->labelled, node, from->label);
     to->samples += from->samples;
     to->weight += from->weight;
   }
@@ -303,11 +323,11 @@ static void copy_labels(struct resolver *r) {
 }
 
 static void rewrite_tree(struct resolver *r) {
-  const struct cs_tree *raw = &r->rec->tree;
+  const struct cs_tree *raw = r->raw.tree;
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
     if (r->node[i] == LEFT_OUT) continue;
-    // Never CS_TREE_FULL: no more nodes than the recording's tree.
+    // Never CS_TREE_FULL: no more nodes than `raw` has.
     r->node[i] = place(r, node, r->node);
     r->profile->tree.nodes[r->node[i]].samples += node->samples;
     r->profile->tree.nodes[r->node[i]].weight += node->weight;
@@ -374,19 +394,21 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
 void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
                 const struct cs_resolve_opts *opts, struct cs_profile *profile) {
   struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode};
-  r.shown = cs_allocate(rec->frame_count * sizeof *r.shown);
-  r.used = cs_allocate(rec->frame_count * sizeof *r.used);
-  r.node = cs_allocate(rec->tree.count * sizeof *r.node);
+  cs_inlined_make(&r.raw, rec);
+  r.shown = cs_allocate(r.raw.frame_count * sizeof *r.shown);
+  r.used = cs_allocate(r.raw.frame_count * sizeof *r.used);
+  r.node = cs_allocate(r.raw.tree->count * sizeof *r.node);
   (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
   resolve_threads(&r);
   find_used(&r);
-  for (size_t i = 0; i < rec->frame_count; i++) {
-    if (r.used[i]) resolve_frame(&r, rec->frames[i], &r.shown[i]);
+  for (size_t i = 0; i < r.raw.frame_count; i++) {
+    if (r.used[i]) resolve_frame(&r, r.raw.frames[i], &r.shown[i]);
   }
   rewrite_tree(&r);
   fill_facts(rec, mode, &profile->facts);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   cs_strings_free(&r.names);
+  cs_inlined_free(&r.raw);
   free(r.shown);
   free(r.used);
   free(r.node);

@@ -12,6 +12,7 @@ static uint32_t copy_frame(struct cs_profile *to, const struct cs_profile *from,
   if (f->file != CS_NO_TEXT)
     cs_profile_line(to, id, cs_profile_method(from, frame, NULL),
                     cs_profile_file(from, frame, NULL), f->line);
+  if (f->inlined) cs_profile_inlined(to, id, cs_profile_method(from, frame, NULL));
   return id;
 }
 

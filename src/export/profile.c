@@ -18,7 +18,8 @@ uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *mo
   uint32_t id = cs_map_put(&p->frame_ids, (uint64_t)n << 32 | m, (uint32_t)p->frame_count, &added);
   if (!added) return id;
   p->frames = cs_grow(p->frames, p->frame_count, &p->frame_capacity, sizeof *p->frames);
-  p->frames[p->frame_count++] = (struct cs_profile_frame){n, m, kind, CS_NO_TEXT, CS_NO_TEXT, 0};
+  p->frames[p->frame_count++] =
+      (struct cs_profile_frame){n, m, kind, CS_NO_TEXT, CS_NO_TEXT, 0, false};
   return id;
 }
 
@@ -27,6 +28,11 @@ void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, c
   p->frames[frame].method = cs_strings_add(&p->sources, method, strlen(method));
   p->frames[frame].file = cs_strings_add(&p->sources, file, strlen(file));
   p->frames[frame].line = line;
+}
+
+void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method) {
+  p->frames[frame].inlined = true;
+  p->frames[frame].method = cs_strings_add(&p->sources, method, strlen(method));
 }
 
 const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len) {

@@ -36,8 +36,10 @@ enum cs_profile_kind {
 struct cs_profile_frame {
   uint32_t name, module;  // string ids
   enum cs_profile_kind kind;
-  // With lines, the frame is one line of a method: ids in `sources`, else CS_NO_TEXT and 0.
+  // With lines, the frame is one line of a method: ids in `sources`, else CS_NO_TEXT and 0. One
+  // that was inlined always has its method.
   uint32_t method, file, line;
+  bool inlined;  // into the frame below; its name says so, too, `method` does not
 };
 
 struct cs_profile_thread {
@@ -127,6 +129,8 @@ uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *mo
 // The frame is that line of `file` in `method`.
 void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, const char *file,
                      uint32_t line);
+// The frame is `method`, inlined.
+void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method);
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
 void cs_profile_free(struct cs_profile *p);
 const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len);

@@ -81,7 +81,7 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->modes = opts->modes;
   h->hz = opts->hz;
   h->max_depth = opts->max_depth;
-  h->lines = opts->lines ? 1 : 0;
+  h->lines = (opts->lines ? CS_WIRE_LINES_IL : 0) | (opts->inlined ? CS_WIRE_LINES_INLINED : 0);
   h->budget_ppm = opts->budget_ppm;
   h->labels = opts->labels;
   h->command_pid = (uint32_t)getpid();

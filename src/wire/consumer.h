@@ -15,7 +15,8 @@ struct cs_consumer_opts {
   uint64_t capacity;  // bytes of the ring: a power of two, at least 64 KiB
   uint32_t modes;     // CS_WIRE_MODE_BITs
   uint32_t hz, max_depth;
-  bool lines;  // IL maps are wanted
+  bool lines;    // IL maps are wanted
+  bool inlined;  // and what was inlined
   // For a process that may see other files and be another user's (its number); 0: one of our own.
   pid_t target;
   uint32_t budget_ppm;  // as in the header; 0: no limit

@@ -54,6 +54,31 @@ bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map
   return c.left / sizeof **ranges >= map->count;
 }
 
+static bool is_tree(const struct cs_wire_inlines *inlines, const struct cs_wire_inline_node *nodes,
+                    const struct cs_wire_inline_mapping *mappings) {
+  for (uint32_t i = 1; i < inlines->nodes; i++)
+    if (nodes[i].parent >= i) return false;
+  for (uint32_t i = 0; i < inlines->mappings; i++)
+    if (mappings[i].node >= inlines->nodes || (i > 0 && mappings[i].begin <= mappings[i - 1].begin))
+      return false;
+  return true;
+}
+
+bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *inlines,
+                       const struct cs_wire_inline_node **nodes,
+                       const struct cs_wire_inline_mapping **mappings) {
+  struct cs_bytes c;
+  if (!open_record(r, CS_WIRE_INLINES, &c) || !cs_take(&c, inlines, sizeof *inlines)) return false;
+  _Static_assert((sizeof(struct cs_wire_record) + sizeof(struct cs_wire_inlines)) % 4 == 0 &&
+                     sizeof **nodes % 4 == 0,
+                 "nodes and mappings are aligned in the record");
+  *nodes = (const struct cs_wire_inline_node *)(const void *)c.at;
+  if (c.left / sizeof **nodes < inlines->nodes) return false;
+  *mappings = (const struct cs_wire_inline_mapping *)(const void *)(*nodes + inlines->nodes);
+  c.left -= inlines->nodes * sizeof **nodes;
+  return c.left / sizeof **mappings >= inlines->mappings && is_tree(inlines, *nodes, *mappings);
+}
+
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path) {
   struct cs_bytes c;

@@ -22,6 +22,10 @@ bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function 
 // ranges: map->count of them, in the record.
 bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
                       const struct cs_wire_il_range **ranges);
+// nodes, mappings: as many as `inlines` says, in the record. False, too, for a tree that is none.
+bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *inlines,
+                       const struct cs_wire_inline_node **nodes,
+                       const struct cs_wire_inline_mapping **mappings);
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path);
 // frames: leaf first, frame_count of them, in the record; so is the label, NULL: it has none.

@@ -51,7 +51,7 @@ struct cs_wire_header {
   uint32_t max_depth;  // frames per sample
   uint32_t stop;       // the command sets 1: stop sampling, write CS_WIRE_END
   uint32_t command_pid;
-  uint32_t lines;           // 1: CS_WIRE_IL_MAP is wanted for each method
+  uint32_t lines;           // CS_WIRE_LINES_... that are wanted for each method
   uint32_t budget_ppm;      // what recording may use of one processor, in millionths; 0: no limit
   uint32_t labels;          // 1: samples with the Activity that was current
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
@@ -86,9 +86,13 @@ enum cs_wire_kind {
   CS_WIRE_END,       // struct cs_wire_end
   CS_WIRE_IL_MAP,    // struct cs_wire_il_map, struct cs_wire_il_range[count]; before its FUNCTION
   CS_WIRE_BUDGET,    // struct cs_wire_budget; before END, if there is one
+  CS_WIRE_INLINES,   // struct cs_wire_inlines, nodes, mappings; before its FUNCTION, if there are
+                     // any
 };
 
 #define CS_WIRE_LABELLED 1u
+#define CS_WIRE_LINES_IL 1u       // CS_WIRE_IL_MAP
+#define CS_WIRE_LINES_INLINED 2u  // and CS_WIRE_INLINES
 
 struct cs_wire_start {
   uint64_t start_ns;
@@ -120,6 +124,19 @@ struct cs_wire_il_range {
 #define CS_WIRE_IL_NO_MAPPING 0xFFFFFFFFu
 #define CS_WIRE_IL_PROLOG 0xFFFFFFFEu
 #define CS_WIRE_IL_EPILOG 0xFFFFFFFDu
+// Which methods were inlined into a method, and which of its machine code is theirs. Without nodes:
+// the runtime had kept something that could not be understood.
+struct cs_wire_inlines {
+  uint32_t function, nodes, mappings, pad;
+};
+struct cs_wire_inline_node {  // in a tree: node 0 is the method itself, parents come first
+  uint32_t function;          // a FUNCTION id that no machine code has; node 0: the method's own
+  uint32_t parent;            // the node into which it was inlined
+};
+struct cs_wire_inline_mapping {
+  uint32_t begin;     // offset from the method's start; up to the next mapping's
+  uint32_t node, il;  // and the IL offset in its method, or CS_WIRE_IL_*
+};
 struct cs_wire_image {
   uint32_t id, pad;
   uint64_t begin, end, bias;
