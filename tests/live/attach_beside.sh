@@ -49,11 +49,7 @@ unshare --pid --mount --fork --mount-proc true 2> "$WORK/unshare" || exit 0
 unshare --pid --mount --fork --kill-child --mount-proc \
   sh -c "mount -t tmpfs -o size=64m none /dev/shm && exec dotnet '$APP' names 6000" > "$WORK/out" 2> "$WORK/err" &
 CHILD=$!
-for _ in $(seq 100); do
-  PID=$(pgrep -P $CHILD -x dotnet) && grep -qs Record.dll "/proc/$PID/maps" && break
-  sleep 0.05
-done
-sleep 0.5
+find_program
 record "$PID" "in a container"
 [ -z "$(ls -A "/proc/$PID/root/dev/shm" | grep clrsnap-)" ] || fail "a file is left in the container"
 # A killed command is noticed although its number means nothing there.

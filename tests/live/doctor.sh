@@ -7,19 +7,6 @@ build_app Record
 clrsnap=$BUILD/bin/clrsnap
 command -v python3 > /dev/null || skip "there is no python3"
 
-start() {
-  env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
-  CHILD=$!
-  for _ in $(seq 100); do
-    PID=$(pgrep -P $CHILD -x dotnet) && grep -qs Record.dll "/proc/$PID/maps" && break
-    sleep 0.05
-  done
-  sleep 0.3
-}
-stop() {
-  kill -9 "$PID" 2> /dev/null
-  wait $CHILD 2> /dev/null
-}
 # doctor CODE [WITH...]: its exit code; its findings in WORK/said, in both forms the same.
 doctor() {
   local rc=0 json=0

@@ -34,3 +34,22 @@ get_runtimes() {
 }
 # run_on VERSION DLL ARGS...: a program under one of them.
 run_on() { CLRSNAP_RUNTIMES=$MATERIAL/runtimes "$SOURCE/scripts/dotnet-with" "$@"; }
+
+# find_program: PID is the .NET program below CHILD, as soon as it has its own code.
+find_program() {
+  for _ in $(seq 100); do
+    PID=$(pgrep -P $CHILD -x dotnet) && grep -qsF "${APP##*/}" "/proc/$PID/maps" && break
+    sleep 0.05
+  done
+  sleep 0.5
+}
+# start VARIABLE=VALUE...: the program Record as PID, which sleeps until it is stopped.
+start() {
+  env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
+  CHILD=$!
+  find_program
+}
+stop() {
+  kill -9 "$PID" 2> /dev/null
+  wait $CHILD 2> /dev/null
+}

@@ -8,20 +8,6 @@ build_app Record
 clrsnap=$BUILD/bin/clrsnap
 command -v python3 > /dev/null || skip "there is no python3"
 
-# start VARIABLE=VALUE...: the program, as process PID, asleep for as long as nobody ends it.
-start() {
-  env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
-  CHILD=$!
-  for _ in $(seq 100); do
-    PID=$(pgrep -P $CHILD -x dotnet) && grep -qs libcoreclr.so "/proc/$PID/maps" && break
-    sleep 0.05
-  done
-  sleep 0.5
-}
-stop() {
-  kill -9 "$PID" 2> /dev/null
-  wait $CHILD 2> /dev/null
-}
 # find_process CONDITION KEY: of the processes p of the list for which the condition is true, this one of their properties.
 find_process() {
   "$clrsnap" ps --json | python3 -c '
