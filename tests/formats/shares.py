@@ -9,9 +9,13 @@ make sense."""
 import base64
 import gzip
 import json
+import os
 import re
 import sys
 import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import protobuf
 
 
 def stacks_collapsed(text):
@@ -54,43 +58,12 @@ def stacks_text(text):
             yield path[1:], float(m.group(2))  # without the thread
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
 def fields(data):
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        if key & 7 == 0:
-            value, at = varint(data, at)
-        elif key & 7 == 1:
-            value, at = int.from_bytes(data[at : at + 8], "little"), at + 8
-        elif key & 7 == 2:
-            size, at = varint(data, at)
-            value = data[at : at + size]
-            assert len(value) == size
-            at += size
-        else:
-            raise ValueError(f"wire type {key & 7}")
-        yield key >> 3, value
+    return ((number, value) for number, _, value in protobuf.fields(data))
 
 
 def packed(value):
-    if isinstance(value, int):
-        return [value]
-    at, numbers = 0, []
-    while at < len(value):
-        number, at = varint(value, at)
-        numbers.append(number)
-    return numbers
+    return [value] if isinstance(value, int) else protobuf.packed(value)
 
 
 def stacks_pprof(data):

@@ -11,8 +11,9 @@ opentelemetry-proto's files (profiles.proto, profiles_service.proto, common.prot
 version 1.11.0), and knows nothing of ours.
 With --pprof FILE is a profile of pprof's, printed in the same form."""
 import gzip
-import struct
 import sys
+
+import protobuf
 
 # message: field number -> (name, type); a type in [] is repeated.
 SCHEMA = {
@@ -74,35 +75,6 @@ SCHEMA = {
 }
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def raw_fields(data):
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        wire = key & 7
-        if wire == 0:
-            value, at = varint(data, at)
-        elif wire == 1:
-            value, at = struct.unpack_from("<Q", data, at)[0], at + 8
-        elif wire == 2:
-            size, at = varint(data, at)
-            value, at = data[at : at + size], at + size
-            assert len(value) == size, "cut"
-        else:
-            raise AssertionError(f"wire type {wire}")
-        yield key >> 3, wire, value
-
-
 def scalar(kind, wire, value):
     assert wire == {"varint": 0, "fixed64": 1}.get(kind, 2), f"{kind} as wire type {wire}"
     if kind == "string":
@@ -112,18 +84,14 @@ def scalar(kind, wire, value):
 
 def repeated(kind, wire, value):
     if kind == "varint" and wire == 2:  # packed
-        at, numbers = 0, []
-        while at < len(value):
-            number, at = varint(value, at)
-            numbers.append(number)
-        return numbers
+        return protobuf.packed(value)
     return [scalar(kind, wire, value)]
 
 
 def parse(message, data):
     fields = SCHEMA[message]
     out = {name: [] if isinstance(kind, list) else None for name, kind in fields.values()}
-    for number, wire, value in raw_fields(data):
+    for number, wire, value in protobuf.fields(data):
         assert number in fields, f"{message} has no field {number}"
         name, kind = fields[number]
         if isinstance(kind, list):
