@@ -117,9 +117,10 @@ static void print_frame(const struct cs_outside_frame *f) {
 static void print_thread(const struct cs_outside_thread *t) {
   (void)printf("\nThread %d \"", t->tid);
   cs_put_plain(stdout, t->name, strlen(t->name));
-  (void)printf("\": %s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
+  (void)printf("\": %s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
                t->waits_for != NULL ? t->waits_for : "", t->managed ? "" : ", not managed",
-               t->cooperative ? ", in cooperative mode" : "");
+               t->cooperative ? ", in cooperative mode" : "",
+               t->suspends ? ", suspends the runtime" : "");
   for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
   if (!t->walked) (void)printf("    (it has ended)\n");
   if (t->walked && t->stop != CS_STOP_BASE)
@@ -182,9 +183,10 @@ static void put_thread(const struct cs_outside_thread *t) {
     (void)putchar(',');
     put_string("waits_for", t->waits_for);
   }
-  (void)printf(",\"managed\":%s,\"cooperative\":%s,\"complete\":%s,", t->managed ? "true" : "false",
-               t->cooperative ? "true" : "false",
-               t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
+  (void)printf(",\"managed\":%s,\"cooperative\":%s,", t->managed ? "true" : "false",
+               t->cooperative ? "true" : "false");
+  if (t->suspends) (void)fputs("\"suspends\":true,", stdout);
+  (void)printf("\"complete\":%s,", t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
   put_string("end", t->walked ? cs_stop_token(t->stop) : "ended");
   (void)fputs(",\"frames\":[", stdout);
   for (uint32_t i = 0; i < t->count; i++) {

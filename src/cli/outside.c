@@ -160,6 +160,12 @@ static bool is_cooperative(struct cs_remote *remote, uint64_t clr_thread) {
   return clr_thread != 0 && cs_remote_read(remote, clr_thread + at, &disabled, 4) && disabled != 0;
 }
 
+// The runtime's own word for who has suspended it; 0: nobody, or that is not told.
+static uint64_t suspension_thread(struct cs_remote *remote) {
+  uint64_t thread = 0, at = cs_remote_world(remote)->layout.suspension_thread;
+  return at != 0 && cs_remote_read(remote, at, &thread, 8) ? thread : 0;
+}
+
 static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
                         struct cs_outside_names *names, bool native) {
   static struct cs_walk walk;
@@ -172,6 +178,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   settle_state(thread, stopped.call);
   thread->managed = stopped.clr_thread != 0;
   thread->cooperative = is_cooperative(remote, stopped.clr_thread);
+  thread->suspends = thread->managed && stopped.clr_thread == suspension_thread(remote);
   cs_outside_thread_name(cs_remote_world(remote), stopped.clr_thread, thread->name,
                          sizeof thread->name);
   cs_remote_walk_begin(remote, &stopped, &walk);
@@ -210,7 +217,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
     }
-    if (strncmp(thread->state, "waiting", 7) == 0)
+    if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
   cs_outside_names_free(names);

@@ -27,6 +27,7 @@ struct cs_outside_thread {
   bool walked;       // false: it had ended before it could be stopped
   bool managed;      // the runtime knows it
   bool cooperative;  // it runs managed code, or runtime code that a collection would wait for
+  bool suspends;     // it keeps the others from running managed code, or is about to
   char name[512];
   char state[64];         // when it was stopped: "running", "waiting in futex"
   const char *waits_for;  // in the runtime's own words: "a task"; NULL: that is not known

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The descriptor's JSON to struct cs_layout. Invariant: success means that every field of the
 // tables below was there, by name, with a sane value; there is no default for anything, but
-// CS_NO_FIELD for what only names are made of. What the tables do not name is not looked at, so a
-// runtime may add fields freely. Any thread. Signal-safe:
-// no.
+// CS_NO_FIELD or 0 for what only names and states are made of. What the tables do not name is not
+// looked at, so a runtime may add fields freely. Any thread. Signal-safe: no.
 #include "contract/descriptor.h"
 
 #include "contract/json.h"
@@ -156,6 +155,9 @@ static const struct global globals[] = {
     ID("ExceptionFilter", exception_filter),
 };
 #undef ID
+static const struct global names_globals[] = {
+    G("GCThread", suspension_thread, true),
+};
 #undef G
 // clang-format on
 
@@ -277,6 +279,10 @@ static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint3
   int root = cs_json_member(json, 0, "globals");
   for (size_t i = 0; i < CS_COUNT(globals); i++) {
     if (!read_global(json, root, &globals[i], pointers, count, out, err)) return false;
+  }
+  for (size_t i = 0; i < CS_COUNT(names_globals); i++) {
+    if (!read_global(json, root, &names_globals[i], pointers, count, out, NULL))
+      *(uint64_t *)((char *)out + names_globals[i].at) = 0;
   }
   return read_context_size(json, types, out, err);
 }

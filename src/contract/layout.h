@@ -17,8 +17,9 @@ struct cs_frame_ids {
 
 struct cs_layout {
   // Addresses, from the descriptor's indexed globals.
-  uint64_t code_range_map;  // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
-  uint64_t thread_store;    // address of the variable that points to the ThreadStore
+  uint64_t code_range_map;     // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
+  uint64_t thread_store;       // address of the variable that points to the ThreadStore
+  uint64_t suspension_thread;  // address of the Thread that has suspended the others; 0: not told
   uint64_t coreclr_begin, coreclr_end;  // libcoreclr.so's mapping, [begin, end)
   uint64_t hash_slots,
       hash_value_mask;  // of the runtime's HashMap: slots of a bucket, bits of a value

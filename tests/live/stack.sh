@@ -127,3 +127,23 @@ lines optimized 12
 kill "$pid"
 wait $launcher 2> /dev/null
 pass "what threads wait for, and on which lines"
+
+# Who has suspended the runtime: the thread that collects, at some of so many looks; never another, and nobody when it has ended.
+build_app Collects
+timeout 100 dotnet "$APP" "$WORK/end" > "$WORK/collects" 2>&1 &
+launcher=$!
+for _ in $(seq 300); do grep -q ready "$WORK/collects" && break; sleep 0.1; done
+pid=$(pgrep -P $launcher) && grep -q ready "$WORK/collects" || { cat "$WORK/collects"; fail "the program that collects"; }
+suspended() { for _ in $(seq 10); do "$CLRSNAP" stack "$pid" | grep '^Thread'; done > "$WORK/threads"; grep "suspends" "$WORK/threads"; }
+suspended > "$WORK/suspended"
+[ "$(wc -l < "$WORK/suspended")" -ge 2 ] || { cat "$WORK/threads"; fail "no collection was seen"; }
+! grep -v '"Collector": .*, suspends the runtime$' "$WORK/suspended" || fail "another thread suspends"
+for _ in $(seq 20); do "$CLRSNAP" stack --json "$pid" > "$WORK/json" && grep -q '"suspends":true' "$WORK/json" && break; done
+python3 -c 'import json, sys; t = [t for t in json.load(open(sys.argv[1]))["threads"] if "suspends" in t]; assert [x["name"] for x in t] == ["Collector"], t' \
+  "$WORK/json" || fail "--json does not tell who suspends"
+touch "$WORK/end"
+for _ in $(seq 300); do grep -q ended "$WORK/collects" && break; sleep 0.1; done
+! suspended || fail "the runtime is suspended though nothing collects"
+kill "$pid"
+wait $launcher 2> /dev/null
+pass "who has suspended the runtime"
