@@ -46,6 +46,8 @@ struct builder {
   Otlp__Sample *samples, **sample_refs;
   Otlp__KeyValueAndUnit *attributes, **attribute_refs;
   Otlp__AnyValue *attribute_values;
+  struct cs_map attribute_ids;   // index by key and value
+  int32_t name_key;              // of the attribute that is a thread's name
   int32_t *thread_attributes;    // two for each thread: its name (0: it has none) and its number
   struct cs_strings stack_pool;  // stacks as their locations' indices: a stack's id is its place
   int32_t *path;                 // of the stack at hand
@@ -147,16 +149,20 @@ static void set_number(Otlp__AnyValue *value, int64_t number) {
   value->int_value = number;
 }
 
-// The next entry of the table of attributes; its value is still to be set.
-static Otlp__AnyValue *add_attribute(struct builder *b, int32_t key, int32_t *index) {
-  size_t i = b->dictionary.n_attribute_table++;
-  Otlp__KeyValueAndUnit *a = &b->attributes[i];
+// The entry of the table of attributes that says this: the pool's threads have one name, and a tid
+// is used again.
+static int32_t attribute(struct builder *b, int32_t key, uint32_t number) {
+  bool added;
+  uint32_t i = cs_map_put(&b->attribute_ids, (uint64_t)(uint32_t)key << 32 | number,
+                          (uint32_t)b->dictionary.n_attribute_table, &added);
+  if (!added) return (int32_t)i;
+  Otlp__KeyValueAndUnit *a = &b->attributes[b->dictionary.n_attribute_table++];
   otlp__key_value_and_unit__init(a);
   a->key_strindex = key;
   a->value = &b->attribute_values[i];
+  set_number(a->value, number);
   b->attribute_refs[i] = a;
-  *index = (int32_t)i;
-  return a->value;
+  return (int32_t)i;
 }
 
 // Of the threads that have samples only: a program that makes many has most of them behind it.
@@ -167,12 +173,13 @@ static void add_thread(struct builder *b, size_t thread, const int32_t keys[THRE
   const char *name = cs_strings_get(&b->p->strings, t->name, &len);
   if (mine[1] != 0) return;
   // A text is in the pool of strings, which moves: its number until all of them are there.
-  if (len > 0) set_number(add_attribute(b, keys[0], &mine[0]), text_id(b, name, len));
-  set_number(add_attribute(b, keys[1], &mine[1]), t->tid);
+  if (len > 0) mine[0] = attribute(b, keys[0], (uint32_t)text_id(b, name, len));
+  mine[1] = attribute(b, keys[1], t->tid);
 }
 
 static void add_threads(struct builder *b) {
-  int32_t keys[THREAD_ATTRIBUTES] = {word(b, "thread.name"), word(b, "thread.id")};
+  const int32_t keys[THREAD_ATTRIBUTES] = {word(b, "thread.name"), word(b, "thread.id")};
+  b->name_key = keys[0];
   otlp__key_value_and_unit__init(&b->attributes[0]);
   b->attribute_refs[0] = &b->attributes[0];
   b->dictionary.n_attribute_table = 1;
@@ -182,11 +189,9 @@ static void add_threads(struct builder *b) {
 }
 
 static void name_threads(struct builder *b) {
-  for (size_t i = 0; i < b->p->thread_count; i++) {
-    int32_t index = b->thread_attributes[THREAD_ATTRIBUTES * i];
-    if (index == 0) continue;
-    Otlp__AnyValue *value = &b->attribute_values[index];
-    set_text(value, b->strings.bytes + b->strings.items[value->int_value].offset);
+  for (size_t i = 1; i < b->dictionary.n_attribute_table; i++) {
+    Otlp__AnyValue *value = &b->attribute_values[i];
+    if (b->attributes[i].key_strindex == b->name_key) set_text(value, b->texts[value->int_value]);
   }
 }
 
@@ -460,6 +465,7 @@ static void clean_up(struct builder *b) {
   cs_functions_free(&b->functions);
   cs_strings_free(&b->strings);
   cs_strings_free(&b->stack_pool);
+  cs_map_free(&b->attribute_ids);
   cs_map_free(&b->mapping_ids);
   cs_map_free(&b->function_ids);
 }

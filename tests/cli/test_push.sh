@@ -31,6 +31,10 @@ sums() {
 run 0 "$CLRSNAP" record -o golden.clrsnap -o golden.otlp -o golden.pb.gz -- "$FAKE" golden
 otlp --pprof golden.pb.gz >pprof
 otlp golden.otlp | grep -Ev '^(resource|id) ' | same pprof
+# Two threads of one name are told by one entry of the table, as the reader wants it.
+run 0 "$CLRSNAP" record -o many.otlp -- "$FAKE" many 20
+otlp many.otlp >many
+[ "$(grep -c 'thread.name=.NET TP Worker' many)" = 10 ] || fail "the pool's threads: $(cat many)"
 collector otlp 503 429:2 200
 run 0 "$CLRSNAP" report --push "otlp+http://me:secret@$at" golden.clrsnap
 said "a push to http://$at/v1development/profiles has failed and is tried again: it answers 503, no: 503"

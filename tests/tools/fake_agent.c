@@ -249,6 +249,8 @@ static void malformed(void) {
 
 static void many(uint32_t stacks) {
   describe();
+  thread(3, 103, ".NET TP Worker");  // of one name, as the pool's threads are
+  thread(4, 104, ".NET TP Worker");
   for (uint32_t i = 0; i < 1000; i++) {
     char name[32];
     (void)snprintf(name, sizeof name, "Method%u", i);
