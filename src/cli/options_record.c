@@ -174,8 +174,6 @@ static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
 }
 
 static bool settle(struct cs_record_options *o, struct cs_error *err) {
-  if (o->children && o->view.wish.url != NULL)
-    return cs_error_set(err, "--push is of one process: it cannot go with --children");
   if (o->window_ns != 0 && o->view.wish.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;

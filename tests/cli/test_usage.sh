@@ -71,7 +71,6 @@ usage_error "--format goes with one --output; of several the suffixes tell$more"
   record --format html -o a.html -o b.json true
 usage_error "the suffix of 'b' tells no format$more" record -o a.html -o b true
 usage_error "there can be one recording only$more" record -o a.clrsnap -o b.clrsnap true
-usage_error "--push is of one process: it cannot go with --children$more" record --children --push http://localhost 1
 usage_error "standard output is the program's: --output wants a file$more" record -o - true
 usage_error "--native wants 'on' or 'off', not '1'$more" record --native 1 true
 usage_error "--depth wants a whole number from 1 to 65536, not '99999999999999999999'$more" \

@@ -50,6 +50,30 @@ timeout 60 "$clrsnap" record --children -o r.folded -- \
 [ "$(grep -l Rec.Program.Hot r.folded r.[0-9]*.folded | wc -l)" = 2 ] || bad "not two files of two programs"
 pass "one after the other"
 
+# Each sends what is its own.
+if command -v python3 > /dev/null; then
+  mkdir server
+  python3 "$SOURCE/tests/tools/collector.py" server 200 &
+  collector=$!
+  trap 'kill $collector 2> /dev/null; rm -rf "$WORK"' EXIT
+  for _ in $(seq 200); do [ -s server/port ] && break; sleep 0.05; done
+  env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES timeout 60 "$clrsnap" record --children \
+    --push "otlp+http://127.0.0.1:$(cat server/port)" --continuous 500ms -- \
+    sh -c "dotnet $APP names 1200; dotnet $WEB < /dev/null; exit 4" > said 2>&1
+  [ $? = 4 ] || bad "the shell's exit code is lost"
+  for body in server/*.body; do
+    python3 "$SOURCE/tests/tools/otlp.py" "$body" > body.text || bad "otlp.py $body"
+    service=$(sed -n 's/^resource service.name //p' body.text)
+    sed -n 's/^resource process.pid //p' body.text >> "pids.$service"
+    [ "$service" != Record ] || cat body.text >> record.text
+  done
+  [ "$(ls pids.* | tr '\n' ' ')" = "pids.Record pids.Web " ] || bad "not two services: $(ls pids.*)"
+  [ "$(sort -u pids.Record | wc -l) $(sort -u pids.Web | wc -l)" = "1 2" ] || bad "not one process, and two: the server and its load"
+  [ "$(wc -l < pids.Record)" -ge 2 ] || bad "one window only"
+  grep -q Rec.Program.Hot record.text || bad "the program's profiles do not have it"
+  pass "pushed"
+fi
+
 timeout 60 "$clrsnap" record --children -o none.folded -- true > said 2>&1
 grep -q '^clrsnap: nothing was recorded: no .NET runtime in true loaded the agent$' said || bad "no program"
 [ -z "$(ls -A | grep none)" ] || bad "a file is left"
