@@ -84,7 +84,8 @@ first, last = [json.loads(line) for line in open(sys.argv[1])]
 methods = {m["name"]: m["total_percent"] for m in last["methods"]}
 burn = methods["Split.Program.Burn"]
 parts = sum(methods.get("Split.Program." + m, 0) for m in ("Sixty", "Thirty", "Ten"))
-assert burn > 50 and abs(burn - parts) < 1, (burn, parts)
+# The first stack after an attach may be cut above Burn; on a busy machine there are few others.
+assert burn > 50 and abs(burn - parts) < 1 + 200 / last["samples"], (burn, parts)
 assert last["window_s"] == 3 and last["samples"] > first["samples"] > 0
 PYTHON
   done
