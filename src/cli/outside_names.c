@@ -35,7 +35,10 @@ struct cs_outside_names {
   struct file *files;
   size_t file_count, file_capacity;
   struct cs_elfsyms *syms;
-  struct cs_map il;  // of ips: deep recursions have few
+  struct cs_map il;      // of ips: deep recursions have few
+  struct cs_map native;  // of places in native code: the index of their names in `native_names`
+  char **native_names;
+  size_t native_count, native_capacity;
   bool raw;
 };
 
@@ -52,6 +55,9 @@ void cs_outside_names_free(struct cs_outside_names *names) {
     free(names->files[i].path);
   }
   cs_map_free(&names->il);
+  cs_map_free(&names->native);
+  for (size_t i = 0; i < names->native_count; i++) free(names->native_names[i]);
+  free(names->native_names);
   free(names->modules);
   free(names->files);
   if (names->syms != NULL) cs_elfsyms_free(names->syms);
@@ -217,16 +223,28 @@ static void name_method(struct cs_outside_names *names, struct cs_outside_frame 
   frame->name = copy(text);
 }
 
+// The outer frames of all threads are the same few; a look into a symbol table is through all of
+// it.
+static const char *native_name(struct cs_outside_names *names,
+                               const struct cs_outside_frame *frame) {
+  uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
+  bool added;
+  uint32_t i = cs_map_put(&names->native, frame->ip - back, (uint32_t)names->native_count, &added);
+  if (!added) return names->native_names[i];
+  if (names->syms == NULL) names->syms = cs_elfsyms_new();
+  const char *found = cs_elfsyms_find(names->syms, frame->module, frame->offset - back);
+  names->native_names = cs_grow(names->native_names, names->native_count, &names->native_capacity,
+                                sizeof *names->native_names);
+  return names->native_names[names->native_count++] = copy(found != NULL ? found : "");
+}
+
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   if (frame->name != NULL) return;
   if (frame->token != 0) {
     name_method(names, frame);
     return;
   }
-  if (names->syms == NULL) names->syms = cs_elfsyms_new();
-  uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
-  const char *found = cs_elfsyms_find(names->syms, frame->module, frame->offset - back);
-  frame->name = copy(found != NULL ? found : "");
+  frame->name = copy(native_name(names, frame));
 }
 
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame) {

@@ -35,6 +35,12 @@ struct cs_stopped {
   unsigned count, capacity;
 };
 
+// A mapping that a stack may be.
+struct cs_area {
+  uint64_t begin, end;
+  bool first_stack;  // the one that the kernel names as the first thread's
+};
+
 struct cs_remote {
   struct cs_world world;  // first: its mem is found again by its address
   int pid;
@@ -42,8 +48,16 @@ struct cs_remote {
   struct cs_page_cache cache;
   struct cs_maps maps;
   struct cs_native *native;
+  struct cs_area *areas;  // as of the generation of the cache
+  size_t area_count, area_capacity;
+  uint64_t areas_generation;
+  bool own_namespace;      // of process ids: the runtime knows its threads by other numbers than we
+  struct cs_stopped told;  // to stop, and not waited for yet
   struct cs_stopped stopped;
 };
+
+// Has the process a namespace of process ids that is not ours?
+bool cs_remote_in_namespace(int pid);
 
 // Finds CoreCLR in the process' maps, and its descriptor among the symbols that it exports.
 bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *place,

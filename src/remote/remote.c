@@ -60,6 +60,7 @@ static bool open_all(struct cs_remote *remote, struct cs_error *err) {
       !cs_contract_read_at(&remote->world.layout, &remote->world.mem, &place, err))
     return false;
   find_hijack(remote);
+  remote->own_namespace = cs_remote_in_namespace(remote->pid);
   remote->native = cs_native_new(remote->pid);
   if (remote->native != NULL) cs_remote_refresh_images(remote);
   if (remote->world.images != NULL) return true;
@@ -84,6 +85,9 @@ void cs_remote_close(struct cs_remote *remote) {
   if (remote == NULL) return;
   cs_remote_go(remote);
   free(remote->world.sites);
+  free(remote->areas);
+  free(remote->told.tid);
+  free(remote->told.signal);
   free(remote->stopped.tid);
   free(remote->stopped.signal);
   cs_native_free(remote->native);

@@ -40,8 +40,7 @@ static bool remember(struct cs_stopped *stopped, int tid, int signal) {
 }
 
 // Waits until the thread has stopped: 1, has ended: 0, or does neither: -1.
-static int wait_for(int tid, int *signal) {
-  uint64_t deadline = cs_clock_now_ns() + stop_timeout_ns;
+static int wait_for(int tid, uint64_t deadline, int *signal) {
   const struct timespec nap = {.tv_nsec = 50000};
   for (;;) {
     int status;
@@ -75,16 +74,25 @@ static bool is_late(int tid) {
   return waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
-static bool stop_one(struct cs_remote *remote, int tid, struct cs_error *err) {
-  int signal = 0;
+// Tells the thread to stop, and does not wait for it: on a busy machine it must first get a
+// processor to stop on, and so all of them wait at once. *told: it will stop.
+static bool tell(struct cs_remote *remote, int tid, bool *told, struct cs_error *err) {
   int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+  *told = false;
   if (error == ESRCH || (error != 0 && has_ended(remote->pid, tid))) return true;
   if (error != 0 && !is_late(tid))
     return cs_error_set(
         err, "thread %d of process %d cannot be stopped: %s", tid, remote->pid,
         error == EPERM ? "not permitted, or a debugger has it already" : strerrorname_np(error));
-  if (error == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) return true;
-  int stopped = wait_for(tid, &signal);
+  *told = error != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0;
+  if (!*told || remember(&remote->told, tid, 0)) return true;
+  return cs_error_set(err, "out of memory for the threads of process %d", remote->pid);
+}
+
+static bool wait_for_told(struct cs_remote *remote, int tid, uint64_t deadline,
+                          struct cs_error *err) {
+  int signal = 0;
+  int stopped = wait_for(tid, deadline, &signal);
   if (stopped < 0 && has_ended(remote->pid, tid)) return true;
   // It will stop all the same, and is taken up by the next try, or let go when this process ends.
   if (stopped < 0)
@@ -95,21 +103,31 @@ static bool stop_one(struct cs_remote *remote, int tid, struct cs_error *err) {
   return cs_error_set(err, "out of memory for the threads of process %d", remote->pid);
 }
 
-// Stops the threads that are there now; `*found` says how many have been added.
-static bool stop_listed(struct cs_remote *remote, unsigned *found, struct cs_error *err) {
+static bool tell_listed(struct cs_remote *remote, struct cs_error *err) {
   char path[64];
   const struct dirent *entry;
-  bool ok = true;
+  bool ok = true, told;
   (void)snprintf(path, sizeof path, "/proc/%d/task", remote->pid);
   DIR *dir = opendir(path);
   if (dir == NULL) return cs_error_set(err, "process %d has ended", remote->pid);
-  unsigned before = remote->stopped.count;
   while (ok && (entry = readdir(dir)) != NULL) {
     int tid = atoi(entry->d_name);
     if (tid <= 0 || is_stopped(&remote->stopped, tid)) continue;
-    ok = stop_one(remote, tid, err);
+    ok = tell(remote, tid, &told, err);
   }
   (void)closedir(dir);
+  return ok;
+}
+
+// Stops the threads that are there now; `*found` says how many have been added. All that have been
+// told are waited for, whatever became of one: none may be left that stops when nobody looks.
+static bool stop_listed(struct cs_remote *remote, unsigned *found, struct cs_error *err) {
+  unsigned before = remote->stopped.count;
+  uint64_t deadline = cs_clock_now_ns() + stop_timeout_ns;
+  bool ok = tell_listed(remote, err);
+  for (unsigned i = 0; i < remote->told.count; i++)
+    ok = wait_for_told(remote, remote->told.tid[i], deadline, ok ? err : NULL) && ok;
+  remote->told.count = 0;
   *found = remote->stopped.count - before;
   return ok;
 }

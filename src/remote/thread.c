@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -63,67 +64,103 @@ bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base) {
   return true;
 }
 
-struct bounds {
-  uint64_t sp, thread_pointer;
-  bool is_first;  // of the process
-  struct cs_stack stack;
-  uint64_t sp_lo, sp_hi;  // the mapping that holds the sp
+struct listing {
+  struct cs_remote *remote;
+  bool no_memory;
 };
 
-static bool visit(const struct cs_mapping *m, void *arg) {
-  struct bounds *b = arg;
+static bool add_area(const struct cs_mapping *m, void *arg) {
+  struct listing *listing = arg;
+  struct cs_remote *remote = listing->remote;
   if (!m->writable || !m->readable) return true;
-  bool own = b->is_first ? strcmp(m->path, "[stack]") == 0
-                         : b->thread_pointer >= m->begin && b->thread_pointer < m->end;
-  if (own) {
-    b->stack.lo = m->begin;
-    b->stack.hi = m->end;
+  if (remote->area_count == remote->area_capacity) {
+    size_t capacity = remote->area_capacity != 0 ? remote->area_capacity * 2 : 256;
+    struct cs_area *areas = realloc(remote->areas, capacity * sizeof *areas);
+    listing->no_memory = areas == NULL;
+    if (areas == NULL) return false;
+    remote->areas = areas;
+    remote->area_capacity = capacity;
   }
-  if (b->sp >= m->begin && b->sp < m->end) {
-    b->sp_lo = m->begin;
-    b->sp_hi = m->end;
-  }
+  remote->areas[remote->area_count++] =
+      (struct cs_area){m->begin, m->end, strcmp(m->path, "[stack]") == 0};
+  return true;
+}
+
+// Once for each stop: a process has thousands of mappings, and stands still while they are listed.
+static bool list_areas(struct cs_remote *remote, struct cs_error *err) {
+  if (remote->areas_generation == remote->cache.generation) return true;
+  struct listing listing = {remote, false};
+  remote->area_count = 0;
+  if (!cs_maps_each(&remote->maps, remote->pid, add_area, &listing, err)) return false;
+  if (listing.no_memory) return cs_error_set(err, "out of memory for the mappings");
+  remote->areas_generation = remote->cache.generation;
   return true;
 }
 
 static bool find_stack(struct cs_remote *remote, struct cs_remote_thread *thread,
                        struct cs_error *err) {
-  struct bounds b = {.sp = thread->regs.r[CS_RSP],
-                     .thread_pointer = thread->fs_base,
-                     .is_first = thread->tid == remote->pid};
-  if (!cs_maps_each(&remote->maps, remote->pid, visit, &b, err)) return false;
-  if (b.stack.hi == 0) {  // no thread pointer: a thread that no C library has made
-    b.stack.lo = b.sp_lo;
-    b.stack.hi = b.sp_hi;
-  } else if (b.sp_lo != b.stack.lo) {
-    b.stack.alt_lo = b.sp_lo;
-    b.stack.alt_hi = b.sp_hi;
+  struct cs_stack stack = {.lo = 0};
+  uint64_t sp = thread->regs.r[CS_RSP], sp_lo = 0, sp_hi = 0;
+  bool is_first = thread->tid == remote->pid;
+  if (!list_areas(remote, err)) return false;
+  for (size_t i = 0; i < remote->area_count; i++) {
+    const struct cs_area *area = &remote->areas[i];
+    bool own = is_first ? area->first_stack
+                        : thread->fs_base >= area->begin && thread->fs_base < area->end;
+    if (own) {
+      stack.lo = area->begin;
+      stack.hi = area->end;
+    }
+    if (sp >= area->begin && sp < area->end) {
+      sp_lo = area->begin;
+      sp_hi = area->end;
+    }
   }
-  thread->stack = b.stack;
+  if (stack.hi == 0) {  // no thread pointer: a thread that no C library has made
+    stack.lo = sp_lo;
+    stack.hi = sp_hi;
+  } else if (sp_lo != stack.lo) {
+    stack.alt_lo = sp_lo;
+    stack.alt_hi = sp_hi;
+  }
+  thread->stack = stack;
   return true;
+}
+
+// The numbers of a thread (NSpid in its status): in our namespace first, in its own last. How many.
+static unsigned numbers_of(int pid, int tid, int *last) {
+  char path[64], line[256];
+  unsigned count = 0;
+  *last = tid;
+  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return 0;
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, "NSpid:", 6) != 0) continue;
+    for (char *at = line + 6, *end; (at = strchr(at, '\t')) != NULL; at = end, count++)
+      *last = (int)strtol(at, &end, 10);
+    break;
+  }
+  (void)fclose(file);
+  return count;
+}
+
+bool cs_remote_in_namespace(int pid) {
+  int last;
+  return numbers_of(pid, pid, &last) > 1;
 }
 
 // The thread's number in the process' own namespace, which is what the runtime knows it by.
 static int own_tid(int pid, int tid) {
-  char path[64], line[256];
-  int last = tid;
-  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return tid;
-  while (fgets(line, sizeof line, file) != NULL) {
-    if (strncmp(line, "NSpid:", 6) != 0) continue;
-    const char *tab = strrchr(line, '\t');
-    if (tab != NULL) (void)sscanf(tab, "%d", &last);
-    break;
-  }
-  (void)fclose(file);
+  int last;
+  (void)numbers_of(pid, tid, &last);
   return last;
 }
 
 uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid) {
   const struct cs_layout *layout = &remote->world.layout;
   const struct cs_mem *mem = &remote->world.mem;
-  uint32_t wanted = (uint32_t)own_tid(remote->pid, tid), os_id;
+  uint32_t wanted = (uint32_t)(remote->own_namespace ? own_tid(remote->pid, tid) : tid), os_id;
   uint64_t store, link;
   if (!cs_mem_u64(mem, layout->thread_store, &store) || store == 0 ||
       !cs_mem_u64(mem, store + layout->thread_store_fields.first_link, &link))
