@@ -182,15 +182,26 @@ static void put_tables(const struct writer *w) {
   put_table(w, "funcTable", funcs, CS_COUNT(funcs), w->funcs.count);
 }
 
+static void put_name(FILE *out, const struct cs_profile *p, uint32_t frame) {
+  char *text = NULL;
+  size_t len;
+  const char *name = cs_profile_method(p, frame, &len);
+  if (p->frames[frame].inlined && asprintf(&text, "%s (inlined)", name) >= 0)
+    cs_put_json(out, text, strlen(text));
+  else
+    cs_put_json(out, name, len);
+  free(text);
+}
+
 // The texts that the columns count on: names, files (empty where there is none), modules; then a
 // name for each marker.
 static void put_texts(const struct writer *w, uint32_t thread) {
   (void)fputs(",\n\"stringArray\":[", w->out);
   size_t len;
   for (uint32_t i = 0; i < w->funcs.count; i++) {
-    const char *name = cs_profile_method(w->p, w->functions.frame[w->funcs.ids[i]], &len);
+    uint32_t frame = w->functions.frame[w->funcs.ids[i]];
     if (i > 0) (void)fputs(",\n", w->out);
-    cs_put_json(w->out, name, len);
+    put_name(w->out, w->p, frame);
   }
   for (uint32_t i = 0; i < w->funcs.count; i++) {
     const char *file = cs_profile_file(w->p, w->functions.frame[w->funcs.ids[i]], &len);
@@ -393,7 +404,7 @@ bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
   cs_timeline_make(&t, &samples, false);
   cs_markers_make(&markers, set);
   struct writer w = {.p = p, .t = &t, .markers = &markers, .out = out};
-  cs_functions_make(&w.functions, p);
+  cs_functions_make(&w.functions, p, true);
   subset_make(&w.nodes, p->tree.count);
   subset_make(&w.frames, p->frame_count);
   subset_make(&w.funcs, w.functions.count);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cs_functions_make(struct cs_functions *f, const struct cs_profile *p) {
+void cs_functions_make(struct cs_functions *f, const struct cs_profile *p, bool apart) {
   struct cs_strings names = {0};
   struct cs_map ids = {0};
   f->of = cs_allocate(p->frame_count * sizeof *f->of);
@@ -15,6 +15,7 @@ void cs_functions_make(struct cs_functions *f, const struct cs_profile *p) {
     size_t len;
     const char *name = cs_profile_method(p, i, &len);
     uint64_t key = (uint64_t)cs_strings_add(&names, name, len) << 32 | p->frames[i].module;
+    if (apart && p->frames[i].inlined) key |= 1ull << 63;
     bool added;
     f->of[i] = cs_map_put(&ids, key, f->count, &added);
     // A frame that knows its file is the better one to ask.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A profile's frames by function: with lines, several frames are lines of one.
+// apart: a method where it was inlined is another function, for formats that cannot tell of a
+// place.
 #ifndef CS_FUNCTIONS_H
 #define CS_FUNCTIONS_H
 
@@ -11,7 +13,7 @@ struct cs_functions {
   uint32_t count;
 };
 
-void cs_functions_make(struct cs_functions *f, const struct cs_profile *p);
+void cs_functions_make(struct cs_functions *f, const struct cs_profile *p, bool apart);
 void cs_functions_free(struct cs_functions *f);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export/functions.h"
+#include "export/locations.h"
 #include "export/text.h"
 #include "export/timeline.h"
 #include "otlp.pb-c.h"
@@ -19,6 +20,7 @@ enum { PROFILE_ID_BYTES = 16, THREAD_ATTRIBUTES = 2, OWN_ATTRIBUTES = 4 };
 struct builder {
   const struct cs_profile *p;
   struct cs_functions functions;
+  struct cs_locations places;
   struct cs_strings strings;
   uint32_t *thread;  // per node
   Otlp__ExportProfilesServiceRequest out;
@@ -119,21 +121,27 @@ static void add_locations(struct builder *b) {
   b->location_refs[0] = &b->locations[0];
   b->mapping_refs[0] = &b->mappings[0];
   d->n_mapping_table = 1;
+  const struct cs_locations *places = &b->places;
+  Otlp__Line **next = b->line_refs;
   for (uint32_t i = 0; i < b->p->frame_count; i++) {
-    Otlp__Location *l = &b->locations[i + 1];
     Otlp__Line *line = &b->lines[i];
-    otlp__location__init(l);
     otlp__line__init(line);
     line->function_index = b->function_of[b->functions.of[i]];
     line->line = b->p->frames[i].line;
-    b->line_refs[i] = line;
-    l->mapping_index = mapping_of(b, i);
-    l->lines = &b->line_refs[i];
-    l->n_lines = 1;
+  }
+  for (uint32_t i = 0; i < places->count; i++) {
+    Otlp__Location *l = &b->locations[i + 1];
+    otlp__location__init(l);
+    l->lines = next;
+    for (uint32_t at = i; at != CS_NO_LOCATION; at = places->items[at].outer) {
+      l->lines[l->n_lines++] = &b->lines[places->items[at].frame];
+      l->mapping_index = mapping_of(b, places->items[at].frame);  // at last that of the code
+    }
+    next += l->n_lines;
     b->location_refs[i + 1] = l;
   }
   d->location_table = b->location_refs;
-  d->n_location_table = b->p->frame_count + 1;
+  d->n_location_table = places->count + 1;
   d->mapping_table = b->mapping_refs;
 }
 
@@ -211,7 +219,8 @@ static int32_t add_stack(struct builder *b, uint32_t node) {
   size_t depth = 0;
   for (uint32_t i = node; tree->nodes[i].parent != 0; i = tree->nodes[i].parent) {
     b->path = cs_grow(b->path, depth, &b->path_capacity, sizeof *b->path);
-    b->path[depth++] = (int32_t)tree->nodes[i].frame + 1;
+    b->path[depth++] = (int32_t)b->places.of[i] + 1;
+    i = cs_locations_base(&b->places, tree, i);
   }
   return (int32_t)cs_strings_add(&b->stack_pool, (const char *)b->path, depth * sizeof *b->path);
 }
@@ -399,10 +408,10 @@ static void allocate(struct builder *b) {
   size_t frames = b->p->frame_count + 1, attributes = THREAD_ATTRIBUTES * b->p->thread_count;
   b->mappings = cs_allocate(frames * sizeof *b->mappings);
   b->mapping_refs = cs_allocate(frames * sizeof *b->mapping_refs);
-  b->locations = cs_allocate(frames * sizeof *b->locations);
-  b->location_refs = cs_allocate(frames * sizeof *b->location_refs);
+  b->locations = cs_allocate((b->places.count + 1) * sizeof *b->locations);
+  b->location_refs = cs_allocate((b->places.count + 1) * sizeof *b->location_refs);
   b->lines = cs_allocate(frames * sizeof *b->lines);
-  b->line_refs = cs_allocate(frames * sizeof *b->line_refs);
+  b->line_refs = cs_allocate(b->places.lines * sizeof *b->line_refs);
   b->function_messages = cs_allocate(frames * sizeof *b->function_messages);
   b->function_refs = cs_allocate(frames * sizeof *b->function_refs);
   b->function_of = cs_allocate(frames * sizeof *b->function_of);
@@ -418,7 +427,8 @@ static void build(struct builder *b, const struct cs_resource *resource, const c
   otlp__resource_profiles__init(&b->resource_profiles);
   otlp__scope_profiles__init(&b->scope_profiles);
   (void)cs_strings_add(&b->strings, "", 0);
-  cs_functions_make(&b->functions, b->p);
+  cs_functions_make(&b->functions, b->p, false);
+  cs_locations_make(&b->places, b->p);
   b->thread = cs_node_threads(&b->p->tree);
   allocate(b);
   add_functions(b);
@@ -463,6 +473,7 @@ static void clean_up(struct builder *b) {
                        b->texts};
   for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
   cs_functions_free(&b->functions);
+  cs_locations_free(&b->places);
   cs_strings_free(&b->strings);
   cs_strings_free(&b->stack_pool);
   cs_map_free(&b->attribute_ids);

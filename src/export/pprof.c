@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // pprof's profile, by protobuf-c, gzipped. A sample is a distinct stack of one thread; a location
-// is a frame, so a method recorded by line has one for each line; a mapping is a module. Invariant:
+// is a frame with what was inlined into it, so a method recorded by line has one for each line; a
+// mapping is a module. Invariant:
 // ids are indices + 1, because 0 is none. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "export/functions.h"
 #include "export/gzip.h"
+#include "export/locations.h"
 #include "export/merge.h"
 #include "export/text.h"
 #include "export/timeline.h"
@@ -19,6 +21,7 @@ struct builder {
   const struct cs_merged *merged;  // its profile's stacks are the samples
   const struct cs_profile *p;      // that one
   struct cs_functions functions;
+  struct cs_locations places;
   struct cs_strings strings;
   uint32_t *thread;  // per node
   Pprof__Profile out;
@@ -109,21 +112,27 @@ static void add_functions(struct builder *b) {
 }
 
 static void add_locations(struct builder *b) {
+  const struct cs_locations *places = &b->places;
+  Pprof__Line **line = b->line_refs;
   for (uint32_t i = 0; i < b->p->frame_count; i++) {
-    Pprof__Location *l = &b->locations[i];
-    pprof__location__init(l);
     pprof__line__init(&b->lines[i]);
     b->lines[i].function_id = b->functions.of[i] + 1;
     b->lines[i].line = b->p->frames[i].line;
-    b->line_refs[i] = &b->lines[i];
+  }
+  for (uint32_t i = 0; i < places->count; i++) {
+    Pprof__Location *l = &b->locations[i];
+    pprof__location__init(l);
     l->id = i + 1;
-    add_mapping(b, i, &l->mapping_id);
-    l->line = &b->line_refs[i];
-    l->n_line = 1;
+    l->line = line;
+    for (uint32_t at = i; at != CS_NO_LOCATION; at = places->items[at].outer) {
+      l->line[l->n_line++] = &b->lines[places->items[at].frame];
+      add_mapping(b, places->items[at].frame, &l->mapping_id);  // at last that of the code
+    }
+    line += l->n_line;
     b->location_refs[i] = l;
   }
   b->out.location = b->location_refs;
-  b->out.n_location = b->p->frame_count;
+  b->out.n_location = places->count;
   b->out.mapping = b->mapping_refs;
 }
 
@@ -245,8 +254,10 @@ static void add_samples(struct builder *b) {
   for (uint32_t i = 1; i < tree->count; i++) {
     if (tree->nodes[i].samples == 0) continue;
     size_t own = 0;
-    for (uint32_t n = i; tree->nodes[n].parent != 0; n = tree->nodes[n].parent)
-      b->ids[ids + own++] = tree->nodes[n].frame + 1;
+    for (uint32_t n = i; tree->nodes[n].parent != 0; n = tree->nodes[n].parent) {
+      b->ids[ids + own++] = b->places.of[n] + 1;
+      n = cs_locations_base(&b->places, tree, n);
+    }
     add_stack(b, i, b->ids + ids, own);
     ids += own;
   }
@@ -263,14 +274,15 @@ static void build(struct builder *b) {
   size_t frames = b->p->frame_count, threads = b->p->thread_count;
   pprof__profile__init(&b->out);
   (void)cs_strings_add(&b->strings, "", 0);
-  cs_functions_make(&b->functions, b->p);
+  cs_functions_make(&b->functions, b->p, false);
+  cs_locations_make(&b->places, b->p);
   b->thread = cs_node_threads(&b->p->tree);
   b->mappings = cs_allocate(frames * sizeof *b->mappings);
   b->mapping_refs = cs_allocate(frames * sizeof *b->mapping_refs);
-  b->locations = cs_allocate(frames * sizeof *b->locations);
-  b->location_refs = cs_allocate(frames * sizeof *b->location_refs);
+  b->locations = cs_allocate(b->places.count * sizeof *b->locations);
+  b->location_refs = cs_allocate(b->places.count * sizeof *b->location_refs);
   b->lines = cs_allocate(frames * sizeof *b->lines);
-  b->line_refs = cs_allocate(frames * sizeof *b->line_refs);
+  b->line_refs = cs_allocate(b->places.lines * sizeof *b->line_refs);
   b->function_messages = cs_allocate(frames * sizeof *b->function_messages);
   b->function_refs = cs_allocate(frames * sizeof *b->function_refs);
   b->labels = cs_allocate(2 * threads * sizeof *b->labels);
@@ -292,6 +304,7 @@ static void clean_up(struct builder *b) {
                        b->trace_labels,  b->sample_labels};
   for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
   cs_functions_free(&b->functions);
+  cs_locations_free(&b->places);
   cs_strings_free(&b->strings);
   cs_map_free(&b->mapping_ids);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Methods that are inlined, with known shares of the time: of every 100 rounds of one and the same
 // chain of multiplications 60 are in a callee's callee, 30 in a generic method's, 10 in another
-// assembly's. A hot line ends in "// hot:" and the method's name. Arguments: what, and for how many
+// assembly's. Each has its share in one piece that is longer than a sample's period, so that few
+// samples tell. A hot line ends in "// hot:" and the method's name. Arguments: what, and for how many
 // milliseconds of CPU time.
 using System.Runtime.CompilerServices;
 using InlinedOther;
@@ -27,6 +28,9 @@ static class Bag<T>
 
 static class Program
 {
+    // Of rounds: short until all has been compiled for the last time, then 0.2 s together.
+    const int Short = 1, Long = 200_000;
+
     static volatile int sink;
 
     static int Main(string[] args)
@@ -34,10 +38,12 @@ static class Program
         double ms = args.Length > 1 ? double.Parse(args[1]) : 1000;
         TimeSpan begin = Environment.CpuUsage.TotalTime;
         Func<bool> over = () => (Environment.CpuUsage.TotalTime - begin).TotalMilliseconds >= ms;
+        Func<bool> warm = () => (Environment.CpuUsage.TotalTime - begin).TotalMilliseconds >= 400;
         switch (args.Length > 0 ? args[0] : "calls")
         {
             case "calls":  // tier 0, then tier 1
-                do Hot(10); while (!over());
+                do Hot(Short); while (!warm());
+                do Hot(Long); while (!over());
                 break;
             case "osr":  // called once: on-stack replacement
                 Endless(over);
@@ -69,25 +75,21 @@ static class Program
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Hot(int times)
     {
-        int x = sink;
-        for (int i = 0; i < times; i++)
-        {
-            x = Middle(x, 60_000); // call: Inl.Program.Hot
-            x = Bag<Tag>.Mix<string>(x, 30_000, default); // call: Inl.Program.Hot
-            x = Far.Mix(x, 10_000); // call: Inl.Program.Hot
-        }
-        sink = x;
+        sink = Middle(sink, 600 * times); // call: Inl.Program.Hot
+        sink = Bag<Tag>.Mix<string>(sink, 300 * times, default); // call: Inl.Program.Hot
+        sink = Far.Mix(sink, 100 * times); // call: Inl.Program.Hot
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Endless(Func<bool> over)
     {
-        int x = sink;
-        while (!over())
+        int x = sink, times = Short;
+        for (int i = 0; times == Short || !over(); i++)
         {
-            x = Middle(x, 60_000); // call: Inl.Program.Endless
-            x = Bag<Tag>.Mix<string>(x, 30_000, default); // call: Inl.Program.Endless
-            x = Far.Mix(x, 10_000); // call: Inl.Program.Endless
+            x = Middle(x, 600 * times); // call: Inl.Program.Endless
+            x = Bag<Tag>.Mix<string>(x, 300 * times, default); // call: Inl.Program.Endless
+            x = Far.Mix(x, 100 * times); // call: Inl.Program.Endless
+            if (i > 100_000) times = Long;
         }
         sink = x;
     }

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# inlined.sh BUILD SOURCE MATERIAL calls|osr|caller|attach: methods that were inlined, against the truth. In
+# tests/apps/Inlined three of them take 60, 30 and 10 % of the time of one method, two levels deep, generic,
+# and in another assembly; their hot lines are marked in the source.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+build_app Inlined
+cd "$WORK" || exit 1
+unset DOTNET_RichDebugInfo
+
+# "METHOD FILE:LINE" of each marker. Bag<T>.Mix is called Bag<Tag>.Mix<U> in a recording.
+sed -s -nE '/\/\/ (hot|call): /{F;=;p}' "$SOURCE"/tests/apps/Inlined/*.cs "$SOURCE"/tests/apps/InlinedOther/*.cs |
+  paste - - - | sed -E 's#^.*/([^/\t]*)\t([0-9]*)\t.*// (hot|call): (.*)$#\3 \4 \1:\2#' > truth
+[ "$(wc -l < truth)" = 13 ] || fail "the sources have $(wc -l < truth) markers"
+line_of() { awk -v what="$1" -v method="$2" '$1 == what && $2 == method { print $3; exit }' truth; }
+
+# record NAME WHAT MS OPTIONS...
+record() {
+  local name=$1 what=$2 ms=$3
+  shift 3
+  timeout 60 "$BUILD/bin/clrsnap" record --native off -F 999 -o "$name.collapsed" "$@" -- \
+    dotnet "$APP" "$what" "$ms" > /dev/null 2> "$name.err"
+  [ $? = 42 ] || { cat "$name.err"; fail "$name: the recording ended otherwise"; }
+}
+
+# shares NAME METHOD POINTS: of all samples below METHOD the three have 60, 30 and 10 to within so many points;
+# where such a leaf was inlined, it is on its hot line; and most are.
+shares() {
+  awk -v method="$2" -v points="$3" -v deep="$(line_of hot Inl.Program.Deep)" -v far="$(line_of hot InlinedOther.Far.Mix)" \
+    -v bag="$(line_of hot 'Inl.Bag<T>.Mix')" '
+    BEGIN { want["Inl.Program.Deep"] = 60; want["Inl.Bag<Tag>.Mix<U>"] = 30; want["InlinedOther.Far.Mix"] = 10
+      line["Inl.Program.Deep"] = deep; line["Inl.Bag<Tag>.Mix<U>"] = bag; line["InlinedOther.Far.Mix"] = far }
+    { weight = $NF; sub(/ [0-9]+$/, ""); n = split($0, frames, ";"); at = 0
+      for (i = 1; i <= n; i++) if (index(frames[i], method) == 1) at = i
+      if (at == 0) next
+      all += weight
+      for (m in want) {
+        if (index(frames[n], m) != 1) continue
+        sum[m] += weight
+        if (frames[n] !~ / \(inlined\)$/) continue
+        inlined += weight
+        if (frames[n] != m " (" line[m] ") (inlined)") { print "not on its line: " frames[n], weight; bad = 1 }
+        # Every frame between is inlined, too; Deep is two levels deep.
+        for (i = at + 1; i < n; i++) if (m != "Inl.Program.Deep" || frames[i] !~ /^Inl.Program.Middle/) {
+          print "in between: " frames[i]; bad = 1 }
+      } }
+    END { for (m in want) {
+        share = 100 * sum[m] / all
+        printf "%-24s %6.2f %% of %d samples, %d wanted\n", m, share, all, want[m]
+        if (share < want[m] - points || share > want[m] + points) bad = 1 }
+      printf "%.1f %% inlined\n", 100 * inlined / all
+      exit bad || inlined < 0.7 * all }' "$1.collapsed" || { cat "$1.err" "$1.collapsed"; fail "$1: (above)"; }
+}
+
+# lines NAME METHOD: METHOD is on the line that calls what was inlined into it, or on none, where the JIT has
+# lost it: never on another one.
+lines() {
+  local call
+  call=$(line_of call "$2")
+  awk -v method="$2" -v file="${call%:*}" -v line="${call#*:}" '
+    BEGIN { at["Inl.Program.Middle"] = line; at["Inl.Bag<Tag>.Mix<U>"] = line + 1; at["InlinedOther.Far.Mix"] = line + 2 }
+    { n = split($0, frames, ";")
+      for (i = 1; i < n; i++) for (m in at)
+        if (index(frames[i], method " (" file) == 1 && index(frames[i + 1], m) == 1 && frames[i + 1] ~ / \(inlined\)/ &&
+          frames[i] != method " (" file ":" at[m] ")") { print; bad = 1 } }
+    END { exit bad }' "$1.collapsed" || fail "$1: $2 is on a line that does not call"
+}
+
+calls() {
+  record with calls 3000 --inlined -o with.clrsnap -o with.pb.gz -o with.firefox.json
+  shares with Inl.Program.Hot 2
+  lines with Inl.Program.Hot
+  "$BUILD/bin/clrsnap" report --native off -o again.collapsed with.clrsnap 2> report.err &&
+    "$BUILD/bin/clrsnap" report --native off -o again.pb.gz with.clrsnap 2> report.err || { cat report.err; fail "report"; }
+  cmp with.collapsed again.collapsed && cmp with.pb.gz again.pb.gz || fail "report and record differ"
+  "$BUILD/bin/clrsnap" report --native off --no-lines -o plain.collapsed with.clrsnap 2> report.err
+  grep -q ';Inl.Program.Hot;Inl.Program.Middle (inlined);Inl.Program.Deep (inlined) ' plain.collapsed ||
+    fail "inlined methods want lines"
+  grep -q '"Inl.Program.Deep (inlined)"' with.firefox.json || fail "firefox: nothing is inlined"
+  if command -v go > /dev/null; then
+    go tool pprof -traces with.pb.gz 2> /dev/null | grep -A2 'Inl.Program.Deep (inline)' | tr -s ' \n' ' ' |
+      grep -q 'Deep (inline) Inl.Program.Middle \(inline\|(inline)\) Inl.Program.Hot' ||
+      { go tool pprof -traces with.pb.gz | head -40; fail "go tool pprof sees nothing inlined"; }
+  fi
+  # Without: the method that they were inlined into has all of it, and nothing is kept for it.
+  record without calls 1500
+  grep -q inlined without.collapsed && fail "inlined frames that nobody asked for"
+  awk '{ weight = $NF; sub(/ [0-9]+$/, "")
+    if (/;Inl.Program.Hot(;|$)/) { all += weight; if (/;Inl.Program.Hot$/) own += weight } }
+    END { printf "without: Hot has %.1f %% for its own\n", 100 * own / all; exit own < 0.7 * all }' without.collapsed ||
+    fail "without --inlined, Hot has not all of it"
+}
+
+caller() {
+  record caller caller 2000 --inlined
+  awk -v place="Inl.Program.Between ($(line_of call Inl.Program.Between)) (inlined)" '
+    { weight = $NF; sub(/ [0-9]+$/, "") }
+    /;Inl.Program.Leaf/ { all += weight; if (index($0, ";" place ";Inl.Program.Leaf")) right += weight
+      else if (/\(inlined\);Inl.Program.Leaf/) wrong += weight }
+    END { printf "%.1f %% below %s\n", 100 * right / all, place; exit right < 0.7 * all || wrong > 0 }' \
+    caller.collapsed || { cat caller.collapsed; fail "a caller is not where it calls"; }
+}
+
+# start ENVIRONMENT: PID is a program whose methods have all been compiled.
+start() {
+  env "$@" dotnet "$APP" calls 60000 > /dev/null &
+  PID=$!
+  trap 'kill $PID 2> /dev/null; rm -rf "$WORK"' EXIT
+  sleep 3
+}
+
+attach() {
+  start A=b
+  "$BUILD/bin/clrsnap" record --inlined -d 1 "$PID" 2> refused.err
+  [ $? = 1 ] && grep -q "process $PID was started without DOTNET_RichDebugInfo=1" refused.err ||
+    { cat refused.err; fail "a program without the variable was not refused"; }
+  kill "$PID"
+  wait "$PID" 2> /dev/null
+  start DOTNET_RichDebugInfo=1
+  "$BUILD/bin/clrsnap" record --inlined --native off -F 999 -d 3 -o attach.collapsed "$PID" 2> attach.err ||
+    { cat attach.err; fail "the attach"; }
+  shares attach Inl.Program.Hot 8 # it begins and ends anywhere
+}
+
+case $WHAT in
+  calls | caller | attach) $WHAT ;;
+  osr) record osr osr 3000 --inlined && shares osr Inl.Program.Endless 2 && lines osr Inl.Program.Endless ;;
+  *) fail "there is no test '$WHAT'" ;;
+esac
+pass "$WHAT"
