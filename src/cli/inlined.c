@@ -64,7 +64,7 @@ static void note_call(struct cs_rec_inlines *in, uint32_t *il, uint32_t node,
   if (fresh && in->calls[node] == NOT_KNOWN) in->calls[node] = begin;
 }
 
-static void find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in) {
+void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in) {
   uint32_t *il = cs_allocate(in->head.nodes * sizeof *il);
   in->calls = cs_allocate(in->head.nodes * sizeof *in->calls);
   for (uint32_t i = 0; i < in->head.nodes; i++) {
@@ -82,18 +82,13 @@ static void find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in
   free(il);
 }
 
-void cs_inlined_find_calls(struct cs_recording *rec) {
-  for (size_t i = 0; i < rec->inlines_count; i++)
-    if (rec->inlines[i].calls == NULL) find_calls(rec, &rec->inlines[i]);
-}
-
 // ---- Frames ----
 
 size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
                      uint64_t chain[CS_INLINED_DEPTH]) {
   uint32_t i;
   if (CS_WIRE_FRAME_KIND(frame) != CS_WIRE_FRAME_MANAGED || (frame & CS_REC_PLACE) == 0 ||
-      !cs_map_get(&rec->inlines_ids, frame >> 32, &i) || rec->inlines[i].calls == NULL)
+      !cs_map_get(&rec->inlines_ids, frame >> 32, &i))
     return 0;
   const struct cs_rec_inlines *in = &rec->inlines[i];
   const struct cs_wire_inline_mapping *m = mapping_at(in, (uint32_t)frame & CS_WIRE_MANAGED_OFFSET);

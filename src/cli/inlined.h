@@ -11,12 +11,12 @@ enum { CS_INLINED_DEPTH = 64 };
 
 // What is shown in the place of a frame of the tree: the method itself, at the call, or without a
 // place where that is not known; and what was inlined there, outermost first, as CS_REC_INLINED
-// words. Answers how many; 0: the frame is shown as it is. After cs_inlined_find_calls.
+// words. Answers how many; 0: the frame is shown as it is.
 size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
                      uint64_t chain[CS_INLINED_DEPTH]);
 
-// When all records are there: finds where each method has called what was inlined into it.
-void cs_inlined_find_calls(struct cs_recording *rec);
+// Fills in->calls: where a method has called what was inlined into it, by its IL map.
+void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in);
 
 // A recording's tree and frames with those in it.
 struct cs_inlined {

@@ -52,7 +52,6 @@ static void name_inlined(struct cs_recording *rec, struct cs_places *places, uin
 
 void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   if (first >= rec->frame_count) return;
-  cs_inlined_find_calls(rec);
   struct cs_elfsyms *symbols = cs_elfsyms_new();
   struct cs_places *places = rec->lines ? cs_places_new(rec) : NULL;
   for (size_t i = first; i < rec->frame_count; i++) {
@@ -72,7 +71,6 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
 }
 
 void cs_name_frames(struct cs_recording *rec) {
-  cs_inlined_find_calls(rec);
   if (rec->named) return;
   cs_name_frames_from(rec, 0);
   rec->named = true;

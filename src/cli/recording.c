@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/inlined.h"
+
 void cs_recording_init(struct cs_recording *rec) {
   memset(rec, 0, sizeof *rec);
   (void)cs_strings_add(&rec->strings, "", 0);  // id 0: no text
@@ -107,6 +109,7 @@ static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r
                                 cs_allocate(head.mappings * sizeof *mappings), NULL};
   memcpy(in->nodes, nodes, head.nodes * sizeof *nodes);
   memcpy(in->mappings, mappings, head.mappings * sizeof *mappings);
+  cs_inlined_find_calls(rec, in);
 }
 
 static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {

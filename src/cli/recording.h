@@ -24,7 +24,7 @@ struct cs_rec_inlines {
   struct cs_wire_inlines head;
   struct cs_wire_inline_node *nodes;        // head.nodes of them
   struct cs_wire_inline_mapping *mappings;  // head.mappings of them
-  uint32_t *calls;  // per node: see cs_inlined_find_calls. NULL: nobody has asked
+  uint32_t *calls;                          // per node: where the method has called it (inlined.c)
 };
 struct cs_rec_thread {
   uint32_t id, tid;

@@ -386,6 +386,9 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->suspensions = rec->end.runtime_suspensions;
   f->overruns = rec->end.overruns;
   f->lost_target = rec->end.lost_ring;
+  f->inlined.wanted = rec->inlined;
+  for (size_t i = 0; i < rec->inlines_count; i++)
+    ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);
   const struct cs_wire_budget *b = &rec->budget;
   f->budget = (struct cs_budget_facts){b->budget_ppm, b->recorded_ns, b->agent_ns, b->handlers_ns,
                                        b->command_ns, b->hz_least,    b->hz_last,  b->changes};

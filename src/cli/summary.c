@@ -107,6 +107,17 @@ static void print_lines(const struct cs_line_facts *f, FILE *out) {
                       : "");
 }
 
+static void print_inlined(const struct cs_inlined_facts *f, FILE *out) {
+  if (!f->wanted) return;
+  (void)fprintf(out, PREFIX "inlined methods in %" PRIu64 " of the methods that were sampled\n",
+                f->methods);
+  if (f->unread > 0)
+    (void)fprintf(out,
+                  PREFIX "  what is inlined in %" PRIu64
+                         " more cannot be read: this runtime keeps it in another form\n",
+                  f->unread);
+}
+
 // Shares of one processor, as `top` has them.
 static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out) {
   if (b->budget_ppm == 0 || b->recorded_ns == 0) return;
@@ -168,6 +179,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_losses(f, out);
   print_walks(set, samples, out);
   print_lines(&f->lines, out);
+  print_inlined(&f->inlined, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);

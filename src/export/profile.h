@@ -69,6 +69,11 @@ struct cs_line_facts {
   char missing[512];  // modules without symbols, and why; cut when there are many
 };
 
+struct cs_inlined_facts {
+  bool wanted;
+  uint64_t methods, unread;  // with something inlined; of which it could not be read
+};
+
 struct cs_facts {
   const char *program;  // the command line
   uint32_t pid;
@@ -93,6 +98,7 @@ struct cs_facts {
   uint64_t suspensions;  // how often the runtime was stopped
   uint64_t overruns;     // timer expirations merged into one sample, which then weighs more
   struct cs_line_facts lines;
+  struct cs_inlined_facts inlined;
   struct cs_budget_facts {
     uint32_t budget_ppm;  // of one processor, in millionths; 0: there is no budget
     uint64_t recorded_ns, agent_ns, handlers_ns, command_ns;

@@ -81,6 +81,15 @@ static void send_names(void) {
     put(&(struct cs_wire_il_map){id, 1, 0}, sizeof(struct cs_wire_il_map));
     put(&(struct cs_wire_il_range){0, 0, 100}, sizeof(struct cs_wire_il_range));
     end(CS_WIRE_IL_MAP);
+    if (id % 3 == 0) {
+      begin();
+      put(&(struct cs_wire_inlines){id, 3, 2, 0}, sizeof(struct cs_wire_inlines));
+      for (uint32_t n = 0; n < 3; n++)
+        put(&(struct cs_wire_inline_node){id + n, n / 2}, sizeof(struct cs_wire_inline_node));
+      put(&(struct cs_wire_inline_mapping){5, 2, 7}, sizeof(struct cs_wire_inline_mapping));
+      put(&(struct cs_wire_inline_mapping){60, 1, 0}, sizeof(struct cs_wire_inline_mapping));
+      end(CS_WIRE_INLINES);
+    }
     begin();
     put(&(struct cs_wire_function){id, CS_WIRE_FN_METHOD, 0x06000001 + id},
         sizeof(struct cs_wire_function));
