@@ -33,6 +33,7 @@ struct cs_agent {
   uint32_t hz;
   bool lines;                // the command wants methods' IL maps
   bool inlined;              // and what was inlined into them
+  bool async_callers;        // and who awaits
   uint32_t tid;              // of the agent's thread
   uint32_t command_pid;      // who records, as itself calls it
   uint32_t budget_ppm;       // 0: none
@@ -187,11 +188,30 @@ bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, u
 // inlines.c: sends what was inlined into a method, whose id is `id`, if the runtime has kept that.
 // While the method is alive. False: no room.
 bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id);
+// A method's record of its own, for what has no code on the stack. False: no room.
+struct cs_method_name;
+bool cs_method_to_wire(const struct cs_method_name *name, uint32_t *id);
 // images.c: native images. False: no room.
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
 // The recording is over: the next one gives ids of its own.
 void cs_known_functions_free(void);
 void cs_known_images_free(void);
+
+// ---- awaits.c: who awaits an async method (signal/awaits.h) ----
+bool cs_awaits_start(bool attached, struct cs_error *err);  // does nothing if it is not wanted
+void cs_awaits_publish(void);                               // handlers use it from now on
+void cs_awaits_free(void);                                  // when none is left
+void cs_awaits_stop_begins(void);  // the callbacks' of the runtime's suspensions: all stand still
+void cs_awaits_stop_ends(void);    // and go on
+void cs_awaits_forget(void);       // a module has gone: what was learnt of its classes, too
+// A method that has been named: is it one that runs a box? struct cs_await_site.class, else 0. Asks
+// the CLR. And under which id the wire knows it.
+uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *name);
+void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint64_t box_class);
+// Learns from a sample what handlers do not know yet, and answers the frames of who awaits, the
+// next one first: how many; CS_AWAITS_MOST at most. `wire`: the sample's own frames.
+uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out);
+void cs_awaits_tell(void);  // the log, how often there were any
 
 // ---- unload.c: code that is about to die ----
 // In ModuleUnloadStarted and DynamicMethodUnloaded: lets the agent's thread name what the ring

@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
+#include "signal/awaits.h"
 
 enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images this often at most
 
@@ -22,7 +23,8 @@ static uint32_t oldest_images;  // the number of the oldest table that a sample 
 bool cs_drain_init(struct cs_error *err) {
   oldest_images = cs_core_images_sequence();
   memset(lost, 0, sizeof lost);
-  if (frames == NULL) frames = calloc(cs_agent.ring.max_depth + 1ull, sizeof *frames);
+  if (frames == NULL)
+    frames = calloc(cs_agent.ring.max_depth + 1ull + CS_AWAITS_MOST, sizeof *frames);
   return frames != NULL || cs_error_set(err, "no memory for a sample's frames");
 }
 
@@ -95,6 +97,17 @@ static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   return first;
 }
 
+// Who awaits comes behind the frame of the box that they were found by.
+static void add_awaits(const struct cs_sample *s, uint32_t most, uint32_t *count) {
+  uint64_t awaits[CS_AWAITS_MOST];
+  uint32_t n = *count == s->frame_count ? cs_awaits_to_wire(s, frames + 1, awaits) : 0;
+  if (n == 0 || n > most - *count) return;
+  uint64_t *to = frames + 1 + s->await_at + 1;
+  memmove(to + n, to, (*count - s->await_at - 1) * sizeof *to);
+  memcpy(to, awaits, n * sizeof *to);
+  *count += n;
+}
+
 // What a record that it needs could not be sent for has been counted there as one lost record.
 static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
@@ -113,6 +126,7 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   uint64_t held = cs_clock_ticks_to_ns(s->held_ticks);
   record.held_ns = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
   if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return false;
+  add_awaits(s, most, &record.frame_count);
   uint64_t *from = s->mode != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
   if (from == NULL) return false;
   uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record, NULL);

@@ -76,6 +76,12 @@ static bool put_made_up(uint32_t *id, enum cs_wire_function_kind kind, const cha
   return true;
 }
 
+bool cs_method_to_wire(const struct cs_method_name *name, uint32_t *id) {
+  if (!put(++last_id, CS_WIRE_FN_METHOD, name)) return false;
+  *id = last_id;
+  return true;
+}
+
 bool cs_named_to_wire(const char *type, uint32_t *id) {
   static struct cs_method_name name;  // all texts but one stay empty
   (void)snprintf(name.type, sizeof name.type, "%s", type);
@@ -224,6 +230,7 @@ static bool put_method(const struct cs_method_at *method, uint32_t id) {
   if (cs_agent.inlined && !cs_inlines_to_wire(method, id)) return false;
   if (!put(id, kind_of(name.kind), &name)) return false;
   note_dispatch(id, &name);
+  cs_awaits_note_method(id, &name, cs_awaits_box_class(function, &name));
   return true;
 }
 

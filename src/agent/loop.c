@@ -84,6 +84,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
   cs_core_images_keep(0);
+  cs_awaits_publish();
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
   cs_threads_adopt();
   cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
@@ -172,6 +173,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   cs_threads_stop();
   cs_events_stop();
   cs_store_release(&cs_signal.ring, NULL);
+  cs_store_release(&cs_signal.awaits, NULL);
   cs_agent.walks_ended = cs_epoch_wait();
   drain();
   cs_drain_end();
@@ -186,6 +188,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .events = cs_load_acquire(&ring->events),
   };
   (void)cs_budget_tell(cs_clock_now_ns());
+  cs_awaits_tell();
   cs_drain_losses(end.lost);
   (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);
   if (trusted)

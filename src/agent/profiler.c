@@ -106,6 +106,18 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
   return S_OK;
 }
 
+static HRESULT suspend_finished(ICorProfilerCallback11 *self) {
+  (void)self;
+  cs_awaits_stop_begins();
+  return S_OK;
+}
+
+static HRESULT resume_started(ICorProfilerCallback11 *self) {
+  (void)self;
+  cs_awaits_stop_ends();
+  return S_OK;
+}
+
 static void destroy(struct cs_callback *self) {
   free(self);
 }
@@ -134,6 +146,8 @@ HRESULT cs_profiler_create(const GUID *iid, void **out) {
   vtbl.ModuleUnloadStarted = module_unload_started;
   vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
   vtbl.EventPipeEventDelivered = event_delivered;
+  vtbl.RuntimeSuspendFinished = suspend_finished;
+  vtbl.RuntimeResumeStarted = resume_started;
   struct cs_callback *profiler = malloc(sizeof *profiler);
   if (profiler == NULL) return E_OUTOFMEMORY;
   *profiler = (struct cs_callback){{&vtbl}, 1, destroy};

@@ -63,6 +63,7 @@ static void give_back(void) {
   // program.
   if (cs_agent.walks_ended) cs_sample_ring_close(&cs_agent.ring);
   if (cs_agent.walks_ended) cs_events_free();
+  if (cs_agent.walks_ended) cs_awaits_free();
   cs_producer_close(&cs_agent.wire);
 }
 
@@ -119,6 +120,7 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.hz = h->hz;
   cs_agent.lines = (h->lines & CS_WIRE_LINES_IL) != 0;
   cs_agent.inlined = (h->lines & CS_WIRE_LINES_INLINED) != 0;
+  cs_agent.async_callers = h->async_callers != 0;
   cs_agent.budget_ppm = h->budget_ppm;
   if (cs_agent.modes == 0 || (cs_agent.modes & ~CS_WIRE_ALL_MODES) != 0)
     return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",
@@ -137,6 +139,7 @@ static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
       COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS;
+  if (cs_agent.async_callers) low |= COR_PRF_MONITOR_SUSPENDS;
   DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
   if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) != 0) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
@@ -185,7 +188,8 @@ HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached) {
   cs_threads_start();
   if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_core.opts.max_depth))
     return refuse("no memory for the ring of samples (4 MiB)");
-  if (!cs_drain_init(&err) || !set_event_mask(&err)) return refuse(err.text);
+  if (!cs_drain_init(&err) || !cs_awaits_start(attached, &err) || !set_event_mask(&err))
+    return refuse(err.text);
   set_state(CS_AGENT_WAITING);
   return start_thread(&err) ? S_OK : refuse(err.text);
 }

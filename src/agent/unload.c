@@ -88,6 +88,7 @@ void cs_unload(bool module) {
   cs_core_code_died(module);
   (void)pthread_mutex_unlock(&lock);
   if (recording) wait_for_naming();
+  if (recording && module) cs_awaits_forget();
 }
 
 bool cs_unload_is_alive(uint32_t generation) {

@@ -162,6 +162,7 @@ static bool make_next(struct children *c, struct cs_error *err) {
                                   .max_depth = o->depth,
                                   .lines = o->lines,
                                   .inlined = o->inlined,
+                                  .async_callers = o->view.async_callers,
                                   .budget_ppm = o->budget_ppm};
   struct cs_consumer next;
   if (!cs_consumer_create(&next, &ring, err)) return false;

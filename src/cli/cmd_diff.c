@@ -70,6 +70,7 @@ static bool resolve_side(struct side *side, const char *path, const struct cs_di
              &(struct cs_resolve_opts){.native = o->native,
                                        .signatures = o->signatures,
                                        .raw_names = o->raw_names,
+                                       .async_callers = !o->raw_names,
                                        .group_threads = true},
              &side->profile);
   if (side->profile.facts.samples > 0) return true;

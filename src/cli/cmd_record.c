@@ -119,6 +119,7 @@ static bool prepare(struct cs_record *r, struct cs_error *err) {
                                   .max_depth = o->depth,
                                   .lines = o->lines,
                                   .inlined = o->inlined,
+                                  .async_callers = o->view.async_callers,
                                   .target = o->pid,
                                   .budget_ppm = o->budget_ppm};
   r->agent = cs_find_agent(err);

@@ -33,7 +33,7 @@ void cs_name_native_frame(struct cs_recording *rec, struct cs_elfsyms *symbols, 
 static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
   uint32_t i;
   struct cs_line line;
-  if (!cs_map_get(&rec->function_ids, frame >> 32, &i) ||
+  if ((uint32_t)frame == CS_REC_AWAITS || !cs_map_get(&rec->function_ids, frame >> 32, &i) ||
       !is_recorded_file(rec, rec->functions[i].text[CS_FN_MODULE])) {
     return;
   }

@@ -133,6 +133,10 @@ bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_err
     case CS_OPT_RAW_NAMES:
       view->raw_names = true;
       return true;
+    case CS_OPT_ASYNC_CALLERS:
+      if (!cs_parse_word("--async-callers", arg, "on", "off", &second, err)) return false;
+      view->async_callers = !second;
+      return true;
     case CS_OPT_THREADS:
       return cs_parse_word("--threads", arg, "grouped", "each", &view->each_thread, err);
     case CS_OPT_TOP:

@@ -60,13 +60,14 @@ bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct 
 bool cs_parse_pid(const char *text, pid_t *out, struct cs_error *err);  // of --pid
 // "cpu,alloc": CS_WIRE_MODE_BITs.
 bool cs_parse_modes(const char *text, uint32_t *modes, struct cs_error *err);
-// What both verbs know: -o, --format, --native, --signatures, --raw-names,
+// What both verbs know: -o, --format, --native, --signatures, --raw-names, --async-callers,
 // --threads, --top, --push, --push-header, --service.
 enum {
   CS_OPT_FORMAT = 512,
   CS_OPT_NATIVE,
   CS_OPT_SIGNATURES,
   CS_OPT_RAW_NAMES,
+  CS_OPT_ASYNC_CALLERS,
   CS_OPT_THREADS,
   CS_OPT_TOP,
   CS_OPT_PUSH,
@@ -78,6 +79,7 @@ enum {
       {"native", required_argument, NULL, CS_OPT_NATIVE},                                       \
       {"signatures", required_argument, NULL, CS_OPT_SIGNATURES},                               \
       {"raw-names", no_argument, NULL, CS_OPT_RAW_NAMES},                                       \
+      {"async-callers", required_argument, NULL, CS_OPT_ASYNC_CALLERS},                         \
       {"threads", required_argument, NULL, CS_OPT_THREADS},                                     \
       {"push", required_argument, NULL, CS_OPT_PUSH},                                           \
       {"push-header", required_argument, NULL, CS_OPT_PUSH_HEADER},                             \

@@ -42,6 +42,9 @@ static const char help[] =
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
     "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
+    "      --async-callers on|off  a resumed async method below those that await it (on), or "
+    "what\n"
+    "                           resumed it: the stack as it was\n"
     "      --threads WHICH      grouped: those of one name as one (the thread pool's); or each\n"
     "                           (grouped; where samples are shown over time, and in pprof: each)\n"
     "      --lines              methods by source line, from portable PDBs\n"
@@ -187,6 +190,7 @@ bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                                   .modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU),
                                   .depth = DEFAULT_DEPTH,
                                   .view.native = true,
+                                  .view.async_callers = true,
                                   .buffer_bytes = CS_DEFAULT_BUFFER};
   // '+': the first word that is no option is the program; the rest is its own.
   const struct cs_option_set set = {"+:d:F:o:p:h", long_options, apply};

@@ -20,6 +20,9 @@ static const char help[] =
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
     "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
+    "      --async-callers on|off  a resumed async method below those that await it (on), or "
+    "what\n"
+    "                           resumed it: the stack as it was\n"
     "      --threads WHICH      grouped: those of one name as one (the thread pool's); or each\n"
     "                           (grouped; where samples are shown over time, and in pprof: each)\n"
     "      --no-lines           whole methods, though lines were recorded\n"
@@ -91,7 +94,7 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
 
 bool cs_report_options_parse(struct cs_report_options *o, int argc, char **argv,
                              struct cs_error *err) {
-  *o = (struct cs_report_options){.view.native = true};
+  *o = (struct cs_report_options){.view.native = true, .view.async_callers = true};
   const struct cs_option_set set = {":o:h", long_options, apply};
   if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
   if (o->help) return true;

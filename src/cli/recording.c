@@ -192,6 +192,8 @@ static uint64_t frame_key(uint64_t frame, bool leaf, bool lines) {
       return (frame & ~0xFFFFFFFFull) | (lines ? place_of(frame) : 0);
     case CS_WIRE_FRAME_NATIVE:
       return leaf || (frame & 0xFFFFFFFFFFull) == 0 ? frame : frame - 1;
+    case CS_WIRE_FRAME_AWAITS:
+      return (frame & 0x3FFFFFFF00000000ull) | CS_REC_AWAITS;
     default:
       return (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62;
   }

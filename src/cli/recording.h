@@ -90,6 +90,8 @@ struct cs_held {
 // rest of its lower half is nothing, or CS_REC_PLACE and an offset in the method's IL.
 #define CS_REC_INLINED 0x40000000u
 #define CS_REC_IL 0x3FFFFFFFu
+// Or this one: it is not on the stack, it awaits the method that is its child in the tree.
+#define CS_REC_AWAITS 1u
 
 struct cs_recording {
   struct cs_strings strings;

@@ -16,6 +16,7 @@
 #define NAME_BYTES 4096  // longer names (generic nesting) are cut
 #define LEFT_OUT UINT32_MAX
 #define NO_NAME 0u
+#define AWAITS " [awaits]"
 
 // What a frame of the recording is shown as.
 struct shown {
@@ -25,6 +26,8 @@ struct shown {
   // Of a method whose name was demangled:
   enum cs_demangled kind;
   bool starts;    // it stands between an async method and its body, and starts that
+  bool resumes;   // it has resumed a body
+  bool awaits;    // it is not on the stack: it awaits what stands above it
   uint32_t name;  // without line and signature: string id in `names`
 };
 
@@ -37,6 +40,7 @@ struct resolver {
   struct shown *shown;  // per frame of `raw`
   bool *used;           // per frame of `raw`: this mode has it
   uint32_t *node;       // per node of `raw`: the profile's, or LEFT_OUT
+  bool *resuming;       // per node of `raw`: between a body and who awaits it
   struct cs_strings names;
   uint32_t *thread;  // per thread of the recording: the profile's
 };
@@ -116,6 +120,13 @@ static bool starts_async(const struct cs_mangled *m) {
          strstr(m->type, "MethodBuilder") != NULL && starts_with(m->method, "Start<");
 }
 
+static bool resumes_async(const struct cs_mangled *m) {
+  if (strcmp(m->space, "System.Threading") == 0)
+    return strcmp(m->type, "ExecutionContext") == 0 && starts_with(m->method, "Run");
+  return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
+         strstr(m->type, "StateMachineBox<") != NULL;
+}
+
 // Names of methods that have metadata; all else the runtime has named itself.
 static void demangle(struct resolver *r, const struct cs_mangled *m, char *name, size_t cap,
                      struct shown *shown) {
@@ -123,6 +134,7 @@ static void demangle(struct resolver *r, const struct cs_mangled *m, char *name,
   plain.show_signature = false;
   shown->kind = cs_demangle(&plain, name, cap);
   shown->starts = starts_async(m);
+  shown->resumes = resumes_async(m);
   shown->name = cs_strings_add(&r->names, name, strlen(name));
   if (m->show_signature) (void)cs_demangle(m, name, cap);
 }
@@ -157,6 +169,14 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
+  shown->awaits = (uint32_t)frame == CS_REC_AWAITS;
+  if (shown->awaits && r->opts->async_callers) {
+    (void)strncat(name, AWAITS, sizeof name - strlen(name) - 1);
+    shown->frame = cs_profile_frame(r->profile, name, module, CS_KIND_AWAITS);
+    return;
+  }
+  if (shown->awaits) shown->frame = LEFT_OUT;
+  if (shown->awaits) return;
   shown->alone = shown->frame = add_method(r, frame, name, module, kind, "");
   if (!is_inlined(frame)) return;
   shown->frame = add_method(r, frame, name, module, kind, " (inlined)");
@@ -263,14 +283,31 @@ static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
   return fits && other->name == own->name ? i : 0;
 }
 
+// What has resumed an async method, down to the thread's first frame, is not its caller: who awaits
+// it stands in the place of all that, the last of them on the thread itself. Answers the node of
+// the profile that this one is to hang under.
+static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
+  const struct cs_node *nodes = r->raw.tree->nodes, *node = &nodes[i];
+  bool on_thread = nodes[node->parent].parent == 0;
+  const struct shown *own = &r->shown[node->frame], *below = &r->shown[nodes[node->parent].frame];
+  bool awaited = !on_thread && below->awaits;
+  r->resuming[i] = own->resumes && !on_thread && (awaited || r->resuming[node->parent]);
+  if (!own->awaits || awaited) return map[node->parent];
+  uint32_t thread = node->parent;
+  while (nodes[thread].parent != 0) thread = nodes[thread].parent;
+  return map[thread];
+}
+
 // The profile's node for a node of `raw`, given those of all before it.
-static uint32_t place(struct resolver *r, const struct cs_node *node, const uint32_t *map) {
+static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
+  const struct cs_node *node = &r->raw.tree->nodes[i];
   struct cs_tree *tree = &r->profile->tree;
   if (node->parent == 0)
     return cs_tree_child(tree, 0, r->thread[r->rec->roots[node->frame].thread]);
   const struct shown *shown = &r->shown[node->frame];
   uint32_t parent = map[node->parent], other = one_with(r, node);
-  if (shown->frame == LEFT_OUT) return parent;
+  if (r->opts->async_callers) parent = parent_of(r, i, map);
+  if (shown->frame == LEFT_OUT || (r->opts->async_callers && r->resuming[i])) return parent;
   // Beside it, not in its place: it may be another line.
   if (other != 0) parent = tree->nodes[map[other]].parent;
   if (other != 0) return cs_tree_child(tree, parent, shown->alone);
@@ -328,7 +365,7 @@ static void rewrite_tree(struct resolver *r) {
     const struct cs_node *node = &raw->nodes[i];
     if (r->node[i] == LEFT_OUT) continue;
     // Never CS_TREE_FULL: no more nodes than `raw` has.
-    r->node[i] = place(r, node, r->node);
+    r->node[i] = place(r, (uint32_t)i, r->node);
     r->profile->tree.nodes[r->node[i]].samples += node->samples;
     r->profile->tree.nodes[r->node[i]].weight += node->weight;
   }
@@ -401,6 +438,7 @@ void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
   r.shown = cs_allocate(r.raw.frame_count * sizeof *r.shown);
   r.used = cs_allocate(r.raw.frame_count * sizeof *r.used);
   r.node = cs_allocate(r.raw.tree->count * sizeof *r.node);
+  r.resuming = cs_allocate(r.raw.tree->count * sizeof *r.resuming);
   (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
   resolve_threads(&r);
   find_used(&r);
@@ -415,6 +453,7 @@ void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
   free(r.shown);
   free(r.used);
   free(r.node);
+  free(r.resuming);
   free(r.thread);
 }
 

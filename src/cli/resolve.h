@@ -10,6 +10,7 @@ struct cs_resolve_opts {
   bool signatures;     // methods with their parameters, so that overloads are told apart
   bool lines;          // a frame for each line of a method, "Type.Method (File.cs:12)"
   bool raw_names;      // as compilers made them, and every frame as it was on the stack
+  bool async_callers;  // who awaits in place of who has resumed; else the stack as it was
   bool group_threads;  // those of one name are one, as the thread pool's
 };
 

@@ -156,6 +156,7 @@ static const struct cs_profile_set *resolve(const struct cs_view *view,
                                        .signatures = view->signatures,
                                        .lines = rec->lines && !view->no_lines,
                                        .raw_names = view->raw_names,
+                                       .async_callers = view->async_callers && !view->raw_names,
                                        .group_threads = !each_thread};
   struct resolved *r = &resolved[each_thread];
   if (r->set.count > 0) return &r->set;

@@ -137,7 +137,8 @@ static void push_mode(const struct cs_window *w, const struct part *p, enum cs_w
   const struct cs_resolve_opts opts = {.native = view->native,
                                        .signatures = view->signatures,
                                        .lines = w->rec->lines && !view->no_lines,
-                                       .raw_names = view->raw_names};
+                                       .raw_names = view->raw_names,
+                                       .async_callers = view->async_callers && !view->raw_names};
   cs_profile_init(&profile);
   cs_resolve(&p->rec, mode, &opts, &profile);
   struct cs_facts *f = &profile.facts;

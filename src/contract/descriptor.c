@@ -117,6 +117,8 @@ static const struct field names_fields[] = {
     F("Thread", "GCHandle", thread.exposed_object),
     F("String", "m_StringLength", string.length),
     F("String", "m_FirstChar", string.first_char),
+    F("MethodTable", "EEClassOrCanonMT", method_table.canonical),
+    F("MethodTable", "ParentMethodTable", method_table.parent),
 };
 #undef F
 

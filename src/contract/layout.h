@@ -84,6 +84,8 @@ struct cs_layout {
   } method_desc_chunk;
   struct {
     uint32_t module;
+    uint32_t canonical;  // class, or canonical MethodTable | 1. CS_NO_FIELD: it is not told
+    uint32_t parent;     // as above
   } method_table;
   struct {
     uint32_t begin, size;
@@ -127,7 +129,7 @@ struct cs_layout {
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
 
-// What only names are made of may be missing.
+// What only names and asynchronous callers are made of may be missing.
 #define CS_NO_FIELD UINT32_MAX
 
 // RangeSection.flags.

@@ -369,8 +369,8 @@ static void put_thread(struct writer *w, uint32_t thread) {
 }
 
 static void put_meta(const struct cs_profile *p, FILE *out) {
-  static const char *const colors[] = {"orange", "blue", "purple", "green",
-                                       "grey",   "red",  "yellow"};
+  static const char *const colors[] = {"orange", "blue", "purple",    "green",
+                                       "grey",   "red",  "lightblue", "yellow"};
   _Static_assert(CS_COUNT(colors) == CS_KIND_COUNT, "a colour for every kind");
   (void)fprintf(out,
                 "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":%d,\"interval\":%.6f,"

@@ -22,6 +22,7 @@
   X(RUNTIME, "runtime", "runtime (native)")     \
   X(NATIVE, "native", "other native")           \
   X(CUT, "cut", "cut or unknown")               \
+  X(AWAITS, "awaits", "awaits (async caller)")  \
   X(TYPE, "type", "type, event")
 
 enum cs_profile_kind {

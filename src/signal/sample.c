@@ -9,6 +9,7 @@
 #include "signal/sample.h"
 
 #include "native/image.h"
+#include "signal/awaits.h"
 
 enum {
   // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
@@ -54,7 +55,7 @@ CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
 CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *place,
                            uint32_t count) {
   uint64_t size = bytes_for((uint64_t)frames_in(place->size) * GROWTH);
-  uint64_t most = bytes_for(ring->max_depth);
+  uint64_t most = bytes_for(ring->max_depth + CS_AWAITS_MOST + 1ull);
   if (size > most) size = most;
   if (size <= place->size) return false;
   struct cs_sample_place larger;
@@ -72,8 +73,22 @@ CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct cs_sample_place
   if (size < place->size && cs_cas(&ring->head, &end, place->at + size)) place->size = size;
 }
 
+// Behind the frames; what finds no room is left out.
+CS_ISLAND static uint32_t add_awaits(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                                     const struct cs_sampled *from, uint32_t count) {
+  struct cs_awaits *awaits = cs_load_acquire(&cs_signal.awaits);
+  struct cs_await_chain chain = {.state = CS_AWAITS_NONE};
+  if (awaits != NULL) cs_awaits_find(awaits, from, place->sample->frames, count, &chain);
+  if (chain.count > frames_in(place->size) - count && !grow(ring, place, count)) chain.count = 0;
+  cs_copy(&place->sample->frames[count], chain.words, chain.count * 8ull);
+  place->sample->await_at = chain.at;
+  place->sample->await_count = (uint16_t)chain.count;
+  place->sample->await_state = (uint16_t)chain.state;
+  return count + chain.count;
+}
+
 CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct cs_sample_place *place,
-                                struct cs_walk *walk) {
+                                const struct cs_sampled *from, struct cs_walk *walk) {
   struct cs_frame frame;
   uint32_t count = 0;
   bool room = true;
@@ -83,7 +98,7 @@ CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct cs_sample_pl
         CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
     count += cs_walk_run_words(walk, &place->sample->frames[count], frames_in(place->size) - count);
   }
-  shrink(ring, place, count);
+  shrink(ring, place, add_awaits(ring, place, from, count));
   place->sample->frame_count = count;
   place->sample->stop = (uint16_t)(room ? walk->stop : CS_STOP_BUFFER);
   place->sample->stop_ip = room ? walk->stop_ip : frame.regs.r[CS_RIP];
@@ -111,7 +126,7 @@ CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample
   cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread,
                 ring->max_depth);
   walk.fast = true;
-  walk_into(ring, place, &walk);
+  walk_into(ring, place, from, &walk);
   struct cs_sample *sample = place->sample;
   sample->sp = from->regs->r[CS_RSP];
   sample->agent = from->agent;

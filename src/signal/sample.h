@@ -51,7 +51,9 @@ struct cs_sample {
   uint64_t weight;    // an event's own; else 0
   uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
   uint32_t type;      // an event's: what it is about, as the agent numbers them
-  uint64_t frames[];  // CS_FRAME_WORD()s, leaf first
+  uint32_t await_at;  // struct cs_await_chain: at, count and state
+  uint16_t await_count, await_state;
+  uint64_t frames[];  // CS_FRAME_WORD()s, leaf first; behind them the chain's words
 };
 
 struct cs_sample_ring {

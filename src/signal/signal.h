@@ -58,10 +58,12 @@ CS_ISLAND static inline uint64_t cs_thread_pointer(void) {
 CS_ISLAND bool cs_thread_is_own(struct cs_thread *thread);
 
 struct cs_sample_ring;  // signal/sample.h
+struct cs_awaits;       // signal/awaits.h
 
 struct cs_signal_state {
   struct cs_world *world;       // NULL until everything that a walk needs is ready
   struct cs_sample_ring *ring;  // NULL: samples are not being taken
+  struct cs_awaits *awaits;     // NULL: who awaits is not looked for
   struct cs_epoch epoch;
   uint64_t threads_lo, threads_hi;  // the registry's arena: a sample's value must point into it
   int pid;  // this process; a forked child's differs, and nothing is served there

@@ -82,6 +82,7 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->hz = opts->hz;
   h->max_depth = opts->max_depth;
   h->lines = (opts->lines ? CS_WIRE_LINES_IL : 0) | (opts->inlined ? CS_WIRE_LINES_INLINED : 0);
+  h->async_callers = opts->async_callers ? 1 : 0;
   h->budget_ppm = opts->budget_ppm;
   h->labels = opts->labels;
   h->command_pid = (uint32_t)getpid();

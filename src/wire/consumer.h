@@ -17,6 +17,7 @@ struct cs_consumer_opts {
   uint32_t hz, max_depth;
   bool lines;    // IL maps are wanted
   bool inlined;  // and what was inlined
+  bool async_callers;
   // For a process that may see other files and be another user's (its number); 0: one of our own.
   pid_t target;
   uint32_t budget_ppm;  // as in the header; 0: no limit

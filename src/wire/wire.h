@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 6u
+#define CS_WIRE_VERSION 7u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -54,6 +54,7 @@ struct cs_wire_header {
   uint32_t lines;           // CS_WIRE_LINES_... that are wanted for each method
   uint32_t budget_ppm;      // what recording may use of one processor, in millionths; 0: no limit
   uint32_t labels;          // 1: samples with the Activity that was current
+  uint32_t async_callers;   // 1: frames of who awaits are wanted
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
@@ -172,10 +173,12 @@ struct cs_wire_budget {
 //              exact: interrupted there; else a return address, and the call is before it
 //   1 native   image id (22 bits) << 40 | ip - image begin
 //   2 unknown  the ip itself (62 bits)
+//   3 awaits   function id (30 bits) << 32: not on the stack; it awaits the frame before it
 #define CS_WIRE_FRAME_KIND(f) ((unsigned)((f) >> 62))
 #define CS_WIRE_FRAME_MANAGED 0u
 #define CS_WIRE_FRAME_NATIVE 1u
 #define CS_WIRE_FRAME_UNKNOWN 2u
+#define CS_WIRE_FRAME_AWAITS 3u
 #define CS_WIRE_MANAGED_EXACT 0x80000000u
 #define CS_WIRE_MANAGED_OFFSET 0x7FFFFFFFu
 

@@ -124,8 +124,8 @@ refused "cannot read none.clrsnap: No such file or directory" none.clrsnap
 mkdir directory
 refused "cannot read directory: Is a directory" directory
 cp golden.clrsnap newer.clrsnap
-printf '\003' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
-refused "newer.clrsnap was written by a newer clrsnap (file version 3; this one reads 2)" newer.clrsnap
+printf '\004' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
+refused "newer.clrsnap was written by a newer clrsnap (file version 4; this one reads 3)" newer.clrsnap
 [ -e refused.html ] && fail "a page was written of no recording"
 
 # The disk is full: the file is kept, the other outputs are written, the exit code is the program's.

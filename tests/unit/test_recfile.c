@@ -137,7 +137,7 @@ static char *profile_text(const struct cs_recording *rec, size_t *size) {
   struct cs_profile_set all = {profiles, 0};
   char *text = NULL;
   for (int mode = CS_WIRE_MODE_CPU; mode < CS_WIRE_MODES; mode++) {
-    struct cs_resolve_opts opts = {true, true, rec->lines, false, false};
+    struct cs_resolve_opts opts = {true, true, rec->lines, false, false, false};
     cs_profile_init(&profiles[all.count]);
     cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &profiles[all.count++]);
   }
@@ -381,10 +381,10 @@ static void other_files_are_refused(void **state) {
   (void)state;
   uint8_t head[sizeof(struct cs_file_head)];
   memcpy(head, whole, sizeof head);
-  head[8] = 3;
+  head[8] = 4;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 3"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 4"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// Who awaits, read from the heap by the thread that is sampled. Signal-safe: yes; memory reads and
+// nothing else, bounded.
+//
+// Invariants. (1) Objects stay where they are while this runs: `stops` was even before the first
+// read of an object, and has not changed after the last one; the runtime counts it up when all
+// threads stand still for a collection, before anything moves, and again before they go on. What
+// was read is thrown away otherwise. (2) The first box is a value of its own frame, and the only
+// one whose class is that of the frame's method: `this` is needed after the call that the frame
+// stands at, so it is among the frame's values for sure. (3) Every object after that is a member of
+// one that was verified, at an offset that the profiling API has told. (4) What might be no object
+// is read guarded; so is all of a thread in preemptive mode, which a collection does not wait for.
+#include "signal/awaits.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "signal/request.h"
+#include "signal/sample.h"
+
+enum {
+  PROBES = 16,
+  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are no method's
+  SLOTS = 48,                 // of a frame; a box's MoveNext has some ten
+  VALUES = 24,                // of them and of its registers, that may be addresses
+  RECORDS = 2,
+  BASES = 8,
+  FIRST_ADDRESS = 0x10000,
+  CANONICAL_IS_ELSEWHERE = 1,  // lowest bit of EEClassOrCanonMT: it is a MethodTable
+};
+#define LAST_ADDRESS (1ull << 47)
+#define BY_CALLS                                                                       \
+  (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
+   CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15))
+
+// ---- The tables ----
+
+CS_ISLAND static bool find_site(const struct cs_awaits *awaits, uint64_t ip, uint64_t *class) {
+  uint32_t at = cs_await_slot(ip, CS_AWAIT_SITES);
+  for (int i = 0; i < PROBES; i++, at = (at + 1) & (CS_AWAIT_SITES - 1)) {
+    const struct cs_await_site *site = &awaits->sites[at];
+    uint64_t found = cs_load_acquire(&site->ip);
+    if (found == 0) return false;
+    if (found != ip) continue;
+    *class = cs_load_acquire(&site->class);
+    return cs_load_acquire(&site->ip) == ip;
+  }
+  return false;
+}
+
+CS_ISLAND static uint64_t find_type(const struct cs_awaits *awaits, uint64_t class) {
+  uint32_t at = cs_await_slot(class, CS_AWAIT_TYPES);
+  for (int i = 0; i < PROBES; i++, at = (at + 1) & (CS_AWAIT_TYPES - 1)) {
+    uint64_t type = cs_load_acquire(&awaits->types[at]);
+    if (type == 0 || CS_AWAIT_TYPE_CLASS(type) == class) return type;
+  }
+  return 0;
+}
+
+// The box that is next to the leaf: what stands below it on the stack is not its caller.
+CS_ISLAND static bool find_box_frame(const struct cs_awaits *awaits, const uint64_t *frames,
+                                     uint32_t count, uint32_t *at, uint64_t *class) {
+  for (uint32_t i = 1; i < count; i++) {
+    enum cs_code_kind kind = CS_FRAME_WORD_KIND(frames[i]);
+    if ((kind != CS_CODE_JIT && kind != CS_CODE_R2R) || (frames[i] & CS_FRAME_WORD_EXACT) != 0 ||
+        !find_site(awaits, CS_FRAME_WORD_IP(frames[i]), class))
+      continue;
+    *at = i;
+    return true;
+  }
+  return false;
+}
+
+// ---- The box's frame ----
+
+struct box_frame {
+  uint64_t ip, sp, end;  // end: its caller's sp
+  uint64_t saved[6];     // what the callee-saved registers are in it
+  bool all_known;
+};
+
+CS_ISLAND static void take_frame(struct box_frame *out, const uint64_t *preserved, uint32_t known) {
+  static const uint8_t at[] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
+                               CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
+  for (unsigned i = 0; i < CS_COUNT(at); i++) out->saved[i] = preserved[at[i]];
+  out->ip = preserved[CS_PRESERVED_RIP];
+  out->sp = preserved[CS_PRESERVED_RSP];
+  out->all_known = (known & BY_CALLS) == BY_CALLS;
+}
+
+CS_ISLAND static void take_registers(struct box_frame *out, const struct cs_regs *regs) {
+  static const uint8_t of[CS_PRESERVED_COUNT] = {
+      [CS_PRESERVED_RBX] = CS_RBX, [CS_PRESERVED_RSP] = CS_RSP, [CS_PRESERVED_RBP] = CS_RBP,
+      [CS_PRESERVED_R12] = CS_R12, [CS_PRESERVED_R13] = CS_R13, [CS_PRESERVED_R14] = CS_R14,
+      [CS_PRESERVED_R15] = CS_R15, [CS_PRESERVED_RIP] = CS_RIP};
+  uint64_t preserved[CS_PRESERVED_COUNT];
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) preserved[i] = regs->r[of[i]];
+  take_frame(out, preserved, regs->known);
+}
+
+// Walks once more, up to that frame's caller, with all registers. The first walk has kept none.
+CS_ISLAND static bool find_frame(const struct cs_sampled *from, uint32_t index,
+                                 struct box_frame *out) {
+  struct cs_walk walk;
+  struct cs_frame frame;
+  struct cs_record records[RECORDS];
+  cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread, index + 2);
+  walk.fast = true;
+  for (uint32_t at = 0; cs_walk_next(&walk, &frame);) {
+    if (at == index) take_registers(out, &frame.regs);
+    if (at++ == index + 1) {
+      out->end = frame.regs.r[CS_RSP];
+      return true;
+    }
+    uint32_t more = cs_walk_run(&walk, records, RECORDS);
+    for (uint32_t i = 0; i < more; i++) {
+      if (at == index) take_frame(out, records[i].preserved, records[i].known);
+      if (at++ != index + 1) continue;
+      out->end = cs_record_sp(&records[i]);
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- Reading ----
+
+struct reader {
+  const struct cs_mem *mem;
+  bool guarded;
+};
+
+CS_ISLAND static bool read_u64(const struct reader *r, uint64_t addr, uint64_t *out) {
+  return r->guarded ? cs_mem_read_guarded(r->mem, addr, out, 8) : cs_mem_u64(r->mem, addr, out);
+}
+
+// The words that the values point to, where they point to any; 0 where they do not. Of this process
+// in as few calls as can be: each costs some 1 us.
+CS_ISLAND static void read_all(const struct cs_mem *mem, const uint64_t *at, uint64_t *out,
+                               uint32_t count) {
+  struct iovec remote[VALUES], local;
+  for (uint32_t i = 0; i < count; i++) {
+    remote[i] = (struct iovec){(void *)(uintptr_t)at[i], 8};
+    out[i] = 0;
+  }
+  for (uint32_t i = 0; i < count;) {
+    long got;
+    if (mem->read != NULL) {
+      got = cs_mem_read_guarded(mem, at[i], &out[i], 8) ? 8 : 0;
+    } else {
+      local = (struct iovec){&out[i], (count - i) * 8ull};
+      got = cs_syscall6(SYS_process_vm_readv, mem->pid, (long)(uintptr_t)&local, 1,
+                        (long)(uintptr_t)&remote[i], count - i, 0);
+    }
+    // It ends before the first one that cannot be read.
+    i += got > 0 ? (uint32_t)got / 8 : 0;
+    if (i < count && (mem->read == NULL || got != 8)) out[i++] = 0;
+  }
+}
+
+// ---- The box ----
+
+// False: there are too many.
+CS_ISLAND static bool add_value(const struct cs_stack *stack, uint64_t value, uint64_t *values,
+                                uint32_t *count) {
+  if ((value & 7) != 0 || value < FIRST_ADDRESS || value >= LAST_ADDRESS ||
+      cs_stack_holds(stack, value, 0))
+    return true;
+  for (uint32_t i = 0; i < *count; i++)
+    if (values[i] == value) return true;
+  if (*count == VALUES) return false;
+  values[(*count)++] = value;
+  return true;
+}
+
+CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
+                              uint64_t *values, uint32_t *count) {
+  *count = 0;
+  if (!frame->all_known || frame->end <= frame->sp || frame->end - frame->sp > SLOTS * 8u)
+    return false;
+  for (unsigned i = 0; i < CS_COUNT(frame->saved); i++)
+    if (!add_value(from->stack, frame->saved[i], values, count)) return false;
+  for (uint64_t at = frame->sp; at < frame->end; at += 8) {
+    uint64_t value;
+    if (!cs_stack_u64(&from->world->mem, from->stack, at, &value) ||
+        !add_value(from->stack, value, values, count))
+      return false;
+  }
+  return true;
+}
+
+// Shared code belongs to many classes, which have their canonical one in common: replaces each
+// class by that.
+CS_ISLAND static void read_canonical(const struct cs_awaits *awaits, const struct cs_mem *mem,
+                                     uint64_t *classes, uint32_t count) {
+  uint64_t at[VALUES];
+  at[0] = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    bool may_be = (classes[i] & 7) == 0 && classes[i] >= FIRST_ADDRESS && classes[i] < LAST_ADDRESS;
+    at[i] = may_be ? classes[i] + awaits->canonical : 0;
+  }
+  read_all(mem, at, classes, count);
+  for (uint32_t i = 0; i < count; i++)
+    classes[i] =
+        (classes[i] & CANONICAL_IS_ELSEWHERE) != 0 ? classes[i] - CANONICAL_IS_ELSEWHERE : 0;
+}
+
+// How many of the values are of the class; *which is the last of them.
+CS_ISLAND static uint32_t count_class(const uint64_t *classes, uint32_t count, uint64_t wanted,
+                                      uint32_t *which) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (classes[i] != wanted) continue;
+    *which = i;
+    found++;
+  }
+  return found;
+}
+
+// 0: none, or more than one. Its arrays are not to be on the stack while the second walk runs.
+__attribute__((noinline)) CS_ISLAND static uint64_t find_box(const struct cs_awaits *awaits,
+                                                             const struct cs_sampled *from,
+                                                             const struct box_frame *frame,
+                                                             uint64_t wanted) {
+  uint64_t values[VALUES], classes[VALUES];
+  uint32_t count, which = 0;
+  if (!collect(from, frame, values, &count)) return 0;
+  read_all(&from->world->mem, values, classes, count);
+  uint32_t found = count_class(classes, count, wanted, &which);
+  if (found == 0) {
+    read_canonical(awaits, &from->world->mem, classes, count);
+    found = count_class(classes, count, wanted, &which);
+  }
+  return found == 1 ? values[which] : 0;
+}
+
+// ---- The chain ----
+
+CS_ISLAND static bool add_word(struct cs_await_chain *chain, uint64_t word) {
+  if (chain->count == CS_AWAITS_MOST) return false;
+  chain->words[chain->count++] = word;
+  return true;
+}
+
+// Is the class, which nobody has asked about yet, derived from Task? Then it is known how to go on.
+CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct reader *r,
+                              uint64_t class) {
+  uint64_t task = cs_load_acquire(&awaits->task);
+  for (int i = 0; i < BASES && task != 0 && class != 0; i++) {
+    if (class == task) return true;
+    if (!read_u64(r, class + awaits->parent, &class)) return false;
+  }
+  return false;
+}
+
+// Takes the object's class down, if it counts, and goes on to the next one; 0: there is none.
+CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits, const struct reader *r,
+                                          uint64_t *object, struct cs_await_chain *chain) {
+  uint64_t class;
+  if (!read_u64(r, *object, &class)) return CS_AWAITS_STOPPED;
+  uint64_t type = find_type(awaits, class);
+  enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
+  if (type == 0 && is_task(awaits, r, class)) {
+    type = CS_AWAIT_TYPE(class, awaits->continuation, CS_AWAIT_BOX);
+    class |= CS_AWAIT_WORD_NEW;
+    kind = CS_AWAIT_BOX;
+  }
+  if (kind == CS_AWAIT_SEVERAL) return CS_AWAITS_SEVERAL;
+  if (type == 0) chain->words[chain->count++] = class;
+  if (type == 0) return CS_AWAITS_UNKNOWN;
+  if (kind == CS_AWAIT_BOX && !add_word(chain, class)) return CS_AWAITS_CUT;
+  if (kind == CS_AWAIT_END)
+    *object = 0;
+  else if (!read_u64(r, *object + CS_AWAIT_TYPE_OFFSET(type), object))
+    return CS_AWAITS_STOPPED;
+  return CS_AWAITS_COMPLETE;
+}
+
+CS_ISLAND static enum cs_await_state follow(const struct cs_awaits *awaits, const struct reader *r,
+                                            uint64_t object, struct cs_await_chain *chain) {
+  for (int i = 0; i < HOPS && object != 0; i++) {
+    enum cs_await_state state = step(awaits, r, &object, chain);
+    if (state != CS_AWAITS_COMPLETE) return state;
+  }
+  return object == 0 ? CS_AWAITS_COMPLETE : CS_AWAITS_CUT;
+}
+
+// ---- All of it ----
+
+// Nobody has told yet whether the runtime stood still when the recording began. A thread that runs
+// managed code shows that it does not, and from here on each stop is told.
+CS_ISLAND static uint32_t stops_now(struct cs_awaits *awaits, bool runs_managed) {
+  uint32_t stops = cs_load_acquire(&awaits->stops), unknown = 1;
+  if (stops == 1 && runs_managed && cs_cas(&awaits->stops, &unknown, 2)) stops = 2;
+  return stops;
+}
+
+CS_ISLAND static enum cs_await_state read_chain(const struct cs_awaits *awaits,
+                                                const struct cs_sampled *from, bool cooperative,
+                                                uint64_t ip, uint64_t wanted,
+                                                struct cs_await_chain *chain) {
+  struct reader reader = {&from->world->mem, !cooperative || from->world->mem.read != NULL};
+  struct box_frame frame = {0};
+  if (!find_frame(from, chain->at, &frame) || CS_FRAME_WORD_IP(frame.ip) != ip)
+    return CS_AWAITS_AMBIGUOUS;
+  uint64_t box = find_box(awaits, from, &frame, wanted);
+  return box != 0 ? follow(awaits, &reader, box, chain) : CS_AWAITS_AMBIGUOUS;
+}
+
+CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled *from,
+                              const uint64_t *frames, uint32_t count,
+                              struct cs_await_chain *chain) {
+  uint64_t wanted = 0;
+  chain->state = CS_AWAITS_NONE;
+  chain->count = 0;
+  if (!from->world->mem.guard_works && from->world->mem.read == NULL) return;
+  if (!find_box_frame(awaits, frames, count, &chain->at, &wanted)) return;
+  enum cs_code_kind leaf = CS_FRAME_WORD_KIND(frames[0]);
+  bool cooperative = cs_is_cooperative(from->world, from->thread->clr_thread);
+  uint32_t stops = stops_now(awaits, cooperative && (leaf == CS_CODE_JIT || leaf == CS_CODE_R2R));
+  if ((stops & 1) == 0)
+    chain->state =
+        read_chain(awaits, from, cooperative, CS_FRAME_WORD_IP(frames[chain->at]), wanted, chain);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  if ((stops & 1) == 0 && cs_load_acquire(&awaits->stops) == stops) return;
+  chain->state = CS_AWAITS_STOPPED;
+  chain->count = 0;
+}

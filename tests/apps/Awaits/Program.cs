@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Chains of async methods of known truth. Each chain ends in an async method that is busy, after real
+// suspensions, in a leaf of its own: whoever samples Leaf.X must find the awaiting methods that are
+// printed for it, and never another chain's. "leaf: next awaiter, next awaiter, ..." on stdout, "-"
+// if nobody awaits. Awaits.dll WHAT SECONDS [gc]: chains, or kinds; gc: beside compacting collections.
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+static class Leaf
+{
+    public static long Sum;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Spin(double ms)
+    {
+        long until = Stopwatch.GetTimestamp() + (long)(ms * Stopwatch.Frequency / 1000);
+        while (Stopwatch.GetTimestamp() < until) Sum++;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Red() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Blue() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Yielded() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Valued() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Generic() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void All() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Any() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Ran() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Nobody() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Scheduled() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Context() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Continued() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Inlined() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Twice() => Spin(2);
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Slept() => Thread.Sleep(5);
+}
+
+// Two chains that end in the same async method: only the awaiters tell them apart. `Deep.Work` is told
+// which of the two leaves it is to call, so that the truth is on the stack itself.
+static class Deep
+{
+    public static async Task Work(bool red)
+    {
+        byte[] garbage = new byte[64];
+        await Task.Delay(1).ConfigureAwait(false);
+        if (red) Leaf.Red(); else Leaf.Blue();
+        await Task.Yield();
+        if (red) Leaf.Red(); else Leaf.Blue();
+        GC.KeepAlive(garbage);
+    }
+
+    public static async Task<int> Middle(bool red)
+    {
+        await Task.Yield();
+        await Work(red);
+        return 1;
+    }
+
+    public static async Task RedOuter() { if (await Middle(true) != 1) throw new InvalidOperationException(); }
+    public static async Task BlueOuter() { await Task.Delay(1); await Middle(false); }
+}
+
+static class Kinds
+{
+    public static async Task YieldTop() => await YieldMiddle();
+    static async Task YieldMiddle() => await YieldLow();
+    static async Task YieldLow() { await Task.Yield(); Leaf.Yielded(); }
+
+    public static async Task ValueTop() => await ValueMiddle();
+    static async ValueTask<int> ValueMiddle() => await ValueLow();
+    static async ValueTask<int> ValueLow() { await Task.Delay(1); Leaf.Valued(); return 3; }
+
+    public static async Task GenericTop() { await GenericMiddle("a"); await GenericMiddle(new List<int>()); await GenericMiddle(7); }
+    static async Task<T> GenericMiddle<T>(T value) => await Box<T>.Low(value);
+    static class Box<T>
+    {
+        public static async Task<T> Low(T value) { await Task.Yield(); Leaf.Generic(); return value; }
+    }
+
+    public static async Task AllTop() { Task a = AllLow(), b = Task.Delay(1); await Task.WhenAll(a, b); }
+    static async Task AllLow() { await Task.Delay(1); Leaf.All(); }
+
+    public static async Task AnyTop() { Task a = AnyLow(), b = Task.Delay(1000); await Task.WhenAny(a, b); }
+    static async Task AnyLow() { await Task.Yield(); Leaf.Any(); }
+
+    public static async Task RunTop() => await Task.Run(async () => { await Task.Yield(); Leaf.Ran(); });
+
+    public static async Task NobodyTop() { NobodyVoid(); await Task.Delay(4); }
+    static async void NobodyVoid() { await Task.Yield(); Leaf.Nobody(); }
+
+    public static async Task SchedulerTop() =>
+        await Task.Factory.StartNew(SchedulerMiddle, default, TaskCreationOptions.None, OneThread.Instance).Unwrap();
+    static async Task SchedulerMiddle() => await SchedulerLow();
+    static async Task SchedulerLow() { await Task.Yield(); Leaf.Scheduled(); }
+
+    public static async Task ContextTop()
+    {
+        await Task.Yield();
+        SynchronizationContext.SetSynchronizationContext(new PoolContext());
+        Task low = ContextMiddle();
+        SynchronizationContext.SetSynchronizationContext(null);
+        await low;
+    }
+    static async Task ContextMiddle() { await ContextLow(); }
+    static async Task ContextLow() { await Task.Delay(1); Leaf.Context(); }
+
+    public static async Task ContinueTop() => await ContinueLow().ContinueWith(t => t.Status);
+    static async Task ContinueLow() { await Task.Yield(); Leaf.Continued(); }
+
+    // What continues runs where the awaited one has ended, on its stack: it is not awaited by that.
+    public static async Task InlineTop() => await InlineMiddle();
+    static async Task InlineMiddle() { await InlineLow(); Leaf.Inlined(); }
+    static async Task InlineLow() => await Task.Delay(1);
+
+    public static async Task TwiceTop() { Task low = TwiceLow(); await Task.WhenAll(TwiceOne(low), TwiceTwo(low)); }
+    static async Task TwiceOne(Task low) => await low;
+    static async Task TwiceTwo(Task low) => await low;
+    static async Task TwiceLow() { await Task.Delay(1); Leaf.Twice(); }
+
+    public static async Task SleepTop() => await SleepLow();
+    static async Task SleepLow() { await Task.Yield(); Leaf.Slept(); }
+}
+
+sealed class OneThread : TaskScheduler
+{
+    public static readonly OneThread Instance = new();
+    readonly System.Collections.Concurrent.BlockingCollection<Task> tasks = [];
+
+    OneThread()
+    {
+        var thread = new Thread(() => { foreach (Task task in tasks.GetConsumingEnumerable()) TryExecuteTask(task); });
+        thread.IsBackground = true;
+        thread.Start();
+    }
+
+    protected override void QueueTask(Task task) => tasks.Add(task);
+    protected override bool TryExecuteTaskInline(Task task, bool queued) => false;
+    protected override IEnumerable<Task> GetScheduledTasks() => [];
+}
+
+sealed class PoolContext : SynchronizationContext
+{
+    public override void Post(SendOrPostCallback d, object? state) => ThreadPool.QueueUserWorkItem(_ =>
+    {
+        SetSynchronizationContext(this);
+        d(state);
+        SetSynchronizationContext(null);
+    });
+}
+
+static class Program
+{
+    static async Task Repeat(Func<Task> chain, double seconds)
+    {
+        for (var clock = Stopwatch.StartNew(); clock.Elapsed.TotalSeconds < seconds;) await chain();
+    }
+
+    static readonly (string Leaf, string Awaiters, Func<Task> Chain)[] Kinds = [
+        ("Yielded", "Kinds.YieldMiddle;Kinds.YieldTop", global::Kinds.YieldTop),
+        ("Valued", "Kinds.ValueMiddle;Kinds.ValueTop", global::Kinds.ValueTop),
+        ("Generic", "Kinds.GenericMiddle;Kinds.GenericTop", global::Kinds.GenericTop),
+        ("All", "Kinds.AllTop", global::Kinds.AllTop),
+        ("Any", "Kinds.AnyTop", global::Kinds.AnyTop),
+        ("Ran", "Kinds.RunTop", global::Kinds.RunTop),
+        ("Scheduled", "Kinds.SchedulerMiddle;Kinds.SchedulerTop", global::Kinds.SchedulerTop),
+        ("Context", "Kinds.ContextMiddle;Kinds.ContextTop", global::Kinds.ContextTop),
+        ("Continued", "Kinds.ContinueTop", global::Kinds.ContinueTop),
+        ("Inlined", "Kinds.InlineTop", global::Kinds.InlineTop),
+        ("Slept", "Kinds.SleepTop", global::Kinds.SleepTop),
+    ];
+
+    static void Collect(double seconds)
+    {
+        for (var clock = Stopwatch.StartNew(); clock.Elapsed.TotalSeconds < seconds;)
+        {
+            GC.Collect(2, GCCollectionMode.Forced, blocking: true, compacting: true);
+            Thread.Sleep(1);
+        }
+    }
+
+    static async Task Main(string[] args)
+    {
+        double seconds = double.Parse(args[1]);
+        Thread? collector = null;
+        if (args.Length > 2 && args[2] == "gc")
+        {
+            collector = new Thread(() => Collect(seconds)) { Name = "collector" };
+            collector.Start();
+        }
+        if (args[0] == "chains")
+        {
+            Console.WriteLine("Red: Deep.Middle;Deep.RedOuter;Program.Repeat;Program.Main");
+            Console.WriteLine("Blue: Deep.Middle;Deep.BlueOuter;Program.Repeat;Program.Main");
+            await Task.WhenAll(Repeat(Deep.RedOuter, seconds), Repeat(Deep.BlueOuter, seconds),
+                Repeat(Deep.RedOuter, seconds), Repeat(Deep.BlueOuter, seconds));
+        }
+        else
+        {
+            foreach (var (leaf, awaiters, _) in Kinds) Console.WriteLine($"{leaf}: {awaiters};Program.Repeat;Program.Main");
+            Console.WriteLine("Nobody: -");
+            Console.WriteLine("Twice: -");
+            foreach (var (_, _, chain) in Kinds) await Repeat(chain, seconds / (Kinds.Length + 2));
+            await Repeat(global::Kinds.NobodyTop, seconds / (Kinds.Length + 2));
+            await Repeat(global::Kinds.TwiceTop, seconds / (Kinds.Length + 2));
+        }
+        collector?.Join();
+    }
+}
