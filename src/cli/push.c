@@ -84,7 +84,7 @@ struct cs_push *cs_push_open(const struct cs_push_wish *wish, struct cs_error *e
 
 static void free_item(struct item *item) {
   free(item->request.body);
-  curl_free(item->request.url);
+  cs_curl.free(item->request.url);
   free(item);
 }
 
@@ -158,24 +158,24 @@ static int is_stopped(void *context, curl_off_t a, curl_off_t b, curl_off_t c, c
 static void prepare(struct cs_push *push, const struct item *item, struct answer *answer) {
   CURL *curl = push->curl;
   long timeout = push->target.timeout_ms;
-  curl_easy_reset(curl);  // keeps the connection
-  (void)curl_easy_setopt(curl, CURLOPT_URL, item->request.url);
-  (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, push->target.headers);
-  (void)curl_easy_setopt(curl, CURLOPT_USERAGENT, "clrsnap/" CLRSNAP_VERSION);
-  (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  (void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
-  (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, item->request.body);
-  (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)item->request.size);
-  (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout);
-  (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout);
-  (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  cs_curl.easy_reset(curl);  // keeps the connection
+  (void)cs_curl.easy_setopt(curl, CURLOPT_URL, item->request.url);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_HTTPHEADER, push->target.headers);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_USERAGENT, "clrsnap/" CLRSNAP_VERSION);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  (void)cs_curl.easy_setopt(curl, CURLOPT_POST, 1L);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_POSTFIELDS, item->request.body);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)item->request.size);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   if (push->target.certificates != NULL)
-    (void)curl_easy_setopt(curl, CURLOPT_CAINFO, push->target.certificates);
-  (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
-  (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-  (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, is_stopped);
-  (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, push);
+    (void)cs_curl.easy_setopt(curl, CURLOPT_CAINFO, push->target.certificates);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, is_stopped);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_XFERINFODATA, push);
 }
 
 // Whom it helps to ask again. OTLP names the statuses, and forbids it for all others; Pyroscope
@@ -213,7 +213,7 @@ static void note_rejected(struct cs_push *push, const struct answer *answer) {
 static void judge_status(struct cs_push *push, const struct answer *answer, struct result *out) {
   long status = 0;
   curl_off_t wish = 0;
-  (void)curl_easy_getinfo(push->curl, CURLINFO_RESPONSE_CODE, &status);
+  (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RESPONSE_CODE, &status);
   if (status >= 200 && status < 300) {
     if (push->target.kind == CS_PUSH_OTLP) note_rejected(push, answer);
     out->outcome = ARRIVED;
@@ -226,7 +226,7 @@ static void judge_status(struct cs_push *push, const struct answer *answer, stru
     words++;
   (void)snprintf(out->reason, sizeof out->reason, "it answers %ld%s%.*s", status,
                  words > 0 ? ", " : "", (int)words, answer->bytes);
-  (void)curl_easy_getinfo(push->curl, CURLINFO_RETRY_AFTER, &wish);
+  (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RETRY_AFTER, &wish);
   if (wish > 0) {
     out->pause_ns = (uint64_t)wish * SECOND;
     if (out->pause_ns > LONGEST_WISH_NS) out->pause_ns = LONGEST_WISH_NS;
@@ -237,12 +237,12 @@ static void judge_status(struct cs_push *push, const struct answer *answer, stru
 static void send_item(struct cs_push *push, const struct item *item, struct result *out) {
   struct answer answer = {.size = 0};
   prepare(push, item, &answer);
-  CURLcode code = curl_easy_perform(push->curl);
+  CURLcode code = cs_curl.easy_perform(push->curl);
   if (code == CURLE_OK) {
     judge_status(push, &answer, out);
     return;
   }
-  (void)snprintf(out->reason, sizeof out->reason, "%s", curl_easy_strerror(code));
+  (void)snprintf(out->reason, sizeof out->reason, "%s", cs_curl.easy_strerror(code));
   out->outcome = is_passing_failure(code) ? AGAIN : REFUSED;
 }
 
@@ -329,7 +329,7 @@ static void *run(void *context) {
 // where the session wants them.
 static bool ensure_thread(struct cs_push *push) {
   if (push->running) return true;
-  push->curl = push->curl != NULL ? push->curl : curl_easy_init();
+  push->curl = push->curl != NULL ? push->curl : cs_curl.easy_init();
   push->running = push->curl != NULL && pthread_create(&push->thread, NULL, run, push) == 0;
   return push->running;
 }
@@ -401,7 +401,7 @@ void cs_push_close(struct cs_push *push) {
     end_thread(push);
   }
   while (push->count > 0) free_item(take_first(push));
-  if (push->curl != NULL) curl_easy_cleanup(push->curl);
+  if (push->curl != NULL) cs_curl.easy_cleanup(push->curl);
   cs_push_target_close(&push->target);
   (void)pthread_cond_destroy(&push->change);
   (void)pthread_mutex_destroy(&push->lock);

@@ -44,9 +44,9 @@ static const char *find_kind(const char *url, enum cs_push_kind *kind) {
 
 static bool query_names_application(CURLU *url) {
   char *query = NULL;
-  if (curl_url_get(url, CURLUPART_QUERY, &query, 0) != CURLUE_OK) return false;
+  if (cs_curl.url_get(url, CURLUPART_QUERY, &query, 0) != CURLUE_OK) return false;
   bool named = strncmp(query, "name=", 5) == 0 || strstr(query, "&name=") != NULL;
-  curl_free(query);
+  cs_curl.free(query);
   return named;
 }
 
@@ -55,11 +55,11 @@ static char *shown_url(CURLU *url) {
   static const CURLUPart hidden[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
                                      CURLUPART_FRAGMENT};
   char *text = NULL;
-  CURLU *copy = curl_url_dup(url);
+  CURLU *copy = cs_curl.url_dup(url);
   for (size_t i = 0; copy != NULL && i < CS_COUNT(hidden); i++)
-    (void)curl_url_set(copy, hidden[i], NULL, 0);
-  if (copy != NULL) (void)curl_url_get(copy, CURLUPART_URL, &text, 0);
-  curl_url_cleanup(copy);
+    (void)cs_curl.url_set(copy, hidden[i], NULL, 0);
+  if (copy != NULL) (void)cs_curl.url_get(copy, CURLUPART_URL, &text, 0);
+  cs_curl.url_cleanup(copy);
   return text;
 }
 
@@ -67,13 +67,13 @@ static bool open_url(struct cs_push_target *t, const char *text, struct cs_error
   char *path = NULL;
   const char *rest = find_kind(text, &t->kind);
   if (rest == NULL) return bad_url(text, "", err);
-  t->url = curl_url();
+  t->url = cs_curl.url();
   if (t->url == NULL) return cs_error_set(err, "out of memory");
-  CURLUcode code = curl_url_set(t->url, CURLUPART_URL, rest, CURLU_URLENCODE);
-  if (code != CURLUE_OK) return bad_url(text, curl_url_strerror(code), err);
-  if (curl_url_get(t->url, CURLUPART_PATH, &path, 0) == CURLUE_OK && strcmp(path, "/") == 0)
-    code = curl_url_set(t->url, CURLUPART_PATH, kinds[t->kind].path, 0);
-  curl_free(path);
+  CURLUcode code = cs_curl.url_set(t->url, CURLUPART_URL, rest, CURLU_URLENCODE);
+  if (code != CURLUE_OK) return bad_url(text, cs_curl.url_strerror(code), err);
+  if (cs_curl.url_get(t->url, CURLUPART_PATH, &path, 0) == CURLUE_OK && strcmp(path, "/") == 0)
+    code = cs_curl.url_set(t->url, CURLUPART_PATH, kinds[t->kind].path, 0);
+  cs_curl.free(path);
   t->named = query_names_application(t->url);
   t->shown = shown_url(t->url);
   return (code == CURLUE_OK && t->shown != NULL) || cs_error_set(err, "out of memory");
@@ -82,7 +82,7 @@ static bool open_url(struct cs_push_target *t, const char *text, struct cs_error
 // ---- Headers and resource ----
 
 static bool add_header(struct cs_push_target *t, const char *line, struct cs_error *err) {
-  struct curl_slist *longer = curl_slist_append(t->headers, line);
+  struct curl_slist *longer = cs_curl.slist_append(t->headers, line);
   if (longer == NULL) return cs_error_set(err, "out of memory");
   t->headers = longer;
   return true;
@@ -146,10 +146,10 @@ static bool take_variable(struct cs_push_target *t, const char *variable, take_p
   while (ok && rest != NULL && (pair = strsep(&rest, ",")) != NULL) {
     char *text = pair, *key = trim(strsep(&text, "="));
     if (text == NULL && key[0] == '\0') continue;
-    char *plain = text != NULL ? curl_easy_unescape(NULL, trim(text), 0, NULL) : NULL;
+    char *plain = text != NULL ? cs_curl.easy_unescape(NULL, trim(text), 0, NULL) : NULL;
     ok = plain != NULL ? take(t, variable, key, plain, err)
                        : cs_error_set(err, "%s wants NAME=VALUE,NAME=VALUE", variable);
-    curl_free(plain);
+    cs_curl.free(plain);
   }
   free(copy);
   return ok;
@@ -206,17 +206,17 @@ static bool read_timeout(struct cs_push_target *t, struct cs_error *err) {
 bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wish,
                          struct cs_error *err) {
   memset(t, 0, sizeof *t);
-  if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-    return cs_error_set(err, "libcurl does not start");
+  if (!cs_curl_load(err)) return false;
   find_certificates(t);
   return open_url(t, wish->url, err) && add_headers(t, wish, err) && add_attributes(t, wish, err) &&
          read_timeout(t, err);
 }
 
 void cs_push_target_close(struct cs_push_target *t) {
-  curl_url_cleanup(t->url);
-  curl_slist_free_all(t->headers);
-  curl_free(t->shown);
+  if (cs_curl.free == NULL) return;  // it could not be loaded, so nothing was opened
+  cs_curl.url_cleanup(t->url);
+  cs_curl.slist_free_all(t->headers);
+  cs_curl.free(t->shown);
   for (size_t i = 0; i < t->text_count; i++) free(t->texts[i]);
   memset(t, 0, sizeof *t);
 }
@@ -249,7 +249,7 @@ static bool append(CURLU *url, const char *key, const char *value) {
   char *pair = NULL;
   if (asprintf(&pair, "%s=%s", key, value) < 0) return false;
   // The first '=' is kept, all else that could be misread is encoded.
-  CURLUcode code = curl_url_set(url, CURLUPART_QUERY, pair, CURLU_APPENDQUERY | CURLU_URLENCODE);
+  CURLUcode code = cs_curl.url_set(url, CURLUPART_QUERY, pair, CURLU_APPENDQUERY | CURLU_URLENCODE);
   free(pair);
   return code == CURLUE_OK;
 }
@@ -283,12 +283,12 @@ static bool describe(const struct cs_push_target *t, const struct cs_profile *p,
 bool cs_push_target_request(const struct cs_push_target *t, const struct cs_profile *p,
                             struct cs_push_request *out, struct cs_error *err) {
   memset(out, 0, sizeof *out);
-  CURLU *url = curl_url_dup(t->url);
+  CURLU *url = cs_curl.url_dup(t->url);
   bool ok = url != NULL && (t->kind != CS_PUSH_PYROSCOPE || describe(t, p, url)) &&
-            curl_url_get(url, CURLUPART_URL, &out->url, 0) == CURLUE_OK && make_body(t, p, out);
-  curl_url_cleanup(url);
+            cs_curl.url_get(url, CURLUPART_URL, &out->url, 0) == CURLUE_OK && make_body(t, p, out);
+  cs_curl.url_cleanup(url);
   if (ok) return true;
   free(out->body);
-  curl_free(out->url);
+  cs_curl.free(out->url);
   return cs_error_set(err, "out of memory for a profile to push");
 }

@@ -3,8 +3,7 @@
 #ifndef CS_PUSH_TARGET_H
 #define CS_PUSH_TARGET_H
 
-#include <curl/curl.h>
-
+#include "cli/curl.h"
 #include "cli/push.h"
 #include "export/otlp.h"
 
