@@ -14,6 +14,9 @@ for file in bin/clrsnap "$lib/libclrsnap.so" "$lib/libclrsnap-takeover.so" \
   share/bash-completion/completions/clrsnap share/zsh/site-functions/_clrsnap share/man/man1/clrsnap.1; do
   [ -s "$file" ] || fail "$file is not installed"
 done
+if [ -f "$BUILD/lib/ClrsnapLabels.dll" ]; then # where there is an SDK
+  [ -s "$lib/ClrsnapLabels.dll" ] || fail "$lib/ClrsnapLabels.dll is not installed"
+fi
 for header in "$SOURCE"/include/clrsnap/*.h; do
   cmp "$header" "include/clrsnap/${header##*/}" || fail "$header is not installed"
 done

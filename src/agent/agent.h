@@ -149,6 +149,15 @@ uint32_t cs_type_intern_text(const char *text);
 bool cs_type_to_wire(uint32_t type, uint32_t *id);
 void cs_types_free(void);
 
+// ---- labels.c: what Activity is current on a thread, as managed code of ours tells it ----
+// A recording that wants labels begins, or ends. Nothing is begun for one that does not.
+void cs_labels_begin(void);
+void cs_labels_end(void);
+// Has that code come? It may never: a program can be built without startup hooks.
+bool cs_labels_have_hooks(void);
+// A thread that is sampled from now on, but had its label's slot before.
+void cs_labels_link(struct cs_thread *thread);
+
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);
 void cs_drain(void);      // everything that is in the ring

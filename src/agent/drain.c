@@ -129,10 +129,11 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   add_awaits(s, most, &record.frame_count);
   uint64_t *from = s->mode != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
   if (from == NULL) return false;
-  uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record, NULL);
+  const struct cs_label *label = cs_sample_has_label(s) ? &s->label : NULL;
+  uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record, label);
   if (out == NULL) return false;
   for (uint32_t i = 0; i < record.frame_count; i++) out[i] = from[i];
-  cs_producer_commit_sample(&cs_agent.wire, &record, NULL);
+  cs_producer_commit_sample(&cs_agent.wire, &record, label);
   return true;
 }
 

@@ -123,6 +123,7 @@ static void maintain(uint64_t now) {
   if (is_due(&native_ns, now, NATIVE_MS)) cs_native_threads_scan();
   bool old = cs_core_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_core_refresh_images();
+  if (cs_labels_have_hooks()) cs_producer_tell_label_hooks(&cs_agent.wire);
   if (is_due(&names_ns, now, NAMES_MS)) {
     cs_threads_refresh_names();
     cs_clock_refine();
@@ -172,6 +173,8 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
   cs_threads_stop();
   cs_events_stop();
+  if (cs_labels_have_hooks()) cs_producer_tell_label_hooks(&cs_agent.wire);
+  cs_labels_end();
   cs_store_release(&cs_signal.ring, NULL);
   cs_store_release(&cs_signal.awaits, NULL);
   cs_agent.walks_ended = cs_epoch_wait();

@@ -77,6 +77,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
   enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread);
   if (answer != CS_ASLEEP_YES) return answer;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
+  if (written && cs_sample_has_label(place.sample)) cs_asleep_read_beyond(asleep);
   bool valid = cs_asleep_end(asleep);
   if (!written) return CS_ASLEEP_YES;  // lost, and counted
   bool complete = place.sample->stop == CS_STOP_BASE;

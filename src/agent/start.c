@@ -50,6 +50,7 @@ static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
 // What a recording has taken, in an order in which nothing is used after it has gone. No callback
 // uses any of it: the state is OVER or has never been WAITING.
 static void give_back(void) {
+  cs_labels_end();
   cs_threads_free_all();
   cs_store_release(&cs_core.thread_ends, (void (*)(ThreadID))NULL);
   if (cs_agent.client != NULL) cs_core_stop(cs_agent.client);
@@ -122,6 +123,7 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.inlined = (h->lines & CS_WIRE_LINES_INLINED) != 0;
   cs_agent.async_callers = h->async_callers != 0;
   cs_agent.budget_ppm = h->budget_ppm;
+  bool labels = h->labels != 0;
   if (cs_agent.modes == 0 || (cs_agent.modes & ~CS_WIRE_ALL_MODES) != 0)
     return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",
                         cs_agent.modes);
@@ -132,6 +134,7 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.command_pid = h->command_pid;
   if (!cs_producer_command_lives(&cs_agent.wire))
     return cs_error_set(err, "the command that wanted a recording has ended");
+  if (labels) cs_labels_begin();
   return true;
 }
 

@@ -71,6 +71,7 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
   if (t->tid != 0 || stopped) return;
   t->tid = tid;
   t->last_ns = cs_clock_now_ns();
+  cs_labels_link(t->thread);
   // Before the timer: a signal for a thread that is not sampled is ignored.
   cs_store_release(&t->thread->sampling, 1u);
   if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0) (void)cs_cpu_timer_start(t);

@@ -7,7 +7,8 @@
 #include "base/base.h"
 
 struct cs_label {
-  uint8_t trace[16], span[8];
+  _Alignas(8) uint8_t trace[16];
+  uint8_t span[8];
 };
 _Static_assert(sizeof(struct cs_label) == 24, "it is on the wire and in files");
 

@@ -163,7 +163,8 @@ static bool make_next(struct children *c, struct cs_error *err) {
                                   .lines = o->lines,
                                   .inlined = o->inlined,
                                   .async_callers = o->view.async_callers,
-                                  .budget_ppm = o->budget_ppm};
+                                  .budget_ppm = o->budget_ppm,
+                                  .labels = o->labels};
   struct cs_consumer next;
   if (!cs_consumer_create(&next, &ring, err)) return false;
   if (!cs_consumer_take_name(&next, &c->waiting, err)) {

@@ -23,6 +23,19 @@ static void fill_totals(struct cs_session *s) {
   rec->finished = true;
 }
 
+// Of a recording without labels, why that is so.
+static void explain_labels(const struct cs_record *r) {
+  uint64_t labelled = 0;
+  for (unsigned i = 0; i < CS_WIRE_MODES; i++) labelled += r->session.recording.sums[i].labelled;
+  if (labelled > 0) return;
+  if (cs_consumer_has_label_hooks(&r->session.consumer))
+    cs_say("no labels: no sample was taken while an Activity was current");
+  else
+    cs_say(
+        "no labels: the program did not run the startup hook that they need; is it built without "
+        "startup hooks (System.StartupHookProvider.IsSupported)?");
+}
+
 // False: not all could be written, which has been said.
 static bool write_result(struct cs_record *r) {
   struct cs_error err;
@@ -33,6 +46,7 @@ static bool write_result(struct cs_record *r) {
   bool written = file != NULL && cs_recfile_finish(&s->file, &s->recording, &err);
   r->options.view.modes = s->recording.meta.modes;
   bool all = cs_view_write(&r->options.view, &s->recording);
+  if (r->options.labels) explain_labels(r);
   if (file != NULL && written) cs_say("wrote %s", file);
   if (file != NULL && !written) cs_say("%s", err.text);
   return all && (file == NULL || written);
@@ -121,10 +135,12 @@ static bool prepare(struct cs_record *r, struct cs_error *err) {
                                   .inlined = o->inlined,
                                   .async_callers = o->view.async_callers,
                                   .target = o->pid,
-                                  .budget_ppm = o->budget_ppm};
+                                  .budget_ppm = o->budget_ppm,
+                                  .labels = o->labels};
   r->agent = cs_find_agent(err);
   r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
   if (r->agent == NULL) return false;
+  if (o->labels && (r->hook = cs_label_hook_find(r->agent, err)) == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
   if (!cs_record_open(r, err)) return false;
   return cs_consumer_create(&r->session.consumer, &ring, err);
@@ -135,6 +151,7 @@ static void clean_up(struct cs_record *r) {
   cs_session_close(&r->session);
   cs_window_free(&r->window);
   free(r->agent);
+  free(r->hook);
   free(r->program);
 }
 
@@ -157,7 +174,8 @@ int cs_record_attached(struct cs_record *r) {
   if (!can_tell_inlined(r, pid, &err) || !cs_diag_check(pid, &err) ||
       !cs_session_attach(&r->session, pid, &err) || !prepare(r, &err) ||
       !cs_attach_check_file(pid, r->agent, &err) ||
-      !cs_attach_agent(pid, r->agent, &r->session.consumer, &err)) {
+      !cs_attach_agent(pid, r->agent, &r->session.consumer, &err) ||
+      (r->hook != NULL && !cs_label_hook_call(pid, r->hook, &err))) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;
   }
@@ -184,7 +202,7 @@ static int run(struct cs_record *r) {
     cs_say("out of memory");
     return exit_code;
   }
-  r->session.child = cs_launch(r->options.program, r->agent, r->session.consumer.path,
+  r->session.child = cs_launch(r->options.program, r->agent, r->hook, r->session.consumer.path,
                                &r->session.old_mask, &exit_code, &err);
   if (r->session.child == 0) {
     cs_say("%s", err.text);

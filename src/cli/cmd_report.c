@@ -10,12 +10,18 @@
 static bool report(struct cs_report_options *o, struct cs_recording *rec) {
   struct cs_error err, note;
   rec->keep_samples = cs_view_timeline(&o->view);
+  rec->only = o->one_trace ? &o->trace : NULL;
   if (!cs_recfile_read(o->file, rec, &note, &err) || !cs_view_choose(&o->view, rec, &err) ||
       !cs_view_open(&o->view, &err)) {
     cs_say("%s", err.text);
     return false;
   }
   if (note.text[0] != '\0') cs_say("%s", note.text);
+  if (o->one_trace && rec->taken == 0) {
+    cs_say("%s has no sample with that label (%u different labels are in it)", o->file,
+           cs_labels_count(&rec->labels) - 1);
+    return false;
+  }
   return cs_view_write(&o->view, rec);
 }
 

@@ -272,8 +272,8 @@ static bool start_program(struct watch *w, int *exit_code, struct cs_error *err)
   int saved[3];
   bool good = divert(w, saved, err);
   if (good)
-    s->child =
-        cs_launch(w->options.program, w->agent, s->consumer.path, &s->old_mask, exit_code, err);
+    s->child = cs_launch(w->options.program, w->agent, NULL, s->consumer.path, &s->old_mask,
+                         exit_code, err);
   restore(saved);
   return good && s->child != 0;
 }

@@ -12,7 +12,7 @@
 enum { CS_DIAG_EVENT_PIPE = 2, CS_DIAG_PROFILER = 3, CS_DIAG_PROCESS = 4 };  // command sets
 enum { CS_DIAG_ATTACH = 1 };                                                 // of CS_DIAG_PROFILER
 enum { CS_DIAG_COLLECT = 3 };  // of CS_DIAG_EVENT_PIPE: CollectTracing2
-enum { CS_DIAG_INFO = 4 };     // of CS_DIAG_PROCESS: ProcessInfo2
+enum { CS_DIAG_INFO = 4, CS_DIAG_APPLY_STARTUP_HOOK = 7 };  // of CS_DIAG_PROCESS: ProcessInfo2, ...
 
 // The size of a message has 16 bits, its header included.
 enum { CS_DIAG_HEADER = 20, CS_DIAG_PAYLOAD = 65535 - CS_DIAG_HEADER };

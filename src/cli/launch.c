@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/labels.h"
 #include "wire/wire.h"
 
 #define AGENT_NAME "libclrsnap.so"
@@ -103,10 +104,11 @@ static bool become_notification_profiler(const char *agent) {
 }
 
 // In the child: becomes the program, or tells the parent errno.
-_Noreturn static void run_program(char **argv, const char *agent, const char *shm,
+_Noreturn static void run_program(char **argv, const char *agent, const char *hook, const char *shm,
                                   const sigset_t *mask, int tell) {
   bool ok = put(CS_WIRE_ENV, shm) && (other_profiler_is_set() ? become_notification_profiler(agent)
                                                               : become_main_profiler(agent));
+  ok = ok && (hook == NULL || cs_label_hook_put(hook));
   if (ok) {
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
@@ -125,8 +127,8 @@ int cs_exec_failed(const char *program, int error, struct cs_error *err) {
   return missing ? CS_EXIT_NOT_FOUND : CS_EXIT_NOT_EXECUTABLE;
 }
 
-pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t *mask,
-                int *exit_code, struct cs_error *err) {
+pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *shm,
+                const sigset_t *mask, int *exit_code, struct cs_error *err) {
   int tell[2];
   *exit_code = 1;
   if (other_profiler_is_set() && strchr(agent, ';') != NULL) {
@@ -138,7 +140,7 @@ pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t 
     return 0;
   }
   pid_t pid = fork();
-  if (pid == 0) run_program(argv, agent, shm, mask, tell[1]);
+  if (pid == 0) run_program(argv, agent, hook, shm, mask, tell[1]);
   int fork_error = errno;
   (void)close(tell[1]);
   if (pid < 0) {

@@ -18,9 +18,10 @@
 char *cs_find_agent(struct cs_error *err);
 
 // Forks and executes argv with the environment that loads the agent, and `mask` as its signal mask.
-// Answers the pid, or 0 with *err set and *exit_code for the command to end with.
-pid_t cs_launch(char **argv, const char *agent, const char *shm, const sigset_t *mask,
-                int *exit_code, struct cs_error *err);
+// `hook`: a startup hook for it, or NULL. Answers the pid, or 0 with *err set and *exit_code for
+// the command to end with.
+pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *shm,
+                const sigset_t *mask, int *exit_code, struct cs_error *err);
 
 // A command line for people, words with blanks between them; the caller frees it. NULL: no memory.
 char *cs_join_words(char **argv);

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <sys/types.h>
 
+#include "cli/labels.h"
 #include "cli/view.h"
 #include "wire/wire.h"
 
@@ -26,6 +27,7 @@ struct cs_record_options {
   char **program;  // argv of the program, NULL-terminated; NULL: a process that runs is recorded
   pid_t pid;       // that one
   bool children;   // and what it starts
+  bool labels;     // samples say which Activity was current
   uint32_t budget_ppm;  // of one processor, in millionths; 0: no limit
   uint64_t window_ns;   // what is pushed at a time; 0: the whole, at the end
   bool help;            // nothing else was looked at
@@ -34,6 +36,8 @@ struct cs_record_options {
 struct cs_report_options {
   struct cs_view view;
   const char *file;
+  bool one_trace;  // only samples of `trace`
+  struct cs_label_choice trace;
   bool write;  // false: only the table is wanted
   bool help;
 };

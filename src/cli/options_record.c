@@ -53,6 +53,7 @@ static const char help[] =
     "                           is started with DOTNET_RichDebugInfo=1; one that runs already "
     "must\n"
     "                           have been\n"
+    "      --labels             samples with the trace and span of the Activity that was current\n"
     "      --top N              print the N hottest methods\n"
     "      --push URL           send it to otlp+http://HOST:4318 or pyroscope+http://HOST:4040 "
     "(or\n"
@@ -73,6 +74,7 @@ static const char examples[] =
     "  clrsnap record -d 10 1234\n"
     "  clrsnap record --mode cpu,alloc,lock,gc -o all.html -- dotnet app.dll\n"
     "  clrsnap record -d 30 -o busy.clrsnap -o busy.html --top 10 -- dotnet app.dll\n"
+    "  clrsnap record --labels -o app.pb.gz -- dotnet app.dll\n"
     "  clrsnap record --push otlp+http://collector:4318 --continuous 10s -- dotnet app.dll\n";
 
 void cs_record_print_help(FILE *out) {
@@ -86,6 +88,7 @@ enum {
   OPT_DEPTH,
   OPT_LINES,
   OPT_INLINED,
+  OPT_LABELS,
   OPT_CHILDREN,
   OPT_BUFFER,
   OPT_CONTINUOUS,
@@ -102,6 +105,7 @@ static const struct option long_options[] = {
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"lines", no_argument, NULL, OPT_LINES},
     {"inlined", no_argument, NULL, OPT_INLINED},
+    {"labels", no_argument, NULL, OPT_LABELS},
     {"children", no_argument, NULL, OPT_CHILDREN},
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {"budget", required_argument, NULL, OPT_BUDGET},
@@ -149,6 +153,9 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return true;
     case OPT_INLINED:
       o->lines = o->inlined = true;
+      return true;
+    case OPT_LABELS:
+      o->labels = true;
       return true;
     case OPT_CHILDREN:
       o->children = true;

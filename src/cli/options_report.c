@@ -16,6 +16,7 @@ static const char help[] =
     "                           output; several may be given\n"
     "      --format FORMAT      what to write, if OUT's suffix does not tell (html)\n"
     "      --mode MODE[,MODE]   only these of the modes that were recorded (all)\n"
+    "      --trace ID[:SPAN]    only samples with this label: a trace, or one of its spans\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
     "      --signatures on|off  methods with their parameters, so that overloads are told apart "
     "(off)\n"
@@ -41,6 +42,7 @@ static const char examples[] =
     "  clrsnap report busy.clrsnap\n"
     "  clrsnap report --top 20 busy.clrsnap\n"
     "  clrsnap report --mode alloc -o allocations.collapsed busy.clrsnap\n"
+    "  clrsnap report --trace 4bf92f3577b34da6a3ce929d0e0e4736 busy.clrsnap\n"
     "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n"
     "  clrsnap report --push otlp+http://collector:4318 busy.clrsnap\n";
 
@@ -50,12 +52,13 @@ void cs_report_print_help(FILE *out) {
   (void)fputs(examples, out);
 }
 
-enum { OPT_NO_LINES = 256, OPT_MODE };
+enum { OPT_NO_LINES = 256, OPT_MODE, OPT_TRACE };
 
 static const struct option long_options[] = {
     CS_VIEW_LONG_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {"mode", required_argument, NULL, OPT_MODE},
+    {"trace", required_argument, NULL, OPT_TRACE},
     {"no-lines", no_argument, NULL, OPT_NO_LINES},
     {NULL, 0, NULL, 0},
 };
@@ -87,6 +90,9 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return o->view.no_lines = true;
     case OPT_MODE:
       return cs_parse_modes(arg, &o->view.modes, err);
+    case OPT_TRACE:
+      o->one_trace = true;
+      return cs_parse_trace(arg, &o->trace, err);
     default:
       return cs_parse_view(&o->view, opt, arg, err);
   }

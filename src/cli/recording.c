@@ -294,7 +294,8 @@ bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
   if (sample->leaf == 0 || sample->leaf >= rec->tree.count || sample->stop >= rec->reason_count ||
       sample->label >= cs_labels_count(&rec->labels))
     return false;
-  count_sample(rec, mode, sample);
+  struct cs_label label = cs_labels_get(&rec->labels, sample->label);
+  if (rec->only == NULL || cs_label_is_chosen(rec->only, &label)) count_sample(rec, mode, sample);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #ifndef CS_RECORDING_H
 #define CS_RECORDING_H
 
+#include "cli/labels.h"
 #include "export/labels.h"
 #include "export/profile.h"
 #include "walk/stop.h"
@@ -95,8 +96,9 @@ struct cs_held {
 
 struct cs_recording {
   struct cs_strings strings;
-  bool lines;         // set by the user: places in methods are told apart
-  bool inlined;       // set by the user: the agent was asked for what was inlined
+  bool lines;                          // set by the user: places in methods are told apart
+  bool inlined;                        // set by the user: the agent was asked for what was inlined
+  const struct cs_label_choice *only;  // set by the user: of a file's samples, those; NULL: all
   bool keep_samples;  // set by the user: `samples` has each one, not only the tree their sums
   struct cs_rec_sample *samples;
   size_t sample_count, sample_capacity;

@@ -413,6 +413,7 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
   fill_stops(rec, sums->stops, f);
   f->labelled = sums->labelled;
+  f->labels_full = rec->labels_full;
   f->asleep = sums->asleep;
   f->asleep_weight = sums->asleep_weight;
   f->held_count = rec->held.count;

@@ -170,6 +170,20 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
                   cs_mode(f->mode)->token);
 }
 
+static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
+  uint64_t labelled = 0, full = set->profiles[0].facts.labels_full;
+  for (size_t i = 0; i < set->count; i++) labelled += set->profiles[i].facts.labelled;
+  if (labelled > 0)
+    (void)fprintf(out, PREFIX "labels: %" PRIu64 " of %" PRIu64 " samples have one\n", labelled,
+                  samples);
+  if (full > 0)
+    (void)fprintf(out,
+                  PREFIX "  %" PRIu64
+                         " have lost theirs: more than %u stacks under labels; record "
+                         "for a shorter time\n",
+                  full, CS_LABELS_MAX);
+}
+
 void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   const struct cs_facts *f = &set->profiles[0].facts;
   uint64_t samples = 0;
@@ -180,6 +194,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_walks(set, samples, out);
   print_lines(&f->lines, out);
   print_inlined(&f->inlined, out);
+  print_labels(set, samples, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);

@@ -95,6 +95,7 @@ struct cs_facts {
   uint64_t asleep, asleep_weight;  // samples of threads that slept, taken without a signal
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
   uint64_t labelled;     // samples of this mode that have a label
+  uint64_t labels_full;  // samples of all modes whose label was left out
   bool ended;            // the agent has sent its totals; else the next two are not known
   uint64_t suspensions;  // how often the runtime was stopped
   uint64_t overruns;     // timer expirations merged into one sample, which then weighs more

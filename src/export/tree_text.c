@@ -125,6 +125,7 @@ static void put_head(const struct cs_profile *p, FILE *out) {
     (void)fputs(": ", out);
     cs_put_amount(out, mode->unit, p->facts.weight);
   }
+  if (p->facts.labelled > 0) (void)fprintf(out, ", %" PRIu64 " with a label", p->facts.labelled);
   (void)fputs("\n\n", out);
 }
 

@@ -118,6 +118,14 @@ CS_ISLAND static bool reserve_first(struct cs_sample_ring *ring, struct cs_sampl
   return false;
 }
 
+// Without one the record stays as it is: all zero.
+CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread *thread) {
+  uint32_t recording = cs_load_acquire(&cs_signal.labels);
+  const struct cs_label_slot *slot = cs_load_acquire(&thread->label);
+  if (recording != 0 && slot != NULL)
+    (void)cs_label_read(slot, cs_load_relaxed(&thread->tid), recording, &sample->label);
+}
+
 // Walks into the place that is reserved, and fills in all but what says how it was taken.
 CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                    const struct cs_sampled *from) {
@@ -139,6 +147,7 @@ CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample
   // Of the last one, if there was more than one: it has all that are on this stack.
   const struct cs_images *images = cs_load_acquire(&from->world->images);
   sample->images = images != NULL ? images->sequence : 0;
+  add_label(sample, from->thread);
 }
 
 CS_ISLAND static bool is_mine(struct cs_thread *thread) {

@@ -12,6 +12,7 @@
 #ifndef CS_SAMPLE_H
 #define CS_SAMPLE_H
 
+#include "signal/label.h"
 #include "signal/signal.h"
 #include "walk/record.h"
 
@@ -53,8 +54,14 @@ struct cs_sample {
   uint32_t type;      // an event's: what it is about, as the agent numbers them
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
+  struct cs_label label;  // all zero: none
   uint64_t frames[];  // CS_FRAME_WORD()s, leaf first; behind them the chain's words
 };
+
+static inline bool cs_sample_has_label(const struct cs_sample *sample) {
+  const uint64_t *words = (const uint64_t *)(const void *)&sample->label;
+  return (words[0] | words[1] | words[2]) != 0;
+}
 
 struct cs_sample_ring {
   uint8_t *bytes;

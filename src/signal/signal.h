@@ -32,8 +32,9 @@ struct cs_thread {
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
   uint32_t walkers;  // requests that have it pinned: ThreadDestroyed waits for 0 (contract: C18)
   struct cs_altstack altstack;
-  void *agent;                 // the agent's own data for this thread
-  struct cs_sleeper *sleeper;  // snapshot/sleeper.h; NULL until it is looked at
+  void *agent;                  // the agent's own data for this thread
+  struct cs_sleeper *sleeper;   // snapshot/sleeper.h; NULL until it is looked at
+  struct cs_label_slot *label;  // signal/label.h; NULL: it has had none so far
 };
 
 // Epoch: how many handlers are walking right now. Whoever is about to free what a walk may read
@@ -66,6 +67,7 @@ struct cs_signal_state {
   struct cs_awaits *awaits;     // NULL: who awaits is not looked for
   struct cs_epoch epoch;
   uint64_t threads_lo, threads_hi;  // the registry's arena: a sample's value must point into it
+  uint32_t labels;                  // the number of the recording that wants labels; 0: none does
   int pid;  // this process; a forked child's differs, and nothing is served there
 };
 // Hidden even where it is only declared, so that the island reaches it without a relocation table.

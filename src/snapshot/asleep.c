@@ -205,6 +205,10 @@ bool cs_asleep_end(struct cs_asleep *a) {
   return valid;
 }
 
+void cs_asleep_read_beyond(struct cs_asleep *a) {
+  a->beyond = true;
+}
+
 void cs_asleep_give_up(struct cs_thread *thread) {
   struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   if (sleeper != NULL) cs_add_relaxed(&sleeper->restless, 1);

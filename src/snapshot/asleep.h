@@ -52,6 +52,9 @@ enum { CS_ASLEEP_PATIENCE = 4, CS_ASLEEP_NAP_US = 50 };
 // `thread` is pinned. On anything but CS_ASLEEP_YES there is nothing to end.
 enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *asleep, struct cs_thread *thread);
 bool cs_asleep_end(struct cs_asleep *asleep);
+// Before the end: something that is not in the copy was read of the thread, too, and belongs to it
+// only if the thread has slept until now.
+void cs_asleep_read_beyond(struct cs_asleep *asleep);
 // It was still running after all that patience: it is restless now.
 void cs_asleep_give_up(struct cs_thread *thread);
 

@@ -118,6 +118,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   cs_store_relaxed(&thread->thread_pointer, 0);
   thread->index = i;
   thread->agent = NULL;
+  cs_store_relaxed(&thread->label, (struct cs_label_slot *)NULL);
   cs_store_release(&registry.ids[i], id);
   if (i == registry.used) cs_store_release(&registry.used, i + 1);
   return thread;

@@ -99,6 +99,10 @@ void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
   cs_producer_set_state(p, CS_WIRE_AGENT_REFUSED);
 }
 
+void cs_producer_tell_label_hooks(struct cs_producer *p) {
+  cs_store_release(&p->header->label_hooks, 1u);
+}
+
 bool cs_producer_stop_wanted(const struct cs_producer *p) {
   return cs_load_acquire(&p->header->stop) != 0;
 }

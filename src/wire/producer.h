@@ -29,6 +29,8 @@ bool cs_producer_command_lives(const struct cs_producer *p);
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
 // CS_WIRE_AGENT_REFUSED with a reason for the user.
 void cs_producer_refuse(struct cs_producer *p, const char *sentence);
+// The program's Activities are told of.
+void cs_producer_tell_label_hooks(struct cs_producer *p);
 bool cs_producer_stop_wanted(const struct cs_producer *p);
 
 // Puts a record: a fixed head, then strings (cut at a character's border when they are longer than

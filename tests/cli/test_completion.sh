@@ -39,7 +39,7 @@ for verb in $verbs; do
     case $value in
       *'|'*) ;;
       WHICH | MODE* | FORMAT | PID | OUT | FILE) ;;
-      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID) ;; # nothing to offer
+      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID | 'ID[:SPAN]') ;; # nothing to offer
       "'{"*) ;; # in an example
       *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;
     esac

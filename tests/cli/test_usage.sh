@@ -80,6 +80,10 @@ more="; 'clrsnap help report' lists the options"
 usage_error "no recording to report$more" report
 usage_error "one recording at a time: 'b'$more" report a b
 usage_error "unknown option '--lines'$more" report --lines a
+ids="--trace wants a trace id of 32 hexadecimal digits, or that, ':' and a span id of 16, not"
+for id in '' 4bf92f3577b34da6 4bf92f3577b34da6a3ce929d0e0e473g 4bf92f3577b34da6a3ce929d0e0e4736:00f067aa 00000000000000000000000000000000; do
+  usage_error "$ids '$id'$more" report --trace "$id" a
+done
 usage_error "a recording is what 'a' is already: no output can be one$more" report -o b.clrsnap a
 more="; 'clrsnap help top' lists the options"
 usage_error "no program to record, and no process$more" top
@@ -99,6 +103,12 @@ run 1 "$CLRSNAP" record -o directory -- touch started
 echo "clrsnap: cannot write directory: Is a directory" | same err
 CLRSNAP_LIB=/nowhere/libclrsnap.so run 1 "$CLRSNAP" record -- touch started
 echo "clrsnap: CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory" | same err
+mkdir lib
+touch lib/libclrsnap.so
+CLRSNAP_LIB=$PWD/lib/libclrsnap.so run 1 "$CLRSNAP" record --labels -- touch started
+echo "clrsnap: --labels needs $PWD/lib/ClrsnapLabels.dll, which is not there: it is built where the SDK of .NET 10 is; \
+install that and build clrsnap again" | same err
+rm -r lib
 [ -e started ] && fail "the program was started"
 
 run 127 "$CLRSNAP" record -- ./no-such-program

@@ -4,7 +4,7 @@
   resource KEY VALUE
   id HEX, of the profile that follows
   profile TYPE UNIT TIME DURATION PERIOD
-  ATTRIBUTES|STACK, root first, separated by ';'|VALUE
+  ATTRIBUTES|STACK, root first, separated by ';'|VALUE, a link being trace_id and span_id among the attributes
 and fails if anything is in it that the public schema has not, an index leads nowhere, or the first
 entry of a table is not the zero value. The table of fields is kept by hand, from
 opentelemetry-proto's files (profiles.proto, profiles_service.proto, common.proto, resource.proto of
@@ -138,6 +138,13 @@ def print_otlp(data):
         a = d["attribute_table"][index]
         return f"{strings[a['key_strindex']]}={any_value(a['value'])}"
 
+    def link(index):
+        if index == 0:
+            return []
+        entry = d["link_table"][index]
+        assert len(entry["trace_id"]) == 16 and len(entry["span_id"]) == 8
+        return ["trace_id=" + entry["trace_id"].hex(), "span_id=" + entry["span_id"].hex()]
+
     for resource in request["resource_profiles"]:
         for a in resource["resource"]["attributes"]:
             print("resource", a["key"], any_value(a["value"]))
@@ -152,7 +159,7 @@ def print_otlp(data):
                 for s in profile["samples"]:
                     assert len(s["values"]) == 1
                     stack = d["stack_table"][s["stack_index"] or 0]["location_indices"]
-                    attributes = ",".join(attribute(i) for i in s["attribute_indices"])
+                    attributes = ",".join([attribute(i) for i in s["attribute_indices"]] + link(s["link_index"] or 0))
                     print(f"{attributes}|{';'.join(frame(i) for i in reversed(stack))}|{s['values'][0]}")
 
 
@@ -173,7 +180,7 @@ def print_pprof(data):
         name = strings[functions[l["line"][0]["function_id"]]["name"]]
         return name + (f"@{module}" if module else "") + (f":{line}" if line else "")
 
-    names = {"thread": "thread.name", "tid": "thread.id"}
+    names = {"thread": "thread.name", "tid": "thread.id", "trace_id": "trace_id", "span_id": "span_id"}
     for s in p["sample"]:
         labels = ",".join(f"{names[strings[l['key']]]}={strings[l['str']] if l['str'] else l['num']}" for l in s["label"])
         print(f"{labels}|{';'.join(frame(i) for i in reversed(s['location_id']))}|{s['value'][which]}")

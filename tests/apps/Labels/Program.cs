@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Known labels: each of five methods burns CPU time under an Activity of its own, or under none, and all of
+// them at once, over awaits, hops of the thread pool and nested Activities. One thread sleeps under an
+// Activity. First throws, once a round.
+// Prints "label METHOD TRACE SPAN,SPAN... NANOSECONDS", with - for no label, and "batch".
+// Arguments: rounds of 20 ms of CPU time for each; how often to do it all: with each line of the standard
+// input. In between a thread has an Activity, Early, which it goes on with then. Without: once, at once.
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Threading;
+using System.Threading.Tasks;
+
+// The program's own startup hook, for DOTNET_STARTUP_HOOKS.
+static class StartupHook
+{
+    public static void Initialize() => Console.WriteLine("hook of the program");
+}
+
+static class Program
+{
+    const int ThreadCpuTime = 3;
+    const long Slice = 10_000_000;
+
+    struct TimeSpec
+    {
+        public long Seconds, Nanoseconds;
+    }
+
+    [DllImport("libc", EntryPoint = "clock_gettime")]
+    static extern int ClockGetTime(int clock, out TimeSpec time);
+
+    static volatile int sink;
+
+    static long Now()
+    {
+        ClockGetTime(ThreadCpuTime, out var t);
+        return t.Seconds * 1_000_000_000 + t.Nanoseconds;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Burn(long nanoseconds)
+    {
+        long begin = Now(), end = begin;
+        for (; end - begin < nanoseconds; end = Now())
+        {
+            int x = 1;
+            for (int i = 0; i < 100_000; i++) x = x * 31 + i;
+            sink = x;
+        }
+        return end - begin;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long First()
+    {
+        try
+        {
+            if (sink != 1) throw new InvalidOperationException("under an Activity");
+        }
+        catch (InvalidOperationException)
+        {
+        }
+        return Burn(Slice) + 0 * sink;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Second() => Burn(Slice) + 0 * sink;
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Third() => Burn(Slice) + 0 * sink;
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Nested() => Burn(Slice) + 0 * sink;
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Outside() => Burn(Slice) + 0 * sink;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Early() => Burn(Slice) + 0 * sink;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Asleep(int milliseconds) => Thread.Sleep(milliseconds + 0 * sink);
+
+    static void Print(string method, Activity? activity, long nanoseconds) =>
+        Console.WriteLine($"label {method} {activity?.TraceId.ToHexString() ?? "-"} " +
+                          $"{activity?.SpanId.ToHexString() ?? "-"} {nanoseconds}");
+
+    static Activity Start(string name) => new Activity(name).SetIdFormat(ActivityIdFormat.W3C).Start();
+
+    // Over awaits that go on on any thread of the pool.
+    static async Task Under(string name, Func<long> burn, int rounds)
+    {
+        long all = 0;
+        Activity? activity = Start(name);
+        for (int i = 0; i < rounds; i++)
+        {
+            all += burn();
+            await Task.Yield();
+            all += burn();
+            if (i % 8 == 7) await Task.Delay(1);
+        }
+        activity.Stop();
+        Print(name, activity, all);
+    }
+
+    // A span within a span, again and again: the outer one is current again when the inner one stops.
+    static async Task WithNested(int rounds)
+    {
+        long outer = 0, inner = 0;
+        Activity activity = Start("Third"), child = activity;
+        string span = "";
+        for (int i = 0; i < rounds; i++)
+        {
+            outer += Third();
+            child = new Activity("Nested").SetIdFormat(ActivityIdFormat.W3C).Start();
+            await Task.Yield();
+            inner += Nested();
+            span += (span == "" ? "" : ",") + child.SpanId.ToHexString();
+            child.Stop();
+        }
+        activity.Stop();
+        Print("Third", activity, outer);
+        Console.WriteLine($"label Nested {activity.TraceId.ToHexString()} {span} {inner}");
+    }
+
+    static async Task WithoutAny(int rounds)
+    {
+        long all = 0;
+        for (int i = 0; i < rounds; i++)
+        {
+            all += Outside();
+            await Task.Yield();
+            all += Outside();
+        }
+        Print("Outside", null, all);
+    }
+
+    static void Sleeper(int rounds)
+    {
+        Activity activity = Start("Asleep");
+        var watch = Stopwatch.StartNew();
+        for (int i = 0; i < rounds; i++) Asleep(20);
+        Print("Asleep", activity, watch.ElapsedTicks * 1_000_000_000 / Stopwatch.Frequency);
+        activity.Stop();
+    }
+
+    static async Task Batch(int rounds)
+    {
+        var sleeper = new Thread(() => Sleeper(rounds)) { Name = "Sleeper" };
+        sleeper.Start();
+        await Task.WhenAll(
+            Task.Run(() => Under("First", First, rounds)), Task.Run(() => Under("Second", Second, rounds)),
+            Task.Run(() => WithNested(rounds)), Task.Run(() => WithoutAny(rounds)));
+        sleeper.Join();
+    }
+
+    // An Activity that is current already when the recording begins.
+    static void StayEarly(int rounds, ManualResetEventSlim begin)
+    {
+        Activity activity = Start("Early");
+        begin.Wait();
+        long all = 0;
+        for (int i = 0; i < rounds; i++) all += Early();
+        Print("Early", activity, all);
+        activity.Stop();
+    }
+
+    static async Task Main(string[] args)
+    {
+        int rounds = int.Parse(args[0]);
+        int batches = args.Length > 1 ? int.Parse(args[1]) : 0;
+        if (batches == 0) await Batch(rounds);
+        for (int i = 0; i < batches; i++)
+        {
+            using var begin = new ManualResetEventSlim();
+            var early = new Thread(() => StayEarly(rounds, begin));
+            early.Start();
+            Console.WriteLine("batch");
+            if (Console.ReadLine() == null) break;
+            begin.Set();
+            await Batch(rounds);
+            early.Join();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""labels.py TRUTH SAMPLES MODE: are the labels of the program Labels where they belong? TRUTH is what the
+program has said, SAMPLES what tests/tools/otlp.py has read. Of what a method of Activities' takes, at
+least 98 % must have one of the right labels, and nothing another one; what is under no Activity must
+have none. MODE cpu; wall: and who sleeps; exception: of First; early: cpu, where an Activity that was there before may be missed."""
+import collections
+import re
+import sys
+
+
+def main():
+    truth_file, samples_file, mode = sys.argv[1:]
+    truth = {}
+    for line in open(truth_file):
+        if line.startswith("label "):
+            _, method, trace, spans, _ = line.split()
+            truth[method] = (trace, set(spans.split(",")))
+    assert len(truth) >= 6, truth
+    seen = collections.defaultdict(lambda: collections.Counter())
+    pool_asleep = 0
+    for line in open(samples_file):
+        attributes, bar, rest = line.rstrip("\n").partition("|")
+        if not bar:
+            continue
+        stack, _, value = rest.rpartition("|")
+        label = re.search(r"trace_id=([0-9a-f]{32})(?:,span_id=([0-9a-f]{16}))?", attributes)
+        assert ("trace_id" in attributes) == bool(label), line
+        if mode == "wall" and "LowLevelLifoSemaphore" in stack and "Dispatch" not in stack:
+            pool_asleep += 1
+            assert not label, f"a worker that waits for work has a label: {line}"
+        methods = [m for m in re.findall(r"Program\.(\w+)@", stack) if m in truth]
+        if not methods:
+            continue
+        trace, spans = truth[methods[-1]]
+        if not label:
+            kind = "none"
+        elif label.group(1) == trace and label.group(2) in spans:
+            kind = "right"
+        else:
+            kind = "wrong"
+            print("wrong:", line, end="")
+        seen[methods[-1]][kind] += int(value)
+
+    def check(what, good):
+        print(("ok   " if good else "WRONG"), what)
+        return good
+
+    good = True
+    wanted = {"exception": ["First"], "wall": [m for m in truth]}.get(mode, [m for m in truth if m != "Asleep"])
+    for method in wanted:
+        counts = seen[method]
+        total = sum(counts.values())
+        right = counts["none"] if truth[method][0] == "-" else counts["right"]
+        share = 100 * right / total if total else 0
+        least = 100 if truth[method][0] == "-" else 0 if mode == "early" and method == "Early" else 98
+        good &= check(f"{method}: {share:.2f} % have the right label, {counts['wrong']} another",
+                      total > 0 and share >= least and counts["wrong"] == 0)
+    if mode == "wall":
+        good &= check(f"{pool_asleep} stacks of workers that wait for work", pool_asleep > 0)
+    sys.exit(0 if good else 1)
+
+
+main()

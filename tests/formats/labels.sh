@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# labels.sh BUILD SOURCE MATERIAL WHAT: labels from Activities against a program that knows which one is
+# current where. start: recorded from its start, in modes cpu, wall and exception; attach: while it runs,
+# twice, with a time between that nobody has seen; others: programs that the hook is of no use to are
+# unharmed by it.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+clrsnap=$BUILD/bin/clrsnap
+[ -f "$BUILD/lib/ClrsnapLabels.dll" ] || skip "src/labels is not built: there is no SDK of .NET 10"
+build_app Labels
+cd "$WORK" || exit 1
+
+# holds TRUTH RECORDING MODE CHECK: what pprof and OTLP, read by a reader of their own, say of a mode.
+holds() {
+  "$clrsnap" report --mode "$3" -o "$3.pb.gz" -o "$3.otlp" "$2" 2> report.err || { cat report.err; fail "report $2"; }
+  python3 "$SOURCE/tests/tools/otlp.py" --pprof "$3.pb.gz" > "$3.pprof.text" || fail "pprof cannot be read"
+  python3 "$SOURCE/tests/tools/otlp.py" "$3.otlp" > "$3.otlp.text" || fail "OTLP cannot be read"
+  python3 "$SOURCE/tests/formats/labels.py" "$1" "$3.pprof.text" "$4" || fail "$2: $3: pprof: wrong labels"
+  python3 "$SOURCE/tests/formats/labels.py" "$1" "$3.otlp.text" "$4" > /dev/null || fail "$2: $3: OTLP: wrong labels"
+}
+trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
+
+from_start() {
+  DOTNET_STARTUP_HOOKS=$APP timeout 100 "$clrsnap" record --labels --mode cpu,wall,exception -F 499 -o l.clrsnap -o live.pb.gz \
+    -- dotnet "$APP" 15 > truth 2> err || { cat err; fail "the recording"; }
+  cat err
+  [ "$(grep -c '^hook of the program$' truth)" = 1 ] || fail "the program's own startup hook did not run"
+  for mode in cpu wall exception; do holds truth l.clrsnap $mode $mode; done
+  "$clrsnap" report -o file.pb.gz l.clrsnap 2> /dev/null && cmp live.pb.gz file.pb.gz || fail "report and record differ"
+
+  # The reader that people have.
+  if command -v go > /dev/null; then
+    for method in First Second; do
+      go tool pprof -sample_index=cpu -tagfocus="trace_id=$(trace_of $method)" -traces cpu.pb.gz > traces 2> /dev/null ||
+        fail "go tool pprof"
+      [ "$(grep -oE 'Program\.(First|Second|Third|Nested|Outside|Early)\b' traces | sort -u)" = "Program.$method" ] ||
+        { head -40 traces; fail "go tool pprof: not only $method under its trace"; }
+    done
+  fi
+  # And OTLP's links, as protobuf itself has them: the dictionary's field 4, trace id 1.
+  if command -v protoc > /dev/null; then
+    protoc --decode_raw < cpu.otlp > raw || fail "protoc cannot read it"
+    [ "$(grep -c '^  4 {' raw)" -gt 4 ] || fail "protoc sees $(grep -c '^  4 {' raw) links"
+  fi
+
+  # One trace alone: only what is under it, and all of that.
+  "$clrsnap" report --trace "$(trace_of Third)" --mode cpu -o third.collapsed -o third.txt l.clrsnap 2> err || { cat err; fail "--trace"; }
+  grep -qE 'Program\.(First|Second|Outside)' third.collapsed && fail "others under the trace of Third"
+  grep -q 'Program.Third' third.collapsed && grep -q 'Program.Nested' third.collapsed || fail "no Third or no Nested"
+  span=$(awk '$2 == "Third" { print $4 }' truth)
+  "$clrsnap" report --trace "$(trace_of Third):$span" --mode cpu -o span.collapsed l.clrsnap 2> /dev/null || fail "--trace with a span"
+  grep -q 'Program.Third' span.collapsed || fail "no Third under its span"
+  grep -q 'Program.Nested' span.collapsed && fail "Nested under the span of Third"
+  grep -qE ' ([0-9]+) samples.*, \1 with a label$|^([0-9]+) samples .*, \2 with a label$' third.txt || { head -4 third.txt; fail "the text's head"; }
+  "$clrsnap" report --trace 00000000000000000000000000000001 -o none.txt l.clrsnap 2> err && fail "a trace that is not there"
+  grep -q 'has no sample with that label' err || { cat err; fail "no reason"; }
+
+  # Without the option there is none of it.
+  timeout 60 "$clrsnap" record -o off.pb.gz -o off.txt -- dotnet "$APP" 3 > /dev/null 2> err || { cat err; fail "without labels"; }
+  grep -qE '^clrsnap: (no )?labels|with a label' err off.txt && fail "labels without --labels"
+  gzip -dc off.pb.gz | grep -q trace_id && fail "trace_id without --labels"
+  grep -q ClrsnapLabels off.txt && fail "the hook without --labels"
+  pass "$(sed -n 's/^clrsnap: \(labels: .*\)/\1/p' report.err)"
+}
+
+# line TEXT: the next batch; its truth goes to truth.TEXT.
+run_batch() {
+  echo "$1" >&3
+  for _ in $(seq 600); do
+    [ "$(grep -c ^batch said)" -gt "$(cat batches)" ] || [ ! -e /proc/$child ] && break
+    sleep 0.05
+  done
+  awk -v n="$(cat batches)" '/^batch/ { b++ } b == n' said > "truth.$1"
+  echo $(($(cat batches) + 1)) > batches
+  [ "$(grep -c ^label "truth.$1")" = 7 ] || { cat said; fail "batch $1 is not whole"; }
+}
+
+attached() {
+  mkfifo in
+  timeout 120 dotnet "$APP" 10 3 < in > said 2> said.err &
+  exec 3> in
+  for _ in $(seq 200); do grep -q ^batch said && break; sleep 0.05; done
+  child=$!
+  pid=$(pgrep -P $child) || fail "the program does not start"
+  echo 1 > batches
+  for turn in first unseen last; do
+    if [ $turn != unseen ]; then
+      timeout 60 "$clrsnap" record --labels --mode cpu,wall -o $turn.clrsnap "$pid" 2> $turn.err &
+      recorder=$!
+      for _ in $(seq 200); do [ -s $turn.clrsnap ] && break; sleep 0.05; done
+      sleep 0.5
+    fi
+    run_batch $turn
+    [ $turn = unseen ] && continue
+    kill -INT $recorder 2> /dev/null # the last one may have ended with the program
+    wait $recorder || { cat $turn.err; fail "the recording $turn"; }
+    holds truth.$turn $turn.clrsnap cpu early
+  done
+  exec 3>&-
+  wait $child || { cat said.err; fail "the program's end"; }
+  [ ! -s said.err ] || { cat said.err; fail "the program says something"; }
+  pass "two recordings of one process"
+}
+
+# Programs that the hook is of no use to: where there is no agent, an older runtime, no startup hooks.
+others() {
+  DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 60 dotnet "$APP" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
+  [ "$(grep -c ^label out)" = 6 ] && [ "$(wc -l < out)" = 6 ] || { cat out; fail "the hook alone"; }
+  cp "$MATERIAL"/apps/Labels/* . && sed -i 's/"configProperties": {/&"System.StartupHookProvider.IsSupported": false,/' Labels.runtimeconfig.json
+  grep -q StartupHookProvider Labels.runtimeconfig.json || fail "no configProperties: $(cat Labels.runtimeconfig.json)"
+  timeout 60 "$clrsnap" record --labels -o off.txt -- dotnet Labels.dll 2 > out 2> err || { cat err; fail "without startup hooks"; }
+  grep -q '^clrsnap: no labels: the program did not run the startup hook' err || { cat err; fail "no word about hooks"; }
+  get_runtimes
+  build_app Old
+  for v in 8.0.33 9.0.22; do
+    run_on $v "$APP" > want
+    timeout 60 env CLRSNAP_RUNTIMES="$MATERIAL/runtimes" "$clrsnap" record --labels -o old.html -- "$SOURCE/scripts/dotnet-with" $v "$APP" > out 2> err
+    [ $? = 7 ] && cmp want out || { cat out err; fail "$v: the program is harmed"; }
+    grep -q 'nothing was recorded: this program runs on' err || { cat err; fail "$v: no reason"; }
+  done
+  pass "three kinds of programs are unharmed"
+}
+
+case $WHAT in
+  start) from_start ;;
+  attach) attached ;;
+  others) others ;;
+esac
