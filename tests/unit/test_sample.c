@@ -254,6 +254,88 @@ static void every_committed_record_arrives_whole(void **state) {
   for (uint64_t i = 0; i < ring.capacity; i++) assert_int_equal(ring.bytes[i], 0);
 }
 
+// ---- Labels ----
+
+static bool is_labelled(uint32_t frames, struct cs_label *label) {
+  take(&walkers[0], frames, 0);
+  const struct cs_sample *s = cs_sample_ring_peek(&ring);
+  assert_non_null(s);
+  *label = s->label;
+  bool has = cs_sample_has_label(s);
+  cs_sample_ring_pop(&ring, s);
+  return has;
+}
+
+static void a_label_is_of_its_thread_and_recording(void **state) {
+  (void)state;
+  struct cs_label label;
+  open_ring(1 << 20, MAX_FRAMES);
+  become(&walkers[0], 0);
+  struct cs_label_slot slot = {.sequence = 2,
+                               .recording = 7,
+                               .label = {.trace = {1, 2}, .span = {3}},
+                               .tid = walkers[0].thread.tid};
+  cs_signal.labels = 7;
+  assert_false(is_labelled(3, &label));  // it has no slot
+  walkers[0].thread.label = &slot;
+  // Deep stacks move to larger records.
+  for (uint32_t frames = 1; frames < MAX_FRAMES - 10; frames += 299) {
+    assert_true(is_labelled(frames, &label));
+    assert_memory_equal(&label, &slot.label, sizeof label);
+  }
+  slot.sequence = 3;  // it is just being written
+  assert_false(is_labelled(3, &label));
+  slot.sequence = 4;
+  slot.tid++;
+  assert_false(is_labelled(3, &label));
+  slot.tid--;
+  slot.recording = 6;
+  assert_false(is_labelled(3, &label));
+  cs_signal.labels = 6;
+  assert_true(is_labelled(3, &label));
+  memset(&slot.label, 0, sizeof slot.label);
+  assert_false(is_labelled(3, &label));
+  slot.label.span[7] = 1;
+  cs_signal.labels = 0;  // nobody wants labels
+  assert_false(is_labelled(3, &label));
+}
+
+struct writer {
+  struct cs_label_slot slot;
+  uint32_t stop;
+};
+
+// As src/labels/ClrsnapLabels.cs does it: the three words are the same in a label that is whole.
+static void *change_label(void *data) {
+  struct writer *w = data;
+  for (uint64_t n = 1; cs_load_relaxed(&w->stop) == 0; n++) {
+    uint32_t sequence = w->slot.sequence;
+    uint64_t *words = (uint64_t *)(void *)&w->slot.label;
+    cs_store_release(&w->slot.sequence, sequence | 1);
+    for (int i = 0; i < 3; i++) cs_store_release(&words[i], n);
+    cs_store_release(&w->slot.sequence, (sequence | 1) + 1);
+  }
+  return NULL;
+}
+
+static void a_label_is_read_whole(void **state) {
+  (void)state;
+  static struct writer w = {.slot = {.recording = 1, .tid = 5}};
+  struct cs_label label;
+  pthread_t thread;
+  uint32_t got = 0;
+  assert_int_equal(pthread_create(&thread, NULL, change_label, &w), 0);
+  for (uint64_t looks = 0; got < 100000 && looks < 50000000; looks++) {
+    if (!cs_label_read(&w.slot, 5, 1, &label)) continue;
+    got++;
+    assert_memory_equal(label.trace, label.trace + 8, 8);
+    assert_memory_equal(label.trace, label.span, 8);
+  }
+  cs_store_release(&w.stop, 1u);
+  (void)pthread_join(thread, NULL);
+  assert_true(got > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_sample_is_what_the_walk_found, setup, teardown),
@@ -263,6 +345,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(signals_for_others_are_ignored, setup, teardown),
       cmocka_unit_test_setup_teardown(every_committed_record_arrives_whole, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_label_is_of_its_thread_and_recording, setup, teardown),
+      cmocka_unit_test(a_label_is_read_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
