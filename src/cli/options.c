@@ -130,6 +130,9 @@ bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_err
       return true;
     case CS_OPT_SIGNATURES:
       return cs_parse_word("--signatures", arg, "off", "on", &view->signatures, err);
+    case CS_OPT_BY_TRACE:
+      view->by_trace = true;
+      return true;
     case CS_OPT_RAW_NAMES:
       view->raw_names = true;
       return true;

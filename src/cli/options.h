@@ -72,6 +72,7 @@ enum {
   CS_OPT_SIGNATURES,
   CS_OPT_RAW_NAMES,
   CS_OPT_ASYNC_CALLERS,
+  CS_OPT_BY_TRACE,
   CS_OPT_THREADS,
   CS_OPT_TOP,
   CS_OPT_PUSH,
@@ -83,6 +84,7 @@ enum {
       {"native", required_argument, NULL, CS_OPT_NATIVE},                                       \
       {"signatures", required_argument, NULL, CS_OPT_SIGNATURES},                               \
       {"raw-names", no_argument, NULL, CS_OPT_RAW_NAMES},                                       \
+      {"by-trace", no_argument, NULL, CS_OPT_BY_TRACE},                                         \
       {"async-callers", required_argument, NULL, CS_OPT_ASYNC_CALLERS},                         \
       {"threads", required_argument, NULL, CS_OPT_THREADS},                                     \
       {"push", required_argument, NULL, CS_OPT_PUSH},                                           \

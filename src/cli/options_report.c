@@ -24,6 +24,7 @@ static const char help[] =
     "      --async-callers on|off  a resumed async method below those that await it (on), or "
     "what\n"
     "                           resumed it: the stack as it was\n"
+    "      --by-trace           stacks below a frame of their trace, where they have a label\n"
     "      --threads WHICH      grouped: those of one name as one (the thread pool's); or each\n"
     "                           (grouped; where samples are shown over time, and in pprof: each)\n"
     "      --no-lines           whole methods, though lines were recorded\n"

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/resolve.h"
 #include "cli/summary.h"
+#include "export/traces.h"
 
 bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err) {
   if (arg[0] == '\0') return cs_error_set(err, "--output wants a name");
@@ -164,7 +165,9 @@ static const struct cs_profile_set *resolve(const struct cs_view *view,
   for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
     if ((view->modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
     cs_profile_init(&r->profiles[r->set.count]);
-    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &r->profiles[r->set.count++]);
+    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &r->profiles[r->set.count]);
+    if (view->by_trace) cs_group_by_trace(&r->profiles[r->set.count]);
+    r->set.count++;
   }
   return &r->set;
 }

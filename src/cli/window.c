@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/resolve.h"
+#include "export/traces.h"
 
 static struct cs_window_sum sum_of(const struct cs_node *node) {
   return (struct cs_window_sum){node->samples, node->weight};
@@ -141,6 +142,7 @@ static void push_mode(const struct cs_window *w, const struct part *p, enum cs_w
                                        .async_callers = view->async_callers && !view->raw_names};
   cs_profile_init(&profile);
   cs_resolve(&p->rec, mode, &opts, &profile);
+  if (view->by_trace) cs_group_by_trace(&profile);
   struct cs_facts *f = &profile.facts;
   f->start_ns += w->begin_ns;
   f->duration_ns = now_ns - w->begin_ns;

@@ -23,9 +23,10 @@ static uint32_t *add(struct cs_profile *to, const struct cs_profile *from) {
   for (uint32_t i = 0; i < from->frame_count; i++) frame[i] = copy_frame(to, from, i);
   for (size_t i = 1; i < from->tree.count; i++) {
     const struct cs_node *n = &from->tree.nodes[i];
-    // Never full: all modes' nodes are nodes of one recording's tree.
     node[i] =
         cs_tree_child(&to->tree, node[n->parent], n->parent == 0 ? n->frame : frame[n->frame]);
+    // All modes' nodes are nodes of one recording's tree, but for those of stacks by trace.
+    if (node[i] == CS_TREE_FULL) node[i] = node[n->parent];
     to->tree.nodes[node[i]].samples += n->samples;
     to->tree.nodes[node[i]].weight += n->weight;
   }

@@ -55,7 +55,7 @@ struct cs_sample {
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
   struct cs_label label;  // all zero: none
-  uint64_t frames[];  // CS_FRAME_WORD()s, leaf first; behind them the chain's words
+  uint64_t frames[];      // CS_FRAME_WORD()s, leaf first; behind them the chain's words
 };
 
 static inline bool cs_sample_has_label(const struct cs_sample *sample) {

@@ -53,6 +53,14 @@ from_start() {
   grep -q 'Program.Third' span.collapsed || fail "no Third under its span"
   grep -q 'Program.Nested' span.collapsed && fail "Nested under the span of Third"
   grep -qE ' ([0-9]+) samples.*, \1 with a label$|^([0-9]+) samples .*, \2 with a label$' third.txt || { head -4 third.txt; fail "the text's head"; }
+  "$clrsnap" report --by-trace --mode cpu -o by.collapsed -o by.txt -o by.html -o by.trace.json -o by.pb.gz l.clrsnap 2> err ||
+    { cat err; fail "--by-trace"; }
+  awk -v t="$(trace_of Third)" '{ n = $NF; own = index($0, "trace " t ";") == 1; meant = /Program\.(Third|Nested);/ }
+    own != meant && (meant || /Program\.(First|Second|Outside);/) { bad = 1; print } own && meant { sum += n }
+    END { exit bad || sum < 1 }' by.collapsed || fail "not all of Third below its trace, or others"
+  for counted in by.collapsed third.collapsed; do awk '/Program\.(Third|Nested);/ { n += $NF } END { print n }' $counted; done |
+    uniq | wc -l | grep -qx 1 || fail "--by-trace and --trace count differently"
+  grep -q '"name":"trace ' by.trace.json || fail "no trace in the Chromium trace"
   "$clrsnap" report --trace 00000000000000000000000000000001 -o none.txt l.clrsnap 2> err && fail "a trace that is not there"
   grep -q 'has no sample with that label' err || { cat err; fail "no reason"; }
 
