@@ -76,9 +76,6 @@ bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *e
                           "'%s': the format %s shows one of cpu and wall; make a recording "
                           "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE,...'",
                           view->outputs[i].path, format->name);
-    if ((modes & ~format->modes) != 0)
-      return cs_error_set(err, "'%s': the format %s can only show the modes cpu and wall",
-                          view->outputs[i].path, format->name);
   }
   return true;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Trace events as Chromium and Perfetto read them: one complete event ("X") for each frame as long
-// as neighbouring samples have it at the same place of the stack. Events of a thread are in order
-// of time, callers before callees. One thread. Signal-safe: no.
+// as neighbouring samples have it at the same place of the stack. Those of a thread are in order of
+// time, callers before callees. What the other modes have seen is beside them, with its stack as an
+// argument, the leaf first: waits and pauses as asynchronous events ("b", "e"), since they need not
+// nest with the samples; allocations and exceptions as instants ("i"). One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/markers.h"
 #include "export/text.h"
 #include "export/timeline.h"
 
@@ -25,6 +28,7 @@ struct writer {
   uint32_t *path;
   size_t path_capacity;
   struct cs_map tids;  // that have a track
+  uint64_t next_id;    // of asynchronous events
 };
 
 static int by_begin_and_depth(const void *a, const void *b) {
@@ -89,9 +93,9 @@ static uint64_t track_of(struct writer *w, uint32_t tid) {
   return track;
 }
 
-static void put_thread(struct writer *w, const struct cs_timeline *t, uint32_t thread) {
-  const struct cs_profile_thread *info = &w->p->threads[thread];
-  uint64_t at = 0, tid = track_of(w, info->tid);
+static void put_samples(struct writer *w, const struct cs_timeline *t, uint32_t thread,
+                        uint64_t tid) {
+  uint64_t at = 0;
   w->count = 0;
   for (size_t i = t->first[thread]; i < t->first[thread + 1]; i++) {
     // A span without length shows nothing, and readers disagree on how such events nest.
@@ -100,27 +104,92 @@ static void put_thread(struct writer *w, const struct cs_timeline *t, uint32_t t
     at = t->spans[i].end_ns;
   }
   end_to(w, 0, at);
-  (void)fputs(",\n", w->out);
-  const char *name = cs_strings_get(&w->p->strings, info->name, NULL);
-  put_name(w, "thread_name", tid, name[0] != '\0' ? name : "thread");
   qsort(w->events, w->count, sizeof *w->events, by_begin_and_depth);
   for (size_t i = 0; i < w->count; i++) put_event(w, &w->events[i], tid);
 }
 
+// ---- Events of the runtime ----
+
+static void begin_mark(const struct writer *w, const struct cs_marker *m, const char *phase,
+                       uint64_t tid) {
+  (void)fprintf(w->out, ",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":", phase,
+                cs_mode(m->profile->facts.mode)->token);
+  cs_put_json(w->out, m->name, m->len);
+  (void)fprintf(w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, w->p->facts.pid, tid);
+}
+
+static void put_arguments(struct writer *w, const struct cs_marker *m) {
+  const struct cs_profile *p = m->profile;
+  size_t depth = cs_node_path(&p->tree, m->leaf, &w->path, &w->path_capacity);
+  const char *comma = "";
+  (void)fputs(",\"args\":{", w->out);
+  if (cs_mode(p->facts.mode)->unit == CS_UNIT_BYTES)
+    (void)fprintf(w->out, "\"bytes\":%" PRIu64 ",", m->weight);
+  (void)fputs("\"stack\":[", w->out);
+  for (size_t d = depth; d > 0; d--) {
+    const struct cs_profile_frame *f = &p->frames[w->path[d - 1]];
+    size_t len;
+    const char *name = cs_strings_get(&p->strings, f->name, &len);
+    if (f->kind == CS_KIND_TYPE) continue;  // it is the event's name
+    (void)fputs(comma, w->out);
+    cs_put_json(w->out, name, len);
+    comma = ",";
+  }
+  (void)fputs("]}", w->out);
+}
+
+static void put_mark(struct writer *w, const struct cs_marker *m, uint64_t tid) {
+  bool lasts = cs_mode(m->profile->facts.mode)->unit == CS_UNIT_NS;
+  begin_mark(w, m, lasts ? "b" : "i", tid);
+  if (lasts)
+    (void)fprintf(w->out, ",\"id\":%" PRIu64, ++w->next_id);
+  else
+    (void)fputs(",\"s\":\"t\"", w->out);
+  put_us(w->out, "ts", m->begin_ns);
+  put_arguments(w, m);
+  (void)putc('}', w->out);
+  if (!lasts) return;
+  begin_mark(w, m, "e", tid);
+  (void)fprintf(w->out, ",\"id\":%" PRIu64, w->next_id);
+  put_us(w->out, "ts", m->end_ns);
+  (void)putc('}', w->out);
+}
+
+static void put_thread(struct writer *w, const struct cs_timeline *t,
+                       const struct cs_markers *markers, uint32_t thread) {
+  const struct cs_profile_thread *info = &w->p->threads[thread];
+  uint64_t tid = track_of(w, info->tid);
+  (void)fputs(",\n", w->out);
+  const char *name = cs_strings_get(&w->p->strings, info->name, NULL);
+  put_name(w, "thread_name", tid, name[0] != '\0' ? name : "thread");
+  put_samples(w, t, thread, tid);
+  for (size_t i = markers->first[thread]; i < markers->first[thread + 1]; i++)
+    put_mark(w, &markers->all[i], tid);
+}
+
+static void put_modes(const struct cs_profile_set *set, FILE *out) {
+  for (size_t i = 0; i < set->count; i++)
+    (void)fprintf(out, "%s%s", i > 0 ? "," : "", cs_mode(set->profiles[i].facts.mode)->token);
+}
+
 bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
   const struct cs_profile *p = &set->profiles[0];
+  struct cs_profile samples = *p;  // of cpu or wall
   struct cs_timeline t;
-  cs_timeline_make(&t, p, true);
+  struct cs_markers markers;
+  if (!cs_mode(p->facts.mode)->timed) samples.sample_count = 0;
+  cs_timeline_make(&t, &samples, true);
+  cs_markers_make(&markers, set);
   struct writer w = {.p = p, .out = out};
   (void)fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"clrsnap " CLRSNAP_VERSION
-              "\",\"mode\":",
+              "\",\"mode\":\"",
               out);
-  const char *mode = cs_mode(p->facts.mode)->token;
-  cs_put_json(out, mode, strlen(mode));
-  (void)fputs("},\n\"traceEvents\":[\n", out);
+  put_modes(set, out);
+  (void)fputs("\"},\n\"traceEvents\":[\n", out);
   put_name(&w, "process_name", p->facts.pid, p->facts.program);
   for (uint32_t i = 0; i < p->thread_count; i++) {
-    if (t.first[i] != t.first[i + 1]) put_thread(&w, &t, i);
+    if (t.first[i] != t.first[i + 1] || markers.first[i] != markers.first[i + 1])
+      put_thread(&w, &t, &markers, i);
   }
   (void)fputs("\n]}\n", out);
   free(w.path);
@@ -128,5 +197,6 @@ bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
   free(w.events);
   cs_map_free(&w.tids);
   cs_timeline_free(&t);
+  cs_markers_free(&markers);
   return fflush(out) == 0 && !ferror(out);
 }

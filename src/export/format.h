@@ -18,7 +18,6 @@ struct cs_format {
   const char *about;
   bool timeline;     // it shows samples one by one
   bool each_thread;  // threads of one name may not be shown as one
-  uint32_t modes;    // that it can show: CS_WIRE_MODE_BITs
   enum cs_format_modes several;
   bool (*write)(const struct cs_profile_set *set, FILE *out);  // NULL: the recording itself
 };

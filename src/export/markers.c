@@ -32,6 +32,9 @@ static size_t add(struct cs_marker *to, size_t count, const struct cs_profile *p
     uint64_t length = mode->unit == CS_UNIT_NS ? s->weight : 0;
     m->begin_ns = s->time_ns > length ? s->time_ns - length : 0;
     m->end_ns = m->begin_ns > UINT64_MAX - length ? UINT64_MAX : m->begin_ns + length;
+    m->profile = p;
+    m->weight = s->weight;
+    m->leaf = s->leaf;
     m->thread = thread[s->leaf];
     m->index = (uint32_t)count++;
     name_marker(m, p, s->leaf);

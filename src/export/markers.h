@@ -10,6 +10,9 @@ struct cs_marker {
   uint64_t begin_ns, end_ns;  // the same: it takes no time
   const char *name;           // what it is about; in the profile
   size_t len;
+  const struct cs_profile *profile;  // it is of, and in that
+  uint64_t weight;
+  uint32_t leaf;
   uint32_t thread;
   uint32_t index;  // as they came
 };

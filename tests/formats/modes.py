@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """modes.py FORMAT PREFIX: holds files of a recording of tests/apps/Modes against its truth ("truth MODE
 NAME AMOUNT" lines on standard input). Shares of a mode must be right to within 2 points, and amounts
-that are not estimated to within 2 %. FORMAT collapsed: PREFIX.MODE.folded; pprof: PREFIX.pb.gz, which
-has all modes, through `go tool pprof`."""
+that are not estimated to within 2 %. FORMAT collapsed: PREFIX.MODE.folded; the others have all modes in
+one file. pprof: PREFIX.pb.gz, through `go tool pprof`; speedscope: PREFIX.speedscope.json; chromium:
+PREFIX.trace.json."""
+import json
 import subprocess
 import sys
 
@@ -27,6 +29,32 @@ def stacks_pprof(prefix, mode):
         value, leaf = lines[0].split(None, 1)
         number = float(value.rstrip("Bns"))
         yield [line.strip() for line in lines[:0:-1]] + [leaf.strip()], number
+
+
+def stacks_speedscope(prefix, mode):
+    data = json.load(open(f"{prefix}.speedscope.json"))
+    names = [frame["name"] for frame in data["shared"]["frames"]]
+    unit = {"alloc": "bytes", "exception": "none"}.get(mode, "nanoseconds")
+    for profile in data["profiles"]:
+        if not profile["name"].endswith(f"): {mode}"):
+            continue
+        assert profile["unit"] == unit and profile["endValue"] == sum(profile["weights"]), profile["name"]
+        for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
+            yield [names[frame] for frame in stack], weight
+
+
+def stacks_chromium(prefix, mode):
+    ends = {}
+    events = [e for e in json.load(open(f"{prefix}.trace.json"))["traceEvents"] if e.get("cat") == mode]
+    for event in events:
+        if event["ph"] == "e":
+            ends[event["id"]] = event["ts"]
+    for event in events:
+        if event["ph"] == "e":
+            continue
+        assert event["ph"] == ("i" if mode in ("alloc", "exception") else "b"), event
+        lasted = 1000 * (ends[event["id"]] - event["ts"]) if event["ph"] == "b" else 1
+        yield event["args"]["stack"][::-1] + [event["name"]], event["args"].get("bytes", lasted)
 
 
 def main():

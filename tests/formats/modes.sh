@@ -21,6 +21,29 @@ if command -v go > /dev/null; then
   python3 "$SOURCE/tests/formats/modes.py" pprof all < truth || fail "pprof: not the truth"
 fi
 
+# speedscope has a profile for each mode of a thread, a trace the events beside the samples of one of cpu and wall.
+"$clrsnap" report -o both.trace.json all.clrsnap 2> refused && fail "chromium shows cpu and wall at once"
+grep -q 'shows one of cpu and wall' refused || { cat refused; fail "no reason"; }
+"$clrsnap" report -o all.speedscope.json all.clrsnap 2> /dev/null || fail "speedscope"
+"$clrsnap" report --mode wall,alloc,lock,exception,gc -o all.trace.json all.clrsnap 2> /dev/null || fail "chromium"
+for form in speedscope chromium; do
+  python3 "$SOURCE/tests/formats/modes.py" $form all < truth || fail "$form: not the truth"
+done
+python3 - << 'PYTHON' || fail "cpu and wall beside the others"
+import json
+
+profiles = json.load(open("all.speedscope.json"))["profiles"]
+assert {p["name"].rpartition(": ")[2] for p in profiles} == {"cpu", "wall", "alloc", "lock", "exception", "gc"}
+trace = json.load(open("all.trace.json"))
+assert trace["otherData"]["mode"] == "wall,alloc,lock,exception,gc", trace["otherData"]
+assert sum(e["ph"] == "X" and e["name"].startswith("Modes.Program.") for e in trace["traceEvents"]) > 5
+PYTHON
+schema=$(ls "$MATERIAL"/speedscope/package/dist/release/file-format-schema.json 2> /dev/null)
+if [ -n "$schema" ] && python3 -c 'import jsonschema' 2> /dev/null; then
+  python3 -c 'import json, jsonschema, sys; jsonschema.validate(*(json.load(open(p)) for p in sys.argv[1:]))' \
+    all.speedscope.json "$schema" || fail "speedscope's schema"
+fi
+
 # Exceptions stand where they were thrown, and again where they were thrown on.
 thrown='Modes.Program.Main;Modes.Program.Throw;Modes.Program.ThrowInvalid;System.InvalidOperationException 60$'
 grep -q "$thrown" all.exception.folded || { cat all.exception.folded; fail "where it was thrown"; }
