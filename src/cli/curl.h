@@ -10,13 +10,12 @@
 #include "base/error.h"
 
 // Its functions by their names less "curl_", with the types of its header.
-#define CS_CURL_FUNCTIONS(X)                                                                     \
-  X(global_init)                                                                                 \
-  X(easy_init)                                                                                   \
-  X(easy_cleanup)                                                                                \
-  X(easy_reset) X(easy_setopt) X(easy_perform) X(easy_getinfo) X(easy_strerror) X(easy_unescape) \
-      X(free) X(slist_append) X(slist_free_all) X(url) X(url_cleanup) X(url_dup) X(url_get)      \
-          X(url_set) X(url_strerror)
+// clang-format off
+#define CS_CURL_FUNCTIONS(X)                                                                 \
+  X(global_init) X(easy_init) X(easy_cleanup) X(easy_reset) X(easy_setopt) X(easy_perform)   \
+  X(easy_getinfo) X(easy_strerror) X(easy_unescape) X(free) X(slist_append)                  \
+  X(slist_free_all) X(url) X(url_cleanup) X(url_dup) X(url_get) X(url_set) X(url_strerror)
+// clang-format on
 
 struct cs_curl {
 #define X(name) __typeof__(curl_##name) *name;
