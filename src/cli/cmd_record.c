@@ -174,6 +174,7 @@ int cs_record_attached(struct cs_record *r) {
   if (!can_tell_inlined(r, pid, &err) || !cs_diag_check(pid, &err) ||
       !cs_session_attach(&r->session, pid, &err) || !prepare(r, &err) ||
       !cs_attach_check_file(pid, r->agent, &err) ||
+      (r->hook != NULL && !cs_attach_check_file(pid, r->hook, &err)) ||
       !cs_attach_agent(pid, r->agent, &r->session.consumer, &err) ||
       (r->hook != NULL && !cs_label_hook_call(pid, r->hook, &err))) {
     cs_say("%s", err.text);

@@ -13,7 +13,7 @@
 char *cs_label_hook_find(const char *agent, struct cs_error *err);
 // Puts it into the environment, before hooks that are there already. False: no memory.
 bool cs_label_hook_put(const char *hook);
-// Has a program that runs call it. False: *err says why not.
+// Has a program that runs, and sees the file, call it. False: *err says why not.
 bool cs_label_hook_call(pid_t pid, const char *hook, struct cs_error *err);
 
 // Which samples are wanted: those of a trace, or of one of its spans.

@@ -32,14 +32,21 @@ internal static class StartupHook
     {
         try
         {
-            Clrsnap.Agent? agent = Clrsnap.Agent.Find();
-            if (agent != null && agent.Wanted != 0)
-                Clrsnap.Arrival.Await(agent);
+            Begin();
         }
         catch (Exception)
         {
             // Then samples have no labels, which the recording says.
         }
+    }
+
+    // Apart, so that what an old runtime cannot compile of it is caught, too.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static void Begin()
+    {
+        Clrsnap.Agent? agent = Clrsnap.Agent.Find();
+        if (agent != null && agent.Wanted != 0)
+            Clrsnap.Arrival.Await(agent);
     }
 }
 
