@@ -22,7 +22,7 @@ holds() {
 trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
 
 from_start() {
-  DOTNET_STARTUP_HOOKS=$APP timeout 100 "$clrsnap" record --labels --mode cpu,wall,exception -F 499 -o l.clrsnap -o live.pb.gz \
+  DOTNET_STARTUP_HOOKS=$APP timeout 100 "$clrsnap" record --labels --mode cpu,wall,exception -F 199 -o l.clrsnap -o live.pb.gz \
     -- dotnet "$APP" 15 > truth 2> err || { cat err; fail "the recording"; }
   cat err
   [ "$(grep -c '^hook of the program$' truth)" = 1 ] || fail "the program's own startup hook did not run"
