@@ -19,7 +19,6 @@
 #include "signal/awaits.h"
 
 enum {
-  NEAR = 8,  // frames between a box's and its method's: ExecutionContext.Run and the box's callback
   MOST_OFFSET = 0xFFF,
   BASES = 8,
 };
@@ -28,6 +27,9 @@ enum {
 struct method {
   uint64_t identity;   // of the method in the source, whatever its instantiation; 0: not known
   uint64_t box_class;  // it is a box's MoveNext: struct cs_await_site.class; else 0
+  bool between;        // it may stand between a box's MoveNext and its method's
+  bool runs_context;   // and is ExecutionContext's
+  bool moves_next;     // it may be a state machine's own
 };
 static struct method *methods;
 static uint32_t method_capacity;
@@ -156,7 +158,15 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
     methods = larger;
     method_capacity = capacity;
   }
-  methods[id] = (struct method){identity_of(name->module, name->token), box_class};
+  bool context = strcmp(name->space, "System.Threading") == 0 &&
+                 strcmp(name->type, "ExecutionContext") == 0 &&
+                 strncmp(name->method, "Run", 3) == 0;
+  bool callback = strcmp(name->space, "System.Runtime.CompilerServices") == 0 &&
+                  strstr(name->type, "StateMachineBox<") != NULL &&
+                  strcmp(name->method, "ExecutionContextCallback") == 0;
+  methods[id] =
+      (struct method){identity_of(name->module, name->token), box_class, context || callback,
+                      context, strcmp(name->method, "MoveNext") == 0};
 }
 
 static const struct method *method_of(uint64_t wire_frame) {
@@ -178,9 +188,19 @@ static void add_site(uint64_t ip, uint64_t class) {
   site_count++;
 }
 
+// Frame i has called ExecutionContext.Run, which runs a state machine. Only a box's MoveNext does
+// that: if it is none, one has been inlined there.
+static bool has_box_inlined(const uint64_t *wire, uint32_t i) {
+  const struct method *own = method_of(wire[i]), *run = method_of(wire[i - 1]);
+  if (i < 2 || own->identity == 0 || own->between || !run->runs_context) return false;
+  while (--i > 0 && method_of(wire[i])->between) continue;
+  return method_of(wire[i])->moves_next;
+}
+
 static void learn_sites(const struct cs_sample *s, const uint64_t *wire, uint32_t count) {
   for (uint32_t i = 1; i < count; i++) {
     uint64_t class = method_of(wire[i])->box_class;
+    if (class == 0 && has_box_inlined(wire, i)) class = CS_AWAIT_ANY_BOX;
     if (class != 0 && (s->frames[i] & CS_FRAME_WORD_EXACT) == 0)
       add_site(CS_FRAME_WORD_IP(s->frames[i]), class);
   }
@@ -298,11 +318,11 @@ static void learn(const struct cs_sample *s, const uint64_t *wire) {
   cs_unload_end_naming();
 }
 
-static bool is_on_stack(const struct cs_sample *s, const uint64_t *wire, uint64_t identity) {
-  uint32_t from = s->await_at > NEAR ? s->await_at - NEAR : 0;
-  for (uint32_t i = from; i < s->await_at; i++)
-    if (method_of(wire[i])->identity == identity) return true;
-  return false;
+// Does the box's frame run this method? What runs it stands directly above.
+static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t identity) {
+  uint32_t i = s->await_at;
+  while (i-- > 0 && method_of(wire[i])->between) continue;
+  return i != UINT32_MAX && method_of(wire[i])->identity == identity;
 }
 
 // NULL: not named. A Task that is no box is nobody, and passed over: it has an empty entry.
@@ -324,7 +344,7 @@ uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint
   if (count == 0 || s->await_at >= s->frame_count) return 0;
   const uint64_t *words = &s->frames[s->frame_count];
   const struct box *first = box_of(words[0]);
-  if (first == NULL || first->identity == 0 || !is_on_stack(s, wire, first->identity)) return 0;
+  if (first == NULL || first->identity == 0 || !is_run_by(s, wire, first->identity)) return 0;
   for (uint32_t i = 1; i < count; i++) {
     const struct box *box = box_of(words[i]);
     if (box == NULL) break;

@@ -7,7 +7,9 @@
 // threads stand still for a collection, before anything moves, and again before they go on. What
 // was read is thrown away otherwise. (2) The first box is a value of its own frame, and the only
 // one whose class is that of the frame's method: `this` is needed after the call that the frame
-// stands at, so it is among the frame's values for sure. (3) Every object after that is a member of
+// stands at, so it is among the frame's values for sure: in a register that the method has saved
+// before using it, or in a slot of its own. What it has saved is its caller's, and may be of
+// yesterday. (3) Every object after that is a member of
 // one that was verified, at an offset that the profiling API has told. (4) What might be no object
 // is read guarded; so is all of a thread in preemptive mode, which a collection does not wait for.
 #include "signal/awaits.h"
@@ -17,6 +19,7 @@
 
 #include "signal/request.h"
 #include "signal/sample.h"
+#include "unwind/sites.h"
 
 enum {
   PROBES = 16,
@@ -29,9 +32,6 @@ enum {
   CANONICAL_IS_ELSEWHERE = 1,  // lowest bit of EEClassOrCanonMT: it is a MethodTable
 };
 #define LAST_ADDRESS (1ull << 47)
-#define BY_CALLS                                                                       \
-  (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
-   CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15))
 
 // ---- The tables ----
 
@@ -74,18 +74,18 @@ CS_ISLAND static bool find_box_frame(const struct cs_awaits *awaits, const uint6
 // ---- The box's frame ----
 
 struct box_frame {
-  uint64_t ip, sp, end;  // end: its caller's sp
-  uint64_t saved[6];     // what the callee-saved registers are in it
-  bool all_known;
+  uint64_t ip, sp, end;           // end: its caller's sp
+  uint64_t saved[CS_SITE_SAVED];  // what the callee-saved registers are in it, as sites order them
+  uint32_t known;                 // CS_REG_BIT()s
 };
 
 CS_ISLAND static void take_frame(struct box_frame *out, const uint64_t *preserved, uint32_t known) {
-  static const uint8_t at[] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
-                               CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
+  static const uint8_t at[CS_SITE_SAVED] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
+                                            CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
   for (unsigned i = 0; i < CS_COUNT(at); i++) out->saved[i] = preserved[at[i]];
   out->ip = preserved[CS_PRESERVED_RIP];
   out->sp = preserved[CS_PRESERVED_RSP];
-  out->all_known = (known & BY_CALLS) == BY_CALLS;
+  out->known = known;
 }
 
 CS_ISLAND static void take_registers(struct box_frame *out, const struct cs_regs *regs) {
@@ -160,12 +160,14 @@ CS_ISLAND static void read_all(const struct cs_mem *mem, const uint64_t *at, uin
 
 // ---- The box ----
 
+CS_ISLAND static bool may_be_address(uint64_t value) {
+  return (value & 7) == 0 && value >= FIRST_ADDRESS && value < LAST_ADDRESS;
+}
+
 // False: there are too many.
 CS_ISLAND static bool add_value(const struct cs_stack *stack, uint64_t value, uint64_t *values,
                                 uint32_t *count) {
-  if ((value & 7) != 0 || value < FIRST_ADDRESS || value >= LAST_ADDRESS ||
-      cs_stack_holds(stack, value, 0))
-    return true;
+  if (!may_be_address(value) || cs_stack_holds(stack, value, 0)) return true;
   for (uint32_t i = 0; i < *count; i++)
     if (values[i] == value) return true;
   if (*count == VALUES) return false;
@@ -173,15 +175,27 @@ CS_ISLAND static bool add_value(const struct cs_stack *stack, uint64_t value, ui
   return true;
 }
 
+CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, uint64_t at) {
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++)
+    if (rule->saved[i] != 0 && end + (uint64_t)(rule->saved[i] * 8ll) == at) return true;
+  return false;
+}
+
+// All values that can be the method's own.
 CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
                               uint64_t *values, uint32_t *count) {
+  const struct cs_sites *sites = from->world->sites;
+  cs_site site = sites != NULL ? cs_sites_find(sites, frame->ip) : 0;
+  if (site == 0 || frame->end <= frame->sp || frame->end - frame->sp > SLOTS * 8u) return false;
+  const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
+  if ((frame->known & rule->restores) != rule->restores) return false;
   *count = 0;
-  if (!frame->all_known || frame->end <= frame->sp || frame->end - frame->sp > SLOTS * 8u)
-    return false;
-  for (unsigned i = 0; i < CS_COUNT(frame->saved); i++)
-    if (!add_value(from->stack, frame->saved[i], values, count)) return false;
-  for (uint64_t at = frame->sp; at < frame->end; at += 8) {
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++)
+    if (rule->saved[i] != 0 && !add_value(from->stack, frame->saved[i], values, count))
+      return false;
+  for (uint64_t at = frame->sp; at < frame->end - 8; at += 8) {
     uint64_t value;
+    if (is_saved(rule, frame->end, at)) continue;
     if (!cs_stack_u64(&from->world->mem, from->stack, at, &value) ||
         !add_value(from->stack, value, values, count))
       return false;
@@ -196,8 +210,7 @@ CS_ISLAND static void read_canonical(const struct cs_awaits *awaits, const struc
   uint64_t at[VALUES];
   at[0] = 0;
   for (uint32_t i = 0; i < count; i++) {
-    bool may_be = (classes[i] & 7) == 0 && classes[i] >= FIRST_ADDRESS && classes[i] < LAST_ADDRESS;
-    at[i] = may_be ? classes[i] + awaits->canonical : 0;
+    at[i] = may_be_address(classes[i]) ? classes[i] + awaits->canonical : 0;
   }
   read_all(mem, at, classes, count);
   for (uint32_t i = 0; i < count; i++)
@@ -217,6 +230,46 @@ CS_ISLAND static uint32_t count_class(const uint64_t *classes, uint32_t count, u
   return found;
 }
 
+// Which of the classes are Task's or derived from it; the others become 0.
+CS_ISLAND static void keep_tasks(const struct cs_awaits *awaits, const struct cs_mem *mem,
+                                 uint64_t *classes, uint32_t count) {
+  uint64_t at[VALUES], base[VALUES], task = cs_load_acquire(&awaits->task), left = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    base[i] = may_be_address(classes[i]) ? classes[i] : 0;
+    if (base[i] != 0) left |= 1ull << i;
+  }
+  for (int level = 0; level < BASES && left != 0; level++) {
+    for (uint32_t i = 0; i < count; i++) {
+      if (base[i] == task || !may_be_address(base[i])) left &= ~(1ull << i);
+      at[i] = (left >> i & 1) != 0 ? base[i] + awaits->parent : 0;
+    }
+    if (left == 0) break;
+    uint64_t next[VALUES];
+    read_all(mem, at, next, count);
+    for (uint32_t i = 0; i < count; i++)
+      if ((left >> i & 1) != 0) base[i] = next[i];
+  }
+  for (uint32_t i = 0; i < count; i++)
+    if (base[i] != task) classes[i] = 0;
+}
+
+// Of a box of any class: a Task that is not known to be none.
+CS_ISLAND static uint32_t count_boxes(const struct cs_awaits *awaits, const struct cs_mem *mem,
+                                      uint64_t *classes, uint32_t count, uint32_t *which) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t type = find_type(awaits, classes[i]);
+    if (type != 0 && CS_AWAIT_TYPE_KIND(type) != CS_AWAIT_BOX) classes[i] = 0;
+  }
+  keep_tasks(awaits, mem, classes, count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (classes[i] == 0) continue;
+    *which = i;
+    found++;
+  }
+  return found;
+}
+
 // 0: none, or more than one. Its arrays are not to be on the stack while the second walk runs.
 __attribute__((noinline)) CS_ISLAND static uint64_t find_box(const struct cs_awaits *awaits,
                                                              const struct cs_sampled *from,
@@ -226,8 +279,10 @@ __attribute__((noinline)) CS_ISLAND static uint64_t find_box(const struct cs_awa
   uint32_t count, which = 0;
   if (!collect(from, frame, values, &count)) return 0;
   read_all(&from->world->mem, values, classes, count);
-  uint32_t found = count_class(classes, count, wanted, &which);
-  if (found == 0) {
+  uint32_t found = wanted == CS_AWAIT_ANY_BOX
+                       ? count_boxes(awaits, &from->world->mem, classes, count, &which)
+                       : count_class(classes, count, wanted, &which);
+  if (found == 0 && wanted != CS_AWAIT_ANY_BOX) {
     read_canonical(awaits, &from->world->mem, classes, count);
     found = count_class(classes, count, wanted, &which);
   }

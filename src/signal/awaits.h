@@ -7,7 +7,9 @@
 // handlers read them.
 //
 // Two tables, of what the agent has found out from the profiling API and nothing else:
-//   sites   return addresses in a box's MoveNext, by which its frame is known, with the box's class
+//   sites   return addresses in a box's MoveNext, by which its frame is known, with the box's
+//   class;
+//           or in a method into which that was inlined, whatever the class
 //   types   classes of objects that may stand in such a chain, and where each leads on
 #ifndef CS_AWAITS_H
 #define CS_AWAITS_H
@@ -43,6 +45,7 @@ struct cs_await_site {
   uint64_t ip;     // 0: free. Written last
   uint64_t class;  // the box's MethodTable; of shared code, that of all its instantiations
 };
+#define CS_AWAIT_ANY_BOX 1u  // in place of that
 
 struct cs_awaits {
   // Odd: the runtime stands still, and objects move. Written by the callbacks of its suspensions.

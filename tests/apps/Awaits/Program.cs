@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Chains of async methods of known truth. Each chain ends in an async method that is busy, after real
+// Chains of async methods of known truth. Each ends in an async method that is busy, after real
 // suspensions, in a leaf of its own: whoever samples Leaf.X must find the awaiting methods that are
-// printed for it, and never another chain's. "leaf: next awaiter, next awaiter, ..." on stdout, "-"
-// if nobody awaits. Awaits.dll WHAT SECONDS [gc]: chains, or kinds; gc: beside compacting collections.
+// printed for it ("leaf: next awaiter;its awaiter;...", "-" if nobody awaits), and never another
+// chain's. Before that each chain runs for a while with Leaf.Warm above its leaf. The work is counted,
+// not timed. Awaits.dll chains|kinds ROUNDS [gc]; gc: beside compacting collections.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 
 static class Leaf
 {
     public static long Sum;
+    public static volatile bool Warming;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Spin(double ms)
+    static void Spin()
     {
-        long until = Stopwatch.GetTimestamp() + (long)(ms * Stopwatch.Frequency / 1000);
-        while (Stopwatch.GetTimestamp() < until) Sum++;
+        long sum = Sum;
+        for (int i = 0; i < 3_000_000; i++) sum = sum * 31 + i;
+        Sum = sum;
     }
 
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Red() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Blue() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Yielded() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Valued() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Generic() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void All() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Any() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Ran() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Nobody() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Scheduled() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Context() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Continued() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Inlined() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Twice() => Spin(2);
-    [MethodImpl(MethodImplOptions.NoInlining)] public static void Slept() => Thread.Sleep(5);
+    [MethodImpl(MethodImplOptions.NoInlining)] static void Warm() => Spin();
+    static void Work() { if (Warming) Warm(); else Spin(); }
+
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Red() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Blue() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Yielded() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Valued() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Generic() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void All() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Any() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Ran() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Nobody() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Scheduled() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Context() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Continued() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Inlined() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void Twice() => Work();
+
+    [MethodImpl(MethodImplOptions.NoInlining)] static void WarmSleep() => Thread.Sleep(5);
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static void Slept() { if (Warming) WarmSleep(); else Thread.Sleep(5); }
 }
 
 // Two chains that end in the same async method: only the awaiters tell them apart. `Deep.Work` is told
@@ -79,13 +88,23 @@ static class Kinds
     public static async Task AllTop() { Task a = AllLow(), b = Task.Delay(1); await Task.WhenAll(a, b); }
     static async Task AllLow() { await Task.Delay(1); Leaf.All(); }
 
-    public static async Task AnyTop() { Task a = AnyLow(), b = Task.Delay(1000); await Task.WhenAny(a, b); }
+    public static async Task AnyTop() { Task a = AnyLow(), b = Task.Delay(10000); await Task.WhenAny(a, b); }
     static async Task AnyLow() { await Task.Yield(); Leaf.Any(); }
 
     public static async Task RunTop() => await Task.Run(async () => { await Task.Yield(); Leaf.Ran(); });
 
-    public static async Task NobodyTop() { NobodyVoid(); await Task.Delay(4); }
-    static async void NobodyVoid() { await Task.Yield(); Leaf.Nobody(); }
+    public static async Task NobodyTop()
+    {
+        var done = new TaskCompletionSource();
+        NobodyVoid(done);
+        await done.Task;
+    }
+    static async void NobodyVoid(TaskCompletionSource done)
+    {
+        await Task.Yield();
+        Leaf.Nobody();
+        done.SetResult();
+    }
 
     public static async Task SchedulerTop() =>
         await Task.Factory.StartNew(SchedulerMiddle, default, TaskCreationOptions.None, OneThread.Instance).Unwrap();
@@ -149,59 +168,65 @@ sealed class PoolContext : SynchronizationContext
 
 static class Program
 {
-    static async Task Repeat(Func<Task> chain, double seconds)
+    static async Task Repeat(Func<Task> chain, int rounds)
     {
-        for (var clock = Stopwatch.StartNew(); clock.Elapsed.TotalSeconds < seconds;) await chain();
+        for (int i = 0; i < rounds; i++) await chain();
     }
 
     static readonly (string Leaf, string Awaiters, Func<Task> Chain)[] Kinds = [
-        ("Yielded", "Kinds.YieldMiddle;Kinds.YieldTop", global::Kinds.YieldTop),
-        ("Valued", "Kinds.ValueMiddle;Kinds.ValueTop", global::Kinds.ValueTop),
-        ("Generic", "Kinds.GenericMiddle;Kinds.GenericTop", global::Kinds.GenericTop),
-        ("All", "Kinds.AllTop", global::Kinds.AllTop),
-        ("Any", "Kinds.AnyTop", global::Kinds.AnyTop),
-        ("Ran", "Kinds.RunTop", global::Kinds.RunTop),
-        ("Scheduled", "Kinds.SchedulerMiddle;Kinds.SchedulerTop", global::Kinds.SchedulerTop),
-        ("Context", "Kinds.ContextMiddle;Kinds.ContextTop", global::Kinds.ContextTop),
-        ("Continued", "Kinds.ContinueTop", global::Kinds.ContinueTop),
-        ("Inlined", "Kinds.InlineTop", global::Kinds.InlineTop),
-        ("Slept", "Kinds.SleepTop", global::Kinds.SleepTop),
+        ("Yielded", "Kinds.YieldMiddle;Kinds.YieldTop;Program.Repeat;Program.Main", global::Kinds.YieldTop),
+        ("Valued", "Kinds.ValueMiddle;Kinds.ValueTop;Program.Repeat;Program.Main", global::Kinds.ValueTop),
+        ("Generic", "Kinds.GenericMiddle;Kinds.GenericTop;Program.Repeat;Program.Main", global::Kinds.GenericTop),
+        ("All", "Kinds.AllTop;Program.Repeat;Program.Main", global::Kinds.AllTop),
+        ("Any", "Kinds.AnyTop;Program.Repeat;Program.Main", global::Kinds.AnyTop),
+        ("Ran", "Kinds.RunTop;Program.Repeat;Program.Main", global::Kinds.RunTop),
+        ("Scheduled", "Kinds.SchedulerMiddle;Kinds.SchedulerTop;Program.Repeat;Program.Main", global::Kinds.SchedulerTop),
+        ("Context", "Kinds.ContextMiddle;Kinds.ContextTop;Program.Repeat;Program.Main", global::Kinds.ContextTop),
+        ("Continued", "Kinds.ContinueTop;Program.Repeat;Program.Main", global::Kinds.ContinueTop),
+        ("Inlined", "Kinds.InlineTop;Program.Repeat;Program.Main", global::Kinds.InlineTop),
+        ("Slept", "Kinds.SleepTop;Program.Repeat;Program.Main", global::Kinds.SleepTop),
+        ("Nobody", "-", global::Kinds.NobodyTop),
+        ("Twice", "-", global::Kinds.TwiceTop),
     ];
 
-    static void Collect(double seconds)
+    static volatile bool over;
+
+    static void Collect()
     {
-        for (var clock = Stopwatch.StartNew(); clock.Elapsed.TotalSeconds < seconds;)
+        while (!over)
         {
             GC.Collect(2, GCCollectionMode.Forced, blocking: true, compacting: true);
             Thread.Sleep(1);
         }
     }
 
+    static Task Chains(int rounds) => Task.WhenAll(Repeat(Deep.RedOuter, rounds), Repeat(Deep.BlueOuter, rounds),
+        Repeat(Deep.RedOuter, rounds), Repeat(Deep.BlueOuter, rounds));
+
     static async Task Main(string[] args)
     {
-        double seconds = double.Parse(args[1]);
-        Thread? collector = null;
-        if (args.Length > 2 && args[2] == "gc")
-        {
-            collector = new Thread(() => Collect(seconds)) { Name = "collector" };
-            collector.Start();
-        }
+        int rounds = int.Parse(args[1]);
+        if (args.Length > 2 && args[2] == "gc") new Thread(Collect) { Name = "collector" }.Start();
         if (args[0] == "chains")
         {
             Console.WriteLine("Red: Deep.Middle;Deep.RedOuter;Program.Repeat;Program.Main");
             Console.WriteLine("Blue: Deep.Middle;Deep.BlueOuter;Program.Repeat;Program.Main");
-            await Task.WhenAll(Repeat(Deep.RedOuter, seconds), Repeat(Deep.BlueOuter, seconds),
-                Repeat(Deep.RedOuter, seconds), Repeat(Deep.BlueOuter, seconds));
+            Leaf.Warming = true;
+            await Chains(rounds);
+            Leaf.Warming = false;
+            await Chains(rounds);
         }
         else
         {
-            foreach (var (leaf, awaiters, _) in Kinds) Console.WriteLine($"{leaf}: {awaiters};Program.Repeat;Program.Main");
-            Console.WriteLine("Nobody: -");
-            Console.WriteLine("Twice: -");
-            foreach (var (_, _, chain) in Kinds) await Repeat(chain, seconds / (Kinds.Length + 2));
-            await Repeat(global::Kinds.NobodyTop, seconds / (Kinds.Length + 2));
-            await Repeat(global::Kinds.TwiceTop, seconds / (Kinds.Length + 2));
+            foreach (var (leaf, awaiters, chain) in Kinds)
+            {
+                Console.WriteLine($"{leaf}: {awaiters}");
+                Leaf.Warming = true;
+                await Repeat(chain, rounds / 2);
+                Leaf.Warming = false;
+                await Repeat(chain, rounds);
+            }
         }
-        collector?.Join();
+        over = true;
     }
 }

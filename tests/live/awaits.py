@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""awaits.py TRUTH COLLAPSED SHARE LEAST: holds who awaits against what the program has said. No sample of a leaf may
+have an awaiter that does not await it; at least SHARE per cent must have all of them, and there must be LEAST samples.
+Samples of the time before (Leaf.Warm) do not count. With LEAST 0 each leaf needs one sample that is right."""
+import collections
+import re
+import sys
+
+truth = dict(line.strip().split(": ") for line in open(sys.argv[1]) if ": " in line)
+share, least = float(sys.argv[3]), int(sys.argv[4])
+seen = {leaf: collections.Counter() for leaf in truth}
+for line in open(sys.argv[2]):
+    stack, count = line.rsplit(" ", 1)
+    frames = re.sub(r"<[^;]*?>", "", stack).split(";")
+    leaves = [f[len("Leaf."):] for f in frames if f.startswith("Leaf.") and f[len("Leaf."):] in truth]
+    if not leaves or any(f.startswith("Leaf.Warm") for f in frames):
+        continue
+    awaits = [f[:-len(" [awaits]")] for f in frames if f.endswith(" [awaits]")]
+    seen[leaves[-1]][";".join(reversed(awaits)) or "-"] += int(count)
+
+bad, total, right = 0, 0, 0
+for leaf, awaits in truth.items():
+    all_of_it = awaits.split(";") if awaits != "-" else []
+    for found, count in seen[leaf].items():
+        part = found.split(";") if found != "-" else []
+        if part != all_of_it[: len(part)]:
+            print(f"FAIL: {leaf}: {count} samples are said to be awaited by {found}, not {awaits}")
+            bad += 1
+    if least == 0 and seen[leaf][awaits] == 0:
+        print(f"FAIL: {leaf}: none of {sum(seen[leaf].values())} samples is awaited by {awaits}")
+        bad += 1
+    total += sum(seen[leaf].values())
+    right += seen[leaf][awaits]
+print(f"{right} of {total} samples have all their awaiters ({100 * right / max(total, 1):.1f} %)")
+if total < least or right < share / 100 * total:
+    print(f"FAIL: at least {least} samples are wanted, and {share} % of them with all awaiters")
+    bad += 1
+sys.exit(1 if bad else 0)

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# awaits.sh BUILD SOURCE MATERIAL WHAT: who awaits an async method that was resumed, against tests/apps/Awaits, which
+# says of each of its leaves who awaits it (awaits.py judges). Never may a sample have an awaiter that is none.
+#   chains  two chains that end in the same methods, at once; formats; --async-callers off
+#   kinds   every kind of continuation, in wall mode: threads that run and threads that sleep
+#   debug   the same of a Debug build: state machines are classes, and boxes share their code
+#   gc      the chains beside compacting collections in a loop
+#   pid     the chains, recorded by attach
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+NAME=Awaits
+[ "$WHAT" != debug ] || NAME=AwaitsDebug
+build_app $NAME
+cd "$WORK" || exit 1
+CLRSNAP=$BUILD/bin/clrsnap
+
+# record ARGUMENTS... -- PROGRAM'S ARGUMENTS...: into out.collapsed; the program's truth is in `truth`.
+record() {
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  timeout 120 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- dotnet "$APP" "$@" > truth 2> err ||
+    { cat err; fail "the recording ended with $?"; }
+}
+# judge SHARE LEAST
+judge() { python3 "$SOURCE/tests/live/awaits.py" truth out.collapsed "$@" || { head -3 err; fail "$WHAT"; }; }
+
+case $WHAT in
+  chains)
+    record -o out.clrsnap -o out.json -o out.txt -- chains 60
+    judge 90 50
+    # The stack as it was has the same samples, a dispatcher, and nobody who awaits.
+    "$CLRSNAP" report --async-callers off -o off.collapsed out.clrsnap 2> err || { cat err; fail "report"; }
+    ! grep -qF '[awaits]' off.collapsed || fail "--async-callers off shows who awaits"
+    grep -q 'ThreadPoolWorkQueue.*;Deep.Work;Leaf' off.collapsed || fail "--async-callers off has no dispatcher"
+    sum() { awk '{ n += $NF } END { print n }' "$1"; }
+    [ "$(sum off.collapsed)" = "$(sum out.collapsed)" ] || fail "samples are lost with the awaiters"
+    "$CLRSNAP" report --raw-names -o raw.collapsed out.clrsnap 2> err || { cat err; fail "report"; }
+    ! grep -qF '[awaits]' raw.collapsed || fail "--raw-names shows who awaits"
+    # Whoever reads a page or a tree sees it, too.
+    grep -qF 'Deep.Middle [awaits]' out.txt || fail "the tree does not have it"
+    python3 - << 'PY' || fail "the page's data does not have it"
+import json
+mode = json.load(open("out.json"))["modes"][0]
+flat = mode["frames"]
+kinds = {mode["strings"][flat[i]]: mode["kinds"][flat[i + 2]][0] for i in range(0, len(flat), 3)}
+assert kinds["Deep.Middle [awaits]"] == "awaits" and kinds["Deep.Work"] == "user", kinds
+PY
+    record --async-callers off -o not.clrsnap -- chains 4
+    "$CLRSNAP" report -o not.collapsed not.clrsnap 2> err || { cat err; fail "report"; }
+    ! grep -qF '[awaits]' not.collapsed || fail "record --async-callers off has recorded who awaits"
+    ;;
+  kinds | debug)
+    record --mode wall -- kinds 20
+    judge 90 0
+    ;;
+  gc)
+    record -- chains 60 gc
+    judge 80 50
+    ;;
+  pid)
+    dotnet "$APP" chains 400 > truth 2> /dev/null &
+    CHILD=$!
+    for _ in $(seq 100); do grep -q Blue truth && break; sleep 0.1; done
+    sleep 1
+    timeout 60 "$CLRSNAP" record -F 999 -d 4 -o out.collapsed $CHILD > /dev/null 2> err || { cat err; fail "attach"; }
+    kill -9 $CHILD
+    wait $CHILD 2> /dev/null
+    sed -i 's/;Leaf[.]Warm//' out.collapsed
+    judge 80 50
+    ;;
+esac
+pass "$WHAT"
