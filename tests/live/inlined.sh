@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inlined.sh BUILD SOURCE MATERIAL calls|osr|caller|attach: methods that were inlined, against the truth. In
+# inlined.sh BUILD SOURCE MATERIAL calls|osr|caller|attach|events: methods that were inlined, against the truth. In
 # tests/apps/Inlined three of them take 60, 30 and 10 % of the time of one method, two levels deep, generic,
 # and in another assembly; their hot lines are marked in the source.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
@@ -123,8 +123,17 @@ attach() {
   shares attach Inl.Program.Hot 8 # it begins and ends anywhere
 }
 
+# The debug info as it is read, against the event that the runtime sends of the same.
+events() {
+  local providers='Microsoft-Windows-DotNETRuntime:10:5,Microsoft-Windows-DotNETRuntimePrivate:40000:4'
+  export DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath=$WORK/trace DOTNET_EventPipeConfig=$providers
+  export DOTNET_EventPipeCircularMB=256 DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=0
+  record events calls 1000 --inlined -o events.clrsnap
+  python3 "$SOURCE/tests/live/inlined_events.py" trace events.clrsnap || fail "not what the runtime tells"
+}
+
 case $WHAT in
-  calls | caller | attach) $WHAT ;;
+  calls | caller | attach | events) $WHAT ;;
   osr) record osr osr 3000 --inlined && shares osr Inl.Program.Endless 2 && lines osr Inl.Program.Endless ;;
   *) fail "there is no test '$WHAT'" ;;
 esac
