@@ -184,9 +184,10 @@ CS_ISLAND static bool sp_is_above(const struct cs_walk *walk, uint64_t now, uint
   bool was_alternate = on_alternate(&walk->stack, now);
   if (was_alternate != on_alternate(&walk->stack, next))
     return was_alternate && next >= walk->stack.lo && next <= walk->stack.hi;
-  // A leaf that jumps elsewhere has that place's sp already; the trip wire starts with its
-  // caller's.
-  return (next > now || (next == now && walk->depth == 1)) && cs_stack_holds(&walk->stack, next, 0);
+  // Where a thread was interrupted, code that jumps elsewhere has that place's sp already, and the
+  // trip wire starts with its caller's: in the leaf, and in what lies under a signal's frame.
+  bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
+  return (next > now || (next == now && exact)) && cs_stack_holds(&walk->stack, next, 0);
 }
 
 // A site whose CFA is rbp's says nothing when rbp is not known, as in a thread that is walked from

@@ -34,7 +34,8 @@ struct slot {
   struct stack automatic;
   uint32_t walk_stop;
   UINT_PTR stop_ip;
-  uint32_t physical_count;
+  uint32_t physical_count, own_stop;  // own: through the signal frame, if the walk so has failed
+  UINT_PTR own_stop_ip;
   struct clrsnap_frame physical[PHYSICAL];
 };
 static struct slot *slots;
@@ -90,6 +91,12 @@ static void take(struct slot *slot, void *ucontext, struct shadow *shadow) {
       ucontext, shadow_collect, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, &slot->copy, NULL, 0);
   slot->automatic.hr = clrsnap_snapshot(0, stack_collect, COR_PRF_SNAPSHOT_REGISTER_CONTEXT,
                                         &slot->automatic, NULL, 0);
+  if (slot->automatic.hr != slot->copy.stack.hr) {
+    (void)clrsnap_walk(0, any_frame, slot, NULL, &result);
+    slot->own_stop = result.stop;
+    slot->own_stop_ip = result.stop_ip;
+    slot->physical_count = 0;
+  }
   (void)clrsnap_walk_from_signal(ucontext, any_frame, slot, &result);
   slot->walk_stop = result.stop;
   slot->stop_ip = result.stop_ip;
@@ -178,6 +185,9 @@ static void judge(const struct slot *slot) {
     oracle_fail("a walk from the ucontext and one through the signal frame differ");
     stack_print(stdout, &slot->copy.stack, 0, 24);
     stack_print(stdout, &slot->automatic, 0, 24);
+    if (slot->automatic.hr != slot->copy.stack.hr)
+      printf("      and once more through the signal frame: ended at %#lx: %s\n",
+             (unsigned long)slot->own_stop_ip, clrsnap_stop_text(slot->own_stop));
   }
   if (slot->walk_stop != 1 && seen.physical_early++ < 3)
     oracle_fail("a physical walk ended early at %#lx: %s", (unsigned long)slot->stop_ip,

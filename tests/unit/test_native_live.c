@@ -130,6 +130,34 @@ static void through_a_callback_and_a_handler(void **state) {
   assert_true(mine.count >= 10);  // walk, handler, trampoline, raise, callback, qsort ... _start
 }
 
+// Returns in two steps, as hand-written code does: with the return address in a register, the sp is
+// the caller's already. There it is interrupted.
+extern void return_by_jump(void);
+__asm__(
+    ".text\n"
+    ".p2align 4\n"
+    ".type return_by_jump, @function\n"
+    "return_by_jump:\n"
+    "  .cfi_startproc\n"
+    "  popq %rax\n"
+    "  .cfi_def_cfa_offset 0\n"
+    "  .cfi_register %rip, %rax\n"
+    "  int3\n"
+    "  jmpq *%rax\n"
+    "  .cfi_endproc\n"
+    ".size return_by_jump, .-return_by_jump\n");
+
+static void through_a_handler_where_the_sp_is_the_callers(void **state) {
+  (void)state;
+  start();
+  handle(SIGTRAP, on_sample, 0);
+  return_by_jump();
+  assert_int_equal(compared, 1);
+  assert_int_equal(differing, 0);
+  assert_int_equal(mine.signals, 1);
+  assert_int_equal(mine.stop, CS_STOP_BASE);
+}
+
 static int compare_numbers(const void *a, const void *b) {
   return *(const int *)a - *(const int *)b;
 }
@@ -344,6 +372,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(through_a_callback_and_a_handler),
+      cmocka_unit_test(through_a_handler_where_the_sp_is_the_callers),
       cmocka_unit_test(at_random_instructions),
       cmocka_unit_test(from_the_alternate_stack),
       cmocka_unit_test(a_threads_base),
