@@ -107,6 +107,7 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
                      (copy->depth > 0 && copy->source->entries[copy->depth - 1].filter);
     copy->dispatch = copy->source->dispatch + (copy->source->catching != 0);
     copy->unwound_top = copy->source->unwound_top;
+    copy->catcher_found = copy->source->catcher_found;
     uint32_t top = copy->unwound_top > copy->depth ? copy->unwound_top : copy->depth;
     memcpy(copy->entries, copy->source->entries, top * sizeof(copy->entries[0]));
   }
@@ -114,7 +115,7 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
 }
 
 static struct {
-  uint64_t taken, equal, one_more, dispatching, dispatch_equal, resuming, leaving_filter, empty,
+  uint64_t taken, equal, one_more, dispatching, dispatch_equal, resuming, going_native, empty,
       failed_walk, wrong, frames;
   uint64_t checked, check_failed;
 } counts;
@@ -188,13 +189,12 @@ static bool agrees_about_to_resume(const FunctionID *ids, uint32_t n, const stru
   return agrees(ids + (n - copy->depth), copy->depth, copy);
 }
 
-// An exception that leaves its filter goes through native code. The runtime tells of each frame on
-// that way that it is unwound, but its ExInfo has the first pass to the end, and CoreCLR's own walk
-// tells all of them in these very callbacks (the synchronous oracle: ThrowInFilter), as ours does.
-static bool agrees_leaving_a_filter(const FunctionID *ids, uint32_t n, const struct copy *copy) {
-  bool in_filter = false;
-  for (uint32_t i = 0; i < copy->depth; i++) in_filter = in_filter || copy->entries[i].filter;
-  return in_filter && copy->unwound_top > copy->depth &&
+// An exception that no managed frame catches up to the next native one leaves that way: out of its
+// filter, or to who has called it by reflection. The runtime tells of each frame on that way that
+// it is unwound, but its ExInfo has the first pass to the end, and CoreCLR's own walk tells all of
+// them in these very callbacks (the synchronous oracle: ThrowInFilter), as ours does.
+static bool agrees_going_native(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  return !copy->catcher_found && copy->unwound_top > copy->depth &&
          agrees_up_to(ids, n, copy, copy->unwound_top);
 }
 
@@ -231,8 +231,8 @@ bool shadow_judge(const struct copy *copy) {
       counts.resuming++;
       return true;
     }
-    if (agrees_leaving_a_filter(ids, n, copy)) {
-      counts.leaving_filter++;
+    if (agrees_going_native(ids, n, copy)) {
+      counts.going_native++;
       return true;
     }
   }
@@ -274,8 +274,14 @@ static HRESULT exception_thrown(ICorProfilerCallback11 *self, ObjectID object) {
   (void)self, (void)object;
   struct shadow *s = mine;
   if (s == NULL || s->depth == 0) return S_OK;
+  s->catcher_found = false;
   if (s->dispatch == 0) check_shadow(s);
   if (s->dispatch++ == 0) s->dispatch_cfa = s->entries[s->depth - 1].cfa;
+  return S_OK;
+}
+static HRESULT catcher_found(ICorProfilerCallback11 *self, FunctionID id) {
+  (void)self, (void)id;
+  if (mine != NULL) mine->catcher_found = true;
   return S_OK;
 }
 // A filter has a frame of its own, of the method that it is part of. Just below its thrower's.
@@ -318,6 +324,7 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   struct shadow *s = mine;
   if (s == NULL) return S_OK;
   if (s->dispatch > 0) s->dispatch--;
+  s->catcher_found = true;  // of an outer one, whose second pass was under way
   s->unwound_top = 0;
   BARRIER();
   drop_filters(s);
@@ -398,6 +405,7 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   if (in_handlers) foreign_prepare();
   ours_start(vtbl, in_handlers ? 0 : CLRSNAP_HOLD_TARGET);
   vtbl->ExceptionThrown = exception_thrown;
+  vtbl->ExceptionSearchCatcherFound = catcher_found;
   vtbl->ExceptionSearchFilterEnter = filter_enter;
   vtbl->ExceptionSearchFilterLeave = filter_leave;
   vtbl->ExceptionUnwindFunctionEnter = unwind_enter;
@@ -425,9 +433,9 @@ int oracle_report(void) {
       (unsigned long)counts.one_more);
   printf(
       "  %10lu while an exception was on its way: %lu equal, %lu with unwound frames because the\n"
-      "             thread was about to resume, %lu because it was leaving a filter\n",
+      "             thread was about to resume, %lu because it was leaving for native code\n",
       (unsigned long)counts.dispatching, (unsigned long)counts.dispatch_equal,
-      (unsigned long)counts.resuming, (unsigned long)counts.leaving_filter);
+      (unsigned long)counts.resuming, (unsigned long)counts.going_native);
   printf("  %10lu ended early\n  %10lu of threads without managed frames\n  %10lu WRONG\n",
          (unsigned long)counts.failed_walk, (unsigned long)counts.empty,
          (unsigned long)counts.wrong);

@@ -20,6 +20,7 @@ struct shadow {
   uint32_t overflow;      // deeper than SHADOW_MAX: not compared
   UINT_PTR catching;      // in a catcher's frame: it was entered and not left; 0: none
   FunctionID unwinding;   // the function that ExceptionUnwindFunctionEnter named
+  bool catcher_found;     // of the exception that was thrown last: a managed frame will catch it
   uint32_t unwound_top;   // entries from depth up to here: unwound, as callbacks say; 0: none
   struct shadow_entry entries[SHADOW_MAX];
 };
@@ -27,7 +28,7 @@ struct copy {  // taken in the walk's first callback, while the thread stands st
   struct stack stack;
   struct shadow *source;
   uint32_t depth, dispatch, unwound_top;
-  bool taken;
+  bool taken, catcher_found;
   bool resuming;  // the catch handler has returned, the thread has not resumed
   struct shadow_entry entries[SHADOW_MAX];
 };
