@@ -8,17 +8,24 @@
 #include "lines/lines.h"
 #include "walk/walk.h"
 
+// Which build of a module it is: the linker's stamp (a hash of what it made, if the build is
+// deterministic), and the image's size. Zeros: not known.
+struct cs_build {
+  uint32_t stamp, size;
+};
+
 struct cs_outside_frame {
   enum cs_code_kind kind;
   uint32_t flags;  // CS_FRAME_*
   bool funclet;
   uint64_t ip, sp;
-  char *name;       // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
-  char *module;     // the file's path; NULL: none
-  uint32_t token;   // a method's mdMethodDef in that file; 0: it has none
-  uint64_t offset;  // of a native frame's ip: its virtual address in the file
-  uint32_t il;      // that its instruction comes from, or CS_IL_* (remote/il.h)
-  const char *source;  // file of the line, as the compiler was given it; NULL: not known
+  char *name;      // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
+  char *module;    // the file's path; NULL: none
+  uint32_t token;  // a method's mdMethodDef in that file; 0: it has none
+  struct cs_build build;  // of the module that the process has loaded
+  uint64_t offset;        // of a native frame's ip: its virtual address in the file
+  uint32_t il;            // that its instruction comes from, or CS_IL_* (remote/il.h)
+  const char *source;     // file of the line, as the compiler was given it; NULL: not known
   uint32_t line;
 };
 

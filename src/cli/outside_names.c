@@ -3,9 +3,11 @@
 // (codemap/method.h), what it is called in its module's file (metadata), and native code's names in
 // ELF files. Invariant: nothing of the process is believed before it has been read completely; what
 // cannot be named says what it is instead. One thread. Signal-safe: no.
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/elfsym.h"
 #include "cli/outside.h"
@@ -17,16 +19,18 @@
 #include "native/image.h"
 #include "remote/il.h"
 
-enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
+enum { MAX_NAME = 4096, MAX_UNITS = 1024, PE_HEAD = 1024 };
 
 struct module {
   uint64_t address;  // the runtime's Module
   char *path;        // NULL: it has none that could be read
+  struct cs_build build;
 };
 
 struct file {
   char *path;
   struct cs_metadata *metadata;  // NULL: it cannot be read
+  struct cs_build build;
 };
 
 struct cs_outside_names {
@@ -96,19 +100,56 @@ static char *read_utf16(const struct cs_world *world, uint64_t address) {
   return NULL;
 }
 
-static const char *module_path(struct cs_outside_names *names, const struct cs_world *world,
-                               uint64_t address) {
+// By the headers at a PE image's beginning.
+static struct cs_build build_of(const uint8_t *bytes, size_t size) {
+  enum {
+    PE_AT = 0x3C,
+    STAMP = 8,
+    OPTIONAL = 24,
+    IMAGE_SIZE = OPTIONAL + 56,
+    NEEDED = IMAGE_SIZE + 4
+  };
+  struct cs_build build = {0, 0};
+  uint32_t pe;
+  if (size < PE_AT + sizeof pe || bytes[0] != 'M' || bytes[1] != 'Z') return build;
+  memcpy(&pe, bytes + PE_AT, sizeof pe);
+  if (pe > size || size - pe < NEEDED || memcmp(bytes + pe, "PE\0", 4) != 0) return build;
+  memcpy(&build.stamp, bytes + pe + STAMP, sizeof build.stamp);
+  memcpy(&build.size, bytes + pe + IMAGE_SIZE, sizeof build.size);
+  return build;
+}
+
+static struct cs_build build_of_file(const char *path) {
+  uint8_t bytes[PE_HEAD];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  ssize_t got = fd >= 0 ? read(fd, bytes, sizeof bytes) : -1;
+  if (fd >= 0) (void)close(fd);
+  return build_of(bytes, got > 0 ? (size_t)got : 0);
+}
+
+// Of what is not known nothing can be said against.
+static bool is_build(struct cs_build a, struct cs_build b) {
+  bool known = a.size != 0 && b.size != 0;
+  return !known || (a.stamp == b.stamp && a.size == b.size);
+}
+
+static const struct module *module_at(struct cs_outside_names *names, const struct cs_world *world,
+                                      uint64_t address) {
   const struct cs_layout *l = &world->layout;
-  uint64_t path;
+  uint64_t path, base;
+  uint8_t head[PE_HEAD];
   for (size_t i = 0; i < names->module_count; i++)
-    if (names->modules[i].address == address) return names->modules[i].path;
+    if (names->modules[i].address == address) return &names->modules[i];
   names->modules =
       cs_grow(names->modules, names->module_count, &names->module_capacity, sizeof *names->modules);
   struct module *module = &names->modules[names->module_count++];
   *module = (struct module){.address = address};
   if (l->module.path != CS_NO_FIELD && read_bytes(world, address + l->module.path, &path, 8))
     module->path = read_utf16(world, path);
-  return module->path;
+  if (read_bytes(world, address + l->module.base, &base, 8) &&
+      read_bytes(world, base, head, sizeof head))
+    module->build = build_of(head, sizeof head);
+  return module;
 }
 
 // The managed Thread has its name in one of its first fields; which one no descriptor tells. So a
@@ -174,10 +215,11 @@ static void identify_managed(struct cs_outside_names *names, const struct cs_wor
   } else if (method.dynamic) {
     out->name = dynamic_name(world, function);
   } else {
-    const char *path = module_path(names, world, method.module);
+    const struct module *module = module_at(names, world, method.module);
     out->token = method.token;
-    if (path == NULL) return;
-    out->module = copy(path);
+    out->build = module->build;
+    if (module->path == NULL) return;
+    out->module = copy(module->path);
     out->il = il_offset(names, world, frame->code.kind, start, ip);
   }
 }
@@ -197,22 +239,27 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *
 
 // ---- What files tell ----
 
-static const struct cs_metadata *metadata_of(struct cs_outside_names *names, const char *path) {
+static const struct file *file_at(struct cs_outside_names *names, const char *path) {
   for (size_t i = 0; i < names->file_count; i++)
-    if (strcmp(names->files[i].path, path) == 0) return names->files[i].metadata;
+    if (strcmp(names->files[i].path, path) == 0) return &names->files[i];
   names->files =
       cs_grow(names->files, names->file_count, &names->file_capacity, sizeof *names->files);
   struct file *file = &names->files[names->file_count++];
-  *file = (struct file){copy(path), cs_metadata_open(path)};
-  return file->metadata;
+  *file = (struct file){copy(path), cs_metadata_open(path), build_of_file(path)};
+  return file;
 }
 
 static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   char text[MAX_NAME];
   struct cs_method_text raw;
-  const struct cs_metadata *metadata =
-      frame->module != NULL ? metadata_of(names, frame->module) : NULL;
-  if (metadata == NULL || !cs_metadata_method(metadata, frame->token, &raw))
+  const struct file *file = frame->module != NULL ? file_at(names, frame->module) : NULL;
+  bool replaced = file != NULL && !is_build(file->build, frame->build);
+  // The names and lines of another build would be wrong ones.
+  if (replaced) frame->il = CS_IL_NO_MAPPING;
+  if (replaced)
+    (void)snprintf(text, sizeof text, "[method 0x%08x of a file that was replaced]", frame->token);
+  else if (file == NULL || file->metadata == NULL ||
+           !cs_metadata_method(file->metadata, frame->token, &raw))
     (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
   else if (names->raw)
     (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",

@@ -119,17 +119,24 @@ lines tiered 29
 "$CLRSNAP" stack --raw-names "$pid" | grep -qF '<>c__DisplayClass0_0.<<Main>$>b__' || fail "stack --raw-names"
 kill "$pid"
 wait $launcher 2> /dev/null
-DOTNET_TieredCompilation=0 timeout 100 dotnet "$APP" > "$WORK/waits" 2>&1 &
+rm "$WORK/waits"
+cp -r "$(dirname "$APP")" "$WORK/copy"
+DOTNET_TieredCompilation=0 timeout 100 dotnet "$WORK/copy/Waits.dll" > "$WORK/waits" 2>&1 &
 launcher=$!
-for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
+for _ in $(seq 300); do grep -qs ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "the optimized program"
 lines optimized 12
+# Its file is replaced by another build: no name and no line of that one.
+build_app Collects
+cp "${APP%.dll}.pdb" "$WORK/copy/Waits.pdb" && cp "$APP" "$WORK/copy/new" && mv "$WORK/copy/new" "$WORK/copy/Waits.dll"
+"$CLRSNAP" stack "$pid" | grep '(Waits.dll)' > "$WORK/replaced"
+grep -q '^    \[method 0x06000001 of a file that was replaced\]  (Waits.dll)$' "$WORK/replaced" &&
+  ! grep -v 'of a file that was replaced\]  (Waits.dll)$' "$WORK/replaced" || { cat "$WORK/replaced"; fail "a replaced file"; }
 kill "$pid"
 wait $launcher 2> /dev/null
 pass "what threads wait for, and on which lines"
 
 # Who has suspended the runtime: the thread that collects, at some of so many looks; never another, and nobody when it has ended.
-build_app Collects
 timeout 100 dotnet "$APP" "$WORK/end" > "$WORK/collects" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/collects" && break; sleep 0.1; done
