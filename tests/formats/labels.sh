@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # labels.sh BUILD SOURCE MATERIAL WHAT: labels from Activities against a program that knows which one is
 # current where. start: recorded from its start, in modes cpu, wall and exception; attach: while it runs,
-# twice, with a time between that nobody has seen; others: programs that the hook is of no use to are
-# unharmed by it.
+# twice, with a time between that nobody has seen; switch: thousands of changes a second, awake and
+# asleep; others: programs that the hook is of no use to are unharmed by it.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
@@ -111,6 +111,14 @@ attached() {
   pass "two recordings of one process"
 }
 
+# Thousands of changes a second, and looks at them from outside in wall mode.
+switching() {
+  timeout 60 "$clrsnap" record --labels --mode wall -F 2000 --buffer 64 -o s.clrsnap -- dotnet "$APP" switch 3 > truth 2> err ||
+    { cat err; fail "the recording"; }
+  holds truth s.clrsnap wall wall
+  pass "$(sed -n 's/^clrsnap: \(labels: .*\)/\1/p' err)"
+}
+
 # Programs that the hook is of no use to: where there is no agent, an older runtime, no startup hooks.
 others() {
   DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 60 dotnet "$APP" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
@@ -133,5 +141,6 @@ others() {
 case $WHAT in
   start) from_start ;;
   attach) attached ;;
+  switch) switching ;;
   others) others ;;
 esac

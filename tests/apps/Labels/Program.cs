@@ -5,6 +5,8 @@
 // Prints "label METHOD TRACE SPAN,SPAN... NANOSECONDS", with - for no label, and "batch".
 // Arguments: rounds of 20 ms of CPU time for each; how often to do it all: with each line of the standard
 // input. In between a thread has an Activity, Early, which it goes on with then. Without: once, at once.
+// "switch", seconds: as many changes as possible instead, awake and asleep; each Activity is a span of its
+// own, printed as *.
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
@@ -21,7 +23,7 @@ static class StartupHook
 static class Program
 {
     const int ThreadCpuTime = 3;
-    const long Slice = 10_000_000;
+    static long Slice = 10_000_000;
 
     struct TimeSpec
     {
@@ -46,7 +48,7 @@ static class Program
         for (; end - begin < nanoseconds; end = Now())
         {
             int x = 1;
-            for (int i = 0; i < 100_000; i++) x = x * 31 + i;
+            for (int i = 0; i < Slice / 100; i++) x = x * 31 + i;
             sink = x;
         }
         return end - begin;
@@ -143,6 +145,63 @@ static class Program
         activity.Stop();
     }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AsleepToo() => Thread.Sleep(1 + 0 * sink);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AsleepOutside() => Thread.Sleep(1 + 0 * sink);
+
+    static Activity Span(Activity trace) =>
+        new Activity("span").SetParentId(trace.TraceId, trace.SpanId, ActivityTraceFlags.None).Start();
+
+    static async Task KeepSwitching(Activity trace, Func<long> burn, Stopwatch watch, int seconds)
+    {
+        for (int i = 0; watch.Elapsed.TotalSeconds < seconds; i++)
+        {
+            using Activity span = Span(trace);
+            burn();
+            await Task.Yield();
+            burn();
+            if (i % 32 == 0) await Task.Delay(1);
+        }
+    }
+
+    static void KeepSleeping(Activity one, Activity other, Stopwatch watch, int seconds)
+    {
+        while (watch.Elapsed.TotalSeconds < seconds)
+        {
+            using (Span(one)) Asleep(1);
+            using (Span(other)) AsleepToo();
+            AsleepOutside();
+        }
+    }
+
+    static async Task Switch(int seconds)
+    {
+        Slice = 50_000;
+        string[] names = { "First", "Second", "Third", "Asleep", "AsleepToo" };
+        var traces = new Activity[names.Length];
+        for (int i = 0; i < names.Length; i++)
+        {
+            traces[i] = Start(names[i]);
+            traces[i].Stop();
+            Console.WriteLine($"label {names[i]} {traces[i].TraceId.ToHexString()} * 0");
+        }
+        Print("AsleepOutside", null, 0);
+        var watch = Stopwatch.StartNew();
+        var sleeper = new Thread(() => KeepSleeping(traces[3], traces[4], watch, seconds)) { Name = "Sleeper" };
+        sleeper.Start();
+        Func<long>[] burns = { First, Second, Third };
+        var tasks = new Task[burns.Length];
+        for (int i = 0; i < burns.Length; i++)
+        {
+            int n = i;
+            tasks[i] = Task.Run(() => KeepSwitching(traces[n], burns[n], watch, seconds));
+        }
+        await Task.WhenAll(tasks);
+        sleeper.Join();
+    }
+
     static async Task Batch(int rounds)
     {
         var sleeper = new Thread(() => Sleeper(rounds)) { Name = "Sleeper" };
@@ -166,6 +225,11 @@ static class Program
 
     static async Task Main(string[] args)
     {
+        if (args[0] == "switch")
+        {
+            await Switch(int.Parse(args[1]));
+            return;
+        }
         int rounds = int.Parse(args[0]);
         int batches = args.Length > 1 ? int.Parse(args[1]) : 0;
         if (batches == 0) await Batch(rounds);
