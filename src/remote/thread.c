@@ -23,12 +23,13 @@ static bool read_user(int tid, struct user_regs_struct *u) {
 }
 
 // A call that waits ends early when its thread is stopped: with EINTR, or with one of the kernel's
-// own errors, by which it is made again.
+// own errors, by which it is made again. One whose time is up has not run since, either.
 static int waiting_call(const struct user_regs_struct *u) {
   enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
   int64_t call = (int64_t)u->orig_rax, result = -(int64_t)u->rax;
-  bool ended_early = result == EINTR || result == ERESTARTSYS || result == ERESTARTNOINTR ||
-                     result == ERESTARTNOHAND || result == ERESTART_RESTARTBLOCK;
+  bool ended_early = result == EINTR || result == ETIMEDOUT || result == ERESTARTSYS ||
+                     result == ERESTARTNOINTR || result == ERESTARTNOHAND ||
+                     result == ERESTART_RESTARTBLOCK;
   return call >= 0 && call <= INT32_MAX && ended_early ? (int)call : -1;
 }
 
