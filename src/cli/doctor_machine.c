@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
+#include "cli/labels.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/proc.h"
@@ -58,6 +59,18 @@ static void check_agent(struct cs_doctor *d) {
   cs_doctor_note(d, path != NULL ? CS_FINDING_GOOD : CS_FINDING_FAULT, "agent", NULL, "%s",
                  path != NULL ? path : err.text);
   free(path);
+}
+
+// Only record --labels needs it, and says the same then.
+static void check_labels(struct cs_doctor *d) {
+  struct cs_error err = {""};
+  char *agent = cs_find_agent(&err);
+  char *hook = agent != NULL ? cs_label_hook_find(agent, &err) : NULL;
+  if (agent != NULL)
+    cs_doctor_note(d, hook != NULL ? CS_FINDING_GOOD : CS_FINDING_NOTE, "labels", NULL, "%s",
+                   hook != NULL ? hook : err.text);
+  free(hook);
+  free(agent);
 }
 
 static void check_shared_memory(struct cs_doctor *d) {
@@ -169,6 +182,7 @@ static void check_alternate_stacks(struct cs_doctor *d) {
 void cs_doctor_machine(struct cs_doctor *d) {
   check_system(d);
   check_agent(d);
+  check_labels(d);
   check_shared_memory(d);
   check_cpu_clock(d);
   check_sleepers(d);

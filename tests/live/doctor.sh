@@ -33,6 +33,10 @@ doctor 0
 says ok agent "$BUILD/lib/libclrsnap.so"
 says ok 'shared memory' '/dev/shm has'
 says '(ok|note)' 'cpu mode' 'times a second'
+if [ -f "$BUILD/lib/ClrsnapLabels.dll" ]; then says ok labels "$BUILD/lib/ClrsnapLabels.dll"; fi
+mkdir "$WORK/lib" && cp "$BUILD/lib/libclrsnap.so" "$WORK/lib"
+doctor 0 env CLRSNAP_LIB="$WORK/lib/libclrsnap.so"
+says note labels "--labels needs $WORK/lib/ClrsnapLabels.dll, which is not there"
 doctor 1 env CLRSNAP_LIB=/nowhere/libclrsnap.so
 says FAIL agent 'CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory'
 if unshare --mount true 2> "$WORK/unshare"; then
