@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "names/calls.h"
 
 enum {
   HEADER_WORDS = 4,      // of a code header: debug info, exception clauses, GC info, MethodDesc
@@ -151,12 +152,15 @@ static bool put_tree(const struct cs_method_at *method, uint32_t id, const struc
     uint8_t rest[MAX_NODES * sizeof(struct cs_wire_inline_node) +
                  MAX_MAPPINGS * sizeof(struct cs_wire_inline_mapping)];
   } record;
-  struct cs_wire_inline_node node = {id, 0};
+  struct cs_wire_inline_node node = {id, 0, CS_WIRE_IL_NO_MAPPING};
   size_t size = 0, mappings = tree->mapping_count * sizeof tree->mappings[0];
   for (uint32_t i = 0; i < tree->node_count; i++) {
     if (i > 0 && !cs_inlinee_to_wire(tree->nodes[i].function_id, method, &node.function))
       return false;
     node.parent = tree->nodes[i].parent;
+    uint64_t caller = tree->nodes[node.parent].function_id;
+    if (i == 0 || !cs_call_find(cs_agent.info, caller, tree->nodes[i].function_id, &node.il))
+      node.il = CS_WIRE_IL_NO_MAPPING;
     memcpy(record.rest + size, &node, sizeof node);
     size += sizeof node;
   }

@@ -84,6 +84,13 @@ void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines
 
 // ---- Frames ----
 
+// The method itself where it calls: by its IL, or by its machine code.
+static uint64_t caller_at(const struct cs_rec_inlines *in, uint32_t il, uint32_t call) {
+  uint64_t method = (uint64_t)in->head.function << 32;
+  if (il <= CS_REC_IL) return method | CS_REC_PLACE | CS_REC_AT_IL | il;
+  return call != NOT_KNOWN ? place_in(in, call) : method;
+}
+
 size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
                      uint64_t chain[CS_INLINED_DEPTH]) {
   uint32_t i;
@@ -99,12 +106,13 @@ size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
   size_t count = 1;
   for (uint32_t node = m->node; node != 0; node = in->nodes[node].parent)
     if (++count > CS_INLINED_DEPTH) return 0;
-  uint32_t node = m->node, call = in->calls[outermost(in, node)];
-  for (size_t at = count; at-- > 1; node = in->nodes[node].parent)
+  uint32_t node = m->node, il = m->il;
+  for (size_t at = count; at-- > 1; node = in->nodes[node].parent) {
     chain[at] = (uint64_t)in->nodes[node].function << 32 | CS_REC_INLINED;
-  // Of those between, the JIT does not tell where they called.
-  if (m->il <= CS_REC_IL) chain[count - 1] |= CS_REC_PLACE | m->il;
-  chain[0] = call != NOT_KNOWN ? place_in(in, call) : (uint64_t)in->head.function << 32;
+    if (il <= CS_REC_IL) chain[at] |= CS_REC_PLACE | il;
+    il = in->nodes[node].il;
+  }
+  chain[0] = caller_at(in, il, in->calls[outermost(in, m->node)]);
   return count;
 }
 

@@ -32,7 +32,7 @@ const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, ui
 }
 
 static bool find_il(const struct cs_recording *rec, uint64_t frame, uint32_t *il) {
-  if ((frame & CS_REC_INLINED) != 0) {
+  if ((frame & (CS_REC_INLINED | CS_REC_AT_IL)) != 0) {
     *il = (uint32_t)frame & CS_REC_IL;
     return (frame & CS_REC_PLACE) != 0;
   }

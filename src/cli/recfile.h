@@ -67,7 +67,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 32 &&
                    sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
                    sizeof(struct cs_wire_inlines) == 16 &&
-                   sizeof(struct cs_wire_inline_node) == 8 &&
+                   sizeof(struct cs_wire_inline_node) == 12 &&
                    sizeof(struct cs_wire_inline_mapping) == 12 &&
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48,
                "another payload is another kind of record");

@@ -90,7 +90,8 @@ struct cs_held {
 // What is shown above a frame of the tree, and in none itself: a method that was inlined there. The
 // rest of its lower half is nothing, or CS_REC_PLACE and an offset in the method's IL.
 #define CS_REC_INLINED 0x40000000u
-#define CS_REC_IL 0x3FFFFFFFu
+#define CS_REC_AT_IL 0x20000000u  // the method itself; but its offset, too, is one of IL
+#define CS_REC_IL 0x1FFFFFFFu
 // Or this one: it is not on the stack, it awaits the method that is its child in the tree.
 #define CS_REC_AWAITS 1u
 

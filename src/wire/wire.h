@@ -133,6 +133,7 @@ struct cs_wire_inlines {
 struct cs_wire_inline_node {  // in a tree: node 0 is the method itself, parents come first
   uint32_t function;          // a FUNCTION id that no machine code has; node 0: the method's own
   uint32_t parent;            // the node into which it was inlined
+  uint32_t il;                // and the IL offset of the call there, or CS_WIRE_IL_NO_MAPPING
 };
 struct cs_wire_inline_mapping {
   uint32_t begin;     // offset from the method's start; up to the next mapping's

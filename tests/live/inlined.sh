@@ -53,18 +53,22 @@ shares() {
       exit bad || inlined < 0.7 * all }' "$1.collapsed" || { cat "$1.err" "$1.collapsed"; fail "$1: (above)"; }
 }
 
-# lines NAME METHOD: METHOD is on the line that calls what was inlined into it, or on none, where the JIT has
-# lost it: never on another one.
+# lines NAME METHOD: METHOD is on the line that calls what was inlined into it, and so is Middle, which was
+# inlined itself.
 lines() {
   local call
   call=$(line_of call "$2")
-  awk -v method="$2" -v file="${call%:*}" -v line="${call#*:}" '
+  awk -v method="$2" -v file="${call%:*}" -v line="${call#*:}" -v middle="$(line_of call Inl.Program.Middle)" '
     BEGIN { at["Inl.Program.Middle"] = line; at["Inl.Bag<Tag>.Mix<U>"] = line + 1; at["InlinedOther.Far.Mix"] = line + 2 }
-    { n = split($0, frames, ";")
-      for (i = 1; i < n; i++) for (m in at)
-        if (index(frames[i], method " (" file) == 1 && index(frames[i + 1], m) == 1 && frames[i + 1] ~ / \(inlined\)/ &&
-          frames[i] != method " (" file ":" at[m] ")") { print; bad = 1 } }
-    END { exit bad }' "$1.collapsed" || fail "$1: $2 is on a line that does not call"
+    { weight = $NF; sub(/ [0-9]+$/, ""); n = split($0, frames, ";")
+      for (i = 1; i < n; i++) for (m in at) {
+        if (index(frames[i], method) != 1 || index(frames[i + 1], m) != 1 || frames[i + 1] !~ / \(inlined\)/) continue
+        right = frames[i] == method " (" file ":" at[m] ")"
+        if (m == "Inl.Program.Middle") right = right && frames[i + 1] == m " (" middle ") (inlined)"
+        if (right) seen[m]++
+        else if (frames[i] != method) { print weight, $0; bad = 1 } } }
+    END { for (m in at) if (!seen[m]) { print m ": the line of its call is not known"; bad = 1 }
+      exit bad }' "$1.collapsed" || { cat "$1.collapsed"; fail "$1: $2 is not where it calls"; }
 }
 
 calls() {

@@ -11,6 +11,7 @@
 #include "cli/inlined.h"
 
 enum { HOT = 1, MIDDLE = 2, DEEP = 3, OTHER = 4 };
+#define LOST CS_WIRE_IL_NO_MAPPING
 
 static struct cs_recording rec;
 static uint64_t record[512];
@@ -55,14 +56,18 @@ static int setup(void **state) {
       {0, 4, 16},
       {12, 16, 60},
       {CS_WIRE_IL_NO_MAPPING, 60, 80},
-      {CS_WIRE_IL_NO_MAPPING, 80, 90},
+      {CS_WIRE_IL_NO_MAPPING, 80, 88},
+      {CS_WIRE_IL_NO_MAPPING, 88, 90},
       {1, 90, 99},
       {CS_WIRE_IL_EPILOG, 99, 105},
   };
-  static const struct cs_wire_inline_node nodes[] = {{HOT, 0}, {MIDDLE, 0}, {DEEP, 1}, {OTHER, 0}};
+  static const struct cs_wire_inline_node nodes[] = {
+      {HOT, 0, LOST}, {MIDDLE, 0, LOST}, {DEEP, 1, LOST}, {OTHER, 0, LOST},
+      {OTHER, 2, 33}, {DEEP, 4, 44},     {MIDDLE, 0, 55}};
   static const struct cs_wire_inline_mapping mappings[] = {
-      {4, 0, 0},  {16, 1, 5}, {20, 2, 7}, {30, 2, CS_WIRE_IL_NO_MAPPING}, {50, 3, 20}, {60, 3, 9},
-      {70, 3, 2}, {96, 0, 1}, {98, 3, 3},
+      {4, 0, 0},   {16, 1, 5}, {20, 2, 7}, {30, 2, CS_WIRE_IL_NO_MAPPING},
+      {50, 3, 20}, {60, 3, 9}, {70, 3, 2}, {80, 5, 6},
+      {86, 6, 8},  {96, 0, 1}, {98, 3, 3},
   };
   (void)state;
   cs_recording_init(&rec);
@@ -108,6 +113,14 @@ static void one_between_has_no_place(void **state) {
   IS_SHOWN_AS(at(HOT, 30), at(HOT, 16), somewhere_in(MIDDLE), somewhere_in(DEEP));
 }
 
+// A call that is known is a place in IL, of the method itself as well.
+static void known_calls_are_places(void **state) {
+  (void)state;
+  IS_SHOWN_AS(at(HOT, 83), at(HOT, 16), somewhere_in(MIDDLE), in(DEEP, 33), in(OTHER, 44),
+              in(DEEP, 6));
+  IS_SHOWN_AS(at(HOT, 87), at(HOT, CS_REC_AT_IL | 55), in(MIDDLE, 8));
+}
+
 // The map says 12 of Other's first piece, which is left from Middle, and nothing of the others.
 static void a_call_that_was_lost_is_not_made_up(void **state) {
   (void)state;
@@ -118,7 +131,7 @@ static void a_call_that_was_lost_is_not_made_up(void **state) {
 
 static void a_mapping_ends_where_the_other_map_goes_on(void **state) {
   (void)state;
-  is_shown_as(at(HOT, 80), 0, NULL);  // the JIT's own code: no longer Other's
+  is_shown_as(at(HOT, 88), 0, NULL);  // the JIT's own code: no longer Other's
   is_shown_as(at(HOT, 90), 0, NULL);  // the method's own statement, of which the tree knows nothing
   is_shown_as(at(HOT, 97), 0, NULL);  // a mapping of the method itself
   is_shown_as(at(HOT, 100), 0, NULL);  // an epilog
@@ -135,9 +148,9 @@ static void nothing_is_where_nothing_is_known(void **state) {
 
 // What makes no sense is counted and changes nothing.
 static void what_is_no_tree_is_refused(void **state) {
-  static const struct cs_wire_inline_node child_first[] = {{9, 0}, {8, 2}, {7, 0}},
-                                          own_parent[] = {{9, 0}, {8, 1}},
-                                          fine[] = {{9, 0}, {8, 0}};
+  static const struct cs_wire_inline_node child_first[] = {{9, 0, 0}, {8, 2, 0}, {7, 0, 0}},
+                                          own_parent[] = {{9, 0, 0}, {8, 1, 0}},
+                                          fine[] = {{9, 0, 0}, {8, 0, 0}};
   static const struct cs_wire_inline_mapping no_node[] = {{4, 2, 0}},
                                              back[] = {{4, 1, 0}, {4, 0, 0}};
   (void)state;
@@ -162,6 +175,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_outermost_is_at_its_call, setup, teardown),
       cmocka_unit_test_setup_teardown(one_between_has_no_place, setup, teardown),
+      cmocka_unit_test_setup_teardown(known_calls_are_places, setup, teardown),
       cmocka_unit_test_setup_teardown(a_call_that_was_lost_is_not_made_up, setup, teardown),
       cmocka_unit_test_setup_teardown(a_mapping_ends_where_the_other_map_goes_on, setup, teardown),
       cmocka_unit_test_setup_teardown(nothing_is_where_nothing_is_known, setup, teardown),

@@ -85,7 +85,8 @@ static void send_names(void) {
       begin();
       put(&(struct cs_wire_inlines){id, 3, 2, 0}, sizeof(struct cs_wire_inlines));
       for (uint32_t n = 0; n < 3; n++)
-        put(&(struct cs_wire_inline_node){id + n, n / 2}, sizeof(struct cs_wire_inline_node));
+        put(&(struct cs_wire_inline_node){id + n, n / 2, 3 * n},
+            sizeof(struct cs_wire_inline_node));
       put(&(struct cs_wire_inline_mapping){5, 2, 7}, sizeof(struct cs_wire_inline_mapping));
       put(&(struct cs_wire_inline_mapping){60, 1, 0}, sizeof(struct cs_wire_inline_mapping));
       end(CS_WIRE_INLINES);
