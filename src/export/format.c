@@ -46,7 +46,7 @@ static const struct cs_format formats[] = {
      "OpenTelemetry's profiles: the request that --push posts",
      false,
      true,
-     CS_MODES_ONE,
+     CS_MODES_ALL,
      cs_write_otlp},
     {"speedscope",
      {".speedscope.json", ".speedscope"},

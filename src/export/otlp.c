@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// OTLP profiles, by protobuf-c. A sample is a distinct stack of one thread, its value what its
-// samples weigh together. All that repeats is in the dictionary's tables. Invariant: entry 0 of
-// every table is the zero value and stands for none, so what is ours begins at 1. One thread.
-// Signal-safe: no.
+// OTLP profiles, by protobuf-c: one for each mode, with one dictionary. A sample is a distinct
+// stack of one thread, its value what its samples weigh together. All that repeats is in the
+// dictionary's tables. Invariant: entry 0 of every table is the zero value and stands for none, so
+// what is ours begins at 1. One thread. Signal-safe: no.
 #include "export/otlp.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "export/functions.h"
 #include "export/locations.h"
+#include "export/merge.h"
 #include "export/text.h"
 #include "export/timeline.h"
 #include "otlp.pb-c.h"
@@ -17,8 +18,21 @@
 enum { PROFILE_ID_BYTES = 16, THREAD_ATTRIBUTES = 2, OWN_ATTRIBUTES = 4 };
 
 // All messages of the request, in few arrays. What is repeated wants arrays of pointers.
+// The profile of one mode.
+struct part {
+  const struct cs_facts *facts;
+  size_t index;  // in the merged profile
+  Otlp__Profile profile;
+  Otlp__ValueType type;
+  uint8_t id[PROFILE_ID_BYTES];
+  Otlp__Sample *samples, **sample_refs;
+  int64_t *values;  // one for each sample
+};
+
 struct builder {
-  const struct cs_profile *p;
+  struct cs_merged merged;
+  const struct cs_profile *p;  // the merged one: stacks of all modes are in one dictionary
+  struct part *parts;
   struct cs_functions functions;
   struct cs_locations places;
   struct cs_strings strings;
@@ -31,9 +45,7 @@ struct builder {
   Otlp__Resource resource;
   Otlp__KeyValue *resource_attributes, **resource_attribute_refs;
   Otlp__AnyValue *resource_values;
-  Otlp__Profile profile, *profile_ref;
-  Otlp__ValueType type;
-  uint8_t profile_id[PROFILE_ID_BYTES];
+  Otlp__Profile **profile_refs;
   Otlp__Mapping *mappings, **mapping_refs;
   struct cs_map mapping_ids;  // module's string id -> place in the table
   Otlp__Location *locations, **location_refs;
@@ -45,7 +57,6 @@ struct builder {
   Otlp__Link *links, **link_refs;
   int32_t *link_of;  // of each label: its place in the table; 0: it is not needed
   Otlp__Stack *stacks, **stack_refs;
-  Otlp__Sample *samples, **sample_refs;
   Otlp__KeyValueAndUnit *attributes, **attribute_refs;
   Otlp__AnyValue *attribute_values;
   struct cs_map attribute_ids;   // index by key and value
@@ -55,7 +66,6 @@ struct builder {
   int32_t *path;                 // of the stack at hand
   size_t path_capacity;
   int32_t *indices;  // of all stacks' locations
-  int64_t *values;   // one for each sample
   char **texts;
 };
 
@@ -253,36 +263,40 @@ static void add_links(struct builder *b) {
   b->dictionary.n_link_table = count;
 }
 
-static void add_sample(struct builder *b, uint32_t node, int32_t stack, uint64_t weight,
-                       int32_t link) {
-  size_t index = b->profile.n_samples++;
-  Otlp__Sample *s = &b->samples[index];
+static void add_sample(struct builder *b, struct part *part, uint32_t node, int32_t stack,
+                       uint64_t weight, int32_t link) {
+  size_t index = part->profile.n_samples++;
+  Otlp__Sample *s = &part->samples[index];
   otlp__sample__init(s);
   s->stack_index = stack;
   s->link_index = link;
-  b->values[index] = (int64_t)weight;
-  s->values = &b->values[index];
+  part->values[index] = (int64_t)weight;
+  s->values = &part->values[index];
   s->n_values = 1;
   int32_t *attributes = &b->thread_attributes[THREAD_ATTRIBUTES * b->thread[node]];
   bool named = attributes[0] != 0;
   s->attribute_indices = named ? attributes : attributes + 1;
   s->n_attribute_indices = named ? 2 : 1;
-  b->sample_refs[index] = s;
+  part->sample_refs[index] = s;
 }
 
 // A stack is a sample under each Activity, and one under none.
-static void add_node(struct builder *b, uint32_t node) {
+static void add_node(struct builder *b, struct part *part, uint32_t node) {
+  const struct cs_merged *m = &b->merged;
   const struct cs_label_sums *sums = &b->p->labelled;
-  struct cs_node left = b->p->tree.nodes[node];
+  uint64_t samples = m->samples[node * m->count + part->index];
+  uint64_t weight = m->weight[node * m->count + part->index];
+  if (samples == 0) return;
   int32_t stack = add_stack(b, node);
   for (size_t k = cs_label_sums_find(sums, node, CS_NO_LABEL);
        k < sums->count && sums->items[k].node == node; k++) {
-    const struct cs_label_sum *sum = &sums->items[k];
-    add_sample(b, node, stack, sum->weight, b->link_of[sum->label]);
-    left.samples -= sum->samples;
-    left.weight -= sum->weight;
+    size_t at = k * m->count + part->index;
+    if (m->label_samples[at] == 0) continue;
+    add_sample(b, part, node, stack, m->label_weight[at], b->link_of[sums->items[k].label]);
+    samples -= m->label_samples[at];
+    weight -= m->label_weight[at];
   }
-  if (left.samples > 0) add_sample(b, node, stack, left.weight, 0);
+  if (samples > 0) add_sample(b, part, node, stack, weight, 0);
 }
 
 static void add_stacks(struct builder *b) {
@@ -305,48 +319,58 @@ static void add_stacks(struct builder *b) {
   b->dictionary.n_stack_table = pool->count;
 }
 
-static void add_samples(struct builder *b) {
+static void add_samples(struct builder *b, struct part *part) {
   const struct cs_tree *tree = &b->p->tree;
   size_t count = b->p->labelled.count;
   for (uint32_t i = 1; i < tree->count; i++) count += tree->nodes[i].samples != 0;
-  b->samples = cs_allocate(count * sizeof *b->samples);
-  b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
-  b->values = cs_allocate(count * sizeof *b->values);
-  (void)cs_strings_add(&b->stack_pool, "", 0);
-  for (uint32_t i = 1; i < tree->count; i++)
-    if (tree->nodes[i].samples != 0) add_node(b, i);
-  b->profile.samples = b->sample_refs;
-  add_stacks(b);
+  part->samples = cs_allocate(count * sizeof *part->samples);
+  part->sample_refs = cs_allocate(count * sizeof *part->sample_refs);
+  part->values = cs_allocate(count * sizeof *part->values);
+  for (uint32_t i = 1; i < tree->count; i++) add_node(b, part, i);
+  part->profile.samples = part->sample_refs;
 }
 
 // A number that no other profile has, so that a receiver which gets one twice, because the answer
 // to the first request was lost, can tell.
-static void add_profile_id(struct builder *b) {
-  const struct cs_facts *f = &b->p->facts;
+static void add_profile_id(struct part *part) {
+  const struct cs_facts *f = part->facts;
   uint64_t seed[2] = {f->start_ns ^ f->duration_ns << 20,
                       (uint64_t)f->pid << 32 ^ (uint64_t)f->mode << 56 ^ f->samples};
-  memcpy(b->profile_id, seed, sizeof b->profile_id);
-  b->profile_id[0] |= 1;  // all zero is none
-  b->profile.profile_id = (ProtobufCBinaryData){sizeof b->profile_id, b->profile_id};
+  memcpy(part->id, seed, sizeof part->id);
+  part->id[0] |= 1;  // all zero is none
+  part->profile.profile_id = (ProtobufCBinaryData){sizeof part->id, part->id};
 }
 
-static void add_profile(struct builder *b) {
-  const struct cs_facts *f = &b->p->facts;
+static void add_profile(struct builder *b, struct part *part) {
+  const struct cs_facts *f = part->facts;
   const struct cs_mode *mode = cs_mode(f->mode);
-  Otlp__Profile *out = &b->profile;
+  Otlp__Profile *out = &part->profile;
   otlp__profile__init(out);
-  otlp__value_type__init(&b->type);
-  b->type.type_strindex = word(b, mode->weight != NULL ? mode->weight : mode->count);
-  b->type.unit_strindex = word(b, cs_unit_name(mode->unit));
-  out->sample_type = &b->type;
+  otlp__value_type__init(&part->type);
+  part->type.type_strindex = word(b, mode->weight != NULL ? mode->weight : mode->count);
+  part->type.unit_strindex = word(b, cs_unit_name(mode->unit));
+  out->sample_type = &part->type;
   if (mode->timed) {
-    out->period_type = &b->type;
+    out->period_type = &part->type;
     out->period = f->hz > 0 ? 1000000000 / f->hz : 0;
   }
   out->time_unix_nano = f->start_ns;
   out->duration_nano = f->duration_ns;
-  add_profile_id(b);
-  add_samples(b);
+  add_profile_id(part);
+  add_samples(b, part);
+}
+
+static void add_profiles(struct builder *b, const struct cs_profile_set *set) {
+  (void)cs_strings_add(&b->stack_pool, "", 0);
+  b->parts = cs_allocate(set->count * sizeof *b->parts);
+  b->profile_refs = cs_allocate(set->count * sizeof *b->profile_refs);
+  for (size_t i = 0; i < set->count; i++) {
+    b->parts[i].facts = &set->profiles[i].facts;
+    b->parts[i].index = i;
+    add_profile(b, &b->parts[i]);
+    b->profile_refs[i] = &b->parts[i].profile;
+  }
+  add_stacks(b);
 }
 
 // ---- The resource ----
@@ -390,10 +414,9 @@ static void nest(struct builder *b) {
   otlp__instrumentation_scope__init(&b->scope);
   b->scope.name = scope_name;
   b->scope.version = scope_version;
-  b->profile_ref = &b->profile;
   b->scope_profiles.scope = &b->scope;
-  b->scope_profiles.profiles = &b->profile_ref;
-  b->scope_profiles.n_profiles = 1;
+  b->scope_profiles.profiles = b->profile_refs;
+  b->scope_profiles.n_profiles = b->merged.count;
   b->scope_profiles_ref = &b->scope_profiles;
   b->resource_profiles.resource = &b->resource;
   b->resource_profiles.scope_profiles = &b->scope_profiles_ref;
@@ -421,7 +444,10 @@ static void allocate(struct builder *b) {
   b->thread_attributes = cs_allocate((attributes + 1) * sizeof *b->thread_attributes);
 }
 
-static void build(struct builder *b, const struct cs_resource *resource, const char *service) {
+static void build(struct builder *b, const struct cs_profile_set *set,
+                  const struct cs_resource *resource, const char *service) {
+  cs_merge(&b->merged, set);
+  b->p = &b->merged.profile;
   otlp__export_profiles_service_request__init(&b->out);
   otlp__profiles_dictionary__init(&b->dictionary);
   otlp__resource_profiles__init(&b->resource_profiles);
@@ -435,13 +461,18 @@ static void build(struct builder *b, const struct cs_resource *resource, const c
   add_locations(b);
   add_threads(b);
   add_links(b);
-  add_profile(b);
+  add_profiles(b, set);
   add_resource(b, resource, service);
   add_strings(b);
   nest(b);
 }
 
 static void clean_up(struct builder *b) {
+  for (size_t i = 0; i < b->merged.count; i++) {
+    free(b->parts[i].samples);
+    free(b->parts[i].sample_refs);
+    free(b->parts[i].values);
+  }
   void *const all[] = {b->thread,
                        b->resource_attributes,
                        b->resource_attribute_refs,
@@ -458,14 +489,13 @@ static void clean_up(struct builder *b) {
                        b->path,
                        b->stacks,
                        b->stack_refs,
-                       b->samples,
-                       b->sample_refs,
                        b->attributes,
                        b->attribute_refs,
                        b->attribute_values,
                        b->thread_attributes,
                        b->indices,
-                       b->values,
+                       b->parts,
+                       b->profile_refs,
                        b->labels,
                        b->links,
                        b->link_refs,
@@ -479,14 +509,15 @@ static void clean_up(struct builder *b) {
   cs_map_free(&b->attribute_ids);
   cs_map_free(&b->mapping_ids);
   cs_map_free(&b->function_ids);
+  cs_merged_free(&b->merged);
 }
 
-bool cs_write_otlp_request(const struct cs_profile *p, const struct cs_resource *resource,
-                           FILE *out) {
-  struct builder b = {.p = p};
+static bool write_set(const struct cs_profile_set *set, const struct cs_resource *resource,
+                      FILE *out) {
+  struct builder b = {.p = NULL};
   char service[256];
-  cs_service_name(p->facts.program, service, sizeof service);
-  build(&b, resource, service);
+  cs_service_name(set->profiles[0].facts.program, service, sizeof service);
+  build(&b, set, resource, service);
   size_t size = otlp__export_profiles_service_request__get_packed_size(&b.out);
   uint8_t *packed = cs_allocate(size);
   (void)otlp__export_profiles_service_request__pack(&b.out, packed);
@@ -496,8 +527,13 @@ bool cs_write_otlp_request(const struct cs_profile *p, const struct cs_resource 
   return written;
 }
 
+bool cs_write_otlp_request(const struct cs_profile *p, const struct cs_resource *resource,
+                           FILE *out) {
+  return write_set(&(struct cs_profile_set){p, 1}, resource, out);
+}
+
 bool cs_write_otlp(const struct cs_profile_set *set, FILE *out) {
-  return cs_write_otlp_request(&set->profiles[0], NULL, out);
+  return write_set(set, NULL, out);
 }
 
 int64_t cs_otlp_rejected(const void *response, size_t size, char *message, size_t cap) {

@@ -4,8 +4,9 @@
 NAME AMOUNT" lines on standard input). Shares of a mode must be right to within 2 points, and amounts
 that are not estimated to within 2 %. FORMAT collapsed: PREFIX.MODE.folded; the others have all modes in
 one file. pprof: PREFIX.pb.gz, through `go tool pprof`; speedscope: PREFIX.speedscope.json; chromium:
-PREFIX.trace.json."""
+PREFIX.trace.json; otlp: PREFIX.otlp, through tests/tools/otlp.py."""
 import json
+import os
 import subprocess
 import sys
 
@@ -55,6 +56,18 @@ def stacks_chromium(prefix, mode):
         assert event["ph"] == ("i" if mode in ("alloc", "exception") else "b"), event
         lasted = 1000 * (ends[event["id"]] - event["ts"]) if event["ph"] == "b" else 1
         yield event["args"]["stack"][::-1] + [event["name"]], event["args"].get("bytes", lasted)
+
+
+def stacks_otlp(prefix, mode):
+    reader = os.path.join(os.path.dirname(__file__), "..", "tools", "otlp.py")
+    said = subprocess.run([sys.executable, reader, f"{prefix}.otlp"], capture_output=True, text=True, check=True).stdout
+    current = None
+    for line in said.splitlines():
+        if line.startswith("profile "):
+            current = line.split()[1]
+        elif current == VALUES[mode] and "|" in line:
+            _, stack, value = line.split("|")
+            yield [frame.partition("@")[0] for frame in stack.split(";")], float(value)
 
 
 def main():

@@ -21,12 +21,14 @@ if command -v go > /dev/null; then
   python3 "$SOURCE/tests/formats/modes.py" pprof all < truth || fail "pprof: not the truth"
 fi
 
-# speedscope has a profile for each mode of a thread, a trace the events beside the samples of one of cpu and wall.
+# speedscope has a profile for each mode of a thread, OTLP one for each mode, a trace the events beside the samples of one of cpu and
+# wall.
 "$clrsnap" report -o both.trace.json all.clrsnap 2> refused && fail "chromium shows cpu and wall at once"
 grep -q 'shows one of cpu and wall' refused || { cat refused; fail "no reason"; }
 "$clrsnap" report -o all.speedscope.json all.clrsnap 2> /dev/null || fail "speedscope"
 "$clrsnap" report --mode wall,alloc,lock,exception,gc -o all.trace.json all.clrsnap 2> /dev/null || fail "chromium"
-for form in speedscope chromium; do
+"$clrsnap" report -o all.otlp all.clrsnap 2> /dev/null || fail "otlp"
+for form in speedscope chromium otlp; do
   python3 "$SOURCE/tests/formats/modes.py" $form all < truth || fail "$form: not the truth"
 done
 python3 - << 'PYTHON' || fail "cpu and wall beside the others"
