@@ -116,6 +116,27 @@ static bool read_mappings(struct nibbles *n, uint32_t count, struct tree *out) {
   return !n->failed;
 }
 
+// Drops the nodes that no code has come from, nor from what was inlined into them: most are small
+// methods that the optimizer has made part of an expression, and to name them is what costs.
+static void prune(struct tree *tree) {
+  static uint32_t moved[MAX_NODES];
+  memset(moved, 0, tree->node_count * sizeof moved[0]);
+  for (uint32_t i = 0; i < tree->mapping_count; i++) moved[tree->mappings[i].node] = 1;
+  for (uint32_t i = tree->node_count; i-- > 1;)
+    if (moved[i] != 0) moved[tree->nodes[i].parent] = 1;
+  uint32_t kept = 1;
+  moved[0] = 0;
+  for (uint32_t i = 1; i < tree->node_count; i++) {
+    if (moved[i] == 0) continue;
+    tree->nodes[kept] = tree->nodes[i];
+    tree->nodes[kept].parent = moved[tree->nodes[i].parent];  // which comes before it
+    moved[i] = kept++;
+  }
+  tree->node_count = kept;
+  for (uint32_t i = 0; i < tree->mapping_count; i++)
+    tree->mappings[i].node = moved[tree->mappings[i].node];
+}
+
 // ---- Where it is ----
 
 // The code's header, and the debug info that it leads to. The descriptor of .NET 10 does not tell
@@ -191,6 +212,9 @@ bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id) {
   bool valid = cs_mem_read_guarded(mem, at + 1, &size, 4) && size <= sizeof bytes &&
                cs_mem_read_guarded(mem, at + 5, bytes, size) &&
                read_tree(bytes, size, method->function_id, &tree);
-  if (!valid) tree.node_count = tree.mapping_count = 0;
+  if (valid)
+    prune(&tree);
+  else
+    tree.node_count = tree.mapping_count = 0;
   return tree.node_count == 1 || put_tree(method, id, &tree);  // 1: nothing was inlined
 }

@@ -19,7 +19,7 @@ line_of() { awk -v what="$1" -v method="$2" '$1 == what && $2 == method { print 
 record() {
   local name=$1 what=$2 ms=$3
   shift 3
-  timeout 60 "$BUILD/bin/clrsnap" record --native off -F 999 -o "$name.collapsed" "$@" -- \
+  timeout 250 "$BUILD/bin/clrsnap" record --native off -F 999 -o "$name.collapsed" "$@" -- \
     dotnet "$APP" "$what" "$ms" > /dev/null 2> "$name.err"
   [ $? = 42 ] || { cat "$name.err"; fail "$name: the recording ended otherwise"; }
 }

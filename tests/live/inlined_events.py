@@ -9,6 +9,18 @@ NODE, MAPPING = struct.Struct("<QIII"), struct.Struct("<IIIB")
 LAST_CHUNK = b"\x00\x00\x00\x80"  # the first is the last, too: all that the tests' methods need
 
 
+def pruned(parents, places):
+    """Without the nodes that no code has come from."""
+    used = {0}
+    for _, node, _ in places:
+        while node not in used:
+            used.add(node)
+            node = parents[node]
+    number = {node: i for i, node in enumerate(sorted(used))}
+    return (tuple(number[parents[node]] for node in sorted(used)),
+            tuple((native, number[node], il) for native, node, il in places))
+
+
 def payload(trace, at):
     """The tree and the mappings of the event whose size is at `at`; None: it is none."""
     if at + 12 > len(trace):
@@ -26,7 +38,7 @@ def payload(trace, at):
     for i in range(mappings):
         il, node, native, _ = MAPPING.unpack_from(trace, at + 12 + nodes * NODE.size + i * MAPPING.size)
         places[native] = (native, node, il)
-    return tuple(parents), tuple(places.values())
+    return pruned(parents, list(places.values()))
 
 
 def events(trace):
