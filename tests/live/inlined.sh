@@ -106,25 +106,30 @@ caller() {
     caller.collapsed || { cat caller.collapsed; fail "a caller is not where it calls"; }
 }
 
-# start ENVIRONMENT: PID is a program whose methods have all been compiled.
+# start MS VARIABLE=VALUE: PID is a program that runs for so much CPU time, and has had all compiled.
 start() {
-  env "$@" dotnet "$APP" calls 60000 > /dev/null &
+  local ms=$1 ticks=0
+  shift
+  env "$@" dotnet "$APP" calls "$ms" > /dev/null &
   PID=$!
   trap 'kill $PID 2> /dev/null; rm -rf "$WORK"' EXIT
-  sleep 3
+  while [ "${ticks:-100}" -lt 100 ]; do
+    sleep 0.1
+    ticks=$(awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$PID/stat")
+  done
 }
 
 attach() {
-  start A=b
+  start 60000 A=b
   "$BUILD/bin/clrsnap" record --inlined -d 1 "$PID" 2> refused.err
   [ $? = 1 ] && grep -q "process $PID was started without DOTNET_RichDebugInfo=1" refused.err ||
     { cat refused.err; fail "a program without the variable was not refused"; }
   kill "$PID"
   wait "$PID" 2> /dev/null
-  start DOTNET_RichDebugInfo=1
-  "$BUILD/bin/clrsnap" record --inlined --native off -F 999 -d 3 -o attach.collapsed "$PID" 2> attach.err ||
+  start 5000 DOTNET_RichDebugInfo=1
+  timeout 250 "$BUILD/bin/clrsnap" record --inlined --native off -F 999 -o attach.collapsed "$PID" 2> attach.err ||
     { cat attach.err; fail "the attach"; }
-  shares attach Inl.Program.Hot 8 # it begins and ends anywhere
+  shares attach Inl.Program.Hot 4 # it begins anywhere
 }
 
 # The debug info as it is read, against the event that the runtime sends of the same.
