@@ -184,6 +184,8 @@ static void add_site(uint64_t ip, uint64_t class) {
   for (; table.sites[at].ip != 0; at = (at + 1) & (CS_AWAIT_SITES - 1))
     if (table.sites[at].ip == ip) return;
   cs_store_release(&table.sites[at].class, class);
+  cs_store_release(&table.sites[at].places,
+                   CS_AWAIT_PLACES | (uint64_t)seen_forgets << CS_AWAIT_LIFE_AT);
   cs_store_release(&table.sites[at].ip, ip);
   site_count++;
 }

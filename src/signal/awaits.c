@@ -35,17 +35,14 @@ enum {
 
 // ---- The tables ----
 
-CS_ISLAND static bool find_site(const struct cs_awaits *awaits, uint64_t ip, uint64_t *class) {
+CS_ISLAND static struct cs_await_site *find_site(struct cs_awaits *awaits, uint64_t ip) {
   uint32_t at = cs_await_slot(ip, CS_AWAIT_SITES);
   for (int i = 0; i < PROBES; i++, at = (at + 1) & (CS_AWAIT_SITES - 1)) {
-    const struct cs_await_site *site = &awaits->sites[at];
-    uint64_t found = cs_load_acquire(&site->ip);
-    if (found == 0) return false;
-    if (found != ip) continue;
-    *class = cs_load_acquire(&site->class);
-    return cs_load_acquire(&site->ip) == ip;
+    uint64_t found = cs_load_acquire(&awaits->sites[at].ip);
+    if (found == 0) return NULL;
+    if (found == ip) return &awaits->sites[at];
   }
-  return false;
+  return NULL;
 }
 
 CS_ISLAND static uint64_t find_type(const struct cs_awaits *awaits, uint64_t class) {
@@ -58,17 +55,28 @@ CS_ISLAND static uint64_t find_type(const struct cs_awaits *awaits, uint64_t cla
 }
 
 // The box that is next to the leaf: what stands below it on the stack is not its caller.
-CS_ISLAND static bool find_box_frame(const struct cs_awaits *awaits, const uint64_t *frames,
-                                     uint32_t count, uint32_t *at, uint64_t *class) {
+CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
+                                                      const uint64_t *frames, uint32_t count,
+                                                      uint32_t *at) {
   for (uint32_t i = 1; i < count; i++) {
     enum cs_code_kind kind = CS_FRAME_WORD_KIND(frames[i]);
-    if ((kind != CS_CODE_JIT && kind != CS_CODE_R2R) || (frames[i] & CS_FRAME_WORD_EXACT) != 0 ||
-        !find_site(awaits, CS_FRAME_WORD_IP(frames[i]), class))
+    if ((kind != CS_CODE_JIT && kind != CS_CODE_R2R) || (frames[i] & CS_FRAME_WORD_EXACT) != 0)
       continue;
+    struct cs_await_site *site = find_site(awaits, CS_FRAME_WORD_IP(frames[i]));
+    if (site == NULL) continue;
     *at = i;
-    return true;
+    return site;
   }
-  return false;
+  return NULL;
+}
+
+// What a handler goes by: a copy, that of one ip. False: it has just been given to another one.
+CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
+                                struct cs_await_site *copy) {
+  copy->ip = ip;
+  copy->class = cs_load_acquire(&site->class);
+  copy->places = cs_load_acquire(&site->places);
+  return cs_load_acquire(&site->ip) == ip;
 }
 
 // ---- The box's frame ----
@@ -99,8 +107,10 @@ CS_ISLAND static void take_registers(struct box_frame *out, const struct cs_regs
 }
 
 // Walks once more, up to that frame's caller, with all registers. The first walk has kept none.
-CS_ISLAND static bool find_frame(const struct cs_sampled *from, uint32_t index,
-                                 struct box_frame *out) {
+// What it needs of the stack is not to be there while the box is looked for, nor the other way
+// round.
+__attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampled *from,
+                                                           uint32_t index, struct box_frame *out) {
   struct cs_walk walk;
   struct cs_frame frame;
   struct cs_record records[RECORDS];
@@ -164,15 +174,28 @@ CS_ISLAND static bool may_be_address(uint64_t value) {
   return (value & 7) == 0 && value >= FIRST_ADDRESS && value < LAST_ADDRESS;
 }
 
+// Values of a frame that may be addresses, and the places that each is in: bit by bit, first the
+// registers, as sites order them, then the slots, from the return address down.
+struct values {
+  uint32_t count;
+  uint64_t value[VALUES], places[VALUES];
+};
+
 // False: there are too many.
-CS_ISLAND static bool add_value(const struct cs_stack *stack, uint64_t value, uint64_t *values,
-                                uint32_t *count) {
+CS_ISLAND static bool add_value(const struct cs_stack *stack, uint64_t value, unsigned place,
+                                struct values *values) {
   if (!may_be_address(value) || cs_stack_holds(stack, value, 0)) return true;
-  for (uint32_t i = 0; i < *count; i++)
-    if (values[i] == value) return true;
-  if (*count == VALUES) return false;
-  values[(*count)++] = value;
+  uint32_t i = 0;
+  while (i < values->count && values->value[i] != value) i++;
+  if (i == VALUES) return false;
+  if (i == values->count) values->places[values->count++] = 0;
+  values->value[i] = value;
+  values->places[i] |= 1ull << place;
   return true;
+}
+
+CS_ISLAND static unsigned place_of(const struct box_frame *frame, uint64_t at) {
+  return CS_SITE_SAVED + (unsigned)((frame->end - 16 - at) / 8);
 }
 
 CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, uint64_t at) {
@@ -183,24 +206,36 @@ CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, ui
 
 // All values that can be the method's own.
 CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
-                              uint64_t *values, uint32_t *count) {
+                              struct values *values) {
   const struct cs_sites *sites = from->world->sites;
   cs_site site = sites != NULL ? cs_sites_find(sites, frame->ip) : 0;
   if (site == 0 || frame->end <= frame->sp || frame->end - frame->sp > SLOTS * 8u) return false;
   const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
   if ((frame->known & rule->restores) != rule->restores) return false;
-  *count = 0;
+  values->count = 0;
   for (unsigned i = 0; i < CS_SITE_SAVED; i++)
-    if (rule->saved[i] != 0 && !add_value(from->stack, frame->saved[i], values, count))
-      return false;
+    if (rule->saved[i] != 0 && !add_value(from->stack, frame->saved[i], i, values)) return false;
   for (uint64_t at = frame->sp; at < frame->end - 8; at += 8) {
     uint64_t value;
     if (is_saved(rule, frame->end, at)) continue;
     if (!cs_stack_u64(&from->world->mem, from->stack, at, &value) ||
-        !add_value(from->stack, value, values, count))
+        !add_value(from->stack, value, place_of(frame, at), values))
       return false;
   }
   return true;
+}
+
+// The value of the one place that has been left over. 0: it is none that could be a box.
+CS_ISLAND static uint64_t value_in(const struct cs_sampled *from, const struct box_frame *frame,
+                                   unsigned place) {
+  static const uint8_t of[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+  uint64_t value = 0, at = frame->end - 16 - (place - CS_SITE_SAVED) * 8ull;
+  if (place < CS_SITE_SAVED)
+    value = (frame->known & CS_REG_BIT(of[place])) != 0 ? frame->saved[place] : 0;
+  else if (at < frame->sp || at >= frame->end ||
+           !cs_stack_u64(&from->world->mem, from->stack, at, &value))
+    value = 0;
+  return may_be_address(value) && !cs_stack_holds(from->stack, value, 0) ? value : 0;
 }
 
 // Shared code belongs to many classes, which have their canonical one in common: replaces each
@@ -218,16 +253,9 @@ CS_ISLAND static void read_canonical(const struct cs_awaits *awaits, const struc
         (classes[i] & CANONICAL_IS_ELSEWHERE) != 0 ? classes[i] - CANONICAL_IS_ELSEWHERE : 0;
 }
 
-// How many of the values are of the class; *which is the last of them.
-CS_ISLAND static uint32_t count_class(const uint64_t *classes, uint32_t count, uint64_t wanted,
-                                      uint32_t *which) {
-  uint32_t found = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    if (classes[i] != wanted) continue;
-    *which = i;
-    found++;
-  }
-  return found;
+CS_ISLAND static void keep_class(uint64_t *classes, uint32_t count, uint64_t wanted) {
+  for (uint32_t i = 0; i < count; i++)
+    if (classes[i] != wanted) classes[i] = 0;
 }
 
 // Which of the classes are Task's or derived from it; the others become 0.
@@ -253,40 +281,61 @@ CS_ISLAND static void keep_tasks(const struct cs_awaits *awaits, const struct cs
     if (base[i] != task) classes[i] = 0;
 }
 
-// Of a box of any class: a Task that is not known to be none.
-CS_ISLAND static uint32_t count_boxes(const struct cs_awaits *awaits, const struct cs_mem *mem,
-                                      uint64_t *classes, uint32_t count, uint32_t *which) {
-  uint32_t found = 0;
+// Boxes of any class: Tasks that are not known to be none.
+CS_ISLAND static void keep_boxes(const struct cs_awaits *awaits, const struct cs_mem *mem,
+                                 uint64_t *classes, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint64_t type = find_type(awaits, classes[i]);
     if (type != 0 && CS_AWAIT_TYPE_KIND(type) != CS_AWAIT_BOX) classes[i] = 0;
   }
   keep_tasks(awaits, mem, classes, count);
-  for (uint32_t i = 0; i < count; i++) {
-    if (classes[i] == 0) continue;
-    *which = i;
-    found++;
-  }
-  return found;
 }
 
-// 0: none, or more than one. Its arrays are not to be on the stack while the second walk runs.
-__attribute__((noinline)) CS_ISLAND static uint64_t find_box(const struct cs_awaits *awaits,
-                                                             const struct cs_sampled *from,
-                                                             const struct box_frame *frame,
-                                                             uint64_t wanted) {
-  uint64_t values[VALUES], classes[VALUES];
-  uint32_t count, which = 0;
-  if (!collect(from, frame, values, &count)) return 0;
-  read_all(&from->world->mem, values, classes, count);
-  uint32_t found = wanted == CS_AWAIT_ANY_BOX
-                       ? count_boxes(awaits, &from->world->mem, classes, count, &which)
-                       : count_class(classes, count, wanted, &which);
-  if (found == 0 && wanted != CS_AWAIT_ANY_BOX) {
-    read_canonical(awaits, &from->world->mem, classes, count);
-    found = count_class(classes, count, wanted, &which);
+// Replaces by 0 each class that is not the wanted one.
+CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct cs_mem *mem,
+                                  uint64_t *classes, uint32_t count, uint64_t wanted) {
+  uint64_t exact = 0;
+  if (wanted == CS_AWAIT_ANY_BOX) {
+    keep_boxes(awaits, mem, classes, count);
+    return;
   }
-  return found == 1 ? values[which] : 0;
+  for (uint32_t i = 0; i < count; i++) exact |= classes[i] == wanted ? 1 : 0;
+  if (exact == 0) read_canonical(awaits, mem, classes, count);
+  keep_class(classes, count, wanted);
+}
+
+struct box {
+  uint64_t object;  // 0: none, or more than one
+  uint64_t places;  // all that have one that it could be
+};
+
+__attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits *awaits,
+                                                         const struct cs_sampled *from,
+                                                         const struct box_frame *frame,
+                                                         const struct cs_await_site *site,
+                                                         struct box *box) {
+  struct values values;
+  uint64_t classes[VALUES], left = site->places & CS_AWAIT_PLACES;
+  const struct cs_mem *mem = &from->world->mem;
+  uint32_t found = 0;
+  *box = (struct box){0};
+  if (left != 0 && (left & (left - 1)) == 0) {
+    values.count = 1;
+    values.places[0] = left;
+    values.value[0] = value_in(from, frame, (unsigned)__builtin_ctzll(left));
+  } else if (!collect(from, frame, &values)) {
+    return;
+  }
+  read_all(mem, values.value, classes, values.count);
+  keep_wanted(awaits, mem, classes, values.count, site->class);
+  for (uint32_t i = 0; i < values.count; i++) {
+    if (classes[i] == 0) continue;
+    box->places |= values.places[i];
+    if ((values.places[i] & left) == 0) continue;
+    box->object = values.value[i];
+    found++;
+  }
+  if (found != 1) box->object = 0;
 }
 
 // ---- The chain ----
@@ -352,32 +401,42 @@ CS_ISLAND static uint32_t stops_now(struct cs_awaits *awaits, bool runs_managed)
 
 CS_ISLAND static enum cs_await_state read_chain(const struct cs_awaits *awaits,
                                                 const struct cs_sampled *from, bool cooperative,
-                                                uint64_t ip, uint64_t wanted,
+                                                const struct cs_await_site *site, struct box *box,
                                                 struct cs_await_chain *chain) {
   struct reader reader = {&from->world->mem, !cooperative || from->world->mem.read != NULL};
   struct box_frame frame = {0};
-  if (!find_frame(from, chain->at, &frame) || CS_FRAME_WORD_IP(frame.ip) != ip)
-    return CS_AWAITS_AMBIGUOUS;
-  uint64_t box = find_box(awaits, from, &frame, wanted);
-  return box != 0 ? follow(awaits, &reader, box, chain) : CS_AWAITS_AMBIGUOUS;
+  if (!find_frame(from, chain->at, &frame) || frame.ip != site->ip) return CS_AWAITS_AMBIGUOUS;
+  find_box(awaits, from, &frame, site, box);
+  return box->object != 0 ? follow(awaits, &reader, box->object, chain) : CS_AWAITS_AMBIGUOUS;
+}
+
+// The places that had no box are struck out, unless somebody else has done so meanwhile.
+CS_ISLAND static void strike_out(struct cs_await_site *site, const struct cs_await_site *copy,
+                                 uint64_t places) {
+  uint64_t old = copy->places;
+  if (places != 0 && (old & (places | ~CS_AWAIT_PLACES)) != old)
+    (void)cs_cas(&site->places, &old, old & (places | ~CS_AWAIT_PLACES));
 }
 
 CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled *from,
                               const uint64_t *frames, uint32_t count,
                               struct cs_await_chain *chain) {
-  uint64_t wanted = 0;
+  struct cs_await_site copy, *site;
+  struct box box = {0};
   chain->state = CS_AWAITS_NONE;
   chain->count = 0;
   if (!from->world->mem.guard_works && from->world->mem.read == NULL) return;
-  if (!find_box_frame(awaits, frames, count, &chain->at, &wanted)) return;
+  site = find_box_frame(awaits, frames, count, &chain->at);
+  if (site == NULL || !copy_site(site, CS_FRAME_WORD_IP(frames[chain->at]), &copy)) return;
   enum cs_code_kind leaf = CS_FRAME_WORD_KIND(frames[0]);
   bool cooperative = cs_is_cooperative(from->world, from->thread->clr_thread);
   uint32_t stops = stops_now(awaits, cooperative && (leaf == CS_CODE_JIT || leaf == CS_CODE_R2R));
-  if ((stops & 1) == 0)
-    chain->state =
-        read_chain(awaits, from, cooperative, CS_FRAME_WORD_IP(frames[chain->at]), wanted, chain);
+  if ((stops & 1) == 0) chain->state = read_chain(awaits, from, cooperative, &copy, &box, chain);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  if ((stops & 1) == 0 && cs_load_acquire(&awaits->stops) == stops) return;
+  if ((stops & 1) == 0 && cs_load_acquire(&awaits->stops) == stops) {
+    strike_out(site, &copy, box.places);
+    return;
+  }
   chain->state = CS_AWAITS_STOPPED;
   chain->count = 0;
 }

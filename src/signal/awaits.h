@@ -44,7 +44,13 @@ enum cs_await_state {
 struct cs_await_site {
   uint64_t ip;     // 0: free. Written last
   uint64_t class;  // the box's MethodTable; of shared code, that of all its instantiations
+  // In which of the frame's places (CS_AWAIT_PLACES bits) the box may be. The code keeps it in the
+  // same ones each time it stands here, so each sample strikes out those that had none; when one is
+  // left, no other is looked at. Above them the number of the table's life, by its agent.
+  uint64_t places;
 };
+#define CS_AWAIT_PLACES ((1ull << 54) - 1)
+enum { CS_AWAIT_LIFE_AT = 54 };
 #define CS_AWAIT_ANY_BOX 1u  // in place of that
 
 struct cs_awaits {

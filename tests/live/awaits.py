@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """awaits.py TRUTH COLLAPSED SHARE LEAST: holds who awaits against what the program has said. No sample of a leaf may
 have an awaiter that does not await it; at least SHARE per cent must have all of them, and there must be LEAST samples.
-Samples of the time before (Leaf.Warm) do not count. With LEAST 0 each leaf needs one sample that is right."""
+Samples of the time before (Leaf.Warm) do not count. With LEAST 0 each leaf that has five samples needs one that is
+right, and eight leaves must have them."""
 import collections
 import re
 import sys
@@ -18,7 +19,7 @@ for line in open(sys.argv[2]):
     awaits = [f[:-len(" [awaits]")] for f in frames if f.endswith(" [awaits]")]
     seen[leaves[-1]][";".join(reversed(awaits)) or "-"] += int(count)
 
-bad, total, right = 0, 0, 0
+bad, total, right, enough = 0, 0, 0, 0
 for leaf, awaits in truth.items():
     all_of_it = awaits.split(";") if awaits != "-" else []
     for found, count in seen[leaf].items():
@@ -26,7 +27,8 @@ for leaf, awaits in truth.items():
         if part != all_of_it[: len(part)]:
             print(f"FAIL: {leaf}: {count} samples are said to be awaited by {found}, not {awaits}")
             bad += 1
-    if least == 0 and seen[leaf][awaits] == 0:
+    enough += sum(seen[leaf].values()) >= 5
+    if least == 0 and sum(seen[leaf].values()) >= 5 and seen[leaf][awaits] == 0:
         print(f"FAIL: {leaf}: none of {sum(seen[leaf].values())} samples is awaited by {awaits}")
         bad += 1
     total += sum(seen[leaf].values())
@@ -34,5 +36,8 @@ for leaf, awaits in truth.items():
 print(f"{right} of {total} samples have all their awaiters ({100 * right / max(total, 1):.1f} %)")
 if total < least or right < share / 100 * total:
     print(f"FAIL: at least {least} samples are wanted, and {share} % of them with all awaiters")
+    bad += 1
+if least == 0 and enough < 8:
+    print(f"FAIL: only {enough} leaves have five samples")
     bad += 1
 sys.exit(1 if bad else 0)
