@@ -16,7 +16,9 @@ for line in open(sys.argv[2]):
     leaves = [f[len("Leaf."):] for f in frames if f.startswith("Leaf.") and f[len("Leaf."):] in truth]
     if not leaves or any(f.startswith("Leaf.Warm") for f in frames):
         continue
-    awaits = [f[:-len(" [awaits]")] for f in frames if f.endswith(" [awaits]")]
+    # A Task.Delay may be over before it is awaited: then the awaiting method is on the stack itself.
+    callers = truth[leaves[-1]].split(";")
+    awaits = [f.removesuffix(" [awaits]") for f in frames if f.endswith(" [awaits]") or f in callers]
     seen[leaves[-1]][";".join(reversed(awaits)) or "-"] += int(count)
 
 bad, total, right, enough = 0, 0, 0, 0
