@@ -189,9 +189,11 @@ static void judge(const struct slot *slot) {
       printf("      and once more through the signal frame: ended at %#lx: %s\n",
              (unsigned long)slot->own_stop_ip, clrsnap_stop_text(slot->own_stop));
   }
-  if (slot->walk_stop != 1 && seen.physical_early++ < 3)
+  if (slot->walk_stop != 1 && seen.physical_early++ < 3) {
     oracle_fail("a physical walk ended early at %#lx: %s", (unsigned long)slot->stop_ip,
                 clrsnap_stop_text(slot->walk_stop));
+    print_physical(slot);
+  }
   if (slot->copy.taken) {
     if (!shadow_judge(&slot->copy)) print_physical(slot);
   } else {

@@ -226,34 +226,38 @@ static void lay_context(unsigned n, uint64_t cfa, uint64_t ip) {
   words[n + 16] = cfa - 8;
   words[n + 18] = cfa;
   words[n + 19] = ip;
+  words[n + 24] = 0x4000000000000000;
 }
 
 static void goes_on_where_an_exception_is_caught(void **state) {
   (void)state;
-  // The frame is words[100] to words[155), and was called from 0xCA11.
+  // The frame is words[100] to words[175), and was called from 0xCA11.
   for (unsigned same = 0; same < 2; same++) {
     (void)setup(NULL);
     rules[RULE].cfa_how = CS_CFA_EH_RETURN;
-    rules[RULE].cfa_off = 55 * 8;
-    words[154] = 0xCA11;
+    rules[RULE].cfa_off = 75 * 8;
+    words[174] = 0xCA11;
     words[60] = 0xB8;
     words[61] = 0xB9;
-    uint64_t caught = same ? at(155) : at(200);
-    lay_context(105, at(155), 0xCA11);
-    lay_context(130, caught, 0xCA7C4);
+    uint64_t caught = same ? at(175) : at(200);
+    lay_context(103, at(175), 0xCA11);
+    // r12 and r14 are saved beside each other, r13 is not: like an ip and a CFA.
+    words[135 + 12] = at(180);
+    words[135 + 14] = at(181);
+    lay_context(135, caught, 0xCA7C4);
     assert_int_equal(step(true), CS_STOP_NONE);
     assert_int_equal(regs.r[CS_RIP], 0xCA7C4);
     assert_int_equal(regs.r[CS_RSP], caught);
     assert_int_equal(regs.r[CS_RBX], 0xB8);
     assert_int_equal(regs.r[CS_RBP], 0xB9);
-    assert_int_equal(regs.known & CS_REG_BIT(CS_R12), 0);
+    assert_int_equal(regs.known & CS_REG_BIT(CS_R13), 0);
     assert_true(signal_frame);  // no call returns there
   }
   (void)setup(NULL);  // only one of the two is there: not yet, or another libgcc
   rules[RULE].cfa_how = CS_CFA_EH_RETURN;
-  rules[RULE].cfa_off = 55 * 8;
-  words[154] = 0xCA11;
-  lay_context(105, at(155), 0xCA11);
+  rules[RULE].cfa_off = 75 * 8;
+  words[174] = 0xCA11;
+  lay_context(103, at(175), 0xCA11);
   refused(CS_STOP_NATIVE_RULE);
 }
 
