@@ -29,7 +29,9 @@ refused 1 "there is no CoreCLR in process $$" $$
 timeout 120 dotnet "$APP" hot 60000 > /dev/null 2>&1 &
 launcher=$!
 for _ in $(seq 300); do
-  pid=$(pgrep -P $launcher) && "$CLRSNAP" stack "$pid" 2> /dev/null | grep -q Rec.Program.Hot && break
+  # Both are there: the worker in Hot, Main in Join.
+  pid=$(pgrep -P $launcher) && said=$("$CLRSNAP" stack "$pid" 2> /dev/null) && grep -q Rec.Program.Hot <<< "$said" &&
+    grep -q "for a thread to end" <<< "$said" && break
   sleep 0.1
 done
 [ -n "$pid" ] || fail "the program does not start"
