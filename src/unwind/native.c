@@ -234,28 +234,28 @@ CS_ISLAND static enum cs_stop step_jump(struct step *s, const struct cs_cfi_rule
 }
 
 // libgcc's struct _Unwind_Context: where each register of DWARF's numbering is saved, the CFA of
-// the frame below, the ip, and further on flags of which there are two, the highest bits, and a
-// version, which is 0. The places of saved registers alone can look like one by chance.
+// the frame below, the ip, and further on the flags: that this is the extended form, which it
+// always is, and perhaps that the frame is a signal's. Places of saved registers alone can look
+// like one.
 enum {
   UNWIND_SAVED_RA = 16 * 8,
   UNWIND_CFA = 18 * 8,
   UNWIND_IP = 19 * 8,
   UNWIND_FLAGS = 24 * 8,
-  UNWIND_VERSION = 25 * 8,
   UNWIND_CONTEXT_BYTES = 30 * 8,
 };
-#define UNWIND_NO_FLAGS 0x3FFFFFFFFFFFFFFFull
+#define UNWIND_EXTENDED 0x4000000000000000ull
+#define UNWIND_SIGNAL 0x8000000000000000ull
 
 // Is there one at `at`, of this frame's caller or of one further up? Answers its CFA, or 0.
 CS_ISLAND static uint64_t unwind_context(const struct step *s, uint64_t at) {
-  uint64_t cfa, saved_ra, flags, version;
+  uint64_t cfa, saved_ra, flags;
   if (!cs_stack_u64(s->mem, s->stack, at + UNWIND_CFA, &cfa) || cfa < s->cfa || (cfa & 7) != 0 ||
       !cs_stack_holds(s->stack, cfa, 8) ||
       !cs_stack_u64(s->mem, s->stack, at + UNWIND_SAVED_RA, &saved_ra) || saved_ra != cfa - 8 ||
-      !cs_stack_u64(s->mem, s->stack, at + UNWIND_FLAGS, &flags) ||
-      !cs_stack_u64(s->mem, s->stack, at + UNWIND_VERSION, &version))
+      !cs_stack_u64(s->mem, s->stack, at + UNWIND_FLAGS, &flags))
     return 0;
-  return (flags & UNWIND_NO_FLAGS) == 0 && version == 0 ? cfa : 0;
+  return (flags & ~UNWIND_SIGNAL) == UNWIND_EXTENDED ? cfa : 0;
 }
 
 // Where libgcc is about to leave for the frame that catches an exception: among the locals of its
