@@ -80,8 +80,15 @@ static struct slot *claim(void) {
   return NULL;
 }
 
+static HRESULT no_frame(const struct clrsnap_frame *frame, void *data) {
+  (void)frame, (void)data;
+  return S_OK;
+}
+
+// A library that comes may be known before the last walk, and be why the first one ended.
 static void take(struct slot *slot, void *ucontext, struct shadow *shadow) {
-  struct clrsnap_walk_result result = {.size = sizeof(result)};
+  struct clrsnap_walk_result before = {.size = sizeof(before)}, result = {.size = sizeof(result)};
+  (void)clrsnap_walk_from_signal(ucontext, no_frame, NULL, &before);
   slot->copy.source = shadow;
   slot->copy.taken = false;
   slot->physical_count = 0;
@@ -98,8 +105,8 @@ static void take(struct slot *slot, void *ucontext, struct shadow *shadow) {
     slot->physical_count = 0;
   }
   (void)clrsnap_walk_from_signal(ucontext, any_frame, slot, &result);
-  slot->walk_stop = result.stop;
-  slot->stop_ip = result.stop_ip;
+  slot->walk_stop = before.stop != 1 ? before.stop : result.stop;
+  slot->stop_ip = before.stop != 1 ? before.stop_ip : result.stop_ip;
 }
 
 static void on_signal(int signo, siginfo_t *info, void *ucontext) {
