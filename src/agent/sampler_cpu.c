@@ -27,6 +27,11 @@ static uint64_t first_ns(uint64_t period_ns) {
   return 1 + (x >> 32) % period_ns;
 }
 
+// Not of a thread that has ended meanwhile.
+static bool is_news(int error) {
+  return error != EINVAL && error != ESRCH;
+}
+
 bool cs_cpu_timer_start(struct cs_agent_thread *t) {
   struct sigevent event;
   memset(&event, 0, sizeof event);
@@ -35,7 +40,7 @@ bool cs_cpu_timer_start(struct cs_agent_thread *t) {
   event.sigev_value.sival_ptr = t->thread;
   event._sigev_un._tid = (pid_t)t->tid;
   if (timer_create(cpu_clock_of(t->tid), &event, &t->timer) != 0) {
-    if (errno != EINVAL && errno != ESRCH)  // those: it has ended meanwhile
+    if (is_news(errno))
       cs_log_important("some threads are not sampled: no timer for them: %s%s", strerror(errno),
                        errno == EAGAIN ? " (raise ulimit -i)" : "");
     return false;
@@ -45,8 +50,9 @@ bool cs_cpu_timer_start(struct cs_agent_thread *t) {
   t->timer_ns = period;
   t->timer_set = 0;
   if (timer_settime(t->timer, 0, &when, NULL) != 0) {
-    cs_log_important("some threads are not sampled: their timer cannot be set: %s",
-                     strerror(errno));
+    if (is_news(errno))
+      cs_log_important("some threads are not sampled: their timer cannot be set: %s",
+                       strerror(errno));
     (void)timer_delete(t->timer);
     return false;
   }
