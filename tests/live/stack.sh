@@ -89,14 +89,18 @@ timeout 100 dotnet "$APP" > "$WORK/waits" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/waits" || { cat "$WORK/waits"; fail "the threads do not come to wait"; }
-"$CLRSNAP" stack --no-agent --json "$pid" > "$WORK/json" || fail "--no-agent"
-python3 - "$WORK/json" << 'PYTHON' || fail "threads wait for something else"
+# A barrier waits for a while, spins, and waits again: not each look finds it waiting.
+waits() {
+  "$CLRSNAP" stack --no-agent --json "$pid" > "$WORK/json" || fail "--no-agent"
+  python3 - "$WORK/json" 2> "$WORK/wrong" << 'PYTHON'
 import json, sys
 waits = [t for t in json.load(open(sys.argv[1]))["threads"]
          if any(f["name"].startswith("Program.Main.lambda#") for f in t["frames"])]
 assert len(waits) == 14, [t["name"] for t in waits]
 for t in waits: assert t["name"] == t.get("waits_for"), (t["name"], t.get("waits_for"), [f["name"] for f in t["frames"]])
 PYTHON
+}
+waits || waits || waits || waits || waits || { cat "$WORK/wrong"; fail "threads wait for something else"; }
 # lines NAME MIN: of at least so many frames of the program (optimized code has lost some to tail calls).
 lines() {
   python3 - "$WORK/json" "$SOURCE/tests/apps/Waits/Program.cs" "$2" << 'PYTHON' || fail "$1: a frame is not on the line that it waits in"
