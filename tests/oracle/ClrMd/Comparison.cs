@@ -112,10 +112,24 @@ sealed class Comparison
         foreach (Frame f in walk.Frames.Take(60))
         {
             ClrMethod? method = f.Managed ? runtime.GetMethodByInstructionPointer(f.Ip) : null;
-            Console.WriteLine($"  ours  {f.Kind,-6} {f.Ip:x} {f.Sp:x} {f.Flags} {method}");
+            string what = f.Managed ? $"{method}" : Place(runtime.DataTarget.DataReader.ProcessId, f.Ip);
+            Console.WriteLine($"  ours  {f.Kind,-6} {f.Ip:x} {f.Sp:x} {f.Flags} {what}");
         }
         foreach (ClrStackFrame f in all.Take(60))
             Console.WriteLine($"  ClrMD {f.Kind,-14} {f.InstructionPointer:x} {f.StackPointer:x} {f.FrameName} {f.Method}");
+    }
+
+    // The file that an address is in, and where in it.
+    static string Place(int process, ulong ip)
+    {
+        foreach (string line in File.ReadLines($"/proc/{process}/maps"))
+        {
+            string[] words = line.Split(' ', StringSplitOptions.RemoveEmptyEntries), range = words[0].Split('-');
+            ulong begin = Convert.ToUInt64(range[0], 16);
+            if (ip < begin || ip >= Convert.ToUInt64(range[1], 16)) continue;
+            return words.Length < 6 ? "" : $"{Path.GetFileName(words[5])}+{ip - begin + Convert.ToUInt64(words[2], 16):x}";
+        }
+        return "";
     }
 
     // True: all is well.
