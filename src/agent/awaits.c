@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "base/log.h"
+#include "codemap/method.h"
 #include "names/class.h"
 #include "names/names.h"
 #include "signal/awaits.h"
@@ -113,16 +114,6 @@ static bool is_box_name(const struct cs_class *class) {
                                "+AsyncStateMachineBox`1") == 0;
 }
 
-// The MethodTable that a MethodDesc belongs to: for shared code the canonical one.
-static bool read_class(FunctionID function, uint64_t *class) {
-  const struct cs_layout *l = &cs_core.world.layout;
-  const struct cs_mem *mem = &cs_core.world.mem;
-  uint8_t index;
-  if (!cs_mem_read_guarded(mem, function + l->method_desc.chunk_index, &index, 1)) return false;
-  uint64_t chunk = function - l->method_desc_chunk.size - index * l->method_desc_alignment;
-  return cs_mem_read_guarded(mem, chunk + l->method_desc_chunk.method_table, class, 8);
-}
-
 // Those in which `this` is needed after the state machine's MoveNext has returned.
 static bool may_run_box(const struct cs_method_name *name) {
   static const char *const in[] = {"MoveNext", "ExecuteFromThreadPool", "ExecuteDirectly"};
@@ -137,14 +128,17 @@ static bool may_run_box(const struct cs_method_name *name) {
 uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *name) {
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class class;
-  uint64_t read;
+  struct cs_method method;
   ClassID told = 0;
-  if (!cs_agent.async_callers || !may_run_box(name) || !read_class(function, &read)) return 0;
+  if (!cs_agent.async_callers || !may_run_box(name) ||
+      !cs_method_read(&cs_core.world, function, &method) || method.dynamic)
+    return 0;
   // Of shared code it may tell nothing.
   if (FAILED(info->lpVtbl->GetFunctionInfo2(info, function, 0, &told, NULL, NULL, 0, NULL, NULL)) ||
-      (told != 0 && told != read))
+      (told != 0 && told != method.class))
     return 0;
-  return cs_class_read(info, (ClassID)read, &class) && is_box_name(&class) ? read : 0;
+  return cs_class_read(info, (ClassID)method.class, &class) && is_box_name(&class) ? method.class
+                                                                                   : 0;
 }
 
 void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint64_t box_class) {

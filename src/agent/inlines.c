@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/nibbles.h"
+#include "codemap/method.h"
 #include "names/calls.h"
 
 enum {
-  HEADER_WORDS = 4,      // of a code header: debug info, exception clauses, GC info, MethodDesc
   FLAG_PATCHPOINTS = 1,  // a code version that on-stack replacement leaves: nothing is inlined
   FLAG_RICH = 2,
   MAX_BYTES = 256 << 10,
@@ -30,40 +31,27 @@ struct tree {
   struct cs_wire_inline_mapping mappings[MAX_MAPPINGS];
 };
 
-// Half bytes, the lower ones first.
-struct nibbles {
-  const uint8_t *bytes;
-  size_t at, count;
+struct reader {
+  struct cs_nibbles nibbles;
   bool failed;
 };
 
-static uint32_t next_nibble(struct nibbles *n) {
-  if (n->at >= n->count) {
-    n->failed = true;
-    return 0;
-  }
-  uint32_t byte = n->bytes[n->at / 2], nibble = n->at % 2 == 0 ? byte & 15u : byte >> 4;
-  n->at++;
-  return nibble;
-}
-
-// Three bits in each, the highest ones first; the fourth says that there are more.
-static uint32_t next_number(struct nibbles *n) {
-  uint32_t value = 0, nibble;
-  do {
-    nibble = next_nibble(n);
-    value = value << 3 | (nibble & 7u);
-  } while ((nibble & 8u) != 0 && !n->failed);
-  return value;
-}
-
-static uint32_t next_word(struct nibbles *n) {
+static uint32_t next_number(struct reader *r) {
   uint32_t value = 0;
-  for (unsigned shift = 0; shift < 32; shift += 4) value |= next_nibble(n) << shift;
+  r->failed = r->failed || !cs_nibbles_u32(&r->nibbles, &value);
   return value;
 }
 
-static uint32_t next_difference(struct nibbles *n, uint32_t from) {
+static uint32_t next_word(struct reader *r) {
+  uint32_t value = 0, nibble = 0;
+  for (unsigned shift = 0; shift < 32; shift += 4) {
+    r->failed = r->failed || !cs_nibble(&r->nibbles, &nibble);
+    value |= nibble << shift;
+  }
+  return value;
+}
+
+static uint32_t next_difference(struct reader *n, uint32_t from) {
   uint32_t coded = next_number(n), amount = coded >> 1;
   return (coded & 1u) != 0 ? from - amount : from + amount;
 }
@@ -71,7 +59,7 @@ static uint32_t next_difference(struct nibbles *n, uint32_t from) {
 // ---- The tree ----
 
 // The IL offset of the call is there, too, but .NET 10 keeps whatever was in memory.
-static void read_nodes(struct nibbles *n, struct tree *out) {
+static void read_nodes(struct reader *n, struct tree *out) {
   uint32_t child = 0, sibling = 0;
   for (uint32_t i = 0; i < out->node_count && !n->failed; i++) {
     uint64_t low = next_word(n), high = next_word(n);
@@ -101,7 +89,7 @@ static bool link_nodes(struct tree *out) {
 // ---- The mappings ----
 
 // Of several for one instruction the last one is right: the others' code is empty.
-static bool read_mappings(struct nibbles *n, uint32_t count, struct tree *out) {
+static bool read_mappings(struct reader *n, uint32_t count, struct tree *out) {
   struct cs_wire_inline_mapping m = {0, 0, CS_WIRE_IL_PROLOG};
   for (uint32_t i = 0; i < count && !n->failed; i++) {
     m.begin += next_number(n);
@@ -137,24 +125,10 @@ static void prune(struct tree *tree) {
     tree->mappings[i].node = moved[tree->mappings[i].node];
 }
 
-// ---- Where it is ----
-
-// The code's header, and the debug info that it leads to. The descriptor of .NET 10 does not tell
-// that this is its first word, but where the words around are.
-static bool find_debug_info(const struct cs_method_at *method, uint64_t *debug_info) {
-  const struct cs_layout *l = &cs_core.world.layout;
-  uint64_t header, words[HEADER_WORDS];
-  if (l->code_header.gc_info != 16 || l->code_header.method_desc != 24 ||
-      !cs_mem_read_guarded(&cs_core.world.mem, method->start - 8, &header, 8) ||
-      header <= l->stub_code_block_last ||
-      !cs_mem_read_guarded(&cs_core.world.mem, header, words, sizeof words))
-    return false;
-  *debug_info = words[0];
-  return words[3] == method->function_id && words[0] != 0;
-}
+// ---- All of it ----
 
 static bool read_tree(const uint8_t *bytes, uint32_t size, uint64_t function_id, struct tree *out) {
-  struct nibbles n = {bytes, 0, (size_t)size * 2, false};
+  struct reader n = {{bytes, size, 0}, false};
   out->mapping_count = 0;
   out->node_count = next_number(&n);
   uint32_t mappings = next_number(&n);
@@ -201,13 +175,14 @@ bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id) {
   static uint8_t bytes[MAX_BYTES];
   static struct tree tree;
   const struct cs_mem *mem = &cs_core.world.mem;
-  uint64_t at;
+  uint64_t at, function;
   uint8_t flags;
   uint32_t size;
   // Without a FunctionID it is ReadyToRun code, which has no header, and no tree.
-  if (method->function_id == 0 || !find_debug_info(method, &at) ||
-      !cs_mem_read_guarded(mem, at, &flags, 1) || (flags & FLAG_RICH) == 0 ||
-      (flags & FLAG_PATCHPOINTS) != 0)
+  if (method->function_id == 0 ||
+      !cs_method_debug_info(&cs_core.world, method->start, &function, &at) ||
+      function != method->function_id || !cs_mem_read_guarded(mem, at, &flags, 1) ||
+      (flags & FLAG_RICH) == 0 || (flags & FLAG_PATCHPOINTS) != 0)
     return true;
   bool valid = cs_mem_read_guarded(mem, at + 1, &size, 4) && size <= sizeof bytes &&
                cs_mem_read_guarded(mem, at + 5, bytes, size) &&

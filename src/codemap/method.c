@@ -114,12 +114,29 @@ CS_ISLAND uint32_t cs_method_some_of_r2r(const struct cs_world *world, uint64_t 
   return n;
 }
 
+// The descriptor of .NET 10 does not tell that the header's first word leads there, but where the
+// words around are.
+CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start,
+                                    uint64_t *function_id, uint64_t *info) {
+  enum { INFO, METHOD_DESC = 3, WORDS };
+  const struct cs_layout *l = &world->layout;
+  uint64_t header, words[WORDS];
+  if (l->runtime_major != 10 || l->code_header.gc_info != 16 ||
+      l->code_header.method_desc != METHOD_DESC * sizeof words[0] ||
+      !get(world, start - 8, &header, 8) || header <= l->stub_code_block_last ||
+      !get(world, header, words, sizeof words))
+    return false;
+  *function_id = words[METHOD_DESC];
+  *info = words[INFO];
+  return *info != 0;
+}
+
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method) {
   enum { CLASS = 7, DYNAMIC = 7, RID_BITS = 24, METHOD_DEF = 0x06000000, MAX_BYTES = 64 };
   const struct cs_layout *l = &world->layout;
   uint8_t desc[MAX_BYTES];
-  uint64_t type, bits = l->token_remainder_bits;
+  uint64_t bits = l->token_remainder_bits;
   uint16_t range;
   if (l->method_desc.size > sizeof desc || bits == 0 || bits >= 16 || (function_id & 7) != 0 ||
       !get(world, function_id, desc, l->method_desc.size))
@@ -131,9 +148,9 @@ CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id
   if (method->dynamic) return true;
   uint64_t chunk = function_id - l->method_desc_chunk.size -
                    desc[l->method_desc.chunk_index] * l->method_desc_alignment;
-  if (!get(world, chunk + l->method_desc_chunk.method_table, &type, 8) ||
+  if (!get(world, chunk + l->method_desc_chunk.method_table, &method->class, 8) ||
       !get(world, chunk + l->method_desc_chunk.token_range, &range, 2) ||
-      !get(world, type + l->method_table.module, &method->module, 8))
+      !get(world, method->class + l->method_table.module, &method->module, 8))
     return false;
   uint32_t high = range & ((1u << (RID_BITS - bits)) - 1);
   method->token = METHOD_DEF | high << bits | (low & ((1u << bits) - 1));

@@ -8,13 +8,19 @@
 #include "codemap/codemap.h"
 
 struct cs_method {
+  uint64_t class;   // its MethodTable; of shared code the canonical one
   uint64_t module;  // ModuleID
   uint32_t token;   // mdMethodDef
-  bool dynamic;  // has no metadata: a dynamic method or an IL stub; module and token mean nothing
+  bool dynamic;     // has no metadata: a dynamic method or an IL stub; all else means nothing
 };
 // False: it cannot be read.
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method);
+
+// Of jitted code that begins at `start`: whose it is, and where its debug info lies. False: there
+// is none, or the code header is not as it is known to be.
+CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start,
+                                    uint64_t *function_id, uint64_t *info);
 
 // The method that the ReadyToRun code at `ip` belongs to (a funclet's is its parent's), and where
 // its main body starts. False: not known.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Where a method's debug info is: a jitted one's at the pointer that its code header begins with
-// (no descriptor of .NET 10 names it, so the header must otherwise be as it is known to be), a
+// Where a method's debug info is: a jitted one's where its code header says, a
 // ReadyToRun one's in a section of its image, by the index of its function. Invariant: whatever is
 // read may be wrong or gone; then there is no answer. One thread. Signal-safe: no.
 #include "remote/il.h"
 
 #include <stdlib.h>
 
+#include "base/nibbles.h"
+#include "codemap/method.h"
 #include "codemap/r2r.h"
 
 // ---- Jitted code ----
@@ -21,15 +22,6 @@ enum {
 
 static bool get(const struct cs_world *world, uint64_t address, void *out, size_t size) {
   return cs_mem_read_guarded(&world->mem, address, out, size);
-}
-
-static bool debug_info_of_jit(const struct cs_world *world, uint64_t method, uint64_t *info) {
-  const struct cs_layout *l = &world->layout;
-  uint64_t header;
-  if (l->runtime_major != 10 || l->code_header.gc_info != 16 || l->code_header.method_desc != 24)
-    return false;
-  if (!get(world, method - 8, &header, 8) || header <= l->stub_code_block_last) return false;
-  return get(world, header, info, 8) && *info != 0;
 }
 
 // What stands before the map proper.
@@ -170,11 +162,12 @@ static bool find_bounds(const struct cs_world *world, uint64_t *at, uint32_t *si
 
 bool cs_il_find(const struct cs_world *world, enum cs_code_kind kind, uint64_t method, uint64_t at,
                 uint32_t *il) {
-  uint64_t info;
+  uint64_t info, function;
   uint32_t size;
   if (at < method || at - method > UINT32_MAX) return false;
   if (kind == CS_CODE_JIT) {
-    if (!debug_info_of_jit(world, method, &info) || !skip_extras(world, &info)) return false;
+    if (!cs_method_debug_info(world, method, &function, &info) || !skip_extras(world, &info))
+      return false;
   } else if (kind != CS_CODE_R2R || !debug_info_of_r2r(world, method, &info)) {
     return false;
   }

@@ -23,13 +23,6 @@ bool cs_il_find(const struct cs_world *world, enum cs_code_kind kind, uint64_t m
                 uint32_t *il);
 
 // ---- il_bounds.c: the encoding, from bytes; these are read, never believed ----
-// Numbers of 3 bits a nibble, the low nibble of a byte first.
-struct cs_nibbles {
-  const uint8_t *bytes;
-  size_t size;  // bytes
-  size_t next;  // nibble
-};
-bool cs_nibbles_u32(struct cs_nibbles *nibbles, uint32_t *out);
 // The map itself: entries of (source, native offset, IL offset), packed in as few bits as they
 // need. False: it does not fill its bytes, or `offset` is in no range of it.
 bool cs_il_of_bounds(const uint8_t *bounds, size_t size, uint32_t offset, uint32_t *il);

@@ -3,23 +3,10 @@
 // fills the bytes that are kept for it, and its ranges are those that the runtime
 // makes of it for debuggers and profilers: entries for call sites begin no range, and one that
 // repeats the IL offset before it is a part of that range. One thread. Signal-safe: no.
+#include "base/nibbles.h"
 #include "remote/il.h"
 
-enum { NIBBLE_MORE = 8, NIBBLE_BITS = 3, SOURCE_BITS = 2, SOURCE_CALL = 1 };
-
-bool cs_nibbles_u32(struct cs_nibbles *n, uint32_t *out) {
-  uint64_t value = 0;
-  for (;; n->next++) {
-    if (n->next / 2 >= n->size) return false;
-    unsigned nibble = n->bytes[n->next / 2] >> (n->next % 2 * 4) & 0xFu;
-    value = value << NIBBLE_BITS | (nibble & (NIBBLE_MORE - 1));
-    if (value > UINT32_MAX) return false;
-    if ((nibble & NIBBLE_MORE) == 0) break;
-  }
-  n->next++;
-  *out = (uint32_t)value;
-  return true;
-}
+enum { SOURCE_BITS = 2, SOURCE_CALL = 1 };
 
 struct packed {
   const uint8_t *bytes;

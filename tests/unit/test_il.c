@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/nibbles.h"
 #include "remote/il.h"
 
 enum { SAME = 2, CALL = 1, DELTA_BITS = 9, IL_BITS = 7, EPILOG = 0, PROLOG = 1, NONE = 2, IL = 3 };
