@@ -16,7 +16,7 @@ struct cs_diff_options {
   enum cs_diff_format as;
   enum cs_normalize normalize;
   uint32_t top;
-  enum cs_wire_mode mode;  // 0: the only one that both have
+  enum cs_wire_mode mode;  // a page's first one, else the only one; 0: all that both have
   bool native, signatures, raw_names;
   bool help;  // nothing else was looked at
 };

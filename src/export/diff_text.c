@@ -100,9 +100,15 @@ static void put_table(const struct cs_diff *d, const struct row *rows, const dou
 static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
   (void)fprintf(out, "%s: ", when);
   cs_put_plain(out, f->program, strlen(f->program));
-  (void)fprintf(out, "\n        %" PRIu64 " samples in %.1f s, %s mode at %" PRIu32 " Hz%s%s\n",
-                f->samples, (double)f->duration_ns / 1e9, cs_mode(f->mode)->token, f->hz,
-                f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
+  const struct cs_mode *mode = cs_mode(f->mode);
+  (void)fprintf(out, "\n        %" PRIu64 " %s", f->samples, mode->what[f->samples != 1]);
+  if (!mode->timed && mode->unit != CS_UNIT_COUNT) {
+    (void)fputs(", ", out);
+    cs_put_amount(out, mode->unit, f->weight);
+  }
+  (void)fprintf(out, " in %.1f s, %s mode", (double)f->duration_ns / 1e9, mode->token);
+  if (mode->timed) (void)fprintf(out, " at %" PRIu32 " Hz", f->hz);
+  (void)fprintf(out, "%s%s\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
 }
 
 bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {

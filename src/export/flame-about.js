@@ -12,15 +12,17 @@ function fact(text, value, title, mood) {
   $("facts").append(item);
 }
 
+const isTimed = f => f.mode === "cpu" || f.mode === "wall";
+
 // Events of the runtime come as they happen, not so many times a second.
 function modeText(f) {
-  const timed = f.mode === "cpu" || f.mode === "wall";
-  return timed ? `${f.mode} mode at ${number.format(f.hz)} Hz` : `${f.mode} mode`;
+  return isTimed(f) ? `${f.mode} mode at ${number.format(f.hz)} Hz` : `${f.mode} mode`;
 }
 
 // Of a comparison: the recording before, in one line, and what the colours mean.
 function fillDiffFacts(diff, after) {
-  const words = f => `${f.program}: ${number.format(f.samples)} samples in ` +
+  const whole = f => f.unit === "count" || isTimed(f) ? "" : `, ${weightText(f.weight, f.unit)}`;
+  const words = f => `${f.program}: ${countText(f.samples, f.what)}${whole(f)} in ` +
     `${(f.durationMs / 1000).toFixed(1)} s, ${modeText(f)}`;
   fact("before: %s", words(diff.facts), "", "always");
   fact("after: %s", words(after), "", "always");
@@ -28,13 +30,14 @@ function fillDiffFacts(diff, after) {
     none: "as recorded, not made comparable"}[diff.normalize], "", "always");
 }
 
-function fillFacts(f) {
+function fillFacts({facts: f, diff, only}) {
   const us = ns => (ns / 1000).toFixed(1);
   document.title = `${f.program} – clrsnap`;
   $("program").textContent = f.program;
   $("program").title = f.program;
   $("facts").replaceChildren();
-  fact("%s samples", number.format(f.samples));
+  if (only) fact("only the recording %s has this mode", only, "", "always");
+  fact(`%s ${f.what[f.samples === 1 ? 0 : 1]}`, number.format(f.samples));
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");
@@ -59,6 +62,19 @@ function fillFacts(f) {
     fact(`runtime stopped %s ${times}`, number.format(f.suspensions), "",
       f.suspensions === 0 ? "good" : "bad");
   }
+  if (diff) fillDiffFacts(diff, f);
+}
+
+// Why there is no graph.
+function emptyText({facts: f, diff}, tree) {
+  if (tree.before && tree.after[0] + tree.before[0] > 0) {
+    const [none, other] = tree.byBefore ? ["before", "after"] : ["after", "before"];
+    return `Nothing ${none}. What was there ${other} is shown if frames are as wide as ${other}.`;
+  }
+  if (f.samples > 0 || diff?.facts.samples > 0) return "Nothing in this selection.";
+  return isTimed(f) ?
+    `Nothing was sampled: the program used too little ${f.mode} time.` :
+    `Nothing of mode ${f.mode} happened while the program was recorded.`;
 }
 
 function threadName(thread) {

@@ -16,6 +16,9 @@ class Recording {
     this.facts = data.facts;
     this.kinds = data.kinds;
     this.unit = data.selfUs ? "us" : data.facts.unit ?? "count";  // of `weight`
+    this.what = data.facts.what;  // what a sample is, one and several
+    // By what a frame is as wide as it is, unless something else is chosen.
+    this.usualUnit = /^(cpu|wall|exception)$/.test(data.facts.mode) ? "samples" : "weight";
     this.frameCount = data.frames.length / 3;
     this.names = [];
     this.modules = [];
@@ -28,6 +31,7 @@ class Recording {
     this.plumbing = this.names.map(isPlumbing);
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
     this.diff = data.diff ?? null;
+    this.only = data.only ?? null;  // in a comparison: "before" or "after", the one that has it
     this.readNodes(data);
     this.readSamples(data);
     this.trees = new Map();
@@ -118,7 +122,8 @@ class Recording {
     const own = this.own(filter), hidden = this.hidden(filter.hide);
     const before = this.diff ? this.before[filter.unit] : null;
     return collectTree(this, {own, before, hidden, threads: filter.threads,
-      scale: this.diff ? this.diff.scale[filter.unit] : 1, byBefore: filter.width === "before"});
+      scale: this.diff ? this.diff.scale[filter.unit] : 1,
+      byBefore: this.diff !== null && filter.width === "before"});
   }
 
   // Per node: whether it or a caller of it is a frame that matches.

@@ -206,7 +206,7 @@ class Heat {
     const near = this.marks.filter(([begin, duration]) =>
       begin / 1000 < ms + step && (begin + duration) / 1000 >= ms).map(mark => mark[2]);
     return [thread < 0 ? "all threads" : threadName(rec.threads[thread]), timeText(ms, step),
-      `${number.format(count)} sample${count === 1 ? "" : "s"}`, ...new Set(near)].join(" · ");
+      countText(count, rec.what), ...new Set(near)].join(" · ");
   }
 
   press(event) {

@@ -97,8 +97,10 @@ function listen() {
     });
   }
   on("mode", "change", () => {
-    Object.assign(state, {threads: null});
-    setRecording(recordings[Number($("mode").value)]);
+    const recording = recordings[Number($("mode").value)];
+    Object.assign(state, {threads: null, range: recording.timed ? state.range : null,
+      unit: recording.usualUnit});
+    setRecording(recording);
     refresh();
   });
   for (const view of VIEWS) on(`view-${view}`, "click", moveTo(view));

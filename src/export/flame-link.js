@@ -13,7 +13,7 @@ function readLink(text) {
   return {
     view: VIEWS.includes(wish.get("view")) ? wish.get("view") : "icicle",
     mode: wish.get("mode"), threads: list("thread"), hide, search: wish.get("search") ?? "",
-    unit: wish.get("unit") === "time" || wish.get("unit") === "weight" ? "weight" : "samples",
+    unit: {time: "weight", weight: "weight", samples: "samples"}[wish.get("unit")] ?? null,
     awake: ["running", "waiting"].includes(wish.get("awake")) ? wish.get("awake") : "all",
     range: from !== null && to !== null && from < to ? [from, to] : null,
     node: node === null ? 0 : node, zoom: wish.get("zoom"), method: wish.get("method"),
@@ -32,7 +32,7 @@ function writeLink(now) {
   put("view", now.view, "icicle");
   put("mode", now.mode, now.firstMode);
   put("thread", now.threads && now.threads.join(","), null);
-  put("unit", now.unit, "samples");
+  put("unit", now.unit, now.usualUnit);
   put("hide", [...now.hide].join(","), "");
   put("awake", now.awake, "all");
   if (now.range) {

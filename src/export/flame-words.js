@@ -31,8 +31,11 @@ function microsText(us) {
 
 function weightText(value, unit) {
   if (unit === "us") return microsText(value);
-  if (unit === "ns") return microsText(value / 1000);
+  if (unit === "ns" || unit === "nanoseconds") return microsText(value / 1000);
   return unit === "bytes" ? bytesText(value) : number.format(value);
 }
+
+// "1 sample", "12 sampled objects"
+const countText = (value, [one, several]) => `${number.format(value)} ${value === 1 ? one : several}`;
 
 const weightLabel = unit => unit === "us" || unit === "ns" ? "time" : unit;

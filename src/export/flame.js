@@ -16,8 +16,8 @@ function frameName(tree, node) {
 }
 
 function amount(value) {
-  if (state.unit !== "samples") return weightText(value, state.recording.unit);
-  return `${number.format(value)} sample${value === 1 ? "" : "s"}`;
+  const {unit, recording: rec} = state;
+  return unit === "samples" ? countText(value, rec.what) : weightText(value, rec.unit);
 }
 
 function describe(tree, node) {
@@ -93,10 +93,7 @@ function refresh() {
   const {recording: rec, threads, unit, range, awake, hide, width} = state;
   state.tree = rec.tree({threads, unit, range, awake, hide, width});
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
-  $("empty").textContent = rec.facts.samples > 0 ? "Nothing in this selection." :
-    /^(cpu|wall)$/.test(rec.facts.mode) ?
-      `Nothing was sampled: the program used too little ${rec.facts.mode} time.` :
-      `Nothing of mode ${rec.facts.mode} happened while the program was recorded.`;
+  $("empty").textContent = emptyText(rec, state.tree);
   $("range").hidden = !range;
   if (range) $("range").textContent = `${timeText(range[0], 1)} – ${timeText(range[1], 1)}  ✕`;
   search($("search").value);
@@ -219,13 +216,15 @@ function setRecording(recording) {
   state.recording = recording;
   state.method = -1;
   state.tree = null;
-  fillFacts(recording.facts);
-  if (recording.diff) fillDiffFacts(recording.diff, recording.facts);
+  fillFacts(recording);
   fillThreads(recording, state.threads);
   fillLegend(recording, look);
   fillFolds(recording, state.hide, fold);
   $("mode").value = recordings.indexOf(recording);
+  $("unit").options[0].text = recording.what[1];
   $("unit").options[1].text = weightLabel(recording.unit);
+  $("unit").value = state.unit;
+  $("unit-field").hidden = recording.unit === "count";
   $("awake-field").hidden = !recording.asleep;
   $("width-field").hidden = !recording.diff;
 }
@@ -248,7 +247,8 @@ function toggleKinds(kinds) {
 
 function remember() {
   const {recording: rec} = state;
-  const link = writeLink({...state, mode: recordings.length > 1 ? rec.facts.mode : null,
+  const link = writeLink({...state, mode: rec.facts.mode, firstMode: recordings[0].facts.mode,
+    usualUnit: rec.usualUnit,
     threads: state.threads && [...state.threads].map(i => rec.threads[i].tid || rec.threads[i].name),
     search: $("search").value, node: state.view === "sandwich" ? 0 : main.focus,
     method: state.view === "sandwich" && state.method >= 0 ? rec.names[state.method] : null,
@@ -260,7 +260,8 @@ function remember() {
 function follow(hash) {
   const wish = readLink(hash);
   const recording = recordings.find(rec => rec.facts.mode === wish.mode) ?? recordings[0];
-  Object.assign(state, {view: wish.view, unit: wish.unit, hide: wish.hide, awake: wish.awake,
+  Object.assign(state, {view: wish.view, unit: wish.unit ?? recording.usualUnit,
+    hide: wish.hide, awake: wish.awake,
     range: recording.timed ? wish.range : null, width: wish.width, heat: wish.heat,
     theme: wish.theme});
   const threads = new Set(recording.threads.flatMap((thread, i) =>
@@ -269,7 +270,6 @@ function follow(hash) {
   setRecording(recording);
   setTheme(wish.theme ? wish.theme === "dark" :
     matchMedia("(prefers-color-scheme: dark)").matches);
-  $("unit").value = state.unit;
   $("awake").value = state.awake;
   $("width").value = state.width;
   $("search").value = wish.search;
@@ -284,7 +284,8 @@ function start(data) {
   recordings = data.modes.map(mode => new Recording(mode));
   marks = data.marks ?? [];
   makeParts();
-  recordings.forEach((rec, i) => $("mode").append(new Option(rec.facts.mode, i)));
+  recordings.forEach((rec, i) => $("mode").append(
+    new Option(rec.facts.mode + (rec.only ? ` (only ${rec.only})` : ""), i)));
   $("mode-field").hidden = recordings.length === 1;
   follow(location.hash);
   listen();

@@ -4,8 +4,8 @@
 // keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the tree's
 // first level are the threads. Time is in microseconds ("selfUs"), any other unit as it is
 // ("selfWeight"). One such object for each mode that was recorded, in "modes"; "marks"
-// are events on the timeline: [begin, duration, text], in microseconds. One thread. Signal-safe:
-// no.
+// are events on the timeline: [begin, duration, text], in microseconds. Of a comparison, each mode
+// has "diff", or "only" if one of the recordings has not got it. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,8 @@ static void put_facts(const struct cs_facts *f, FILE *out) {
   put_text(out, cs_mode(f->mode)->token);
   (void)fputs(",\"unit\":", out);
   put_text(out, cs_unit_name(cs_mode(f->mode)->unit));
+  (void)fprintf(out, ",\"what\":[\"%s\",\"%s\"]", cs_mode(f->mode)->what[0],
+                cs_mode(f->mode)->what[1]);
   (void)fprintf(out, ",\"weight\":%" PRIu64, f->weight);
   (void)fprintf(out,
                 ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
@@ -207,10 +209,12 @@ static void put_profile(const struct cs_profile *p, FILE *out) {
     put_column(&p->tree, "selfWeight", WEIGHT, out);
   put_times(p, out);
   if (p->diff != NULL) put_diff(p->diff, out);
+  if (p->only != CS_ONLY_NONE)
+    (void)fprintf(out, ",\n\"only\":\"%s\"", p->only == CS_ONLY_BEFORE ? "before" : "after");
   (void)putc('}', out);
 }
 
-// Pauses, which are everybody's.
+// Pauses, which are everybody's; but two recordings that are compared have no time in common.
 static void put_marks(const struct cs_profile *p, FILE *out) {
   for (size_t i = 0; i < p->sample_count; i++) {
     const struct cs_profile_sample *s = &p->samples[i];
@@ -234,7 +238,8 @@ bool cs_write_json(const struct cs_profile_set *set, FILE *out) {
   }
   (void)fputs("\n],\"marks\":[", out);
   for (size_t i = 0; i < set->count; i++)
-    if (set->profiles[i].facts.mode == CS_WIRE_MODE_GC) put_marks(&set->profiles[i], out);
+    if (set->profiles[i].facts.mode == CS_WIRE_MODE_GC && set->profiles[i].only == CS_ONLY_NONE)
+      put_marks(&set->profiles[i], out);
   (void)fputs("]}\n", out);
   return !ferror(out);
 }

@@ -108,6 +108,9 @@ struct cs_facts {
   } budget;
 };
 
+// Of two recordings that are compared: which is the only one that has the profile's mode.
+enum cs_only { CS_ONLY_NONE, CS_ONLY_BEFORE, CS_ONLY_AFTER };
+
 struct cs_profile {
   struct cs_strings strings;
   struct cs_profile_frame *frames;
@@ -123,6 +126,7 @@ struct cs_profile {
   struct cs_label_sums labelled;   // of the tree's samples, those that have one, sorted
   struct cs_facts facts;
   const struct cs_diff *diff;  // of a comparison: what was before; else NULL
+  enum cs_only only;           // else CS_ONLY_NONE
 };
 
 // What one recording has come to: a profile for each of its modes.

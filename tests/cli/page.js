@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Drives the flame graph page in a headless Chromium as a person would: mouse and keys in, what the
 // page says out. Usage: node page.js CHROMIUM PAGE.html MANY.html
-// DIFF.html. Exit code 0 or 1.
+// DIFF.html MODES.html. Exit code 0 or 1.
 "use strict";
 const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
 const {evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
-const [page, manyPage, diffPage] = process.argv.slice(3);
+const [page, manyPage, diffPage, modesPage] = process.argv.slice(3);
 
 // Where the widest node of that name is drawn.
 const place = (name, chart = "main") => evaluate(`(() => {
@@ -357,6 +357,39 @@ async function testDiff() {
   assert.strictEqual((await column("selfDelta"))[0], "−9.09 %");
 }
 
+// A comparison of several modes, the last of which only one of the recordings has.
+async function testDiffModes() {
+  await open(`file://${modesPage}`);
+  const options = await evaluate('[...document.getElementById("mode").options].map(o => o.text)');
+  assert.deepStrictEqual(options, ["cpu", "alloc", "wall (only after)"]);
+  assert.match(await text("status"), /^all threads · 22 samples · 100 %/);
+  await choose("width", "before");
+  await choose("search", "Sum$");
+  assert.strictEqual(await text("matches"), "45.45 % matched, 1 frame");
+  await choose("mode", "1");
+  // 30 of 40 objects are new, and Sum's; the share before is nothing.
+  assert.strictEqual(await text("matches"), "0.00 % matched, 1 frame");
+  await choose("width", "after");
+  assert.strictEqual(await text("matches"), "75.00 % matched, 1 frame");
+  assert.match(await text("status"), /^all threads · 3\.91 MiB · 100 %/);
+  assert((await text("facts")).includes("40 sampled objects, 3.91 MiB in"), await text("facts"));
+  assert((await text("legend")).includes("shrank a little"), await text("legend"));
+  await press("4");
+  await choose("search", "");
+  assert.deepStrictEqual((await column("selfDelta")), ["+75.00 %", "0.00 %", "−75.00 %"]);
+  assert.match(await hash(), /^view=methods&mode=alloc$/);
+  await open(`file://${modesPage}#${await hash()}&width=before`);
+  assert.deepStrictEqual((await column("name")).slice(0, 1), ["System.Linq.Enumerable.Sum"]);
+  // What cannot be compared has the colours and the columns of a recording.
+  await choose("mode", "2");
+  assert.deepStrictEqual(await column("selfDelta"), []);
+  assert((await text("facts")).includes("only the recording after has this mode"), await text("facts"));
+  assert.strictEqual(await evaluate('document.getElementById("width-field").hidden'), true);
+  assert.strictEqual(await text("legend"), "");
+  assert.match(await text("empty"), /^Nothing was sampled/);
+  assert.match(await hash(), /mode=wall/);
+}
+
 // A page of two modes with marks: the golden one's data, once more as if it were bytes.
 async function testModes() {
   const html = fs.readFileSync(page, "utf8"), form = /(<script id="data"[^>]*>\s*)([^<\s]+)/;
@@ -412,4 +445,4 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testDiff, testModes, testMany]);
+  testColors, testDiff, testDiffModes, testModes, testMany]);

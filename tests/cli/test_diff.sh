@@ -68,6 +68,33 @@ X
 run 0 "$CLRSNAP" diff -o x.html before.clrsnap after.clrsnap
 grep -q '</html>' x.html || fail "no page"
 
+# Several modes: tables of those that both have, one after the other, or of one; a page has also what
+# only one of them has.
+run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
+run 0 "$CLRSNAP" record --mode cpu,alloc,exception -o three.clrsnap -- "$FAKE" later
+run 0 "$CLRSNAP" diff two.clrsnap three.clrsnap
+echo "clrsnap: two.clrsnap was recorded without mode exception, which is not compared" | same err
+[ "$(grep -c '^What grew$' out)" = 2 ] || fail "not two modes: $(cat out)"
+grep -q '^ *+75.00 *0.00 *75.00 *+75.00 *0.00 *75.00  System.Linq.Enumerable.Sum$' out || fail "alloc: $(cat out)"
+grep -Eq '^        40 sampled objects, 4.1 MB in [0-9.]+ s, alloc mode, .NET 10.0.12$' out || fail "its facts: $(cat out)"
+cp out both
+run 0 "$CLRSNAP" diff --mode alloc two.clrsnap three.clrsnap
+[ -s err ] && fail "what was not asked for is spoken of: $(cat err)"
+tail -n "$(wc -l < out)" both | same out
+run 1 "$CLRSNAP" diff -o no.collapsed two.clrsnap three.clrsnap
+echo "clrsnap: both recordings have the modes cpu, alloc: choose one with --mode" | same err
+[ -e no.collapsed ] && fail "stacks of which mode?"
+run 0 "$CLRSNAP" diff --mode alloc -o y.json two.clrsnap three.clrsnap
+echo "clrsnap: wrote y.json" | same err
+python3 - <<'X' || fail "the modes of a page"
+import json
+modes = json.load(open("y.json"))["modes"]
+assert [(m["facts"]["mode"], "diff" in m, m.get("only")) for m in modes] == [
+    ("alloc", True, None), ("cpu", True, None), ("exception", False, "after")], modes
+assert sum(modes[0]["diff"]["selfWeight"]) == 10 * 102400 and sum(modes[0]["selfWeight"]) == 40 * 102400
+X
+run 0 "$CLRSNAP" diff --mode cpu -o y.html three.clrsnap two.clrsnap
+
 # What cannot be compared is refused, and nothing is written.
 refused() {
   run 1 "$CLRSNAP" diff -o no.html "$2" "$3"

@@ -15,6 +15,10 @@ grep -Eq '(src|href)=|https?:|eval\(' page.html && fail "the page refers to some
 run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record -o after.clrsnap -- "$FAKE" later
 run 0 "$CLRSNAP" diff -o diff.html before.clrsnap after.clrsnap
+run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
+run 0 "$CLRSNAP" record --mode cpu,alloc,wall -o three.clrsnap -- "$FAKE" later
+run 0 "$CLRSNAP" diff -o modes.html two.clrsnap three.clrsnap
 [ "$(stat -c %s many.html)" -lt 10000000 ] || fail "100,000 stacks are $(stat -c %s many.html) bytes"
-node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" || fail "page.js"
+node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" \
+  "$scratch/modes.html" || fail "page.js"
 done_testing

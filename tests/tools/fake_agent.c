@@ -124,15 +124,19 @@ static void image(uint32_t id, uint64_t from, uint64_t to, uint64_t bias, const 
 #define NATIVE(id, offset) ((uint64_t)1 << 62 | (uint64_t)(id) << 40 | (offset))
 #define UNKNOWN(ip) ((uint64_t)2 << 62 | (ip))
 
+static uint64_t weight = 2000000;
+static int sampled_mode;  // 0: the first of those that are wanted
+
 static void sample(uint32_t thread_id, enum cs_stop stop, uint32_t held_ns, const uint64_t *frames,
                    uint32_t count) {
   static uint64_t time_ns;
+  int mode = sampled_mode > 0 ? sampled_mode : __builtin_ctz(header->modes);
   struct cs_wire_sample s = {.time_ns = time_ns += 1000000,
-                             .weight = 2000000,
+                             .weight = weight,
                              .thread = thread_id,
                              .held_ns = held_ns,
                              .stop = (uint16_t)stop,
-                             .mode = (uint16_t)__builtin_ctz(header->modes),
+                             .mode = (uint16_t)mode,
                              .frame_count = count};
   begin();
   put(&s, sizeof s);
@@ -206,6 +210,18 @@ static void golden(void) {
   SAMPLE(2, CS_STOP_UNKNOWN_CODE, 7000, MANAGED(SUM, 0), UNKNOWN(0x1234));
   SAMPLE(2, CS_STOP_DEPTH, 8000, MANAGED(WORK, 0), MANAGED(WORK, 0));
   own_image(8);
+}
+
+// Objects are allocated in a recording that has more modes than one: how many there are more.
+static uint64_t allocate(uint32_t count, uint32_t where) {
+  if (header->modes == CS_WIRE_MODE_BIT(__builtin_ctz(header->modes)) ||
+      (header->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC)) == 0)
+    return 0;
+  sampled_mode = CS_WIRE_MODE_ALLOC;
+  weight = 102400;
+  for (uint32_t i = 0; i < count; i++)
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(where, 1), MANAGED(MAIN, 2));
+  return count;
 }
 
 // What a comparison with golden is made of: of 22 samples 12 are in Sum and 10 in Main itself.
@@ -293,10 +309,10 @@ int main(int argc, char **argv) {
   }
   if (strcmp(what, "golden") == 0) {
     golden();
-    finish(11, 0, 0);
+    finish(11 + allocate(10, WORK), 0, 0);
   } else if (strcmp(what, "later") == 0) {
     later();
-    finish(22, 0, 0);
+    finish(22 + allocate(10, WORK) + allocate(30, SUM), 0, 0);
   } else if (strcmp(what, "lost") == 0) {
     describe();
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
