@@ -2,13 +2,13 @@
 // The Firefox Profiler's processed format, version 47. Every thread has tables of its own: texts,
 // functions, frames, stacks and samples; ids of the profile are mapped to a thread's as they come
 // up. A span in which the thread was not seen is a sample without a stack. Events are
-// markers of their thread. One thread. Signal-safe: no.
+// markers of their thread (firefox_markers.c). One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/firefox_markers.h"
 #include "export/functions.h"
-#include "export/markers.h"
 #include "export/text.h"
 #include "export/timeline.h"
 
@@ -193,9 +193,9 @@ static void put_name(FILE *out, const struct cs_profile *p, uint32_t frame) {
   free(text);
 }
 
-// The texts that the columns count on: names, files (empty where there is none), modules; then a
-// name for each marker.
-static void put_texts(const struct writer *w, uint32_t thread) {
+// The texts that the columns count on: names, files (empty where there is none), modules; then the
+// names of markers.
+static void put_texts(const struct writer *w) {
   (void)fputs(",\n\"stringArray\":[", w->out);
   size_t len;
   for (uint32_t i = 0; i < w->funcs.count; i++) {
@@ -213,10 +213,9 @@ static void put_texts(const struct writer *w, uint32_t thread) {
     (void)putc(',', w->out);
     cs_put_json(w->out, module, len);
   }
-  for (size_t i = w->markers->first[thread]; i < w->markers->first[thread + 1]; i++) {
-    if (i > w->markers->first[thread] || w->funcs.count > 0) (void)putc(',', w->out);
-    cs_put_json(w->out, w->markers->all[i].name, w->markers->all[i].len);
-  }
+  for (size_t i = 0; i < CS_FIREFOX_SCHEMAS; i++)
+    (void)fprintf(w->out, "%s\"%s\"", i > 0 || w->funcs.count > 0 ? "," : "",
+                  cs_firefox_marker_name(i));
   (void)putc(']', w->out);
 }
 
@@ -305,15 +304,18 @@ static void put_samples(const struct writer *w, uint32_t thread) {
 enum marker_column { MARK_CATEGORY, MARK_DATA, MARK_END, MARK_NAME, MARK_PHASE, MARK_START };
 
 // Phases: 0 a moment, 1 with a beginning and an end.
-static void put_marker(const struct writer *w, size_t i, size_t number, enum marker_column column) {
+static void put_marker(const struct writer *w, size_t i, enum marker_column column) {
   const struct cs_marker *m = &w->markers->all[i];
   bool moment = m->begin_ns == m->end_ns;
   if (column == MARK_CATEGORY)
     (void)fprintf(w->out, "%d", CS_KIND_TYPE);
-  else if (column == MARK_DATA || (column == MARK_END && moment))
+  else if (column == MARK_DATA)
+    cs_put_firefox_marker(m, w->out);
+  else if (column == MARK_END && moment)
     (void)fputs("null", w->out);
   else if (column == MARK_NAME)
-    (void)fprintf(w->out, "%zu", (size_t)2 * w->funcs.count + w->texts.count + number);
+    (void)fprintf(w->out, "%zu",
+                  (size_t)2 * w->funcs.count + w->texts.count + cs_firefox_marker_schema(m));
   else if (column == MARK_PHASE)
     (void)putc(moment ? '0' : '1', w->out);
   else
@@ -329,7 +331,7 @@ static void put_markers(const struct writer *w, uint32_t thread) {
     (void)fprintf(w->out, ",\"%s\":[", columns[c]);
     for (size_t i = first; i < end; i++) {
       if (i > first) (void)putc(',', w->out);
-      put_marker(w, i, i - first, (enum marker_column)c);
+      put_marker(w, i, (enum marker_column)c);
     }
     (void)putc(']', w->out);
   }
@@ -347,13 +349,14 @@ static void put_thread(struct writer *w, uint32_t thread) {
   (void)fputs("{\"name\":", w->out);
   cs_put_json(w->out, len > 0 ? name : "thread", len > 0 ? len : 6);
   (void)fprintf(w->out,
-                ",\"isMainThread\":%s,\"processType\":\"default\",\"processName\":\"dotnet\","
+                ",\"isMainThread\":%s,\"showMarkersInTimeline\":true,\"processType\":\"default\","
+                "\"processName\":\"dotnet\","
                 "\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
                 "\"unregisterTime\":null,\"pausedRanges\":[],\"pid\":\"%" PRIu32
                 "\",\"tid\":%" PRIu32,
                 t->tid == w->p->facts.pid ? "true" : "false", w->p->facts.pid, t->tid);
   put_tables(w);
-  put_texts(w, thread);
+  put_texts(w);
   put_resources(w);
   (void)fputs(
       ",\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
@@ -382,9 +385,11 @@ static void put_meta(const struct cs_profile *p, FILE *out) {
               "\",\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"usesOnlyOneStackType\":"
               "true,\"doesNotUseFrameImplementation\":true,\"sourceCodeIsNotOnSearchfox\":true,"
               "\"extensions\":{\"baseURL\":[],\"id\":[],\"length\":0,\"name\":[]},"
-              "\"markerSchema\":[],\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
-              "\"threadCPUDelta\":\"\\u00b5s\"},\"categories\":[",
+              "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+              "\"threadCPUDelta\":\"\\u00b5s\"},\"markerSchema\":[",
               out);
+  cs_put_firefox_schemas(out);
+  (void)fputs("],\"categories\":[", out);
   for (int k = 0; k < CS_KIND_COUNT; k++) {
     (void)fprintf(out, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
                   k > 0 ? "," : "", cs_kind_label((enum cs_profile_kind)k), colors[k]);

@@ -74,29 +74,52 @@ PYTHON
 "$clrsnap" report -o both.firefox.json all.clrsnap 2> refused && fail "firefox shows cpu and wall at once"
 grep -q 'shows one of cpu and wall' refused || { cat refused; fail "no reason"; }
 "$clrsnap" report --mode wall,alloc,lock,exception,gc -o all.firefox.json all.clrsnap 2> /dev/null || fail "firefox"
-# Without allocations: an exception that was thrown may be a sampled object, too, and has the same name.
-"$clrsnap" report --mode wall,lock,exception,gc -o few.firefox.json all.clrsnap 2> /dev/null || fail "firefox"
 python3 - << 'PYTHON' || fail "the markers"
 import collections
 import json
+import re
 
-def markers(file):
-    names, waits = collections.Counter(), 0
-    for thread in json.load(open(file))["threads"]:
-        table = thread["markers"]
-        assert all(len(column) == table["length"] for column in table.values() if isinstance(column, list))
-        for name, phase, begin, end in zip(table["name"], table["phase"], table["startTime"], table["endTime"]):
-            name = thread["stringArray"][name]
-            names[name] += 1
-            assert (end is None) == (phase == 0) and (end is None or end >= begin), (name, phase, begin, end)
-            waits += end - begin if name == "lock" else 0
-    return names, waits
+profile = json.load(open("all.firefox.json"))
+schemas = {schema["name"]: schema for schema in profile["meta"]["markerSchema"]}
+assert list(schemas) == ["Allocation", "Exception", "Lock", "GC pause"], list(schemas)
+# What version 47 of the format knows, and what is said of a marker is in its schema.
+formats = {"string": str, "bytes": int, "duration": float}
+places = {"marker-chart", "marker-table", "timeline-overview"}
+for schema in schemas.values():
+    keys = {field["key"]: formats[field["format"]] for field in schema["data"]}
+    assert all(field["label"] for field in schema["data"]) and set(schema["display"]) <= places, schema
+    for label in ("chartLabel", "tooltipLabel", "tableLabel"):
+        assert set(re.findall(r"{marker\.data\.(\w+)}", schema[label])) <= set(keys), schema
+    schema["keys"] = keys
 
-names, waits = markers("few.firefox.json")
-assert [names["System." + e + "Exception"] for e in ("InvalidOperation", "NullReference", "Format")] == [70, 30, 10]
-assert names["lock"] == 6 and 880 < waits < 2000, (names["lock"], waits)
-assert names["[GC gen 2, induced, blocking]"] == 7
-assert names["Modes.Small"] == 0 and markers("all.firefox.json")[0]["Modes.Small"] > 1000
+found = {name: [] for name in schemas}
+for thread in profile["threads"]:
+    table = thread["markers"]
+    assert all(len(column) == table["length"] for column in table.values() if isinstance(column, list))
+    for name, data, phase, begin, end in zip(
+            *(table[column] for column in ("name", "data", "phase", "startTime", "endTime"))):
+        assert thread["stringArray"][name] == data["type"], (thread["stringArray"][name], data)
+        keys = schemas[data.pop("type")]["keys"]
+        assert all(isinstance(value, keys[key]) for key, value in data.items()), data
+        assert (end is None) == (phase == 0), (data, phase, end)
+        lasted = data.get("waited", data.get("pause"))
+        assert (lasted is None) == (end is None) and (end is None or abs(end - begin - lasted) < 1e-3), data
+        found[thread["stringArray"][name]].append(data)
+
+def types(name, key="typeName"):
+    return collections.Counter(data[key] for data in found[name])
+
+# A thrown exception is a marker of its own, whether or not the object was sampled, too.
+assert types("Exception") == {"System.InvalidOperationException": 70, "System.NullReferenceException": 30,
+                              "System.FormatException": 10}, types("Exception")
+assert all(data["where"].startswith("Modes.Program.") and data["own"] == data["where"]
+           for data in found["Exception"] if data["typeName"] != "System.NullReferenceException")
+assert types("Allocation")["Modes.Small"] > 1000
+assert {data["own"] for data in found["Allocation"] if data["typeName"] == "Modes.Large"} == {"Modes.Program.AllocateLarge"}
+assert all(data["bytes"] > 0 for data in found["Allocation"])
+waited = sum(data["waited"] for data in found["Lock"])
+assert len(found["Lock"]) == 6 and 880 < waited < 2000, (len(found["Lock"]), waited)
+assert types("GC pause", "reason")["GC gen 2, induced, blocking"] == 7, types("GC pause", "reason")
 PYTHON
 
 # A mode alone: nothing else is asked of the runtime, and no thread is interrupted.

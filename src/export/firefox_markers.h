@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// What markers are in the Firefox Profiler: one schema for each mode of events, which says how it
+// shows their fields. One thread.
+#ifndef CS_FIREFOX_MARKERS_H
+#define CS_FIREFOX_MARKERS_H
+
+#include "export/markers.h"
+
+#define CS_FIREFOX_SCHEMAS 4
+
+// The list of schemas, for the profile's `meta`.
+void cs_put_firefox_schemas(FILE *out);
+// Markers are named after their schema: the name with that number, below CS_FIREFOX_SCHEMAS.
+const char *cs_firefox_marker_name(size_t number);
+size_t cs_firefox_marker_schema(const struct cs_marker *marker);
+// The marker's `data`: its schema and the fields it has.
+void cs_put_firefox_marker(const struct cs_marker *marker, FILE *out);
+
+#endif
