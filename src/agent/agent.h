@@ -84,6 +84,8 @@ struct cs_agent_thread {
   uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
   uint64_t dead_at;     // position of the ring when it ended
   uint64_t written_to;  // and behind the last sample of it that the agent's thread has put there
+  uint64_t slept_runs;  // which was of a thread that slept and had this run count,
+  bool repeatable;      // and is the wire's last wall sample of it; nothing in it changes meanwhile
   char name[128];
 };
 void cs_threads_assigned(ThreadID id, uint32_t tid);
@@ -160,6 +162,9 @@ void cs_labels_link(struct cs_thread *thread);
 
 // ---- from the ring to the wire; the agent's thread only ----
 bool cs_drain_init(struct cs_error *err);
+// A thread has slept since its last sample: that counts once more. False: it has not been sent, or
+// something in it may be otherwise by now; the thread is to be walked.
+bool cs_drain_again(struct cs_agent_thread *thread, uint64_t now_ns);
 void cs_drain(void);      // everything that is in the ring
 void cs_drain_end(void);  // there will be no more
 void cs_drain_free(void);

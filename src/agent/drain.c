@@ -39,14 +39,22 @@ static uint64_t period_of(const struct cs_sample *s, const struct cs_agent_threa
 }
 
 // In wall mode a sample stands for the time since the thread's last one.
+static uint64_t time_up_to(struct cs_agent_thread *t, uint64_t now_ns) {
+  uint64_t weight = now_ns > t->last_ns ? now_ns - t->last_ns : 0;
+  t->last_ns = now_ns;
+  return weight;
+}
+
 static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
                           enum cs_wire_mode mode, uint64_t now_ns) {
   if (mode == CS_WIRE_MODE_CPU) return period_of(s, t) * (1 + (uint64_t)s->overrun);
   if (mode != CS_WIRE_MODE_WALL) return s->weight;
-  uint64_t weight = now_ns > t->last_ns ? now_ns - t->last_ns : 0;
-  t->last_ns = now_ns;
   t->pending_ns = 0;
-  return weight;
+  return time_up_to(t, now_ns);
+}
+
+static uint64_t since_start(uint64_t now_ns) {
+  return now_ns > cs_agent.start_ns ? now_ns - cs_agent.start_ns : 0;
 }
 
 // Which images there were. The same for most samples of a drain.
@@ -115,7 +123,7 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   uint32_t most = cs_producer_max_frames(&cs_agent.wire) - 1;
   bool cut = s->frame_count > most;
   struct cs_wire_sample record = {
-      .time_ns = tsc_ns > cs_agent.start_ns ? tsc_ns - cs_agent.start_ns : 0,
+      .time_ns = since_start(tsc_ns),
       .weight = weight_of(s, t, mode, tsc_ns),
       .stop_ip = s->stop_ip,
       .thread = t->id,
@@ -136,6 +144,28 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   cs_producer_commit_sample(&cs_agent.wire, &record, label);
   return true;
 }
+
+// ---- Again ----
+
+// Of one that slept, what was on its own stack, and its label, which only itself sets. Others may
+// come to await it meanwhile.
+static bool is_repeatable(const struct cs_sample *s) {
+  return s->si_code == 0 && s->await_state == CS_AWAITS_NONE;
+}
+
+bool cs_drain_again(struct cs_agent_thread *t, uint64_t now_ns) {
+  struct cs_sample_ring *ring = &cs_agent.ring;
+  if (!t->repeatable || cs_load_acquire(&ring->tail) < t->written_to) return false;
+  struct cs_wire_again again = {since_start(now_ns), time_up_to(t, now_ns), t->id, 0};
+  cs_add_relaxed(&ring->asleep, 1);
+  cs_add_relaxed(&ring->samples, 1);
+  if (!cs_threads_announce(t) ||
+      !cs_producer_put(&cs_agent.wire, CS_WIRE_AGAIN, &again, sizeof again, NULL, 0))
+    lost[CS_WIRE_MODE_WALL]++;
+  return true;
+}
+
+// ---- What samples teach ----
 
 // A thread whose stack nobody knew: the sample says where its stack pointer was.
 static void learn_stack(const struct cs_sample *s) {
@@ -205,7 +235,10 @@ void cs_drain(void) {
     learn_from(sample);
     enum cs_wire_mode mode = mode_of(sample);
     cs_budget_add_held(sample->held_ticks);
-    if (!send(sample, mode)) lost[mode]++;
+    bool sent = send(sample, mode);
+    if (!sent) lost[mode]++;
+    if (mode == CS_WIRE_MODE_WALL)
+      ((struct cs_agent_thread *)sample->agent)->repeatable = sent && is_repeatable(sample);
     cs_sample_ring_pop(&cs_agent.ring, sample);
   }
   keep_images(newest);

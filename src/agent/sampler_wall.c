@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Wall mode: with every tick a sample of each managed thread, whether it runs or waits. One that is
 // blocked in the kernel is walked from here and does not wake (snapshot/asleep.h): no EINTR in
-// foreign code. All others get a signal. Native threads are left out: the runtime's own sleep
-// mostly. The agent's thread only. Signal-safe: no.
+// foreign code; and only once, as long as it has not run since. All others get a signal. Native
+// threads are left out: the runtime's own sleep mostly. The agent's thread only. Signal-safe: no.
 //
 // A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart, all
 // such threads together: a signal could meet it on its way to sleep. A thread has one signal on its
@@ -86,6 +86,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
   else
     cs_sample_drop(&place);
   d->agent->written_to = cs_load_acquire(&cs_agent.ring.head);
+  d->agent->slept_runs = asleep->runs;
   if (!valid) return CS_ASLEEP_MOVED;
   return complete ? CS_ASLEEP_YES : CS_ASLEEP_NO;
 }
@@ -105,9 +106,15 @@ static enum cs_asleep_answer look_at(const struct due *d) {
 
 // ---- A tick ----
 
+// As it was at its last sample.
+static bool sleeps_on(const struct due *d, uint64_t now) {
+  return d->agent->repeatable && cs_load_acquire(&d->thread->sampling) != 0 &&
+         cs_asleep_stays(d->thread, d->agent->slept_runs) && cs_drain_again(d->agent, now);
+}
+
 // True: it is done with. Else it is to be looked at again.
 static bool sample(const struct due *d, bool last, uint64_t now) {
-  enum cs_asleep_answer answer = look_at(d);
+  enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : look_at(d);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
   if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(d->thread);
   if (answer != CS_ASLEEP_YES) send_signal(d, now);

@@ -118,7 +118,7 @@ static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
   if (added) {
     rec->threads =
         cs_grow(rec->threads, rec->thread_count++, &rec->thread_capacity, sizeof *rec->threads);
-    rec->threads[i] = (struct cs_rec_thread){id, 0, 0};
+    rec->threads[i] = (struct cs_rec_thread){.id = id};
   }
   return i;
 }
@@ -250,6 +250,15 @@ static uint32_t label_number(struct cs_recording *rec, const struct cs_label *la
   return CS_NO_LABEL;
 }
 
+// Leaf 0: the tree had no room for it.
+static void count_if_there(struct cs_recording *rec, enum cs_wire_mode mode,
+                           const struct cs_rec_sample *sample) {
+  if (sample->leaf != 0)
+    count_sample(rec, mode, sample);
+  else
+    rec->full++;
+}
+
 static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
@@ -259,14 +268,25 @@ static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
     rec->broken++;
     return;
   }
-  uint32_t leaf = find_leaf(rec, &s, frames);
-  if (leaf == CS_TREE_FULL) {
-    rec->full++;
+  uint32_t leaf = find_leaf(rec, &s, frames), thread = thread_index(rec, s.thread);
+  struct cs_rec_sample sample = {s.time_ns, s.weight, leaf != CS_TREE_FULL ? leaf : 0,
+                                 s.held_ns, s.stop,   label_number(rec, label)};
+  if (s.mode == CS_WIRE_MODE_WALL) rec->threads[thread].wall = sample;
+  count_if_there(rec, (enum cs_wire_mode)s.mode, &sample);
+}
+
+static void add_again(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_again again;
+  if (!cs_decode_again(r, &again)) {
+    rec->broken++;
     return;
   }
-  struct cs_rec_sample sample = {s.time_ns, s.weight, leaf,
-                                 s.held_ns, s.stop,   label_number(rec, label)};
-  count_sample(rec, (enum cs_wire_mode)s.mode, &sample);
+  uint32_t thread = thread_index(rec, again.thread);
+  struct cs_rec_sample sample = rec->threads[thread].wall;
+  sample.time_ns = again.time_ns;
+  sample.weight = again.weight;
+  sample.held_ns = 0;
+  count_if_there(rec, CS_WIRE_MODE_WALL, &sample);
 }
 
 // 0: there are several, or none is known.
@@ -332,6 +352,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
       break;
     case CS_WIRE_SAMPLE:
       add_sample(rec, r);
+      break;
+    case CS_WIRE_AGAIN:
+      add_again(rec, r);
       break;
     case CS_WIRE_BUDGET:
       if (!cs_decode_budget(r, &rec->budget)) rec->broken++;

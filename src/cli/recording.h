@@ -27,10 +27,6 @@ struct cs_rec_inlines {
   struct cs_wire_inline_mapping *mappings;  // head.mappings of them
   uint32_t *calls;                          // per node: where the method has called it (inlined.c)
 };
-struct cs_rec_thread {
-  uint32_t id, tid;
-  uint32_t name;  // string id
-};
 // The roots of the tree: a thread in a mode. So every node is of one mode.
 struct cs_rec_root {
   uint32_t thread;  // index
@@ -47,6 +43,11 @@ struct cs_rec_sample {
   uint32_t held_ns;          // 0: the thread slept
   uint32_t stop;             // why the walk ended: index into `reasons`
   uint32_t label;            // number in `labels`
+};
+struct cs_rec_thread {
+  uint32_t id, tid;
+  uint32_t name;              // string id
+  struct cs_rec_sample wall;  // its last sample of mode wall, as it came; leaf 0: none
 };
 struct cs_rec_reason {
   uint32_t token, text;  // string ids

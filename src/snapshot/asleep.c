@@ -209,6 +209,14 @@ void cs_asleep_read_beyond(struct cs_asleep *a) {
   a->beyond = true;
 }
 
+bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs) {
+  const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  uint64_t now;
+  // A count of switches is the same while the thread runs.
+  return sleeper != NULL && cs_sleeper_counts_by() == CS_RUNS_SCHEDSTAT &&
+         cs_sleeper_runs(sleeper, &now) && now == runs;
+}
+
 void cs_asleep_give_up(struct cs_thread *thread) {
   struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   if (sleeper != NULL) cs_add_relaxed(&sleeper->restless, 1);

@@ -33,9 +33,9 @@ struct cs_asleep {
   struct cs_regs regs;    // rip and rsp, the only ones that the kernel tells
   struct cs_stack stack;
   uint64_t clr_thread;
+  uint64_t runs;  // the thread's count, as long as which the copy is true
   // The rest is private to asleep.c.
   struct cs_sleeper *sleeper, own;
-  uint64_t runs;          // its count, as long as which the copy is true
   uint64_t from, to;      // the part of the stack that is in `bytes`
   uint8_t *bytes;         // CS_ASLEEP_MOST of them
   uint32_t object_bytes;  // the Thread's that are in `object`
@@ -55,6 +55,9 @@ bool cs_asleep_end(struct cs_asleep *asleep);
 // Before the end: something that is not in the copy was read of the thread, too, and belongs to it
 // only if the thread has slept until now.
 void cs_asleep_read_beyond(struct cs_asleep *asleep);
+// Has the thread, which is pinned, slept ever since the walk that had this run count (`runs`)? One
+// file tells. False, too, where it cannot be told.
+bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs);
 // It was still running after all that patience: it is restless now.
 void cs_asleep_give_up(struct cs_thread *thread);
 

@@ -100,6 +100,11 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
   return c.left - sample->frame_count * 8ull >= sizeof **label;
 }
 
+bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_AGAIN, &c) && cs_take(&c, again, sizeof *again);
+}
+
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_BUDGET, &c) && cs_take(&c, budget, sizeof *budget);

@@ -31,6 +31,7 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
 // frames: leaf first, frame_count of them, in the record; so is the label, NULL: it has none.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label);
+bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again);
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 

@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 7u
+#define CS_WIRE_VERSION 8u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -89,6 +89,7 @@ enum cs_wire_kind {
   CS_WIRE_BUDGET,    // struct cs_wire_budget; before END, if there is one
   CS_WIRE_INLINES,   // struct cs_wire_inlines, nodes, mappings; before its FUNCTION, if there are
                      // any
+  CS_WIRE_AGAIN,     // struct cs_wire_again
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -152,6 +153,11 @@ struct cs_wire_sample {
   uint16_t stop;     // enum cs_stop
   uint16_t mode;     // enum cs_wire_mode
   uint32_t frame_count;
+};
+// The thread's last sample of mode wall once more: it has slept ever since.
+struct cs_wire_again {
+  uint64_t time_ns, weight;  // as in a sample
+  uint32_t thread, pad;
 };
 struct cs_wire_end {
   uint64_t samples, lost_ring,

@@ -81,7 +81,8 @@ asleep() {
     need "$(sum method "Proofs\.Asleep\.$name\(\)")" 100 "samples of $name"
   done || exit 1
   need "$(total asleep)" $(($(total records) * 9 / 10)) "samples without a signal"
-  pass "asleep: $(total asleep) of $(total records) samples without a signal"
+  need "$(total repeated)" $(($(total asleep) / 2)) "samples without a walk"
+  pass "asleep: $(total asleep) of $(total records) samples without a signal, $(total repeated) of them without a walk"
 }
 
 # Exceptions, null references, allocation with collections, threads that live for milliseconds.

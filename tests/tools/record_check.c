@@ -6,6 +6,7 @@
 //   thread TID SAMPLES WEIGHT_MS NAME       leaf SAMPLES NAME     method SAMPLES NAME (anywhere)
 //   image SAMPLES PATH                      stop SAMPLES REASON   state NUMBER MESSAGE
 //   total records R samples S lost_ring L lost_wire W signals G ends E starts T exit C asleep A
+//   repeated B
 // STOP_AFTER_MS 0: the agent is not asked to stop. One thread.
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct thing {  // a thread, a method or an image
   char name[1024];
 };
 static struct thing threads[MAX_IDS], functions[MAX_IDS], images[MAX_IDS];
-static uint64_t stops[CS_STOP_COUNT], records, asleep, unknown_frames;
+static uint64_t stops[CS_STOP_COUNT], records, asleep, repeated, unknown_frames;
+static struct cs_wire_record *last_wall[MAX_IDS];  // of each thread, a copy
 static unsigned starts, ends, failures;
 static struct cs_wire_end end;
 static struct cs_wire_start start;
@@ -154,6 +156,33 @@ static void take_sample(const struct cs_wire_record *r) {
   }
 }
 
+static void keep_wall(const struct cs_wire_record *r) {
+  struct cs_wire_sample s;
+  memcpy(&s, r + 1, sizeof s);
+  if (s.mode != CS_WIRE_MODE_WALL || s.thread >= MAX_IDS) return;
+  free(last_wall[s.thread]);
+  last_wall[s.thread] = malloc(r->size);
+  if (last_wall[s.thread] == NULL) abort();
+  memcpy(last_wall[s.thread], r, r->size);
+}
+
+static void take_again(const struct cs_wire_record *r) {
+  struct cs_wire_again again;
+  struct cs_wire_sample s;
+  bool good = cs_decode_again(r, &again) && again.thread < MAX_IDS;
+  struct cs_wire_record *last = good ? last_wall[again.thread] : NULL;
+  check(last != NULL, "a repeated sample of a thread that has none", r->size);
+  if (last == NULL) return;
+  memcpy(&s, last + 1, sizeof s);
+  check(s.held_ns == 0, "a repeated sample of a thread that did not sleep", s.thread);
+  check(again.time_ns >= s.time_ns, "a sample repeated before its time", again.time_ns);
+  s.time_ns = again.time_ns;
+  s.weight = again.weight;
+  memcpy(last + 1, &s, sizeof s);
+  take_sample(last);
+  repeated++;
+}
+
 static void take(const struct cs_wire_record *r) {
   struct cs_text runtime;
   switch (r->kind) {
@@ -173,6 +202,10 @@ static void take(const struct cs_wire_record *r) {
       break;
     case CS_WIRE_SAMPLE:
       take_sample(r);
+      keep_wall(r);
+      break;
+    case CS_WIRE_AGAIN:
+      take_again(r);
       break;
     case CS_WIRE_END:
       check(cs_decode_end(r, &end) && ends == 0, "the end", ends);
@@ -222,10 +255,10 @@ static void print_all(const struct cs_consumer *consumer, int code) {
   printf("state %d %s\n", (int)cs_consumer_agent_state(consumer), message);
   printf(
       "total records %lu samples %lu lost_ring %lu lost_wire %lu signals %lu ends %u starts %u "
-      "exit %d asleep %lu\n",
+      "exit %d asleep %lu repeated %lu\n",
       (unsigned long)records, (unsigned long)end.samples, (unsigned long)end.lost_ring,
       (unsigned long)end.lost_wire, (unsigned long)end.signals, ends, starts, code,
-      (unsigned long)asleep);
+      (unsigned long)asleep, (unsigned long)repeated);
 }
 
 static void take_all(struct cs_consumer *consumer) {

@@ -69,7 +69,7 @@ static void write_nearly(struct cs_consumer *c) {
   for (uint64_t i = 8; i < size; i++) {
     record[i] = (uint8_t)(random64() % 8 == 0 ? random64() : random64() % 4);
   }
-  struct cs_wire_record r = {(uint32_t)size, (uint16_t)(random64() % 8), 0};
+  struct cs_wire_record r = {(uint32_t)size, (uint16_t)(random64() % 12), 0};
   if (random64() % 500 == 0) r.size = (uint32_t)random64();
   memcpy(record, &r, sizeof r);
   c->header->head = head + size;
@@ -87,6 +87,58 @@ static void nearly_right_records(void **state) {
   }
   assert_true(c.broken_records > 0 && rec.broken > 0 && rec.taken > 0);
   write_profile(&rec);
+  cs_recording_free(&rec);
+  cs_consumer_destroy(&c);
+}
+
+static void put(struct cs_consumer *c, enum cs_wire_kind kind, const void *data, size_t size) {
+  uint64_t at = c->header->head & (RING - 1), whole = sizeof(struct cs_wire_record) + size;
+  struct cs_wire_record r = {(uint32_t)whole, (uint16_t)kind, 0};
+  memcpy(ring_of(c) + at, &r, sizeof r);
+  memcpy(ring_of(c) + at + sizeof r, data, size);
+  c->header->head += whole;
+}
+
+static void put_sample(struct cs_consumer *c, uint32_t thread, enum cs_wire_mode mode,
+                       uint64_t ip) {
+  struct {
+    struct cs_wire_sample head;
+    uint64_t ip;
+  } sample = {{.time_ns = 1,
+               .weight = 10,
+               .thread = thread,
+               .stop = CS_STOP_BASE,
+               .mode = (uint16_t)mode,
+               .frame_count = 1},
+              ip};
+  put(c, CS_WIRE_SAMPLE, &sample, sizeof sample);
+}
+
+// What is repeated is the thread's own last sample, of mode wall; and nothing is invented for one
+// that has none.
+static void again(void **state) {
+  (void)state;
+  struct cs_consumer c = open_ring();
+  static struct cs_recording rec;
+  cs_recording_init(&rec);
+  rec.keep_samples = true;
+  put(&c, CS_WIRE_AGAIN, &(struct cs_wire_again){5, 7, 1, 0}, sizeof(struct cs_wire_again));
+  put_sample(&c, 1, CS_WIRE_MODE_WALL, 1ull << 32);
+  put_sample(&c, 2, CS_WIRE_MODE_WALL, 2ull << 32);
+  put_sample(&c, 1, CS_WIRE_MODE_CPU, 3ull << 32);
+  put(&c, CS_WIRE_AGAIN, &(struct cs_wire_again){20, 19, 1, 0}, sizeof(struct cs_wire_again));
+  put(&c, CS_WIRE_AGAIN, &(struct cs_wire_again){30, 10, 1, 0}, sizeof(struct cs_wire_again));
+  put(&c, CS_WIRE_AGAIN, &(uint64_t){0}, sizeof(uint64_t));
+  drain(&c, &rec);
+  assert_int_equal(rec.full, 1);
+  assert_int_equal(rec.broken, 1);
+  assert_int_equal(rec.sample_count, 5);
+  assert_int_equal(rec.samples[3].leaf, rec.samples[0].leaf);
+  assert_int_equal(rec.tree.nodes[rec.samples[0].leaf].samples, 3);
+  assert_int_equal(rec.tree.nodes[rec.samples[0].leaf].weight, 39);
+  assert_int_equal(rec.samples[4].time_ns, 30);
+  assert_int_equal(rec.sums[CS_WIRE_MODE_WALL].asleep, 4);
+  assert_int_equal(rec.sums[CS_WIRE_MODE_WALL].weight, 49);
   cs_recording_free(&rec);
   cs_consumer_destroy(&c);
 }
@@ -146,6 +198,7 @@ static void file_is_ours_alone_and_goes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nearly_right_records),
+      cmocka_unit_test(again),
       cmocka_unit_test(noise),
       cmocka_unit_test(message_is_one_line),
       cmocka_unit_test(file_is_ours_alone_and_goes),
