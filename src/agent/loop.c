@@ -23,8 +23,9 @@ enum {
   DRAIN_MS = 10,  // a ring of 4 MiB then holds out to 400 MB/s
   READY_MS = 2,   // how often it is tried whether the runtime can be walked
   SLOW_DRAIN_MS = 100,
-  NATIVE_MS = 200,     // between two looks for native threads
-  IMAGES_MS = 500,     // between two looks at the process' mappings
+  NATIVE_MS = 200,   // between two looks for native threads
+  IMAGES_MS = 2000,  // between two looks at the process' mappings, about 1 ms each. A library that
+                     // the loader tells of, or that a walk has met, is looked for at once
   OLD_IMAGES_MS = 10,  // the same when libraries have come or gone: 2 % of a core at most
   NAMES_MS = 1000,
   CHECK_MS = 100,    // between two looks whether the runtime's layout still holds

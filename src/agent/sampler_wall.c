@@ -63,10 +63,10 @@ static void send_signal(const struct due *d, uint64_t now) {
   memset(&info, 0, sizeof info);
   info.si_signo = cs_core.signal_number;
   info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
+  info.si_pid = (pid_t)cs_load_relaxed(&cs_signal.pid);
   info.si_uid = getuid();
   info.si_value.sival_ptr = d->thread;
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), d->tid, cs_core.signal_number, &info) == 0)
+  if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, d->tid, cs_core.signal_number, &info) == 0)
     d->agent->pending_ns = now;
 }
 
