@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 
-#define SLOW_POLL_MS 100        // where a budget counts what looking costs
+#define SLOW_POLL_MS 100        // while little comes, or where a budget counts what looking costs
 #define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
 #define GRACE_NS 2000000000ull  // for an agent that was asked to end
 #define PROGRESS_NS 500000000ull
@@ -184,14 +184,26 @@ void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data
   } while (!s->child_ended && !is_interrupted(s) && tick(data));
 }
 
+// As long as little comes, the ring is looked into less often: a look costs the program's
+// processors some 100 us. Never beyond the recording's end.
+static int pause_ms(const struct cs_session *s, uint64_t taken) {
+  bool calm = s->began_ns != 0 && s->watcher.look == NULL && taken < s->consumer.capacity / 32;
+  if (!calm && s->consumer.header->budget_ppm == 0) return POLL_MS;
+  uint64_t end = s->limit_ns > 0 && s->began_ns > 0 ? s->began_ns + s->limit_ns : UINT64_MAX;
+  uint64_t now = cs_clock_now_ns(), left_ms = end > now ? (end - now) / 1000000 + 1 : 0;
+  return left_ms < SLOW_POLL_MS ? (int)left_ms : SLOW_POLL_MS;
+}
+
 void cs_session_record(struct cs_session *s) {
-  int poll_ms = s->consumer.header->budget_ppm != 0 ? SLOW_POLL_MS : POLL_MS;
+  uint64_t taken = 0;
   for (;;) {
-    wait_a_little(s, poll_ms);
+    uint64_t before = s->consumer.tail;
+    wait_a_little(s, pause_ms(s, taken));
     take_signals(s);
     // Before the records: what was committed before the end is then taken below.
     bool over = s->child_ended || agent_is_through(s) || agent_died(s) || is_interrupted(s);
     take_records(s);
+    taken = s->consumer.tail - before;
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
     if (over || s->enough || time_is_up(s, now)) break;
