@@ -34,7 +34,7 @@ static const char help[] =
     "Formats, and the suffixes that tell them:\n"
     "  text        .txt               what grew and what shrank, as tables\n"
     "  html        .html              a page for the browser: flame graph in two colours\n"
-    "  json        .json              the page's data\n"
+    "  json        .json              for scripts: one call tree, with the numbers of both\n"
     "  collapsed   .collapsed         one line per stack, with samples before and after\n"
     "\n"
     "Examples:\n"

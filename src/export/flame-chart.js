@@ -137,6 +137,7 @@ class Chart {
   // Children are sorted by width: at the first that is too narrow, the rest is one strip.
   drawChildren(node, pending) {
     const {tree} = this, scale = this.width / (this.to - this.from);
+    tree.arrange(node);
     const y = this.rowTop(tree.depth[node] + 1), end = tree.first[node + 1];
     for (let c = tree.first[node]; c < end; c++) {
       const child = tree.children[c];
@@ -185,8 +186,8 @@ class Chart {
     if (remember) this.history.push(this.focus);
     this.focus = node;
     this.selected = node > 0 ? node : -1;
-    const {tree} = this;
-    this.animate(tree.left[node], tree.left[node] + (tree.total[node] || 1));
+    const {tree} = this, left = tree.leftOf(node);
+    this.animate(left, left + (tree.total[node] || 1));
     this.reveal(node);
     this.events.zoomed();
   }
@@ -230,7 +231,7 @@ class Chart {
     this.selected = node;
     this.hovered = -1;
     // Out of what is zoomed to: look at where it is.
-    if (tree.left[node] < this.from || tree.left[node] + tree.total[node] > this.to) {
+    if (tree.leftOf(node) < this.from || tree.left[node] + tree.total[node] > this.to) {
       if (tree.depth[node] > tree.depth[this.focus]) this.zoomTo(node);
     }
     this.reveal(node);

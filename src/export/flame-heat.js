@@ -59,13 +59,13 @@ class Heat {
     const {recording: rec, columns} = this, cells = new Float32Array(columns * this.rows.length);
     const perMs = columns / rec.durationMs;
     const skip = this.awake === "running" ? 1 : this.awake === "waiting" ? 0 : -1;
-    for (let i = 0; i < rec.leaf.length; i++) {
-      const node = rec.leaf[i];
-      if (this.under && !this.under[node]) continue;
+    for (let i = 0; i < rec.entry.length; i++) {
+      const entry = rec.entry[i];
+      if (this.under && !this.under[rec.entryNode[entry]]) continue;
       if (skip >= 0 && (rec.asleep ? rec.asleep[i] : 0) === skip) continue;
       const column = Math.min(columns - 1, Math.floor(rec.time[i] * perMs));
       cells[column]++;
-      cells[this.rowOf.get(rec.thread[node]) * columns + column]++;
+      cells[this.rowOf.get(rec.entryThread[entry]) * columns + column]++;
     }
     this.cells = cells;
     this.most = this.largest(columns, cells.length);

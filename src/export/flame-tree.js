@@ -70,24 +70,43 @@ class TreeBuilder {
   }
 }
 
-// The recording's nodes of those threads, without the thread level, without the frames that are
-// hidden, and without what has nothing in this selection.
-function collectTree(rec, {own, before, hidden, threads, scale, byBefore}) {
-  const n = rec.parent.length, live = new Uint8Array(n), map = new Int32Array(n);
+// The recording's nodes without the frames that are hidden, and without what has nothing in this
+// selection. Paths are distinct as the recording has them: only hidden frames make some alike.
+function collectTree(rec, {own, before, hidden, byBefore}) {
+  const n = rec.parent.length, live = new Uint8Array(n), {parent, frame} = rec;
   let count = 1;
   for (let i = n - 1; i > 0; i--) {
-    if (own[i] > 0 || (before && before[i] > 0)) live[i] = 1;
-    if (!live[i] || (threads && !threads.has(rec.thread[i]))) continue;
-    live[rec.parent[i]] = 1;
+    if (!live[i] && own[i] === 0 && (!before || before[i] === 0)) continue;
+    live[i] = live[parent[i]] = 1;
     count++;
   }
+  if (hidden.some(is => is)) return mergeTree(rec, {own, before, hidden, byBefore, live, count});
+  if (count === n) return new Tree(rec, {parent, frame, own, before, byBefore});
+  const kept = {parent: new Int32Array(count), frame: new Int32Array(count).fill(-1, 0, 1),
+    own: new Float64Array(count), before: before && new Float64Array(count), byBefore};
+  kept.own[0] = own[0];
+  if (before) kept.before[0] = before[0];
+  const map = new Int32Array(n);
+  for (let i = 1, at = 1; i < n; i++) {
+    if (!live[i]) continue;
+    kept.parent[at] = map[parent[i]];
+    kept.frame[at] = frame[i];
+    kept.own[at] = own[i];
+    if (before) kept.before[at] = before[i];
+    map[i] = at++;
+  }
+  return new Tree(rec, kept);
+}
+
+function mergeTree(rec, {own, before, hidden, byBefore, live, count}) {
   const builder = new TreeBuilder(rec, count, before !== null);
-  for (let i = 1; i < n; i++) {
-    if (!live[i] || (threads && !threads.has(rec.thread[i]))) continue;
+  const map = new Int32Array(rec.parent.length);
+  for (let i = 0; i < map.length; i++) {
+    if (i > 0 && !live[i]) continue;
     const above = map[rec.parent[i]], frame = rec.frame[i];
-    map[i] = frame < 0 || hidden[frame] ? above : builder.child(above, frame);
+    map[i] = i === 0 || hidden[frame] ? above : builder.child(above, frame);
     builder.own[map[i]] += own[i];
-    if (before) builder.before[map[i]] += before[i] * scale;
+    if (before) builder.before[map[i]] += before[i];
   }
   return builder.tree(byBefore);
 }
@@ -106,8 +125,10 @@ class Tree {
     this.before = before ? this.sums(before) : null;
     this.self = byBefore ? before : own;
     this.total = byBefore ? this.before : this.after;
-    this.sortChildren();
-    this.place();
+    this.left = new Float64Array(this.count);  // in the unit of `total`; see arrange()
+    this.arranged = new Uint8Array(this.count);
+    this.listChildren();
+    this.measure();
   }
 
   sums(own) {
@@ -116,41 +137,49 @@ class Tree {
     return total;
   }
 
-  // children[first[i] .. first[i + 1]): of node i, widest first.
-  sortChildren() {
-    this.first = new Int32Array(this.count + 1);
-    for (let i = 1; i < this.count; i++) this.first[this.parent[i] + 1]++;
-    for (let i = 0; i < this.count; i++) this.first[i + 1] += this.first[i];
-    this.children = new Int32Array(this.count > 0 ? this.count - 1 : 0);
-    const next = this.first.slice();
-    for (let i = 1; i < this.count; i++) this.children[next[this.parent[i]]++] = i;
-    const wider = (a, b) => this.total[b] - this.total[a] || a - b;
-    for (let i = 0; i < this.count; i++) {
-      if (this.first[i + 1] - this.first[i] > 1) {
-        this.children.subarray(this.first[i], this.first[i + 1]).sort(wider);
-      }
+  // children[first[i] .. first[i + 1]): of node i; widest first once it is arranged.
+  listChildren() {
+    const {count, parent} = this, first = this.first = new Int32Array(count + 1);
+    const children = this.children = new Int32Array(count - 1);
+    for (let i = 1; i < count; i++) first[parent[i]]++;
+    for (let i = 0, sum = 0; i <= count; i++) sum = first[i] += sum;
+    for (let i = count - 1; i > 0; i--) children[--first[parent[i]]] = i;
+  }
+
+  measure() {
+    const {parent} = this, depth = this.depth = new Int32Array(this.count);
+    let deepest = 0;
+    for (let i = 1; i < this.count; i++) {
+      depth[i] = depth[parent[i]] + 1;
+      if (depth[i] > deepest) deepest = depth[i];
+    }
+    this.height = deepest + 1;
+  }
+
+  // Sorts a node's children and gives them their place; its own part is to the right of them. What is
+  // never looked at is never sorted. The node itself must have its place.
+  arrange(node) {
+    if (this.arranged[node]) return;
+    this.arranged[node] = 1;
+    const {total, first, children} = this, from = first[node], to = first[node + 1];
+    if (to - from > 1) children.subarray(from, to).sort((a, b) => total[b] - total[a] || a - b);
+    for (let c = from, x = this.left[node]; c < to; c++) {
+      this.left[children[c]] = x;
+      x += total[children[c]];
     }
   }
 
-  // left: in the unit of `total`; a node's own part is to the right of its children.
-  place() {
-    this.left = new Float64Array(this.count);
-    this.depth = new Int32Array(this.count);
-    this.height = 1;
-    for (let i = 0; i < this.count; i++) {
-      let x = this.left[i];
-      for (let c = this.first[i]; c < this.first[i + 1]; c++) {
-        const child = this.children[c];
-        this.left[child] = x;
-        this.depth[child] = this.depth[i] + 1;
-        x += this.total[child];
-      }
-      if (this.depth[i] + 1 > this.height) this.height = this.depth[i] + 1;
-    }
+  // Where the node begins, whether or not it has been looked at.
+  leftOf(node) {
+    const path = [];
+    for (let up = node; up > 0; up = this.parent[up]) path.push(this.parent[up]);
+    while (path.length > 0) this.arrange(path.pop());
+    return this.left[node];
   }
 
   // The child of `node` that lies over x, or 0.
   childAt(node, x) {
+    this.arrange(node);
     let low = this.first[node], high = this.first[node + 1] - 1;
     while (low <= high) {
       const middle = (low + high) >> 1, child = this.children[middle];
@@ -174,6 +203,7 @@ class Tree {
 
   sibling(node, step) {
     if (node === 0) return 0;
+    this.leftOf(node);
     const from = this.first[this.parent[node]], to = this.first[this.parent[node] + 1];
     for (let c = from; c < to; c++) {
       if (this.children[c] !== node) continue;
@@ -183,6 +213,8 @@ class Tree {
   }
 
   widestChild(node) {
+    this.leftOf(node);
+    this.arrange(node);
     return this.first[node] < this.first[node + 1] ? this.children[this.first[node]] : node;
   }
 

@@ -213,6 +213,7 @@ function setTheme(dark) {
 }
 
 function setRecording(recording) {
+  recording.open();
   state.recording = recording;
   state.method = -1;
   state.tree = null;
@@ -260,6 +261,7 @@ function remember() {
 function follow(hash) {
   const wish = readLink(hash);
   const recording = recordings.find(rec => rec.facts.mode === wish.mode) ?? recordings[0];
+  recording.open();
   Object.assign(state, {view: wish.view, unit: wish.unit ?? recording.usualUnit,
     hide: wish.hide, awake: wish.awake,
     range: recording.timed ? wish.range : null, width: wish.width, heat: wish.heat,
@@ -281,7 +283,7 @@ function follow(hash) {
 }
 
 function start(data) {
-  recordings = data.modes.map(mode => new Recording(mode));
+  recordings = data.modes.map(mode => new Recording(mode, data.bytes));
   marks = data.marks ?? [];
   makeParts();
   recordings.forEach((rec, i) => $("mode").append(

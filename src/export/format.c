@@ -22,7 +22,7 @@ static const struct cs_format formats[] = {
      cs_write_collapsed},
     {"json",
      {".json"},
-     "the page's data: call tree, samples in time, names",
+     "for scripts: call tree, samples in time, names",
      true,
      false,
      CS_MODES_ALL,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The flame graph page: flame.html with style, scripts and data put in at its markers. The files
 // are part of the binary (.incbin), so the command needs nothing installed beside it. Invariant:
-// nothing of the recording reaches the page but as JSON, compressed, in base64. One thread.
+// nothing of the recording reaches the page but compressed and in base64. One thread.
 // Signal-safe: no.
 #include <string.h>
 
 #include "export/pack.h"
-#include "export/profile.h"
+#include "export/page_data.h"
 
 #define FILE_BYTES(file) ".incbin \"" CS_PAGE_DIR "/" file "\"\n"
 #define EMBED(symbol, bytes)                                                                       \
@@ -18,10 +18,11 @@ EMBED(page_html, FILE_BYTES("flame.html"));
 EMBED(page_css, FILE_BYTES("flame.css"));
 // Each uses what those before it define.
 EMBED(page_js,
-      FILE_BYTES("flame-words.js") FILE_BYTES("flame-names.js") FILE_BYTES("flame-data.js")
-          FILE_BYTES("flame-tree.js") FILE_BYTES("flame-look.js") FILE_BYTES("flame-chart.js")
-              FILE_BYTES("flame-heat.js") FILE_BYTES("flame-table.js") FILE_BYTES("flame-about.js")
-                  FILE_BYTES("flame-link.js") FILE_BYTES("flame-input.js") FILE_BYTES("flame.js"));
+      FILE_BYTES("flame-words.js") FILE_BYTES("flame-names.js") FILE_BYTES("flame-unpack.js")
+          FILE_BYTES("flame-data.js") FILE_BYTES("flame-tree.js") FILE_BYTES("flame-look.js")
+              FILE_BYTES("flame-chart.js") FILE_BYTES("flame-heat.js") FILE_BYTES("flame-table.js")
+                  FILE_BYTES("flame-about.js") FILE_BYTES("flame-link.js")
+                      FILE_BYTES("flame-input.js") FILE_BYTES("flame.js"));
 
 static bool put(FILE *out, const char *begin, const char *end) {
   size_t len = (size_t)(end - begin);
@@ -31,7 +32,7 @@ static bool put(FILE *out, const char *begin, const char *end) {
 static bool put_data(const struct cs_profile_set *set, FILE *out) {
   FILE *packed = cs_pack_open(out);
   if (packed == NULL) return false;
-  bool written = cs_write_json(set, packed);
+  bool written = cs_write_page_data(set, packed);
   return fclose(packed) == 0 && written;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page's data: one JSON object of flat arrays, so that a browser parses a million nodes in one
-// go and without a million objects. `parent` is relative (node - parent), which
-// keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the tree's
-// first level are the threads. Time is in microseconds ("selfUs"), any other unit as it is
+// A recording for scripts: one JSON object of flat arrays. `parent` is relative (node - parent),
+// which keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the
+// tree's first level are the threads. Time is in microseconds ("selfUs"), any other unit as it is
 // ("selfWeight"). One such object for each mode that was recorded, in "modes"; "marks"
 // are events on the timeline: [begin, duration, text], in microseconds. Of a comparison, each mode
 // has "diff", or "only" if one of the recordings has not got it. One thread. Signal-safe: no.
@@ -10,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/json.h"
+
 #include "export/diff.h"
-#include "export/profile.h"
 #include "export/text.h"
 
 static void put_text(FILE *out, const char *text) {
@@ -30,7 +30,7 @@ static void put_stops(const struct cs_facts *f, FILE *out) {
   (void)putc(']', out);
 }
 
-static void put_facts(const struct cs_facts *f, FILE *out) {
+void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
   (void)fputs("\"facts\":{\"program\":", out);
   put_text(out, f->program);
   (void)fputs(",\"runtime\":", out);
@@ -65,7 +65,7 @@ static void put_facts(const struct cs_facts *f, FILE *out) {
   (void)putc('}', out);
 }
 
-static void put_tables(const struct cs_profile *p, FILE *out) {
+void cs_put_json_tables(const struct cs_profile *p, FILE *out) {
   (void)fputs(",\n\"kinds\":[", out);
   for (int k = 0; k < CS_KIND_COUNT; k++) {
     (void)fprintf(out, "%s[\"%s\",\"%s\"]", k > 0 ? "," : "",
@@ -187,7 +187,7 @@ static void put_diff(const struct cs_diff *d, FILE *out) {
   (void)fprintf(
       out, ",\n\"diff\":{\"normalize\":\"%s\",\"scale\":{\"samples\":%.12g,\"weight\":%.12g},\n",
       cs_normalize_token(d->normalize), d->samples_scale, d->weight_scale);
-  put_facts(d->before, out);
+  cs_put_json_facts(d->before, out);
   (void)fputs(",\n\"self\":", out);
   put_values(d->samples, d->profile.tree.count, 1, out);
   bool time = is_time(&d->profile);
@@ -198,8 +198,8 @@ static void put_diff(const struct cs_diff *d, FILE *out) {
 
 static void put_profile(const struct cs_profile *p, FILE *out) {
   (void)putc('{', out);
-  put_facts(&p->facts, out);
-  put_tables(p, out);
+  cs_put_json_facts(&p->facts, out);
+  cs_put_json_tables(p, out);
   put_column(&p->tree, "parent", PARENT, out);
   put_column(&p->tree, "frame", FRAME, out);
   put_column(&p->tree, "self", SAMPLES, out);
@@ -230,16 +230,22 @@ static void put_marks(const struct cs_profile *p, FILE *out) {
   }
 }
 
+void cs_put_json_marks(const struct cs_profile_set *set, FILE *out) {
+  (void)fputs("\"marks\":[", out);
+  for (size_t i = 0; i < set->count; i++)
+    if (set->profiles[i].facts.mode == CS_WIRE_MODE_GC && set->profiles[i].only == CS_ONLY_NONE)
+      put_marks(&set->profiles[i], out);
+  (void)putc(']', out);
+}
+
 bool cs_write_json(const struct cs_profile_set *set, FILE *out) {
   (void)fputs("{\"modes\":[\n", out);
   for (size_t i = 0; i < set->count; i++) {
     if (i > 0) (void)fputs(",\n", out);
     put_profile(&set->profiles[i], out);
   }
-  (void)fputs("\n],\"marks\":[", out);
-  for (size_t i = 0; i < set->count; i++)
-    if (set->profiles[i].facts.mode == CS_WIRE_MODE_GC && set->profiles[i].only == CS_ONLY_NONE)
-      put_marks(&set->profiles[i], out);
-  (void)fputs("]}\n", out);
+  (void)fputs("\n],", out);
+  cs_put_json_marks(set, out);
+  (void)fputs("}\n", out);
   return !ferror(out);
 }

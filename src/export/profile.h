@@ -153,7 +153,7 @@ const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *
 // Writers. False: a write failed (errno says why).
 bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out);
 bool cs_write_html(const struct cs_profile_set *set, FILE *out);
-bool cs_write_json(const struct cs_profile_set *set, FILE *out);  // the page's data
+bool cs_write_json(const struct cs_profile_set *set, FILE *out);
 bool cs_write_text(const struct cs_profile_set *set, FILE *out);
 bool cs_write_pprof(const struct cs_profile_set *set, FILE *out);
 bool cs_write_otlp(const struct cs_profile_set *set, FILE *out);

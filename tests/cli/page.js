@@ -12,7 +12,7 @@ const [page, manyPage, diffPage, modesPage] = process.argv.slice(3);
 const place = (name, chart = "main") => evaluate(`(() => {
   const node = ${chart}.tree.widestNamed(${JSON.stringify(name)}), {tree} = ${chart};
   const box = ${chart}.canvas.getBoundingClientRect();
-  const x = ${chart}.toPixel(tree.left[node] + tree.total[node] / 2);
+  const x = ${chart}.toPixel(tree.leftOf(node) + tree.total[node] / 2);
   return {x: box.left + x, y: box.top + ${chart}.rowTop(tree.depth[node]) + ROW / 2};
 })()`);
 const hover = async name => point("mouseMoved", await place(name));
@@ -335,7 +335,7 @@ async function testDiff() {
     return evaluate(`(() => {
       const box = main.canvas.getBoundingClientRect(), {tree} = main;
       const node = tree.widestNamed(${JSON.stringify(name)});
-      const right = main.toPixel(tree.left[node] + tree.total[node]) - 6;
+      const right = main.toPixel(tree.leftOf(node) + tree.total[node]) - 6;
       return [...main.ink.getImageData(right, ${y} - box.top, 1, 1).data];
     })()`);
   };
@@ -393,15 +393,16 @@ async function testDiffModes() {
 // A page of two modes with marks: the golden one's data, once more as if it were bytes.
 async function testModes() {
   const html = fs.readFileSync(page, "utf8"), form = /(<script id="data"[^>]*>\s*)([^<\s]+)/;
-  const data = JSON.parse(zlib.inflateSync(Buffer.from(form.exec(html)[2], "base64")));
-  const alloc = structuredClone(data.modes[0]);
+  const raw = zlib.inflateSync(Buffer.from(form.exec(html)[2], "base64"));
+  const place = raw.subarray(-10), columns = raw.subarray(0, Number(place));
+  const data = JSON.parse(raw.subarray(columns.length, -10).toString());
+  const alloc = structuredClone(data.modes[0]);  // of the same columns
   alloc.facts = {...alloc.facts, mode: "alloc", unit: "bytes"};
-  alloc.selfWeight = alloc.selfUs;
-  delete alloc.selfUs;
   data.modes.push(alloc);
   data.marks = [[5000, 1000, "a collection"]];
   const file = page.replace(".html", "-modes.html");
-  const packed = zlib.deflateSync(JSON.stringify(data)).toString("base64");
+  const packed = zlib.deflateSync(Buffer.concat([columns, Buffer.from(JSON.stringify(data)), place]))
+    .toString("base64");
   fs.writeFileSync(file, html.replace(form, (all, tag) => tag + packed));
   await open(`file://${file}#unit=weight`);
   assert.match(await text("status"), /^all threads · 22\.00 ms/);

@@ -24,8 +24,8 @@ def stacks_collapsed(text):
         yield stack.split(";"), float(count)
 
 
-def stacks_page(data):
-    """The page's data: parents come before children, as differences."""
+def stacks_json(data):
+    """Parents come before children, as differences."""
     data = data["modes"][0]
     names, frames = data["strings"], data["frames"]
     paths = {0: None}
@@ -40,9 +40,40 @@ def stacks_page(data):
 
 
 def stacks_html(text):
-    """A page has its data compressed, in base64."""
+    """A page has its data compressed, in base64: columns of numbers, and JSON that says where they are."""
     packed = re.search(r'<script id="data"[^>]*>([^<]*)<', text).group(1)
-    return stacks_page(json.loads(zlib.decompress(base64.b64decode(packed))))
+    raw = zlib.decompress(base64.b64decode(packed))
+    end = int(raw[-10:])
+    data = json.loads(raw[end:-10])["modes"][0]
+    numbers = leb128(raw[data["at"]:end])
+
+    def column(count):
+        return [next(numbers) for _ in range(count)]
+
+    names, frames = data["strings"], data["frames"]
+    paths = [[]]
+    parents = column(data["nodes"])
+    for i, (back, frame) in enumerate(zip(parents, column(data["nodes"])), 1):
+        paths.append(paths[i - back] + [names[frames[3 * frame]]])
+    entries, _, counts, weights = (column(data["entries"]) for _ in range(4))
+    assert sum(counts) == data["facts"]["samples"] == data["samples"]
+    of_entry, _, each = (column(data["samples"]) for _ in range(3))
+    # Microseconds are rounded down, of an entry and of its samples each.
+    assert sum(of_entry) < data["entries"] and 0 <= sum(weights) - sum(each) <= data["samples"]
+    node = 0
+    for step, weight in zip(entries, weights):
+        node += step
+        yield paths[node], float(weight)
+
+
+def leb128(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
 
 
 def stacks_text(text):
@@ -183,7 +214,7 @@ def load(form, path):
         return list(globals()["stacks_" + form](text)), None
     data = json.loads(text)
     if form == "json":
-        return list(stacks_page(data)), None
+        return list(stacks_json(data)), None
     return list(globals()["stacks_" + form](data, ends)), ends
 
 
