@@ -78,10 +78,10 @@ def measure(app, command, seconds):
         if command is not None:
             # What is left of its standard input is what dotnet-trace takes for "stop".
             recorder = subprocess.Popen(command(server.process.pid, work), stdin=subprocess.PIPE, stdout=log, stderr=log)
-            time.sleep(3)
-            if recorder.poll() is not None:
-                log.seek(0)
-                raise SystemExit(f"nothing is recorded: {log.read()}")
+        time.sleep(3)  # in every case: a server that has just rested is another one
+        if recorder is not None and recorder.poll() is not None:
+            log.seek(0)
+            raise SystemExit(f"nothing is recorded: {log.read()}")
         before = cpu_seconds(server.process.pid)
         result = load(server.url, seconds)
         result["server_cpu_s"] = cpu_seconds(server.process.pid) - before
