@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N]: what it costs a server to be recorded. APP is tests/oracle/Web, a
+"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N] [--turns N]: what it costs a server to be recorded. APP is tests/oracle/Web, a
 Kestrel server; wrk asks it for the same page as fast as it answers. Per round and case a new server: warmed up, then
 recorded from outside while wrk runs. TRACE is dotnet-trace, or "-". Requests a second and latencies are wrk's; CPU seconds are
-those of the server's process, and of whoever records, from /proc and from wait. The median over the rounds is told."""
+those of the server's process, and of whoever records, from /proc and from wait. The median over the rounds is told.
+
+Two servers differ by more than a recording costs. So then one server is recorded and left alone by turns, N times, and each turn
+with a recording is compared with the two without around it; each without, with its neighbours in the same way, which tells how
+much of it is chance."""
 import argparse
 import json
 import os
@@ -98,6 +102,46 @@ def measure(app, command, seconds):
     return result
 
 
+def by_turns(build, app, seconds, turns):
+    """The results of 2 * turns + 1 runs on one server; the second, the fourth, ... are recorded."""
+    server = Server(app)
+    load(server.url, 10)
+    results = []
+    with tempfile.TemporaryDirectory() as work:
+        for turn in range(2 * turns + 1):
+            recorder = None
+            if turn % 2 == 1:
+                recorder = subprocess.Popen(record(build, "--mode", "wall", "-F", "100")(server.process.pid, work),
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(1)
+            if recorder is not None and recorder.poll() is not None:
+                raise SystemExit("nothing is recorded")
+            results.append(load(server.url, seconds))
+            if recorder is not None:
+                recorder.send_signal(signal.SIGINT)
+                if recorder.wait(timeout=60) != 0:
+                    raise SystemExit("no recording")
+    server.stop()
+    return results
+
+
+def compare(results, key, distance):
+    """By how many percent every other run, from the one at `distance` on, differs from the two so far from it: quartiles."""
+    shares = [results[i][key] / ((results[i - distance][key] + results[i + distance][key]) / 2) * 100 - 100
+              for i in range(distance, len(results) - distance, 2)]
+    return statistics.quantiles(shares, n=4)
+
+
+def print_turns(results, seconds):
+    print(f"One server, recorded (wall, 100 Hz) and left alone by turns of {seconds} s, {len(results) // 2} times: median and quartiles")
+    told = {}
+    keys = {"requests_per_s": "requests", "p50_ms": "p50", "p99_ms": "p99"}
+    for name, distance in (("recorded", 1), ("left alone: chance", 2)):
+        told[name] = {key: compare(results, key, distance) for key in keys}
+        print(f"  {name:20}" + "   ".join(f"{keys[key]} {q[1]:+.1f} % ({q[0]:+.1f} to {q[2]:+.1f})" for key, q in told[name].items()))
+    return told
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("build")
@@ -106,6 +150,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=20)
     options = parser.parse_args()
     kinds = list(cases(os.path.abspath(options.build), options.trace))
     results = {name: [] for name, _ in kinds}
@@ -127,9 +172,11 @@ def main():
               f"{row['cpu_us_per_request']:11.1f}{row['recorder_cpu_s']:12.2f}s{share}")
     if options.trace == "-":
         print("  dotnet-trace: not measured, NuGet cannot be reached")
+    turns = by_turns(options.build, options.app, 4, options.turns)
+    told = print_turns(turns, 4)
     if options.json:
         with open(options.json, "w") as out:
-            json.dump({"seconds": options.seconds, "rounds": options.rounds, "cases": table}, out)
+            json.dump({"seconds": options.seconds, "rounds": options.rounds, "cases": table, "by_turns": told}, out)
 
 
 if __name__ == "__main__":
