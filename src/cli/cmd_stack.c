@@ -19,7 +19,8 @@ static const char help[] =
     "Prints the stack of every thread of a .NET process, once: managed and native frames as they\n"
     "lie on the stack, managed ones with file and line where there are portable PDBs. The\n"
     "process is stopped for some milliseconds and read from outside: it needs no agent, and\n"
-    "answers when it hangs, too. Same user or root, and ptrace must be allowed.\n"
+    "answers when it hangs, too. Same user or root, and ptrace must be allowed. A thread runs, in\n"
+    "GC or in native code, or it waits for something, as far as that is known.\n"
     "\n"
     "      --json               one JSON object\n"
     "      --native on|off      with native frames (on), or managed ones only\n"
@@ -114,13 +115,36 @@ static void print_frame(const struct cs_outside_frame *f) {
   (void)fputc('\n', stdout);
 }
 
+// What a thread is in the middle of, while it is not known to wait; "": that is not known.
+static const char *where(const struct cs_outside_thread *t) {
+  if (t->gc == CS_OUTSIDE_GC_COLLECTS) return "gc";
+  if (t->gc == CS_OUTSIDE_GC_BACKGROUND) return "background gc";
+  if (!t->walked) return "";
+  if (t->signs.leaf == CS_CODE_NATIVE) return "native code";
+  return t->signs.leaf == CS_CODE_JIT || t->signs.leaf == CS_CODE_R2R ? "managed code" : "";
+}
+
+static const char *where_text(const struct cs_outside_thread *t) {
+  if (t->gc == CS_OUTSIDE_GC_COLLECTS) return ", in GC";
+  if (t->gc == CS_OUTSIDE_GC_BACKGROUND) return ", in a background GC";
+  bool native = t->walked && t->signs.leaf == CS_CODE_NATIVE;
+  return native && strcmp(t->state, "running") == 0 ? ", in native code" : "";
+}
+
+static const char *suspends_text(const struct cs_outside_thread *t) {
+  if (!t->suspends) return "";
+  if (t->reason == CS_OUTSIDE_REASON_COLLECTION) return ", suspends the runtime for a collection";
+  if (t->reason == CS_OUTSIDE_REASON_OTHER) return ", suspends the runtime, not for a collection";
+  return ", suspends the runtime";
+}
+
 static void print_thread(const struct cs_outside_thread *t) {
   (void)printf("\nThread %d \"", t->tid);
   cs_put_plain(stdout, t->name, strlen(t->name));
-  (void)printf("\": %s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
-               t->waits_for != NULL ? t->waits_for : "", t->managed ? "" : ", not managed",
-               t->cooperative ? ", in cooperative mode" : "",
-               t->suspends ? ", suspends the runtime" : "");
+  (void)printf("\": %s%s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
+               t->waits_for != NULL ? t->waits_for : "", where_text(t),
+               t->managed ? "" : ", not managed", t->cooperative ? ", in cooperative mode" : "",
+               suspends_text(t));
   for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
   if (!t->walked) (void)printf("    (it has ended)\n");
   if (t->walked && t->stop != CS_STOP_BASE)
@@ -186,6 +210,10 @@ static void put_thread(const struct cs_outside_thread *t) {
   (void)printf(",\"managed\":%s,\"cooperative\":%s,", t->managed ? "true" : "false",
                t->cooperative ? "true" : "false");
   if (t->suspends) (void)fputs("\"suspends\":true,", stdout);
+  if (t->suspends && t->reason != CS_OUTSIDE_REASON_UNKNOWN)
+    (void)printf("\"suspends_for\":\"%s\",",
+                 t->reason == CS_OUTSIDE_REASON_COLLECTION ? "collection" : "other");
+  if (where(t)[0] != '\0') (void)printf("\"in\":\"%s\",", where(t));
   (void)printf("\"complete\":%s,", t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
   put_string("end", t->walked ? cs_stop_token(t->stop) : "ended");
   (void)fputs(",\"frames\":[", stdout);

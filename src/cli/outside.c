@@ -19,7 +19,7 @@
 #include "export/map.h"
 #include "remote/remote.h"
 
-enum { MAX_FRAMES = 65536, HURRY_NS = 50000000 };
+enum { HURRY_NS = 50000000 };
 
 // ---- What a thread was doing before ----
 
@@ -177,12 +177,6 @@ static bool is_cooperative(struct cs_remote *remote, uint64_t clr_thread) {
   return clr_thread != 0 && cs_remote_read(remote, clr_thread + at, &disabled, 4) && disabled != 0;
 }
 
-// The runtime's own word for who has suspended it; 0: nobody, or that is not told.
-static uint64_t suspension_thread(struct cs_remote *remote) {
-  uint64_t thread = 0, at = cs_remote_world(remote)->layout.suspension_thread;
-  return at != 0 && cs_remote_read(remote, at, &thread, 8) ? thread : 0;
-}
-
 static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
                         struct cs_outside_names *names, bool native) {
   static struct cs_walk walk;
@@ -195,11 +189,11 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   settle_state(thread, stopped.call);
   thread->managed = stopped.clr_thread != 0;
   thread->cooperative = is_cooperative(remote, stopped.clr_thread);
-  thread->suspends = thread->managed && stopped.clr_thread == suspension_thread(remote);
   cs_outside_thread_name(cs_remote_world(remote), stopped.clr_thread, thread->name,
                          sizeof thread->name);
   cs_remote_walk_begin(remote, &stopped, &walk);
-  while (cs_walk_next(&walk, &frame) && thread->count < MAX_FRAMES) {
+  while (cs_walk_next(&walk, &frame) && thread->count < CS_OUTSIDE_MAX_FRAMES) {
+    cs_outside_see(remote, &frame, &thread->signs);
     if (!native && !cs_code_is_managed(&frame.code)) continue;
     thread->frames = cs_grow(thread->frames, thread->count, &capacity, sizeof *thread->frames);
     struct cs_outside_frame *out = &thread->frames[thread->count++];
@@ -212,6 +206,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   }
   thread->stop = walk.stop;
   thread->stop_ip = walk.stop_ip;
+  cs_outside_seen(remote, &stopped, thread);
 }
 
 static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
@@ -226,6 +221,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
     struct cs_outside_thread *thread = find_thread(outside, tids[i]);
     if (thread != NULL) walk_thread(remote, thread, names, options->native);
   }
+  cs_outside_judge(remote, outside);
   cs_remote_go(remote);
   uint64_t end = cs_clock_now_ns();
   outside->stopped_ns = end - begin;
@@ -237,7 +233,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
     }
-    if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends)
+    if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends && thread->waits_for == NULL)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
   cs_outside_names_free(names);

@@ -6,7 +6,10 @@
 
 #include "base/error.h"
 #include "lines/lines.h"
+#include "remote/remote.h"
 #include "walk/walk.h"
+
+enum { CS_OUTSIDE_MAX_FRAMES = 65536 };
 
 // Which build of a module it is: the linker's stamp (a hash of what it made, if the build is
 // deterministic), and the image's size. Zeros: not known.
@@ -29,12 +32,40 @@ struct cs_outside_frame {
   uint32_t line;
 };
 
+enum cs_outside_gc {
+  CS_OUTSIDE_GC_NONE,
+  CS_OUTSIDE_GC_COLLECTS,
+  CS_OUTSIDE_GC_BACKGROUND,  // while the others run
+};
+enum cs_outside_reason {
+  CS_OUTSIDE_REASON_UNKNOWN,
+  CS_OUTSIDE_REASON_COLLECTION,
+  CS_OUTSIDE_REASON_OTHER,  // a debugger, a profiler, the runtime's own work on its code, ...
+};
+
+// What shows how a thread stands to a collection, of the instant of its stack (outside_gc.c).
+struct cs_outside_signs {
+  int own_tid;                      // as the runtime has it
+  uint64_t clr_thread;              // the runtime's Thread; 0: it does not know the thread
+  uint64_t futex;                   // what it waits on, 8 bytes; 0: no futex
+  enum cs_code_kind leaf;           // code that it is in
+  uint32_t depth;                   // how many frames it has
+  uint64_t managed_ip, managed_sp;  // of the youngest managed one; 0: it has none
+  uint64_t caller_sp;               // of that one's caller
+  bool jitted;                      // that managed frame is of jitted code
+  bool collects, other, unknown;    // of its callers some are such methods of the collector's
+  bool trapped;                     // it stands where the runtime holds threads up
+};
+
 struct cs_outside_thread {
   int tid;
   bool walked;       // false: it had ended before it could be stopped
   bool managed;      // the runtime knows it
   bool cooperative;  // it runs managed code, or runtime code that a collection would wait for
   bool suspends;     // it keeps the others from running managed code, or is about to
+  enum cs_outside_reason reason;  // if it suspends
+  enum cs_outside_gc gc;
+  struct cs_outside_signs signs;
   char name[512];
   char state[64];         // when it was stopped: "running", "waiting in futex"
   const char *waits_for;  // in the runtime's own words: "a task"; NULL: that is not known
@@ -58,6 +89,16 @@ struct cs_outside_options {
   bool native;     // with native frames
   bool raw_names;  // methods as compilers named them
 };
+
+// ---- Collections (outside_gc.c) ----
+// Each frame of a thread, from the leaf on; and when all of them were there. The process is
+// stopped.
+void cs_outside_see(struct cs_remote *remote, const struct cs_frame *frame,
+                    struct cs_outside_signs *signs);
+void cs_outside_seen(struct cs_remote *remote, const struct cs_remote_thread *stopped,
+                     struct cs_outside_thread *thread);
+// Who suspends the runtime, and why; who collects; and who waits for either: by all signs together.
+void cs_outside_judge(struct cs_remote *remote, struct cs_outside *outside);
 
 // NULL: `err` has the reason.
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,

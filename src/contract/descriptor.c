@@ -119,6 +119,7 @@ static const struct field names_fields[] = {
     F("String", "m_FirstChar", string.first_char),
     F("MethodTable", "EEClassOrCanonMT", method_table.canonical),
     F("MethodTable", "ParentMethodTable", method_table.parent),
+    F("ThreadStore", "DeadCount", thread_store_fields.dead_count),
 };
 #undef F
 
@@ -159,6 +160,11 @@ static const struct global globals[] = {
 #undef ID
 static const struct global names_globals[] = {
     G("GCThread", suspension_thread, true),
+    G("FinalizerThread", landmarks.finalizer_thread, true),
+    G("AppDomain", landmarks.app_domain, true),
+    G("SystemDomain", landmarks.system_domain, true),
+    G("ThinlockThreadIdDispenser", landmarks.thread_ids, true),
+    G("ObjectMethodTable", landmarks.object_class, true),
 };
 #undef G
 // clang-format on

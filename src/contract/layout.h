@@ -20,6 +20,10 @@ struct cs_layout {
   uint64_t code_range_map;     // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
   uint64_t thread_store;       // address of the variable that points to the ThreadStore
   uint64_t suspension_thread;  // address of the Thread that has suspended the others; 0: not told
+  // Addresses by which places in the runtime's table for its debugger are known; 0: not told.
+  struct {
+    uint64_t finalizer_thread, app_domain, system_domain, thread_ids, object_class;
+  } landmarks;
   uint64_t coreclr_begin, coreclr_end;  // libcoreclr.so's mapping, [begin, end)
   uint64_t hash_slots,
       hash_value_mask;  // of the runtime's HashMap: slots of a bucket, bits of a value
@@ -35,6 +39,7 @@ struct cs_layout {
   } string;
   struct {
     uint32_t first_link;  // of a list through thread.link_next
+    uint32_t dead_count;  // CS_NO_FIELD: it is not told
   } thread_store_fields;
   // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked
   // return address and the address of its slot in the Thread.

@@ -41,6 +41,14 @@ struct cs_area {
   bool first_stack;  // the one that the kernel names as the first thread's
 };
 
+enum { CS_GC_METHODS = 93 };
+// The methods of the collector's interface (collector.c), as of a generation of the cache.
+struct cs_gc_methods {
+  uint64_t generation;  // 0: never read
+  bool known;
+  uint64_t method[CS_GC_METHODS];
+};
+
 struct cs_remote {
   struct cs_world world;  // first: its mem is found again by its address
   int pid;
@@ -51,6 +59,9 @@ struct cs_remote {
   struct cs_area *areas;  // as of the generation of the cache
   size_t area_count, area_capacity;
   uint64_t areas_generation;
+  uint64_t unwind_index;  // the runtime's .eh_frame_hdr; 0: not found
+  struct cs_gc_methods gc_methods;
+  uint64_t debug_table;    // g_dacTable (collector.c); 0: not found
   bool own_namespace;      // of process ids: the runtime knows its threads by other numbers than we
   struct cs_stopped told;  // to stop, and not waited for yet
   struct cs_stopped stopped;
@@ -59,7 +70,8 @@ struct cs_remote {
 // Has the process a namespace of process ids that is not ours?
 bool cs_remote_in_namespace(int pid);
 
-// Finds CoreCLR in the process' maps, and its descriptor among the symbols that it exports.
+// Finds CoreCLR in the process' maps, its descriptor and its table for the debugger among the
+// symbols that it exports.
 bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *place,
                             struct cs_error *err);
 

@@ -73,6 +73,28 @@ bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
 // The runtime's Thread of that OS thread, 0 if it has none.
 uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid);
 
+// The thread's number in the process' own namespace, which is what the runtime knows it by.
+int cs_remote_own_tid(const struct cs_remote *remote, int tid);
+
+// ---- The collector (collector.c): what is not known is said to be so, never guessed ----
+// Who holds the lock on the runtime's list of threads; to stop all others one must. False: unknown.
+struct cs_remote_holder {
+  int own_tid;          // 0: nobody
+  uint64_t clr_thread;  // 0: it is no managed thread
+};
+bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder);
+// Is this an instruction of a method of the collector's interface to the runtime?
+enum cs_gc_method {
+  CS_GC_METHOD_UNKNOWN,
+  CS_GC_METHOD_NONE,
+  CS_GC_METHOD_COLLECT,  // those by which threads collect: GarbageCollect, Alloc
+  CS_GC_METHOD_OTHER,
+};
+enum cs_gc_method cs_remote_gc_method(struct cs_remote *remote, uint64_t ip);
+// Is a collection in the background under way?
+enum cs_gc_background { CS_GC_BACKGROUND_UNKNOWN, CS_GC_BACKGROUND_NO, CS_GC_BACKGROUND_YES };
+enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote);
+
 // cs_walk_begin for that thread.
 void cs_remote_walk_begin(struct cs_remote *remote, const struct cs_remote_thread *thread,
                           struct cs_walk *walk);

@@ -17,6 +17,7 @@ struct image {
   uint64_t base;  // where the file's first byte is mapped, 0: not found
   uint64_t begin, end, bias;
   uint64_t symbols, strings, gnu_hash;
+  uint64_t unwind_index;  // its .eh_frame_hdr; 0: it has none
   char path[MAX_PATH_BYTES];
 };
 
@@ -72,6 +73,7 @@ static bool read_image(struct cs_remote *remote, struct image *image) {
     if (ph[i].p_type == PT_LOAD && ph[i].p_offset == 0) image->bias = image->base - ph[i].p_vaddr;
   for (unsigned i = 0; i < eh.e_phnum; i++) {
     if (ph[i].p_type == PT_DYNAMIC) dynamic = &ph[i];
+    if (ph[i].p_type == PT_GNU_EH_FRAME) image->unwind_index = image->bias + ph[i].p_vaddr;
     if (ph[i].p_type != PT_LOAD) continue;
     uint64_t begin = image->bias + ph[i].p_vaddr, end = begin + ph[i].p_memsz;
     if (begin < image->begin) image->begin = begin;
@@ -166,6 +168,8 @@ bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *
     return cs_error_set(err, "the runtime of process %d (%s) is not mapped as its headers say",
                         remote->pid, runtime->path);
   }
+  remote->unwind_index = runtime->unwind_index;
+  remote->debug_table = find_symbol(remote, runtime, "g_dacTable");
   place->begin = runtime->begin;
   place->end = runtime->end;
   place->version = version_of(runtime->path);

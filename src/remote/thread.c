@@ -151,17 +151,16 @@ bool cs_remote_in_namespace(int pid) {
   return numbers_of(pid, pid, &last) > 1;
 }
 
-// The thread's number in the process' own namespace, which is what the runtime knows it by.
-static int own_tid(int pid, int tid) {
-  int last;
-  (void)numbers_of(pid, tid, &last);
+int cs_remote_own_tid(const struct cs_remote *remote, int tid) {
+  int last = tid;
+  if (remote->own_namespace) (void)numbers_of(remote->pid, tid, &last);
   return last;
 }
 
 uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid) {
   const struct cs_layout *layout = &remote->world.layout;
   const struct cs_mem *mem = &remote->world.mem;
-  uint32_t wanted = (uint32_t)(remote->own_namespace ? own_tid(remote->pid, tid) : tid), os_id;
+  uint32_t wanted = (uint32_t)cs_remote_own_tid(remote, tid), os_id;
   uint64_t store, link;
   if (!cs_mem_u64(mem, layout->thread_store, &store) || store == 0 ||
       !cs_mem_u64(mem, store + layout->thread_store_fields.first_link, &link))

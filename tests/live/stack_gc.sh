@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# stack_gc.sh BUILD SOURCE MATERIAL KIND: `clrsnap stack` of a program that collects all the time, again and again: who collects,
+# who suspends the runtime and what for, and who waits for the end; each claim fits the thread's stack and what that
+# thread of the program can do at all. KIND: workstation, background (concurrent collections), server.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 KIND=$4
+. "$SOURCE/tests/live/lib.sh"
+CLRSNAP=$BUILD/bin/clrsnap
+build_app Collects
+arguments=()
+case $KIND in
+  workstation) export DOTNET_gcServer=0 DOTNET_gcConcurrent=0 ;;
+  background) export DOTNET_gcServer=0 DOTNET_gcConcurrent=1; arguments=(background) ;;
+  server) export DOTNET_gcServer=1 DOTNET_GCHeapCount=2 DOTNET_gcConcurrent=0 ;;
+esac
+timeout 100 dotnet "$APP" "$WORK/end" "${arguments[@]}" > "$WORK/said" 2>&1 &
+launcher=$!
+for _ in $(seq 300); do grep -q ready "$WORK/said" && break; sleep 0.1; done
+pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program that collects"; }
+looks() {
+  rm -f "$WORK"/look.*
+  for i in $(seq "$1"); do timeout 20 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$i" || fail "stack"; done
+}
+check() {
+  python3 - "$KIND" "$1" "$WORK"/look.* << 'PYTHON' || fail "$KIND, $1"
+import collections, json, sys
+kind, phase, seen = sys.argv[1], sys.argv[2], collections.Counter()
+for path in sys.argv[3:]:
+    threads = [t for t in json.load(open(path))["threads"] if t["frames"]]
+    suspends = [t for t in threads if t.get("suspends")]
+    assert len(suspends) <= 1, [t["name"] for t in suspends]
+    for t in threads:
+        name, frames, waits = t["name"], t["frames"], t.get("waits_for")
+        managed = [f["name"] for f in frames if f["kind"] in ("jit", "r2r")]
+        why = (name, t, [f["name"] for f in frames])
+        seen[(name, t.get("in"), waits, t.get("suspends_for"))] += 1
+        if t.get("in") == "managed code": assert frames[0]["kind"] in ("jit", "r2r"), why
+        if t.get("in") == "native code": assert frames[0]["kind"] == "native", why
+        if waits: assert t["state"].startswith("waiting"), why
+        if t.get("suspends_for") == "collection":
+            seen["suspends"] += 1
+            assert t["in"] in ("gc", "background gc"), why
+            assert name in (".NET BGC", ".NET Server GC") or "System.GC.Collect" in managed or name in ("Allocator", "dotnet"), why
+        if waits == "a collection to end":
+            seen["waits"] += 1
+            assert not t["cooperative"] and t["managed"] and t is not suspends, why
+            assert suspends and suspends[0]["suspends_for"] == "collection", why
+            assert frames[0]["kind"] == "native" and any(f.get("module", "").endswith("libcoreclr.so") for f in frames), why
+        # What a thread does not do is never said of it.
+        if name == "Sleeper": assert waits in (None, "time to pass") and t["in"] == "native code", why
+        if name == "Worker": assert t.get("in") != "gc" and waits in (None, "a collection to end"), why
+        if t.get("in") == "gc": assert name in ("Collector", "Allocator", "dotnet", ".NET Server GC"), why
+        if t.get("in") == "background gc": assert name == ".NET BGC", why
+        if name == ".NET Server GC" and waits: seen[waits] += 1
+        if name == ".NET Server GC": assert not t["managed"] and t.get("in") in ("gc", "native code"), why
+        if t.get("in") == "background gc": seen["background"] += 1
+        if phase == "after":
+            assert t.get("suspends_for", "other") == "other" and t.get("in") not in ("gc", "background gc") and waits != "a collection to end", why
+            if name in (".NET Server GC", ".NET BGC"): assert waits == "work", why
+for what, count in sorted(seen.items(), key=str): print(f"{count:4} {what}")
+if phase == "collecting":
+    assert seen["suspends"] >= 5 and seen["waits"] >= 5
+    assert kind != "background" or seen["background"] >= 5
+    assert kind != "server" or seen["the other threads of the collector"] >= 1
+PYTHON
+}
+looks 40
+check collecting
+touch "$WORK/end"
+for _ in $(seq 300); do grep -q ended "$WORK/said" && break; sleep 0.1; done
+grep -q ended "$WORK/said" || fail "the program still collects"
+sleep 0.5
+looks 10
+check after
+kill "$pid"
+wait $launcher 2> /dev/null
+pass "$KIND"
