@@ -227,6 +227,15 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
 uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out);
 void cs_awaits_tell(void);  // the log, how often there were any
 
+// ---- await_source.c: an async method that is awaited by no Task ----
+struct cs_class;
+struct cs_await_source;
+bool cs_await_is_pooled_box(const struct cs_class *class);
+bool cs_await_is_resumer(const struct cs_class *class);  // CS_AWAIT_RESUMER
+// Where a box has its source; and Delegate's target, which is needed then. False: it has none.
+bool cs_await_find_source(const struct cs_class *box, struct cs_await_source *out,
+                          uint32_t *target);
+
 // ---- unload.c: code that is about to die ----
 // In ModuleUnloadStarted and DynamicMethodUnloaded: lets the agent's thread name what the ring
 // still has of it (20 ms at most), then tells the library.

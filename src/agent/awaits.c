@@ -125,20 +125,21 @@ static bool may_run_box(const struct cs_method_name *name) {
   return false;
 }
 
-uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *name) {
-  ICorProfilerInfo15 *info = cs_agent.info;
-  struct cs_class class;
-  struct cs_method method;
-  ClassID told = 0;
-  if (!cs_agent.async_callers || !may_run_box(name) ||
-      !cs_method_read(&cs_core.world, function, &method) || method.dynamic)
-    return 0;
-  // Of shared code it may tell nothing.
-  if (FAILED(info->lpVtbl->GetFunctionInfo2(info, function, 0, &told, NULL, NULL, 0, NULL, NULL)) ||
-      (told != 0 && told != method.class))
-    return 0;
-  return cs_class_read(info, (ClassID)method.class, &class) && is_box_name(&class) ? method.class
-                                                                                   : 0;
+// The methods of which `this` is not the box, but a Task that runs, or that have called such a one.
+static uint64_t runner_of(const struct cs_method_name *name) {
+  static const struct {
+    const char *space, *type, *method;
+    uint64_t class;
+  } runners[] = {
+      {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", CS_AWAIT_TASK_RUNS},
+      {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", CS_AWAIT_DISPATCHES},
+      {"System.Threading", "Thread", "StartCallback", CS_AWAIT_DISPATCHES},
+  };
+  for (size_t i = 0; i < CS_COUNT(runners); i++)
+    if (strcmp(name->space, runners[i].space) == 0 && strcmp(name->type, runners[i].type) == 0 &&
+        strcmp(name->method, runners[i].method) == 0)
+      return runners[i].class;
+  return 0;
 }
 
 void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint64_t box_class) {
@@ -244,6 +245,32 @@ static bool find_member(const struct cs_class *class, uint32_t *offset) {
   return false;
 }
 
+// A Task is told from other objects by its class, which is the one that runs it.
+static bool is_runner(const struct cs_class *class, uint64_t runner) {
+  uint32_t offset;
+  return class->core && (runner != CS_AWAIT_TASK_RUNS || find_member(class, &offset));
+}
+
+uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *name) {
+  ICorProfilerInfo15 *info = cs_agent.info;
+  struct cs_class class;
+  struct cs_method method;
+  ClassID told = 0;
+  uint64_t runner = runner_of(name);
+  if (!cs_agent.async_callers || (runner == 0 && !may_run_box(name)) ||
+      !cs_method_read(&cs_core.world, function, &method) || method.dynamic)
+    return 0;
+  if (runner != 0)
+    return cs_class_read(info, (ClassID)method.class, &class) && is_runner(&class, runner) ? runner
+                                                                                           : 0;
+  // Of shared code it may tell nothing.
+  if (FAILED(info->lpVtbl->GetFunctionInfo2(info, function, 0, &told, NULL, NULL, 0, NULL, NULL)) ||
+      (told != 0 && told != method.class))
+    return 0;
+  return cs_class_read(info, (ClassID)method.class, &class) && is_box_name(&class) ? method.class
+                                                                                   : 0;
+}
+
 // The method of a box's state machine. False: there was no room for its record.
 static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   static struct cs_method_name name;
@@ -271,6 +298,28 @@ static uint64_t *type_slot(uint64_t class) {
   return &table.types[at];
 }
 
+// False: as name_box.
+static bool learn_box(const struct cs_class *class, const uint64_t *slot,
+                      enum cs_await_kind *kind) {
+  union {
+    struct cs_await_source source;
+    uint64_t word;
+  } at = {.word = 0};
+  uint32_t target;
+  if (!name_box(class, kind)) return false;
+  // One that is no Task leads on by its source or not at all.
+  if (cs_await_is_pooled_box(class) && *kind != CS_AWAIT_BOX) *kind = CS_AWAIT_END;
+  if (*kind != CS_AWAIT_BOX) return true;
+  if (!cs_await_find_source(class, &at.source, &target)) {
+    if (cs_await_is_pooled_box(class)) *kind = CS_AWAIT_END;
+    return true;
+  }
+  table.target = target;
+  cs_store_release(&table.sources[slot - table.types], at.word);
+  *kind = CS_AWAIT_SOURCE;
+  return true;
+}
+
 // What an object of the class is to a chain. One without metadata, as an array, leads nowhere.
 static void learn_class(uint64_t id) {
   struct cs_class class;
@@ -280,7 +329,9 @@ static void learn_class(uint64_t id) {
   if (type_count >= CS_AWAIT_TYPES / 2 || *type_slot(id) != 0) return;
   if (cs_class_read(cs_agent.info, (ClassID)id, &class)) {
     if (find_member(&class, &offset)) kind = CS_AWAIT_LINK;
-    if (kind == CS_AWAIT_LINK && is_box_name(&class) && !name_box(&class, &kind)) return;
+    if ((kind == CS_AWAIT_LINK && is_box_name(&class)) || cs_await_is_pooled_box(&class))
+      if (!learn_box(&class, type_slot(id), &kind)) return;
+    if (cs_await_is_resumer(&class)) kind = CS_AWAIT_RESUMER;
     if (class.core && strcmp(class.name, "System.Collections.Generic.List`1") == 0)
       kind = CS_AWAIT_SEVERAL;
   }
@@ -296,8 +347,7 @@ static void learn_classes(const struct cs_sample *s) {
   for (uint32_t i = 0; i < s->await_count; i++) {
     uint64_t word = s->frames[s->frame_count + i];
     bool unknown = s->await_state == CS_AWAITS_UNKNOWN && i + 1u == s->await_count;
-    if (unknown || (word & CS_AWAIT_WORD_NEW) != 0)
-      learn_class(word & ~(uint64_t)CS_AWAIT_WORD_NEW);
+    if (unknown || (word & CS_AWAIT_WORD_NEW) != 0) learn_class(CS_AWAIT_WORD_CLASS(word));
   }
 }
 
@@ -324,11 +374,19 @@ static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t 
 // NULL: not named. A Task that is no box is nobody, and passed over: it has an empty entry.
 static const struct box *box_of(uint64_t word) {
   static const struct box nobody;
-  uint64_t class = word & ~(uint64_t)CS_AWAIT_WORD_NEW;
+  uint64_t class = CS_AWAIT_WORD_CLASS(word);
   const struct box *box = box_slot(class);
   if (box->class != 0) return box;
   uint64_t type = *type_slot(class);
   return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_LINK ? &nobody : NULL;
+}
+
+// Is the chain's first one what the frame runs that it was found by?
+static bool is_first(const struct cs_sample *s, const uint64_t *wire, uint64_t word) {
+  if ((word & CS_AWAIT_WORD_RUNS) != 0)
+    return method_of(wire[s->await_at])->box_class == CS_AWAIT_TASK_RUNS;
+  const struct box *first = box_of(word);
+  return first != NULL && first->identity != 0 && is_run_by(s, wire, first->identity);
 }
 
 uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out) {
@@ -339,8 +397,7 @@ uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint
   if (s->await_state == CS_AWAITS_UNKNOWN && count > 0) count--;
   if (count == 0 || s->await_at >= s->frame_count) return 0;
   const uint64_t *words = &s->frames[s->frame_count];
-  const struct box *first = box_of(words[0]);
-  if (first == NULL || first->identity == 0 || !is_run_by(s, wire, first->identity)) return 0;
+  if (!is_first(s, wire, words[0])) return 0;
   for (uint32_t i = 1; i < count; i++) {
     const struct box *box = box_of(words[i]);
     if (box == NULL) break;

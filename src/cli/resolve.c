@@ -123,6 +123,9 @@ static bool starts_async(const struct cs_mangled *m) {
 static bool resumes_async(const struct cs_mangled *m) {
   if (strcmp(m->space, "System.Threading") == 0)
     return strcmp(m->type, "ExecutionContext") == 0 && starts_with(m->method, "Run");
+  if (strcmp(m->space, "System.Threading.Tasks") == 0)
+    return strcmp(m->method, "ExecuteWithThreadLocal") == 0 ||
+           strcmp(m->method, "InnerInvoke") == 0 || strcmp(m->type, "Task.<>c") == 0;
   return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
          strstr(m->type, "StateMachineBox<") != NULL;
 }

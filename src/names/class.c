@@ -89,6 +89,32 @@ bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, cons
   return false;
 }
 
+bool cs_class_origin(ICorProfilerInfo15 *info, const struct cs_class *class, uint32_t *offset) {
+  COR_FIELD_OFFSET fields[FIELDS];
+  ULONG count = 0, size = 0;
+  if (FAILED(info->lpVtbl->GetClassLayout(info, class->id, fields, FIELDS, &count, &size)) ||
+      count == 0 || count > FIELDS)
+    return false;
+  *offset = fields[0].ulOffset;
+  for (ULONG i = 1; i < count; i++)
+    if (fields[i].ulOffset < *offset) *offset = fields[i].ulOffset;
+  return true;
+}
+
+bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name, ClassID args[],
+                    unsigned arg_count, struct cs_class *out) {
+  mdTypeDef token = 0;
+  ClassID id = 0;
+  IMetaDataImport2 *import = import_of(info, module);
+  if (import == NULL) return false;
+  HRESULT hr = import->lpVtbl->FindTypeDefByName(import, name, 0, &token);
+  (void)import->lpVtbl->Release(import);
+  return hr == S_OK &&
+         info->lpVtbl->GetClassFromTokenAndTypeArgs(info, module, token, arg_count, args, &id) ==
+             S_OK &&
+         cs_class_read(info, id, out);
+}
+
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                      mdMethodDef *token, FunctionID *function) {
   IMetaDataImport2 *import = import_of(info, class->module);

@@ -27,6 +27,12 @@ bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out);
 // there is none of that name.
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset);
+// Where the first of its own fields is: what the CLR counts the fields of a value type from.
+bool cs_class_origin(ICorProfilerInfo15 *info, const struct cs_class *class, uint32_t *offset);
+// The class of that name in a module ("Outer`1"; none that is nested), with these arguments. It is
+// loaded if it was not.
+bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name, ClassID args[],
+                    unsigned arg_count, struct cs_class *out);
 // A method that the class itself declares, and its function for exactly this class.
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                      mdMethodDef *token, FunctionID *function);

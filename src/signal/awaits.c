@@ -9,23 +9,23 @@
 // one whose class is that of the frame's method: `this` is needed after the call that the frame
 // stands at, so it is among the frame's values for sure: in a register that the method has saved
 // before using it, or in a slot of its own. What it has saved is its caller's, and may be of
-// yesterday. (3) Every object after that is a member of
-// one that was verified, at an offset that the profiling API has told. (4) What might be no object
-// is read guarded; so is all of a thread in preemptive mode, which a collection does not wait for.
+// yesterday. The same goes for the Task whose delegate runs, but any Task will do there. (3) What
+// comes after it: signal/await_chain.c. (4) What might be no object is read guarded; so is all of a
+// thread in preemptive mode, which a collection does not wait for.
 #include "signal/awaits.h"
 
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "signal/await_chain.h"
 #include "signal/request.h"
 #include "signal/sample.h"
 #include "unwind/sites.h"
 
 enum {
   PROBES = 16,
-  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are no method's
-  SLOTS = 48,                 // of a frame; a box's MoveNext has some ten
-  VALUES = 24,                // of them and of its registers, that may be addresses
+  SLOTS = 48,   // of a frame; a box's MoveNext has some ten
+  VALUES = 24,  // of them and of its registers, that may be addresses
   RECORDS = 2,
   BASES = 8,
   FIRST_ADDRESS = 0x10000,
@@ -45,27 +45,26 @@ CS_ISLAND static struct cs_await_site *find_site(struct cs_awaits *awaits, uint6
   return NULL;
 }
 
-CS_ISLAND static uint64_t find_type(const struct cs_awaits *awaits, uint64_t class) {
-  uint32_t at = cs_await_slot(class, CS_AWAIT_TYPES);
-  for (int i = 0; i < PROBES; i++, at = (at + 1) & (CS_AWAIT_TYPES - 1)) {
-    uint64_t type = cs_load_acquire(&awaits->types[at]);
-    if (type == 0 || CS_AWAIT_TYPE_CLASS(type) == class) return type;
-  }
-  return 0;
-}
-
-// The box that is next to the leaf: what stands below it on the stack is not its caller.
+// The box that is next to the leaf: what stands below it on the stack is not its caller. So it is
+// with a Task's delegate, if a thread that had nothing else to do has run it: otherwise it was run
+// on the spot, by who waits for it.
 CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
                                                       const uint64_t *frames, uint32_t count,
                                                       uint32_t *at) {
+  struct cs_await_site *task = NULL;
   for (uint32_t i = 1; i < count; i++) {
     enum cs_code_kind kind = CS_FRAME_WORD_KIND(frames[i]);
     if ((kind != CS_CODE_JIT && kind != CS_CODE_R2R) || (frames[i] & CS_FRAME_WORD_EXACT) != 0)
       continue;
     struct cs_await_site *site = find_site(awaits, CS_FRAME_WORD_IP(frames[i]));
     if (site == NULL) continue;
+    uint64_t class = cs_load_acquire(&site->class);
+    if (class == CS_AWAIT_DISPATCHES && task != NULL && i - *at <= CS_AWAIT_DISPATCH_FRAMES)
+      return task;
+    if (class == CS_AWAIT_DISPATCHES) continue;
     *at = i;
-    return site;
+    if (class != CS_AWAIT_TASK_RUNS) return site;
+    task = site;
   }
   return NULL;
 }
@@ -134,15 +133,6 @@ __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampl
 }
 
 // ---- Reading ----
-
-struct reader {
-  const struct cs_mem *mem;
-  bool guarded;
-};
-
-CS_ISLAND static bool read_u64(const struct reader *r, uint64_t addr, uint64_t *out) {
-  return r->guarded ? cs_mem_read_guarded(r->mem, addr, out, 8) : cs_mem_u64(r->mem, addr, out);
-}
 
 // The words that the values point to, where they point to any; 0 where they do not. Of this process
 // in as few calls as can be: each costs some 1 us.
@@ -278,25 +268,27 @@ CS_ISLAND static void keep_tasks(const struct cs_awaits *awaits, const struct cs
       if ((left >> i & 1) != 0) base[i] = next[i];
   }
   for (uint32_t i = 0; i < count; i++)
-    if (base[i] != task) classes[i] = 0;
+    if (base[i] != task || task == 0) classes[i] = 0;
 }
 
-// Boxes of any class: Tasks that are not known to be none.
-CS_ISLAND static void keep_boxes(const struct cs_awaits *awaits, const struct cs_mem *mem,
-                                 uint64_t *classes, uint32_t count) {
+// Replaces by 0 each class that is known to be no box's.
+CS_ISLAND static void keep_unless_known(const struct cs_awaits *awaits, uint64_t *classes,
+                                        uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    uint64_t type = find_type(awaits, classes[i]);
-    if (type != 0 && CS_AWAIT_TYPE_KIND(type) != CS_AWAIT_BOX) classes[i] = 0;
+    uint32_t slot;
+    uint64_t type = cs_await_type(awaits, classes[i], &slot);
+    enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
+    if (type != 0 && kind != CS_AWAIT_BOX && kind != CS_AWAIT_SOURCE) classes[i] = 0;
   }
-  keep_tasks(awaits, mem, classes, count);
 }
 
 // Replaces by 0 each class that is not the wanted one.
 CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct cs_mem *mem,
                                   uint64_t *classes, uint32_t count, uint64_t wanted) {
   uint64_t exact = 0;
-  if (wanted == CS_AWAIT_ANY_BOX) {
-    keep_boxes(awaits, mem, classes, count);
+  if (wanted == CS_AWAIT_ANY_BOX || wanted == CS_AWAIT_TASK_RUNS) {
+    if (wanted == CS_AWAIT_ANY_BOX) keep_unless_known(awaits, classes, count);
+    keep_tasks(awaits, mem, classes, count);
     return;
   }
   for (uint32_t i = 0; i < count; i++) exact |= classes[i] == wanted ? 1 : 0;
@@ -338,57 +330,6 @@ __attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits 
   if (found != 1) box->object = 0;
 }
 
-// ---- The chain ----
-
-CS_ISLAND static bool add_word(struct cs_await_chain *chain, uint64_t word) {
-  if (chain->count == CS_AWAITS_MOST) return false;
-  chain->words[chain->count++] = word;
-  return true;
-}
-
-// Is the class, which nobody has asked about yet, derived from Task? Then it is known how to go on.
-CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct reader *r,
-                              uint64_t class) {
-  uint64_t task = cs_load_acquire(&awaits->task);
-  for (int i = 0; i < BASES && task != 0 && class != 0; i++) {
-    if (class == task) return true;
-    if (!read_u64(r, class + awaits->parent, &class)) return false;
-  }
-  return false;
-}
-
-// Takes the object's class down, if it counts, and goes on to the next one; 0: there is none.
-CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits, const struct reader *r,
-                                          uint64_t *object, struct cs_await_chain *chain) {
-  uint64_t class;
-  if (!read_u64(r, *object, &class)) return CS_AWAITS_STOPPED;
-  uint64_t type = find_type(awaits, class);
-  enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
-  if (type == 0 && is_task(awaits, r, class)) {
-    type = CS_AWAIT_TYPE(class, awaits->continuation, CS_AWAIT_BOX);
-    class |= CS_AWAIT_WORD_NEW;
-    kind = CS_AWAIT_BOX;
-  }
-  if (kind == CS_AWAIT_SEVERAL) return CS_AWAITS_SEVERAL;
-  if (type == 0) chain->words[chain->count++] = class;
-  if (type == 0) return CS_AWAITS_UNKNOWN;
-  if (kind == CS_AWAIT_BOX && !add_word(chain, class)) return CS_AWAITS_CUT;
-  if (kind == CS_AWAIT_END)
-    *object = 0;
-  else if (!read_u64(r, *object + CS_AWAIT_TYPE_OFFSET(type), object))
-    return CS_AWAITS_STOPPED;
-  return CS_AWAITS_COMPLETE;
-}
-
-CS_ISLAND static enum cs_await_state follow(const struct cs_awaits *awaits, const struct reader *r,
-                                            uint64_t object, struct cs_await_chain *chain) {
-  for (int i = 0; i < HOPS && object != 0; i++) {
-    enum cs_await_state state = step(awaits, r, &object, chain);
-    if (state != CS_AWAITS_COMPLETE) return state;
-  }
-  return object == 0 ? CS_AWAITS_COMPLETE : CS_AWAITS_CUT;
-}
-
 // ---- All of it ----
 
 // Nobody has told yet whether the runtime stood still when the recording began. A thread that runs
@@ -403,11 +344,13 @@ CS_ISLAND static enum cs_await_state read_chain(const struct cs_awaits *awaits,
                                                 const struct cs_sampled *from, bool cooperative,
                                                 const struct cs_await_site *site, struct box *box,
                                                 struct cs_await_chain *chain) {
-  struct reader reader = {&from->world->mem, !cooperative || from->world->mem.read != NULL};
+  struct cs_await_reader reader = {&from->world->mem,
+                                   !cooperative || from->world->mem.read != NULL};
   struct box_frame frame = {0};
   if (!find_frame(from, chain->at, &frame) || frame.ip != site->ip) return CS_AWAITS_AMBIGUOUS;
   find_box(awaits, from, &frame, site, box);
-  return box->object != 0 ? follow(awaits, &reader, box->object, chain) : CS_AWAITS_AMBIGUOUS;
+  if (box->object == 0) return CS_AWAITS_AMBIGUOUS;
+  return cs_await_follow(awaits, &reader, box->object, site->class == CS_AWAIT_TASK_RUNS, chain);
 }
 
 // The places that had no box are struck out, unless somebody else has done so meanwhile.
@@ -427,7 +370,9 @@ CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled 
   chain->count = 0;
   if (!from->world->mem.guard_works && from->world->mem.read == NULL) return;
   site = find_box_frame(awaits, frames, count, &chain->at);
-  if (site == NULL || !copy_site(site, CS_FRAME_WORD_IP(frames[chain->at]), &copy)) return;
+  if (site == NULL || !copy_site(site, CS_FRAME_WORD_IP(frames[chain->at]), &copy) ||
+      copy.class == CS_AWAIT_DISPATCHES)
+    return;
   enum cs_code_kind leaf = CS_FRAME_WORD_KIND(frames[0]);
   bool cooperative = cs_is_cooperative(from->world, from->thread->clr_thread);
   uint32_t stops = stops_now(awaits, cooperative && (leaf == CS_CODE_JIT || leaf == CS_CODE_R2R));

@@ -6,10 +6,12 @@
 // Signal-safe: everything marked CS_ISLAND. The tables are filled by the agent's thread only, while
 // handlers read them.
 //
+// The same for a Task that is no async method's, but has been given a delegate to run.
+//
 // Two tables, of what the agent has found out from the profiling API and nothing else:
 //   sites   return addresses in a box's MoveNext, by which its frame is known, with the box's
-//   class;
-//           or in a method into which that was inlined, whatever the class
+//           class; or in a method into which that was inlined, whatever the class; or in the one
+//           that runs a Task's delegate
 //   types   classes of objects that may stand in such a chain, and where each leads on
 #ifndef CS_AWAITS_H
 #define CS_AWAITS_H
@@ -28,6 +30,8 @@ enum cs_await_kind {
   CS_AWAIT_BOX,      // an async method; its Task's continuation leads on
   CS_AWAIT_LINK,     // leads on by a member, and is nobody itself: WhenAll's Task, a delegate, ...
   CS_AWAIT_SEVERAL,  // a list: several await the same Task
+  CS_AWAIT_SOURCE,   // an async method that is awaited by a ManualResetValueTaskSourceCore
+  CS_AWAIT_RESUMER,  // the target of the delegates by which such a source resumes who awaits it
 };
 
 // How a sample's chain ended.
@@ -51,7 +55,19 @@ struct cs_await_site {
 };
 #define CS_AWAIT_PLACES ((1ull << 54) - 1)
 enum { CS_AWAIT_LIFE_AT = 54 };
-#define CS_AWAIT_ANY_BOX 1u  // in place of that
+// In place of that: any box's; the return address is one of Task.ExecuteWithThreadLocal, which runs
+// a Task's delegate; or of who calls that for a thread that has nothing else to do.
+#define CS_AWAIT_ANY_BOX 1u
+#define CS_AWAIT_TASK_RUNS 2u
+#define CS_AWAIT_DISPATCHES 3u
+enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // it may be that far down
+
+// Where a CS_AWAIT_SOURCE has the members of its ManualResetValueTaskSourceCore. A word, so that it
+// is read whole.
+struct cs_await_source {
+  uint16_t holder;  // the member that leads to the object that they are in; 0: it is the box itself
+  uint16_t continuation, state, completed;
+};
 
 struct cs_awaits {
   // Odd: the runtime stands still, and objects move. Written by the callbacks of its suspensions.
@@ -59,8 +75,10 @@ struct cs_awaits {
   uint32_t canonical, parent;  // offsets in a MethodTable
   uint64_t task;               // Task's own MethodTable, 0: not known yet,
   uint32_t continuation;       // and where m_continuationObject is
+  uint32_t target;             // Delegate's. Known when there is a CS_AWAIT_SOURCE
   // A class's MethodTable << 16 | offset of the member that leads on << 4 | enum cs_await_kind.
   uint64_t types[CS_AWAIT_TYPES];
+  uint64_t sources[CS_AWAIT_TYPES];  // struct cs_await_source of the type beside; written before it
   struct cs_await_site sites[CS_AWAIT_SITES];
 };
 #define CS_AWAIT_TYPE(mt, offset, kind) ((mt) << 16 | (uint64_t)(offset) << 4 | (uint64_t)(kind))
@@ -77,10 +95,13 @@ struct cs_await_chain {
   uint32_t at;     // the frame of the box, by its number in the sample
   uint32_t count;  // of words
   // MethodTables: of the box on the stack, of who awaits it, and so on. One that is a Task's but is
-  // not in the table yet has the lowest bit set: it may be a box or not.
+  // not in the table yet has the lowest bit set: it may be a box or not. Where a Task's delegate
+  // runs, its own class is the first, with a bit of its own.
   uint64_t words[CS_AWAITS_MOST + 1];
 };
 #define CS_AWAIT_WORD_NEW 1u
+#define CS_AWAIT_WORD_RUNS 2u
+#define CS_AWAIT_WORD_CLASS(word) ((word) & ~3ull)
 
 struct cs_sampled;  // signal/sample.h
 

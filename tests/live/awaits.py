@@ -33,6 +33,7 @@ for leaf, awaits in truth.items():
     if least == 0 and sum(seen[leaf].values()) >= 5 and seen[leaf][awaits] == 0:
         print(f"FAIL: {leaf}: none of {sum(seen[leaf].values())} samples is awaited by {awaits}")
         bad += 1
+    print(f"  {leaf}: {seen[leaf][awaits]} of {sum(seen[leaf].values())}")
     total += sum(seen[leaf].values())
     right += seen[leaf][awaits]
 print(f"{right} of {total} samples have all their awaiters ({100 * right / max(total, 1):.1f} %)")

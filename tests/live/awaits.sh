@@ -6,11 +6,13 @@
 #   kinds   every kind of continuation, in wall mode: threads that run and threads that sleep
 #   debug   the same of a Debug build: state machines are classes, and boxes share their code
 #   gc      the chains beside compacting collections in a loop
+#   edges   pairs of chains through each kind of waiting, beside such collections; edges-wall: in wall mode;
+#           edges-debug: of a Debug build, without collections
 #   pid     the chains, recorded by attach
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 NAME=Awaits
-[ "$WHAT" != debug ] || NAME=AwaitsDebug
+[[ $WHAT != *debug ]] || NAME=AwaitsDebug
 build_app $NAME
 cd "$WORK" || exit 1
 CLRSNAP=$BUILD/bin/clrsnap
@@ -57,6 +59,18 @@ PY
     ;;
   gc)
     record -- chains 60 gc
+    judge 80 50
+    ;;
+  edges)
+    record -- edges 8 gc
+    judge 70 50
+    ;;
+  edges-wall)
+    record --mode wall -- edges 8 gc
+    judge 40 50
+    ;;
+  edges-debug)
+    record -- edges 8
     judge 80 50
     ;;
   pid)

@@ -3,11 +3,11 @@
 // suspensions, in a leaf of its own: whoever samples Leaf.X must find the awaiting methods that are
 // printed for it ("leaf: next awaiter;its awaiter;...", "-" if nobody awaits), and never another
 // chain's. Before that each chain runs for a while with Leaf.Warm above its leaf. The work is counted,
-// not timed. Awaits.dll chains|kinds ROUNDS [gc]; gc: beside compacting collections.
+// not timed. Awaits.dll chains|kinds|edges ROUNDS [gc]; gc: beside compacting collections.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 
-static class Leaf
+static partial class Leaf
 {
     public static long Sum;
     public static volatile bool Warming;
@@ -170,6 +170,7 @@ static class Program
 {
     static async Task Repeat(Func<Task> chain, int rounds)
     {
+        await Task.Yield();
         for (int i = 0; i < rounds; i++) await chain();
     }
 
@@ -200,8 +201,8 @@ static class Program
         }
     }
 
-    static Task Chains(int rounds) => Task.WhenAll(Repeat(Deep.RedOuter, rounds), Repeat(Deep.BlueOuter, rounds),
-        Repeat(Deep.RedOuter, rounds), Repeat(Deep.BlueOuter, rounds));
+    static Task Both(Func<Task> red, Func<Task> blue, int rounds) =>
+        Task.WhenAll(Repeat(red, rounds), Repeat(blue, rounds), Repeat(red, rounds), Repeat(blue, rounds));
 
     static async Task Main(string[] args)
     {
@@ -212,9 +213,21 @@ static class Program
             Console.WriteLine("Red: Deep.Middle;Deep.RedOuter;Program.Repeat;Program.Main");
             Console.WriteLine("Blue: Deep.Middle;Deep.BlueOuter;Program.Repeat;Program.Main");
             Leaf.Warming = true;
-            await Chains(rounds);
+            await Both(Deep.RedOuter, Deep.BlueOuter, rounds);
             Leaf.Warming = false;
-            await Chains(rounds);
+            await Both(Deep.RedOuter, Deep.BlueOuter, rounds);
+        }
+        else if (args[0] == "edges")
+        {
+            foreach (var (leaf, between, red, blue) in Edges.All)
+            {
+                Console.WriteLine($"{leaf}Red: {between}{leaf}.Red;Program.Repeat;Program.Main");
+                Console.WriteLine($"{leaf}Blue: {between}{leaf}.Blue;Program.Repeat;Program.Main");
+                Leaf.Warming = true;
+                await Both(red, blue, rounds / 4 + 1);
+                Leaf.Warming = false;
+                await Both(red, blue, rounds);
+            }
         }
         else
         {

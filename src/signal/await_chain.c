@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// From a box to who awaits it, and on. Signal-safe: yes; memory reads and nothing else, bounded.
+//
+// Invariants. (1) Each object is a member of one that was verified, at an offset that the profiling
+// API has told; the first one is verified by who calls. (2) Whoever awaits is suspended as long as
+// what it awaits has not completed: so is a chain of them, all of which is read while the sampled
+// thread runs, or sleeps in, the first. (3) A Task's continuation is set once, and taken away for
+// good when it completes. A source is reset and used again, by another chain too, but only after
+// who was awaited by it has run: so where a chain leads over one it is read a second time. What was
+// the same then has been true at one moment between, all of it.
+#include "signal/await_chain.h"
+
+enum {
+  PROBES = 16,
+  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are no method's
+  BASES = 8,
+};
+
+// A chain that is being followed.
+struct way {
+  uint64_t object;     // the next one; 0: there is none
+  uint64_t trace;      // of all so far
+  bool over_a_source;  // which may be used for something else
+};
+
+CS_ISLAND static bool read_u64(const struct cs_await_reader *r, uint64_t addr, uint64_t *out) {
+  return r->guarded ? cs_mem_read_guarded(r->mem, addr, out, 8) : cs_mem_u64(r->mem, addr, out);
+}
+
+CS_ISLAND uint64_t cs_await_type(const struct cs_awaits *awaits, uint64_t class, uint32_t *slot) {
+  uint32_t at = cs_await_slot(class, CS_AWAIT_TYPES);
+  for (int i = 0; i < PROBES; i++, at = (at + 1) & (CS_AWAIT_TYPES - 1)) {
+    uint64_t type = cs_load_acquire(&awaits->types[at]);
+    *slot = at;
+    if (type == 0 || CS_AWAIT_TYPE_CLASS(type) == class) return type;
+  }
+  return 0;
+}
+
+CS_ISLAND static bool add_word(struct cs_await_chain *chain, uint64_t word) {
+  if (chain->count == CS_AWAITS_MOST) return false;
+  chain->words[chain->count++] = word;
+  return true;
+}
+
+// Is the class, which nobody has asked about yet, derived from Task? Then it is known how to go on.
+CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct cs_await_reader *r,
+                              uint64_t class) {
+  uint64_t task = cs_load_acquire(&awaits->task);
+  for (int i = 0; i < BASES && task != 0 && class != 0; i++) {
+    if (class == task) return true;
+    if (!read_u64(r, class + awaits->parent, &class)) return false;
+  }
+  return false;
+}
+
+CS_ISLAND static enum cs_await_state tell_unknown(struct cs_await_chain *chain, uint64_t class) {
+  chain->words[chain->count++] = class;
+  return CS_AWAITS_UNKNOWN;
+}
+
+// What the source calls back is who awaits only if it does so by a delegate of the runtime's own.
+CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awaits,
+                                                     const struct cs_await_reader *r,
+                                                     uint64_t delegate, bool *resumes,
+                                                     struct cs_await_chain *chain) {
+  uint64_t target, class;
+  uint32_t slot;
+  *resumes = false;
+  if (!read_u64(r, delegate + awaits->target, &target)) return CS_AWAITS_STOPPED;
+  if (target == 0) return CS_AWAITS_COMPLETE;
+  if (!read_u64(r, target, &class)) return CS_AWAITS_STOPPED;
+  uint64_t type = cs_await_type(awaits, class, &slot);
+  if (type == 0) return tell_unknown(chain, class);
+  *resumes = CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_RESUMER;
+  return CS_AWAITS_COMPLETE;
+}
+
+// In this order: its state is set before the continuation, and it completes before that is called.
+CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
+                                                 const struct cs_await_reader *r,
+                                                 const struct cs_await_source *source,
+                                                 struct way *way, struct cs_await_chain *chain) {
+  uint64_t at = way->object, continuation, state, completed;
+  unsigned shift = source->completed % 8u * 8;
+  bool resumes;
+  way->object = 0;
+  way->over_a_source = true;
+  if (source->holder != 0 && !read_u64(r, at + source->holder, &at)) return CS_AWAITS_STOPPED;
+  if (at == 0) return CS_AWAITS_COMPLETE;
+  if (!read_u64(r, at + source->continuation, &continuation)) return CS_AWAITS_STOPPED;
+  if (continuation == 0) return CS_AWAITS_COMPLETE;
+  if (!read_u64(r, at + source->state, &state) ||
+      !read_u64(r, at + source->completed / 8u * 8, &completed))
+    return CS_AWAITS_STOPPED;
+  if ((completed >> shift & 0xFF) != 0) return CS_AWAITS_COMPLETE;
+  enum cs_await_state looked = look_at_resumer(awaits, r, continuation, &resumes, chain);
+  if (looked == CS_AWAITS_COMPLETE && resumes) way->object = state;
+  return looked;
+}
+
+// Goes on from an object of this type to the next one.
+CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
+                                          const struct cs_await_reader *r, uint64_t type,
+                                          uint32_t slot, struct way *way,
+                                          struct cs_await_chain *chain) {
+  if (CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_SOURCE) {
+    union {
+      uint64_t word;
+      struct cs_await_source source;
+    } at = {.word = cs_load_acquire(&awaits->sources[slot])};
+    // All types may have been forgotten since, and this place be another one's.
+    if (cs_load_acquire(&awaits->types[slot]) != type) return CS_AWAITS_STOPPED;
+    return pass_source(awaits, r, &at.source, way, chain);
+  }
+  if (CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_END || CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_RESUMER)
+    way->object = 0;
+  else if (!read_u64(r, way->object + CS_AWAIT_TYPE_OFFSET(type), &way->object))
+    return CS_AWAITS_STOPPED;
+  return CS_AWAITS_COMPLETE;
+}
+
+// Takes the object's class down, if it counts, and goes on to the next one.
+CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
+                                          const struct cs_await_reader *r, struct way *way,
+                                          struct cs_await_chain *chain) {
+  uint64_t class;
+  uint32_t slot;
+  if (!read_u64(r, way->object, &class)) return CS_AWAITS_STOPPED;
+  uint64_t type = cs_await_type(awaits, class, &slot), word = class;
+  if (type == 0 && is_task(awaits, r, class)) {
+    type = CS_AWAIT_TYPE(class, awaits->continuation, CS_AWAIT_BOX);
+    word |= CS_AWAIT_WORD_NEW;
+  }
+  enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
+  if (type == 0) return tell_unknown(chain, class);
+  if (kind == CS_AWAIT_SEVERAL) return CS_AWAITS_SEVERAL;
+  if ((kind == CS_AWAIT_BOX || kind == CS_AWAIT_SOURCE) && !add_word(chain, word))
+    return CS_AWAITS_CUT;
+  return pass(awaits, r, type, slot, way, chain);
+}
+
+CS_ISLAND static enum cs_await_state follow(const struct cs_awaits *awaits,
+                                            const struct cs_await_reader *r, struct way *way,
+                                            struct cs_await_chain *chain) {
+  for (int i = 0; i < HOPS && way->object != 0; i++) {
+    way->trace = (way->trace ^ way->object) * 0x9E3779B97F4A7C15ull;
+    enum cs_await_state state = step(awaits, r, way, chain);
+    if (state != CS_AWAITS_COMPLETE) return state;
+  }
+  return way->object == 0 ? CS_AWAITS_COMPLETE : CS_AWAITS_CUT;
+}
+
+CS_ISLAND static enum cs_await_state begin(const struct cs_awaits *awaits,
+                                           const struct cs_await_reader *r, uint64_t object,
+                                           bool runs, struct way *way,
+                                           struct cs_await_chain *chain) {
+  uint64_t class;
+  *way = (struct way){.object = object};
+  chain->count = 0;
+  if (runs) {
+    if (!read_u64(r, object, &class) || !read_u64(r, object + awaits->continuation, &way->object))
+      return CS_AWAITS_STOPPED;
+    chain->words[chain->count++] = class | CS_AWAIT_WORD_RUNS;
+  }
+  return follow(awaits, r, way, chain);
+}
+
+CS_ISLAND enum cs_await_state cs_await_follow(const struct cs_awaits *awaits,
+                                              const struct cs_await_reader *r, uint64_t object,
+                                              bool runs, struct cs_await_chain *chain) {
+  struct way way, again;
+  enum cs_await_state state = begin(awaits, r, object, runs, &way, chain);
+  if (!way.over_a_source) return state;
+  if (begin(awaits, r, object, runs, &again, chain) == state && again.trace == way.trace)
+    return state;
+  chain->count = 0;
+  return CS_AWAITS_STOPPED;
+}
