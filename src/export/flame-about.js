@@ -19,30 +19,39 @@ function modeText(f) {
   return isTimed(f) ? `${f.mode} mode at ${number.format(f.hz)} Hz` : `${f.mode} mode`;
 }
 
-// Of a comparison: the recording before, in one line, and what the colours mean.
-function fillDiffFacts(diff, after) {
+// Of a comparison: a line for each recording. A command line may be longer than any window.
+function fillCompared(diff, after) {
   const whole = f => f.unit === "count" || isTimed(f) ? "" : `, ${weightText(f.weight, f.unit)}`;
-  const words = f => `${f.program}: ${countText(f.samples, f.what)}${whole(f)} in ` +
-    `${(f.durationMs / 1000).toFixed(1)} s, ${modeText(f)}`;
-  fact("before: %s", words(diff.facts), "", "always");
-  fact("after: %s", words(after), "", "always");
-  fact("%s", {total: "each as a share of its recording", rate: "each per second of its recording",
-    none: "as recorded, not made comparable"}[diff.normalize], "", "always");
+  $("compared").replaceChildren(...[["before", diff.facts], ["after", after]].map(([when, f]) => {
+    const item = document.createElement("li"), label = document.createElement("i");
+    const count = document.createElement("b");
+    label.textContent = when;
+    count.textContent = countText(f.samples, f.what) + whole(f);
+    const lost = lostOf(f);
+    item.append(label, " ", count, ` in ${(f.durationMs / 1000).toFixed(1)} s` +
+      `${lost > 0 ? `, ${number.format(lost)} lost` : ""} · ${f.program}`);
+    item.title = f.program;
+    return item;
+  }));
 }
+
+const lostOf = f => f.lost.target + f.lost.ring + f.lost.broken + f.lost.full;
 
 function fillFacts({facts: f, diff, only}) {
   const us = ns => (ns / 1000).toFixed(1);
+  $("facts").replaceChildren();
+  $("compared").hidden = !diff;
+  if (diff) return fillDiffFacts(f, diff);
   document.title = `${f.program} – clrsnap`;
   $("program").textContent = f.program;
   $("program").title = f.program;
-  $("facts").replaceChildren();
   if (only) fact("only the recording %s has this mode", only, "", "always");
   fact(`%s ${f.what[f.samples === 1 ? 0 : 1]}`, number.format(f.samples));
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");
   if (f.runtime) fact(".NET %s", f.runtime);
-  const lost = f.lost.target + f.lost.ring + f.lost.broken + f.lost.full;
+  const lost = lostOf(f);
   fact("%s lost", number.format(lost), lost === 0 ? "" :
     `${f.lost.target} in the program, ${f.lost.ring} on the way, ${f.lost.broken} unreadable, ` +
     `${f.lost.full} beyond the call tree's limit`, lost > 0 ? "bad" : "");
@@ -62,7 +71,18 @@ function fillFacts({facts: f, diff, only}) {
     fact(`runtime stopped %s ${times}`, number.format(f.suspensions), "",
       f.suspensions === 0 ? "good" : "bad");
   }
-  if (diff) fillDiffFacts(diff, f);
+}
+
+function fillDiffFacts(f, diff) {
+  const programs = [...new Set([diff.facts.program, f.program])].join(" → ");
+  document.title = `${programs} – clrsnap diff`;
+  $("program").textContent = $("program").title = programs;
+  fillCompared(diff, f);
+  fact("compared in %s", modeText(f));
+  fact("%s", {total: "each as a share of its recording", rate: "each per second of its recording",
+    none: "as recorded, not made comparable"}[diff.normalize]);
+  if (f.runtime) fact(".NET %s", diff.facts.runtime === f.runtime ? f.runtime :
+    `${diff.facts.runtime} → ${f.runtime}`);
 }
 
 // Why there is no graph.
@@ -86,7 +106,7 @@ function fillThreads(recording, chosen) {
   const totals = recording.threadTotals(), all = totals.reduce((a, b) => a + b, 0);
   const option = (value, text) => $("thread").append(new Option(text, value));
   $("thread").replaceChildren();
-  option("all", `all, merged (${recording.threads.length})`);
+  option("all", `all (${recording.threads.length})`);
   if (chosen && chosen.size > 1) option("several", `${chosen.size} threads`);
   totals.map((total, i) => ({total, i})).filter(({total}) => total > 0)
     .sort((a, b) => b.total - a.total || a.i - b.i)

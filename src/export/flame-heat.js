@@ -1,7 +1,7 @@
 // The heatmap: a row for each thread, a column for each stretch of time, the darker the more samples.
 // Dragging over it, or Shift and the arrow keys, choose what time and which threads are looked at.
 
-const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 18;
+const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 22;
 
 class Heat {
   // events: chosen(range or null, threads or null), say(text)
@@ -40,7 +40,7 @@ class Heat {
     if (!this.recording || this.host.clientWidth === 0) return;
     const ratio = window.devicePixelRatio || 1;
     const rows = HEAT_AXIS + this.rows.length * HEAT_ROW + 3;
-    this.host.style.height = `min(${rows}px, 24vh, 153px)`;
+    this.host.style.height = `min(${rows}px, 22vh, 157px)`;
     this.width = this.host.clientWidth;
     this.height = this.host.clientHeight;
     this.labelWidth = this.width < 700 ? 84 : 170;
@@ -137,7 +137,7 @@ class Heat {
     for (let ms = 0; ms <= durationMs; ms += step) {
       const x = this.toPixel(ms);
       ink.fillRect(x, HEAT_AXIS - 5, 1, 5);
-      if (x + 44 < this.width) ink.fillText(timeText(ms, step), x + 3, HEAT_AXIS / 2);
+      if (x + 44 < this.width) ink.fillText(timeText(ms, step), x + 3, 8);
     }
     ink.fillStyle = look.markColor();
     for (const [begin, duration] of this.marks) {

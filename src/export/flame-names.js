@@ -26,16 +26,25 @@ function methodStart(name) {
   return 0;
 }
 
+// The same, but an accessor or a lambda is nothing without what it is of.
+function ownStart(name) {
+  const start = methodStart(name);
+  const dependent = /^(get|set|init|add|remove|Invoke|lambda#\d+)\b/.test(name.slice(start));
+  return start > 0 && dependent ? methodStart(name.slice(0, start - 1)) : start;
+}
+
 // Shorter and shorter ways to write a name: without namespaces, then the method alone, unless that
 // says nothing (constructors, MoveNext); a library without "lib" and ".so".
 function shortNames(name) {
   const library = /^\[(?:lib)?(.*)\.so[.\d]*\]$/.exec(name);
   if (library) return [name, `[${library[1]}]`];
-  const start = methodStart(name);
+  const word = /^(?:new|static) /.exec(name)?.[0] ?? "";  // constructors
+  if (word) return shortNames(name.slice(word.length)).map(form => word + form);
+  const start = ownStart(name);
   if (start === 0) return [name];
   const method = name.slice(start), type = name.slice(0, start).replace(/\.$/, "");
   const bare = type.slice(methodStart(type)).replace(/(?:\w+\.)+(?=\w)/g, "");
-  const plain = method.replace(/(?:\w+\.)+(?=\w)/g, "");
+  const plain = method.replace(/([<,[( ])(?:\w+\.)+(?=\w)/g, "$1");  // of what it is generic in
   const medium = `${bare}.${plain}`;
   const machine = /<([^<>]+)>d__\d+$/.exec(bare);  // of an async method or an iterator
   if (machine && plain === "MoveNext") return [name, medium, machine[1]];

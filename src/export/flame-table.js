@@ -31,7 +31,9 @@ class MethodTable {
     const {tree} = this, after = tree.after[0], before = tree.before ? tree.before[0] : 0;
     const share = (id, title, whole) => ({id, title, value: row => row[id],
       text: row => percent(row[id], whole), about: row => amount(row[id])});
-    const name = {id: "name", title: "Method", value: row => tree.recording.names[row.frame],
+    const types = tree.recording.kinds.findIndex(([kind]) => kind === "type");
+    const title = tree.recording.frameKinds.includes(types) ? "Type, event or method" : "Method";
+    const name = {id: "name", title, value: row => tree.recording.names[row.frame],
       text: row => tree.recording.names[row.frame]};
     const module = {id: "module", title: "Module", value: row => tree.recording.modules[row.frame],
       text: row => tree.recording.modules[row.frame]};
@@ -119,6 +121,8 @@ class MethodTable {
       cell.style.height = rows * TABLE_ROW + "px";
       return row;
     };
+    const head = this.head.querySelector(".name"), letter = 7.53;  // of 12.5 px, as the style has it
+    this.letters = Math.floor(((head?.clientWidth ?? 0) - 20) / letter);
     const shown = this.rows.slice(first, last).map((row, i) => this.renderRow(row, first + i));
     if (first > 0) shown.unshift(gap(first));
     if (last < this.rows.length) shown.push(gap(this.rows.length - last));
@@ -133,15 +137,21 @@ class MethodTable {
     if (index === this.active) line.setAttribute("aria-selected", "true");
     for (const column of this.all) {
       const cell = line.insertCell();
-      cell.textContent = column.text(row);
+      cell.textContent = column.id === "name" ? this.fit(column.text(row)) : column.text(row);
       cell.className = column.id;
       if (column.about) cell.title = column.about(row);
-      if (column.id === "name") cell.title = cell.textContent;
+      if (column.id === "name") cell.title = column.text(row);
       if (column.delta && column.value(row) !== 0) {
         cell.classList.add(column.value(row) > 0 ? "grew" : "shrank");
       }
     }
     return line;
+  }
+
+  // What of a long name says most is its end.
+  fit(name) {
+    const forms = name.length <= this.letters ? [name] : shortNames(name);
+    return forms.find(form => form.length <= this.letters) ?? forms[forms.length - 1];
   }
 
   activate(index) {

@@ -5,6 +5,7 @@ const VIEWS = ["flame", "icicle", "sandwich", "methods"];
 const number = new Intl.NumberFormat("en-US", {maximumFractionDigits: 1});
 const percent = (part, whole) => {
   if (whole <= 0) return "0 %";
+  if (part > 0 && part / whole < 0.00005) return "<0.01 %";
   return (100 * part / whole).toFixed(part === whole ? 0 : 2) + " %";
 };
 // Percent points, with their sign.

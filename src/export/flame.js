@@ -222,7 +222,7 @@ function setRecording(recording) {
   fillLegend(recording, look);
   fillFolds(recording, state.hide, fold);
   $("mode").value = recordings.indexOf(recording);
-  $("unit").options[0].text = recording.what[1];
+  $("unit").options[0].text = recording.what[1].split(" ").pop();  // "sampled objects" is wide
   $("unit").options[1].text = weightLabel(recording.unit);
   $("unit").value = state.unit;
   $("unit-field").hidden = recording.unit === "count";

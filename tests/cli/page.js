@@ -4,7 +4,7 @@
 // DIFF.html MODES.html. Exit code 0 or 1.
 "use strict";
 const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
-const {evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
+const {send, evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
 const [page, manyPage, diffPage, modesPage] = process.argv.slice(3);
 
@@ -71,7 +71,7 @@ async function testSearch() {
 
 async function testThreads() {
   const options = await evaluate('[...document.getElementById("thread").options].map(o => o.text)');
-  assert.deepStrictEqual(options, ["all, merged (2)", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
+  assert.deepStrictEqual(options, ["all (2)", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
   await choose("thread", "1");
   assert.strictEqual(await text("status"), "thread 101 · 4 samples · 100 % · self 0.00 %");
   await choose("unit", "weight");
@@ -105,6 +105,12 @@ async function testShortNames() {
   assert.strictEqual(await shortest("[libcoreclr.so]"), "[coreclr]");
   assert.strictEqual(await shortest("[libicuuc.so.72.1]"), "[icuuc]");
   assert.strictEqual(await shortest("main"), "main");
+  assert.strictEqual(await shortest("Shop.Store.RunAsync<int>.lambda#0"), "RunAsync<int>.lambda#0");
+  assert.strictEqual(await shortest("Shop.Store.RunAsync.lambda#12 [awaits]"), "RunAsync.lambda#12 [awaits]");
+  assert.strictEqual(await shortest("System.Memory<byte>.Span.get"), "Span.get");
+  assert.strictEqual(await shortest("A.Store.getAll"), "getAll");
+  assert.strictEqual(await shortest("new A.Shop.Store<A.Item>"), "new Store<Item>");
+  assert.strictEqual(await shortest("static A.Shop.Store"), "static Store");
 }
 
 async function testKeys() {
@@ -325,9 +331,11 @@ async function testColors() {
 async function testDiff() {
   await open(`file://${diffPage}#theme=light`);
   const facts = await text("facts");
-  for (const part of ["before: ", "golden: 11 samples", "later: 22 samples", "share of its recording"]) {
-    assert(facts.includes(part), `facts: ${part} is not in ${facts}`);
-  }
+  assert(facts.includes("compared in cpu mode at 499 Hz") && facts.includes("share of its recording"), facts);
+  const sides = await evaluate('[...document.querySelectorAll("#compared li")].map(li => li.textContent)');
+  assert.match(sides[0], /^before 11 samples in [0-9.]+ s · .*fake_agent golden$/);
+  assert.match(sides[1], /^after 22 samples in [0-9.]+ s · .*fake_agent later$/);
+  assert.match(await text("program"), /fake_agent golden → .*fake_agent later$/);
   assert.strictEqual(await evaluate("heat.host.hidden"), true);
   const SUM = "System.Linq.Enumerable.Sum";
   const color = async name => {
@@ -372,7 +380,7 @@ async function testDiffModes() {
   await choose("width", "after");
   assert.strictEqual(await text("matches"), "75.00 % matched, 1 frame");
   assert.match(await text("status"), /^all threads · 3\.91 MiB · 100 %/);
-  assert((await text("facts")).includes("40 sampled objects, 3.91 MiB in"), await text("facts"));
+  assert((await text("compared")).includes("40 sampled objects, 3.91 MiB in"), await text("compared"));
   assert((await text("legend")).includes("shrank a little"), await text("legend"));
   await press("4");
   await choose("search", "");
@@ -390,20 +398,28 @@ async function testDiffModes() {
   assert.match(await hash(), /mode=wall/);
 }
 
-// A page of two modes with marks: the golden one's data, once more as if it were bytes.
-async function testModes() {
-  const html = fs.readFileSync(page, "utf8"), form = /(<script id="data"[^>]*>\s*)([^<\s]+)/;
+// A page with other data than the command gave it: a new file.
+function rewrite(from, name, change) {
+  const html = fs.readFileSync(from, "utf8"), form = /(<script id="data"[^>]*>\s*)([^<\s]+)/;
   const raw = zlib.inflateSync(Buffer.from(form.exec(html)[2], "base64"));
   const place = raw.subarray(-10), columns = raw.subarray(0, Number(place));
   const data = JSON.parse(raw.subarray(columns.length, -10).toString());
-  const alloc = structuredClone(data.modes[0]);  // of the same columns
-  alloc.facts = {...alloc.facts, mode: "alloc", unit: "bytes"};
-  data.modes.push(alloc);
-  data.marks = [[5000, 1000, "a collection"]];
-  const file = page.replace(".html", "-modes.html");
+  change(data);
+  const file = from.replace(/[^/]*$/, name);
   const packed = zlib.deflateSync(Buffer.concat([columns, Buffer.from(JSON.stringify(data)), place]))
     .toString("base64");
   fs.writeFileSync(file, html.replace(form, (all, tag) => tag + packed));
+  return file;
+}
+
+// A page of two modes with marks: the golden one's data, once more as if it were bytes.
+async function testModes() {
+  const file = rewrite(page, "with-alloc.html", data => {
+    const alloc = structuredClone(data.modes[0]);  // of the same columns
+    alloc.facts = {...alloc.facts, mode: "alloc", unit: "bytes"};
+    data.modes.push(alloc);
+    data.marks = [[5000, 1000, "a collection"]];
+  });
   await open(`file://${file}#unit=weight`);
   assert.match(await text("status"), /^all threads · 22\.00 ms/);
   await choose("mode", "1");
@@ -413,6 +429,25 @@ async function testModes() {
   assert.match(await text("status"), / · a collection$/);
   await open(`file://${file}#${await hash()}`);
   assert.match(await text("status"), /^all threads · 21\.48 KiB/);
+}
+
+// A compiler's command line is longer than any window; most of the window is the graph's all the same.
+async function testLongProgram() {
+  const program = `dotnet csc.dll ${"-r:/usr/share/dotnet/Some.Reference.dll ".repeat(300)}`;
+  for (const from of [page, diffPage]) {
+    const file = rewrite(from, "long.html", ({modes: [mode]}) => {
+      mode.facts.program = program;
+      if (mode.diff) mode.diff.facts.program = program;
+    });
+    for (const [width, height] of [[1400, 900], [800, 600]]) {
+      await send("Emulation.setDeviceMetricsOverride", {width, height, deviceScaleFactor: 1, mobile: false});
+      await open(`file://${file}`);
+      const room = await evaluate("main.host.clientHeight");
+      assert(room > 0.45 * height, `${room} pixels of ${height} are left for the graph`);
+      assert.strictEqual(await evaluate("document.documentElement.scrollWidth"), width);
+    }
+  }
+  await send("Emulation.clearDeviceMetricsOverride");
 }
 
 // 100,000 distinct stacks: what is drawn is bounded by the window, not by the recording.
@@ -446,4 +481,5 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testDiff, testDiffModes, testModes, testMany]);
+  testColors, testDiff, testDiffModes, testModes, testLongProgram,
+  testMany]);
