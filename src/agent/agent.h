@@ -34,6 +34,8 @@ struct cs_agent {
   bool lines;                // the command wants methods' IL maps
   bool inlined;              // and what was inlined into them
   bool async_callers;        // and who awaits
+  bool attached;             // to a program that was running
+  uint32_t attach_complete;  // 1: and the runtime has told of that
   uint32_t tid;              // of the agent's thread
   uint32_t command_pid;      // who records, as itself calls it
   uint32_t budget_ppm;       // 0: none
@@ -80,6 +82,7 @@ struct cs_agent_thread {
   // Its timer's period, and the one before, which samples older than `timer_set` (of the time-stamp
   // counter) were taken with.
   uint64_t timer_ns, timer_before_ns, timer_set;
+  uint64_t spent_ns;    // its CPU time up to now, while it lacks the larger stack
   uint64_t last_ns;     // wall mode: up to when its time has been accounted for
   uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
   uint64_t dead_at;     // position of the ring when it ended
@@ -115,6 +118,7 @@ void cs_threads_free_all(void);
 
 // ---- samplers ----
 // sampler_cpu.c: a timer on the thread's own CPU clock. False: the kernel refuses; reported once.
+clockid_t cs_cpu_clock_of(uint32_t tid);
 bool cs_cpu_timer_start(struct cs_agent_thread *thread);
 void cs_cpu_timer_stop(struct cs_agent_thread *thread);
 // Goes over to cs_agent.period_ns, at the same part of the period as before.
@@ -126,6 +130,15 @@ void cs_wall_free(void);
 void cs_native_threads_scan(void);
 // Where the stack of a thread is that sleeps and was there before us, if that is not known yet.
 void cs_threads_learn_stack(struct cs_thread *entry, uint32_t tid);
+
+// ---- equip.c: larger alternate stacks for threads that were there before us ----
+// The agent's thread. Before the first signal; and now and then: for those that slept meanwhile,
+// and run by now. A thread is sent signals, and has a timer, only once it has the stack.
+void cs_equip_begin(void);
+void cs_equip_turn(uint64_t now_ns);
+uint64_t cs_equip_stops(void);  // of the runtime, in this recording
+// threads.c: has all timers made that could not be made before.
+void cs_threads_start_timers(void);
 
 // ---- budget.c: the rate is lowered to what the budget allows; the agent's thread only ----
 void cs_budget_start(uint64_t now_ns);

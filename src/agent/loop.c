@@ -87,9 +87,16 @@ static bool begin_recording(struct cs_error *err) {
   cs_core_images_keep(0);
   cs_awaits_publish();
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
+  cs_equip_begin();
   cs_threads_adopt();
+  cs_threads_start_timers();
   cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
   return cs_events_start(err);
+}
+
+// Before, the runtime does not tell us of all threads that begin. It does so at once.
+static bool has_attached(void) {
+  return !cs_agent.attached || cs_load_acquire(&cs_agent.attach_complete) != 0;
 }
 
 // True: recording. False: not to be; the reason has been told.
@@ -97,7 +104,8 @@ static bool wait_until_ready(void) {
   struct cs_error err;
   HRESULT hr;
   uint64_t next_scan = 0;
-  while ((hr = cs_core_ready(&err)) == CORPROF_E_STACKSNAPSHOT_UNSAFE && !stop_wanted()) {
+  while (((hr = cs_core_ready(&err)) == CORPROF_E_STACKSNAPSHOT_UNSAFE || !has_attached()) &&
+         !stop_wanted()) {
     uint64_t now = cs_clock_now_ns();
     if (is_due(&next_scan, now, NATIVE_MS)) cs_native_threads_scan();
     sleep_until(now + READY_MS * MS, cs_load_acquire(&cs_agent.wake));
@@ -158,6 +166,7 @@ static bool record(struct cs_error *err) {
     uint64_t now = cs_clock_now_ns();
     maintain(now);
     cs_budget_turn(now);
+    cs_equip_turn(now);
     step = step_of(wall);
     if (!is_trusted(now, err)) return false;
     if (now < next) {
@@ -188,7 +197,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .signals = cs_load_acquire(&ring->signals),
       .asleep = cs_load_acquire(&ring->asleep),
       .overruns = cs_load_acquire(&ring->overruns),
-      .runtime_suspensions = 0,  // nothing in this room calls SuspendRuntime
+      .runtime_suspensions = cs_equip_stops(),
       .events = cs_load_acquire(&ring->events),
   };
   (void)cs_budget_tell(cs_clock_now_ns());

@@ -59,6 +59,8 @@ static HRESULT attach_complete(ICorProfilerCallback11 *self) {
   if (!cs_agent_is_active()) return S_OK;
   cs_core_adopt_threads();
   cs_threads_adopt();
+  cs_store_release(&cs_agent.attach_complete, 1u);
+  cs_agent_wake();
   return S_OK;
 }
 

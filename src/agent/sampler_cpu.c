@@ -12,7 +12,7 @@
 #include "base/log.h"
 
 // A thread's CPU clock as the kernel numbers it (clock_getcpuclockid has it for processes only).
-static clockid_t cpu_clock_of(uint32_t tid) {
+clockid_t cs_cpu_clock_of(uint32_t tid) {
   return (clockid_t)(~tid << 3 | 6u);  // CPUCLOCK_PERTHREAD_MASK 4 | CPUCLOCK_SCHED 2
 }
 
@@ -39,7 +39,7 @@ bool cs_cpu_timer_start(struct cs_agent_thread *t) {
   event.sigev_signo = cs_core.signal_number;
   event.sigev_value.sival_ptr = t->thread;
   event._sigev_un._tid = (pid_t)t->tid;
-  if (timer_create(cpu_clock_of(t->tid), &event, &t->timer) != 0) {
+  if (timer_create(cs_cpu_clock_of(t->tid), &event, &t->timer) != 0) {
     if (is_news(errno))
       cs_log_important("some threads are not sampled: no timer for them: %s%s", strerror(errno),
                        errno == EAGAIN ? " (raise ulimit -i)" : "");

@@ -59,6 +59,7 @@ static bool collect(struct cs_agent_thread *t, void *data) {
 // ---- One thread ----
 
 static void send_signal(const struct due *d, uint64_t now) {
+  if (!cs_thread_is_equipped(d->thread)) return;  // equip.c counts what it misses
   siginfo_t info;
   memset(&info, 0, sizeof info);
   info.si_signo = cs_core.signal_number;

@@ -175,6 +175,8 @@ HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached) {
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
     return attached ? refuse_second(path) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   cs_agent.stop = 0;
+  cs_agent.attached = attached;
+  cs_agent.attach_complete = 0;
   enum open_result opened = open_wire(path, &err);
   if (opened == OPEN_FAILED) return refuse(err.text);
   if (opened == OPEN_TAKEN) {

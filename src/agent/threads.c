@@ -67,6 +67,12 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
   return t;
 }
 
+static void start_timer(struct cs_agent_thread *t) {
+  if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0 && !t->has_timer &&
+      cs_thread_is_equipped(t->thread))
+    (void)cs_cpu_timer_start(t);
+}
+
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
   if (t->tid != 0 || stopped) return;
   t->tid = tid;
@@ -74,7 +80,7 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
   cs_labels_link(t->thread);
   // Before the timer: a signal for a thread that is not sampled is ignored.
   cs_store_release(&t->thread->sampling, 1u);
-  if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0) (void)cs_cpu_timer_start(t);
+  start_timer(t);
 }
 
 static void end_sampling(struct cs_agent_thread *t) {
@@ -259,6 +265,16 @@ static bool refresh_name(struct cs_agent_thread *t, void *data) {
 
 void cs_threads_refresh_names(void) {
   cs_threads_visit(refresh_name, NULL);
+}
+
+static bool start_late(struct cs_agent_thread *t, void *data) {
+  (void)data;
+  if (t->tid != 0 && !stopped) start_timer(t);
+  return true;
+}
+
+void cs_threads_start_timers(void) {
+  cs_threads_visit(start_late, NULL);
 }
 
 static bool change_period(struct cs_agent_thread *t, void *data) {

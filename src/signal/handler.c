@@ -26,32 +26,6 @@ CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext)
   regs->known = CS_REGS_ALL;
 }
 
-CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi) {
-  const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
-  bool none = (stack->ss_flags & SS_DISABLE) != 0;
-  *lo = none ? 0 : (uint64_t)(uintptr_t)stack->ss_sp;
-  *hi = none ? 0 : *lo + stack->ss_size;
-}
-
-// After an attach no code of ours runs on the threads that are there already, but what a handler
-// writes into its ucontext, sigreturn installs. Not while the alternate stack is in use: the kernel
-// refuses then, silently.
-CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
-  ucontext_t *uc = ucontext;
-  uint64_t lo, hi, sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
-  cs_altstack_of(uc, &lo, &hi);
-  if (ours->sp == 0 || lo == ours->sp || (sp >= lo && sp < hi)) return;
-  if (!ours->swapped) {
-    ours->old_sp = lo;
-    ours->old_size = uc->uc_stack.ss_size;
-    ours->old_flags = (uint32_t)uc->uc_stack.ss_flags;
-    ours->swapped = 1;
-  }
-  uc->uc_stack.ss_sp = (void *)(uintptr_t)ours->sp;
-  uc->uc_stack.ss_size = ours->size;
-  uc->uc_stack.ss_flags = 0;
-}
-
 CS_ISLAND bool cs_thread_is_own(struct cs_thread *thread) {
   uint64_t pointer = cs_thread_pointer();
   uint32_t tid = cs_load_acquire(&thread->tid);

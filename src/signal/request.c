@@ -273,8 +273,13 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
     request->answer = CS_ANSWER_WALKED;
   else
     request->answer = walk_self(request, regs);
-  if (request->thread != NULL && request->answer != CS_ANSWER_WRONG_THREAD)
-    cs_altstack_install(&request->thread->altstack, ucontext);
+  if (request->thread != NULL && request->answer != CS_ANSWER_WRONG_THREAD) {
+    if ((request->flags & (CS_REQUEST_EQUIP | CS_REQUEST_INTRODUCE)) == CS_REQUEST_EQUIP &&
+        request->answer == CS_ANSWER_WALKED)
+      cs_altstack_equip(&request->thread->altstack, &request->capture, &request->stack, ucontext);
+    else
+      cs_altstack_install(&request->thread->altstack, ucontext);
+  }
 
   bool hold = (request->flags & CS_REQUEST_HOLD) && request->answer == CS_ANSWER_WALKED;
   request->exit_tsc = cs_tsc();

@@ -83,6 +83,7 @@ enum cs_request_flag {
   CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
   CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
   CS_REQUEST_PLAIN = 8,      // nobody asks for the frames' rbx and r12 to r15
+  CS_REQUEST_EQUIP = 16,     // and take the larger alternate stack: while the runtime stands still
 };
 
 enum cs_request_answer {

@@ -18,6 +18,7 @@ struct cs_altstack {
   uint64_t old_sp, old_size;  // what the thread had before, to be put back
   uint32_t old_flags;
   uint32_t swapped;  // 1: old_* are set. Written by the thread itself only
+  uint32_t ready;    // 1: it is in place and stays. Until then a signal could kill the process
 };
 
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
@@ -77,9 +78,13 @@ extern struct cs_signal_state cs_signal __attribute__((visibility("hidden")));
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
 
 // The alternate stack that the interrupted thread has at this moment, 0 and 0 if none; and the way
-// to give it a larger one when it returns from the handler (docs/signal-safety.md).
+// to give it a larger one when it returns from the handler (docs/signal-safety.md). Equip does so
+// for all handlers that the thread is in, by the walk that was just taken, and sets `ready` then.
 CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi);
 CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext);
+struct cs_capture;  // signal/request.h
+CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_capture *capture,
+                                 const struct cs_stack *stack, void *ucontext);
 
 // Reads the interrupted registers of a ucontext_t. All are known.
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);

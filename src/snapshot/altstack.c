@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Larger alternate signal stacks for managed threads. Not for handlers (they have their own part:
-// cs_altstack_install in signal/handler.c).
+// signal/altstack.c).
 //
 // Why: the runtime turns a managed null reference's SIGSEGV into an exception, and for that leaves
 // a signal frame on the thread's alternate stack while it goes on working. Its own alternate stacks
@@ -48,11 +48,14 @@ void cs_altstack_map(struct cs_altstack *alt) {
 void cs_altstack_enter(struct cs_altstack *alt) {
   if (alt->sp == 0) return;
   stack_t ours = {.ss_sp = (void *)(uintptr_t)alt->sp, .ss_size = alt->size}, old;
-  if (sigaltstack(&ours, &old) != 0) return;  // running on one right now: leave it
-  alt->old_sp = (uint64_t)(uintptr_t)old.ss_sp;
-  alt->old_size = old.ss_size;
-  alt->old_flags = (uint32_t)old.ss_flags;
-  alt->swapped = 1;
+  if (sigaltstack(&ours, &old) != 0) return;        // running on one right now: leave it
+  if ((uint64_t)(uintptr_t)old.ss_sp != alt->sp) {  // else a handler was here first
+    alt->old_sp = (uint64_t)(uintptr_t)old.ss_sp;
+    alt->old_size = old.ss_size;
+    alt->old_flags = (uint32_t)old.ss_flags;
+    alt->swapped = 1;
+  }
+  cs_store_release(&alt->ready, 1u);
 }
 
 void cs_altstack_leave(struct cs_altstack *alt) {

@@ -26,6 +26,8 @@ enum {
   // A running thread answers within 10 to 25 us (./dev bench, "from the question to the answer");
   // while we look ourselves, it need not wake us, which is half of what it feels of a walk.
   AWAKE_NS = 40000,
+  // While the runtime stands still. Who has no processor takes the signal before anything else.
+  EQUIP_MS = 10,
 };
 
 static uint64_t deadline_ns(uint32_t ms) {
@@ -137,8 +139,12 @@ static bool give_up(struct cs_request *request, uint64_t sequence) {
   return !cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_PARKED));
 }
 
+static uint32_t patience_ms(const struct cs_request *request) {
+  return request->flags & CS_REQUEST_EQUIP ? EQUIP_MS : cs_core.opts.answer_timeout_ms;
+}
+
 static bool wait_for_answer(struct cs_request *request, uint64_t sequence) {
-  uint64_t until = deadline_ns(cs_core.opts.answer_timeout_ms);
+  uint64_t until = deadline_ns(patience_ms(request));
   struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
                         .tv_nsec = (long)(until % 1000000000u)};
   uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
@@ -160,7 +166,8 @@ static bool wait_for_answer(struct cs_request *request, uint64_t sequence) {
   }
 }
 
-static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
+enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
+                            struct cs_error *err) {
   uint64_t sequence = CS_REQUEST_SEQUENCE(cs_load_acquire(&request->word)) + 1;
   uint32_t tid = request->tid;
   uint64_t hold_until = deadline_ns(cs_core.opts.hold_timeout_ms);
@@ -168,6 +175,7 @@ static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, str
   request->hold_until[1] = (int64_t)(hold_until % 1000000000u);
   request->flags = flags;
   request->sleeps = 0;
+  *asked = sequence;
   set_word(request, sequence, CS_REQUEST_PENDING);
 
   siginfo_t info = {0};
@@ -177,16 +185,26 @@ static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, str
   info.si_uid = getuid();
   info.si_value.sival_ptr =
       (void *)(uintptr_t)CS_REQUEST_SIGVAL((uint64_t)(request - cs_requests), sequence);
-  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, cs_core.signal_number, &info) != 0) {
-    int error = errno;
-    set_word(request, sequence + 1, CS_REQUEST_FREE);
-    if (error == ESRCH) return CS_ASK_GONE;
-    cs_error_set(err, "the signal to thread %u could not be queued: %s (RLIMIT_SIGPENDING?)", tid,
-                 strerror(error));
-    return CS_ASK_NO_ANSWER;
-  }
-  if (wait_for_answer(request, sequence)) return CS_ASK_ANSWERED;
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, cs_core.signal_number, &info) == 0)
+    return CS_ASK_ANSWERED;
+  int error = errno;
+  set_word(request, sequence + 1, CS_REQUEST_FREE);
+  if (error == ESRCH) return CS_ASK_GONE;
+  cs_error_set(err, "the signal to thread %u could not be queued: %s (RLIMIT_SIGPENDING?)", tid,
+               strerror(error));
+  return CS_ASK_NO_ANSWER;
+}
+
+enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, struct cs_error *err) {
+  uint32_t tid = request->tid;
+  if (wait_for_answer(request, asked)) return CS_ASK_ANSWERED;
   return explain_silence(tid, err);
+}
+
+static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
+  uint64_t asked;
+  enum cs_ask sent = cs_request_post(request, flags, &asked, err);
+  return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, err) : sent;
 }
 
 // A thread that was there before us is asked for its thread pointer, which is its pthread_t; the
@@ -207,8 +225,8 @@ static void learn_stack(struct cs_thread *thread, const struct cs_request *reque
   cs_store_release(&thread->stack.hi, hi);
 }
 
-enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
-                           struct cs_error *err) {
+enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *thread,
+                                 uint32_t flags, struct cs_error *err) {
   request->thread = thread;
   request->tid = cs_load_acquire(&thread->tid);
   request->clr_thread = thread->clr_thread;
@@ -218,12 +236,20 @@ enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread,
     return CS_ASK_GONE;
   }
   if (cs_load_acquire(&thread->stack.hi) == 0) {
-    enum cs_ask ask = send_and_wait(request, CS_REQUEST_INTRODUCE, err);
+    uint32_t introduce = CS_REQUEST_INTRODUCE | (flags & CS_REQUEST_EQUIP);
+    enum cs_ask ask = send_and_wait(request, introduce, err);
     if (ask != CS_ASK_ANSWERED) return ask;
     learn_stack(thread, request);
   }
   request->stack = thread->stack;
-  enum cs_ask ask = send_and_wait(request, flags, err);
+  return CS_ASK_ANSWERED;
+}
+
+enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
+                           struct cs_error *err) {
+  enum cs_ask ask = cs_request_introduce(request, thread, flags, err);
+  if (ask != CS_ASK_ANSWERED) return ask;
+  ask = send_and_wait(request, flags, err);
   if (ask == CS_ASK_ANSWERED && request->answer == CS_ANSWER_WRONG_THREAD) {
     (void)cs_request_release(request);
     return CS_ASK_GONE;

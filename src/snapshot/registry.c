@@ -142,6 +142,8 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
     thread->stack = stack;
     cs_store_relaxed(&thread->thread_pointer, self ? cs_thread_pointer() : 0);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
+  } else if (thread != NULL && self && thread->tid == tid && !cs_thread_is_equipped(thread)) {
+    cs_altstack_enter(&thread->altstack);  // found by EnumThreads first, on its way here
   }
   pthread_mutex_unlock(&registry.lock);
   cs_altstack_leave(&alt);  // only if the entry had one already

@@ -43,6 +43,14 @@ void cs_thread_unpin(struct cs_thread *thread);
 bool cs_stack_of_self(struct cs_stack *stack);
 // The mapping that holds `addr`, as a stack (stackmap.c). False: there is none.
 bool cs_stack_around(uint64_t addr, struct cs_stack *stack);
+// The same for many at once: all mappings that can hold stacks, as they are now.
+struct cs_stack_maps {
+  struct cs_stack *stacks;
+  uint32_t count;
+};
+void cs_stack_maps_read(struct cs_stack_maps *all);
+bool cs_stack_maps_find(const struct cs_stack_maps *all, uint64_t addr, struct cs_stack *stack);
+void cs_stack_maps_free(struct cs_stack_maps *all);
 // The same by the one mapping that holds the sp, and the alternate stack that is set: for handlers
 // (bounds.c).
 bool cs_stack_by_maps(uint64_t sp, struct cs_stack *stack);
@@ -53,5 +61,10 @@ void cs_altstack_map(struct cs_altstack *alt);    // makes one; leaves sp 0 when
 void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in use from now on
 void cs_altstack_leave(struct cs_altstack *alt);  // on the thread itself: the old one back
 void cs_altstack_free(struct cs_altstack *alt);   // of a thread that has ended
+// May the thread be sent a signal at any time? A managed one that was there before us may not be
+// until it has its larger stack (equip.c). On a native one the runtime has no fault to handle.
+static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {
+  return thread->clr_thread == 0 || cs_load_acquire(&thread->altstack.ready) != 0;
+}
 
 #endif

@@ -53,6 +53,18 @@ void cs_core_refresh_after_handlers(void);
 void cs_core_adopt_threads(void);
 // Those of an earlier time that the runtime does not know any more: when the library starts again.
 void cs_core_forget_ended_threads(void);
+// Gives threads that were there before us their larger alternate stacks, in one short stop of the
+// runtime (equip.c); only those that are not asleep in foreign code, if there are any. Calls the
+// CLR; not from a callback. S_OK: the runtime was stopped, *told says what for; S_FALSE: nobody to
+// stop it for; else what SuspendRuntime has answered.
+struct cs_equipment {
+  uint32_t given;        // threads that have theirs now, from this stop
+  uint32_t asleep;       // left to sleep in foreign code
+  uint32_t unanswered;   // have not answered in time, or could not be walked to the end
+  uint64_t stopping_ns;  // SuspendRuntime: until the last thread stood still
+  uint64_t stopped_ns;   // and all of them did, with ResumeRuntime
+};
+HRESULT cs_core_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told);
 // Nobody uses the library any more: gives back what it keeps of living threads for speed.
 void cs_core_rest_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.
@@ -88,6 +100,14 @@ bool cs_request_release(struct cs_request *request);
 // slot is no longer the caller's.
 enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
                            struct cs_error *err);
+// The same in steps, to ask several threads at once: fills in a claimed slot, and asks the thread
+// for its stack's bounds first if they are not known; sends the signal; waits for the answer. After
+// anything but CS_ASK_ANSWERED the slot is no longer the caller's.
+enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *thread,
+                                 uint32_t flags, struct cs_error *err);
+enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
+                            struct cs_error *err);
+enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, struct cs_error *err);
 // Looks up what a fast walk has left open: method starts, and functions from code headers
 // (complete.c).
 void cs_capture_complete(struct cs_capture *capture);

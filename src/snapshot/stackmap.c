@@ -17,20 +17,59 @@ static uint64_t lowest_of_main(uint64_t lo, uint64_t hi) {
   return hi - lo > size ? lo : hi - size;
 }
 
+// One line of /proc/self/maps. False: it is no memory that a stack can be in.
+static bool read_line(char *at, struct cs_stack *stack) {
+  uint64_t lo = strtoull(at, &at, 16);
+  uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+  if (strncmp(at, " rw", 3) != 0) return false;
+  bool is_main = strstr(at, "[stack]") != NULL;
+  *stack = (struct cs_stack){.lo = is_main ? lowest_of_main(lo, hi) : lo, .hi = hi};
+  return true;
+}
+
 bool cs_stack_around(uint64_t addr, struct cs_stack *stack) {
   char line[512];
   bool found = false;
   FILE *maps = fopen("/proc/self/maps", "re");
   if (maps == NULL) return false;
   while (!found && fgets(line, sizeof line, maps) != NULL) {
-    char *at = line;
-    uint64_t lo = strtoull(at, &at, 16);
-    uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
-    if (addr < lo || addr >= hi || strncmp(at, " rw", 3) != 0) continue;
-    stack->lo = strstr(at, "[stack]") != NULL ? lowest_of_main(lo, hi) : lo;
-    stack->hi = hi;
-    found = true;
+    struct cs_stack here;
+    found = read_line(line, &here) && addr >= here.lo && addr < here.hi;
+    if (found) *stack = here;
   }
   (void)fclose(maps);
   return found;
+}
+
+void cs_stack_maps_read(struct cs_stack_maps *all) {
+  enum { MORE = 256 };
+  char line[512];
+  uint32_t room = 0;
+  *all = (struct cs_stack_maps){NULL, 0};
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) return;
+  while (fgets(line, sizeof line, maps) != NULL) {
+    if (all->count == room) {
+      struct cs_stack *more = realloc(all->stacks, (room + MORE) * sizeof *more);
+      if (more == NULL) break;
+      all->stacks = more;
+      room += MORE;
+    }
+    if (read_line(line, &all->stacks[all->count])) all->count++;
+  }
+  (void)fclose(maps);
+}
+
+bool cs_stack_maps_find(const struct cs_stack_maps *all, uint64_t addr, struct cs_stack *stack) {
+  for (uint32_t i = 0; i < all->count; i++) {
+    if (addr < all->stacks[i].lo || addr >= all->stacks[i].hi) continue;
+    *stack = all->stacks[i];
+    return true;
+  }
+  return false;
+}
+
+void cs_stack_maps_free(struct cs_stack_maps *all) {
+  free(all->stacks);
+  *all = (struct cs_stack_maps){NULL, 0};
 }

@@ -24,9 +24,11 @@ need() { [ "$1" -ge "$2" ] || bad "$3: $1, less than $2"; }
 complete() {
   need "$(sum stop base)" $(($(total records) * $1 / 1000)) "complete walks"
 }
+# ended [attached]: a program that we have started is never stopped.
 ended() {
   [ "$(total ends)" = 1 ] && [ "$(total starts)" = 1 ] || bad "not one start and one end"
   grep -q '^state 2 ' "$WORK/out" || bad "the agent's state at the end"
+  [ $# -gt 0 ] || [ "$(total suspensions)" = 0 ] || bad "the runtime was stopped"
 }
 
 cpu() {
@@ -160,7 +162,8 @@ attached() {
     done
     wait $!'
   [ "$rc" = 42 ] || bad "exit code $rc"
-  ended
+  ended attached
+  need "$(total suspensions)" 1 "stops of the runtime, for larger signal stacks"
   complete 950
   grep -qE '^thread [0-9]+ [0-9]+ [0-9]+ Hot worker$' "$WORK/out" || bad "no thread Hot worker"
   need "$(sum leaf 'Rec\.Program\.Hot\(\)')" 20 "samples in the hot method"

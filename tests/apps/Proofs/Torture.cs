@@ -2,7 +2,7 @@
 // Null references in a tight loop on several threads, for as long as asked, while somebody samples.
 // Afterwards each thread says whether it still takes real-time signals, and works for a second in a
 // function that no other thread runs, so that a recording shows that samples still come.
-// Arguments: seconds.
+// Arguments: seconds, threads (3; only the first three have such a function of their own).
 using System;
 using System.IO;
 using System.Runtime.CompilerServices;
@@ -20,11 +20,11 @@ static class Torture
     {
         double seconds = args.Length > 0 ? double.Parse(args[0]) : 8;
         Action<DateTime>[] after = { After0, After1, After2 };
-        var threads = new Thread[after.Length];
+        var threads = new Thread[args.Length > 1 ? int.Parse(args[1]) : after.Length];
         DateTime end = DateTime.UtcNow.AddSeconds(seconds);
         for (int i = 0; i < threads.Length; i++)
         {
-            Action<DateTime> last = after[i];
+            Action<DateTime> last = after[i % after.Length];
             threads[i] = new Thread(() => { while (DateTime.UtcNow < end) Interlocked.Add(ref caught, Fault(1000)); last(DateTime.UtcNow.AddSeconds(1)); });
             threads[i].Start();
         }

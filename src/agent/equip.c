@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Larger alternate stacks for threads that were there before us: when the runtime is stopped for
+// it, and what is missed until then. The agent's thread only. Signal-safe: no.
+//
+// Invariant: the runtime is stopped once when a recording begins, if there is anybody to stop it
+// for; after that only for a thread that was asleep in foreign code then and is found running, and
+// each time twice as rarely as the time before. docs/signal-safety.md, "Alternate stacks".
+#include <time.h>
+
+#include "agent/agent.h"
+#include "base/log.h"
+
+#define MS 1000000ull
+
+enum {
+  LOOK_MS = 20,        // at threads that have no larger stack yet
+  FIRST_GAP_MS = 100,  // between two stops
+  MOST_GAP_MS = 10000,
+  GIVE_UP = 3,  // refusals in a row
+};
+
+static struct {
+  uint64_t stops, stopped_ns, given;
+  uint64_t look_ns, next_stop_ns, gap_ns;
+  uint64_t unequipped_ns;
+  uint32_t left;  // threads that lack it, at the last look
+  uint32_t refused;
+} state;
+
+static uint64_t spent_by(uint32_t tid) {
+  struct timespec t;
+  if (clock_gettime(cs_cpu_clock_of(tid), &t) != 0) return 0;
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void stop(uint64_t now) {
+  struct cs_equipment told;
+  HRESULT hr = cs_core_equip_threads(cs_agent.info, &told);
+  if (hr == S_OK) {
+    state.stops++;
+    state.stopped_ns += told.stopping_ns + told.stopped_ns;
+    state.given += told.given;
+    state.refused = 0;
+    state.next_stop_ns = now + state.gap_ns;
+    state.gap_ns = state.gap_ns < MOST_GAP_MS * MS / 2 ? state.gap_ns * 2 : MOST_GAP_MS * MS;
+    cs_log(
+        "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal stacks "
+        "now, %u sleep "
+        "in foreign code, %u have not answered",
+        (double)told.stopping_ns / 1e6, (double)told.stopped_ns / 1e6, told.given, told.asleep,
+        told.unanswered);
+  } else if (hr != S_FALSE) {
+    state.next_stop_ns = now + state.gap_ns;
+    if (++state.refused == GIVE_UP)
+      cs_log_important(
+          "some threads are not sampled: the runtime cannot be stopped for their larger signal "
+          "stacks (0x%08x)",
+          (unsigned)hr);
+  }
+}
+
+void cs_equip_begin(void) {
+  state = (typeof(state)){.gap_ns = FIRST_GAP_MS * MS};
+  stop(0);
+  state.left = 1;  // who sleeps is looked at, at least once
+}
+
+// How much it has run without being sampled. The first look only notes where it stands.
+static bool look_at(struct cs_agent_thread *t, void *data) {
+  bool *runs = data;
+  if (t->tid == 0 || t->clr_thread == 0 || cs_thread_is_equipped(t->thread)) return true;
+  uint64_t spent = spent_by(t->tid);
+  state.left++;
+  if (t->spent_ns != 0 && spent > t->spent_ns) {
+    state.unequipped_ns += spent - t->spent_ns;
+    *runs = true;
+  }
+  t->spent_ns = spent;
+  return true;
+}
+
+void cs_equip_turn(uint64_t now) {
+  bool runs = false;
+  if (state.left == 0 || now < state.look_ns) return;
+  state.look_ns = now + LOOK_MS * MS;
+  state.left = 0;
+  cs_threads_visit(look_at, &runs);
+  if (!runs || now < state.next_stop_ns || state.refused >= GIVE_UP) return;
+  stop(now);
+  cs_threads_start_timers();
+}
+
+uint64_t cs_equip_stops(void) {
+  return state.stops;
+}

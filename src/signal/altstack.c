@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The alternate signal stack of the thread that a handler runs on: which one it has, and how it
+// gets a larger one. Signal-safe: yes; on the thread itself, in the handler.
+//
+// Invariant: `ready` is set only when no way back out of a handler leads to the old stack any more.
+// What the kernel saves with a signal it puts back at the handler's return, so the new stack is
+// written to where it is saved: in this signal's frame, and in those of the handlers around it, as
+// the one in which the runtime stops a thread (docs/signal-safety.md, "Alternate stacks").
+#include <ucontext.h>
+
+#include "signal/request.h"
+
+CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi) {
+  const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
+  bool none = (stack->ss_flags & SS_DISABLE) != 0;
+  *lo = none ? 0 : (uint64_t)(uintptr_t)stack->ss_sp;
+  *hi = none ? 0 : *lo + stack->ss_size;
+}
+
+CS_ISLAND static void write_to(const struct cs_altstack *ours, ucontext_t *uc) {
+  uc->uc_stack.ss_sp = (void *)(uintptr_t)ours->sp;
+  uc->uc_stack.ss_size = ours->size;
+  uc->uc_stack.ss_flags = 0;
+}
+
+// After an attach no code of ours runs on the threads that are there already, but what a handler
+// writes into its ucontext, sigreturn installs. Not while the alternate stack is in use: the kernel
+// refuses then, silently.
+CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
+  ucontext_t *uc = ucontext;
+  uint64_t lo, hi, sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
+  cs_altstack_of(uc, &lo, &hi);
+  if (ours->sp == 0 || lo == ours->sp || (sp >= lo && sp < hi)) return;
+  if (!ours->swapped) {
+    ours->old_sp = lo;
+    ours->old_size = uc->uc_stack.ss_size;
+    ours->old_flags = (uint32_t)uc->uc_stack.ss_flags;
+    ours->swapped = 1;
+  }
+  write_to(ours, uc);
+}
+
+CS_ISLAND static bool is_fault(const struct cs_capture *capture, uint32_t i) {
+  for (uint32_t k = 0; k < capture->fault_count; k++)
+    if (capture->faults[k].from == i) return true;
+  return false;
+}
+
+// The code that a handler returns to has the handler's ucontext at its sp, and behind it on the
+// stack is what was interrupted. Both are held against each other before anything is written.
+CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct cs_stack *stack,
+                                   const struct cs_record *restorer,
+                                   const struct cs_record *interrupted) {
+  uint64_t lo, hi, at = cs_record_sp(restorer);
+  ucontext_t *uc = (ucontext_t *)(uintptr_t)at;
+  if ((at & 7) != 0 || !cs_stack_holds(stack, at, offsetof(ucontext_t, uc_sigmask))) return false;
+  if ((uint64_t)uc->uc_mcontext.gregs[REG_RIP] != cs_record_ip(interrupted) ||
+      (uint64_t)uc->uc_mcontext.gregs[REG_RSP] != cs_record_sp(interrupted))
+    return false;
+  cs_altstack_of(uc, &lo, &hi);
+  if (lo == ours->sp) return true;
+  if (lo != ours->old_sp) return false;
+  write_to(ours, uc);
+  return true;
+}
+
+CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_capture *capture,
+                                 const struct cs_stack *stack, void *ucontext) {
+  uint64_t lo, hi;
+  cs_altstack_install(ours, ucontext);
+  cs_altstack_of(ucontext, &lo, &hi);
+  if (ours->sp == 0 || lo != ours->sp || capture->stop != CS_STOP_BASE) return;
+  for (uint32_t i = 1; i < capture->count; i++) {
+    const struct cs_record *record = &capture->records[i];
+    if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) != CS_FRAME_EXACT) continue;
+    // The runtime does not return out of the handler of a fault that it has made an exception of.
+    if (!write_around(ours, stack, &capture->records[i - 1], record) && !is_fault(capture, i))
+      return;
+  }
+  cs_store_release(&ours->ready, 1u);
+}

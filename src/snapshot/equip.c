@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// Threads that were there before us get their larger alternate stacks, in one stop of the runtime.
+// Any native thread, one at a time; not for handlers, nor from a callback of the runtime.
+//
+// Invariant: a thread without the larger stack is sent a signal only while the runtime stands
+// still. Then it is not on its small one: whoever is in the middle of a null reference there is in
+// cooperative mode, and has gone on to a safe point before the stop is complete. A signal is taken
+// before the next instruction in user mode, so an answer that comes after the stop, of a thread
+// that had no processor, is still that of a moment in it. Nothing here waits without end.
+//
+// Threads that sleep in foreign code are left to sleep: they could notice (EINTR).
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "native/image.h"
+#include "snapshot/asleep.h"
+#include "snapshot/snapshot.h"
+
+enum {
+  SUSPEND_TRIES = 200,  // somebody else may have stopped the runtime just now
+  SUSPEND_NAP_US = 1000,
+  STOP_NS = 20000000,  // nobody else is asked after that
+  AT_ONCE = 32,        // threads that are asked together
+  SHALLOW = 16,        // frames from the system call to who has made it
+};
+
+struct wanting {
+  struct cs_thread *thread;  // pinned
+  uint64_t runs;  // its run count when it was found waiting in the runtime; 0: it was not
+};
+struct list {
+  struct wanting *threads;
+  uint32_t count;
+  struct cs_stack_maps maps;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// ---- Who is asleep where ----
+
+static bool has_prefix(const char *name, const char *const *prefixes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+  return false;
+}
+
+// The C library's part of a system call; the vdso's.
+static bool is_libc(const char *name) {
+  static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-", "[vdso]"};
+  return has_prefix(name, names, CS_COUNT(names));
+}
+
+// They go on waiting when they are interrupted.
+static bool is_runtime(const struct cs_image *image, const char *name) {
+  static const char *const names[] = {"libcoreclr.so", "libSystem.", "libclrgc"};
+  uint64_t at = cs_core.world.layout.coreclr_begin;
+  return (at >= image->begin && at < image->end) || has_prefix(name, names, CS_COUNT(names));
+}
+
+// By the first frame that is not the C library's.
+static bool waits_in_runtime(const struct cs_capture *capture) {
+  const struct cs_images *images = cs_load_acquire(&cs_core.world.images);
+  for (uint32_t i = 0; i < capture->count; i++) {
+    const struct cs_record *record = &capture->records[i];
+    if ((record->flags & CS_FRAME_BRIDGED) != 0) return false;
+    const struct cs_image *image =
+        record->kind == CS_CODE_NATIVE ? cs_images_find(images, cs_record_ip(record)) : NULL;
+    if (image == NULL) return false;
+    const char *slash = strrchr(image->path, '/');
+    const char *name = slash != NULL ? slash + 1 : image->path;
+    if (!is_libc(name)) return is_runtime(image, name);
+  }
+  return false;
+}
+
+enum place { AWAKE, IN_RUNTIME, IN_FOREIGN_CODE };
+
+// Where a thread sleeps. Walked from here: it does not wake.
+static enum place place_of(struct cs_request *request, struct wanting *w) {
+  static struct cs_asleep asleep;
+  enum place place = AWAKE;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (cs_asleep_begin(&asleep, w->thread) == CS_ASLEEP_YES) {
+    cs_capture_walk(&request->capture, &asleep.world, &asleep.regs, &asleep.stack,
+                    asleep.clr_thread, SHALLOW);
+    uint64_t runs = asleep.runs;
+    if (cs_asleep_end(&asleep))
+      place = waits_in_runtime(&request->capture) ? IN_RUNTIME : IN_FOREIGN_CODE;
+    w->runs = place == IN_RUNTIME ? runs : 0;
+  }
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  return place;
+}
+
+// Has it been waiting in the runtime ever since it was looked at?
+static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
+  uint64_t runs;
+  return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
+}
+
+// By the sp that the kernel tells of a thread that sleeps.
+static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
+                        const struct cs_stack_maps *maps) {
+  struct cs_stack stack;
+  uint64_t sp, ip;
+  if (cs_load_acquire(&thread->stack.hi) != 0 ||
+      cs_sleeper_where(sleeper, &sp, &ip) != CS_SLEEP_BLOCKED ||
+      !cs_stack_maps_find(maps, sp, &stack))
+    return;
+  thread->stack.lo = stack.lo;
+  cs_store_release(&thread->stack.hi, stack.hi);
+}
+
+// May it be sent a signal, when the runtime stands still, without anybody noticing?
+static bool may_ask(struct cs_request *request, struct wanting *w,
+                    const struct cs_stack_maps *maps) {
+  struct cs_sleeper own, *sleeper = cs_sleeper_open(w->thread, &own);
+  if (sleeper == NULL) return true;
+  learn_stack(w->thread, sleeper, maps);
+  bool waits = still_waits(w, sleeper);
+  cs_sleeper_close(sleeper, &own);
+  return waits || place_of(request, w) != IN_FOREIGN_CODE;
+}
+
+// ---- The list ----
+
+static void release(struct list *list) {
+  for (uint32_t i = 0; i < list->count; i++) cs_thread_unpin(list->threads[i].thread);
+  free(list->threads);
+  cs_stack_maps_free(&list->maps);
+}
+
+// Those that lack the stack, pinned. False: no memory.
+static bool collect(struct list *list) {
+  uint32_t count = cs_registry_count();
+  *list = (struct list){.threads = calloc(count > 0 ? count : 1, sizeof *list->threads)};
+  if (list->threads == NULL) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    struct cs_thread *thread = cs_registry_at(i);
+    uint64_t clr_thread = thread->clr_thread;
+    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread) &&
+        thread->altstack.sp != 0 && cs_thread_pin(thread, clr_thread))
+      list->threads[list->count++] = (struct wanting){thread, 0};
+  }
+  if (list->count > 0) cs_stack_maps_read(&list->maps);
+  return true;
+}
+
+// Takes those out that sleep in foreign code now: there is no need to stop for them.
+static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
+  uint32_t kept = 0, all = list->count;
+  for (uint32_t i = 0; i < all; i++) {
+    if (may_ask(request, &list->threads[i], &list->maps))
+      list->threads[kept++] = list->threads[i];
+    else
+      cs_thread_unpin(list->threads[i].thread);
+  }
+  list->count = kept;
+  return all - kept;
+}
+
+// ---- The stop ----
+
+static HRESULT suspend(ICorProfilerInfo15 *info) {
+  HRESULT hr = info->lpVtbl->SuspendRuntime(info);
+  for (int i = 0; hr == CORPROF_E_SUSPENSION_IN_PROGRESS && i < SUSPEND_TRIES; i++) {
+    (void)usleep(SUSPEND_NAP_US);
+    hr = info->lpVtbl->SuspendRuntime(info);
+  }
+  return hr;
+}
+
+struct batch {
+  struct cs_request *slots[AT_ONCE];
+  uint64_t asked[AT_ONCE];
+  uint32_t count;
+};
+
+static void claim_slots(struct batch *batch, uint32_t wanted) {
+  batch->count = 0;
+  while (batch->count < AT_ONCE && batch->count < wanted &&
+         (batch->slots[batch->count] = cs_request_claim_now()) != NULL)
+    batch->count++;
+}
+
+// A thread that is late keeps its slot, and gives it back itself.
+static void ask_some(struct wanting *threads, uint32_t count, struct batch *batch) {
+  enum { FLAGS = CS_REQUEST_EQUIP | CS_REQUEST_PLAIN };
+  struct cs_error err;
+  for (uint32_t i = 0; i < count; i++) {
+    enum cs_ask ask = cs_request_introduce(batch->slots[i], threads[i].thread, FLAGS, &err);
+    if (ask == CS_ASK_ANSWERED)
+      ask = cs_request_post(batch->slots[i], FLAGS, &batch->asked[i], &err);
+    if (ask != CS_ASK_ANSWERED) batch->slots[i] = NULL;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (batch->slots[i] == NULL) continue;
+    if (cs_request_await(batch->slots[i], batch->asked[i], &err) == CS_ASK_ANSWERED)
+      (void)cs_request_release(batch->slots[i]);
+    batch->slots[i] = NULL;
+  }
+}
+
+static void ask_all(struct list *list, struct cs_request *request, struct batch *batch,
+                    struct cs_equipment *told) {
+  uint64_t until = cs_clock_now_ns() + STOP_NS;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < list->count; i++) {
+    struct wanting w = list->threads[i];
+    if (may_ask(request, &w, &list->maps)) {
+      list->threads[i] = list->threads[kept];
+      list->threads[kept++] = w;
+    } else {
+      told->asleep++;
+    }
+  }
+  for (uint32_t at = 0; at < kept && cs_clock_now_ns() < until; at += batch->count) {
+    if (at > 0) claim_slots(batch, kept - at);
+    if (batch->count == 0) break;
+    uint32_t left = kept - at;
+    ask_some(&list->threads[at], left < batch->count ? left : batch->count, batch);
+  }
+}
+
+static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfilerInfo15 *info,
+                        struct cs_equipment *told) {
+  struct batch batch;
+  claim_slots(&batch, list->count);  // their memory, too, before the stop
+  uint64_t begin = cs_clock_now_ns();
+  HRESULT hr = suspend(info);
+  uint64_t stopped = cs_clock_now_ns();
+  if (hr == S_OK) {
+    ask_all(list, request, &batch, told);
+    hr = info->lpVtbl->ResumeRuntime(info);
+    told->stopped_ns = cs_clock_now_ns() - stopped;
+    told->stopping_ns = stopped - begin;
+    if (hr != S_OK) cs_log_important("ResumeRuntime has answered 0x%08x", (unsigned)hr);
+    hr = S_OK;
+  }
+  for (uint32_t i = 0; i < batch.count; i++)
+    if (batch.slots[i] != NULL) (void)cs_request_release(batch.slots[i]);
+  for (uint32_t i = 0; i < list->count; i++)
+    if (cs_thread_is_equipped(list->threads[i].thread)) told->given++;
+  told->unanswered = list->count - told->given - told->asleep;
+  return hr;
+}
+
+HRESULT cs_core_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told) {
+  struct list list;
+  struct cs_error err = {""};
+  HRESULT hr = S_FALSE;
+  *told = (struct cs_equipment){0};
+  pthread_mutex_lock(&lock);
+  struct cs_request *request = cs_request_claim(&err);
+  if (request == NULL || !collect(&list)) {
+    hr = E_OUTOFMEMORY;
+  } else {
+    uint32_t asleep = leave_sleepers(&list, request);
+    if (list.count > 0) hr = stop_for(&list, request, info, told);
+    told->asleep += asleep;
+    release(&list);
+  }
+  if (request != NULL) (void)cs_request_release(request);
+  pthread_mutex_unlock(&lock);
+  return hr;
+}
