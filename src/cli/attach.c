@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/options.h"
+#include "cli/proc.h"
 
 // How long the runtime may wait for a concurrent collection to end.
 enum { RUNTIME_WAITS_MS = 10000 };
@@ -93,4 +95,15 @@ bool cs_attach_agent(pid_t pid, const char *library, const struct cs_consumer *c
     cs_consumer_message(consumer, err->text, sizeof err->text);
   free(data);
   return good;
+}
+
+bool cs_attach_check_inlined(pid_t pid, struct cs_error *err) {
+  char *value = cs_proc_variable(pid, CS_RICH_DEBUG_INFO);
+  bool kept = value != NULL && strtoul(value, NULL, 16) != 0;  // as the runtime reads it
+  free(value);
+  return kept || cs_error_set(err,
+                              "process %d was started without " CS_RICH_DEBUG_INFO
+                              "=1, so its runtime keeps nothing of inlined methods; start it with "
+                              "that, or leave --inlined out",
+                              (int)pid);
 }

@@ -25,4 +25,7 @@ bool cs_attach_agent(pid_t pid, const char *library, const struct cs_consumer *c
 // Does the process see the file? It may live in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);
 
+// The runtime decides when it starts whether it keeps what is inlined. False: it does not.
+bool cs_attach_check_inlined(pid_t pid, struct cs_error *err);
+
 #endif

@@ -155,23 +155,10 @@ static void clean_up(struct cs_record *r) {
   free(r->program);
 }
 
-// The runtime decides when it starts whether it keeps what is inlined.
-static bool can_tell_inlined(const struct cs_record *r, pid_t pid, struct cs_error *err) {
-  if (!r->options.inlined) return true;
-  char *value = cs_proc_variable(pid, CS_RICH_DEBUG_INFO);
-  bool kept = value != NULL && strtoul(value, NULL, 16) != 0;  // as the runtime reads it
-  free(value);
-  return kept || cs_error_set(err,
-                              "process %d was started without " CS_RICH_DEBUG_INFO
-                              "=1, so its runtime keeps nothing of inlined methods; start it with "
-                              "that, or record without --inlined",
-                              (int)pid);
-}
-
 int cs_record_attached(struct cs_record *r) {
   struct cs_error err = {""};
   pid_t pid = r->options.pid;
-  if (!can_tell_inlined(r, pid, &err) || !cs_diag_check(pid, &err) ||
+  if ((r->options.inlined && !cs_attach_check_inlined(pid, &err)) || !cs_diag_check(pid, &err) ||
       !cs_session_attach(&r->session, pid, &err) || !prepare(r, &err) ||
       !cs_attach_check_file(pid, r->agent, &err) ||
       (r->hook != NULL && !cs_attach_check_file(pid, r->hook, &err)) ||

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/elfsym.h"
 #include "cli/launch.h"
+#include "cli/options.h"
 #include "cli/options_top.h"
 #include "cli/proc.h"
 #include "cli/resolve.h"
@@ -46,23 +47,26 @@ struct watch {
 
 // ---- From the recording to the model ----
 
-static uint32_t name_frame(struct watch *w, size_t frame, bool *known) {
+// Answers whether all that names it has come.
+static bool name_frame(struct watch *w, size_t frame) {
   struct cs_recording *rec = &w->session.recording;
-  uint32_t method;
+  struct cs_resolved shown;
   if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE)
     cs_name_native_frame(rec, w->symbols, rec->frames[frame]);
-  *known = cs_resolve_frame(rec, frame, &w->top.methods, &method);
-  return method;
+  bool known = cs_resolve_frame(rec, frame, &w->top.methods, &shown);
+  if (known)
+    cs_top_set_inlined(&w->top, frame, shown.methods, shown.count);
+  else
+    cs_top_set_frame(&w->top, frame, shown.methods[shown.count - 1]);
+  cs_top_set_async(&w->top, frame, shown.awaits, shown.resumes);
+  return known;
 }
 
 // A function's record may come after its first sample.
 static void name_frames(struct watch *w) {
   size_t left = 0;
-  for (size_t i = 0; i < w->unnamed_count; i++) {
-    bool known;
-    cs_top_set_frame(&w->top, w->unnamed[i], name_frame(w, w->unnamed[i], &known));
-    if (!known) w->unnamed[left++] = w->unnamed[i];
-  }
+  for (size_t i = 0; i < w->unnamed_count; i++)
+    if (!name_frame(w, w->unnamed[i])) w->unnamed[left++] = w->unnamed[i];
   w->unnamed_count = left;
 }
 
@@ -270,6 +274,8 @@ static void restore(const int saved[3]) {
 static bool start_program(struct watch *w, int *exit_code, struct cs_error *err) {
   struct cs_session *s = &w->session;
   int saved[3];
+  if (w->options.inlined && setenv(CS_RICH_DEBUG_INFO, "1", 1) != 0)
+    return cs_error_set(err, "out of memory");
   bool good = divert(w, saved, err);
   if (good)
     s->child = cs_launch(w->options.program, w->agent, NULL, s->consumer.path, &s->old_mask,
@@ -310,6 +316,9 @@ static bool prepare(struct watch *w, struct cs_error *err) {
                                   .modes = CS_WIRE_MODE_BIT(o->mode),
                                   .hz = o->hz,
                                   .max_depth = DEPTH,
+                                  .lines = o->inlined,
+                                  .inlined = o->inlined,
+                                  .async_callers = o->async_callers,
                                   .target = o->pid};
   w->agent = cs_find_agent(err);
   if (w->agent == NULL) return false;
@@ -318,6 +327,7 @@ static bool prepare(struct watch *w, struct cs_error *err) {
   if (!cs_session_open(s, err)) return false;
   s->progress = false;
   s->recording.keep_samples = true;
+  s->recording.lines = s->recording.inlined = o->inlined;  // places tell what was inlined there
   s->watcher = (struct cs_watcher){w, look, on_signal};
   w->symbols = cs_elfsyms_new();
   w->moment.view = o->view;
@@ -360,6 +370,7 @@ static bool conclude(struct watch *w) {
 
 static bool attach(struct watch *w, struct cs_error *err) {
   pid_t pid = w->options.pid;
+  if (w->options.inlined && !cs_attach_check_inlined(pid, err)) return false;
   return cs_diag_check(pid, err) && cs_session_attach(&w->session, pid, err) && prepare(w, err) &&
          cs_attach_check_file(pid, w->agent, err) &&
          cs_attach_agent(pid, w->agent, &w->session.consumer, err);

@@ -33,6 +33,12 @@ const char cs_top_help[] =
     "                           what methods are sorted by (self)\n"
     "      --native on|off      with native frames (on), or their time given to the managed "
     "caller\n"
+    "      --inlined            inlined methods as methods of their own. The program is started "
+    "with\n"
+    "                           DOTNET_RichDebugInfo=1; one that runs already must have been\n"
+    "      --async-callers on|off  time of a resumed async method in the total of those that "
+    "await\n"
+    "                           it (on), or of what resumed it: the stack as it was\n"
     "      --no-counters        not the runtime's own counters: no allocations, heap and GC\n"
     "      --filter TEXT        only what has TEXT in its name or module\n"
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
@@ -58,6 +64,8 @@ enum {
   OPT_NATIVE,
   OPT_FILTER,
   OPT_NO_COUNTERS,
+  OPT_INLINED,
+  OPT_ASYNC_CALLERS,
   OPT_MODE,
   OPT_TEXT,
   OPT_JSON,
@@ -73,6 +81,8 @@ static const struct option long_options[] = {
     {"native", required_argument, NULL, OPT_NATIVE},
     {"filter", required_argument, NULL, OPT_FILTER},
     {"no-counters", no_argument, NULL, OPT_NO_COUNTERS},
+    {"inlined", no_argument, NULL, OPT_INLINED},
+    {"async-callers", required_argument, NULL, OPT_ASYNC_CALLERS},
     {"frequency", required_argument, NULL, 'F'},
     {"mode", required_argument, NULL, OPT_MODE},
     {"text", no_argument, NULL, OPT_TEXT},
@@ -136,7 +146,7 @@ static bool apply_view(struct cs_top_options *o, int opt, const char *arg, struc
 
 static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
   struct cs_top_options *o = self;
-  bool wall = false;
+  bool wall = false, off = false;
   switch (opt) {
     case OPT_INTERVAL:
       return parse_span("--interval", arg, &o->interval_s, err);
@@ -157,6 +167,12 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
     case OPT_NO_COUNTERS:
       o->no_counters = true;
       return true;
+    case OPT_INLINED:
+      return o->inlined = true;
+    case OPT_ASYNC_CALLERS:
+      if (!cs_parse_word("--async-callers", arg, "on", "off", &off, err)) return false;
+      o->async_callers = !off;
+      return true;
     case OPT_ROWS:
       return cs_parse_number("--rows", arg, 1000000, &o->rows, err);
     case 'p':
@@ -174,6 +190,7 @@ bool cs_top_options_parse(struct cs_top_options *o, int argc, char **argv, struc
                                .interval_s = 1,
                                .window_s = 10,
                                .rows = DEFAULT_ROWS,
+                               .async_callers = true,
                                .view.native = true};
   const struct cs_option_set set = {"+:F:n:p:h", long_options, apply};
   if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;

@@ -14,6 +14,7 @@ struct cs_top_options {
   uint32_t rows;   // of a table that is no screen
   bool json, text;
   bool no_counters;
+  bool inlined, async_callers;
   struct cs_top_view view;
   pid_t pid;       // of a process that runs; 0: the program is started
   char **program;  // else

@@ -461,19 +461,32 @@ void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
   free(r.thread);
 }
 
-bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
-                      uint32_t *out) {
-  const struct cs_resolve_opts opts = {.native = true};
-  struct resolver r = {.rec = rec, .profile = profile, .opts = &opts};
-  uint64_t key = rec->frames[frame];
-  struct shown shown = {0};
+static bool is_announced(const struct cs_recording *rec, uint64_t frame) {
   uint32_t i;
-  resolve_frame(&r, key, &shown);
-  *out = shown.frame;
+  if (frame >= CS_REC_CUT) return true;
+  if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED)
+    return cs_map_get(&rec->function_ids, frame >> 32, &i);
+  return CS_WIRE_FRAME_KIND(frame) != CS_WIRE_FRAME_NATIVE ||
+         cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i);
+}
+
+bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
+                      struct cs_resolved *out) {
+  const struct cs_resolve_opts opts = {.native = true, .async_callers = true};
+  struct resolver r = {.rec = rec, .profile = profile, .opts = &opts};
+  uint64_t chain[CS_INLINED_DEPTH];
+  size_t count = cs_inlined_at(rec, rec->frames[frame], chain);
+  bool known = true;
+  if (count == 0) chain[count++] = rec->frames[frame];
+  *out = (struct cs_resolved){.count = count};
+  for (size_t i = 0; i < count; i++) {
+    struct shown shown = {.alone = LEFT_OUT};
+    resolve_frame(&r, chain[i], &shown);
+    out->methods[i] = is_inlined(chain[i]) && shown.alone != LEFT_OUT ? shown.alone : shown.frame;
+    out->awaits = shown.awaits;
+    out->resumes = shown.resumes;
+    known = known && is_announced(rec, chain[i]);
+  }
   cs_strings_free(&r.names);
-  if (key >= CS_REC_CUT) return true;
-  if (CS_WIRE_FRAME_KIND(key) == CS_WIRE_FRAME_MANAGED)
-    return cs_map_get(&rec->function_ids, key >> 32, &i);
-  return CS_WIRE_FRAME_KIND(key) != CS_WIRE_FRAME_NATIVE ||
-         cs_map_get(&rec->image_ids, (uint32_t)(key >> 40) & 0x3FFFFFu, &i);
+  return known;
 }

@@ -3,6 +3,7 @@
 #ifndef CS_RESOLVE_H
 #define CS_RESOLVE_H
 
+#include "cli/inlined.h"
 #include "cli/recording.h"
 
 struct cs_resolve_opts {
@@ -20,9 +21,14 @@ struct cs_resolve_opts {
 void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
                 const struct cs_resolve_opts *opts, struct cs_profile *profile);
 
-// The same for one frame of a recording that still grows, native ones included. False: the record
-// that names it has not come yet; *out is a name for the time being.
+// The same for one frame of a recording that still grows, native ones included, without lines.
+struct cs_resolved {
+  uint32_t methods[CS_INLINED_DEPTH];  // frames of the profile, each inlined into the one before
+  size_t count;                        // at least 1
+  bool awaits, resumes;  // it is not on the stack but awaits; it has resumed what is awaited
+};
+// False: a record that names it has not come yet; *out is for the time being.
 bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
-                      uint32_t *out);
+                      struct cs_resolved *out);
 
 #endif

@@ -49,11 +49,21 @@ struct cs_top_sample {  // or several of one leaf, of the same slot of the windo
   uint32_t leaf;
 };
 
+// What a frame of the recording counts for.
+struct cs_top_frame {
+  uint32_t method;       // CS_NO_TEXT: not known yet
+  uint32_t outer;        // into what it was inlined: index into `outer`; 0: into nothing
+  bool awaits, resumes;  // it is not on the stack but awaits; it has resumed what is awaited
+};
+
 struct cs_top {
-  const struct cs_tree *tree;  // the recording's: nodes of threads and frames
-  struct cs_profile methods;   // its frames are the methods
-  uint32_t *method_of;         // per frame of the recording; CS_NO_TEXT: not known yet
+  const struct cs_tree *tree;   // the recording's: nodes of threads and frames
+  struct cs_profile methods;    // its frames are the methods
+  struct cs_top_frame *frames;  // per frame of the recording
   size_t frame_count, frame_capacity;
+  uint32_t *outer;  // lists of methods, from the innermost outwards, each up to a CS_NO_TEXT
+  size_t outer_count, outer_capacity;
+  bool has_awaits;  // a frame awaits
   uint64_t window_ns;
   struct cs_top_sample *queue;  // what is in the window, a ring
   size_t queue_first, queue_count, queue_capacity;
@@ -69,6 +79,9 @@ void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window
 // The recording's next frame is this method (CS_NO_TEXT: not known yet); or a later answer to that.
 void cs_top_add_frame(struct cs_top *top, uint32_t method);
 void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method);
+// It is so many methods, each inlined into the one before; not said twice of one frame.
+void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count);
+void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resumes);
 // A sample has come that is counted in the tree already.
 void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight);
 void cs_top_expire(struct cs_top *top, uint64_t now_ns);

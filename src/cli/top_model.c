@@ -15,13 +15,32 @@ void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window
 }
 
 void cs_top_add_frame(struct cs_top *top, uint32_t method) {
-  top->method_of =
-      cs_grow(top->method_of, top->frame_count, &top->frame_capacity, sizeof *top->method_of);
-  top->method_of[top->frame_count++] = method;
+  top->frames = cs_grow(top->frames, top->frame_count, &top->frame_capacity, sizeof *top->frames);
+  top->frames[top->frame_count++] = (struct cs_top_frame){.method = method};
 }
 
 void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method) {
-  top->method_of[frame] = method;
+  top->frames[frame].method = method;
+}
+
+static void add_outer(struct cs_top *top, uint32_t method) {
+  top->outer = cs_grow(top->outer, top->outer_count, &top->outer_capacity, sizeof *top->outer);
+  top->outer[top->outer_count++] = method;
+}
+
+void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count) {
+  top->frames[frame].method = methods[count - 1];
+  if (count == 1) return;
+  if (top->outer_count == 0) add_outer(top, CS_NO_TEXT);  // 0 is no list
+  top->frames[frame].outer = (uint32_t)top->outer_count;
+  for (size_t i = count - 1; i-- > 0;) add_outer(top, methods[i]);
+  add_outer(top, CS_NO_TEXT);
+}
+
+void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resumes) {
+  top->frames[frame].awaits = awaits;
+  top->frames[frame].resumes = resumes;
+  top->has_awaits = top->has_awaits || awaits;
 }
 
 // ---- The window ----
@@ -104,7 +123,8 @@ bool cs_top_is_frozen(const struct cs_top *top) {
 void cs_top_free(struct cs_top *top) {
   cs_top_freeze(top, false);
   cs_profile_free(&top->methods);
-  free(top->method_of);
+  free(top->frames);
+  free(top->outer);
   free(top->queue);
   free(top->window);
   free(top->latest);
@@ -131,7 +151,7 @@ static uint64_t all_weight(const struct cs_top *top, const struct cs_top_view *v
 
 // CS_NO_TEXT: no such method, or it is not to be seen.
 static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view, uint32_t frame) {
-  uint32_t method = frame < top->frame_count ? top->method_of[frame] : CS_NO_TEXT;
+  uint32_t method = frame < top->frame_count ? top->frames[frame].method : CS_NO_TEXT;
   if (method == CS_NO_TEXT || view->native) return method;
   enum cs_profile_kind kind = top->methods.frames[method].kind;
   return kind == CS_KIND_RUNTIME || kind == CS_KIND_NATIVE ? CS_NO_TEXT : method;
@@ -142,19 +162,47 @@ struct sums {
   uint32_t *seen;  // the stack in which a method was counted last
 };
 
+static const struct cs_top_frame *frame_of(const struct cs_top *top, uint32_t node) {
+  static const struct cs_top_frame none = {.method = CS_NO_TEXT};
+  uint32_t frame = top->tree->nodes[node].frame;
+  bool is_frame = top->tree->nodes[node].parent != 0 && frame < top->frame_count;
+  return is_frame ? &top->frames[frame] : &none;
+}
+
+// The node of who has called a node's method, or awaits it: then what has resumed it, down to the
+// thread's first frame, is not its caller, and below the last who awaits there is only the thread.
+static uint32_t caller_of(const struct cs_top *top, uint32_t node) {
+  const struct cs_node *nodes = top->tree->nodes;
+  uint32_t parent = nodes[node].parent, n = parent;
+  if (!top->has_awaits) return parent;
+  if (frame_of(top, node)->awaits) {
+    while (!frame_of(top, parent)->awaits && nodes[n].parent != 0) n = nodes[n].parent;
+    return n;
+  }
+  while (frame_of(top, n)->resumes) n = nodes[n].parent;
+  return frame_of(top, n)->awaits ? n : parent;
+}
+
 // A method that is in a stack several times (recursion) is counted once in its total.
+static void add_total(struct sums *sums, uint32_t method, uint32_t leaf, uint64_t weight) {
+  if (sums->seen[method] == leaf) return;
+  sums->seen[method] = leaf;
+  sums->total[method] += weight;
+}
+
 static void add_stack(const struct cs_top *top, const struct cs_top_view *view, struct sums *sums,
                       uint32_t leaf, uint64_t weight) {
   const struct cs_node *nodes = top->tree->nodes;
   bool is_leaf = true;
-  for (uint32_t n = leaf; nodes[n].parent != 0; n = nodes[n].parent) {
+  for (uint32_t n = leaf; nodes[n].parent != 0; n = caller_of(top, n)) {
     uint32_t method = visible(top, view, nodes[n].frame);
     if (method == CS_NO_TEXT) continue;
     if (is_leaf) sums->self[method] += weight;
     is_leaf = false;
-    if (sums->seen[method] == leaf) continue;
-    sums->seen[method] = leaf;
-    sums->total[method] += weight;
+    add_total(sums, method, leaf, weight);
+    const uint32_t *outer = &top->outer[top->frames[nodes[n].frame].outer];
+    for (bool any = top->frames[nodes[n].frame].outer != 0; any && *outer != CS_NO_TEXT; outer++)
+      add_total(sums, *outer, leaf, weight);
   }
 }
 

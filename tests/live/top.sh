@@ -7,7 +7,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 build_app Split
 cd "$WORK" || exit 1
 clrsnap=$BUILD/bin/clrsnap
-bad() { head -50 out err; fail "$*"; }
+bad() { tail -n 5 out err | cut -c1-2000; fail "$*"; }
 
 # near METHOD PERCENT WANTED: within 5 points.
 near() {
@@ -99,6 +99,62 @@ PYTHON
   trap 'rm -rf "$WORK"' EXIT
   timeout 20 "$clrsnap" top $$ > out 2> err && bad "bash is a .NET program"
   grep -q 'it is not a .NET program' err || bad "not said why"
+}
+
+# Inlined methods have their own time, against the truth of tests/apps/Inlined; without, the method that they are in.
+inlined() {
+  build_app Inlined
+  for option in --inlined --whole; do
+    timeout 60 "$clrsnap" top --json --whole $option --native off --no-counters --rows 200 -- dotnet "$APP" calls 1500 > out 2> err
+    code=$?
+    [ $code = 42 ] || bad "it ends with $code"
+    python3 - out $option << 'PYTHON' || bad "the shares are wrong ($option)"
+import json, sys
+methods = {m["name"]: m for m in json.loads(open(sys.argv[1]).readlines()[-1])["methods"]}
+for m in methods.values(): assert "(inlined)" not in m["name"] and m["self_percent"] <= m["total_percent"] + 0.01, m
+hot = methods["Inl.Program.Hot"]
+if sys.argv[2] != "--inlined":
+    assert hot["self_percent"] > 0.7 * hot["total_percent"], hot
+    sys.exit()
+want = {"Inl.Program.Deep": 60, "Inl.Bag<Tag>.Mix<U>": 30, "InlinedOther.Far.Mix": 10}
+for name, share in want.items():
+    got = 100 * methods[name]["self_percent"] / hot["total_percent"]
+    assert abs(got - share) < 5, (name, got)
+# Deep is in Middle, and that in Hot.
+assert abs(methods["Inl.Program.Middle"]["total_percent"] - methods["Inl.Program.Deep"]["total_percent"]) < 5, methods
+assert hot["self_percent"] < 0.1 * hot["total_percent"], hot
+PYTHON
+  done
+  dotnet "$APP" calls 60000 > /dev/null &
+  child=$!
+  trap 'kill $child; rm -rf "$WORK"' EXIT
+  timeout 20 "$clrsnap" top --inlined $child > out 2> err && bad "it has kept nothing of what is inlined"
+  grep -q "process $child was started without DOTNET_RichDebugInfo=1" err || bad "not said why"
+}
+
+# Who awaits has the time of what it awaits in its total; with --async-callers off, who has resumed it.
+async() {
+  build_app Awaits
+  for switch in on off; do
+    timeout 60 "$clrsnap" top --json --whole --async-callers $switch --no-counters --rows 1000 -F 999 -- dotnet "$APP" chains 30 > out 2> err ||
+      bad "it ends with $?"
+    python3 - out $switch << 'PYTHON' || bad "the totals are wrong ($switch)"
+import json, sys
+methods = {m["name"]: m for m in json.loads(open(sys.argv[1]).readlines()[-1])["methods"]}
+total = lambda name: methods[name]["total_percent"] if name in methods else 0
+awaits = {n: m for n, m in methods.items() if n.endswith(" [awaits]")}
+leaves = sum(m["total_percent"] for n, m in methods.items() if n in ("Leaf.Red", "Leaf.Blue"))
+dispatch = total("System.Threading.ThreadPoolWorkQueue.Dispatch")
+print(leaves, dispatch, {n: m["total_percent"] for n, m in awaits.items()})
+assert leaves > 30, methods.keys()
+if sys.argv[2] == "off":
+    assert not awaits and dispatch > 0.9 * leaves
+else:
+    outer = sum(m["total_percent"] for n, m in awaits.items() if n.split(" ")[0].endswith("Outer"))
+    assert 0.85 * leaves < outer <= 1.05 * leaves and dispatch < 0.3 * leaves
+    for m in awaits.values(): assert m["kind"] == "awaits" and m["self_percent"] < 1, m
+PYTHON
+  done
 }
 
 # What a runtime says of its heap, against what the program says of itself: how much it allocates in a

@@ -146,6 +146,35 @@ static void the_queue_grows_and_merges(void **state) {
   assert_methods(f, &view, "");
 }
 
+// IDLE is inlined into WORK, that into MAIN: its time is its own, and in the total of all three.
+static void inlined_methods_are_their_own(void **state) {
+  struct fixture *f = *state;
+  const uint32_t chain[] = {0, 2, 1};
+  struct cs_top_view view = {.native = true};
+  fill(f);
+  cs_top_set_inlined(&f->top, LIBC, chain, 3);
+  cs_top_set_inlined(&f->top, IDLE, chain, 1);
+  assert_string_equal(cs_strings_get(&f->top.methods.strings, f->top.methods.frames[1].name, NULL),
+                      "memcpy");
+  // libc's 30 are memcpy's now, inlined into Idle's entry, and that into Main's.
+  assert_methods(f, &view, "App.Work 40 90, App.Main 30 100, memcpy 30 30, App.Idle 0 30");
+}
+
+// Idle awaits Work, which libc has resumed: nothing below Idle has called it, and libc has not.
+static void who_awaits_is_the_caller(void **state) {
+  struct fixture *f = *state;
+  struct cs_top_view view = {.native = true};
+  uint32_t main = push(f, push(f, 0, 0), MAIN);
+  uint32_t last = push(f, main, IDLE), first = push(f, last, IDLE);
+  uint32_t body = push(f, push(f, push(f, first, LIBC), LIBC), WORK);
+  add(f, 1, body, 60);
+  add(f, 1, push(f, main, LIBC), 40);  // it has resumed nobody
+  assert_methods(f, &view, "App.Work 60 60, memcpy 40 100, App.Main 0 100, App.Idle 0 60");
+  cs_top_set_async(&f->top, IDLE, true, false);
+  cs_top_set_async(&f->top, LIBC, false, true);
+  assert_methods(f, &view, "App.Work 60 60, memcpy 40 40, App.Idle 0 60, App.Main 0 40");
+}
+
 static void a_frozen_table_stays(void **state) {
   struct fixture *f = *state;
   struct cs_top_view view = {.native = true};
@@ -352,7 +381,8 @@ int main(void) {
       TEST(filters_by_name_and_module),
       TEST(the_window_slides),
       TEST(the_queue_grows_and_merges),
-
+      TEST(inlined_methods_are_their_own),
+      TEST(who_awaits_is_the_caller),
       TEST(a_frozen_table_stays),
       TEST(threads),
       TEST(screen_of_80),
