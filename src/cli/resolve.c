@@ -64,15 +64,11 @@ static bool any_prefix(const char *name, const char *const *prefixes) {
 // What comes with the SDK and is linked into everything. Microsoft.CodeAnalysis is not among it on
 // purpose: whoever records the compiler wants to see it as the program.
 static bool is_framework(const char *module) {
-  static const char *const prefixes[] = {"System.",
-                                         "mscorlib",
-                                         "netstandard",
-                                         "Microsoft.Extensions.",
-                                         "Microsoft.AspNet",
-                                         "Microsoft.Win32.",
-                                         "Microsoft.CSharp.",
-                                         "Microsoft.VisualBasic.",
-                                         NULL};
+  static const char *const prefixes[] = {"System.",           "mscorlib",
+                                         "netstandard",       "Microsoft.Extensions.",
+                                         "Microsoft.AspNet",  "Microsoft.Win32.",
+                                         "Microsoft.CSharp.", "Microsoft.VisualBasic.",
+                                         "FSharp.Core.",      NULL};
   return any_prefix(module, prefixes);
 }
 
@@ -195,6 +191,11 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
   const char *module = base_name(text(r->rec, r->rec->images[i].path));
   enum cs_profile_kind kind = is_runtime_library(module) ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
   uint32_t symbol;
+  // What recording costs on a thread of the program's is one frame, not a tour of the profiler.
+  if (!r->opts->raw_names && strcmp(module, "libclrsnap.so") == 0) {
+    *folds = true;
+    return cs_profile_frame(r->profile, "[clrsnap]", module, kind);
+  }
   if (cs_map_get(&r->rec->symbols, frame, &symbol))
     return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
   char name[NAME_BYTES];

@@ -36,6 +36,13 @@ same_reports broken
 run 0 "$CLRSNAP" record --buffer 1 -o many.clrsnap $(outputs many) -- "$FAKE" many 3000
 same_reports many
 
+# The profiler's own functions, however deep in it, are one frame; raw names are as they are.
+cp "$FAKE" libclrsnap.so
+run 0 "$CLRSNAP" record -o self.clrsnap -o self.collapsed -- ./libclrsnap.so golden
+grep -Fqx 'Shop.Program.Main;[clrsnap] 1' self.collapsed || fail "the profiler's own frames: $(cat self.collapsed)"
+run 0 "$CLRSNAP" report --raw-names --format collapsed -o - self.clrsnap
+grep -Fqx 'Shop.Program.Main;fake_agent_marker;fake_agent_marker 1' out || fail "raw names: $(cat out)"
+
 # Names come from the recording: the program's own file may be gone, or be another one by now.
 cp "$FAKE" own
 run 0 "$CLRSNAP" record -o own.clrsnap -o own.collapsed -- ./own golden
