@@ -36,7 +36,10 @@ function reset() {
 const moveTo = view => () => { setView(view); focusView(); };
 const keys = {
   "/": () => { $("search").focus(); $("search").select(); },
-  "?": () => $("keys").showModal(),
+  "?": () => {
+    $("keys").showModal();
+    $("keys").scrollTop = 0;  // the button at its end has the focus
+  },
   Enter: () => {
     const chart = activeChart();
     if (chart.selected >= 0) chart.zoomTo(chart.selected);

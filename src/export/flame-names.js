@@ -57,5 +57,7 @@ const PLUMBING = new RegExp("^System\\.Threading\\.(Thread\\.Start|Thread\\+Star
   "|PortableThreadPool|ExecutionContext\\.Run|QueueUserWorkItem|UnmanagedThreadPool" +
   "|Tasks\\.(Task\\.(Execute|Inner|RunContinuations|Finish|TrySet)|AwaitTaskContinuation" +
   "|SynchronizationContext|ThreadPoolTaskScheduler|TaskScheduler))" +
-  "|^System\\.Runtime\\.CompilerServices\\.\\w*(AsyncTask|AsyncValueTask|AsyncVoid|AsyncMethod|TaskAwaiter|YieldAwait)");
+  "|^System\\.Runtime\\.CompilerServices\\.\\w*(AsyncTask|AsyncValueTask|AsyncVoid|AsyncMethod|TaskAwaiter|YieldAwait)" +
+  "|^Microsoft\\.FSharp\\.Control\\.(Trampoline|AsyncPrimitives|AsyncActivation)" +
+  "|^<StartupCode\\$FSharp-Core>\\.\\$Async");
 const isPlumbing = name => PLUMBING.test(name) || name === "__clone3" || name === "start_thread";
