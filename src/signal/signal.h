@@ -31,7 +31,7 @@ struct cs_thread {
   uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;     // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
-  uint32_t walkers;  // requests that have it pinned: ThreadDestroyed waits for 0 (contract: C18)
+  uint32_t walkers;         // who has it pinned: ThreadDestroyed waits for 0 (contract: C18)
   struct cs_altstack altstack;
   void *agent;                  // the agent's own data for this thread
   struct cs_sleeper *sleeper;   // snapshot/sleeper.h; NULL until it is looked at

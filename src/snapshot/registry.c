@@ -19,6 +19,8 @@
 #include "base/log.h"
 #include "snapshot/sleeper.h"
 
+#define AWAITED 0x80000000u  // in struct cs_thread.walkers: the last one is to wake somebody
+
 enum {
   MAX_THREADS = 65536,
   REMEMBERED = 1024,
@@ -169,7 +171,7 @@ bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread) {
 }
 
 void cs_thread_unpin(struct cs_thread *thread) {
-  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == 1)
+  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == (AWAITED | 1))
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
 }
 
@@ -178,7 +180,8 @@ void cs_thread_unpin(struct cs_thread *thread) {
 static void wait_for_walkers(struct cs_thread *thread) {
   uint64_t give_up = cs_clock_now_ns() + MAX_DESTROY_WAIT_S * 1000000000ull;
   uint32_t walkers;
-  while ((walkers = __atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST)) != 0) {
+  while ((walkers = __atomic_fetch_or(&thread->walkers, AWAITED, __ATOMIC_SEQ_CST) | AWAITED) !=
+         AWAITED) {
     struct timespec second = {.tv_sec = 1};
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAIT_PRIVATE, walkers, &second, NULL, 0);
     if (cs_clock_now_ns() < give_up) continue;
@@ -186,8 +189,9 @@ static void wait_for_walkers(struct cs_thread *thread) {
         "clrsnap: a walk of a thread that ends was not over after %d s: is a hold "
         "never released?",
         MAX_DESTROY_WAIT_S);
-    return;
+    break;
   }
+  __atomic_fetch_and(&thread->walkers, ~AWAITED, __ATOMIC_SEQ_CST);
 }
 
 // Nobody walks it any more.

@@ -25,7 +25,7 @@
 #include "base/log.h"
 
 enum {
-  SLEEPERS = 512,      // threads whose files stay open: 1,024 descriptors
+  SLEEPERS = 4096,     // threads whose files stay open, two descriptors each
   SHARE_OF_LIMIT = 8,  // but no more than this part of what the process may have
   STATUS_BYTES = 4096,
 };

@@ -32,7 +32,7 @@ enum cs_run_count { CS_RUNS_NONE, CS_RUNS_SCHEDSTAT, CS_RUNS_SWITCHES };
 enum cs_run_count cs_sleeper_count_by(enum cs_run_count kind);  // answers the one before
 enum cs_run_count cs_sleeper_counts_by(void);
 
-// The thread's files, kept open in a table of some hundred; those that have no place there are
+// The thread's files, kept open in a table of some thousand; those that have no place there are
 // opened into `own`, and closed by cs_sleeper_close. NULL: they cannot be opened. `thread` is
 // pinned.
 struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *own);
