@@ -108,10 +108,14 @@ static uint64_t identity_of(const char *module, uint32_t token) {
   return token != 0 ? hash << 32 ^ hash ^ token : 0;
 }
 
+#define TASK_BOX "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+"
 static bool is_box_name(const struct cs_class *class) {
-  return class->core && strcmp(class->name,
-                               "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1"
-                               "+AsyncStateMachineBox`1") == 0;
+  return class->core && strcmp(class->name, TASK_BOX "AsyncStateMachineBox`1") == 0;
+}
+
+// Derived from that; made while somebody listens to the events of tasks.
+static bool is_watched_box_name(const struct cs_class *class) {
+  return class->core && strcmp(class->name, TASK_BOX "DebugFinalizableAsyncStateMachineBox`1") == 0;
 }
 
 // Those in which `this` is needed after the state machine's MoveNext has returned.
@@ -222,6 +226,9 @@ static const struct member {
     {"System.Delegate", u"_target"},
     {"System.Threading.Tasks.AwaitTaskContinuation", u"m_action"},
     {"System.Threading.Tasks.ContinueWithTaskContinuation", u"m_task"},
+    // While somebody listens to the events of tasks.
+    {"System.Runtime.CompilerServices.AsyncMethodBuilderCore+ContinuationWrapper",
+     u"_continuation"},
 };
 
 static void note_task(ClassID class, uint32_t offset) {
@@ -305,12 +312,14 @@ static bool learn_box(const struct cs_class *class, const uint64_t *slot,
     struct cs_await_source source;
     uint64_t word;
   } at = {.word = 0};
+  struct cs_class box = *class;
   uint32_t target;
   if (!name_box(class, kind)) return false;
+  if (is_watched_box_name(class) && !cs_class_read(cs_agent.info, class->parent, &box)) return true;
   // One that is no Task leads on by its source or not at all.
   if (cs_await_is_pooled_box(class) && *kind != CS_AWAIT_BOX) *kind = CS_AWAIT_END;
   if (*kind != CS_AWAIT_BOX) return true;
-  if (!cs_await_find_source(class, &at.source, &target)) {
+  if (!cs_await_find_source(&box, &at.source, &target)) {
     if (cs_await_is_pooled_box(class)) *kind = CS_AWAIT_END;
     return true;
   }
@@ -329,7 +338,8 @@ static void learn_class(uint64_t id) {
   if (type_count >= CS_AWAIT_TYPES / 2 || *type_slot(id) != 0) return;
   if (cs_class_read(cs_agent.info, (ClassID)id, &class)) {
     if (find_member(&class, &offset)) kind = CS_AWAIT_LINK;
-    if ((kind == CS_AWAIT_LINK && is_box_name(&class)) || cs_await_is_pooled_box(&class))
+    bool is_box = is_box_name(&class) || is_watched_box_name(&class);
+    if ((kind == CS_AWAIT_LINK && is_box) || cs_await_is_pooled_box(&class))
       if (!learn_box(&class, type_slot(id), &kind)) return;
     if (cs_await_is_resumer(&class)) kind = CS_AWAIT_RESUMER;
     if (class.core && strcmp(class.name, "System.Collections.Generic.List`1") == 0)

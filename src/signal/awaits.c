@@ -28,6 +28,7 @@ enum {
   VALUES = 24,  // of them and of its registers, that may be addresses
   RECORDS = 2,
   BASES = 8,
+  MOST_DERIVED = 1,  // a box's class from that of its method
   FIRST_ADDRESS = 0x10000,
   CANONICAL_IS_ELSEWHERE = 1,  // lowest bit of EEClassOrCanonMT: it is a MethodTable
 };
@@ -243,6 +244,22 @@ CS_ISLAND static void read_canonical(const struct cs_awaits *awaits, const struc
         (classes[i] & CANONICAL_IS_ELSEWHERE) != 0 ? classes[i] - CANONICAL_IS_ELSEWHERE : 0;
 }
 
+// Replaces each class by its base.
+CS_ISLAND static void read_bases(const struct cs_awaits *awaits, const struct cs_mem *mem,
+                                 uint64_t *classes, uint32_t count) {
+  uint64_t at[VALUES];
+  at[0] = 0;
+  for (uint32_t i = 0; i < count; i++)
+    at[i] = may_be_address(classes[i]) ? classes[i] + awaits->parent : 0;
+  read_all(mem, at, classes, count);
+}
+
+CS_ISLAND static bool has_class(const uint64_t *classes, uint32_t count, uint64_t wanted) {
+  uint64_t has = 0;
+  for (uint32_t i = 0; i < count; i++) has |= classes[i] == wanted ? 1 : 0;
+  return has != 0;
+}
+
 CS_ISLAND static void keep_class(uint64_t *classes, uint32_t count, uint64_t wanted) {
   for (uint32_t i = 0; i < count; i++)
     if (classes[i] != wanted) classes[i] = 0;
@@ -285,14 +302,21 @@ CS_ISLAND static void keep_unless_known(const struct cs_awaits *awaits, uint64_t
 // Replaces by 0 each class that is not the wanted one.
 CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct cs_mem *mem,
                                   uint64_t *classes, uint32_t count, uint64_t wanted) {
-  uint64_t exact = 0;
+  uint64_t own[VALUES];
   if (wanted == CS_AWAIT_ANY_BOX || wanted == CS_AWAIT_TASK_RUNS) {
     if (wanted == CS_AWAIT_ANY_BOX) keep_unless_known(awaits, classes, count);
     keep_tasks(awaits, mem, classes, count);
     return;
   }
-  for (uint32_t i = 0; i < count; i++) exact |= classes[i] == wanted ? 1 : 0;
-  if (exact == 0) read_canonical(awaits, mem, classes, count);
+  // Itself, its canonical one; or its base, which the runtime has one class derived from; and
+  // that's.
+  for (int level = 0; !has_class(classes, count, wanted); level++) {
+    for (uint32_t i = 0; i < count; i++) own[i] = classes[i];
+    read_canonical(awaits, mem, classes, count);
+    if (level == MOST_DERIVED || has_class(classes, count, wanted)) break;
+    for (uint32_t i = 0; i < count; i++) classes[i] = own[i];
+    read_bases(awaits, mem, classes, count);
+  }
   keep_class(classes, count, wanted);
 }
 

@@ -7,7 +7,8 @@
 #   debug   the same of a Debug build: state machines are classes, and boxes share their code
 #   gc      the chains beside compacting collections in a loop
 #   edges   pairs of chains through each kind of waiting, beside such collections; edges-wall: in wall mode;
-#           edges-debug: of a Debug build, without collections
+#           edges-debug: of a Debug build, without collections; edges-events: while the program listens to the events
+#           of tasks, which changes what they are made of
 #   pid     the chains, recorded by attach
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -68,6 +69,10 @@ PY
   edges-wall)
     record --mode wall -- edges 8 gc
     judge 40 50
+    ;;
+  edges-events)
+    record -- edges 8 events
+    judge 60 50
     ;;
   edges-debug)
     record -- edges 8

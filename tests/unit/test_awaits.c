@@ -321,6 +321,20 @@ static void shared_code_goes_by_the_canonical_class(void **state) {
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
 }
 
+static void a_class_that_is_derived_from_the_boxs_will_do(void **state) {
+  (void)state;
+  uint64_t boxes[2], canonical = fake_class(&heap, heap.task_class), own = fake_box_class(&heap);
+  for (int shared = 0; shared <= 1; shared++) {
+    uint64_t base = shared ? fake_instantiation(&heap, heap.task_class, canonical) : own;
+    fake_chain(&heap, boxes, 2);
+    fake_set(fake_class_of(boxes[0]), FAKE_PARENT, base);
+    enter(boxes[0])->class = shared ? canonical : own;
+    find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
+    fake_set(fake_class_of(boxes[0]), FAKE_PARENT, fake_class(&heap, base));
+    find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
+  }
+}
+
 static void where_a_box_was_inlined_any_task_may_be_it(void **state) {
   (void)state;
   uint64_t boxes[2], promise = fake_object(&heap, fake_class(&heap, heap.task_class));
@@ -434,6 +448,7 @@ int main(void) {
       TEST(a_callers_value_is_not_the_box),
       TEST(a_register_that_is_not_known_is_not_looked_at),
       TEST(shared_code_goes_by_the_canonical_class),
+      TEST(a_class_that_is_derived_from_the_boxs_will_do),
       TEST(where_a_box_was_inlined_any_task_may_be_it),
       TEST(a_site_that_is_given_to_another_one_is_left_alone),
       TEST(a_task_that_runs_leads_to_who_awaits_it),

@@ -3,7 +3,7 @@
 // suspensions, in a leaf of its own: whoever samples Leaf.X must find the awaiting methods that are
 // printed for it ("leaf: next awaiter;its awaiter;...", "-" if nobody awaits), and never another
 // chain's. Before that each chain runs for a while with Leaf.Warm above its leaf. The work is counted,
-// not timed. Awaits.dll chains|kinds|edges ROUNDS [gc]; gc: beside compacting collections.
+// not timed. Awaits.dll chains|kinds|edges ROUNDS [gc|events]; gc: beside compacting collections.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 
@@ -139,6 +139,16 @@ static class Kinds
     static async Task SleepLow() { await Task.Yield(); Leaf.Slept(); }
 }
 
+// While somebody listens to the events of tasks, each continuation is wrapped.
+sealed class TaskEvents : System.Diagnostics.Tracing.EventListener
+{
+    protected override void OnEventSourceCreated(System.Diagnostics.Tracing.EventSource source)
+    {
+        if (source.Name == "System.Threading.Tasks.TplEventSource")
+            EnableEvents(source, System.Diagnostics.Tracing.EventLevel.Informational);
+    }
+}
+
 sealed class OneThread : TaskScheduler
 {
     public static readonly OneThread Instance = new();
@@ -208,6 +218,7 @@ static class Program
     {
         int rounds = int.Parse(args[1]);
         if (args.Length > 2 && args[2] == "gc") new Thread(Collect) { Name = "collector" }.Start();
+        using var events = args.Length > 2 && args[2] == "events" ? new TaskEvents() : null;
         if (args[0] == "chains")
         {
             Console.WriteLine("Red: Deep.Middle;Deep.RedOuter;Program.Repeat;Program.Main");
