@@ -295,6 +295,7 @@ static void only_what_resumes_leads_to_who_awaits(void **state) {
   find_and_check(CS_AWAITS_COMPLETE, boxes, 1);
   // Nor does its target itself.
   fake_set(boxes[1], FAKE_CONTINUATION, s.target);
+  fake_set(s.target, FAKE_MEMBER, boxes[1]);
   fake_set(s.delegate, FAKE_TARGET, s.target);
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
 }
@@ -326,15 +327,28 @@ static void complete_and_use_again(void) {
   use_again();
   set_source(&low, others);
 }
+static void be_given_to_another(void) {
+  set_source(&high, others);
+}
 static void forget_types(void) {
   uint32_t slot;
   (void)cs_await_type(&heap.awaits, fake_class_of(low.box), &slot);
   heap.awaits.types[slot] = 0;
 }
+static void be_awaited_by_several(void) {
+  fake_know(&heap, fake_class_of(mine), 0, CS_AWAIT_SEVERAL);
+}
 
 static void what_is_used_again_meanwhile_is_thrown_away(void **state) {
   (void)state;
-  void (*const what[])(void) = {use_again, complete_and_use_again, forget_types};
+  static const struct {
+    void (*happens)(void);
+    bool late;  // when it is read again, else the first time
+  } what[] = {{use_again, false},
+              {complete_and_use_again, false},
+              {be_given_to_another, true},
+              {forget_types, false},
+              {be_awaited_by_several, true}};
   for (size_t i = 0; i < CS_COUNT(what); i++) {
     uint64_t boxes[3];
     fake_chain(&heap, &mine, 1);
@@ -346,7 +360,7 @@ static void what_is_used_again_meanwhile_is_thrown_away(void **state) {
     boxes[2] = mine;
     find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
     // Between the two; what is read then is the other one's awaiter, in a chain that was never so.
-    when_read(high.box + CALLS, 1, what[i]);
+    when_read(high.box + CALLS, what[i].late ? 2 : 1, what[i].happens);
     find_and_check(CS_AWAITS_STOPPED, NULL, 0);
     reader.mem = &self;
   }
