@@ -53,7 +53,8 @@ function shortNames(name) {
 
 // Managed frames that only lead from the runtime to the program's code: starts of threads, the thread
 // pool's loop, the machinery around async methods and lambdas' stubs.
-const PLUMBING = new RegExp("^System\\.Threading\\.(Thread\\.Start|Thread\\+StartHelper|ThreadPoolWorkQueue" +
+const PLUMBING = new RegExp(
+  "^(?:static )?System\\.Threading\\.(Thread\\.Start|Thread\\+StartHelper|ThreadPoolWorkQueue|ThreadPool\\.lambda" +
   "|PortableThreadPool|ExecutionContext\\.Run|QueueUserWorkItem|UnmanagedThreadPool" +
   "|Tasks\\.(Task\\.(Execute|Inner|RunContinuations|Finish|TrySet)|AwaitTaskContinuation" +
   "|SynchronizationContext|ThreadPoolTaskScheduler|TaskScheduler))" +
