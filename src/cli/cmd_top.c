@@ -300,6 +300,9 @@ static int end_program(struct watch *w) {
   struct cs_session *s = &w->session;
   s->watcher = (struct cs_watcher){0};
   if (s->attached != 0) return 0;
+  // Its agent has said the last word before it has ended itself: it is about to.
+  bool ends = s->recording.ended || cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_DONE;
+  if (ends && !w->quit) cs_session_wait(s);
   if (s->child_ended) return cs_session_exit_code(s);
   (void)kill(s->child, SIGTERM);
   (void)kill(s->child, SIGCONT);
