@@ -9,6 +9,7 @@
 
 #include "export/firefox_markers.h"
 #include "export/functions.h"
+#include "export/merge.h"
 #include "export/text.h"
 #include "export/timeline.h"
 
@@ -23,7 +24,9 @@ struct subset {
 };
 
 struct writer {
-  const struct cs_profile *p;
+  const struct cs_profile *p;  // all modes' stacks in one tree
+  const struct cs_profile_set *set;
+  const struct cs_merged *merged;
   const struct cs_timeline *t;
   const struct cs_markers *markers;
   FILE *out;
@@ -304,14 +307,22 @@ static void put_samples(const struct writer *w, uint32_t thread) {
 enum marker_column { MARK_CATEGORY, MARK_DATA, MARK_END, MARK_NAME, MARK_PHASE, MARK_START };
 
 // Phases: 0 a moment, 1 with a beginning and an end.
+// Where it is in the merged tree; UINT32_MAX: nowhere, or in no frame at all.
+static uint32_t marker_node(const struct writer *w, const struct cs_marker *m) {
+  size_t profile = (size_t)(m->profile - w->set->profiles);
+  uint32_t node = w->merged->node[profile][cs_firefox_marker_place(m)];
+  return w->p->tree.nodes[node].parent != 0 ? node : UINT32_MAX;
+}
+
 static void put_marker(const struct writer *w, size_t i, enum marker_column column) {
   const struct cs_marker *m = &w->markers->all[i];
   bool moment = m->begin_ns == m->end_ns;
   if (column == MARK_CATEGORY)
     (void)fprintf(w->out, "%d", CS_KIND_TYPE);
-  else if (column == MARK_DATA)
-    cs_put_firefox_marker(m, w->out);
-  else if (column == MARK_END && moment)
+  else if (column == MARK_DATA) {
+    uint32_t node = marker_node(w, m);
+    cs_put_firefox_marker(m, node != UINT32_MAX ? w->nodes.index[node] : UINT32_MAX, w->out);
+  } else if (column == MARK_END && moment)
     (void)fputs("null", w->out);
   else if (column == MARK_NAME)
     (void)fprintf(w->out, "%zu",
@@ -344,6 +355,10 @@ static void put_thread(struct writer *w, uint32_t thread) {
   const char *name = cs_strings_get(&w->p->strings, t->name, &len);
   for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++)
     add_stack(w, w->t->spans[i].leaf);
+  for (size_t i = w->markers->first[thread]; i < w->markers->first[thread + 1]; i++) {
+    uint32_t node = marker_node(w, &w->markers->all[i]);
+    if (node != UINT32_MAX) add_stack(w, node);
+  }
   for (uint32_t i = 0; i < w->funcs.count; i++)
     (void)subset_add(&w->texts, w->p->frames[w->functions.frame[w->funcs.ids[i]]].module);
   (void)fputs("{\"name\":", w->out);
@@ -400,35 +415,58 @@ static void put_meta(const struct cs_profile *p, FILE *out) {
       out);
 }
 
-bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
-  const struct cs_profile *p = &set->profiles[0];
-  struct cs_profile samples = *p;  // of cpu or wall; all other modes are markers
-  struct cs_timeline t;
-  struct cs_markers markers;
-  if (!cs_mode(p->facts.mode)->timed) samples.sample_count = 0;
-  cs_timeline_make(&t, &samples, false);
-  cs_markers_make(&markers, set);
-  struct writer w = {.p = p, .t = &t, .markers = &markers, .out = out};
-  cs_functions_make(&w.functions, p, true);
-  subset_make(&w.nodes, p->tree.count);
-  subset_make(&w.frames, p->frame_count);
-  subset_make(&w.funcs, w.functions.count);
-  subset_make(&w.texts, p->strings.count);
-  put_meta(p, out);
+// Its samples, of cpu or wall, in the merged tree; all other modes are markers.
+static void take_samples(struct cs_profile *samples, const struct cs_profile_set *set,
+                         const struct cs_merged *merged) {
+  const struct cs_profile *first = &set->profiles[0];
+  *samples = merged->profile;
+  samples->samples = cs_allocate((first->sample_count + 1) * sizeof *samples->samples);
+  if (!cs_mode(first->facts.mode)->timed) return;
+  samples->sample_count = first->sample_count;
+  for (size_t i = 0; i < first->sample_count; i++) {
+    samples->samples[i] = first->samples[i];
+    samples->samples[i].leaf = merged->node[0][first->samples[i].leaf];
+  }
+}
+
+static void put_threads(struct writer *w) {
   const char *comma = "\n";
-  for (uint32_t i = 0; i < p->thread_count; i++) {
-    if (t.first[i] == t.first[i + 1] && markers.first[i] == markers.first[i + 1]) continue;
-    (void)fputs(comma, out);
-    put_thread(&w, i);
+  subset_make(&w->nodes, w->p->tree.count);
+  subset_make(&w->frames, w->p->frame_count);
+  subset_make(&w->funcs, w->functions.count);
+  subset_make(&w->texts, w->p->strings.count);
+  for (uint32_t i = 0; i < w->p->thread_count; i++) {
+    if (w->t->first[i] == w->t->first[i + 1] && w->markers->first[i] == w->markers->first[i + 1])
+      continue;
+    (void)fputs(comma, w->out);
+    put_thread(w, i);
     comma = ",\n";
   }
+  subset_free(&w->nodes);
+  subset_free(&w->frames);
+  subset_free(&w->funcs);
+  subset_free(&w->texts);
+}
+
+bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
+  struct cs_profile samples;
+  struct cs_timeline t;
+  struct cs_markers markers;
+  struct cs_merged merged;
+  cs_merge(&merged, set);
+  take_samples(&samples, set, &merged);
+  cs_timeline_make(&t, &samples, false);
+  cs_markers_make(&markers, set);
+  struct writer w = {
+      .p = &samples, .set = set, .merged = &merged, .t = &t, .markers = &markers, .out = out};
+  cs_functions_make(&w.functions, &samples, true);
+  put_meta(&samples, out);
+  put_threads(&w);
   (void)fputs("]}\n", out);
-  subset_free(&w.nodes);
-  subset_free(&w.frames);
-  subset_free(&w.funcs);
-  subset_free(&w.texts);
   cs_functions_free(&w.functions);
   cs_timeline_free(&t);
   cs_markers_free(&markers);
+  free(samples.samples);
+  cs_merged_free(&merged);
   return fflush(out) == 0 && !ferror(out);
 }

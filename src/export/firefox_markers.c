@@ -86,7 +86,17 @@ static void put_where(const struct cs_marker *m, bool own, const char *field, FI
   cs_put_json(out, name, len);
 }
 
-void cs_put_firefox_marker(const struct cs_marker *m, FILE *out) {
+uint32_t cs_firefox_marker_place(const struct cs_marker *m) {
+  const struct cs_node *leaf = &m->profile->tree.nodes[m->leaf];
+  bool type = leaf->parent != 0 && m->profile->frames[leaf->frame].kind == CS_KIND_TYPE;
+  return type ? leaf->parent : m->leaf;
+}
+
+static void put_ms(FILE *out, uint64_t ns) {
+  (void)fprintf(out, "%" PRIu64 ".%06u", ns / 1000000, (unsigned)(ns % 1000000));
+}
+
+void cs_put_firefox_marker(const struct cs_marker *m, uint32_t stack, FILE *out) {
   const struct schema *s = &schemas[cs_firefox_marker_schema(m)];
   const char *name = m->name;
   size_t len = m->len;
@@ -97,10 +107,16 @@ void cs_put_firefox_marker(const struct cs_marker *m, FILE *out) {
     cs_put_json(out, name, len);
   }
   if (s->amount == BYTES) (void)fprintf(out, ",\"%s\":%" PRIu64, s->amount_of, m->weight);
-  if (s->amount == DURATION)
-    (void)fprintf(out, ",\"%s\":%" PRIu64 ".%06u", s->amount_of, m->weight / 1000000,
-                  (unsigned)(m->weight % 1000000));
+  if (s->amount == DURATION) {
+    (void)fprintf(out, ",\"%s\":", s->amount_of);
+    put_ms(out, m->weight);
+  }
   put_where(m, false, "where", out);
   put_where(m, true, "own", out);
+  if (stack != UINT32_MAX) {
+    (void)fputs(",\"cause\":{\"time\":", out);
+    put_ms(out, m->begin_ns);
+    (void)fprintf(out, ",\"stack\":%" PRIu32 "}", stack);
+  }
   (void)putc('}', out);
 }

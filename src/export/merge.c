@@ -64,7 +64,7 @@ static void sum_labels(struct cs_merged *m, size_t i, const struct cs_label_sums
 
 void cs_merge(struct cs_merged *m, const struct cs_profile_set *set) {
   const struct cs_profile *first = &set->profiles[0];
-  uint32_t **nodes = cs_allocate(set->count * sizeof *nodes);
+  uint32_t **nodes = m->node = cs_allocate(set->count * sizeof *nodes);
   cs_profile_init(&m->profile);
   for (size_t i = 0; i < first->thread_count; i++) {
     const struct cs_profile_thread *t = &first->threads[i];
@@ -84,12 +84,12 @@ void cs_merge(struct cs_merged *m, const struct cs_profile_set *set) {
       m->weight[nodes[i][n] * m->count + i] += tree->nodes[n].weight;
     }
     sum_labels(m, i, &set->profiles[i].labelled, nodes[i]);
-    free(nodes[i]);
   }
-  free(nodes);
 }
 
 void cs_merged_free(struct cs_merged *m) {
+  for (size_t i = 0; i < m->count; i++) free(m->node[i]);
+  free(m->node);
   cs_profile_free(&m->profile);
   free(m->samples);
   free(m->weight);

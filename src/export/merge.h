@@ -10,6 +10,7 @@ struct cs_merged {
   struct cs_profile profile;   // without samples; its facts are the first one's
   uint64_t *samples, *weight;  // per node and profile: [node * count + i]
   size_t count;                // profiles
+  uint32_t **node;             // per profile and node of its own: the merged one
   // Of the merged profile's `labelled`, per entry and profile: [entry * count + i].
   uint64_t *label_samples, *label_weight;
 };

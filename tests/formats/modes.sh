@@ -92,6 +92,14 @@ for schema in schemas.values():
         assert set(re.findall(r"{marker\.data\.(\w+)}", schema[label])) <= set(keys), schema
     schema["keys"] = keys
 
+def stack(thread, leaf):
+    stacks, frames, names = thread["stackTable"], thread["frameTable"]["func"], thread["funcTable"]["name"]
+    path = []
+    while leaf is not None:
+        path.append(thread["stringArray"][names[frames[stacks["frame"][leaf]]]])
+        leaf = stacks["prefix"][leaf]
+    return path
+
 found = {name: [] for name in schemas}
 for thread in profile["threads"]:
     table = thread["markers"]
@@ -100,6 +108,14 @@ for thread in profile["threads"]:
             *(table[column] for column in ("name", "data", "phase", "startTime", "endTime"))):
         assert thread["stringArray"][name] == data["type"], (thread["stringArray"][name], data)
         keys = schemas[data.pop("type")]["keys"]
+        cause = data.pop("cause", None)
+        if "where" in data:
+            path = stack(thread, cause["stack"])
+            assert cause["time"] == begin and data["where"] in path, (data, path)
+            assert data.get("typeName") not in path, (data, path)
+            if data["where"].startswith("Modes.Program."):
+                assert path[0] == data["where"] or name == "GC pause", (data, path)
+                assert path[-1] in ("[dotnet]", "__clone3", "Modes.Program.Main"), path
         assert all(isinstance(value, keys[key]) for key, value in data.items()), data
         assert (end is None) == (phase == 0), (data, phase, end)
         lasted = data.get("waited", data.get("pause"))
