@@ -37,7 +37,7 @@ static const struct schema {
      "{marker.data.typeName} in {marker.data.where}", FIELD("typeName", "Type", "string") "," WHERE,
      "typeName", NULL, NO_AMOUNT},
     {CS_WIRE_MODE_LOCK, "Lock", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
-     "{marker.data.own}", "Wait for a lock", "{marker.data.waited}, {marker.data.own}",
+     "{marker.data.where}", "Wait for a lock", "{marker.data.waited} in {marker.data.where}",
      FIELD("waited", "Waited", "duration") "," WHERE, NULL, "waited", DURATION},
     {CS_WIRE_MODE_GC, "GC pause", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
      "{marker.data.reason}", "{marker.data.reason}", "{marker.data.reason}, {marker.data.pause}",
@@ -66,15 +66,26 @@ size_t cs_firefox_marker_schema(const struct cs_marker *marker) {
   return i;
 }
 
+// The lock's own methods do not tell where it was waited for.
+static bool is_lock(const struct cs_profile *p, uint32_t frame) {
+  static const char threading[] = "System.Threading.";
+  const char *name = cs_profile_method(p, frame, NULL);
+  return p->facts.mode == CS_WIRE_MODE_LOCK && strncmp(name, threading, sizeof threading - 1) == 0;
+}
+
 // The innermost frame that is code of the program's, or any managed one; 0: there is none.
 static uint32_t innermost(const struct cs_marker *m, bool own) {
   const struct cs_profile *p = m->profile;
+  uint32_t last = 0;
   for (uint32_t n = m->leaf; p->tree.nodes[n].parent != 0; n = p->tree.nodes[n].parent) {
-    enum cs_profile_kind kind = p->frames[p->tree.nodes[n].frame].kind;
+    uint32_t frame = p->tree.nodes[n].frame;
+    enum cs_profile_kind kind = p->frames[frame].kind;
     if (kind == CS_KIND_USER) return n;
-    if (!own && (kind == CS_KIND_FRAMEWORK || kind == CS_KIND_DYNAMIC)) return n;
+    if (own || (kind != CS_KIND_FRAMEWORK && kind != CS_KIND_DYNAMIC)) continue;
+    last = n;
+    if (!is_lock(p, frame)) return n;
   }
-  return 0;
+  return last;
 }
 
 static void put_where(const struct cs_marker *m, bool own, const char *field, FILE *out) {

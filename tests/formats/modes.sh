@@ -107,14 +107,15 @@ for thread in profile["threads"]:
     for name, data, phase, begin, end in zip(
             *(table[column] for column in ("name", "data", "phase", "startTime", "endTime"))):
         assert thread["stringArray"][name] == data["type"], (thread["stringArray"][name], data)
-        keys = schemas[data.pop("type")]["keys"]
+        data_type = data.pop("type")
+        keys = schemas[data_type]["keys"]
         cause = data.pop("cause", None)
         if "where" in data:
             path = stack(thread, cause["stack"])
             assert cause["time"] == begin and data["where"] in path, (data, path)
             assert data.get("typeName") not in path, (data, path)
             if data["where"].startswith("Modes.Program."):
-                assert path[0] == data["where"] or name == "GC pause", (data, path)
+                assert path[0] == data["where"] or data_type in ("GC pause", "Lock"), (data, path)
                 assert path[-1] in ("[dotnet]", "__clone3", "Modes.Program.Main"), path
         assert all(isinstance(value, keys[key]) for key, value in data.items()), data
         assert (end is None) == (phase == 0), (data, phase, end)
@@ -134,6 +135,7 @@ assert types("Allocation")["Modes.Small"] > 1000
 assert {data["own"] for data in found["Allocation"] if data["typeName"] == "Modes.Large"} == {"Modes.Program.AllocateLarge"}
 assert all(data["bytes"] > 0 for data in found["Allocation"])
 waited = sum(data["waited"] for data in found["Lock"])
+assert {data["where"] for data in found["Lock"]} == {"Modes.Program.Wait"}, found["Lock"]
 assert len(found["Lock"]) == 6 and 880 < waited < 2000, (len(found["Lock"]), waited)
 assert types("GC pause", "reason")["GC gen 2, induced, blocking"] == 7, types("GC pause", "reason")
 PYTHON
