@@ -137,6 +137,7 @@ void cs_threads_learn_stack(struct cs_thread *entry, uint32_t tid);
 void cs_equip_begin(void);
 void cs_equip_turn(uint64_t now_ns);
 uint64_t cs_equip_stops(void);  // of the runtime, in this recording
+bool cs_equip_tell(void);       // CS_WIRE_STOPS, if there were any. False: no room
 // threads.c: has all timers made that could not be made before.
 void cs_threads_start_timers(void);
 

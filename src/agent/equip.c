@@ -93,3 +93,9 @@ void cs_equip_turn(uint64_t now) {
 uint64_t cs_equip_stops(void) {
   return state.stops;
 }
+
+bool cs_equip_tell(void) {
+  struct cs_wire_stops told = {state.stopped_ns, state.given, state.unequipped_ns};
+  if (state.stops == 0 && state.unequipped_ns == 0) return true;
+  return cs_producer_put(&cs_agent.wire, CS_WIRE_STOPS, &told, sizeof told, NULL, 0);
+}

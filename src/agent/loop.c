@@ -238,6 +238,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .events = cs_load_acquire(&ring->events),
   };
   (void)cs_budget_tell(cs_clock_now_ns());
+  (void)cs_equip_tell();
   cs_awaits_tell();
   cs_drain_losses(end.lost);
   (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);

@@ -356,6 +356,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_AGAIN:
       add_again(rec, r);
       break;
+    case CS_WIRE_STOPS:
+      if (!cs_decode_stops(r, &rec->stops)) rec->broken++;
+      break;
     case CS_WIRE_BUDGET:
       if (!cs_decode_budget(r, &rec->budget)) rec->broken++;
       break;

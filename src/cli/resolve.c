@@ -426,6 +426,9 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->held_max_ns = rec->held.max_ns;
   f->ended = rec->ended;
   f->suspensions = rec->end.runtime_suspensions;
+  f->stopped_ns = rec->stops.stopped_ns;
+  f->stopped_for = rec->stops.threads;
+  f->unsampled_ns = rec->stops.unsampled_ns;
   f->overruns = rec->end.overruns;
   f->lost_target = rec->end.lost_ring;
   f->inlined.wanted = rec->inlined;

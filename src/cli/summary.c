@@ -77,14 +77,28 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
   (void)putc('\n', out);
 }
 
+// Only for signal stacks, after an attach (docs/signal-safety.md).
+static void print_suspensions(const struct cs_facts *f, FILE *out) {
+  if (f->suspensions == 1)
+    (void)fputs(PREFIX "the runtime was stopped once", out);
+  else
+    (void)fprintf(out, PREFIX "the runtime was stopped %" PRIu64 " times", f->suspensions);
+  if (f->stopped_ns > 0)
+    (void)fprintf(out, ", %.1f ms, to give %" PRIu64 " thread%s larger signal stacks",
+                  (double)f->stopped_ns / 1e6, f->stopped_for, f->stopped_for == 1 ? "" : "s");
+  (void)putc('\n', out);
+  if (f->unsampled_ns > 0)
+    (void)fprintf(out, PREFIX "  before they had one, %.1f ms of CPU time were not sampled\n",
+                  (double)f->unsampled_ns / 1e6);
+}
+
 static void print_cost(const struct cs_facts *f, FILE *out) {
   if (f->held_count > 0) {
     (void)fprintf(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n",
                   us(f->held_p50_ns), us(f->held_p99_ns), us(f->held_max_ns));
   }
   if (f->ended) {
-    (void)fprintf(out, PREFIX "the runtime was stopped %" PRIu64 " time%s\n", f->suspensions,
-                  f->suspensions == 1 ? "" : "s");
+    print_suspensions(f, out);
   } else {
     (void)fprintf(out, PREFIX
                   "the agent sent no totals (the program was killed or did not shut down): "

@@ -23,7 +23,7 @@
 enum {
   SUSPEND_TRIES = 200,  // somebody else may have stopped the runtime just now
   SUSPEND_NAP_US = 1000,
-  STOP_NS = 20000000,  // nobody else is asked after that
+  STOP_NS = 50000000,  // nobody else is asked after that
   AT_ONCE = 32,        // threads that are asked together
   SHALLOW = 16,        // frames from the system call to who has made it
 };

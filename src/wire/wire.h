@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 8u
+#define CS_WIRE_VERSION 9u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -90,6 +90,7 @@ enum cs_wire_kind {
   CS_WIRE_INLINES,   // struct cs_wire_inlines, nodes, mappings; before its FUNCTION, if there are
                      // any
   CS_WIRE_AGAIN,     // struct cs_wire_again
+  CS_WIRE_STOPS,     // struct cs_wire_stops; before END, if the runtime was stopped
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -173,6 +174,13 @@ struct cs_wire_budget {
   uint64_t recorded_ns;                             // how long
   uint64_t agent_ns, handlers_ns, command_ns;       // CPU time used in it, by whom
   uint32_t budget_ppm, hz_least, hz_last, changes;  // changes of the rate
+};
+
+// To give threads that were there before an attach larger signal stacks.
+struct cs_wire_stops {
+  uint64_t stopped_ns;    // in all, from the first thread that stood still
+  uint64_t threads;       // that have got one
+  uint64_t unsampled_ns;  // CPU time of threads that had none yet: there are no samples of it
 };
 
 // A frame in a sample: kind in the two topmost bits.

@@ -34,6 +34,7 @@ static uint64_t stops[CS_STOP_COUNT], records, asleep, repeated, unknown_frames;
 static struct cs_wire_record *last_wall[MAX_IDS];  // of each thread, a copy
 static unsigned starts, ends, failures;
 static struct cs_wire_end end;
+static struct cs_wire_stops stops_told;
 static struct cs_wire_start start;
 static uint32_t max_depth = 512;
 
@@ -210,6 +211,10 @@ static void take(const struct cs_wire_record *r) {
     case CS_WIRE_END:
       check(cs_decode_end(r, &end) && ends == 0, "the end", ends);
       ends++;
+      break;
+    case CS_WIRE_STOPS:
+      check(cs_decode_stops(r, &stops_told) && stops_told.threads + stops_told.unsampled_ns > 0,
+            "STOPS", stops_told.threads);
       break;
     default:
       broken("a record of an unknown kind", r->kind);
