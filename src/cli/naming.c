@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Names of native functions and source lines, by the files on this machine. Invariant: a name comes
-// from the very file that was recorded: live, the path will do; of a recording that was read, the
-// file must have the size and time that it had then. One thread. Signal-safe: no.
+// from the very file that was recorded: live, the file must not have changed since the program may
+// have loaded it (loaded.c); of a recording that was read, it must have the size and time that it
+// had then. One thread. Signal-safe: no.
 #include <sys/stat.h>
 
 #include "cli/elfsym.h"
@@ -12,8 +13,7 @@
 static bool is_recorded_file(const struct cs_recording *rec, uint32_t path) {
   uint32_t i;
   struct stat st;
-  if (!rec->from_file) return true;
-  if (!cs_map_get(&rec->file_ids, path, &i)) return false;
+  if (!cs_map_get(&rec->file_ids, path, &i)) return !rec->from_file;
   return stat(cs_recording_get(rec, path), &st) == 0 &&
          rec->files[i].size == (uint64_t)st.st_size &&
          rec->files[i].mtime_ns ==
@@ -33,8 +33,11 @@ void cs_name_native_frame(struct cs_recording *rec, struct cs_elfsyms *symbols, 
 static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
   uint32_t i;
   struct cs_line line;
-  if ((uint32_t)frame == CS_REC_AWAITS || !cs_map_get(&rec->function_ids, frame >> 32, &i) ||
-      !is_recorded_file(rec, rec->functions[i].text[CS_FN_MODULE])) {
+  if ((uint32_t)frame == CS_REC_AWAITS || !cs_map_get(&rec->function_ids, frame >> 32, &i)) return;
+  uint32_t module = rec->functions[i].text[CS_FN_MODULE];
+  if (!is_recorded_file(rec, module)) {
+    if (rec->functions[i].kind == CS_WIRE_FN_METHOD)
+      cs_places_refuse(places, cs_recording_get(rec, module));
     return;
   }
   if (cs_places_find(places, frame, &line))

@@ -12,6 +12,7 @@ struct cs_places {
   const struct cs_recording *rec;
   struct cs_lines *lines;
   uint64_t places, named;
+  struct cs_strings refused;  // paths of modules
 };
 
 struct cs_places *cs_places_new(const struct cs_recording *rec) {
@@ -60,6 +61,18 @@ bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
   return true;
 }
 
+void cs_places_refuse(struct cs_places *p, const char *module) {
+  p->places++;
+  (void)cs_strings_add(&p->refused, module, strlen(module));
+}
+
+static void add_missing(struct cs_line_facts *out, const char *module, const char *why) {
+  size_t used = strlen(out->missing);
+  const char *slash = strrchr(module, '/');
+  (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
+                 slash != NULL ? slash + 1 : module, why);
+}
+
 static void add_module(const char *module, enum cs_symbols symbols, void *data) {
   static const char *const why[] = {
       [CS_SYMBOLS_NONE] = "no portable PDB",
@@ -69,14 +82,10 @@ static void add_module(const char *module, enum cs_symbols symbols, void *data) 
   };
   struct cs_line_facts *out = data;
   out->modules++;
-  if (symbols == CS_SYMBOLS_FOUND) {
+  if (symbols == CS_SYMBOLS_FOUND)
     out->with_symbols++;
-    return;
-  }
-  size_t used = strlen(out->missing);
-  const char *slash = strrchr(module, '/');
-  (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
-                 slash != NULL ? slash + 1 : module, why[symbols]);
+  else
+    add_missing(out, module, why[symbols]);
 }
 
 void cs_places_tell(const struct cs_places *p, struct cs_line_facts *out) {
@@ -88,10 +97,14 @@ void cs_places_tell(const struct cs_places *p, struct cs_line_facts *out) {
     out->unmapped++;
     out->why_unmapped = result;
   }
+  for (uint32_t i = 0; i < p->refused.count; i++, out->modules++)
+    add_missing(out, cs_strings_get(&p->refused, i, NULL),
+                "its file is not the one that was loaded, or that is not certain");
   cs_lines_visit(p->lines, add_module, out);
 }
 
 void cs_places_free(struct cs_places *p) {
   cs_lines_free(p->lines);
+  cs_strings_free(&p->refused);
   free(p);
 }

@@ -17,6 +17,8 @@ bool cs_places_find(struct cs_places *places, uint64_t frame, struct cs_line *ou
 // What to ask cs_lines_find for: a prolog is its method's first line, an epilog its last.
 uint32_t cs_place_il(uint32_t il);
 void cs_places_tell(const struct cs_places *places, struct cs_line_facts *out);
+// The file of the module is not the one that was loaded: it is not asked, and that is told.
+void cs_places_refuse(struct cs_places *p, const char *module);
 void cs_places_free(struct cs_places *places);
 
 #endif

@@ -69,12 +69,8 @@ static bool read_reasons(struct cs_recording *rec, struct cs_bytes *c) {
 static bool read_module(struct cs_recording *rec, struct cs_bytes *c) {
   struct cs_rec_file file;
   uint32_t path;
-  bool added;
   if (!cs_take(c, &file, sizeof file) || !take_text(c, rec, &path)) return false;
-  uint32_t i = cs_map_put(&rec->file_ids, path, (uint32_t)rec->file_count, &added);
-  if (added)
-    rec->files = cs_grow(rec->files, rec->file_count++, &rec->file_capacity, sizeof *rec->files);
-  rec->files[i] = file;
+  cs_recording_set_file(rec, path, file);
   return true;
 }
 

@@ -108,12 +108,15 @@ static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
 // The file that a path meant while the program ran. A path that cannot be looked at has none.
 static void write_module(struct cs_recfile *f, const struct cs_recording *rec, uint32_t path) {
   struct stat st;
+  uint32_t known;
   bool added;
   (void)cs_map_put(&f->modules, path, 0, &added);
   const char *name = cs_recording_get(rec, path);
   if (!added || name[0] != '/' || stat(name, &st) != 0) return;
   struct cs_rec_file file = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec * 1000000000u +
                                                        (uint64_t)st.st_mtim.tv_nsec};
+  if (cs_map_get(&rec->file_ids, path, &known)) file = rec->files[known];
+  if (file.size == CS_REC_NO_FILE) return;
   begin(f);
   put(f, &file, sizeof file);
   put_text(f, rec, path);

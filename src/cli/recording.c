@@ -45,6 +45,14 @@ void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t f
   rec->places[rec->place_count++] = (struct cs_rec_place){frame, file, line};
 }
 
+void cs_recording_set_file(struct cs_recording *rec, uint32_t path, struct cs_rec_file file) {
+  bool added;
+  uint32_t i = cs_map_put(&rec->file_ids, path, (uint32_t)rec->file_count, &added);
+  if (added)
+    rec->files = cs_grow(rec->files, rec->file_count++, &rec->file_capacity, sizeof *rec->files);
+  rec->files[i] = file;
+}
+
 static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
   return cs_strings_add(&rec->strings, text.data, text.len);
 }

@@ -60,6 +60,7 @@ struct cs_rec_place {
 struct cs_rec_file {
   uint64_t size, mtime_ns;
 };
+#define CS_REC_NO_FILE UINT64_MAX  // as a size: it is not the file that the program has loaded
 
 // What the command knows of a recording, as against what the agent says.
 struct cs_rec_meta {
@@ -128,7 +129,7 @@ struct cs_recording {
   struct cs_rec_meta meta;
   struct cs_rec_totals totals;
   bool finished;   // totals are there
-  bool from_file;  // `files` says which files the names may come from
+  bool from_file;  // read from a file: without an entry in `files` no name comes from there
 
   // Names that are not the agent's: frame -> string id, frame -> index into places.
   struct cs_map symbols, place_ids, file_ids;
@@ -161,6 +162,8 @@ uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
 void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
+// The file that a path meant while the program ran, or CS_REC_NO_FILE.
+void cs_recording_set_file(struct cs_recording *rec, uint32_t path, struct cs_rec_file file);
 void cs_recording_free(struct cs_recording *rec);
 
 // Puts the names of native functions and the source lines on, from the files on this machine. One

@@ -12,9 +12,11 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/loaded.h"
 
 #define SLOW_POLL_MS 100        // while little comes, or where a budget counts what looking costs
 #define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
@@ -35,6 +37,9 @@ bool cs_session_open(struct cs_session *s, struct cs_error *err) {
   if (s->signals < 0) return cs_error_set(err, "cannot receive signals: %m");
   s->progress = isatty(STDERR_FILENO) == 1;
   cs_recording_init(&s->recording);
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  s->opened_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
   return true;
 }
 
@@ -93,11 +98,25 @@ static void take_signals(struct cs_session *s) {
   }
 }
 
+// While the program runs: afterwards nobody knows what it has loaded.
+static void note_module(struct cs_session *s, const struct cs_wire_record *record) {
+  uint32_t id;  // a function's first member
+  if (!s->recording.lines) return;
+  pid_t pid = s->attached != 0 ? s->child : (pid_t)cs_consumer_agent_pid(&s->consumer);
+  if (s->program_ns == 0) s->program_ns = cs_process_start_ns(pid);
+  // In another namespace that is somebody else's number: nothing of ours is older than we are.
+  if (s->attached == 0 && (s->program_ns == 0 || s->program_ns > s->opened_ns))
+    s->program_ns = s->opened_ns;
+  memcpy(&id, record + 1, sizeof id);
+  cs_loaded_note(&s->recording, id, pid, s->program_ns);
+}
+
 static void take_records(struct cs_session *s) {
   const struct cs_wire_record *record;
   while ((record = cs_consumer_next(&s->consumer)) != NULL) {
     uint64_t broken = s->recording.broken;
     cs_recording_add(&s->recording, record);
+    if (record->kind == CS_WIRE_FUNCTION && s->recording.broken == broken) note_module(s, record);
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
   cs_recfile_flush(&s->file, &s->recording);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# lines.sh BUILD SOURCE MATERIAL tiered|optimized|embedded: the sampled line against the truth. tests/apps/Lines has methods whose hot
+# lines.sh BUILD SOURCE MATERIAL tiered|optimized|embedded|replaced: the sampled line against the truth. tests/apps/Lines has methods whose hot
 # line is marked in the source; of all samples with such a method on the stack, 95 of 100 must be on it.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -39,10 +39,52 @@ record() {
   awk '{ all += $NF; if (/\[cut: /) cut += $NF } END { exit !(cut <= 0.005 * all) }' "$WORK/$1.txt" ||
     { cat "$WORK/$1.err"; fail "$1: more than 5 of 1000 walks are cut"; }
 }
+# The program's file is replaced by another build, whose methods have the same tokens: before the recording,
+# and during it. Not one line of the new build may be shown, and it is said why there is none.
+replaced() {
+  build_app Lines
+  cp -r "$(dirname "$APP")" "$WORK/app"
+  other="$MATERIAL/apps/Collects/Collects" && (build_app Collects) || fail "the other build"
+  swap() {
+    cp "$other.pdb" "$WORK/app/Lines.pdb"
+    cp "$other.dll" "$WORK/app/new" && mv "$WORK/app/new" "$WORK/app/Lines.dll"  # in place it would die of it
+  }
+  restore() { rm "$WORK"/app/Lines.*; cp "$(dirname "$APP")"/Lines.* "$WORK/app/"; }
+  # told HOW: no line of the program's module, none of the other's sources, and why.
+  told() {
+    grep -q 'Lines\.Program\.\|Lin\.' "$WORK/$1.txt" || { head -5 "$WORK/$1.txt"; fail "$1: the program is not in the recording"; }
+    ! grep -qE '\((Program|Mapped)\.cs:[0-9]+\)' "$WORK/$1.txt" || { cat "$WORK/$1.err"; fail "$1: lines of another build"; }
+    grep -q 'Lines.dll (its file is not the one that was loaded' "$WORK/$1.err" || { cat "$WORK/$1.err"; fail "$1: not said"; }
+  }
+  for how in none before; do
+    restore
+    timeout 100 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
+    launcher=$!
+    sleep 2
+    pid=$(pgrep -P $launcher) || fail "the program does not start"
+    [ $how = none ] || swap
+    timeout 60 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/$how.txt" "$pid" > "$WORK/$how.err" 2>&1 ||
+      { cat "$WORK/$how.err"; fail "$how"; }
+    kill "$pid"
+    wait $launcher 2> /dev/null
+    if [ $how != none ]; then told $how; continue; fi
+    grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/none.txt" || { cat "$WORK/none.err"; fail "no lines though nothing was replaced"; }
+  done
+  restore
+  (sleep 2.5; swap) &
+  timeout 60 "$BUILD/bin/clrsnap" record -d 5 --lines --native off -o "$WORK/during.collapsed" -o "$WORK/during.clrsnap" -- \
+    dotnet "$WORK/app/Lines.dll" 500 > "$WORK/during.err" 2>&1
+  wait
+  mv "$WORK/during.collapsed" "$WORK/during.txt" || { cat "$WORK/during.err"; fail "during"; }
+  told during
+  timeout 60 "$BUILD/bin/clrsnap" report --native off --format collapsed -o "$WORK/report.txt" "$WORK/during.clrsnap" 2> "$WORK/report.err"
+  cmp "$WORK/during.txt" "$WORK/report.txt" || fail "report says otherwise"
+}
 case $WHAT in
+  replaced) replaced && pass "$WHAT: no lines of another build" ;;
   tiered) build_app Lines && record tiered "DOTNET_TieredPGO=1" "$APP" ;;
   optimized) build_app Lines && record optimized "DOTNET_TieredCompilation=0" "$APP" ;;
   embedded) build_app LinesEmbedded && record embedded "DOTNET_TieredPGO=1" "$APP" ;;
   *) fail "there is no test '$WHAT'" ;;
 esac
-pass "$WHAT: all methods are on their hot lines"
+[ "$WHAT" = replaced ] || pass "$WHAT: all methods are on their hot lines"
