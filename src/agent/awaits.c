@@ -236,26 +236,28 @@ static void note_task(ClassID class, uint32_t offset) {
   cs_store_release(&table.task, (uint64_t) class);
 }
 
-static bool find_member(const struct cs_class *class, uint32_t *offset) {
+// CS_AWAIT_END: it has none.
+static enum cs_await_kind find_member(const struct cs_class *class, uint32_t *offset) {
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class base = *class;
   for (int i = 0; i < BASES; i++) {
     for (size_t m = 0; base.core && m < CS_COUNT(members); m++) {
       if (strcmp(base.name, members[m].class) != 0) continue;
       if (!cs_class_field(info, &base, members[m].field, offset) || *offset > MOST_OFFSET)
-        return false;
+        return CS_AWAIT_END;
       if (m == TASK) note_task(base.id, *offset);
-      return true;
+      return m == TASK ? CS_AWAIT_PROMISE : CS_AWAIT_LINK;
     }
-    if (base.parent == 0 || !cs_class_read(info, base.parent, &base)) return false;
+    if (base.parent == 0 || !cs_class_read(info, base.parent, &base)) return CS_AWAIT_END;
   }
-  return false;
+  return CS_AWAIT_END;
 }
 
 // A Task is told from other objects by its class, which is the one that runs it.
 static bool is_runner(const struct cs_class *class, uint64_t runner) {
   uint32_t offset;
-  return class->core && (runner != CS_AWAIT_TASK_RUNS || find_member(class, &offset));
+  return class->core &&
+         (runner != CS_AWAIT_TASK_RUNS || find_member(class, &offset) == CS_AWAIT_PROMISE);
 }
 
 uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *name) {
@@ -285,7 +287,7 @@ static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   struct cs_class machine;
   mdMethodDef token;
   FunctionID function;
-  *kind = CS_AWAIT_LINK;
+  *kind = CS_AWAIT_PROMISE;
   if (class->arg_count == 0 || !cs_class_read(info, class->args[class->arg_count - 1], &machine) ||
       !cs_class_method(info, &machine, u"MoveNext", &token, &function) ||
       !cs_method_name_get(info, function, &name) || name.kind != CS_NAME_METHOD)
@@ -329,6 +331,20 @@ static bool learn_box(const struct cs_class *class, const uint64_t *slot,
   return true;
 }
 
+static void learn_list(const struct cs_class *class, const uint64_t *slot) {
+  union {
+    struct cs_await_source list;
+    uint64_t word;
+  } at = {.word = 0};
+  uint32_t items, size, elements = cs_core.world.layout.array.size;
+  if (elements != CS_NO_FIELD && cs_class_field(cs_agent.info, class, u"_items", &items) &&
+      cs_class_field(cs_agent.info, class, u"_size", &size) && items <= MOST_OFFSET &&
+      items % 8 == 0 && size <= MOST_OFFSET && size % 4 == 0)
+    at.list = (struct cs_await_source){.holder = (uint16_t)items, .state = (uint16_t)size};
+  table.elements = elements;
+  cs_store_release(&table.sources[slot - table.types], at.word);
+}
+
 // What an object of the class is to a chain. One without metadata, as an array, leads nowhere.
 static void learn_class(uint64_t id) {
   struct cs_class class;
@@ -337,13 +353,15 @@ static void learn_class(uint64_t id) {
   // Several samples in a row have met it for the first time.
   if (type_count >= CS_AWAIT_TYPES / 2 || *type_slot(id) != 0) return;
   if (cs_class_read(cs_agent.info, (ClassID)id, &class)) {
-    if (find_member(&class, &offset)) kind = CS_AWAIT_LINK;
+    kind = find_member(&class, &offset);
     bool is_box = is_box_name(&class) || is_watched_box_name(&class);
-    if ((kind == CS_AWAIT_LINK && is_box) || cs_await_is_pooled_box(&class))
+    if ((kind == CS_AWAIT_PROMISE && is_box) || cs_await_is_pooled_box(&class))
       if (!learn_box(&class, type_slot(id), &kind)) return;
     if (cs_await_is_resumer(&class)) kind = CS_AWAIT_RESUMER;
-    if (class.core && strcmp(class.name, "System.Collections.Generic.List`1") == 0)
-      kind = CS_AWAIT_SEVERAL;
+    if (class.core && strcmp(class.name, "System.Collections.Generic.List`1") == 0) {
+      kind = CS_AWAIT_LIST;
+      learn_list(&class, type_slot(id));
+    }
   }
   cs_log("class 0x%lx, %s: kind %d at %u", (unsigned long)id, class.name, (int)kind, offset);
   cs_store_release(type_slot(id), CS_AWAIT_TYPE(id, offset, kind));
@@ -388,7 +406,7 @@ static const struct box *box_of(uint64_t word) {
   const struct box *box = box_slot(class);
   if (box->class != 0) return box;
   uint64_t type = *type_slot(class);
-  return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_LINK ? &nobody : NULL;
+  return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_PROMISE ? &nobody : NULL;
 }
 
 // Is the chain's first one what the frame runs that it was found by?

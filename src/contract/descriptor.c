@@ -117,6 +117,7 @@ static const struct field names_fields[] = {
     F("Thread", "GCHandle", thread.exposed_object),
     F("String", "m_StringLength", string.length),
     F("String", "m_FirstChar", string.first_char),
+    F("Array", "!", array.size),
     F("MethodTable", "EEClassOrCanonMT", method_table.canonical),
     F("MethodTable", "ParentMethodTable", method_table.parent),
     F("ThreadStore", "DeadCount", thread_store_fields.dead_count),

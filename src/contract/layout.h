@@ -38,6 +38,9 @@ struct cs_layout {
     uint32_t length, first_char;  // CS_NO_FIELD: as above
   } string;
   struct {
+    uint32_t size;  // of an array before its elements. CS_NO_FIELD: it is not told
+  } array;
+  struct {
     uint32_t first_link;  // of a list through thread.link_next
     uint32_t dead_count;  // CS_NO_FIELD: it is not told
   } thread_store_fields;

@@ -14,13 +14,15 @@ enum {
   PROBES = 16,
   HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are no method's
   BASES = 8,
+  LISTED = 16,  // entries of a list, most of which have given up
 };
 
 // A chain that is being followed.
 struct way {
   uint64_t object;     // the next one; 0: there is none
+  bool of_a_task;      // it is a Task's continuation: only there does a list say who awaits
   uint64_t trace;      // of all so far
-  bool over_a_source;  // which may be used for something else
+  bool over_a_source;  // or a list: which may be used for something else, or changed
 };
 
 CS_ISLAND static bool read_u64(const struct cs_await_reader *r, uint64_t addr, uint64_t *out) {
@@ -99,21 +101,49 @@ CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
   return looked;
 }
 
+// Who has given up (WhenAny's Task, when another one has completed) has left a gap. The count comes
+// first: an array that is put in the list's place has room for at least as many.
+CS_ISLAND static enum cs_await_state pass_list(const struct cs_awaits *awaits,
+                                               const struct cs_await_reader *r,
+                                               const struct cs_await_source *list,
+                                               struct way *way) {
+  uint64_t word, array, entry, only = 0;
+  unsigned shift = list->state % 8u * 8;
+  if (!read_u64(r, way->object + list->state / 8u * 8, &word) ||
+      !read_u64(r, way->object + list->holder, &array))
+    return CS_AWAITS_STOPPED;
+  uint32_t count = (uint32_t)(word >> shift);
+  if (count > LISTED) return CS_AWAITS_SEVERAL;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!read_u64(r, array + awaits->elements + i * 8ull, &entry)) return CS_AWAITS_STOPPED;
+    if (entry != 0 && only != 0) return CS_AWAITS_SEVERAL;
+    if (entry != 0) only = entry;
+  }
+  way->object = only;
+  way->over_a_source = true;
+  return CS_AWAITS_COMPLETE;
+}
+
 // Goes on from an object of this type to the next one.
 CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
                                           const struct cs_await_reader *r, uint64_t type,
                                           uint32_t slot, struct way *way,
                                           struct cs_await_chain *chain) {
-  if (CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_SOURCE) {
+  enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
+  if (kind == CS_AWAIT_SOURCE || kind == CS_AWAIT_LIST) {
     union {
       uint64_t word;
       struct cs_await_source source;
     } at = {.word = cs_load_acquire(&awaits->sources[slot])};
     // All types may have been forgotten since, and this place be another one's.
     if (cs_load_acquire(&awaits->types[slot]) != type) return CS_AWAITS_STOPPED;
-    return pass_source(awaits, r, &at.source, way, chain);
+    if (kind == CS_AWAIT_LIST && (at.word == 0 || !way->of_a_task)) return CS_AWAITS_SEVERAL;
+    way->of_a_task = false;
+    return kind == CS_AWAIT_LIST ? pass_list(awaits, r, &at.source, way)
+                                 : pass_source(awaits, r, &at.source, way, chain);
   }
-  if (CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_END || CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_RESUMER)
+  way->of_a_task = kind == CS_AWAIT_BOX || kind == CS_AWAIT_PROMISE;
+  if (kind == CS_AWAIT_END || kind == CS_AWAIT_RESUMER)
     way->object = 0;
   else if (!read_u64(r, way->object + CS_AWAIT_TYPE_OFFSET(type), &way->object))
     return CS_AWAITS_STOPPED;
@@ -134,7 +164,6 @@ CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
   }
   enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
   if (type == 0) return tell_unknown(chain, class);
-  if (kind == CS_AWAIT_SEVERAL) return CS_AWAITS_SEVERAL;
   if ((kind == CS_AWAIT_BOX || kind == CS_AWAIT_SOURCE) && !add_word(chain, word))
     return CS_AWAITS_CUT;
   return pass(awaits, r, type, slot, way, chain);
@@ -162,6 +191,7 @@ CS_ISLAND static enum cs_await_state begin(const struct cs_awaits *awaits,
     if (!read_u64(r, object, &class) || !read_u64(r, object + awaits->continuation, &way->object))
       return CS_AWAITS_STOPPED;
     chain->words[chain->count++] = class | CS_AWAIT_WORD_RUNS;
+    way->of_a_task = true;
   }
   return follow(awaits, r, way, chain);
 }

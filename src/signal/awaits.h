@@ -28,9 +28,10 @@ enum {
 enum cs_await_kind {
   CS_AWAIT_END = 1,  // nothing that leads on: nobody awaits, or who does cannot be told
   CS_AWAIT_BOX,      // an async method; its Task's continuation leads on
-  CS_AWAIT_LINK,     // leads on by a member, and is nobody itself: WhenAll's Task, a delegate, ...
-  CS_AWAIT_SEVERAL,  // a list: several await the same Task
+  CS_AWAIT_LINK,     // leads on by a member, and is nobody itself: a delegate, ...
+  CS_AWAIT_LIST,     // several await the same Task; or all but one have given up
   CS_AWAIT_SOURCE,   // an async method that is awaited by a ManualResetValueTaskSourceCore
+  CS_AWAIT_PROMISE,  // a Task that is nobody: WhenAll's, ... Its continuation leads on
   CS_AWAIT_RESUMER,  // the target of the delegates by which such a source resumes who awaits it
 };
 
@@ -62,8 +63,8 @@ enum { CS_AWAIT_LIFE_AT = 54 };
 #define CS_AWAIT_DISPATCHES 3u
 enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // it may be that far down
 
-// Where a CS_AWAIT_SOURCE has the members of its ManualResetValueTaskSourceCore. A word, so that it
-// is read whole.
+// Where a CS_AWAIT_SOURCE has the members of its ManualResetValueTaskSourceCore; or a CS_AWAIT_LIST
+// its array (holder) and how much of it is in use (state). A word, so that it is read whole.
 struct cs_await_source {
   uint16_t holder;  // the member that leads to the object that they are in; 0: it is the box itself
   uint16_t continuation, state, completed;
@@ -76,9 +77,11 @@ struct cs_awaits {
   uint64_t task;               // Task's own MethodTable, 0: not known yet,
   uint32_t continuation;       // and where m_continuationObject is
   uint32_t target;             // Delegate's. Known when there is a CS_AWAIT_SOURCE
+  uint32_t elements;           // where an array's begin. Known when there is a CS_AWAIT_LIST
   // A class's MethodTable << 16 | offset of the member that leads on << 4 | enum cs_await_kind.
   uint64_t types[CS_AWAIT_TYPES];
-  uint64_t sources[CS_AWAIT_TYPES];  // struct cs_await_source of the type beside; written before it
+  uint64_t sources[CS_AWAIT_TYPES];  // struct cs_await_source of the type beside, or 0; written
+                                     // before it
   struct cs_await_site sites[CS_AWAIT_SITES];
 };
 #define CS_AWAIT_TYPE(mt, offset, kind) ((mt) << 16 | (uint64_t)(offset) << 4 | (uint64_t)(kind))

@@ -71,6 +71,40 @@ static void find_and_check(enum cs_await_state want, const uint64_t *objects, ui
   check(&chain, want, objects, count);
 }
 
+enum { HOLDER = 8, CALLS = 16, STATE = 24, COMPLETED = 35 };
+
+// A box that is awaited by `awaiter`, through a source in it, or in an object of its own.
+struct source {
+  uint64_t box, at, delegate, target;
+};
+
+static void set_source(struct source *s, uint64_t awaiter) {
+  fake_set(s->at, CALLS, awaiter != 0 ? s->delegate : 0);
+  fake_set(s->at, STATE, awaiter);
+  fake_set(s->at, COMPLETED, 0xFFFFFFFF00FFFFFFull);  // all but that byte
+}
+
+static void know_source(uint64_t class, uint32_t holder) {
+  union {
+    struct cs_await_source source;
+    uint64_t word;
+  } at = {.source = {(uint16_t)holder, CALLS, STATE, COMPLETED}};
+  heap.awaits.sources[fake_know(&heap, class, 0, CS_AWAIT_SOURCE)] = at.word;
+}
+
+static struct source make_source(bool held, uint64_t awaiter) {
+  struct source s = {.target = fake_object(&heap, fake_class(&heap, heap.object_class))};
+  s.box = fake_object(&heap, fake_class(&heap, held ? heap.task_class : heap.object_class));
+  s.at = held ? fake_object(&heap, fake_class(&heap, heap.object_class)) : s.box;
+  s.delegate = fake_object(&heap, fake_class(&heap, heap.object_class));
+  fake_set(s.delegate, FAKE_TARGET, s.target);
+  if (held) fake_set(s.box, HOLDER, s.at);
+  know_source(fake_class_of(s.box), held ? HOLDER : 0);
+  fake_know(&heap, fake_class_of(s.target), 0, CS_AWAIT_RESUMER);
+  set_source(&s, awaiter);
+  return s;
+}
+
 // ---- Tasks ----
 
 static void what_is_nobody_is_passed_over(void **state) {
@@ -98,14 +132,98 @@ static void what_leads_nowhere_ends_it(void **state) {
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
 }
 
+enum { ITEMS = 8, SIZE = 20, ELEMENTS = 16 };
+
+static uint64_t make_list(uint32_t size) {
+  union {
+    struct cs_await_source list;
+    uint64_t word;
+  } at = {.list = {.holder = ITEMS, .state = SIZE}};
+  uint64_t list = fake_object(&heap, fake_class(&heap, heap.object_class));
+  uint64_t array = fake_object(&heap, fake_class(&heap, heap.object_class));
+  fake_set(list, ITEMS, array);
+  fake_set(list, SIZE, (uint64_t)size << 32 | 0xFFFFFFFF);
+  heap.awaits.elements = ELEMENTS;
+  heap.awaits.sources[fake_know(&heap, fake_class_of(list), 0, CS_AWAIT_LIST)] = at.word;
+  return list;
+}
+static uint64_t array_of(uint64_t list) {
+  return *(uint64_t *)(uintptr_t)(list + ITEMS);
+}
+
 static void several_awaiters_are_none(void **state) {
   (void)state;
-  uint64_t boxes[2], list = fake_object(&heap, fake_class(&heap, heap.object_class));
-  fake_chain(&heap, boxes, 2);
-  fake_know(&heap, fake_class_of(list), 0, CS_AWAIT_SEVERAL);
+  uint64_t boxes[4], list = make_list(3);
+  fake_chain(&heap, boxes, 4);
   fake_set(boxes[1], FAKE_CONTINUATION, list);
+  fake_set(array_of(list), ELEMENTS, boxes[2]);
+  fake_set(array_of(list), ELEMENTS + 16, boxes[3]);
   first = boxes[0];
   find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
+  fake_set(list, SIZE, 17ull << 32);  // more than are looked at
+  find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
+  fake_set(list, SIZE, 1ull << 32);
+  heap.awaits.sources[fake_know(&heap, fake_class_of(list), 0, CS_AWAIT_LIST)] = 0;
+  find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
+}
+
+// A delegate's target may be a list, too: of anything.
+static void only_a_tasks_list_is_of_those_who_await(void **state) {
+  (void)state;
+  uint64_t boxes[3], list = make_list(1), delegate = fake_object(&heap, fake_class(&heap, 0));
+  fake_chain(&heap, boxes, 3);
+  fake_set(array_of(list), ELEMENTS, boxes[2]);
+  first = boxes[0];
+  fake_set(boxes[1], FAKE_CONTINUATION, delegate);
+  fake_set(delegate, FAKE_MEMBER, list);
+  fake_know(&heap, fake_class_of(delegate), FAKE_MEMBER, CS_AWAIT_LINK);
+  find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
+  fake_know(&heap, fake_class_of(delegate), FAKE_MEMBER, CS_AWAIT_PROMISE);
+  find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
+  // Nor one in a list, nor what a source calls.
+  struct source s = make_source(false, list);
+  fake_set(boxes[1], FAKE_CONTINUATION, s.box);
+  uint64_t with_source[] = {boxes[0], boxes[1], s.box};
+  find_and_check(CS_AWAITS_SEVERAL, with_source, 3);
+}
+
+static void who_has_given_up_does_not_count(void **state) {
+  (void)state;
+  uint64_t boxes[3], list = make_list(3);
+  fake_chain(&heap, boxes, 3);
+  fake_set(boxes[1], FAKE_CONTINUATION, list);
+  first = boxes[0];
+  find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
+  for (uint32_t i = 0; i < 3; i++) {
+    fake_set(array_of(list), ELEMENTS + i * 8, boxes[2]);
+    find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
+    fake_set(array_of(list), ELEMENTS + i * 8, 0);
+  }
+  fake_set(array_of(list), ELEMENTS + 24, boxes[2]);  // not in use
+  find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
+  uint64_t words[] = {list + SIZE / 8 * 8, list + ITEMS, array_of(list) + ELEMENTS};
+  for (size_t i = 0; i < CS_COUNT(words); i++) {
+    read_by_hand(words[i]);
+    find_and_check(CS_AWAITS_STOPPED, boxes, 2);
+  }
+}
+
+static uint64_t changing_list, newcomer;
+static void be_awaited_by_another(void) {
+  fake_set(array_of(changing_list), ELEMENTS + 8, newcomer);
+}
+
+static void a_list_that_changes_meanwhile_is_not_gone_by(void **state) {
+  (void)state;
+  uint64_t boxes[3];
+  changing_list = make_list(2);
+  fake_chain(&heap, boxes, 3);
+  fake_chain(&heap, &newcomer, 1);
+  fake_set(boxes[1], FAKE_CONTINUATION, changing_list);
+  fake_set(array_of(changing_list), ELEMENTS, boxes[2]);
+  first = boxes[0];
+  when_read(boxes[2], 1, be_awaited_by_another);
+  find_and_check(CS_AWAITS_STOPPED, NULL, 0);
 }
 
 static void a_class_that_is_not_known_is_told(void **state) {
@@ -199,40 +317,6 @@ static void a_torn_base_class_is_no_task(void **state) {
 }
 
 // ---- Sources ----
-
-enum { HOLDER = 8, CALLS = 16, STATE = 24, COMPLETED = 35 };
-
-// A box that is awaited by `awaiter`, through a source in it, or in an object of its own.
-struct source {
-  uint64_t box, at, delegate, target;
-};
-
-static void set_source(struct source *s, uint64_t awaiter) {
-  fake_set(s->at, CALLS, awaiter != 0 ? s->delegate : 0);
-  fake_set(s->at, STATE, awaiter);
-  fake_set(s->at, COMPLETED, 0xFFFFFFFF00FFFFFFull);  // all but that byte
-}
-
-static void know_source(uint64_t class, uint32_t holder) {
-  union {
-    struct cs_await_source source;
-    uint64_t word;
-  } at = {.source = {(uint16_t)holder, CALLS, STATE, COMPLETED}};
-  heap.awaits.sources[fake_know(&heap, class, 0, CS_AWAIT_SOURCE)] = at.word;
-}
-
-static struct source make_source(bool held, uint64_t awaiter) {
-  struct source s = {.target = fake_object(&heap, fake_class(&heap, heap.object_class))};
-  s.box = fake_object(&heap, fake_class(&heap, held ? heap.task_class : heap.object_class));
-  s.at = held ? fake_object(&heap, fake_class(&heap, heap.object_class)) : s.box;
-  s.delegate = fake_object(&heap, fake_class(&heap, heap.object_class));
-  fake_set(s.delegate, FAKE_TARGET, s.target);
-  if (held) fake_set(s.box, HOLDER, s.at);
-  know_source(fake_class_of(s.box), held ? HOLDER : 0);
-  fake_know(&heap, fake_class_of(s.target), 0, CS_AWAIT_RESUMER);
-  set_source(&s, awaiter);
-  return s;
-}
 
 static void a_source_leads_on(void **state) {
   (void)state;
@@ -336,7 +420,7 @@ static void forget_types(void) {
   heap.awaits.types[slot] = 0;
 }
 static void be_awaited_by_several(void) {
-  fake_know(&heap, fake_class_of(mine), 0, CS_AWAIT_SEVERAL);
+  fake_know(&heap, fake_class_of(mine), 0, CS_AWAIT_LIST);
 }
 
 static void what_is_used_again_meanwhile_is_thrown_away(void **state) {
@@ -383,6 +467,9 @@ int main(void) {
       TEST(what_is_nobody_is_passed_over),
       TEST(what_leads_nowhere_ends_it),
       TEST(several_awaiters_are_none),
+      TEST(only_a_tasks_list_is_of_those_who_await),
+      TEST(who_has_given_up_does_not_count),
+      TEST(a_list_that_changes_meanwhile_is_not_gone_by),
       TEST(a_class_that_is_not_known_is_told),
       TEST(a_task_is_followed_before_its_class_is_known),
       TEST(a_long_chain_is_cut),

@@ -20,6 +20,10 @@ static partial class Leaf
     [MethodImpl(MethodImplOptions.NoInlining)] public static void StreamBlue() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void NestedRed() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void NestedBlue() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void SharedRed() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void SharedBlue() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void LoopedRed() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void LoopedBlue() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void DisposeRed() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void DisposeBlue() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void PooledRed() => Work();
@@ -116,6 +120,19 @@ static class Nested  // a stream that reads another one, the one of values and t
     public static async Task Blue() { await foreach (int item in Outer(false)) GC.KeepAlive(item); }
 }
 
+static class Shared  // a generic stream, whose code two types share; fed by what a task runs inside another task
+{
+    static string Body(bool red) { if (red) Leaf.SharedRed(); else Leaf.SharedBlue(); return "a"; }
+    static async IAsyncEnumerable<T> Items<T>(bool red, T last) where T : class
+    {
+        yield return last;
+        await Task.Run(async () => { await Task.Run(() => Body(red)); });
+        yield return last;
+    }
+    public static async Task Red() { await foreach (string item in Items(true, "a")) GC.KeepAlive(item); }
+    public static async Task Blue() { await foreach (object item in Items(false, new object())) GC.KeepAlive(item); }
+}
+
 static class Dispose  // who leaves a stream waits for its end; by a Task that is made for it
 {
     static async IAsyncEnumerable<int> Items(bool red)
@@ -169,6 +186,27 @@ static class Limited
     public static async Task Blue() => await Task.WhenAny(Body(false), Task.Delay(60000));
 }
 
+static class Looped  // a task that has been awaited before, by who gave up
+{
+    static async Task Body(bool red)
+    {
+        for (int i = 0; i < 3; i++)
+        {
+            await Task.Delay(3);
+            if (red) Leaf.LoopedRed(); else Leaf.LoopedBlue();
+        }
+    }
+    static async Task Run(bool red)
+    {
+        Task body = Body(red);
+        await Task.WhenAny(body, Task.Delay(1));
+        await Task.WhenAny(body, Task.Delay(1));
+        await Task.WhenAny(body, Task.Delay(60000));
+    }
+    public static async Task Red() => await Run(true);
+    public static async Task Blue() => await Run(false);
+}
+
 static class Edges
 {
     public static readonly (string Leaf, string Between, Func<Task> Red, Func<Task> Blue)[] All = [
@@ -179,8 +217,10 @@ static class Edges
         ("Inline", "Inline.Run;", Inline.Red, Inline.Blue),
         ("Stream", "", Stream.Red, Stream.Blue),
         ("Nested", "Nested.Outer;", Nested.Red, Nested.Blue),
+        ("Shared", "Shared.Items.lambda#0;Shared.Items;", Shared.Red, Shared.Blue),
         ("Dispose", "Dispose.Run;", Dispose.Red, Dispose.Blue),
         ("Pooled", "Pooled.Low;Pooled.Middle;Pooled.High;", Pooled.Red, Pooled.Blue),
+        ("Looped", "Looped.Run;", Looped.Red, Looped.Blue),
         ("Limited", "", Limited.Red, Limited.Blue),
     ];
 }
