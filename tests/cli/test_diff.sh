@@ -3,6 +3,7 @@
 # clrsnap diff: what grew between two recordings of known content, in every format, and what it
 # refuses.
 . "$(dirname "$0")/lib.sh"
+tools=$(cd "$OLDPWD" && cd "$(dirname "$0")/../tools" && pwd)
 
 run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record -o after.clrsnap -- "$FAKE" later
@@ -93,7 +94,8 @@ assert [(m["facts"]["mode"], "diff" in m, m.get("only")) for m in modes] == [
     ("alloc", True, None), ("cpu", True, None), ("exception", False, "after")], modes
 assert sum(modes[0]["diff"]["selfWeight"]) == 10 * 102400 and sum(modes[0]["selfWeight"]) == 40 * 102400
 X
-run 0 "$CLRSNAP" diff --mode cpu -o y.html three.clrsnap two.clrsnap
+run 0 "$CLRSNAP" diff --mode alloc -o y.html two.clrsnap three.clrsnap
+python3 "$tools/pagedata.py" y.html y.json || fail "the page has other numbers"
 
 # What cannot be compared is refused, and nothing is written.
 refused() {

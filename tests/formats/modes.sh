@@ -21,6 +21,8 @@ if command -v go > /dev/null; then
   python3 "$SOURCE/tests/formats/modes.py" pprof all < truth || fail "pprof: not the truth"
 fi
 
+python3 "$SOURCE/tests/tools/pagedata.py" all.html all.json || fail "the page has other numbers than the JSON"
+
 # speedscope has a profile for each mode of a thread, OTLP one for each mode, a trace the events beside the samples of one of cpu and
 # wall.
 "$clrsnap" report -o both.trace.json all.clrsnap 2> refused && fail "chromium shows cpu and wall at once"

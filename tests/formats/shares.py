@@ -3,18 +3,17 @@
 """shares.py FORMAT FILE METHOD...: how much of the METHODs' time each of them has, in percent, as FILE
 says it. Every format has a reader of its own here, written from the format's description and not
 from our writer. With --check, the truth ("truth METHOD NANOSECONDS" lines) is on standard input and a
-share that is more than 2 points off is a failure (5 in collapsed stacks: they count samples, which on a busy
-machine stand for unlike times, because the kernel merges them); --times also wants the samples' places in time to
-make sense."""
-import base64
+share that is more than 2 points off is a failure. Collapsed stacks count samples, which on a busy machine stand for
+unlike times, because the kernel merges them: their truth is what a page counts ("--samples html FILE METHOD..."
+says it as lines of truth), exactly. Formats with time must have the samples where they can have been."""
 import gzip
 import json
 import os
 import re
 import sys
-import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import pagedata
 import protobuf
 
 
@@ -39,41 +38,14 @@ def stacks_json(data):
             yield paths[i], float(data["selfUs"][i - 1])
 
 
-def stacks_html(text):
-    """A page has its data compressed, in base64: columns of numbers, and JSON that says where they are."""
-    packed = re.search(r'<script id="data"[^>]*>([^<]*)<', text).group(1)
-    raw = zlib.decompress(base64.b64decode(packed))
-    end = int(raw[-10:])
-    data = json.loads(raw[end:-10])["modes"][0]
-    numbers = leb128(raw[data["at"]:end])
-
-    def column(count):
-        return [next(numbers) for _ in range(count)]
-
-    names, frames = data["strings"], data["frames"]
-    paths = [[]]
-    parents = column(data["nodes"])
-    for i, (back, frame) in enumerate(zip(parents, column(data["nodes"])), 1):
-        paths.append(paths[i - back] + [names[frames[3 * frame]]])
-    entries, _, counts, weights = (column(data["entries"]) for _ in range(4))
-    assert sum(counts) == data["facts"]["samples"] == data["samples"]
-    of_entry, _, each = (column(data["samples"]) for _ in range(3))
+def stacks_html(text, column=1):
+    """column: 0 samples, 1 microseconds."""
+    _, entries, samples = next(pagedata.modes(text))
     # Microseconds are rounded down, of an entry and of its samples each.
-    assert sum(of_entry) < data["entries"] and 0 <= sum(weights) - sum(each) <= data["samples"]
-    node = 0
-    for step, weight in zip(entries, weights):
-        node += step
-        yield paths[node], float(weight)
-
-
-def leb128(data):
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
+    weight, each = sum(own[1] for *_, own in entries), sum(sample[2] for sample in samples)
+    assert sum(own[0] for *_, own in entries) == len(samples) and 0 <= weight - each <= len(samples)
+    for _, path, own in entries:
+        yield [name for name, _ in path], float(own[column])
 
 
 def stacks_text(text):
@@ -221,6 +193,11 @@ def load(form, path):
 def main():
     check = "--check" in sys.argv
     form, path, *methods = [a for a in sys.argv[1:] if not a.startswith("--")]
+    if "--samples" in sys.argv:
+        stacks = list(stacks_html(open(path).read(), 0))
+        for m in methods:
+            print("truth", m, sum(count for stack, count in stacks if m in stack))
+        return
     stacks, ends = load(form, path)
     taken = {m: sum(w for s, w in stacks if m in s) for m in methods}
     truth = {m: 0.0 for m in methods}
@@ -235,7 +212,7 @@ def main():
         if check:
             real = 100 * truth[m] / sum(truth.values())
             print(f"{form:11} {m:24} {share:6.2f} % (truly {real:.2f} %)")
-            failed |= abs(share - real) > (5 if form == "collapsed" else 2)
+            failed |= abs(share - real) > (1e-9 if form == "collapsed" else 2)
         else:
             print(f"{form:11} {m:24} {share:6.2f} %")
     if check and ends is not None:
