@@ -223,6 +223,7 @@ bool cs_method_to_wire(const struct cs_method_name *name, uint32_t *id);
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
 // The recording is over: the next one gives ids of its own.
 void cs_known_functions_free(void);
+size_t cs_known_functions_bytes(void);  // what is kept of them
 void cs_known_images_free(void);
 
 // ---- awaits.c: who awaits an async method (signal/awaits.h) ----
@@ -257,6 +258,8 @@ void cs_unload(bool module);
 void cs_unload_drained(void);  // by the agent's thread, when it has been through the ring
 // May a frame in code that can die, of a sample of this generation, be named by what is there now?
 bool cs_unload_is_alive(uint32_t generation);
+// So many deaths ago that it never may be again.
+bool cs_unload_is_forgotten(uint32_t generation);
 // Around every call into the CLR that is about code which can die. False: it may have died already.
 bool cs_unload_begin_naming(uint32_t generation);
 void cs_unload_end_naming(void);

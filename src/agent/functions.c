@@ -47,17 +47,29 @@ static struct entry *find(uint64_t start) {
   return e;
 }
 
-static bool grow(void) {
-  uint32_t old_size = table_size;
-  struct entry *old = table, *larger = calloc(old_size == 0 ? 1024 : old_size * 2, sizeof *larger);
-  if (larger == NULL) return false;
-  table = larger;
-  table_size = old_size == 0 ? 1024 : old_size * 2;
-  for (uint32_t i = 0; i < old_size; i++) {
-    if (old[i].start != 0) *find(old[i].start) = old[i];
-  }
+static bool is_of_use(const struct entry *e) {
+  return e->start != 0 && !(e->collectible && cs_unload_is_forgotten(e->generation));
+}
+
+// A program may make code that dies for as long as it runs: what is of no use is left behind, and
+// the table is larger only if more than half of what it may have is.
+static bool make_room(void) {
+  uint32_t old_size = table_size, size = old_size == 0 ? 1024 : old_size, kept = 0;
+  for (uint32_t i = 0; i < old_size; i++) kept += is_of_use(&table[i]);
+  if (kept * 4 > old_size && old_size > 0) size = old_size * 2;
+  struct entry *old = table, *fresh = calloc(size, sizeof *fresh);
+  if (fresh == NULL) return false;
+  table = fresh;
+  table_size = size;
+  used = kept;
+  for (uint32_t i = 0; i < old_size; i++)
+    if (is_of_use(&old[i])) *find(old[i].start) = old[i];
   free(old);
   return true;
+}
+
+size_t cs_known_functions_bytes(void) {
+  return table_size * sizeof *table;
 }
 
 static bool put(uint32_t id, enum cs_wire_function_kind kind, const struct cs_method_name *name) {
@@ -204,7 +216,7 @@ static void remember(uint64_t key, const struct cs_method_at *method, uint32_t i
 }
 
 static bool is_full(void) {
-  return used * 2 >= table_size && !grow();
+  return used * 2 >= table_size && !make_room();
 }
 
 bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, uint32_t *id) {

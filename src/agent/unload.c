@@ -91,9 +91,13 @@ void cs_unload(bool module) {
   if (recording && module) cs_awaits_forget();
 }
 
+bool cs_unload_is_forgotten(uint32_t generation) {
+  return __atomic_load_n(&cs_core.world.code_generation, __ATOMIC_SEQ_CST) - generation > DEATHS;
+}
+
 bool cs_unload_is_alive(uint32_t generation) {
+  if (cs_unload_is_forgotten(generation)) return false;
   uint32_t now = __atomic_load_n(&cs_core.world.code_generation, __ATOMIC_SEQ_CST);
-  if (now - generation > DEATHS) return false;
   for (; generation != now; generation++) {
     // A generation that somebody else has ended is not in the table.
     if (cs_load_acquire(&deaths[generation % DEATHS]) != ((uint64_t)generation << 1 | 1))
