@@ -12,7 +12,11 @@
 #include "agent/agent.h"
 #include "clr/clr.h"
 
-enum { MAX_NAME = 1024 };  // bytes of UTF-8; longer names are cut
+enum {
+  MAX_NAME = 1024,     // bytes of UTF-8; longer names are cut
+  MOST_NAMES = 65536,  // a program may make types for as long as it runs
+};
+static const char all_others[] = "[types beyond the first 65,535]";
 
 struct type {
   uint64_t hash;
@@ -59,6 +63,12 @@ static uint32_t intern(const char *name) {
   if (count == capacity && !grow()) return 0;
   uint32_t *slot = find(hash, name);
   if (*slot != 0) return *slot;
+  if (count == MOST_NAMES) return MOST_NAMES;  // which is `all_others`
+  if (count == MOST_NAMES - 1) {
+    name = all_others;
+    hash = hash_of(name);
+    slot = find(hash, name);
+  }
   char *copy = strdup(name);
   if (copy == NULL) return 0;
   types[count] = (struct type){hash, copy, 0};

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The agent's names of types: each has one number, and of a program that makes types for ever not
+// all are kept.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+
+static uint32_t number_of(unsigned type) {
+  char name[32];
+  (void)snprintf(name, sizeof name, "Shop.Type%u", type);
+  return cs_type_intern_text(name);
+}
+
+static void not_all_names_are_kept(void **state) {
+  enum { MADE = 200000, KEPT = 65535 };
+  (void)state;
+  for (unsigned i = 0; i < MADE; i++) {
+    uint32_t want = i < KEPT ? i + 1 : KEPT + 1;
+    if (number_of(i) != want) fail_msg("type %u is not number %u", i, want);
+  }
+  for (unsigned i = 0; i < KEPT; i += 97) assert_int_equal(number_of(i), i + 1);
+  assert_int_equal(cs_type_intern_text("[types beyond the first 65,535]"), KEPT + 1);
+  cs_types_free();
+  assert_int_equal(number_of(3), 1);
+  cs_types_free();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(not_all_names_are_kept)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
