@@ -43,12 +43,6 @@ static void stop(uint64_t now) {
     state.refused = 0;
     state.next_stop_ns = now + state.gap_ns;
     state.gap_ns = state.gap_ns < MOST_GAP_MS * MS / 2 ? state.gap_ns * 2 : MOST_GAP_MS * MS;
-    cs_log(
-        "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal stacks "
-        "now, %u sleep "
-        "in foreign code, %u have not answered",
-        (double)told.stopping_ns / 1e6, (double)told.stopped_ns / 1e6, told.given, told.asleep,
-        told.unanswered);
   } else if (hr != S_FALSE) {
     state.next_stop_ns = now + state.gap_ns;
     if (++state.refused == GIVE_UP)

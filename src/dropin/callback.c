@@ -71,6 +71,7 @@ static HRESULT attach_complete(ICorProfilerCallback11 *self) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ProfilerAttachComplete);
   if (guest_of(self)->walks) {
     cs_core_adopt_threads();
+    cs_core_equip_soon(true);
     (void)cs_guest_ready(guest_of(self));
   }
   return theirs->lpVtbl->ProfilerAttachComplete(theirs);

@@ -40,7 +40,11 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, SuspendRuntime);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   uint32_t running = 0;
-  if (!elides(guest)) return theirs->lpVtbl->SuspendRuntime(theirs);
+  if (!elides(guest)) {
+    HRESULT hr = theirs->lpVtbl->SuspendRuntime(theirs);
+    if (hr == S_OK) cs_store_release(&cs_core.stopped_by, (uint32_t)gettid());
+    return hr;
+  }
   if (!cs_runtime_has_started(theirs)) return CORPROF_E_RUNTIME_UNINITIALIZED;
   if (!cs_cas(&guest->suspended, &running, 1)) return CORPROF_E_SUSPENSION_IN_PROGRESS;
   cs_store_release(&guest->suspender, (uint32_t)gettid());
@@ -52,7 +56,10 @@ static HRESULT resume_runtime(ICorProfilerInfo15 *self) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, ResumeRuntime);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   uint32_t stopped = 1;
-  if (!cs_cas(&guest->suspended, &stopped, 0)) return theirs->lpVtbl->ResumeRuntime(theirs);
+  if (!cs_cas(&guest->suspended, &stopped, 0)) {
+    cs_store_release(&cs_core.stopped_by, 0u);
+    return theirs->lpVtbl->ResumeRuntime(theirs);
+  }
   (void)syscall(SYS_futex, &guest->suspended, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
   return S_OK;
 }

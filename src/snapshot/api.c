@@ -21,6 +21,7 @@ CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opt
     cs_log("clrsnap_start: %s", err.text);
   else
     cs_store_release(&started_with, info);
+  if (hr == S_OK) cs_core_equip_soon(true);
   return report(hr, &err);
 }
 

@@ -262,6 +262,12 @@ HRESULT cs_core_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *tol
     uint32_t asleep = leave_sleepers(&list, request);
     if (list.count > 0) hr = stop_for(&list, request, info, told);
     told->asleep += asleep;
+    if (hr == S_OK)
+      cs_log(
+          "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal "
+          "stacks now, %u sleep in foreign code, %u have not answered",
+          (double)told->stopping_ns / 1e6, (double)told->stopped_ns / 1e6, told->given,
+          told->asleep, told->unanswered);
     release(&list);
   }
   if (request != NULL) (void)cs_request_release(request);

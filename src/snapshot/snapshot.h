@@ -18,6 +18,7 @@ struct cs_core {
   uint32_t users;                    // public calls under way: clrsnap_stop waits for them
   bool met_unknown_code;             // by a walk in a handler, which could not look for new images
   uint32_t module_deaths;            // modules whose unloading has begun
+  uint32_t stopped_by;               // the thread that has called SuspendRuntime, if it tells; 0
   uint32_t resolving;                // calls into the CLR under way about code that can be unloaded
   void (*thread_ends)(ThreadID id);  // told before a thread is forgotten, on the thread itself
   struct cs_world world;
@@ -65,6 +66,12 @@ struct cs_equipment {
   uint64_t stopped_ns;   // and all of them did, with ResumeRuntime
 };
 HRESULT cs_core_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told);
+// The same from a thread of its own, if there is anybody to do it for (equip_soon.c); not more
+// often than now and then, unless `at_once`: when the library has been started.
+void cs_core_equip_soon(bool at_once);
+// May the thread be asked by signal, by the caller, now? Waits for a stop that is under way, for a
+// bounded time. If it is the caller who has stopped the runtime, *flags has CS_REQUEST_EQUIP then.
+bool cs_core_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err);
 // Nobody uses the library any more: gives back what it keeps of living threads for speed.
 void cs_core_rest_threads(void);
 // Checks the runtime's Thread layout against a thread that is known by now.

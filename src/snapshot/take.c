@@ -94,9 +94,15 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
   // A held thread must stand in its handler; for anything else a sleeping one is let sleep.
   request->capture.asleep = !(flags & CS_REQUEST_HOLD) && cs_asleep_walk(request, thread);
+  if (!request->capture.asleep && !cs_core_may_ask(thread, &flags, err)) {
+    (void)cs_request_release(request);
+    (void)cs_take_end(take);
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  }
   enum cs_ask ask =
       request->capture.asleep ? CS_ASK_ANSWERED : cs_request_ask(request, thread, flags, err);
-  if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture))
+  if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture) &&
+      cs_core_may_ask(thread, &flags, err))
     ask = cs_request_ask(request, thread, flags, err);
   if (ask != CS_ASK_ANSWERED) {
     (void)cs_take_end(take);

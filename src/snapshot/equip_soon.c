@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The library's own stop of the runtime, for profilers that have started it by attach (equip.c does
+// the stop; an agent does its own). Any thread may ask for it; not for handlers.
+//
+// Invariant: it is made on a thread of its own, which holds nothing that anybody else may want: a
+// caller could hold a lock that a thread on its way to a safe point waits for. Callers wait for it
+// for a bounded time, and one that runs managed code not at all, since the stop waits for that one.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "snapshot/take.h"
+
+#define MS 1000000ull
+
+enum {
+  READY_US = 2000,  // how often it is tried whether walks may be taken
+  READY_TRIES = 5000,
+  FIRST_GAP_MS = 100,  // between two stops; then twice as long each time
+  MOST_GAP_MS = 10000,
+};
+
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t over;
+  bool running;  // the thread
+  uint64_t next_ns, gap_ns;
+} soon = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+
+// True: it is over, one way or the other.
+static bool try_to_equip(void) {
+  struct cs_error err;
+  struct cs_equipment told;
+  if (!cs_core_enter()) return true;
+  HRESULT hr = cs_core_ready(&err);
+  if (hr == S_OK) hr = cs_core_equip_threads(cs_core.info, &told);
+  bool again = hr == CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  if (FAILED(hr) && !again)
+    cs_log_important("threads that were there before cannot be walked while they run: 0x%08x",
+                     (unsigned)hr);
+  cs_core_leave();
+  return !again;
+}
+
+static void *equip(void *unused) {
+  (void)unused;
+  for (int i = 0; i < READY_TRIES && !try_to_equip(); i++) (void)usleep(READY_US);
+  pthread_mutex_lock(&soon.lock);
+  soon.running = false;
+  soon.next_ns = cs_clock_now_ns() + soon.gap_ns;
+  soon.gap_ns = soon.gap_ns < MOST_GAP_MS * MS / 2 ? soon.gap_ns * 2 : MOST_GAP_MS * MS;
+  pthread_cond_broadcast(&soon.over);
+  pthread_mutex_unlock(&soon.lock);
+  return NULL;
+}
+
+// With all signals blocked, so that no handler of the program ever runs on it.
+static bool start_thread(void) {
+  sigset_t all, before;
+  pthread_attr_t attr;
+  pthread_t thread;
+  (void)sigfillset(&all);
+  (void)pthread_attr_init(&attr);
+  (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(&thread, &attr, equip, NULL);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  (void)pthread_attr_destroy(&attr);
+  if (failed != 0) cs_log_important("no thread to stop the runtime from: %s", strerror(failed));
+  return failed == 0;
+}
+
+static bool is_wanted(void) {
+  for (uint32_t i = 0; i < cs_registry_count(); i++) {
+    const struct cs_thread *thread = cs_registry_at(i);
+    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread)) return true;
+  }
+  return false;
+}
+
+void cs_core_equip_soon(bool at_once) {
+  if (!is_wanted()) return;
+  pthread_mutex_lock(&soon.lock);
+  if (at_once) soon.next_ns = soon.gap_ns = 0;
+  if (soon.gap_ns == 0) soon.gap_ns = FIRST_GAP_MS * MS;
+  if (!soon.running && cs_clock_now_ns() >= soon.next_ns) soon.running = start_thread();
+  pthread_mutex_unlock(&soon.lock);
+}
+
+static void wait_for_it(const struct cs_thread *thread) {
+  struct timespec until;
+  (void)clock_gettime(CLOCK_REALTIME, &until);
+  uint64_t ns = (uint64_t)until.tv_nsec + cs_core.opts.answer_timeout_ms * MS;
+  until.tv_sec += (time_t)(ns / 1000000000u);
+  until.tv_nsec = (long)(ns % 1000000000u);
+  int rc = 0;
+  pthread_mutex_lock(&soon.lock);
+  while (soon.running && !cs_thread_is_equipped(thread) && rc != ETIMEDOUT)
+    rc = pthread_cond_timedwait(&soon.over, &soon.lock, &until);
+  pthread_mutex_unlock(&soon.lock);
+}
+
+bool cs_core_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err) {
+  if (cs_core.info == NULL || cs_thread_is_equipped(thread)) return true;
+  if (cs_load_acquire(&cs_core.stopped_by) == (uint32_t)syscall(SYS_gettid)) {
+    *flags |= CS_REQUEST_EQUIP;  // the runtime stands still, for as long as the caller wants
+    return true;
+  }
+  cs_core_equip_soon(false);
+  if (!cs_caller_is_managed()) wait_for_it(thread);
+  return cs_thread_is_equipped(thread) ||
+         cs_error_set(err,
+                      "thread %u was there before clrsnap and has no larger signal stack yet, for "
+                      "which the runtime is stopped once: try again",
+                      thread->tid);
+}
