@@ -31,6 +31,7 @@ struct method {
   bool between;        // it may stand between a box's MoveNext and its method's
   bool runs_context;   // and is ExecutionContext's
   bool moves_next;     // it may be a state machine's own
+  bool of_delegate;    // called by who runs a Task, it is on the way to the delegate, or is that
 };
 static struct method *methods;
 static uint32_t method_capacity;
@@ -138,12 +139,21 @@ static uint64_t runner_of(const struct cs_method_name *name) {
       {"System.Threading.Tasks", "Task", "ExecuteWithThreadLocal", CS_AWAIT_TASK_RUNS},
       {"System.Threading", "ThreadPoolWorkQueue", "Dispatch", CS_AWAIT_DISPATCHES},
       {"System.Threading", "Thread", "StartCallback", CS_AWAIT_DISPATCHES},
+      {"System.Threading.Tasks", "TaskContinuation", "InlineIfPossibleOrElseQueue",
+       CS_AWAIT_DISPATCHES},
   };
   for (size_t i = 0; i < CS_COUNT(runners); i++)
     if (strcmp(name->space, runners[i].space) == 0 && strcmp(name->type, runners[i].type) == 0 &&
         strcmp(name->method, runners[i].method) == 0)
       return runners[i].class;
   return 0;
+}
+
+// What a Task does when its delegate has returned is the runtime's own.
+static bool is_of_delegate(const struct cs_method_name *name) {
+  if (strstr(name->module, "System.Private.CoreLib") == NULL) return name->module[0] != '\0';
+  return strcmp(name->space, "System.Threading.Tasks") == 0 &&
+         (strcmp(name->method, "InnerInvoke") == 0 || strcmp(name->type, "Task.<>c") == 0);
 }
 
 void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint64_t box_class) {
@@ -163,9 +173,12 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
   bool callback = strcmp(name->space, "System.Runtime.CompilerServices") == 0 &&
                   strstr(name->type, "StateMachineBox<") != NULL &&
                   strcmp(name->method, "ExecutionContextCallback") == 0;
-  methods[id] =
-      (struct method){identity_of(name->module, name->token), box_class, context || callback,
-                      context, strcmp(name->method, "MoveNext") == 0};
+  methods[id] = (struct method){.identity = identity_of(name->module, name->token),
+                                .box_class = box_class,
+                                .between = context || callback,
+                                .runs_context = context,
+                                .moves_next = strcmp(name->method, "MoveNext") == 0,
+                                .of_delegate = context || is_of_delegate(name)};
 }
 
 static const struct method *method_of(uint64_t wire_frame) {
@@ -202,6 +215,8 @@ static void learn_sites(const struct cs_sample *s, const uint64_t *wire, uint32_
   for (uint32_t i = 1; i < count; i++) {
     uint64_t class = method_of(wire[i])->box_class;
     if (class == 0 && has_box_inlined(wire, i)) class = CS_AWAIT_ANY_BOX;
+    // The Task is needed after its delegate, but not when it has finished.
+    if (class == CS_AWAIT_TASK_RUNS && !method_of(wire[i - 1])->of_delegate) continue;
     if (class != 0 && (s->frames[i] & CS_FRAME_WORD_EXACT) == 0)
       add_site(CS_FRAME_WORD_IP(s->frames[i]), class);
   }

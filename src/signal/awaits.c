@@ -47,8 +47,8 @@ CS_ISLAND static struct cs_await_site *find_site(struct cs_awaits *awaits, uint6
 }
 
 // The box that is next to the leaf: what stands below it on the stack is not its caller. So it is
-// with a Task's delegate, if a thread that had nothing else to do has run it: otherwise it was run
-// on the spot, by who waits for it.
+// with a Task's delegate, if a thread that had nothing else to do has run it, or the end of another
+// Task: otherwise it was run on the spot, by who waits for it.
 CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
                                                       const uint64_t *frames, uint32_t count,
                                                       uint32_t *at) {

@@ -57,7 +57,8 @@ struct cs_await_site {
 #define CS_AWAIT_PLACES ((1ull << 54) - 1)
 enum { CS_AWAIT_LIFE_AT = 54 };
 // In place of that: any box's; the return address is one of Task.ExecuteWithThreadLocal, which runs
-// a Task's delegate; or of who calls that for a thread that has nothing else to do.
+// a Task's delegate; or of who calls that for a thread that has nothing else to do, or because
+// another Task has completed.
 #define CS_AWAIT_ANY_BOX 1u
 #define CS_AWAIT_TASK_RUNS 2u
 #define CS_AWAIT_DISPATCHES 3u

@@ -12,6 +12,8 @@ static partial class Leaf
     [MethodImpl(MethodImplOptions.NoInlining)] public static void PrefixBlue() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void AfterRed() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void AfterBlue() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void ChainedRed() => Work();
+    [MethodImpl(MethodImplOptions.NoInlining)] public static void ChainedBlue() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void LongRed() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void LongBlue() => Work();
     [MethodImpl(MethodImplOptions.NoInlining)] public static void InlineRed() => Work();
@@ -57,6 +59,23 @@ static class After
 {
     static void Body(bool red) { if (red) Leaf.AfterRed(); else Leaf.AfterBlue(); }
     static Task<int> Run(bool red) => Task.Delay(1).ContinueWith(t => { Body(red); return 1; }, TaskScheduler.Default);
+    public static async Task Red() => await Run(true);
+    public static async Task Blue() => await Run(false);
+}
+
+static class Chained  // what continues runs on top of the task that it continues, when that has finished
+{
+    static void Body(bool red) { if (red) Leaf.ChainedRed(); else Leaf.ChainedBlue(); }
+    static async Task Other(Task task) { await task; }
+    static async Task Run(bool red)
+    {
+        var first = new Task(() => Thread.Sleep(1));
+        Task second = first.ContinueWith(t => Body(red), TaskContinuationOptions.ExecuteSynchronously);
+        Task other = Other(first);
+        first.Start();
+        await second;
+        await other;
+    }
     public static async Task Red() => await Run(true);
     public static async Task Blue() => await Run(false);
 }
@@ -214,6 +233,7 @@ static class Edges
         ("Prefix", "", Prefix.Red, Prefix.Blue),
         ("After", "", After.Red, After.Blue),
         ("Long", "", Long.Red, Long.Blue),
+        ("Chained", "Chained.Run;", Chained.Red, Chained.Blue),
         ("Inline", "Inline.Run;", Inline.Red, Inline.Blue),
         ("Stream", "", Stream.Red, Stream.Blue),
         ("Nested", "Nested.Outer;", Nested.Red, Nested.Blue),
