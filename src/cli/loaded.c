@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Whether a module's file is still the one that a process has loaded. The runtime keeps no file
-// open, and copies what it loads; so what proves it is time: a file that was last changed, in
-// whatever way, before there was anything to load it (ctime, which nobody sets) is the one that was
-// loaded. Else only a mapping of the very file proves it. What is not proven is not believed: the
-// lines of another build would be wrong ones. One thread. Signal-safe: no.
+// open; so what proves it is time: a file that was last changed, in whatever way, before there was
+// anything to load it (ctime, which nobody sets) is the one that was loaded. Else, if only its name
+// or the like has changed since, a mapping of the very file proves it. What is not proven is not
+// believed: the lines of another build would be wrong ones. One thread. Signal-safe: no.
 #include "cli/loaded.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static uint64_t time_ns(const struct timespec *t) {
   return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
-uint64_t cs_process_start_ns(pid_t pid) {
+static uint64_t start_ns(pid_t pid) {
   enum { START_TIME = 20 };  // words behind the name, which may have anything in it
   size_t size = 0;
   uint64_t ticks = 0;
@@ -56,6 +56,20 @@ static bool is_mapped(pid_t pid, const struct stat *st) {
   return found;
 }
 
+static bool has_agent(pid_t pid) {
+  size_t size = 0;
+  char *maps = cs_proc_read(pid, "maps", &size);
+  bool found = maps != NULL && strstr(maps, "/libclrsnap.so") != NULL;
+  free(maps);
+  return found;
+}
+
+uint64_t cs_loaded_since(pid_t pid, bool is_ours, uint64_t opened_ns) {
+  uint64_t started = start_ns(pid);
+  if (is_ours) return started;
+  return started > opened_ns && has_agent(pid) ? started : opened_ns;
+}
+
 void cs_loaded_note(struct cs_recording *rec, uint32_t function, pid_t pid, uint64_t since_ns) {
   struct stat st;
   uint32_t i;
@@ -63,7 +77,8 @@ void cs_loaded_note(struct cs_recording *rec, uint32_t function, pid_t pid, uint
   uint32_t path = rec->functions[i].text[CS_FN_MODULE];
   const char *name = cs_recording_get(rec, path);
   if (name[0] != '/' || cs_map_get(&rec->file_ids, path, &i) || stat(name, &st) != 0) return;
-  bool proven = time_ns(&st.st_ctim) <= since_ns || is_mapped(pid, &st);
+  bool proven =
+      time_ns(&st.st_ctim) <= since_ns || (time_ns(&st.st_mtim) <= since_ns && is_mapped(pid, &st));
   struct cs_rec_file file = {(uint64_t)st.st_size, time_ns(&st.st_mtim)};
   cs_recording_set_file(rec, path, proven ? file : (struct cs_rec_file){CS_REC_NO_FILE, 0});
 }

@@ -103,10 +103,7 @@ static void note_module(struct cs_session *s, const struct cs_wire_record *recor
   uint32_t id;  // a function's first member
   if (!s->recording.lines) return;
   pid_t pid = s->attached != 0 ? s->child : (pid_t)cs_consumer_agent_pid(&s->consumer);
-  if (s->program_ns == 0) s->program_ns = cs_process_start_ns(pid);
-  // In another namespace that is somebody else's number: nothing of ours is older than we are.
-  if (s->attached == 0 && (s->program_ns == 0 || s->program_ns > s->opened_ns))
-    s->program_ns = s->opened_ns;
+  if (s->program_ns == 0) s->program_ns = cs_loaded_since(pid, s->attached != 0, s->opened_ns);
   memcpy(&id, record + 1, sizeof id);
   cs_loaded_note(&s->recording, id, pid, s->program_ns);
 }
