@@ -55,6 +55,8 @@ const keys = {
   s: () => { if (selectedFrame() >= 0) sandwich(selectedFrame()); },
   n: () => toggleKinds(["runtime", "native"]),
   i: () => toggleKinds(["plumbing"]),
+  "[": () => chooseMode(recordings.indexOf(state.recording) - 1),
+  "]": () => chooseMode(recordings.indexOf(state.recording) + 1),
   h: () => { state.heat = !state.heat; showHeat(); remember(); },
   m: () => { if (!$("heat").hidden) $("heat").focus(); },
   ArrowLeft: () => activeChart().move("ArrowLeft"),
@@ -99,13 +101,7 @@ function listen() {
       refresh();
     });
   }
-  on("mode", "change", () => {
-    const recording = recordings[Number($("mode").value)];
-    Object.assign(state, {threads: null, range: recording.timed ? state.range : null,
-      unit: recording.usualUnit});
-    setRecording(recording);
-    refresh();
-  });
+  on("mode", "change", () => chooseMode(Number($("mode").value)));
   for (const view of VIEWS) on(`view-${view}`, "click", moveTo(view));
   on("back", "click", () => activeChart().back());
   on("reset", "click", reset);

@@ -13,7 +13,7 @@ class MethodTable {
     this.body = this.table.createTBody();
     this.table.className = "methods";
     host.append(this.table);
-    this.sortBy = null;       // a column; at first the first one
+    this.wished = null;       // a column to sort by; the first one, if there is none of that name
     this.ascending = false;
     this.active = 0;
     this.rows = [];
@@ -55,37 +55,41 @@ class MethodTable {
     this.matches = matches;
     this.all = this.columns();
     this.table.classList.toggle("compare", tree.before !== null);
-    if (!this.all.some(column => column.id === this.sortBy)) {
-      this.sortBy = this.all[0].id;
-      this.ascending = false;
-    }
     this.sort();
+  }
+
+  // What it is sorted by. Not every mode has every column: one that comes back is sorted as before.
+  get sorted() {
+    const {wished, all} = this, there = all.some(column => column.id === wished);
+    return {id: there ? wished : all[0].id, ascending: there && this.ascending};
   }
 
   // For a link: null if it is sorted as at the start.
   get order() {
-    if (this.sortBy === null || (this.sortBy === this.all?.[0].id && !this.ascending)) return null;
-    return (this.ascending ? "" : "-") + this.sortBy;
+    if (!this.all) return this.wished && (this.ascending ? "" : "-") + this.wished;
+    const {id, ascending} = this.sorted;
+    return id === this.all[0].id && !ascending ? null : (ascending ? "" : "-") + id;
   }
 
   set order(text) {
     this.ascending = text !== null && !text.startsWith("-");
-    this.sortBy = text && text.replace(/^-/, "");
+    this.wished = text && text.replace(/^-/, "");
   }
 
   sortOn(id) {
-    if (this.sortBy === id) this.ascending = !this.ascending;
-    else [this.sortBy, this.ascending] = [id, id === "name" || id === "module"];
+    const {sorted} = this;
+    this.ascending = sorted.id === id ? !sorted.ascending : id === "name" || id === "module";
+    this.wished = id;
     this.sort();
     this.events.sorted();
   }
 
   sort() {
     const kept = this.rows[this.active]?.frame;
-    const {value: key} = this.all.find(column => column.id === this.sortBy);
+    const {id, ascending} = this.sorted, {value: key} = this.all.find(column => column.id === id);
     const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
     this.rows = this.tree.methods().filter(row => !this.matches || this.matches[row.frame]);
-    this.rows.sort((a, b) => (this.ascending ? 1 : -1) * order(key(a), key(b)) ||
+    this.rows.sort((a, b) => (ascending ? 1 : -1) * order(key(a), key(b)) ||
       b.total - a.total || a.frame - b.frame);
     this.active = Math.max(0, this.rows.findIndex(row => row.frame === kept));
     this.renderHead();
@@ -95,10 +99,10 @@ class MethodTable {
   renderHead() {
     this.head.replaceChildren(...this.all.map(({id, title}) => {
       const cell = document.createElement("th"), button = document.createElement("button");
-      const sorted = id === this.sortBy;
-      cell.setAttribute("aria-sort", !sorted ? "none" : this.ascending ? "ascending" : "descending");
+      const sorted = id === this.sorted.id, {ascending} = this.sorted;
+      cell.setAttribute("aria-sort", !sorted ? "none" : ascending ? "ascending" : "descending");
       cell.className = id;
-      button.textContent = title + (sorted ? (this.ascending ? " ▲" : " ▼") : "");
+      button.textContent = title + (sorted ? (ascending ? " ▲" : " ▼") : "");
       button.dataset.column = id;
       button.addEventListener("click", () => {
         this.sortOn(id);

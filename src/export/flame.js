@@ -132,10 +132,10 @@ function showSandwich() {
   $("pick-share").textContent = `${amount(total)} · ${percent(total, tree.total[0])} of the whole`;
 }
 
-// Of the program's own code, if there is any.
+// Of the program's own code, if any of it has something of its own: what is allocated is the type's.
 function hottest(tree) {
   const {recording: rec} = tree, all = tree.methods();
-  const own = all.filter(row => rec.kinds[rec.frameKinds[row.frame]][0] === "user");
+  const own = all.filter(row => row.self > 0 && rec.kinds[rec.frameKinds[row.frame]][0] === "user");
   const rows = own.length > 0 ? own : all;
   return rows.reduce((best, row) => row.self > (best ? best.self : -1) ? row : best, null)?.frame ?? -1;
 }
@@ -228,6 +228,15 @@ function setRecording(recording) {
   $("unit-field").hidden = recording.unit === "count";
   $("awake-field").hidden = !recording.asleep;
   $("width-field").hidden = !recording.diff;
+}
+
+// With all that was chosen in the mode before, as far as it makes sense in this one.
+function chooseMode(index) {
+  const recording = recordings[(index + recordings.length) % recordings.length];
+  Object.assign(state, {threads: null, range: recording.timed ? state.range : null,
+    unit: recording.usualUnit});
+  setRecording(recording);
+  refresh();
 }
 
 function fold(kind, hidden) {

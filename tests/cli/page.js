@@ -390,6 +390,12 @@ async function testDiffModes() {
   assert.match(await hash(), /^view=methods&mode=alloc$/);
   await open(`file://${modesPage}#${await hash()}&width=before`);
   assert.deepStrictEqual((await column("name")).slice(0, 1), ["System.Linq.Enumerable.Sum"]);
+  // From the keyboard: round and round.
+  for (const [key, mode] of [["[", "0"], ["[", "2"], ["]", "0"], ["]", "1"]]) {
+    await press(key);
+    assert.strictEqual(await evaluate('document.getElementById("mode").value'), mode);
+  }
+  assert.deepStrictEqual(await column("selfDelta"), ["+75.00 %", "0.00 %", "−75.00 %"]);
   // What cannot be compared has the colours and the columns of a recording.
   await choose("mode", "2");
   assert.deepStrictEqual(await column("selfDelta"), []);
