@@ -37,6 +37,7 @@ static uint64_t start_ns(pid_t pid) {
   if (at != NULL) ticks = strtoull(at, NULL, 10);
   free(text);
   if (ticks == 0) return 0;
+  ticks++;  // it was before the tick's end; and a runtime needs longer than one to load anything
   return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) +
          ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
