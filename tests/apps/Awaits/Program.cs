@@ -130,10 +130,17 @@ static class Kinds
     static async Task InlineMiddle() { await InlineLow(); Leaf.Inlined(); }
     static async Task InlineLow() => await Task.Delay(1);
 
-    public static async Task TwiceTop() { Task low = TwiceLow(); await Task.WhenAll(TwiceOne(low), TwiceTwo(low)); }
+    // It goes on when both await it: before that one of them was alone.
+    public static async Task TwiceTop()
+    {
+        var both = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        Task low = TwiceLow(both.Task), all = Task.WhenAll(TwiceOne(low), TwiceTwo(low));
+        both.SetResult();
+        await all;
+    }
     static async Task TwiceOne(Task low) => await low;
     static async Task TwiceTwo(Task low) => await low;
-    static async Task TwiceLow() { await Task.Delay(1); Leaf.Twice(); }
+    static async Task TwiceLow(Task both) { await both; Leaf.Twice(); }
 
     public static async Task SleepTop() => await SleepLow();
     static async Task SleepLow() { await Task.Yield(); Leaf.Slept(); }
