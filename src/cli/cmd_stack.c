@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/outside.h"
@@ -83,15 +84,8 @@ static bool parse(struct options *o, int argc, char **argv, struct cs_error *err
 
 // ---- For people ----
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
-// The compiler may have run on Windows.
 static void print_line(const char *source, uint32_t line) {
-  const char *file = base_name(source), *back = strrchr(file, '\\');
-  if (back != NULL) file = back + 1;
+  const char *file = cs_file_of_source(source);
   (void)fputs("  ", stdout);
   cs_put_plain(stdout, file, strlen(file));
   (void)printf(":%" PRIu32, line);
@@ -106,7 +100,7 @@ static void print_frame(const struct cs_outside_frame *f) {
   }
   if (f->module != NULL) {
     (void)fputs(f->name[0] != '\0' ? "(" : "[", stdout);
-    cs_put_plain(stdout, base_name(f->module), strlen(base_name(f->module)));
+    cs_put_plain(stdout, cs_file_of(f->module), strlen(cs_file_of(f->module)));
     if (f->name[0] == '\0') (void)printf("+0x%" PRIx64, f->offset);
     (void)fputs(f->name[0] != '\0' ? ")" : "]", stdout);
   }

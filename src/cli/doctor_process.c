@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "cli/attach.h"
 #include "cli/doctor.h"
 #include "cli/launch.h"
@@ -120,11 +121,6 @@ static void check_timers(struct cs_doctor *d, pid_t pid) {
 
 // ---- Symbols ----
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
 struct symbols {
   unsigned modules, found;
   char missing[320];
@@ -139,7 +135,7 @@ static void count_symbols(const char *module, enum cs_symbols symbols, void *dat
   }
   size_t used = strlen(s->missing);
   (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s", used > 0 ? ", " : "",
-                 base_name(module));
+                 cs_file_of(module));
 }
 
 // The program's own assemblies: the framework comes without symbols.

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+
 struct cs_places {
   const struct cs_recording *rec;
   struct cs_lines *lines;
@@ -68,9 +70,8 @@ void cs_places_refuse(struct cs_places *p, const char *module) {
 
 static void add_missing(struct cs_line_facts *out, const char *module, const char *why) {
   size_t used = strlen(out->missing);
-  const char *slash = strrchr(module, '/');
   (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
-                 slash != NULL ? slash + 1 : module, why);
+                 cs_file_of(module), why);
 }
 
 static void add_module(const char *module, enum cs_symbols symbols, void *data) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "cli/inlined.h"
 #include "cli/type_name.h"
 #include "demangle/demangle.h"
@@ -44,11 +45,6 @@ struct resolver {
   struct cs_strings names;
   uint32_t *thread;  // per thread of the recording: the profile's
 };
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
 
 static bool starts_with(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -93,8 +89,7 @@ static uint32_t add_method(struct resolver *r, uint64_t frame, const char *metho
   }
   const struct cs_rec_place *place = &r->rec->places[i];
   const char *path = text(r->rec, place->file);
-  const char *file = base_name(path), *back = strrchr(file, '\\');
-  (void)snprintf(name, sizeof name, "%s (%.400s:%u)%s", method, back != NULL ? back + 1 : file,
+  (void)snprintf(name, sizeof name, "%s (%.400s:%u)%s", method, cs_file_of_source(path),
                  place->line, suffix);
   uint32_t id = cs_profile_frame(r->profile, name, module, kind);
   cs_profile_line(r->profile, id, method, path, place->line);
@@ -156,7 +151,7 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
     shown->frame = resolve_type(r, text(r->rec, f->text[CS_FN_TYPE]));
     return;
   }
-  const char *module = base_name(text(r->rec, f->text[CS_FN_MODULE]));
+  const char *module = cs_file_of(text(r->rec, f->text[CS_FN_MODULE]));
   struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]), text(r->rec, f->text[CS_FN_TYPE]),
                          text(r->rec, f->text[CS_FN_METHOD]),
                          text(r->rec, f->text[CS_FN_SIGNATURE]), r->opts->signatures};
@@ -188,7 +183,7 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
     *folds = true;
     return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
   }
-  const char *module = base_name(text(r->rec, r->rec->images[i].path));
+  const char *module = cs_file_of(text(r->rec, r->rec->images[i].path));
   enum cs_profile_kind kind = is_runtime_library(module) ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
   uint32_t symbol;
   // What recording costs on a thread of the program's is one frame, not a tour of the profiler.

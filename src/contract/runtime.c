@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
+
 static const char descriptor_symbol[] = "DotNetRuntimeContractDescriptor";
 
 struct search {
@@ -35,8 +37,7 @@ static void take(struct cs_runtime *out, const struct dl_phdr_info *info, const 
 static int visit(struct dl_phdr_info *info, size_t size, void *arg) {
   (void)size;
   struct search *search = arg;
-  const char *slash = strrchr(info->dlpi_name, '/');
-  const char *base = slash != NULL ? slash + 1 : info->dlpi_name;
+  const char *base = cs_file_of(info->dlpi_name);
   if (search->want_executable) {  // the loader lists the executable first, without a name
     take(search->out, info, "");
     search->found = true;

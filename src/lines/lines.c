@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "lines/lines.h"
 
 enum { MAX_PDB_FILE = 512 << 20 };
@@ -92,13 +93,6 @@ static void try_file(struct module *m, const uint8_t *id, const char *path) {
   if (bytes != NULL) try_pdb(m, id, bytes, size);
 }
 
-// The compiler may have run elsewhere, and on Windows.
-static const char *file_name(const char *path) {
-  const char *slash = strrchr(path, '/'), *back = strrchr(path, '\\');
-  const char *last = slash > back ? slash : back;
-  return last != NULL ? last + 1 : path;
-}
-
 static void open_symbols(struct module *m) {
   struct cs_pe_debug debug;
   char beside[PATH_MAX];
@@ -110,9 +104,9 @@ static void open_symbols(struct module *m) {
     return;
   }
   if (debug.embedded != NULL) try_pdb(m, debug.id, debug.embedded, debug.embedded_size);
-  const char *slash = strrchr(m->path, '/');
-  int folder = slash != NULL ? (int)(slash - m->path + 1) : 0;
-  int len = snprintf(beside, sizeof beside, "%.*s%s", folder, m->path, file_name(debug.path));
+  int folder = (int)(cs_file_of(m->path) - m->path);
+  int len =
+      snprintf(beside, sizeof beside, "%.*s%s", folder, m->path, cs_file_of_source(debug.path));
   if (len > 0 && (size_t)len < sizeof beside) try_file(m, debug.id, beside);
   try_file(m, debug.id, debug.path);
 }

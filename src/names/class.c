@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "names/types.h"
 
 enum { NAME_UNITS = 512, FIELDS = 256 };
@@ -47,8 +48,7 @@ static bool is_core(ICorProfilerInfo15 *info, ModuleID module) {
     return false;
   struct cs_text_out out = cs_text_begin(path, sizeof path);
   cs_text_add_utf16(&out, wide, len - 1);
-  const char *slash = strrchr(path, '/');
-  return strcmp(slash != NULL ? slash + 1 : path, file) == 0;
+  return strcmp(cs_file_of(path), file) == 0;
 }
 
 bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out) {
