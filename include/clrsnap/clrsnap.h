@@ -68,7 +68,7 @@ struct clrsnap_opts {
 // SA_RESTART; never SA_ONSTACK; SIGSEGV is not touched).
 // Threads that are there already, after an attach, must have a larger signal stack before they can
 // be sent a signal (docs/signal-safety.md, "After an attach"): the runtime is stopped for that,
-// once and for about a millisecond, from a thread of the library's own, soon after this. Until
+// once and for a millisecond or some, from a thread of the library's own, soon after this. Until
 // then, a walk of such a thread while it runs waits for it (answer_timeout_ms at most), or answers
 // CORPROF_E_STACKSNAPSHOT_UNSAFE to a caller that runs managed code.
 //   info  what the profiler got in Initialize or InitializeForAttach.

@@ -23,7 +23,8 @@ static struct {
   uint64_t stops, stopped_ns, given;
   uint64_t look_ns, next_stop_ns, gap_ns;
   uint64_t unequipped_ns;
-  uint32_t left;  // threads that lack it, at the last look
+  uint64_t owed_ns;  // of it, since it was tried to be mended
+  uint32_t left;     // threads that lack it, at the last look
   uint32_t refused;
 } state;
 
@@ -43,8 +44,9 @@ static void stop(uint64_t now) {
     state.refused = 0;
     state.next_stop_ns = now + state.gap_ns;
     state.gap_ns = state.gap_ns < MOST_GAP_MS * MS / 2 ? state.gap_ns * 2 : MOST_GAP_MS * MS;
-  } else if (hr != S_FALSE) {
-    state.next_stop_ns = now + state.gap_ns;
+  } else {
+    state.next_stop_ns = now + FIRST_GAP_MS * MS;
+    if (hr == S_FALSE) return;  // they sleep again
     if (++state.refused == GIVE_UP)
       cs_log_important(
           "some threads are not sampled: the runtime cannot be stopped for their larger signal "
@@ -61,25 +63,28 @@ void cs_equip_begin(void) {
 
 // How much it has run without being sampled. The first look only notes where it stands.
 static bool look_at(struct cs_agent_thread *t, void *data) {
-  bool *runs = data;
+  (void)data;
   if (t->tid == 0 || t->clr_thread == 0 || cs_thread_is_equipped(t->thread)) return true;
   uint64_t spent = spent_by(t->tid);
   state.left++;
   if (t->spent_ns != 0 && spent > t->spent_ns) {
     state.unequipped_ns += spent - t->spent_ns;
-    *runs = true;
+    state.owed_ns += spent - t->spent_ns;
   }
   t->spent_ns = spent;
   return true;
 }
 
 void cs_equip_turn(uint64_t now) {
-  bool runs = false;
   if (state.left == 0 || now < state.look_ns) return;
   state.look_ns = now + LOOK_MS * MS;
   state.left = 0;
-  cs_threads_visit(look_at, &runs);
-  if (!runs || now < state.next_stop_ns || state.refused >= GIVE_UP) return;
+  cs_threads_visit(look_at, NULL);
+  // Less than a sample is not worth a stop.
+  if (state.owed_ns < cs_load_acquire(&cs_agent.period_ns) || now < state.next_stop_ns ||
+      state.refused >= GIVE_UP)
+    return;
+  state.owed_ns = 0;
   stop(now);
   cs_threads_start_timers();
 }

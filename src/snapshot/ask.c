@@ -107,7 +107,7 @@ bool cs_request_release(struct cs_request *request) {
 }
 
 // Why did a thread not answer? Its own status file knows.
-static enum cs_ask explain_silence(uint32_t tid, struct cs_error *err) {
+static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *err) {
   char path[64], line[256], state = '?';
   unsigned long long blocked = 0;
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
@@ -127,7 +127,7 @@ static enum cs_ask explain_silence(uint32_t tid, struct cs_error *err) {
     cs_error_set(err,
                  "thread %u (state %c) did not answer within %u ms: no processor, or in the "
                  "kernel; raise answer_timeout_ms",
-                 tid, state, cs_core.opts.answer_timeout_ms);
+                 tid, state, ms);
   return CS_ASK_NO_ANSWER;
 }
 
@@ -139,12 +139,8 @@ static bool give_up(struct cs_request *request, uint64_t sequence) {
   return !cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_PARKED));
 }
 
-static uint32_t patience_ms(const struct cs_request *request) {
-  return request->flags & CS_REQUEST_EQUIP ? EQUIP_MS : cs_core.opts.answer_timeout_ms;
-}
-
-static bool wait_for_answer(struct cs_request *request, uint64_t sequence) {
-  uint64_t until = deadline_ns(patience_ms(request));
+static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
+  uint64_t until = deadline_ns(ms);
   struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
                         .tv_nsec = (long)(until % 1000000000u)};
   uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
@@ -195,16 +191,18 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
   return CS_ASK_NO_ANSWER;
 }
 
-enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, struct cs_error *err) {
+enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
+                             struct cs_error *err) {
   uint32_t tid = request->tid;
-  if (wait_for_answer(request, asked)) return CS_ASK_ANSWERED;
-  return explain_silence(tid, err);
+  if (wait_for_answer(request, asked, ms)) return CS_ASK_ANSWERED;
+  return explain_silence(tid, ms, err);
 }
 
 static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
   uint64_t asked;
   enum cs_ask sent = cs_request_post(request, flags, &asked, err);
-  return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, err) : sent;
+  uint32_t ms = flags & CS_REQUEST_EQUIP ? EQUIP_MS : cs_core.opts.answer_timeout_ms;
+  return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, ms, err) : sent;
 }
 
 // A thread that was there before us is asked for its thread pointer, which is its pthread_t; the

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,11 +26,16 @@ enum {
   SUSPEND_NAP_US = 1000,
   STOP_NS = 50000000,  // nobody else is asked after that
   AT_ONCE = 32,        // threads that are asked together
-  SHALLOW = 16,        // frames from the system call to who has made it
+  LOOKS = 10,          // at a thread that is awake, before the stop
+  LOOK_US = 2000,
+  STOPPED_MS = 10,  // for an answer, while the runtime stands still
+  LATE_MS = 200,    // and after that
+  SHALLOW = 16,     // frames from the system call to who has made it
 };
 
 struct wanting {
   struct cs_thread *thread;  // pinned
+  bool awake;                // when it was looked at last
   uint64_t runs;  // its run count when it was found waiting in the runtime; 0: it was not
 };
 struct list {
@@ -54,15 +60,23 @@ static bool is_libc(const char *name) {
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-// They go on waiting when they are interrupted.
+// It goes on waiting when it is interrupted, for what is left of its time.
 static bool is_runtime(const struct cs_image *image, const char *name) {
-  static const char *const names[] = {"libcoreclr.so", "libSystem.", "libclrgc"};
+  static const char *const names[] = {"libcoreclr.so", "libclrgc"};
   uint64_t at = cs_core.world.layout.coreclr_begin;
   return (at >= image->begin && at < image->end) || has_prefix(name, names, CS_COUNT(names));
 }
 
+// So does this, but a wait with a time-out is begun anew (Socket.Receive): only for events without
+// one (the threads of sockets and of signals).
+static bool is_events(const char *name, long call) {
+  static const char *const names[] = {"libSystem."};
+  return has_prefix(name, names, CS_COUNT(names)) &&
+         (call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_read);
+}
+
 // By the first frame that is not the C library's.
-static bool waits_in_runtime(const struct cs_capture *capture) {
+static bool waits_in_runtime(const struct cs_capture *capture, long call) {
   const struct cs_images *images = cs_load_acquire(&cs_core.world.images);
   for (uint32_t i = 0; i < capture->count; i++) {
     const struct cs_record *record = &capture->records[i];
@@ -72,7 +86,7 @@ static bool waits_in_runtime(const struct cs_capture *capture) {
     if (image == NULL) return false;
     const char *slash = strrchr(image->path, '/');
     const char *name = slash != NULL ? slash + 1 : image->path;
-    if (!is_libc(name)) return is_runtime(image, name);
+    if (!is_libc(name)) return is_runtime(image, name) || is_events(name, call);
   }
   return false;
 }
@@ -88,8 +102,9 @@ static enum place place_of(struct cs_request *request, struct wanting *w) {
     cs_capture_walk(&request->capture, &asleep.world, &asleep.regs, &asleep.stack,
                     asleep.clr_thread, SHALLOW);
     uint64_t runs = asleep.runs;
+    long call = cs_sleeper_call(asleep.sleeper);
     if (cs_asleep_end(&asleep))
-      place = waits_in_runtime(&request->capture) ? IN_RUNTIME : IN_FOREIGN_CODE;
+      place = waits_in_runtime(&request->capture, call) ? IN_RUNTIME : IN_FOREIGN_CODE;
     w->runs = place == IN_RUNTIME ? runs : 0;
   }
   cs_epoch_leave(&cs_signal.epoch, parity);
@@ -119,11 +134,14 @@ static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
 static bool may_ask(struct cs_request *request, struct wanting *w,
                     const struct cs_stack_maps *maps) {
   struct cs_sleeper own, *sleeper = cs_sleeper_open(w->thread, &own);
+  w->awake = true;
   if (sleeper == NULL) return true;
   learn_stack(w->thread, sleeper, maps);
   bool waits = still_waits(w, sleeper);
   cs_sleeper_close(sleeper, &own);
-  return waits || place_of(request, w) != IN_FOREIGN_CODE;
+  enum place place = waits ? IN_RUNTIME : place_of(request, w);
+  w->awake = place == AWAKE;
+  return place != IN_FOREIGN_CODE;
 }
 
 // ---- The list ----
@@ -144,23 +162,32 @@ static bool collect(struct list *list) {
     uint64_t clr_thread = thread->clr_thread;
     if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread) &&
         thread->altstack.sp != 0 && cs_thread_pin(thread, clr_thread))
-      list->threads[list->count++] = (struct wanting){thread, 0};
+      list->threads[list->count++] = (struct wanting){.thread = thread};
   }
   if (list->count > 0) cs_stack_maps_read(&list->maps);
   return true;
 }
 
-// Takes those out that sleep in foreign code now: there is no need to stop for them.
+// Takes those out that sleep in foreign code: there is no need to stop for them. One that is awake
+// may be on its way there, or out, and would get EINTR all the same; so it is looked at again.
 static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
-  uint32_t kept = 0, all = list->count;
-  for (uint32_t i = 0; i < all; i++) {
-    if (may_ask(request, &list->threads[i], &list->maps))
-      list->threads[kept++] = list->threads[i];
-    else
-      cs_thread_unpin(list->threads[i].thread);
+  uint32_t all = list->count, awake = all;
+  for (int look = 0; look < LOOKS && awake > 0; look++) {
+    uint32_t kept = 0;
+    if (look > 0) (void)usleep(LOOK_US);
+    awake = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+      struct wanting *w = &list->threads[i];
+      if ((look == 0 || w->awake) && !may_ask(request, w, &list->maps)) {
+        cs_thread_unpin(w->thread);
+        continue;
+      }
+      if (w->awake) awake++;
+      list->threads[kept++] = *w;
+    }
+    list->count = kept;
   }
-  list->count = kept;
-  return all - kept;
+  return all - list->count;
 }
 
 // ---- The stop ----
@@ -177,52 +204,70 @@ static HRESULT suspend(ICorProfilerInfo15 *info) {
 struct batch {
   struct cs_request *slots[AT_ONCE];
   uint64_t asked[AT_ONCE];
-  uint32_t count;
+  bool awake[AT_ONCE];
+  uint32_t count, posted;
 };
 
 static void claim_slots(struct batch *batch, uint32_t wanted) {
-  batch->count = 0;
+  batch->count = batch->posted = 0;
   while (batch->count < AT_ONCE && batch->count < wanted &&
          (batch->slots[batch->count] = cs_request_claim_now()) != NULL)
     batch->count++;
 }
 
-// A thread that is late keeps its slot, and gives it back itself.
-static void ask_some(struct wanting *threads, uint32_t count, struct batch *batch) {
+static void post_some(const struct wanting *threads, uint32_t count, struct batch *batch) {
   enum { FLAGS = CS_REQUEST_EQUIP | CS_REQUEST_PLAIN };
   struct cs_error err;
+  batch->posted = count;
   for (uint32_t i = 0; i < count; i++) {
     enum cs_ask ask = cs_request_introduce(batch->slots[i], threads[i].thread, FLAGS, &err);
     if (ask == CS_ASK_ANSWERED)
       ask = cs_request_post(batch->slots[i], FLAGS, &batch->asked[i], &err);
     if (ask != CS_ASK_ANSWERED) batch->slots[i] = NULL;
+    batch->awake[i] = threads[i].awake;
   }
-  for (uint32_t i = 0; i < count; i++) {
-    if (batch->slots[i] == NULL) continue;
-    if (cs_request_await(batch->slots[i], batch->asked[i], &err) == CS_ASK_ANSWERED)
+}
+
+// Of those that are awake, or of all. A thread that is late keeps its slot, and gives it back
+// itself.
+static void await_some(struct batch *batch, bool all, uint32_t ms) {
+  struct cs_error err;
+  for (uint32_t i = 0; i < batch->posted; i++) {
+    if (batch->slots[i] == NULL || !(all || batch->awake[i])) continue;
+    if (cs_request_await(batch->slots[i], batch->asked[i], ms, &err) == CS_ASK_ANSWERED)
       (void)cs_request_release(batch->slots[i]);
     batch->slots[i] = NULL;
   }
 }
 
-static void ask_all(struct list *list, struct cs_request *request, struct batch *batch,
-                    struct cs_equipment *told) {
-  uint64_t until = cs_clock_now_ns() + STOP_NS;
+// Puts those behind that are not to be asked; answers how many are.
+static uint32_t choose(struct list *list, struct cs_request *request) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < list->count; i++) {
     struct wanting w = list->threads[i];
-    if (may_ask(request, &w, &list->maps)) {
-      list->threads[i] = list->threads[kept];
-      list->threads[kept++] = w;
-    } else {
-      told->asleep++;
-    }
+    bool may = may_ask(request, &w, &list->maps);
+    list->threads[i] = w;
+    if (!may) continue;
+    list->threads[i] = list->threads[kept];
+    list->threads[kept++] = w;
   }
-  for (uint32_t at = 0; at < kept && cs_clock_now_ns() < until; at += batch->count) {
-    if (at > 0) claim_slots(batch, kept - at);
+  return kept;
+}
+
+// All but the last ones have answered, or had their time, when this returns; of the last ones,
+// those that were awake. Who sleeps takes the signal when it wakes, before anything else: the
+// runtime need not stand still for that.
+static void ask_all(const struct list *list, uint32_t count, struct batch *batch) {
+  uint64_t until = cs_clock_now_ns() + STOP_NS;
+  for (uint32_t at = 0; at < count && cs_clock_now_ns() < until; at += batch->posted) {
+    if (at > 0) {
+      await_some(batch, true, STOPPED_MS);
+      claim_slots(batch, count - at);
+    }
     if (batch->count == 0) break;
-    uint32_t left = kept - at;
-    ask_some(&list->threads[at], left < batch->count ? left : batch->count, batch);
+    uint32_t left = count - at;
+    post_some(&list->threads[at], left < batch->count ? left : batch->count, batch);
+    await_some(batch, false, STOPPED_MS);
   }
 }
 
@@ -234,12 +279,15 @@ static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfi
   HRESULT hr = suspend(info);
   uint64_t stopped = cs_clock_now_ns();
   if (hr == S_OK) {
-    ask_all(list, request, &batch, told);
+    uint32_t count = choose(list, request);
+    told->asleep = list->count - count;
+    ask_all(list, count, &batch);
     hr = info->lpVtbl->ResumeRuntime(info);
     told->stopped_ns = cs_clock_now_ns() - stopped;
     told->stopping_ns = stopped - begin;
     if (hr != S_OK) cs_log_important("ResumeRuntime has answered 0x%08x", (unsigned)hr);
     hr = S_OK;
+    await_some(&batch, true, LATE_MS);
   }
   for (uint32_t i = 0; i < batch.count; i++)
     if (batch.slots[i] != NULL) (void)cs_request_release(batch.slots[i]);

@@ -155,6 +155,13 @@ enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, u
   return *sp != 0 && *ip != 0 ? CS_SLEEP_BLOCKED : CS_SLEEP_UNKNOWN;
 }
 
+long cs_sleeper_call(const struct cs_sleeper *sleeper) {
+  char text[256], *end;
+  if (read_text(sleeper->where, text, sizeof text) == 0) return -1;
+  long number = strtol(text, &end, 10);
+  return end != text && *end == ' ' ? number : -1;
+}
+
 bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp,
                          uint64_t ip) {
   uint64_t now, now_sp, now_ip;

@@ -45,6 +45,7 @@ void cs_sleeper_forget(struct cs_thread *thread);
 // between, and is blocked where cs_sleeper_where has said.
 bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs);
 enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip);
+long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1: in none
 // With context switches the count alone does not say that the thread does not run right now.
 bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
 

@@ -114,7 +114,8 @@ enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *t
                                  uint32_t flags, struct cs_error *err);
 enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
                             struct cs_error *err);
-enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, struct cs_error *err);
+enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
+                             struct cs_error *err);
 // Looks up what a fast walk has left open: method starts, and functions from code headers
 // (complete.c).
 void cs_capture_complete(struct cs_capture *capture);
