@@ -4,7 +4,7 @@
 # many threads, are recorded by attach. Each thread's first signal is the dangerous one, when it has no larger
 # alternate stack yet, so each round is a fresh program. (Without one stop of the runtime for those stacks, six of ten
 # such programs with 150 threads were killed in CPU mode.) None may die, and the threads must be sampled.
-BUILD=$1 APP=$2/apps/Proofs/Proofs.dll ROUNDS=${3:-4} THREADS=${4:-150}
+BUILD=$1 APP=$2/apps/Proofs/Proofs.dll ROUNDS=${3:-3} THREADS=${4:-150}
 fail() { echo "FAIL: $*"; [ -f "$WORK/said" ] && cat "$WORK/said"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
 WORK=$(mktemp -d) || exit 1
