@@ -17,6 +17,7 @@
 enum {
   TURN_MS = 500,
   LEAST_HZ = 1,
+  FEW_HZ = 20,
   // Per turn, of a hundred: what is forgotten, what of the budget is aimed at, and below what
   // change the rate is left alone.
   FADE = 10,
@@ -80,6 +81,14 @@ static uint32_t wanted_hz(void) {
   return hz < cs_agent.hz ? (uint32_t)hz : cs_agent.hz;
 }
 
+// Few samples a second at even times are in step with whatever the program does once a second, and
+// then each of them sees the same of it. So their time is somewhat longer, by the golden section's
+// tenth: it has no multiple that is near a whole one.
+static uint64_t period_of(uint32_t hz) {
+  uint64_t even = SECOND / hz;
+  return hz > FEW_HZ ? even : even + even * 618034 / 10000000;
+}
+
 void cs_budget_turn(uint64_t now_ns) {
   if (cs_agent.budget_ppm == 0 || now_ns - budget.turn_ns < TURN_MS * 1000000ull) return;
   add_turn(now_ns);
@@ -92,7 +101,7 @@ void cs_budget_turn(uint64_t now_ns) {
   budget.hz_now = hz;
   if (hz < budget.hz_least) budget.hz_least = hz;
   budget.changes++;
-  cs_threads_set_period(SECOND / hz);
+  cs_threads_set_period(period_of(hz));
 }
 
 bool cs_budget_tell(uint64_t now_ns) {
