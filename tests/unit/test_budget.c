@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The budget's rates: they come down while more is used than is allowed, and the lowest of them are
+// not in step with a program that repeats itself every second.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+#include "wire/consumer.h"
+
+#define SECOND 1000000000ull
+
+// How near samples at this period come to each other within a second that repeats itself, in parts
+// of what there would be at best.
+static double least_gap(uint64_t period_ns, unsigned samples) {
+  double least = 1;
+  for (unsigned i = 1; i < samples; i++) {
+    double phase = (double)(period_ns * i % SECOND) / (double)SECOND;
+    double gap = phase < 0.5 ? phase : 1 - phase;
+    if (gap < least) least = gap;
+  }
+  return least * samples;
+}
+
+static void few_samples_are_not_in_step(void **state) {
+  struct cs_consumer consumer;
+  struct cs_error err;
+  struct cs_consumer_opts opts = {.capacity = 65536, .hz = 999, .max_depth = 512};
+  (void)state;
+  assert_true(cs_consumer_create(&consumer, &opts, &err));
+  assert_true(cs_producer_open(&cs_agent.wire, consumer.path, &err));
+  assert_true(cs_producer_claim(&cs_agent.wire));
+  cs_agent.hz = 999;
+  cs_agent.budget_ppm = 1;
+  cs_agent.period_ns = SECOND / cs_agent.hz;
+  uint64_t now = 0, last = 0;
+  cs_budget_start(now);
+  for (int turn = 0; turn < 60; turn++) {
+    now += SECOND;
+    cs_agent.wire.header->command_cpu_ns += SECOND / 100;  // far more than is allowed
+    cs_budget_turn(now);
+    last = cs_agent.period_ns;
+  }
+  assert_true(last >= SECOND && last < SECOND * 11 / 10);
+  assert_true(least_gap(last, 40) > 0.1);
+  assert_true(least_gap(SECOND, 40) < 0.1);  // as it would be
+  cs_producer_close(&cs_agent.wire);
+  cs_consumer_destroy(&consumer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(few_samples_are_not_in_step)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
