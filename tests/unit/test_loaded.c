@@ -97,7 +97,8 @@ static void a_mapping_tells(void **state) {
 static void a_process_has_a_start(void **state) {
   (void)state;
   uint64_t now = now_ns(), since = cs_loaded_since(getpid(), true, 0);
-  assert_true(since <= now && now - since < 600 * SECOND);
+  // The tick that it was started in may not be over.
+  assert_true(since <= now + SECOND / 50 && now < since + 600 * SECOND);
   // Without our agent in it, it may be anybody.
   assert_int_equal(cs_loaded_since(getpid(), false, 5), 5);
 }
