@@ -171,6 +171,10 @@ static void make_recording(void) {
     if (i % 10 == 0) cs_recfile_flush(&file, &live);
   }
   begin();
+  put(&(struct cs_wire_stops){1234567, 27, 890}, sizeof(struct cs_wire_stops));
+  end(CS_WIRE_STOPS);
+  assert_int_equal(live.stops.threads, 27);
+  begin();
   put(&(struct cs_wire_end){.samples = 300, .lost_ring = 4, .runtime_suspensions = 2},
       sizeof(struct cs_wire_end));
   end(CS_WIRE_END);
