@@ -40,9 +40,9 @@ static uint64_t period_of(const struct cs_sample *s, const struct cs_agent_threa
 
 // In wall mode a sample stands for the time since the thread's last one.
 static uint64_t time_up_to(struct cs_agent_thread *t, uint64_t now_ns) {
-  uint64_t weight = now_ns > t->last_ns ? now_ns - t->last_ns : 0;
+  uint64_t from = t->last_ns > cs_agent.start_ns ? t->last_ns : cs_agent.start_ns;
   t->last_ns = now_ns;
-  return weight;
+  return now_ns > from ? now_ns - from : 0;
 }
 
 static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,

@@ -76,7 +76,7 @@ static void start_timer(struct cs_agent_thread *t) {
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
   if (t->tid != 0 || stopped) return;
   t->tid = tid;
-  t->last_ns = cs_clock_now_ns();
+  t->last_ns = cs_clock_now_ns();  // or when the recording begins, if that is later
   cs_labels_link(t->thread);
   // Before the timer: a signal for a thread that is not sampled is ignored.
   cs_store_release(&t->thread->sampling, 1u);
@@ -178,7 +178,6 @@ void cs_threads_adopt(void) {
     struct cs_agent_thread *t = of_entry(entry);
     if (t != NULL) begin_sampling(t, tid);
     (void)pthread_mutex_unlock(&lock);
-    cs_threads_learn_stack(entry, tid);
     cs_thread_unpin(entry);
   }
 }

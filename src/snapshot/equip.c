@@ -240,16 +240,22 @@ static void await_some(struct batch *batch, bool all, uint32_t ms) {
   }
 }
 
-// Puts those behind that are not to be asked; answers how many are.
+// Puts those behind that are not to be asked; answers how many are. First come those that are
+// awake: of thousands, not all that sleep can be asked in time.
 static uint32_t choose(struct list *list, struct cs_request *request) {
-  uint32_t kept = 0;
+  uint32_t kept = 0, awake = 0;
   for (uint32_t i = 0; i < list->count; i++) {
     struct wanting w = list->threads[i];
     bool may = may_ask(request, &w, &list->maps);
     list->threads[i] = w;
     if (!may) continue;
     list->threads[i] = list->threads[kept];
-    list->threads[kept++] = w;
+    list->threads[kept] = w;
+    if (w.awake) {
+      list->threads[kept] = list->threads[awake];
+      list->threads[awake++] = w;
+    }
+    kept++;
   }
   return kept;
 }

@@ -25,6 +25,7 @@ static class Program
             case "bench": Bench.Run(); break;
             case "torture": return Torture.Run(rest);
             case "busy": return Busy.Run(rest);
+            case "crowd": return Crowd.Run(rest);
             default:
                 Console.Error.WriteLine("usage: Proofs variety|known|shadow|bad|rules|deep|registers|asleep|seeds|torn|bench|torture|busy [arguments]");
                 return 2;

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# crowd.sh BUILD SOURCE MATERIAL: a program of 2,000 threads is attached to: that takes no longer than it may,
+# each of them is there, with its time, and the one that runs is not lost among them.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Proofs
+clrsnap=$BUILD/bin/clrsnap
+bad() { cat "$WORK/said" "$WORK/err"; fail "$*"; }
+
+# begin COUNT: so many threads, as PID.
+begin() {
+  rm -f "$WORK/stdin" "$WORK/out"
+  mkfifo "$WORK/stdin"
+  timeout -k 5 120 dotnet "$APP" crowd "$1" < "$WORK/stdin" > "$WORK/out" 2> "$WORK/err" &
+  CHILD=$!
+  exec 3> "$WORK/stdin"
+  for _ in $(seq 600); do
+    grep -qs there "$WORK/out" && break
+    sleep 0.05
+  done
+  PID=$(pgrep -P $CHILD) || fail "the program does not start"
+}
+end() {
+  exec 3>&-
+  wait $CHILD || bad "the program ends with $?"
+}
+record() {
+  local began=$EPOCHREALTIME
+  timeout 60 "$clrsnap" record -F 100 "$@" "$PID" > "$WORK/said" 2>&1 || bad "record $*"
+  TOOK=$(awk -v from="$began" -v to="$EPOCHREALTIME" 'BEGIN { printf "%d", (to - from) * 1000 }')
+}
+
+begin 20
+record --mode wall -d 0.2 -o "$WORK/x.folded"
+few=$TOOK
+end
+
+begin 2000
+record --mode wall -d 0.2 -o "$WORK/x.folded"
+# A look at something of every thread for each thread takes a hundred times as long.
+[ "$TOOK" -le $((few * 12)) ] || bad "attached for $TOOK ms, to 20 threads for $few ms"
+
+record --mode cpu,wall -d 2 -o "$WORK/all.json" --format json
+"$SOURCE/tests/live/crowd.py" "$WORK/all.json" 2000 || bad "what was recorded is not what was there"
+end
+pass "2,000 threads: $TOOK ms with 2 s of recording; the first time $few ms for 20 threads"
