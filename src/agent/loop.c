@@ -37,6 +37,8 @@ enum {
   LOOK_REST = 50,
 };
 
+static struct cs_wire_ticks ticks;  // of mode wall, in this recording
+
 void cs_agent_wake(void) {
   cs_add_seq(&cs_agent.wake, 1);
   (void)syscall(SYS_futex, &cs_agent.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -85,6 +87,7 @@ static bool announce_start(void) {
 
 static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
+  ticks = (struct cs_wire_ticks){0, 0};
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
@@ -187,10 +190,12 @@ static uint64_t step_of(bool wall) {
   return !slow ? DRAIN_MS * MS : period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
 }
 
-static void tick(uint64_t now, uint64_t *next) {
-  uint64_t began = own_time();
+static void tick(uint64_t now, uint64_t *next, uint64_t step) {
+  uint64_t began = own_time(), due = *next;
   cs_wall_tick(now);
   rest(next, began, TICK_REST);
+  ticks.taken++;
+  ticks.left_out += (*next - due) / step;
 }
 
 // False: it was ended by us, for the reason in `err`.
@@ -210,8 +215,13 @@ static bool record(struct cs_error *err) {
       sleep_until(next, wake);
       continue;
     }
-    next = now - next > step ? now + step : next + step;  // late: ticks are left out, not caught up
-    if (wall) tick(now, &next);
+    // Late: ticks are left out, not caught up.
+    if (now - next > step) {
+      ticks.left_out += (now - next) / step;
+      next = now;
+    }
+    next += step;
+    if (wall) tick(now, &next, step);
   }
   return true;
 }
@@ -237,6 +247,8 @@ static void end_recording(bool trusted, const struct cs_error *err) {
       .runtime_suspensions = cs_equip_stops(),
       .events = cs_load_acquire(&ring->events),
   };
+  if (ticks.left_out > 0)
+    (void)cs_producer_put(&cs_agent.wire, CS_WIRE_TICKS, &ticks, sizeof ticks, NULL, 0);
   (void)cs_budget_tell(cs_clock_now_ns());
   (void)cs_equip_tell();
   cs_awaits_tell();

@@ -45,6 +45,7 @@ enum cs_file_kind {
   CS_FILE_LABELS,     // u32 number of the first, u32 count; count * struct cs_label
   CS_FILE_INLINES,    // struct cs_wire_inlines, nodes, mappings
   CS_FILE_STOPS,      // struct cs_wire_stops
+  CS_FILE_TICKS,      // struct cs_wire_ticks
 };
 
 #define CS_FILE_LINES_WANTED 1u
@@ -71,7 +72,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_inline_node) == 12 &&
                    sizeof(struct cs_wire_inline_mapping) == 12 &&
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
-                   sizeof(struct cs_wire_stops) == 24,
+                   sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

@@ -364,6 +364,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_AGAIN:
       add_again(rec, r);
       break;
+    case CS_WIRE_TICKS:
+      if (!cs_decode_ticks(r, &rec->ticks)) rec->broken++;
+      break;
     case CS_WIRE_STOPS:
       if (!cs_decode_stops(r, &rec->stops)) rec->broken++;
       break;

@@ -142,6 +142,7 @@ struct cs_recording {
   struct cs_wire_start start;
   struct cs_wire_end end;
   struct cs_wire_stops stops;    // zero: the runtime was not stopped
+  struct cs_wire_ticks ticks;    // zero: none was left out
   struct cs_wire_budget budget;  // budget_ppm 0: there is none, or the agent has not told
   char runtime[32];
 };

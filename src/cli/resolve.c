@@ -421,6 +421,8 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->held_max_ns = rec->held.max_ns;
   f->ended = rec->ended;
   f->suspensions = rec->end.runtime_suspensions;
+  f->ticks = rec->ticks.taken;
+  f->ticks_left_out = rec->ticks.left_out;
   f->stopped_ns = rec->stops.stopped_ns;
   f->stopped_for = rec->stops.threads;
   f->unsampled_ns = rec->stops.unsampled_ns;

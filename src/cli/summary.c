@@ -10,6 +10,8 @@
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
 #define PREFIX "clrsnap: "
 
+enum { NOTICEABLE = 20 };  // one in so many looks left out is told
+
 static void print_losses(const struct cs_facts *f, FILE *out) {
   uint64_t lost = f->lost_target + f->lost_ring + f->lost_broken + f->lost_full;
   (void)fprintf(out, PREFIX "lost %" PRIu64, lost);
@@ -75,6 +77,9 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
   (void)fputs(", running ", out);
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
   (void)putc('\n', out);
+  if (f->ticks_left_out > (f->ticks + f->ticks_left_out) / NOTICEABLE)
+    (void)fprintf(out, PREFIX "  %.0f of %u looks a second: for more there was no time\n",
+                  f->hz * (double)f->ticks / (double)(f->ticks + f->ticks_left_out), f->hz);
 }
 
 // Only for signal stacks, after an attach (docs/signal-safety.md).

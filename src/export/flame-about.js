@@ -68,8 +68,9 @@ function fillFacts({facts: f, diff, only}) {
     fact("runtime stopped %s times", "?", "The agent sent no totals", "bad");
   } else {
     const times = f.suspensions === 1 ? "time" : "times";
-    fact(`runtime stopped %s ${times}`, number.format(f.suspensions), "",
-      f.suspensions === 0 ? "good" : "bad");
+    fact(`runtime stopped %s ${times}`, number.format(f.suspensions), f.stoppedNs > 0 ?
+      `${(f.stoppedNs / 1e6).toFixed(1)} ms in all, at the first attach: threads got larger signal stacks` : "",
+      f.suspensions === 0 ? "good" : "");
   }
 }
 

@@ -56,8 +56,8 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
                 f->held_count, f->held_p50_ns, f->held_p99_ns, f->held_max_ns, f->asleep);
   if (f->ended) {
     (void)fprintf(out,
-                  ",\"suspensions\":%" PRIu64 ",\"stopped_ns\":%" PRIu64
-                  ",\"unsampled_ns\":%" PRIu64 ",\"overruns\":%" PRIu64,
+                  ",\"suspensions\":%" PRIu64 ",\"stoppedNs\":%" PRIu64 ",\"unsampledNs\":%" PRIu64
+                  ",\"overruns\":%" PRIu64,
                   f->suspensions, f->stopped_ns, f->unsampled_ns, f->overruns);
   } else {
     (void)fputs(",\"suspensions\":null,\"overruns\":null", out);

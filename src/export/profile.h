@@ -94,12 +94,13 @@ struct cs_facts {
   size_t stop_count;
   uint64_t asleep, asleep_weight;  // samples of threads that slept, taken without a signal
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
-  uint64_t labelled;      // samples of this mode that have a label
-  uint64_t labels_full;   // samples of all modes whose label was left out
-  bool ended;             // the agent has sent its totals; else the next two are not known
-  uint64_t suspensions;   // how often the runtime was stopped
-  uint64_t stopped_ns;    // for how long in all,
-  uint64_t stopped_for;   // to give so many threads larger signal stacks,
+  uint64_t labelled;               // samples of this mode that have a label
+  uint64_t labels_full;            // samples of all modes whose label was left out
+  bool ended;                      // the agent has sent its totals; else the next two are not known
+  uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads; 0: none was left out
+  uint64_t suspensions;            // how often the runtime was stopped
+  uint64_t stopped_ns;             // for how long in all,
+  uint64_t stopped_for;            // to give so many threads larger signal stacks,
   uint64_t unsampled_ns;  // and what CPU time threads without one have spent, which has no samples
   uint64_t overruns;      // timer expirations merged into one sample, which then weighs more
   struct cs_line_facts lines;

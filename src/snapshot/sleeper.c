@@ -32,7 +32,7 @@ enum {
 
 static struct cs_sleeper sleepers[SLEEPERS];
 static uint32_t taken[SLEEPERS];
-static uint32_t places, next_place;
+static uint32_t places, next_place, in_use;
 static uint32_t count_by = CS_RUNS_NONE;
 
 enum cs_run_count cs_sleeper_counts_by(void) {
@@ -66,10 +66,13 @@ static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
 
 // A place in the table that is ours from now on, NULL: there is none.
 static struct cs_sleeper *take_place(void) {
+  if (cs_load_relaxed(&in_use) >= places) return NULL;  // not searched for each thread anew
   uint32_t from = cs_add_relaxed(&next_place, 1);
   for (uint32_t i = 0; i < places; i++) {
     uint32_t at = (from + i) % places, no = 0;
-    if (cs_load_relaxed(&taken[at]) == 0 && cs_cas(&taken[at], &no, 1)) return &sleepers[at];
+    if (cs_load_relaxed(&taken[at]) != 0 || !cs_cas(&taken[at], &no, 1)) continue;
+    cs_add_relaxed(&in_use, 1);
+    return &sleepers[at];
   }
   return NULL;
 }
@@ -77,6 +80,7 @@ static struct cs_sleeper *take_place(void) {
 static void give_place(struct cs_sleeper *sleeper) {
   close_files(sleeper);
   cs_store_release(&taken[sleeper - sleepers], 0);
+  cs_add_relaxed(&in_use, (uint32_t)-1);
 }
 
 struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *own) {

@@ -110,6 +110,11 @@ bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *bud
   return open_record(r, CS_WIRE_BUDGET, &c) && cs_take(&c, budget, sizeof *budget);
 }
 
+bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_TICKS, &c) && cs_take(&c, ticks, sizeof *ticks);
+}
+
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_STOPS, &c) && cs_take(&c, stops, sizeof *stops);

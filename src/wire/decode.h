@@ -33,6 +33,7 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
                       const uint64_t **frames, const struct cs_label **label);
 bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again);
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget);
+bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks);
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 

@@ -91,6 +91,7 @@ enum cs_wire_kind {
                      // any
   CS_WIRE_AGAIN,     // struct cs_wire_again
   CS_WIRE_STOPS,     // struct cs_wire_stops; before END, if the runtime was stopped
+  CS_WIRE_TICKS,     // struct cs_wire_ticks; before END, if any were left out
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -181,6 +182,10 @@ struct cs_wire_stops {
   uint64_t stopped_ns;    // in all, from the first thread that stood still
   uint64_t threads;       // that have got one
   uint64_t unsampled_ns;  // CPU time of threads that had none yet: there are no samples of it
+};
+
+struct cs_wire_ticks {
+  uint64_t taken, left_out;  // mode wall: looks at all threads; those that there was no time for
 };
 
 // A frame in a sample: kind in the two topmost bits.

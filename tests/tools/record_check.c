@@ -35,6 +35,7 @@ static struct cs_wire_record *last_wall[MAX_IDS];  // of each thread, a copy
 static unsigned starts, ends, failures;
 static struct cs_wire_end end;
 static struct cs_wire_stops stops_told;
+static struct cs_wire_ticks ticks_told;
 static struct cs_wire_start start;
 static uint32_t max_depth = 512;
 
@@ -211,6 +212,9 @@ static void take(const struct cs_wire_record *r) {
     case CS_WIRE_END:
       check(cs_decode_end(r, &end) && ends == 0, "the end", ends);
       ends++;
+      break;
+    case CS_WIRE_TICKS:
+      check(cs_decode_ticks(r, &ticks_told) && ticks_told.left_out > 0, "TICKS", ticks_told.taken);
       break;
     case CS_WIRE_STOPS:
       check(cs_decode_stops(r, &stops_told) && stops_told.threads + stops_told.unsampled_ns > 0,

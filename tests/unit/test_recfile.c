@@ -173,6 +173,9 @@ static void make_recording(void) {
   begin();
   put(&(struct cs_wire_stops){1234567, 27, 890}, sizeof(struct cs_wire_stops));
   end(CS_WIRE_STOPS);
+  begin();
+  put(&(struct cs_wire_ticks){55, 66}, sizeof(struct cs_wire_ticks));
+  end(CS_WIRE_TICKS);
   assert_int_equal(live.stops.threads, 27);
   begin();
   put(&(struct cs_wire_end){.samples = 300, .lost_ring = 4, .runtime_suspensions = 2},
