@@ -124,7 +124,8 @@ void cs_cpu_timer_stop(struct cs_agent_thread *thread);
 // Goes over to cs_agent.period_ns, at the same part of the period as before.
 void cs_cpu_timer_change(struct cs_agent_thread *thread);
 // sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
-void cs_wall_tick(uint64_t now_ns);
+// One part of the threads, of so many parts.
+void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);

@@ -34,6 +34,7 @@ enum {
   // so many times as long: of thousands of threads wall mode takes a fifth of a processor, and the
   // rest a fiftieth.
   TICK_REST = 4,
+  PARTS_MS = 5,  // from this period on
   LOOK_REST = 50,
 };
 
@@ -181,18 +182,26 @@ static bool is_trusted(uint64_t now, struct cs_error *err) {
          cs_core_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
 }
 
+// A look takes a processor from the program for as long as it lasts, so it is taken in parts: half
+// of the threads, and half a period later the others.
+static uint32_t parts_of(uint64_t period) {
+  return period >= PARTS_MS * MS && cs_agent.budget_ppm == 0 ? 2 : 1;
+}
+
 // In wall mode threads are looked at with every step. A rate that the budget has lowered needs the
 // ring emptied less often.
 static uint64_t step_of(bool wall) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   bool slow = cs_agent.budget_ppm != 0 && period > DRAIN_MS * MS;
-  if (wall) return period;
+  if (wall) return period / parts_of(period);
   return !slow ? DRAIN_MS * MS : period < SLOW_DRAIN_MS * MS ? period : SLOW_DRAIN_MS * MS;
 }
 
 static void tick(uint64_t now, uint64_t *next, uint64_t step) {
+  static uint32_t part;
+  uint32_t parts = parts_of(cs_load_acquire(&cs_agent.period_ns));
   uint64_t began = own_time(), due = *next;
-  cs_wall_tick(now);
+  cs_wall_tick(now, ++part % parts, parts);
   rest(next, began, TICK_REST);
   ticks.taken++;
   ticks.left_out += (*next - due) / step;

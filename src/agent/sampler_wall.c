@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wall mode: with every tick a sample of each managed thread, whether it runs or waits. One that is
+// Wall mode: in every period a sample of each managed thread, whether it runs or waits. One that is
 // blocked in the kernel is walked from here and does not wake (snapshot/asleep.h): no EINTR in
 // foreign code; and only once, as long as it has not run since. All others get a signal. Native
 // threads are left out: the runtime's own sleep mostly. The agent's thread only. Signal-safe: no.
@@ -47,9 +47,15 @@ static bool add_due(struct cs_agent_thread *t) {
   return true;
 }
 
+struct tick {
+  uint64_t now;
+  uint32_t part, parts;
+};
+
 static bool collect(struct cs_agent_thread *t, void *data) {
-  uint64_t now = *(const uint64_t *)data;
-  if (t->clr_thread == 0 || t->tid == 0) return true;
+  const struct tick *tick = data;
+  uint64_t now = tick->now;
+  if (t->clr_thread == 0 || t->tid == 0 || t->id % tick->parts != tick->part) return true;
   if (t->pending_ns != 0 && now - t->pending_ns < GIVE_UP_NS) return true;
   if (add_due(t)) return true;
   cs_log_important("no memory for the list of threads: not all are sampled");
@@ -123,9 +129,10 @@ static bool sample(const struct due *d, bool last, uint64_t now) {
   return true;
 }
 
-void cs_wall_tick(uint64_t now_ns) {
+void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
+  struct tick tick = {now_ns, part, parts};
   due_count = 0;
-  cs_threads_visit(collect, &now_ns);
+  cs_threads_visit(collect, &tick);
   for (int look = 0; due_count != 0; look++) {
     size_t left = 0;
     if (look != 0) (void)usleep(CS_ASLEEP_NAP_US);
