@@ -17,12 +17,17 @@ timeout 100 dotnet "$APP" "$WORK/end" "${arguments[@]}" > "$WORK/said" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/said" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program that collects"; }
+taken=0
+# looks PHASE COUNT: so many more.
 looks() {
-  rm -f "$WORK"/look.*
-  for i in $(seq "$1"); do timeout 20 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$i" || fail "stack"; done
+  for _ in $(seq "$2"); do
+    taken=$((taken + 1))
+    timeout 20 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$1.$taken" || fail "stack"
+  done
 }
+# check PHASE: 3: nothing is wrong, but of what is to be seen too little was.
 check() {
-  python3 - "$KIND" "$1" "$WORK"/look.* << 'PYTHON' || fail "$KIND, $1"
+  python3 - "$KIND" "$1" "$WORK/look.$1".* << 'PYTHON'
 import collections, json, sys
 kind, phase, seen = sys.argv[1], sys.argv[2], collections.Counter()
 for path in sys.argv[3:]:
@@ -59,19 +64,26 @@ for path in sys.argv[3:]:
             if name in (".NET Server GC", ".NET BGC"): assert waits == "work", why
 for what, count in sorted(seen.items(), key=str): print(f"{count:4} {what}")
 if phase == "collecting":
-    assert seen["suspends"] >= 5 and seen["waits"] >= 5
-    assert kind != "background" or seen["background"] >= 5
-    assert kind != "server" or seen["the other threads of the collector"] >= 1
+    enough = seen["suspends"] >= 5 and seen["waits"] >= 5
+    enough &= kind != "background" or seen["background"] >= 5
+    enough &= kind != "server" or seen["the other threads of the collector"] >= 1
+    sys.exit(0 if enough else 3)
 PYTHON
 }
-looks 40
-check collecting
+# A look meets a suspension by chance, one in ten where collections are mostly in the background.
+for _ in 1 2 3 4 5; do
+  looks collecting 40
+  rc=0
+  check collecting || rc=$?
+  [ $rc = 3 ] || break
+done
+[ $rc = 0 ] || fail "$KIND, collecting"
 touch "$WORK/end"
 for _ in $(seq 300); do grep -q ended "$WORK/said" && break; sleep 0.1; done
 grep -q ended "$WORK/said" || fail "the program still collects"
 sleep 0.5
-looks 10
-check after
+looks after 10
+check after || fail "$KIND, after"
 kill "$pid"
 wait $launcher 2> /dev/null
 pass "$KIND"
