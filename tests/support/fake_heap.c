@@ -2,7 +2,11 @@
 #include "support/fake_heap.h"
 
 #include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 enum { OBJECT_WORDS = 8 };
 
@@ -73,4 +77,12 @@ uint64_t fake_box_class(struct fake_heap *heap) {
 void fake_chain(struct fake_heap *heap, uint64_t *objects, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) objects[i] = fake_object(heap, fake_box_class(heap));
   for (uint32_t i = 0; i + 1 < count; i++) fake_set(objects[i], FAKE_CONTINUATION, objects[i + 1]);
+}
+
+void fake_check_chain(const struct cs_await_chain *chain, enum cs_await_state want,
+                      const uint64_t *objects, uint32_t count) {
+  assert_int_equal(chain->state, want);
+  assert_int_equal(chain->count, count);
+  for (uint32_t i = 0; i < count; i++)
+    if (chain->words[i] != fake_class_of(objects[i])) fail_msg("awaiter %u is another one", i);
 }

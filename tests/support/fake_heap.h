@@ -34,5 +34,8 @@ uint32_t fake_know(struct fake_heap *heap, uint64_t class, uint32_t offset,
 // A class of boxes; `count` boxes of classes of their own, each awaited by the next one.
 uint64_t fake_box_class(struct fake_heap *heap);
 void fake_chain(struct fake_heap *heap, uint64_t *objects, uint32_t count);
+// Fails the test unless the chain has ended so, and is of the classes of these objects.
+void fake_check_chain(const struct cs_await_chain *chain, enum cs_await_state want,
+                      const uint64_t *objects, uint32_t count);
 
 #endif

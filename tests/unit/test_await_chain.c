@@ -58,17 +58,9 @@ static struct cs_await_chain find(void) {
   return chain;
 }
 
-static void check(const struct cs_await_chain *chain, enum cs_await_state want,
-                  const uint64_t *objects, uint32_t count) {
-  assert_int_equal(chain->state, want);
-  assert_int_equal(chain->count, count);
-  for (uint32_t i = 0; i < count; i++)
-    if (chain->words[i] != fake_class_of(objects[i])) fail_msg("awaiter %u is another one", i);
-}
-
 static void find_and_check(enum cs_await_state want, const uint64_t *objects, uint32_t count) {
   struct cs_await_chain chain = find();
-  check(&chain, want, objects, count);
+  fake_check_chain(&chain, want, objects, count);
 }
 
 enum { HOLDER = 8, CALLS = 16, STATE = 24, COMPLETED = 35 };

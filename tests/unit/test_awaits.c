@@ -111,17 +111,9 @@ static struct cs_await_chain find(void) {
   return find_in(frames, CS_COUNT(frames));
 }
 
-static void check(const struct cs_await_chain *chain, enum cs_await_state want,
-                  const uint64_t *objects, uint32_t count) {
-  assert_int_equal(chain->state, want);
-  assert_int_equal(chain->count, count);
-  for (uint32_t i = 0; i < count; i++)
-    if (chain->words[i] != fake_class_of(objects[i])) fail_msg("awaiter %u is another one", i);
-}
-
 static void find_and_check(enum cs_await_state want, const uint64_t *objects, uint32_t count) {
   struct cs_await_chain chain = find();
-  check(&chain, want, objects, count);
+  fake_check_chain(&chain, want, objects, count);
 }
 
 // The chain of a box that the frame has in its rbx.
@@ -138,7 +130,7 @@ static void a_chain_is_followed_to_who_is_awaited_by_nobody(void **state) {
   fake_chain(&heap, boxes, 5);
   enter(boxes[0]);
   struct cs_await_chain chain = find();
-  check(&chain, CS_AWAITS_COMPLETE, boxes, 5);
+  fake_check_chain(&chain, CS_AWAITS_COMPLETE, boxes, 5);
   assert_int_equal(chain.at, 1);
   // A thread that a collection does not wait for reads with care, and the same.
   clr_thread[0] = 0;
