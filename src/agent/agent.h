@@ -129,8 +129,6 @@ void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
-// Where the stack of a thread is that sleeps and was there before us, if that is not known yet.
-void cs_threads_learn_stack(struct cs_thread *entry, uint32_t tid);
 
 // ---- equip.c: larger alternate stacks for threads that were there before us ----
 // The agent's thread. Before the first signal; and now and then: for those that slept meanwhile,

@@ -13,10 +13,8 @@
 #define MS 1000000ull
 
 enum {
-  LOOK_MS = 20,        // at threads that have no larger stack yet
-  FIRST_GAP_MS = 100,  // between two stops
-  MOST_GAP_MS = 10000,
-  GIVE_UP = 3,  // refusals in a row
+  LOOK_MS = 20,  // at threads that have no larger stack yet
+  GIVE_UP = 3,   // refusals in a row
 };
 
 static struct {
@@ -43,9 +41,9 @@ static void stop(uint64_t now) {
     state.given += told.given;
     state.refused = 0;
     state.next_stop_ns = now + state.gap_ns;
-    state.gap_ns = state.gap_ns < MOST_GAP_MS * MS / 2 ? state.gap_ns * 2 : MOST_GAP_MS * MS;
+    state.gap_ns = cs_equip_gap_after(state.gap_ns);
   } else {
-    state.next_stop_ns = now + FIRST_GAP_MS * MS;
+    state.next_stop_ns = now + CS_EQUIP_FIRST_GAP_NS;
     if (hr == S_FALSE) return;  // they sleep again
     if (++state.refused == GIVE_UP)
       cs_log_important(
@@ -56,7 +54,7 @@ static void stop(uint64_t now) {
 }
 
 void cs_equip_begin(void) {
-  state = (typeof(state)){.gap_ns = FIRST_GAP_MS * MS};
+  state = (typeof(state)){.gap_ns = CS_EQUIP_FIRST_GAP_NS};
   stop(0);
   state.left = 1;  // who sleeps is looked at, at least once
 }

@@ -29,7 +29,7 @@ static bool sleeping_sp(uint32_t tid, uint64_t *sp) {
   return *sp != 0;
 }
 
-void cs_threads_learn_stack(struct cs_thread *entry, uint32_t tid) {
+static void learn_stack(struct cs_thread *entry, uint32_t tid) {
   struct cs_stack stack;
   uint64_t sp;
   if (cs_load_acquire(&entry->stack.hi) != 0 || !sleeping_sp(tid, &sp)) return;
@@ -55,7 +55,7 @@ static void look_at(uint32_t tid) {
   } else {
     cs_threads_visit(mark_seen, &tid);
   }
-  if (entry != NULL && entry->clr_thread == 0) cs_threads_learn_stack(entry, tid);
+  if (entry != NULL && entry->clr_thread == 0) learn_stack(entry, tid);
 }
 
 void cs_native_threads_scan(void) {

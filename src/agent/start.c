@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,6 +17,7 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_thread.h"
 
 enum {
   STOP_TIMEOUT_S = 2,
@@ -151,18 +150,8 @@ static bool set_event_mask(struct cs_error *err) {
                       (unsigned)hr);
 }
 
-// With all signals blocked, so that no handler of the program ever runs on our thread.
 static bool start_thread(struct cs_error *err) {
-  sigset_t all, before;
-  pthread_attr_t attr;
-  pthread_t thread;
-  (void)sigfillset(&all);
-  (void)pthread_attr_init(&attr);
-  (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&thread, &attr, cs_agent_main, NULL);
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  (void)pthread_attr_destroy(&attr);
+  int failed = cs_own_thread_start(cs_agent_main);
   if (failed == 0) return true;
   return cs_error_set(err, "no thread for the recording: %s", strerror(failed));
 }

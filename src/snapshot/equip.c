@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "native/image.h"
 #include "snapshot/asleep.h"
 #include "snapshot/snapshot.h"
@@ -84,8 +85,7 @@ static bool waits_in_runtime(const struct cs_capture *capture, long call) {
     const struct cs_image *image =
         record->kind == CS_CODE_NATIVE ? cs_images_find(images, cs_record_ip(record)) : NULL;
     if (image == NULL) return false;
-    const char *slash = strrchr(image->path, '/');
-    const char *name = slash != NULL ? slash + 1 : image->path;
+    const char *name = cs_file_of(image->path);
     if (!is_libc(name)) return is_runtime(image, name) || is_events(name, call);
   }
   return false;

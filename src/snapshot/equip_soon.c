@@ -7,7 +7,6 @@
 // for a bounded time, and one that runs managed code not at all, since the stop waits for that one.
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_thread.h"
 #include "snapshot/take.h"
 
 #define MS 1000000ull
@@ -22,8 +22,6 @@
 enum {
   READY_US = 2000,  // how often it is tried whether walks may be taken
   READY_TRIES = 5000,
-  FIRST_GAP_MS = 100,  // between two stops; then twice as long each time
-  MOST_GAP_MS = 10000,
 };
 
 static struct {
@@ -54,24 +52,14 @@ static void *equip(void *unused) {
   pthread_mutex_lock(&soon.lock);
   soon.running = false;
   soon.next_ns = cs_clock_now_ns() + soon.gap_ns;
-  soon.gap_ns = soon.gap_ns < MOST_GAP_MS * MS / 2 ? soon.gap_ns * 2 : MOST_GAP_MS * MS;
+  soon.gap_ns = cs_equip_gap_after(soon.gap_ns);
   pthread_cond_broadcast(&soon.over);
   pthread_mutex_unlock(&soon.lock);
   return NULL;
 }
 
-// With all signals blocked, so that no handler of the program ever runs on it.
 static bool start_thread(void) {
-  sigset_t all, before;
-  pthread_attr_t attr;
-  pthread_t thread;
-  (void)sigfillset(&all);
-  (void)pthread_attr_init(&attr);
-  (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&thread, &attr, equip, NULL);
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  (void)pthread_attr_destroy(&attr);
+  int failed = cs_own_thread_start(equip);
   if (failed != 0) cs_log_important("no thread to stop the runtime from: %s", strerror(failed));
   return failed == 0;
 }
@@ -88,7 +76,7 @@ void cs_core_equip_soon(bool at_once) {
   if (!is_wanted()) return;
   pthread_mutex_lock(&soon.lock);
   if (at_once) soon.next_ns = soon.gap_ns = 0;
-  if (soon.gap_ns == 0) soon.gap_ns = FIRST_GAP_MS * MS;
+  if (soon.gap_ns == 0) soon.gap_ns = CS_EQUIP_FIRST_GAP_NS;
   if (!soon.running && cs_clock_now_ns() >= soon.next_ns) soon.running = start_thread();
   pthread_mutex_unlock(&soon.lock);
 }

@@ -65,6 +65,11 @@ struct cs_equipment {
   uint64_t stopping_ns;  // SuspendRuntime: until the last thread stood still
   uint64_t stopped_ns;   // and all of them did, with ResumeRuntime
 };
+#define CS_EQUIP_FIRST_GAP_NS 100000000ull  // between two stops; then twice as long each time,
+#define CS_EQUIP_MOST_GAP_NS 10000000000ull
+static inline uint64_t cs_equip_gap_after(uint64_t gap_ns) {
+  return gap_ns < CS_EQUIP_MOST_GAP_NS / 2 ? gap_ns * 2 : CS_EQUIP_MOST_GAP_NS;
+}
 HRESULT cs_core_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told);
 // The same from a thread of its own, if there is anybody to do it for (equip_soon.c); not more
 // often than now and then, unless `at_once`: when the library has been started.

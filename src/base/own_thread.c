@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Blocks the signals before the thread begins, since it inherits what its maker has blocked. Any
+// thread. Signal-safe: no.
+#include "base/own_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+int cs_own_thread_start(void *(*main)(void *unused)) {
+  sigset_t all, before;
+  pthread_attr_t attr;
+  pthread_t thread;
+  (void)sigfillset(&all);
+  (void)pthread_attr_init(&attr);
+  (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(&thread, &attr, main, NULL);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  (void)pthread_attr_destroy(&attr);
+  return failed;
+}
