@@ -5,7 +5,8 @@
 #   setup_build_tools   C compiler, CMake, Ninja, pkg-config and the C libraries
 #   setup_readers       programs that read what clrsnap writes, for tests; optional
 #   setup_format        clang-format 14
-#   setup_load          wrk, for the benchmark of what recording costs
+#   setup_load          wrk, which loads a server, for tests and benchmarks
+#   setup_perf          perf, to measure against
 #   setup_dotnet        a .NET SDK of version 10 or later, put on PATH
 
 DOTNET_HOME=$HOME/.dotnet
@@ -51,6 +52,7 @@ have_capstone() { pkg-config --exists capstone 2> /dev/null; }
 have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_wrk() { command -v wrk > /dev/null; }
+have_perf() { command -v perf > /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
 
@@ -77,6 +79,7 @@ jsonschema|a JSON schema validator for Python, for tests|python3-jsonschema
 capstone|capstone, a disassembler for the tests|libcapstone-dev
 libunwind|libunwind, for tests and to measure against|libunwind-dev
 wrk|wrk, which loads a server|wrk
+perf|perf, to measure against|linux-perf
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang_format|clang-format 14|clang-format-14
 download|curl or wget|curl ca-certificates
@@ -134,6 +137,7 @@ setup_readers() {
 }
 setup_format() { require clang_format; }
 setup_load() { require wrk; }
+setup_perf() { require perf; }
 
 # ---- .NET ----
 # find_dotnet: the path of a `dotnet` that has an SDK of version 10 or later.
