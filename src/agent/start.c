@@ -70,6 +70,7 @@ static void give_back(void) {
 static HRESULT refuse(const char *sentence) {
   cs_log_important("%s; the program runs on without being profiled", sentence);
   if (cs_agent.wire.header != NULL) cs_producer_refuse(&cs_agent.wire, sentence);
+  cs_core_deaths_are_told(false);
   if (cs_agent.info != NULL) (void)cs_agent.info->lpVtbl->Release(cs_agent.info);
   cs_agent.info = NULL;
   cs_agent.walks_ended = true;  // none has begun
@@ -145,7 +146,10 @@ static bool set_event_mask(struct cs_error *err) {
   DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
   if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) != 0) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
-  if (hr == S_OK) return true;
+  if (hr == S_OK) {
+    cs_core_deaths_are_told(true);
+    return true;
+  }
   return cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
                       (unsigned)hr);
 }
@@ -209,6 +213,7 @@ void cs_agent_stop(void) {
 // `info` some time after it has been asked to detach, so that comes last.
 void cs_agent_leave(void) {
   ICorProfilerInfo15 *info = cs_agent.info;
+  cs_core_deaths_are_told(false);
   (void)info->lpVtbl->SetEventMask2(info, 0, 0);
   cs_agent.info = NULL;
   give_back();

@@ -45,6 +45,7 @@ struct cs_world {
   const struct cs_images *images;  // replaced as a whole (release); load with cs_load_acquire
   const struct cs_loader *loader;  // tells when `images` is old; NULL: nothing comes or goes
   struct cs_sites *sites;          // NULL: every frame's unwind data is decoded anew
+  bool deaths_are_told;      // whatever code dies bumps code_generation before its memory is freed
   uint32_t code_generation;  // bumped whenever code died: ips before and after are not the same
 };
 

@@ -85,6 +85,9 @@ void cs_core_check_thread(uint64_t clr_thread, uint32_t tid);
 // whole module, whose methods' FunctionIDs are then forgotten too. A dynamic method's need not be:
 // whatever comes to live at its address is a dynamic method again.
 void cs_core_code_died(bool module);
+// From now on cs_core_code_died is called for all code that dies, or no more. Before a recording's
+// first walk; after its last one.
+void cs_core_deaths_are_told(bool told);
 
 // clrsnap_snapshot with options of this call's own (enum clrsnap_flag).
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,

@@ -3,7 +3,12 @@
 //
 // Invariant: a word names a valid rule, and that rule is the one of the code that is at that
 // address now. The first holds because a rule is published before the word. The second, of managed
-// code, because none that can die is ever put here; of native code, because the words are used and
+// code, because none that can die is among the words; of code that can die, because it does not die
+// while it is on a walked stack, and because a generation ends before its memory is used again: a
+// site is put there by a walk with that code on its stack, and is good only for walks of the same
+// generation. (The site is written before the generation, and read after it. Whoever reads a
+// generation that began after the code's death reads a site that was written after it, too.) Of
+// native code, because the words are used and
 // put only by walks that have found the images to be those that the words are for (`loaded`), and
 // are forgotten between the last walk of the old images and the first one of the new (images.c).
 #include "unwind/sites.h"
@@ -119,13 +124,38 @@ CS_ISLAND static cs_site learn_native(const struct cs_world *world, uint64_t ip,
   return site;
 }
 
+CS_ISLAND static uint64_t generation_of(const struct cs_world *world) {
+  return 1ull + cs_load_acquire(&world->code_generation);
+}
+
+CS_ISLAND cs_site cs_sites_find_mortal(const struct cs_world *world, uint64_t ip) {
+  uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13);
+  if (!world->deaths_are_told || ip >> CS_SITE_IP_BITS != 0 ||
+      cs_load_acquire(&world->sites->mortals[place].generation) != generation_of(world))
+    return 0;
+  cs_site site = cs_load_acquire(&world->sites->mortals[place].site);
+  return cs_site_has_tag(site, hash) ? site : 0;
+}
+
+// Code that may be replaced under a return address.
+CS_ISLAND static cs_site learn_mortal(const struct cs_world *world, uint64_t ip,
+                                      const struct cs_cfi_rule *rule, enum cs_code_kind kind) {
+  uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13), generation = generation_of(world);
+  if (!world->deaths_are_told || ip >> CS_SITE_IP_BITS != 0) return 0;
+  cs_site site = site_of_rule(world->sites, rule, kind);
+  if (site <= NO_FORM) return 0;
+  site |= CS_SITE_TAG(hash);
+  cs_store_release(&world->sites->mortals[place].site, site);
+  cs_store_release(&world->sites->mortals[place].generation, generation);
+  return site;
+}
+
 CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
                                  const struct cs_code *code) {
   struct cs_cfi_rule rule;
   if (code->kind == CS_CODE_NATIVE) return learn_native(world, ip, code->image);
-  // Collectible code is left out of the cache: it is what may be replaced under a return address.
-  if (!cs_code_is_managed(code) || code->collectible || !cs_rule_of_managed(world, code, ip, &rule))
-    return 0;
+  if (!cs_code_is_managed(code) || !cs_rule_of_managed(world, code, ip, &rule)) return 0;
+  if (code->collectible) return learn_mortal(world, ip, &rule, code->kind);
   return cs_sites_add(world->sites, ip, &rule, code->kind);
 }
 

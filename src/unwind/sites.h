@@ -24,6 +24,9 @@ enum {
   // Interned rules. All functions of .NET 10's framework together have some 500
   // (docs/performance.md).
   CS_SITE_RULES = 4096,
+  // Return addresses in code that may die: a place for each value of an address' 13 bits that the
+  // tag leaves out, so that place and tag together are the address here, too. 128 KiB.
+  CS_SITE_MORTALS = 1 << 13,
   // A process with all of .NET's and Debian's libraries has some 5,000 native rules.
   CS_SITE_NATIVE = 8192,
   CS_SITE_SAVED = CS_CFI_SLOTS - 1,  // registers that a frame may have saved: all but the ip
@@ -43,6 +46,10 @@ struct cs_sites {
   // The images (cs_loader_now) that the words are right for: with any others none is used or put
   // there. Of no meaning where nothing is loaded or unloaded (world->loader is NULL).
   uint64_t loaded;
+  struct {
+    uint64_t site;
+    uint64_t generation;  // 1 + struct cs_world.code_generation when the site was put there
+  } mortals[CS_SITE_MORTALS];
   // What the rules of .eh_frame are as sites, by their numbers, which never change their meaning.
   uint64_t native[CS_SITE_NATIVE];  // a site without its tag; 0 not known yet, 1 has no such form
 };
@@ -104,6 +111,9 @@ CS_ISLAND static inline cs_site cs_sites_find(const struct cs_sites *sites, uint
 // site can have: then the frame is decoded each time.
 CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct cs_cfi_rule *rule,
                                enum cs_code_kind kind);
+// The site of a return address in code that may die, if one was learnt since the last code died; or
+// 0. Only for the return addresses of a stack: the code that they are in is alive.
+CS_ISLAND cs_site cs_sites_find_mortal(const struct cs_world *world, uint64_t ip);
 // The same from the unwind data of the code that `ip`, a return address, is in.
 CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
                                  const struct cs_code *code);

@@ -48,11 +48,13 @@ CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
   return value;
 }
 
-// A return address that has not been seen before. The frame that it was found by is a site's, and
-// those are never wrong, so it is one.
+// A return address that is not among those of code that stays. The frame that it was found by is a
+// site's, and those are never wrong, so it is one.
 CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world, uint64_t ip,
                                                          struct cs_near *near) {
   struct cs_code code;
+  cs_site site = cs_sites_find_mortal(world, ip);
+  if (site != 0) return site;
   if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, &code) != CS_STOP_NONE) return 0;
   return cs_sites_learn(world, ip, &code);
 }

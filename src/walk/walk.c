@@ -248,6 +248,7 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   bool by_site = walk->fast && !exact && walk->sites_hold && ip >> CS_SITE_IP_BITS == 0;
   walk->site = by_site ? cs_sites_find(walk->world->sites, ip) : 0;
+  if (CS_UNLIKELY(walk->site == 0) && by_site) walk->site = cs_sites_find_mortal(walk->world, ip);
   if (walk->site != 0) {
     walk->code = (struct cs_code){.kind = CS_SITE_KIND(walk->site)};
   } else {

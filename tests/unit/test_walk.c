@@ -126,6 +126,47 @@ static void steps_over_known_return_addresses_by_rule(void **state) {
   assert_int_equal(cs_sites_find(&sites, leaf_ip), 0);
 }
 
+static unsigned frames_without_a_map(uint64_t ip) {
+  uint64_t map = scene.clr.world.layout.code_range_map;
+  struct cs_frame frame;
+  begin(ip, sp_of(100), 0);
+  scene.walk.fast = true;
+  assert_true(cs_walk_next(&scene.walk, &frame));  // the leaf is always looked up
+  scene.clr.world.layout.code_range_map = 0;
+  unsigned n = 1 + count_frames();
+  scene.clr.world.layout.code_range_map = map;
+  return n;
+}
+
+// The same for code that may die, but only while nothing has died since, and where deaths are told.
+static void steps_over_code_that_may_die_by_rule_until_something_dies(void **state) {
+  (void)state;
+  static struct cs_sites sites;
+  struct cs_world *world = &scene.clr.world;
+  uint64_t ip = scene.method + AFTER_CALL;
+  memset(&sites, 0, sizeof sites);
+  world->sites = &sites;
+  fake_clr_set_collectible(&scene.clr, true);
+  lay_recursion(100, 50);
+  for (unsigned told = 0; told < 2; told++) {
+    world->deaths_are_told = told != 0;
+    begin(ip, sp_of(100), 0);
+    scene.walk.fast = true;
+    assert_int_equal(count_frames(), 50);
+    assert_int_equal(cs_sites_find(&sites, ip), 0);  // never among those of code that stays
+    assert_int_equal(frames_without_a_map(ip), told ? 50 : 2);
+  }
+  assert_true(cs_walk_complete(&scene.walk));
+  world->code_generation++;
+  assert_int_equal(frames_without_a_map(ip), 2);  // the leaf, and code that nothing is known of
+  begin(ip, sp_of(100), 0);
+  scene.walk.fast = true;
+  assert_int_equal(count_frames(), 50);
+  assert_int_equal(frames_without_a_map(ip), 50);
+  world->deaths_are_told = false;
+  fake_clr_set_collectible(&scene.clr, false);
+}
+
 static void ends_at_the_depth_limit_and_says_so(void **state) {
   (void)state;
   lay_recursion(100, 50);
@@ -323,6 +364,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(walks_to_the_base),
       TEST(steps_over_known_return_addresses_by_rule),
+      TEST(steps_over_code_that_may_die_by_rule_until_something_dies),
       TEST(ends_at_the_depth_limit_and_says_so),
       TEST(ends_where_the_stack_does),
       TEST(ends_in_unknown_code_and_names_it),
