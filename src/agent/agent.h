@@ -31,19 +31,20 @@ struct cs_agent {
   uint32_t wake;     // bumped to wake the agent's thread (a futex)
   uint32_t modes;    // CS_WIRE_MODE_BITs
   uint32_t hz;
-  bool lines;                // the command wants methods' IL maps
-  bool inlined;              // and what was inlined into them
-  bool async_callers;        // and who awaits
-  bool attached;             // to a program that was running
-  uint32_t attach_complete;  // 1: and the runtime has told of that
-  uint32_t tid;              // of the agent's thread
-  uint32_t command_pid;      // who records, as itself calls it
-  uint32_t budget_ppm;       // 0: none
-  uint64_t period_ns;        // between samples: 1 / hz, or longer for the budget's sake
-  uint64_t start_ns;         // CLOCK_MONOTONIC, when the recording began
-  bool walks_ended;          // after it: no handler is left that could write into the ring
-  const IUnknown *client;    // what the library was started with
-  ICorProfilerInfo15 *info;  // our own: cs_core.info may be another profiler's
+  enum cs_wire_engine_kind engine;  // that the command wants
+  bool lines;                       // the command wants methods' IL maps
+  bool inlined;                     // and what was inlined into them
+  bool async_callers;               // and who awaits
+  bool attached;                    // to a program that was running
+  uint32_t attach_complete;         // 1: and the runtime has told of that
+  uint32_t tid;                     // of the agent's thread
+  uint32_t command_pid;             // who records, as itself calls it
+  uint32_t budget_ppm;              // 0: none
+  uint64_t period_ns;               // between samples: 1 / hz, or longer for the budget's sake
+  uint64_t start_ns;                // CLOCK_MONOTONIC, when the recording began
+  bool walks_ended;                 // after it: no handler is left that could write into the ring
+  const IUnknown *client;           // what the library was started with
+  ICorProfilerInfo15 *info;         // our own: cs_core.info may be another profiler's
   struct cs_producer wire;
   struct cs_sample_ring ring;
 };
@@ -75,9 +76,12 @@ struct cs_agent_thread {
   uint32_t id;               // in the recording; never used twice
   uint32_t tid;              // 0: not assigned to an OS thread yet
   uint32_t announced;        // the wire has its name as it is now
-  bool has_timer, named;     // named: by the program, not by us
+  bool named;                // by the program, not by us
   bool started_by_pool;      // it had a pool worker's name before anybody could name it
   bool seen;                 // native threads: found by the scan that is under way
+  // Mode cpu: what makes it take samples; NULL: nothing does. The rest is engine.c's and theirs.
+  const struct cs_engine *engine;
+  uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
   timer_t timer;
   // Its timer's period, and the one before, which samples older than `timer_set` (of the time-stamp
   // counter) were taken with.
@@ -117,12 +121,7 @@ void cs_threads_stop(void);
 void cs_threads_free_all(void);
 
 // ---- samplers ----
-// sampler_cpu.c: a timer on the thread's own CPU clock. False: the kernel refuses; reported once.
-clockid_t cs_cpu_clock_of(uint32_t tid);
-bool cs_cpu_timer_start(struct cs_agent_thread *thread);
-void cs_cpu_timer_stop(struct cs_agent_thread *thread);
-// Goes over to cs_agent.period_ns, at the same part of the period as before.
-void cs_cpu_timer_change(struct cs_agent_thread *thread);
+// engine.h: what makes threads take samples of mode cpu.
 // sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
 // One part of the threads, of so many parts.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
@@ -137,8 +136,8 @@ void cs_equip_begin(void);
 void cs_equip_turn(uint64_t now_ns);
 uint64_t cs_equip_stops(void);  // of the runtime, in this recording
 bool cs_equip_tell(void);       // CS_WIRE_STOPS, if there were any. False: no room
-// threads.c: has all timers made that could not be made before.
-void cs_threads_start_timers(void);
+// threads.c: starts the engine for all threads for which it could not be started before.
+void cs_threads_start_engines(void);
 
 // ---- budget.c: the rate is lowered to what the budget allows; the agent's thread only ----
 void cs_budget_start(uint64_t now_ns);

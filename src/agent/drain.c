@@ -3,11 +3,11 @@
 // methods, images) is in the wire before it; a sample that cannot be sent whole is left out and
 // counted there; a record leaves the ring only after that. The agent's thread only. Signal-safe:
 // no.
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/engine.h"
 #include "base/clock.h"
 #include "signal/awaits.h"
 
@@ -30,12 +30,8 @@ bool cs_drain_init(struct cs_error *err) {
 
 static enum cs_wire_mode mode_of(const struct cs_sample *s) {
   if (s->mode != 0) return (enum cs_wire_mode)s->mode;
-  return s->si_code == SI_TIMER ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL;
-}
-
-// The period of the timer that has sent the sample's signal.
-static uint64_t period_of(const struct cs_sample *s, const struct cs_agent_thread *t) {
-  return s->tsc < t->timer_set ? t->timer_before_ns : t->timer_ns;
+  bool cpu = s->cause == CS_CAUSE_TIMER || s->cause == CS_CAUSE_CLOCKED;
+  return cpu ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL;
 }
 
 // In wall mode a sample stands for the time since the thread's last one.
@@ -47,7 +43,7 @@ static uint64_t time_up_to(struct cs_agent_thread *t, uint64_t now_ns) {
 
 static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
                           enum cs_wire_mode mode, uint64_t now_ns) {
-  if (mode == CS_WIRE_MODE_CPU) return period_of(s, t) * (1 + (uint64_t)s->overrun);
+  if (s->cause == CS_CAUSE_TIMER) return cs_timer_weight(t, s);
   if (mode != CS_WIRE_MODE_WALL) return s->weight;
   t->pending_ns = 0;
   return time_up_to(t, now_ns);
@@ -150,7 +146,7 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
 // Of one that slept, what was on its own stack, and its label, which only itself sets. Others may
 // come to await it meanwhile.
 static bool is_repeatable(const struct cs_sample *s) {
-  return s->si_code == 0 && s->await_state == CS_AWAITS_NONE;
+  return s->cause == CS_CAUSE_NONE && s->await_state == CS_AWAITS_NONE;
 }
 
 bool cs_drain_again(struct cs_agent_thread *t, uint64_t now_ns) {

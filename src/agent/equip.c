@@ -5,9 +5,8 @@
 // Invariant: the runtime is stopped once when a recording begins, if there is anybody to stop it
 // for; after that only for a thread that was asleep in foreign code then and is found running, and
 // each time twice as rarely as the time before. docs/signal-safety.md, "Alternate stacks".
-#include <time.h>
-
 #include "agent/agent.h"
+#include "agent/engine.h"
 #include "base/log.h"
 
 #define MS 1000000ull
@@ -25,12 +24,6 @@ static struct {
   uint32_t left;     // threads that lack it, at the last look
   uint32_t refused;
 } state;
-
-static uint64_t spent_by(uint32_t tid) {
-  struct timespec t;
-  if (clock_gettime(cs_cpu_clock_of(tid), &t) != 0) return 0;
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void stop(uint64_t now) {
   struct cs_equipment told;
@@ -63,7 +56,7 @@ void cs_equip_begin(void) {
 static bool look_at(struct cs_agent_thread *t, void *data) {
   (void)data;
   if (t->tid == 0 || t->clr_thread == 0 || cs_thread_is_equipped(t->thread)) return true;
-  uint64_t spent = spent_by(t->tid);
+  uint64_t spent = cs_cpu_ns_of(t->tid);
   state.left++;
   if (t->spent_ns != 0 && spent > t->spent_ns) {
     state.unequipped_ns += spent - t->spent_ns;
@@ -84,7 +77,7 @@ void cs_equip_turn(uint64_t now) {
     return;
   state.owed_ns = 0;
   stop(now);
-  cs_threads_start_timers();
+  cs_threads_start_engines();
 }
 
 uint64_t cs_equip_stops(void) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/engine.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -91,6 +92,7 @@ static bool begin_recording(struct cs_error *err) {
   ticks = (struct cs_wire_ticks){0, 0};
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
+  if (!cs_engines_begin(err)) return false;
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
   cs_core_images_keep(0);
@@ -98,7 +100,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
   cs_equip_begin();
   cs_threads_adopt();
-  cs_threads_start_timers();
+  cs_threads_start_engines();
   cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
   return cs_events_start(err);
 }
@@ -218,10 +220,11 @@ static bool record(struct cs_error *err) {
     maintain(now);
     cs_budget_turn(now);
     cs_equip_turn(now);
+    uint64_t engine = cs_engines_turn(now);
     step = step_of(wall);
     if (!is_trusted(now, err)) return false;
     if (now < next) {
-      sleep_until(next, wake);
+      sleep_until(next < engine ? next : engine, wake);
       continue;
     }
     // Late: ticks are left out, not caught up.
@@ -238,6 +241,7 @@ static bool record(struct cs_error *err) {
 static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
   cs_threads_stop();
+  cs_engines_end();
   cs_events_stop();
   if (cs_labels_have_hooks()) cs_producer_tell_label_hooks(&cs_agent.wire);
   cs_labels_end();
@@ -258,6 +262,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   };
   if (ticks.left_out > 0)
     (void)cs_producer_put(&cs_agent.wire, CS_WIRE_TICKS, &ticks, sizeof ticks, NULL, 0);
+  (void)cs_engines_tell();
   (void)cs_budget_tell(cs_clock_now_ns());
   (void)cs_equip_tell();
   cs_awaits_tell();

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/engine.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "clr/clr.h"
@@ -67,10 +68,10 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
   return t;
 }
 
-static void start_timer(struct cs_agent_thread *t) {
-  if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0 && !t->has_timer &&
-      cs_thread_is_equipped(t->thread))
-    (void)cs_cpu_timer_start(t);
+static void start_engine(struct cs_agent_thread *t) {
+  if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0 && t->engine == NULL &&
+      cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_thread_is_equipped(t->thread))
+    cs_engine_start(t);
 }
 
 static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
@@ -78,14 +79,14 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
   t->tid = tid;
   t->last_ns = cs_clock_now_ns();  // or when the recording begins, if that is later
   cs_labels_link(t->thread);
-  // Before the timer: a signal for a thread that is not sampled is ignored.
+  // Before the engine: a signal for a thread that is not sampled is ignored.
   cs_store_release(&t->thread->sampling, 1u);
-  start_timer(t);
+  start_engine(t);
 }
 
 static void end_sampling(struct cs_agent_thread *t) {
   cs_store_release(&t->thread->sampling, 0u);
-  cs_cpu_timer_stop(t);
+  cs_engine_stop(t);
 }
 
 static void bury(struct cs_agent_thread **link) {
@@ -268,17 +269,17 @@ void cs_threads_refresh_names(void) {
 
 static bool start_late(struct cs_agent_thread *t, void *data) {
   (void)data;
-  if (t->tid != 0 && !stopped) start_timer(t);
+  if (t->tid != 0 && !stopped) start_engine(t);
   return true;
 }
 
-void cs_threads_start_timers(void) {
+void cs_threads_start_engines(void) {
   cs_threads_visit(start_late, NULL);
 }
 
 static bool change_period(struct cs_agent_thread *t, void *data) {
   (void)data;
-  cs_cpu_timer_change(t);
+  cs_engine_change(t);
   return true;
 }
 

@@ -164,6 +164,7 @@ static bool make_next(struct children *c, struct cs_error *err) {
                                   .inlined = o->inlined,
                                   .async_callers = o->view.async_callers,
                                   .budget_ppm = o->budget_ppm,
+                                  .engine = o->engine,
                                   .labels = o->labels};
   struct cs_consumer next;
   if (!cs_consumer_create(&next, &ring, err)) return false;

@@ -136,6 +136,7 @@ static bool prepare(struct cs_record *r, struct cs_error *err) {
                                   .async_callers = o->view.async_callers,
                                   .target = o->pid,
                                   .budget_ppm = o->budget_ppm,
+                                  .engine = o->engine,
                                   .labels = o->labels};
   r->agent = cs_find_agent(err);
   r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);

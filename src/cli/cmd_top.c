@@ -318,6 +318,7 @@ static bool prepare(struct watch *w, struct cs_error *err) {
   struct cs_consumer_opts ring = {.capacity = RING_BYTES,
                                   .modes = CS_WIRE_MODE_BIT(o->mode),
                                   .hz = o->hz,
+                                  .engine = o->engine,
                                   .max_depth = DEPTH,
                                   .lines = o->inlined,
                                   .inlined = o->inlined,

@@ -52,6 +52,14 @@ bool cs_parse_word(const char *name, const char *text, const char *first, const 
   return cs_error_set(err, "%s wants '%s' or '%s', not '%s'", name, first, other, text);
 }
 
+bool cs_parse_engine(const char *text, enum cs_wire_engine_kind *out, struct cs_error *err) {
+  for (unsigned i = 0; i < CS_WIRE_ENGINES; i++) {
+    *out = (enum cs_wire_engine_kind)i;
+    if (strcmp(text, cs_wire_engine_name(*out)) == 0) return true;
+  }
+  return cs_error_set(err, "--engine wants auto, perf, clock or timer, not '%s'", text);
+}
+
 bool cs_parse_pid(const char *text, pid_t *out, struct cs_error *err) {
   uint32_t pid = 0;
   if (!cs_parse_number("--pid", text, INT32_MAX, &pid, err)) return false;

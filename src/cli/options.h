@@ -29,8 +29,9 @@ struct cs_record_options {
   bool children;   // and what it starts
   bool labels;     // samples say which Activity was current
   uint32_t budget_ppm;  // of one processor, in millionths; 0: no limit
-  uint64_t window_ns;   // what is pushed at a time; 0: the whole, at the end
-  bool help;            // nothing else was looked at
+  enum cs_wire_engine_kind engine;
+  uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
+  bool help;           // nothing else was looked at
 };
 
 struct cs_report_options {
@@ -58,6 +59,8 @@ bool cs_parse_span(const char *name, const char *text, uint64_t *ns, struct cs_e
 // One of two words; *second says which.
 bool cs_parse_word(const char *name, const char *text, const char *first, const char *other,
                    bool *second, struct cs_error *err);
+// Of --engine.
+bool cs_parse_engine(const char *text, enum cs_wire_engine_kind *out, struct cs_error *err);
 // What is behind the options: a command line, or nothing but a number. After "--", a number is a
 // program like any other. *pid may have been named by an option; else it is 0.
 bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct cs_error *err);

@@ -34,6 +34,9 @@ static const char help[] =
     "                           alloc, allocations; lock, waits for locks; exception, what is "
     "thrown;\n"
     "                           gc, pauses for collections\n"
+    "      --engine auto|perf|clock|timer  what makes threads take cpu samples (auto: the best "
+    "that\n"
+    "                           can be had)\n"
     "  -p, --pid PID            record this process, as PID alone does\n"
     "      --children           processes that it starts, too, each into files of its own\n"
     "  -o, --output FILE        where to write (flame.html); several may be given\n"
@@ -94,7 +97,8 @@ enum {
   OPT_CHILDREN,
   OPT_BUFFER,
   OPT_CONTINUOUS,
-  OPT_BUDGET
+  OPT_BUDGET,
+  OPT_ENGINE
 };
 
 static const struct option long_options[] = {
@@ -111,6 +115,7 @@ static const struct option long_options[] = {
     {"children", no_argument, NULL, OPT_CHILDREN},
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {"budget", required_argument, NULL, OPT_BUDGET},
+    {"engine", required_argument, NULL, OPT_ENGINE},
     {"continuous", required_argument, NULL, OPT_CONTINUOUS},
     {NULL, 0, NULL, 0},
 };
@@ -170,6 +175,8 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return true;
     case OPT_BUDGET:
       return parse_budget(arg, &o->budget_ppm, err);
+    case OPT_ENGINE:
+      return cs_parse_engine(arg, &o->engine, err);
     case OPT_CONTINUOUS:
       return cs_parse_span("--continuous", arg, &o->window_ns, err);
     default:
@@ -186,6 +193,8 @@ static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
 }
 
 static bool settle(struct cs_record_options *o, struct cs_error *err) {
+  if (o->engine != CS_WIRE_ENGINE_AUTO && (o->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) == 0)
+    return cs_error_set(err, "--engine is of mode cpu, which is not recorded");
   if (o->window_ns != 0 && o->view.wish.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;

@@ -40,6 +40,9 @@ const char cs_top_help[] =
     "      --no-counters        not the runtime's own counters: no allocations, heap and GC\n"
     "      --filter TEXT        only what has TEXT in its name or module\n"
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
+    "      --engine auto|perf|clock|timer  what makes threads take cpu samples (auto: the best "
+    "that\n"
+    "                           can be had)\n"
     "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
     "      --text               tables as text, though there is a terminal\n"
     "      --json               one JSON object a line, with methods and threads\n"
@@ -67,7 +70,8 @@ enum {
   OPT_MODE,
   OPT_TEXT,
   OPT_JSON,
-  OPT_ROWS
+  OPT_ROWS,
+  OPT_ENGINE
 };
 
 static const struct option long_options[] = {
@@ -86,6 +90,7 @@ static const struct option long_options[] = {
     {"text", no_argument, NULL, OPT_TEXT},
     {"json", no_argument, NULL, OPT_JSON},
     {"rows", required_argument, NULL, OPT_ROWS},
+    {"engine", required_argument, NULL, OPT_ENGINE},
     {"count", required_argument, NULL, 'n'},
     {"pid", required_argument, NULL, 'p'},
     {"help", no_argument, NULL, 'h'},
@@ -171,6 +176,8 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       if (!cs_parse_word("--async-callers", arg, "on", "off", &off, err)) return false;
       o->async_callers = !off;
       return true;
+    case OPT_ENGINE:
+      return cs_parse_engine(arg, &o->engine, err);
     case OPT_ROWS:
       return cs_parse_number("--rows", arg, 1000000, &o->rows, err);
     case 'p':
@@ -193,6 +200,8 @@ bool cs_top_options_parse(struct cs_top_options *o, int argc, char **argv, struc
   const struct cs_option_set set = {"+:F:n:p:h", long_options, apply};
   if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
   if (o->help) return true;
+  if (o->engine != CS_WIRE_ENGINE_AUTO && o->mode != CS_WIRE_MODE_CPU)
+    return cs_error_set(err, "--engine is of mode cpu, which is not recorded");
   if (o->json && o->text) return cs_error_set(err, "--json and --text are two things");
   return cs_parse_target(argc, argv, &o->pid, &o->program, err);
 }

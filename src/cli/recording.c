@@ -338,6 +338,18 @@ static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) 
   memcpy(rec->runtime, runtime.data, len);
 }
 
+static void add_engine(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_engine engine;
+  struct cs_text text[CS_ENGINE_TEXTS];
+  if (!cs_decode_engine(r, &engine, text)) {
+    rec->broken++;
+    return;
+  }
+  rec->engine = engine;
+  for (int i = 0; i < CS_ENGINE_TEXTS; i++)
+    rec->engine_text[i] = cs_strings_add(&rec->strings, text[i].data, text[i].len);
+}
+
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) {
   switch (r->kind) {
     case CS_WIRE_START:
@@ -366,6 +378,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
       break;
     case CS_WIRE_TICKS:
       if (!cs_decode_ticks(r, &rec->ticks)) rec->broken++;
+      break;
+    case CS_WIRE_ENGINE:
+      add_engine(rec, r);
       break;
     case CS_WIRE_STOPS:
       if (!cs_decode_stops(r, &rec->stops)) rec->broken++;

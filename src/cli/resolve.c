@@ -428,6 +428,14 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->unsampled_ns = rec->stops.unsampled_ns;
   f->overruns = rec->end.overruns;
   f->lost_target = rec->end.lost_ring;
+  if (mode == CS_WIRE_MODE_CPU)
+    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
+                                         (enum cs_wire_engine_kind)rec->engine.had,
+                                         rec->engine.cpu_ns,
+                                         rec->engine.others,
+                                         rec->engine.without,
+                                         text(rec, rec->engine_text[CS_ENGINE_WHY]),
+                                         text(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
   f->inlined.wanted = rec->inlined;
   for (size_t i = 0; i < rec->inlines_count; i++)
     ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);

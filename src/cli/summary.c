@@ -189,6 +189,25 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
                   cs_mode(f->mode)->token);
 }
 
+// What made threads take samples of mode cpu, and how many that came to.
+static void print_engine(const struct cs_facts *f, FILE *out) {
+  const struct cs_engine_facts *e = &f->engine;
+  if (e->had == CS_WIRE_ENGINE_AUTO) return;
+  (void)fprintf(out, PREFIX "engine %s", cs_wire_engine_name(e->had));
+  if (e->cpu_ns > 0)
+    (void)fprintf(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
+                  cs_rate_had(f), f->hz, (double)e->cpu_ns / 1e9);
+  (void)putc('\n', out);
+  if (e->unseen[0] != '\0') (void)fprintf(out, PREFIX "  %s\n", e->unseen);
+  if (e->why[0] != '\0') (void)fprintf(out, PREFIX "  not %s\n", e->why);
+  if (e->others > 0)
+    (void)fprintf(out, PREFIX "  %" PRIu32 " thread%s sampled by another engine\n", e->others,
+                  e->others == 1 ? " was" : "s were");
+  if (e->without > 0)
+    (void)fprintf(out, PREFIX "  %" PRIu32 " thread%s not sampled: no engine was had for %s\n",
+                  e->without, e->without == 1 ? " was" : "s were", e->without == 1 ? "it" : "them");
+}
+
 static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
   uint64_t labelled = 0, full = set->profiles[0].facts.labels_full;
   for (size_t i = 0; i < set->count; i++) labelled += set->profiles[i].facts.labelled;
@@ -209,6 +228,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) samples += set->profiles[i].facts.samples;
   print_first(set, samples, out);
   print_modes(set, out);
+  for (size_t i = 0; i < set->count; i++) print_engine(&set->profiles[i].facts, out);
   print_losses(f, out);
   print_walks(set, samples, out);
   print_lines(&f->lines, out);

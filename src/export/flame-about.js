@@ -50,6 +50,7 @@ function fillFacts({facts: f, diff, only}) {
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");
+  if (f.engine) fillEngine(f, f.engine);
   if (f.runtime) fact(".NET %s", f.runtime);
   const lost = lostOf(f);
   fact("%s lost", number.format(lost), lost === 0 ? "" :
@@ -72,6 +73,16 @@ function fillFacts({facts: f, diff, only}) {
       `${(f.stoppedNs / 1e6).toFixed(1)} ms in all, at the first attach: threads got larger signal stacks` : "",
       f.suspensions === 0 ? "good" : "");
   }
+}
+
+// What made threads take their samples, and how many there were per second of CPU time.
+function fillEngine(f, e) {
+  const few = e.cpuNs > 0 && e.rate < 0.9 * f.hz;
+  const others = e.others + e.without > 0 ?
+    `${e.others} threads were sampled by another engine, ${e.without} by none` : "";
+  const text = [e.unseen, e.why && `not ${e.why}`, others].filter(t => t).join("\n");
+  fact(e.cpuNs > 0 ? `engine ${e.had}, %s Hz had` : "engine %s",
+    e.cpuNs > 0 ? number.format(Math.round(e.rate)) : e.had, text, few ? "bad" : "");
 }
 
 function fillDiffFacts(f, diff) {

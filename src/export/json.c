@@ -30,6 +30,20 @@ static void put_stops(const struct cs_facts *f, FILE *out) {
   (void)putc(']', out);
 }
 
+static void put_engine(const struct cs_facts *f, FILE *out) {
+  const struct cs_engine_facts *e = &f->engine;
+  if (e->had == CS_WIRE_ENGINE_AUTO) return;
+  (void)fprintf(out,
+                ",\"engine\":{\"asked\":\"%s\",\"had\":\"%s\",\"rate\":%.1f,\"cpuNs\":%" PRIu64
+                ",\"others\":%" PRIu32 ",\"without\":%" PRIu32 ",\"why\":",
+                cs_wire_engine_name(e->asked), cs_wire_engine_name(e->had), cs_rate_had(f),
+                e->cpu_ns, e->others, e->without);
+  put_text(out, e->why);
+  (void)fputs(",\"unseen\":", out);
+  put_text(out, e->unseen);
+  (void)putc('}', out);
+}
+
 void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
   (void)fputs("\"facts\":{\"program\":", out);
   put_text(out, f->program);
@@ -54,6 +68,7 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
                 ",\"held\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
                 ",\"max\":%" PRIu64 "},\"asleep\":%" PRIu64,
                 f->held_count, f->held_p50_ns, f->held_p99_ns, f->held_max_ns, f->asleep);
+  put_engine(f, out);
   if (f->ended) {
     (void)fprintf(out,
                   ",\"suspensions\":%" PRIu64 ",\"stoppedNs\":%" PRIu64 ",\"unsampledNs\":%" PRIu64

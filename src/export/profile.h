@@ -105,12 +105,23 @@ struct cs_facts {
   uint64_t overruns;      // timer expirations merged into one sample, which then weighs more
   struct cs_line_facts lines;
   struct cs_inlined_facts inlined;
+  struct cs_engine_facts {                // mode cpu only
+    enum cs_wire_engine_kind asked, had;  // had: AUTO if the agent has not told
+    uint64_t cpu_ns;                      // of the threads, while they were sampled; 0: not known
+    uint32_t others, without;  // threads that another engine has sampled, and that none has
+    const char *why, *unseen;  // sentences, or empty
+  } engine;
   struct cs_budget_facts {
     uint32_t budget_ppm;  // of one processor, in millionths; 0: there is no budget
     uint64_t recorded_ns, agent_ns, handlers_ns, command_ns;
     uint32_t hz_least, hz_last, changes;
   } budget;
 };
+
+// Samples per second of CPU time; 0: not known.
+static inline double cs_rate_had(const struct cs_facts *f) {
+  return f->engine.cpu_ns > 0 ? (double)f->samples * 1e9 / (double)f->engine.cpu_ns : 0;
+}
 
 // Of two recordings that are compared: which is the only one that has the profile's mode.
 enum cs_only { CS_ONLY_NONE, CS_ONLY_BEFORE, CS_ONLY_AFTER };

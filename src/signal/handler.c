@@ -59,11 +59,15 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
     cs_request_serve(value, &regs, ucontext, entry_tsc);
     return;
   }
-  struct cs_thread *thread = info->si_value.sival_ptr;
+  struct cs_thread *thread = (void *)(uintptr_t)(value & ~(uint64_t)CS_SIGVAL_CLOCKED);
   if (!is_registered(thread) || cs_load_acquire(&thread->sampling) == 0) return;
   cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
   cs_altstack_install(&thread->altstack, ucontext);
-  bool timer = info->si_code == SI_TIMER && info->si_overrun > 0;
-  struct cs_signal_cause cause = {entry_tsc, info->si_code, timer ? (uint32_t)info->si_overrun : 0};
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_WALL, 0};
+  if (value & CS_SIGVAL_CLOCKED) cause.cause = CS_CAUSE_CLOCKED;
+  if (info->si_code == SI_TIMER) {
+    cause.cause = CS_CAUSE_TIMER;
+    cause.overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+  }
   cs_sample_take(thread, &regs, &cause);
 }

@@ -8,6 +8,9 @@
 // several threads in deep recursion do not each keep the largest size from the others.
 #include "signal/sample.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
 #include "native/image.h"
 #include "signal/awaits.h"
 
@@ -154,6 +157,16 @@ CS_ISLAND static bool is_mine(struct cs_thread *thread) {
   return cs_load_acquire(&thread->sampling) != 0 && cs_thread_is_own(thread);
 }
 
+// The thread's CPU time since its last sample. What a lost sample stood for goes to the next one.
+CS_ISLAND static void stand_for_time(struct cs_sample *sample, struct cs_thread *thread) {
+  struct timespec clock;
+  if (cs_syscall4(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)(uintptr_t)&clock, 0, 0) != 0)
+    return;
+  uint64_t now = (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
+  if ((int64_t)(now - thread->cpu_ns) > 0) sample->weight = now - thread->cpu_ns;
+  thread->cpu_ns = now;
+}
+
 CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,
                            struct cs_thread *thread, const struct cs_regs *regs,
                            const struct cs_signal_cause *cause) {
@@ -166,7 +179,8 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
   place.sample->overrun = cause->overrun;
-  place.sample->si_code = (int16_t)cause->si_code;
+  place.sample->cause = (uint16_t)cause->cause;
+  if (cause->cause == CS_CAUSE_CLOCKED) stand_for_time(place.sample, thread);
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
 }
 
@@ -192,7 +206,7 @@ CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   write_sample(ring, &place, from);
   place.sample->tsc = event->tsc;
   place.sample->overrun = 0;
-  place.sample->si_code = 0;
+  place.sample->cause = CS_CAUSE_NONE;
   place.sample->weight = event->weight;
   place.sample->mode = event->mode;
   place.sample->type = event->type;
@@ -212,7 +226,7 @@ CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_pla
   write_sample(ring, place, sleeping);
   place->sample->tsc = tsc;
   place->sample->overrun = 0;
-  place->sample->si_code = 0;
+  place->sample->cause = CS_CAUSE_NONE;
   return true;
 }
 

@@ -4,7 +4,8 @@
 //
 // One real-time signal serves two purposes, told apart by what travels with it:
 //   a request   rt_tgsigqueueinfo, value = CS_SIGVAL_REQUEST | slot | sequence: a snapshot is
-//   wanted a sample    timer_create's signal or rt_tgsigqueueinfo, value = struct cs_thread *
+//   wanted
+//   a sample    timer_create's signal or rt_tgsigqueueinfo, value = struct cs_thread *
 #ifndef CS_SIGNAL_H
 #define CS_SIGNAL_H
 
@@ -28,6 +29,7 @@ struct cs_thread {
   uint32_t generation;  // bumped each time the entry is given away or taken back
   uint64_t clr_thread;  // ThreadID; 0 for a native thread
   struct cs_stack stack;
+  uint64_t cpu_ns;    // its CPU clock, up to which its samples stand for its time: its handler's
   uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;     // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
@@ -90,12 +92,19 @@ CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_captu
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
 
 #define CS_SIGVAL_REQUEST 1u  // lowest bit of the signal's value; a struct cs_thread * has it clear
+#define CS_SIGVAL_CLOCKED 2u  // the next one: of a sample, CS_CAUSE_CLOCKED
 
-// Why a sample is taken.
+// What has made a thread take a sample.
+enum cs_cause {
+  CS_CAUSE_NONE,     // it has not: another one has while it slept, or it is an event's
+  CS_CAUSE_WALL,     // a look at all threads
+  CS_CAUSE_TIMER,    // a timer of its CPU clock, which the kernel looks at in its tick
+  CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
+};
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
-  int si_code;         // SI_TIMER, or SI_QUEUE for rt_tgsigqueueinfo
-  uint32_t overrun;    // SI_TIMER: expirations that the kernel merged into this signal
+  enum cs_cause cause;
+  uint32_t overrun;  // CS_CAUSE_TIMER: expirations that the kernel merged into this signal
 };
 // Takes one sample of the calling thread into the ring (signal/sample.c).
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,

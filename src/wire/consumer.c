@@ -85,6 +85,7 @@ static void fill_header(struct cs_consumer *c, const struct cs_consumer_opts *op
   h->async_callers = opts->async_callers ? 1 : 0;
   h->budget_ppm = opts->budget_ppm;
   h->labels = opts->labels;
+  h->engine = opts->engine;
   h->command_pid = (uint32_t)getpid();
   cs_consumer_tell_cpu(c);
   cs_store_release(&h->magic, CS_WIRE_MAGIC);

@@ -21,6 +21,7 @@ struct cs_consumer_opts {
   // For a process that may see other files and be another user's (its number); 0: one of our own.
   pid_t target;
   uint32_t budget_ppm;  // as in the header; 0: no limit
+  uint32_t engine;      // enum cs_wire_engine_kind
   bool labels;          // of Activities, on samples
 };
 

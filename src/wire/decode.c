@@ -110,6 +110,16 @@ bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *bud
   return open_record(r, CS_WIRE_BUDGET, &c) && cs_take(&c, budget, sizeof *budget);
 }
 
+bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
+                      struct cs_text text[CS_ENGINE_TEXTS]) {
+  struct cs_bytes c;
+  if (!open_record(r, CS_WIRE_ENGINE, &c) || !cs_take(&c, engine, sizeof *engine)) return false;
+  for (int i = 0; i < CS_ENGINE_TEXTS; i++) {
+    if (!take_text(&c, &text[i])) return false;
+  }
+  return engine->asked < CS_WIRE_ENGINES && engine->had < CS_WIRE_ENGINES;
+}
+
 bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_TICKS, &c) && cs_take(&c, ticks, sizeof *ticks);

@@ -33,6 +33,9 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
                       const uint64_t **frames, const struct cs_label **label);
 bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again);
 bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget);
+enum { CS_ENGINE_WHY, CS_ENGINE_UNSEEN, CS_ENGINE_TEXTS };
+bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
+                      struct cs_text text[CS_ENGINE_TEXTS]);
 bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks);
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);

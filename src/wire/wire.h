@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 9u
+#define CS_WIRE_VERSION 10u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -31,6 +31,19 @@ enum cs_wire_mode {
 #define CS_WIRE_TIMED_MODES \
   (CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL))
 #define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
+
+// What makes threads take their samples of mode cpu. The best first.
+enum cs_wire_engine_kind {
+  CS_WIRE_ENGINE_AUTO,   // the best that can be had
+  CS_WIRE_ENGINE_PERF,   // the kernel's perf events: a task clock for each thread
+  CS_WIRE_ENGINE_CLOCK,  // looks at random intervals at the threads that have used CPU time
+  CS_WIRE_ENGINE_TIMER,  // POSIX timers of CPU clocks, which expire at the kernel's tick
+  CS_WIRE_ENGINES,       // one more than there are
+};
+static inline const char *cs_wire_engine_name(enum cs_wire_engine_kind engine) {
+  static const char *const names[] = {"auto", "perf", "clock", "timer"};
+  return engine < CS_WIRE_ENGINES ? names[engine] : "unknown";
+}
 
 enum cs_wire_agent_state {
   CS_WIRE_AGENT_NONE,       // nobody has come yet
@@ -55,6 +68,7 @@ struct cs_wire_header {
   uint32_t budget_ppm;      // what recording may use of one processor, in millionths; 0: no limit
   uint32_t labels;          // 1: samples with the Activity that was current
   uint32_t async_callers;   // 1: frames of who awaits are wanted
+  uint32_t engine;          // enum cs_wire_engine_kind
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
@@ -92,6 +106,8 @@ enum cs_wire_kind {
   CS_WIRE_AGAIN,     // struct cs_wire_again
   CS_WIRE_STOPS,     // struct cs_wire_stops; before END, if the runtime was stopped
   CS_WIRE_TICKS,     // struct cs_wire_ticks; before END, if any were left out
+  CS_WIRE_ENGINE,  // struct cs_wire_engine, strings: why, unseen; of mode cpu: when it begins, when
+                   // the engine changes, and before END
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -186,6 +202,15 @@ struct cs_wire_stops {
 
 struct cs_wire_ticks {
   uint64_t taken, left_out;  // mode wall: looks at all threads; those that there was no time for
+};
+
+// `why`: why a better engine was not had, and what to allow for it; `unseen`: what this one does
+// not see. Sentences; empty: nothing.
+struct cs_wire_engine {
+  uint64_t cpu_ns;      // CPU time that threads have used while they were sampled; only before END
+  uint32_t asked, had;  // enum cs_wire_engine_kind
+  uint32_t others;      // threads that the engine was not had for, and that another one has sampled
+  uint32_t without;     // threads that none was had for
 };
 
 // A frame in a sample: kind in the two topmost bits.

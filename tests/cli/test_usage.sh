@@ -61,6 +61,8 @@ usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$
 usage_error "--budget wants 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
 usage_error "--budget wants 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
 usage_error "--budget wants 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
+usage_error "--engine wants auto, perf, clock or timer, not 'tick'$more" record --engine tick true
+usage_error "--engine is of mode cpu, which is not recorded$more" record --engine timer --mode wall true
 modes="--mode wants some of cpu, wall, alloc, lock, exception, gc with commas between them"
 usage_error "$modes, not 'walls'$more" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true

@@ -36,6 +36,8 @@ static unsigned starts, ends, failures;
 static struct cs_wire_end end;
 static struct cs_wire_stops stops_told;
 static struct cs_wire_ticks ticks_told;
+static struct cs_wire_engine engine_told;
+static struct cs_text engine_text[CS_ENGINE_TEXTS];
 static struct cs_wire_start start;
 static uint32_t max_depth = 512;
 
@@ -215,6 +217,10 @@ static void take(const struct cs_wire_record *r) {
       break;
     case CS_WIRE_TICKS:
       check(cs_decode_ticks(r, &ticks_told) && ticks_told.left_out > 0, "TICKS", ticks_told.taken);
+      break;
+    case CS_WIRE_ENGINE:
+      check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.had != 0, "ENGINE",
+            engine_told.had);
       break;
     case CS_WIRE_STOPS:
       check(cs_decode_stops(r, &stops_told) && stops_told.threads + stops_told.unsampled_ns > 0,

@@ -24,8 +24,8 @@ static uint64_t random64(void) {  // xorshift: the same on every machine
 static struct cs_consumer open_ring(void) {
   struct cs_consumer c;
   struct cs_error err;
-  struct cs_consumer_opts opts = {RING, CS_WIRE_MODE_CPU, 499, 64, false, false, false, 0, 0,
-                                  false};
+  struct cs_consumer_opts opts = {
+      .capacity = RING, .modes = CS_WIRE_MODE_CPU, .hz = 499, .max_depth = 64};
   assert_true(cs_consumer_create(&c, &opts, &err));
   return c;
 }

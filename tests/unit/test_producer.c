@@ -22,8 +22,8 @@ static struct cs_error err;
 
 static int setup(void **state) {
   (void)state;
-  struct cs_consumer_opts opts = {65536, CS_WIRE_MODE_CPU, 997, 512, false, false, false, 0, 0,
-                                  false};
+  struct cs_consumer_opts opts = {
+      .capacity = 65536, .modes = CS_WIRE_MODE_CPU, .hz = 997, .max_depth = 512};
   memset(&err, 0, sizeof err);
   return cs_consumer_create(&consumer, &opts, &err) ? 0 : -1;
 }
@@ -146,8 +146,8 @@ static void there_is_always_room_for_the_end(void **state) {
 
 static void long_strings_are_cut_between_characters(void **state) {
   (void)state;
-  struct cs_consumer_opts opts = {1 << 18, CS_WIRE_MODE_CPU, 997, 512, false, false, false, 0, 0,
-                                  false};
+  struct cs_consumer_opts opts = {
+      .capacity = 1 << 18, .modes = CS_WIRE_MODE_CPU, .hz = 997, .max_depth = 512};
   cs_consumer_destroy(&consumer);
   assert_true(cs_consumer_create(&consumer, &opts, &err));
   open_and_claim();

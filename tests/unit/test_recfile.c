@@ -60,6 +60,14 @@ static void end_flagged(enum cs_wire_kind kind, uint16_t flags) {
   cs_recfile_add(&file, &live, r);
 }
 
+// A record that makes no sense is no file's.
+static void drop(enum cs_wire_kind kind) {
+  while (used % 8 != 0) record[used++] = 0;
+  struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, 0};
+  memcpy(record, &head, sizeof head);
+  cs_recording_add(&live, (const void *)record);
+}
+
 static void end(enum cs_wire_kind kind) {
   end_flagged(kind, 0);
 }
@@ -177,6 +185,23 @@ static void make_recording(void) {
   put(&(struct cs_wire_ticks){55, 66}, sizeof(struct cs_wire_ticks));
   end(CS_WIRE_TICKS);
   assert_int_equal(live.stops.threads, 27);
+  begin();
+  put(&(struct cs_wire_engine){.cpu_ns = 600000000,
+                               .asked = CS_WIRE_ENGINE_AUTO,
+                               .had = CS_WIRE_ENGINE_TIMER,
+                               .others = 3},
+      sizeof(struct cs_wire_engine));
+  put_text("perf: it is refused");
+  put_text("the kernel");
+  end(CS_WIRE_ENGINE);
+  begin();
+  put(&(struct cs_wire_engine){.had = CS_WIRE_ENGINES}, sizeof(struct cs_wire_engine));
+  put_text("");
+  put_text("");
+  drop(CS_WIRE_ENGINE);  // makes no sense
+  assert_int_equal(live.broken, 1);
+  assert_int_equal(live.engine.others, 3);
+  live.broken = 0;
   begin();
   put(&(struct cs_wire_end){.samples = 300, .lost_ring = 4, .runtime_suspensions = 2},
       sizeof(struct cs_wire_end));

@@ -71,7 +71,7 @@ static void become(struct walker *w, uint32_t index) {
 // Takes a sample of a stack of `frames`: the leaf lies so that as many are left to the base.
 static void take(struct walker *w, uint32_t frames, uint32_t overrun) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
-  struct cs_signal_cause cause = {cs_tsc(), -2, overrun};
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_TIMER, overrun};
   uint64_t base = MAX_FRAMES * FRAME_WORDS;
   w->words[base - 1] = 0;  // the base: no return address
   regs.r[CS_RIP] = method + AFTER_CALL;
@@ -84,7 +84,7 @@ static void check(const struct cs_sample *s, uint32_t frames) {
   assert_int_equal(s->stop, CS_STOP_BASE);
   assert_int_equal(s->thread_generation, s->thread + 100);
   assert_ptr_equal(s->agent, &walkers[s->thread]);
-  assert_int_equal(s->si_code, -2);
+  assert_int_equal(s->cause, CS_CAUSE_TIMER);
   for (uint32_t i = 0; i < frames; i++) {
     uint64_t want = CS_FRAME_WORD(method + AFTER_CALL, CS_CODE_JIT, i == 0);
     if (s->frames[i] != want) fail_msg("frame %u is %#lx", i, (unsigned long)s->frames[i]);
