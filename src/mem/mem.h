@@ -18,6 +18,9 @@ struct cs_mem {
   bool (*read)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
   // With `read`: what guarded reads do. NULL: the same, since `read` never faults.
   bool (*read_guarded)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
+  // With `read`: the walked stack lies at its own addresses here all the same, from end to end, so
+  // that the loop that loads its words (walk/run.c) may be used: tests/tools/handlers_walk.c.
+  bool stack_in_place;
   int pid;           // this process' own id, for guarded reads
   bool guard_works;  // process_vm_readv on oneself was tried at start and is allowed
 };

@@ -11,7 +11,6 @@
 #include <sys/uio.h>
 
 #include "remote/private.h"
-#include "unwind/sites.h"
 
 // The world is a struct cs_remote's first member, and its mem the world's.
 static bool read_remote(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
@@ -84,7 +83,6 @@ struct cs_remote *cs_remote_open(int pid, struct cs_error *err) {
 void cs_remote_close(struct cs_remote *remote) {
   if (remote == NULL) return;
   cs_remote_go(remote);
-  free(remote->world.sites);
   free(remote->areas);
   free(remote->told.tid);
   free(remote->told.signal);
@@ -105,11 +103,6 @@ void cs_remote_refresh_images(struct cs_remote *remote) {
   remote->world.images = cs_native_refresh(remote->native);
   cs_native_retire(remote->native, NULL);
   if (remote->world.layout.hijack.hijack_slot == 0) find_hijack(remote);
-}
-
-bool cs_remote_use_sites(struct cs_remote *remote) {
-  if (remote->world.sites == NULL) remote->world.sites = calloc(1, sizeof(struct cs_sites));
-  return remote->world.sites != NULL;
 }
 
 void cs_remote_walk_begin(struct cs_remote *remote, const struct cs_remote_thread *thread,

@@ -52,10 +52,6 @@ void cs_remote_invalidate_range(struct cs_remote *remote, uint64_t begin, uint64
 // Libraries have come or gone: reads the maps again and compiles what is new.
 void cs_remote_refresh_images(struct cs_remote *remote);
 
-// From here on walks with `fast` set keep and use the rules of return addresses, as in the handler.
-// False: out of memory.
-bool cs_remote_use_sites(struct cs_remote *remote);
-
 // ---- threads: only with ptrace, by the thread that has attached ----
 // Stops all threads of the process, those that are started meanwhile included, and forgets what was
 // read before. False: none is stopped, and `err` says why.

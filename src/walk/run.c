@@ -127,7 +127,8 @@ CS_ISLAND static inline void write_plain(struct cs_record *out, const struct run
 }
 
 CS_ISLAND static INLINED bool start(struct run *run, const struct cs_walk *walk) {
-  if (walk->world->mem.read != NULL) return false;  // the stack is read by plain loads
+  const struct cs_mem *mem = &walk->world->mem;
+  if (mem->read != NULL && !mem->stack_in_place) return false;  // the stack is read by plain loads
   if (walk->site == 0 || (walk->regs.r[CS_RSP] & 7) != 0 || walk->regs.r[CS_RSP] < walk->stack.lo ||
       walk->regs.r[CS_RSP] >= walk->stack.hi)
     return false;

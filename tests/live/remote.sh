@@ -39,6 +39,7 @@ sleep 1
   done
 } | "$WALK" "$pid" --commands > "$WORK/walks" || fail "remote_walk ended with $?"
 grep -q '"error"' "$WORK/walks" && { grep '"error"' "$WORK/walks"; fail "a command failed"; }
+grep '"handler":' "$WORK/walks" && fail "the handler's own walk differs from the exact one (above)"
 stops=$(grep -c '{"done":"walk"}' "$WORK/walks")
 first=$(grep -c "^{\"tid\":$pid,\"clr\":\"0x[1-9a-f]" "$WORK/walks")
 complete=$(grep -c '"stop":"base"' "$WORK/walks")

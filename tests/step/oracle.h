@@ -5,6 +5,7 @@
 
 #include "remote/remote.h"
 #include "shadow.h"
+#include "tools/handlers_walk.h"
 #include "tracee.h"
 
 enum code_group {  // of the instruction that the thread stands at
@@ -27,7 +28,22 @@ struct tally {
   uint64_t walked, cut, wrong;
 };
 
-enum { MAX_SCENES = 128, MAX_FINDINGS = 256, SCENE_NAME = 64 };
+// What the comparison lets pass although the walk is not, word for word, what the calls say, and
+// what the stepper takes for true although no call has made it so. Each is counted and bounded
+// (report.c), and none is without a condition that a wrong walk does not meet.
+enum excuse {
+  EXCUSE_ELSEWHERE,  // the leaf is about to go on elsewhere: the walk says where, and it gets there
+  EXCUSE_OVERWRITTEN,  // a return address was overwritten: the same
+  EXCUSE_STALE,        // right only after all that had been read was read anew
+  EXCUSE_OPEN,         // the stepping ended before it was seen whether the thread gets there
+  EXCUSE_TRIP,         // a return to the runtime's trip wire
+  EXCUSE_MADE,         // the runtime has built a frame where it leaves the alternate stack
+  EXCUSE_RESTORED,     // a whole context was loaded
+  EXCUSE_UNSTEPPED,    // a call into the JIT that was run to its end: calls that were not seen
+  EXCUSE_COUNT
+};
+
+enum { MAX_SCENES = 128, MAX_FINDINGS = 256, SCENE_NAME = 64, MAX_SKIPPED = 1024 };
 
 struct scene {
   char name[SCENE_NAME];
@@ -41,6 +57,7 @@ struct finding {  // a place where walks were cut or wrong
   uint64_t ip;
   uint64_t count;
   char where[128];
+  char why[192];
 };
 
 struct options {
@@ -48,15 +65,63 @@ struct options {
   uint64_t per_jit;    // instructions that are stepped of one call into the JIT; then it runs
   unsigned sample;     // one of so many instructions of libclrjit is walked at
   uint64_t seed;       // of what is chosen at random
-  unsigned hide;  // one of so many walks is compared with a call stack that lacks a call, and has
-                  // to be found wrong; 0: none
+  unsigned bait;  // one of so many walks is compared once more with a fault put in, which has to be
+                  // found (bait.c); 0: none
   unsigned show;  // wrong walks that are printed whole
+  bool first;     // ends at the first walk that is wrong
 };
 
-struct prediction {  // that the thread goes on there, and nowhere before
-  bool made;
+// That the thread goes on at `ip`, and to none of the callers that the walk has left out before.
+struct prediction {
+  bool made, broken;
   uint64_t ip, sp;
   unsigned depth;  // of the call stack: a signal handler in between does not count
+  unsigned skipped;
+  struct entry skip[MAX_SKIPPED];
+};
+
+enum { MAX_COMPARED = 4096 };
+
+struct walked {  // one exact walk
+  unsigned count;
+  bool cut_off;  // at the frame that is fixed for the scene
+  enum cs_stop stop;
+  uint64_t stop_ip;
+  struct cs_frame frame[MAX_COMPARED];
+};
+
+struct comparison {
+  enum verdict verdict;
+  enum cs_stop stop;
+  unsigned frames;  // that were right
+  char why[192];
+  bool bridged;  // native frames were left out
+  bool resumes;  // the walk says that the thread goes on elsewhere, here:
+  enum excuse how;
+  uint64_t resume_ip, resume_sp;
+  unsigned skip_from, skip_to;    // of what is wanted, if it does
+  uint64_t caller_ip, caller_sp;  // of the leaf
+};
+
+enum bait {       // a fault that is put into a walk, to see that it is found
+  BAIT_SKIPPED,   // a frame is missing
+  BAIT_CALLER,    // the leaf's caller is
+  BAIT_RETURNED,  // the same, and found only when the thread has returned to it
+  BAIT_IP,        // another ip
+  BAIT_SP,        // another sp
+  BAIT_EXACT,     // exact, or not
+  BAIT_BRIDGED,   // a frame is missing, and the walk says that it may be
+  BAIT_CUT,       // ends early, with a reason
+  BAIT_BASE,      // ends early, as if that were the base
+  BAIT_REGISTER,  // a callee-saved register of the scene's caller
+  BAIT_WORD,      // the handler's walk has another ip
+  BAIT_KIND,      // ... another kind of code
+  BAIT_LENGTH,    // ... a frame less
+  BAIT_COUNT
+};
+
+struct bait_tally {
+  uint64_t put, found;
 };
 
 struct oracle {
@@ -65,18 +130,21 @@ struct oracle {
   struct tracee tracee;
   struct cs_remote *remote;
   struct cs_remote_thread thread;  // its registers are those of the present instruction
+  struct handlers_walk *handlers;
   struct shadow shadow;
   uint64_t random;
   // The frames that were there when the scene began: fixed from `base` on.
   unsigned base;  // index into shadow.entry
   struct cs_regs base_regs;
+  struct walked walked;
   struct scene scene[MAX_SCENES];
   unsigned scenes;
   struct tally group[GROUP_COUNT];
   uint64_t stops[CS_STOP_COUNT];
-  uint64_t stale;  // walks that were right after all pages had been read anew
-  uint64_t signals, trips, resumptions;
-  uint64_t hidden, hidden_found;
+  uint64_t excuse[EXCUSE_COUNT];
+  uint64_t signals, resumptions;
+  struct bait_tally bait[BAIT_COUNT];
+  struct prediction bait_prediction;  // of a walk without the leaf's caller: must be broken
   struct finding finding[MAX_FINDINGS];
   unsigned findings;
   unsigned shown;
@@ -84,15 +152,35 @@ struct oracle {
 
 // Takes the walk at a scene's begin as the stack that is there. False: that walk is not complete.
 bool oracle_begin(struct oracle *oracle, struct cs_error *err);
-// Walks where the thread stands, and compares.
-void oracle_check(struct oracle *oracle, struct scene *scene);
-// A full walk, to the stack's base.
-void oracle_check_whole(struct oracle *oracle, struct scene *scene);
-void oracle_invalidate(struct oracle *oracle);
+// Walks where the thread stands, and compares. `whole`: to the stack's base.
+void oracle_check(struct oracle *oracle, struct scene *scene, bool whole);
+// The thread has come here by one instruction: is it a caller that a walk has left out?
+void oracle_went(struct oracle *oracle, uint64_t ip, uint64_t sp);
+// The stepping ends.
+void oracle_end(struct oracle *oracle);
 uint64_t oracle_random(struct oracle *oracle);
 
-// Prints the tables. True: no wrong walk, and at most one in 10,000 cut.
+// ---- compare.c ----
+// The walk against the stepper's call stack. `want` is that, with `count` entries.
+struct comparison oracle_compare(struct oracle *oracle, const struct walked *walked,
+                                 const struct entry *const *want, unsigned count, bool whole);
+
+// ---- predict.c ----
+void prediction_make(struct prediction *p, const struct oracle *oracle,
+                     const struct comparison *result, const struct entry *const *want);
+// Where the walk has said that the thread goes on: until it is there, every walk must say the same.
+void prediction_check(struct oracle *oracle, struct comparison *result,
+                      const struct entry *const *want);
+
+// ---- bait.c: the walk once more, with a fault put in ----
+void bait_check(struct oracle *oracle, const struct entry *const *want, unsigned count);
+
+// ---- report.c ----
+// Prints the tables. True: no wrong walk, no fault overlooked, and no excuse used more often than
+// it is known to be needed.
 bool report(const struct oracle *oracle);
+// Each bound, with a tally that is one over it. True: all are held.
+bool report_self_test(void);
 // Which code an address is in, for people: "libc.so.6+0x1234", "jit 0x... +0x10".
 void describe(const struct oracle *oracle, uint64_t ip, char *text, size_t size);
 

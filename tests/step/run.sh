@@ -39,14 +39,14 @@ case $MODE in
     ;;
   long)
     need=2000000
-    run "as it runs by default" "" 3 "" -q 150000 -j 5000 -r 1
-    run "optimized at once" "DOTNET_TieredCompilation=0" 2 "" -q 60000 -j 2000 -r 2
+    run "as it runs by default" "" 3 "" -q 150000 -j 5000 -p 1000 -r 1
+    run "optimized at once" "DOTNET_TieredCompilation=0" 2 "" -q 60000 -j 2000 -p 1000 -r 2
     run "optimized after two calls" "DOTNET_TC_CallCountThreshold=2 DOTNET_TC_CallCountingDelayMs=0 \
-      DOTNET_TC_BackgroundWorkerTimeoutMs=0" 3 "" -q 40000 -j 1000 -r 3
+      DOTNET_TC_BackgroundWorkerTimeoutMs=0" 3 "" -q 40000 -j 1000 -p 1000 -r 3
     run "loops replaced early" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 "" \
-      -q 60000 -j 2000 -r 4
-    run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 "" -q 40000 -j 500 -r 5
-    run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 "" -q 20000 -j 500 -r 6
+      -q 60000 -j 2000 -p 1000 -r 4
+    run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 "" -q 40000 -j 500 -p 1000 -r 5
+    run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 "" -q 20000 -j 500 -p 1000 -r 6
     ;;
   *) echo "usage: run.sh BUILD MATERIAL [short|long]" >&2; exit 2 ;;
 esac

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 // step [OPTIONS] -- PROGRAM ARGUMENTS...: the every-instruction oracle. Starts a .NET program,
 // steps the thread that announces itself through each of its scenes, and compares the walk with the
-// calls and returns that were executed, at every instruction. Exit code 0: no wrong walk, and at
-// least 99.99 % complete; 1: not so; 2: it could not be done.
+// calls and returns that were executed, at every instruction. Exit code 0: no wrong walk, and no
+// excuse too many (report.c); 1: not so; 2: it could not be done.
+//   -q N  instructions of one visit to a scene     -j N  of one call into the JIT
+//   -s N  one of N of the JIT's is walked at       -r N  what is chosen at random begins with this
+//   -w N  so many wrong walks are printed whole    -x    ends at the first that is wrong
+//   -p N  one of N walks is compared with a fault put in, which has to be found
+//   -t    only: would each bound be noticed?
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +142,7 @@ static void restore_context(struct oracle *oracle, const struct insn *insn, uint
     loaded = 0;
   } else if (ip - ip_before > INSN_MAX) {
     shadow_settle(&oracle->shadow, sp + 1, ip);
+    oracle->excuse[EXCUSE_RESTORED]++;
     loaded = 0;
   }
 }
@@ -163,16 +169,19 @@ static bool step(struct oracle *oracle, const struct insn *insn) {
     shadow_push(&oracle->shadow, ENTRY_CALL, sp, before.r[CS_RIP] + insn->length);
     return true;
   }
-  if (insn->kind == INSN_SYSCALL && before.r[CS_RAX] == 15)
+  if (insn->kind == INSN_SYSCALL && before.r[CS_RAX] == 15) {
     shadow_sigreturn(&oracle->shadow);
-  else if (leaves_alternate_stack(oracle, sp_before, sp))
+  } else if (leaves_alternate_stack(oracle, sp_before, sp)) {
     shadow_push(&oracle->shadow, ENTRY_MADE, sp, stack_word(oracle, sp));
+    oracle->excuse[EXCUSE_MADE]++;
+  }
   if (insn->kind == INSN_RET && is_trip(oracle, sp, ip)) {
     shadow_trip(&oracle->shadow, sp);
-    oracle->trips++;
+    oracle->excuse[EXCUSE_TRIP]++;
   }
   shadow_settle(&oracle->shadow, sp, ip);
   restore_context(oracle, insn, before.r[CS_RIP]);
+  oracle_went(oracle, ip, sp);
   return true;
 }
 
@@ -188,6 +197,8 @@ static bool run_out_of_jit(struct oracle *oracle, uint64_t slot, uint64_t ip) {
   read_registers(oracle);
   if (reg(oracle, CS_RIP) != ip) die("a call into the JIT did not return", "");
   shadow_settle(&oracle->shadow, slot + 8, ip);
+  oracle_went(oracle, ip, slot + 8);
+  oracle->excuse[EXCUSE_UNSTEPPED]++;
   cs_remote_invalidate(oracle->remote);
   return true;
 }
@@ -238,20 +249,23 @@ static bool run_scene(struct oracle *oracle) {
   if (!oracle_begin(oracle, &err)) die(scene->name, err.text);
   for (;;) {
     struct insn insn = next_instruction(oracle);
-    if (insn.kind == INSN_INT3 && reg(oracle, CS_RAX) == STEP_MARK_END) return true;
+    if (insn.kind == INSN_INT3 && reg(oracle, CS_RAX) == STEP_MARK_END) {
+      oracle_end(oracle);
+      return true;
+    }
     // A repeated string instruction stops once a turn: that is the same instruction.
     bool again = reg(oracle, CS_RIP) == last_ip && reg(oracle, CS_RSP) == last_sp;
     last_ip = reg(oracle, CS_RIP);
     last_sp = reg(oracle, CS_RSP);
     if (!again) {
-      if (++here > oracle->options.per_scene)
+      if (++here > oracle->options.per_scene) {
+        oracle_end(oracle);
         return tracee_run_to_mark(&oracle->tracee) == TRACEE_STEPPED;
+      }
       scene->executed++;
       bool sampled = jit.slot == 0 || oracle_random(oracle) % oracle->options.sample == 0;
-      if (scene->executed % WHOLE_EVERY == 0)
-        oracle_check_whole(oracle, scene);
-      else if (sampled)
-        oracle_check(oracle, scene);
+      bool whole = scene->executed % WHOLE_EVERY == 0;
+      if (whole || sampled) oracle_check(oracle, scene, whole);
     }
     if (!step(oracle, &insn) || !mind_jit(oracle, &jit)) return false;
   }
@@ -261,7 +275,7 @@ static void parse(struct oracle *oracle, int argc, char **argv) {
   struct options *o = &oracle->options;
   *o = (struct options){
       .per_scene = UINT64_MAX, .per_jit = 20000, .sample = 1, .seed = 1, .show = 5};
-  for (int c; (c = getopt(argc, argv, "+q:j:s:r:w:p:")) != -1;) {
+  for (int c; (c = getopt(argc, argv, "+q:j:s:r:w:p:xt")) != -1;) {
     uint64_t value = optarg != NULL ? strtoull(optarg, NULL, 10) : 0;
     switch (c) {
       case 'q':
@@ -277,14 +291,20 @@ static void parse(struct oracle *oracle, int argc, char **argv) {
         o->seed = value;
         break;
       case 'p':
-        o->hide = (unsigned)value;
+        o->bait = (unsigned)value;
         break;
+      case 'x':
+        o->first = true;
+        break;
+      case 't':
+        exit(report_self_test() ? 0 : 1);
       case 'w':
         o->show = (unsigned)value;
         break;
       default:
-        die("usage: step [-q PER_SCENE] [-j PER_JIT] [-s SAMPLE] [-r SEED] [-w SHOW] [-p HIDE] -- "
-            "PROGRAM",
+        die("usage: step [-q PER_SCENE] [-j PER_JIT] [-s SAMPLE] [-r SEED] [-w SHOW] [-p BAIT] "
+            "[-x] "
+            "-- PROGRAM, or step -t",
             "");
     }
   }
@@ -295,12 +315,14 @@ static void parse(struct oracle *oracle, int argc, char **argv) {
 int main(int argc, char **argv) {
   static struct oracle oracle;
   struct cs_error err;
+  handlers_walk_make_room(argv);
   parse(&oracle, argc, argv);
   if (!tracee_start(&oracle.tracee, argv + optind, &err))
     die("the program does not start", err.text);
   oracle.remote = cs_remote_open(oracle.tracee.pid, &err);
   if (oracle.remote == NULL) die("the program cannot be walked", err.text);
-  cs_remote_use_sites(oracle.remote);
+  oracle.handlers = handlers_walk_new(oracle.remote);
+  if (oracle.handlers == NULL) die("out of memory", "");
   while (tracee_run_to_mark(&oracle.tracee) == TRACEE_STEPPED) {
     read_registers(&oracle);
     if (reg(&oracle, CS_RAX) == STEP_MARK_BEGIN && !run_scene(&oracle)) break;
@@ -308,6 +330,7 @@ int main(int argc, char **argv) {
   int code = tracee_wait(&oracle.tracee);
   bool ok = report(&oracle);
   if (code != 0) printf("the program ended with %d\n", code);
+  handlers_walk_free(oracle.handlers);
   cs_remote_close(oracle.remote);
   return ok && code == 0 ? 0 : 1;
 }

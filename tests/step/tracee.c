@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "step.h"
+#include "tools/handlers_walk.h"
 
 enum { START_TIMEOUT_MS = 60000 };
 
@@ -27,6 +28,7 @@ static pid_t start_program(char *const argv[], int fd) {
   char text[16];
   (void)snprintf(text, sizeof text, "%d", fd);
   (void)setenv(STEP_FD_ENV, text, 1);
+  handlers_walk_leave_room();
   (void)execvp(argv[0], argv);
   (void)fprintf(stderr, "step: cannot start %s: %s\n", argv[0], strerrorname_np(errno));
   _exit(127);

@@ -6,17 +6,23 @@
 // comes a line {"done":"stop"} or {"error":"..."}.
 //
 // One line a thread:
-//   {"tid":1,"clr":"0x..","regs":{"rip":"0x..",...},"stop":"base","stop_ip":"0x..","frames":[
+//   {"tid":1,"clr":"0x..","stack":["0x..","0x.."],"regs":{"rip":"0x..",...},"stop":"base","stop_ip":"0x..","frames":[
 //     {"kind":"jit","ip":"0x..","sp":"0x..","start":"0x..","method":"0x..","flags":"exact"},...]}
 // start: of the method (managed code) or 0; method: the MethodDesc (jitted code) or 0; flags: any
 // of exact, signal, bridged, hijacked, funclet, collectible, separated by commas; a native frame
-// has "image" as well. Exit code 0, 1: the process cannot be walked (stderr says why), 2: usage.
+// has "image" as well. These are the exact walk's; the thread is walked by the handler's own loops,
+// too (handlers_walk.h), and where those differ the line has "handler":"what differs". Exit code 0,
+// 1: the process cannot be walked (stderr says why), 2: usage.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers_walk.h"
 #include "remote/remote.h"
+
+enum { MOST_FRAMES = 65536 };
+static struct handlers_walk *handlers;
 
 static const char *const kind_names[] = {[CS_CODE_NONE] = "none",
                                          [CS_CODE_JIT] = "jit",
@@ -80,23 +86,36 @@ static void print_registers(const struct cs_regs *regs) {
   printf("}");
 }
 
+static void print_difference(const struct cs_remote_thread *thread,
+                             const struct exact_walk *exact) {
+  struct cs_error err = {.text = ""};
+  handlers_walk_forget_copy(handlers);
+  if (handlers_walk_copy(handlers, thread, 0, 0, &err) &&
+      handlers_walk_agrees(handlers, thread, exact, &err))
+    return;
+  printf(",\"handler\":");
+  print_string(err.text);
+}
+
 static bool walk_thread(struct cs_remote *remote, int tid, struct cs_error *err) {
+  static struct cs_frame frames[MOST_FRAMES];
   struct cs_remote_thread thread;
   struct cs_walk walk;
-  struct cs_frame frame;
-  const char *comma = "";
+  unsigned count = 0;
   if (!cs_remote_thread(remote, tid, &thread, err)) return false;
-  printf("{\"tid\":%d,\"clr\":\"0x%" PRIx64 "\"", tid, thread.clr_thread);
+  printf("{\"tid\":%d,\"clr\":\"0x%" PRIx64 "\",\"stack\":[\"0x%" PRIx64 "\",\"0x%" PRIx64 "\"]",
+         tid, thread.clr_thread, thread.stack.lo, thread.stack.hi);
   print_registers(&thread.regs);
   printf(",\"frames\":[");
   cs_remote_walk_begin(remote, &thread, &walk);
-  while (cs_walk_next(&walk, &frame)) {
-    printf("%s", comma);
-    print_frame(&frame);
-    comma = ",";
+  for (; count < MOST_FRAMES && cs_walk_next(&walk, &frames[count]); count++) {
+    printf("%s", count != 0 ? "," : "");
+    print_frame(&frames[count]);
   }
-  printf("],\"stop\":\"%s\",\"stop_ip\":\"0x%" PRIx64 "\"}\n", cs_stop_token(walk.stop),
-         walk.stop_ip);
+  printf("],\"stop\":\"%s\",\"stop_ip\":\"0x%" PRIx64 "\"", cs_stop_token(walk.stop), walk.stop_ip);
+  struct exact_walk exact = {frames, count, false, walk.stop, walk.stop_ip};
+  print_difference(&thread, &exact);
+  printf("}\n");
   return true;
 }
 
@@ -140,13 +159,17 @@ int main(int argc, char **argv) {
     (void)fprintf(stderr, "usage: remote_walk PID [--commands]\n");
     return 2;
   }
+  handlers_walk_make_room(argv);
   struct cs_remote *remote = cs_remote_open(atoi(argv[1]), &err);
   bool ok = remote != NULL;
+  if (ok && (handlers = handlers_walk_new(remote)) == NULL)
+    ok = cs_error_set(&err, "out of memory");
   if (ok && commands)
     run_commands(remote);
   else if (ok)
     ok = cs_remote_stop(remote, &err) && walk_all(remote, &err);
   if (!ok) (void)fprintf(stderr, "remote_walk: %s\n", err.text);
+  handlers_walk_free(handlers);
   cs_remote_close(remote);
   return ok ? 0 : 1;
 }

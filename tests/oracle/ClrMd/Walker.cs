@@ -11,7 +11,9 @@ sealed record Frame(string Kind, ulong Ip, ulong Sp, ulong Start, ulong Method, 
     public bool Managed => Kind is "jit" or "r2r";
 }
 
-sealed record Walk(uint Tid, bool Managed, Dictionary<string, ulong> Registers, List<Frame> Frames, string Stop);
+// Handler: what the handler's own walk has otherwise than these frames, null if nothing.
+sealed record Walk(uint Tid, bool Managed, ulong StackBegin, ulong StackEnd, Dictionary<string, ulong> Registers, List<Frame> Frames,
+    string Stop, string? Handler);
 
 sealed class Walker : IDisposable
 {
@@ -71,8 +73,10 @@ sealed class Walker : IDisposable
         }
         Dictionary<string, ulong> registers = walk.GetProperty("regs").EnumerateObject()
             .ToDictionary(r => r.Name, r => Hex(r.Value));
-        return new Walk(walk.GetProperty("tid").GetUInt32(), Hex(walk.GetProperty("clr")) != 0, registers, frames,
-            walk.GetProperty("stop").GetString()!);
+        return new Walk(walk.GetProperty("tid").GetUInt32(), Hex(walk.GetProperty("clr")) != 0,
+            Hex(walk.GetProperty("stack")[0]), Hex(walk.GetProperty("stack")[1]), registers, frames,
+            walk.GetProperty("stop").GetString()!,
+            walk.TryGetProperty("handler", out JsonElement handler) ? handler.GetString() : null);
     }
 
     public void Dispose()

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// What is done at each instruction: the exact walk, against the stepper's call stack; then the
+// handler's own walks, against the exact one (tools/handlers_walk.h).
+//
+// The walker's pages may be older than the memory (only the stack and the runtime's Thread are read
+// anew at each instruction). So a walk that is not right is done again with nothing kept, and that
+// one counts.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oracle.h"
+
+enum { THREAD_BYTES = 1024, FIXED_ABOVE_MARK = 3, BELOW_STACK = 64 << 10 };
+
+uint64_t oracle_random(struct oracle *oracle) {
+  oracle->random ^= oracle->random << 13;
+  oracle->random ^= oracle->random >> 7;
+  oracle->random ^= oracle->random << 17;
+  return oracle->random;
+}
+
+static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
+  return sp >= stack->alt_lo && sp < stack->alt_hi;
+}
+
+// The stack down to the scene's caller, and the runtime's Thread. False: `err`.
+static bool read_anew(struct oracle *oracle, struct cs_error *err) {
+  const struct cs_remote_thread *t = &oracle->thread;
+  uint64_t sp = t->regs.r[CS_RSP], base = oracle->shadow.entry[oracle->base].slot + 64;
+  bool alternate = on_alternate(&t->stack, sp);
+  if (alternate) cs_remote_invalidate_range(oracle->remote, sp & ~4095ull, t->stack.alt_hi);
+  uint64_t lo = alternate || sp > base ? base - BELOW_STACK : sp;
+  cs_remote_invalidate_range(oracle->remote, lo - 256, base);
+  if (t->clr_thread != 0)
+    cs_remote_invalidate_range(oracle->remote, t->clr_thread, t->clr_thread + THREAD_BYTES);
+  return handlers_walk_copy(oracle->handlers, t, lo - 256, base, err);
+}
+
+static void read_all_anew(struct oracle *oracle) {
+  cs_remote_invalidate(oracle->remote);
+  cs_remote_refresh_images(oracle->remote);
+  handlers_walk_forget_copy(oracle->handlers);
+}
+
+static void walk_exactly(struct oracle *oracle, bool whole) {
+  static struct cs_walk walk;
+  struct walked *w = &oracle->walked;
+  const struct cs_stack *stack = &oracle->thread.stack;
+  uint64_t base_sp = oracle->shadow.entry[oracle->base].slot + 8;
+  cs_remote_walk_begin(oracle->remote, &oracle->thread, &walk);
+  w->cut_off = false;
+  for (w->count = 0; w->count < MAX_COMPARED && cs_walk_next(&walk, &w->frame[w->count]);) {
+    uint64_t sp = w->frame[w->count++].regs.r[CS_RSP];
+    w->cut_off = !whole && w->count > 1 && sp >= base_sp && !on_alternate(stack, sp);
+    if (w->cut_off) return;
+  }
+  w->stop = walk.stop;
+  w->stop_ip = walk.stop_ip;
+}
+
+// What the walk should find, as long as nothing is pushed or popped.
+static const struct entry *want[MAX_COMPARED];
+static unsigned wanted;
+
+static struct comparison look(struct oracle *oracle, bool whole) {
+  struct comparison result = {.verdict = VERDICT_WRONG};
+  struct cs_error err = {.text = ""};
+  bool copied = read_anew(oracle, &err);
+  if (copied) {
+    walk_exactly(oracle, whole);
+    wanted = shadow_frames(&oracle->shadow, oracle->thread.regs.r[CS_RSP], want, MAX_COMPARED);
+    result = oracle_compare(oracle, &oracle->walked, want, wanted, whole);
+    if (result.verdict == VERDICT_WRONG) return result;
+    const struct walked *w = &oracle->walked;
+    struct exact_walk exact = {w->frame, w->count, w->cut_off, w->stop, w->stop_ip};
+    if (handlers_walk_agrees(oracle->handlers, &oracle->thread, &exact, &err)) return result;
+  }
+  result.verdict = VERDICT_WRONG;
+  (void)snprintf(result.why, sizeof result.why, "%.*s", (int)sizeof result.why - 1, err.text);
+  return result;
+}
+
+static enum code_group group_of(struct oracle *oracle, const struct cs_code *code) {
+  uint8_t b[8];
+  switch (code->kind) {
+    case CS_CODE_JIT:
+      return code->funclet ? GROUP_FUNCLET : GROUP_JIT;
+    case CS_CODE_R2R:
+      return GROUP_R2R;
+    case CS_CODE_STUB:
+      return GROUP_STUB;
+    case CS_CODE_NONE:
+      return GROUP_UNKNOWN;
+    case CS_CODE_NATIVE:
+      break;
+  }
+  uint64_t entry = oracle->thread.regs.r[CS_RIP] & ~15ull;  // a PLT's are 16 bytes each
+  if (cs_remote_read(oracle->remote, entry, b, sizeof b) &&
+      ((b[0] == 0xFF && b[1] == 0x25) || (b[0] == 0xF3 && b[1] == 0x0F && b[2] == 0x1E &&
+                                          b[3] == 0xFA && b[4] == 0xFF && b[5] == 0x25)))
+    return GROUP_PLT;
+  if (code->image->is_coreclr) return GROUP_CORECLR;
+  const char *slash = strrchr(code->image->path, '/');
+  const char *name = slash != NULL ? slash + 1 : code->image->path;
+  if (strncmp(name, "libclrjit", 9) == 0) return GROUP_CLRJIT;
+  if (strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0) return GROUP_LIBC;
+  return GROUP_OTHER_NATIVE;
+}
+
+static void print_walk(struct oracle *oracle) {
+  const struct walked *w = &oracle->walked;
+  char text[128];
+  for (unsigned i = 0; i < 64 && i < w->count; i++) {
+    const struct cs_frame *frame = &w->frame[i];
+    describe(oracle, frame->regs.r[CS_RIP], text, sizeof text);
+    printf("    walk  sp %012" PRIx64 " ip %012" PRIx64 " flags %x  %s\n", frame->regs.r[CS_RSP],
+           frame->regs.r[CS_RIP], frame->flags, text);
+  }
+  printf("    walk  ends: %s\n", w->cut_off ? "-" : cs_stop_token(w->stop));
+  for (unsigned i = 0; i < wanted && i < 64; i++) {
+    describe(oracle, want[i]->ip, text, sizeof text);
+    printf("    want  sp %012" PRIx64 " ip %012" PRIx64 " kind %d   %s%s\n", want[i]->slot + 8,
+           want[i]->ip, (int)want[i]->kind, text,
+           want[i] == &oracle->shadow.entry[oracle->base] ? "  <- fixed from here on" : "");
+  }
+}
+
+static void print_bytes(struct oracle *oracle) {
+  uint64_t ip = oracle->thread.regs.r[CS_RIP];
+  uint8_t b[16];
+  if (!cs_remote_read(oracle->remote, ip, b, sizeof b)) return;
+  printf("    bytes at the ip:");
+  for (unsigned i = 0; i < sizeof b; i++) printf(" %02x", b[i]);
+  printf("\n");
+}
+
+static void remember(struct oracle *oracle, const struct scene *scene,
+                     const struct comparison *result) {
+  uint64_t ip = oracle->thread.regs.r[CS_RIP];
+  unsigned i = 0;
+  while (i < oracle->findings &&
+         !(oracle->finding[i].ip == ip && oracle->finding[i].verdict == result->verdict &&
+           oracle->finding[i].stop == result->stop))
+    i++;
+  if (i == MAX_FINDINGS) return;
+  struct finding *f = &oracle->finding[i];
+  f->count++;
+  if (i < oracle->findings) return;
+  oracle->findings++;
+  *f = (struct finding){.verdict = result->verdict, .stop = result->stop, .ip = ip, .count = 1};
+  describe(oracle, ip, f->where, sizeof f->where);
+  const char *why = result->verdict == VERDICT_WRONG ? result->why : cs_stop_text(result->stop);
+  (void)snprintf(f->why, sizeof f->why, "%s", why);
+  if (oracle->shown++ >= oracle->options.show) return;
+  printf("  %s in %s at %s after %u right frames: %s\n",
+         result->verdict == VERDICT_WRONG ? "WRONG" : "cut", scene->name, f->where, result->frames,
+         why);
+  print_bytes(oracle);
+  print_walk(oracle);
+}
+
+static void note_stale(struct oracle *oracle, const struct scene *scene,
+                       const struct comparison *first) {
+  char where[128];
+  if (oracle->excuse[EXCUSE_STALE]++ >= oracle->options.show) return;
+  describe(oracle, oracle->thread.regs.r[CS_RIP], where, sizeof where);
+  printf("  read anew in %s at %s: %s\n", scene->name, where,
+         first->verdict == VERDICT_WRONG ? first->why : cs_stop_text(first->stop));
+}
+
+void oracle_check(struct oracle *oracle, struct scene *scene, bool whole) {
+  struct comparison result = look(oracle, whole);
+  if (result.verdict != VERDICT_RIGHT) {
+    struct comparison first = result;
+    read_all_anew(oracle);
+    result = look(oracle, whole);
+    if (result.verdict == VERDICT_RIGHT) note_stale(oracle, scene, &first);
+  }
+  prediction_check(oracle, &result, want);
+  if (result.resumes) oracle->excuse[result.how]++;
+  if (result.verdict == VERDICT_RIGHT && !result.resumes) bait_check(oracle, want, wanted);
+  struct tally *tallies[] = {&scene->tally,
+                             &oracle->group[group_of(oracle, &oracle->walked.frame[0].code)]};
+  for (unsigned i = 0; i < CS_COUNT(tallies); i++) {
+    tallies[i]->walked++;
+    tallies[i]->cut += result.verdict == VERDICT_CUT;
+    tallies[i]->wrong += result.verdict == VERDICT_WRONG;
+  }
+  if (result.verdict == VERDICT_CUT) oracle->stops[result.stop]++;
+  if (result.verdict != VERDICT_RIGHT) remember(oracle, scene, &result);
+  if (result.verdict == VERDICT_WRONG && oracle->options.first) {
+    printf("ends at the first wrong walk\n");
+    (void)fflush(stdout);
+    _Exit(1);
+  }
+}
+
+bool oracle_begin(struct oracle *oracle, struct cs_error *err) {
+  static struct cs_frame frames[SHADOW_MAX];
+  struct cs_walk walk;
+  unsigned count = 0;
+  read_all_anew(oracle);
+  if (!cs_remote_thread(oracle->remote, oracle->tracee.tid, &oracle->thread, err)) return false;
+  cs_remote_walk_begin(oracle->remote, &oracle->thread, &walk);
+  while (count < SHADOW_MAX && cs_walk_next(&walk, &frames[count])) count++;
+  if (walk.stop != CS_STOP_BASE || count < FIXED_ABOVE_MARK + 2)
+    return cs_error_set(err, "the stack at a scene's begin is not complete: %s",
+                        cs_stop_text(walk.stop));
+  oracle->shadow.count = 0;
+  oracle->prediction.made = false;
+  for (unsigned i = count; i-- > 1;)
+    shadow_push(&oracle->shadow, ENTRY_CALL, frames[i].regs.r[CS_RSP] - 8,
+                frames[i].regs.r[CS_RIP]);
+  oracle->shadow.alt_lo = oracle->thread.stack.alt_lo;
+  oracle->shadow.alt_hi = oracle->thread.stack.alt_hi;
+  // frames[i] is entry[count - 1 - i]. The mark's own callers may be a stub and the method that
+  // runs the scene; what has called that does not change before the scene has ended.
+  unsigned fixed = FIXED_ABOVE_MARK + 1;
+  oracle->base = count - 1 - fixed;
+  oracle->base_regs = frames[fixed].regs;
+  return true;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Where a walk has left callers out because the thread goes on elsewhere, the thread is held to it:
+// the next place that it comes to and that is not in the leaf itself must be the one that the walk
+// has given, and no caller that was left out may ever be returned to. Otherwise a walk that skips
+// the caller of a function that is about to return would be excused: the thread does get to where
+// that walk has said, one return later.
+#include <stdio.h>
+
+#include "oracle.h"
+
+void prediction_make(struct prediction *p, const struct oracle *oracle,
+                     const struct comparison *result, const struct entry *const *want) {
+  p->made = true;
+  p->ip = result->resume_ip;
+  p->sp = result->resume_sp;
+  p->depth = oracle->shadow.count;
+  p->skipped = 0;
+  for (unsigned i = result->skip_from; i < result->skip_to && p->skipped < MAX_SKIPPED; i++)
+    p->skip[p->skipped++] = *want[i];
+  p->broken = result->skip_to - result->skip_from > MAX_SKIPPED;
+}
+
+// True: the thread has come to where the walk has said, or to a caller that it had left out.
+static bool is_settled_by(struct prediction *p, uint64_t ip, uint64_t sp) {
+  if (!p->made) return false;
+  for (unsigned i = 0; i < p->skipped; i++)
+    if (p->skip[i].ip == ip && p->skip[i].slot + 8 == sp) p->broken = true;
+  return p->broken || (ip == p->ip && sp == p->sp);
+}
+
+void oracle_went(struct oracle *oracle, uint64_t ip, uint64_t sp) {
+  struct prediction *p = &oracle->prediction, *bait = &oracle->bait_prediction;
+  if (is_settled_by(p, ip, sp) && !p->broken) {
+    p->made = false;
+    oracle->resumptions++;
+  }
+  if (!is_settled_by(bait, ip, sp)) return;
+  bait->made = false;
+  oracle->bait[BAIT_RETURNED].put++;
+  oracle->bait[BAIT_RETURNED].found += bait->broken;
+}
+
+void oracle_end(struct oracle *oracle) {
+  oracle->excuse[EXCUSE_OPEN] += oracle->prediction.made;
+  oracle->prediction.made = false;
+  oracle->bait_prediction.made = false;
+}
+
+void prediction_check(struct oracle *oracle, struct comparison *result,
+                      const struct entry *const *want) {
+  struct prediction *p = &oracle->prediction;
+  const char *why = NULL;
+  // Where it goes on may be where the call would have returned to anyway.
+  bool still = result->caller_ip == p->ip && result->caller_sp == p->sp;
+  if (p->made && p->broken) {
+    why = "returned to a caller that the walk had left out";
+    p->made = false;
+  } else if (p->made && !result->resumes && !still && oracle->shadow.count <= p->depth) {
+    why = "went on elsewhere than the walk had said";
+    p->made = false;
+  }
+  if (result->resumes) {
+    if (p->made && (p->ip != result->resume_ip || p->sp != result->resume_sp))
+      why = "goes on elsewhere than the walk had said";
+    prediction_make(p, oracle, result, want);
+  }
+  if (why == NULL) return;
+  result->verdict = VERDICT_WRONG;
+  (void)snprintf(result->why, sizeof result->why, "%s", why);
+}
