@@ -112,21 +112,23 @@ CS_ISLAND static void take_registers(struct box_frame *out, const struct cs_regs
 __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampled *from,
                                                            uint32_t index, struct box_frame *out) {
   struct cs_walk walk;
-  struct cs_frame frame;
-  struct cs_record records[RECORDS];
+  union {  // never both, and there is little stack
+    struct cs_frame frame;
+    struct cs_record records[RECORDS];
+  } at_hand;
   cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread, index + 2);
   walk.fast = true;
-  for (uint32_t at = 0; cs_walk_next(&walk, &frame);) {
-    if (at == index) take_registers(out, &frame.regs);
+  for (uint32_t at = 0; cs_walk_next(&walk, &at_hand.frame);) {
+    if (at == index) take_registers(out, &at_hand.frame.regs);
     if (at++ == index + 1) {
-      out->end = frame.regs.r[CS_RSP];
+      out->end = at_hand.frame.regs.r[CS_RSP];
       return true;
     }
-    uint32_t more = cs_walk_run(&walk, records, RECORDS);
+    uint32_t more = cs_walk_run(&walk, at_hand.records, RECORDS);
     for (uint32_t i = 0; i < more; i++) {
-      if (at == index) take_frame(out, records[i].preserved, records[i].known);
+      if (at == index) take_frame(out, at_hand.records[i].preserved, at_hand.records[i].known);
       if (at++ != index + 1) continue;
-      out->end = cs_record_sp(&records[i]);
+      out->end = cs_record_sp(&at_hand.records[i]);
       return true;
     }
   }

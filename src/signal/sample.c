@@ -77,8 +77,10 @@ CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct cs_sample_place
 }
 
 // Behind the frames; what finds no room is left out.
-CS_ISLAND static uint32_t add_awaits(struct cs_sample_ring *ring, struct cs_sample_place *place,
-                                     const struct cs_sampled *from, uint32_t count) {
+CS_ISLAND static __attribute__((noinline)) void add_awaits(struct cs_sample_ring *ring,
+                                                           struct cs_sample_place *place,
+                                                           const struct cs_sampled *from,
+                                                           uint32_t count) {
   struct cs_awaits *awaits = cs_load_acquire(&cs_signal.awaits);
   struct cs_await_chain chain = {.state = CS_AWAITS_NONE};
   if (awaits != NULL) cs_awaits_find(awaits, from, place->sample->frames, count, &chain);
@@ -87,24 +89,32 @@ CS_ISLAND static uint32_t add_awaits(struct cs_sample_ring *ring, struct cs_samp
   place->sample->await_at = chain.at;
   place->sample->await_count = (uint16_t)chain.count;
   place->sample->await_state = (uint16_t)chain.state;
-  return count + chain.count;
+  shrink(ring, place, count + chain.count);
 }
 
-CS_ISLAND static void walk_into(struct cs_sample_ring *ring, struct cs_sample_place *place,
-                                const struct cs_sampled *from, struct cs_walk *walk) {
+// How many frames. Not inlined: the walk is off the handler's stack when who awaits is looked for.
+CS_ISLAND static __attribute__((noinline)) uint32_t walk_into(struct cs_sample_ring *ring,
+                                                              struct cs_sample_place *place,
+                                                              const struct cs_sampled *from) {
+  struct cs_walk walk;
   struct cs_frame frame;
   uint32_t count = 0;
   bool room = true;
-  while (cs_walk_next(walk, &frame)) {
+  cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread,
+                ring->max_depth);
+  walk.fast = true;
+  while (cs_walk_next(&walk, &frame)) {
     if (count == frames_in(place->size) && !(room = grow(ring, place, count))) break;
     place->sample->frames[count++] =
         CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
-    count += cs_walk_run_words(walk, &place->sample->frames[count], frames_in(place->size) - count);
+    count +=
+        cs_walk_run_words(&walk, &place->sample->frames[count], frames_in(place->size) - count);
   }
-  shrink(ring, place, add_awaits(ring, place, from, count));
   place->sample->frame_count = count;
-  place->sample->stop = (uint16_t)(room ? walk->stop : CS_STOP_BUFFER);
-  place->sample->stop_ip = room ? walk->stop_ip : frame.regs.r[CS_RIP];
+  place->sample->stop = (uint16_t)(room ? walk.stop : CS_STOP_BUFFER);
+  place->sample->stop_ip = room ? walk.stop_ip : frame.regs.r[CS_RIP];
+  place->sample->loaded = walk.loaded;
+  return count;
 }
 
 CS_ISLAND static void commit(struct cs_sample_ring *ring, const struct cs_sample_place *place,
@@ -132,19 +142,14 @@ CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread
 // Walks into the place that is reserved, and fills in all but what says how it was taken.
 CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                    const struct cs_sampled *from) {
-  struct cs_walk walk;
   uint32_t generation = cs_load_acquire(&from->world->code_generation);
-  cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread,
-                ring->max_depth);
-  walk.fast = true;
-  walk_into(ring, place, from, &walk);
+  add_awaits(ring, place, from, walk_into(ring, place, from));
   struct cs_sample *sample = place->sample;
   sample->sp = from->regs->r[CS_RSP];
   sample->agent = from->agent;
   sample->thread = from->thread->index;
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
-  sample->loaded = walk.loaded;
   sample->weight = 0;
   sample->mode = sample->type = 0;
   // Of the last one, if there was more than one: it has all that are on this stack.

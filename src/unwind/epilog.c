@@ -90,13 +90,13 @@ CS_ISLAND static bool leaves(const struct cs_step *step, const struct cs_unwind_
   if (target == code->begin) return !(info->flags & CS_UNWIND_CHAINED);
   if (target >= code->begin && target < code->end) return false;
   struct cs_code other;
-  struct cs_unwind_info other_info;
+  uint8_t flags;
   if (cs_codemap_find_managed(step->world, target, &other) != CS_STOP_NONE) return false;
   if (!cs_code_is_managed(&other)) return true;  // a stub, or code of the runtime
   if (other.begin != target) return false;       // the middle of something: no call goes there
   struct cs_reader reader = {.mem = &step->world->mem, .guarded = other.collectible};
-  if (cs_unwind_info_read(&reader, other.unwind_info, &other_info) != CS_STOP_NONE) return false;
-  return !(other_info.flags & CS_UNWIND_CHAINED);
+  if (cs_unwind_info_flags(&reader, other.unwind_info, &flags) != CS_STOP_NONE) return false;
+  return !(flags & CS_UNWIND_CHAINED);
 }
 
 // ret in its forms, or a jump that leaves.

@@ -25,6 +25,9 @@ struct cs_step {
 
 CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
                                            struct cs_unwind_info *info);
+// Only its flags, by a caller that has no stack to spare for the rest.
+CS_ISLAND enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader, uint64_t address,
+                                            uint8_t *flags);
 
 // Pops a word off the stack into a register. False: not on the stack.
 CS_ISLAND static inline bool cs_step_pop(struct cs_step *step, unsigned reg) {
