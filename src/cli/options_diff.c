@@ -35,7 +35,7 @@ static const char help[] =
     "  text        .txt               what grew and what shrank, as tables\n"
     "  html        .html              a page for the browser: flame graph in two colours\n"
     "  json        .json              for scripts: one call tree, with the numbers of both\n"
-    "  collapsed   .collapsed         one line per stack, with samples before and after\n"
+    "  collapsed   .collapsed         one line per stack, with its time before and after\n"
     "\n"
     "Examples:\n"
     "  clrsnap diff monday.clrsnap tuesday.clrsnap\n"
@@ -105,7 +105,11 @@ static bool settle(struct cs_diff_options *o, struct cs_error *err) {
   const char *name = o->format;
   if (name == NULL && o->output != NULL && strcmp(o->output, "-") != 0) {
     const struct cs_format *format = cs_format_by_path(o->output);
-    if (format == NULL) return cs_error_set(err, "the suffix of '%s' tells no format", o->output);
+    if (format == NULL)
+      return cs_error_set(err,
+                          "a comparison's format is told by .txt, .html, .json, .collapsed, or by "
+                          "--format: '%s' tells none",
+                          o->output);
     name = format->name;
   }
   if (name == NULL) name = "text";

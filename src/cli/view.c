@@ -28,15 +28,29 @@ bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *
   return false;
 }
 
+static bool is_stdout(const char *path) {
+  return strcmp(path, "-") == 0;
+}
+
+// Standard output is read by a person, or by a program that would say what it wants.
+static const struct cs_format *format_of(const char *path) {
+  return is_stdout(path) ? cs_format_by_name("text") : cs_format_by_path(path);
+}
+
+static bool refuse_name(const char *path, struct cs_error *err) {
+  char *suffixes = cs_format_suffixes();
+  (void)cs_error_set(err, "a format is told by %s, or by --format: '%s' tells none",
+                     suffixes != NULL ? suffixes : "the suffix", path);
+  free(suffixes);
+  return false;
+}
+
 static bool settle_formats(struct cs_view *view, struct cs_error *err) {
   unsigned recordings = 0;
   for (unsigned i = 0; i < view->count; i++) {
     struct cs_view_output *o = &view->outputs[i];
-    o->format = view->format != NULL ? view->format : cs_format_by_path(o->path);
-    // One output may have any name; of several, each must tell what it is.
-    if (o->format == NULL && view->count > 1)
-      return cs_error_set(err, "the suffix of '%s' tells no format", o->path);
-    if (o->format == NULL) o->format = cs_format_by_name("html");
+    o->format = view->format != NULL ? view->format : format_of(o->path);
+    if (o->format == NULL) return refuse_name(o->path, err);
     if (o->format->write == NULL && recordings++ > 0)
       return cs_error_set(err, "there can be one recording only");
   }
@@ -104,16 +118,12 @@ const char *cs_view_recording(const struct cs_view *view) {
   return NULL;
 }
 
-static bool is_stdout(const struct cs_view_output *o) {
-  return strcmp(o->path, "-") == 0;
-}
-
 bool cs_view_open(struct cs_view *view, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
     struct cs_view_output *o = &view->outputs[i];
     if (o->format->write == NULL) continue;
-    bool opened =
-        is_stdout(o) ? cs_output_stdout(&o->file, err) : cs_output_open(&o->file, o->path, err);
+    bool opened = is_stdout(o->path) ? cs_output_stdout(&o->file, err)
+                                     : cs_output_open(&o->file, o->path, err);
     if (!opened) return false;
   }
   if (view->wish.url == NULL) return true;
@@ -138,7 +148,7 @@ static bool write_output(struct cs_view_output *o, const struct cs_profile_set *
     cs_say("%s", err.text);
     return false;
   }
-  if (!is_stdout(o)) cs_say("wrote %s", o->path);
+  if (!is_stdout(o->path)) cs_say("wrote %s", o->path);
   return true;
 }
 

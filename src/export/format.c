@@ -15,7 +15,7 @@ static const struct cs_format formats[] = {
      cs_write_html},
     {"collapsed",
      {".collapsed", ".folded"},
-     "one line per stack, frames separated by ';'",
+     "one line per stack; counts are nanoseconds, bytes or events",
      false,
      false,
      CS_MODES_ONE,
@@ -109,13 +109,22 @@ const struct cs_format *cs_format_by_path(const char *path) {
   return best;
 }
 
-char *cs_format_names(void) {
+static char *list(bool suffixes) {
   char *text = NULL;
   size_t len = 0;
   FILE *out = open_memstream(&text, &len);
   if (out == NULL) return NULL;
   for (size_t i = 0; i < CS_COUNT(formats); i++)
-    (void)fprintf(out, "%s%s", i > 0 ? ", " : "", formats[i].name);
+    (void)fprintf(out, "%s%s", i > 0 ? ", " : "",
+                  suffixes ? formats[i].suffixes[0] : formats[i].name);
   (void)fclose(out);
   return text;
+}
+
+char *cs_format_names(void) {
+  return list(false);
+}
+
+char *cs_format_suffixes(void) {
+  return list(true);
 }

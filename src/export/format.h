@@ -26,7 +26,8 @@ const struct cs_format *cs_formats(size_t *count);
 const struct cs_format *cs_format_by_name(const char *name);  // NULL: there is none
 // By the longest suffix that fits; NULL: none does.
 const struct cs_format *cs_format_by_path(const char *path);
-// "html, collapsed, ..."; the caller frees it.
+// "html, collapsed, ..." and ".html, .collapsed, ..."; the caller frees it.
 char *cs_format_names(void);
+char *cs_format_suffixes(void);
 
 #endif

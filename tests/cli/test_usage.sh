@@ -71,7 +71,12 @@ with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
 usage_error "--format wants one of $formats, not 'svg'$more" record --format svg true
 usage_error "--format goes with one --output; of several the suffixes tell$more" \
   record --format html -o a.html -o b.json true
-usage_error "the suffix of 'b' tells no format$more" record -o a.html -o b true
+told="a format is told by .html, .collapsed, .json, .txt, .pb.gz, .otlp, .speedscope.json, .firefox.json, \
+.trace.json, .clrsnap, or by --format"
+for name in b x.svg x.json.gz x.nettrace .html x.HTML; do
+  usage_error "$told: '$name' tells none$more" record -o $name -- touch started
+  usage_error "$told: '$name' tells none$more" record -o a.html -o $name -- touch started
+done
 usage_error "there can be one recording only$more" record -o a.clrsnap -o b.clrsnap true
 usage_error "standard output is the program's: --output wants a file$more" record -o - true
 usage_error "--native wants 'on' or 'off', not '1'$more" record --native 1 true
@@ -82,6 +87,7 @@ more="; 'clrsnap help report' lists the options"
 usage_error "no recording to report$more" report
 usage_error "one recording at a time: 'b'$more" report a b
 usage_error "unknown option '--lines'$more" report --lines a
+usage_error "$told: 'x.svg' tells none$more" report -o x.svg a
 ids="--trace wants a trace id of 32 hexadecimal digits, or that, ':' and a span id of 16, not"
 for id in '' 4bf92f3577b34da6 4bf92f3577b34da6a3ce929d0e0e473g 4bf92f3577b34da6a3ce929d0e0e4736:00f067aa 00000000000000000000000000000000; do
   usage_error "$ids '$id'$more" report --trace "$id" a
@@ -101,7 +107,7 @@ usage_error "--json and --text are two things$more" top --json --text true
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started
 echo "clrsnap: cannot write /nowhere/at/all.html: No such file or directory" | same err
 mkdir directory
-run 1 "$CLRSNAP" record -o directory -- touch started
+run 1 "$CLRSNAP" record --format html -o directory -- touch started
 echo "clrsnap: cannot write directory: Is a directory" | same err
 CLRSNAP_LIB=/nowhere/libclrsnap.so run 1 "$CLRSNAP" record -- touch started
 echo "clrsnap: CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory" | same err
