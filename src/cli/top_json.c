@@ -79,7 +79,7 @@ static void put_thread(const struct cs_top_moment *m, const struct cs_top_thread
   (void)fprintf(out, "{\"tid\":%" PRIu32 ",", t->tid);
   put_text(out, "name", t->name);
   put_number(out, "cpu_percent", t->cpu < 0 ? -1 : 100 * t->cpu, 1);
-  put_number(out, "samples_percent", 100 * t->share, 2);
+  put_number(out, "share_percent", 100 * t->share, 2);
   if (t->hottest != CS_NO_TEXT) {
     (void)putc(',', out);
     put_text(out, "hottest", text_of(m->top, m->top->methods.frames[t->hottest].name));
@@ -96,7 +96,8 @@ void cs_top_write_json(const struct cs_top_moment *m, size_t limit, FILE *out) {
     (void)fputs(",\"window_s\":null", out);
   else
     put_number(out, "window_s", m->facts.window_s, 3);
-  (void)fputs(",\"methods\":[", out);
+  (void)fprintf(out, ",\"shares_of\":\"%s\",\"methods\":[",
+                cs_mode(cs_mode_by_name(m->facts.mode, strlen(m->facts.mode)))->whole);
   for (size_t i = 0; i < m->method_count && i < limit; i++) {
     if (i > 0) (void)putc(',', out);
     put_method(m, &m->methods[i], out);

@@ -164,9 +164,11 @@ static void put_view(const struct cs_top_moment *m, struct cs_grid *grid) {
     (void)snprintf(span, sizeof span, "last %g s", m->facts.window_s);
   if (m->typing == NULL && v->filter[0] != '\0')
     (void)snprintf(filter, sizeof filter, ", with \"%s\"", v->filter);
-  put(grid, 3, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s%s%s",
+  const char *mode = m->facts.mode;
+  put(grid, 3, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s, shares of %s%s%s",
       m->frozen ? "FROZEN: " : "", v->threads ? "threads" : "methods", span, sort,
-      v->native ? "" : ", native frames off", filter);
+      cs_mode(cs_mode_by_name(mode, strlen(mode)))->whole, v->native ? "" : ", native frames off",
+      filter);
 }
 
 // ---- Tables ----
@@ -237,7 +239,7 @@ static void put_threads(const struct cs_top_moment *m, struct cs_grid *grid, siz
   }
   if (name > left / 3 + 5) name = left / 3 + 5;
   static struct cell title, text, hot;
-  put(grid, 4, CS_GRID_TITLE, "    tid   CPU %%  samples %%  %s  hottest method",
+  put(grid, 4, CS_GRID_TITLE, "    tid   CPU %%    share %%  %s  hottest method",
       cell(&title, "thread", 6, name, true));
   for (size_t i = first; i < last; i++) {
     const struct cs_top_thread *t = &m->threads[i];
@@ -266,7 +268,7 @@ static const char *const keys[] = {
     "  q       quit; so does Ctrl-C",
     "  ?       this help; any key leaves it",
     "",
-    "  self %   time in the method itself; total %: with what it calls",
+    "  self %   time in the method itself; total %: with what it calls; share %: of all threads'",
     "  CPU %    of one processor since the last refresh, from /proc",
     "  GC %     of the last second in which a collection held the program; after it,",
     "           collections of generation 0+1+2 since top began (each counts in the lower ones)",

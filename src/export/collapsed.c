@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Collapsed stacks: "root;...;leaf count", one line per distinct stack, all threads together, in
 // order of their first appearance. ';' separates frames, so one in a name is written as ':'; line
-// breaks become spaces. Two stacks that differ only in their thread are one line. Counts are
-// samples, or, of events, what they stand for. One mode at a time. One thread.
+// breaks become spaces. Two stacks that differ only in their thread are one line. Counts are what
+// the samples stand for: nanoseconds, bytes or exceptions. One mode at a time. One thread.
 // Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,13 @@
 // The tree without its thread level.
 static void merge_threads(const struct cs_profile *p, struct cs_tree *merged) {
   cs_tree_init(merged);
-  bool timed = cs_mode(p->facts.mode)->timed;
   uint32_t *map = cs_allocate(p->tree.count * sizeof *map);
   for (size_t i = 1; i < p->tree.count; i++) {
     const struct cs_node *node = &p->tree.nodes[i];
     // Never full: it has no more nodes than the tree that it is made of.
     map[i] =
         node->parent == 0 ? MERGED_ROOT : cs_tree_child(merged, map[node->parent], node->frame);
-    merged->nodes[map[i]].samples += timed ? node->samples : node->weight;
+    merged->nodes[map[i]].weight += node->weight;
   }
   free(map);
 }
@@ -47,7 +46,7 @@ bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out) {
   uint32_t *path = NULL;
   size_t capacity = 0;
   for (uint32_t i = 0; i < merged.count; i++) {
-    if (merged.nodes[i].samples == 0) continue;
+    if (merged.nodes[i].weight == 0) continue;
     size_t depth = 0;
     for (uint32_t n = i; n != MERGED_ROOT; n = merged.nodes[n].parent) {
       path = cs_grow(path, depth, &capacity, sizeof *path);
@@ -58,7 +57,7 @@ bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out) {
       cs_put_collapsed_frame(p, path[--depth], out);
       if (depth > 0) (void)putc(';', out);
     }
-    (void)fprintf(out, " %llu\n", (unsigned long long)merged.nodes[i].samples);
+    (void)fprintf(out, " %llu\n", (unsigned long long)merged.nodes[i].weight);
   }
   free(path);
   cs_tree_free(&merged);

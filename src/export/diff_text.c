@@ -102,9 +102,9 @@ static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
   cs_put_plain(out, f->program, strlen(f->program));
   const struct cs_mode *mode = cs_mode(f->mode);
   (void)fprintf(out, "\n        %" PRIu64 " %s", f->samples, mode->what[f->samples != 1]);
-  if (!mode->timed && mode->unit != CS_UNIT_COUNT) {
+  if (mode->unit != CS_UNIT_COUNT) {
     (void)fputs(", ", out);
-    cs_put_amount(out, mode->unit, f->weight);
+    cs_put_whole(out, mode, f->weight);
   }
   (void)fprintf(out, " in %.1f s, %s mode", (double)f->duration_ns / 1e9, mode->token);
   if (mode->timed) (void)fprintf(out, " at %" PRIu32 " Hz", f->hz);
@@ -120,7 +120,8 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   const char *words;
   (void)unit_of(d, whole, &words);
   if (d->normalize == CS_NORMALIZE_TOTAL)
-    (void)fputs("numbers are percent of each recording's whole\n", out);
+    (void)fprintf(out, "numbers are percent of each recording's %s\n",
+                  cs_mode(d->profile.facts.mode)->whole);
   else
     (void)fprintf(out, "numbers are %s%s\n", words,
                   d->normalize == CS_NORMALIZE_RATE ? " in each second" : ", as recorded");
@@ -148,10 +149,10 @@ bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out) {
   uint32_t *path = NULL;
   size_t capacity = 0;
   for (uint32_t i = 1; i < p->tree.count; i++) {
-    uint64_t after = p->tree.nodes[i].samples;
-    if (p->tree.nodes[i].parent == 0 || (after == 0 && d->samples[i] == 0)) continue;
+    uint64_t after = p->tree.nodes[i].weight;
+    if (p->tree.nodes[i].parent == 0 || (after == 0 && d->weight[i] == 0)) continue;
     put_stack(p, i, &path, &capacity, out);
-    (void)fprintf(out, " %" PRIu64 " %" PRIu64 "\n", d->samples[i], after);
+    (void)fprintf(out, " %" PRIu64 " %" PRIu64 "\n", d->weight[i], after);
   }
   free(path);
   return fflush(out) == 0 && !ferror(out);

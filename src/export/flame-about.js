@@ -21,7 +21,7 @@ function modeText(f) {
 
 // Of a comparison: a line for each recording. A command line may be longer than any window.
 function fillCompared(diff, after) {
-  const whole = f => f.unit === "count" || isTimed(f) ? "" : `, ${weightText(f.weight, f.unit)}`;
+  const whole = f => f.unit === "count" ? "" : `, ${weightText(f.weight, f.unit)} of ${f.whole}`;
   $("compared").replaceChildren(...[["before", diff.facts], ["after", after]].map(([when, f]) => {
     const item = document.createElement("li"), label = document.createElement("i");
     const count = document.createElement("b");
@@ -47,6 +47,7 @@ function fillFacts({facts: f, diff, only}) {
   $("program").title = f.program;
   if (only) fact("only the recording %s has this mode", only, "", "always");
   fact(`%s ${f.what[f.samples === 1 ? 0 : 1]}`, number.format(f.samples));
+  if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");
@@ -91,7 +92,7 @@ function fillDiffFacts(f, diff) {
   $("program").textContent = $("program").title = programs;
   fillCompared(diff, f);
   fact("compared in %s", modeText(f));
-  fact("%s", {total: "each as a share of its recording", rate: "each per second of its recording",
+  fact("%s", {total: "each as a share of its recording's whole", rate: "each per second of its recording",
     none: "as recorded, not made comparable"}[diff.normalize]);
   if (f.runtime) fact(".NET %s", diff.facts.runtime === f.runtime ? f.runtime :
     `${diff.facts.runtime} → ${f.runtime}`);
@@ -115,10 +116,10 @@ function threadName(thread) {
 }
 
 function fillThreads(recording, chosen) {
-  const totals = recording.threadTotals(), all = totals.reduce((a, b) => a + b, 0);
+  const {unit} = state, totals = recording.threadTotals(unit), all = totals.reduce((a, b) => a + b, 0);
   const option = (value, text) => $("thread").append(new Option(text, value));
   $("thread").replaceChildren();
-  option("all", `all (${recording.threads.length})`);
+  option("all", `all (${recording.threads.length}), by ${wholeName()}`);
   if (chosen && chosen.size > 1) option("several", `${chosen.size} threads`);
   totals.map((total, i) => ({total, i})).filter(({total}) => total > 0)
     .sort((a, b) => b.total - a.total || a.i - b.i)
@@ -180,13 +181,16 @@ function tooltip(chart, node, event) {
     const line = table.insertRow();
     cells.forEach(cell => { line.insertCell().textContent = cell; });
   };
-  row("total", amount(tree.total[node]), percent(tree.total[node], tree.total[0]));
-  if (chart.skip === 0) row("self", amount(tree.self[node]), percent(tree.self[node], tree.total[0]));
+  const whole = tree.total[0], total = tree.total[node], {samples, ownSamples} = tree;
+  row("total", amountText(total, samples?.[node]), `${percent(total, whole)} of ${wholeName()}`);
+  if (chart.skip === 0) {
+    row("self", amountText(tree.self[node], ownSamples?.[node]), percent(tree.self[node], whole));
+  }
   if (node > 0 && chart.skip === 0) {
-    row("of its caller", "", percent(tree.total[node], tree.total[tree.parent[node]]));
+    row("of its caller", "", percent(total, tree.total[tree.parent[node]]));
   }
   if (chart.focus > 0 && node !== chart.focus) {
-    row("of the zoomed frame", "", percent(tree.total[node], tree.total[chart.focus]));
+    row("of the zoomed frame", "", percent(total, tree.total[chart.focus]));
   }
   if (tree.before) {
     row("before", amount(tree.before[node]), percent(tree.before[node], tree.before[0]));

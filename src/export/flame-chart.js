@@ -19,7 +19,6 @@ class Chart {
     this.spacer.append(this.canvas);
     host.append(this.spacer);
     this.ink = this.canvas.getContext("2d");
-    this.labels = new Map();  // frame -> [{text, width}], longest first
     this.tree = null;
     this.upward = false;      // the root is at the bottom
     this.skip = 0;            // rows at the root that are not shown
@@ -37,13 +36,18 @@ class Chart {
     this.to = this.tree ? this.tree.total[0] || 1 : 1;
   }
 
-  show(tree, {upward, skip = 0}) {
-    const changed = tree !== this.tree;
+  // Another tree, or none: what was zoomed to and selected is forgotten with the one before.
+  use(tree) {
+    if (tree === this.tree) return;
     cancelAnimationFrame(this.animation);
     this.tree = tree;
+    this.reset();
+  }
+
+  show(tree, {upward, skip = 0}) {
+    this.use(tree);
     this.upward = upward;
     this.skip = skip;
-    if (changed) this.reset();
     this.resize();
     this.host.scrollTop = upward ? this.host.scrollHeight : 0;
     this.draw();
@@ -114,7 +118,7 @@ class Chart {
   }
 
   drawNode(node, x, width, y) {
-    const {ink, tree, look} = this, frame = tree.frame[node], matches = look.matches();
+    const {ink, tree, look} = this, frame = tree.frame[node], matches = tree.recording.found?.matches;
     const found = matches && node > 0 && matches[frame];
     const dimmed = matches && node > 0 && !found;
     const above = tree.depth[node] < tree.depth[this.focus];
@@ -164,11 +168,8 @@ class Chart {
 
   label(frame, node, room) {
     if (frame < 0) return this.clip(this.look.rootLabel(this.tree), room);
-    if (!this.labels.has(frame)) {
-      this.labels.set(frame, shortNames(this.tree.recording.names[frame]).map(
-        text => ({text, width: this.ink.measureText(text).width})));
-    }
-    const forms = this.labels.get(frame), fit = forms.find(form => form.width <= room);
+    const forms = this.tree.recording.nameForms(frame, text => this.ink.measureText(text).width);
+    const fit = forms.find(form => form.width <= room);
     return fit ? fit.text : this.clip(forms[forms.length - 1].text, room);
   }
 
@@ -241,6 +242,7 @@ class Chart {
 
   move(key) {
     const {tree, selected: node} = this;
+    if (!tree) return;
     if (node < 0) return this.select(Math.max(this.focus, this.firstShown()));
     const towardsRoot = key === (this.upward ? "ArrowDown" : "ArrowUp");
     if (key === "ArrowLeft") this.select(tree.sibling(node, -1));

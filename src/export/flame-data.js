@@ -2,7 +2,9 @@
 // one thread has of its own in a node; a sample belongs to an entry. Knows nothing of the document. What
 // is looked at is a Tree (flame-tree.js) made of it by a filter.
 
-// One mode of a recording: "cpu", "wall", ... with a unit of its own.
+// One mode of a recording: "cpu", "wall", ... with a unit of its own. Frames, threads and nodes are numbers
+// that mean something in their mode only, so whatever is remembered by such a number is remembered here
+// (or in a Tree, which knows its Recording): it cannot be taken for another mode's.
 class Recording {
   // data: the mode's head; its columns are in `bytes`, and not read before open().
   constructor(data, bytes) {
@@ -12,13 +14,16 @@ class Recording {
     this.kinds = data.kinds;
     this.unit = data.facts.unit === "nanoseconds" ? "us" : data.facts.unit;  // of `weight`
     this.what = data.facts.what;  // what a sample is, one and several
-    // By what a frame is as wide as it is, unless something else is chosen.
-    this.usualUnit = /^(cpu|wall|exception)$/.test(data.facts.mode) ? "samples" : "weight";
+    this.whole = data.facts.whole;  // what weights are parts of: "CPU time"
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
     this.diff = data.diff ?? null;
     this.only = data.only ?? null;  // in a comparison: "before" or "after", the one that has it
     this.timed = data.samples > 0;
     this.trees = new Map();
+    this.forms = [];              // per frame: {text, width} of its name and shorter ones
+    this.colors = {light: [], dark: []};  // per frame
+    this.found = null;            // {matches: per frame, count}, of the search
+    this.method = -1;             // the sandwich's frame
   }
 
   open() {
@@ -73,29 +78,45 @@ class Recording {
     this.durationMs = Math.max(last, this.facts.durationMs);
   }
 
-  threadTotals() {
-    const totals = this.threads.map(() => 0);
-    for (let i = 0; i < this.entryNode.length; i++) {
-      totals[this.entryThread[i]] += this.entryOwn.samples[i];
-    }
+  threadTotals(unit) {
+    const totals = this.threads.map(() => 0), own = this.entryOwn[unit];
+    for (let i = 0; i < own.length; i++) totals[this.entryThread[i]] += own[i];
     return totals;
+  }
+
+  // A regular expression; "" for none. Throws on a wrong one.
+  search(text) {
+    this.found = null;
+    if (text !== "") this.found = searchFrames(this, text);
+  }
+
+  // Ways to write a frame's name, longest first. measure(text): its width.
+  nameForms(frame, measure) {
+    return this.forms[frame] ??=
+      shortNames(this.names[frame]).map(text => ({text, width: measure(text)}));
   }
 
   // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running",
   // "waiting".
   own({unit, range, awake, threads}) {
-    if (!range && awake === "all") return this.spread(this.entryOwn[unit], threads, 1);
+    const skip = this.skipped(awake);
+    if (!range && skip < 0) return this.spread(this.entryOwn[unit], threads, 1);
     const own = new Float64Array(this.parent.length), {entryNode, entryThread} = this;
-    const skip = awake === "running" ? 1 : awake === "waiting" ? 0 : -1;
     const [from, to] = range ?? [0, Infinity];
     for (let i = 0; i < this.entry.length; i++) {
       const entry = this.entry[i];
       if (this.time[i] < from || this.time[i] >= to) continue;
-      if (skip >= 0 && (this.asleep ? this.asleep[i] : 0) === skip) continue;
+      if (skip >= 0 && this.asleep[i] === skip) continue;
       if (threads && !threads.has(entryThread[entry])) continue;
       own[entryNode[entry]] += unit === "samples" ? 1 : this.sampleWeight[i];
     }
     return own;
+  }
+
+  // Which samples are left out, by what `asleep` says of them; -1: none. No thread of this mode sleeps, or
+  // it is not known: then there is nothing to choose from.
+  skipped(awake) {
+    return !this.asleep ? -1 : awake === "running" ? 1 : awake === "waiting" ? 0 : -1;
   }
 
   // Of entries to nodes.
@@ -129,7 +150,9 @@ class Recording {
     const {unit, threads, width} = filter, own = this.own(filter);
     const before = this.diff &&
       this.spread(this.entryBefore[unit], threads, this.diff.scale[unit]);
-    return collectTree(this, {own, before, hidden: this.hidden(filter.hide),
+    // Numbers of samples beside what they stand for; a comparison's are not comparable.
+    const count = before ? null : unit === "samples" ? own : this.own({...filter, unit: "samples"});
+    return collectTree(this, {own, before, count, hidden: this.hidden(filter.hide),
       byBefore: before !== null && width === "before"});
   }
 

@@ -1,10 +1,11 @@
-// The heatmap: a row for each thread, a column for each stretch of time, the darker the more samples.
+// The heatmap: a row for each thread, a column for each stretch of time, the darker the more time (or
+// bytes, or samples) is in it.
 // Dragging over it, or Shift and the arrow keys, choose what time and which threads are looked at.
 
 const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 22;
 
 class Heat {
-  // events: chosen(range or null, threads or null), say(text)
+  // events: chosen(range or null, threads or null), say(text), left(): the mouse has gone
   constructor(host, look, events) {
     this.host = host;
     this.look = look;
@@ -22,16 +23,21 @@ class Heat {
     this.listen();
   }
 
-  // marks: [begin, duration, text] in us. matches: per frame, or null.
-  show(recording, marks, matches, awake) {
+  // marks: [begin, duration, text] in us. unit: what cells are counted in.
+  show(recording, marks, unit, awake) {
+    if (recording !== this.recording) {  // rows are of threads
+      this.cursor = {column: 0, row: 0};
+      this.anchor = this.drag = null;
+    }
     this.recording = recording;
     this.marks = marks;
-    const totals = recording.threadTotals();
+    this.unit = unit;
+    const totals = recording.threadTotals("samples");
     this.rows = totals.map((total, thread) => ({total, thread})).filter(row => row.total > 0)
       .sort((a, b) => b.total - a.total || a.thread - b.thread);
     this.rows.unshift({total: 0, thread: -1});  // all of them
     this.rowOf = new Map(this.rows.map(({thread}, i) => [thread, i]));
-    this.under = matches ? recording.matchedNodes(matches) : null;
+    this.under = recording.found ? recording.matchedNodes(recording.found.matches) : null;
     this.awake = awake;
     this.resize();
   }
@@ -56,24 +62,28 @@ class Heat {
   }
 
   count() {
-    const {recording: rec, columns} = this, cells = new Float32Array(columns * this.rows.length);
-    const perMs = columns / rec.durationMs;
-    const skip = this.awake === "running" ? 1 : this.awake === "waiting" ? 0 : -1;
+    const {recording: rec, columns} = this, cells = new Float64Array(columns * this.rows.length);
+    const samples = this.unit === "samples" ? cells : new Float64Array(cells.length);
+    const perMs = columns / rec.durationMs, skip = rec.skipped(this.awake);
     for (let i = 0; i < rec.entry.length; i++) {
       const entry = rec.entry[i];
       if (this.under && !this.under[rec.entryNode[entry]]) continue;
-      if (skip >= 0 && (rec.asleep ? rec.asleep[i] : 0) === skip) continue;
+      if (skip >= 0 && rec.asleep[i] === skip) continue;
       const column = Math.min(columns - 1, Math.floor(rec.time[i] * perMs));
-      cells[column]++;
-      cells[this.rowOf.get(rec.entryThread[entry]) * columns + column]++;
+      const cell = this.rowOf.get(rec.entryThread[entry]) * columns + column;
+      for (const at of [column, cell]) {
+        samples[at]++;
+        if (samples !== cells) cells[at] += rec.sampleWeight[i];
+      }
     }
     this.cells = cells;
+    this.samples = samples;
     this.most = this.largest(columns, cells.length);
     this.mostOfAll = this.largest(0, columns);
   }
 
   largest(from, to) {
-    let most = 1;
+    let most = 1e-9;
     for (let i = from; i < to; i++) if (this.cells[i] > most) most = this.cells[i];
     return most;
   }
@@ -202,11 +212,11 @@ class Heat {
   describe() {
     const {cursor, recording: rec} = this, {thread} = this.rows[cursor.row];
     const ms = cursor.column * rec.durationMs / this.columns, step = rec.durationMs / this.columns;
-    const count = this.cells[cursor.row * this.columns + Math.max(0, cursor.column)];
+    const at = cursor.row * this.columns + Math.max(0, cursor.column);
     const near = this.marks.filter(([begin, duration]) =>
       begin / 1000 < ms + step && (begin + duration) / 1000 >= ms).map(mark => mark[2]);
     return [thread < 0 ? "all threads" : threadName(rec.threads[thread]), timeText(ms, step),
-      countText(count, rec.what), ...new Set(near)].join(" · ");
+      amountText(this.cells[at], this.samples[at]), ...new Set(near)].join(" · ");
   }
 
   press(event) {
@@ -268,6 +278,7 @@ class Heat {
       if (this.drag) this.draw();
       this.events.say(this.describe());
     });
+    this.canvas.addEventListener("pointerleave", () => this.events.left());
     this.canvas.addEventListener("pointerup", () => this.release());
     this.host.addEventListener("scroll", () => this.draw());
     this.host.addEventListener("focus", () => this.draw());

@@ -32,7 +32,7 @@ function writeLink(now) {
   put("view", now.view, "icicle");
   put("mode", now.mode, now.firstMode);
   put("thread", now.threads && now.threads.join(","), null);
-  put("unit", now.unit, now.usualUnit);
+  put("unit", now.unit, USUAL_UNIT);
   put("hide", [...now.hide].join(","), "");
   put("awake", now.awake, "all");
   if (now.range) {

@@ -11,22 +11,14 @@ const PALETTE = {
 class Look {
   constructor() {
     this.dark = false;
-    this.colors = new Map();
-    this.matches = () => null;    // per frame, of the search
     this.rootLabel = () => "";
-  }
-
-  setDark(dark) {
-    this.dark = dark;
-    this.colors.clear();
   }
 
   color(tree, node) {
     if (tree.before) return this.deltaColor(tree, node);
     const frame = tree.frame[node], rec = tree.recording;
     if (frame < 0) return this.dark ? "#5b636e" : "#c9c5bd";
-    if (!this.colors.has(rec)) this.colors.set(rec, []);
-    const known = this.colors.get(rec);
+    const known = rec.colors[this.dark ? "dark" : "light"];
     return known[frame] ??= this.shade(rec.kinds[rec.frameKinds[frame]][0], rec.names[frame]);
   }
 

@@ -30,7 +30,8 @@ class MethodTable {
   columns() {
     const {tree} = this, after = tree.after[0], before = tree.before ? tree.before[0] : 0;
     const share = (id, title, whole) => ({id, title, value: row => row[id],
-      text: row => percent(row[id], whole), about: row => amount(row[id])});
+      text: row => percent(row[id], whole),
+      about: row => tree.before ? amount(row[id]) : amountText(row[id], row[`${id}Samples`])});
     const types = tree.recording.kinds.findIndex(([kind]) => kind === "type");
     const title = tree.recording.frameKinds.includes(types) ? "Type, event or method" : "Method";
     const name = {id: "name", title, value: row => tree.recording.names[row.frame],
@@ -50,9 +51,14 @@ class MethodTable {
       name, module];
   }
 
-  show(tree, matches) {
+  show(tree) {
+    if (this.tree?.recording !== tree.recording) {  // rows are of frames
+      this.rows = [];
+      this.active = 0;
+      this.host.scrollTop = 0;
+    }
     this.tree = tree;
-    this.matches = matches;
+    this.matches = tree.recording.found?.matches;
     this.all = this.columns();
     this.table.classList.toggle("compare", tree.before !== null);
     this.sort();
@@ -103,6 +109,7 @@ class MethodTable {
       cell.setAttribute("aria-sort", !sorted ? "none" : ascending ? "ascending" : "descending");
       cell.className = id;
       button.textContent = title + (sorted ? (ascending ? " ▲" : " ▼") : "");
+      if (id !== "name" && id !== "module") button.title = `Share of ${wholeName()}`;
       button.dataset.column = id;
       button.addEventListener("click", () => {
         this.sortOn(id);

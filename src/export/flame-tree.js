@@ -28,12 +28,13 @@ class ChildTable {
 
 // Collects nodes that have the same path into one; node 0 is there from the start.
 class TreeBuilder {
-  constructor(recording, capacity, withBefore) {
+  constructor(recording, capacity, {before, count}) {
     this.recording = recording;
     this.parent = new Int32Array(capacity);
     this.frame = new Int32Array(capacity).fill(-1, 0, 1);
     this.own = new Float64Array(capacity);
-    this.before = withBefore ? new Float64Array(capacity) : null;
+    this.before = before ? new Float64Array(capacity) : null;
+    this.samples = count ? new Float64Array(capacity) : null;
     this.table = new ChildTable(capacity);
     this.count = 1;
   }
@@ -57,6 +58,7 @@ class TreeBuilder {
     this.frame = larger(Int32Array, this.frame);
     this.own = larger(Float64Array, this.own);
     if (this.before) this.before = larger(Float64Array, this.before);
+    if (this.samples) this.samples = larger(Float64Array, this.samples);
     this.table = new ChildTable(this.parent.length);
     for (let i = 1; i < this.count; i++) {
       this.table.findOrPut(this.parent[i], this.frame[i], this.parent, this.frame, i);
@@ -66,26 +68,28 @@ class TreeBuilder {
   tree(byBefore) {
     const cut = array => array && array.slice(0, this.count);
     return new Tree(this.recording, {parent: cut(this.parent), frame: cut(this.frame),
-      own: cut(this.own), before: cut(this.before), byBefore});
+      own: cut(this.own), before: cut(this.before), count: cut(this.samples), byBefore});
   }
 }
 
 // The recording's nodes without the frames that are hidden, and without what has nothing in this
 // selection. Paths are distinct as the recording has them: only hidden frames make some alike.
-function collectTree(rec, {own, before, hidden, byBefore}) {
+function collectTree(rec, {own, before, count: samples, hidden, byBefore}) {
   const n = rec.parent.length, live = new Uint8Array(n), {parent, frame} = rec;
   let count = 1;
   for (let i = n - 1; i > 0; i--) {
-    if (!live[i] && own[i] === 0 && (!before || before[i] === 0)) continue;
+    if (!live[i] && own[i] === 0 && !before?.[i] && !samples?.[i]) continue;
     live[i] = live[parent[i]] = 1;
     count++;
   }
-  if (hidden.some(is => is)) return mergeTree(rec, {own, before, hidden, byBefore, live, count});
-  if (count === n) return new Tree(rec, {parent, frame, own, before, byBefore});
+  if (hidden.some(is => is)) return mergeTree(rec, {own, before, samples, hidden, byBefore, live, count});
+  if (count === n) return new Tree(rec, {parent, frame, own, before, count: samples, byBefore});
   const kept = {parent: new Int32Array(count), frame: new Int32Array(count).fill(-1, 0, 1),
-    own: new Float64Array(count), before: before && new Float64Array(count), byBefore};
+    own: new Float64Array(count), before: before && new Float64Array(count),
+    count: samples && new Float64Array(count), byBefore};
   kept.own[0] = own[0];
   if (before) kept.before[0] = before[0];
+  if (samples) kept.count[0] = samples[0];
   const map = new Int32Array(n);
   for (let i = 1, at = 1; i < n; i++) {
     if (!live[i]) continue;
@@ -93,13 +97,14 @@ function collectTree(rec, {own, before, hidden, byBefore}) {
     kept.frame[at] = frame[i];
     kept.own[at] = own[i];
     if (before) kept.before[at] = before[i];
+    if (samples) kept.count[at] = samples[i];
     map[i] = at++;
   }
   return new Tree(rec, kept);
 }
 
-function mergeTree(rec, {own, before, hidden, byBefore, live, count}) {
-  const builder = new TreeBuilder(rec, count, before !== null);
+function mergeTree(rec, {own, before, samples, hidden, byBefore, live, count}) {
+  const builder = new TreeBuilder(rec, count, {before, count: samples});
   const map = new Int32Array(rec.parent.length);
   for (let i = 0; i < map.length; i++) {
     if (i > 0 && !live[i]) continue;
@@ -107,13 +112,14 @@ function mergeTree(rec, {own, before, hidden, byBefore, live, count}) {
     map[i] = i === 0 || hidden[frame] ? above : builder.child(above, frame);
     builder.own[map[i]] += own[i];
     if (before) builder.before[map[i]] += before[i];
+    if (samples) builder.samples[map[i]] += samples[i];
   }
   return builder.tree(byBefore);
 }
 
 class Tree {
-  // before: of a comparison, what each node had, made comparable to `own`.
-  constructor(recording, {parent, frame, own, before, byBefore}) {
+  // before: of a comparison, what each node had, made comparable to `own`. count: samples.
+  constructor(recording, {parent, frame, own, before, count, byBefore}) {
     this.recording = recording;
     this.count = parent.length;
     this.parent = parent;
@@ -121,6 +127,7 @@ class Tree {
     this.byBefore = byBefore;
     this.ownAfter = own;
     this.ownBefore = before;
+    this.ownSamples = count;
     this.after = this.sums(own);
     this.before = before ? this.sums(before) : null;
     this.self = byBefore ? before : own;
@@ -129,6 +136,11 @@ class Tree {
     this.arranged = new Uint8Array(this.count);
     this.listChildren();
     this.measure();
+  }
+
+  // Samples with all that is below; null in a comparison.
+  get samples() {
+    return this.samplesOf ??= this.ownSamples && this.sums(this.ownSamples);
   }
 
   sums(own) {
@@ -260,10 +272,23 @@ class Tree {
     return this.outermostOf = flags;
   }
 
+  get columns() {
+    return {before: this.before, count: this.ownSamples};
+  }
+
+  // {callers, callees} of a frame; the last one's are kept.
+  sandwich(frame) {
+    if (this.sandwichOf !== frame) {
+      this.sandwichOf = frame;
+      this.sandwiched = {callers: this.callers(frame), callees: this.callees(frame)};
+    }
+    return this.sandwiched;
+  }
+
   // What the frame calls, merged over all places that call it: the frame is the root's one child.
   callees(frame) {
     const flags = this.outermost, map = new Int32Array(this.count);
-    const builder = new TreeBuilder(this.recording, 1024, this.before !== null);
+    const builder = new TreeBuilder(this.recording, 1024, this.columns);
     for (let i = 1; i < this.count; i++) {
       const above = map[this.parent[i]];
       if (above > 0) map[i] = builder.child(above, this.frame[i]);
@@ -271,6 +296,7 @@ class Tree {
       else continue;
       builder.own[map[i]] += this.ownAfter[i];
       if (this.before) builder.before[map[i]] += this.ownBefore[i];
+      if (this.samples) builder.samples[map[i]] += this.ownSamples[i];
     }
     return builder.tree(this.byBefore);
   }
@@ -278,7 +304,7 @@ class Tree {
   // Who calls the frame: its callers are its children, theirs are their children.
   callers(frame) {
     const flags = this.outermost;
-    const builder = new TreeBuilder(this.recording, 1024, this.before !== null);
+    const builder = new TreeBuilder(this.recording, 1024, this.columns);
     for (let i = 1; i < this.count; i++) {
       if (!flags[i] || this.frame[i] !== frame) continue;
       let at = builder.child(0, frame);
@@ -287,22 +313,29 @@ class Tree {
       }
       builder.own[at] += this.after[i];
       if (this.before) builder.before[at] += this.before[i];
+      if (this.samples) builder.samples[at] += this.samples[i];
     }
     return builder.tree(this.byBefore);
   }
 
-  // Every method of the tree: {frame, self, total} and, of a comparison, {selfBefore, totalBefore}.
+  // Every method of the tree: {frame, self, total, selfSamples, totalSamples} and, of a comparison,
+  // {selfBefore, totalBefore}.
   methods() {
     if (this.methodRows) return this.methodRows;
     const flags = this.outermost, rows = new Map();
     for (let i = 1; i < this.count; i++) {
       const frame = this.frame[i];
       if (!rows.has(frame)) {
-        rows.set(frame, {frame, self: 0, total: 0, selfBefore: 0, totalBefore: 0});
+        rows.set(frame, {frame, self: 0, total: 0, selfSamples: 0, totalSamples: 0,
+          selfBefore: 0, totalBefore: 0});
       }
       const row = rows.get(frame);
       row.self += this.ownAfter[i];
       if (flags[i]) row.total += this.after[i];
+      if (this.samples) {
+        row.selfSamples += this.ownSamples[i];
+        if (flags[i]) row.totalSamples += this.samples[i];
+      }
       if (!this.before) continue;
       row.selfBefore += this.ownBefore[i];
       if (flags[i]) row.totalBefore += this.before[i];

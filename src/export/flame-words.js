@@ -1,6 +1,8 @@
 // Numbers as people read them, and the names of frames.
 
 const $ = id => document.getElementById(id);
+// By what a frame is as wide as it is, unless samples are chosen: by what its samples stand for.
+const USUAL_UNIT = "weight";
 const VIEWS = ["flame", "icicle", "sandwich", "methods"];
 const number = new Intl.NumberFormat("en-US", {maximumFractionDigits: 1});
 const percent = (part, whole) => {

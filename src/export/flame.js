@@ -4,8 +4,8 @@ const look = new Look();
 let recordings = [];    // one for each mode
 let marks = [];         // on the timeline: [begin, duration, text] in us
 const state = {
-  recording: null, view: "icicle", threads: null, unit: "samples", hide: new Set(), awake: "all",
-  range: null, width: "after", method: -1, tree: null, search: null, heat: true, theme: null,
+  recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all",
+  range: null, width: "after", tree: null, heat: true, theme: null,
 };
 
 function frameName(tree, node) {
@@ -15,17 +15,28 @@ function frameName(tree, node) {
   return threadName(tree.recording.threads[[...state.threads][0]]);
 }
 
+// What a width is: samples, or what they stand for.
 function amount(value) {
   const {unit, recording: rec} = state;
-  return unit === "samples" ? countText(value, rec.what) : weightText(value, rec.unit);
+  return unit === "samples" || rec.unit === "count" ? countText(value, rec.what) : weightText(value, rec.unit);
 }
+
+// With the number of samples in brackets, if it says more.
+function amountText(value, samples) {
+  const {unit, recording: rec} = state, counts = rec.unit === "count";
+  if (samples === undefined || unit === "samples" || (counts && samples === value)) return amount(value);
+  return `${amount(value)} (${countText(samples, counts ? ["sample", "samples"] : rec.what)})`;
+}
+
+// What shares are of.
+const wholeName = () => state.unit === "samples" ? state.recording.what[1] : state.recording.whole;
 
 function describe(tree, node) {
   const own = ` · self ${percent(tree.self[node], tree.total[0])}`;
   const change = tree.before ? ` · ${signedPoints(tree.after[node] - tree.before[node],
     Math.max(tree.after[0], tree.before[0]))} against before` : "";
-  return `${frameName(tree, node)} · ${amount(tree.total[node])} · ` +
-    `${percent(tree.total[node], tree.total[0])}${own}${change}`;
+  return `${frameName(tree, node)} · ${amountText(tree.total[node], tree.samples?.[node])} · ` +
+    `${percent(tree.total[node], tree.total[0])} of ${wholeName()}${own}${change}`;
 }
 
 const say = text => { $("status").textContent = text; };
@@ -69,16 +80,17 @@ function makeParts() {
   table = new MethodTable($("methods"), {open: sandwich, sorted: remember,
     select: frame => {
       const row = table.rows[table.active];
-      say(`${state.recording.names[frame]} · self ${amount(row.self)} · total ${amount(row.total)}`);
+      const [self, total] = state.tree.before ? [amount(row.self), amount(row.total)] :
+        [amountText(row.self, row.selfSamples), amountText(row.total, row.totalSamples)];
+      say(`${state.recording.names[frame]} · self ${self} · total ${total}`);
     }});
-  heat = new Heat($("heat"), look, {say, chosen: (range, threads) => {
+  heat = new Heat($("heat"), look, {say, left: showUsualStatus, chosen: (range, threads) => {
     state.range = range;
     state.threads = threads;
     fillThreads(state.recording, threads);
     refresh();
   }});
-  look.matches = () => state.search && state.search.matches;
-  look.rootLabel = tree => `${frameName(tree, 0)} · ${amount(tree.total[0])}`;
+  look.rootLabel = tree => `${frameName(tree, 0)} · ${amountText(tree.total[0], tree.samples?.[0])}`;
 }
 
 function activeChart() {
@@ -96,6 +108,8 @@ function refresh() {
   $("empty").textContent = emptyText(rec, state.tree);
   $("range").hidden = !range;
   if (range) $("range").textContent = `${timeText(range[0], 1)} – ${timeText(range[1], 1)}  ✕`;
+  tooltip(null, -1, null);
+  for (const chart of [main, callers, callees]) chart.use(chart === main ? state.tree : null);
   search($("search").value);
   showView();
 }
@@ -108,28 +122,27 @@ function showView() {
   $("methods").hidden = view !== "methods";
   if (!$("scroller").hidden) main.show(tree, {upward: view === "flame"});
   if (view === "sandwich") showSandwich();
-  if (view === "methods") table.show(tree, state.search && state.search.matches);
+  if (view === "methods") table.show(tree);
   updateButtons();
-  if (view === "methods") say(`${number.format(table.rows.length)} methods`);
-  else showStatus();
+  showUsualStatus();
   remember();
 }
 
+function showUsualStatus() {
+  if (state.view !== "methods") showStatus();
+  else say(`${number.format(table.rows.length)} methods · shares of ${wholeName()}`);
+}
+
 function showSandwich() {
-  const {tree} = state;
-  if (state.method < 0) state.method = hottest(tree);
-  const there = state.method >= 0;
-  $("pick").textContent = there ? state.recording.names[state.method] : "no method";
-  if (!there) return;
-  if (state.sandwichOf !== tree || state.sandwiched !== state.method) {
-    [state.sandwichOf, state.sandwiched] = [tree, state.method];
-    state.callers = tree.callers(state.method);
-    state.callees = tree.callees(state.method);
-  }
-  callers.show(state.callers, {upward: true, skip: 1});
-  callees.show(state.callees, {upward: false, skip: 1});
-  const total = state.callees.total[0];
-  $("pick-share").textContent = `${amount(total)} · ${percent(total, tree.total[0])} of the whole`;
+  const {tree, recording: rec} = state;
+  if (rec.method < 0) rec.method = hottest(tree);
+  const pair = rec.method >= 0 ? tree.sandwich(rec.method) : {callers: null, callees: null};
+  callers.show(pair.callers, {upward: true, skip: 1});
+  callees.show(pair.callees, {upward: false, skip: 1});
+  $("pick").textContent = rec.method >= 0 ? rec.names[rec.method] : "no method";
+  const total = pair.callees?.total[0];
+  $("pick-share").textContent = !pair.callees ? "" :
+    `${amountText(total, pair.callees.samples?.[0])} · ${percent(total, tree.total[0])} of ${wholeName()}`;
 }
 
 // Of the program's own code, if any of it has something of its own: what is allocated is the type's.
@@ -141,7 +154,7 @@ function hottest(tree) {
 }
 
 function sandwich(frame) {
-  state.method = frame;
+  state.recording.method = frame;
   setView("sandwich");
   callees.host.focus();
 }
@@ -162,31 +175,30 @@ function selectedFrame() {
 function updateButtons() {
   const chart = activeChart();
   $("back").disabled = state.view === "methods" || chart.history.length === 0;
-  $("reset").disabled = chart.focus === 0 && !state.range && !state.threads && !state.search;
+  $("reset").disabled = chart.focus === 0 && !state.range && !state.threads && !state.recording.found;
 }
 
 function search(text) {
-  state.search = null;
   $("search").classList.remove("wrong");
   $("matches").textContent = "";
-  if (text !== "") {
-    try {
-      state.search = searchFrames(state.recording, text);
-      const sum = state.tree.matched(state.search.matches);
-      $("matches").textContent = `${percent(sum, state.tree.total[0])} matched, ` +
-        `${number.format(state.search.count)} frame${state.search.count === 1 ? "" : "s"}`;
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      $("search").classList.add("wrong");
-      $("matches").textContent = "not a regular expression";
-    }
+  try {
+    state.recording.search(text);
+    if (state.recording.found) $("matches").textContent = foundText(state.tree, state.recording.found);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    $("search").classList.add("wrong");
+    $("matches").textContent = "not a regular expression";
   }
   showHeat();
 }
 
+const foundText = (tree, {matches, count}) =>
+  `${percent(tree.matched(matches), tree.total[0])} of ${wholeName()} matched, ` +
+    `${number.format(count)} frame${count === 1 ? "" : "s"}`;
+
 function searchChanged() {
   search($("search").value);
-  if (state.view === "methods") table.show(state.tree, state.search && state.search.matches);
+  if (state.view === "methods") table.show(state.tree);
   for (const chart of [main, callers, callees]) chart.redraw();
   updateButtons();
   remember();
@@ -200,11 +212,11 @@ function showHeat() {
   if (!shown) return;
   heat.range = state.range;
   heat.threads = state.threads;
-  heat.show(state.recording, marks, state.search && state.search.matches, state.awake);
+  heat.show(state.recording, marks, state.unit, state.awake);
 }
 
 function setTheme(dark) {
-  look.setDark(dark);
+  look.dark = dark;
   document.documentElement.classList.toggle("dark", dark);
   $("theme").textContent = dark ? "Light" : "Dark";
   fillLegend(state.recording, look);
@@ -215,7 +227,6 @@ function setTheme(dark) {
 function setRecording(recording) {
   recording.open();
   state.recording = recording;
-  state.method = -1;
   state.tree = null;
   fillFacts(recording);
   fillThreads(recording, state.threads);
@@ -233,9 +244,10 @@ function setRecording(recording) {
 // With all that was chosen in the mode before, as far as it makes sense in this one.
 function chooseMode(index) {
   const recording = recordings[(index + recordings.length) % recordings.length];
-  Object.assign(state, {threads: null, range: recording.timed ? state.range : null,
-    unit: recording.usualUnit});
+  const {method, names} = state.recording;
+  Object.assign(state, {threads: null, range: recording.timed ? state.range : null, unit: USUAL_UNIT});
   setRecording(recording);
+  if (state.view === "sandwich") recording.method = recording.names.indexOf(names[method]);
   refresh();
 }
 
@@ -258,10 +270,9 @@ function toggleKinds(kinds) {
 function remember() {
   const {recording: rec} = state;
   const link = writeLink({...state, mode: rec.facts.mode, firstMode: recordings[0].facts.mode,
-    usualUnit: rec.usualUnit,
     threads: state.threads && [...state.threads].map(i => rec.threads[i].tid || rec.threads[i].name),
     search: $("search").value, node: state.view === "sandwich" ? 0 : main.focus,
-    method: state.view === "sandwich" && state.method >= 0 ? rec.names[state.method] : null,
+    method: state.view === "sandwich" && rec.method >= 0 ? rec.names[rec.method] : null,
     sort: table.order});
   if (link === location.hash.slice(1)) return;
   history.replaceState(null, "", "#" + link);
@@ -271,7 +282,7 @@ function follow(hash) {
   const wish = readLink(hash);
   const recording = recordings.find(rec => rec.facts.mode === wish.mode) ?? recordings[0];
   recording.open();
-  Object.assign(state, {view: wish.view, unit: wish.unit ?? recording.usualUnit,
+  Object.assign(state, {view: wish.view, unit: wish.unit ?? USUAL_UNIT,
     hide: wish.hide, awake: wish.awake,
     range: recording.timed ? wish.range : null, width: wish.width, heat: wish.heat,
     theme: wish.theme});
@@ -284,7 +295,7 @@ function follow(hash) {
   $("awake").value = state.awake;
   $("width").value = state.width;
   $("search").value = wish.search;
-  state.method = wish.method ? recording.names.indexOf(wish.method) : -1;
+  recording.method = wish.method ? recording.names.indexOf(wish.method) : -1;
   table.order = wish.sort;
   refresh();
   const node = wish.zoom ? state.tree.widestNamed(wish.zoom) : wish.node;

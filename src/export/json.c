@@ -55,7 +55,8 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
   put_text(out, cs_unit_name(cs_mode(f->mode)->unit));
   (void)fprintf(out, ",\"what\":[\"%s\",\"%s\"]", cs_mode(f->mode)->what[0],
                 cs_mode(f->mode)->what[1]);
-  (void)fprintf(out, ",\"weight\":%" PRIu64, f->weight);
+  (void)fprintf(out, ",\"weight\":%" PRIu64 ",\"whole\":\"%s\"", f->weight,
+                cs_mode(f->mode)->whole);
   (void)fprintf(out,
                 ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
                 ",\"samples\":%" PRIu64 ",\"complete\":%" PRIu64,

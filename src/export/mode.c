@@ -9,19 +9,34 @@
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
     // A recording that has lost its head has mode 0.
-    [0] = {"unknown", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "time"},
-    [CS_WIRE_MODE_CPU] = {"cpu", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "cpu"},
-    [CS_WIRE_MODE_WALL] = {"wall", CS_UNIT_NS, true, {"sample", "samples"}, "wall_samples", "wall"},
+    [0] = {"unknown", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "time", "time"},
+    [CS_WIRE_MODE_CPU] =
+        {"cpu", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "cpu", "CPU time"},
+    [CS_WIRE_MODE_WALL] = {"wall",
+                           CS_UNIT_NS,
+                           true,
+                           {"sample", "samples"},
+                           "wall_samples",
+                           "wall",
+                           "wall-clock time"},
     [CS_WIRE_MODE_ALLOC] = {"alloc",
                             CS_UNIT_BYTES,
                             false,
                             {"sampled object", "sampled objects"},
                             "alloc_samples",
-                            "alloc_space"},
-    [CS_WIRE_MODE_LOCK] = {"lock", CS_UNIT_NS, false, {"wait", "waits"}, "contentions", "delay"},
-    [CS_WIRE_MODE_EXCEPTION] =
-        {"exception", CS_UNIT_COUNT, false, {"exception", "exceptions"}, "exceptions", NULL},
-    [CS_WIRE_MODE_GC] = {"gc", CS_UNIT_NS, false, {"pause", "pauses"}, "pauses", "gc"},
+                            "alloc_space",
+                            "allocated bytes"},
+    [CS_WIRE_MODE_LOCK] =
+        {"lock", CS_UNIT_NS, false, {"wait", "waits"}, "contentions", "delay", "waiting time"},
+    [CS_WIRE_MODE_EXCEPTION] = {"exception",
+                                CS_UNIT_COUNT,
+                                false,
+                                {"exception", "exceptions"},
+                                "exceptions",
+                                NULL,
+                                "exceptions"},
+    [CS_WIRE_MODE_GC] =
+        {"gc", CS_UNIT_NS, false, {"pause", "pauses"}, "pauses", "gc", "pause time"},
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode) {
@@ -53,4 +68,10 @@ void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount) {
   else
     (void)fprintf(out, amount < 1000000000 ? "%.2f ms" : "%.2f s",
                   amount < 1000000000 ? value / 1e6 : value / 1e9);
+}
+
+void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount) {
+  cs_put_amount(out, mode->unit, amount);
+  (void)fprintf(out, mode->unit == CS_UNIT_NS ? " of %s" : " %s",
+                mode->unit == CS_UNIT_BYTES ? "allocated" : mode->whole);
 }

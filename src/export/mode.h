@@ -16,6 +16,7 @@ struct cs_mode {
   const char *what[2];  // what a sample is, one and several
   // What pprof calls the number of samples and their weight. NULL: the number says it all.
   const char *count, *weight;
+  const char *whole;  // what weights, and so shares, are of: "CPU time"
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode);
@@ -24,5 +25,7 @@ enum cs_wire_mode cs_mode_by_name(const char *name, size_t len);
 const char *cs_unit_name(enum cs_unit unit);  // "nanoseconds", "bytes", "count"
 // A number of that unit for people: "1.25 s", "3.1 MB", "12".
 void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);
+// "1.25 s of CPU time", "12 exceptions"
+void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount);
 
 #endif

@@ -179,7 +179,8 @@ bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out);
 bool cs_write_firefox(const struct cs_profile_set *set, FILE *out);
 bool cs_write_chromium(const struct cs_profile_set *set, FILE *out);
 
-// The `limit` frames with most samples of their own, as a table; each line starts with `prefix`.
+// The `limit` frames with most of their own (time, bytes, ...), as a table; each line starts with
+// `prefix`.
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);
 
 const char *cs_kind_token(enum cs_profile_kind kind);

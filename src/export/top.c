@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The hottest frames as a table, by samples or, of events, by what they stand for. A frame's total
-// counts a stack once, however often the frame is in it (recursion). One thread. Signal-safe: no.
+// The hottest frames as a table, by what their samples stand for; beside it the number of samples
+// that are a frame's own. A frame's total counts a stack once, however often the frame is in it
+// (recursion). One thread. Signal-safe: no.
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "export/profile.h"
@@ -8,7 +10,7 @@
 
 struct hot {
   uint32_t frame;
-  uint64_t self, total;
+  uint64_t self, total, samples;  // of its own
 };
 
 // Is there the same frame above this node? Only its outermost occurrence adds to the total.
@@ -23,17 +25,16 @@ static bool is_nested(const struct cs_tree *tree, uint32_t node) {
 
 static struct hot *count_frames(const struct cs_profile *p) {
   const struct cs_tree *tree = &p->tree;
-  bool timed = cs_mode(p->facts.mode)->timed;
   struct hot *hot = cs_allocate(p->frame_count * sizeof *hot);
   uint64_t *total = cs_allocate(tree->count * sizeof *total);
   for (uint32_t i = 0; i < p->frame_count; i++) hot[i].frame = i;
   for (uint32_t i = (uint32_t)tree->count; i-- > 1;) {
     const struct cs_node *node = &tree->nodes[i];
-    uint64_t own = timed ? node->samples : node->weight;
-    total[i] += own;
+    total[i] += node->weight;
     total[node->parent] += total[i];
     if (node->parent == 0) continue;  // a thread
-    hot[node->frame].self += own;
+    hot[node->frame].self += node->weight;
+    hot[node->frame].samples += node->samples;
     if (!is_nested(tree, i)) hot[node->frame].total += total[i];
   }
   free(total);
@@ -52,15 +53,16 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   struct hot *hot = count_frames(p);
   qsort(hot, p->frame_count, sizeof *hot, by_self);
   const struct cs_mode *mode = cs_mode(p->facts.mode);
-  bool timed = mode->timed;
-  double all = (double)(timed ? p->facts.samples : p->facts.weight);
-  (void)fprintf(out, "%s   self   total  method%s%s\n", prefix, timed ? "" : ", ",
-                timed ? "" : mode->token);
-  for (size_t i = 0; i < limit && i < p->frame_count && hot[i].self > 0; i++) {
+  double all = p->facts.weight > 0 ? (double)p->facts.weight : 1;
+  (void)fprintf(out, "%s   self   total  samples  method, by its share of ", prefix);
+  cs_put_whole(out, mode, p->facts.weight);
+  (void)putc('\n', out);
+  for (size_t i = 0; i < limit && i < p->frame_count && hot[i].samples > 0; i++) {
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[hot[i].frame].name, &len);
-    (void)fprintf(out, "%s%5.1f %%  %5.1f %%  ", prefix, 100.0 * (double)hot[i].self / all,
-                  100.0 * (double)hot[i].total / all);
+    (void)fprintf(out, "%s%5.1f %%  %5.1f %%  %7" PRIu64 "  ", prefix,
+                  100.0 * (double)hot[i].self / all, 100.0 * (double)hot[i].total / all,
+                  hot[i].samples);
     cs_put_plain(out, name, len);
     (void)putc('\n', out);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The call tree as text: share of the time with all that it calls, its own share, samples, and the
 // frame, one more blank per level, hottest first. What is below a thousandth of all is summed up,
-// because nobody reads a page of crumbs. Shares are of time (weight). One thread. Signal-safe: no.
+// because nobody reads a page of crumbs. Shares are of what samples stand for
+// (weight). One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,9 +122,9 @@ static void put_head(const struct cs_profile *p, FILE *out) {
                 mode->what[p->facts.samples != 1], (double)p->facts.duration_ns / 1e9, mode->token);
   if (mode->timed) (void)fprintf(out, ", %" PRIu32 " Hz", p->facts.hz);
   (void)fprintf(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
-  if (!mode->timed && mode->unit != CS_UNIT_COUNT) {
+  if (mode->unit != CS_UNIT_COUNT) {
     (void)fputs(": ", out);
-    cs_put_amount(out, mode->unit, p->facts.weight);
+    cs_put_whole(out, mode, p->facts.weight);
   }
   if (p->facts.labelled > 0) (void)fprintf(out, ", %" PRIu64 " with a label", p->facts.labelled);
   (void)fputs("\n\n", out);
@@ -137,7 +138,8 @@ bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
     struct writer w = {p, add_up(&p->tree), out};
     (void)putc('\n', out);
     put_head(p, out);
-    (void)fputs("   total      self   samples  frame\n", out);
+    (void)fprintf(out, "   total      self   samples  frame (shares of %s)\n",
+                  cs_mode(p->facts.mode)->whole);
     put_tree(&w);
     free(w.sums);
   }

@@ -92,6 +92,12 @@ async function press(key, shift = false) {
   await settled();
 }
 
+// Types a text over what is there.
+async function keyed(text) {
+  await evaluate("document.activeElement.select()");
+  await send("Input.insertText", {text});
+  await settled();
+}
 
 async function point(type, {x, y}, more = {}) {
   await send("Input.dispatchMouseEvent", {type, x, y, ...more});
@@ -176,4 +182,4 @@ async function run(tests) {
 }
 
 module.exports = {send, evaluate, text, settled, navigate, open, press, point, click, drag, middle, choose,
-  screenshot, run};
+  screenshot, run, keyed};

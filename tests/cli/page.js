@@ -25,25 +25,25 @@ const WORK = "Shop.Cart<System.Int32>.Work", EVIL = 'Odd</script>;"\\\n.M.lambda
 
 async function testFacts() {
   const facts = await text("facts");
-  for (const part of ["11 samples", "cpu mode at 499 Hz", ".NET 10.0.12", "0 lost",
+  for (const part of ["11 samples", "22.00 ms of CPU time", "cpu mode at 499 Hz", ".NET 10.0.12", "0 lost",
     "81.81 % of the stacks complete", "threads held 3.0 / 8.0 / 8.0 µs", "runtime stopped 0 times"]) {
     assert(facts.includes(part), `facts: ${part} is not in ${facts}`);
   }
   assert.match(await text("program"), /fake_agent golden/);
   assert.match(await evaluate("document.title"), /fake_agent golden/);
-  assert.strictEqual(await text("status"), "all threads · 11 samples · 100 % · self 0.00 %");
+  assert.strictEqual(await text("status"), "all threads · 22.00 ms (11 samples) · 100 % of CPU time · self 0.00 %");
 }
 
 async function testZoom() {
   await pick(WORK);
-  assert.match(await text("status"), /^Shop\.Cart<System\.Int32>\.Work · 5 samples · 45\.45 %/);
-  assert.deepStrictEqual(await zoomed(), [0, 5]);
+  assert.match(await text("status"), /^Shop\.Cart<System\.Int32>\.Work · 10\.00 ms \(5 samples\) · 45\.45 % of CPU time/);
+  assert.deepStrictEqual(await zoomed(), [0, 10000]);
   await pick("[libcoreclr.so]");
-  assert.deepStrictEqual(await zoomed(), [4, 5]);
+  assert.deepStrictEqual(await zoomed(), [8000, 10000]);
   await press("Backspace");
-  assert.deepStrictEqual(await zoomed(), [0, 5]);
+  assert.deepStrictEqual(await zoomed(), [0, 10000]);
   await press("Escape");
-  assert.deepStrictEqual(await zoomed(), [0, 11]);
+  assert.deepStrictEqual(await zoomed(), [0, 22000]);
 }
 
 async function testTooltip() {
@@ -51,32 +51,32 @@ async function testTooltip() {
   const tip = await text("tooltip");
   assert(tip.startsWith(EVIL), `tooltip: ${tip}`);
   assert(tip.includes("app.dll · your code"), `tooltip: ${tip}`);
-  assert(tip.includes("1 sample9.09 %") && tip.includes("of its caller11.11 %"), `tooltip: ${tip}`);
+  assert(tip.includes("2.00 ms (1 sample)9.09 % of CPU time") && tip.includes("of its caller11.11 %"), `tooltip: ${tip}`);
 }
 
 async function testSearch() {
   await press("/");
   assert.strictEqual(await evaluate("document.activeElement.id"), "search");
   await choose("search", "linq.*sum$");
-  assert.strictEqual(await text("matches"), "45.45 % matched, 1 frame");
+  assert.strictEqual(await text("matches"), "45.45 % of CPU time matched, 1 frame");
   await choose("search", "Work");  // recursion counts once
-  assert.strictEqual(await text("matches"), "54.54 % matched, 1 frame".replace("54.54", "54.55"));
+  assert.strictEqual(await text("matches"), "54.55 % of CPU time matched, 1 frame");
   await choose("search", "(");
   assert.strictEqual(await text("matches"), "not a regular expression");
   await choose("search", "cut:");
-  assert.strictEqual(await text("matches"), "18.18 % matched, 2 frames");
+  assert.strictEqual(await text("matches"), "18.18 % of CPU time matched, 2 frames");
   await press("Escape");
   assert.strictEqual(await text("matches"), "");
 }
 
 async function testThreads() {
   const options = await evaluate('[...document.getElementById("thread").options].map(o => o.text)');
-  assert.deepStrictEqual(options, ["all (2)", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
+  assert.deepStrictEqual(options, ["all (2), by CPU time", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
   await choose("thread", "1");
-  assert.strictEqual(await text("status"), "thread 101 · 4 samples · 100 % · self 0.00 %");
-  await choose("unit", "weight");
-  assert.strictEqual(await text("status"), "thread 101 · 8.00 ms · 100 % · self 0.00 %");
+  assert.strictEqual(await text("status"), "thread 101 · 8.00 ms (4 samples) · 100 % of CPU time · self 0.00 %");
   await choose("unit", "samples");
+  assert.strictEqual(await text("status"), "thread 101 · 4 samples · 100 % of samples · self 0.00 %");
+  await choose("unit", "weight");
   await choose("thread", "all");
 }
 
@@ -84,10 +84,10 @@ async function testNative() {
   assert(await evaluate('main.tree.widestNamed("[libcoreclr.so]") > 0'));
   await press("n");
   assert.strictEqual(await evaluate('main.tree.widestNamed("[libcoreclr.so]")'), 0);
-  assert.strictEqual(await text("status"), "all threads · 11 samples · 100 % · self 0.00 %");
+  assert.strictEqual(await text("status"), "all threads · 22.00 ms (11 samples) · 100 % of CPU time · self 0.00 %");
   // What the native leaves cost is their callers' own now.
   await hover("Shop.Program.Main");
-  assert.match(await text("status"), /^Shop\.Program\.Main · 9 samples · 81\.82 % · self 9\.09 %/);
+  assert.match(await text("status"), /^Shop\.Program\.Main · 18\.00 ms \(9 samples\) · 81\.82 % of CPU time · self 9\.09 %/);
   await press("n");
 }
 
@@ -117,17 +117,17 @@ async function testKeys() {
   await evaluate("main.host.focus()");
   await press("ArrowDown");
   await press("ArrowDown");
-  assert.match(await text("status"), /^Shop\.Program\.Main · 9 samples/);
+  assert.match(await text("status"), /^Shop\.Program\.Main · 18\.00 ms \(9 samples\)/);
   await press("ArrowRight");
   assert.match(await text("status"), /^\[cut: /);
   await press("ArrowLeft");
   await press("ArrowDown");
   await press("Enter");
-  assert.deepStrictEqual(await zoomed(), [0, 5]);
+  assert.deepStrictEqual(await zoomed(), [0, 10000]);
   await press("f");
   assert.strictEqual(await evaluate("state.view"), "flame");
   await press("ArrowUp");
-  assert.match(await text("status"), /^System\.Linq\.Enumerable\.Sum · 4 samples/);
+  assert.match(await text("status"), /^System\.Linq\.Enumerable\.Sum · 8\.00 ms \(4 samples\)/);
   const dark = await evaluate("look.dark");
   await press("t");
   assert.strictEqual(await evaluate("look.dark"), !dark);
@@ -139,7 +139,7 @@ async function testKeys() {
 
 async function testLink() {
   await open(`file://${page}#thread=101&view=flame&theme=dark&search=Sum&zoom=${encodeURIComponent(WORK)}`);
-  assert.strictEqual(await text("matches"), "50.00 % matched, 1 frame");
+  assert.strictEqual(await text("matches"), "50.00 % of CPU time matched, 1 frame");
   assert.match(await text("status"), /^Shop\.Cart<System\.Int32>\.Work · /);
   assert(await evaluate('state.view === "flame" && look.dark && document.documentElement.classList.contains("dark")'));
 }
@@ -153,29 +153,29 @@ const cell = (ms, row) => evaluate(`(() => {
 async function testTimeline() {
   await open(`file://${page}`);
   await drag(await cell(0.5, 0), await cell(4.5, 0));
-  assert.match(await text("status"), /^all threads · 4 samples · 100 %/);
+  assert.match(await text("status"), /^all threads · 8\.00 ms \(4 samples\) · 100 %/);
   assert.match(await text("range"), /^\d+ ms – \d+ ms/);
   assert.match(await hash(), /^from=[\d.]+&to=[\d.]+$/);
   await drag(await cell(0.5, 2), await cell(9.5, 2));
-  assert.match(await text("status"), /^thread 101 · 2 samples/);
+  assert.match(await text("status"), /^thread 101 · 4\.00 ms \(2 samples\)/);
   assert.match(await hash(), /^thread=101&/);
   const link = await hash();
   await open(`file://${page}#${link}`);
-  assert.match(await text("status"), /^thread 101 · 2 samples/);
+  assert.match(await text("status"), /^thread 101 · 4\.00 ms \(2 samples\)/);
   await click(await middle("#range"));
-  assert.match(await text("status"), /^thread 101 · 4 samples/);
+  assert.match(await text("status"), /^thread 101 · 8\.00 ms \(4 samples\)/);
   await press("0");
-  assert.match(await text("status"), /^all threads · 11 samples/);
+  assert.match(await text("status"), /^all threads · 22\.00 ms \(11 samples\)/);
   await click(await evaluate(`(() => {
     const box = heat.canvas.getBoundingClientRect();
     return {x: box.left + 30, y: box.top + heat.rowTop(1) + 5};
   })()`));
-  assert.match(await text("status"), /^Main \(100\) · 7 samples/);
+  assert.match(await text("status"), /^Main \(100\) · 14\.00 ms \(7 samples\)/);
   await press("0");
   // With a search, only what matches is counted.
-  assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 22);
+  assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 44000);
   await choose("search", "Sum");
-  assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 10);
+  assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 20000);
   await press("0");
 }
 
@@ -183,16 +183,16 @@ async function testTimelineKeys() {
   await press("m");
   assert.strictEqual(await focused(), "heat");
   for (const key of ["ArrowUp", "ArrowUp", "Home"]) await press(key);
-  assert.match(await text("status"), /^all threads · 0 ms · 0 samples/);
+  assert.match(await text("status"), /^all threads · 0 ms · 0\.00 ms \(0 samples\)/);
   await press("End", true);
   assert.match(await text("status"), /^all threads · /);
-  assert.strictEqual(await evaluate("state.tree.total[0]"), 11);
+  assert.strictEqual(await evaluate("state.tree.total[0]"), 22000);
   await press("Home");
   await press("ArrowDown");
   await press("End", true);
-  assert.strictEqual(await evaluate("state.tree.total[0]"), 7);
+  assert.strictEqual(await evaluate("state.tree.total[0]"), 14000);
   await press("Escape");
-  assert.strictEqual(await evaluate("state.tree.total[0]"), 11);
+  assert.strictEqual(await evaluate("state.tree.total[0]"), 22000);
   await press("h");
   assert.strictEqual(await evaluate("heat.host.hidden"), true);
   assert.strictEqual(await hash(), "heat=off");
@@ -204,7 +204,7 @@ async function testSandwich() {
   assert.strictEqual(await evaluate("state.view"), "sandwich");
   assert.strictEqual(await text("pick"), WORK);
   // Twice on one stack: it counts once.
-  assert.strictEqual(await text("pick-share"), "6 samples · 54.55 % of the whole");
+  assert.strictEqual(await text("pick-share"), "12.00 ms (6 samples) · 54.55 % of CPU time");
   const shares = chart => evaluate(`(() => {
     const {tree} = ${chart}, rows = {};
     for (let i = 1; i < tree.count; i++) {
@@ -212,10 +212,10 @@ async function testSandwich() {
     }
     return rows;
   })()`);
-  assert.deepStrictEqual(await shares("callers"), {"Shop.Program.Main": 5, "[cut: depth]": 1});
-  assert.deepStrictEqual(await shares("callees"), {"System.Linq.Enumerable.Sum": 4, [WORK]: 2});
+  assert.deepStrictEqual(await shares("callers"), {"Shop.Program.Main": 10000, "[cut: depth]": 2000});
+  assert.deepStrictEqual(await shares("callees"), {"System.Linq.Enumerable.Sum": 8000, [WORK]: 4000});
   await pick("System.Linq.Enumerable.Sum", "callees");
-  assert.deepStrictEqual(await zoomed("callees"), [0, 4]);
+  assert.deepStrictEqual(await zoomed("callees"), [0, 8000]);
   await press("s");
   assert.strictEqual(await text("pick"), "System.Linq.Enumerable.Sum");
   assert.match(await hash(), /^view=sandwich&method=System\.Linq\.Enumerable\.Sum$/);
@@ -246,7 +246,7 @@ async function testMethods() {
   await evaluate("table.host.focus()");
   await press("Home");
   await press("End");
-  assert.match(await text("status"), /^Shop\.Program\.Main · self 0 samples · total 9 samples/);
+  assert.match(await text("status"), /^Shop\.Program\.Main · self 0\.00 ms \(0 samples\) · total 18\.00 ms \(9 samples\)/);
   await press("Enter");
   assert.strictEqual(await text("pick"), "Shop.Program.Main");
   assert.strictEqual(await focused(), "callees");
@@ -335,8 +335,8 @@ async function testDiff() {
   const facts = await text("facts");
   assert(facts.includes("compared in cpu mode at 499 Hz") && facts.includes("share of its recording"), facts);
   const sides = await evaluate('[...document.querySelectorAll("#compared li")].map(li => li.textContent)');
-  assert.match(sides[0], /^before 11 samples in [0-9.]+ s · .*fake_agent golden$/);
-  assert.match(sides[1], /^after 22 samples in [0-9.]+ s · .*fake_agent later$/);
+  assert.match(sides[0], /^before 11 samples, 22\.00 ms of CPU time in [0-9.]+ s · .*fake_agent golden$/);
+  assert.match(sides[1], /^after 22 samples, 44\.00 ms of CPU time in [0-9.]+ s · .*fake_agent later$/);
   assert.match(await text("program"), /fake_agent golden → .*fake_agent later$/);
   assert.strictEqual(await evaluate("heat.host.hidden"), true);
   const SUM = "System.Linq.Enumerable.Sum";
@@ -352,9 +352,9 @@ async function testDiff() {
   const [red, , blue] = await color(SUM);
   assert(red > blue + 60, `it grew and is not red: ${red}, ${blue}`);
   await pick(SUM);
-  assert.match(await text("status"), /^System\.Linq\.Enumerable\.Sum · 12 samples · 54\.55 % .* · \+18\.18 % against before$/);
+  assert.match(await text("status"), /^System\.Linq\.Enumerable\.Sum · 24\.00 ms · 54\.55 % of CPU time .* · \+18\.18 % against before$/);
   await hover(SUM);
-  assert((await text("tooltip")).includes("before8 samples36.36 %"), await text("tooltip"));
+  assert((await text("tooltip")).includes("before16.00 ms36.36 %"), await text("tooltip"));
   await press("Escape");
   await choose("width", "before");
   const late = await color("Shop.Late.Comer");
@@ -372,17 +372,17 @@ async function testDiffModes() {
   await open(`file://${modesPage}`);
   const options = await evaluate('[...document.getElementById("mode").options].map(o => o.text)');
   assert.deepStrictEqual(options, ["cpu", "alloc", "wall (only after)"]);
-  assert.match(await text("status"), /^all threads · 22 samples · 100 %/);
+  assert.match(await text("status"), /^all threads · 44\.00 ms · 100 %/);
   await choose("width", "before");
   await choose("search", "Sum$");
-  assert.strictEqual(await text("matches"), "45.45 % matched, 1 frame");
+  assert.strictEqual(await text("matches"), "45.45 % of CPU time matched, 1 frame");
   await choose("mode", "1");
   // 30 of 40 objects are new, and Sum's; the share before is nothing.
-  assert.strictEqual(await text("matches"), "0.00 % matched, 1 frame");
+  assert.strictEqual(await text("matches"), "0.00 % of allocated bytes matched, 1 frame");
   await choose("width", "after");
-  assert.strictEqual(await text("matches"), "75.00 % matched, 1 frame");
+  assert.strictEqual(await text("matches"), "75.00 % of allocated bytes matched, 1 frame");
   assert.match(await text("status"), /^all threads · 3\.91 MiB · 100 %/);
-  assert((await text("compared")).includes("40 sampled objects, 3.91 MiB in"), await text("compared"));
+  assert((await text("compared")).includes("40 sampled objects, 3.91 MiB of allocated bytes in"), await text("compared"));
   assert((await text("legend")).includes("shrank a little"), await text("legend"));
   await press("4");
   await choose("search", "");
@@ -428,7 +428,7 @@ async function testModes() {
     data.modes.push(alloc);
     data.marks = [[5000, 1000, "a collection"]];
   });
-  await open(`file://${file}#unit=weight`);
+  await open(`file://${file}`);
   assert.match(await text("status"), /^all threads · 22\.00 ms/);
   await choose("mode", "1");
   assert.match(await text("status"), /^all threads · 21\.48 KiB/);
@@ -461,7 +461,7 @@ async function testLongProgram() {
 // 100,000 distinct stacks: what is drawn is bounded by the window, not by the recording.
 async function testMany() {
   await open(`file://${manyPage}`);
-  assert.match(await text("status"), /^all threads · 100,000 samples/);
+  assert.match(await text("status"), /^all threads · 200\.00 s \(100,000 samples\)/);
   const drawn = await evaluate(`(() => {
     let boxes = 0;
     const {ink} = main, fill = ink.fillRect;
@@ -475,7 +475,7 @@ async function testMany() {
   assert(drawn > 10 && drawn < 20000, `${drawn} boxes drawn`);
   await drag(await cell(20000, 0), await cell(40000, 0));
   const [from, to] = await evaluate("state.range");
-  const inRange = await evaluate("state.tree.total[0]");
+  const inRange = await evaluate("state.tree.samples[0]");
   assert(Math.abs(inRange - (to - from)) <= 2, `${inRange} samples in ${to - from} ms`);
   await press("4");
   const rows = await evaluate('document.querySelectorAll("#methods tr").length');

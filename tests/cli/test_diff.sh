@@ -15,10 +15,10 @@ run 0 "$CLRSNAP" diff before.clrsnap after.clrsnap
 sed -E "s#$FAKE#FAKE#; s/ in [0-9.]+ s,/ in T s,/" out > table
 same table <<'X'
 before: FAKE golden
-        11 samples in T s, cpu mode at 499 Hz, .NET 10.0.12
+        11 samples, 22.00 ms of CPU time in T s, cpu mode at 499 Hz, .NET 10.0.12
 after : FAKE later
-        22 samples in T s, cpu mode at 499 Hz, .NET 10.0.12
-numbers are percent of each recording's whole
+        22 samples, 44.00 ms of CPU time in T s, cpu mode at 499 Hz, .NET 10.0.12
+numbers are percent of each recording's CPU time
 
 What grew
   self +-    before     after  total +-    before     after  method
@@ -50,9 +50,9 @@ grep -q 'numbers are milliseconds in each second' out || fail "rate: $(cat out)"
 
 run 0 "$CLRSNAP" diff -o x.collapsed before.clrsnap after.clrsnap
 echo "clrsnap: wrote x.collapsed" | same err
-grep -Fqx 'Shop.Program.Main 0 10' x.collapsed || fail "collapsed: $(cat x.collapsed)"
+grep -Fqx 'Shop.Program.Main 0 20000000' x.collapsed || fail "collapsed: $(cat x.collapsed)"
 awk '{ b += $(NF - 1); a += $NF } END { print b, a }' x.collapsed > sums
-echo "11 22" | same sums
+echo "22000000 44000000" | same sums
 run 0 "$CLRSNAP" diff --native off --format collapsed before.clrsnap after.clrsnap
 grep -q libcoreclr out && fail "--native off leaves native frames: $(cat out)"
 
@@ -77,7 +77,7 @@ run 0 "$CLRSNAP" diff two.clrsnap three.clrsnap
 echo "clrsnap: two.clrsnap was recorded without mode exception, which is not compared" | same err
 [ "$(grep -c '^What grew$' out)" = 2 ] || fail "not two modes: $(cat out)"
 grep -q '^ *+75.00 *0.00 *75.00 *+75.00 *0.00 *75.00  System.Linq.Enumerable.Sum$' out || fail "alloc: $(cat out)"
-grep -Eq '^        40 sampled objects, 4.1 MB in [0-9.]+ s, alloc mode, .NET 10.0.12$' out || fail "its facts: $(cat out)"
+grep -Eq '^        40 sampled objects, 4.1 MB allocated in [0-9.]+ s, alloc mode, .NET 10.0.12$' out || fail "its facts: $(cat out)"
 cp out both
 run 0 "$CLRSNAP" diff --mode alloc two.clrsnap three.clrsnap
 [ -s err ] && fail "what was not asked for is spoken of: $(cat err)"
@@ -118,6 +118,6 @@ usage "two recordings are compared, not 1" before.clrsnap
 usage "two recordings are compared, not 3" a b c
 usage "--normalize wants 'total', 'rate' or 'none', not 'all'" --normalize all a b
 usage "a comparison can be text, html, json or collapsed, not 'pprof'" -o x.pb.gz a b
-usage "the suffix of 'x' tells no format" -o x a b
+usage "a comparison's format is told by .txt, .html, .json, .collapsed, or by --format: 'x' tells none" -o x a b
 usage "one --output at a time: 'b.html'" -o a.html -o b.html a b
 done_testing

@@ -21,4 +21,12 @@ run 0 "$CLRSNAP" diff -o modes.html two.clrsnap three.clrsnap
 [ "$(stat -c %s many.html)" -lt 10000000 ] || fail "100,000 stacks are $(stat -c %s many.html) bytes"
 node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" \
   "$scratch/modes.html" || fail "page.js"
+
+# Every box, row and cell in every mode and view; of frames whose numbers mean something else in each mode.
+run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc -o uneven.clrsnap -o uneven.html -o uneven.json -- \
+  "$FAKE" uneven
+run 0 "$CLRSNAP" diff -o uneven-diff.html two.clrsnap uneven.clrsnap
+run 0 "$CLRSNAP" diff -o uneven-diff.json two.clrsnap uneven.clrsnap
+node "$here/page_drawn.js" "$chromium" "$scratch/uneven.html" "$scratch/uneven.json" "$scratch/uneven-diff.html" \
+  "$scratch/uneven-diff.json" || fail "page_drawn.js"
 done_testing

@@ -61,7 +61,7 @@ assert all(line["rss_bytes"] > 1e6 for line in lines)
 assert 0 < max(line["cpu_percent"] for line in lines) < 1000
 # A table may fall between the thread's end and the program's.
 (thread,) = [t for line in lines for t in line["threads"] if t["name"] == "Splitter"][-1:]
-assert thread["samples_percent"] > 60 and thread["hottest"] == "Split.Program.Burn", thread
+assert thread["share_percent"] > 60 and thread["hottest"] == "Split.Program.Burn", thread
 PYTHON
   # Whoever reads no more ends it, and with it the program.
   timeout 60 "$clrsnap" top --json --interval 0.2 -- dotnet "$APP" 100 2> err | head -1 > out

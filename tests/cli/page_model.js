@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// What a page ought to show, made of the JSON of the same recording by nothing of the page's own code: for each
+// mode its stacks, and trees, methods and cells of the timeline of them.
+"use strict";
+const fs = require("fs");
+
+const IS_TIME = {nanoseconds: 1000};  // JSON and page have microseconds
+
+function readMode(data) {
+  const {strings, frames, threads, facts, diff} = data, own = data.selfUs ?? data.selfWeight;
+  const mode = {facts, diff, kinds: data.kinds, only: data.only, stacks: [], samples: [],
+    names: [], kindOf: [], threads: threads.map(([name, tid]) => ({name: strings[name], tid}))};
+  for (let i = 0; i < frames.length; i += 3) {
+    mode.names.push(strings[frames[i]]);
+    mode.kindOf.push(data.kinds[frames[i + 2]][0]);
+  }
+  const at = [{thread: -1, path: []}];
+  let time = 0;
+  data.parent.forEach((back, i) => {
+    const above = at[i + 1 - back];
+    const node = back === i + 1 ? {thread: data.frame[i], path: []} :
+      {thread: above.thread, path: [...above.path, data.frame[i]]};
+    at.push(node);
+    const before = diff ? (diff.selfUs ?? diff.selfWeight)[i] * diff.scale.weight : 0;
+    if (data.self[i] > 0 || own[i] > 0 || before > 0) {
+      mode.stacks.push({...node, samples: data.self[i], weight: own[i], before});
+    }
+    for (let n = 0, ms = 0; data.time && n < data.self[i]; n++, time++) {
+      ms += data.time[time];
+      mode.samples.push({thread: node.thread, ms, weight: data.timeWeight[time]});
+    }
+  });
+  return mode;
+}
+
+const readModel = file => JSON.parse(fs.readFileSync(file, "utf8")).modes.map(readMode);
+
+function treeOf(paths) {
+  const root = {frame: -1, total: 0, samples: 0, self: 0, children: new Map()};
+  for (const {path, weight, samples, own = true} of paths) {
+    let node = root;
+    node.total += weight;
+    node.samples += samples;
+    for (const frame of path) {
+      if (!node.children.has(frame)) {
+        node.children.set(frame, {frame, total: 0, samples: 0, self: 0, children: new Map()});
+      }
+      node = node.children.get(frame);
+      node.total += weight;
+      node.samples += samples;
+    }
+    if (own) node.self += weight;
+  }
+  return root;
+}
+
+const wholeTree = mode => treeOf(mode.stacks);
+const through = (mode, frame) => mode.stacks.filter(({path}) => path.includes(frame));
+const calleesOf = (mode, frame) => treeOf(through(mode, frame).map(stack =>
+  ({...stack, path: stack.path.slice(stack.path.indexOf(frame))})));
+const callersOf = (mode, frame) => treeOf(through(mode, frame).map(stack =>
+  ({...stack, path: stack.path.slice(0, stack.path.indexOf(frame) + 1).reverse()})));
+
+// Per frame that is there at all.
+function methodsOf(mode) {
+  const rows = new Map();
+  for (const {path, weight, samples, before} of mode.stacks) {
+    new Set(path).forEach(frame => {
+      const row = rows.get(frame) ?? {frame, self: 0, total: 0, selfSamples: 0, totalSamples: 0, totalBefore: 0};
+      row.total += weight;
+      row.totalSamples += samples;
+      row.totalBefore += before;
+      if (frame === path[path.length - 1]) {
+        row.self += weight;
+        row.selfSamples += samples;
+      }
+      rows.set(frame, row);
+    });
+  }
+  return [...rows.values()];
+}
+
+// The timeline's cells by row and column; rows are all threads, then each by its samples.
+function cellsOf(mode, columns) {
+  const count = mode.threads.map(() => 0), last = Math.max(0, ...mode.samples.map(({ms}) => ms + 1));
+  const duration = Math.max(last, mode.facts.durationMs), cells = new Map();
+  mode.samples.forEach(({thread}) => count[thread]++);
+  const order = count.map((samples, thread) => ({samples, thread})).filter(({samples}) => samples > 0)
+    .sort((a, b) => b.samples - a.samples || a.thread - b.thread).map(({thread}) => thread);
+  for (const {thread, ms, weight} of mode.samples) {
+    const column = Math.min(columns - 1, Math.floor(ms * columns / duration));
+    for (const row of [0, order.indexOf(thread) + 1]) {
+      const cell = cells.get(`${row},${column}`) ?? {weight: 0, samples: 0};
+      cell.weight += weight;
+      cell.samples++;
+      cells.set(`${row},${column}`, cell);
+    }
+  }
+  return {rows: order, cells};
+}
+
+// ---- words, as the page ought to write them ----
+
+const percent = (part, whole) => part === whole ? "100 %" : `${(100 * part / whole).toFixed(2)} %`;
+
+function amount({facts}, weight) {
+  if (facts.unit === "count") return `${weight.toLocaleString("en-US")} ${facts.what[weight === 1 ? 0 : 1]}`;
+  if (facts.unit in IS_TIME) return weight >= 1e6 ? `${(weight / 1e6).toFixed(2)} s` : `${(weight / 1e3).toFixed(2)} ms`;
+  const power = weight >= 1 << 30 ? 3 : weight >= 1 << 20 ? 2 : weight >= 1024 ? 1 : 0;
+  return `${(weight / 1024 ** power).toFixed(power ? 2 : 0)} ${["B", "KiB", "MiB", "GiB"][power]}`;
+}
+
+function amountAndSamples(mode, weight, samples) {
+  const {unit, what} = mode.facts;
+  if (mode.diff || (unit === "count" && weight === samples)) return amount(mode, weight);
+  const words = unit === "count" ? ["sample", "samples"] : what;
+  return `${amount(mode, weight)} (${samples.toLocaleString("en-US")} ${words[samples === 1 ? 0 : 1]})`;
+}
+
+const threadName = ({name, tid}) => name ? (tid ? `${name} (${tid})` : name) : tid ? `thread ${tid}` : "unknown thread";
+
+module.exports = {readModel, wholeTree, calleesOf, callersOf, methodsOf, cellsOf, percent, amount, amountAndSamples,
+  threadName};
