@@ -100,6 +100,7 @@ static void take_facts(struct watch *w, uint64_t now) {
   f->runtime = rec->runtime;
   f->mode = w->options.mode == CS_WIRE_MODE_WALL ? "wall" : "cpu";
   f->hz = w->options.hz;
+  f->inlined = w->options.inlined;
   f->window_s = w->options.window_s;
   f->interval_s = span;
   f->elapsed_s = s->began_ns > 0 ? (double)(now - s->began_ns) / 1e9 : 0;

@@ -120,6 +120,7 @@ struct cs_top_facts {
   const char *program, *runtime, *mode;
   int pid;  // 0: no runtime has come yet
   uint32_t hz;
+  bool inlined;  // inlined methods have their own rows
   double elapsed_s, interval_s, window_s;
   double cpu;
   uint64_t rss_bytes, samples, lost;

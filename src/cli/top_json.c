@@ -96,7 +96,8 @@ void cs_top_write_json(const struct cs_top_moment *m, size_t limit, FILE *out) {
     (void)fputs(",\"window_s\":null", out);
   else
     put_number(out, "window_s", m->facts.window_s, 3);
-  (void)fprintf(out, ",\"shares_of\":\"%s\",\"methods\":[",
+  (void)fprintf(out, ",\"inlined\":%s,\"shares_of\":\"%s\",\"methods\":[",
+                m->facts.inlined ? "true" : "false",
                 cs_mode(cs_mode_by_name(m->facts.mode, strlen(m->facts.mode)))->whole);
   for (size_t i = 0; i < m->method_count && i < limit; i++) {
     if (i > 0) (void)putc(',', out);

@@ -157,15 +157,16 @@ static void put_view(const struct cs_top_moment *m, struct cs_grid *grid) {
   static const char *const sorts[] = {"self", "total", "name"};
   const struct cs_top_view *v = &m->view;
   const char *sort = v->threads && v->sort != CS_TOP_BY_NAME ? "CPU" : sorts[v->sort];
-  char span[48], filter[CS_TOP_FILTER + 32] = "";
+  char span[48], filter[CS_TOP_FILTER + 48] = "";
   if (v->whole)
     (void)snprintf(span, sizeof span, "since the start");
   else
     (void)snprintf(span, sizeof span, "last %g s", m->facts.window_s);
   if (m->typing == NULL && v->filter[0] != '\0')
-    (void)snprintf(filter, sizeof filter, ", with \"%s\"", v->filter);
+    (void)snprintf(filter, sizeof filter, ", with \"%s\"%s", v->filter,
+                   m->facts.inlined || v->threads ? "" : " (not inlined ones)");
   const char *mode = m->facts.mode;
-  put(grid, 3, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s, shares of %s%s%s",
+  put(grid, 3, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s, %% of %s%s%s",
       m->frozen ? "FROZEN: " : "", v->threads ? "threads" : "methods", span, sort,
       cs_mode(cs_mode_by_name(mode, strlen(mode)))->whole, v->native ? "" : ", native frames off",
       filter);
@@ -268,7 +269,9 @@ static const char *const keys[] = {
     "  q       quit; so does Ctrl-C",
     "  ?       this help; any key leaves it",
     "",
-    "  self %   time in the method itself; total %: with what it calls; share %: of all threads'",
+    "  self %   time in the method itself; total %: with what it calls; share %: of all threads';",
+    "           what is inlined is its caller's, unless --inlined was given",
+
     "  CPU %    of one processor since the last refresh, from /proc",
     "  GC %     of the last second in which a collection held the program; after it,",
     "           collections of generation 0+1+2 since top began (each counts in the lower ones)",

@@ -120,6 +120,7 @@ function showView() {
   $("scroller").hidden = view !== "flame" && view !== "icicle";
   $("sandwich").hidden = view !== "sandwich";
   $("methods").hidden = view !== "methods";
+  showUnseen();
   if (!$("scroller").hidden) main.show(tree, {upward: view === "flame"});
   if (view === "sandwich") showSandwich();
   if (view === "methods") table.show(tree);
@@ -189,7 +190,17 @@ function search(text) {
     $("search").classList.add("wrong");
     $("matches").textContent = "not a regular expression";
   }
+  showUnseen();
   showHeat();
+}
+
+// A method that was inlined has no frame: its own number, however it was asked for, is too small.
+function showUnseen() {
+  const {recording: rec, view} = state, asked = rec.found || view === "sandwich" || view === "methods";
+  const of = [rec.facts, rec.diff?.facts].filter(facts => facts && !facts.inlined).length;
+  $("unseen").hidden = !asked || of === 0;
+  $("unseen").textContent = "A method is not seen where it was inlined: its time there is its caller’s, so it may have " +
+    "more than is shown. To see it, record with --inlined.";
 }
 
 const foundText = (tree, {matches, count}) =>

@@ -78,7 +78,8 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
   } else {
     (void)fputs(",\"suspensions\":null,\"overruns\":null", out);
   }
-  (void)fputs(",\"version\":\"" CLRSNAP_VERSION "\"", out);
+  (void)fprintf(out, ",\"inlined\":%s,\"version\":\"" CLRSNAP_VERSION "\"",
+                f->inlined.wanted ? "true" : "false");
   put_stops(f, out);
   (void)putc('}', out);
 }

@@ -56,7 +56,7 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   double all = p->facts.weight > 0 ? (double)p->facts.weight : 1;
   (void)fprintf(out, "%s   self   total  samples  method, by its share of ", prefix);
   cs_put_whole(out, mode, p->facts.weight);
-  (void)putc('\n', out);
+  (void)fputs(p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n", out);
   for (size_t i = 0; i < limit && i < p->frame_count && hot[i].samples > 0; i++) {
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[hot[i].frame].name, &len);

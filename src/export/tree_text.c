@@ -138,8 +138,9 @@ bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
     struct writer w = {p, add_up(&p->tree), out};
     (void)putc('\n', out);
     put_head(p, out);
-    (void)fprintf(out, "   total      self   samples  frame (shares of %s)\n",
-                  cs_mode(p->facts.mode)->whole);
+    (void)fprintf(out, "   total      self   samples  frame (shares of %s%s)\n",
+                  cs_mode(p->facts.mode)->whole,
+                  p->facts.inlined.wanted ? "" : "; what is inlined is its caller's");
     put_tree(&w);
     free(w.sums);
   }

@@ -57,7 +57,10 @@ async function testTooltip() {
 async function testSearch() {
   await press("/");
   assert.strictEqual(await evaluate("document.activeElement.id"), "search");
+  const unseen = () => evaluate('document.getElementById("unseen").innerText');
+  assert.strictEqual(await evaluate('document.getElementById("unseen").hidden'), true);
   await choose("search", "linq.*sum$");
+  assert.match(await unseen(), /not seen where it was inlined.* --inlined/);
   assert.strictEqual(await text("matches"), "45.45 % of CPU time matched, 1 frame");
   await choose("search", "Work");  // recursion counts once
   assert.strictEqual(await text("matches"), "54.55 % of CPU time matched, 1 frame");
@@ -67,6 +70,7 @@ async function testSearch() {
   assert.strictEqual(await text("matches"), "18.18 % of CPU time matched, 2 frames");
   await press("Escape");
   assert.strictEqual(await text("matches"), "");
+  assert.strictEqual(await evaluate('document.getElementById("unseen").hidden'), true);
 }
 
 async function testThreads() {
@@ -203,6 +207,7 @@ async function testSandwich() {
   await click(await place(WORK), 2);
   assert.strictEqual(await evaluate("state.view"), "sandwich");
   assert.strictEqual(await text("pick"), WORK);
+  assert.strictEqual(await evaluate('document.getElementById("unseen").hidden'), false);
   // Twice on one stack: it counts once.
   assert.strictEqual(await text("pick-share"), "12.00 ms (6 samples) · 54.55 % of CPU time");
   const shares = chart => evaluate(`(() => {
@@ -420,6 +425,16 @@ function rewrite(from, name, change) {
   return file;
 }
 
+// A recording with --inlined has nothing to say; a comparison with one without has.
+async function testInlined() {
+  for (const [from, says] of [[page, false], [diffPage, true]]) {
+    const file = rewrite(from, "inlined.html", ({modes: [mode]}) => { mode.facts.inlined = true; });
+    await open(`file://${file}`);
+    await choose("search", "Sum");
+    assert.strictEqual(await evaluate('!document.getElementById("unseen").hidden'), says);
+  }
+}
+
 // A page of two modes with marks: the golden one's data, once more as if it were bytes.
 async function testModes() {
   const file = rewrite(page, "with-alloc.html", data => {
@@ -489,5 +504,5 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testDiff, testDiffModes, testModes, testLongProgram,
+  testColors, testDiff, testDiffModes, testInlined, testModes, testLongProgram,
   testMany]);

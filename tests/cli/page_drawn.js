@@ -306,6 +306,14 @@ async function carry(url, modes) {
   const {x, y} = await middle("#scroller canvas"), top = await evaluate(
     '(({x, y}) => ({x, y}))(document.querySelector("#scroller canvas").getBoundingClientRect())');
   assert(x > 0 && y > 0);
+  await point("mouseMoved", {x: top.x + box.x + box.w / 2, y: top.y + box.y + ROW / 2});
+  assert.strictEqual(await evaluate('document.getElementById("tooltip").hidden'), false);
+  await press("m");
+  for (const key of ["ArrowDown", "End"]) await press(key);
+  await press("]");
+  assert.deepStrictEqual(await evaluate('[document.getElementById("tooltip").hidden, heat.cursor.row, heat.cursor.column]'),
+    [true, 0, 0], "the tooltip or the timeline's cursor of another mode");
+  await press("[");
   await click({x: top.x + box.x + box.w / 2, y: top.y + box.y + ROW / 2});
   await press("4");
   await press("End");

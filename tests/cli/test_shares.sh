@@ -13,7 +13,7 @@ formats="html:html collapsed:collapsed json:json text:txt pprof:pb.gz otlp:otlp 
 run 0 "$CLRSNAP" record -o uneven.clrsnap $(for f in $formats; do echo "-o uneven.${f#*:}"; done) --top 3 -- "$FAKE" uneven
 sed -n '/method, by/,/wrote/p' err | sed '$d' >top
 same top <<'T'
-clrsnap:    self   total  samples  method, by its share of 92.00 ms of CPU time
+clrsnap:    self   total  samples  method, by its share of 92.00 ms of CPU time; what is inlined is its caller's
 clrsnap:  60.9 %   65.2 %        4  lambda_method1
 clrsnap:  26.1 %   26.1 %       24  System.Linq.Enumerable.Sum
 clrsnap:   8.7 %    8.7 %        8  Shop.Late.Comer
@@ -23,7 +23,7 @@ for f in $formats; do
   python3 "$here/../formats/shares.py" --check --within 0.02 "${f%:*}" "uneven.${f#*:}" $methods <truth >shares ||
     { cat shares; fail "${f%:*} has other shares"; }
 done
-grep -q '92.00 ms of CPU time' uneven.txt && grep -q 'frame (shares of CPU time)' uneven.txt || fail "text has no unit: $(cat uneven.txt)"
+grep -q '92.00 ms of CPU time' uneven.txt && grep -q 'frame (shares of CPU time;' uneven.txt || fail "text has no unit: $(cat uneven.txt)"
 grep -q '^ 78.26 %    0.00 %        20  thread (101)$' uneven.txt || fail "a thread's share: $(cat uneven.txt)"
 run 0 "$CLRSNAP" report -o - uneven.clrsnap
 cmp -s out <("$CLRSNAP" report --format text --threads grouped -o - uneven.clrsnap 2>/dev/null) ||
@@ -57,5 +57,5 @@ assert shares["lambda_method1"] == (60.87, 65.22) and shares["System.Linq.Enumer
 assert moment["shares_of"] == "CPU time", moment
 P
 run 0 timeout 60 "$CLRSNAP" top --text --interval 1 --window 60 -n 1 -- "$FAKE" uneven-lingers
-grep -q 'by self, shares of CPU time$' out && grep -Eq '^ +60.9 +65.2  lambda_method1' out || fail "top: $(cat out)"
+grep -q 'by self, % of CPU time$' out && grep -Eq '^ +60.9 +65.2  lambda_method1' out || fail "top: $(cat out)"
 done_testing

@@ -268,7 +268,7 @@ static void screen_of_80(void **state) {
       "clrsnap top: 4711 dotnet app.dll|\n"
       ".NET 10.0.12, cpu 499 Hz, 12 s; 5000 samples, 480/s, lost 0, complete 99.9 %|\n"
       "CPU 125.0 %, memory 64.0 MiB; allocations and GC: not yet known|\n"
-      "methods, last 10 s, by self, shares of CPU time|\n"
+      "methods, last 10 s, by self, % of CPU time|\n"
       " self %  total %  method|\n"
       "   40.0     90.0  App.Work|\n"
       "   30.0     30.0  memcpy|\n"
@@ -317,7 +317,7 @@ static void screen_of_threads(void **state) {
                 "clrsnap top: 4711 dotnet app.dll|\n"
                 ".NET 10.0.12, cpu 499 Hz, 12 s; 5000 samples, 480/s, lost 0, complete 99.9 %|\n"
                 "CPU 125.0 %, memory 64.0 MiB, heap 11.4 MiB, alloc 1.5 KiB/s, GC 1.2 % (5+2+|\n"
-                "FROZEN: threads, since the start, by CPU, shares of CPU time|\n"
+                "FROZEN: threads, since the start, by CPU, % of CPU time|\n"
                 "    tid   CPU %    share %  thread     hottest method|\n"
                 "    101    75.0        0.0  dotnet-ef  |\n"
                 "    100    25.0      100.0  Main       App.Work|\n"
@@ -333,6 +333,16 @@ static void narrow_screens(void **state) {
   fill(f);
   struct cs_top_moment m = moment_of(f);
   m.scroll = 3;
+  (void)strcpy(m.view.filter, "App");
+  struct cs_grid wide;
+  cs_grid_init(&wide, 10, 80);
+  cs_top_render(&m, &wide);
+  assert_string_equal(
+      wide.text[3], "methods, last 10 s, by self, % of CPU time, with \"App\" (not inlined ones)");
+  m.facts.inlined = true;
+  cs_top_render(&m, &wide);
+  assert_string_equal(wide.text[3], "methods, last 10 s, by self, % of CPU time, with \"App\"");
+  cs_grid_free(&wide);
   m.view.native = false;
   (void)strcpy(m.view.filter, "x");
   assert_screen(&m, 7, 24,
