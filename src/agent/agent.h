@@ -89,10 +89,11 @@ struct cs_agent_thread {
   uint64_t spent_ns;    // its CPU time up to now, while it lacks the larger stack
   uint64_t last_ns;     // wall mode: up to when its time has been accounted for
   uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
-  uint64_t dead_at;     // position of the ring when it ended
+  uint64_t dead_at;     // position of the ring that all samples of it lie before, when it has ended
   uint64_t written_to;  // and behind the last sample of it that the agent's thread has put there
   uint64_t slept_runs;  // which was of a thread that slept and had this run count,
   bool repeatable;      // and is the wire's last wall sample of it; nothing in it changes meanwhile
+  char given[16];       // what the kernel called it when it became a managed thread
   char name[128];
 };
 void cs_threads_assigned(ThreadID id, uint32_t tid);
@@ -107,6 +108,8 @@ void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data),
 // Takes native threads out that have not been `seen`, and frees those that no sample names any
 // more.
 void cs_threads_sweep_native(void);
+// Takes managed threads out that the kernel has no more.
+void cs_threads_sweep_ended(void);
 void cs_threads_free_dead(void);
 // Sends the thread's record if the wire does not have it as it is. False: no room.
 bool cs_threads_announce(struct cs_agent_thread *thread);

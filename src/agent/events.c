@@ -163,10 +163,10 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
 
 // The calling thread as one that is sampled. A thread of the runtime's own may be new to us.
 static struct cs_thread *own_thread(void) {
-  struct cs_thread *thread = cs_registry_self();
+  struct cs_thread *thread = cs_registry_own();
   if (thread == NULL) {
     cs_threads_add_native((uint32_t)syscall(SYS_gettid));
-    thread = cs_registry_self();
+    thread = cs_registry_own();
   }
   return thread != NULL && cs_load_acquire(&thread->agent) != NULL ? thread : NULL;
 }

@@ -154,6 +154,7 @@ static void look_for_native_threads(uint64_t now) {
   static uint64_t next_ns;
   if (!is_due(&next_ns, now, NATIVE_MS)) return;
   uint64_t began = own_time();
+  cs_threads_sweep_ended();
   cs_native_threads_scan();
   rest(&next_ns, began, LOOK_REST);
 }

@@ -3,12 +3,15 @@
 // threads themselves; native ones are found by a scan (native_threads.c).
 //
 // Invariants: `lock` is held for list work only, never over a call into the CLR, and no handler
-// takes it. A struct is freed only by the agent's thread, when the ring has been read beyond the
-// point where its thread ended, because samples name it by its address. Signal-safe: no.
+// takes it. Samples name a struct by its address. So it is freed only by the agent's thread, when
+// every walk that could still find it in the registry has ended, and the ring has been read beyond
+// what those have written. Signal-safe: no.
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -17,8 +20,11 @@
 #include "base/log.h"
 #include "clr/clr.h"
 
+#define STILL_WALKED UINT64_MAX  // as a position of the ring: not known yet
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_agent_thread *living, *dead;
+static bool some_walked;  // of the dead; may be one of a walk that is under way
 static uint32_t last_id;
 static bool stopped;
 
@@ -44,10 +50,13 @@ static void read_comm(uint32_t tid, char *name, size_t cap) {
 static const char pool_worker[] = ".NET TP Worker";
 
 // The pool tells the profiler of its workers' names; so who has such a name without a word was
-// started by one, and has it from there.
+// started by one, and has it from there. One that has ended can't be asked any more.
 static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
   read_comm(t->tid, name, cap);
-  cs_thread_whole_name(t->clr_thread, name, cap);
+  if (t->thread == NULL || name[0] == '\0')
+    (void)snprintf(name, cap, "%s", t->given);
+  else
+    cs_thread_whole_name(t->clr_thread, name, cap);
   if (t->started_by_pool && strcmp(name, pool_worker) == 0) name[0] = '\0';
 }
 
@@ -92,18 +101,13 @@ static void end_sampling(struct cs_agent_thread *t) {
 static void bury(struct cs_agent_thread **link) {
   struct cs_agent_thread *t = *link;
   end_sampling(t);
-  t->thread->agent = NULL;
+  cs_store_release(&t->thread->agent, NULL);
   t->thread = NULL;
   *link = t->next;
-  t->dead_at = cs_load_acquire(&cs_agent.ring.head);
+  t->dead_at = STILL_WALKED;
   t->next = dead;
   dead = t;
-}
-
-static struct cs_agent_thread **find_native(uint32_t tid) {
-  struct cs_agent_thread **link = &living;
-  while (*link != NULL && !((*link)->clr_thread == 0 && (*link)->tid == tid)) link = &(*link)->next;
-  return *link != NULL ? link : NULL;
+  some_walked = true;
 }
 
 // It may have become a managed thread while the scan was looking at it.
@@ -119,20 +123,41 @@ static void bury_native(struct cs_agent_thread **link) {
   cs_registry_destroyed_entry(entry);
 }
 
+// The runtime tells of the end of a thread that it has not made only some time after it. What has
+// the tid, or this tid's thread pointer, is another thread by then.
+static void bury_ended(struct cs_agent_thread **link) {
+  struct cs_thread *entry = (*link)->thread;
+  bury(link);
+  cs_registry_ended(entry);
+}
+
+// The calling thread is `clr_thread`: so all others that had its tid have ended.
+static void bury_former(uint64_t clr_thread, uint32_t tid) {
+  struct cs_agent_thread **link = &living;
+  while (*link != NULL) {
+    const struct cs_agent_thread *t = *link;
+    if (t->tid != tid || t->clr_thread == clr_thread)
+      link = &(*link)->next;
+    else if (t->clr_thread == 0)
+      bury_native(link);
+    else
+      bury_ended(link);
+  }
+}
+
 // ---- Callbacks ----
 
 // On the new thread, before anybody has named it.
 void cs_threads_assigned(ThreadID id, uint32_t tid) {
-  char given[sizeof pool_worker + 1];
+  char given[sizeof((struct cs_agent_thread *)0)->given];
   if (!cs_agent_is_active() || tid == 0) return;
   struct cs_thread *entry = cs_registry_find(id);
   read_comm(tid, given, sizeof given);
   (void)pthread_mutex_lock(&lock);
-  // A native thread that enters managed code for the first time, or an ended one's tid again.
-  struct cs_agent_thread **native = find_native(tid);
-  if (native != NULL) bury_native(native);
+  bury_former(id, tid);  // itself, if it was a native thread up to now
   struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
   if (t != NULL) {
+    memcpy(t->given, given, sizeof t->given);
     t->started_by_pool = strcmp(given, pool_worker) == 0;
     begin_sampling(t, tid);
   }
@@ -204,6 +229,22 @@ void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data),
   (void)pthread_mutex_unlock(&lock);
 }
 
+void cs_threads_sweep_ended(void) {
+  pid_t pid = getpid();
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread **link = &living;
+  while (*link != NULL) {
+    const struct cs_agent_thread *t = *link;
+    bool ended = t->clr_thread != 0 && t->tid != 0 && syscall(SYS_tgkill, pid, t->tid, 0) != 0 &&
+                 errno == ESRCH;
+    if (ended)
+      bury_ended(link);
+    else
+      link = &(*link)->next;
+  }
+  (void)pthread_mutex_unlock(&lock);
+}
+
 void cs_threads_sweep_native(void) {
   (void)pthread_mutex_lock(&lock);
   struct cs_agent_thread **link = &living;
@@ -219,7 +260,24 @@ void cs_threads_sweep_native(void) {
   (void)pthread_mutex_unlock(&lock);
 }
 
+// A walk that has found one in the registry before it was taken out may write into the ring yet.
+static void note_end_of_walks(void) {
+  (void)pthread_mutex_lock(&lock);
+  struct cs_agent_thread *first = some_walked ? dead : NULL;
+  some_walked = false;
+  (void)pthread_mutex_unlock(&lock);
+  if (first == NULL) return;
+  bool ended = cs_epoch_wait();
+  uint64_t written_to = cs_load_acquire(&cs_agent.ring.head);
+  (void)pthread_mutex_lock(&lock);
+  if (!ended) some_walked = true;
+  for (struct cs_agent_thread *t = first; t != NULL && ended; t = t->next)
+    if (t->dead_at == STILL_WALKED) t->dead_at = written_to;
+  (void)pthread_mutex_unlock(&lock);
+}
+
 void cs_threads_free_dead(void) {
+  note_end_of_walks();
   uint64_t read_to = cs_load_acquire(&cs_agent.ring.tail);
   (void)pthread_mutex_lock(&lock);
   struct cs_agent_thread **link = &dead;

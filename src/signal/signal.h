@@ -20,6 +20,7 @@ struct cs_altstack {
   uint32_t old_flags;
   uint32_t swapped;  // 1: old_* are set. Written by the thread itself only
   uint32_t ready;    // 1: it is in place and stays. Until then a signal could kill the process
+  uint32_t tid;      // whose it is
 };
 
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a

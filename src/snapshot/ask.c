@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -205,22 +206,19 @@ static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, str
   return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, ms, err) : sent;
 }
 
-// A thread that was there before us is asked for its thread pointer, which is its pthread_t; the
-// C library then knows its stack. The thread is pinned, so it does not end meanwhile.
+// The stack of a thread that was there before us is the mapping that its stack pointer lies in. The
+// C library is not asked: its record of a thread goes with the thread, which the runtime may still
+// know when it has ended. One that is on its alternate stack keeps that record on the other one;
+// the main thread has the kernel's random bytes there.
 static void learn_stack(struct cs_thread *thread, const struct cs_request *request) {
-  pthread_attr_t attr;
-  void *at;
-  size_t size;
-  uint64_t sp = request->capture.leaf.r[CS_RSP];
-  if (request->answer != CS_ANSWER_WALKED || request->thread_pointer == 0) return;
-  if (pthread_getattr_np((pthread_t)request->thread_pointer, &attr) != 0) return;
-  bool ok = pthread_attr_getstack(&attr, &at, &size) == 0;
-  (void)pthread_attr_destroy(&attr);
-  uint64_t lo = (uint64_t)(uintptr_t)at, hi = lo + size;
-  bool on_alternate = sp >= request->stack.alt_lo && sp < request->stack.alt_hi;
-  if (!ok || (!on_alternate && (sp < lo || sp >= hi))) return;  // then the walk ends: no bounds
-  thread->stack.lo = lo;
-  cs_store_release(&thread->stack.hi, hi);
+  struct cs_stack stack;
+  uint64_t at = request->capture.leaf.r[CS_RSP];
+  if (request->answer != CS_ANSWER_WALKED) return;
+  if (at >= request->stack.alt_lo && at < request->stack.alt_hi)
+    at = request->tid == (uint32_t)getpid() ? getauxval(AT_RANDOM) : request->thread_pointer;
+  if (!cs_stack_around(at, &stack)) return;  // then the walk ends: no bounds
+  thread->stack.lo = stack.lo;
+  cs_store_release(&thread->stack.hi, stack.hi);
 }
 
 enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *thread,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The registry of threads. Not for handlers.
 //
+// A thread is known by its tid as long as it lives, never by an address: the ThreadID, the thread
+// pointer and the stack of one that has ended are soon another thread's, and the runtime forgets a
+// thread that it has not made only some time after it has ended.
+//
 // Entries lie in one arena that is never given back, so that a late signal which names an entry
 // reads mapped memory. Invariants: an entry's `tid` is set last when it is filled in and cleared
 // first when the thread goes; who pins an entry and then still sees its tid has a thread that does
@@ -80,18 +84,20 @@ struct cs_thread *cs_registry_find_tid(uint32_t tid) {
   return NULL;
 }
 
-// A managed thread is forgotten before it ends, so that its thread pointer, while an entry has it,
-// is no other thread's. A native one may end unnoticed: then only the tid tells.
 struct cs_thread *cs_registry_self(void) {
-  uint64_t pointer = cs_thread_pointer();
-  uint32_t used = cs_load_acquire(&registry.used);
-  for (uint32_t i = 0; i < used; i++) {
-    struct cs_thread *thread = &registry.threads[i];
-    if (cs_load_relaxed(&thread->thread_pointer) == pointer && cs_load_acquire(&thread->tid) != 0 &&
-        thread->clr_thread != 0)
-      return thread;
-  }
   return cs_registry_find_tid((uint32_t)syscall(SYS_gettid));
+}
+
+// A thread begins with these zero, whoever had their place before.
+struct cs_thread *cs_registry_own(void) {
+  static __thread struct cs_thread *own;
+  static __thread uint32_t generation, tid;
+  if (own != NULL && cs_load_acquire(&own->tid) == tid && own->generation == generation) return own;
+  own = cs_registry_self();
+  if (own == NULL) return NULL;
+  tid = cs_load_acquire(&own->tid);
+  generation = own->generation;
+  return own;
 }
 
 uint32_t cs_registry_count(void) {
@@ -126,11 +132,25 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   return thread;
 }
 
+// A thread says that it is the runtime's `clr_thread`. So an entry that has this tid, or this id,
+// of another one is that of a thread which has ended.
+static void end_former(uint64_t clr_thread, uint32_t tid) {
+  uint32_t used = cs_load_acquire(&registry.used);
+  for (uint32_t i = 0; i < used; i++) {
+    struct cs_thread *thread = &registry.threads[i];
+    uint32_t its = cs_load_acquire(&thread->tid);
+    if (its == 0 || thread->clr_thread == 0) continue;
+    if (its == tid && thread->clr_thread != clr_thread) cs_registry_ended(thread);
+    if (its != tid && thread->clr_thread == clr_thread) cs_registry_destroyed_entry(thread);
+  }
+}
+
 static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
   struct cs_stack stack = {0};
   struct cs_altstack alt = {0};
   if (self) (void)cs_stack_of_self(&stack);
-  if (tid != 0 && clr_thread != 0) cs_altstack_map(&alt);
+  if (self && clr_thread != 0) end_former(clr_thread, tid);
+  if (tid != 0 && clr_thread != 0) cs_altstack_map(&alt, tid);
   pthread_mutex_lock(&registry.lock);
   struct cs_thread *thread = claim(clr_thread != 0 ? clr_thread : NATIVE_ID(tid), clr_thread);
   if (thread != NULL && tid != 0 && thread->tid == 0) {
@@ -148,7 +168,7 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
     cs_altstack_enter(&thread->altstack);  // found by EnumThreads first, on its way here
   }
   pthread_mutex_unlock(&registry.lock);
-  cs_altstack_leave(&alt);  // only if the entry had one already
+  cs_altstack_free(&alt);  // only if the entry had one already
   return thread;
 }
 
@@ -194,10 +214,14 @@ static void wait_for_walkers(struct cs_thread *thread) {
   __atomic_fetch_and(&thread->walkers, ~AWAITED, __ATOMIC_SEQ_CST);
 }
 
-// Nobody walks it any more.
-static void close_entry(struct cs_thread *thread) {
+void cs_registry_ended(struct cs_thread *thread) {
   cs_store_release(&thread->sampling, 0);
   __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
+}
+
+// Nobody walks it any more.
+static void close_entry(struct cs_thread *thread) {
+  cs_registry_ended(thread);
   wait_for_walkers(thread);
   cs_sleeper_forget(thread);
 }
@@ -216,12 +240,6 @@ static void free_entry(struct cs_thread *thread) {
 void cs_registry_destroyed_entry(struct cs_thread *thread) {
   close_entry(thread);
   cs_altstack_leave(&thread->altstack);
-  free_entry(thread);
-}
-
-void cs_registry_ended_entry(struct cs_thread *thread, bool gone) {
-  close_entry(thread);
-  if (gone) cs_altstack_free(&thread->altstack);
   free_entry(thread);
 }
 

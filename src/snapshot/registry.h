@@ -10,22 +10,25 @@
 // Reserves the arena (once a process; it is never given back). False: out of address space.
 bool cs_registry_init(struct cs_error *err);
 
-// Life of a managed thread. `assigned` and `destroyed` run on the thread itself; `attached` is for
-// threads that were there before us: their stack bounds are asked for on first use. Each may be
-// called without the others. `assigned` with clr_thread 0 registers a native thread under its tid.
+// Life of a managed thread. `assigned` runs on the thread itself, as `destroyed` does for a thread
+// that the runtime has made; for another one it comes later, on the finalizer's thread. `attached`
+// is for threads that were there before us: their stack bounds are asked for on first use. Each may
+// be called without the others. `assigned` with clr_thread 0 registers a native thread under its
+// tid.
 struct cs_thread *cs_registry_created(uint64_t clr_thread);
 struct cs_thread *cs_registry_assigned(uint64_t clr_thread, uint32_t tid);
 struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid);
 // Waits until nobody has the thread pinned, then puts its alternate stack back and forgets it.
 void cs_registry_destroyed(uint64_t clr_thread);
 void cs_registry_destroyed_entry(struct cs_thread *thread);
-// The same of a thread that is not the calling one, and has ended unnoticed. `gone`: there is no
-// such OS thread any more that could still use its alternate stack.
-void cs_registry_ended_entry(struct cs_thread *thread, bool gone);
+// The OS thread has ended, whatever the runtime still keeps of it: its tid is not its own any more.
+void cs_registry_ended(struct cs_thread *thread);
 
 struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or gone
 struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registered
 struct cs_thread *cs_registry_self(void);                 // the calling thread; NULL: as above
+// The same, for who is in no handler: without a system call but for the first time on a thread.
+struct cs_thread *cs_registry_own(void);
 // Was this the id of a thread that has been destroyed? The last 1,024 are remembered.
 bool cs_registry_was_destroyed(uint64_t clr_thread);
 
@@ -57,10 +60,13 @@ bool cs_stack_by_maps(uint64_t sp, struct cs_stack *stack);
 void cs_altstack_of_self(struct cs_stack *stack);
 
 // ---- Alternate stacks (altstack.c) ----
-void cs_altstack_map(struct cs_altstack *alt);    // makes one; leaves sp 0 when there is no memory
+// Makes one for a thread; leaves sp 0 when there is no memory.
+void cs_altstack_map(struct cs_altstack *alt, uint32_t tid);
 void cs_altstack_enter(struct cs_altstack *alt);  // on the thread itself: in use from now on
-void cs_altstack_leave(struct cs_altstack *alt);  // on the thread itself: the old one back
-void cs_altstack_free(struct cs_altstack *alt);   // of a thread that has ended
+// It is not wanted any more. On the thread itself: the old one back. On another one: it stays
+// mapped until there is no thread of that tid that could still use it.
+void cs_altstack_leave(struct cs_altstack *alt);
+void cs_altstack_free(struct cs_altstack *alt);  // of one that was never in use
 // May the thread be sent a signal at any time? A managed one that was there before us may not be
 // until it has its larger stack (equip.c). On a native one the runtime has no fault to handle.
 static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {

@@ -4,10 +4,7 @@
 //
 // Invariant: what is forgotten here has ended while no profiler of ours was told of threads; this
 // runs before one is told again.
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "snapshot/sleeper.h"
 #include "snapshot/snapshot.h"
@@ -57,11 +54,6 @@ static void mark(const struct known *thread, void *data) {
   if (entry != NULL && entry->tid == thread->tid) living[entry->index] = true;
 }
 
-// An OS thread that has left the runtime may still live, with our alternate stack.
-static bool has_ended(uint32_t tid) {
-  return syscall(SYS_tgkill, getpid(), tid, 0) != 0;
-}
-
 void cs_core_forget_ended_threads(void) {
   uint32_t count = cs_registry_count();
   bool *living = count > 0 ? calloc(count, sizeof *living) : NULL;
@@ -71,8 +63,7 @@ void cs_core_forget_ended_threads(void) {
   }
   for (uint32_t i = 0; i < count; i++) {
     struct cs_thread *thread = cs_registry_at(i);
-    if (thread->clr_thread != 0 && !living[i])
-      cs_registry_ended_entry(thread, has_ended(thread->tid));
+    if (thread->clr_thread != 0 && !living[i]) cs_registry_destroyed_entry(thread);
   }
   free(living);
 }

@@ -1,0 +1,82 @@
+// Threads of a native library that call managed code, come and go. Each says by its name which method it runs:
+// a thread "native-3" runs Kinds.Kind3, and nothing else of them.
+//   Callers THREADS AT_ONCE
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace Callers;
+
+[UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+delegate void Work(int kind);
+
+static class Native
+{
+    // Starts so many threads, so many at once, and waits until all have ended.
+    [DllImport("libtest_callers")]
+    internal static extern int callers_run(int threads, int atOnce, int kinds, Work work);
+}
+
+static class Kinds
+{
+    internal const int Count = 8;
+    static readonly object gate = new();
+    [ThreadStatic] static byte[]? kept;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind0() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind1() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind2() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind3() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind4() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind5() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind6() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Kind7() { Allocate(); Throw(); Wait(); Spin(); GC.KeepAlive(kept); }
+
+    static readonly Action[] all = [Kind0, Kind1, Kind2, Kind3, Kind4, Kind5, Kind6, Kind7];
+
+    internal static void Run(int kind) => all[kind]();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Allocate()
+    {
+        for (int i = 0; i < 30; i++) kept = new byte[8000];
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Throw()
+    {
+        try { throw new InvalidOperationException(); }
+        catch (InvalidOperationException) { }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Wait()
+    {
+        lock (gate) Thread.Sleep(0);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Spin()
+    {
+        for (int i = 0; i < 20; i++) Thread.SpinWait(1000);
+    }
+}
+
+static class Program
+{
+    static int Main(string[] args)
+    {
+        Work work = Kinds.Run;
+        int failed = Native.callers_run(int.Parse(args[0]), int.Parse(args[1]), Kinds.Count, work);
+        GC.KeepAlive(work);
+        Console.WriteLine($"threads {args[0]} failed {failed}");
+        return failed == 0 ? 0 : 1;
+    }
+}
