@@ -51,7 +51,10 @@ static void walk_exactly(struct oracle *oracle, bool whole) {
   uint64_t base_sp = oracle->shadow.entry[oracle->base].slot + 8;
   cs_remote_walk_begin(oracle->remote, &oracle->thread, &walk);
   w->cut_off = false;
+  bool hijacked = false;
   for (w->count = 0; w->count < MAX_COMPARED && cs_walk_next(&walk, &w->frame[w->count]);) {
+    if ((w->frame[w->count].flags & CS_FRAME_HIJACKED) && !hijacked) oracle->hijacked++;
+    hijacked = hijacked || (w->frame[w->count].flags & CS_FRAME_HIJACKED) != 0;
     uint64_t sp = w->frame[w->count++].regs.r[CS_RSP];
     w->cut_off = !whole && w->count > 1 && sp >= base_sp && !on_alternate(stack, sp);
     if (w->cut_off) return;
@@ -164,10 +167,11 @@ static void remember(struct oracle *oracle, const struct scene *scene,
 static void note_stale(struct oracle *oracle, const struct scene *scene,
                        const struct comparison *first) {
   char where[128];
-  if (oracle->excuse[EXCUSE_STALE]++ >= oracle->options.show) return;
+  bool wrong = first->verdict == VERDICT_WRONG;
+  if (oracle->excuse[wrong ? EXCUSE_STALE_WRONG : EXCUSE_STALE]++ >= oracle->options.show) return;
   describe(oracle, oracle->thread.regs.r[CS_RIP], where, sizeof where);
   printf("  read anew in %s at %s: %s\n", scene->name, where,
-         first->verdict == VERDICT_WRONG ? first->why : cs_stop_text(first->stop));
+         wrong ? first->why : cs_stop_text(first->stop));
 }
 
 void oracle_check(struct oracle *oracle, struct scene *scene, bool whole) {
@@ -179,7 +183,7 @@ void oracle_check(struct oracle *oracle, struct scene *scene, bool whole) {
     if (result.verdict == VERDICT_RIGHT) note_stale(oracle, scene, &first);
   }
   prediction_check(oracle, &result, want);
-  if (result.resumes) oracle->excuse[result.how]++;
+  if (result.resumes) oracle->excuse[EXCUSE_ELSEWHERE]++;
   if (result.verdict == VERDICT_RIGHT && !result.resumes) bait_check(oracle, want, wanted);
   struct tally *tallies[] = {&scene->tally,
                              &oracle->group[group_of(oracle, &oracle->walked.frame[0].code)]};

@@ -42,30 +42,15 @@ static bool goes_elsewhere(const struct cs_frame *leaf, const struct cs_frame *n
   return false;
 }
 
-// A return address that was overwritten, by libgcc with where an exception is caught: then the
-// thread has to get there.
-static bool is_overwritten(struct oracle *oracle, const struct cs_frame *leaf,
-                           const struct cs_frame *frame, const struct entry *want) {
-  uint64_t word;
-  return want->ip != ip_of(frame) && want->slot + 8 == sp_of(frame) && want->kind == ENTRY_CALL &&
-         leaf->code.kind == CS_CODE_NATIVE &&
-         cs_remote_read(oracle->remote, want->slot, &word, sizeof word) && word == ip_of(frame);
-}
-
-// True: the walk says at frame `at` that the thread goes on elsewhere, and may be right.
-static bool may_go_elsewhere(struct oracle *oracle, const struct walked *walked, unsigned depth,
+// True: the walk says at frame `depth` that the thread goes on elsewhere, and may be right.
+static bool may_go_elsewhere(const struct walked *walked, unsigned depth,
                              const struct entry *const *want, unsigned at, unsigned count,
                              struct comparison *result) {
-  const struct cs_frame *leaf = &walked->frame[0], *frame = &walked->frame[depth];
-  unsigned skip = at + 1;
+  const struct cs_frame *frame = &walked->frame[depth];
+  unsigned skip;
   if (result->resumes || at >= count || is_entry(frame, want[at])) return false;
-  result->how = EXCUSE_ELSEWHERE;
-  if ((depth != 1 && !(frame->flags & CS_FRAME_EXACT)) ||
-      !goes_elsewhere(leaf, frame, want, count, &skip) || skip < at) {
-    if (!is_overwritten(oracle, leaf, frame, want[at])) return false;
-    result->how = EXCUSE_OVERWRITTEN;
-    skip = at + 1;
-  }
+  if (depth != 1 && !(frame->flags & CS_FRAME_EXACT)) return false;
+  if (!goes_elsewhere(&walked->frame[0], frame, want, count, &skip) || skip < at) return false;
   result->resumes = true;
   result->resume_ip = ip_of(frame);
   result->resume_sp = sp_of(frame);
@@ -80,7 +65,7 @@ static struct comparison wrong(struct comparison result, const char *why) {
   return result;
 }
 
-struct comparison oracle_compare(struct oracle *oracle, const struct walked *walked,
+struct comparison oracle_compare(const struct oracle *oracle, const struct walked *walked,
                                  const struct entry *const *want, unsigned count, bool whole) {
   struct comparison result = {.verdict = VERDICT_RIGHT};
   const struct entry *base = &oracle->shadow.entry[oracle->base];
@@ -91,7 +76,7 @@ struct comparison oracle_compare(struct oracle *oracle, const struct walked *wal
   }
   for (unsigned depth = 1; depth < walked->count; depth++) {
     const struct cs_frame *frame = &walked->frame[depth];
-    if (may_go_elsewhere(oracle, walked, depth, want, at, count, &result)) {
+    if (may_go_elsewhere(walked, depth, want, at, count, &result)) {
       at = result.skip_to;
       continue;
     }

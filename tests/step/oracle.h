@@ -33,8 +33,8 @@ struct tally {
 // (report.c), and none is without a condition that a wrong walk does not meet.
 enum excuse {
   EXCUSE_ELSEWHERE,  // the leaf is about to go on elsewhere: the walk says where, and it gets there
-  EXCUSE_OVERWRITTEN,  // a return address was overwritten: the same
-  EXCUSE_STALE,        // right only after all that had been read was read anew
+  EXCUSE_STALE,      // cut until all that had been read was read anew
+  EXCUSE_STALE_WRONG,  // even wrong until then
   EXCUSE_OPEN,         // the stepping ended before it was seen whether the thread gets there
   EXCUSE_TRIP,         // a return to the runtime's trip wire
   EXCUSE_MADE,         // the runtime has built a frame where it leaves the alternate stack
@@ -97,7 +97,6 @@ struct comparison {
   char why[192];
   bool bridged;  // native frames were left out
   bool resumes;  // the walk says that the thread goes on elsewhere, here:
-  enum excuse how;
   uint64_t resume_ip, resume_sp;
   unsigned skip_from, skip_to;    // of what is wanted, if it does
   uint64_t caller_ip, caller_sp;  // of the leaf
@@ -143,6 +142,7 @@ struct oracle {
   uint64_t stops[CS_STOP_COUNT];
   uint64_t excuse[EXCUSE_COUNT];
   uint64_t signals, resumptions;
+  uint64_t hijacked;  // walks over a return address that the runtime had replaced
   struct bait_tally bait[BAIT_COUNT];
   struct prediction bait_prediction;  // of a walk without the leaf's caller: must be broken
   struct finding finding[MAX_FINDINGS];
@@ -162,7 +162,7 @@ uint64_t oracle_random(struct oracle *oracle);
 
 // ---- compare.c ----
 // The walk against the stepper's call stack. `want` is that, with `count` entries.
-struct comparison oracle_compare(struct oracle *oracle, const struct walked *walked,
+struct comparison oracle_compare(const struct oracle *oracle, const struct walked *walked,
                                  const struct entry *const *want, unsigned count, bool whole);
 
 // ---- predict.c ----

@@ -37,7 +37,7 @@ void handlers_walk_free(struct handlers_walk *hw);
 // last, else [begin, end). False: its addresses are taken in this process, or it is gone.
 bool handlers_walk_copy(struct handlers_walk *hw, const struct cs_remote_thread *thread,
                         uint64_t begin, uint64_t end, struct cs_error *err);
-// The next copy is of all of it.
+// The next copy is of all of it, and code may have died.
 void handlers_walk_forget_copy(struct handlers_walk *hw);
 // Walks, and compares. False: `err` says what differs. `count`: the walks that were made.
 bool handlers_walk_agrees(struct handlers_walk *hw, const struct cs_remote_thread *thread,

@@ -14,7 +14,25 @@ static class Collections
     {
         yield return new("gc: one's own", () => GC.Collect(0));
         yield return new("gc: of another thread", () => Disturbed(20, 400));
-        yield return new("gc: return addresses replaced", () => Disturbed(120, 4000));
+        yield return new("gc: return addresses replaced", () => Replaced(2000));
+    }
+
+    // Somebody else collects whenever asked to, a moment later: by then we are in the calls again.
+    static readonly AutoResetEvent asked = new(false);
+    static Thread asker;
+
+    static void Replaced(int calls)
+    {
+        if (asker == null)
+        {
+            asker = new(() => { while (asked.WaitOne()) { Thread.Sleep(20); GC.Collect(0); } }) { IsBackground = true };
+            asker.Start();
+        }
+        for (int i = 0; i < calls; i++)
+        {
+            if (i % 50 == 0) asked.Set();
+            sum += Outer(i);
+        }
     }
 
     static int sum;
