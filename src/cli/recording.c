@@ -327,6 +327,33 @@ bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
   return true;
 }
 
+// The labels of sleeping threads' stacks, with their numbers put right.
+static void forget_labels(struct cs_recording *rec) {
+  struct cs_labels old = rec->labels;
+  cs_labels_init(&rec->labels);
+  for (size_t i = 0; i < rec->thread_count; i++) {
+    struct cs_rec_sample *wall = &rec->threads[i].wall;
+    if (wall->leaf == 0 || wall->label == CS_NO_LABEL) continue;
+    struct cs_label label = cs_labels_get(&old, wall->label);
+    wall->label = cs_labels_add(&rec->labels, &label);
+  }
+  cs_labels_free(&old);
+  cs_label_sums_free(&rec->labelled);
+}
+
+void cs_recording_forget_samples(struct cs_recording *rec) {
+  struct cs_tree *tree = &rec->tree;
+  uint32_t *moved = cs_allocate(tree->count * sizeof *moved);
+  for (size_t i = 0; i < tree->count; i++) tree->nodes[i].samples = tree->nodes[i].weight = 0;
+  for (size_t i = 0; i < rec->thread_count; i++) tree->nodes[rec->threads[i].wall.leaf].samples = 1;
+  cs_tree_prune(tree, moved);
+  for (size_t i = 0; i < rec->thread_count; i++)
+    rec->threads[i].wall.leaf = moved[rec->threads[i].wall.leaf];
+  for (size_t i = 0; i < tree->count; i++) tree->nodes[i].samples = 0;
+  free(moved);
+  forget_labels(rec);
+}
+
 static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_text runtime;
   if (rec->started || !cs_decode_start(r, &rec->start, &runtime)) {

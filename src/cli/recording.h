@@ -160,6 +160,10 @@ bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t f
 // `mode`: that of the leaf's root.
 bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
                              const struct cs_rec_sample *sample);
+// Forgets all samples, and of the tree all but the stacks that threads sleep on, which the agent
+// does not send again. Methods, threads and images stay: the agent describes each of them once. Not
+// for a recording that keeps its samples.
+void cs_recording_forget_samples(struct cs_recording *rec);
 // Texts longer than a record's limit are cut.
 uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);

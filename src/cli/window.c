@@ -180,13 +180,8 @@ static void remember(struct cs_window *w) {
         (struct cs_window_sum){labelled->items[i].samples, labelled->items[i].weight};
 }
 
-// Methods, threads and images stay: the agent tells of each of them once.
 static void forget(struct cs_window *w) {
-  cs_tree_free(&w->rec->tree);
-  cs_tree_init(&w->rec->tree);
-  cs_labels_free(&w->rec->labels);
-  cs_labels_init(&w->rec->labels);
-  cs_label_sums_free(&w->rec->labelled);
+  cs_recording_forget_samples(w->rec);
   w->before_count = w->before_labelled_count = 0;
 }
 

@@ -154,6 +154,17 @@ mapfile -t files < <(bodies forgotten)
 [ "$(sums "${files[@]}" | awk -F'|' '{ n += $3 } END { printf "%.0f", n / 2000000 }')" = "$taken" ] ||
   fail "$taken samples, but the windows have $(sums "${files[@]}")"
 ls ./*.html 2>/dev/null && fail "a page nobody asked for"
+# A thread that sleeps throughout is in every window, with its stack.
+collector asleep 200
+run 0 "$CLRSNAP" record --mode wall -d 2 --continuous 0.2 --push "otlp+http://$at" -- "$FAKE" asleep
+taken=$(sed -n 's/^clrsnap: \([0-9]*\) samples in .*/\1/p' err)
+mapfile -t files < <(bodies asleep)
+[ "${#files[@]}" -ge 4 ] || fail "${#files[@]} windows of 200 ms in 2 s"
+[ "$(sums "${files[@]}" | awk -F'|' '{ n += $3 } END { printf "%.0f", n / 2000000 }')" = "$taken" ] ||
+  fail "$taken samples, but the windows have $(sums "${files[@]}")"
+for file in "${files[@]}"; do
+  otlp "$file" | grep -q 'lambda_method1' || fail "$file lacks the sleeping thread: $(otlp "$file")"
+done
 # A server that is away for longer than the queue lasts: the oldest windows are lost, said and counted.
 collector away 503:1 503:1 503:1 503:1 503:1 200
 run 0 "$CLRSNAP" record -d 6.5 --continuous 100ms --push "otlp+http://$at" -- "$FAKE" until-stopped

@@ -320,6 +320,24 @@ static void until_stopped(void) {
   finish(samples, 0, 0);
 }
 
+// A thread that sleeps throughout: its stack comes once, and after that only that it sleeps on.
+// With it one that runs.
+static void asleep(void) {
+  uint64_t samples = 2, time_ns = 0;
+  describe();
+  SAMPLE(2, CS_STOP_BASE, 0, MANAGED(LCG, 0), MANAGED(SUM, 0), MANAGED(MAIN, 0));
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(WORK, 0), MANAGED(MAIN, 0));
+  for (; !cs_load_acquire(&header->stop); samples += 2) {
+    struct cs_wire_again again = {time_ns += 1000000, weight, 2, 0};
+    begin();
+    put(&again, sizeof again);
+    end(CS_WIRE_AGAIN);
+    SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(WORK, 0), MANAGED(MAIN, 0));
+    nap();
+  }
+  finish(samples, 0, 0);
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "golden";
   int code = argc > 2 ? atoi(argv[2]) : 0;
@@ -359,6 +377,8 @@ int main(int argc, char **argv) {
     many((uint32_t)code);
     finish((uint64_t)code, 0, 0);
     return 0;
+  } else if (strcmp(what, "asleep") == 0) {
+    asleep();
   } else if (strcmp(what, "until-stopped") == 0) {
     until_stopped();
     (void)printf("after the recording\n");
