@@ -51,10 +51,18 @@ struct cs_agent {
 extern struct cs_agent cs_agent;
 
 // ---- start.c: a recording's beginning and end ----
-// Maps and claims the shared memory at `path`, starts the library and the agent's thread. Answers
-// what Initialize is to answer. A recording that is just ending is waited for (3 s at most).
-// attached: by a command that waits to be told why there is no recording.
-HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached);
+// How the command is met: by the path of its memory, or, by attach, upon an invitation, which
+// nobody has checked yet. Neither: nobody wants a recording.
+struct cs_agent_wish {
+  bool attached;
+  const char *path;
+  const void *invitation;
+  size_t size;
+};
+// Maps and claims the shared memory, starts the library and the agent's thread. Returns what
+// Initialize is to return. A recording that is just ending is waited for (3 s at most). By attach
+// the command waits to be told why there is no recording.
+HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish);
 // The process ends: ends the recording, if there is one, and waits until its last record is written
 // (2 s at most). Any thread.
 void cs_agent_stop(void);

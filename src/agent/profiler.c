@@ -28,30 +28,30 @@ static HRESULT look_only(void) {
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
-static HRESULT start(IUnknown *info, const char *path, bool attached) {
+static HRESULT start(IUnknown *info, const struct cs_agent_wish *wish) {
   struct cs_runtime_version version;
   if (!cs_runtime_version_get(info, &version)) {
     cs_log_important("the runtime does not tell its version; it runs on without being profiled");
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
-  cs_log("%s: .NET %u.%u.%u", attached ? "InitializeForAttach" : "Initialize", version.major,
+  cs_log("%s: .NET %u.%u.%u", wish->attached ? "InitializeForAttach" : "Initialize", version.major,
          version.minor, version.build);
-  if (path == NULL || path[0] == '\0') return look_only();
-  return cs_agent_start(info, path, attached);
+  bool wanted = wish->attached ? wish->size != 0 : wish->path != NULL && wish->path[0] != '\0';
+  if (!wanted) return look_only();
+  return cs_agent_start(info, wish);
 }
 
 static HRESULT initialize(ICorProfilerCallback11 *self, IUnknown *info) {
   (void)self;
-  return start(info, getenv(CS_WIRE_ENV), false);
+  return start(info, &(struct cs_agent_wish){.path = getenv(CS_WIRE_ENV)});
 }
 
-// An attaching command cannot set our environment; it sends the path as client data.
+// An attaching command cannot set our environment; it sends an invitation as client data.
 static HRESULT initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *info, void *data,
                                      UINT len) {
-  char path[256] = "";
   (void)self;
-  if (data != NULL && len < sizeof path) memcpy(path, data, len);
-  return start(info, path[0] == '/' ? path : NULL, true);
+  return start(info, &(struct cs_agent_wish){
+                         .attached = true, .invitation = data, .size = data != NULL ? len : 0});
 }
 
 static HRESULT attach_complete(ICorProfilerCallback11 *self) {

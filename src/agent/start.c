@@ -21,6 +21,7 @@
 
 enum {
   STOP_TIMEOUT_S = 2,
+  COMMAND_TIMEOUT_S = 5,  // it looks every some milliseconds
   LEAVE_TIMEOUT_S = 3,
   // When the runtime looks whether all callbacks have returned. It takes no attach until then, and
   // makes 300 of anything less.
@@ -80,13 +81,14 @@ static HRESULT refuse(const char *sentence) {
 }
 
 // Tells another command than the one that records.
-static HRESULT refuse_second(const char *path) {
+static HRESULT refuse_second(const struct cs_agent_wish *wish) {
   struct cs_producer other;
   struct cs_error err = {""}, busy = {""};
   (void)cs_error_set(&busy, "process %d is being recorded already, by another clrsnap (process %u)",
                      (int)getpid(), cs_agent.command_pid);
-  cs_log("%s: %s", path, busy.text);
-  if (cs_producer_open(&other, path, &err) && cs_producer_claim(&other))
+  cs_log("%s", busy.text);
+  (void)cs_producer_make(&other, wish->invitation, wish->size, &err);
+  if (other.header != NULL && cs_producer_wait_for_command(&other, COMMAND_TIMEOUT_S))
     cs_producer_refuse(&other, busy.text);
   cs_producer_close(&other);
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
@@ -102,7 +104,7 @@ static bool is_for_somebody_else(const char *path) {
 
 // Maps and claims the file. With --children, there is soon another one for the next process.
 enum open_result { OPEN_OURS, OPEN_TAKEN, OPEN_FAILED };
-static enum open_result open_wire(const char *path, struct cs_error *err) {
+static enum open_result find_wire(const char *path, struct cs_error *err) {
   enum { TRIES = 200, NAP_US = 5000 };
   for (int i = 0; i < TRIES; i++) {
     if (!cs_producer_open(&cs_agent.wire, path, err)) return OPEN_FAILED;
@@ -113,6 +115,16 @@ static enum open_result open_wire(const char *path, struct cs_error *err) {
     if (is_for_somebody_else(path)) return OPEN_TAKEN;
   }
   return OPEN_TAKEN;
+}
+
+// Makes it, and waits for the command, without which there is nobody to record for.
+static enum open_result make_wire(const struct cs_agent_wish *wish, struct cs_error *err) {
+  bool made = cs_producer_make(&cs_agent.wire, wish->invitation, wish->size, err);
+  if (cs_agent.wire.header == NULL) return OPEN_FAILED;
+  if (!cs_producer_wait_for_command(&cs_agent.wire, COMMAND_TIMEOUT_S))
+    made =
+        cs_error_set(err, "no command has come for the recording within %d s", COMMAND_TIMEOUT_S);
+  return made && cs_producer_claim(&cs_agent.wire) ? OPEN_OURS : OPEN_FAILED;
 }
 
 static bool read_wishes(struct cs_error *err) {
@@ -162,20 +174,21 @@ static bool start_thread(struct cs_error *err) {
   return cs_error_set(err, "no thread for the recording: %s", strerror(failed));
 }
 
-HRESULT cs_agent_start(IUnknown *info, const char *path, bool attached) {
+HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   struct cs_error err = {""};
-  if (!attached && is_for_somebody_else(path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+  bool attached = wish->attached;
+  if (!attached && is_for_somebody_else(wish->path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   if (cs_load_acquire(&cs_agent.state) == CS_AGENT_OVER)
     (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
-    return attached ? refuse_second(path) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+    return attached ? refuse_second(wish) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   cs_agent.stop = 0;
   cs_agent.attached = attached;
   cs_agent.attach_complete = 0;
-  enum open_result opened = open_wire(path, &err);
+  enum open_result opened = attached ? make_wire(wish, &err) : find_wire(wish->path, &err);
   if (opened == OPEN_FAILED) return refuse(err.text);
   if (opened == OPEN_TAKEN) {
-    cs_log("%s: another process is being recorded", path);
+    cs_log("%s: another process is being recorded", wish->path);
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
   if (!read_wishes(&err)) return refuse(err.text);

@@ -4,7 +4,7 @@
 #define CS_ATTACH_H
 
 #include "cli/diag.h"
-#include "wire/consumer.h"
+#include "cli/session.h"
 
 struct cs_attach {
   pid_t pid;
@@ -17,10 +17,14 @@ struct cs_attach {
 // what the runtime or the profiler has answered; *refusal as in cs_diag_command.
 bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
 
-// Has the process load our agent, `library`, which begins to record into the consumer's memory at
-// once.
-bool cs_attach_agent(pid_t pid, const char *library, const struct cs_consumer *consumer,
-                     struct cs_error *err);
+// Could the process share so much memory with us, as far as its limits and our rights go?
+bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err);
+
+// Has the process of the session load our agent, `library`, which makes the memory for the
+// session's consumer and begins to record into it at once. Ends early when the session is
+// interrupted.
+bool cs_attach_agent(struct cs_session *session, const char *library,
+                     const struct cs_consumer_opts *opts, struct cs_error *err);
 
 // Does the process see the file? It may live in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);

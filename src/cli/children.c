@@ -83,7 +83,7 @@ static bool record_claimed(struct cs_record *r, const struct cs_consumer *consum
   struct cs_error err = {""};
   pid_t pid = (pid_t)cs_consumer_agent_pid(consumer);
   struct cs_consumer own = *consumer;
-  own.linked = false;  // the name is the next one's
+  own.shown = -1;  // it is the next one's, and in the other process
   if (!open_outputs(r, pid, first, &err)) {
     cs_say("process %d is not recorded: %s", (int)pid, err.text);
     return false;
@@ -155,20 +155,10 @@ static bool time_is_up(const struct children *c) {
 // ---- With a program of our own ----
 
 static bool make_next(struct children *c, struct cs_error *err) {
-  const struct cs_record_options *o = &c->record->options;
-  struct cs_consumer_opts ring = {.capacity = o->buffer_bytes,
-                                  .modes = o->modes,
-                                  .hz = o->hz,
-                                  .max_depth = o->depth,
-                                  .lines = o->lines,
-                                  .inlined = o->inlined,
-                                  .async_callers = o->view.async_callers,
-                                  .budget_ppm = o->budget_ppm,
-                                  .engine = o->engine,
-                                  .labels = o->labels};
+  struct cs_consumer_opts ring = cs_record_ring(c->record);
   struct cs_consumer next;
   if (!cs_consumer_create(&next, &ring, err)) return false;
-  if (!cs_consumer_take_name(&next, &c->waiting, err)) {
+  if (!cs_consumer_take_place(&next, &c->waiting, err)) {
     cs_consumer_destroy(&next);
     return false;
   }

@@ -124,27 +124,41 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
   return true;
 }
 
+struct cs_consumer_opts cs_record_ring(const struct cs_record *r) {
+  const struct cs_record_options *o = &r->options;
+  return (struct cs_consumer_opts){.capacity = o->buffer_bytes,
+                                   .modes = o->modes,
+                                   .hz = o->hz,
+                                   .max_depth = o->depth,
+                                   .lines = o->lines,
+                                   .inlined = o->inlined,
+                                   .async_callers = o->view.async_callers,
+                                   .budget_ppm = o->budget_ppm,
+                                   .engine = o->engine,
+                                   .labels = o->labels};
+}
+
 // Everything that can fail without the program. False: *err says what.
 static bool prepare(struct cs_record *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
-  struct cs_consumer_opts ring = {.capacity = o->buffer_bytes,
-                                  .modes = o->modes,
-                                  .hz = o->hz,
-                                  .max_depth = o->depth,
-                                  .lines = o->lines,
-                                  .inlined = o->inlined,
-                                  .async_callers = o->view.async_callers,
-                                  .target = o->pid,
-                                  .budget_ppm = o->budget_ppm,
-                                  .engine = o->engine,
-                                  .labels = o->labels};
   r->agent = cs_find_agent(err);
   r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
   if (r->agent == NULL) return false;
   if (o->labels && (r->hook = cs_label_hook_find(r->agent, err)) == NULL) return false;
   if (r->program == NULL) return cs_error_set(err, "out of memory");
-  if (!cs_record_open(r, err)) return false;
-  return cs_consumer_create(&r->session.consumer, &ring, err);
+  return cs_record_open(r, err);
+}
+
+static bool attach(struct cs_record *r, struct cs_error *err) {
+  pid_t pid = r->options.pid;
+  struct cs_consumer_opts ring = cs_record_ring(r);
+  // Nothing is done before it is known to be a process that can be recorded.
+  return cs_diag_find(pid, err) && (!r->options.inlined || cs_attach_check_inlined(pid, err)) &&
+         cs_session_attach(&r->session, pid, err) && prepare(r, err) &&
+         cs_attach_check_file(pid, r->agent, err) &&
+         (r->hook == NULL || cs_attach_check_file(pid, r->hook, err)) &&
+         cs_attach_agent(&r->session, r->agent, &ring, err) &&
+         (r->hook == NULL || cs_label_hook_call(pid, r->hook, err));
 }
 
 static void clean_up(struct cs_record *r) {
@@ -158,13 +172,7 @@ static void clean_up(struct cs_record *r) {
 
 int cs_record_attached(struct cs_record *r) {
   struct cs_error err = {""};
-  pid_t pid = r->options.pid;
-  if ((r->options.inlined && !cs_attach_check_inlined(pid, &err)) || !cs_diag_check(pid, &err) ||
-      !cs_session_attach(&r->session, pid, &err) || !prepare(r, &err) ||
-      !cs_attach_check_file(pid, r->agent, &err) ||
-      (r->hook != NULL && !cs_attach_check_file(pid, r->hook, &err)) ||
-      !cs_attach_agent(pid, r->agent, &r->session.consumer, &err) ||
-      (r->hook != NULL && !cs_label_hook_call(pid, r->hook, &err))) {
+  if (!attach(r, &err)) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;
   }
@@ -179,7 +187,8 @@ static int run(struct cs_record *r) {
   r->session.limit_ns = (uint64_t)(r->options.seconds * 1e9);
   if (r->options.pid != 0)
     return r->options.children ? cs_record_children_of(r) : cs_record_attached(r);
-  if (!prepare(r, &err)) {
+  struct cs_consumer_opts ring = cs_record_ring(r);
+  if (!prepare(r, &err) || !cs_consumer_create(&r->session.consumer, &ring, &err)) {
     cs_say("%s", err.text);
     return exit_code;
   }

@@ -313,18 +313,20 @@ static int end_program(struct watch *w) {
 
 // ---- The verb ----
 
+static struct cs_consumer_opts ring_for(const struct cs_top_options *o) {
+  return (struct cs_consumer_opts){.capacity = RING_BYTES,
+                                   .modes = CS_WIRE_MODE_BIT(o->mode),
+                                   .hz = o->hz,
+                                   .engine = o->engine,
+                                   .max_depth = DEPTH,
+                                   .lines = o->inlined,
+                                   .inlined = o->inlined,
+                                   .async_callers = o->async_callers};
+}
+
 static bool prepare(struct watch *w, struct cs_error *err) {
   const struct cs_top_options *o = &w->options;
   struct cs_session *s = &w->session;
-  struct cs_consumer_opts ring = {.capacity = RING_BYTES,
-                                  .modes = CS_WIRE_MODE_BIT(o->mode),
-                                  .hz = o->hz,
-                                  .engine = o->engine,
-                                  .max_depth = DEPTH,
-                                  .lines = o->inlined,
-                                  .inlined = o->inlined,
-                                  .async_callers = o->async_callers,
-                                  .target = o->pid};
   w->agent = cs_find_agent(err);
   if (w->agent == NULL) return false;
   w->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
@@ -333,13 +335,12 @@ static bool prepare(struct watch *w, struct cs_error *err) {
   s->progress = false;
   s->recording.keep_samples = true;
   s->recording.lines = s->recording.inlined = o->inlined;  // places tell what was inlined there
-  s->watcher = (struct cs_watcher){w, look, on_signal};
   w->symbols = cs_elfsyms_new();
   w->moment.view = o->view;
   w->moment.top = &w->top;
   w->screen = !o->json && !o->text && isatty(STDOUT_FILENO) == 1;
   cs_top_init(&w->top, &s->recording.tree, (uint64_t)(o->window_s * 1e9));
-  return cs_consumer_create(&s->consumer, &ring, err);
+  return true;
 }
 
 static bool open_screen(struct watch *w, struct cs_error *err) {
@@ -375,22 +376,29 @@ static bool conclude(struct watch *w) {
 
 static bool attach(struct watch *w, struct cs_error *err) {
   pid_t pid = w->options.pid;
-  if (w->options.inlined && !cs_attach_check_inlined(pid, err)) return false;
-  return cs_diag_check(pid, err) && cs_session_attach(&w->session, pid, err) && prepare(w, err) &&
+  struct cs_consumer_opts ring = ring_for(&w->options);
+  return cs_diag_find(pid, err) && (!w->options.inlined || cs_attach_check_inlined(pid, err)) &&
+         cs_session_attach(&w->session, pid, err) && prepare(w, err) &&
          cs_attach_check_file(pid, w->agent, err) &&
-         cs_attach_agent(pid, w->agent, &w->session.consumer, err);
+         cs_attach_agent(&w->session, w->agent, &ring, err);
+}
+
+static bool start(struct watch *w, int *exit_code, struct cs_error *err) {
+  struct cs_consumer_opts ring = ring_for(&w->options);
+  return prepare(w, err) && cs_consumer_create(&w->session.consumer, &ring, err) &&
+         start_program(w, exit_code, err);
 }
 
 static int run(struct watch *w) {
   struct cs_error err = {""};
   int exit_code = CS_EXIT_FAILURE;
   w->session.signals = -1;
-  bool begun = w->options.pid != 0 ? attach(w, &err)
-                                   : prepare(w, &err) && start_program(w, &exit_code, &err);
+  bool begun = w->options.pid != 0 ? attach(w, &err) : start(w, &exit_code, &err);
   if (!begun) {
     cs_say("%s", err.text);
     return exit_code;
   }
+  w->session.watcher = (struct cs_watcher){w, look, on_signal};
   bool opened = open_screen(w, &err);
   if (opened) cs_session_record(&w->session);
   // What has come since the last table of a program that has ended.

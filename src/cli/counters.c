@@ -5,6 +5,7 @@
 #include "cli/counters.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -136,8 +137,8 @@ static void *read_counters(void *context) {
     leave(r, err.text);
     return NULL;
   }
-  // The connection has a time limit for answers; a stream has none.
-  (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){0}, sizeof(struct timeval));
+  int flags = fcntl(fd, F_GETFL);
+  if (flags >= 0) (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
   ssize_t got;
   while ((got = recv(fd, chunk, sizeof chunk, 0)) > 0 || (got < 0 && errno == EINTR)) {
     if (got > 0 && !cs_nettrace_feed(&reader, chunk, (size_t)got, &err)) break;

@@ -7,18 +7,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/proc.h"
 
 unsigned cs_diag_patience_s = 30;
+_Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
+#define LOOK_MS 5
 enum { SET_SERVER = 0xFF, SERVER_OK = 0, SERVER_ERROR = 0xFF };
 static const char magic[14] = "DOTNET_IPC_V1";
 
@@ -101,16 +104,39 @@ static void name_socket(char *name, size_t cap, int folder_fd, pid_t pid,
                  cs_proc_own_pid(pid), started);
 }
 
+static uint64_t patience_ends(void) {
+  return cs_clock_now_ns() + cs_diag_patience_s * 1000000000ull;
+}
+
+// One piece of the time until `deadline`. False: it has passed (EAGAIN), or nobody waits any longer
+// (ECANCELED).
+static bool wait_a_little(int fd, short events, uint64_t deadline) {
+  struct pollfd port = {.fd = fd, .events = events};
+  uint64_t now = cs_clock_now_ns();
+  const struct cs_diag_meanwhile *m = &cs_diag_meanwhile;
+  bool wanted = m->look == NULL || m->look(m->context);
+  errno = wanted ? EAGAIN : ECANCELED;
+  if (!wanted || now >= deadline) return false;
+  uint64_t left_ms = (deadline - now) / 1000000 + 1;
+  (void)poll(&port, 1, m->look != NULL && left_ms > LOOK_MS ? LOOK_MS : (int)left_ms);
+  return true;
+}
+
+// A process that is stopped may have a queue of connections that is full.
+static bool connect_within(int fd, const struct sockaddr_un *addr) {
+  for (uint64_t deadline = patience_ends();;) {
+    if (connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0) return true;
+    if (errno != EAGAIN && errno != EINTR) return false;
+    if (!wait_a_little(-1, 0, deadline)) return false;
+  }
+}
+
 static int connect_in(int folder_fd, pid_t pid, unsigned long long started) {
   struct sockaddr_un addr = {.sun_family = AF_UNIX};
-  struct timeval patience = {.tv_sec = cs_diag_patience_s};
   name_socket(addr.sun_path, sizeof addr.sun_path, folder_fd, pid, started);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
-  if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-      setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
-      connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
-    return fd;
+  if (connect_within(fd, &addr)) return fd;
   int error = errno;
   (void)close(fd);
   errno = error;
@@ -164,6 +190,24 @@ bool cs_diag_has_port(pid_t pid) {
   return there;
 }
 
+bool cs_diag_find(pid_t pid, struct cs_error *err) {
+  if (!cs_diag_check(pid, err)) return false;
+  if (cs_diag_has_port(pid)) return true;
+  char *temp = folder_of(pid);
+  (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
+  free(temp);
+  return false;
+}
+
+static bool no_answer(pid_t pid, struct cs_error *err) {
+  if (errno == ECANCELED)
+    return cs_error_set(err, "interrupted before process %d had answered", (int)pid);
+  if (errno == EAGAIN)
+    return cs_error_set(err, "process %d has not answered for %u s (is it stopped?)", (int)pid,
+                        cs_diag_patience_s);
+  return cs_error_set(err, "process %d has closed its diagnostics port: %m", (int)pid);
+}
+
 static int connect_to(pid_t pid, struct cs_error *err) {
   unsigned long long started = 0;
   if (!cs_diag_check(pid, err)) return -1;
@@ -176,6 +220,8 @@ static int connect_to(pid_t pid, struct cs_error *err) {
   int fd = folder >= 0 ? connect_in(folder, pid, started) : -1;
   if (fd < 0 && errno == ENOENT)
     (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
+  else if (fd < 0 && (errno == ECANCELED || errno == EAGAIN))
+    (void)no_answer(pid, err);
   else if (fd < 0)
     (void)cs_error_set(err, "cannot reach the diagnostics port of process %d in %s: %m", (int)pid,
                        temp != NULL ? temp : "its temporary folder");
@@ -194,10 +240,11 @@ bool cs_diag_sees_file(pid_t pid, const char *path) {
 
 // ---- Messages ----
 
-static bool send_all(int fd, const void *data, size_t size) {
+static bool send_all(int fd, const void *data, size_t size, uint64_t deadline) {
   for (size_t done = 0; done < size;) {
     ssize_t n = send(fd, (const char *)data + done, size - done, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && wait_a_little(fd, POLLOUT, deadline)) continue;
     if (n <= 0) return false;
     done += (size_t)n;
   }
@@ -205,10 +252,11 @@ static bool send_all(int fd, const void *data, size_t size) {
 }
 
 // Exactly so much: the server may leave the connection open after its answer.
-static bool receive_all(int fd, void *to, size_t size) {
+static bool receive_all(int fd, void *to, size_t size, uint64_t deadline) {
   for (size_t done = 0; done < size;) {
     ssize_t n = recv(fd, (char *)to + done, size - done, 0);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && wait_a_little(fd, POLLIN, deadline)) continue;
     if (n == 0) errno = ECONNRESET;
     if (n <= 0) return false;
     done += (size_t)n;
@@ -216,23 +264,18 @@ static bool receive_all(int fd, void *to, size_t size) {
   return true;
 }
 
-static bool no_answer(pid_t pid, struct cs_error *err) {
-  if (errno == EAGAIN)
-    return cs_error_set(err, "process %d has not answered for %u s (is it stopped?)", (int)pid,
-                        cs_diag_patience_s);
-  return cs_error_set(err, "process %d has closed its diagnostics port: %m", (int)pid);
-}
-
 static bool exchange(int fd, const uint8_t head[CS_DIAG_HEADER],
                      const struct cs_diag_payload *payload, uint8_t back[CS_DIAG_HEADER],
                      struct cs_diag_payload *answer) {
   uint16_t size;
-  if (!send_all(fd, head, CS_DIAG_HEADER) || !send_all(fd, payload->bytes, payload->size) ||
-      !receive_all(fd, back, CS_DIAG_HEADER))
+  uint64_t deadline = patience_ends();
+  if (!send_all(fd, head, CS_DIAG_HEADER, deadline) ||
+      !send_all(fd, payload->bytes, payload->size, deadline) ||
+      !receive_all(fd, back, CS_DIAG_HEADER, deadline))
     return false;
   memcpy(&size, back + sizeof magic, sizeof size);
   answer->size = size >= CS_DIAG_HEADER ? (size_t)size - CS_DIAG_HEADER : 0;
-  return receive_all(fd, answer->bytes, answer->size);
+  return receive_all(fd, answer->bytes, answer->size, deadline);
 }
 
 static bool is_done(pid_t pid, const uint8_t back[CS_DIAG_HEADER],

@@ -28,6 +28,13 @@ void cs_diag_put_u32(struct cs_diag_payload *payload, uint32_t value);
 void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8);
 
 extern unsigned cs_diag_patience_s;  // how long an answer is waited for: 30 seconds, unless set
+// What this thread does meanwhile, every some milliseconds; false: it waits no longer, and *err of
+// the command says that it was interrupted. NULL: nothing.
+struct cs_diag_meanwhile {
+  bool (*look)(void *context);
+  void *context;
+};
+extern _Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
 
 // Sends one command to the process and waits for its answer. True: it has answered
 // "done", and `answer` holds what came with that. False: *err says what; *refusal is the HRESULT
@@ -36,10 +43,13 @@ extern unsigned cs_diag_patience_s;  // how long an answer is waited for: 30 sec
 bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                      struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
-// The same for a command whose answer is followed by a stream. Answers the connection, or -1.
+// The same for a command whose answer is followed by a stream. Returns the connection, which does
+// not block, or -1.
 int cs_diag_stream(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                    struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
+// The same, and is it a .NET program with a port?
+bool cs_diag_find(pid_t pid, struct cs_error *err);
 // Is there a port where it would be? Answers false where that cannot be seen, too.
 bool cs_diag_has_port(pid_t pid);
 // Is there such a process, and may this user reach its port?

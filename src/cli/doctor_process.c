@@ -19,7 +19,6 @@
 #include "cli/process.h"
 #include "lines/lines.h"
 #include "remote/remote.h"
-#include "wire/consumer.h"
 
 // False: nothing else makes sense.
 static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
@@ -51,9 +50,6 @@ static void check_runtime(struct cs_doctor *d, const struct cs_process *p) {
 
 static void check_files(struct cs_doctor *d, pid_t pid) {
   struct cs_error err = {""};
-  struct cs_consumer consumer;
-  struct cs_consumer_opts opts = {
-      .capacity = CS_DEFAULT_BUFFER, .modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU), .target = pid};
   char *agent = cs_find_agent(&err);
   if (agent != NULL) {
     bool seen = cs_attach_check_file(pid, agent, &err);
@@ -61,8 +57,7 @@ static void check_files(struct cs_doctor *d, pid_t pid) {
                    seen ? "the process sees it" : err.text);
   }
   free(agent);
-  bool good = cs_consumer_create(&consumer, &opts, &err);
-  if (good) cs_consumer_destroy(&consumer);
+  bool good = cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, &err);
   cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "its shared memory", NULL, "%s",
                  good ? "can be shared with it" : err.text);
 }

@@ -17,6 +17,8 @@ struct cs_record {
   int turn;         // a file whose lock is taken for what is said at the end; 0: there is no other
 };
 
+// What the agent is asked for.
+struct cs_consumer_opts cs_record_ring(const struct cs_record *r);
 // Opens the outputs, and the session without its shared memory.
 bool cs_record_open(struct cs_record *r, struct cs_error *err);
 // Attaches to options.pid and records it. Answers the command's exit code.

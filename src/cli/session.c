@@ -164,10 +164,8 @@ static bool time_is_up(const struct cs_session *s, uint64_t now) {
 }
 
 static void note_agent(struct cs_session *s, uint64_t now) {
-  // Claimed means mapped: nobody needs the file's name any more.
-  if (s->consumer.linked && cs_consumer_agent_pid(&s->consumer) != 0) {
-    cs_consumer_unlink(&s->consumer);
-  }
+  // Claimed means mapped: nobody needs to find it any more.
+  if (cs_consumer_agent_pid(&s->consumer) != 0) cs_consumer_hide(&s->consumer);
   if (s->began_ns == 0 && cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING) {
     s->began_ns = now;
   }
@@ -191,6 +189,11 @@ static void end_agent(struct cs_session *s) {
 static bool is_interrupted(const struct cs_session *s) {
   unsigned enough = s->attached == 0 ? 2 : s->patience != 0 ? s->patience : 1;
   return s->interrupts >= enough;
+}
+
+bool cs_session_is_interrupted(struct cs_session *s) {
+  take_signals(s);
+  return is_interrupted(s);
 }
 
 void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data) {
@@ -228,7 +231,7 @@ void cs_session_record(struct cs_session *s) {
   }
   end_agent(s);
   note_agent(s, cs_clock_now_ns());
-  cs_consumer_unlink(&s->consumer);
+  cs_consumer_hide(&s->consumer);
   if (s->began_ns > 0) s->recorded_ns = cs_clock_now_ns() - s->began_ns;
   clear_progress(s);
   if (s->window != NULL) cs_window_turn(s->window, s->recorded_ns, true);

@@ -49,6 +49,8 @@ struct cs_session {
 bool cs_session_open(struct cs_session *s, struct cs_error *err);
 // For a process that runs: opens its descriptor. False: there is no such process.
 bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err);
+// Takes the signals that have come. True: they end what is being done.
+bool cs_session_is_interrupted(struct cs_session *s);
 // Records until the program or the agent ends, the time is up, or a second Ctrl-C comes (if it is
 // attached, a first one or any other signal that ends a program); then has the agent end and takes
 // all that it has committed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command's side of the shared memory: makes it, and takes records out of its ring. The
+// The command's side of the shared memory: comes by it, and takes records out of its ring. The
 // producer is a process that may die at any instruction or be broken, so nothing that it wrote is
 // believed: a record is copied out first and checked then, and the ring's geometry is our own copy.
 // One thread. Signal-safe: no.
@@ -18,8 +18,6 @@ struct cs_consumer_opts {
   bool lines;    // IL maps are wanted
   bool inlined;  // and what was inlined
   bool async_callers;
-  // For a process that may see other files and be another user's (its number); 0: one of our own.
-  pid_t target;
   uint32_t budget_ppm;  // as in the header; 0: no limit
   uint32_t engine;      // enum cs_wire_engine_kind
   bool labels;          // of Activities, on samples
@@ -30,22 +28,29 @@ struct cs_consumer {
   const uint8_t *ring;            // shared
   uint64_t capacity;              // our own copy
   uint64_t tail;                  // our own copy; the shared one is only ever written by us
-  char path[64];                  // as the target sees it
-  char file[96];                  // the same, as we see it
+  char path[64];                  // where a program that is started finds it
+  int shown;                      // the descriptor behind that path; -1: it leads nowhere any more
   int fd;                         // holds a lock on the file, by which the agent sees that we live
-  bool linked;                    // the file still has its name
   uint8_t *record;                // the copy of the record that was answered last
   uint64_t broken_records;        // heads that could not be; each costs all that was committed then
   uint64_t broken_bytes;
 };
 
-// Makes the file (mode 0600, a random name in /dev/shm, all of its memory reserved) and maps it.
+// For a program that is started: makes the memory, all of it reserved, and maps it.
 bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
                         struct cs_error *err);
-// Gives the file the name of another one, which has none from then on: there is no moment without.
-bool cs_consumer_take_name(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err);
-// Takes the file's name away; whoever has it mapped keeps it. May be called again.
-void cs_consumer_unlink(struct cs_consumer *c);
+// Has the path of another one lead to this one, and that one have none from then on: there is no
+// moment at which it leads nowhere.
+bool cs_consumer_take_place(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err);
+// Its path leads nowhere from now on; whoever has it mapped keeps it. May be called again.
+void cs_consumer_hide(struct cs_consumer *c);
+
+// For a process that runs: what the agent there is to be told. There is no memory yet.
+bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *opts,
+                        struct cs_wire_invitation *invitation, struct cs_error *err);
+// Takes the memory that the process has made upon the invitation. False: not (yet); *err says why.
+bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_invitation *invitation,
+                      struct cs_error *err);
 void cs_consumer_destroy(struct cs_consumer *c);
 
 // The next committed record other than a pad: a private copy, valid until the next call, 8-aligned,
@@ -53,6 +58,7 @@ void cs_consumer_destroy(struct cs_consumer *c);
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c);
 
 uint32_t cs_consumer_agent_pid(const struct cs_consumer *c);
+// NONE, too, while there is no memory.
 enum cs_wire_agent_state cs_consumer_agent_state(const struct cs_consumer *c);
 // The agent's sentence, terminated, control characters replaced.
 void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap);

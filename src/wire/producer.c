@@ -5,11 +5,15 @@
 // one spoils its own recording, never memory outside of the ring. One thread. Signal-safe: no.
 #include "wire/producer.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/sealed.h"
 
 enum {
   END_RESERVE = 512,  // kept free for CS_WIRE_END and the padding before it
@@ -17,17 +21,6 @@ enum {
 };
 _Static_assert(sizeof(struct cs_wire_record) + sizeof(struct cs_wire_end) <= END_RESERVE / 2,
                "CS_WIRE_END fits twice: once as padding at the ring's end");
-
-static bool is_ours(const struct stat *st, const char *path, struct cs_error *err) {
-  if (!S_ISREG(st->st_mode)) return cs_error_set(err, "%s is not a regular file", path);
-  if (st->st_uid != geteuid())
-    return cs_error_set(err, "%s belongs to another user; it is not written to", path);
-  if ((st->st_mode & 07777) != 0600)
-    return cs_error_set(err, "%s has mode %o, not 600; it is not written to", path,
-                        st->st_mode & 07777u);
-  if (st->st_size <= (off_t)CS_WIRE_HEADER_BYTES) return cs_error_set(err, "%s is too small", path);
-  return true;
-}
 
 static bool header_fits(const struct cs_wire_header *h, uint64_t file_size, struct cs_error *err) {
   if (cs_load_acquire(&h->magic) != CS_WIRE_MAGIC)
@@ -44,29 +37,89 @@ static bool header_fits(const struct cs_wire_header *h, uint64_t file_size, stru
   return true;
 }
 
-bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err) {
-  struct stat st;
-  *p = (struct cs_producer){.fd = -1};
-  int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return cs_error_set(err, "cannot open %s=%s: %m", CS_WIRE_ENV, path);
-  if (fstat(fd, &st) != 0 || !is_ours(&st, path, err)) {
-    (void)close(fd);
-    return false;
-  }
-  size_t size = (size_t)st.st_size;
+// The descriptor is the producer's from now on, or closed.
+static bool map_file(struct cs_producer *p, int fd, size_t size, struct cs_error *err) {
   void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (map == MAP_FAILED) (void)cs_error_set(err, "cannot map %s: %m", path);
-  if (map == MAP_FAILED || !header_fits(map, size, err)) {
-    if (map != MAP_FAILED) (void)munmap(map, size);
+  if (map == MAP_FAILED) {
+    (void)cs_error_set(err, "cannot map %zu KiB of shared memory: %m%s", size / 1024,
+                       errno == ENOMEM ? " (is the address space limited, ulimit -v?)" : "");
     (void)close(fd);
     return false;
   }
   p->fd = fd;
   p->header = map;
   p->ring = (uint8_t *)map + CS_WIRE_HEADER_BYTES;
+  p->mapped = size;
+  p->capacity = size - CS_WIRE_HEADER_BYTES;
+  return true;
+}
+
+bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err) {
+  size_t size;
+  *p = (struct cs_producer){.fd = -1};
+  int fd = cs_sealed_open(path, geteuid(), &size, err);
+  if (fd < 0) return false;
+  if (size <= CS_WIRE_HEADER_BYTES) {
+    (void)close(fd);
+    return cs_error_set(err, "%s is too small", path);
+  }
+  if (!map_file(p, fd, size, err)) return false;
+  if (!header_fits(p->header, size, err)) {
+    cs_producer_close(p);
+    return false;
+  }
   p->capacity = p->header->capacity;
   p->head = cs_load_acquire(&p->header->head);
   return true;
+}
+
+static bool make_file(struct cs_producer *p, const struct cs_wire_invitation *wanted,
+                      uint64_t capacity, struct cs_error *err) {
+  size_t size = CS_WIRE_HEADER_BYTES + capacity;
+  int fd = cs_sealed_make(wanted->name, size, err);
+  if (fd < 0 || !map_file(p, fd, size, err)) return false;
+  uint64_t magic = wanted->header.magic;
+  *p->header = wanted->header;
+  p->header->magic = 0;
+  p->header->version = CS_WIRE_VERSION;
+  cs_store_release(&p->header->magic, magic);
+  return true;
+}
+
+static pid_t command_of(const struct cs_wire_invitation *wanted) {
+  struct stat ns;
+  bool same = wanted->pid_namespace != 0 && stat("/proc/self/ns/pid", &ns) == 0 &&
+              ns.st_ino == wanted->pid_namespace;
+  return same ? (pid_t)wanted->header.command_pid : 0;
+}
+
+bool cs_producer_make(struct cs_producer *p, const void *invitation, size_t size,
+                      struct cs_error *err) {
+  struct cs_wire_invitation wanted = {0};
+  *p = (struct cs_producer){.fd = -1};
+  if (size != sizeof wanted) return cs_error_set(err, "the command is of another release");
+  memcpy(&wanted, invitation, sizeof wanted);
+  wanted.name[sizeof wanted.name - 1] = '\0';
+  pid_t command = command_of(&wanted);
+  uint64_t capacity = wanted.header.capacity;
+  if (header_fits(&wanted.header, CS_WIRE_HEADER_BYTES + capacity, err) &&
+      make_file(p, &wanted, capacity, err)) {
+    p->command = command;
+    return true;
+  }
+  (void)make_file(p, &wanted, 0, NULL);
+  p->command = command;
+  return false;
+}
+
+bool cs_producer_wait_for_command(const struct cs_producer *p, unsigned seconds) {
+  enum { NAP_US = 1000 };
+  for (unsigned i = 0; i < seconds * (1000000 / NAP_US); i++) {
+    if (cs_producer_command_lives(p)) return true;
+    if (p->command > 0 && kill(p->command, 0) != 0 && errno == ESRCH) return false;
+    (void)usleep(NAP_US);
+  }
+  return false;
 }
 
 bool cs_producer_claim(struct cs_producer *p) {
@@ -77,7 +130,7 @@ bool cs_producer_claim(struct cs_producer *p) {
 
 void cs_producer_close(struct cs_producer *p) {
   if (p->header != NULL) {
-    (void)munmap(p->header, CS_WIRE_HEADER_BYTES + p->capacity);
+    (void)munmap(p->header, p->mapped);
     (void)close(p->fd);
   }
   *p = (struct cs_producer){.fd = -1};

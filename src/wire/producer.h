@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The agent's side of the shared memory: maps the file that the command made, and puts records into
-// its ring. One thread at a time, and only in the process that has claimed it. Not for handlers.
+// The agent's side of the shared memory: maps or makes it, and puts records into its ring. One
+// thread at a time, and only in the process that has claimed it. Not for handlers.
 #ifndef CS_PRODUCER_H
 #define CS_PRODUCER_H
 
@@ -13,13 +13,23 @@ struct cs_producer {
   struct cs_wire_header *header;  // shared; NULL: not open
   uint8_t *ring;                  // shared
   uint64_t capacity, head;        // our own copies
+  size_t mapped;                  // bytes
+  pid_t command;                  // 0: its number means nothing here
   pid_t pid;                      // who has claimed it; a forked child writes nothing
   int fd;                         // of the file, for its lock
 };
 
-// Maps the file. Refuses one that is not a regular file of this user's with mode 0600, or whose
-// header does not fit it. The command is then told nothing: it did not make that file.
+// For a program that is started: maps the file. Refuses one that is not sealed memory of this
+// user's with mode 0600, or whose header does not fit it. The command is then told nothing: it did
+// not make that file.
 bool cs_producer_open(struct cs_producer *p, const char *path, struct cs_error *err);
+// By attach: makes the memory that the command wants, for it to find. False with a `header`: there
+// is that much of it, so that a reason can be given.
+bool cs_producer_make(struct cs_producer *p, const void *invitation, size_t size,
+                      struct cs_error *err);
+// Waits until the command has come for it. False: it has not, or has ended, as far as its number
+// means anything here.
+bool cs_producer_wait_for_command(const struct cs_producer *p, unsigned seconds);
 // Makes this process the one that writes. False: another one is already.
 bool cs_producer_claim(struct cs_producer *p);
 void cs_producer_close(struct cs_producer *p);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // wire: the shared memory between the agent (one producer, in the target) and the command (one
 // consumer): a header page and a byte ring of records. docs/wire-format.md has it in prose.
-// The file is made by the command, mode 0600, in /dev/shm; its path travels in CLRSNAP_SHM. The
-// agent refuses one that another user owns or that others may open.
+// A program that is started finds it by the path in CLRSNAP_SHM, a descriptor of the command's. A
+// process that runs makes it itself, upon an invitation.
 #ifndef CS_WIRE_H
 #define CS_WIRE_H
 
@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 10u
+#define CS_WIRE_VERSION 11u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -80,6 +80,14 @@ struct cs_wire_header {
   _Alignas(64) uint64_t head;  // bytes ever written (producer, release)
   uint64_t lost_records;       // records that did not fit (producer)
   _Alignas(64) uint64_t tail;  // bytes ever read (consumer, release)
+};
+
+// What InitializeForAttach is told: the head of the memory that the agent is to make, which then
+// has the ring behind it, and the name it is to give it. The head alone has no ring and says why.
+struct cs_wire_invitation {
+  struct cs_wire_header header;  // first, as magic and version are in every release
+  char name[32];
+  uint64_t pid_namespace;  // in which command_pid means something: inode of /proc/PID/ns/pid
 };
 
 // A record: this head, then the payload, padded to 8 bytes. Never wraps: a CS_WIRE_PAD record fills

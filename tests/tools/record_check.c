@@ -288,7 +288,7 @@ static int follow(struct cs_consumer *consumer, pid_t pid, uint64_t stop_ms) {
   for (bool over = false; !over;) {
     over = waitpid(pid, &status, WNOHANG) == pid;
     take_all(consumer);
-    if (cs_consumer_agent_pid(consumer) != 0) cs_consumer_unlink(consumer);
+    if (cs_consumer_agent_pid(consumer) != 0) cs_consumer_hide(consumer);
     if (stop_ms != 0 && cs_clock_now_ns() > stop_at) cs_consumer_stop(consumer);
     struct timespec nap = {0, 5000000};
     if (!over) (void)nanosleep(&nap, NULL);

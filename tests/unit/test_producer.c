@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/sealed.h"
 #include "wire/consumer.h"
 #include "wire/decode.h"
 #include "wire/producer.h"
@@ -195,11 +198,6 @@ static void strange_files_are_refused(void **state) {
   assert_int_equal(chmod(consumer.path, 0640), 0);
   refused(consumer.path);
   assert_int_equal(chmod(consumer.path, 0600), 0);
-  char link_path[96];
-  (void)snprintf(link_path, sizeof link_path, "%s.link", consumer.path);
-  assert_int_equal(symlink(consumer.path, link_path), 0);
-  refused(link_path);
-  assert_int_equal(unlink(link_path), 0);
   consumer.header->version++;
   refused(consumer.path);
   consumer.header->version--;
@@ -211,8 +209,104 @@ static void strange_files_are_refused(void **state) {
   consumer.header->magic++;
   refused(consumer.path);
   consumer.header->magic--;
-  assert_int_equal(truncate(consumer.path, 100), 0);
-  refused(consumer.path);
+}
+
+// Neither end can take the memory from under the other, nor can anybody else.
+static void nobody_changes_the_size(void **state) {
+  (void)state;
+  struct stat st;
+  assert_int_equal(truncate(consumer.path, 100), -1);
+  assert_int_equal(truncate(consumer.path, 1 << 30), -1);
+  assert_int_equal(stat(consumer.path, &st), 0);
+  assert_int_equal(st.st_size, CS_WIRE_HEADER_BYTES + 65536);
+}
+
+// As by attach, within one process: whoever makes the memory is found, and checked.
+static struct cs_wire_invitation invite(struct cs_consumer *c, uint64_t capacity) {
+  struct cs_consumer_opts opts = {.capacity = capacity, .modes = 2, .hz = 997, .max_depth = 64};
+  struct cs_wire_invitation invitation;
+  assert_true(cs_consumer_invite(c, &opts, &invitation, &err));
+  return invitation;
+}
+
+static void memory_upon_an_invitation(void **state) {
+  (void)state;
+  struct cs_consumer theirs;
+  struct cs_wire_invitation invitation = invite(&theirs, 65536);
+  assert_false(cs_consumer_take(&theirs, getpid(), &invitation, &err));
+  assert_true(cs_producer_make(&producer, &invitation, sizeof invitation, &err));
+  assert_int_equal(producer.header->hz, 997);
+  assert_false(cs_producer_command_lives(&producer));
+  assert_true(cs_consumer_take(&theirs, getpid(), &invitation, &err));
+  assert_true(cs_producer_wait_for_command(&producer, 1));
+  assert_true(cs_producer_claim(&producer));
+  struct cs_wire_thread t = {7, 8};
+  const char *strings[] = {"one"};
+  assert_true(cs_producer_put(&producer, CS_WIRE_THREAD, &t, sizeof t, strings, 1));
+  assert_non_null(cs_consumer_next(&theirs));
+  cs_consumer_destroy(&theirs);
+  assert_false(cs_producer_command_lives(&producer));
+}
+
+// What cannot be made whole has a head with the reason; of another release there is not even that.
+static void too_much_is_refused_in_words(void **state) {
+  (void)state;
+  struct cs_consumer theirs;
+  char message[256];
+  struct cs_wire_invitation invitation = invite(&theirs, 1ull << 60);
+  assert_false(cs_producer_make(&producer, &invitation, sizeof invitation, &err));
+  assert_non_null(producer.header);
+  assert_true(cs_consumer_take(&theirs, getpid(), &invitation, &err));
+  assert_int_equal(theirs.capacity, 0);
+  cs_producer_refuse(&producer, "no room");
+  cs_consumer_message(&theirs, message, sizeof message);
+  assert_string_equal(message, "no room");
+  assert_null(cs_consumer_next(&theirs));
+  cs_consumer_destroy(&theirs);
+  cs_producer_close(&producer);
+  assert_false(cs_producer_make(&producer, &invitation, 16, &err));
+  assert_null(producer.header);
+}
+
+// A process that hands over something else than sealed memory of that size.
+static void false_memory_is_not_taken(void **state) {
+  (void)state;
+  struct cs_consumer theirs;
+  struct cs_wire_invitation invitation = invite(&theirs, 65536);
+  int fd = memfd_create(invitation.name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  assert_int_equal(fchmod(fd, 0600), 0);
+  assert_int_equal(ftruncate(fd, CS_WIRE_HEADER_BYTES + 65536), 0);
+  assert_int_equal(pwrite(fd, &invitation.header, sizeof invitation.header, 0),
+                   sizeof invitation.header);
+  assert_false(cs_consumer_take(&theirs, getpid(), &invitation, &err));
+  assert_non_null(strstr(err.text, "not sealed"));
+  assert_int_equal(ftruncate(fd, CS_WIRE_HEADER_BYTES + 4096), 0);
+  assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+  assert_false(cs_consumer_take(&theirs, getpid(), &invitation, &err));
+  assert_non_null(strstr(err.text, "bytes"));
+  (void)close(fd);
+  invitation = invite(&theirs, 65536);
+  fd = cs_sealed_make(invitation.name, CS_WIRE_HEADER_BYTES + 65536, &err);
+  assert_false(cs_consumer_take(&theirs, getpid(), &invitation, &err));  // an empty head
+  invitation.header.version++;
+  assert_int_equal(pwrite(fd, &invitation.header, sizeof invitation.header, 0),
+                   sizeof invitation.header);
+  assert_false(cs_consumer_take(&theirs, getpid(), &invitation, &err));
+  assert_non_null(strstr(err.text, "of one release"));
+  (void)close(fd);
+}
+
+// A file limit would otherwise end the process by a signal.
+static void a_file_limit_is_obeyed(void **state) {
+  (void)state;
+  struct rlimit old, none = {4096, RLIM_INFINITY};
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+  none.rlim_max = old.rlim_max;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+  int fd = cs_sealed_make("limited", 65536, &err);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+  assert_int_equal(fd, -1);
+  assert_non_null(strstr(err.text, "ulimit -f"));
 }
 
 static void a_wild_tail_costs_records_and_no_more(void **state) {
@@ -234,6 +328,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(long_strings_are_cut_between_characters, setup, teardown),
       cmocka_unit_test_setup_teardown(only_one_process_writes, setup, teardown),
       cmocka_unit_test_setup_teardown(strange_files_are_refused, setup, teardown),
+      cmocka_unit_test_setup_teardown(nobody_changes_the_size, setup, teardown),
+      cmocka_unit_test_setup_teardown(memory_upon_an_invitation, setup, teardown),
+      cmocka_unit_test_setup_teardown(too_much_is_refused_in_words, setup, teardown),
+      cmocka_unit_test(false_memory_is_not_taken),
+      cmocka_unit_test(a_file_limit_is_obeyed),
       cmocka_unit_test_setup_teardown(a_wild_tail_costs_records_and_no_more, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

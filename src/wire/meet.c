@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// How the command and the agent come to share memory. Invariant: it has no name in any file system,
+// so whoever dies leaves nothing, and it is sealed, so nobody can take it from under the other.
+// One thread. Signal-safe: no.
+//
+// For a program that is started, the command makes it, and shows it as one of its own descriptors:
+// /proc/COMMAND/fd/N. Another one takes its place there at once by dup3(2). By attach, the process
+// makes it, which works whatever namespaces it lives in and whoever's it is, and is not believed:
+// the command looks for it among the process' descriptors and checks it.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sealed.h"
+#include "wire/consumer.h"
+
+static void fill_header(struct cs_wire_header *h, const struct cs_consumer_opts *opts) {
+  *h = (struct cs_wire_header){
+      .version = CS_WIRE_VERSION,
+      .header_bytes = CS_WIRE_HEADER_BYTES,
+      .capacity = opts->capacity,
+      .modes = opts->modes,
+      .hz = opts->hz,
+      .max_depth = opts->max_depth,
+      .lines = (opts->lines ? CS_WIRE_LINES_IL : 0) | (opts->inlined ? CS_WIRE_LINES_INLINED : 0),
+      .async_callers = opts->async_callers ? 1 : 0,
+      .budget_ppm = opts->budget_ppm,
+      .labels = opts->labels,
+      .engine = opts->engine,
+      .command_pid = (uint32_t)getpid(),
+      .magic = CS_WIRE_MAGIC,
+  };
+}
+
+// Of this very open file, not of the process: it goes when the last copy of the descriptor goes.
+static bool lock_file(int fd, struct cs_error *err) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0 ||
+         cs_error_set(err, "cannot lock the shared memory: %m");
+}
+
+// All of its memory is reserved now, and on our account: a machine or a container that has none
+// left must be our error, not the program's end.
+static bool reserve(int fd, size_t bytes, struct cs_error *err) {
+  return fallocate(fd, 0, 0, (off_t)bytes) == 0 ||
+         cs_error_set(err, "no room for %zu KiB of shared memory: %m; use --buffer", bytes / 1024);
+}
+
+// The descriptor is the consumer's from now on, or closed.
+static bool adopt(struct cs_consumer *c, int fd, uint64_t capacity,
+                  const struct cs_consumer_opts *opts, struct cs_error *err) {
+  size_t bytes = CS_WIRE_HEADER_BYTES + capacity;
+  void *map = MAP_FAILED;
+  if (reserve(fd, bytes, err)) {
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) (void)cs_error_set(err, "cannot map the shared memory: %m");
+  }
+  c->record = map == MAP_FAILED ? NULL : malloc(capacity != 0 ? capacity : 1);
+  if (map != MAP_FAILED && c->record == NULL) (void)cs_error_set(err, "out of memory");
+  if (c->record != NULL && opts != NULL) fill_header(map, opts);
+  // Last, because it tells an agent that waits that all is ready.
+  if (c->record == NULL || !lock_file(fd, err)) {
+    if (map != MAP_FAILED) (void)munmap(map, bytes);
+    free(c->record);
+    c->record = NULL;
+    (void)close(fd);
+    return false;
+  }
+  c->fd = fd;
+  c->header = map;
+  c->ring = (const uint8_t *)map + CS_WIRE_HEADER_BYTES;
+  c->capacity = capacity;
+  cs_consumer_tell_cpu(c);
+  return true;
+}
+
+// ---- For a program that is started ----
+
+// Our number as /proc has it, which may be mounted for another namespace than ours.
+static bool show(struct cs_consumer *c, struct cs_error *err) {
+  char self[16];
+  ssize_t length = readlink("/proc/self", self, sizeof self - 1);
+  if (length <= 0) return cs_error_set(err, "cannot read /proc/self: %m");
+  self[length] = '\0';
+  c->shown = fcntl(c->fd, F_DUPFD_CLOEXEC, 3);
+  if (c->shown < 0) return cs_error_set(err, "no descriptor for the shared memory: %m");
+  (void)snprintf(c->path, sizeof c->path, "/proc/%s/fd/%d", self, c->shown);
+  return true;
+}
+
+bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
+                        struct cs_error *err) {
+  *c = (struct cs_consumer){.fd = -1, .shown = -1};
+  int fd = cs_sealed_make("clrsnap", CS_WIRE_HEADER_BYTES + opts->capacity, err);
+  if (fd < 0 || !adopt(c, fd, opts->capacity, opts, err)) return false;
+  if (show(c, err)) return true;
+  cs_consumer_destroy(c);
+  return false;
+}
+
+bool cs_consumer_take_place(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err) {
+  if (dup3(c->fd, from->shown, O_CLOEXEC) < 0)
+    return cs_error_set(err, "cannot show the shared memory as %s: %m", from->path);
+  cs_consumer_hide(c);
+  memcpy(c->path, from->path, sizeof c->path);
+  c->shown = from->shown;
+  from->shown = -1;
+  return true;
+}
+
+void cs_consumer_hide(struct cs_consumer *c) {
+  if (c->shown >= 0) (void)close(c->shown);
+  c->shown = -1;
+}
+
+// ---- By attach ----
+
+bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *opts,
+                        struct cs_wire_invitation *invitation, struct cs_error *err) {
+  uint64_t number;
+  *c = (struct cs_consumer){.fd = -1, .shown = -1};
+  *invitation = (struct cs_wire_invitation){0};
+  if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+    return cs_error_set(err, "cannot make a random number: %m");
+  struct stat ns;
+  fill_header(&invitation->header, opts);
+  invitation->pid_namespace = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
+  (void)snprintf(invitation->name, sizeof invitation->name, "clrsnap-%016llx",
+                 (unsigned long long)number);
+  return true;
+}
+
+// The descriptor of the process that has this name. -1: there is none (yet).
+static int find_descriptor(DIR *folder, const char *name) {
+  char wanted[96], link[96];
+  int length = snprintf(wanted, sizeof wanted, CS_SEALED_LINK_BEGIN "%s" CS_SEALED_LINK_END, name);
+  const struct dirent *entry;
+  while ((entry = readdir(folder)) != NULL) {
+    ssize_t got = readlinkat(dirfd(folder), entry->d_name, link, sizeof link);
+    if (got == length && memcmp(link, wanted, (size_t)got) == 0) return atoi(entry->d_name);
+  }
+  return -1;
+}
+
+// Whose its files are: the last number of "Uid: real effective saved files".
+static bool owner_of(pid_t pid, uid_t *owner) {
+  char path[32], line[256];
+  bool found = false;
+  (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+  FILE *in = fopen(path, "re");
+  while (in != NULL && !found && fgets(line, sizeof line, in) != NULL)
+    found = sscanf(line, "Uid: %*u %*u %*u %u", owner) == 1;
+  if (in != NULL) (void)fclose(in);
+  return found;
+}
+
+// All of it, or its head only: with that, the agent can say why there is no more. The head is
+// complete when its first word is.
+static bool adopt_theirs(struct cs_consumer *c, int fd, size_t bytes, uint64_t wanted,
+                         struct cs_error *err) {
+  struct cs_wire_header head = {0};
+  bool whole = bytes == CS_WIRE_HEADER_BYTES + wanted;
+  if (!whole && bytes != CS_WIRE_HEADER_BYTES)
+    (void)cs_error_set(err, "the process has made shared memory of %zu bytes", bytes);
+  else if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != CS_WIRE_MAGIC)
+    (void)cs_error_set(err, "the process has made shared memory and not filled it in");
+  else if (head.version != CS_WIRE_VERSION)
+    (void)cs_error_set(err,
+                       "the library in the process speaks version %u of the recording's format, "
+                       "this command %u: use the two of one release",
+                       head.version, CS_WIRE_VERSION);
+  else
+    return adopt(c, fd, whole ? wanted : 0, NULL, err);
+  (void)close(fd);
+  return false;
+}
+
+bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_invitation *invitation,
+                      struct cs_error *err) {
+  char path[64];
+  uid_t owner;
+  size_t bytes;
+  (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+  DIR *folder = opendir(path);
+  if (folder == NULL || !owner_of(pid, &owner)) {
+    if (folder != NULL) (void)closedir(folder);
+    return cs_error_set(err, "cannot look among the files of process %d: %m", (int)pid);
+  }
+  int number = find_descriptor(folder, invitation->name);
+  (void)closedir(folder);
+  if (number < 0) return cs_error_set(err, "process %d has made no shared memory", (int)pid);
+  (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, number);
+  int fd = cs_sealed_open(path, owner, &bytes, err);
+  return fd >= 0 && adopt_theirs(c, fd, bytes, invitation->header.capacity, err);
+}
