@@ -19,7 +19,7 @@ X
 reader=$!
 record() {
   local rc=0
-  timeout 30 "$clrsnap" record -d 0.5 -o "$WORK/stacks.folded" "$1" > "$WORK/said" 2>&1 || rc=$?
+  timeout 30 "$clrsnap" record -d 1.5 -o "$WORK/stacks.folded" "$1" > "$WORK/said" 2>&1 || rc=$?
   [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$2: exit code $rc"; }
   grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$2: nothing was seen"; }
   grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && fail "$2: frames without names"
@@ -29,7 +29,7 @@ record() {
 # The example is linked with the same library, which then has two users, one of which comes and goes.
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{12345678-9ABC-DEF0-1234-56789ABCDEF0}' \
   CORECLR_PROFILER_PATH=$BUILD/lib/libstackprinter.so STACKPRINTER_MS=20 \
-  dotnet "$APP" names 8000 > "$WORK/out" 2> "$WORK/err" &
+  dotnet "$APP" names 16000 > "$WORK/out" 2> "$WORK/err" &
 PID=$!
 sleep 1.5
 for i in 1 2 3; do record $PID "beside another profiler, $i"; done
@@ -47,7 +47,7 @@ pass "the other profiler works on"
 
 unshare --pid --mount --fork --mount-proc true 2> "$WORK/unshare" || exit 0
 unshare --pid --mount --fork --kill-child --mount-proc \
-  sh -c "mount -t tmpfs -o size=64m none /dev/shm && exec dotnet '$APP' names 6000" > "$WORK/out" 2> "$WORK/err" &
+  sh -c "mount -t tmpfs -o size=64m none /dev/shm && exec dotnet '$APP' names 16000" > "$WORK/out" 2> "$WORK/err" &
 CHILD=$!
 find_program
 record "$PID" "in a container"

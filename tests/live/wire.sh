@@ -106,20 +106,20 @@ fi
 
 # ---- Limits of the process: a sentence, and it lives ----
 launch
-prlimit --pid $PID --fsize=2097152
+prlimit --pid $PID --fsize=2097152:
 rc=0
 "$clrsnap" record -d 0.5 -o "$WORK/no.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
 [ $rc = 1 ] && grep -q "RLIMIT_FSIZE" "$WORK/said" || { cat "$WORK/said"; fail "RLIMIT_FSIZE: exit code $rc"; }
 timeout 60 "$clrsnap" record --buffer 1 -d 0.5 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
   { cat "$WORK/said"; fail "RLIMIT_FSIZE with a small buffer"; }
 kill -0 $PID || fail "RLIMIT_FSIZE has killed the program"
-used=$(awk '/^VmSize/ { print $2 * 1024 }' /proc/$PID/status)
-prlimit --pid $PID --fsize=unlimited --as=$((used + 12582912))
+used=$(($(sed -n 's/^VmSize:[^0-9]*\([0-9]*\).*/\1/p' /proc/$PID/status) * 1024))
+prlimit --pid $PID --fsize=unlimited: --as=$((used + 12582912)):
 rc=0
 "$clrsnap" record -d 0.5 -o "$WORK/no.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
 [ $rc = 1 ] && grep -q "RLIMIT_AS" "$WORK/said" || { cat "$WORK/said"; fail "RLIMIT_AS: exit code $rc"; }
 kill -0 $PID || fail "RLIMIT_AS has killed the program"
-prlimit --pid $PID --as=unlimited
+prlimit --pid $PID --as=unlimited:
 record "after limits"
 finish
 pass "limits are said"
