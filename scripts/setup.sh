@@ -3,7 +3,7 @@
 # trust: after an installation the same checks decide whether it has helped.
 #
 #   setup_build_tools   C compiler, CMake, Ninja, pkg-config and the C libraries
-#   setup_readers       programs that read what clrsnap writes, for tests; optional
+#   setup_readers       what only tests need: programs that read what clrsnap writes, a browser, perf; optional
 #   setup_format        clang-format 14
 #   setup_load          wrk, which loads a server, for tests and benchmarks
 #   setup_perf          perf, to measure against
@@ -41,6 +41,15 @@ have_pyte() {
 have_zlib() { pkg-config --exists zlib 2> /dev/null; }
 have_curl_headers() { pkg-config --exists libcurl 2> /dev/null; }
 have_protobuf_c() { pkg-config --exists libprotobuf-c 2> /dev/null && command -v protoc-c > /dev/null; }
+have_chromium() { command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null; }
+have_node() { command -v node > /dev/null; }
+have_npm() { command -v npm > /dev/null; }
+have_protoc() { command -v protoc > /dev/null; }
+have_openssl() { command -v openssl > /dev/null; }
+have_objdump() { command -v objdump > /dev/null; }
+have_processes() { command -v pgrep > /dev/null; }
+have_spaces() { command -v unshare > /dev/null && command -v setpriv > /dev/null; }
+have_libxml2() { ldconfig -p | grep -q 'libxml2\.so\.2 '; }
 have_zsh() { command -v zsh > /dev/null; }
 have_go() { command -v go > /dev/null; }
 have_jsonschema() {
@@ -79,6 +88,15 @@ jsonschema|a JSON schema validator for Python, for tests|python3-jsonschema
 capstone|capstone, a disassembler for the tests|libcapstone-dev
 libunwind|libunwind, for tests and to measure against|libunwind-dev
 wrk|wrk, which loads a server|wrk
+chromium|Chromium, in which the page is tested|chromium
+node|node, which drives it|nodejs
+npm|npm, by which speedscope comes that reads our files in tests|npm
+protoc|protobuf's compiler, which reads our profiles in tests|protobuf-compiler
+openssl|openssl, for a server with TLS in tests|openssl
+objdump|objdump, for tests|binutils
+processes|pgrep, for tests|procps
+spaces|unshare and setpriv, for tests|util-linux
+libxml2|libxml2, for somebody else's profiler in tests|libxml2
 perf|perf, to measure against|linux-perf
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang_format|clang-format 14|clang-format-14
@@ -131,9 +149,13 @@ setup_build_tools() {
   require compiler cxx python cmake ninja pkg_config cmocka libelf libdw ncurses zlib protobuf_c curl_headers \
     jsmn capstone libunwind
 }
-# What reads our files in tests. Without it those tests are skipped, and nothing else is lost.
+# What only tests need. Without it those tests are skipped, which is told, and nothing else is lost. One that this system
+# has no package of keeps no other one from being installed.
 setup_readers() {
-  (require go jsonschema pyte zsh) || echo "dev: the tests that need the above will be skipped" >&2
+  local one
+  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf; do
+    [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
+  done
 }
 setup_format() { require clang_format; }
 setup_load() { require wrk; }

@@ -89,7 +89,7 @@ among 4711 clrsnap top ""
 unset -f clrsnap
 
 # zsh, on a terminal of its own.
-if command -v zsh > /dev/null && command -v python3 > /dev/null; then
+if have zsh && have python3; then
   for verb in $verbs; do
     case $verb in help | version) continue ;; esac
     "$CLRSNAP" $verb --help | sed -n '/^    --clsid/d; s/^ *\(-[^ ]*, \)\{0,1\}\(--[a-z-]*\).*/\2/p' | sort -u > "$verb.options"

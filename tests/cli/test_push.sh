@@ -53,7 +53,7 @@ done
 awk '$1 == "time" { t[FILENAME] = $2 } END { exit !(t["otlp/2.head"] - t["otlp/1.head"] >= 2) }' otlp/[12].head ||
   fail "Retry-After: 2 was not waited for"
 # The public schema's own decoder, if there is one, finds nothing that is not UTF-8 or cut.
-if command -v protoc >/dev/null; then
+if have protoc; then
   protoc --decode_raw <golden.otlp >raw || fail "protoc cannot read it"
   grep -q 'service.name' raw || fail "protoc sees no service.name"
 fi
@@ -92,7 +92,7 @@ run 0 "$CLRSNAP" report --push "pyroscope+http://$at?name=shop{env=prod}" golden
 grep -Fqx "POST /ingest?name=shop{env=prod}&$from HTTP/1.1" pyroscope/2.head || fail "Pyroscope: $(cat pyroscope/2.head)"
 
 # ---- TLS: a certificate that nobody vouches for ends it at once, a known one does not ----
-if command -v openssl >/dev/null; then
+if have openssl; then
   mkdir tls
   openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
     -keyout tls/private.pem -out tls/certificate.pem 2>/dev/null || fail "openssl makes no certificate"

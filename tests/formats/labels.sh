@@ -30,7 +30,7 @@ from_start() {
   "$clrsnap" report -o file.pb.gz l.clrsnap 2> /dev/null && cmp live.pb.gz file.pb.gz || fail "report and record differ"
 
   # The reader that people have.
-  if command -v go > /dev/null; then
+  if have go; then
     for method in First Second; do
       go tool pprof -sample_index=cpu -tagfocus="trace_id=$(trace_of $method)" -traces cpu.pb.gz > traces 2> /dev/null ||
         fail "go tool pprof"
@@ -39,7 +39,7 @@ from_start() {
     done
   fi
   # And OTLP's links, as protobuf itself has them: the dictionary's field 4, trace id 1.
-  if command -v protoc > /dev/null; then
+  if have protoc; then
     protoc --decode_raw < cpu.otlp > raw || fail "protoc cannot read it"
     [ "$(grep -c '^  4 {' raw)" -gt 4 ] || fail "protoc sees $(grep -c '^  4 {' raw) links"
   fi

@@ -17,7 +17,7 @@ for mode in alloc lock exception gc; do
 done
 python3 "$SOURCE/tests/formats/modes.py" collapsed all < truth ||
   { head -c 3000 all.alloc.folded; fail "collapsed: not the truth"; }
-if command -v go > /dev/null; then
+if have go; then
   python3 "$SOURCE/tests/formats/modes.py" pprof all < truth || fail "pprof: not the truth"
 fi
 

@@ -37,7 +37,7 @@ case $WHAT in
     "$CLRSNAP" report --async-callers off -o off.collapsed out.clrsnap 2> err || { cat err; fail "report"; }
     ! grep -qF '[awaits]' off.collapsed || fail "--async-callers off shows who awaits"
     grep -q 'ThreadPoolWorkQueue.*;Deep.Work;Leaf' off.collapsed || fail "--async-callers off has no dispatcher"
-    sum() { awk '{ n += $NF } END { print n }' "$1"; }
+    sum() { awk '{ n += $NF } END { printf "%.0f\n", n }' "$1"; }
     [ "$(sum off.collapsed)" = "$(sum out.collapsed)" ] || fail "samples are lost with the awaiters"
     "$CLRSNAP" report --raw-names -o raw.collapsed out.clrsnap 2> err || { cat err; fail "report"; }
     ! grep -qF '[awaits]' raw.collapsed || fail "--raw-names shows who awaits"

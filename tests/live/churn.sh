@@ -10,7 +10,7 @@ build_app Churn
 read -r _ loads _ replaced < <(grep '^loads' "$WORK/app")
 [ "${replaced:-0}" -ge 20 ] || fail "only ${replaced:-0} of ${loads:-0} libraries came where another one had been"
 awk '{
-  n = $NF
+  n = $NF / 1e6
   sub(/ [0-9]+$/, "")
   if (!match($0, /InShape[0-7]/)) next
   method = substr($0, RSTART + 7, 1)
@@ -22,13 +22,13 @@ awk '{
     if (substr(rest, RSTART + RLENGTH - 1, 1) != method) wrong = 1
     rest = substr(rest, RSTART + RLENGTH)
   }
-  if (wrong) { bad += n; print "wrong: " $0 > "/dev/stderr" }
+  if (wrong) { bad++; print "wrong: " $0 > "/dev/stderr" }
   if (index($0, "plug_" method ";inner_" method ";Churn.Spin")) whole += n
 }
-END { print all + 0, whole + 0, bad + 0 }' "$WORK/out" > "$WORK/sums" 2> "$WORK/wrong"
+END { printf "%d %d %d\n", all, whole, bad }' "$WORK/out" > "$WORK/sums" 2> "$WORK/wrong"
 read -r all whole bad < "$WORK/sums"
 head -5 "$WORK/wrong"
-echo "$loads loads, $replaced where the last one was; in the methods $all, the whole way $whole, in the wrong library $bad"
+echo "$loads loads, $replaced where the last one was; in the methods $all ms, the whole way $whole ms, stacks in the wrong library $bad"
 [ "$bad" = 0 ] || fail "frames are given to the wrong library"
 [ "$whole" -ge $((all / 10)) ] && [ "$whole" -gt 0 ] ||
   { awk '{ print $NF, $0 }' "$WORK/out" | sort -rn | head -20; fail "too few show the whole way"; }

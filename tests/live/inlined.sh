@@ -31,7 +31,7 @@ shares() {
     -v bag="$(line_of hot 'Inl.Bag<T>.Mix')" '
     BEGIN { want["Inl.Program.Deep"] = 60; want["Inl.Bag<Tag>.Mix<U>"] = 30; want["InlinedOther.Far.Mix"] = 10
       line["Inl.Program.Deep"] = deep; line["Inl.Bag<Tag>.Mix<U>"] = bag; line["InlinedOther.Far.Mix"] = far }
-    { weight = $NF; sub(/ [0-9]+$/, ""); n = split($0, frames, ";"); at = 0
+    { weight = $NF / 1e6; sub(/ [0-9]+$/, ""); n = split($0, frames, ";"); at = 0
       for (i = 1; i <= n; i++) if (index(frames[i], method) == 1) at = i
       if (at == 0) next
       all += weight
@@ -47,7 +47,7 @@ shares() {
       } }
     END { for (m in want) {
         share = 100 * sum[m] / all
-        printf "%-24s %6.2f %% of %d samples, %d wanted\n", m, share, all, want[m]
+        printf "%-24s %6.2f %% of %d ms, %d wanted\n", m, share, all, want[m]
         if (share < want[m] - points || share > want[m] + points) bad = 1 }
       printf "%.1f %% inlined\n", 100 * inlined / all
       exit bad || inlined < 0.7 * all }' "$1.collapsed" || { cat "$1.err" "$1.collapsed"; fail "$1: (above)"; }
@@ -60,7 +60,7 @@ lines() {
   call=$(line_of call "$2")
   awk -v method="$2" -v file="${call%:*}" -v line="${call#*:}" -v middle="$(line_of call Inl.Program.Middle)" '
     BEGIN { at["Inl.Program.Middle"] = line; at["Inl.Bag<Tag>.Mix<U>"] = line + 1; at["InlinedOther.Far.Mix"] = line + 2 }
-    { weight = $NF; sub(/ [0-9]+$/, ""); n = split($0, frames, ";")
+    { weight = $NF / 1e6; sub(/ [0-9]+$/, ""); n = split($0, frames, ";")
       for (i = 1; i < n; i++) for (m in at) {
         if (index(frames[i], method) != 1 || index(frames[i + 1], m) != 1 || frames[i + 1] !~ / \(inlined\)/) continue
         right = frames[i] == method " (" file ":" at[m] ")"
@@ -90,7 +90,7 @@ calls() {
   # Without: the method that they were inlined into has all of it, and nothing is kept for it.
   record without calls 1500
   grep -q inlined without.collapsed && fail "inlined frames that nobody asked for"
-  awk '{ weight = $NF; sub(/ [0-9]+$/, "")
+  awk '{ weight = $NF / 1e6; sub(/ [0-9]+$/, "")
     if (/;Inl.Program.Hot(;|$)/) { all += weight; if (/;Inl.Program.Hot$/) own += weight } }
     END { printf "without: Hot has %.1f %% for its own\n", 100 * own / all; exit own < 0.7 * all }' without.collapsed ||
     fail "without --inlined, Hot has not all of it"
@@ -99,7 +99,7 @@ calls() {
 caller() {
   record caller caller 2000 --inlined
   awk -v place="Inl.Program.Between ($(line_of call Inl.Program.Between)) (inlined)" '
-    { weight = $NF; sub(/ [0-9]+$/, "") }
+    { weight = $NF / 1e6; sub(/ [0-9]+$/, "") }
     /;Inl.Program.Leaf/ { all += weight; if (index($0, ";" place ";Inl.Program.Leaf")) right += weight
       else if (/\(inlined\);Inl.Program.Leaf/) wrong += weight }
     END { printf "%.1f %% below %s\n", 100 * right / all, place; exit right < 0.7 * all || wrong > 0 }' \

@@ -11,7 +11,12 @@ unset CORECLR_ENABLE_NOTIFICATION_PROFILERS CORECLR_NOTIFICATION_PROFILERS CLRSN
 
 fail() { echo "FAIL: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
-pass() { echo "pass: $*"; }
+# have PROGRAM: part of a test needs it. Without it, what has passed is not the whole test, which then is skipped.
+have() { command -v "$1" > /dev/null || { lacking="${lacking:-} $1" && false; }; }
+pass() {
+  echo "pass: $*"
+  [ -z "${lacking:-}" ] || skip "in part, without$lacking"
+}
 
 command -v dotnet > /dev/null || skip "there is no dotnet command"
 WORK=$(mktemp -d) || exit 1

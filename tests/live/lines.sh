@@ -15,7 +15,7 @@ check() {
   awk -v name="$1" '
     FNR == NR { line[$2] = $1; pattern[$2] = $2; gsub(/[.$]/, "[&]", pattern[$2])
       gsub(/\[\.\]\*/, ".*", pattern[$2]); next }
-    { weight = $NF; sub(/ [0-9]+$/, ""); n = split($0, frames, ";")
+    { weight = $NF / 1e6; sub(/ [0-9]+$/, ""); n = split($0, frames, ";")
       for (method in pattern) {
         place = ""
         for (i = n; i > 0 && place == ""; i--)  # the youngest of its frames

@@ -26,7 +26,7 @@ pass "$(wc -l < expected) names are those of the source"
 
 [ "$(callers raw.collapsed | grep -c '[<@]')" -ge 3 ] || fail "--raw-names: no compiler's names"
 [ "$(callers raw.collapsed | wc -l)" -ge "$(wc -l < found)" ] || fail "--raw-names has fewer methods"
-sum() { awk '{ n += $NF } END { print n }' "$1"; }
+sum() { awk '{ n += $NF } END { printf "%.0f\n", n }' "$1"; }
 [ "$(sum raw.collapsed)" = "$(sum pretty.collapsed)" ] || fail "samples are lost with the names"
 
 # An async method and the state machine that it starts are one frame, but for what the start itself takes.

@@ -43,7 +43,7 @@ record() {
     { cat "$WORK/err"; fail "$1: the recording ended with $?"; }
   grep -q '^round trips' "$WORK/out" || fail "$1: the program said '$(cat "$WORK/out")'"
   local samples cut
-  samples=$(awk '{s += $NF} END {print s + 0}' "$WORK/$1.txt")
+  samples=$(awk '{ms += $NF / 1e6} END {printf "%d", ms}' "$WORK/$1.txt") # at 1000 Hz
   cut=$(grep -c '\[cut' "$WORK/$1.txt")
   [ "$samples" -gt 1000 ] || fail "$1: $samples samples"
   ! grep -E 'bad-unwind|bad-sp|unwind-version|unreadable|cut stub' "$WORK/err" ||

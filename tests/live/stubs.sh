@@ -46,9 +46,9 @@ check_version() {
   pass "$WHAT: $rows kinds of code without unwind data, as the document has them"
 }
 
-# leaves NAME: samples whose youngest frame it is.
+# leaves NAME: how many samples' time has it as the youngest frame, at 1999 Hz.
 leaves() { awk -v name="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if (substr($0, length($0) - length(name) + 1) == name) s += n }
-  END { print s + 0 }' "$WORK/out"; }
+  END { printf "%.0f\n", s * 1999 / 1e9 }' "$WORK/out"; }
 
 check_names() {
   "$BUILD/bin/clrsnap" record -F 1999 --format collapsed -o "$WORK/out" -- \

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""skipped.py RESULTS LIST: prints which tests CTest has skipped (RESULTS: ctest --output-junit), and which cases of unit
+tests have skipped themselves, each with its reason. With CI=true, one whose name is not in LIST ("NAME  reason" lines)
+is a failure: what nobody has decided to do without must not be missed in silence. So is a run
+without any result."""
+import os
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+
+def skipped(results):
+    """(name, reason) of each."""
+    for case in xml.parse(results).getroot().iter("testcase"):
+        name, said = case.get("name"), "".join(case.findtext("system-out") or "")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        if case.find("skipped") is not None:
+            told = [line for line in lines if line.startswith("skipped:")] or lines or ["it says no reason"]
+            yield name, told[-1].removeprefix("skipped:").strip()
+        for inner in re.findall(r"^\[ *SKIPPED *\] (\w+)$", said, re.M):
+            yield f"{name}:{inner}", "the case has skipped itself"
+
+
+def main():
+    results, listed = sys.argv[1:]
+    names = {case.get("name") for case in xml.parse(results).getroot().iter("testcase")}
+    with open(listed) as lines:
+        allowed = dict(line.split(None, 1) for line in lines if line.strip() and not line.startswith("#"))
+    strict, bad = os.environ.get("CI") == "true", []
+    found = sorted(set(skipped(results)))
+    for name, reason in found:
+        print(f"skipped: {name}: {reason}" + (f" (in the list: {allowed[name].strip()})" if name in allowed else ""))
+        bad += [name] if name not in allowed else []
+    if not names:
+        sys.exit("no test was run")
+    if strict and bad:
+        sys.exit(f"{len(bad)} skipped of which tests/skipped.txt knows nothing: with CI=true that is a failure")
+
+
+main()
