@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A known share in every mode: allocations by type, waits for locks, exceptions by type, collections.
-// Prints what each truly was, "truth MODE NAME AMOUNT", and answers 0.
+// Prints what each truly was, "truth MODE NAME AMOUNT", and, as "slack MODE NANOSECONDS", how long the threads that
+// measured waited for a processor: their clocks and the runtime's may differ by so much. Returns 0.
 // Arguments: megabytes to allocate.
 using System;
 using System.Diagnostics;
+using System.IO;
 using System.Runtime.CompilerServices;
 using System.Threading;
 
@@ -74,8 +76,25 @@ static class Program
 
     static long Wait(object gate)
     {
-        long begin = Stopwatch.GetTimestamp();
-        lock (gate) return (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds;
+        long queued = Queued("/proc/thread-self"), begin = Stopwatch.GetTimestamp();
+        lock (gate)
+        {
+            long waited = (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds;
+            slack += Queued("/proc/thread-self") - queued;
+            return waited;
+        }
+    }
+
+    static long slack;
+
+    // How long a thread was ready to run and had no processor.
+    static long Queued(string task) => long.Parse(File.ReadAllText($"{task}/schedstat").Split(' ')[1]);
+
+    static long QueuedAll()
+    {
+        long sum = 0;
+        foreach (string task in Directory.GetDirectories("/proc/self/task")) sum += Queued(task);
+        return sum;
     }
 
     // This thread has the lock for so long after the other one has begun to want it.
@@ -105,6 +124,7 @@ static class Program
         }
         Console.WriteLine($"truth lock Modes.Program.WaitShort {shorter}");
         Console.WriteLine($"truth lock Modes.Program.WaitLong {longer}");
+        Console.WriteLine($"slack lock {slack}");
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -160,6 +180,7 @@ static class Program
         Console.WriteLine("truth gc Modes.Program.Collect 7");
         Console.WriteLine($"truth gc collections {GC.CollectionCount(0)}");
         Console.WriteLine($"truth gc pauses {(long)GC.GetTotalPauseDuration().TotalNanoseconds}");
+        Console.WriteLine($"slack gc {QueuedAll()}");
         return 0;
     }
 }
