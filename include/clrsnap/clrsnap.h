@@ -61,6 +61,11 @@ struct clrsnap_opts {
   uint32_t hold_timeout_ms;    // after this a held target runs on, released or not. 0: 2,000
   uint32_t max_depth;          // physical frames per walk. 0: 65,536; at most 1,048,576
   uint32_t flags;              // enum clrsnap_flag
+  // CPU time that a target's walk of itself may use, in microseconds: what is longer is cut, with
+  // the reason "time". 0: no limit, and a stack is reported whole however long that takes. A caller
+  // that asks often sets one: 1,000 frames take some 20 us, 10 times as long in code that is walked
+  // for the first time.
+  uint32_t walk_limit_us;
 };
 
 // Starts the library in this process: reads the runtime's data contract, prepares unwind tables of

@@ -99,6 +99,9 @@ struct cs_agent_thread {
   uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
   uint64_t dead_at;     // position of the ring that all samples of it lie before, when it has ended
   uint64_t written_to;  // and behind the last sample of it that the agent's thread has put there
+  uint64_t held_ns;     // what its last sample by signal took
+  uint64_t owed_ns;     // wall mode: time up to last_ns that its next sample by signal stands for
+  uint32_t put_off;     // signals of it that were put off, as far as they have been seen
   uint64_t slept_runs;  // which was of a thread that slept and had this run count,
   bool repeatable;      // and is the wire's last wall sample of it; nothing in it changes meanwhile
   char given[16];       // what the kernel called it when it became a managed thread
@@ -188,8 +191,14 @@ bool cs_drain_init(struct cs_error *err);
 // A thread has slept since its last sample: that counts once more. False: it has not been sent, or
 // something in it may be otherwise by now; the thread is to be walked.
 bool cs_drain_again(struct cs_agent_thread *thread, uint64_t now_ns);
-void cs_drain(void);      // everything that is in the ring
-void cs_drain_end(void);  // there will be no more
+// Wall mode: did the thread put off a signal since the last look? What it missed is its next
+// signal's then, and it may be sent one again.
+void cs_drain_note_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
+// And of one that would put it off, and is sent none.
+void cs_drain_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
+bool cs_drain_tell(void);  // CS_WIRE_PUT_OFF, if any were. False: no room
+void cs_drain(void);       // everything that is in the ring
+void cs_drain_end(void);   // there will be no more
 void cs_drain_free(void);
 void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples, by mode, up to now
 // frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.

@@ -16,6 +16,7 @@ enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images th
 // Of the sample that is being sent, from the second on; the first is what an event is about.
 static uint64_t *frames;
 static uint64_t lost[CS_SAMPLE_MODES];  // for want of room in the wire
+static struct cs_wire_put_off put_off;
 static uint64_t next_refresh_ns;
 static bool known_images;  // which images the last sample had; not longer than until the next drain
 static uint32_t oldest_images;  // the number of the oldest table that a sample may still need
@@ -23,6 +24,7 @@ static uint32_t oldest_images;  // the number of the oldest table that a sample 
 bool cs_drain_init(struct cs_error *err) {
   oldest_images = cs_core_images_sequence();
   memset(lost, 0, sizeof lost);
+  put_off = (struct cs_wire_put_off){0};
   if (frames == NULL)
     frames = calloc(cs_agent.ring.max_depth + 1ull + CS_AWAITS_MOST, sizeof *frames);
   return frames != NULL || cs_error_set(err, "no memory for a sample's frames");
@@ -37,8 +39,47 @@ static enum cs_wire_mode mode_of(const struct cs_sample *s) {
 // In wall mode a sample stands for the time since the thread's last one.
 static uint64_t time_up_to(struct cs_agent_thread *t, uint64_t now_ns) {
   uint64_t from = t->last_ns > cs_agent.start_ns ? t->last_ns : cs_agent.start_ns;
+  if (now_ns <= from) return 0;
   t->last_ns = now_ns;
-  return now_ns > from ? now_ns - from : 0;
+  return now_ns - from;
+}
+
+// What a thread misses while it runs is no part of its next sleep.
+void cs_drain_note_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
+  uint32_t ever = cs_load_relaxed(&t->thread->rest.ever);
+  if (ever == t->put_off) return;
+  t->put_off = ever;
+  t->pending_ns = 0;
+  t->owed_ns += time_up_to(t, now_ns);
+}
+
+void cs_drain_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
+  put_off.samples++;
+  t->owed_ns += time_up_to(t, now_ns);
+}
+
+static uint64_t take_owed(struct cs_agent_thread *t) {
+  uint64_t owed = t->owed_ns;
+  t->owed_ns = 0;
+  return owed;
+}
+
+// Whom the samples are put off for: the thread's last one was that long.
+static void count_put_off(const struct cs_sample *s, struct cs_agent_thread *t) {
+  bool signal = s->cause != CS_CAUSE_NONE;
+  uint64_t held = cs_clock_ticks_to_ns(s->held_ticks);
+  put_off.samples += s->put_off;
+  if (s->put_off != 0 && t->held_ns >= put_off.longest_ns) {
+    put_off.longest_ns = t->held_ns;
+    put_off.thread = t->id;
+  }
+  if (s->stop == CS_STOP_PUT_OFF) put_off.events++;
+  if (signal) t->held_ns = held;
+}
+
+bool cs_drain_tell(void) {
+  if (put_off.samples + put_off.events == 0) return true;
+  return cs_producer_put(&cs_agent.wire, CS_WIRE_PUT_OFF, &put_off, sizeof put_off, NULL, 0);
 }
 
 static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
@@ -46,7 +87,7 @@ static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
   if (s->cause == CS_CAUSE_TIMER) return cs_timer_weight(t, s);
   if (mode != CS_WIRE_MODE_WALL) return s->weight;
   t->pending_ns = 0;
-  return time_up_to(t, now_ns);
+  return time_up_to(t, now_ns) + (s->cause == CS_CAUSE_WALL ? take_owed(t) : 0);
 }
 
 static uint64_t since_start(uint64_t now_ns) {
@@ -231,6 +272,7 @@ void cs_drain(void) {
     learn_from(sample);
     enum cs_wire_mode mode = mode_of(sample);
     cs_budget_add_held(sample->held_ticks);
+    count_put_off(sample, sample->agent);
     bool sent = send(sample, mode);
     if (!sent) lost[mode]++;
     if (mode == CS_WIRE_MODE_WALL)

@@ -181,8 +181,13 @@ __attribute__((noinline)) static void walk(const struct cs_sample_event *event) 
   if (ring == NULL || world == NULL || thread == NULL) return;
   cs_regs_here(&regs);
   cs_self_bounds(thread, &regs, &stack);
-  struct cs_sampled from = {world, thread, cs_load_acquire(&thread->agent), &regs, &stack};
-  cs_sample_event(ring, &from, event);
+  struct cs_sampled from = {.world = world,
+                            .thread = thread,
+                            .agent = cs_load_acquire(&thread->agent),
+                            .regs = &regs,
+                            .stack = &stack,
+                            .limit_ns = ring->walk_limit_ns};
+  cs_sample_event(ring, &from, &thread->rest, event);
 }
 
 void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {

@@ -266,6 +266,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   (void)cs_engines_tell();
   (void)cs_budget_tell(cs_clock_now_ns());
   (void)cs_equip_tell();
+  (void)cs_drain_tell();
   cs_awaits_tell();
   cs_drain_losses(end.lost);
   (void)cs_producer_put(&cs_agent.wire, CS_WIRE_END, &end, sizeof end, NULL, 0);

@@ -56,6 +56,7 @@ static bool collect(struct cs_agent_thread *t, void *data) {
   const struct tick *tick = data;
   uint64_t now = tick->now;
   if (t->clr_thread == 0 || t->tid == 0 || t->id % tick->parts != tick->part) return true;
+  cs_drain_note_put_off(t, now);
   if (t->pending_ns != 0 && now - t->pending_ns < GIVE_UP_NS) return true;
   if (add_due(t)) return true;
   cs_log_important("no memory for the list of threads: not all are sampled");
@@ -66,6 +67,10 @@ static bool collect(struct cs_agent_thread *t, void *data) {
 
 static void send_signal(const struct due *d, uint64_t now) {
   if (!cs_thread_is_equipped(d->thread)) return;  // equip.c counts what it misses
+  if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until)) {
+    cs_drain_put_off(d->agent, now);
+    return;
+  }
   siginfo_t info;
   memset(&info, 0, sizeof info);
   info.si_signo = cs_core.signal_number;
@@ -80,7 +85,11 @@ static void send_signal(const struct due *d, uint64_t now) {
 // Only a complete walk is kept: what a sleeper's registers do not lead to, its own may.
 static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct due *d) {
   struct cs_sample_place place;
-  struct cs_sampled sampled = {&asleep->world, d->thread, d->agent, &asleep->regs, &asleep->stack};
+  struct cs_sampled sampled = {.world = &asleep->world,
+                               .thread = d->thread,
+                               .agent = d->agent,
+                               .regs = &asleep->regs,
+                               .stack = &asleep->stack};
   enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread);
   if (answer != CS_ASLEEP_YES) return answer;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);

@@ -152,6 +152,11 @@ static bool read_wishes(struct cs_error *err) {
   return true;
 }
 
+static uint64_t walk_limit_ns(uint32_t us) {
+  if (us == CS_WIRE_NO_LIMIT) return 0;
+  return (us != 0 ? us : CS_WIRE_WALK_LIMIT_US) * 1000ull;
+}
+
 static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
@@ -201,6 +206,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   cs_threads_start();
   if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_core.opts.max_depth))
     return refuse("no memory for the ring of samples (4 MiB)");
+  cs_agent.ring.walk_limit_ns = walk_limit_ns(cs_agent.wire.header->walk_limit_us);
   if (!cs_drain_init(&err) || !cs_awaits_start(attached, &err) || !set_event_mask(&err))
     return refuse(err.text);
   set_state(CS_AGENT_WAITING);

@@ -50,12 +50,26 @@ static inline long cs_syscall4(long n, long a, long b, long c, long d) {
   return cs_syscall6(n, a, b, c, d, 0, 0);
 }
 
-// The time-stamp counter: the one clock that a handler reads (clock_gettime is a call into libc).
+// The time-stamp counter: the clock that a handler reads.
 // Converted to nanoseconds outside of it; see base/clock.h.
 static inline uint64_t cs_tsc(void) {
   uint32_t lo, hi;
   __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
   return ((uint64_t)hi << 32) | lo;
+}
+
+// The calling thread's CPU clock, in nanoseconds: a system call of 0.4 us.
+static inline uint64_t cs_thread_cpu_ns(void) {
+  enum { CLOCK_GETTIME = 228, THREAD_CPUTIME = 3 };  // <time.h> is no header for the island
+  struct {
+    int64_t s, ns;
+  } t = {0, 0};
+  (void)cs_syscall4(CLOCK_GETTIME, THREAD_CPUTIME, (long)(uintptr_t)&t, 0, 0);
+  return (uint64_t)t.s * 1000000000u + (uint64_t)t.ns;
+}
+// A number times a rate of 32.32 bits.
+static inline uint64_t cs_scale(uint64_t number, uint64_t rate) {
+  return (uint64_t)(((unsigned __int128)number * rate) >> 32);
 }
 
 #endif

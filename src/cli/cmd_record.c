@@ -134,6 +134,7 @@ struct cs_consumer_opts cs_record_ring(const struct cs_record *r) {
                                    .inlined = o->inlined,
                                    .async_callers = o->view.async_callers,
                                    .budget_ppm = o->budget_ppm,
+                                   .walk_limit_us = o->walk_limit_us,
                                    .engine = o->engine,
                                    .labels = o->labels};
 }

@@ -30,8 +30,9 @@ struct cs_record_options {
   bool labels;     // samples say which Activity was current
   uint32_t budget_ppm;  // of one processor, in millionths; 0: no limit
   enum cs_wire_engine_kind engine;
-  uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
-  bool help;           // nothing else was looked at
+  uint32_t walk_limit_us;  // as the wire has it
+  uint64_t window_ns;      // what is pushed at a time; 0: the whole, at the end
+  bool help;               // nothing else was looked at
 };
 
 struct cs_report_options {

@@ -69,6 +69,9 @@ static const char help[] =
     "      --budget PERCENT     of one processor that recording may use, 0.01% to 100%: the rate "
     "is\n"
     "                           lowered to stay within, and the summary says how far\n"
+    "      --walk-limit N       CPU time that one walk may use, in microseconds, 1 to 1000000 "
+    "(500),\n"
+    "                           or off: what takes longer is cut, and shown as cut\n"
     "      --buffer MIB         shared memory to the program, 1 to 1024 (16)\n"
     "  -h, --help               this text\n";
 
@@ -98,7 +101,8 @@ enum {
   OPT_BUFFER,
   OPT_CONTINUOUS,
   OPT_BUDGET,
-  OPT_ENGINE
+  OPT_ENGINE,
+  OPT_WALK_LIMIT
 };
 
 static const struct option long_options[] = {
@@ -116,6 +120,7 @@ static const struct option long_options[] = {
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {"budget", required_argument, NULL, OPT_BUDGET},
     {"engine", required_argument, NULL, OPT_ENGINE},
+    {"walk-limit", required_argument, NULL, OPT_WALK_LIMIT},
     {"continuous", required_argument, NULL, OPT_CONTINUOUS},
     {NULL, 0, NULL, 0},
 };
@@ -138,6 +143,12 @@ static bool parse_budget(const char *text, uint32_t *ppm, struct cs_error *err) 
   if (!number || !isfinite(percent) || percent < 0.01 || percent > 100)
     return cs_error_set(err, "--budget wants 0.01%% to 100%% of a processor, not '%s'", text);
   *ppm = (uint32_t)(percent * 1e4 + 0.5);
+  return true;
+}
+
+static bool parse_walk_limit(const char *text, uint32_t *us, struct cs_error *err) {
+  if (strcmp(text, "off") != 0) return cs_parse_number("--walk-limit", text, 1000000, us, err);
+  *us = CS_WIRE_NO_LIMIT;
   return true;
 }
 
@@ -177,6 +188,8 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return parse_budget(arg, &o->budget_ppm, err);
     case OPT_ENGINE:
       return cs_parse_engine(arg, &o->engine, err);
+    case OPT_WALK_LIMIT:
+      return parse_walk_limit(arg, &o->walk_limit_us, err);
     case OPT_CONTINUOUS:
       return cs_parse_span("--continuous", arg, &o->window_ns, err);
     default:

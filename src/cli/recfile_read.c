@@ -206,6 +206,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_wire(r, head->size, CS_WIRE_BUDGET);
     case CS_FILE_STOPS:
       return read_wire(r, head->size, CS_WIRE_STOPS);
+    case CS_FILE_PUT_OFF:
+      return read_wire(r, head->size, CS_WIRE_PUT_OFF);
     case CS_FILE_TICKS:
       return read_wire(r, head->size, CS_WIRE_TICKS);
     case CS_FILE_ENGINE:

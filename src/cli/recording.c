@@ -409,6 +409,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_ENGINE:
       add_engine(rec, r);
       break;
+    case CS_WIRE_PUT_OFF:
+      if (!cs_decode_put_off(r, &rec->put_off)) rec->broken++;
+      break;
     case CS_WIRE_STOPS:
       if (!cs_decode_stops(r, &rec->stops)) rec->broken++;
       break;

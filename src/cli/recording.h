@@ -141,9 +141,10 @@ struct cs_recording {
 
   struct cs_wire_start start;
   struct cs_wire_end end;
-  struct cs_wire_stops stops;    // zero: the runtime was not stopped
-  struct cs_wire_ticks ticks;    // zero: none was left out
-  struct cs_wire_engine engine;  // zero: mode cpu was not recorded, or the agent has not told
+  struct cs_wire_stops stops;      // zero: the runtime was not stopped
+  struct cs_wire_put_off put_off;  // zero: none was
+  struct cs_wire_ticks ticks;      // zero: none was left out
+  struct cs_wire_engine engine;    // zero: mode cpu was not recorded, or the agent has not told
   uint32_t engine_text[CS_ENGINE_TEXTS];  // string ids
   struct cs_wire_budget budget;           // budget_ppm 0: there is none, or the agent has not told
   char runtime[32];

@@ -394,6 +394,15 @@ static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, st
   qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
 }
 
+static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
+  uint32_t i;
+  f->put_off = rec->put_off.samples;
+  f->put_off_events = rec->put_off.events;
+  f->put_off_ns = rec->put_off.longest_ns;
+  bool known = cs_map_get(&rec->thread_ids, rec->put_off.thread, &i);
+  f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
+}
+
 static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
   const struct cs_rec_sums *sums = &rec->sums[mode];
   memcpy(f->runtime, rec->runtime, sizeof f->runtime);
@@ -426,6 +435,7 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->stopped_ns = rec->stops.stopped_ns;
   f->stopped_for = rec->stops.threads;
   f->unsampled_ns = rec->stops.unsampled_ns;
+  fill_put_off(rec, f);
   f->overruns = rec->end.overruns;
   f->lost_target = rec->end.lost_ring;
   if (mode == CS_WIRE_MODE_CPU)

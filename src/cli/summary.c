@@ -97,11 +97,21 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
                   (double)f->unsampled_ns / 1e6);
 }
 
+// A thread's samples may take a tenth of its time: walk by walk, ten times as long lies between.
+static void print_put_off(const struct cs_facts *f, FILE *out) {
+  if (f->put_off + f->put_off_events == 0) return;
+  (void)fprintf(out,
+                PREFIX "%" PRIu64 " samples were put off (the next has their weight), %" PRIu64
+                       " events have no stack: walks of thread '%s' took up to %.0f us\n",
+                f->put_off, f->put_off_events, f->put_off_thread, us(f->put_off_ns));
+}
+
 static void print_cost(const struct cs_facts *f, FILE *out) {
   if (f->held_count > 0) {
     (void)fprintf(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n",
                   us(f->held_p50_ns), us(f->held_p99_ns), us(f->held_max_ns));
   }
+  print_put_off(f, out);
   if (f->ended) {
     print_suspensions(f, out);
   } else {

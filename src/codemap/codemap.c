@@ -28,14 +28,26 @@ CS_ISLAND static enum cs_stop find_in_range(const struct cs_world *world,
   return stop;
 }
 
-CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,
-                                               struct cs_code *code) {
+CS_ISLAND enum cs_stop cs_codemap_find_managed_near(const struct cs_world *world, uint64_t ip,
+                                                    struct cs_near *near, struct cs_code *code) {
   struct cs_range range;
   clear(code);
   if (world->layout.code_range_map == 0) return CS_STOP_NONE;  // no runtime: native walks only
-  enum cs_stop stop = cs_range_find(world, ip, &range);
+  enum cs_stop stop = cs_range_find(world, ip, near, &range);
   if (stop != CS_STOP_NONE || !range.found) return stop;
+  if (near != NULL && !range.reader.guarded) {
+    near->begin = range.begin;
+    near->end = range.end;
+    near->r2r_module = range.r2r_module;
+    near->heap = range.heap;
+    near->flags = range.flags;
+  }
   return find_in_range(world, &range, ip, code);
+}
+
+CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,
+                                               struct cs_code *code) {
+  return cs_codemap_find_managed_near(world, ip, NULL, code);
 }
 
 CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64_t ip,
@@ -43,18 +55,12 @@ CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64
   const struct cs_images *images = cs_load_acquire(&world->images);
   struct cs_range range;
   if (ip >= near->begin && ip < near->end) {
-    range = (struct cs_range){near->begin, near->end, near->r2r_module,    near->heap,
-                              near->flags, true,      {&world->mem, false}};
+    range = (struct cs_range){near->begin, near->end, near->r2r_module,          near->heap,
+                              near->flags, true,      {&world->mem, false, near}};
     return find_in_range(world, &range, ip, code);
   }
-  if (world->layout.code_range_map == 0 || (images != NULL && cs_images_find(images, ip) != NULL))
-    return cs_codemap_find(world, ip, code);
-  clear(code);
-  enum cs_stop stop = cs_range_find(world, ip, &range);
-  if (stop != CS_STOP_NONE || !range.found) return stop;
-  if (!range.reader.guarded)
-    *near = (struct cs_near){range.begin, range.end, range.r2r_module, range.heap, range.flags};
-  return find_in_range(world, &range, ip, code);
+  if (images != NULL && cs_images_find(images, ip) != NULL) return cs_codemap_find(world, ip, code);
+  return cs_codemap_find_managed_near(world, ip, near, code);
 }
 
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,

@@ -54,17 +54,25 @@ struct cs_world {
 // why the map could not be read (CS_STOP_UNREADABLE, CS_STOP_NO_GUARD, CS_STOP_BAD_UNWIND).
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,
                                        struct cs_code *code);
-// Where the last look-up of managed code ended, for walks: neighbours on a stack are often
-// neighbours in the map. Begins as {0}; good for as long as one walk. Never of code that can die.
+// What a walk keeps from one look-up to the next. Begins as {0}; good for as long as one walk.
+struct cs_mortal;  // codemap/mortal.h
 struct cs_near {
+  // Where the last look-up of managed code ended: neighbours on a stack are often neighbours in the
+  // map. Never of code that can die.
   uint64_t begin, end;  // a range section; 0 and 0: none yet
   uint64_t r2r_module, heap;
   uint32_t flags;
+  // What was read of code that can die. Whoever has had such a look-up calls cs_mortal_release.
+  struct cs_mortal *mortal;
+  uint64_t look_at;  // of the time-stamp counter, from when on nothing new is learnt in a run; 0:
+                     // the walk has no limit
 };
 // cs_codemap_find, with that. A hit saves the search among images and the map's seven loads.
 CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64_t ip,
                                             struct cs_near *near, struct cs_code *code);
-// The same, for managed code and stubs only.
+// Both for managed code and stubs only.
+CS_ISLAND enum cs_stop cs_codemap_find_managed_near(const struct cs_world *world, uint64_t ip,
+                                                    struct cs_near *near, struct cs_code *code);
 CS_ISLAND enum cs_stop cs_codemap_find_managed(const struct cs_world *world, uint64_t ip,
                                                struct cs_code *code);
 

@@ -74,7 +74,7 @@ CS_ISLAND bool cs_r2r_table_of(const struct cs_world *world, uint64_t ip,
   const struct cs_reader *r = &table->range.reader;
   uint64_t info, composite;
   uint32_t splits;
-  if (cs_range_find(world, ip, &table->range) != CS_STOP_NONE || !table->range.found ||
+  if (cs_range_find(world, ip, NULL, &table->range) != CS_STOP_NONE || !table->range.found ||
       table->range.r2r_module == 0 ||
       !cs_get_u64(r, table->range.r2r_module + layout->module.ready_to_run_info, &info) ||
       info == 0 || !cs_get_u64(r, info + layout->r2r_info.composite_info, &composite) ||

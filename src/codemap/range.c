@@ -70,12 +70,13 @@ CS_ISLAND static bool read_fragment(const struct cs_layout *layout, const struct
 }
 
 CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
-                                     struct cs_range *range) {
+                                     struct cs_near *near, struct cs_range *range) {
   const struct cs_layout *layout = &world->layout;
   struct cs_reader *r = &range->reader;
   range->found = false;
   r->mem = &world->mem;
   r->guarded = false;
+  r->near = near;
   uint64_t fragment;
   if (ip >> 57) return CS_STOP_NONE;
   if (!first_fragment(world, ip, r, &fragment)) return unreadable(r);

@@ -15,8 +15,8 @@ struct cs_range {
   struct cs_reader reader;  // how everything below this range is to be read
 };
 
-// Fills `range`; found = false when no range section holds `ip`.
+// Fills `range`; found = false when no range section holds `ip`. `near` may be NULL.
 CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
-                                     struct cs_range *range);
+                                     struct cs_near *near, struct cs_range *range);
 
 #endif

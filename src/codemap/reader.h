@@ -3,24 +3,31 @@
 #ifndef CS_READER_H
 #define CS_READER_H
 
-#include "mem/mem.h"
+#include "codemap/mortal.h"
 
 struct cs_reader {
   const struct cs_mem *mem;
-  bool guarded;  // the structure belongs to code that may be unloaded
+  bool guarded;          // the structure belongs to code that may be unloaded
+  struct cs_near *near;  // of the walk that reads; NULL: it keeps nothing
 };
+
+CS_ISLAND static inline bool cs_get_guarded(const struct cs_reader *r, uint64_t addr, void *dst,
+                                            size_t len) {
+  return r->near != NULL ? cs_mortal_read(r->mem, r->near, addr, dst, len)
+                         : cs_mem_read_guarded(r->mem, addr, dst, len);
+}
 
 CS_ISLAND static inline bool cs_get(const struct cs_reader *r, uint64_t addr, void *dst,
                                     size_t len) {
-  if (CS_UNLIKELY(r->guarded)) return cs_mem_read_guarded(r->mem, addr, dst, len);
+  if (CS_UNLIKELY(r->guarded)) return cs_get_guarded(r, addr, dst, len);
   return cs_mem_read(r->mem, addr, dst, len);
 }
 CS_ISLAND static inline bool cs_get_u64(const struct cs_reader *r, uint64_t addr, uint64_t *out) {
-  if (CS_UNLIKELY(r->guarded)) return cs_mem_read_guarded(r->mem, addr, out, 8);
+  if (CS_UNLIKELY(r->guarded)) return cs_get_guarded(r, addr, out, 8);
   return cs_mem_u64(r->mem, addr, out);
 }
 CS_ISLAND static inline bool cs_get_u32(const struct cs_reader *r, uint64_t addr, uint32_t *out) {
-  if (CS_UNLIKELY(r->guarded)) return cs_mem_read_guarded(r->mem, addr, out, 4);
+  if (CS_UNLIKELY(r->guarded)) return cs_get_guarded(r, addr, out, 4);
   return cs_mem_u32(r->mem, addr, out);
 }
 
@@ -38,7 +45,7 @@ CS_ISLAND static inline bool cs_members_open(struct cs_members *m, const struct 
   m->reader = r;
   m->base = base;
   if (CS_LIKELY(!r->guarded)) return true;
-  return size <= sizeof m->copy && cs_mem_read_guarded(r->mem, base, m->copy, size);
+  return size <= sizeof m->copy && cs_get_guarded(r, base, m->copy, size);
 }
 CS_ISLAND static inline bool cs_member_u64(const struct cs_members *m, uint32_t off,
                                            uint64_t *out) {

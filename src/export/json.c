@@ -78,6 +78,8 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
   } else {
     (void)fputs(",\"suspensions\":null,\"overruns\":null", out);
   }
+  (void)fprintf(out, ",\"putOff\":%" PRIu64 ",\"putOffEvents\":%" PRIu64, f->put_off,
+                f->put_off_events);
   (void)fprintf(out, ",\"inlined\":%s,\"version\":\"" CLRSNAP_VERSION "\"",
                 f->inlined.wanted ? "true" : "false");
   put_stops(f, out);

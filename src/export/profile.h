@@ -103,6 +103,10 @@ struct cs_facts {
   uint64_t stopped_for;            // to give so many threads larger signal stacks,
   uint64_t unsampled_ns;  // and what CPU time threads without one have spent, which has no samples
   uint64_t overruns;      // timer expirations merged into one sample, which then weighs more
+  uint64_t put_off;       // samples of all modes: the thread's next one has their weight
+  uint64_t put_off_events;     // events whose samples have no stack for it
+  uint64_t put_off_ns;         // the longest sample that any was put off for,
+  const char *put_off_thread;  // and the name of the thread that took it
   struct cs_line_facts lines;
   struct cs_inlined_facts inlined;
   struct cs_engine_facts {                // mode cpu only

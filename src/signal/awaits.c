@@ -118,9 +118,11 @@ __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampl
   } at_hand;
   cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread, index + 2);
   walk.fast = true;
+  cs_walk_limit(&walk, from->limit_ns, cs_signal.ticks_of_ns);
   for (uint32_t at = 0; cs_walk_next(&walk, &at_hand.frame);) {
     if (at == index) take_registers(out, &at_hand.frame.regs);
     if (at++ == index + 1) {
+      cs_walk_leave(&walk);
       out->end = at_hand.frame.regs.r[CS_RSP];
       return true;
     }
@@ -128,6 +130,7 @@ __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampl
     for (uint32_t i = 0; i < more; i++) {
       if (at == index) take_frame(out, at_hand.records[i].preserved, at_hand.records[i].known);
       if (at++ != index + 1) continue;
+      cs_walk_leave(&walk);
       out->end = cs_record_sp(&at_hand.records[i]);
       return true;
     }

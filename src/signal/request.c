@@ -157,12 +157,14 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   capture->fault_count = 0;
   uint32_t faults = 0;
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
+  cs_walk_limit(&walk, capture->limit_ns, cs_signal.ticks_of_ns);
   walk.fast = true;
   uint64_t chain = walk.next_frame;
   capture->no_explicit_frames = !has_active_frame(world, stack, chain);
   read_exception(capture, world, stack, clr_thread);
   while (cs_walk_next(&walk, &frame)) {
     if (count == capture->capacity) {
+      cs_walk_leave(&walk);
       walk.stop = CS_STOP_BUFFER;
       walk.stop_ip = frame.regs.r[CS_RIP];
       break;
@@ -215,9 +217,11 @@ CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
     from = &request->seed;
     request->capture.seeded = true;
   }
+  request->capture.limit_ns = cs_load_relaxed(&cs_signal.request_limit_ns);
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(&request->capture, world, from, &request->stack, request->clr_thread,
                     request->max_depth);
+  request->capture.limit_ns = 0;
   // Left before a hold: a held thread stands still and reads nothing, and whoever waits for the
   // epoch must not wait for it.
   cs_epoch_leave(&cs_signal.epoch, parity);

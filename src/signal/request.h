@@ -61,6 +61,7 @@ struct cs_capture {
   uint64_t stop_ip;
   uint32_t generation;     // of the code map at the time of the walk
   uint32_t module_deaths;  // by the requester, before it asks: cs_core.module_deaths
+  uint64_t limit_ns;       // of the walk's CPU time: in a handler only, else 0 (none)
   bool plain;              // by the requester: CS_REQUEST_PLAIN
   bool own;                // of the calling thread: its frames live while it waits here
   bool held;               // of a thread that the requester holds: so do its

@@ -13,6 +13,7 @@
 
 #include "native/image.h"
 #include "signal/awaits.h"
+#include "signal/rest.h"
 
 enum {
   // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
@@ -83,7 +84,8 @@ CS_ISLAND static __attribute__((noinline)) void add_awaits(struct cs_sample_ring
                                                            uint32_t count) {
   struct cs_awaits *awaits = cs_load_acquire(&cs_signal.awaits);
   struct cs_await_chain chain = {.state = CS_AWAITS_NONE};
-  if (awaits != NULL) cs_awaits_find(awaits, from, place->sample->frames, count, &chain);
+  if (awaits != NULL && place->sample->stop != CS_STOP_TIME)
+    cs_awaits_find(awaits, from, place->sample->frames, count, &chain);
   if (chain.count > frames_in(place->size) - count && !grow(ring, place, count)) chain.count = 0;
   cs_copy(&place->sample->frames[count], chain.words, chain.count * 8ull);
   place->sample->await_at = chain.at;
@@ -103,8 +105,12 @@ CS_ISLAND static __attribute__((noinline)) uint32_t walk_into(struct cs_sample_r
   cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread,
                 ring->max_depth);
   walk.fast = true;
+  cs_walk_limit(&walk, from->limit_ns, cs_signal.ticks_of_ns);
   while (cs_walk_next(&walk, &frame)) {
-    if (count == frames_in(place->size) && !(room = grow(ring, place, count))) break;
+    if (count == frames_in(place->size) && !(room = grow(ring, place, count))) {
+      cs_walk_leave(&walk);
+      break;
+    }
     place->sample->frames[count++] =
         CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
     count +=
@@ -139,23 +145,30 @@ CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread
     (void)cs_label_read(slot, cs_load_relaxed(&thread->tid), recording, &sample->label);
 }
 
-// Walks into the place that is reserved, and fills in all but what says how it was taken.
-CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample_place *place,
-                                   const struct cs_sampled *from) {
-  uint32_t generation = cs_load_acquire(&from->world->code_generation);
-  add_awaits(ring, place, from, walk_into(ring, place, from));
-  struct cs_sample *sample = place->sample;
+// All but the frames, and what says how it was taken.
+CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled *from,
+                               uint32_t generation) {
   sample->sp = from->regs->r[CS_RSP];
   sample->agent = from->agent;
   sample->thread = from->thread->index;
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
   sample->weight = 0;
+  sample->overrun = sample->put_off = 0;
+  sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
   // Of the last one, if there was more than one: it has all that are on this stack.
   const struct cs_images *images = cs_load_acquire(&from->world->images);
   sample->images = images != NULL ? images->sequence : 0;
   add_label(sample, from->thread);
+}
+
+// Walks into the place that is reserved.
+CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                                   const struct cs_sampled *from) {
+  uint32_t generation = cs_load_acquire(&from->world->code_generation);
+  add_awaits(ring, place, from, walk_into(ring, place, from));
+  describe(place->sample, from, generation);
 }
 
 CS_ISLAND static bool is_mine(struct cs_thread *thread) {
@@ -176,17 +189,34 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
                            struct cs_thread *thread, const struct cs_regs *regs,
                            const struct cs_signal_cause *cause) {
   struct cs_sample_place place;
-  struct cs_sampled from = {world, thread, cs_load_acquire(&thread->agent), regs, &thread->stack};
+  struct cs_rest *rest = &thread->rest;
+  struct cs_sampled from = {.world = world,
+                            .thread = thread,
+                            .agent = cs_load_acquire(&thread->agent),
+                            .regs = regs,
+                            .stack = &thread->stack,
+                            .limit_ns = ring->walk_limit_ns};
   if (from.agent == NULL) return;  // being set up or taken down
+  if (cs_rest_holds(rest, cause->entry_tsc)) {
+    rest->put_off++;
+    if (cause->cause == CS_CAUSE_TIMER) rest->expirations += 1 + cause->overrun;
+    cs_store_relaxed(&rest->ever, rest->ever + 1);
+    return;
+  }
   cs_add_relaxed(&ring->signals, 1);
   cs_add_relaxed(&ring->overruns, cause->overrun);
   if (!reserve_first(ring, &place)) return;
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
   place.sample->overrun = cause->overrun;
+  place.sample->overrun = cause->overrun + rest->expirations;
+  place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) stand_for_time(place.sample, thread);
+  rest->put_off = 0;
+  if (cause->cause == CS_CAUSE_TIMER) rest->expirations = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
+  cs_rest_begin(rest, cause->entry_tsc, ring->walk_limit_ns);
 }
 
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
@@ -200,23 +230,40 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
 
 // ---- Of the calling thread, because of an event ----
 
+// It has happened, and says so; where is not looked for.
+CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                                     const struct cs_sampled *from) {
+  shrink(ring, place, 0);
+  place->sample->frame_count = 0;
+  place->sample->stop = CS_STOP_PUT_OFF;
+  place->sample->stop_ip = 0;
+  place->sample->await_at = 0;
+  place->sample->await_count = 0;
+  place->sample->await_state = CS_AWAITS_NONE;
+  place->sample->loaded = 0;
+  describe(place->sample, from, cs_load_acquire(&from->world->code_generation));
+}
+
 CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
-                               const struct cs_sample_event *event) {
+                               struct cs_rest *rest, const struct cs_sample_event *event) {
   struct cs_sample_place place;
   cs_add_relaxed(&ring->events, 1);
   if (!reserve_first(ring, &place)) {
     cs_add_relaxed(&ring->lost_events[event->mode % CS_SAMPLE_MODES], 1);
     return;
   }
-  write_sample(ring, &place, from);
+  bool put_off = cs_rest_holds_event(rest, event->tsc);
+  if (put_off)
+    write_unwalked(ring, &place, from);
+  else
+    write_sample(ring, &place, from);
   place.sample->tsc = event->tsc;
-  place.sample->overrun = 0;
-  place.sample->cause = CS_CAUSE_NONE;
   place.sample->weight = event->weight;
   place.sample->mode = event->mode;
   place.sample->type = event->type;
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
+  if (!put_off) cs_rest_begin_event(rest, event->tsc, from->limit_ns);
 }
 
 // ---- Of a thread that sleeps, by another one ----
@@ -230,8 +277,6 @@ CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_pla
   }
   write_sample(ring, place, sleeping);
   place->sample->tsc = tsc;
-  place->sample->overrun = 0;
-  place->sample->cause = CS_CAUSE_NONE;
   return true;
 }
 

@@ -44,6 +44,7 @@ struct cs_sample {
   uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end; 0:
                              // not held, it was walked while it slept
   uint32_t overrun;          // timer expirations that the kernel merged into this signal
+  uint32_t put_off;          // signals before it for which no sample was taken (struct cs_rest)
   uint32_t frame_count;
   uint16_t stop;      // enum cs_stop
   uint16_t cause;     // enum cs_cause
@@ -65,7 +66,8 @@ static inline bool cs_sample_has_label(const struct cs_sample *sample) {
 
 struct cs_sample_ring {
   uint8_t *bytes;
-  uint64_t capacity;  // a power of two
+  uint64_t capacity;       // a power of two
+  uint64_t walk_limit_ns;  // CPU time that a sample's walk may use; 0: no limit
   uint32_t max_depth;
   _Alignas(64) uint64_t head;  // bytes ever reserved, less those given back
   // Counters. signals + asleep + events = samples + lost, once no handler is running.
@@ -89,6 +91,7 @@ struct cs_sampled {  // where a sample's walk begins
   void *agent;  // struct cs_thread.agent
   const struct cs_regs *regs;
   const struct cs_stack *stack;
+  uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
 };
 // A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
 // has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns
@@ -99,7 +102,8 @@ CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sampl
 CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
 // A sample that the calling thread takes of itself, outside of any handler, because of an event: of
-// the function that `from` has the registers of, and its callers. Inside the epoch.
+// the function that `from` has the registers of, and its callers. Inside the epoch. When its last
+// ones have taken too much of the thread's time (`rest`), a sample without frames.
 struct cs_sample_event {
   uint64_t tsc;  // when it came
   uint64_t weight;
@@ -107,7 +111,7 @@ struct cs_sample_event {
   uint32_t type;
 };
 CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
-                               const struct cs_sample_event *event);
+                               struct cs_rest *rest, const struct cs_sample_event *event);
 
 // Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no
 // memory. Not for handlers (agent/ring.c: the island calls nothing).

@@ -23,6 +23,18 @@ struct cs_altstack {
   uint32_t tid;      // whose it is
 };
 
+// No thread spends more than a tenth of its time on samples: after one that took n, none is taken
+// until nine times n have passed (signal/rest.c). Written by the thread itself, in the handler or
+// where an event has it walk.
+struct cs_rest {
+  uint64_t until;         // of the time-stamp counter: no sample before
+  uint64_t until_cpu;     // of the thread's CPU clock, after a sample that took long; else 0
+  uint64_t events_until;  // the same of events, which have an account of their own
+  uint32_t put_off;       // signals that came before their time since the last sample, and of them
+  uint32_t expirations;   // the timer's expirations, which its next sample stands for, too
+  uint32_t ever;          // signals that were put off; never reset
+};
+
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
 // new generation, so that a late signal that names one never touches unmapped memory.
 struct cs_thread {
@@ -39,6 +51,7 @@ struct cs_thread {
   void *agent;                  // the agent's own data for this thread
   struct cs_sleeper *sleeper;   // snapshot/sleeper.h; NULL until it is looked at
   struct cs_label_slot *label;  // signal/label.h; NULL: it has had none so far
+  struct cs_rest rest;
 };
 
 // Epoch: how many handlers are walking right now. Whoever is about to free what a walk may read
@@ -70,8 +83,11 @@ struct cs_signal_state {
   struct cs_sample_ring *ring;  // NULL: samples are not being taken
   struct cs_awaits *awaits;     // NULL: who awaits is not looked for
   struct cs_epoch epoch;
-  uint64_t threads_lo, threads_hi;  // the registry's arena: a sample's value must point into it
-  uint32_t labels;                  // the number of the recording that wants labels; 0: none does
+  uint64_t threads_lo, threads_hi;   // the registry's arena: a sample's value must point into it
+  uint64_t ticks_of_ns, ns_of_tick;  // ticks of the time-stamp counter in a nanosecond, and the
+                                     // other way round; 32.32. 0: not known yet
+  uint64_t request_limit_ns;         // what a walk for a request may use; 0: no limit
+  uint32_t labels;                   // the number of the recording that wants labels; 0: none does
   int pid;  // this process; a forked child's differs, and nothing is served there
 };
 // Hidden even where it is only declared, so that the island reaches it without a relocation table.

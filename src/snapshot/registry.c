@@ -127,6 +127,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->index = i;
   thread->agent = NULL;
   cs_store_relaxed(&thread->label, (struct cs_label_slot *)NULL);
+  thread->rest = (struct cs_rest){0};
   cs_store_release(&registry.ids[i], id);
   if (i == registry.used) cs_store_release(&registry.used, i + 1);
   return thread;

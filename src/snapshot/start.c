@@ -56,7 +56,7 @@ static HRESULT fill_options(const struct clrsnap_opts *opts, struct cs_error *er
   if (all.hold_timeout_ms == 0) all.hold_timeout_ms = DEFAULT_HOLD_MS;
   if (all.max_depth == 0) all.max_depth = CS_WALK_DEFAULT_DEPTH;
   if (all.answer_timeout_ms > MAX_TIMEOUT_MS || all.hold_timeout_ms > MAX_TIMEOUT_MS ||
-      all.max_depth > MAX_DEPTH ||
+      all.max_depth > MAX_DEPTH || all.walk_limit_us > MAX_TIMEOUT_MS * 1000u ||
       (all.flags &
        ~(uint32_t)(CLRSNAP_HOLD_TARGET | CLRSNAP_REPORT_DYNAMIC | CLRSNAP_ALWAYS_SIGNAL)) != 0) {
     cs_error_set(err, "an option is out of range: time-outs up to %d ms, max_depth up to %d",
@@ -64,6 +64,7 @@ static HRESULT fill_options(const struct clrsnap_opts *opts, struct cs_error *er
     return E_INVALIDARG;
   }
   cs_core.opts = all;
+  cs_store_relaxed(&cs_signal.request_limit_ns, all.walk_limit_us * 1000ull);
   return S_OK;
 }
 
@@ -127,6 +128,9 @@ static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *er
   HRESULT hr = fill_options(opts, err);
   if (hr != S_OK) return hr;
   cs_clock_init();
+  cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
+  cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) /
+                                     (cs_signal.ns_of_tick != 0 ? cs_signal.ns_of_tick : 1));
   if (!cs_registry_init(err)) return E_OUTOFMEMORY;
   if (!cs_images_init()) {
     cs_error_set(err, "no memory for the tables of native images");

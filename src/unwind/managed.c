@@ -290,8 +290,8 @@ CS_ISLAND static bool rule_from_shape(const struct shape *shape, struct cs_cfi_r
 }
 
 CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
-                                  uint64_t ip, struct cs_cfi_rule *rule) {
-  struct cs_reader reader = {.mem = &world->mem, .guarded = code->collectible};
+                                  struct cs_near *near, uint64_t ip, struct cs_cfi_rule *rule) {
+  struct cs_reader reader = {.mem = &world->mem, .guarded = code->collectible, .near = near};
   struct cs_unwind_info info;
   struct shape shape = {.is_saved = 0};
   if (cs_unwind_info_read(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;

@@ -151,10 +151,10 @@ CS_ISLAND static cs_site learn_mortal(const struct cs_world *world, uint64_t ip,
 }
 
 CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
-                                 const struct cs_code *code) {
+                                 const struct cs_code *code, struct cs_near *near) {
   struct cs_cfi_rule rule;
   if (code->kind == CS_CODE_NATIVE) return learn_native(world, ip, code->image);
-  if (!cs_code_is_managed(code) || !cs_rule_of_managed(world, code, ip, &rule)) return 0;
+  if (!cs_code_is_managed(code) || !cs_rule_of_managed(world, code, near, ip, &rule)) return 0;
   if (code->collectible) return learn_mortal(world, ip, &rule, code->kind);
   return cs_sites_add(world->sites, ip, &rule, code->kind);
 }

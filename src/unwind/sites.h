@@ -114,9 +114,9 @@ CS_ISLAND cs_site cs_sites_add(struct cs_sites *sites, uint64_t ip, const struct
 // The site of a return address in code that may die, if one was learnt since the last code died; or
 // 0. Only for the return addresses of a stack: the code that they are in is alive.
 CS_ISLAND cs_site cs_sites_find_mortal(const struct cs_world *world, uint64_t ip);
-// The same from the unwind data of the code that `ip`, a return address, is in.
+// The same from the unwind data of the code that `ip`, a return address, is in. `near` may be NULL.
 CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
-                                 const struct cs_code *code);
+                                 const struct cs_code *code, struct cs_near *near);
 // Forgets every return address (not the rules). For whoever is about to let code go: after the last
 // walk that could have seen it has ended, so that none puts it back. Not for handlers.
 void cs_sites_forget(struct cs_sites *sites);
@@ -136,8 +136,8 @@ CS_ISLAND uint16_t cs_native_rule(const struct cs_images *images, const struct c
                                   uint64_t ip);
 
 // The rule of a managed frame at a return address, from its unwind data. False: it has none of that
-// form, or `ip` is not in the body.
+// form, or `ip` is not in the body. `near` may be NULL.
 CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_code *code,
-                                  uint64_t ip, struct cs_cfi_rule *rule);
+                                  struct cs_near *near, uint64_t ip, struct cs_cfi_rule *rule);
 
 #endif

@@ -154,13 +154,13 @@ CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t 
   return false;
 }
 
-CS_ISLAND static bool plausible(const struct cs_walk *walk, const struct cs_regs *regs,
-                                bool exact) {
+CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs, bool exact) {
   uint64_t sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
   struct cs_code code;
   if ((sp & 7) != 0 || sp <= walk->regs.r[CS_RSP] || !cs_stack_holds(&walk->stack, sp, 8))
     return false;
-  if (cs_codemap_find_managed(walk->world, exact ? ip : ip - 1, &code) != CS_STOP_NONE ||
+  if (cs_codemap_find_managed_near(walk->world, exact ? ip : ip - 1, &walk->near, &code) !=
+          CS_STOP_NONE ||
       !cs_code_is_managed(&code))
     return false;
   return exact || cs_is_return_address(walk->world, ip);
@@ -171,7 +171,7 @@ CS_ISLAND static bool plausible(const struct cs_walk *walk, const struct cs_regs
 // may: helpers (allocation, casts, write barriers) are called without one. Then every word up to
 // the call site is looked at, and one that returns into managed code is reason enough not to skip
 // it.
-CS_ISLAND static bool may_skip_managed(const struct cs_walk *walk, const struct cs_regs *regs) {
+CS_ISLAND static bool may_skip_managed(struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_world *world = walk->world;
   uint64_t end = regs->r[CS_RSP];
   uint32_t cooperative;
@@ -183,9 +183,9 @@ CS_ISLAND static bool may_skip_managed(const struct cs_walk *walk, const struct 
   if (end - walk->regs.r[CS_RSP] > MAX_SKIPPED) return true;
   for (uint64_t at = walk->regs.r[CS_RSP]; at < end; at += 8) {
     uint64_t word;
-    if (!get(walk, at, &word)) return true;
+    if (cs_walk_is_late(walk) || !get(walk, at, &word)) return true;
     if (word == regs->r[CS_RIP]) continue;  // the Frame's own copy, and the call's
-    if (cs_codemap_find_managed(world, word - 1, &code) == CS_STOP_NONE &&
+    if (cs_codemap_find_managed_near(world, word - 1, &walk->near, &code) == CS_STOP_NONE &&
         cs_code_is_managed(&code) && cs_is_return_address(world, word))
       return true;
   }

@@ -8,6 +8,7 @@
 // which is no return address, a stack's base and code of no plain form end the run before that
 // step, and cs_walk_next makes it. What the next look-up waits for is kept short: stack word, cache
 // word, CFA, stack word.
+#include "codemap/mortal.h"
 #include "unwind/sites.h"
 #include "walk/record.h"
 
@@ -55,8 +56,10 @@ CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *
   struct cs_code code;
   cs_site site = cs_sites_find_mortal(world, ip);
   if (site != 0) return site;
+  if (near->look_at != 0 && cs_tsc() >= near->look_at) return 0;  // cs_walk_next looks at the time
+  if (cs_mortal_find(near, ip) != NULL) return 0;
   if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, &code) != CS_STOP_NONE) return 0;
-  return cs_sites_learn(world, ip, &code);
+  return cs_sites_learn(world, ip, &code, near);
 }
 
 // One step, if it is plain. `all`: every register is followed, else only those that sites need,
@@ -156,8 +159,11 @@ CS_ISLAND static INLINED uint32_t finish(const struct run *run, struct cs_walk *
   return count;
 }
 
+// A walk with a limit looks at the time between two runs: of some 50 us each at most.
 CS_ISLAND static uint32_t most(const struct cs_walk *walk, uint32_t room) {
+  enum { UNTIMED = 4096 };
   uint32_t left = walk->max_depth - walk->depth;
+  if (walk->limit_ns != 0 && left > UNTIMED) left = UNTIMED;
   return room < left ? room : left;
 }
 

@@ -23,7 +23,9 @@
   X(NO_GUARD, "no-guard", "code that may be unloaded cannot be read: process_vm_readv is refused") \
   X(NO_BOUNDS, "no-bounds", "the thread's stack bounds are not known")                             \
   X(BAD_SEED, "bad-seed", "the seed's registers cannot be those of a frame")                       \
-  X(BUFFER, "buffer", "the buffer for frames was full")
+  X(BUFFER, "buffer", "the buffer for frames was full")                                            \
+  X(TIME, "time", "the walk had used the CPU time that it may")                                    \
+  X(PUT_OFF, "put-off", "no walk: the thread's last ones took too much of its time")
 
 enum cs_stop {
 #define CS_STOP_ENUM(name, token, text) CS_STOP_##name,

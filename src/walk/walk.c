@@ -10,6 +10,7 @@
 // way down is back from the alternate signal stack, through the kernel's own frame.
 #include "walk/walk.h"
 
+#include "codemap/mortal.h"
 #include "native/image.h"
 #include "unwind/sites.h"
 #include "walk/bridge.h"
@@ -47,6 +48,8 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
   walk->site = 0;
   walk->fast = false;
   walk->faults = walk->fault_flags = 0;
+  walk->limit_ns = walk->tick_rate = walk->cpu_until = 0;
+  walk->late = false;
   walk->done = false;
   walk->stop = CS_STOP_NONE;
   walk->stop_ip = 0;
@@ -56,9 +59,14 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
     walk->next_frame = 0;
 }
 
+CS_ISLAND void cs_walk_leave(struct cs_walk *walk) {
+  cs_mortal_release(&walk->near);
+}
+
 CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
+  cs_walk_leave(walk);
   walk->done = true;
-  walk->stop = stop;
+  walk->stop = walk->late ? CS_STOP_TIME : stop;
   walk->stop_ip = walk->regs.r[CS_RIP];
   return false;
 }
@@ -91,10 +99,21 @@ CS_ISLAND static bool leads_to_trip_wire(const struct cs_walk *walk, const struc
   return regs->r[CS_RIP] >= layout->coreclr_begin && regs->r[CS_RIP] < layout->coreclr_end;
 }
 
+// By the rule that was derived when this walk met the return address first, if it has one.
+CS_ISLAND static enum cs_stop unwind_managed(const struct cs_walk *walk, const struct cs_code *code,
+                                             struct cs_regs *regs) {
+  bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
+  if (!exact && code->collectible) {
+    const struct cs_mortal_frame *known = cs_mortal_find(&walk->near, regs->r[CS_RIP]);
+    if (known != NULL && known->has_rule)
+      return cs_rule_apply(&known->rule, &walk->world->mem, &walk->stack, regs);
+  }
+  return cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);
+}
+
 CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const struct cs_code *code,
                                            struct cs_regs *regs, uint32_t *flags) {
-  bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
-  enum cs_stop stop = cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);
+  enum cs_stop stop = unwind_managed(walk, code, regs);
   if (stop == CS_STOP_NONE && leads_to_trip_wire(walk, regs) && undo_hijack(walk, regs))
     *flags |= CS_FRAME_HIJACKED;
   return stop;
@@ -222,8 +241,30 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
   return CS_STOP_NONE;
 }
 
+// What has no site, as where deaths are not told, is kept for this walk.
+CS_ISLAND static void note_mortal(struct cs_walk *walk, uint64_t ip) {
+  struct cs_mortal_frame *frame = cs_mortal_place(&walk->near, ip);
+  if (frame == NULL || !walk->code.collectible || !cs_code_is_managed(&walk->code) ||
+      cs_mortal_find(&walk->near, ip) != NULL)
+    return;
+  frame->code = walk->code;
+  frame->has_rule = cs_rule_of_managed(walk->world, &walk->code, &walk->near, ip, &frame->rule);
+  cs_mortal_keep(&walk->near, frame, ip);
+}
+
+// Code that may be unloaded is looked up once for each return address of a walk.
+CS_ISLAND static enum cs_stop look_up(struct cs_walk *walk, uint64_t at) {
+  uint64_t ip = walk->regs.r[CS_RIP];
+  const struct cs_mortal_frame *known = at != ip ? cs_mortal_find(&walk->near, ip) : NULL;
+  if (known != NULL) {
+    walk->code = known->code;
+    return CS_STOP_NONE;
+  }
+  return cs_codemap_find_near(walk->world, at, &walk->near, &walk->code);
+}
+
 CS_ISLAND static enum cs_stop find_code(struct cs_walk *walk, uint64_t at) {
-  enum cs_stop stop = cs_codemap_find_near(walk->world, at, &walk->near, &walk->code);
+  enum cs_stop stop = look_up(walk, at);
   const struct cs_image *image = walk->code.image;
   if (CS_LIKELY(walk->settled) || stop != CS_STOP_NONE || walk->code.kind != CS_CODE_NATIVE ||
       image == walk->there)
@@ -234,12 +275,42 @@ CS_ISLAND static enum cs_stop find_code(struct cs_walk *walk, uint64_t at) {
   return CS_STOP_NONE;
 }
 
+// ---- The limit ----
+
+CS_ISLAND static void look_again_in(struct cs_walk *walk, uint64_t now, uint64_t ns) {
+  walk->near.look_at = now + cs_scale(ns, walk->tick_rate);
+}
+
+CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t tick_rate) {
+  if (limit_ns == 0 || tick_rate == 0) return;
+  walk->limit_ns = limit_ns;
+  walk->tick_rate = tick_rate;
+  look_again_in(walk, cs_tsc(), limit_ns / 8);
+}
+
+// The time-stamp counter is read at each turn, and goes on while the thread has no processor; the
+// thread's own clock, a system call, only when that much time has passed that it may have reached
+// the limit. So a walk that was interrupted is not cut for it, and a short one never asks.
+CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk) {
+  if (walk->limit_ns == 0 || walk->late) return walk->late;
+  uint64_t now = cs_tsc();
+  if (now < walk->near.look_at) return false;
+  uint64_t cpu = cs_thread_cpu_ns();
+  if (walk->cpu_until == 0) walk->cpu_until = cpu + walk->limit_ns - walk->limit_ns / 8;
+  walk->late = cpu >= walk->cpu_until;
+  if (!walk->late) look_again_in(walk, now, walk->cpu_until - cpu);
+  return walk->late;
+}
+
+// ---- Frame by frame ----
+
 CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->done) return false;
   if (walk->depth == 0) {
     if (walk->stack.hi == 0) return end(walk, CS_STOP_NO_BOUNDS);
     if (!cs_stack_holds(&walk->stack, walk->regs.r[CS_RSP], 8)) return end(walk, CS_STOP_BAD_SP);
   } else {
+    if (cs_walk_is_late(walk)) return end(walk, CS_STOP_TIME);
     enum cs_stop stop = step(walk);
     if (stop != CS_STOP_NONE) return end(walk, stop);
   }
@@ -254,7 +325,8 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   } else {
     enum cs_stop stop = find_code(walk, exact ? ip : ip - 1);
     if (stop != CS_STOP_NONE) return end(walk, stop);
-    if (by_site) walk->site = cs_sites_learn(walk->world, ip, &walk->code);
+    if (by_site) walk->site = cs_sites_learn(walk->world, ip, &walk->code, &walk->near);
+    if (walk->site == 0 && !exact) note_mortal(walk, ip);
   }
   frame->regs = walk->regs;
   frame->code = walk->code;

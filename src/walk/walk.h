@@ -41,6 +41,10 @@ struct cs_walk {  // one walk under way; private to walk.c
   uint64_t loaded;               // cs_loader_now at the beginning
   bool sites_hold;               // the kept rules of return addresses are right for these images
   const struct cs_image *there;  // not settled: the last one that was looked at, and is there
+  uint64_t limit_ns;             // of CPU time that the walk may use; 0: no limit. cs_walk_limit
+  uint64_t tick_rate;            // ticks of the time-stamp counter in a nanosecond, 32.32
+  uint64_t cpu_until;            // of the thread's CPU clock; 0: it has not been read yet
+  bool late;                     // the limit has been reached
   bool done;
   enum cs_stop stop;  // valid when cs_walk_next has answered false
   uint64_t stop_ip;   // where it ended: the ip that could not be stepped over
@@ -54,6 +58,14 @@ struct cs_walk {  // one walk under way; private to walk.c
 CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
                              const struct cs_regs *regs, const struct cs_stack *stack,
                              uint64_t clr_thread, uint32_t max_depth);
+// Ends the walk with CS_STOP_TIME when it has used that much of the calling thread's CPU time, more
+// or less an eighth; time in which the thread had no processor does not count. After
+// cs_walk_begin.
+CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t tick_rate);
+// Has it? Asked now and then by what may take long.
+CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk);
+// Whoever leaves a walk before cs_walk_next has returned false says so.
+CS_ISLAND void cs_walk_leave(struct cs_walk *walk);
 // The next frame, leaf first. False: the walk is over, and walk->stop says why.
 CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame);
 // CS_STOP_BASE is the one complete end.

@@ -18,9 +18,10 @@ struct cs_consumer_opts {
   bool lines;    // IL maps are wanted
   bool inlined;  // and what was inlined
   bool async_callers;
-  uint32_t budget_ppm;  // as in the header; 0: no limit
-  uint32_t engine;      // enum cs_wire_engine_kind
-  bool labels;          // of Activities, on samples
+  uint32_t budget_ppm;     // as in the header; 0: no limit
+  uint32_t engine;         // enum cs_wire_engine_kind
+  bool labels;             // of Activities, on samples
+  uint32_t walk_limit_us;  // as in the header
 };
 
 struct cs_consumer {

@@ -125,6 +125,11 @@ bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks
   return open_record(r, CS_WIRE_TICKS, &c) && cs_take(&c, ticks, sizeof *ticks);
 }
 
+bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *put_off) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_PUT_OFF, &c) && cs_take(&c, put_off, sizeof *put_off);
+}
+
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_STOPS, &c) && cs_take(&c, stops, sizeof *stops);

@@ -37,6 +37,7 @@ enum { CS_ENGINE_WHY, CS_ENGINE_UNSEEN, CS_ENGINE_TEXTS };
 bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
                       struct cs_text text[CS_ENGINE_TEXTS]);
 bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks);
+bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *put_off);
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 

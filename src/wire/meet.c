@@ -32,6 +32,7 @@ static void fill_header(struct cs_wire_header *h, const struct cs_consumer_opts 
       .lines = (opts->lines ? CS_WIRE_LINES_IL : 0) | (opts->inlined ? CS_WIRE_LINES_INLINED : 0),
       .async_callers = opts->async_callers ? 1 : 0,
       .budget_ppm = opts->budget_ppm,
+      .walk_limit_us = opts->walk_limit_us,
       .labels = opts->labels,
       .engine = opts->engine,
       .command_pid = (uint32_t)getpid(),

@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 11u
+#define CS_WIRE_VERSION 12u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -45,6 +45,9 @@ static inline const char *cs_wire_engine_name(enum cs_wire_engine_kind engine) {
   return engine < CS_WIRE_ENGINES ? names[engine] : "unknown";
 }
 
+#define CS_WIRE_NO_LIMIT UINT32_MAX
+#define CS_WIRE_WALK_LIMIT_US 500u
+
 enum cs_wire_agent_state {
   CS_WIRE_AGENT_NONE,       // nobody has come yet
   CS_WIRE_AGENT_RECORDING,  // samples are being taken
@@ -69,6 +72,7 @@ struct cs_wire_header {
   uint32_t labels;          // 1: samples with the Activity that was current
   uint32_t async_callers;   // 1: frames of who awaits are wanted
   uint32_t engine;          // enum cs_wire_engine_kind
+  uint32_t walk_limit_us;   // CPU time that a sample's walk may use; 0: 500; CS_WIRE_NO_LIMIT
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
@@ -116,6 +120,7 @@ enum cs_wire_kind {
   CS_WIRE_TICKS,     // struct cs_wire_ticks; before END, if any were left out
   CS_WIRE_ENGINE,  // struct cs_wire_engine, strings: why, unseen; of mode cpu: when it begins, when
                    // the engine changes, and before END
+  CS_WIRE_PUT_OFF,  // struct cs_wire_put_off; before END, if any were
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -206,6 +211,14 @@ struct cs_wire_stops {
   uint64_t stopped_ns;    // in all, from the first thread that stood still
   uint64_t threads;       // that have got one
   uint64_t unsampled_ns;  // CPU time of threads that had none yet: there are no samples of it
+};
+
+// Samples that were put off, so that no thread spends more than a tenth of its time on them.
+struct cs_wire_put_off {
+  uint64_t samples;      // not taken when they were due: the thread's next one has their weight
+  uint64_t events;       // samples without a stack
+  uint64_t longest_ns;   // the longest sample that any was put off for,
+  uint32_t thread, pad;  // and the thread that took it
 };
 
 struct cs_wire_ticks {

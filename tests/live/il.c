@@ -110,7 +110,7 @@ static void check_prepared(void) {
     done[images++] = functions;
     // The table lies in the image: the range that holds it says where the image begins.
     struct cs_range range;
-    if (cs_range_find(world, functions, &range) != CS_STOP_NONE || !range.found) continue;
+    if (cs_range_find(world, functions, NULL, &range) != CS_STOP_NONE || !range.found) continue;
     base = range.begin;
     uint32_t n = cs_method_some_of_r2r(world, base + begin, entries, MAX_ENTRIES);
     for (uint32_t i = 0; i < n; i++) check_method(entries[i]);

@@ -152,7 +152,7 @@ static void check_site(uint64_t pc, uint64_t ip, const struct cfi_registers *to,
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
   struct cfi_registers ignored;
   struct cs_regs regs;
-  cs_site site = cs_sites_learn(&world, ip, &code);
+  cs_site site = cs_sites_learn(&world, ip, &code, NULL);
   if (site == 0) return;  // of no form that a site has: decoded each time
   counts.by_site++;
   make_up(ip, &ignored, &regs);

@@ -136,7 +136,7 @@ static void check_call(const struct ref_function *f, uint32_t offset) {
     counts.wrong_data++;
     report("unwind data", f, offset, 0, twin.r);
   }
-  if (!cs_rule_of_managed(&world, &code, regs.r[CS_RIP], &rule)) {
+  if (!cs_rule_of_managed(&world, &code, NULL, regs.r[CS_RIP], &rule)) {
     counts.decoded++;
     return;
   }

@@ -35,6 +35,7 @@ static struct cs_wire_record *last_wall[MAX_IDS];  // of each thread, a copy
 static unsigned starts, ends, failures;
 static struct cs_wire_end end;
 static struct cs_wire_stops stops_told;
+static struct cs_wire_put_off put_off_told;
 static struct cs_wire_ticks ticks_told;
 static struct cs_wire_engine engine_told;
 static struct cs_text engine_text[CS_ENGINE_TEXTS];
@@ -221,6 +222,10 @@ static void take(const struct cs_wire_record *r) {
     case CS_WIRE_ENGINE:
       check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.had != 0, "ENGINE",
             engine_told.had);
+      break;
+    case CS_WIRE_PUT_OFF:
+      check(cs_decode_put_off(r, &put_off_told) && put_off_told.samples + put_off_told.events > 0,
+            "PUT_OFF", put_off_told.samples);
       break;
     case CS_WIRE_STOPS:
       check(cs_decode_stops(r, &stops_told) && stops_told.threads + stops_told.unsampled_ns > 0,

@@ -403,7 +403,8 @@ static void the_trip_wire_is_no_call_site(void **state) {
     for (unsigned q = 0; q < count; q++) {
       if (strcmp(quirks[q].name, "OnHijackTripThread") != 0) continue;
       assert_int_equal(text[quirks[q].begin + CALL_END - 5], 0xE8);
-      assert_int_equal(cs_sites_learn(&world, image->begin + quirks[q].begin + CALL_END, &code), 0);
+      assert_int_equal(
+          cs_sites_learn(&world, image->begin + quirks[q].begin + CALL_END, &code, NULL), 0);
       tried++;
     }
   }

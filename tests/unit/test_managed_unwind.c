@@ -92,7 +92,7 @@ static void check_rule(const struct fake_clr *clr, const char *name, unsigned at
   static struct cs_sites sites;
   struct cs_cfi_rule rule;
   struct cs_regs regs = *body, by_site = *body;
-  assert_true(cs_rule_of_managed(&clr->world, code, body->r[CS_RIP], &rule));
+  assert_true(cs_rule_of_managed(&clr->world, code, NULL, body->r[CS_RIP], &rule));
   assert_int_equal(cs_rule_apply(&rule, &clr->world.mem, stack, &regs), CS_STOP_NONE);
   check_callers(name, at, &regs, caller);
   cs_sites_add(&sites, body->r[CS_RIP], &rule, CS_CODE_JIT);
@@ -110,7 +110,7 @@ static void check_call_in_prolog(const struct fake_clr *clr, const char *name, u
                                  const struct cs_regs *there, const struct cs_regs *caller) {
   struct cs_cfi_rule rule;
   struct cs_regs regs = *there;
-  assert_false(cs_rule_of_managed(&clr->world, code, there->r[CS_RIP], &rule));
+  assert_false(cs_rule_of_managed(&clr->world, code, NULL, there->r[CS_RIP], &rule));
   assert_int_equal(cs_unwind_managed(&clr->world, code, stack, false, &regs), CS_STOP_NONE);
   check_callers(name, at, &regs, caller);
 }

@@ -182,9 +182,13 @@ static void make_recording(void) {
   put(&(struct cs_wire_stops){1234567, 27, 890}, sizeof(struct cs_wire_stops));
   end(CS_WIRE_STOPS);
   begin();
+  put(&(struct cs_wire_put_off){4321, 21, 345678, 1, 0}, sizeof(struct cs_wire_put_off));
+  end(CS_WIRE_PUT_OFF);
+  begin();
   put(&(struct cs_wire_ticks){55, 66}, sizeof(struct cs_wire_ticks));
   end(CS_WIRE_TICKS);
   assert_int_equal(live.stops.threads, 27);
+  assert_int_equal(live.put_off.samples, 4321);
   begin();
   put(&(struct cs_wire_engine){.cpu_ns = 600000000,
                                .asked = CS_WIRE_ENGINE_AUTO,

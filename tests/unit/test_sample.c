@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "signal/rest.h"
 #include "signal/sample.h"
 #include "support/fake_clr.h"
 
@@ -160,6 +162,80 @@ static void a_stack_that_does_not_fit_says_so(void **state) {
   assert_non_null(last);
   assert_int_equal(seen, ring.samples);
   assert_int_equal(ring.samples + ring.lost, 6);
+}
+
+static void spin_until(uint64_t tsc, uint64_t cpu_ns) {
+  while (cs_tsc() < tsc || cs_thread_cpu_ns() < cpu_ns) {
+  }
+}
+
+// Whatever the rate: at least nine times as long as a sample took lies before the next one, which
+// stands for those between.
+static void a_thread_is_left_alone_after_a_long_sample(void **state) {
+  (void)state;
+  struct cs_rest *rest = &walkers[0].thread.rest;
+  cs_clock_init();
+  cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
+  cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
+  open_ring(1 << 20, MAX_FRAMES);
+  become(&walkers[0], 0);
+  for (uint32_t round = 1; round < 20; round++) {
+    uint64_t before = cs_thread_cpu_ns();
+    take(&walkers[0], MAX_FRAMES, 0);
+    uint64_t spent = cs_thread_cpu_ns() - before;
+    assert_int_equal(ring.samples, round);
+    const struct cs_sample *s = cs_sample_ring_peek(&ring);
+    assert_non_null(s);
+    assert_int_equal(s->put_off, round > 1 ? 5 : 0);
+    assert_int_equal(s->overrun, round > 1 ? 5 + 4 : 0);
+    cs_sample_ring_pop(&ring, s);
+    assert_true(rest->until_cpu == 0 || rest->until_cpu >= before + 5 * spent);
+    for (int i = 0; i < 5; i++) take(&walkers[0], 10, i == 0 ? 4 : 0);
+    assert_int_equal(ring.samples, round);
+    assert_int_equal(rest->put_off, 5);
+    assert_int_equal(rest->ever, 5 * round);
+    spin_until(rest->until, rest->until_cpu);
+  }
+  assert_int_equal(ring.signals, ring.samples);
+  cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
+}
+
+// Each tells of something else, so the walk is left out and not the sample.
+static void an_event_too_many_has_no_stack(void **state) {
+  (void)state;
+  struct cs_regs regs = {.known = CS_REGS_ALL};
+  struct walker *w = &walkers[0];
+  struct cs_rest rest = {0};
+  unsigned whole = 0, bare = 0;
+  cs_clock_init();
+  cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32) * 100;  // so that a walk takes long
+  cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
+  open_ring(1 << 20, MAX_FRAMES);
+  become(w, 0);
+  w->words[MAX_FRAMES * FRAME_WORDS - 1] = 0;
+  regs.r[CS_RIP] = method + AFTER_CALL;
+  regs.r[CS_RSP] = (uint64_t)(uintptr_t)w->words;
+  struct cs_sampled from = {.world = &clr.world,
+                            .thread = &w->thread,
+                            .agent = w,
+                            .regs = &regs,
+                            .stack = &w->thread.stack};
+  for (uint32_t i = 0; i < 1000; i++) {
+    struct cs_sample_event event = {cs_tsc(), i + 1, 3, 7};
+    cs_sample_event(&ring, &from, &rest, &event);
+    const struct cs_sample *s = cs_sample_ring_peek(&ring);
+    assert_int_equal(s->weight, i + 1);
+    assert_int_equal(s->type, 7);
+    assert_int_equal(s->frame_count, s->stop == CS_STOP_PUT_OFF ? 0 : MAX_FRAMES);
+    if (s->stop == CS_STOP_PUT_OFF)
+      bare++;
+    else
+      whole++;
+    cs_sample_ring_pop(&ring, s);
+  }
+  assert_true(whole > 0 && bare > 500);
+  assert_int_equal(ring.samples, 1000);
+  cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
 }
 
 static void losses_are_counted(void **state) {
@@ -342,6 +418,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(unused_space_is_given_back, setup, teardown),
       cmocka_unit_test_setup_teardown(deep_stacks_are_cut_where_the_limit_is, setup, teardown),
       cmocka_unit_test_setup_teardown(a_stack_that_does_not_fit_says_so, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_thread_is_left_alone_after_a_long_sample, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_event_too_many_has_no_stack, setup, teardown),
       cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(signals_for_others_are_ignored, setup, teardown),
       cmocka_unit_test_setup_teardown(every_committed_record_arrives_whole, setup, teardown),

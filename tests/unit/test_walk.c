@@ -4,9 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "native/image.h"
 #include "support/fake_clr.h"
 #include "unwind/sites.h"
@@ -167,6 +169,107 @@ static void steps_over_code_that_may_die_by_rule_until_something_dies(void **sta
   fake_clr_set_collectible(&scene.clr, false);
 }
 
+// ---- Code that may be unloaded ----
+
+static unsigned guarded_reads;
+static bool counting_read(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
+  (void)mem;
+  guarded_reads++;
+  memcpy(dst, (const void *)(uintptr_t)addr, len);
+  return true;
+}
+
+static void what_may_be_unloaded_is_read_once_a_walk(void **state) {
+  (void)state;
+  enum { DEEP = 1000 };
+  unsigned one;
+  fake_clr_set_collectible(&scene.clr, true);
+  scene.clr.world.mem.read_guarded = counting_read;
+  lay_recursion(100, 2);
+  guarded_reads = 0;
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_int_equal(count_frames(), 2);
+  one = guarded_reads;
+  assert_true(one > 0);
+  lay_recursion(100, DEEP);
+  guarded_reads = 0;
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_int_equal(count_frames(), DEEP);
+  assert_true(cs_walk_complete(&scene.walk));
+  assert_in_range(guarded_reads, 1, one);
+  assert_null(scene.walk.near.mortal);
+}
+
+// The next walk reads again: by then it may be other code.
+static void what_was_unloaded_is_not_remembered(void **state) {
+  (void)state;
+  static uint8_t other[64];
+  static const uint8_t larger[] = {1, 4, 1, 0, 4, 0x72, 0, 0};  // sub rsp, 0x40
+  struct fake_function f = {other, sizeof other, larger, sizeof larger};
+  fake_clr_set_collectible(&scene.clr, true);
+  lay_recursion(100, 20);
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_int_equal(count_frames(), 20);
+  uint64_t start = fake_clr_add_method(&scene.clr, &f, 1, 0x5678, 0);
+  memcpy((void *)(uintptr_t)(scene.method - 8), (const void *)(uintptr_t)(start - 8), 8);
+  struct cs_frame frame;
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  assert_true(cs_walk_next(&scene.walk, &frame));
+  assert_int_equal(frame.code.function_id, 0x5678);
+  cs_walk_leave(&scene.walk);
+}
+
+// More walks at a time than there are leases: the others read each time, and find the same.
+static void walks_without_a_lease_find_the_same(void **state) {
+  (void)state;
+  enum { WALKS = 70 };
+  static struct cs_walk walks[WALKS];
+  struct cs_frame frame;
+  fake_clr_set_collectible(&scene.clr, true);
+  lay_recursion(100, 20);
+  for (unsigned i = 0; i < WALKS; i++) {
+    begin(scene.method + AFTER_CALL, sp_of(100), 0);
+    assert_true(cs_walk_next(&scene.walk, &frame));
+    walks[i] = scene.walk;
+  }
+  for (unsigned i = 0; i < WALKS; i++) {
+    unsigned n = 1;
+    while (cs_walk_next(&walks[i], &frame)) n++;
+    assert_int_equal(n, 20);
+    assert_int_equal(walks[i].stop, CS_STOP_BASE);
+    assert_null(walks[i].near.mortal);
+  }
+}
+
+// ---- The limit ----
+
+static uint64_t ticks_of_ns(void) {
+  cs_clock_init();
+  return (uint64_t)(((unsigned __int128)1 << 64) / cs_clock_ticks_to_ns(1ull << 32));
+}
+
+// What the thread does beside the walk counts as the walk's; where it has no processor, nothing.
+static void ends_when_its_time_is_used_up(void **state) {
+  (void)state;
+  enum { LIMIT_NS = 4000000, FRAMES = 40, NAP_NS = 500000 };
+  struct cs_frame frame;
+  unsigned n = 0;
+  lay_recursion(100, FRAMES);
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  cs_walk_limit(&scene.walk, LIMIT_NS, ticks_of_ns());
+  for (uint64_t from; cs_walk_next(&scene.walk, &frame); n++)
+    for (from = cs_thread_cpu_ns(); cs_thread_cpu_ns() - from < LIMIT_NS / 4;) {
+    }
+  assert_int_equal(scene.walk.stop, CS_STOP_TIME);
+  assert_in_range(n, 2, 10);
+  begin(scene.method + AFTER_CALL, sp_of(100), 0);
+  cs_walk_limit(&scene.walk, LIMIT_NS, ticks_of_ns());
+  for (n = 0; cs_walk_next(&scene.walk, &frame); n++)
+    (void)nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+  assert_int_equal(scene.walk.stop, CS_STOP_BASE);
+  assert_int_equal(n, FRAMES);
+}
+
 static void ends_at_the_depth_limit_and_says_so(void **state) {
   (void)state;
   lay_recursion(100, 50);
@@ -302,7 +405,8 @@ static void distrusts_implausible_explicit_frames(void **state) {
   }
 }
 
-// A return address that the runtime replaced: the Thread holds the true one and the slot's address.
+// A return address that the runtime replaced: the Thread holds the true one and the slot's
+// address.
 static void sees_through_a_hijacked_return_address(void **state) {
   (void)state;
   struct cs_frame frame;
@@ -329,8 +433,8 @@ static void sees_through_a_hijacked_return_address(void **state) {
   assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
 }
 
-// glibc's clone has no rule behind its system call: the parent's caller is on the top of the stack,
-// the child has none.
+// glibc's clone has no rule behind its system call: the parent's caller is on the top of the
+// stack, the child has none.
 static void finds_the_caller_of_clone(void **state) {
   (void)state;
   static const uint8_t clone_code[] = {0x0F, 0x05, 0x48, 0x85, 0xC0, 0x7C, 0x18, 0x74, 0x01, 0xC3};
@@ -365,6 +469,10 @@ int main(void) {
       TEST(walks_to_the_base),
       TEST(steps_over_known_return_addresses_by_rule),
       TEST(steps_over_code_that_may_die_by_rule_until_something_dies),
+      TEST(what_may_be_unloaded_is_read_once_a_walk),
+      TEST(what_was_unloaded_is_not_remembered),
+      TEST(walks_without_a_lease_find_the_same),
+      TEST(ends_when_its_time_is_used_up),
       TEST(ends_at_the_depth_limit_and_says_so),
       TEST(ends_where_the_stack_does),
       TEST(ends_in_unknown_code_and_names_it),

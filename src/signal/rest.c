@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// When a thread may be sampled again. Signal-safe: yes; on the thread itself.
+//
+// The time-stamp counter costs nothing, but goes on while the thread has no processor: a thread
+// that gets one for a tenth of the time would spend all of it in walks. So after a walk that took
+// long its own clock, a system call, must say so, too. A short one needs none: a thread that has
+// been given a processor keeps it for a hundred times as long.
+#include "signal/rest.h"
+
+enum {
+  SHORT_NS = 5000,
+  SLACK_NS = 200000,  // what a sample takes besides its walk, at most
+};
+
+// Time without a processor is in the counter, too, but not more than the walk may have used.
+CS_ISLAND static uint64_t cost_ns(uint64_t begin, uint64_t now, uint64_t most_ns) {
+  uint64_t ns = cs_scale(now - begin, cs_signal.ns_of_tick);
+  return most_ns != 0 && ns > most_ns + SLACK_NS ? most_ns + SLACK_NS : ns;
+}
+
+CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc) {
+  return tsc < rest->until || (rest->until_cpu != 0 && cs_thread_cpu_ns() < rest->until_cpu);
+}
+
+CS_ISLAND void cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t most_ns) {
+  uint64_t now = cs_tsc(), cost = cost_ns(begin, now, most_ns);
+  rest->until = now + cs_scale(cost * (CS_REST_SHARE - 1), cs_signal.ticks_of_ns);
+  rest->until_cpu = cost > SHORT_NS ? cs_thread_cpu_ns() + cost * (CS_REST_SHARE - 1) : 0;
+}
+
+CS_ISLAND bool cs_rest_holds_event(const struct cs_rest *rest, uint64_t tsc) {
+  return tsc + cs_scale((uint64_t)CS_REST_EVENTS_NS * CS_REST_SHARE, cs_signal.ticks_of_ns) <
+         rest->events_until;
+}
+
+CS_ISLAND void cs_rest_begin_event(struct cs_rest *rest, uint64_t begin, uint64_t most_ns) {
+  uint64_t cost = cost_ns(begin, cs_tsc(), most_ns);
+  if (rest->events_until < begin) rest->events_until = begin;
+  rest->events_until += cs_scale(cost * CS_REST_SHARE, cs_signal.ticks_of_ns);
+}
