@@ -170,13 +170,20 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
 }
 
 // Nothing says where .eh_frame is: it is looked for in every loaded segment.
-static enum cs_elf_result search(const struct segments *s) {
+static enum cs_elf_result search(const struct segments *s, struct cs_error *err) {
   enum { MAX_BYTES = 64 << 20 };
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     struct cs_found found;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
-    if (ph.p_type != PT_LOAD || ph.p_filesz == 0 || ph.p_filesz > MAX_BYTES) continue;
+    if (ph.p_type != PT_LOAD || ph.p_filesz == 0) continue;
+    if (ph.p_filesz > MAX_BYTES) {
+      (void)cs_error_set(err,
+                         "nothing says where its .eh_frame is, and a segment of %llu MiB is too "
+                         "large to look for it: link it with --eh-frame-hdr",
+                         (unsigned long long)(ph.p_filesz >> 20));
+      continue;
+    }
     uint64_t address = s->elf->bias + ph.p_vaddr;
     size_t before = (4 - address % 4) % 4;
     uint8_t *bytes = malloc((size_t)ph.p_filesz);
@@ -190,6 +197,7 @@ static enum cs_elf_result search(const struct segments *s) {
     s->elf->eh_frame_end = address + before + found.end;
     s->elf->fde_count = found.fdes;
   }
+  if (s->elf->fde_count != 0) *err = (struct cs_error){.text = ""};
   return CS_ELF_OK;
 }
 
@@ -214,5 +222,5 @@ enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candi
   if (has_hdr && result != CS_ELF_MALFORMED) return result;
   elf->hdr = elf->eh_frame = elf->eh_frame_end = elf->fde_count = 0;
   *err = (struct cs_error){.text = ""};
-  return search(&s);
+  return search(&s, err);
 }

@@ -61,12 +61,12 @@ struct cs_image {
   uint64_t begin, end;  // executable range, [begin, end)
   uint64_t bias;        // load bias: address = bias + the file's virtual address
   uint32_t row_count;
-  uint32_t block_count;
-  const uint32_t *row_pc;    // sorted: begin + row_pc[i] is where row i starts to hold
-  const uint16_t *row_rule;  // index into the rules; CS_NO_RULE: a gap between functions
-  const uint32_t
-      *block_row;    // per CS_BLOCK bytes of text: the last row that starts at or before it
-  const char *path;  // as /proc/self/maps gives it; "[vdso]"
+  uint32_t block_count;    // up to the last row, however wide the text is
+  uint8_t block_bits;      // a block is so much of the text: 256 bytes, or more where rows are few
+  const uint32_t *row_pc;  // sorted: begin + row_pc[i] is where row i starts to hold
+  const uint16_t *row_rule;   // index into the rules; CS_NO_RULE: a gap between functions
+  const uint32_t *block_row;  // per block of text: the last row that starts at or before it
+  const char *path;           // as /proc/self/maps gives it; "[vdso]"
   bool is_coreclr;
   bool stays;       // as long as the process lives: the program, the C library, libcoreclr ...
   uint8_t id_size;  // of the build id; 0: it has none
@@ -74,7 +74,7 @@ struct cs_image {
   uint64_t id_address;  // where it stands in memory
 };
 #define CS_NO_RULE 0xFFFFu
-#define CS_BLOCK 256u
+#define CS_BLOCK_BITS 8u
 
 struct cs_images {  // immutable once published, but for `loaded`
   // cs_loader_now when these were the images of the process, all of them. CS_LOADER_UNSETTLED:

@@ -36,7 +36,7 @@ static bool is_cie(const uint8_t *bytes, size_t size) {
 // Follows the records from a CIE on, as long as they make sense.
 static void follow(const uint8_t *bytes, size_t size, size_t begin, struct cs_found *found) {
   size_t at = begin;
-  *found = (struct cs_found){.begin = begin};
+  *found = (struct cs_found){.begin = begin, .last = begin};
   while (size - at >= 8 && word_at(bytes + at) != 0) {
     size_t length = word_at(bytes + at), id_at = at + 4, id = word_at(bytes + id_at);
     if (length < 8 || length > size - id_at) break;
@@ -45,6 +45,7 @@ static void follow(const uint8_t *bytes, size_t size, size_t begin, struct cs_fo
             : id > id_at - begin || !is_cie(bytes + id_at - id, size - (id_at - id)))
       break;
     found->fdes += !cie;
+    found->last = at;
     at += 4 + length;
   }
   found->end = at;
@@ -56,7 +57,12 @@ bool cs_eh_frame_search(const uint8_t *bytes, size_t size, struct cs_found *foun
   for (size_t at = 0; at + 4 + MIN_CIE <= size; at += ALIGNMENT) {
     if (!is_cie(bytes + at, size - at)) continue;
     follow(bytes, size, at, &run);
-    if (run.fdes == 0) continue;
+    // What begins at a later record of the run goes no further, so that none is followed twice; the
+    // last one may only look like a record, and hide a true beginning.
+    if (run.fdes == 0) {
+      at = run.last - run.last % ALIGNMENT;
+      continue;
+    }
     if (run.fdes > found->fdes) *found = run;
     at = run.end - run.end % ALIGNMENT;
   }

@@ -7,6 +7,7 @@
 
 struct cs_found {
   size_t begin, end;  // of the records, in the bytes
+  size_t last;        // where the last of them begins
   uint32_t fdes;
 };
 

@@ -104,16 +104,25 @@ struct cs_native *cs_native_new(int pid) {
 static void index_blocks(struct cs_image *image, uint32_t *block_row) {
   uint32_t row = 0;
   for (uint32_t block = 0; block < image->block_count; block++) {
-    while (row + 1 < image->row_count && image->row_pc[row + 1] <= block * CS_BLOCK) row++;
+    while (row + 1 < image->row_count && image->row_pc[row + 1] <= block << image->block_bits)
+      row++;
     block_row[block] = row;
   }
+}
+
+// What the index takes follows from the rows and not from how wide the image is mapped.
+static size_t size_index(struct cs_image *image, const struct cs_rows *rows) {
+  uint64_t most = rows->count * 4ull + 256, last = rows->count != 0 ? rows->pc[rows->count - 1] : 0;
+  image->block_bits = CS_BLOCK_BITS;
+  while (last >> image->block_bits >= most) image->block_bits++;
+  return rows->count != 0 ? (size_t)(last >> image->block_bits) + 1 : 0;
 }
 
 // Packs rows, index and path into one block of their own.
 static bool pack(struct compiled *c, const struct cs_rows *rows, const char *path) {
   struct cs_image *image = &c->image;
   size_t n = rows->count, path_bytes = strlen(path) + 1;
-  size_t blocks = (size_t)((image->end - image->begin + CS_BLOCK - 1) / CS_BLOCK);
+  size_t blocks = size_index(image, rows);
   c->block_bytes =
       n * sizeof(uint32_t) + blocks * sizeof(uint32_t) + n * sizeof(uint16_t) + path_bytes;
   c->block = populated(c->block_bytes);
@@ -129,7 +138,7 @@ static bool pack(struct compiled *c, const struct cs_rows *rows, const char *pat
   image->row_pc = row_pc;
   image->row_rule = row_rule;
   image->row_count = (uint32_t)n;
-  image->block_count = n != 0 ? (uint32_t)blocks : 0;
+  image->block_count = (uint32_t)blocks;
   image->block_row = block_row;
   image->path = name;
   if (n != 0) index_blocks(image, block_row);
@@ -143,7 +152,7 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
                                        const struct cs_elf *elf, struct cs_rows *rows,
                                        struct cs_cfi_stats *stats, struct cs_error *err) {
   if (elf->eh_frame_end == 0) {
-    (void)cs_error_set(err, "it has no .eh_frame");
+    if (err->text[0] == '\0') (void)cs_error_set(err, "it has no .eh_frame");
     return CS_ELF_MALFORMED;
   }
   size_t size = (size_t)(elf->eh_frame_end - elf->eh_frame);
@@ -184,8 +193,9 @@ static void report(const struct compiled *c, const struct cs_cfi_stats *stats, u
 // libcoreclr's own text is needed for that, some 5 MB: 2 ms, once.
 static void correct_rows(struct cs_native *native, const struct cs_candidate *candidate,
                          struct cs_rows *rows) {
+  enum { MOST = 64 << 20 };  // it has 5 MB: more is something else of that name
   size_t size = (size_t)(candidate->end - candidate->begin);
-  uint8_t *bytes = malloc(size);
+  uint8_t *bytes = size <= MOST ? malloc(size) : NULL;
   unsigned found = 0;
   if (bytes != NULL && cs_process_read(&native->process, candidate->begin, bytes, size))
     (void)cs_quirks_apply(bytes, size, &native->rules, rows, &found);

@@ -29,7 +29,8 @@ struct step {
 // The last row at or before `offset`. The block index leaves a handful of rows to search: the mean
 // in libcoreclr is 5 a block.
 CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset) {
-  uint32_t block = offset / CS_BLOCK;
+  uint32_t block = offset >> image->block_bits;
+  if (block >= image->block_count) block = image->block_count - 1;
   uint32_t lo = image->block_row[block];
   uint32_t hi = block + 1 < image->block_count ? image->block_row[block + 1] : image->row_count - 1;
   while (lo < hi) {
@@ -48,7 +49,9 @@ CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset
 CS_ISLAND static uint16_t find_rule_id(const struct cs_cfi_rule *rules,
                                        const struct cs_image *image, uint64_t ip, bool exact) {
   uint64_t at = exact ? ip : ip - 1;
-  if (at < image->begin || at >= image->end || image->row_count == 0) return CS_NO_RULE;
+  if (at < image->begin || at >= image->end || image->row_count == 0 ||
+      at - image->begin > UINT32_MAX)  // rows have 32 bits
+    return CS_NO_RULE;
   uint32_t offset = (uint32_t)(at - image->begin), row = find_row(image, offset);
   uint16_t id = image->row_rule[row];
   if (!exact && row + 1 < image->row_count && image->row_pc[row + 1] == offset + 1) {

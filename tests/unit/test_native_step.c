@@ -12,14 +12,14 @@
 #include "native/image.h"
 #include "unwind/unwind.h"
 
-enum { WORDS = 512, CODE_BYTES = 4 * CS_BLOCK, RULES = 8, RULE = 1 };
+enum { WORDS = 512, CODE_BYTES = 4 * (1u << CS_BLOCK_BITS), RULES = 8, RULE = 1 };
 static uint64_t words[WORDS];
 static uint8_t code_bytes[CODE_BYTES];
 static struct cs_cfi_rule rules[RULES];
 
 static uint32_t row_pc[8];
 static uint16_t row_rule[8];
-static uint32_t block_row[CODE_BYTES / CS_BLOCK];
+static uint32_t block_row[CODE_BYTES >> CS_BLOCK_BITS];
 static struct {
   struct cs_images head;
   struct cs_image image;
@@ -41,9 +41,10 @@ static uint64_t ip_at(unsigned offset) {
 static void add_row(uint32_t pc, uint16_t rule) {
   row_pc[table.image.row_count] = pc;
   row_rule[table.image.row_count++] = rule;
-  table.image.block_count = CODE_BYTES / CS_BLOCK;
+  table.image.block_bits = CS_BLOCK_BITS;
+  table.image.block_count = CODE_BYTES >> CS_BLOCK_BITS;
   for (uint32_t block = 0; block < table.image.block_count; block++)
-    if (pc <= block * CS_BLOCK) block_row[block] = table.image.row_count - 1;
+    if (pc <= block << CS_BLOCK_BITS) block_row[block] = table.image.row_count - 1;
 }
 
 // Rules 1 (usual: a frame of 4 words, rbx and rbp saved) holds in [0x10, 0x80).

@@ -2,15 +2,20 @@
 // Images that no program header leads to the unwind data of: it is searched for. The oracle of the
 // search is .eh_frame_hdr, in all libraries that have one.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "native/image.h"
 #include "native/search.h"
 #include "native/startup.h"
 #include "snapshot/snapshot.h"
@@ -110,6 +115,76 @@ static void only_whole_records_are_believed(void **state) {
   memcpy(twice + CIE + 8, records, sizeof records);
   assert_true(cs_eh_frame_search(twice, sizeof twice, &found));
   assert_int_equal(found.begin, CIE + 8);
+}
+
+// CPU time of a search in so many records that are each a beginning, and lead nowhere; the best of
+// some tries.
+static uint64_t search_beginnings(uint32_t count) {
+  uint8_t *bytes = malloc(count * (size_t)CIE);
+  uint64_t best = UINT64_MAX;
+  assert_non_null(bytes);
+  for (uint32_t i = 0; i < count; i++) memcpy(bytes + i * (size_t)CIE, records, CIE);
+  for (int i = 0; i < 5; i++) {
+    struct cs_found found;
+    uint64_t before = cs_thread_cpu_ns();
+    assert_false(cs_eh_frame_search(bytes, count * (size_t)CIE, &found));
+    uint64_t spent = cs_thread_cpu_ns() - before;
+    if (spent < best) best = spent;
+  }
+  free(bytes);
+  return best;
+}
+
+// Eight times as many take eight times as long, and not sixty-four times.
+static void the_search_takes_time_by_what_is_there(void **state) {
+  (void)state;
+  uint64_t some = search_beginnings(4000), more = search_beginnings(32000);
+  print_message("%llu us, %llu us\n", (unsigned long long)some / 1000,
+                (unsigned long long)more / 1000);
+  assert_true(more < some * 25);
+}
+
+// An image that is mapped far wider than anything is in it.
+static uint64_t resident_bytes(void) {
+  unsigned long long all = 0, resident = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  assert_non_null(file);
+  assert_int_equal(fscanf(file, "%llu %llu", &all, &resident), 2);
+  (void)fclose(file);
+  return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void a_wide_image_takes_memory_by_what_is_there(void **state) {
+  (void)state;
+  const uint64_t wide = 64ull << 30;
+  Elf64_Ehdr eh = {.e_ident = {0x7F, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}};
+  eh.e_type = ET_DYN;
+  eh.e_machine = EM_X86_64;
+  eh.e_version = EV_CURRENT;
+  eh.e_phoff = sizeof eh;
+  eh.e_phentsize = sizeof(Elf64_Phdr);
+  eh.e_phnum = 1;
+  Elf64_Phdr ph = {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = wide, .p_memsz = wide};
+  char path[] = "/tmp/clrsnap-wide-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0 && ftruncate(fd, (off_t)wide) == 0);
+  (void)unlink(path);
+  assert_int_equal(pwrite(fd, &eh, sizeof eh, 0), sizeof eh);
+  assert_int_equal(pwrite(fd, &ph, sizeof ph, sizeof eh), sizeof ph);
+  void *at = mmap(NULL, wide, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+  assert_true(at != MAP_FAILED);
+  struct cs_native *native = cs_native_new(0);
+  assert_non_null(native);
+  uint64_t before = resident_bytes();
+  const struct cs_images *images = cs_native_refresh(native);
+  uint64_t after = resident_bytes();
+  const struct cs_image *image = cs_images_find(images, (uint64_t)(uintptr_t)at + (wide >> 1));
+  assert_non_null(image);
+  assert_int_equal(image->row_count, 0);
+  assert_true(after < before + (128u << 20));
+  cs_native_free(native);
+  (void)munmap(at, wide);
+  (void)close(fd);
 }
 
 // ---- .init and .fini ----
@@ -235,6 +310,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finds_what_the_header_says),
       cmocka_unit_test(only_whole_records_are_believed),
+      cmocka_unit_test(the_search_takes_time_by_what_is_there),
+      cmocka_unit_test(a_wide_image_takes_memory_by_what_is_there),
       cmocka_unit_test(startup_functions_are_known_by_their_code),
       cmocka_unit_test(a_library_without_the_header),
   };
