@@ -1,22 +1,93 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check-docs.sh SOURCE: docs/stop-reasons.md explains every reason of src/walk/stop.h and no other, and links
-# between the documents lead somewhere.
+# check-docs.sh SOURCE BUILD: what the documents say of the tree is so. docs/stop-reasons.md explains every reason of
+# src/walk/stop.h and no other; links between the documents lead somewhere; every test that is named exists; figures
+# that a test holds (or a program's own constant says) are that test's.
+# check-docs.sh --self-test SOURCE BUILD: is each of these noticed, in a copy?
 set -euo pipefail
-cd "$1"
+
+# figure FILE PATTERN WANTED: what PATTERN's first group matches in FILE, there at least once, is WANTED.
+figure() {
+  local found
+  found=$(grep -oE "$2" "$1" | sed -E "s/$2/\1/" | sort -u)
+  [ "$found" = "$3" ] || fail "$1 says '${found:-nothing}' where it is '$3' ($2)"
+}
+
+check() {
+  local source=$1 build=$2 in_source in_docs page link name tests
+  cd "$source"
+  in_source=$(grep -oE '^ *X\([A-Z_]+, "[a-z-]+"' src/walk/stop.h | sed 's/.*"\(.*\)"/\1/' | sort)
+  in_docs=$(grep -oE '^\| `[a-z-]+` \|' docs/stop-reasons.md | sed 's/[|` ]//g' | sort)
+  [ -n "$in_source" ] || fail "no stop reasons found in src/walk/stop.h"
+  [ "$in_source" = "$in_docs" ] ||
+    fail "stop reasons and their page differ:" $(comm -3 <(echo "$in_source") <(echo "$in_docs"))
+
+  for page in README.md CONTRIBUTING.md docs/*.md; do
+    for link in $(grep -oE '\]\([^)#]+' "$page" | sed 's/](//' | grep -vE '^https?:'); do
+      [ -e "$(dirname "$page")/$link" ] || fail "$page: the link to $link leads nowhere"
+    done
+  done
+
+  # `live.stubs-*` stands for all of them.
+  tests=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+  [ "$(wc -l <<< "$tests")" -gt 50 ] || fail "ctest lists no tests in $build"
+  for page in README.md CONTRIBUTING.md docs/*.md; do
+    for name in $(grep -oE '`(unit|oracle|live|guest|ref|step|island|record|torture|formats|cli)\.[a-z0-9_-]+\*?`' "$page" |
+      tr -d '`' | sort -u); do
+      grep -q "^${name//\*/.*}$" <<< "$tests" || fail "$page: there is no test $name"
+    done
+  done
+
+  local kinds scenes instructions limit
+  kinds=$(sed -nE 's/.*ORACLE_KINDS=([0-9]+).*/\1/p' tests/oracle/CMakeLists.txt)
+  scenes=$(sed -nE 's/.*known known "ORACLE_SCENES=([0-9]+)".*/\1/p' tests/oracle/CMakeLists.txt)
+  limit=$(sed -nE 's/^LIMIT = ([0-9]+)$/\1/p' tests/check_stack.py)
+  figure README.md 'in ([0-9]+) kinds of callback' "$kinds"
+  figure docs/oracles.md 'in ([0-9]+) kinds of callback' "$kinds"
+  figure README.md 'places, in ([0-9]+) scenes' "$scenes"
+  figure README.md 'each of ([0-9,]+) snapshots' "$(grouped "$(setting tests/oracle/shadow.c ORACLE_SNAPSHOTS)")"
+  figure docs/signal-safety.md 'at most ([0-9,]+) bytes of stack' "$(grouped "$limit")"
+  figure docs/oracles.md '([0-9]+) faults in copies' "$(grep -cE '^    \("' tests/mutants/run.py)"
+  # The table of the every-instruction oracle adds up, and is what the README says.
+  instructions=$(awk -F'|' '/instructions walked at/ { on = 1 } on && /^\| all/ { exit }
+    on { gsub(/[ ,]/, "", $3); n += $3 } END { print n }' docs/oracles.md)
+  figure docs/oracles.md '^\| all \| ([0-9,]+) \| 0 \| 0 \|' "$(grouped "$instructions")"
+  figure README.md 'at every instruction: ([0-9.]+) million' "$(awk "BEGIN { printf \"%.1f\", $instructions / 1e6 }")"
+}
+
+# The number that a test's setting has unless told.
+setting() { sed -nE "s/.*oracle_env\(\"$2\", ([0-9]+)\).*/\1/p" "$1" | sort -u; }
+grouped() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<< "$1"; }
+
+# holds: is all so in the copy?
+holds() { (failed=0; check "$copy" "$build" > /dev/null; exit $failed); }
+
+# spoil FILE OLD NEW: one thing in the copy is not so, and the check has to say.
+spoil() {
+  sed -i -E "0,/$2/s//$3/" "$copy/$1"
+  ! cmp -s "$source/$1" "$copy/$1" || { echo "FAIL: '$2' is not in $1"; exit 1; }
+  ! holds || { echo "FAIL: not noticed: $1 with '$3'"; exit 1; }
+  cp "$source/$1" "$copy/$1"
+}
+
+if [ "$1" = --self-test ]; then
+  source=$2 build=$3
+  fail() { failed=1; }
+  copy=$(mktemp -d)
+  trap 'rm -rf "$copy"' EXIT
+  (cd "$source" && tar cf - --exclude=./build --exclude=./.git .) | tar xf - -C "$copy"
+  holds || { echo "FAIL: the copy is found wrong before anything is"; exit 1; }
+  spoil docs/stop-reasons.md '^\| `bad-sp`' '| `bad-sq`'
+  spoil README.md '\(docs\/design\.md\)' '(docs\/desine.md)'
+  spoil docs/contract.md '`oracle\.foreign-handler`' '`oracle.foreign`'
+  spoil README.md 'in [0-9]+ kinds of callback' 'in 17 kinds of callback'
+  spoil docs/signal-safety.md 'at most [0-9,]+ bytes of stack' 'at most 4,096 bytes of stack'
+  spoil docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
+  echo "pass: six things that are not so are noticed"
+  exit 0
+fi
 failed=0
 fail() { echo "FAIL: $*"; failed=1; }
-
-in_source=$(grep -oE '^ *X\([A-Z_]+, "[a-z-]+"' src/walk/stop.h | sed 's/.*"\(.*\)"/\1/' | sort)
-in_docs=$(grep -oE '^\| `[a-z-]+` \|' docs/stop-reasons.md | sed 's/[|` ]//g' | sort)
-[ -n "$in_source" ] || fail "no stop reasons found in src/walk/stop.h"
-[ "$in_source" = "$in_docs" ] ||
-  fail "stop reasons and their page differ:" $(comm -3 <(echo "$in_source") <(echo "$in_docs"))
-
-for page in README.md CONTRIBUTING.md docs/*.md; do
-  for link in $(grep -oE '\]\([^)#]+' "$page" | sed 's/](//' | grep -vE '^https?:'); do
-    [ -e "$(dirname "$page")/$link" ] || fail "$page: the link to $link leads nowhere"
-  done
-done
-[ $failed = 0 ] && echo "pass: $(echo "$in_source" | wc -l) stop reasons are explained"
+check "$1" "$2"
+[ $failed = 0 ] && echo "pass: the documents say what is so"
 exit $failed

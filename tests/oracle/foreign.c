@@ -256,7 +256,13 @@ void foreign_report(void) {
          (unsigned long)seen.differ, (unsigned long)seen.moved);
   printf("  %10lu physical walks ended early, and %lu in a library that was loaded just then\n",
          (unsigned long)seen.physical_early, (unsigned long)seen.unknown_code);
-  ORACLE_CHECK(seen.differ == 0 && seen.physical_early == 0 && seen.unknown_code < 100,
+  ORACLE_CHECK(seen.differ == 0 && seen.physical_early == 0,
                "walks in handlers differ or ended early");
+  oracle_excuse("signals to threads without a shadow", seen.no_shadow, seen.signals, 500000, 0);
+  oracle_excuse("signals that found no free slot", seen.full, seen.signals, 10000, 50);
+  oracle_excuse("in a library that was loaded just then", seen.unknown_code, seen.signals, 1000,
+                50);
+  oracle_excuse("without managed frames", seen.not_managed, seen.signals, 50000, 20);
+  oracle_excuse("registers moved by a collection meanwhile", seen.moved, seen.signals, 10000, 100);
   ORACLE_CHECK(seen.errnos == 0, "errno was changed %lu times", (unsigned long)seen.errnos);
 }

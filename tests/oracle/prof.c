@@ -34,6 +34,18 @@ uint32_t oracle_failures(void) {
   return __atomic_load_n(&failures, __ATOMIC_RELAXED);
 }
 
+void oracle_excuse(const char *what, uint64_t times, uint64_t of, uint64_t per_million,
+                   uint64_t besides) {
+  uint64_t most = of * per_million / 1000000 + besides;
+  printf("  %10lu %s, at most %lu\n", (unsigned long)times, what, (unsigned long)most);
+  ORACLE_CHECK(times <= most, "excused more often than is known to be needed: %s", what);
+}
+
+void oracle_faults(const char *what, uint64_t put, uint64_t found) {
+  printf("  %10lu faults put in: %s; %lu found\n", (unsigned long)put, what, (unsigned long)found);
+  ORACLE_CHECK(put > 10 && found == put, "faults are overlooked: %s", what);
+}
+
 int64_t oracle_env(const char *name, int64_t otherwise) {
   const char *text = getenv(name);
   return text != NULL && *text != '\0' ? strtoll(text, NULL, 0) : otherwise;

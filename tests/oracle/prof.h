@@ -32,6 +32,13 @@ uint32_t oracle_failures(void);
     if (!(condition)) oracle_fail(__VA_ARGS__); \
   } while (0)
 
+// An excuse of a comparison: prints how often it was made, and fails above `per_million` of `of`
+// and `besides`, which are what was seen and a margin.
+void oracle_excuse(const char *what, uint64_t times, uint64_t of, uint64_t per_million,
+                   uint64_t besides);
+// A fault that was put into what is compared: every one has to be found, and there must be some.
+void oracle_faults(const char *what, uint64_t put, uint64_t found);
+
 int64_t oracle_env(const char *name, int64_t otherwise);
 uint64_t oracle_now_ns(void);
 uint32_t oracle_gettid(void);

@@ -114,10 +114,12 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
   return stack_collect(id, ip, info, context_size, context, &copy->stack);
 }
 
+enum verdict { EQUAL, ONE_MORE, GAP, RESUMING, GOING_NATIVE, WRONG, VERDICTS };
+enum fault { MISSING, TWICE, ANOTHER, FAULTS };  // put into a snapshot's list, to see it found
 static struct {
-  uint64_t taken, equal, one_more, dispatching, dispatch_equal, resuming, going_native, empty,
-      failed_walk, wrong, frames;
+  uint64_t of[VERDICTS], taken, dispatching, empty, failed_walk, frames;
   uint64_t checked, check_failed;
+  uint64_t put[FAULTS], found[FAULTS];
 } counts;
 static uint32_t done;
 static uint64_t wanted;
@@ -208,6 +210,38 @@ static void print_both(const struct copy *copy) {
   stack_print(stdout, &copy->stack, 0, 24);
 }
 
+static enum verdict verdict_of(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  if (agrees(ids, n, copy)) return EQUAL;
+  if (n > 0 && agrees(ids + 1, n - 1, copy)) return ONE_MORE;
+  if (copy->dispatch == 0) return WRONG;
+  if (agrees_but_for_one_gap(ids, n, copy) ||
+      (n > 0 && agrees_but_for_one_gap(ids + 1, n - 1, copy)))
+    return GAP;
+  if (agrees_about_to_resume(ids, n, copy)) return RESUMING;
+  return agrees_going_native(ids, n, copy) ? GOING_NATIVE : WRONG;
+}
+
+// The list once more, with a fault in it: a frame that is missing, there twice, or another's. While
+// an exception is under way one that is missing is what the gap is for; but only then.
+static void try_fault(const FunctionID *ids, uint32_t n, const struct copy *copy) {
+  static FunctionID changed[STACK_MAX + 1];
+  enum fault fault = (enum fault)(counts.taken / 4 % FAULTS);
+  uint32_t at = 1 + (uint32_t)(counts.taken / 16) % (n - 2);  // neither the leaf nor the last
+  if (fault == MISSING && copy->dispatch != 0) return;
+  memcpy(changed, ids, n * sizeof ids[0]);
+  if (fault == ANOTHER) {
+    changed[at] ^= 8;
+  } else {
+    uint32_t from = fault == MISSING ? at + 1 : at, to = fault == MISSING ? at : at + 1;
+    memmove(&changed[to], &ids[from], (n - from) * sizeof ids[0]);
+    n += fault == MISSING ? -1u : 1u;
+  }
+  // In recursion a frame that is there twice is one more leaf.
+  if (fault == TWICE && memcmp(changed + 1, ids, (n - 1) * sizeof ids[0]) == 0) return;
+  counts.put[fault]++;
+  counts.found[fault] += verdict_of(changed, n, copy) == WRONG;
+}
+
 bool shadow_judge(const struct copy *copy) {
   static FunctionID ids[STACK_MAX];
   uint32_t n = managed_ids(&copy->stack, ids);
@@ -220,32 +254,13 @@ bool shadow_judge(const struct copy *copy) {
                   clrsnap_last_error());
     return false;
   }
-  bool equal = agrees(ids, n, copy), one_more = !equal && n > 0 && agrees(ids + 1, n - 1, copy);
-  if (copy->dispatch > 0) {
-    counts.dispatching++;
-    if (equal || one_more) counts.dispatch_equal++;
-    if (equal || one_more || agrees_but_for_one_gap(ids, n, copy) ||
-        (n > 0 && agrees_but_for_one_gap(ids + 1, n - 1, copy)))
-      return true;
-    if (agrees_about_to_resume(ids, n, copy)) {
-      counts.resuming++;
-      return true;
-    }
-    if (agrees_going_native(ids, n, copy)) {
-      counts.going_native++;
-      return true;
-    }
-  }
-  if (equal)
-    counts.equal++;
-  else if (one_more)
-    counts.one_more++;
-  else if (counts.wrong++ < 6) {
-    oracle_fail("snapshot %lu differs from the shadow stack", (unsigned long)counts.taken);
-    print_both(copy);
-    return false;
-  }
-  return true;
+  enum verdict verdict = verdict_of(ids, n, copy);
+  counts.dispatching += copy->dispatch > 0;
+  if (verdict == EQUAL && n > 4 && n < STACK_MAX && counts.taken % 4 == 0) try_fault(ids, n, copy);
+  if (counts.of[verdict]++ >= 6 || verdict != WRONG) return verdict != WRONG;
+  oracle_fail("snapshot %lu differs from the shadow stack", (unsigned long)counts.taken);
+  print_both(copy);
+  return false;
 }
 
 // ---- Exceptions: frames that go without a leave hook ----
@@ -425,28 +440,33 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
 }
 
 int oracle_report(void) {
-  printf("%lu snapshots of %u threads, %.1f hooked frames each\n", (unsigned long)counts.taken,
-         shadow_count, counts.taken == 0 ? 0.0 : (double)counts.frames / (double)counts.taken);
-  printf("  %10lu equal to the shadow stack\n", (unsigned long)counts.equal);
-  printf(
-      "  %10lu with one more leaf: its enter hook has not pushed, or its leave hook has popped\n",
-      (unsigned long)counts.one_more);
-  printf(
-      "  %10lu while an exception was on its way: %lu equal, %lu with unwound frames because the\n"
-      "             thread was about to resume, %lu because it was leaving for native code\n",
-      (unsigned long)counts.dispatching, (unsigned long)counts.dispatch_equal,
-      (unsigned long)counts.resuming, (unsigned long)counts.going_native);
-  printf("  %10lu ended early\n  %10lu of threads without managed frames\n  %10lu WRONG\n",
-         (unsigned long)counts.failed_walk, (unsigned long)counts.empty,
-         (unsigned long)counts.wrong);
+  printf("%lu snapshots of %u threads, %.1f hooked frames each, %lu with an exception on its way\n",
+         (unsigned long)counts.taken, shadow_count,
+         counts.taken == 0 ? 0.0 : (double)counts.frames / (double)counts.taken,
+         (unsigned long)counts.dispatching);
+  printf("  %10lu equal to the shadow stack\n", (unsigned long)counts.of[EQUAL]);
+  // At most: two to three times what was seen.
+  oracle_excuse("with one more leaf: its enter hook has not pushed, or its leave hook has popped",
+                counts.of[ONE_MORE], counts.taken, 40000, 0);
+  oracle_excuse("with a gap where an exception unwinds", counts.of[GAP], counts.taken, 20000, 0);
+  oracle_excuse("with unwound frames because the thread was about to resume", counts.of[RESUMING],
+                counts.taken, 5000, 20);
+  oracle_excuse("with unwound frames because the exception was leaving for native code",
+                counts.of[GOING_NATIVE], counts.taken, 500, 20);
+  oracle_excuse("of threads without managed frames", counts.empty, counts.taken, 300000, 0);
+  oracle_faults("a frame missing", counts.put[MISSING], counts.found[MISSING]);
+  oracle_faults("a frame twice", counts.put[TWICE], counts.found[TWICE]);
+  oracle_faults("another function", counts.put[ANOTHER], counts.found[ANOTHER]);
+  printf("  %10lu ended early\n  %10lu WRONG\n", (unsigned long)counts.failed_walk,
+         (unsigned long)counts.of[WRONG]);
   printf("  %10lu of %lu walks by CoreCLR at ExceptionThrown equal the shadow stack\n",
          (unsigned long)(counts.checked - counts.check_failed), (unsigned long)counts.checked);
   foreign_report();
   ORACLE_CHECK(counts.check_failed == 0 && counts.checked > 10,
                "the shadow stack itself is not right");
   ORACLE_CHECK(counts.taken >= wanted, "%lu snapshots were wanted", (unsigned long)wanted);
-  ORACLE_CHECK(counts.wrong == 0, "%lu snapshots differ from the shadow stack",
-               (unsigned long)counts.wrong);
+  ORACLE_CHECK(counts.of[WRONG] == 0, "%lu snapshots differ from the shadow stack",
+               (unsigned long)counts.of[WRONG]);
   ORACLE_CHECK(counts.failed_walk == 0, "%lu walks ended early", (unsigned long)counts.failed_walk);
   return 0;
 }

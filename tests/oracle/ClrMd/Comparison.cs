@@ -203,7 +203,7 @@ sealed class Comparison
         if (wrong > 0) enough = Fail($"{wrong} walks differ (the first {Math.Min(wrong, Shown)} are above)");
         if (walks == 0 || equal < walks * whole / 100 || frames < walks)
             enough = Fail($"only {equal} of {walks} walks could be compared as a whole, not {whole} of 100");
-        if (methods < frames * 0.85) enough = Fail($"only {methods} of {frames} frames had a method to be compared");
+        if (methods < frames * 0.5) enough = Fail($"only {methods} of {frames} frames had a method to be compared");
         return enough;
     }
 
