@@ -57,7 +57,9 @@ static void walk_exactly(struct oracle *oracle, bool whole) {
     hijacked = hijacked || (w->frame[w->count].flags & CS_FRAME_HIJACKED) != 0;
     uint64_t sp = w->frame[w->count++].regs.r[CS_RSP];
     w->cut_off = !whole && w->count > 1 && sp >= base_sp && !on_alternate(stack, sp);
-    if (w->cut_off) return;
+    if (!w->cut_off) continue;
+    cs_walk_leave(&walk);
+    return;
   }
   w->stop = walk.stop;
   w->stop_ip = walk.stop_ip;
