@@ -57,8 +57,8 @@ FAULTS = [
     ("a return address is looked up behind the call", CLRMD, "walk/walk.c",
      "find_code(walk, exact ? ip : ip - 1)", "find_code(walk, ip + 64)"),
     ("prologs and epilogs are not minded", STEP, "walk/walk.c",
-     "  bool exact = (walk->flags & CS_FRAME_EXACT) != 0;\n  enum cs_stop stop = cs_unwind_managed",
-     "  bool exact = false;\n  enum cs_stop stop = cs_unwind_managed"),
+     "return cs_unwind_managed(walk->world, code, &walk->stack, exact, regs);",
+     "return cs_unwind_managed(walk->world, code, &walk->stack, false, regs);"),
     ("epilogs are not minded", STEP, "unwind/epilog.c",
      "  bool on_stack = pop_saved(&w, step);", "  bool on_stack = false;"),
     ("native code is stepped over by the row before", STEP, "unwind/native.c",
@@ -134,6 +134,8 @@ def look(tree, material, oracle):
         EXCEPTION: ["-x", "-q", "16000", *app, "caught in the same method"],
     }
     environment = dict(os.environ, STEP_MARK_LIB=os.path.join(tree.build, "lib", "libstepmark.so"))
+    if oracle == HIJACK:
+        environment["DOTNET_TieredCompilation"] = "0"
     if oracle == CLRMD:
         command = [os.path.join(tree.source, "tests", "live", "remote.sh"), tree.build, tree.source, material]
     else:
@@ -166,7 +168,11 @@ def main():
         for name, oracle, file, old, new in faults:
             tree.put(file, old, new)
             tree.make()
-            code, text = look(tree, material, oracle)
+            # Whether a return address is replaced in a run is up to the machine.
+            for _ in range(6 if oracle == HIJACK else 1):
+                code, text = look(tree, material, oracle)
+                if code != 0:
+                    break
             tree.restore(file)
             missed += code == 0
             print(f"{'noticed' if code != 0 else 'MISSED '} by {oracle:7} {name}: {last_words(text) if code else ''}", flush=True)

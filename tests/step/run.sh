@@ -34,8 +34,13 @@ case $MODE in
     run "as it runs by default" "" 1 "" -q 4000 -j 500 -p 200 -r "$RANDOM"
     run "optimized at once" "DOTNET_TieredCompilation=0" 1 "" -q 1000 -j 200 -r "$RANDOM"
     run "an exception to its end" "" 1 "caught in the same method" -q 16000 -r "$RANDOM"
-    run "return addresses replaced" "" 1 "replaced" -q 40000 -j 100 -p 500 -r "$RANDOM"
-    grep -q "replaced return address [1-9]" "$OUT" || fail "no return address was replaced"
+    # Where the thread is when the collector comes is up to the machine.
+    for _ in 1 2 3 4 5 6; do
+      run "return addresses replaced" "DOTNET_TieredCompilation=0" 1 "replaced" -q 40000 -j 100 -p 500 -r "$RANDOM"
+      replaced=$(sed -nE 's/.*replaced return address ([0-9]+)$/\1/p' "$OUT")
+      [ "$replaced" -gt 0 ] && break
+    done
+    [ "$replaced" -gt 0 ] || fail "no return address was replaced"
     run "a loop replaced while it runs" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 \
       "a hot loop" -q 30000 -r "$RANDOM"
     ;;
