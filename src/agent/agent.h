@@ -90,6 +90,8 @@ struct cs_agent_thread {
   // Mode cpu: what makes it take samples; NULL: nothing does. The rest is engine.c's and theirs.
   const struct cs_engine *engine;
   uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
+  uint64_t event_id;              // engine_perf.c
+  uint64_t looked_ns;
   timer_t timer;
   // Its timer's period, and the one before, which samples older than `timer_set` (of the time-stamp
   // counter) were taken with.

@@ -14,7 +14,8 @@
 #include "base/log.h"
 
 // In the order of their quality.
-static const struct cs_engine *const engines[] = {&cs_engine_timer};
+static const struct cs_engine *const engines[] = {&cs_engine_perf, &cs_engine_perf_user,
+                                                  &cs_engine_timer};
 
 enum standing { UNTRIED, WORKS, REFUSED };
 
@@ -44,8 +45,10 @@ uint64_t cs_first_of(uint64_t period_ns) {
   return 1 + (x >> 32) % period_ns;
 }
 
-void cs_clocked_from_now(struct cs_agent_thread *t, uint64_t first_ns, uint64_t period_ns) {
-  t->thread->cpu_ns = cs_cpu_ns_of(t->tid) + first_ns - period_ns;
+uint64_t cs_clocked_from_now(struct cs_agent_thread *t, uint64_t first_ns, uint64_t whole_ns) {
+  uint64_t now = cs_cpu_ns_of(t->tid);
+  cs_store_relaxed(&t->thread->cpu_ns, now + first_ns - whole_ns);
+  return now;
 }
 
 // ---- The order ----
@@ -60,9 +63,10 @@ static bool is_asked_for(const struct cs_engine *engine) {
 
 static void note_why(const struct cs_engine *engine, const struct cs_error *why) {
   size_t used = strlen(state.why);
+  state.news = true;
+  if (strstr(state.why, why->text) != NULL) return;
   (void)snprintf(state.why + used, sizeof state.why - used, "%s%s: %s", used > 0 ? "; " : "",
                  cs_wire_engine_name(engine->kind), why->text);
-  state.news = true;
 }
 
 static bool can_be_had(size_t i) {
@@ -147,7 +151,7 @@ static bool change_over(struct cs_agent_thread *t, void *data) {
 
 void cs_engine_abandon(const struct cs_engine *engine, const struct cs_error *why) {
   for (size_t i = 0; i < CS_COUNT(engines); i++)
-    if (engines[i] == engine) state.standing[i] = REFUSED;
+    if (engines[i]->kind == engine->kind) state.standing[i] = REFUSED;
   note_why(engine, why);
   cs_log_important("the engine %s is given up: %s", cs_wire_engine_name(engine->kind), why->text);
   cs_threads_visit(change_over, (void *)(uintptr_t)engine);

@@ -28,7 +28,9 @@ struct cs_engine {
   uint64_t (*turn)(uint64_t now_ns);
 };
 
-extern const struct cs_engine cs_engine_timer;  // engine_timer.c
+extern const struct cs_engine cs_engine_perf;       // engine_perf.c: in the kernel, too
+extern const struct cs_engine cs_engine_perf_user;  // and in user mode only
+extern const struct cs_engine cs_engine_timer;      // engine_timer.c
 
 // ---- a recording, by the agent's thread ----
 bool cs_engines_begin(struct cs_error *err);  // False: what was asked for cannot be had
@@ -50,10 +52,11 @@ uint64_t cs_cpu_ns_of(uint32_t tid);
 // A random part of the period, at least 1: when a thread's first sample is due. Were it the whole
 // of it, threads that live for less than a period would never be seen, and all others too rarely.
 uint64_t cs_first_of(uint64_t period_ns);
-// For samples of CS_CAUSE_CLOCKED: the thread's first one is due in so much of its CPU time, and
-// stands for a period and what it is late. So do threads that live for less than that get, on
-// average, the time that they have used, and all others that and no more.
-void cs_clocked_from_now(struct cs_agent_thread *thread, uint64_t first_ns, uint64_t period_ns);
+// For samples of CS_CAUSE_CLOCKED: the thread's first one is due in `first_ns` of its CPU time, a
+// random part of the wait `whole_ns`, all of which it stands for. So do threads that live for less
+// than that get, on average, the time that they have used, and all others that and no more. Returns
+// its CPU clock now.
+uint64_t cs_clocked_from_now(struct cs_agent_thread *thread, uint64_t first_ns, uint64_t whole_ns);
 // engine_timer.c: what a sample of CS_CAUSE_TIMER stands for.
 uint64_t cs_timer_weight(const struct cs_agent_thread *thread, const struct cs_sample *sample);
 

@@ -77,11 +77,10 @@ static const char *unseen(void) {
   static char text[160];
   struct timespec tick = {0};
   (void)clock_getres(CLOCK_REALTIME_COARSE, &tick);  // which advances by ticks
-  (void)snprintf(
-      text, sizeof text,
-      "it samples at the kernel's tick, %ld times a second at most: what wakes at a tick "
-      "and sleeps before the next is shown too small or too large",
-      tick.tv_nsec > 0 ? 1000000000 / tick.tv_nsec : 0);
+  (void)snprintf(text, sizeof text,
+                 "it samples at the kernel's tick, %ld times a second: what wakes at a tick "
+                 "and sleeps before the next is shown too small or too large",
+                 tick.tv_nsec > 0 ? 1000000000 / tick.tv_nsec : 0);
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/perf.h"
 #include "cli/doctor.h"
 #include "cli/labels.h"
 #include "cli/launch.h"
@@ -83,23 +84,27 @@ static void check_shared_memory(struct cs_doctor *d) {
                  good ? "sealed memory of 16 MiB can be had" : err.text);
 }
 
-// The kernel's tick is what its coarse clock advances by.
-static void check_cpu_clock(struct cs_doctor *d) {
+// What a program of the same user can have; one in a container, or with a filter, may have less.
+static void check_engine(struct cs_doctor *d) {
+  struct cs_error why = {""};
   struct sigevent event = {.sigev_notify = SIGEV_NONE};
-  struct timespec tick = {0};
   timer_t timer;
-  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) {
-    cs_doctor_note(d, CS_FINDING_FAULT, "cpu mode", "raise ulimit -i, or use --mode wall",
-                   "the kernel gives no timer on a thread's CPU clock: %s", strerror(errno));
+  if (cs_perf_probe(true, &why)) {
+    cs_doctor_note(d, CS_FINDING_GOOD, "cpu mode", NULL,
+                   "engine perf: any rate up to 10,000 samples per second of CPU time");
     return;
   }
-  (void)timer_delete(timer);
-  (void)clock_getres(CLOCK_REALTIME_COARSE, &tick);
-  long hz = tick.tv_nsec > 0 ? 1000000000 / tick.tv_nsec : 0;
-  cs_doctor_note(d, hz >= 499 ? CS_FINDING_GOOD : CS_FINDING_NOTE, "cpu mode", NULL,
-                 "the kernel ticks %ld times a second: no more samples than that per second of CPU "
-                 "time, whatever -F says",
-                 hz);
+  bool user = cs_perf_probe(false, NULL);
+  if (user || timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) {
+    if (!user) (void)timer_delete(timer);
+    cs_doctor_note(d, CS_FINDING_NOTE, "cpu mode", why.text, "%s",
+                   user ? "engine perf, in user mode only"
+                        : "engine timer: samples come with the kernel's tick, whatever -F says");
+    return;
+  }
+  cs_doctor_note(d, CS_FINDING_FAULT, "cpu mode", why.text,
+                 "there is no engine: the kernel gives no timer on a thread's CPU clock either: %s",
+                 strerror(errno));
 }
 
 static void check_own_memory(struct cs_doctor *d) {
@@ -138,14 +143,11 @@ static long number_in(const char *path) {
 
 static void check_permissions(struct cs_doctor *d) {
   long scope = number_in("/proc/sys/kernel/yama/ptrace_scope");
-  long paranoid = number_in("/proc/sys/kernel/perf_event_paranoid");
   bool good = scope <= 0 || (scope < 3 && geteuid() == 0);
   cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "ptrace",
                  good ? NULL : "run clrsnap stack as root, or sysctl kernel.yama.ptrace_scope=0",
                  scope < 0 ? "not restricted%s" : "kernel.yama.ptrace_scope restricts it%s",
                  good ? "" : ": clrsnap stack is refused; record is not affected");
-  cs_doctor_note(d, CS_FINDING_GOOD, "perf events", NULL,
-                 "not needed (kernel.perf_event_paranoid is %ld)", paranoid);
 }
 
 static long seccomp_of(pid_t pid) {
@@ -177,7 +179,7 @@ void cs_doctor_machine(struct cs_doctor *d) {
   check_agent(d);
   check_labels(d);
   check_shared_memory(d);
-  check_cpu_clock(d);
+  check_engine(d);
   check_sleepers(d);
   check_own_memory(d);
   check_permissions(d);

@@ -2,8 +2,8 @@
 // What works with one process. Invariant: the process is asked and read, but not changed, and not
 // stopped. One thread. Signal-safe: no.
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -94,22 +94,37 @@ static void check_other_profilers(struct cs_doctor *d, pid_t pid) {
   free(maps);
 }
 
-// One timer a thread, each of which counts as a signal on its way.
-static void check_timers(struct cs_doctor *d, pid_t pid) {
+// The number behind a label; UINT64_MAX: it is unlimited, or there is none.
+static uint64_t number_behind(const char *text, const char *label, int base) {
+  const char *at = text != NULL ? strstr(text, label) : NULL;
+  if (at == NULL) return UINT64_MAX;
+  at += strlen(label) + strspn(at + strlen(label), " \t");
+  return *at >= '0' && *at <= 'f' && *at != 'u' ? strtoull(at, NULL, base) : UINT64_MAX;
+}
+
+// How mode cpu would go there: the engine perf takes SIGURG, and a descriptor for each thread.
+static void check_engine(struct cs_doctor *d, pid_t pid) {
   size_t size = 0;
   char *limits = cs_proc_read(pid, "limits", &size), *status = cs_proc_read(pid, "status", &size);
-  char *limit = limits != NULL ? strstr(limits, "Max pending signals") : NULL;
-  char *threads = status != NULL ? strstr(status, "\nThreads:") : NULL;
-  if (limit != NULL && threads != NULL) {
-    unsigned long most = strtoul(limit + strlen("Max pending signals"), NULL, 10);
-    unsigned long count = strtoul(threads + strlen("\nThreads:"), NULL, 10);
-    bool unlimited = strncmp(limit + strlen("Max pending signals") + 7, "unlimited", 9) == 0;
-    bool good = unlimited || most == 0 || count < most;
-    cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "timers",
-                   good ? NULL : "raise the process' ulimit -i, or use --mode wall",
-                   "%lu threads; cpu mode takes a timer each, of the user's %lu pending signals",
-                   count, most);
-  }
+  uint64_t most = number_behind(limits, "Max open files", 10);
+  uint64_t used = number_behind(status, "\nFDSize:", 10);  // at most
+  uint64_t threads = number_behind(status, "\nThreads:", 10);
+  uint64_t caught = number_behind(status, "\nSigCgt:", 16);
+  uint64_t seccomp = number_behind(status, "\nSeccomp:", 10);
+  bool room = most == UINT64_MAX || used >= most || threads <= (most - used) / 2;
+  const char *why = caught != UINT64_MAX && (caught >> (SIGURG - 1) & 1) != 0
+                        ? "it uses SIGURG itself (or is being recorded)"
+                    : !room ? "it has too few file descriptors left: raise its ulimit -n"
+                    : seccomp != 0 && seccomp != UINT64_MAX
+                        ? "it has a seccomp filter, which may refuse perf_event_open"
+                        : NULL;
+  if (why == NULL)
+    cs_doctor_note(d, CS_FINDING_GOOD, "engine", NULL,
+                   "nothing in the process is in the way of perf, for its %" PRIu64 " threads",
+                   threads);
+  else
+    cs_doctor_note(d, CS_FINDING_NOTE, "engine", why,
+                   "perf may not be had there; record says which engine was");
   free(limits);
   free(status);
 }
@@ -165,7 +180,7 @@ void cs_doctor_process(struct cs_doctor *d, pid_t pid) {
     check_runtime(d, &p);
     check_files(d, pid);
     check_other_profilers(d, pid);
-    check_timers(d, pid);
+    check_engine(d, pid);
     check_ptrace(d, pid);
     check_symbols(d, pid);
   }

@@ -8,9 +8,6 @@
 // several threads in deep recursion do not each keep the largest size from the others.
 #include "signal/sample.h"
 
-#include <sys/syscall.h>
-#include <time.h>
-
 #include "native/image.h"
 #include "signal/awaits.h"
 #include "signal/rest.h"
@@ -177,12 +174,9 @@ CS_ISLAND static bool is_mine(struct cs_thread *thread) {
 
 // The thread's CPU time since its last sample. What a lost sample stood for goes to the next one.
 CS_ISLAND static void stand_for_time(struct cs_sample *sample, struct cs_thread *thread) {
-  struct timespec clock;
-  if (cs_syscall4(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)(uintptr_t)&clock, 0, 0) != 0)
-    return;
-  uint64_t now = (uint64_t)clock.tv_sec * 1000000000u + (uint64_t)clock.tv_nsec;
+  uint64_t now = cs_thread_cpu_ns();
   if ((int64_t)(now - thread->cpu_ns) > 0) sample->weight = now - thread->cpu_ns;
-  thread->cpu_ns = now;
+  cs_store_relaxed(&thread->cpu_ns, now);
 }
 
 CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,
@@ -208,7 +202,6 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   if (!reserve_first(ring, &place)) return;
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
-  place.sample->overrun = cause->overrun;
   place.sample->overrun = cause->overrun + rest->expirations;
   place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;

@@ -35,6 +35,15 @@ struct cs_rest {
   uint32_t ever;          // signals that were put off; never reset
 };
 
+// The task clock of a thread that the engine perf samples (signal/perf.c). All but `fd` is its
+// handler's.
+struct cs_perf_event {
+  int32_t fd;       // 0: none
+  uint64_t due_ns;  // of its CPU clock, the next sample
+  uint64_t random;  // never 0
+};
+enum { CS_PERF_MAX_FD = 1 << 20 };  // descriptors of events are below it
+
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
 // new generation, so that a late signal that names one never touches unmapped memory.
 struct cs_thread {
@@ -42,7 +51,8 @@ struct cs_thread {
   uint32_t generation;  // bumped each time the entry is given away or taken back
   uint64_t clr_thread;  // ThreadID; 0 for a native thread
   struct cs_stack stack;
-  uint64_t cpu_ns;    // its CPU clock, up to which its samples stand for its time: its handler's
+  uint64_t cpu_ns;  // its CPU clock, up to which its samples stand for its time: its handler's
+  struct cs_perf_event perf;
   uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;     // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
@@ -87,14 +97,22 @@ struct cs_signal_state {
   uint64_t ticks_of_ns, ns_of_tick;  // ticks of the time-stamp counter in a nanosecond, and the
                                      // other way round; 32.32. 0: not known yet
   uint64_t request_limit_ns;         // what a walk for a request may use; 0: no limit
-  uint32_t labels;                   // the number of the recording that wants labels; 0: none does
-  int pid;  // this process; a forked child's differs, and nothing is served there
+  uint32_t *perf_threads;  // by an event's descriptor: its entry's index + 1, or 0; or NULL
+  uint64_t period_ns;      // between two samples of an event
+  uint32_t labels;         // the number of the recording that wants labels; 0: none does
+  int pid;                 // this process; a forked child's differs, and nothing is served there
 };
 // Hidden even where it is only declared, so that the island reaches it without a relocation table.
 extern struct cs_signal_state cs_signal __attribute__((visibility("hidden")));
 
 // The handler itself (signal/handler.c): SA_SIGINFO | SA_RESTART, never SA_ONSTACK.
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
+
+// SIGURG's (signal/perf.c), with the same flags; and how long its thread's event waits after a
+// sample.
+CS_ISLAND void cs_perf_handler(int signo, siginfo_t *info, void *ucontext);
+CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,
+                                uint64_t least_ns);
 
 // The alternate stack that the interrupted thread has at this moment, 0 and 0 if none; and the way
 // to give it a larger one when it returns from the handler (docs/signal-safety.md). Equip does so

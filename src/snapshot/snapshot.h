@@ -96,6 +96,7 @@ HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *call
 // Waits until every walk that is under way now is over (epoch.c). False: one did not end in 2 s
 // (its thread gets no processor); a log line says so.
 bool cs_epoch_wait(void);
+void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs
 
 // ---- Asking a thread (ask.c) ----
 enum cs_ask {

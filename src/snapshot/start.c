@@ -85,7 +85,7 @@ static bool is_ours(int signo) {
 
 // Another profiler's signal in the middle of our handler could park the thread there, with our
 // signal blocked. What a fault raises is delivered at once or kills, so it stays.
-static void block_all_but_faults(sigset_t *set) {
+void cs_block_all_but_faults(sigset_t *set) {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
   (void)sigfillset(set);
   for (size_t i = 0; i < CS_COUNT(faults); i++) (void)sigdelset(set, faults[i]);
@@ -114,7 +114,7 @@ static HRESULT install_handler(struct cs_error *err) {
   // Not SA_ONSTACK: see docs/signal-safety.md, "Alternate stacks".
   struct sigaction action = {.sa_sigaction = cs_signal_handler,
                              .sa_flags = SA_SIGINFO | SA_RESTART};
-  block_all_but_faults(&action.sa_mask);
+  cs_block_all_but_faults(&action.sa_mask);
   if (sigaction(signo, &action, NULL) != 0) {
     cs_error_set(err, "the handler of signal %d could not be installed: %s", signo,
                  strerror(errno));

@@ -32,7 +32,7 @@ PID=
 doctor 0
 says ok agent "$BUILD/lib/libclrsnap.so"
 says ok 'shared memory' 'sealed memory of 16 MiB can be had'
-says '(ok|note)' 'cpu mode' 'times a second'
+says '(ok|note)' 'cpu mode' 'engine'
 if [ -f "$BUILD/lib/ClrsnapLabels.dll" ]; then says ok labels "$BUILD/lib/ClrsnapLabels.dll"; fi
 mkdir "$WORK/lib" && cp "$BUILD/lib/libclrsnap.so" "$WORK/lib"
 doctor 0 env CLRSNAP_LIB="$WORK/lib/libclrsnap.so"
@@ -45,7 +45,7 @@ pass "the machine"
 
 start A=1
 doctor 0
-for name in process 'diagnostics port' runtime "agent's file" 'its shared memory' 'other profilers' timers stack; do
+for name in process 'diagnostics port' runtime "agent's file" 'its shared memory' 'other profilers' engine stack; do
   says ok "$name" ''
 done
 says ok symbols 'PDBs of 1 of the 1 assemblies'

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// A sample because a thread's task clock, a perf event of its own, has overflowed: the kernel sends
+// SIGURG to that very thread. Signal-safe: yes; two system calls beside what a sample needs, and
+// neither sets errno.
+//
+// Invariants: an event signals once and is then disarmed by the kernel, until its own thread's
+// handler has ended or the agent has found it so; thus signals never pile up, nor do they leave a
+// slow thread no time of its own. The file descriptor is only used inside the epoch, and only
+// closed after it has been taken out of the entry and the epoch has passed (agent/engine_perf.c).
+//
+// The time between two samples is random, evenly between a half and three halves of the period: a
+// program that repeats itself is not in step with it. What a signal comes late is taken off the
+// next wait, so that the rate is the one that was asked for.
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+#include "signal/signal.h"
+
+// xorshift64
+CS_ISLAND static uint64_t next_random(uint64_t *state) {
+  uint64_t x = *state;
+  x ^= x << 13;
+  x ^= x >> 7;
+  x ^= x << 17;
+  return *state = x;
+}
+
+CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,
+                                uint64_t least_ns) {
+  int64_t late = (int64_t)(now_ns - event->due_ns);
+  if (late > (int64_t)period_ns || late < -(int64_t)period_ns) event->due_ns = now_ns;
+  event->due_ns += period_ns / 2 + next_random(&event->random) % period_ns;
+  int64_t wait = (int64_t)(event->due_ns - now_ns);
+  if (least_ns < period_ns / 4) least_ns = period_ns / 4;
+  return wait > (int64_t)least_ns ? (uint64_t)wait : least_ns;
+}
+
+// For how long the thread is to be left alone, as far as the time-stamp counter knows.
+CS_ISLAND static uint64_t rest_ns(const struct cs_rest *rest) {
+  uint64_t now = cs_tsc();
+  return rest->until > now ? cs_scale(rest->until - now, cs_signal.ns_of_tick) : 0;
+}
+
+// `now_ns`: its CPU clock, as far as it has been read.
+CS_ISLAND static void rearm(struct cs_thread *thread, uint64_t now_ns) {
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  int fd = cs_load_acquire(&thread->perf.fd);
+  uint64_t period = cs_load_relaxed(&cs_signal.period_ns);
+  if (fd > 0 && period > 0 && cs_thread_is_own(thread)) {
+    uint64_t rest = rest_ns(&thread->rest);
+    uint64_t wait = cs_perf_wait(&thread->perf, now_ns, period, rest);
+    (void)cs_syscall4(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)(uintptr_t)&wait, 0);
+    (void)cs_syscall4(SYS_ioctl, fd, PERF_EVENT_IOC_REFRESH, 1, 0);
+  }
+  cs_epoch_leave(&cs_signal.epoch, parity);
+}
+
+// Codes above 0 are the kernel's only, or the thread's own doing. The table has all descriptors
+// that events of ours have been given: another file's is not in it, or not the calling thread's.
+CS_ISLAND static struct cs_thread *thread_of(const siginfo_t *info) {
+  uint32_t *threads = cs_load_acquire(&cs_signal.perf_threads);
+  if (info->si_code < POLL_IN || info->si_code > POLL_HUP || threads == NULL || info->si_fd < 0 ||
+      (uint32_t)info->si_fd >= CS_PERF_MAX_FD)
+    return NULL;
+  uint32_t index = cs_load_acquire(&threads[info->si_fd]);
+  if (index == 0) return NULL;
+  struct cs_thread *first = (struct cs_thread *)(uintptr_t)cs_signal.threads_lo;
+  return &first[index - 1];
+}
+
+CS_ISLAND void cs_perf_handler(int signo, siginfo_t *info, void *ucontext) {
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_CLOCKED, 0};
+  struct cs_thread *thread = thread_of(info);
+  struct cs_regs regs;
+  (void)signo;
+  if (thread == NULL || cs_load_acquire(&thread->sampling) == 0 || !cs_thread_is_own(thread))
+    return;
+  cs_regs_from_ucontext(&regs, ucontext);
+  cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
+  cs_altstack_install(&thread->altstack, ucontext);
+  uint64_t before = thread->cpu_ns;
+  cs_sample_take(thread, &regs, &cause);
+  rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
+}

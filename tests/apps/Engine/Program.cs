@@ -1,0 +1,86 @@
+// What tests/live/engine.sh records: methods with known shares of CPU time, measured on their own
+// thread's clock, in a rhythm that is the kernel's tick; and a program that uses SIGURG itself.
+// The first argument says what, the second for how many milliseconds of CPU time.
+using System;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+namespace Engines;
+
+static class Program
+{
+    struct Timespec
+    {
+        public long Seconds, Nanoseconds;
+    }
+
+    [DllImport("libc")]
+    static extern int clock_gettime(int clock, out Timespec time);
+
+    const int ThreadCpuTime = 3, Urg = 23;
+    static volatile int sink;
+
+    static long Used()
+    {
+        clock_gettime(ThreadCpuTime, out Timespec t);
+        return t.Seconds * 1_000_000_000 + t.Nanoseconds;
+    }
+
+    static void Work(int rounds)
+    {
+        int x = 1;
+        for (int i = 0; i < rounds; i++) x = x * 31 + i;
+        sink = x;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Seven(long us)
+    {
+        long from = Used();
+        while (Used() - from < us * 1000) Work(3000);
+        return Used() - from;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Three(long us)
+    {
+        long from = Used();
+        while (Used() - from < us * 1000) Work(3000);
+        return Used() - from;
+    }
+
+    // Some 3 ms of work, then asleep until the next millisecond: where the kernel ticks every 4, a look
+    // at the tick sees always the same of it.
+    static void Shares(long ms)
+    {
+        long seven = 0, three = 0;
+        while (seven + three < ms * 1_000_000)
+        {
+            seven += Seven(2100);
+            three += Three(900);
+            Thread.Sleep(1);
+        }
+        Console.WriteLine($"seven {(double)seven / (seven + three):0.0000}");
+    }
+
+    // It takes the signal after half of its time.
+    static void Signal(long ms)
+    {
+        int count = 0;
+        Seven(ms * 500);
+        using var registration = PosixSignalRegistration.Create((PosixSignal)Urg, _ => Interlocked.Increment(ref count));
+        Seven(100_000);
+        int first = count;
+        Seven(ms * 500);
+        Console.WriteLine($"signals {count - first}");
+    }
+
+    static void Main(string[] args)
+    {
+        long ms = long.Parse(args[1]);
+        if (args[0] == "shares") Shares(ms);
+        if (args[0] == "signal") Signal(ms);
+        if (args[0] == "burn") Seven(ms * 1000);
+    }
+}

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# engine.sh BUILD SOURCE MATERIAL: CPU mode's engines on a real program: the rate that is had, shares of a
+# program in step with the kernel's tick, and the fall-back with its reason where perf events are refused.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Engine
+clrsnap=$BUILD/bin/clrsnap
+cd "$WORK" || exit 1
+perf_works() { "$clrsnap" doctor | grep -q 'engine perf: any rate'; }
+
+# record OPTIONS... -- ARGS...: of the program; its output in out, the command's in err.
+record() {
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  "${WITH[@]}" "$clrsnap" record "${options[@]}" -o rec.clrsnap -- dotnet "$APP" "$@" > out 2> err
+}
+says() { grep -qE -- "$1" err || { cat err; fail "not said: $1"; }; }
+WITH=()
+
+# ---- The rate and the shares ----
+if perf_works; then
+  for hz in 499 1000 9999; do
+    record -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
+    says '^clrsnap: engine perf: '
+    had=$(sed -n 's/^clrsnap: engine perf: \([0-9]*\) of .*/\1/p' err)
+    [ $((had * 10)) -ge $((hz * 9)) ] && [ $((had * 10)) -le $((hz * 11)) ] || { cat err; fail "$had Hz, not $hz"; }
+  done
+  "$clrsnap" report rec.clrsnap -o rec.json 2> report || { cat report; fail "report"; }
+  diff <(grep -A3 engine err) <(grep -A3 engine report) || fail "the recording has another engine"
+  python3 - rec.json << 'X' || fail "the facts in JSON"
+import json, sys
+engine = json.load(open(sys.argv[1]))["modes"][0]["facts"]["engine"]
+assert engine["had"] == "perf" and engine["asked"] == "auto" and engine["rate"] > 8999, engine
+X
+  pass "the rate at 499, 1,000 and 9,999 Hz"
+
+  record -F 999 -- shares 2500 || fail "the program failed"
+  "$clrsnap" report rec.clrsnap -o rec.folded 2> report || { cat report; fail "report"; }
+  awk -v measured="$(sed 's/seven //' out)" '
+    /Program\.Seven/ { seven += $NF } /Program\.Three/ { three += $NF }
+    END {
+      share = seven / (seven + three)
+      printf "recorded %.3f, measured %.3f\n", share, measured
+      exit share < measured - 0.05 || share > measured + 0.05
+    }' rec.folded || fail "the shares"
+  pass "the shares of a program in step with the tick"
+
+  record -F 9999 -- signal 1000 || fail "the program failed"
+  [ "$(cat out)" = "signals 0" ] || fail "it was sent signals that it uses itself: $(cat out)"
+  says 'not perf: the program has begun to use SIGURG'
+  says '^clrsnap: engine (clock|timer)'
+  pass "a program that begins to use SIGURG"
+fi
+
+# ---- Where it is refused ----
+for error in 1 38; do # EPERM, ENOSYS
+  WITH=("$BUILD/bin/refuse_perf" $error)
+  record -- burn 400 || fail "the program failed under a filter ($error)"
+  says 'not perf: .*seccomp filter'
+  says '^clrsnap: engine (clock|timer)'
+  says '[0-9]+ samples in'
+  record --engine perf -- burn 50 || fail "the program's exit code is another one"
+  says 'nothing was recorded: .*seccomp filter'
+done
+pass "a filter that refuses perf events is told, and another engine samples"
