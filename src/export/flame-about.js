@@ -117,15 +117,18 @@ function threadName(thread) {
 
 function fillThreads(recording, chosen) {
   const {unit} = state, totals = recording.threadTotals(unit), all = totals.reduce((a, b) => a + b, 0);
-  const option = (value, text) => $("thread").append(new Option(text, value));
+  const shares = document.createElement("optgroup");
+  const option = (value, text, where = $("thread")) => where.append(new Option(text, value));
   $("thread").replaceChildren();
-  option("all", `all (${recording.threads.length}), by ${wholeName()}`);
+  option("all", `all (${recording.threads.length})`);
   if (chosen && chosen.size > 1) option("several", `${chosen.size} threads`);
   totals.map((total, i) => ({total, i})).filter(({total}) => total > 0)
     .sort((a, b) => b.total - a.total || a.i - b.i)
     .forEach(({total, i}) => {
-      option(i, `${threadName(recording.threads[i])} – ${percent(total, all)}`);
+      option(i, `${threadName(recording.threads[i])} – ${percent(total, all)}`, shares);
     });
+  shares.label = `shares of ${wholeName()}`;
+  $("thread").append(shares);
   $("thread").value = !chosen ? "all" : chosen.size > 1 ? "several" : [...chosen][0] ?? "all";
 }
 
@@ -181,22 +184,23 @@ function tooltip(chart, node, event) {
     const line = table.insertRow();
     cells.forEach(cell => { line.insertCell().textContent = cell; });
   };
-  const whole = tree.total[0], total = tree.total[node], {samples, ownSamples} = tree;
+  const {of, samples, ownSamples} = tree, whole = of.total[0], total = tree.total[node];
   row("total", amountText(total, samples?.[node]), `${percent(total, whole)} of ${wholeName()}`);
-  if (chart.skip === 0) {
+  if (of !== tree) row("of the method", "", percent(total, tree.total[0]));
+  if (of === tree) {
     row("self", amountText(tree.self[node], ownSamples?.[node]), percent(tree.self[node], whole));
   }
-  if (node > 0 && chart.skip === 0) {
+  if (node > 0 && of === tree) {
     row("of its caller", "", percent(total, tree.total[tree.parent[node]]));
   }
   if (chart.focus > 0 && node !== chart.focus) {
     row("of the zoomed frame", "", percent(total, tree.total[chart.focus]));
   }
   if (tree.before) {
-    row("before", amount(tree.before[node]), percent(tree.before[node], tree.before[0]));
-    row("after", amount(tree.after[node]), percent(tree.after[node], tree.after[0]));
+    row("before", amount(tree.before[node]), percent(tree.before[node], of.before[0]));
+    row("after", amount(tree.after[node]), percent(tree.after[node], of.after[0]));
     row("change", amount(tree.after[node] - tree.before[node]),
-      signedPoints(tree.after[node] - tree.before[node], Math.max(tree.after[0], tree.before[0])));
+      signedPoints(tree.after[node] - tree.before[node], Math.max(of.after[0], of.before[0])));
   }
   box.replaceChildren(title, origin, table);
   const {width, height} = box.getBoundingClientRect();

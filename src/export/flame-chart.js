@@ -23,6 +23,7 @@ class Chart {
     this.upward = false;      // the root is at the bottom
     this.skip = 0;            // rows at the root that are not shown
     this.width = this.height = this.content = 0;
+    this.below = 0;           // pixels under what is seen; what stands on the bottom stays there
     this.animation = this.drawing = 0;
     this.reset();
     this.listen();
@@ -56,7 +57,7 @@ class Chart {
   resize() {
     if (!this.tree) return;
     const ratio = window.devicePixelRatio || 1;
-    const below = this.content - this.host.scrollTop - this.height;  // under what was seen
+    const {below} = this;
     this.width = this.host.clientWidth;
     this.height = this.host.clientHeight;
     this.canvas.width = Math.max(1, Math.round(this.width * ratio));
@@ -91,6 +92,8 @@ class Chart {
     const {ink, tree} = this, ratio = window.devicePixelRatio || 1;
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
     ink.clearRect(0, 0, this.width, this.height);
+    // When the window has grown, the browser has scrolled already, to where resize() does not want it.
+    if (this.host.clientHeight === this.height) this.below = this.content - this.host.scrollTop - this.height;
     if (!tree || tree.total[0] === 0) return;
     ink.font = FONT;
     ink.textBaseline = "middle";

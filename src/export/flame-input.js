@@ -98,6 +98,7 @@ function listen() {
   for (const id of ["unit", "awake", "width"]) {
     on(id, "change", () => {
       state[id] = $(id).value;
+      fillThreads(state.recording, state.threads);
       refresh();
     });
   }

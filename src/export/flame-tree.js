@@ -121,6 +121,7 @@ class Tree {
   // before: of a comparison, what each node had, made comparable to `own`. count: samples.
   constructor(recording, {parent, frame, own, before, count, byBefore}) {
     this.recording = recording;
+    this.of = this;           // the tree that shares are of: a sandwich's is the one that it is made of
     this.count = parent.length;
     this.parent = parent;
     this.frame = frame;
@@ -281,6 +282,7 @@ class Tree {
     if (this.sandwichOf !== frame) {
       this.sandwichOf = frame;
       this.sandwiched = {callers: this.callers(frame), callees: this.callees(frame)};
+      this.sandwiched.callers.of = this.sandwiched.callees.of = this;
     }
     return this.sandwiched;
   }

@@ -32,11 +32,13 @@ function amountText(value, samples) {
 const wholeName = () => state.unit === "samples" ? state.recording.what[1] : state.recording.whole;
 
 function describe(tree, node) {
-  const own = ` · self ${percent(tree.self[node], tree.total[0])}`;
+  const {of} = tree, name = of === tree || node > 0 ? frameName(tree, node) :
+    state.recording.names[state.recording.method];
+  const own = of === tree ? ` · self ${percent(tree.self[node], of.total[0])}` : "";
   const change = tree.before ? ` · ${signedPoints(tree.after[node] - tree.before[node],
-    Math.max(tree.after[0], tree.before[0]))} against before` : "";
-  return `${frameName(tree, node)} · ${amountText(tree.total[node], tree.samples?.[node])} · ` +
-    `${percent(tree.total[node], tree.total[0])} of ${wholeName()}${own}${change}`;
+    Math.max(of.after[0], of.before[0]))} against before` : "";
+  return `${name} · ${amountText(tree.total[node], tree.samples?.[node])} · ` +
+    `${percent(tree.total[node], of.total[0])} of ${wholeName()}${own}${change}`;
 }
 
 const say = text => { $("status").textContent = text; };

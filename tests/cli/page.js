@@ -6,6 +6,7 @@
 const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
 const {send, evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
+const {testColors} = require("./page_colors.js");
 const [page, manyPage, diffPage, modesPage] = process.argv.slice(3);
 
 // Where the widest node of that name is drawn.
@@ -75,11 +76,12 @@ async function testSearch() {
 
 async function testThreads() {
   const options = await evaluate('[...document.getElementById("thread").options].map(o => o.text)');
-  assert.deepStrictEqual(options, ["all (2), by CPU time", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
+  assert.deepStrictEqual(options, ["all (2)", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
   await choose("thread", "1");
   assert.strictEqual(await text("status"), "thread 101 · 8.00 ms (4 samples) · 100 % of CPU time · self 0.00 %");
   await choose("unit", "samples");
   assert.strictEqual(await text("status"), "thread 101 · 4 samples · 100 % of samples · self 0.00 %");
+  assert.strictEqual(await evaluate('document.querySelector("#thread optgroup").label'), "shares of samples");
   await choose("unit", "weight");
   await choose("thread", "all");
 }
@@ -291,49 +293,6 @@ async function testFolds() {
     "static System.Threading.ThreadPool.lambda#0"]), [true, true, true, false, false, true, true, false, true]);
 }
 
-// What the colour-blind see of the kinds' colours: no two of them are alike, in either theme.
-async function testColors() {
-  const near = await evaluate(`(() => {
-    const ink = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-    const rgb = color => {
-      ink.fillStyle = color;
-      ink.fillRect(0, 0, 1, 1);
-      return [...ink.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => {
-        v /= 255;
-        return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-      });
-    };
-    // Machado, Oliveira, Fernandes (2009): protanopia, deuteranopia.
-    const eyes = [[[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-      [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
-      [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]];
-    const lab = ([r, g, b]) => {
-      const f = t => t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116;
-      const x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505);
-      const y = f(0.2126 * r + 0.7152 * g + 0.0722 * b);
-      const z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
-      return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
-    };
-    const seen = (eye, color) => lab(eye.map(row => Math.max(0, row.reduce(
-      (sum, w, i) => sum + w * rgb(color)[i], 0))));
-    const near = [], was = look.dark;
-    for (const dark of [false, true]) {
-      look.dark = dark;
-      const kinds = Object.keys(PALETTE).map(kind => [kind, look.swatch(kind)]);
-      const pairs = [[["grew", look.delta(0.1)], ["shrank", look.delta(-0.1)]]];
-      kinds.forEach((a, i) => kinds.slice(i + 1).forEach(b => pairs.push([a, b])));
-      eyes.forEach((eye, e) => pairs.forEach(([a, b]) => {
-        const [p, q] = [seen(eye, a[1]), seen(eye, b[1])];
-        const distance = Math.hypot(...p.map((v, i) => v - q[i]));
-        if (distance < 10) near.push([a[0], b[0], dark, e, Math.round(distance)].join(" "));
-      }));
-    }
-    look.dark = was;
-    return near;
-  })()`);
-  assert.deepStrictEqual(near, [], "colours that cannot be told apart");
-}
-
 // What was 45 % is 55 %: red. What is gone is blue where frames are as wide as they were.
 async function testDiff() {
   await open(`file://${diffPage}#theme=light`);
@@ -435,6 +394,19 @@ async function testInlined() {
   }
 }
 
+// A flame that is higher than the window stands on its bottom, also when the window has grown.
+async function testGrown() {
+  const above = () => evaluate("main.host.scrollHeight - main.host.clientHeight - main.host.scrollTop");
+  await open(`file://${manyPage}#view=flame`);
+  for (const height of [500, 700, 640]) {
+    await send("Emulation.setDeviceMetricsOverride", {width: 1000, height, deviceScaleFactor: 1, mobile: false});
+    await settled();
+    assert(await evaluate("main.host.scrollHeight > main.host.clientHeight"), "it is not higher than the window");
+    assert(Math.abs(await above()) <= 1, `${await above()} pixels above the bottom at ${height}`);
+  }
+  await send("Emulation.clearDeviceMetricsOverride");
+}
+
 // A page of two modes with marks: the golden one's data, once more as if it were bytes.
 async function testModes() {
   const file = rewrite(page, "with-alloc.html", data => {
@@ -504,5 +476,5 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testDiff, testDiffModes, testInlined, testModes, testLongProgram,
+  testColors, testDiff, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
   testMany]);

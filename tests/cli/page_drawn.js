@@ -53,6 +53,7 @@ function isNameOf(text, name, width, letter) {
 
 // The boxes of a row and below are those of the nodes: each has the name and the width of one.
 function match(ctx, nodes, row, left, right) {
+  if (row >= ctx.visible) return true;  // below or above what can be seen
   const boxes = (ctx.rows[row] ?? []).filter(({x, w}) => x >= left - 0.6 && x + w <= right + 0.6);
   const wide = nodes.filter(node => node.total * ctx.scale >= LABEL_MIN + 0.01);
   if (boxes.length !== wide.length) {
@@ -78,12 +79,13 @@ function match(ctx, nodes, row, left, right) {
 // One of the page's charts. nodes: what its first row is of. Returns which box is which node's.
 async function checkChart(mode, id, nodes, {total, upward, skip}) {
   const ops = await drawn(id), rows = rowsOf(ops, upward);
-  const [width, letter] = await evaluate(`(() => {
+  const [width, height, letter] = await evaluate(`(() => {
     const ink = document.createElement("canvas").getContext("2d");
     ink.font = FONT;
-    return [document.getElementById("${id}").clientWidth, ink.measureText("m").width];
+    const {clientWidth, clientHeight} = document.getElementById("${id}");
+    return [clientWidth, clientHeight, ink.measureText("m").width];
   })()`);
-  const ctx = {mode, rows, letter, scale: width / total, found: []};
+  const ctx = {mode, rows, letter, scale: width / total, found: [], visible: Math.floor(height / ROW) - !skip};
   if (!skip && total > 0) {
     const [[root]] = rows, tree = nodes[0];
     assert.strictEqual(root.text, `all threads · ${model.amountAndSamples(mode, tree.total, tree.samples)}`);
@@ -91,7 +93,7 @@ async function checkChart(mode, id, nodes, {total, upward, skip}) {
     rows.shift();
   }
   assert(match(ctx, nodes, 0, 0, width), `${mode.facts.mode}, ${id}: ${ctx.why}`);
-  const boxes = rows.reduce((sum, row) => sum + row.length, 0);
+  const boxes = rows.slice(0, Math.max(0, ctx.visible)).reduce((sum, row) => sum + row.length, 0);
   assert.strictEqual(ctx.found.length, boxes, `${mode.facts.mode}, ${id}: boxes that are nobody's: ${ctx.why}`);
   checked += boxes;
   return ctx.found;
@@ -146,6 +148,7 @@ async function checkSandwich(mode) {
     const found = await checkChart(mode, id, [...tree.children.values()],
       {total: tree.total, upward: id === "callers", skip: 1});
     await checkColors(mode, found);
+    await checkTooltips(mode, id, found, total);
     if (id === "callees") {
       assert.strictEqual(await text("pick-share"),
         `${model.amountAndSamples(mode, tree.total, tree.samples)} · ${model.percent(tree.total, total)} of ${mode.facts.whole}`);
@@ -216,7 +219,8 @@ async function checkAbout(mode) {
     own: mode.stacks.filter(stack => stack.thread === i).reduce((sum, stack) => sum + stack.weight, 0)}))
     .filter(({own}) => own > 0).map(({name, own}) => `${name} – ${model.percent(own, whole)}`);
   assert.deepStrictEqual(threads.slice(1).sort(), of.sort(), `${mode.facts.mode}: the threads`);
-  assert.strictEqual(threads[0], `all (${mode.threads.length}), by ${f.whole}`);
+  assert.strictEqual(threads[0], `all (${mode.threads.length})`);
+  assert.strictEqual(await evaluate('document.querySelector("#thread optgroup").label'), `shares of ${f.whole}`);
 }
 
 // A search for the first method with a name of its own: its share, and which boxes are faded.

@@ -101,7 +101,10 @@ function cellsOf(mode, columns) {
 
 // ---- words, as the page ought to write them ----
 
-const percent = (part, whole) => part === whole ? "100 %" : `${(100 * part / whole).toFixed(2)} %`;
+function percent(part, whole) {
+  if (part > 0 && part < 0.00005 * whole) return "<0.01 %";
+  return part === whole ? "100 %" : `${(100 * part / whole).toFixed(2)} %`;
+}
 
 function amount({facts}, weight) {
   if (facts.unit === "count") return `${weight.toLocaleString("en-US")} ${facts.what[weight === 1 ? 0 : 1]}`;
