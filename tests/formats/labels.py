@@ -3,10 +3,14 @@
 """labels.py TRUTH SAMPLES MODE: are the labels of the program Labels where they belong? TRUTH is what the
 program has said (a span * is any), SAMPLES what tests/tools/otlp.py has read. Of what a method of Activities' takes, at
 least 98 % must have one of the right labels, and nothing another one; what is under no Activity must
-have none. MODE cpu; wall: and who sleeps; exception: of First; early: cpu, where an Activity that was there before may be missed."""
+have none. MODE cpu; wall: and who sleeps; exception: of First; early: cpu, where an Activity that was there before may be missed.
+labels.py --self-test: does each fault fail it?"""
 import collections
+import os
 import re
+import subprocess
 import sys
+import tempfile
 
 
 def main():
@@ -61,4 +65,35 @@ def main():
     sys.exit(0 if good else 1)
 
 
+def self_test():
+    methods = ["First", "Second", "Third", "Fourth", "Fifth"]
+    trace = {method: f"{i + 1:032x}" for i, method in enumerate(methods)}
+    truth = [f"label {m} {trace[m]} {i + 1:016x} x" for i, m in enumerate(methods)] + ["label None - - x"]
+    fine = [f"trace_id={trace[m]},span_id={i + 1:016x}|Program.Main@1;Program.{m}@1|100" for i, m in enumerate(methods)]
+    fine.append("|Program.Main@1;Program.None@1|100")
+    cases = {  # (samples, is that as the program has said?)
+        "nothing": (fine, True),
+        "one without a label": ([*fine, "|Program.First@1|1"], True),
+        "many without a label": ([*fine, "|Program.First@1|10"], False),
+        "another's trace": ([*fine, f"trace_id={trace['Second']},span_id={1:016x}|Program.First@1|1"], False),
+        "another's span": ([*fine, f"trace_id={trace['First']},span_id={2:016x}|Program.First@1|1"], False),
+        "a label where there is none": ([*fine, f"trace_id={trace['First']},span_id={1:016x}|Program.None@1|1"], False),
+        "a method without samples": (fine[1:], False),
+    }
+    good = True
+    with tempfile.TemporaryDirectory() as work:
+        for name, (samples, wanted) in cases.items():
+            for file, lines in (("truth", truth), ("samples", samples)):
+                with open(os.path.join(work, file), "w", encoding="utf-8") as out:
+                    out.write("\n".join(lines) + "\n")
+            words = [sys.executable, __file__, os.path.join(work, "truth"), os.path.join(work, "samples"), "cpu"]
+            done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+            if (done.returncode == 0) != wanted:
+                print(f"FAIL: judged wrongly: {name}")
+                good = False
+    sys.exit(0 if good else 1)
+
+
+if sys.argv[1] == "--self-test":
+    self_test()
 main()

@@ -9,7 +9,10 @@ build_app Churn
   dotnet "$APP" "$BUILD/lib" 6 > "$WORK/app" 2> "$WORK/err" || { cat "$WORK/err"; fail "the recording ended with $?"; }
 read -r _ loads _ replaced < <(grep '^loads' "$WORK/app")
 [ "${replaced:-0}" -ge 20 ] || fail "only ${replaced:-0} of ${loads:-0} libraries came where another one had been"
-awk '{
+# sums FILE: the samples in the methods, those that show the whole way, those in the wrong library. What has no method
+# of ours is not counted; a stack that lacks the library's frames is only in the first.
+sums() {
+  awk '{
   n = $NF / 1e6
   sub(/ [0-9]+$/, "")
   if (!match($0, /InShape[0-7]/)) next
@@ -25,9 +28,16 @@ awk '{
   if (wrong) { bad++; print "wrong: " $0 > "/dev/stderr" }
   if (index($0, "plug_" method ";inner_" method ";Churn.Spin")) whole += n
 }
-END { printf "%d %d %d\n", all, whole, bad }' "$WORK/out" > "$WORK/sums" 2> "$WORK/wrong"
+END { printf "%d %d %d\n", all, whole, bad }' "$1"
+}
+sums "$WORK/out" > "$WORK/sums" 2> "$WORK/wrong"
 read -r all whole bad < "$WORK/sums"
 head -5 "$WORK/wrong"
+# A stack of each library in the next one's method must be found.
+sed -E 's/InShape0/InShape8/; s/InShape([1-7])/InShape0/; s/InShape8/InShape1/' "$WORK/out" > "$WORK/shifted"
+read -r _ _ found < <(sums "$WORK/shifted" 2> /dev/null)
+shifted=$(grep -cE 'InShape[0-7].*(plug|inner)_[0-7]' "$WORK/shifted")
+[ "$found" = "$shifted" ] && [ "$found" -gt 0 ] || fail "of $shifted stacks in the wrong method $found are found"
 echo "$loads loads, $replaced where the last one was; in the methods $all ms, the whole way $whole ms, stacks in the wrong library $bad"
 [ "$bad" = 0 ] || fail "frames are given to the wrong library"
 [ "$whole" -ge $((all / 10)) ] && [ "$whole" -gt 0 ] ||
