@@ -73,7 +73,9 @@ static void on_event(void *context, const uint8_t *payload, size_t size) {
   if (!cs_nettrace_text(&s, name, sizeof name) || !cs_nettrace_text(&s, shown, sizeof shown))
     return;
   while (which < COUNTERS && strcmp(names[which], name) != 0) which++;
-  if (which == COUNTERS || !take_value(which, &s, &value, &seconds) || !(value >= 0)) return;
+  if (which == COUNTERS || !take_value(which, &s, &value, &seconds) ||
+      !(value >= 0 && value < 1e18))
+    return;
   (void)pthread_mutex_lock(&r->lock);
   put_value(&r->now, which, value, seconds);
   r->come |= 1u << which;

@@ -168,7 +168,7 @@ bool cs_nettrace_feed(struct cs_nettrace *reader, const void *data, size_t size,
   struct cs_bytes s = {reader->bytes, reader->used};
   while (progress == READ && !reader->ended && s.left > 0) progress = take_next(reader, &s);
   size_t done = (size_t)(s.at - reader->bytes);
-  memmove(reader->bytes, reader->bytes + done, reader->used - done);
+  if (done > 0) memmove(reader->bytes, reader->bytes + done, reader->used - done);
   reader->used -= done;
   reader->offset += done;
   return progress != BROKEN || cs_error_set(err, "the event stream is not nettrace version 4");

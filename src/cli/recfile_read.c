@@ -271,6 +271,7 @@ static void read_records(struct reader *r, struct cs_error *note) {
       return;
     }
     r->at += head.size;
+    r->rec->bytes = r->at;
   }
   if (note->text[0] == '\0' && !r->rec->finished) {
     (void)cs_error_set(note, "%s has no end: its recorder is still running or was killed", r->path);
@@ -313,6 +314,9 @@ bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error
   r.places = cs_grow(NULL, 0, &r.place_capacity, sizeof *r.places);
   r.places[r.place_count++] = (struct place){0};  // node 0
   if (ok) read_records(&r, note);
+  if (ok && rec->meta.modes == 0)
+    ok =
+        cs_error_set(err, "%s has nothing to show: it ends before it says what was recorded", path);
   (void)fclose(r.file);
   free(r.record);
   free(r.places);

@@ -378,6 +378,7 @@ static void add_engine(struct cs_recording *rec, const struct cs_wire_record *r)
 }
 
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) {
+  rec->bytes += r->size;
   switch (r->kind) {
     case CS_WIRE_START:
       add_start(rec, r);

@@ -125,6 +125,7 @@ struct cs_recording {
   uint32_t reason_count, complete;  // complete: the reason that is none, the stack's base
   struct cs_rec_sums sums[CS_WIRE_MODES];
   uint64_t taken, broken, full, last_ns;  // taken: samples in the tree
+  uint64_t bytes;                         // of all records that it was made of
   bool started, ended;
   struct cs_rec_meta meta;
   struct cs_rec_totals totals;

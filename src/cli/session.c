@@ -108,9 +108,13 @@ static void note_module(struct cs_session *s, const struct cs_wire_record *recor
   cs_loaded_note(&s->recording, id, pid, s->program_ns);
 }
 
+// At most what the ring holds: all that was there, and of a producer that writes faster than we
+// read no more than that.
 static void take_records(struct cs_session *s) {
   const struct cs_wire_record *record;
-  while ((record = cs_consumer_next(&s->consumer)) != NULL) {
+  uint64_t first = s->consumer.tail;
+  while (s->consumer.tail - first < s->consumer.capacity &&
+         (record = cs_consumer_next(&s->consumer)) != NULL) {
     uint64_t broken = s->recording.broken;
     cs_recording_add(&s->recording, record);
     if (record->kind == CS_WIRE_FUNCTION && s->recording.broken == broken) note_module(s, record);

@@ -133,9 +133,9 @@ CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start
 
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method) {
-  enum { CLASS = 7, DYNAMIC = 7, RID_BITS = 24, METHOD_DEF = 0x06000000, MAX_BYTES = 64 };
+  enum { CLASS = 7, DYNAMIC = 7, RID_BITS = 24, METHOD_DEF = 0x06000000 };
   const struct cs_layout *l = &world->layout;
-  uint8_t desc[MAX_BYTES];
+  uint8_t desc[CS_METHOD_DESC_BYTES];
   uint64_t bits = l->token_remainder_bits;
   uint16_t range;
   if (l->method_desc.size > sizeof desc || bits == 0 || bits >= 16 || (function_id & 7) != 0 ||

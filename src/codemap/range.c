@@ -41,9 +41,10 @@ CS_ISLAND static bool first_fragment(const struct cs_world *world, uint64_t ip,
 CS_ISLAND static bool read_section(const struct cs_layout *layout, uint64_t section,
                                    struct cs_range *range) {
   struct cs_members m;
-  uint32_t end =
-      cs_max_u32(cs_max_u32(layout->range_section.range_end_open, layout->range_section.r2r_module),
-                 cs_max_u32(layout->range_section.heap_list, layout->range_section.flags));
+  uint32_t end = cs_max_u32(
+      cs_max_u32(layout->range_section.range_end_open, layout->range_section.r2r_module),
+      cs_max_u32(cs_max_u32(layout->range_section.heap_list, layout->range_section.flags),
+                 layout->range_section.range_begin));
   return cs_members_open(&m, &range->reader, section, end + 8) &&
          cs_member_u32(&m, layout->range_section.flags, &range->flags) &&
          cs_member_u64(&m, layout->range_section.range_begin, &range->begin) &&

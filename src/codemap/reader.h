@@ -4,6 +4,7 @@
 #define CS_READER_H
 
 #include "codemap/mortal.h"
+#include "contract/layout.h"
 
 struct cs_reader {
   const struct cs_mem *mem;
@@ -36,7 +37,7 @@ CS_ISLAND static inline bool cs_get_u32(const struct cs_reader *r, uint64_t addr
 struct cs_members {
   const struct cs_reader *reader;
   uint64_t base;
-  uint8_t copy[96];
+  uint8_t copy[CS_MEMBERS_BYTES];
 };
 
 // `size`: up to the end of the last member that will be asked for. False: not readable.

@@ -293,7 +293,7 @@ static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint3
     if (!read_global(json, root, &names_globals[i], pointers, count, out, NULL))
       *(uint64_t *)((char *)out + names_globals[i].at) = 0;
   }
-  return read_context_size(json, types, out, err);
+  return read_context_size(json, types, out, err) && cs_descriptor_check_limits(out, err);
 }
 
 bool cs_descriptor_parse(const char *text, size_t len, const uint64_t *pointers, uint32_t count,

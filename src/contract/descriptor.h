@@ -28,4 +28,7 @@ bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_e
 bool cs_descriptor_parse(const char *json, size_t len, const uint64_t *pointers, uint32_t count,
                          struct cs_layout *out, struct cs_error *err);
 
+// Does every read by this layout stay within what is read? cs_descriptor_parse sees to it.
+bool cs_descriptor_check_limits(const struct cs_layout *layout, struct cs_error *err);
+
 #endif

@@ -140,6 +140,12 @@ struct cs_layout {
 // What only names and asynchronous callers are made of may be missing.
 #define CS_NO_FIELD UINT32_MAX
 
+// Of structures that are read as a whole: their members are indices into copies of these sizes, so
+// a layout that has them elsewhere is refused (contract/limits.c).
+#define CS_MEMBERS_BYTES 96u
+#define CS_METHOD_DESC_BYTES 64u
+#define CS_RUNTIME_FUNCTION_BYTES 12u
+
 // RangeSection.flags.
 enum {
   CS_RANGE_COLLECTIBLE = 1,

@@ -3,7 +3,7 @@
 #ifndef CS_FORMAT_H
 #define CS_FORMAT_H
 
-#include "export/profile.h"
+#include "export/expansion.h"
 
 // How many modes a file can show.
 enum cs_format_modes {
@@ -19,6 +19,7 @@ struct cs_format {
   bool timeline;     // it shows samples one by one
   bool each_thread;  // threads of one name may not be shown as one
   enum cs_format_modes several;
+  enum cs_expansion expansion;
   bool (*write)(const struct cs_profile_set *set, FILE *out);  // NULL: the recording itself
 };
 

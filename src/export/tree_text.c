@@ -11,6 +11,7 @@
 #include "export/text.h"
 
 #define CRUMB 1000u
+#define MAX_INDENT 256
 
 struct sums {
   uint64_t weight, samples;
@@ -61,6 +62,15 @@ static void put_share(const struct writer *w, uint64_t weight) {
   (void)fprintf(w->out, "%6.2f %%", all > 0 ? 100.0 * (double)weight / (double)all : 0.0);
 }
 
+// One blank per level, and from there on the number of levels instead: a tree of a few kilobytes
+// may be so deep that its blanks are gigabytes.
+static void put_indent(const struct writer *w, size_t depth) {
+  if (depth <= MAX_INDENT)
+    (void)fprintf(w->out, "%*s", (int)depth, "");
+  else
+    (void)fprintf(w->out, "%*s(%zu) ", MAX_INDENT, "", depth);
+}
+
 static void put_node(const struct writer *w, uint32_t node, size_t depth) {
   const struct cs_node *n = &w->p->tree.nodes[node];
   bool thread = n->parent == 0;
@@ -70,7 +80,8 @@ static void put_node(const struct writer *w, uint32_t node, size_t depth) {
   put_share(w, w->sums[node].weight);
   (void)fputs("  ", w->out);
   put_share(w, n->weight);
-  (void)fprintf(w->out, "  %8" PRIu64 "  %*s", w->sums[node].samples, (int)depth, "");
+  (void)fprintf(w->out, "  %8" PRIu64 "  ", w->sums[node].samples);
+  put_indent(w, depth);
   cs_put_plain(w->out, name, len);
   if (thread && w->p->threads[n->frame].tid != 0)
     (void)fprintf(w->out, len > 0 ? " (%" PRIu32 ")" : "thread (%" PRIu32 ")",
@@ -86,8 +97,9 @@ static void put_rest(const struct writer *w, uint32_t node, size_t depth) {
     samples += w->sums[node].samples;
   }
   put_share(w, weight);
-  (void)fprintf(w->out, "            %10" PRIu64 "  %*s... %" PRIu64 " more\n", samples, (int)depth,
-                "", count);
+  (void)fprintf(w->out, "            %10" PRIu64 "  ", samples);
+  put_indent(w, depth);
+  (void)fprintf(w->out, "... %" PRIu64 " more\n", count);
 }
 
 static void put_tree(const struct writer *w) {

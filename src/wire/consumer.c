@@ -41,7 +41,8 @@ static void skip_to_head(struct cs_consumer *c, uint64_t head) {
 }
 
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
-  for (;;) {
+  // A producer that is faster than we are may go on for ever with padding.
+  for (uint64_t first = c->tail; c->tail - first <= c->capacity;) {
     uint64_t head = cs_load_acquire(&c->header->head);
     uint64_t waiting = head - c->tail;
     if (waiting == 0) return NULL;
@@ -62,6 +63,7 @@ const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
     advance(c, c->tail + r.size);
     if (r.kind != CS_WIRE_PAD) return (const struct cs_wire_record *)(const void *)c->record;
   }
+  return NULL;
 }
 
 uint32_t cs_consumer_agent_pid(const struct cs_consumer *c) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Recording files and what is reported of them: the same as is written at once, byte for byte; of a
 # recorder that was killed, what it had got; errors as sentences.
+here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 
@@ -134,6 +135,30 @@ cp golden.clrsnap newer.clrsnap
 printf '\004' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
 refused "newer.clrsnap was written by a newer clrsnap (file version 4; this one reads 3)" newer.clrsnap
 [ -e refused.html ] && fail "a page was written of no recording"
+
+# A file that ends before it says what was recorded, in every format.
+head -c 16 golden.clrsnap >head.clrsnap
+for format in html collapsed json text pprof otlp speedscope firefox chromium; do
+  run 1 "$CLRSNAP" report --format $format -o refused.out head.clrsnap
+  echo "clrsnap: head.clrsnap has nothing to show: it ends before it says what was recorded" | same err
+done
+run 1 "$CLRSNAP" diff head.clrsnap golden.clrsnap
+grep -q 'head.clrsnap has nothing to show' err || fail "diff of a head: $(cat err)"
+
+# Two megabytes that would be gigabytes when their stacks are written out: either bounded, or refused.
+command -v python3 >/dev/null || fail "there is no python3"
+python3 "$here/deep.py" deep.clrsnap 30000 20000 || fail "deep.py"
+size=$(stat -c %s deep.clrsnap)
+for format in html json text firefox; do
+  run 0 timeout 60 "$CLRSNAP" report --format $format -o deep.out deep.clrsnap
+  [ "$(stat -c %s deep.out)" -lt $((size * 100)) ] || fail "$format: $(stat -c %s deep.out) bytes from $size"
+done
+for format in collapsed pprof otlp speedscope chromium; do
+  rm -f deep.out
+  run 1 timeout 60 "$CLRSNAP" report --format $format -o deep.out deep.clrsnap
+  grep -q 'is not written: its stacks would come to more than' err || fail "$format: $(cat err)"
+  [ -e deep.out ] && fail "$format: a file all the same"
+done
 
 # The disk is full: the file is kept, the other outputs are written, the exit code is the program's.
 run 4 "$CLRSNAP" record --format recording -o /dev/full -- "$FAKE" golden 4

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The consumer against a producer that writes anything: whatever stands in the ring and in its
 // header, reading ends, stays inside, and what comes out of it can be written as a page.
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -183,6 +184,28 @@ static void message_is_one_line(void **state) {
   cs_consumer_destroy(&c);
 }
 
+// A producer that pads faster than the consumer reads. As a thread, since the ring is shared
+// memory.
+static volatile bool racing = true;
+static void *race(void *context) {
+  struct cs_consumer *c = context;
+  while (racing) c->header->head = c->header->tail + RING;
+  return NULL;
+}
+
+static void endless_padding_ends(void **state) {
+  (void)state;
+  struct cs_consumer c = open_ring();
+  pthread_t thread;
+  struct cs_wire_record pad = {RING, CS_WIRE_PAD, 0};
+  memcpy(ring_of(&c), &pad, sizeof pad);
+  assert_int_equal(pthread_create(&thread, NULL, race, &c), 0);
+  for (int i = 0; i < 100; i++) assert_null(cs_consumer_next(&c));
+  racing = false;
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  cs_consumer_destroy(&c);
+}
+
 static void file_is_ours_alone_and_goes(void **state) {
   (void)state;
   struct cs_consumer c = open_ring();
@@ -201,6 +224,7 @@ int main(void) {
       cmocka_unit_test(again),
       cmocka_unit_test(noise),
       cmocka_unit_test(message_is_one_line),
+      cmocka_unit_test(endless_padding_ends),
       cmocka_unit_test(file_is_ours_alone_and_goes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static const char good[] =
     "\"MethodDescChunk\":{\"!\":24,\"MethodTable\":0,\"FlagsAndTokenRange\":18},"
     "\"MethodTable\":{\"Module\":24},"
     "\"ImageDataDirectory\":{\"!\":8,\"VirtualAddress\":1,\"Size\":4},"
-    "\"RuntimeFunction\":{\"!\":12,\"BeginAddress\":3,\"EndAddress\":4,\"UnwindData\":8},"
+    "\"RuntimeFunction\":{\"!\":12,\"BeginAddress\":4,\"EndAddress\":0,\"UnwindData\":8},"
     "\"RangeSectionMap\":{\"TopLevelData\":0},"
     "\"RangeSectionFragment\":{\"RangeBegin\":8,\"RangeEndOpen\":16,\"RangeSection\":24,\"Next\":2}"
     ","
@@ -118,7 +118,7 @@ static void a_good_descriptor_fills_the_layout(void **state) {
   assert_int_equal(l.range_section.range_begin, 5);
   assert_int_equal(l.image_data_directory.begin, 1);
   assert_int_equal(l.runtime_function.size, 12);
-  assert_int_equal(l.runtime_function.begin, 3);
+  assert_int_equal(l.runtime_function.begin, 4);
   assert_int_equal(l.faulting_exception_frame.target_context, 33);
   assert_int_equal(l.callee_saved.size, 48);
   assert_int_equal(l.callee_saved.rbp, 40);
@@ -174,6 +174,14 @@ static void wrong_values_are_refused(void **state) {
       {"\"OSId\":296", "\"OSId\":[]", "Thread.OSId"},
       {"\"OSId\":296", "\"OSId\":[[296]]", "Thread.OSId"},
       {"\"OSId\":296", "\"OSId\":29999999999999999999999999999999999996", "Thread.OSId"},
+      {"\"BeginAddress\":4", "\"BeginAddress\":65532", "RuntimeFunction.BeginAddress"},
+      {"\"BeginAddress\":4", "\"BeginAddress\":3", "RuntimeFunction.BeginAddress"},
+      {"\"!\":12,\"BeginAddress\"", "\"!\":0,\"BeginAddress\"", "RuntimeFunction"},
+      {"\"Flags\":6", "\"Flags\":65535", "MethodDesc.Flags"},
+      {"\"ChunkIndex\":2", "\"ChunkIndex\":16", "MethodDesc.ChunkIndex"},
+      {"\"RangeBegin\":5", "\"RangeBegin\":60000", "RangeSection.RangeBegin"},
+      {"\"NumUnwindInfos\":32", "\"NumUnwindInfos\":96", "RealCodeHeader.NumUnwindInfos"},
+      {"\"HeaderMap\":40", "\"HeaderMap\":89", "CodeHeapListNode.HeaderMap"},
       {"[[2],\"pointer\"]", "[[4],\"pointer\"]", "ExecutionManagerCodeRangeMapAddress"},
       {"[[2],\"pointer\"]", "[[0],\"pointer\"]", "ExecutionManagerCodeRangeMapAddress"},
       {"[[2],\"pointer\"]", "[2,\"pointer\"]", "ExecutionManagerCodeRangeMapAddress"},

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""deep.py FILE NODES SAMPLES: a recording of so many nodes in one chain, every one of which has a
+sample, and then of samples that are in turn at its end and at the end of another of the same thread: small files that
+describe stacks which are very large when they are written out."""
+import struct
+import sys
+import zlib
+
+META, FUNCTION, NODES, SAMPLES = 1, 5, 9, 10
+
+
+def record(kind, payload):
+    payload += bytes(-len(payload) % 8)
+    tail = struct.pack("<HHI", kind, 0, 0) + payload
+    return struct.pack("<II", 8 + len(tail), zlib.crc32(tail)) + tail
+
+
+def text(value):
+    return struct.pack("<H", len(value)) + value
+
+
+def batches(kind, items, head):
+    for first in range(0, len(items), 4000):
+        part = items[first:first + 4000]
+        yield record(kind, head(first, len(part)) + b"".join(part))
+
+
+name, nodes, samples = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+tree = [struct.pack("<IIQ", 0, 0, 1 << 32 | 1)]
+tree += [struct.pack("<IIQ", i, 0, 1 << 32) for i in range(1, nodes)]
+other = len(tree) + 1
+tree += [struct.pack("<IIQ", 1, 0, 2 << 32)]
+tree += [struct.pack("<IIQ", other + i, 0, 1 << 32) for i in range(nodes - 1)]
+leaves = list(range(1, nodes + 1)) + [nodes if i % 2 else len(tree) for i in range(samples)]
+taken = [struct.pack("<QQIIII", 1000 * i, 1000, leaf, 1, 0, 0) for i, leaf in enumerate(leaves)]
+with open(name, "wb") as out:
+    out.write(b"CLRSNAPF" + struct.pack("<II", 3, 16))
+    out.write(record(META, struct.pack("<IIII", 1, 999, 0, 2) + text(b"deep") + text(b"0")))
+    for number in (1, 2):
+        names = b"".join(map(text, (b"a.dll", b"N", b"T", b"Method%d" % number, b"")))
+        out.write(record(FUNCTION, struct.pack("<III", number, 0, 0) + names))
+    for part in batches(NODES, tree, lambda first, count: struct.pack("<II", first + 1, count)):
+        out.write(part)
+    for part in batches(SAMPLES, taken, lambda first, count: struct.pack("<II", count, 0)):
+        out.write(part)
