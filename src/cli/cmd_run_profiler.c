@@ -4,6 +4,7 @@
 // can be found wrong before is said before, and the program is then not started. One thread.
 // Signal-safe: no.
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static int run(const struct cs_profiler_options *o, const char *library, const c
   if (!put_switches(o, err) || !put_takeover(library, err) ||
       (profiler != NULL && !put_profiler(o, library, profiler, err)))
     return CS_EXIT_FAILURE;
+  (void)signal(SIGXFSZ, SIG_DFL);
   (void)execvp(o->program[0], o->program);
   return cs_exec_failed(o->program[0], errno, err);
 }

@@ -111,6 +111,7 @@ _Noreturn static void run_program(char **argv, const char *agent, const char *ho
   ok = ok && (hook == NULL || cs_label_hook_put(hook));
   if (ok) {
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
     (void)execvp(argv[0], argv);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command's verbs. One thread. Signal-safe: no.
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,6 +77,8 @@ int main(int argc, char **argv) {
     print_help(stderr);
     return CS_EXIT_USAGE;
   }
+  // A file that may not grow any more is an error of the write, like a full disk.
+  (void)signal(SIGXFSZ, SIG_IGN);
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
   if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";

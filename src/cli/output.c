@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,18 +32,65 @@ static bool fail(struct cs_output *out, struct cs_error *err, const char *path, 
   return cs_error_set(err, "cannot write %s: %s", path, strerror(error));
 }
 
+static void forget_temp(struct cs_output *out) {
+  free(out->temp);
+  out->temp = NULL;
+}
+
+// Where the file system can, the file has no name before it is whole, so that nobody finds a part
+// of one, however we end.
+static int open_unnamed(struct cs_output *out) {
+  char *copy = strdup(out->path);
+  int fd = copy != NULL ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+  free(copy);
+  out->unnamed = fd > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : 0;
+  if (fd >= 0 && out->unnamed > 0) return fd;
+  if (fd >= 0) (void)close(fd);
+  out->unnamed = 0;
+  return -1;
+}
+
 static bool open_temp(struct cs_output *out, mode_t mode) {
-  out->temp = temp_name(out->path);
-  if (out->temp == NULL) return false;
-  int fd = mkostemp(out->temp, O_CLOEXEC);
+  int fd = open_unnamed(out);
   if (fd < 0) {
-    free(out->temp);
-    out->temp = NULL;
-    return false;
+    out->temp = temp_name(out->path);
+    fd = out->temp != NULL ? mkostemp(out->temp, O_CLOEXEC) : -1;
+    if (fd < 0) forget_temp(out);
   }
+  if (fd < 0) return false;
   (void)fchmod(fd, mode);
   out->file = fdopen(fd, "w");
   return out->file != NULL;
+}
+
+// An old file keeps its name up to the moment at which the new one has it.
+static bool name_unnamed(struct cs_output *out) {
+  char own[32];
+  (void)snprintf(own, sizeof own, "/proc/self/fd/%d", out->unnamed);
+  bool named = linkat(AT_FDCWD, own, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW) == 0;
+  if (!named && errno == EEXIST && (out->temp = temp_name(out->path)) != NULL) {
+    int fd = mkostemp(out->temp, O_CLOEXEC);  // a name that nobody has
+    if (fd >= 0) (void)close(fd);
+    named = fd >= 0 && unlink(out->temp) == 0 &&
+            linkat(AT_FDCWD, own, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0 &&
+            rename(out->temp, out->path) == 0;
+    int error = errno;
+    if (!named) (void)unlink(out->temp);
+    forget_temp(out);
+    errno = error;
+  }
+  int error = errno;
+  (void)close(out->unnamed);
+  out->unnamed = 0;
+  errno = error;
+  return named;
+}
+
+static bool give_name(struct cs_output *out) {
+  if (out->unnamed != 0) return name_unnamed(out);
+  if (out->temp != NULL && rename(out->temp, out->path) != 0) return false;
+  forget_temp(out);
+  return true;
 }
 
 bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *err) {
@@ -91,8 +139,8 @@ static bool rescue(cs_output_write *write, void *context, const char *path, int 
                        name);
   } else {
     if (fd >= 0) (void)unlink(name);
-    (void)cs_error_set(err, "cannot write %s: %s; nor a file in %s: the recording is lost", path,
-                       strerror(error), dir);
+    (void)cs_error_set(err, "cannot write %s: %s%s; nor a file in %s: the recording is lost", path,
+                       strerror(error), error == EFBIG ? " (ulimit -f)" : "", dir);
   }
   free(name);
   return false;
@@ -104,28 +152,21 @@ bool cs_output_commit(struct cs_output *out, cs_output_write *write, void *conte
   bool ok = write(context, out->file);
   if (fclose(out->file) != 0) ok = false;
   out->file = NULL;
-  if (ok && out->temp != NULL) ok = rename(out->temp, out->path) == 0;
+  ok = ok && give_name(out);
   int error = errno;
   if (!ok) (void)rescue(write, context, out->path, error != 0 ? error : EIO, err);
-  if (ok) {
-    free(out->temp);
-    out->temp = NULL;
-  }
   cs_output_abandon(out);
   return ok;
 }
 
 bool cs_output_publish(struct cs_output *out, struct cs_error *err) {
-  if (out->temp != NULL && rename(out->temp, out->path) != 0)
-    return cs_error_set(err, "cannot write %s: %m", out->path);
-  free(out->temp);
-  out->temp = NULL;
-  return true;
+  return give_name(out) || cs_error_set(err, "cannot write %s: %m", out->path);
 }
 
 void cs_output_abandon(struct cs_output *out) {
   if (out->file != NULL) (void)fclose(out->file);
   if (out->temp != NULL) (void)unlink(out->temp);
+  if (out->unnamed > 0) (void)close(out->unnamed);
   free(out->temp);
   free(out->path);
   memset(out, 0, sizeof *out);

@@ -10,8 +10,9 @@
 #include "base/error.h"
 
 struct cs_output {
-  char *path;  // as it will be called
-  char *temp;  // NULL: `path` is a device or a pipe and is written directly
+  char *path;   // as it will be called
+  char *temp;   // what it is called meanwhile; NULL: nothing
+  int unnamed;  // 0, or a descriptor of the file, which has no name yet: it goes with us
   FILE *file;
 };
 

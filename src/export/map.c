@@ -12,8 +12,11 @@
 
 // Nothing sensible can be made of half a table; the program under us runs on by itself.
 static void out_of_memory(size_t bytes) {
-  (void)fprintf(stderr, "clrsnap: out of memory (%zu bytes wanted): the recording is lost\n",
-                bytes);
+  (void)fprintf(
+      stderr,
+      "clrsnap: out of memory (%zu bytes wanted; ulimit -v?): what a .clrsnap file has is kept, "
+      "and nothing else\n",
+      bytes);
   exit(1);
 }
 

@@ -165,6 +165,39 @@ run 4 "$CLRSNAP" record --format recording -o /dev/full -- "$FAKE" golden 4
 grep -qx 'clrsnap: cannot write /dev/full: No space left on device; it has what was recorded up to then' err ||
   fail "/dev/full: $(cat err)"
 
+# A limit of file sizes: a sentence, no signal, and no part of a file; an old one stays.
+echo old >limited.html
+run 1 prlimit --fsize=4096 "$CLRSNAP" report -o limited.html golden.clrsnap
+grep -q '^clrsnap: cannot write .*limited.html: File too large (ulimit -f); nor a file in .*: the recording is lost$' err ||
+  fail "ulimit -f: $(cat err)"
+echo old | same limited.html
+run 1 prlimit --fsize=4096 "$CLRSNAP" report -o new.html golden.clrsnap
+[ -e new.html ] && fail "a part of a file"
+run 4 prlimit --fsize=20971520 "$CLRSNAP" record -o limited.clrsnap -- sh -c 'trap | grep -q XFSZ; "$0" golden 4' "$FAKE"
+# A full file system: the same.
+if unshare --mount true 2>/dev/null; then
+  mkdir small
+  run 1 unshare --mount sh -c 'mount -t tmpfs -o size=16k none small && cd small && TMPDIR=/nowhere "$0" report -o full.html ../golden.clrsnap; code=$?
+    ls -A; exit $code' "$CLRSNAP"
+  grep -q '^clrsnap: cannot write .*full.html: No space left on device; nor a file in /nowhere: the recording is lost$' err ||
+    fail "a full file system: $(cat err)"
+  : | same out
+fi
+# However the command ends, there is no part of a file beside the output.
+mkdir killed
+for _ in 1 2 3 4 5 6 7 8; do
+  "$CLRSNAP" report --format html -o killed/x.html deep.clrsnap 2>/dev/null &
+  sleep 0.0$((RANDOM % 10))
+  kill -9 $! 2>/dev/null
+  wait $! 2>/dev/null
+done
+"$CLRSNAP" record -o killed/y.html -- "$FAKE" until-stopped >/dev/null 2>&1 &
+command=$!
+sleep 0.3
+kill -9 $command $(pgrep -P $command)
+wait $command 2>/dev/null
+ls -A killed | grep -v '^x.html$' && fail "parts of files: $(ls -A killed)"
+
 # Nothing recorded: an old file stays as it was.
 echo old >kept.clrsnap
 run 6 "$CLRSNAP" record -o kept.clrsnap -- "$FAKE" refuse 6
