@@ -290,13 +290,20 @@ static void what_is_written_is_read(void **state) {
 }
 
 // Every length: a sentence, and the more of the file there is the more samples come of it.
+// Up to there a file does not say what was recorded, and has nothing to show.
+static size_t before_second(void) {
+  uint32_t first;
+  memcpy(&first, whole + sizeof(struct cs_file_head), sizeof first);
+  return sizeof(struct cs_file_head) + first;
+}
+
 static void any_beginning_is_read(void **state) {
   (void)state;
   every_format = false;
   uint64_t before = 0;
   for (size_t size = 0; size < whole_size; size += size < 600 ? 1 : 1 + random64() % 64) {
     struct outcome o = read_bytes(whole, size);
-    assert_int_equal(o.read, size >= sizeof(struct cs_file_head));
+    assert_int_equal(o.read, size >= before_second());
     if (!o.read) continue;
     assert_false(o.finished);
     assert_true(strlen(o.note.text) > 10);
@@ -316,7 +323,8 @@ static void flipped_bits_are_found(void **state) {
     memcpy(copy, whole, whole_size);
     copy[at] ^= (uint8_t)(1u << random64() % 8);
     struct outcome o = read_bytes(copy, whole_size);
-    assert_true(o.read);
+    assert_int_equal(o.read, at >= before_second());
+    if (!o.read) continue;
     // A record was not taken: the sentence says so.
     assert_non_null(strstr(o.note.text, "byte"));
     assert_false(o.finished);
@@ -394,22 +402,25 @@ static void unknown_records_are_skipped(void **state) {
 static void bottomless_stacks_are_refused(void **state) {
   (void)state;
   enum { DEPTH = 200000 };
-  size_t payload = 8 + DEPTH * sizeof(struct cs_file_node), size = 16 + 16 + payload;
+  size_t payload = 8 + DEPTH * sizeof(struct cs_file_node), begin_at = before_second();
+  size_t size = begin_at + 16 + payload;
   uint8_t *bytes = calloc(1, size);
-  memcpy(bytes, whole, 16);
+  memcpy(bytes, whole, begin_at);
   struct cs_file_record head = {(uint32_t)(16 + payload), 0, CS_FILE_NODES, 0, 0};
   uint32_t numbers[2] = {1, DEPTH};
-  memcpy(bytes + 16, &head, sizeof head);
-  memcpy(bytes + 32, numbers, sizeof numbers);
+  memcpy(bytes + begin_at, &head, sizeof head);
+  memcpy(bytes + begin_at + 16, numbers, sizeof numbers);
   for (uint32_t i = 0; i < DEPTH; i++) {
     struct cs_file_node node = {i, 0, i == 0 ? 1 : 7ull << 32};
-    memcpy(bytes + 40 + i * sizeof node, &node, sizeof node);
+    memcpy(bytes + begin_at + 24 + i * sizeof node, &node, sizeof node);
   }
-  set_crc(bytes + 16);
+  set_crc(bytes + begin_at);
   every_format = true;
   struct outcome o = read_bytes(bytes, size);
   assert_true(o.read);
-  assert_non_null(strstr(o.note.text, "is damaged at byte 16:"));
+  char place[64];
+  (void)snprintf(place, sizeof place, "is damaged at byte %zu:", begin_at);
+  assert_non_null(strstr(o.note.text, place));
   free(o.text);
   free(bytes);
 }
