@@ -18,11 +18,12 @@ const signedPoints = (change, whole) => {
   return (points > 0 ? "+" : "") + text.replace("-", "−") + " %";
 };
 
+// In the units of the text formats.
 function bytesText(value) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
   let power = 0;
-  while (Math.abs(value) >= 1024 && power < units.length - 1) {
-    value /= 1024;
+  while (Math.abs(value) >= 1000 && power < units.length - 1) {
+    value /= 1000;
     power++;
   }
   return `${value.toFixed(power === 0 ? 0 : 2)} ${units[power]}`;

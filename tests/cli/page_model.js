@@ -109,8 +109,8 @@ function percent(part, whole) {
 function amount({facts}, weight) {
   if (facts.unit === "count") return `${weight.toLocaleString("en-US")} ${facts.what[weight === 1 ? 0 : 1]}`;
   if (facts.unit in IS_TIME) return weight >= 1e6 ? `${(weight / 1e6).toFixed(2)} s` : `${(weight / 1e3).toFixed(2)} ms`;
-  const power = weight >= 1 << 30 ? 3 : weight >= 1 << 20 ? 2 : weight >= 1024 ? 1 : 0;
-  return `${(weight / 1024 ** power).toFixed(power ? 2 : 0)} ${["B", "KiB", "MiB", "GiB"][power]}`;
+  const power = weight >= 1e9 ? 3 : weight >= 1e6 ? 2 : weight >= 1e3 ? 1 : 0;
+  return `${(weight / 1000 ** power).toFixed(power ? 2 : 0)} ${["bytes", "kB", "MB", "GB"][power]}`;
 }
 
 function amountAndSamples(mode, weight, samples) {
