@@ -50,7 +50,7 @@ _clrsnap_outputs() {
 _clrsnap_modes() {
   local before= mode
   case $cur in *,*) before=${cur%,*}, ;; esac
-  for mode in cpu wall alloc lock exception gc; do
+  for mode in cpu wall alloc lock wait exception gc; do
     case ,$before in *,$mode,*) ;; *) _clrsnap_reply -W "$before$mode" ;; esac
   done
 }

@@ -40,11 +40,13 @@ struct cs_agent {
   uint32_t tid;                     // of the agent's thread
   uint32_t command_pid;             // who records, as itself calls it
   uint32_t budget_ppm;              // 0: none
-  uint64_t period_ns;               // between samples: 1 / hz, or longer for the budget's sake
-  uint64_t start_ns;                // CLOCK_MONOTONIC, when the recording began
-  bool walks_ended;                 // after it: no handler is left that could write into the ring
-  const IUnknown *client;           // what the library was started with
-  ICorProfilerInfo15 *info;         // our own: cs_core.info may be another profiler's
+  uint32_t event_rate;       // waits and exceptions that are walked, a second and mode; 0: by cost
+  uint64_t alloc_interval;   // bytes between two objects that are walked; 0: by their cost
+  uint64_t period_ns;        // between samples: 1 / hz, or longer for the budget's sake
+  uint64_t start_ns;         // CLOCK_MONOTONIC, when the recording began
+  bool walks_ended;          // after it: no handler is left that could write into the ring
+  const IUnknown *client;    // what the library was started with
+  ICorProfilerInfo15 *info;  // our own: cs_core.info may be another profiler's
   struct cs_producer wire;
   struct cs_sample_ring ring;
 };
@@ -104,9 +106,10 @@ struct cs_agent_thread {
   uint64_t held_ns;     // what its last sample by signal took
   uint64_t owed_ns;     // wall mode: time up to last_ns that its next sample by signal stands for
   uint32_t put_off;     // signals of it that were put off, as far as they have been seen
-  uint64_t slept_runs;  // which was of a thread that slept and had this run count,
-  bool repeatable;      // and is the wire's last wall sample of it; nothing in it changes meanwhile
-  char given[16];       // what the kernel called it when it became a managed thread
+  uint64_t waits_since;  // of the time-stamp counter: mode wait; 0: it does not
+  uint64_t slept_runs;   // which was of a thread that slept and had this run count,
+  bool repeatable;  // and is the wire's last wall sample of it; nothing in it changes meanwhile
+  char given[16];   // what the kernel called it when it became a managed thread
   char name[128];
 };
 void cs_threads_assigned(ThreadID id, uint32_t tid);
@@ -141,6 +144,9 @@ void cs_threads_free_all(void);
 // sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
 // One part of the threads, of so many parts.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
+// One sample of a thread that waits, if it still does: because of an event.
+void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinned,
+                          const struct cs_sample_event *event);
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
@@ -160,9 +166,27 @@ void cs_budget_start(uint64_t now_ns);
 void cs_budget_add_held(uint64_t ticks);  // of the time-stamp counter, by a handler
 void cs_budget_turn(uint64_t now_ns);
 bool cs_budget_tell(uint64_t now_ns);  // CS_WIRE_BUDGET, if there is a budget. False: no room
+// What part of a processor the walks of a mode's events may take; negative: there is no budget.
+double cs_budget_share(enum cs_wire_mode mode);
 // threads.c: the time between samples from now on, for the threads that there are and will be. When
 // the ring has just been read: of a thread's last two periods only are known.
 void cs_threads_set_period(uint64_t period_ns);
+
+// ---- gate.c: which of the runtime's events are walked ----
+void cs_gate_start(uint64_t now_ns);
+// One event, of so much in its mode's unit. False: it is counted, and not to be walked. *weight:
+// what it stands for if it is. Any thread; the next two as well.
+bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight);
+void cs_gate_add_walk(enum cs_wire_mode mode);
+void cs_gate_add_cost(enum cs_wire_mode mode, uint64_t ticks);  // of the time-stamp counter
+// The agent's thread.
+void cs_gate_turn(uint64_t now_ns);
+// What part of a processor all walks that are allowed without a budget would take.
+double cs_gate_demand(enum cs_wire_mode mode);
+double cs_gate_used(enum cs_wire_mode mode);  // what part those that are walked take
+// What a sample costs besides, in the command.
+void cs_gate_set_beside(double ns);
+bool cs_gate_tell(void);  // CS_WIRE_EVENTS for each mode. False: no room
 
 // ---- events.c: what the runtime tells of allocations, locks, exceptions and collections ----
 // Has it tell, on the thread that it happens to, of what the modes need and of nothing else; does
@@ -170,13 +194,21 @@ void cs_threads_set_period(uint64_t period_ns);
 bool cs_events_start(struct cs_error *err);
 // And no more. A callback that is under way ends before cs_epoch_wait returns.
 void cs_events_stop(void);
+// Before: waits that have not ended become samples, too.
+void cs_events_end_waits(void);
 void cs_events_free(void);                                           // when none is left
 void cs_events_take(uint32_t id, const uint8_t *data, size_t size);  // the callback's
 // types.c: the names of what events are about, by number. Any thread puts them in; 0: no memory.
 uint32_t cs_type_intern(const uint8_t *utf16, size_t bytes);
 uint32_t cs_type_intern_text(const char *text);
+// So many events of the type are in no sample yet. Any thread. Returns how many there are now;
+// take: for the sample that stands for them, and none are left.
+void cs_type_owe(uint32_t type, uint64_t events);
+uint64_t cs_type_take(uint32_t type);
 // The agent's thread: the wire's function id of a type. False: no room.
 bool cs_type_to_wire(uint32_t type, uint32_t *id);
+// And those that no sample stands for at the end. False: no room.
+bool cs_types_tell_owed(bool (*tell)(uint32_t type, uint64_t events));
 void cs_types_free(void);
 
 // ---- labels.c: what Activity is current on a thread, as managed code of ours tells it ----
@@ -199,8 +231,9 @@ void cs_drain_note_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
 // And of one that would put it off, and is sent none.
 void cs_drain_put_off(struct cs_agent_thread *thread, uint64_t now_ns);
 bool cs_drain_tell(void);  // CS_WIRE_PUT_OFF, if any were. False: no room
-void cs_drain(void);       // everything that is in the ring
-void cs_drain_end(void);   // there will be no more
+bool cs_drain_unwalked(uint32_t type, uint64_t events);  // at the end. False: no room
+void cs_drain(void);                                     // everything that is in the ring
+void cs_drain_end(void);                                 // there will be no more
 void cs_drain_free(void);
 void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples, by mode, up to now
 // frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.
@@ -221,6 +254,13 @@ struct cs_method_at {
 bool cs_function_to_wire(const struct cs_method_at *method, uint32_t *id);
 // Is a method part of the runtime's own exception dispatch, which stands above all who throw?
 bool cs_function_is_dispatch(uint32_t id);
+// Is a method one of the runtime's that wait? *name: for what, unless that is known from a method
+// further in. Static.
+bool cs_function_waits(uint32_t id, const char **name);
+// waiters.c: knows those by their names.
+struct cs_method_name;
+void cs_waiters_note(uint32_t id, const struct cs_method_name *name);
+void cs_waiters_free(void);
 // An id for what is no code. False: no room.
 bool cs_named_to_wire(const char *type, uint32_t *id);
 // The name of all code that has gone before it could be named, and of stubs by their kind.

@@ -130,13 +130,22 @@ static uint32_t prologue_of(uint32_t count) {
   return count;
 }
 
+// What a wait is for, by the runtime's methods that lead to it. 0: they do not say.
+static uint32_t waited_for(const uint64_t *first, uint32_t count) {
+  const char *name = NULL;
+  for (uint32_t i = 0; i < count && CS_WIRE_FRAME_KIND(first[i]) == CS_WIRE_FRAME_MANAGED; i++)
+    if (!cs_function_waits((uint32_t)(first[i] >> 32), &name)) break;
+  return name != NULL ? cs_type_intern_text(name) : 0;
+}
+
 // With what it is about, if that has a name, as the leaf.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
-  uint32_t skip = prologue_of(*count), id;
+  uint32_t skip = prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;
-  if (s->type == 0) return first;
-  if (!cs_type_to_wire(s->type, &id)) return NULL;
+  if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count);
+  if (type == 0) return first;
+  if (!cs_type_to_wire(type, &id)) return NULL;
   *--first = (uint64_t)id << 32;
   ++*count;
   return first;
@@ -179,6 +188,34 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   if (out == NULL) return false;
   for (uint32_t i = 0; i < record.frame_count; i++) out[i] = from[i];
   cs_producer_commit_sample(&cs_agent.wire, &record, label);
+  return true;
+}
+
+// Events of a type that no walked one stands for: a sample of a thread that is none, without a
+// stack.
+bool cs_drain_unwalked(uint32_t type, uint64_t events) {
+  static const char *const name[] = {"[stacks that were not walked]"};
+  struct cs_wire_thread thread = {UINT32_MAX, 0};
+  struct cs_wire_sample record = {.time_ns = since_start(cs_clock_now_ns()),
+                                  .weight = events,
+                                  .thread = thread.id,
+                                  .stop = CS_STOP_BASE,
+                                  .mode = CS_WIRE_MODE_EXCEPTION,
+                                  .held_ns = 1,
+                                  .frame_count = 1};
+  uint32_t id;
+  cs_add_relaxed(&cs_agent.ring.events, 1);
+  cs_add_relaxed(&cs_agent.ring.samples, 1);
+  uint64_t *out = NULL;
+  if (cs_producer_put(&cs_agent.wire, CS_WIRE_THREAD, &thread, sizeof thread, name, 1) &&
+      cs_type_to_wire(type, &id))
+    out = cs_producer_begin_sample(&cs_agent.wire, &record, NULL);
+  if (out == NULL) {
+    lost[CS_WIRE_MODE_EXCEPTION]++;
+    return false;
+  }
+  out[0] = (uint64_t)id << 32;
+  cs_producer_commit_sample(&cs_agent.wire, &record, NULL);
   return true;
 }
 
@@ -273,7 +310,9 @@ void cs_drain(void) {
     enum cs_wire_mode mode = mode_of(sample);
     cs_budget_add_held(sample->held_ticks);
     count_put_off(sample, sample->agent);
+    uint64_t begin = cs_tsc();
     bool sent = send(sample, mode);
+    if (sample->mode != 0) cs_gate_add_cost(mode, sample->held_ticks + cs_tsc() - begin);
     if (!sent) lost[mode]++;
     if (mode == CS_WIRE_MODE_WALL)
       ((struct cs_agent_thread *)sample->agent)->repeatable = sent && is_repeatable(sample);

@@ -138,6 +138,7 @@ void cs_known_functions_free(void) {
   free(table);
   table = NULL;
   table_size = used = last_id = dispatch_count = 0;
+  cs_waiters_free();
   memset(&made_up, 0, sizeof made_up);
 }
 
@@ -242,6 +243,7 @@ static bool put_method(const struct cs_method_at *method, uint32_t id) {
   if (cs_agent.inlined && !cs_inlines_to_wire(method, id)) return false;
   if (!put(id, kind_of(name.kind), &name)) return false;
   note_dispatch(id, &name);
+  cs_waiters_note(id, &name);
   cs_awaits_note_method(id, &name, cs_awaits_box_class(function, &name));
   return true;
 }

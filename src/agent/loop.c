@@ -91,6 +91,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
   ticks = (struct cs_wire_ticks){0, 0};
   cs_budget_start(cs_agent.start_ns);
+  cs_gate_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
   if (!cs_engines_begin(err)) return false;
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
@@ -220,6 +221,7 @@ static bool record(struct cs_error *err) {
     uint64_t now = cs_clock_now_ns();
     maintain(now);
     cs_budget_turn(now);
+    cs_gate_turn(now);
     cs_equip_turn(now);
     uint64_t engine = cs_engines_turn(now);
     step = step_of(wall);
@@ -241,6 +243,7 @@ static bool record(struct cs_error *err) {
 
 static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
+  cs_events_end_waits();
   cs_threads_stop();
   cs_engines_end();
   cs_events_stop();
@@ -251,6 +254,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   cs_agent.walks_ended = cs_epoch_wait();
   drain();
   cs_drain_end();
+  (void)cs_types_tell_owed(cs_drain_unwalked);
   struct cs_wire_end end = {
       .samples = cs_load_acquire(&ring->samples),
       .lost_ring = cs_load_acquire(&ring->lost),
@@ -265,6 +269,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
     (void)cs_producer_put(&cs_agent.wire, CS_WIRE_TICKS, &ticks, sizeof ticks, NULL, 0);
   (void)cs_engines_tell();
   (void)cs_budget_tell(cs_clock_now_ns());
+  (void)cs_gate_tell();
   (void)cs_equip_tell();
   (void)cs_drain_tell();
   cs_awaits_tell();

@@ -28,6 +28,7 @@ struct due {
   struct cs_agent_thread *agent;
   struct cs_thread *thread;  // pinned
   uint32_t tid;
+  const struct cs_sample_event *event;  // that it is because of; NULL: it is in time
 };
 static struct due *due;
 static size_t due_count, due_capacity;
@@ -43,7 +44,7 @@ static bool add_due(struct cs_agent_thread *t) {
     due_capacity = capacity;
   }
   if (!cs_thread_pin(t->thread, t->clr_thread)) return true;  // it is ending
-  due[due_count++] = (struct due){t, t->thread, t->tid};
+  due[due_count++] = (struct due){t, t->thread, t->tid, NULL};
   return true;
 }
 
@@ -97,6 +98,11 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
   bool valid = cs_asleep_end(asleep);
   if (!written) return CS_ASLEEP_YES;  // lost, and counted
   bool complete = place.sample->stop == CS_STOP_BASE;
+  if (d->event != NULL) {
+    place.sample->tsc = d->event->tsc;
+    place.sample->weight = d->event->weight;
+    place.sample->mode = d->event->mode;
+  }
   if (valid && complete)
     cs_sample_keep(&cs_agent.ring, &place);
   else
@@ -149,6 +155,12 @@ void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
       if (!sample(&due[i], look == CS_ASLEEP_PATIENCE, now_ns)) due[left++] = due[i];
     due_count = left;
   }
+}
+
+void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinned,
+                          const struct cs_sample_event *event) {
+  struct due one = {thread, pinned, thread->tid, event};
+  (void)look_at(&one);
 }
 
 void cs_wall_free(void) {

@@ -137,6 +137,8 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.budget_ppm = h->budget_ppm;
   cs_agent.engine =
       h->engine < CS_WIRE_ENGINES ? (enum cs_wire_engine_kind)h->engine : CS_WIRE_ENGINE_AUTO;
+  cs_agent.event_rate = h->event_rate;
+  cs_agent.alloc_interval = h->alloc_interval;
   bool labels = h->labels != 0;
   if (cs_agent.modes == 0 || (cs_agent.modes & ~CS_WIRE_ALL_MODES) != 0)
     return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",

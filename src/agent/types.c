@@ -26,6 +26,7 @@ struct type {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct type *types;  // by number less one
 static uint32_t count, capacity;
+static uint64_t owed[MOST_NAMES + 1];  // by number; 512 KiB, of which few pages are touched
 static uint32_t *slots;  // open addressing over numbers, twice as many as `capacity`; 0: free
 
 static uint64_t hash_of(const char *text) {
@@ -82,6 +83,22 @@ uint32_t cs_type_intern_text(const char *text) {
   return number;
 }
 
+void cs_type_owe(uint32_t type, uint64_t events) {
+  cs_add_relaxed(&owed[type], events);
+}
+
+uint64_t cs_type_take(uint32_t type) {
+  return __atomic_exchange_n(&owed[type], 0, __ATOMIC_ACQ_REL);
+}
+
+bool cs_types_tell_owed(bool (*tell)(uint32_t type, uint64_t events)) {
+  for (uint32_t type = 1; type <= count; type++) {
+    uint64_t events = cs_type_take(type);
+    if (events > 0 && !tell(type, events)) return false;
+  }
+  return true;
+}
+
 uint32_t cs_type_intern(const uint8_t *utf16, size_t bytes) {
   WCHAR units[MAX_NAME];
   char name[MAX_NAME];
@@ -109,6 +126,7 @@ void cs_types_free(void) {
   for (uint32_t i = 0; i < count; i++) free(types[i].name);
   free(types);
   free(slots);
+  memset(owed, 0, (count + 1) * sizeof owed[0]);
   types = NULL;
   slots = NULL;
   count = capacity = 0;

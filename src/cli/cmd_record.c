@@ -134,6 +134,8 @@ struct cs_consumer_opts cs_record_ring(const struct cs_record *r) {
                                    .inlined = o->inlined,
                                    .async_callers = o->view.async_callers,
                                    .budget_ppm = o->budget_ppm,
+                                   .event_rate = o->event_rate,
+                                   .alloc_interval = o->alloc_interval,
                                    .walk_limit_us = o->walk_limit_us,
                                    .engine = o->engine,
                                    .labels = o->labels};

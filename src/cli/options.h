@@ -28,7 +28,9 @@ struct cs_record_options {
   pid_t pid;       // that one
   bool children;   // and what it starts
   bool labels;     // samples say which Activity was current
-  uint32_t budget_ppm;  // of one processor, in millionths; 0: no limit
+  uint32_t event_rate;      // 0: by cost
+  uint64_t alloc_interval;  // 0: by its cost
+  uint32_t budget_ppm;      // of one processor, in millionths; 0: no limit
   enum cs_wire_engine_kind engine;
   uint32_t walk_limit_us;  // as the wire has it
   uint64_t window_ns;      // what is pushed at a time; 0: the whole, at the end

@@ -15,6 +15,9 @@
 #define MAX_DEPTH 65536
 // At 100 threads, 499 Hz and 60 frames a stack, 16 MiB last 0.6 s; it is emptied every 20 ms.
 #define MAX_BUFFER_MIB 1024
+#define LEAST_INTERVAL 102400.0
+#define MOST_INTERVAL 1073741824.0
+#define MAX_EVENT_RATE 1000000
 
 static const char help[] =
     "usage: clrsnap record [options] [--] program [arguments]\n"
@@ -31,12 +34,18 @@ static const char help[] =
     "  -F, --frequency HZ       samples per second and thread, 1 to 10000 (499)\n"
     "      --mode MODE[,MODE]   what to record (cpu): cpu, threads that run; wall, waiting ones "
     "too;\n"
-    "                           alloc, allocations; lock, waits for locks; exception, what is "
-    "thrown;\n"
-    "                           gc, pauses for collections\n"
+    "                           alloc, allocations; lock, waits for locks; wait, other waits;\n"
+    "                           exception, what is thrown; gc, pauses for collections\n"
     "      --engine auto|perf|clock|timer  what makes threads take cpu samples (auto: the best "
     "that\n"
     "                           can be had)\n"
+    "      --alloc BYTES        mode alloc: one object in so many bytes, 100k to 1g (as many as "
+    "cost\n"
+    "                           1 % of the program's CPU time)\n"
+    "      --event-rate N       exceptions and waits that are walked, a second and mode (500, or "
+    "as\n"
+    "                           many as cost 1 %): each stands for those that are not, all are "
+    "counted\n"
     "  -p, --pid PID            record this process, as PID alone does\n"
     "      --children           processes that it starts, too, each into files of its own\n"
     "  -o, --output FILE        where to write (flame.html); several may be given\n"
@@ -102,7 +111,9 @@ enum {
   OPT_CONTINUOUS,
   OPT_BUDGET,
   OPT_ENGINE,
-  OPT_WALK_LIMIT
+  OPT_WALK_LIMIT,
+  OPT_ALLOC,
+  OPT_EVENT_RATE
 };
 
 static const struct option long_options[] = {
@@ -121,6 +132,8 @@ static const struct option long_options[] = {
     {"budget", required_argument, NULL, OPT_BUDGET},
     {"engine", required_argument, NULL, OPT_ENGINE},
     {"walk-limit", required_argument, NULL, OPT_WALK_LIMIT},
+    {"alloc", required_argument, NULL, OPT_ALLOC},
+    {"event-rate", required_argument, NULL, OPT_EVENT_RATE},
     {"continuous", required_argument, NULL, OPT_CONTINUOUS},
     {NULL, 0, NULL, 0},
 };
@@ -149,6 +162,20 @@ static bool parse_budget(const char *text, uint32_t *ppm, struct cs_error *err) 
 static bool parse_walk_limit(const char *text, uint32_t *us, struct cs_error *err) {
   if (strcmp(text, "off") != 0) return cs_parse_number("--walk-limit", text, 1000000, us, err);
   *us = CS_WIRE_NO_LIMIT;
+  return true;
+}
+
+// The runtime itself samples one of 100 KiB; what is asked for more often than that cannot be had.
+static bool parse_interval(const char *text, uint64_t *bytes, struct cs_error *err) {
+  static const char suffixes[] = "kmg";
+  char *end;
+  double value = strtod(text, &end);
+  const char *suffix = *end != '\0' ? strchr(suffixes, *end | 0x20) : NULL;
+  for (long i = suffix != NULL ? suffix - suffixes : -1; i >= 0; i--) value *= 1024;
+  bool number = end != text && (*end == '\0' || (suffix != NULL && end[1] == '\0'));
+  if (!number || !isfinite(value) || value < LEAST_INTERVAL || value > MOST_INTERVAL)
+    return cs_error_set(err, "--alloc wants bytes between two objects, 100k to 1g, not '%s'", text);
+  *bytes = (uint64_t)value;
   return true;
 }
 
@@ -190,6 +217,10 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return cs_parse_engine(arg, &o->engine, err);
     case OPT_WALK_LIMIT:
       return parse_walk_limit(arg, &o->walk_limit_us, err);
+    case OPT_ALLOC:
+      return parse_interval(arg, &o->alloc_interval, err);
+    case OPT_EVENT_RATE:
+      return cs_parse_number("--event-rate", arg, MAX_EVENT_RATE, &o->event_rate, err);
     case OPT_CONTINUOUS:
       return cs_parse_span("--continuous", arg, &o->window_ns, err);
     default:

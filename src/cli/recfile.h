@@ -48,6 +48,7 @@ enum cs_file_kind {
   CS_FILE_TICKS,      // struct cs_wire_ticks
   CS_FILE_ENGINE,     // struct cs_wire_engine, strings: why, unseen
   CS_FILE_PUT_OFF,    // struct cs_wire_put_off
+  CS_FILE_EVENTS,     // struct cs_wire_events
 };
 
 #define CS_FILE_LINES_WANTED 1u
@@ -75,7 +76,8 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_inline_mapping) == 12 &&
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
-                   sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32,
+                   sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
+                   sizeof(struct cs_wire_events) == 32,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

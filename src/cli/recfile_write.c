@@ -139,6 +139,7 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
       [CS_WIRE_BUDGET] = CS_FILE_BUDGET,     [CS_WIRE_INLINES] = CS_FILE_INLINES,
       [CS_WIRE_STOPS] = CS_FILE_STOPS,       [CS_WIRE_TICKS] = CS_FILE_TICKS,
       [CS_WIRE_ENGINE] = CS_FILE_ENGINE,     [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
+      [CS_WIRE_EVENTS] = CS_FILE_EVENTS,
   };
   if (!f->open || f->failed) return;
   if (!f->begun) start_file(f, rec);

@@ -377,6 +377,14 @@ static void add_engine(struct cs_recording *rec, const struct cs_wire_record *r)
     rec->engine_text[i] = cs_strings_add(&rec->strings, text[i].data, text[i].len);
 }
 
+static void add_events(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_events events;
+  if (cs_decode_events(r, &events))
+    rec->events[events.mode] = events;
+  else
+    rec->broken++;
+}
+
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) {
   rec->bytes += r->size;
   switch (r->kind) {
@@ -412,6 +420,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
       break;
     case CS_WIRE_PUT_OFF:
       if (!cs_decode_put_off(r, &rec->put_off)) rec->broken++;
+      break;
+    case CS_WIRE_EVENTS:
+      add_events(rec, r);
       break;
     case CS_WIRE_STOPS:
       if (!cs_decode_stops(r, &rec->stops)) rec->broken++;

@@ -414,6 +414,8 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
   f->samples = sums->samples;
   f->weight = sums->weight;
+  f->events = rec->events[mode].events;
+  f->events_value = rec->events[mode].value;
   f->lost_samples = rec->end.lost[mode];
   f->lost_broken = rec->totals.broken + rec->broken;
   f->lost_full = rec->totals.full + rec->full;

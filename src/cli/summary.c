@@ -68,7 +68,7 @@ static double us(uint64_t ns) {
 
 // One that was blocked when it was looked at waited; all others ran or wanted to.
 static void print_sleepers(const struct cs_facts *f, FILE *out) {
-  if (f->asleep == 0) return;
+  if (f->asleep == 0 || f->mode != CS_WIRE_MODE_WALL) return;
   (void)fprintf(
       out, PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64 " by signal\n",
       f->asleep, f->samples - f->asleep);
@@ -171,14 +171,20 @@ static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out
 // What one mode has, where that is not all there is to say.
 static void print_mode(const struct cs_facts *f, FILE *out) {
   const struct cs_mode *mode = cs_mode(f->mode);
-  (void)fprintf(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, f->samples,
-                mode->what[f->samples != 1]);
-  if (f->samples > 0 && mode->unit != CS_UNIT_COUNT) {
+  // Of objects only those that the runtime has sampled are events.
+  uint64_t events = f->events > 0 ? f->events : f->samples;
+  uint64_t value = f->events > 0 ? f->events_value : f->weight;
+  (void)fprintf(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events, mode->what[events != 1]);
+  if (events > 0 && mode->unit != CS_UNIT_COUNT) {
     (void)fputs(mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ", out);
-    cs_put_amount(out, mode->unit, f->weight);
+    cs_put_amount(out, mode->unit, value);
   }
+  if (!mode->timed && f->samples < events)
+    (void)fprintf(out, "; %" PRIu64 " of them walked, which stand for all", f->samples);
   if (f->lost_samples > 0) (void)fprintf(out, ", %" PRIu64 " lost", f->lost_samples);
   (void)putc('\n', out);
+  if (f->mode == CS_WIRE_MODE_LOCK)
+    (void)fputs(PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n", out);
 }
 
 static void print_modes(const struct cs_profile_set *set, FILE *out) {

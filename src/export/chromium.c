@@ -125,6 +125,8 @@ static void put_arguments(struct writer *w, const struct cs_marker *m) {
   (void)fputs(",\"args\":{", w->out);
   if (cs_mode(p->facts.mode)->unit == CS_UNIT_BYTES)
     (void)fprintf(w->out, "\"bytes\":%" PRIu64 ",", m->weight);
+  if (cs_mode(p->facts.mode)->unit == CS_UNIT_COUNT)
+    (void)fprintf(w->out, "\"stands for\":%" PRIu64 ",", m->weight);
   (void)fputs("\"stack\":[", w->out);
   for (size_t d = depth; d > 0; d--) {
     const struct cs_profile_frame *f = &p->frames[w->path[d - 1]];

@@ -10,7 +10,7 @@
 
 #include "export/text.h"
 
-enum amount { NO_AMOUNT, BYTES, DURATION };
+enum amount { COUNT, BYTES, DURATION };
 
 // `schema.data` as version 47 of the format has it.
 #define FIELD(key, label, format)                                     \
@@ -34,11 +34,18 @@ static const struct schema {
      "typeName", "bytes", BYTES},
     {CS_WIRE_MODE_EXCEPTION, "Exception", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
      "{marker.data.typeName}", "{marker.data.typeName} thrown",
-     "{marker.data.typeName} in {marker.data.where}", FIELD("typeName", "Type", "string") "," WHERE,
-     "typeName", NULL, NO_AMOUNT},
+     "{marker.data.typeName} in {marker.data.where}",
+     FIELD("typeName", "Type", "string") "," FIELD("count", "Exceptions that it stands for",
+                                                   "integer") "," WHERE,
+     "typeName", "count", COUNT},
     {CS_WIRE_MODE_LOCK, "Lock", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
      "{marker.data.where}", "Wait for a lock", "{marker.data.waited} in {marker.data.where}",
      FIELD("waited", "Waited", "duration") "," WHERE, NULL, "waited", DURATION},
+    {CS_WIRE_MODE_WAIT, "Wait", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
+     "{marker.data.typeName}", "Wait for {marker.data.typeName}",
+     "{marker.data.typeName}, {marker.data.waited} in {marker.data.where}",
+     FIELD("typeName", "What for", "string") "," FIELD("waited", "Waited", "duration") "," WHERE,
+     "typeName", "waited", DURATION},
     {CS_WIRE_MODE_GC, "GC pause", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
      "{marker.data.reason}", "{marker.data.reason}", "{marker.data.reason}, {marker.data.pause}",
      FIELD("reason", "Reason", "string") "," FIELD("pause", "Pause", "duration") "," WHERE,
@@ -70,7 +77,8 @@ size_t cs_firefox_marker_schema(const struct cs_marker *marker) {
 static bool is_lock(const struct cs_profile *p, uint32_t frame) {
   static const char threading[] = "System.Threading.";
   const char *name = cs_profile_method(p, frame, NULL);
-  return p->facts.mode == CS_WIRE_MODE_LOCK && strncmp(name, threading, sizeof threading - 1) == 0;
+  return (p->facts.mode == CS_WIRE_MODE_LOCK || p->facts.mode == CS_WIRE_MODE_WAIT) &&
+         strncmp(name, threading, sizeof threading - 1) == 0;
 }
 
 // The innermost frame that is code of the program's, or any managed one; 0: there is none.
@@ -117,7 +125,7 @@ void cs_put_firefox_marker(const struct cs_marker *m, uint32_t stack, FILE *out)
     (void)fprintf(out, ",\"%s\":", s->what);
     cs_put_json(out, name, len);
   }
-  if (s->amount == BYTES) (void)fprintf(out, ",\"%s\":%" PRIu64, s->amount_of, m->weight);
+  if (s->amount != DURATION) (void)fprintf(out, ",\"%s\":%" PRIu64, s->amount_of, m->weight);
   if (s->amount == DURATION) {
     (void)fprintf(out, ",\"%s\":", s->amount_of);
     put_ms(out, m->weight);

@@ -46,8 +46,13 @@ function fillFacts({facts: f, diff, only}) {
   $("program").textContent = f.program;
   $("program").title = f.program;
   if (only) fact("only the recording %s has this mode", only, "", "always");
-  fact(`%s ${f.what[f.samples === 1 ? 0 : 1]}`, number.format(f.samples));
+  const count = f.events ?? f.samples;
+  fact(`%s ${f.what[count === 1 ? 0 : 1]}`, number.format(count));
   if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
+  if (count > f.samples)
+    fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");
+  if (f.mode === "lock")
+    fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are mode wait");
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";
   fact(`in %s, ${modeText(f)}`,
     `${(f.durationMs / 1000).toFixed(1)} s`, started ? `started ${started} UTC` : "");

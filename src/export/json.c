@@ -61,6 +61,9 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
                 ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
                 ",\"samples\":%" PRIu64 ",\"complete\":%" PRIu64,
                 f->hz, f->start_ns / 1000000, f->duration_ns / 1000000, f->samples, f->complete);
+  if (f->events > 0)
+    (void)fprintf(out, ",\"events\":%" PRIu64 ",\"eventsWeight\":%" PRIu64, f->events,
+                  f->events_value);
   (void)fprintf(out,
                 ",\"lost\":{\"target\":%" PRIu64 ",\"ring\":%" PRIu64 ",\"broken\":%" PRIu64
                 ",\"full\":%" PRIu64 "}",

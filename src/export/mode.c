@@ -35,6 +35,8 @@ static const struct cs_mode modes[CS_WIRE_MODES] = {
                                 "exceptions",
                                 NULL,
                                 "exceptions"},
+    [CS_WIRE_MODE_WAIT] =
+        {"wait", CS_UNIT_NS, false, {"wait", "waits"}, "waits", "wait", "waiting time"},
     [CS_WIRE_MODE_GC] =
         {"gc", CS_UNIT_NS, false, {"pause", "pauses"}, "pauses", "gc", "pause time"},
 };

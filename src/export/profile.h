@@ -84,6 +84,7 @@ struct cs_facts {
   uint64_t start_ns;  // CLOCK_REALTIME
   uint64_t duration_ns;
   uint64_t samples, weight;                            // in the tree, in the mode's unit
+  uint64_t events, events_value;                       // of which they are; 0: nobody has said so
   uint64_t lost_samples;                               // of this mode, of those that follow
   uint64_t lost_target;                                // no room in the program's own buffer
   uint64_t lost_ring;                                  // no room on the way to the command

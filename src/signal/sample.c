@@ -237,13 +237,13 @@ CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_samp
   describe(place->sample, from, cs_load_acquire(&from->world->code_generation));
 }
 
-CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
+CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_rest *rest, const struct cs_sample_event *event) {
   struct cs_sample_place place;
   cs_add_relaxed(&ring->events, 1);
   if (!reserve_first(ring, &place)) {
     cs_add_relaxed(&ring->lost_events[event->mode % CS_SAMPLE_MODES], 1);
-    return;
+    return false;
   }
   bool put_off = cs_rest_holds_event(rest, event->tsc);
   if (put_off)
@@ -257,6 +257,7 @@ CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
   if (!put_off) cs_rest_begin_event(rest, event->tsc, from->limit_ns);
+  return true;
 }
 
 // ---- Of a thread that sleeps, by another one ----

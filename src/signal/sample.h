@@ -103,14 +103,15 @@ CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
 // A sample that the calling thread takes of itself, outside of any handler, because of an event: of
 // the function that `from` has the registers of, and its callers. Inside the epoch. When its last
-// ones have taken too much of the thread's time (`rest`), a sample without frames.
+// ones have taken too much of the thread's time (`rest`), a sample without frames. False: there
+// was no room, it is lost.
 struct cs_sample_event {
   uint64_t tsc;  // when it came
   uint64_t weight;
   uint32_t mode;  // 1 to CS_SAMPLE_MODES - 1
   uint32_t type;
 };
-CS_ISLAND void cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
+CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_rest *rest, const struct cs_sample_event *event);
 
 // Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no

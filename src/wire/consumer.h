@@ -22,6 +22,8 @@ struct cs_consumer_opts {
   uint32_t engine;         // enum cs_wire_engine_kind
   bool labels;             // of Activities, on samples
   uint32_t walk_limit_us;  // as in the header
+  uint32_t event_rate;     // as in the header
+  uint64_t alloc_interval;
 };
 
 struct cs_consumer {

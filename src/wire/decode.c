@@ -120,6 +120,12 @@ bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *eng
   return engine->asked < CS_WIRE_ENGINES && engine->had < CS_WIRE_ENGINES;
 }
 
+bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_EVENTS, &c) && cs_take(&c, events, sizeof *events) &&
+         events->mode < CS_WIRE_MODES;
+}
+
 bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_TICKS, &c) && cs_take(&c, ticks, sizeof *ticks);

@@ -36,6 +36,7 @@ bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *bud
 enum { CS_ENGINE_WHY, CS_ENGINE_UNSEEN, CS_ENGINE_TEXTS };
 bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
                       struct cs_text text[CS_ENGINE_TEXTS]);
+bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events);
 bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks);
 bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *put_off);
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops);

@@ -33,6 +33,8 @@ static void fill_header(struct cs_wire_header *h, const struct cs_consumer_opts 
       .async_callers = opts->async_callers ? 1 : 0,
       .budget_ppm = opts->budget_ppm,
       .walk_limit_us = opts->walk_limit_us,
+      .event_rate = opts->event_rate,
+      .alloc_interval = opts->alloc_interval,
       .labels = opts->labels,
       .engine = opts->engine,
       .command_pid = (uint32_t)getpid(),

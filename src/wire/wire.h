@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 12u
+#define CS_WIRE_VERSION 13u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -24,6 +24,7 @@ enum cs_wire_mode {
   CS_WIRE_MODE_LOCK,       // a wait for a lock that has ended
   CS_WIRE_MODE_EXCEPTION,  // an exception that was thrown
   CS_WIRE_MODE_GC,         // a pause that has ended: the runtime had stopped all managed threads
+  CS_WIRE_MODE_WAIT,       // a wait for something else than a lock: it has ended, or goes on
   CS_WIRE_MODES,           // one more than there are
 };
 #define CS_WIRE_MODE_BIT(mode) (1u << (mode))
@@ -73,6 +74,8 @@ struct cs_wire_header {
   uint32_t async_callers;   // 1: frames of who awaits are wanted
   uint32_t engine;          // enum cs_wire_engine_kind
   uint32_t walk_limit_us;   // CPU time that a sample's walk may use; 0: 500; CS_WIRE_NO_LIMIT
+  uint32_t event_rate;      // waits and exceptions that are walked, a second and mode; 0: by cost
+  uint64_t alloc_interval;  // bytes between two objects that are walked; 0: by their cost
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
@@ -121,6 +124,7 @@ enum cs_wire_kind {
   CS_WIRE_ENGINE,  // struct cs_wire_engine, strings: why, unseen; of mode cpu: when it begins, when
                    // the engine changes, and before END
   CS_WIRE_PUT_OFF,  // struct cs_wire_put_off; before END, if any were
+  CS_WIRE_EVENTS,   // struct cs_wire_events; before END, for each mode that is one of events
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -232,6 +236,12 @@ struct cs_wire_engine {
   uint32_t asked, had;  // enum cs_wire_engine_kind
   uint32_t others;      // threads that the engine was not had for, and that another one has sampled
   uint32_t without;     // threads that none was had for
+};
+
+// How many there were in a mode, of which some are samples.
+struct cs_wire_events {
+  uint32_t mode, pad;
+  uint64_t events, value, walked;  // value: all that they add up to, in the mode's unit
 };
 
 // A frame in a sample: kind in the two topmost bits.

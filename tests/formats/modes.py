@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-VALUES = {"alloc": "alloc_space", "lock": "delay", "exception": "exceptions", "gc": "gc"}
+VALUES = {"alloc": "alloc_space", "lock": "delay", "wait": "wait", "exception": "exceptions", "gc": "gc"}
 
 
 def stacks_collapsed(prefix, mode):
@@ -72,14 +72,16 @@ def stacks_otlp(prefix, mode):
 
 def main():
     form, prefix = sys.argv[1:]
-    truth, slack = {}, {"alloc": 0.0, "exception": 0.0}
+    truth, leaves, slack = {}, {}, {"alloc": 0.0, "exception": 0.0}
     for line in sys.stdin:
         word, mode, *name, amount = line.split()
         if word == "truth":
             truth.setdefault(mode, {})[name[0]] = float(amount)
         elif word == "slack":
             slack[mode] = float(amount)
-    failed = len(truth) != 4
+        elif word == "leaf":
+            leaves[name[0]] = amount
+    failed = len(truth) != 5 or len(leaves) != len(truth["wait"])
 
     def check(mode, name, is_, should, tolerance, unit):
         nonlocal failed
@@ -87,8 +89,11 @@ def main():
         failed |= not good
         print(f"{form:9} {mode:9} {name:32} {is_:14.2f} (truly {should:.2f}) {unit}{'' if good else ' WRONG'}")
 
+    def stacks_of(mode):
+        return globals()["stacks_" + form](prefix, mode)
+
     for mode in ("alloc", "lock", "exception"):
-        stacks = list(globals()["stacks_" + form](prefix, mode))
+        stacks = list(stacks_of(mode))
         whole = sum(v for _, v in stacks)
         true_whole = sum(truth[mode].values())
         for name, amount in truth[mode].items():
@@ -99,6 +104,19 @@ def main():
                 check(mode, name, has, amount, 0.02 * amount + slack[mode], "")
         off = (0.02 if mode != "alloc" else 0.04) * true_whole + slack[mode]
         check(mode, "all", whole, true_whole, off, "")
+    # Not shares: the program waits elsewhere, too. What it takes until a wait is one is not in it (they spin first), and what
+    # it takes to begin and end it on a busy machine is.
+    stacks = list(stacks_of("wait"))
+    for name, amount in truth["wait"].items():
+        mine = [(stack, v) for stack, v in stacks if name in stack and v > 0]
+        check("wait", name, sum(v for _, v in mine), amount, 0.05 * amount + 6e6, "ns")
+        wrong = {stack[-1] for stack, _ in mine} - {leaves[name]}
+        if wrong:
+            failed = True
+            print(f"{form:9} wait      {name} waits for {leaves[name]}, not {wrong}")
+    if not any(stack[-1] == "ManualResetEventSlim" and v > 1e9 for stack, v in stacks if "Modes.Waits.Forever" in stack):
+        failed = True
+        print(f"{form:9} the wait that does not end is not there")
     # The program asks for the pauses when they are over, the runtime's own included.
     stacks = list(globals()["stacks_" + form](prefix, "gc"))
     # They begin a little earlier and end a little later than the runtime counts.

@@ -39,6 +39,7 @@ static struct cs_wire_put_off put_off_told;
 static struct cs_wire_ticks ticks_told;
 static struct cs_wire_engine engine_told;
 static struct cs_text engine_text[CS_ENGINE_TEXTS];
+static struct cs_wire_events events_told;
 static struct cs_wire_start start;
 static uint32_t max_depth = 512;
 
@@ -215,6 +216,10 @@ static void take(const struct cs_wire_record *r) {
     case CS_WIRE_END:
       check(cs_decode_end(r, &end) && ends == 0, "the end", ends);
       ends++;
+      break;
+    case CS_WIRE_EVENTS:
+      check(cs_decode_events(r, &events_told) && events_told.walked <= events_told.events, "EVENTS",
+            events_told.mode);
       break;
     case CS_WIRE_TICKS:
       check(cs_decode_ticks(r, &ticks_told) && ticks_told.left_out > 0, "TICKS", ticks_told.taken);

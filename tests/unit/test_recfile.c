@@ -207,6 +207,11 @@ static void make_recording(void) {
   assert_int_equal(live.engine.others, 3);
   live.broken = 0;
   begin();
+  put(&(struct cs_wire_events){CS_WIRE_MODE_WAIT, 0, 1000, 77000, 10},
+      sizeof(struct cs_wire_events));
+  end(CS_WIRE_EVENTS);
+  assert_int_equal(live.events[CS_WIRE_MODE_WAIT].value, 77000);
+  begin();
   put(&(struct cs_wire_end){.samples = 300, .lost_ring = 4, .runtime_suspensions = 2},
       sizeof(struct cs_wire_end));
   end(CS_WIRE_END);

@@ -2,7 +2,7 @@
 // A known share in every mode: allocations by type, waits for locks, exceptions by type, collections.
 // Prints what each truly was, "truth MODE NAME AMOUNT", and, as "slack MODE NANOSECONDS", how long the threads that
 // measured waited for a processor: their clocks and the runtime's may differ by so much. Returns 0.
-// Arguments: megabytes to allocate.
+// Arguments: megabytes to allocate; or "many", N: N waits and exceptions as fast as they come.
 using System;
 using System.Diagnostics;
 using System.IO;
@@ -169,9 +169,33 @@ static class Program
         for (int i = 0; i < count; i++) GC.Collect(2, GCCollectionMode.Forced, blocking: true);
     }
 
+    // Of two types, one of them nine times as often, each at a place of its own.
+    static void ThrowMany(int count)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            try
+            {
+                if (i % 10 == 0) ThrowInvalid();
+                Dereference(null);
+            }
+            catch (InvalidOperationException) { }
+            catch (NullReferenceException) { }
+        }
+        Console.WriteLine($"truth exception System.InvalidOperationException {count / 10}");
+        Console.WriteLine($"truth exception System.NullReferenceException {count - count / 10}");
+    }
+
     static int Main(string[] args)
     {
-        Allocate(long.Parse(args[0]));
+        if (args[0] == "many")
+        {
+            ThrowMany(int.Parse(args[1]));
+            Waits.RunMany(int.Parse(args[1]));
+            return 0;
+        }
+        Allocate(long.Parse(args[0])); // first: it takes until all modes are listened to
+        Waits.Run();
         Lock();
         Throw();
         var kept = Keep(2_000_000);

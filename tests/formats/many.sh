@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# many.sh BUILD SOURCE MATERIAL: more waits and exceptions than are walked. All of them are counted, each type has as many as
+# were thrown, and those that are walked stand for the others: the methods' shares are right.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Modes
+cd "$WORK" || exit 1
+clrsnap=$BUILD/bin/clrsnap
+count=60000
+
+# record NAME OPTIONS...
+record() {
+  local name=$1
+  shift
+  timeout 120 "$clrsnap" record --mode wait,exception "$@" -o "$name.clrsnap" -- dotnet "$APP" many $count > truth 2> "$name.err" ||
+    { cat "$name.err"; fail "the recording"; }
+  cat "$name.err"
+  for mode in wait exception; do
+    "$clrsnap" report --mode $mode -o "$name.$mode.folded" "$name.clrsnap" 2> report.err || { cat report.err; fail "$mode"; }
+  done
+}
+
+record few --event-rate 500
+record all --event-rate 1000000
+python3 - << 'PYTHON' || fail "not the truth"
+import re
+
+truth, found = {}, {}
+for line in open("truth"):
+    word, mode, name, amount = line.split()
+    truth.setdefault(mode, {})[name] = float(amount)
+for run in ("few", "all"):
+    said = open(f"{run}.err").read()
+    for mode in ("wait", "exception"):
+        stacks = [line.rpartition(" ") for line in open(f"{run}.{mode}.folded")]
+        found[run, mode] = [(stack.split(";"), float(value)) for stack, _, value in stacks]
+    line = re.search(r"exception: (\d+) exceptions(?:; (\d+) of them walked)?", said)
+    walked = int(line[2] or line[1])
+    # The agent is started beside the program, and may miss the first ones.
+    assert 50000 <= int(line[1]) <= 60010, line[0]
+    assert (walked < 0.6 * int(line[1])) == (run == "few"), line[0]
+    assert sum(v for _, v in found[run, "exception"]) == int(line[1]), line[0]
+    assert re.search(r"wait: \d+ waits.* of them walked" if run == "few" else r"wait: \d+ waits", said), said
+    by_type = {}
+    for stack, value in found[run, "exception"]:
+        by_type[stack[-1]] = by_type.get(stack[-1], 0) + value
+    share = by_type["System.NullReferenceException"] / sum(by_type.values())
+    assert abs(share - 0.9) < 0.005, by_type
+    # Where each was thrown: nearly all are on a walked stack.
+    placed = sum(v for stack, v in found[run, "exception"] if "Modes.Program.Dereference" in stack)
+    assert abs(placed / by_type["System.NullReferenceException"] - 1) < 0.1, (placed, by_type)
+    waited = sum(v for stack, v in found[run, "wait"] if "Modes.Waits.Ping" in stack or "Modes.Waits.Pong" in stack)
+    told = re.search(r"wait: \d+ waits, ([\d.]+) (ms|s)", said)
+    total = float(told[1]) * (1e6 if told[2] == "ms" else 1e9)
+    print(run, line[0], f"waited {waited / 1e6:.0f} ms of {total / 1e6:.0f}")
+    # What is counted is all; what the walked ones stand for is an estimate of it.
+    assert abs(waited / total - 1) < 0.25, (waited, total)
+PYTHON
+pass "$(grep -c . few.wait.folded) stacks of waits"
