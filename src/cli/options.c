@@ -85,10 +85,11 @@ bool cs_parse_modes(const char *text, uint32_t *modes, struct cs_error *err) {
     size_t len = strcspn(at, ",");
     enum cs_wire_mode mode = cs_mode_by_name(at, len);
     if (mode == 0)
-      return cs_error_set(err,
-                          "--mode wants some of cpu, wall, alloc, lock, exception, gc with commas "
-                          "between them, not '%s'",
-                          text);
+      return cs_error_set(
+          err,
+          "--mode wants some of cpu, wall, alloc, lock, wait, exception, gc with commas "
+          "between them, not '%s'",
+          text);
     *modes |= CS_WIRE_MODE_BIT(mode);
     at += len;
     if (*at == '\0') return true;

@@ -56,6 +56,9 @@ bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map
 
 static bool is_tree(const struct cs_wire_inlines *inlines, const struct cs_wire_inline_node *nodes,
                     const struct cs_wire_inline_mapping *mappings) {
+  enum { ID_BITS = 30 };  // as in a frame
+  for (uint32_t i = 0; i < inlines->nodes; i++)
+    if (nodes[i].function >> ID_BITS != 0) return false;
   for (uint32_t i = 1; i < inlines->nodes; i++)
     if (nodes[i].parent >= i) return false;
   for (uint32_t i = 0; i < inlines->mappings; i++)

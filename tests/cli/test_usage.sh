@@ -63,7 +63,7 @@ usage_error "--budget wants 0.01% to 100% of a processor, not '1x'$more" record 
 usage_error "--budget wants 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
 usage_error "--engine wants auto, perf, clock or timer, not 'tick'$more" record --engine tick true
 usage_error "--engine is of mode cpu, which is not recorded$more" record --engine timer --mode wall true
-modes="--mode wants some of cpu, wall, alloc, lock, exception, gc with commas between them"
+modes="--mode wants some of cpu, wall, alloc, lock, wait, exception, gc with commas between them"
 usage_error "$modes, not 'walls'$more" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
 usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
