@@ -48,6 +48,7 @@ check() {
   figure README.md 'each of ([0-9,]+) snapshots' "$(grouped "$(setting tests/oracle/shadow.c ORACLE_SNAPSHOTS)")"
   figure docs/signal-safety.md 'at most ([0-9,]+) bytes of stack' "$(grouped "$limit")"
   figure docs/oracles.md '([0-9]+) faults in copies' "$(grep -cE '^    \("' tests/mutants/run.py)"
+  figure README.md 'at ([0-9,]+) stops' "$(sed -nE 's/.*oracle clrmd *([0-9,]+) stops.*/\1/p' dev)"
   figure README.md 'each of ([0-9]+) is noticed' "$(grep -cE '^    \("' tests/mutants/run.py)"
   # The table of the every-instruction oracle adds up, and is what the README says.
   instructions=$(awk -F'|' '/instructions walked at/ { on = 1 } on && /^\| all/ { exit }
