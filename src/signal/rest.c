@@ -2,9 +2,10 @@
 // When a thread may be sampled again. Signal-safe: yes; on the thread itself.
 //
 // The time-stamp counter costs nothing, but goes on while the thread has no processor: a thread
-// that gets one for a tenth of the time would spend all of it in walks. So after a walk that took
-// long its own clock, a system call, must say so, too. A short one needs none: a thread that has
-// been given a processor keeps it for a hundred times as long.
+// that gets one for a tenth of the time would spend all of it in walks, and one that loses it
+// during a walk would not be sampled for a long time. So both the cost of a walk that took long and
+// the time after it are measured by the thread's own clock, a system call, too. A short walk needs
+// none: a thread that has been given a processor keeps it for a hundred times as long.
 #include "signal/rest.h"
 
 enum {
@@ -22,10 +23,15 @@ CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc) {
   return tsc < rest->until || (rest->until_cpu != 0 && cs_thread_cpu_ns() < rest->until_cpu);
 }
 
-CS_ISLAND void cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t most_ns) {
-  uint64_t now = cs_tsc(), cost = cost_ns(begin, now, most_ns);
+CS_ISLAND void cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu) {
+  uint64_t now = cs_tsc(), cost = cs_scale(now - begin, cs_signal.ns_of_tick);
+  rest->until_cpu = 0;
+  if (cost > SHORT_NS) {
+    uint64_t now_cpu = cs_thread_cpu_ns(), used = now_cpu - begin_cpu;
+    if (begin_cpu != 0 && used < cost) cost = used;
+    rest->until_cpu = now_cpu + cost * (CS_REST_SHARE - 1);
+  }
   rest->until = now + cs_scale(cost * (CS_REST_SHARE - 1), cs_signal.ticks_of_ns);
-  rest->until_cpu = cost > SHORT_NS ? cs_thread_cpu_ns() + cost * (CS_REST_SHARE - 1) : 0;
 }
 
 CS_ISLAND bool cs_rest_holds_event(const struct cs_rest *rest, uint64_t tsc) {

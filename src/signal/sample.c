@@ -173,8 +173,8 @@ CS_ISLAND static bool is_mine(struct cs_thread *thread) {
 }
 
 // The thread's CPU time since its last sample. What a lost sample stood for goes to the next one.
-CS_ISLAND static void stand_for_time(struct cs_sample *sample, struct cs_thread *thread) {
-  uint64_t now = cs_thread_cpu_ns();
+CS_ISLAND static void stand_for_time(struct cs_sample *sample, struct cs_thread *thread,
+                                     uint64_t now) {
   if ((int64_t)(now - thread->cpu_ns) > 0) sample->weight = now - thread->cpu_ns;
   cs_store_relaxed(&thread->cpu_ns, now);
 }
@@ -200,16 +200,17 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   cs_add_relaxed(&ring->signals, 1);
   cs_add_relaxed(&ring->overruns, cause->overrun);
   if (!reserve_first(ring, &place)) return;
+  uint64_t begin_cpu = cs_thread_cpu_ns();
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
   place.sample->overrun = cause->overrun + rest->expirations;
   place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;
-  if (cause->cause == CS_CAUSE_CLOCKED) stand_for_time(place.sample, thread);
+  if (cause->cause == CS_CAUSE_CLOCKED) stand_for_time(place.sample, thread, begin_cpu);
   rest->put_off = 0;
   if (cause->cause == CS_CAUSE_TIMER) rest->expirations = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
-  cs_rest_begin(rest, cause->entry_tsc, ring->walk_limit_ns);
+  cs_rest_begin(rest, cause->entry_tsc, begin_cpu);
 }
 
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,

@@ -200,6 +200,26 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
 }
 
+// A thread that has lost its processor during its walk is sampled again as if it had not: what
+// counts is the time that it has used.
+static void a_walk_without_a_processor_is_not_long(void **state) {
+  (void)state;
+  const uint64_t second = 1000000000, lost = 300000000;
+  struct cs_rest *rest = &walkers[0].thread.rest;
+  cs_clock_init();
+  cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
+  cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) / cs_signal.ns_of_tick);
+  uint64_t now = cs_tsc(), now_cpu = cs_thread_cpu_ns();
+  cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), now_cpu - 1000);
+  assert_true(rest->until_cpu > now_cpu);
+  assert_true(rest->until_cpu < now_cpu + second);
+  assert_true(rest->until < now + cs_scale(second, cs_signal.ticks_of_ns));
+  cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), 0);  // not known: all of it
+  assert_true(rest->until > now + cs_scale(second, cs_signal.ticks_of_ns));
+  *rest = (struct cs_rest){0};
+  cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
+}
+
 // Each tells of something else, so the walk is left out and not the sample.
 static void an_event_too_many_has_no_stack(void **state) {
   (void)state;
@@ -419,6 +439,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(deep_stacks_are_cut_where_the_limit_is, setup, teardown),
       cmocka_unit_test_setup_teardown(a_stack_that_does_not_fit_says_so, setup, teardown),
       cmocka_unit_test_setup_teardown(a_thread_is_left_alone_after_a_long_sample, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_walk_without_a_processor_is_not_long, setup, teardown),
       cmocka_unit_test_setup_teardown(an_event_too_many_has_no_stack, setup, teardown),
       cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(signals_for_others_are_ignored, setup, teardown),
