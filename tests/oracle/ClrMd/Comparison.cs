@@ -77,7 +77,10 @@ sealed class Comparison
         {
             case "a frame is missing": changed.RemoveAt(at); break;
             case "the end is missing": changed.RemoveRange(at, changed.Count - at); break;
-            case "a frame too many": changed.Insert(at, frame with { Sp = frame.Sp - 8 }); break;
+            case "a frame too many":
+                if (inHelper && at == above) return; // where ClrMD has nothing to say
+                changed.Insert(at, frame with { Sp = frame.Sp - 8 });
+                break;
             case "ip too high": changed[at] = frame with { Ip = frame.Ip + 1 }; break;
             case "ip too low": changed[at] = frame with { Ip = frame.Ip - 1 }; break;
             case "sp too high": changed[at] = frame with { Sp = frame.Sp + 8 }; break;
