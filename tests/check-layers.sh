@@ -21,14 +21,16 @@ remote: base mem contract codemap native unwind walk
 snapshot: base mem contract codemap native unwind walk signal clr clrsnap
 names: base mem clr clrsnap
 wire: base
-agent: base mem contract codemap native unwind walk signal snapshot clr clrsnap names wire
+agent: base mem contract codemap native unwind walk signal snapshot clr clrsnap names pe wire
 dropin: base clr clrsnap snapshot
 takeover:
 export: base wire
-metadata: base
+pe: base
+target: base
+metadata: base pe
 demangle:
-lines: base metadata
-cli: base wire export lines clrsnap metadata demangle contract native codemap walk remote
+lines: base pe target metadata
+cli: base wire export lines clrsnap pe target metadata demangle contract native codemap walk remote
 TABLE
 }
 

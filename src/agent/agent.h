@@ -279,12 +279,16 @@ bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id);
 // A method's record of its own, for what has no code on the stack. False: no room.
 struct cs_method_name;
 bool cs_method_to_wire(const struct cs_method_name *name, uint32_t *id);
+// modules.c: sends what the method's module says of its PDB, if the wire does not have it. False:
+// no room.
+bool cs_module_to_wire(const struct cs_method_name *name);
 // images.c: native images. False: no room.
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);
 // The recording is over: the next one gives ids of its own.
 void cs_known_functions_free(void);
 size_t cs_known_functions_bytes(void);  // what is kept of them
 void cs_known_images_free(void);
+void cs_known_modules_free(void);
 
 // ---- awaits.c: who awaits an async method (signal/awaits.h) ----
 bool cs_awaits_start(bool attached, struct cs_error *err);  // does nothing if it is not wanted

@@ -226,6 +226,7 @@ bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, u
   if (is_full()) return false;
   if (!is_known(function_id, into, &e)) {
     (void)cs_method_name_get(cs_agent.info, function_id, &name);
+    if (name.kind == CS_NAME_METHOD && cs_agent.lines && !cs_module_to_wire(&name)) return false;
     if (!put(++last_id, kind_of(name.kind), &name)) return false;
     remember(function_id, into, last_id);
     e = find(function_id);
@@ -240,6 +241,7 @@ static bool put_method(const struct cs_method_at *method, uint32_t id) {
   FunctionID function = method->function_id != 0 ? method->function_id : function_at(method->start);
   (void)cs_method_name_get(cs_agent.info, function, &name);
   if (name.kind == CS_NAME_METHOD && !put_il(id, method->start)) return false;
+  if (name.kind == CS_NAME_METHOD && cs_agent.lines && !cs_module_to_wire(&name)) return false;
   if (cs_agent.inlined && !cs_inlines_to_wire(method, id)) return false;
   if (!put(id, kind_of(name.kind), &name)) return false;
   note_dispatch(id, &name);

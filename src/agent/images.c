@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Native images as the wire knows them: one record and one id for each (path, place) that a sample
+// Native images as the wire knows them: one record and one id for each (file, place) that a sample
 // has met. Invariant: an id is never given to two images, even if one is unloaded and another one
 // takes its place. The agent's thread only. Signal-safe: no.
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 enum { MAX_IMAGES = 1 << 20 };  // an id has 22 bits in a frame
 
 struct known_image {
-  uint64_t begin, end, bias;
+  uint64_t begin, end, bias, inode;
+  uint32_t device, id_size;
+  uint8_t id[CS_BUILD_ID_MAX];
   char *path;
 };
 static struct known_image *images;
@@ -19,6 +21,8 @@ static uint32_t count, capacity;
 
 static bool is_same(const struct known_image *known, const struct cs_image *image) {
   return known->begin == image->begin && known->end == image->end && known->bias == image->bias &&
+         known->inode == image->inode && known->device == image->device &&
+         known->id_size == image->id_size && memcmp(known->id, image->id, known->id_size) == 0 &&
          strcmp(known->path, image->path) == 0;
 }
 
@@ -37,9 +41,23 @@ bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
     *id = i;
     if (is_same(&images[i], image)) return true;
   }
-  struct known_image known = {image->begin, image->end, image->bias, NULL};
+  struct known_image known = {.begin = image->begin,
+                              .end = image->end,
+                              .bias = image->bias,
+                              .inode = image->inode,
+                              .device = image->device,
+                              .id_size = image->id_size};
+  memcpy(known.id, image->id, sizeof known.id);
   if (!make_room() || (known.path = strdup(image->path)) == NULL) return false;
-  struct cs_wire_image record = {count, 0, image->begin, image->end, image->bias};
+  struct cs_wire_image record = {.id = count,
+                                 .build_id_size = image->id_size,
+                                 .begin = image->begin,
+                                 .end = image->end,
+                                 .bias = image->bias,
+                                 .inode = image->inode,
+                                 .device = image->device};
+  _Static_assert(sizeof record.build_id == sizeof image->id, "all of it");
+  memcpy(record.build_id, image->id, sizeof record.build_id);
   const char *strings[] = {known.path};
   if (!cs_producer_put(&cs_agent.wire, CS_WIRE_IMAGE, &record, sizeof record, strings, 1)) {
     free(known.path);

@@ -58,6 +58,7 @@ static void give_back(void) {
   cs_frames_forget();
   cs_known_functions_free();
   cs_known_images_free();
+  cs_known_modules_free();
   cs_drain_free();
   cs_wall_free();
   // A handler that has not ended yet may still write there; 4 MiB are then lost, and not the

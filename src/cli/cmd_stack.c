@@ -252,6 +252,7 @@ int cs_cmd_stack(int argc, char **argv) {
     print_json(outside, &options);
   else
     print_text(outside, &options);
+  if (outside->refused[0] != '\0') cs_say("no names from the files of %s", outside->refused);
   cs_outside_free(outside);
   if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
   cs_say("the output could not be written: %s", strerror(errno));

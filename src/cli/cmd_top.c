@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "cli/attach.h"
 #include "cli/cli.h"
-#include "cli/elfsym.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/options_top.h"
@@ -31,7 +30,6 @@ struct watch {
   struct cs_top top;
   struct cs_top_proc proc;
   struct cs_top_moment moment;
-  struct cs_elfsyms *symbols;
   struct cs_counter_reader *counters;
   char *agent, *program;
   uint32_t *unnamed;  // frames whose names have not come yet
@@ -52,7 +50,7 @@ static bool name_frame(struct watch *w, size_t frame) {
   struct cs_recording *rec = &w->session.recording;
   struct cs_resolved shown;
   if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE)
-    cs_name_native_frame(rec, w->symbols, rec->frames[frame]);
+    cs_name_native_frame(rec, rec->frames[frame]);
   bool known = cs_resolve_frame(rec, frame, &w->top.methods, &shown);
   if (known)
     cs_top_set_inlined(&w->top, frame, shown.methods, shown.count);
@@ -335,7 +333,6 @@ static bool prepare(struct watch *w, struct cs_error *err) {
   s->progress = false;
   s->recording.keep_samples = true;
   s->recording.lines = s->recording.inlined = o->inlined;  // places tell what was inlined there
-  w->symbols = cs_elfsyms_new();
   w->moment.view = o->view;
   w->moment.top = &w->top;
   w->screen = !o->json && !o->text && isatty(STDOUT_FILENO) == 1;
@@ -416,7 +413,6 @@ static void clean_up(struct watch *w) {
   free_tables(&w->moment);
   cs_top_free(&w->top);
   cs_top_proc_free(&w->proc);
-  if (w->symbols != NULL) cs_elfsyms_free(w->symbols);
   cs_session_close(&w->session);
   free(w->agent);
   free(w->program);

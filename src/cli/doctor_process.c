@@ -158,11 +158,14 @@ static bool is_program_module(const char *path) {
 static void check_symbols(struct cs_doctor *d, pid_t pid) {
   size_t size = 0;
   struct symbols s = {0};
-  struct cs_lines *lines = cs_lines_new();
+  struct cs_target *target = cs_target_of(pid);
+  struct cs_lines *lines = cs_lines_new(target);
   char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;
   for (char *line; maps != NULL && (line = strsep(&rest, "\n")) != NULL;) {
     char *path = strchr(line, '/');
-    if (path != NULL && is_program_module(path)) (void)cs_lines_of_module(lines, path);
+    if (path == NULL || !is_program_module(path)) continue;
+    cs_lines_add_file(lines, path);
+    (void)cs_lines_of_module(lines, path);
   }
   cs_lines_visit(lines, count_symbols, &s);
   if (s.modules > 0)
@@ -171,6 +174,7 @@ static void check_symbols(struct cs_doctor *d, pid_t pid) {
                    "PDBs of %u of the %u assemblies that are not .NET's own%s%s", s.found,
                    s.modules, s.missing[0] != '\0' ? "; none of " : "", s.missing);
   cs_lines_free(lines);
+  cs_target_free(target);
   free(maps);
 }
 

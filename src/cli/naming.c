@@ -1,45 +1,72 @@
 // SPDX-License-Identifier: MIT
-// Names of native functions and source lines, by the files on this machine. Invariant: a name comes
-// from the very file that was recorded: live, the file must not have changed since the program may
-// have loaded it (loaded.c); of a recording that was read, it must have the size and time that it
-// had then. One thread. Signal-safe: no.
-#include <sys/stat.h>
+// Names of native functions and source lines, by files. Invariant: a name comes from the very file
+// that was recorded, or from a PDB of the very module; what is not proven is not believed, and that
+// is told. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
 
-#include "cli/elfsym.h"
+#include "base/path.h"
 #include "cli/inlined.h"
 #include "cli/place.h"
 #include "cli/recording.h"
 
-static bool is_recorded_file(const struct cs_recording *rec, uint32_t path) {
-  uint32_t i;
-  struct stat st;
-  if (!cs_map_get(&rec->file_ids, path, &i)) return !rec->from_file;
-  return stat(cs_recording_get(rec, path), &st) == 0 &&
-         rec->files[i].size == (uint64_t)st.st_size &&
-         rec->files[i].mtime_ns ==
-             (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+static const struct cs_target *target_of(struct cs_recording *rec) {
+  if (rec->target == NULL) rec->target = cs_target_of(0);
+  return rec->target;
 }
 
-void cs_name_native_frame(struct cs_recording *rec, struct cs_elfsyms *symbols, uint64_t frame) {
+// Of one that has ended already this machine's files may be asked: their ids say whether they are
+// those.
+void cs_name_from(struct cs_recording *rec, pid_t pid) {
+  bool has_one = rec->target != NULL;
+  if (pid <= 0 || rec->native != NULL || (has_one && cs_target_pid(rec->target) == pid)) return;
+  struct cs_target *target = cs_target_of(pid);
+  if (cs_target_is_within_reach(target)) {
+    cs_target_free(rec->target);
+    rec->target = target;
+    return;
+  }
+  cs_target_free(target);
+  (void)target_of(rec);
+}
+
+void cs_name_free(struct cs_recording *rec) {
+  if (rec->native != NULL) cs_elfsyms_free(rec->native);
+  cs_target_free(rec->target);
+  rec->native = NULL;
+  rec->target = NULL;
+}
+
+static void open_image(struct cs_recording *rec, uint32_t i) {
+  const struct cs_wire_image *image = &rec->images[i].image;
+  struct cs_elf_image of = {
+      .mapping = {image->begin, image->inode, image->device,
+                  cs_recording_get(rec, rec->images[i].path)},
+      .id_size = image->build_id_size,
+      .id = image->build_id,
+  };
+  if (rec->native == NULL) rec->native = cs_elfsyms_new(target_of(rec));
+  cs_elfsyms_add(rec->native, i, &of);
+}
+
+void cs_name_open_image(struct cs_recording *rec, uint32_t image_id) {
+  uint32_t i;
+  if (cs_map_get(&rec->image_ids, image_id, &i)) open_image(rec, i);
+}
+
+void cs_name_native_frame(struct cs_recording *rec, uint64_t frame) {
   uint32_t i;
   if (!cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i)) return;
   const struct cs_rec_image *image = &rec->images[i];
-  if (!is_recorded_file(rec, image->path)) return;
+  open_image(rec, i);
   uint64_t vaddr = image->image.begin + (frame & 0xFFFFFFFFFFull) - image->image.bias;
-  const char *name = cs_elfsyms_find(symbols, cs_recording_get(rec, image->path), vaddr);
+  const char *name = cs_elfsyms_find(rec->native, i, vaddr);
   if (name != NULL) cs_recording_set_symbol(rec, frame, name);
 }
 
 static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
-  uint32_t i;
   struct cs_line line;
-  if ((uint32_t)frame == CS_REC_AWAITS || !cs_map_get(&rec->function_ids, frame >> 32, &i)) return;
-  uint32_t module = rec->functions[i].text[CS_FN_MODULE];
-  if (!is_recorded_file(rec, module)) {
-    if (rec->functions[i].kind == CS_WIRE_FN_METHOD)
-      cs_places_refuse(places, cs_recording_get(rec, module));
-    return;
-  }
+  if ((uint32_t)frame == CS_REC_AWAITS) return;
   if (cs_places_find(places, frame, &line))
     cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);
 }
@@ -53,14 +80,27 @@ static void name_inlined(struct cs_recording *rec, struct cs_places *places, uin
       name_managed(rec, places, chain[at]);
 }
 
+// Images that samples have met: which of them have a file that names could be taken from.
+static void tell_images(struct cs_recording *rec) {
+  struct cs_symbol_facts *f = &rec->symbol_facts;
+  *f = (struct cs_symbol_facts){0};
+  for (uint32_t i = 0; i < rec->image_count && rec->native != NULL; i++) {
+    const char *why = cs_elfsyms_refused(rec->native, i);
+    size_t used = strlen(f->missing);
+    f->images++;
+    if (why == NULL) continue;
+    f->refused++;
+    (void)snprintf(f->missing + used, sizeof f->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
+                   cs_file_of(cs_recording_get(rec, rec->images[i].path)), why);
+  }
+}
+
 void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   if (first >= rec->frame_count) return;
-  struct cs_elfsyms *symbols = cs_elfsyms_new();
-  struct cs_places *places = rec->lines ? cs_places_new(rec) : NULL;
+  struct cs_places *places = rec->lines ? cs_places_new(rec, target_of(rec)) : NULL;
   for (size_t i = first; i < rec->frame_count; i++) {
     uint64_t frame = rec->frames[i];
-    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE)
-      cs_name_native_frame(rec, symbols, frame);
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) cs_name_native_frame(rec, frame);
     if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL) {
       name_managed(rec, places, frame);
       name_inlined(rec, places, frame);
@@ -70,7 +110,7 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
     cs_places_tell(places, &rec->line_facts);
     cs_places_free(places);
   }
-  cs_elfsyms_free(symbols);
+  tell_images(rec);
 }
 
 void cs_name_frames(struct cs_recording *rec) {

@@ -202,7 +202,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
                                      .funclet = frame.code.funclet,
                                      .ip = frame.regs.r[CS_RIP],
                                      .sp = frame.regs.r[CS_RSP]};
-    cs_outside_identify(names, cs_remote_world(remote), &frame, out);
+    cs_outside_identify(names, &frame, out);
   }
   thread->stop = walk.stop;
   thread->stop_ip = walk.stop_ip;
@@ -215,7 +215,8 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
   uint64_t begin = cs_clock_now_ns();
   if (!cs_remote_stop(remote, err)) return false;
   cs_remote_refresh_images(remote);
-  struct cs_outside_names *names = cs_outside_names_new(options->raw_names);
+  struct cs_outside_names *names =
+      cs_outside_names_new(cs_remote_world(remote), outside->target, options->raw_names);
   unsigned count = cs_remote_threads(remote, &tids);
   for (unsigned i = 0; i < count; i++) {
     struct cs_outside_thread *thread = find_thread(outside, tids[i]);
@@ -225,6 +226,8 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
   cs_remote_go(remote);
   uint64_t end = cs_clock_now_ns();
   outside->stopped_ns = end - begin;
+  cs_remote_invalidate(remote);
+  cs_outside_add_modules(names, outside->lines);
   for (uint32_t t = 0; t < outside->count; t++) {
     struct cs_outside_thread *thread = &outside->threads[t];
     // Nobody waits for names: they may have a processor for a moment, not for as long as they like.
@@ -236,6 +239,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
     if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends && thread->waits_for == NULL)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
+  cs_outside_refused(names, outside->refused, sizeof outside->refused);
   cs_outside_names_free(names);
   return true;
 }
@@ -254,7 +258,8 @@ struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *opt
   outside->build = layout->runtime_build;
   (void)read_text(command, sizeof command, pid, 0, "cmdline");
   outside->command = strdup(command);
-  outside->lines = cs_lines_new();
+  outside->target = cs_target_of(pid);
+  outside->lines = cs_lines_new(outside->target);
   list_threads(outside);
   bool ok = walk_all(outside, remote, options, err);
   cs_remote_close(remote);
@@ -275,6 +280,7 @@ void cs_outside_free(struct cs_outside *outside) {
   }
   free(outside->threads);
   cs_lines_free(outside->lines);
+  cs_target_free(outside->target);
   free(outside->command);
   free(outside);
 }

@@ -11,24 +11,18 @@
 
 enum { CS_OUTSIDE_MAX_FRAMES = 65536 };
 
-// Which build of a module it is: the linker's stamp (a hash of what it made, if the build is
-// deterministic), and the image's size. Zeros: not known.
-struct cs_build {
-  uint32_t stamp, size;
-};
-
 struct cs_outside_frame {
   enum cs_code_kind kind;
   uint32_t flags;  // CS_FRAME_*
   bool funclet;
   uint64_t ip, sp;
-  char *name;      // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
-  char *module;    // the file's path; NULL: none
-  uint32_t token;  // a method's mdMethodDef in that file; 0: it has none
-  struct cs_build build;  // of the module that the process has loaded
-  uint64_t offset;        // of a native frame's ip: its virtual address in the file
-  uint32_t il;            // that its instruction comes from, or CS_IL_* (remote/il.h)
-  const char *source;     // file of the line, as the compiler was given it; NULL: not known
+  char *name;       // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
+  char *module;     // the file's path; NULL: none
+  uint32_t token;   // a method's mdMethodDef in its module; 0: it has none
+  uint32_t number;  // of that module, or of the native image
+  uint64_t offset;  // of a native frame's ip: its virtual address in the file
+  uint32_t il;      // that its instruction comes from, or CS_IL_* (remote/il.h)
+  const char *source;  // file of the line, as the compiler was given it; NULL: not known
   uint32_t line;
 };
 
@@ -82,7 +76,9 @@ struct cs_outside {
   uint64_t stopped_ns;  // how long the process stood still
   uint32_t count;
   struct cs_outside_thread *threads;
+  struct cs_target *target;
   struct cs_lines *lines;  // whose file names the frames have
+  char refused[1024];      // native images without names, and why; "": none
 };
 
 struct cs_outside_options {
@@ -107,18 +103,24 @@ void cs_outside_free(struct cs_outside *outside);
 
 // ---- Names (outside_names.c) ----
 struct cs_outside_names;
-struct cs_outside_names *cs_outside_names_new(bool raw);
+// `target`: the process' files.
+struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
+                                              const struct cs_target *target, bool raw);
 // What the frame is, as far as the process' memory tells. The process is stopped.
-void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *world,
-                         const struct cs_frame *frame, struct cs_outside_frame *out);
+void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *frame,
+                         struct cs_outside_frame *out);
 // The name that the program has given a thread, where the kernel has only the beginning, `name`.
 void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
                             size_t cap);
-// What it is called, from files, and its line. The process runs again: files take time.
+// What the modules that were met say of their PDBs.
+void cs_outside_add_modules(const struct cs_outside_names *names, struct cs_lines *lines);
+// What it is called, and its line. The process runs again: files, and whole metadata, take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
 // What a thread waits for, by the framework's method that it waits in. NULL: none that is known.
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count);
+// Why native images' files gave no names: "libx.so (why), ...". "": none was refused.
+void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t cap);
 void cs_outside_names_free(struct cs_outside_names *names);
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Names of frames of a process that is not asked: which method it is stands in the runtime's memory
-// (codemap/method.h), what it is called in its module's file (metadata), and native code's names in
-// ELF files. Invariant: nothing of the process is believed before it has been read completely; what
-// cannot be named says what it is instead. One thread. Signal-safe: no.
-#include <fcntl.h>
+// (codemap/method.h), what it is called in its module's metadata, which is in memory, too; and
+// native code's names in ELF files. Invariants: nothing of the process is believed before it has
+// been read completely; no file but a PDB says anything of a module, so it does not matter what has
+// become of its file; what cannot be named says what it is instead. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/path.h"
 #include "cli/elfsym.h"
 #include "cli/outside.h"
 #include "cli/place.h"
@@ -19,25 +19,25 @@
 #include "native/image.h"
 #include "remote/il.h"
 
-enum { MAX_NAME = 4096, MAX_UNITS = 1024, PE_HEAD = 1024 };
+enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
 
 struct module {
   uint64_t address;  // the runtime's Module
+  uint64_t base;     // its image
   char *path;        // NULL: it has none that could be read
-  struct cs_build build;
-};
-
-struct file {
-  char *path;
-  struct cs_metadata *metadata;  // NULL: it cannot be read
-  struct cs_build build;
+  bool known;        // its image could be read
+  uint32_t stamp, size;
+  struct cs_pe_debug debug;
+  bool asked;
+  struct cs_metadata *metadata;  // once it was asked; NULL: it could not be read
 };
 
 struct cs_outside_names {
-  struct module *modules;
+  const struct cs_world *world;
+  struct module **modules;
   size_t module_count, module_capacity;
-  struct file *files;
-  size_t file_count, file_capacity;
+  const struct cs_image **images;  // by number; they live as long as the remote's table
+  size_t image_count, image_capacity;
   struct cs_elfsyms *syms;
   struct cs_map il;      // of ips: deep recursions have few
   struct cs_map native;  // of places in native code: the index of their names in `native_names`
@@ -46,25 +46,28 @@ struct cs_outside_names {
   bool raw;
 };
 
-struct cs_outside_names *cs_outside_names_new(bool raw) {
+struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
+                                              const struct cs_target *target, bool raw) {
   struct cs_outside_names *names = cs_allocate(sizeof *names);
+  names->world = world;
+  names->syms = cs_elfsyms_new(target);
   names->raw = raw;
   return names;
 }
 
 void cs_outside_names_free(struct cs_outside_names *names) {
-  for (size_t i = 0; i < names->module_count; i++) free(names->modules[i].path);
-  for (size_t i = 0; i < names->file_count; i++) {
-    cs_metadata_free(names->files[i].metadata);
-    free(names->files[i].path);
+  for (size_t i = 0; i < names->module_count; i++) {
+    free(names->modules[i]->path);
+    cs_metadata_free(names->modules[i]->metadata);
+    free(names->modules[i]);
   }
   cs_map_free(&names->il);
   cs_map_free(&names->native);
   for (size_t i = 0; i < names->native_count; i++) free(names->native_names[i]);
   free(names->native_names);
   free(names->modules);
-  free(names->files);
-  if (names->syms != NULL) cs_elfsyms_free(names->syms);
+  free(names->images);
+  cs_elfsyms_free(names->syms);
   free(names);
 }
 
@@ -100,56 +103,53 @@ static char *read_utf16(const struct cs_world *world, uint64_t address) {
   return NULL;
 }
 
-// By the headers at a PE image's beginning.
-static struct cs_build build_of(const uint8_t *bytes, size_t size) {
-  enum {
-    PE_AT = 0x3C,
-    STAMP = 8,
-    OPTIONAL = 24,
-    IMAGE_SIZE = OPTIONAL + 56,
-    NEEDED = IMAGE_SIZE + 4
-  };
-  struct cs_build build = {0, 0};
-  uint32_t pe;
-  if (size < PE_AT + sizeof pe || bytes[0] != 'M' || bytes[1] != 'Z') return build;
-  memcpy(&pe, bytes + PE_AT, sizeof pe);
-  if (pe > size || size - pe < NEEDED || memcmp(bytes + pe, "PE\0", 4) != 0) return build;
-  memcpy(&build.stamp, bytes + pe + STAMP, sizeof build.stamp);
-  memcpy(&build.size, bytes + pe + IMAGE_SIZE, sizeof build.size);
-  return build;
+struct memory {
+  const struct cs_world *world;
+  uint64_t base;
+};
+
+static bool read_loaded(void *from, uint64_t offset, void *out, size_t size) {
+  const struct memory *memory = from;
+  return read_bytes(memory->world, memory->base + offset, out, size);
 }
 
-static struct cs_build build_of_file(const char *path) {
-  uint8_t bytes[PE_HEAD];
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  ssize_t got = fd >= 0 ? read(fd, bytes, sizeof bytes) : -1;
-  if (fd >= 0) (void)close(fd);
-  return build_of(bytes, got > 0 ? (size_t)got : 0);
-}
-
-// Of what is not known nothing can be said against.
-static bool is_build(struct cs_build a, struct cs_build b) {
-  bool known = a.size != 0 && b.size != 0;
-  return !known || (a.stamp == b.stamp && a.size == b.size);
-}
-
-static const struct module *module_at(struct cs_outside_names *names, const struct cs_world *world,
-                                      uint64_t address) {
+static void read_module(const struct cs_world *world, struct module *module) {
   const struct cs_layout *l = &world->layout;
-  uint64_t path, base;
-  uint8_t head[PE_HEAD];
-  for (size_t i = 0; i < names->module_count; i++)
-    if (names->modules[i].address == address) return &names->modules[i];
-  names->modules =
-      cs_grow(names->modules, names->module_count, &names->module_capacity, sizeof *names->modules);
-  struct module *module = &names->modules[names->module_count++];
-  *module = (struct module){.address = address};
-  if (l->module.path != CS_NO_FIELD && read_bytes(world, address + l->module.path, &path, 8))
+  struct memory memory = {world, 0};
+  struct cs_pe pe;
+  uint64_t path;
+  if (l->module.path != CS_NO_FIELD &&
+      read_bytes(world, module->address + l->module.path, &path, 8))
     module->path = read_utf16(world, path);
-  if (read_bytes(world, address + l->module.base, &base, 8) &&
-      read_bytes(world, base, head, sizeof head))
-    module->build = build_of(head, sizeof head);
-  return module;
+  if (!read_bytes(world, module->address + l->module.base, &memory.base, 8) ||
+      !cs_pe_open_loaded(&pe, read_loaded, &memory))
+    return;
+  (void)cs_pe_read_debug(&pe, &module->debug);
+  module->base = memory.base;
+  module->stamp = pe.stamp;
+  module->size = pe.image_size;
+  module->known = true;
+}
+
+static uint32_t number_of_module(struct cs_outside_names *names, uint64_t address) {
+  for (size_t i = 0; i < names->module_count; i++)
+    if (names->modules[i]->address == address) return (uint32_t)i;
+  names->modules = cs_grow(names->modules, names->module_count, &names->module_capacity,
+                           sizeof(struct module *));
+  struct module *module = cs_allocate(sizeof *module);
+  module->address = address;
+  read_module(names->world, module);
+  names->modules[names->module_count] = module;
+  return (uint32_t)names->module_count++;
+}
+
+static uint32_t number_of_image(struct cs_outside_names *names, const struct cs_image *image) {
+  for (size_t i = 0; i < names->image_count; i++)
+    if (names->images[i] == image) return (uint32_t)i;
+  names->images =
+      cs_grow(names->images, names->image_count, &names->image_capacity, sizeof(struct cs_image *));
+  names->images[names->image_count] = image;
+  return (uint32_t)names->image_count++;
 }
 
 // The managed Thread has its name in one of its first fields; which one no descriptor tells. So a
@@ -195,71 +195,80 @@ static char *dynamic_name(const struct cs_world *world, uint64_t function) {
 }
 
 // The process may free the method, and with it the map, as soon as it runs again.
-static uint32_t il_offset(struct cs_outside_names *names, const struct cs_world *world,
-                          enum cs_code_kind kind, uint64_t method, uint64_t ip) {
+static uint32_t il_offset(struct cs_outside_names *names, enum cs_code_kind kind, uint64_t method,
+                          uint64_t ip) {
   uint32_t il = CS_IL_NO_MAPPING;
   bool added;
   if (cs_map_get(&names->il, ip, &il)) return il;
-  if (!cs_il_find(world, kind, method, ip, &il)) il = CS_IL_NO_MAPPING;
+  if (!cs_il_find(names->world, kind, method, ip, &il)) il = CS_IL_NO_MAPPING;
   return cs_map_put(&names->il, ip, il, &added);
 }
 
-static void identify_managed(struct cs_outside_names *names, const struct cs_world *world,
-                             const struct cs_frame *frame, struct cs_outside_frame *out) {
+static void identify_managed(struct cs_outside_names *names, const struct cs_frame *frame,
+                             struct cs_outside_frame *out) {
   struct cs_method method;
   uint64_t function = frame->code.function_id, start = frame->code.method_start;
   uint64_t ip = frame->regs.r[CS_RIP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
-  bool known = function != 0 || cs_method_of_r2r(world, ip, &function, &start);
-  if (!known || !cs_method_read(world, function, &method)) {
+  bool known = function != 0 || cs_method_of_r2r(names->world, ip, &function, &start);
+  if (!known || !cs_method_read(names->world, function, &method)) {
     out->name = copy("[unknown method]");
   } else if (method.dynamic) {
-    out->name = dynamic_name(world, function);
+    out->name = dynamic_name(names->world, function);
   } else {
-    const struct module *module = module_at(names, world, method.module);
     out->token = method.token;
-    out->build = module->build;
-    if (module->path == NULL) return;
-    out->module = copy(module->path);
-    out->il = il_offset(names, world, frame->code.kind, start, ip);
+    out->number = number_of_module(names, method.module);
+    const struct module *module = names->modules[out->number];
+    if (module->path != NULL) out->module = copy(module->path);
+    out->il = il_offset(names, frame->code.kind, start, ip);
   }
 }
 
-void cs_outside_identify(struct cs_outside_names *names, const struct cs_world *world,
-                         const struct cs_frame *frame, struct cs_outside_frame *out) {
+void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *frame,
+                         struct cs_outside_frame *out) {
   const struct cs_image *image = frame->code.image;
   if (cs_code_is_managed(&frame->code)) {
-    identify_managed(names, world, frame, out);
+    identify_managed(names, frame, out);
   } else if (frame->code.kind == CS_CODE_NATIVE && image != NULL) {
     out->module = copy(image->path);
+    out->number = number_of_image(names, image);
     out->offset = frame->regs.r[CS_RIP] - image->bias;
   } else {
     out->name = copy(frame->code.kind == CS_CODE_STUB ? "[stub]" : "[unknown code]");
   }
 }
 
-// ---- What files tell ----
+// ---- While it runs again ----
 
-static const struct file *file_at(struct cs_outside_names *names, const char *path) {
-  for (size_t i = 0; i < names->file_count; i++)
-    if (strcmp(names->files[i].path, path) == 0) return &names->files[i];
-  names->files =
-      cs_grow(names->files, names->file_count, &names->file_capacity, sizeof *names->files);
-  struct file *file = &names->files[names->file_count++];
-  *file = (struct file){copy(path), cs_metadata_open(path), build_of_file(path)};
-  return file;
+// Its image may have gone, and another one be there: then it says otherwise than it did.
+static const struct cs_metadata *metadata_of(struct cs_outside_names *names, struct module *m) {
+  struct memory memory = {names->world, m->base};
+  struct cs_pe pe;
+  if (m->asked || !m->known) return m->metadata;
+  m->asked = true;
+  if (cs_pe_open_loaded(&pe, read_loaded, &memory) && pe.stamp == m->stamp &&
+      pe.image_size == m->size)
+    m->metadata = cs_metadata_read(&pe);
+  return m->metadata;
+}
+
+void cs_outside_add_modules(const struct cs_outside_names *names, struct cs_lines *lines) {
+  for (size_t i = 0; i < names->module_count; i++) {
+    const struct module *m = names->modules[i];
+    struct cs_lines_module of = {.path = m->path,
+                                 .pdb = m->debug.path,
+                                 .known = m->known,
+                                 .has_id = m->debug.has_id,
+                                 .embedded = m->debug.embedded_size != 0};
+    memcpy(of.id, m->debug.id, sizeof of.id);
+    if (m->path != NULL) cs_lines_add(lines, &of);
+  }
 }
 
 static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   char text[MAX_NAME];
   struct cs_method_text raw;
-  const struct file *file = frame->module != NULL ? file_at(names, frame->module) : NULL;
-  bool replaced = file != NULL && !is_build(file->build, frame->build);
-  // The names and lines of another build would be wrong ones.
-  if (replaced) frame->il = CS_IL_NO_MAPPING;
-  if (replaced)
-    (void)snprintf(text, sizeof text, "[method 0x%08x of a file that was replaced]", frame->token);
-  else if (file == NULL || file->metadata == NULL ||
-           !cs_metadata_method(file->metadata, frame->token, &raw))
+  const struct cs_metadata *metadata = metadata_of(names, names->modules[frame->number]);
+  if (metadata == NULL || !cs_metadata_method(metadata, frame->token, &raw))
     (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
   else if (names->raw)
     (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",
@@ -278,8 +287,11 @@ static const char *native_name(struct cs_outside_names *names,
   bool added;
   uint32_t i = cs_map_put(&names->native, frame->ip - back, (uint32_t)names->native_count, &added);
   if (!added) return names->native_names[i];
-  if (names->syms == NULL) names->syms = cs_elfsyms_new();
-  const char *found = cs_elfsyms_find(names->syms, frame->module, frame->offset - back);
+  const struct cs_image *image = names->images[frame->number];
+  struct cs_elf_image of = {
+      {image->begin, image->inode, image->device, image->path}, image->id_size, image->id};
+  cs_elfsyms_add(names->syms, frame->number, &of);
+  const char *found = cs_elfsyms_find(names->syms, frame->number, frame->offset - back);
   names->native_names = cs_grow(names->native_names, names->native_count, &names->native_capacity,
                                 sizeof *names->native_names);
   return names->native_names[names->native_count++] = copy(found != NULL ? found : "");
@@ -301,6 +313,17 @@ void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame) {
     return;
   frame->source = line.file;
   frame->line = line.line;
+}
+
+void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t cap) {
+  text[0] = '\0';
+  for (uint32_t i = 0; i < names->image_count; i++) {
+    const char *why = cs_elfsyms_refused(names->syms, i);
+    size_t used = strlen(text);
+    if (why != NULL)
+      (void)snprintf(text + used, cap - used, "%s%s (%s)", used > 0 ? ", " : "",
+                     cs_file_of(names->images[i]->path), why);
+  }
 }
 
 // ---- What a thread waits for ----

@@ -14,13 +14,25 @@ struct cs_places {
   const struct cs_recording *rec;
   struct cs_lines *lines;
   uint64_t places, named;
-  struct cs_strings refused;  // paths of modules
 };
 
-struct cs_places *cs_places_new(const struct cs_recording *rec) {
+struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_target *target) {
   struct cs_places *p = cs_allocate(sizeof *p);
   p->rec = rec;
-  p->lines = cs_lines_new();
+  p->lines = cs_lines_new(target);
+  for (size_t i = 0; i < rec->module_count; i++) {
+    const struct cs_rec_module *m = &rec->modules[i];
+    struct cs_lines_module of = {
+        .path = cs_recording_get(rec, m->path),
+        .pdb = cs_recording_get(rec, m->pdb),
+        .known = (m->module.flags & CS_WIRE_MODULE_READ) != 0,
+        .has_id = (m->module.flags & CS_WIRE_MODULE_HAS_ID) != 0,
+        .embedded = (m->module.flags & CS_WIRE_MODULE_EMBEDDED) != 0,
+    };
+    _Static_assert(sizeof of.id == sizeof m->module.pdb_id, "all of it");
+    memcpy(of.id, m->module.pdb_id, sizeof of.id);
+    cs_lines_add(p->lines, &of);
+  }
   return p;
 }
 
@@ -63,11 +75,6 @@ bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
   return true;
 }
 
-void cs_places_refuse(struct cs_places *p, const char *module) {
-  p->places++;
-  (void)cs_strings_add(&p->refused, module, strlen(module));
-}
-
 static void add_missing(struct cs_line_facts *out, const char *module, const char *why) {
   size_t used = strlen(out->missing);
   (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
@@ -79,7 +86,8 @@ static void add_module(const char *module, enum cs_symbols symbols, void *data) 
       [CS_SYMBOLS_NONE] = "no portable PDB",
       [CS_SYMBOLS_OTHER] = "its PDB is of another build",
       [CS_SYMBOLS_BROKEN] = "its PDB cannot be read",
-      [CS_SYMBOLS_NO_MODULE] = "not a file that can be read",
+      [CS_SYMBOLS_NO_MODULE] = "its image in memory could not be read",
+      [CS_SYMBOLS_AMBIGUOUS] = "several builds of it were loaded",
   };
   struct cs_line_facts *out = data;
   out->modules++;
@@ -98,14 +106,10 @@ void cs_places_tell(const struct cs_places *p, struct cs_line_facts *out) {
     out->unmapped++;
     out->why_unmapped = result;
   }
-  for (uint32_t i = 0; i < p->refused.count; i++, out->modules++)
-    add_missing(out, cs_strings_get(&p->refused, i, NULL),
-                "its file is not the one that was loaded, or that is not certain");
   cs_lines_visit(p->lines, add_module, out);
 }
 
 void cs_places_free(struct cs_places *p) {
   cs_lines_free(p->lines);
-  cs_strings_free(&p->refused);
   free(p);
 }

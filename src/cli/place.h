@@ -11,14 +11,13 @@
 const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame);
 
 struct cs_places;
-struct cs_places *cs_places_new(const struct cs_recording *rec);
+// `target`: whose paths the modules have.
+struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_target *target);
 // The line of a managed or inlined frame of the recording (recording.h). False: it is not known.
 bool cs_places_find(struct cs_places *places, uint64_t frame, struct cs_line *out);
 // What to ask cs_lines_find for: a prolog is its method's first line, an epilog its last.
 uint32_t cs_place_il(uint32_t il);
 void cs_places_tell(const struct cs_places *places, struct cs_line_facts *out);
-// The file of the module is not the one that was loaded: it is not asked, and that is told.
-void cs_places_refuse(struct cs_places *p, const char *module);
 void cs_places_free(struct cs_places *places);
 
 #endif

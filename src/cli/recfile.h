@@ -8,7 +8,7 @@
 #include "cli/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 3u
+#define CS_FILE_VERSION 4u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {
@@ -26,29 +26,31 @@ struct cs_file_record {
 };
 
 enum cs_file_kind {
-  CS_FILE_META = 1,   // struct cs_file_meta, strings: command line, version of clrsnap
-  CS_FILE_REASONS,    // u32 count, u32 index of the complete one; count * strings: token, text
-  CS_FILE_START,      // struct cs_wire_start, string runtime
-  CS_FILE_THREAD,     // struct cs_wire_thread, string name
-  CS_FILE_FUNCTION,   // struct cs_wire_function, 5 strings
-  CS_FILE_IMAGE,      // struct cs_wire_image, string path
-  CS_FILE_IL_MAP,     // struct cs_wire_il_map, ranges
-  CS_FILE_MODULE,     // struct cs_rec_file, string path
-  CS_FILE_NODES,      // u32 first, u32 count; count * struct cs_file_node
-  CS_FILE_SAMPLES,    // u32 count, u32 0; count * struct cs_rec_sample
-  CS_FILE_AGENT_END,  // struct cs_wire_end
-  CS_FILE_SYMBOLS,    // u32 count, u32 0; count * (u64 frame, string)
-  CS_FILE_PLACES,     // u32 count, u32 0; count * (u64 frame, u32 line, string file)
-  CS_FILE_LINES,      // struct cs_file_lines, string: modules without symbols
-  CS_FILE_END,        // struct cs_rec_totals: the recording is whole
-  CS_FILE_BUDGET,     // struct cs_wire_budget
-  CS_FILE_LABELS,     // u32 number of the first, u32 count; count * struct cs_label
-  CS_FILE_INLINES,    // struct cs_wire_inlines, nodes, mappings
-  CS_FILE_STOPS,      // struct cs_wire_stops
-  CS_FILE_TICKS,      // struct cs_wire_ticks
-  CS_FILE_ENGINE,     // struct cs_wire_engine, strings: why, unseen
-  CS_FILE_PUT_OFF,    // struct cs_wire_put_off
-  CS_FILE_EVENTS,     // struct cs_wire_events
+  CS_FILE_META = 1,    // struct cs_file_meta, strings: command line, version of clrsnap
+  CS_FILE_REASONS,     // u32 count, u32 index of the complete one; count * strings: token, text
+  CS_FILE_START,       // struct cs_wire_start, string runtime
+  CS_FILE_THREAD,      // struct cs_wire_thread, string name
+  CS_FILE_FUNCTION,    // struct cs_wire_function, 5 strings
+  CS_FILE_IMAGE,       // struct cs_wire_image, string path
+  CS_FILE_IL_MAP,      // struct cs_wire_il_map, ranges
+  CS_FILE_OLD_MODULE,  // up to version 3: size and time of a file, string path
+  CS_FILE_NODES,       // u32 first, u32 count; count * struct cs_file_node
+  CS_FILE_SAMPLES,     // u32 count, u32 0; count * struct cs_rec_sample
+  CS_FILE_AGENT_END,   // struct cs_wire_end
+  CS_FILE_SYMBOLS,     // u32 count, u32 0; count * (u64 frame, string)
+  CS_FILE_PLACES,      // u32 count, u32 0; count * (u64 frame, u32 line, string file)
+  CS_FILE_LINES,       // struct cs_file_lines, string: modules without symbols
+  CS_FILE_END,         // struct cs_rec_totals: the recording is whole
+  CS_FILE_BUDGET,      // struct cs_wire_budget
+  CS_FILE_LABELS,      // u32 number of the first, u32 count; count * struct cs_label
+  CS_FILE_INLINES,     // struct cs_wire_inlines, nodes, mappings
+  CS_FILE_STOPS,       // struct cs_wire_stops
+  CS_FILE_TICKS,       // struct cs_wire_ticks
+  CS_FILE_ENGINE,      // struct cs_wire_engine, strings: why, unseen
+  CS_FILE_PUT_OFF,     // struct cs_wire_put_off
+  CS_FILE_EVENTS,      // struct cs_wire_events
+  CS_FILE_MODULE,      // struct cs_wire_module, strings: path, PDB
+  CS_FILE_IMAGES,      // u32 images, u32 of them without names; string: which, and why
 };
 
 #define CS_FILE_LINES_WANTED 1u
@@ -69,7 +71,7 @@ struct cs_file_lines {
 
 // What the file means by these; the memory shared with the agent may change before it.
 _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
-                   sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 32 &&
+                   sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 64 &&
                    sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
                    sizeof(struct cs_wire_inlines) == 16 &&
                    sizeof(struct cs_wire_inline_node) == 12 &&
@@ -77,11 +79,12 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
-                   sizeof(struct cs_wire_events) == 32,
+                   sizeof(struct cs_wire_events) == 32 &&
+                   sizeof(struct cs_wire_module) == 24,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&
-                   sizeof(struct cs_rec_file) == 16 && sizeof(struct cs_rec_totals) == 32,
+                   sizeof(struct cs_rec_totals) == 32,
                "another payload is another kind of record");
 
 // ---- writing ----
@@ -89,7 +92,6 @@ struct cs_recfile {
   struct cs_output output;
   bool open, begun, failed;
   size_t nodes, samples, labels;  // of the recording, that have been written
-  struct cs_map modules;          // path's string id: its MODULE record is there
   uint8_t *buffer;                // the record that is being made
   size_t used, capacity;
   struct cs_error error;

@@ -17,6 +17,7 @@
 #define MAX_NODE_DEPTH (65536u + 2)
 
 struct reader {
+  uint32_t version;
   FILE *file;
   const char *path;
   struct cs_recording *rec;
@@ -63,14 +64,6 @@ static bool read_reasons(struct cs_recording *rec, struct cs_bytes *c) {
   memcpy(rec->reasons, reasons, sizeof reasons[0] * count);
   rec->reason_count = count;
   rec->complete = complete;
-  return true;
-}
-
-static bool read_module(struct cs_recording *rec, struct cs_bytes *c) {
-  struct cs_rec_file file;
-  uint32_t path;
-  if (!cs_take(c, &file, sizeof file) || !take_text(c, rec, &path)) return false;
-  cs_recording_set_file(rec, path, file);
   return true;
 }
 
@@ -164,6 +157,15 @@ static bool read_line_facts(struct cs_recording *rec, struct cs_bytes *c) {
   return true;
 }
 
+static bool read_symbol_facts(struct cs_recording *rec, struct cs_bytes *c) {
+  uint32_t counts[2], missing;
+  if (!cs_take(c, counts, sizeof counts) || !take_text(c, rec, &missing)) return false;
+  rec->symbol_facts = (struct cs_symbol_facts){.images = counts[0], .refused = counts[1]};
+  (void)snprintf(rec->symbol_facts.missing, sizeof rec->symbol_facts.missing, "%s",
+                 cs_recording_get(rec, missing));
+  return true;
+}
+
 static bool read_totals(struct cs_recording *rec, struct cs_bytes *c) {
   if (!cs_take(c, &rec->totals, sizeof rec->totals)) return false;
   rec->finished = true;
@@ -183,6 +185,26 @@ static bool read_wire(struct reader *r, uint32_t size, enum cs_wire_kind kind) {
   return true;
 }
 
+// Up to version 3 it ended after the bias, and said nothing that tells the file.
+static bool read_image(struct reader *r, uint32_t size) {
+  enum { OLD = offsetof(struct cs_wire_image, inode), HEAD = sizeof(struct cs_wire_record) };
+  _Static_assert(OLD == 32, "as it was");
+  if (r->version >= 4) return read_wire(r, size, CS_WIRE_IMAGE);
+  size_t payload = size - sizeof(struct cs_file_record);
+  size_t longer = HEAD + payload + sizeof(struct cs_wire_image) - OLD;
+  if (payload < OLD) return false;
+  struct cs_wire_record *record = cs_allocate(longer);
+  struct cs_wire_image *image = (struct cs_wire_image *)(void *)(record + 1);
+  const uint8_t *old = r->record + sizeof(struct cs_file_record);
+  *record = (struct cs_wire_record){(uint32_t)longer, CS_WIRE_IMAGE, 0};
+  memcpy(image, old, OLD);
+  image->build_id_size = 0;
+  memcpy(image + 1, old + OLD, payload - OLD);
+  cs_recording_add(r->rec, record);
+  free(record);
+  return true;
+}
+
 static bool read_record(struct reader *r, const struct cs_file_record *head) {
   struct cs_bytes c = {r->record + sizeof *head, head->size - sizeof *head};
   switch (head->kind) {
@@ -197,7 +219,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_FUNCTION:
       return read_wire(r, head->size, CS_WIRE_FUNCTION);
     case CS_FILE_IMAGE:
-      return read_wire(r, head->size, CS_WIRE_IMAGE);
+      return read_image(r, head->size);
     case CS_FILE_IL_MAP:
       return read_wire(r, head->size, CS_WIRE_IL_MAP);
     case CS_FILE_AGENT_END:
@@ -217,7 +239,9 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_INLINES:
       return read_wire(r, head->size, CS_WIRE_INLINES);
     case CS_FILE_MODULE:
-      return read_module(r->rec, &c);
+      return read_wire(r, head->size, CS_WIRE_MODULE);
+    case CS_FILE_IMAGES:
+      return read_symbol_facts(r->rec, &c);
     case CS_FILE_NODES:
       return read_nodes(r, &c);
     case CS_FILE_LABELS:
@@ -299,6 +323,7 @@ static bool read_head(struct reader *r, struct cs_error *err) {
     if (getc(r->file) == EOF) return cs_error_set(err, "%s ends within its head", r->path);
   }
   r->at = head.head_bytes;
+  r->version = head.version;
   return true;
 }
 
@@ -311,7 +336,6 @@ bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error
   if (r.file == NULL) return cs_error_set(err, "cannot read %s: %m", path);
   bool ok = fstat(fileno(r.file), &st) != 0 || !S_ISDIR(st.st_mode) ||
             cs_error_set(err, "cannot read %s: %s", path, strerror(EISDIR));
-  rec->from_file = true;
   if (ok) ok = read_head(&r, err);
   r.places = cs_grow(NULL, 0, &r.place_capacity, sizeof *r.places);
   r.places[r.place_count++] = (struct place){0};  // node 0

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include "cli/recfile.h"
@@ -105,24 +104,6 @@ static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
   if (!cs_output_publish(&f->output, &f->error)) f->failed = true;
 }
 
-// The file that a path meant while the program ran. A path that cannot be looked at has none.
-static void write_module(struct cs_recfile *f, const struct cs_recording *rec, uint32_t path) {
-  struct stat st;
-  uint32_t known;
-  bool added;
-  (void)cs_map_put(&f->modules, path, 0, &added);
-  const char *name = cs_recording_get(rec, path);
-  if (!added || name[0] != '/' || stat(name, &st) != 0) return;
-  struct cs_rec_file file = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec * 1000000000u +
-                                                       (uint64_t)st.st_mtim.tv_nsec};
-  if (cs_map_get(&rec->file_ids, path, &known)) file = rec->files[known];
-  if (file.size == CS_REC_NO_FILE) return;
-  begin(f);
-  put(f, &file, sizeof file);
-  put_text(f, rec, path);
-  end(f, CS_FILE_MODULE);
-}
-
 static void copy_record(struct cs_recfile *f, const struct cs_wire_record *r,
                         enum cs_file_kind kind) {
   begin(f);
@@ -140,17 +121,12 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
       [CS_WIRE_STOPS] = CS_FILE_STOPS,       [CS_WIRE_TICKS] = CS_FILE_TICKS,
       [CS_WIRE_ENGINE] = CS_FILE_ENGINE,     [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
       [CS_WIRE_EVENTS] = CS_FILE_EVENTS,
+      [CS_WIRE_MODULE] = CS_FILE_MODULE,
   };
   if (!f->open || f->failed) return;
   if (!f->begun) start_file(f, rec);
   if (r->kind >= CS_COUNT(kinds) || kinds[r->kind] == 0) return;  // samples go in batches
   copy_record(f, r, kinds[r->kind]);
-  uint32_t id, i;  // that of an image or a function is its first member
-  memcpy(&id, r + 1, sizeof id);
-  if (r->kind == CS_WIRE_IMAGE && cs_map_get(&rec->image_ids, id, &i))
-    write_module(f, rec, rec->images[i].path);
-  if (r->kind == CS_WIRE_FUNCTION && cs_map_get(&rec->function_ids, id, &i))
-    write_module(f, rec, rec->functions[i].text[CS_FN_MODULE]);
 }
 
 // A root is told by its mode and the thread's id, every other node by its frame.
@@ -241,6 +217,14 @@ static void write_line_facts(struct cs_recfile *f, const struct cs_line_facts *l
   end(f, CS_FILE_LINES);
 }
 
+static void write_symbol_facts(struct cs_recfile *f, const struct cs_symbol_facts *s) {
+  uint32_t counts[] = {s->images, s->refused};
+  begin(f);
+  put(f, counts, sizeof counts);
+  put_plain(f, s->missing);
+  end(f, CS_FILE_IMAGES);
+}
+
 static void write_totals(struct cs_recfile *f, const struct cs_recording *rec) {
   struct cs_rec_totals totals = rec->totals;
   totals.broken += rec->broken;
@@ -255,6 +239,7 @@ bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, str
     cs_recfile_flush(f, rec);
     write_symbols(f, rec);
     write_places(f, rec);
+    write_symbol_facts(f, &rec->symbol_facts);
     if (rec->lines) write_line_facts(f, &rec->line_facts);
     write_totals(f, rec);
     if (fflush(f->output.file) != 0) fail(f, errno);
@@ -266,7 +251,6 @@ bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, str
 void cs_recfile_close(struct cs_recfile *f) {
   if (!f->open) return;
   cs_output_abandon(&f->output);  // published: only closes it
-  cs_map_free(&f->modules);
   free(f->buffer);
   memset(f, 0, sizeof *f);
 }

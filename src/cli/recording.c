@@ -45,14 +45,6 @@ void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t f
   rec->places[rec->place_count++] = (struct cs_rec_place){frame, file, line};
 }
 
-void cs_recording_set_file(struct cs_recording *rec, uint32_t path, struct cs_rec_file file) {
-  bool added;
-  uint32_t i = cs_map_put(&rec->file_ids, path, (uint32_t)rec->file_count, &added);
-  if (added)
-    rec->files = cs_grow(rec->files, rec->file_count++, &rec->file_capacity, sizeof *rec->files);
-  rec->files[i] = file;
-}
-
 static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
   return cs_strings_add(&rec->strings, text.data, text.len);
 }
@@ -170,6 +162,20 @@ static void add_image(struct cs_recording *rec, const struct cs_wire_record *r) 
         cs_grow(rec->images, rec->image_count++, &rec->image_capacity, sizeof *rec->images);
   }
   rec->images[i] = image;
+}
+
+static void add_module(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_rec_module module;
+  struct cs_text path, pdb;
+  if (!cs_decode_module(r, &module.module, &path, &pdb)) {
+    rec->broken++;
+    return;
+  }
+  module.path = add_text(rec, path);
+  module.pdb = add_text(rec, pdb);
+  rec->modules =
+      cs_grow(rec->modules, rec->module_count, &rec->module_capacity, sizeof *rec->modules);
+  rec->modules[rec->module_count++] = module;
 }
 
 static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
@@ -400,6 +406,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_IMAGE:
       add_image(rec, r);
       break;
+    case CS_WIRE_MODULE:
+      add_module(rec, r);
+      break;
     case CS_WIRE_IL_MAP:
       add_il_map(rec, r);
       break;
@@ -462,9 +471,9 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_map_free(&rec->inlines_ids);
   cs_map_free(&rec->symbols);
   cs_map_free(&rec->place_ids);
-  cs_map_free(&rec->file_ids);
   free(rec->places);
-  free(rec->files);
+  free(rec->modules);
+  cs_name_free(rec);
   free(rec->samples);
   free(rec->il_maps);
   free(rec->inlines);

@@ -4,6 +4,7 @@
 #ifndef CS_RECORDING_H
 #define CS_RECORDING_H
 
+#include "cli/elfsym.h"
 #include "cli/labels.h"
 #include "export/labels.h"
 #include "export/profile.h"
@@ -56,11 +57,11 @@ struct cs_rec_place {
   uint64_t frame;
   uint32_t file, line;  // string id
 };
-// A module's file as it was while the program ran: names are not taken from another one.
-struct cs_rec_file {
-  uint64_t size, mtime_ns;
+// What a module said of its PDB while it was loaded: lines come from no other one.
+struct cs_rec_module {
+  struct cs_wire_module module;
+  uint32_t path, pdb;  // string ids
 };
-#define CS_REC_NO_FILE UINT64_MAX  // as a size: it is not the file that the program has loaded
 
 // What the command knows of a recording, as against what the agent says.
 struct cs_rec_meta {
@@ -129,16 +130,18 @@ struct cs_recording {
   bool started, ended;
   struct cs_rec_meta meta;
   struct cs_rec_totals totals;
-  bool finished;   // totals are there
-  bool from_file;  // read from a file: without an entry in `files` no name comes from there
+  bool finished;  // totals are there
 
   // Names that are not the agent's: frame -> string id, frame -> index into places.
-  struct cs_map symbols, place_ids, file_ids;
+  struct cs_map symbols, place_ids;
   struct cs_rec_place *places;
-  struct cs_rec_file *files;
-  size_t place_count, place_capacity, file_count, file_capacity;
+  struct cs_rec_module *modules;
+  size_t place_count, place_capacity, module_count, module_capacity;
   struct cs_line_facts line_facts;
-  bool named;  // by cs_name_frames, or by the file
+  struct cs_symbol_facts symbol_facts;
+  struct cs_target *target;   // whose files they come from; NULL: this machine's
+  struct cs_elfsyms *native;  // those of images
+  bool named;                 // by cs_name_frames, or by the file
 
   struct cs_wire_start start;
   struct cs_wire_end end;
@@ -172,19 +175,23 @@ uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
 void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
-// The file that a path meant while the program ran, or CS_REC_NO_FILE.
-void cs_recording_set_file(struct cs_recording *rec, uint32_t path, struct cs_rec_file file);
 void cs_recording_free(struct cs_recording *rec);
 
-// Puts the names of native functions and the source lines on, from the files on this machine. One
-// that is not the file that was recorded is not asked. Does nothing for what has its names already.
+// The process that is recorded: names come from the files that it has mapped, as long as it lives,
+// and so each image's file is to be opened when its record comes. Without this they come from this
+// machine's, if those have the ids that were recorded. May be called again, when it turns out that
+// it is another process, until the first image is opened.
+void cs_name_from(struct cs_recording *rec, pid_t pid);
+void cs_name_open_image(struct cs_recording *rec, uint32_t image_id);
+// Puts the names of native functions and the source lines on. A file that is not the one that was
+// recorded is not asked. Does nothing for what has its names already.
 void cs_name_frames(struct cs_recording *rec);
 // The same for the frames from that one on only; those of `line_facts` are then counted only.
 void cs_name_frames_from(struct cs_recording *rec, size_t first);
 
 // Of a recording that grows: the name of one native function, if it has one in its file.
-struct cs_elfsyms;
-void cs_name_native_frame(struct cs_recording *rec, struct cs_elfsyms *symbols, uint64_t frame);
+void cs_name_native_frame(struct cs_recording *rec, uint64_t frame);
+void cs_name_free(struct cs_recording *rec);
 
 void cs_held_add(struct cs_held *held, uint32_t ns);
 uint64_t cs_held_percentile(const struct cs_held *held, double fraction);

@@ -473,6 +473,7 @@ void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
   rewrite_tree(&r);
   fill_facts(rec, mode, &profile->facts);
   if (opts->lines) profile->facts.lines = rec->line_facts;
+  if (opts->native) profile->facts.symbols = rec->symbol_facts;
   cs_strings_free(&r.names);
   cs_inlined_free(&r.raw);
   free(r.shown);

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/loaded.h"
 
 #define SLOW_POLL_MS 100        // while little comes, or where a budget counts what looking costs
 #define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
@@ -37,9 +36,6 @@ bool cs_session_open(struct cs_session *s, struct cs_error *err) {
   if (s->signals < 0) return cs_error_set(err, "cannot receive signals: %m");
   s->progress = isatty(STDERR_FILENO) == 1;
   cs_recording_init(&s->recording);
-  struct timespec now;
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  s->opened_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
   return true;
 }
 
@@ -98,26 +94,29 @@ static void take_signals(struct cs_session *s) {
   }
 }
 
-// While the program runs: afterwards nobody knows what it has loaded.
-static void note_module(struct cs_session *s, const struct cs_wire_record *record) {
-  uint32_t id;  // a function's first member
-  if (!s->recording.lines) return;
-  pid_t pid = s->attached != 0 ? s->child : (pid_t)cs_consumer_agent_pid(&s->consumer);
-  if (s->program_ns == 0) s->program_ns = cs_loaded_since(pid, s->attached != 0, s->opened_ns);
+// While the program runs: afterwards nobody knows what it has mapped, or where its root was.
+static void hold_files(struct cs_session *s) {
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  cs_name_from(&s->recording, s->attached != 0 || agent == 0 ? s->child : agent);
+}
+
+static void note_image(struct cs_session *s, const struct cs_wire_record *record) {
+  uint32_t id;  // an image's first member
   memcpy(&id, record + 1, sizeof id);
-  cs_loaded_note(&s->recording, id, pid, s->program_ns);
+  cs_name_open_image(&s->recording, id);
 }
 
 // At most what the ring holds: all that was there, and of a producer that writes faster than we
 // read no more than that.
 static void take_records(struct cs_session *s) {
   const struct cs_wire_record *record;
+  hold_files(s);
   uint64_t first = s->consumer.tail;
   while (s->consumer.tail - first < s->consumer.capacity &&
          (record = cs_consumer_next(&s->consumer)) != NULL) {
     uint64_t broken = s->recording.broken;
     cs_recording_add(&s->recording, record);
-    if (record->kind == CS_WIRE_FUNCTION && s->recording.broken == broken) note_module(s, record);
+    if (record->kind == CS_WIRE_IMAGE && s->recording.broken == broken) note_image(s, record);
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
   cs_recfile_flush(&s->file, &s->recording);
@@ -219,6 +218,7 @@ static int pause_ms(const struct cs_session *s, uint64_t taken) {
 
 void cs_session_record(struct cs_session *s) {
   uint64_t taken = 0;
+  hold_files(s);
   for (;;) {
     uint64_t before = s->consumer.tail;
     wait_a_little(s, pause_ms(s, taken));

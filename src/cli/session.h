@@ -33,8 +33,6 @@ struct cs_session {
   int signals;           // signalfd
   unsigned interrupts;   // Ctrl-C so far
   unsigned patience;     // attached: how many end the recording; 0: one
-  uint64_t opened_ns;    // CLOCK_REALTIME: when it was opened
-  uint64_t program_ns;   // CLOCK_REALTIME: before that the program has loaded nothing; 0: not asked
   uint64_t began_ns;     // CLOCK_MONOTONIC: when the agent was first seen to record; 0: not yet
   uint64_t recorded_ns;  // how long it recorded
   uint64_t limit_ns;     // 0: none

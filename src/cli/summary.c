@@ -136,6 +136,12 @@ static void print_lines(const struct cs_line_facts *f, FILE *out) {
                       : "");
 }
 
+static void print_symbols(const struct cs_symbol_facts *f, FILE *out) {
+  if (f->refused == 0) return;
+  (void)fprintf(out, PREFIX "no names from the files of %u of %u libraries: %s\n", f->refused,
+                f->images, f->missing);
+}
+
 static void print_inlined(const struct cs_inlined_facts *f, FILE *out) {
   if (!f->wanted) return;
   (void)fprintf(out, PREFIX "inlined methods in %" PRIu64 " of the methods that were sampled\n",
@@ -247,6 +253,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++) print_engine(&set->profiles[i].facts, out);
   print_losses(f, out);
   print_walks(set, samples, out);
+  print_symbols(&f->symbols, out);
   print_lines(&f->lines, out);
   print_inlined(&f->inlined, out);
   print_labels(set, samples, out);

@@ -70,6 +70,12 @@ struct cs_line_facts {
   char missing[512];  // modules without symbols, and why; cut when there are many
 };
 
+// Native images that samples have met.
+struct cs_symbol_facts {
+  uint32_t images, refused;  // those whose files could not be used for names
+  char missing[512];         // which, and why not; cut when there are many
+};
+
 struct cs_inlined_facts {
   bool wanted;
   uint64_t methods, unread;  // with something inlined; of which it could not be read
@@ -109,6 +115,7 @@ struct cs_facts {
   uint64_t put_off_ns;         // the longest sample that any was put off for,
   const char *put_off_thread;  // and the name of the thread that took it
   struct cs_line_facts lines;
+  struct cs_symbol_facts symbols;
   struct cs_inlined_facts inlined;
   struct cs_engine_facts {                // mode cpu only
     enum cs_wire_engine_kind asked, had;  // had: AUTO if the agent has not told

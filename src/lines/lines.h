@@ -4,12 +4,13 @@
 // the recorded program. One thread. Not for handlers.
 //
 // Files are not believed: every offset and count in them is checked against what is there before it
-// is followed, and a PDB is used only if its id is the one that the module names, because the lines
-// of another build would be wrong lines.
+// is followed, and a PDB is used only if its id is the one that the loaded module names, because
+// the lines of another build would be wrong lines.
 #ifndef CS_LINES_H
 #define CS_LINES_H
 
-#include "base/base.h"
+#include "pe/pe.h"
+#include "target/target.h"
 
 struct cs_line {
   const char
@@ -22,13 +23,30 @@ enum cs_symbols {
   CS_SYMBOLS_NONE,       // the module names no portable PDB, or there is no file where it should be
   CS_SYMBOLS_OTHER,      // there is one, of another build of the module
   CS_SYMBOLS_BROKEN,     // there is one, but it cannot be read
-  CS_SYMBOLS_NO_MODULE,  // the module's own file cannot be read
+  CS_SYMBOLS_NO_MODULE,  // what the module says of its PDB is not known
+  CS_SYMBOLS_AMBIGUOUS,  // modules of different builds were loaded from this path
+};
+
+// What a module that was loaded says of its PDB.
+struct cs_lines_module {
+  const char *path;  // of the module's file, its name here
+  const char *pdb;   // where the compiler has put it; NULL or "": not known
+  bool known;        // the module could be read; else nothing of it is believed
+  bool has_id;       // it names a portable PDB
+  bool embedded;     // in the module's file
+  uint8_t id[CS_PDB_ID_BYTES];
 };
 
 struct cs_lines;
-struct cs_lines *cs_lines_new(void);  // ends the program when there is no memory, as cs_allocate
+// `target`: whose paths the modules have; it must live longer. Ends the program when there is no
+// memory, as cs_allocate.
+struct cs_lines *cs_lines_new(const struct cs_target *target);
 void cs_lines_free(struct cs_lines *lines);
-// The symbols of a module (its file's path), opened when first asked for.
+// A module that may be asked for. The same path with another id: neither has lines.
+void cs_lines_add(struct cs_lines *lines, const struct cs_lines_module *module);
+// The same by the module's file, for what is loaded by nobody.
+void cs_lines_add_file(struct cs_lines *lines, const char *path);
+// The symbols of a module, opened when first asked for.
 enum cs_symbols cs_lines_of_module(struct cs_lines *lines, const char *module);
 // The line of a method (its mdMethodDef) at an IL offset: that of the last visible sequence point
 // at or before it, or else of the first one. False: the module has no symbols, or the method no
@@ -40,17 +58,9 @@ void cs_lines_visit(const struct cs_lines *lines,
                     void (*visit)(const char *module, enum cs_symbols symbols, void *data),
                     void *data);
 
-// ---- pe.c: what a module's file says of its PDB ----
-enum { CS_PDB_ID_BYTES = 20 };
-struct cs_pe_debug {
-  bool has_id;  // it names a portable PDB; the rest is not set otherwise
-  uint8_t id[CS_PDB_ID_BYTES];
-  char path[1024];    // where the compiler has put it
-  uint8_t *embedded;  // the PDB itself, from malloc, or NULL
-  size_t embedded_size;
-};
-// False: no PE file that can be read. The caller frees `embedded`.
-bool cs_pe_read_debug(const char *path, struct cs_pe_debug *out);
+// ---- embedded.c ----
+// The PDB that is embedded in a module's image, from malloc. NULL: it has none that can be read.
+uint8_t *cs_lines_embedded(const struct cs_pe *pe, const struct cs_pe_debug *debug, size_t *size);
 
 // ---- pdb.c: a portable PDB ----
 struct cs_pdb;

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: MIT
-// metadata: what a managed module's file says of itself, without a runtime: its PE headers, the
-// streams of its metadata, and from its tables the names of methods. Part of the command, never of
-// the observed program. One thread. Not for handlers.
+// metadata: what a managed module's image says of itself, without a runtime: the streams of its
+// metadata, and from its tables the names of methods. Part of the command, never of the observed
+// program. One thread. Not for handlers.
 //
-// Files are not believed: every offset, size and row number is checked against what is there before
-// it is followed.
+// Images are not believed: every offset, size and row number is checked against what is there
+// before it is followed.
 #ifndef CS_METADATA_H
 #define CS_METADATA_H
 
 #include "metadata/slice.h"
-
-// ---- A PE file, read piece by piece, since modules are large (pe.c) ----
-struct cs_pe {
-  int fd;
-  uint32_t section_count;
-  uint64_t sections;  // offset of the first section's header
-  uint32_t directory_count;
-  struct {
-    uint32_t rva, size;
-  } directory[16];
-};
-enum { CS_PE_DEBUG = 6, CS_PE_CLI = 14 };  // directories
-
-// False: no PE file that can be read; nothing is open.
-bool cs_pe_open(struct cs_pe *pe, const char *path);
-void cs_pe_close(struct cs_pe *pe);
-// Where a directory's content lies in the file. False: it has none.
-bool cs_pe_directory(const struct cs_pe *pe, unsigned which, uint64_t *offset, uint32_t *size);
-bool cs_pe_offset(const struct cs_pe *pe, uint32_t rva, uint64_t *offset);
-bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size);
+#include "pe/pe.h"
 
 // ---- Metadata's streams (streams.c) ----
 // The stream of that name ("#~", "#Strings"), of metadata that begins at `root`. False: there is
@@ -55,8 +36,8 @@ struct cs_metadata {
   bool wide_strings, wide_guids, wide_blobs;  // indices of four bytes
 };
 
-// NULL: the file is no managed module that can be read.
-struct cs_metadata *cs_metadata_open(const char *path);
+// A copy of all that is needed. NULL: no managed module that can be read.
+struct cs_metadata *cs_metadata_read(const struct cs_pe *pe);
 void cs_metadata_free(struct cs_metadata *metadata);
 // One cell. `row` counts from 1. False: there is no such cell.
 bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t row,

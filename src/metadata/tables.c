@@ -155,33 +155,22 @@ static bool read_tables(struct cs_metadata *m, struct cs_slice s) {
   return true;
 }
 
-// The CLI header says where the metadata is.
-static bool read_metadata(const struct cs_pe *pe, struct cs_metadata *m, size_t *size) {
-  uint8_t cli[16];
+static bool read_all(const struct cs_pe *pe, struct cs_metadata *m, size_t *size) {
   uint64_t offset;
-  uint32_t cli_size, rva, length;
-  if (!cs_pe_directory(pe, CS_PE_CLI, &offset, &cli_size) || cli_size < sizeof cli ||
-      !cs_pe_bytes(pe, offset, cli, sizeof cli))
-    return false;
-  struct cs_slice s = {cli + 8, 8};
-  if (!cs_slice_u32(&s, &rva) || !cs_slice_u32(&s, &length) || length > MAX_METADATA ||
-      !cs_pe_offset(pe, rva, &offset) || (m->bytes = malloc(length + 1u)) == NULL)
+  uint32_t length;
+  if (!cs_pe_metadata(pe, &offset, &length) || length > MAX_METADATA ||
+      (m->bytes = malloc(length + 1u)) == NULL)
     return false;
   *size = length;
   return cs_pe_bytes(pe, offset, m->bytes, length);
 }
 
-struct cs_metadata *cs_metadata_open(const char *path) {
+struct cs_metadata *cs_metadata_read(const struct cs_pe *pe) {
   struct cs_metadata *m = calloc(1, sizeof *m);
   struct cs_slice tables;
-  struct cs_pe pe;
   size_t size = 0;
-  if (m == NULL || !cs_pe_open(&pe, path)) {
-    free(m);
-    return NULL;
-  }
-  bool ok = read_metadata(&pe, m, &size);
-  cs_pe_close(&pe);
+  if (m == NULL) return NULL;
+  bool ok = read_all(pe, m, &size);
   struct cs_slice root = {m->bytes, size};
   if (ok && cs_metadata_stream(root, "#Strings", &m->strings) &&
       cs_metadata_stream(root, "#~", &tables) && read_tables(m, tables))

@@ -79,10 +79,13 @@ static void utf16_into(char *buffer, size_t cap, const WCHAR *wide, ULONG len_wi
 
 static void write_module(ICorProfilerInfo15 *info, ModuleID module, struct cs_method_name *out) {
   WCHAR wide[NAME_UNITS];
+  LPCBYTE base = NULL;
   ULONG len = 0;
-  if (module != 0 &&
-      SUCCEEDED(info->lpVtbl->GetModuleInfo(info, module, NULL, NAME_UNITS, &len, wide, NULL)))
-    utf16_into(out->module, sizeof out->module, wide, len);
+  if (module == 0 ||
+      FAILED(info->lpVtbl->GetModuleInfo(info, module, &base, NAME_UNITS, &len, wide, NULL)))
+    return;
+  utf16_into(out->module, sizeof out->module, wide, len);
+  out->base = (uint64_t)(uintptr_t)base;
 }
 
 // What of the generic arguments can be told without a frame: the parameters' names, and the

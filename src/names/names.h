@@ -19,6 +19,7 @@ enum cs_name_kind {
 struct cs_method_name {
   enum cs_name_kind kind;
   uint32_t token;        // CS_NAME_METHOD: the mdMethodDef in its module; else 0
+  uint64_t base;         // CS_NAME_METHOD: where its module's image is in memory; 0: not known
   char module[512];      // the file's path, or what a module without one is called
   char space[256];       // "System.Collections.Generic"
   char type[768];        // "Dictionary<TKey,TValue>.Enumerator"

@@ -67,6 +67,8 @@ struct cs_image {
   const uint16_t *row_rule;   // index into the rules; CS_NO_RULE: a gap between functions
   const uint32_t *block_row;  // per block of text: the last row that starts at or before it
   const char *path;           // as /proc/self/maps gives it; "[vdso]"
+  uint64_t inode;             // of the file that is mapped, from there, too
+  uint32_t device;            // major << 20 | minor
   bool is_coreclr;
   bool stays;       // as long as the process lives: the program, the C library, libcoreclr ...
   uint8_t id_size;  // of the build id; 0: it has none

@@ -246,6 +246,8 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->image.bias = bias;
   c->image.is_coreclr = cs_path_is(candidate->path, "libcoreclr.so");
   c->image.stays = is_staying(native, candidate);
+  c->image.inode = candidate->inode;
+  c->image.device = candidate->device;
   c->image.id_address = id_address;
   c->image.id_size = (uint8_t)id_size;
   if (!cs_process_read(&native->process, id_address, c->image.id, id_size)) c->image.id_size = 0;

@@ -86,7 +86,15 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
                      struct cs_text *path) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_IMAGE, &c) && cs_take(&c, image, sizeof *image) &&
-         take_text(&c, path) && image->begin <= image->end;
+         take_text(&c, path) && image->begin <= image->end &&
+         image->build_id_size <= CS_WIRE_BUILD_ID;
+}
+
+bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *module,
+                      struct cs_text *path, struct cs_text *pdb) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_MODULE, &c) && cs_take(&c, module, sizeof *module) &&
+         take_text(&c, path) && take_text(&c, pdb);
 }
 
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,

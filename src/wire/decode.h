@@ -28,6 +28,8 @@ bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *i
                        const struct cs_wire_inline_mapping **mappings);
 bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image,
                      struct cs_text *path);
+bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *module,
+                      struct cs_text *path, struct cs_text *pdb);
 // frames: leaf first, frame_count of them, in the record; so is the label, NULL: it has none.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label);

@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 13u
+#define CS_WIRE_VERSION 14u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -125,6 +125,7 @@ enum cs_wire_kind {
                    // the engine changes, and before END
   CS_WIRE_PUT_OFF,  // struct cs_wire_put_off; before END, if any were
   CS_WIRE_EVENTS,   // struct cs_wire_events; before END, for each mode that is one of events
+  CS_WIRE_MODULE,   // struct cs_wire_module, strings: path, PDB; before its FUNCTIONs, with lines
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -175,10 +176,23 @@ struct cs_wire_inline_mapping {
   uint32_t begin;     // offset from the method's start; up to the next mapping's
   uint32_t node, il;  // and the IL offset in its method, or CS_WIRE_IL_*
 };
+#define CS_WIRE_BUILD_ID 20  // bytes that are kept of a longer one
 struct cs_wire_image {
-  uint32_t id, pad;
+  uint32_t id, build_id_size;  // 0: it has none
   uint64_t begin, end, bias;
+  uint64_t inode;   // of the file that is mapped, as /proc/PID/maps has it;
+  uint32_t device;  // major << 20 | minor
+  uint8_t build_id[CS_WIRE_BUILD_ID];
 };
+// What a managed module, as it is in memory, says of its PDB.
+#define CS_WIRE_PDB_ID 20
+struct cs_wire_module {
+  uint32_t flags;  // CS_WIRE_MODULE_*
+  uint8_t pdb_id[CS_WIRE_PDB_ID];
+};
+#define CS_WIRE_MODULE_READ 1u      // it could be read; else nothing is known of it
+#define CS_WIRE_MODULE_HAS_ID 2u    // it names a portable PDB
+#define CS_WIRE_MODULE_EMBEDDED 4u  // which is embedded in it
 struct cs_wire_sample {
   uint64_t time_ns;  // since start_ns
   uint64_t weight;   // what this sample stands for, in its mode's unit: see docs/wire-format.md

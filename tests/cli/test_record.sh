@@ -21,6 +21,7 @@ clrsnap: lost 0
 clrsnap: complete walks 81.81 %
 clrsnap:   cut 1 depth: the depth limit was reached
 clrsnap:   cut 1 unknown-code: the ip is in no managed method, stub or loaded ELF image
+clrsnap: no names from the files of 1 of 2 libraries: libcoreclr.so (No such file or directory)
 clrsnap: threads held p50 3.0 us, p99 8.0 us, max 8.0 us
 clrsnap: the runtime was stopped 0 times
 clrsnap:    self   total  samples  method, by its share of 22.00 ms of CPU time; what is inlined is its caller's

@@ -59,8 +59,10 @@ open("nameless.clrsnap", "wb").write(data[:at])
 X
 run 0 "$CLRSNAP" report -o nameless.collapsed nameless.clrsnap
 cmp -s own.collapsed nameless.collapsed || fail "no names from the program's own file: $(cat nameless.collapsed)"
-touch -d '2001-01-01' own
+cp -p own kept && cp "$CLRSNAP" own && touch -r kept own
 run 0 "$CLRSNAP" report -o nameless.collapsed nameless.clrsnap
+grep -q '^clrsnap: no names from the files of 2 of 2 libraries: .*, own (not the file that was mapped)$' err ||
+  fail "another file is not told: $(cat err)"
 grep -q '^Shop.Program.Main;\[own\] 2000000$' nameless.collapsed || fail "names from another file: $(cat nameless.collapsed)"
 rm own
 run 0 "$CLRSNAP" report -o again.collapsed own.clrsnap
@@ -132,8 +134,8 @@ refused "cannot read none.clrsnap: No such file or directory" none.clrsnap
 mkdir directory
 refused "cannot read directory: Is a directory" directory
 cp golden.clrsnap newer.clrsnap
-printf '\004' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
-refused "newer.clrsnap was written by a newer clrsnap (file version 4; this one reads 3)" newer.clrsnap
+printf '\005' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
+refused "newer.clrsnap was written by a newer clrsnap (file version 5; this one reads 4)" newer.clrsnap
 [ -e refused.html ] && fail "a page was written of no recording"
 
 # A file that ends before it says what was recorded, in every format.

@@ -39,22 +39,26 @@ record() {
   awk '{ all += $NF; if (/\[cut: /) cut += $NF } END { exit !(cut <= 0.005 * all) }' "$WORK/$1.txt" ||
     { cat "$WORK/$1.err"; fail "$1: more than 5 of 1000 walks are cut"; }
 }
-# The program's file is replaced by another build, whose methods have the same tokens: before the recording,
-# and during it. Not one line of the new build may be shown, and it is said why there is none.
+# The program's file and its PDB are replaced by another build, whose methods have the same tokens: before the
+# recording, and during it. Not one line of the new build may be shown, and it is said why there is none. What the
+# module says of its PDB is read from memory: if only its file is another one, all lines are there and right.
 replaced() {
   build_app Lines
   cp -r "$(dirname "$APP")" "$WORK/app"
+  # The PDB that the compiler has left is out of the way, else it would be found, and right.
+  sed -i 's#/obj/Lines/#/obj/Nines/#' "$WORK/app/Lines.dll" && cp "$WORK/app/Lines.dll" "$WORK/original.dll"
+  ! cmp -s "$APP" "$WORK/original.dll" || fail "the PDB's path is not in the module"
   other="$MATERIAL/apps/Collects/Collects" && (build_app Collects) || fail "the other build"
   swap() {
     cp "$other.pdb" "$WORK/app/Lines.pdb"
     cp "$other.dll" "$WORK/app/new" && mv "$WORK/app/new" "$WORK/app/Lines.dll"  # in place it would die of it
   }
-  restore() { rm "$WORK"/app/Lines.*; cp "$(dirname "$APP")"/Lines.* "$WORK/app/"; }
+  restore() { rm "$WORK"/app/Lines.*; cp "$(dirname "$APP")"/Lines.* "$WORK/app/"; cp "$WORK/original.dll" "$WORK/app/Lines.dll"; }
   # told HOW: no line of the program's module, none of the other's sources, and why.
   told() {
     grep -q 'Lines\.Program\.\|Lin\.' "$WORK/$1.txt" || { head -5 "$WORK/$1.txt"; fail "$1: the program is not in the recording"; }
     ! grep -qE '\((Program|Mapped)\.cs:[0-9]+\)' "$WORK/$1.txt" || { cat "$WORK/$1.err"; fail "$1: lines of another build"; }
-    grep -q 'Lines.dll (its file is not the one that was loaded' "$WORK/$1.err" || { cat "$WORK/$1.err"; fail "$1: not said"; }
+    grep -q 'Lines.dll (its PDB is of another build' "$WORK/$1.err" || { cat "$WORK/$1.err"; fail "$1: not said"; }
   }
   for how in none before; do
     restore
@@ -70,6 +74,17 @@ replaced() {
     if [ $how != none ]; then told $how; continue; fi
     grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/none.txt" || { cat "$WORK/none.err"; fail "no lines though nothing was replaced"; }
   done
+  restore
+  timeout 100 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
+  launcher=$!
+  sleep 2
+  pid=$(pgrep -P $launcher) || fail "the program does not start"
+  cp "$other.dll" "$WORK/app/new" && mv "$WORK/app/new" "$WORK/app/Lines.dll"
+  timeout 60 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/module.txt" "$pid" > "$WORK/module.err" 2>&1 ||
+    { cat "$WORK/module.err"; fail "only the module"; }
+  kill "$pid"
+  wait $launcher 2> /dev/null
+  grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/module.txt" || { cat "$WORK/module.err"; fail "no lines though the PDB is there"; }
   restore
   (sleep 2.5; swap) &
   timeout 60 "$BUILD/bin/clrsnap" record -d 5 --lines --native off -o "$WORK/during.collapsed" -o "$WORK/during.clrsnap" -- \

@@ -3,7 +3,9 @@
 // good ones or bad ones, as its first argument says. What it writes is fixed, so that tests can ask
 // for exact output. Invariant: `head` is only moved over whole records, except where that is the
 // point. One thread.
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +114,31 @@ static void function(uint32_t id, uint32_t kind, const char *module, const char 
   end(CS_WIRE_FUNCTION);
 }
 
+enum { OWN_IMAGE = 8 };
+
+// This program's, from the notes that are loaded with it.
+static int find_build_id(struct dl_phdr_info *info, size_t size, void *data) {
+  struct cs_wire_image *image = data;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    if (ph->p_type != PT_NOTE) continue;
+    for (uint64_t at = info->dlpi_addr + ph->p_vaddr, to = at + ph->p_memsz; at < to;) {
+      const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(uintptr_t)at;
+      uint64_t id = at + sizeof *note + ((note->n_namesz + 3u) & ~3u);
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_descsz <= sizeof image->build_id) {
+        image->build_id_size = note->n_descsz;
+        memcpy(image->build_id, (const void *)(uintptr_t)id, note->n_descsz);
+      }
+      at = id + ((note->n_descsz + 3u) & ~3u);
+    }
+  }
+  return 1;  // the program comes first
+}
+
 static void image(uint32_t id, uint64_t from, uint64_t to, uint64_t bias, const char *path) {
-  struct cs_wire_image i = {id, 0, from, to, bias};
+  struct cs_wire_image i = {.id = id, .begin = from, .end = to, .bias = bias};
+  if (id == OWN_IMAGE) (void)dl_iterate_phdr(find_build_id, &i);
   begin();
   put(&i, sizeof i);
   put_text(path);
@@ -209,7 +234,7 @@ static void golden(void) {
   function(LATE, CS_WIRE_FN_METHOD, "app.dll", "Shop", "Late", "Comer");
   SAMPLE(2, CS_STOP_UNKNOWN_CODE, 7000, MANAGED(SUM, 0), UNKNOWN(0x1234));
   SAMPLE(2, CS_STOP_DEPTH, 8000, MANAGED(WORK, 0), MANAGED(WORK, 0));
-  own_image(8);
+  own_image(OWN_IMAGE);
 }
 
 // Objects are allocated in a recording that has more modes than one: how many there are more.

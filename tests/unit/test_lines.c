@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -269,8 +270,10 @@ static int remove_folder(void **state) {
 }
 
 static enum cs_symbols ask_module(bool want_line) {
-  struct cs_lines *lines = cs_lines_new();
+  struct cs_target *here = cs_target_of(0);
+  struct cs_lines *lines = cs_lines_new(here);
   struct cs_line line;
+  cs_lines_add_file(lines, module_path);
   enum cs_symbols symbols = cs_lines_of_module(lines, module_path);
   assert_int_equal(cs_lines_find(lines, module_path, 0x06000001, 9, &line),
                    symbols == CS_SYMBOLS_FOUND && want_line);
@@ -279,6 +282,7 @@ static enum cs_symbols ask_module(bool want_line) {
     assert_int_equal(line.line, 7);
   }
   cs_lines_free(lines);
+  cs_target_free(here);
   return symbols;
 }
 
@@ -325,12 +329,53 @@ static void damaged_modules(void **state) {
   for (size_t at = 0; at < pe.size; at++) {
     if (at >= 130 && at < 220) continue;  // nobody reads them
     pe.at[at] ^= 0xFF;
-    struct cs_pe_debug debug;
     write_file(module_path, pe.at, pe.size);
-    (void)cs_pe_read_debug(module_path, &debug);
-    free(debug.embedded);
+    struct cs_target *here = cs_target_of(0);
+    struct cs_lines *lines = cs_lines_new(here);
+    cs_lines_add_file(lines, module_path);
+    (void)cs_lines_of_module(lines, module_path);
+    cs_lines_free(lines);
+    cs_target_free(here);
     pe.at[at] ^= 0xFF;
   }
+}
+
+// What the module said when it was loaded counts, not what its file says now.
+static void the_loaded_module_decides(void **state) {
+  (void)state;
+  struct bytes pe, pdb;
+  struct cs_line line;
+  struct cs_target *here = cs_target_of(0);
+  struct cs_lines *lines = cs_lines_new(here);
+  struct cs_lines_module is = {
+      .path = module_path, .pdb = "m.pdb", .known = true, .has_id = true, .embedded = true};
+  make_pdb(&pdb);
+  make_pe(&pe, "m.pdb", &pdb);
+  write_file(module_path, pe.at, pe.size);
+  write_file(pdb_path, pdb.at, pdb.size);
+  memset(is.id, 7, sizeof is.id);
+  cs_lines_add(lines, &is);
+  assert_int_equal(cs_lines_of_module(lines, module_path), CS_SYMBOLS_OTHER);
+  assert_false(cs_lines_find(lines, module_path, 0x06000001, 9, &line));
+  // It is there twice, in two builds: neither is asked.
+  memcpy(is.id, the_id, sizeof is.id);
+  cs_lines_add(lines, &is);
+  assert_int_equal(cs_lines_of_module(lines, module_path), CS_SYMBOLS_AMBIGUOUS);
+  cs_lines_free(lines);
+  // Without its file.
+  assert_int_equal(unlink(module_path), 0);
+  lines = cs_lines_new(here);
+  cs_lines_add(lines, &is);
+  assert_true(cs_lines_find(lines, module_path, 0x06000001, 9, &line));
+  cs_lines_free(lines);
+  // A FIFO, which nobody writes to, and a device.
+  assert_int_equal(unlink(pdb_path), 0);
+  assert_int_equal(mkfifo(pdb_path, 0600), 0);
+  lines = cs_lines_new(here);
+  cs_lines_add(lines, &is);
+  assert_int_equal(cs_lines_of_module(lines, module_path), CS_SYMBOLS_NONE);
+  cs_lines_free(lines);
+  cs_target_free(here);
 }
 
 int main(void) {
@@ -339,6 +384,7 @@ int main(void) {
       cmocka_unit_test(damaged_pdbs),
       cmocka_unit_test(modules_and_their_symbols),
       cmocka_unit_test(damaged_modules),
+      cmocka_unit_test(the_loaded_module_decides),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -110,7 +110,8 @@ static void send_names(void) {
     end(CS_WIRE_FUNCTION);
   }
   begin();
-  put(&(struct cs_wire_image){3, 0, 0x1000, 0x9000, 0x1000}, sizeof(struct cs_wire_image));
+  put(&(struct cs_wire_image){.id = 3, .begin = 0x1000, .end = 0x9000, .bias = 0x1000},
+      sizeof(struct cs_wire_image));
   put_text("/nowhere/libnative.so");
   end(CS_WIRE_IMAGE);
 }
@@ -434,10 +435,10 @@ static void other_files_are_refused(void **state) {
   (void)state;
   uint8_t head[sizeof(struct cs_file_head)];
   memcpy(head, whole, sizeof head);
-  head[8] = 4;
+  head[8] = CS_FILE_VERSION + 1;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 4"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 5"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

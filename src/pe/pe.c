@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The headers of a PE file. Invariant: every offset is checked against the file's size by the read
-// itself. One thread. Signal-safe: no.
-#include <fcntl.h>
+// The headers of a PE image. Invariant: every offset is checked by the read itself. One thread.
+// Signal-safe: no.
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "metadata/metadata.h"
+#include "pe/pe.h"
 
 enum { MAX_SECTIONS = 96, SECTION_BYTES = 40, DIRECTORY_BYTES = 8 };
 
@@ -18,7 +15,7 @@ static uint32_t u32(const uint8_t *at) {
 }
 
 bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size) {
-  return offset < (uint64_t)1 << 40 && pread(pe->fd, out, size, (off_t)offset) == (ssize_t)size;
+  return offset < (uint64_t)1 << 40 && pe->read(pe->from, offset, out, size);
 }
 
 // The optional header: of 32 and 64 bits, which differ in where the directories begin.
@@ -28,6 +25,7 @@ static bool read_directories(struct cs_pe *pe, uint64_t at, size_t size) {
   if (have < 2 || !cs_pe_bytes(pe, at, optional, have)) return false;
   size_t begin = u16(optional) == 0x20B ? 112 : u16(optional) == 0x10B ? 96 : 0;
   if (begin == 0 || have < begin) return false;
+  pe->image_size = u32(optional + 56);
   pe->directory_count = u32(optional + begin - 4);
   size_t there = (have - begin) / DIRECTORY_BYTES;
   if (pe->directory_count > there) pe->directory_count = (uint32_t)there;
@@ -41,31 +39,48 @@ static bool read_directories(struct cs_pe *pe, uint64_t at, size_t size) {
 
 static bool read_headers(struct cs_pe *pe) {
   uint8_t dos[64], coff[24];
-  struct stat st;
-  if (fstat(pe->fd, &st) != 0 || !S_ISREG(st.st_mode) || !cs_pe_bytes(pe, 0, dos, sizeof dos) ||
-      dos[0] != 'M' || dos[1] != 'Z')
-    return false;
+  if (!cs_pe_bytes(pe, 0, dos, sizeof dos) || dos[0] != 'M' || dos[1] != 'Z') return false;
   uint64_t at = u32(dos + 60);
   if (!cs_pe_bytes(pe, at, coff, sizeof coff) || memcmp(coff, "PE\0\0", 4) != 0) return false;
   pe->section_count = u16(coff + 6);
+  pe->stamp = u32(coff + 8);
   uint32_t optional_size = u16(coff + 20);
   pe->sections = at + sizeof coff + optional_size;
   return pe->section_count <= MAX_SECTIONS && read_directories(pe, at + sizeof coff, optional_size);
 }
 
-bool cs_pe_open(struct cs_pe *pe, const char *path) {
-  *pe = (struct cs_pe){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (pe->fd < 0) return false;
-  if (read_headers(pe)) return true;
-  cs_pe_close(pe);
+bool cs_pe_open(struct cs_pe *pe, cs_pe_read_fn *read, void *from, enum cs_pe_layout layout) {
+  *pe = (struct cs_pe){.read = read, .from = from, .layout = layout};
+  return read_headers(pe);
+}
+
+bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from) {
+  static const uint8_t signature[] = {'B', 'S', 'J', 'B'};
+  uint64_t offset;
+  uint32_t size;
+  uint8_t found[sizeof signature];
+  for (enum cs_pe_layout layout = CS_PE_FLAT; layout <= CS_PE_MAPPED; layout++)
+    if (cs_pe_open(pe, read, from, layout) && cs_pe_metadata(pe, &offset, &size) &&
+        cs_pe_bytes(pe, offset, found, sizeof found) && memcmp(found, signature, sizeof found) == 0)
+      return true;
   return false;
 }
 
-void cs_pe_close(struct cs_pe *pe) {
-  (void)close(pe->fd);
+// The CLI header says where the metadata is.
+bool cs_pe_metadata(const struct cs_pe *pe, uint64_t *offset, uint32_t *size) {
+  uint8_t cli[16];
+  uint64_t at;
+  uint32_t cli_size;
+  if (!cs_pe_directory(pe, CS_PE_CLI, &at, &cli_size) || cli_size < sizeof cli ||
+      !cs_pe_bytes(pe, at, cli, sizeof cli))
+    return false;
+  *size = u32(cli + 12);
+  return cs_pe_offset(pe, u32(cli + 8), offset);
 }
 
 bool cs_pe_offset(const struct cs_pe *pe, uint32_t rva, uint64_t *offset) {
+  if (pe->layout == CS_PE_MAPPED) *offset = rva;
+  if (pe->layout == CS_PE_MAPPED) return rva != 0 && rva < pe->image_size;
   for (uint32_t i = 0; i < pe->section_count; i++) {
     uint8_t section[SECTION_BYTES];
     if (!cs_pe_bytes(pe, pe->sections + (uint64_t)i * sizeof section, section, sizeof section))

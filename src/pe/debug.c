@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a managed module's image says of its symbols: the id of its portable PDB, where the compiler
+// has put it, and where the PDB itself is if it is embedded. Invariant: every offset is checked by
+// the read itself. One thread. Signal-safe: no.
+#include <string.h>
+
+#include "pe/pe.h"
+
+enum {
+  MAX_ENTRIES = 64,  // of the debug directory
+  ENTRY_BYTES = 28,
+  CODEVIEW = 2,
+  EMBEDDED_PDB = 17,
+  PORTABLE_MINOR = 0x504D,  // of a CodeView entry: it names a portable PDB
+};
+
+static uint32_t u16(const uint8_t *at) {
+  return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+}
+static uint32_t u32(const uint8_t *at) {
+  return u16(at) | u16(at + 2) << 16;
+}
+
+// An entry has both, its data's RVA and its place in the file.
+static uint64_t data_of(const struct cs_pe *pe, const uint8_t *entry) {
+  return u32(entry + (pe->layout == CS_PE_MAPPED ? 20 : 24));
+}
+
+// "RSDS", GUID, age, path. The id's last part is the entry's own time stamp.
+static void read_codeview(const struct cs_pe *pe, const uint8_t *entry, struct cs_pe_debug *out) {
+  uint8_t data[24 + sizeof out->path];
+  uint32_t size = u32(entry + 16);
+  if (u16(entry + 10) != PORTABLE_MINOR || size < 24) return;
+  if (size > sizeof data - 1) size = sizeof data - 1;
+  if (!cs_pe_bytes(pe, data_of(pe, entry), data, size) || memcmp(data, "RSDS", 4) != 0) return;
+  data[size] = '\0';
+  memcpy(out->id, data + 4, 16);
+  memcpy(out->id + 16, entry + 4, 4);
+  memcpy(out->path, data + 24, size - 24 + 1);
+  out->has_id = true;
+}
+
+bool cs_pe_read_debug(const struct cs_pe *pe, struct cs_pe_debug *out) {
+  uint64_t at;
+  uint32_t size;
+  memset(out, 0, sizeof *out);
+  if (!cs_pe_directory(pe, CS_PE_DEBUG, &at, &size) || size / ENTRY_BYTES > MAX_ENTRIES)
+    return false;
+  for (uint32_t i = 0; i < size / ENTRY_BYTES; i++) {
+    uint8_t entry[ENTRY_BYTES];
+    if (!cs_pe_bytes(pe, at + i * ENTRY_BYTES, entry, sizeof entry)) return false;
+    if (u32(entry + 12) == CODEVIEW) read_codeview(pe, entry, out);
+    if (u32(entry + 12) != EMBEDDED_PDB || out->embedded_size != 0) continue;
+    out->embedded = data_of(pe, entry);
+    out->embedded_size = u32(entry + 16);
+  }
+  return true;
+}
