@@ -79,8 +79,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
-                   sizeof(struct cs_wire_events) == 32 &&
-                   sizeof(struct cs_wire_module) == 24,
+                   sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&
