@@ -28,6 +28,7 @@ app.MapGet("/fails", IResult () =>
         return Results.Text(e.Message);
     }
 });
+Costs.Map(app);
 await app.StartAsync();
 if (args is ["serve"])
 {
