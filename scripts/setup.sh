@@ -61,6 +61,7 @@ have_capstone() { pkg-config --exists capstone 2> /dev/null; }
 have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_wrk() { command -v wrk > /dev/null; }
+have_clang() { command -v clang > /dev/null && [ -n "$(find /usr/lib/llvm-*/lib/clang -name "libclang_rt.fuzzer-*" -print -quit 2> /dev/null)" ]; }
 have_perf() { command -v perf > /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
@@ -99,6 +100,7 @@ spaces|unshare and setpriv, for tests|util-linux
 libxml2|libxml2, for somebody else's profiler in tests|libxml2
 perf|perf, to measure against|linux-perf
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
+clang|clang and its libFuzzer, for the fuzz targets|clang libclang-rt-14-dev
 clang_format|clang-format 14|clang-format-14
 download|curl or wget|curl ca-certificates
 TABLE
@@ -156,6 +158,10 @@ setup_readers() {
   for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf; do
     [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
   done
+}
+setup_fuzz() {
+  setup_build_tools
+  require clang
 }
 setup_format() { require clang_format; }
 setup_load() { require wrk; }

@@ -66,6 +66,11 @@ static void explain_silence(const struct cs_record *r) {
     cs_say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
     return;
   }
+  for (char **word = r->options.program; *word != NULL; word++) {
+    if (strcmp(*word, "run-profiler") != 0) continue;
+    cs_say("  'clrsnap run-profiler' in it puts its profiler in the place of the agent");
+    return;
+  }
   cs_say(
       "  that is so when it is not a .NET program, is compiled ahead of time to a native binary,");
   cs_say(

@@ -20,6 +20,14 @@
 #include "lines/lines.h"
 #include "remote/remote.h"
 
+// A start is refused by some of the switches that refuse an attach, too.
+static const char *cure_of_port(pid_t pid) {
+  if (cs_proc_is_zero(pid, "DOTNET_EnableDiagnostics") ||
+      cs_proc_is_zero(pid, "COMPlus_EnableDiagnostics"))
+    return "start it without EnableDiagnostics=0: that forbids profilers at a start, too";
+  return "it cannot be attached to; start it with clrsnap record -- instead";
+}
+
 // False: nothing else makes sense.
 static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   if (!cs_process_look(p, pid)) {
@@ -29,10 +37,8 @@ static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   }
   cs_doctor_note(d, CS_FINDING_GOOD, "process", NULL, "%s",
                  p->command != NULL ? p->command : "(no command line)");
-  cs_doctor_note(
-      d, p->answers ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
-      p->answers ? NULL : "it cannot be attached to; start it with clrsnap record -- instead", "%s",
-      p->answers ? "answers" : p->why.text);
+  cs_doctor_note(d, p->answers ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
+                 p->answers ? NULL : cure_of_port(pid), "%s", p->answers ? "answers" : p->why.text);
   return true;
 }
 

@@ -104,7 +104,7 @@ static void put_samples(struct writer *w, const struct cs_timeline *t, uint32_t 
     at = t->spans[i].end_ns;
   }
   end_to(w, 0, at);
-  qsort(w->events, w->count, sizeof *w->events, by_begin_and_depth);
+  cs_sort(w->events, w->count, sizeof *w->events, by_begin_and_depth);
   for (size_t i = 0; i < w->count; i++) put_event(w, &w->events[i], tid);
 }
 

@@ -114,7 +114,7 @@ static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
 bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   double whole[2];
   struct row *rows = add_up(d, whole);
-  qsort(rows, d->profile.frame_count, sizeof *rows, by_growth);
+  cs_sort(rows, d->profile.frame_count, sizeof *rows, by_growth);
   put_facts("before", d->before, out);
   put_facts("after ", &d->profile.facts, out);
   const char *words;

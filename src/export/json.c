@@ -190,7 +190,7 @@ static void put_times(const struct cs_profile *p, FILE *out) {
     sorted[i] = &p->samples[i];
     any_asleep = any_asleep || p->samples[i].asleep;
   }
-  qsort(sorted, p->sample_count, sizeof *sorted, by_leaf_and_time);
+  cs_sort(sorted, p->sample_count, sizeof *sorted, by_leaf_and_time);
   put_time_column(sorted, p->sample_count, "time", TIME, out);
   put_time_column(sorted, p->sample_count, "timeWeight",
                   is_time(p) ? TIME_MICROSECONDS : TIME_WEIGHT, out);

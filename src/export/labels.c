@@ -49,7 +49,7 @@ static int by_node_and_label(const void *a, const void *b) {
 }
 
 void cs_label_sums_sort(struct cs_label_sums *sums) {
-  if (sums->count > 0) qsort(sums->items, sums->count, sizeof *sums->items, by_node_and_label);
+  if (sums->count > 0) cs_sort(sums->items, sums->count, sizeof *sums->items, by_node_and_label);
   cs_map_free(&sums->ids);
 }
 

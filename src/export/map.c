@@ -103,7 +103,8 @@ uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len) {
   if (added) return append(s, data, len);
   for (;;) {
     const struct cs_string *item = &s->items[id];
-    if (item->len == len && memcmp(s->bytes + item->offset, data, len) == 0) return id;
+    if (item->len == len && (len == 0 || memcmp(s->bytes + item->offset, data, len) == 0))
+      return id;
     if (item->next == UINT32_MAX) break;
     id = item->next;
   }

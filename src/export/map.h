@@ -4,6 +4,8 @@
 #ifndef CS_MAP_H
 #define CS_MAP_H
 
+#include <stdlib.h>
+
 #include "base/base.h"
 
 struct cs_map {
@@ -37,6 +39,12 @@ const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len)
 // All of them by id, good until the next one is added; the caller frees the array.
 char **cs_strings_table(const struct cs_strings *s);
 void cs_strings_free(struct cs_strings *s);
+
+// qsort, which must not be given nothing.
+static inline void cs_sort(void *items, size_t count, size_t size,
+                           int (*compare)(const void *a, const void *b)) {
+  if (count > 1) qsort(items, count, size, compare);
+}
 
 // Makes room for one more item: answers `items`, moved if need be.
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);

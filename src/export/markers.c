@@ -50,7 +50,7 @@ void cs_markers_make(struct cs_markers *m, const struct cs_profile_set *set) {
   m->first = cs_allocate((threads + 1) * sizeof *m->first);
   count = 0;
   for (size_t i = 0; i < set->count; i++) count = add(m->all, count, &set->profiles[i]);
-  qsort(m->all, count, sizeof *m->all, by_thread_and_time);
+  cs_sort(m->all, count, sizeof *m->all, by_thread_and_time);
   for (uint32_t thread = 0; thread <= threads; thread++) {
     while (at < count && m->all[at].thread < thread) at++;
     m->first[thread] = at;

@@ -95,7 +95,7 @@ static void make_entries(struct page *page, const uint32_t *node) {
     if (has_own(p, i))
       page->entries[page->entry_count++] = (struct entry){page->number[node[i]], thread[i], i};
   }
-  qsort(page->entries, page->entry_count, sizeof *page->entries, by_node_and_thread);
+  cs_sort(page->entries, page->entry_count, sizeof *page->entries, by_node_and_thread);
   for (uint32_t i = 0; i < page->entry_count; i++) page->entry_of[page->entries[i].from] = i;
   free(thread);
 }
@@ -132,7 +132,7 @@ static void sort_samples(struct page *page) {
     page->any_asleep = page->any_asleep || p->samples[i].asleep;
   }
   for (size_t i = 0, from = 0; i < page->entry_count; from = first[i++])
-    qsort(&page->samples[from], first[i] - from, sizeof *page->samples, by_time);
+    cs_sort(&page->samples[from], first[i] - from, sizeof *page->samples, by_time);
   free(first);
 }
 

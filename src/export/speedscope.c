@@ -177,7 +177,7 @@ static void put_events(struct writer *w) {
     events[i] = (struct event){s->time_ns, s->weight, thread[s->leaf], s->leaf, (uint32_t)i};
   }
   free(thread);
-  qsort(events, p->sample_count, sizeof *events, by_thread_and_time);
+  cs_sort(events, p->sample_count, sizeof *events, by_thread_and_time);
   for (size_t i = 0, next; i < p->sample_count; i = next) {
     for (next = i; next < p->sample_count && events[next].thread == events[i].thread;) next++;
     put_thread_events(w, &events[i], next - i);

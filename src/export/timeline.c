@@ -33,7 +33,7 @@ static struct item *sorted(const struct cs_profile *p, const uint32_t *thread) {
   for (size_t i = 0; i < p->sample_count; i++) {
     items[i] = (struct item){p->samples[i].time_ns, thread[p->samples[i].leaf], (uint32_t)i};
   }
-  qsort(items, p->sample_count, sizeof *items, by_thread_and_time);
+  cs_sort(items, p->sample_count, sizeof *items, by_thread_and_time);
   return items;
 }
 

@@ -51,7 +51,7 @@ static int by_self(const void *a, const void *b) {
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out) {
   if (p->facts.samples == 0) return;
   struct hot *hot = count_frames(p);
-  qsort(hot, p->frame_count, sizeof *hot, by_self);
+  cs_sort(hot, p->frame_count, sizeof *hot, by_self);
   const struct cs_mode *mode = cs_mode(p->facts.mode);
   double all = p->facts.weight > 0 ? (double)p->facts.weight : 1;
   (void)fprintf(out, "%s   self   total  samples  method, by its share of ", prefix);

@@ -46,7 +46,7 @@ static struct sums *add_up(const struct cs_tree *tree) {
     sums[tree->nodes[i].parent].samples += sums[i].samples;
   }
   compared = sums;
-  qsort(order, tree->count, sizeof *order, by_weight);
+  cs_sort(order, tree->count, sizeof *order, by_weight);
   for (size_t n = tree->count; n-- > 0;) {
     uint32_t i = order[n];
     if (i == 0) continue;

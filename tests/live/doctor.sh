@@ -58,6 +58,7 @@ stop
 start DOTNET_EnableDiagnostics=0
 doctor 1
 says FAIL 'diagnostics port' 'was started with DOTNET_EnableDiagnostics=0'
+grep -q 'forbids profilers at a start, too' "$WORK/said" || { cat "$WORK/said"; fail 'a start is advised that is refused'; }
 stop
 PID=$$
 doctor 1
