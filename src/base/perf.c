@@ -42,15 +42,16 @@ bool cs_perf_refused(int error, bool kernel, struct cs_error *why) {
   long allowed = kernel ? 1 : 2;
   if (error == ENOSYS)
     return cs_error_set(why, "this kernel, or a seccomp filter, has no perf_event_open");
+  // The kernel itself answers EACCES.
+  if (error == EPERM && number_in("/proc/self/status", "Seccomp:") > 0)
+    return cs_error_set(why,
+                        "a seccomp filter refuses perf_event_open: allow it (in a container: a "
+                        "seccomp profile with it, or --cap-add PERFMON)");
   if ((error == EACCES || error == EPERM) && paranoid > allowed)
     return cs_error_set(why,
                         "kernel.perf_event_paranoid is %ld: %sset it to %ld, or give the program "
                         "CAP_PERFMON",
                         paranoid, kernel ? "time in the kernel is not to be seen; " : "", allowed);
-  if ((error == EACCES || error == EPERM) && number_in("/proc/self/status", "Seccomp:") > 0)
-    return cs_error_set(why,
-                        "a seccomp filter refuses perf_event_open: allow it (in a container: a "
-                        "seccomp profile with it, or --cap-add PERFMON)");
   if (error == EMFILE || error == ENFILE)
     return cs_error_set(why, "no file descriptor for its event: %s; raise ulimit -n",
                         strerror(error));

@@ -94,12 +94,10 @@ static void check_engine(struct cs_doctor *d) {
                    "engine perf: any rate up to 10,000 samples per second of CPU time");
     return;
   }
-  bool user = cs_perf_probe(false, NULL);
-  if (user || timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) {
-    if (!user) (void)timer_delete(timer);
-    cs_doctor_note(d, CS_FINDING_NOTE, "cpu mode", why.text, "%s",
-                   user ? "engine perf, in user mode only"
-                        : "engine timer: samples come with the kernel's tick, whatever -F says");
+  if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) {
+    (void)timer_delete(timer);
+    cs_doctor_note(d, CS_FINDING_NOTE, "cpu mode", why.text,
+                   "engine timer: samples come with the kernel's tick, whatever -F says");
     return;
   }
   cs_doctor_note(d, CS_FINDING_FAULT, "cpu mode", why.text,

@@ -17,15 +17,31 @@ record() {
   "${WITH[@]}" "$clrsnap" record "${options[@]}" -o rec.clrsnap -- dotnet "$APP" "$@" > out 2> err
 }
 says() { grep -qE -- "$1" err || { cat err; fail "not said: $1"; }; }
+# shares WHAT OTHER: the recorded share of Seven, against OTHER, is the one that the program has measured.
+shares() {
+  record -F 999 -- "$1" 2500 || fail "the program failed"
+  "$clrsnap" report rec.clrsnap -o rec.folded 2> report || { cat report; fail "report"; }
+  awk -v measured="$(sed 's/seven //' out)" -v other="Program\\.$2" '
+    /Program\.Seven/ { seven += $NF } $0 ~ other { others += $NF }
+    END {
+      share = seven / (seven + others)
+      printf "recorded %.3f, measured %.3f\n", share, measured
+      exit share < measured - 0.05 || share > measured + 0.05
+    }' rec.folded || fail "the shares of $1"
+}
 WITH=()
 
 # ---- The rate and the shares ----
 if perf_works; then
   for hz in 499 1000 9999; do
-    record -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
-    says '^clrsnap: engine perf: '
-    had=$(sed -n 's/^clrsnap: engine perf: \([0-9]*\) of .*/\1/p' err)
-    [ $((had * 10)) -ge $((hz * 9)) ] && [ $((had * 10)) -le $((hz * 11)) ] || { cat err; fail "$had Hz, not $hz"; }
+    # A thread that loses its processor in a handler misses a few: on a busy machine not each try is one.
+    for try in 1 2 3 4; do
+      record -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
+      says '^clrsnap: engine perf: '
+      had=$(sed -n 's/^clrsnap: engine perf: \([0-9]*\) of .*/\1/p' err)
+      [ $((had * 10)) -ge $((hz * 9)) ] && [ $((had * 10)) -le $((hz * 11)) ] && break
+      [ $try -lt 4 ] || { cat err; fail "$had Hz, not $hz"; }
+    done
   done
   "$clrsnap" report rec.clrsnap -o rec.json 2> report || { cat report; fail "report"; }
   diff <(grep -A3 engine err) <(grep -A3 engine report) || fail "the recording has another engine"
@@ -36,16 +52,10 @@ assert engine["had"] == "perf" and engine["asked"] == "auto" and engine["rate"] 
 X
   pass "the rate at 499, 1,000 and 9,999 Hz"
 
-  record -F 999 -- shares 2500 || fail "the program failed"
-  "$clrsnap" report rec.clrsnap -o rec.folded 2> report || { cat report; fail "report"; }
-  awk -v measured="$(sed 's/seven //' out)" '
-    /Program\.Seven/ { seven += $NF } /Program\.Three/ { three += $NF }
-    END {
-      share = seven / (seven + three)
-      printf "recorded %.3f, measured %.3f\n", share, measured
-      exit share < measured - 0.05 || share > measured + 0.05
-    }' rec.folded || fail "the shares"
+  shares shares Three
   pass "the shares of a program in step with the tick"
+  shares kernel Reads
+  pass "time in the kernel is its caller's"
 
   record -F 9999 -- signal 1000 || fail "the program failed"
   [ "$(cat out)" = "signals 0" ] || fail "it was sent signals that it uses itself: $(cat out)"

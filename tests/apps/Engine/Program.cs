@@ -2,9 +2,11 @@
 // thread's clock, in a rhythm that is the kernel's tick; and a program that uses SIGURG itself.
 // The first argument says what, the second for how many milliseconds of CPU time.
 using System;
+using System.IO;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Threading;
+using Microsoft.Win32.SafeHandles;
 
 namespace Engines;
 
@@ -64,6 +66,28 @@ static class Program
         Console.WriteLine($"seven {(double)seven / (seven + three):0.0000}");
     }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Reads(SafeFileHandle zeros, byte[] block, long us)
+    {
+        long from = Used();
+        while (Used() - from < us * 1000) RandomAccess.Read(zeros, block, 0);
+        return Used() - from;
+    }
+
+    // Seven's time is its own; that of Reads is the kernel's, nearly all of it.
+    static void Kernel(long ms)
+    {
+        using SafeFileHandle zeros = File.OpenHandle("/dev/zero");
+        byte[] block = new byte[1 << 18];
+        long seven = 0, reads = 0;
+        while (seven + reads < ms * 1_000_000)
+        {
+            seven += Seven(2100);
+            reads += Reads(zeros, block, 4900);
+        }
+        Console.WriteLine($"seven {(double)seven / (seven + reads):0.0000}");
+    }
+
     // It takes the signal after half of its time.
     static void Signal(long ms)
     {
@@ -80,6 +104,7 @@ static class Program
     {
         long ms = long.Parse(args[1]);
         if (args[0] == "shares") Shares(ms);
+        if (args[0] == "kernel") Kernel(ms);
         if (args[0] == "signal") Signal(ms);
         if (args[0] == "burn") Seven(ms * 1000);
     }
