@@ -22,10 +22,10 @@ static struct waiter {
 static const struct {
   const char *type, *name;
 } idle[] = {
-    {"PortableThreadPool+WorkerThread", "[idle: thread pool's worker]"},
-    {"PortableThreadPool+GateThread", "[idle: thread pool's gate]"},
-    {"PortableThreadPool+WaitThread", "[thread pool's registered waits]"},
-    {"PortableThreadPool+IOCompletionPoller", "[idle: thread pool's poller]"},
+    {"PortableThreadPool.WorkerThread", "[idle: thread pool's worker]"},
+    {"PortableThreadPool.GateThread", "[idle: thread pool's gate]"},
+    {"PortableThreadPool.WaitThread", "[thread pool's registered waits]"},
+    {"PortableThreadPool.IOCompletionPoller", "[idle: thread pool's poller]"},
     {"TimerQueue", "[idle: timers]"},
 };
 
@@ -40,7 +40,7 @@ static const struct {
 // Of those that go on in other code when it is done, and whose names are of no use.
 static bool runs_code(const struct cs_method_name *name) {
   return strncmp(name->type, "ThreadPool", 10) == 0 ||
-         strcmp(name->type, "ExecutionContext") == 0 || strncmp(name->type, "Thread+", 7) == 0 ||
+         strcmp(name->type, "ExecutionContext") == 0 || strncmp(name->type, "Thread.", 7) == 0 ||
          strstr(name->method, "Execute") != NULL || strncmp(name->method, "Invoke", 6) == 0 ||
          strcmp(name->method, "StartCallback") == 0 ||
          strstr(name->method, "RunContinuation") != NULL;
@@ -67,7 +67,9 @@ void cs_waiters_note(uint32_t id, const struct cs_method_name *name) {
     return;
   if (runs_code(name)) return;
   const char *fixed = fixed_name(name->type);
-  int len = (int)strcspn(name->type, "<+");
+  if (strcmp(name->type, "Monitor") == 0 && strstr(name->method, "Enter") != NULL)
+    fixed = "Monitor.Enter";  // a lock that is held: mode lock has it, too
+  int len = (int)strcspn(name->type, "<");
   w->id = id;
   if (awaiter || strncmp(name->type, "Task<", 5) == 0)
     (void)snprintf(w->name, sizeof w->name, "Task");
