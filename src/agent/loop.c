@@ -169,11 +169,21 @@ static void look_at_names(uint64_t now) {
   rest(&next_ns, began, LOOK_REST);
 }
 
+// A library has come on whose stacks no signal has room.
+static void look_at_stacks(void) {
+  static uint64_t told_of;  // in the recording that began then
+  if (cs_load_acquire(&cs_signal.small_stacks) == 0 || told_of == cs_agent.start_ns) return;
+  told_of = cs_agent.start_ns;
+  cs_threads_stop_engines();
+  cs_producer_say(&cs_agent.wire, cs_core.small_stacks);
+}
+
 static void maintain(uint64_t now) {
   static uint64_t images_ns, old_ns;
   look_for_native_threads(now);
   bool old = cs_core_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_core_refresh_images();
+  look_at_stacks();
   if (cs_labels_have_hooks()) cs_producer_tell_label_hooks(&cs_agent.wire);
   look_at_names(now);
 }

@@ -68,7 +68,8 @@ static bool collect(struct cs_agent_thread *t, void *data) {
 
 static void send_signal(const struct due *d, uint64_t now) {
   if (!cs_thread_is_equipped(d->thread)) return;  // equip.c counts what it misses
-  if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until)) {
+  // A library that has just come may be one beside which no signal may be sent (signal-safety.md).
+  if (cs_core_images_are_old() || cs_tsc() < cs_load_relaxed(&d->thread->rest.until)) {
     cs_drain_put_off(d->agent, now);
     return;
   }

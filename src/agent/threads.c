@@ -335,6 +335,16 @@ void cs_threads_start_engines(void) {
   cs_threads_visit(start_late, NULL);
 }
 
+static bool stop_engine(struct cs_agent_thread *t, void *data) {
+  (void)data;
+  if (t->engine != NULL) cs_engine_stop(t);
+  return true;
+}
+
+void cs_threads_stop_engines(void) {
+  cs_threads_visit(stop_engine, NULL);
+}
+
 static bool change_period(struct cs_agent_thread *t, void *data) {
   (void)data;
   cs_engine_change(t);

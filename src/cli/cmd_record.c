@@ -107,7 +107,10 @@ bool cs_record_conclude(struct cs_record *r) {
     default:
       break;
   }
-  return write_result(r);
+  bool ok = write_result(r);
+  cs_consumer_message(&r->session.consumer, message, sizeof message);
+  if (message[0] != '\0') cs_say("%s", message);
+  return ok;
 }
 
 bool cs_record_open(struct cs_record *r, struct cs_error *err) {

@@ -52,8 +52,8 @@ static bool program_header(const struct segments *s, unsigned i, Elf64_Phdr *ph)
 }
 
 // Looks through one segment of notes for the build id.
-static void find_build_id(const struct segments *s, const Elf64_Phdr *notes) {
-  enum { MAX_BYTES = 2048 };
+static void read_notes(const struct segments *s, const Elf64_Phdr *notes) {
+  enum { MAX_BYTES = 2048, GO_BUILD_ID = 4 };
   uint8_t bytes[MAX_BYTES];
   uint64_t address = s->elf->bias + notes->p_vaddr;
   size_t size = notes->p_filesz < sizeof bytes ? (size_t)notes->p_filesz : sizeof bytes;
@@ -66,12 +66,32 @@ static void find_build_id(const struct segments *s, const Elf64_Phdr *notes) {
     const uint8_t *id_at = c.at;
     cs_cursor_skip(&c, (id + 3ull) & ~3ull);
     if (c.bad) return;
-    if (type != NT_GNU_BUILD_ID || name != sizeof "GNU" || memcmp(name_at, "GNU", name) != 0)
+    if (type == GO_BUILD_ID && name == 4 && memcmp(name_at, "Go\0", name) == 0)
+      s->elf->small_stacks = true;
+    if (type != NT_GNU_BUILD_ID || name != sizeof "GNU" || memcmp(name_at, "GNU", name) != 0 ||
+        s->elf->id_size != 0)
       continue;
     s->elf->id_address = address + (uint64_t)(id_at - bytes);
     s->elf->id_size = id;
-    return;
   }
+}
+
+// Go's linker puts what the toolchain says of a build into the data, also where it was told to
+// leave the note out.
+static void look_for_go(const struct segments *s, const Elf64_Phdr *data) {
+  static const uint8_t magic[] = "\xFF Go buildinf:";
+  enum { STEP = 16, PIECE = 64 << 10, MOST = 64 << 20 };
+  uint64_t at = (s->elf->bias + data->p_vaddr + STEP - 1) & ~(STEP - 1ull);
+  uint64_t end = s->elf->bias + data->p_vaddr + (data->p_filesz < MOST ? data->p_filesz : MOST);
+  uint8_t *bytes = malloc(PIECE);
+  while (bytes != NULL && at < end && !s->elf->small_stacks) {
+    size_t size = end - at < PIECE ? (size_t)(end - at) : PIECE;
+    if (!cs_process_read(s->process, at, bytes, size)) break;
+    for (size_t i = 0; i + sizeof magic <= size; i += STEP)
+      if (memcmp(bytes + i, magic, sizeof magic - 1) == 0) s->elf->small_stacks = true;
+    at += size;
+  }
+  free(bytes);
 }
 
 // The functions that run first and last. In memory their addresses may have been relocated.
@@ -96,7 +116,8 @@ static enum cs_elf_result find_notes(const struct segments *s) {
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
-    if (ph.p_type == PT_NOTE && s->elf->id_size == 0) find_build_id(s, &ph);
+    if (ph.p_type == PT_NOTE) read_notes(s, &ph);
+    if (ph.p_type == PT_LOAD && (ph.p_flags & PF_W) != 0) look_for_go(s, &ph);
     if (ph.p_type == PT_DYNAMIC) find_startup(s, &ph);
   }
   return CS_ELF_OK;

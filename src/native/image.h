@@ -70,8 +70,9 @@ struct cs_image {
   uint64_t inode;             // of the file that is mapped, from there, too
   uint32_t device;            // major << 20 | minor
   bool is_coreclr;
-  bool stays;       // as long as the process lives: the program, the C library, libcoreclr ...
-  uint8_t id_size;  // of the build id; 0: it has none
+  bool small_stacks;  // its code runs on stacks of its own on which no signal has room: Go's
+  bool stays;         // as long as the process lives: the program, the C library, libcoreclr ...
+  uint8_t id_size;    // of the build id; 0: it has none
   uint8_t id[CS_BUILD_ID_MAX];
   uint64_t id_address;  // where it stands in memory
 };

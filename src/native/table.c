@@ -234,6 +234,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
     correct_rows(native, candidate, &rows);
   uint64_t id_address = elf->id_address;
   uint32_t id_size = elf->id_size < CS_BUILD_ID_MAX ? elf->id_size : CS_BUILD_ID_MAX;
+  bool small_stacks = elf->small_stacks;
   // Another image may have come to the same place meanwhile. Then not this time.
   struct compiled *c = NULL;
   if (result == CS_ELF_UNREADABLE || cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK ||
@@ -245,6 +246,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->image.end = candidate->end;
   c->image.bias = bias;
   c->image.is_coreclr = cs_path_is(candidate->path, "libcoreclr.so");
+  c->image.small_stacks = small_stacks;
   c->image.stays = is_staying(native, candidate);
   c->image.inode = candidate->inode;
   c->image.device = candidate->device;

@@ -51,7 +51,7 @@ CS_ISLAND static bool is_own(const siginfo_t *info) {
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   (void)signo;
-  if (!is_own(info)) return;
+  if (!is_own(info) || cs_load_relaxed(&cs_signal.small_stacks) != 0) return;
   struct cs_regs regs;
   cs_regs_from_ucontext(&regs, ucontext);
   uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;

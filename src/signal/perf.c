@@ -73,7 +73,8 @@ CS_ISLAND void cs_perf_handler(int signo, siginfo_t *info, void *ucontext) {
   struct cs_thread *thread = thread_of(info);
   struct cs_regs regs;
   (void)signo;
-  if (thread == NULL || cs_load_acquire(&thread->sampling) == 0 || !cs_thread_is_own(thread))
+  if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 ||
+      cs_load_acquire(&thread->sampling) == 0 || !cs_thread_is_own(thread))
     return;
   cs_regs_from_ucontext(&regs, ucontext);
   cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);

@@ -97,6 +97,8 @@ struct cs_signal_state {
   uint64_t ticks_of_ns, ns_of_tick;  // ticks of the time-stamp counter in a nanosecond, and the
                                      // other way round; 32.32. 0: not known yet
   uint64_t request_limit_ns;         // what a walk for a request may use; 0: no limit
+  uint32_t small_stacks;   // 1: threads may stand on stacks that have no room for a signal; none is
+                           // sent any more, and those on their way are ignored
   uint32_t *perf_threads;  // by an event's descriptor: its entry's index + 1, or 0; or NULL
   uint64_t period_ns;      // between two samples of an event
   uint32_t labels;         // the number of the recording that wants labels; 0: none does

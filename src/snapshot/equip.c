@@ -308,6 +308,7 @@ HRESULT cs_core_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *tol
   struct cs_error err = {""};
   HRESULT hr = S_FALSE;
   *told = (struct cs_equipment){0};
+  if (cs_load_acquire(&cs_signal.small_stacks) != 0) return S_FALSE;
   pthread_mutex_lock(&lock);
   struct cs_request *request = cs_request_claim(&err);
   if (request == NULL || !collect(&list)) {

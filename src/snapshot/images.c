@@ -10,7 +10,10 @@
 // If they say anything else, the walk keeps and uses no rules, and believes an image only when its
 // build id stands where the table says. So it does not matter how late this looks.
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "native/image.h"
 #include "snapshot/snapshot.h"
 #include "unwind/sites.h"
@@ -39,11 +42,29 @@ static void publish(const struct cs_images *before, const struct cs_images *now)
   unretired = true;
 }
 
+// It stays: such libraries cannot be unloaded.
+static void look_for_small_stacks(const struct cs_images *images) {
+  for (uint32_t i = 0; i < images->count && cs_signal.small_stacks == 0; i++) {
+    if (!images->image[i].small_stacks) continue;
+    const char *name = strrchr(images->image[i].path, '/');
+    (void)snprintf(cs_core.small_stacks, sizeof cs_core.small_stacks,
+                   "%.39s is a Go library, on whose stacks of 2 KiB a signal kills the program: no "
+                   "thread is sent any. Threads that run are not recorded; those that sleep "
+                   "(--mode wall) and allocations, locks, exceptions and collections are",
+                   name != NULL ? name + 1 : images->image[i].path);
+    cs_store_release(&cs_signal.small_stacks, 1u);
+    cs_log_important("%s", cs_core.small_stacks);
+  }
+}
+
 bool cs_core_refresh_images(void) {
   pthread_mutex_lock(&lock);
   const struct cs_images *before = cs_core.world.images;
   const struct cs_images *now = cs_native_refresh(native);
-  if (now != NULL && now != before) publish(before, now);
+  if (now != NULL && now != before) {
+    look_for_small_stacks(now);
+    publish(before, now);
+  }
   // If walks do not end in time, next time.
   if (unretired && cs_epoch_wait()) {
     if (stale) cs_sites_forget(&sites);

@@ -69,7 +69,9 @@ void cs_altstack_leave(struct cs_altstack *alt);
 void cs_altstack_free(struct cs_altstack *alt);  // of one that was never in use
 // May the thread be sent a signal at any time? A managed one that was there before us may not be
 // until it has its larger stack (equip.c). On a native one the runtime has no fault to handle.
+// And none may be where code with small stacks is in the process (docs/signal-safety.md).
 static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {
+  if (cs_load_acquire(&cs_signal.small_stacks) != 0) return false;
   return thread->clr_thread == 0 || cs_load_acquire(&thread->altstack.ready) != 0;
 }
 

@@ -21,6 +21,7 @@ struct cs_core {
   uint32_t stopped_by;               // the thread that has called SuspendRuntime, if it tells; 0
   uint32_t resolving;                // calls into the CLR under way about code that can be unloaded
   void (*thread_ends)(ThreadID id);  // told before a thread is forgotten, on the thread itself
+  char small_stacks[256];  // with cs_signal.small_stacks: why, and what works all the same
   struct cs_world world;
 };
 extern struct cs_core cs_core;

@@ -145,10 +145,14 @@ void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state
   cs_store_release(&p->header->agent_state, (uint32_t)state);
 }
 
-void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
+void cs_producer_say(struct cs_producer *p, const char *sentence) {
   size_t len = strnlen(sentence, sizeof p->header->message - 1);
   memcpy(p->header->message, sentence, len);
   p->header->message[len] = '\0';
+}
+
+void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
+  cs_producer_say(p, sentence);
   cs_producer_set_state(p, CS_WIRE_AGENT_REFUSED);
 }
 

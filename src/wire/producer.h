@@ -37,6 +37,8 @@ void cs_producer_close(struct cs_producer *p);
 bool cs_producer_command_lives(const struct cs_producer *p);
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
+// What the recording cannot see, for its summary.
+void cs_producer_say(struct cs_producer *p, const char *sentence);
 // CS_WIRE_AGENT_REFUSED with a reason for the user.
 void cs_producer_refuse(struct cs_producer *p, const char *sentence);
 // The program's Activities are told of.

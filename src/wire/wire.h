@@ -81,7 +81,7 @@ struct cs_wire_header {
   // What the agent says.
   uint32_t agent_pid;    // claimed by compare-and-swap from 0: the first process wins
   uint32_t agent_state;  // enum cs_wire_agent_state
-  char message[256];     // with CS_WIRE_AGENT_REFUSED: one sentence
+  char message[256];     // a sentence: why it was refused, or what this recording cannot see
   uint32_t label_hooks;  // 1: the program tells of its Activities (`labels`)
 
   _Alignas(64) uint64_t head;  // bytes ever written (producer, release)
