@@ -7,6 +7,11 @@
 #include "fuzz.h"
 #include "lines/lines.h"
 #include "metadata/metadata.h"
+#include "target/target.h"
+
+static bool read_fd(void *context, uint64_t offset, void *out, size_t size) {
+  return pread(*(const int *)context, out, size, (off_t)offset) == (ssize_t)size;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char name[32];
@@ -14,11 +19,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int fd = memfd_create("module", MFD_CLOEXEC);
   if (fd < 0 || write(fd, data, size) != (ssize_t)size) __builtin_trap();
   (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-  struct cs_metadata *m = cs_metadata_open(name);
+  struct cs_pe pe;
+  struct cs_metadata *m = NULL;
+  if (cs_pe_open(&pe, read_fd, &fd, CS_PE_FLAT)) m = cs_metadata_read(&pe);
   for (uint32_t rid = 0; m != NULL && rid < 64; rid++)
     (void)cs_metadata_method(m, 0x06000000u + rid, &text);
   if (m != NULL) cs_metadata_free(m);
-  struct cs_lines *lines = cs_lines_new();
+  static struct cs_target *here;
+  if (here == NULL) here = cs_target_of(0);
+  struct cs_lines *lines = cs_lines_new(here);
+  cs_lines_add_file(lines, name);
   (void)cs_lines_of_module(lines, name);
   struct cs_line line;
   for (uint32_t rid = 0; rid < 16; rid++)
