@@ -94,13 +94,14 @@ struct cs_agent_thread {
   uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
   uint64_t event_id;              // engine_perf.c
   uint64_t looked_ns;
+  uint64_t stood_ns;  // engine_clock.c: what its samples stand for
   timer_t timer;
   // Its timer's period, and the one before, which samples older than `timer_set` (of the time-stamp
   // counter) were taken with.
   uint64_t timer_ns, timer_before_ns, timer_set;
   uint64_t spent_ns;    // its CPU time up to now, while it lacks the larger stack
   uint64_t last_ns;     // wall mode: up to when its time has been accounted for
-  uint64_t pending_ns;  // wall mode: when a signal was sent that has not been answered; 0: none
+  uint64_t asked_ns;    // when a signal was sent (ask.c)
   uint64_t dead_at;     // position of the ring that all samples of it lie before, when it has ended
   uint64_t written_to;  // and behind the last sample of it that the agent's thread has put there
   uint64_t held_ns;     // what its last sample by signal took
@@ -141,6 +142,21 @@ void cs_threads_free_all(void);
 
 // ---- samplers ----
 // engine.h: what makes threads take samples of mode cpu.
+// ask.c: has a thread take a sample, by a signal; CS_ASKED_ bit, what it stands for
+// (CS_ASKED_LOOK). Does nothing if it has been asked for the same and has not done it yet. The
+// thread is pinned or the list's lock is held. The agent's thread only.
+void cs_ask(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
+            uint64_t weight);
+void cs_asks_begin(void);
+void cs_asks_turn(uint64_t now_ns);
+void cs_asks_count(uint64_t now_ns);  // those in vain, before the threads are forgotten
+void cs_asks_end(void);               // there will be no more
+bool cs_asks_tell(void);              // CS_WIRE_ASKS, if any were in vain. False: no room
+// urg.c: SIGURG, for samples. False: the program uses it. Lost: the program has begun to.
+bool cs_urg_take(struct cs_error *why);
+void cs_urg_give_back(void);
+bool cs_urg_is_had(void);
+bool cs_urg_is_lost(void);
 // sampler_wall.c: samples every managed thread: those that sleep as they are, others by signal.
 // One part of the threads, of so many parts.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);

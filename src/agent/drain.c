@@ -32,8 +32,8 @@ bool cs_drain_init(struct cs_error *err) {
 
 static enum cs_wire_mode mode_of(const struct cs_sample *s) {
   if (s->mode != 0) return (enum cs_wire_mode)s->mode;
-  bool cpu = s->cause == CS_CAUSE_TIMER || s->cause == CS_CAUSE_CLOCKED;
-  return cpu ? CS_WIRE_MODE_CPU : CS_WIRE_MODE_WALL;
+  bool wall = s->cause == CS_CAUSE_WALL || s->cause == CS_CAUSE_NONE;
+  return wall ? CS_WIRE_MODE_WALL : CS_WIRE_MODE_CPU;
 }
 
 // In wall mode a sample stands for the time since the thread's last one.
@@ -49,7 +49,6 @@ void cs_drain_note_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
   uint32_t ever = cs_load_relaxed(&t->thread->rest.ever);
   if (ever == t->put_off) return;
   t->put_off = ever;
-  t->pending_ns = 0;
   t->owed_ns += time_up_to(t, now_ns);
 }
 
@@ -85,8 +84,8 @@ bool cs_drain_tell(void) {
 static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
                           enum cs_wire_mode mode, uint64_t now_ns) {
   if (s->cause == CS_CAUSE_TIMER) return cs_timer_weight(t, s);
+  if (s->cause == CS_CAUSE_LOOK) t->stood_ns += s->weight;
   if (mode != CS_WIRE_MODE_WALL) return s->weight;
-  t->pending_ns = 0;
   return time_up_to(t, now_ns) + (s->cause == CS_CAUSE_WALL ? take_owed(t) : 0);
 }
 

@@ -30,6 +30,7 @@ struct cs_engine {
 
 extern const struct cs_engine cs_engine_perf;       // engine_perf.c: in the kernel, too
 extern const struct cs_engine cs_engine_perf_user;  // and in user mode only
+extern const struct cs_engine cs_engine_clock;      // engine_clock.c
 extern const struct cs_engine cs_engine_timer;      // engine_timer.c
 
 // ---- a recording, by the agent's thread ----

@@ -2,10 +2,8 @@
 // The engine "perf": a task clock for each thread, which is a perf event of the kernel's on a
 // high-resolution timer, and sends SIGURG to its thread when it overflows (signal/perf.c).
 //
-// Why SIGURG: a real-time signal that cannot be queued (RLIMIT_SIGPENDING) becomes a plain SIGIO,
-// which ends the program; a standard one is merged with the one that is pending already. And
-// pending signals survive execve: one that is ignored by default does the next program no harm. It
-// is only taken while the program does not use it, which is looked at again with each turn.
+// Why SIGURG: see urg.c; and a real-time signal that cannot be queued (RLIMIT_SIGPENDING) becomes a
+// plain SIGIO, which ends the program.
 //
 // Invariants: a descriptor is in its thread's entry and in the table only while it is open; it is
 // disabled before it is closed, because a forked child may hold it, too; and closed by its own
@@ -47,56 +45,15 @@ struct event {
 };
 
 static struct {
-  pthread_mutex_t lock;     // of `closing`
-  struct sigaction before;  // SIGURG's
-  uint32_t *threads;        // cs_signal.perf_threads, which is never given back
-  bool taken, kernel;       // taken: SIGURG is ours
-  unsigned open, most;      // descriptors that are open, and that may be
-  unsigned in_use, limit;   // at the last count
-  struct event *closing;    // taken out, to be closed when no handler can use them any more
+  pthread_mutex_t lock;  // of `closing`
+  uint32_t *threads;     // cs_signal.perf_threads, which is never given back
+  bool kernel;
+  unsigned open, most;     // descriptors that are open, and that may be
+  unsigned in_use, limit;  // at the last count
+  struct event *closing;   // taken out, to be closed when no handler can use them any more
   size_t closing_count, closing_capacity;
   uint64_t look_ns, count_ns;
 } perf = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-// ---- The signal ----
-
-static bool is_ours(const struct sigaction *now) {
-  return (now->sa_flags & SA_SIGINFO) != 0 && now->sa_sigaction == cs_perf_handler;
-}
-
-static bool is_unused(const struct sigaction *now) {
-  return (now->sa_flags & SA_SIGINFO) == 0 &&
-         (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);
-}
-
-static bool take_signal(struct cs_error *why) {
-  struct sigaction now,
-      ours = {.sa_sigaction = cs_perf_handler, .sa_flags = SA_SIGINFO | SA_RESTART};
-  if (perf.taken) return true;
-  if (sigaction(SIGURG, NULL, &now) != 0 || !(is_unused(&now) || is_ours(&now)))
-    return cs_error_set(why,
-                        "the program uses SIGURG itself, which perf's samples would come with");
-  cs_block_all_but_faults(&ours.sa_mask);
-  if (is_unused(&now)) perf.before = now;
-  if (sigaction(SIGURG, &ours, NULL) != 0)
-    return cs_error_set(why, "no handler for SIGURG: %s", strerror(errno));
-  perf.taken = true;
-  return true;
-}
-
-// What is still on its way is ignored from then on. (Unless the program took it in this very
-// moment.)
-static void give_signal_back(void) {
-  struct sigaction now;
-  if (perf.taken && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))
-    (void)sigaction(SIGURG, &perf.before, NULL);
-  perf.taken = false;
-}
-
-static bool is_signal_lost(void) {
-  struct sigaction now;
-  return sigaction(SIGURG, NULL, &now) == 0 && !is_ours(&now);
-}
 
 // ---- Descriptors ----
 
@@ -213,7 +170,7 @@ static bool begin_with(bool kernel, struct cs_error *why) {
     if (at == MAP_FAILED) return cs_error_set(why, "no address space for the table of its events");
     perf.threads = at;
   }
-  if (!take_signal(why)) return false;
+  if (!cs_urg_take(why)) return false;
   cs_store_release(&cs_signal.perf_threads, perf.threads);
   cs_store_release(&cs_signal.period_ns, cs_load_acquire(&cs_agent.period_ns));
   perf.look_ns = perf.count_ns = 0;
@@ -234,7 +191,6 @@ static const char *unseen_user(void) {
 
 static void end(void) {
   close_all();
-  give_signal_back();
 }
 
 // ---- A thread ----
@@ -317,7 +273,7 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
 static uint64_t turn_of(const struct cs_engine *self, uint64_t now) {
   struct cs_error why;
   close_all();
-  if (is_signal_lost()) {
+  if (cs_urg_is_lost()) {
     (void)cs_error_set(&why, "the program has begun to use SIGURG, which its samples come with");
     cs_engine_abandon(self, &why);
     return UINT64_MAX;

@@ -94,6 +94,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_gate_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
   if (!cs_engines_begin(err)) return false;
+  cs_asks_begin();
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
   cs_core_images_keep(0);
@@ -227,13 +228,14 @@ static bool record(struct cs_error *err) {
   uint64_t step = step_of(wall), next = cs_clock_now_ns() + step;
   while (!stop_wanted()) {
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
+    uint64_t engine = cs_engines_turn(cs_clock_now_ns());  // first: its moment is now
     drain();
     uint64_t now = cs_clock_now_ns();
     maintain(now);
     cs_budget_turn(now);
     cs_gate_turn(now);
     cs_equip_turn(now);
-    uint64_t engine = cs_engines_turn(now);
+    cs_asks_turn(now);
     step = step_of(wall);
     if (!is_trusted(now, err)) return false;
     if (now < next) {
@@ -253,6 +255,7 @@ static bool record(struct cs_error *err) {
 
 static void end_recording(bool trusted, const struct cs_error *err) {
   const struct cs_sample_ring *ring = &cs_agent.ring;
+  cs_asks_count(cs_clock_now_ns());
   cs_events_end_waits();
   cs_threads_stop();
   cs_engines_end();
@@ -262,6 +265,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   cs_store_release(&cs_signal.ring, NULL);
   cs_store_release(&cs_signal.awaits, NULL);
   cs_agent.walks_ended = cs_epoch_wait();
+  cs_asks_end();
   drain();
   cs_drain_end();
   (void)cs_types_tell_owed(cs_drain_unwalked);
@@ -278,6 +282,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
   if (ticks.left_out > 0)
     (void)cs_producer_put(&cs_agent.wire, CS_WIRE_TICKS, &ticks, sizeof ticks, NULL, 0);
   (void)cs_engines_tell();
+  (void)cs_asks_tell();
   (void)cs_budget_tell(cs_clock_now_ns());
   (void)cs_gate_tell();
   (void)cs_equip_tell();

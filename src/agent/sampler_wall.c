@@ -5,29 +5,23 @@
 // threads are left out: the runtime's own sleep mostly. The agent's thread only. Signal-safe: no.
 //
 // A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart, all
-// such threads together: a signal could meet it on its way to sleep. A thread has one signal on its
-// way at most, so that none pile up for one that gets no processor; what it misses is in the weight
-// of its next sample. A signal that was never answered (its sample was lost, or the thread blocks
-// the signal) is given up after a while.
+// such threads together: a signal could meet it on its way to sleep. A thread that has not taken
+// its signal yet is left out; what it misses is in the weight of its next sample.
 //
 // Invariant: the threads of a tick are pinned while it works on them without the lock of the list,
 // so none of them ends before it is done with it.
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "base/log.h"
 #include "snapshot/asleep.h"
 
-enum { GIVE_UP_NS = 1000000000, TRIES = 3 };
+enum { TRIES = 3 };
 
 struct due {
   struct cs_agent_thread *agent;
-  struct cs_thread *thread;  // pinned
-  uint32_t tid;
+  struct cs_thread *thread;             // pinned
   const struct cs_sample_event *event;  // that it is because of; NULL: it is in time
 };
 static struct due *due;
@@ -44,7 +38,7 @@ static bool add_due(struct cs_agent_thread *t) {
     due_capacity = capacity;
   }
   if (!cs_thread_pin(t->thread, t->clr_thread)) return true;  // it is ending
-  due[due_count++] = (struct due){t, t->thread, t->tid, NULL};
+  due[due_count++] = (struct due){t, t->thread, NULL};
   return true;
 }
 
@@ -55,10 +49,9 @@ struct tick {
 
 static bool collect(struct cs_agent_thread *t, void *data) {
   const struct tick *tick = data;
-  uint64_t now = tick->now;
   if (t->clr_thread == 0 || t->tid == 0 || t->id % tick->parts != tick->part) return true;
-  cs_drain_note_put_off(t, now);
-  if (t->pending_ns != 0 && now - t->pending_ns < GIVE_UP_NS) return true;
+  cs_drain_note_put_off(t, tick->now);
+  if ((cs_load_acquire(&t->thread->asked) & CS_ASKED_WALL) != 0) return true;
   if (add_due(t)) return true;
   cs_log_important("no memory for the list of threads: not all are sampled");
   return false;
@@ -66,22 +59,11 @@ static bool collect(struct cs_agent_thread *t, void *data) {
 
 // ---- One thread ----
 
-static void send_signal(const struct due *d, uint64_t now) {
-  if (!cs_thread_is_equipped(d->thread)) return;  // equip.c counts what it misses
-  // A library that has just come may be one beside which no signal may be sent (signal-safety.md).
-  if (cs_core_images_are_old() || cs_tsc() < cs_load_relaxed(&d->thread->rest.until)) {
+static void ask(const struct due *d, uint64_t now) {
+  if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until))
     cs_drain_put_off(d->agent, now);
-    return;
-  }
-  siginfo_t info;
-  memset(&info, 0, sizeof info);
-  info.si_signo = cs_core.signal_number;
-  info.si_code = SI_QUEUE;
-  info.si_pid = (pid_t)cs_load_relaxed(&cs_signal.pid);
-  info.si_uid = getuid();
-  info.si_value.sival_ptr = d->thread;
-  if (syscall(SYS_rt_tgsigqueueinfo, info.si_pid, d->tid, cs_core.signal_number, &info) == 0)
-    d->agent->pending_ns = now;
+  else
+    cs_ask(d->agent, d->thread, CS_ASKED_WALL, 0);
 }
 
 // Only a complete walk is kept: what a sleeper's registers do not lead to, its own may.
@@ -140,7 +122,7 @@ static bool sample(const struct due *d, bool last, uint64_t now) {
   enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : look_at(d);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
   if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(d->thread);
-  if (answer != CS_ASLEEP_YES) send_signal(d, now);
+  if (answer != CS_ASLEEP_YES) ask(d, now);
   cs_thread_unpin(d->thread);
   return true;
 }
@@ -160,7 +142,7 @@ void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
 
 void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinned,
                           const struct cs_sample_event *event) {
-  struct due one = {thread, pinned, thread->tid, event};
+  struct due one = {thread, pinned, event};
   (void)look_at(&one);
 }
 

@@ -30,6 +30,8 @@
 #define cs_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define cs_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define cs_add_seq(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
+#define cs_or_seq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
+#define cs_take_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 // Strong compare-and-swap; *expected is overwritten with what was there when it fails.
 #define cs_cas(p, expected, desired) \
   __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)

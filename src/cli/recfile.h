@@ -51,6 +51,7 @@ enum cs_file_kind {
   CS_FILE_EVENTS,      // struct cs_wire_events
   CS_FILE_MODULE,      // struct cs_wire_module, strings: path, PDB
   CS_FILE_IMAGES,      // u32 images, u32 of them without names; string: which, and why
+  CS_FILE_ASKS,        // struct cs_wire_asks
 };
 
 #define CS_FILE_LINES_WANTED 1u
@@ -79,7 +80,8 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
-                   sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24,
+                   sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
+                   sizeof(struct cs_wire_asks) == 24,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

@@ -434,6 +434,9 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->suspensions = rec->end.runtime_suspensions;
   f->ticks = rec->ticks.taken;
   f->ticks_left_out = rec->ticks.left_out;
+  f->unsent = rec->asks.unsent;
+  f->silent = rec->asks.silent;
+  f->silent_ns = rec->asks.silent_ns;
   f->stopped_ns = rec->stops.stopped_ns;
   f->stopped_for = rec->stops.threads;
   f->unsampled_ns = rec->stops.unsampled_ns;

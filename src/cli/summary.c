@@ -82,6 +82,23 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
                   f->hz * (double)f->ticks / (double)(f->ticks + f->ticks_left_out), f->hz);
 }
 
+// What samples are missing because threads were asked for them in vain.
+static void print_asks(const struct cs_facts *f, FILE *out) {
+  if (f->unsent > 0)
+    (void)fprintf(out,
+                  PREFIX "%" PRIu64
+                         " signal%s not sent: too many are pending (raise ulimit -i); "
+                         "threads that run are missing, or their next samples stand for more\n",
+                  f->unsent, f->unsent == 1 ? " was" : "s were");
+  if (f->silent > 0)
+    (void)fprintf(out,
+                  PREFIX "%" PRIu64
+                         " thread%s not take %s signal, for %.1f s in all: blocked by "
+                         "the program, or no processor was had\n",
+                  f->silent, f->silent == 1 ? " did" : "s did", f->silent == 1 ? "its" : "their",
+                  (double)f->silent_ns / 1e9);
+}
+
 // Only for signal stacks, after an attach (docs/signal-safety.md).
 static void print_suspensions(const struct cs_facts *f, FILE *out) {
   if (f->suspensions == 1)
@@ -220,6 +237,13 @@ static void print_engine(const struct cs_facts *f, FILE *out) {
     (void)fprintf(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
                   cs_rate_had(f), f->hz, (double)e->cpu_ns / 1e9);
   (void)putc('\n', out);
+  double stood = e->cpu_ns > 0 ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
+  if (stood < 98.0 || stood > 102.0)
+    (void)fprintf(out,
+                  PREFIX
+                  "  samples stand for %.0f %% of that time: threads end between two samples, "
+                  "and few samples are a matter of chance\n",
+                  stood);
   if (e->unseen[0] != '\0') (void)fprintf(out, PREFIX "  %s\n", e->unseen);
   if (e->why[0] != '\0') (void)fprintf(out, PREFIX "  not %s\n", e->why);
   if (e->others > 0)
@@ -258,6 +282,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_inlined(&f->inlined, out);
   print_labels(set, samples, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
+  print_asks(f, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);
 }

@@ -105,6 +105,8 @@ struct cs_facts {
   uint64_t labels_full;            // samples of all modes whose label was left out
   bool ended;                      // the agent has sent its totals; else the next two are not known
   uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads; 0: none was left out
+  uint64_t unsent;                 // signals that the limit of pending ones has kept back
+  uint64_t silent, silent_ns;      // threads that do not take theirs, and for how long in all
   uint64_t suspensions;            // how often the runtime was stopped
   uint64_t stopped_ns;             // for how long in all,
   uint64_t stopped_for;            // to give so many threads larger signal stacks,

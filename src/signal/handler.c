@@ -48,6 +48,22 @@ CS_ISLAND static bool is_own(const siginfo_t *info) {
          (info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid));
 }
 
+CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
+                                 const struct cs_regs *regs, uint64_t entry_tsc) {
+  struct cs_signal_cause wall = {entry_tsc, CS_CAUSE_WALL, 0, 0};
+  struct cs_signal_cause look = {entry_tsc, CS_CAUSE_LOOK, 0, thread->asked_weight};
+  if (asked & CS_ASKED_WALL) cs_sample_take(thread, regs, &wall);
+  if (asked & CS_ASKED_LOOK) cs_sample_take(thread, regs, &look);
+}
+
+// Notes which alternate stack the thread has. False: it is not to be sampled.
+CS_ISLAND static bool is_sampled(struct cs_thread *thread, void *ucontext) {
+  if (cs_load_acquire(&thread->sampling) == 0) return false;
+  cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
+  cs_altstack_install(&thread->altstack, ucontext);
+  return true;
+}
+
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   (void)signo;
@@ -59,15 +75,59 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
     cs_request_serve(value, &regs, ucontext, entry_tsc);
     return;
   }
-  struct cs_thread *thread = (void *)(uintptr_t)(value & ~(uint64_t)CS_SIGVAL_CLOCKED);
-  if (!is_registered(thread) || cs_load_acquire(&thread->sampling) == 0) return;
-  cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
-  cs_altstack_install(&thread->altstack, ucontext);
-  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_WALL, 0};
-  if (value & CS_SIGVAL_CLOCKED) cause.cause = CS_CAUSE_CLOCKED;
-  if (info->si_code == SI_TIMER) {
-    cause.cause = CS_CAUSE_TIMER;
-    cause.overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
-  }
+  struct cs_thread *thread = (void *)(uintptr_t)value;
+  if (!is_registered(thread) || !cs_thread_is_own(thread)) return;
+  // The sender must be free to ask again, whatever comes of this.
+  uint32_t asked = info->si_code == SI_QUEUE ? cs_take_seq(&thread->asked, 0u) : 0;
+  if (!is_sampled(thread, ucontext)) return;
+  take_asked(thread, asked, &regs, entry_tsc);
+  if (info->si_code != SI_TIMER) return;
+  uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_TIMER, overrun, 0};
   cs_sample_take(thread, &regs, &cause);
+}
+
+// ---- SIGURG ----
+
+// A standard signal comes without a word of who has sent it when the limit of pending signals is
+// used up (RLIMIT_SIGPENDING): the calling thread's entry is looked for then.
+CS_ISLAND static struct cs_thread *find_self(void) {
+  struct cs_thread *threads = (struct cs_thread *)(uintptr_t)cs_signal.threads_lo;
+  uint32_t tid = (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
+  for (uint32_t i = 0; i < cs_load_acquire(&cs_signal.threads_used); i++)
+    if (cs_load_acquire(&threads[i].tid) == tid) return &threads[i];
+  return NULL;
+}
+
+CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
+  struct cs_thread *thread = info->si_value.sival_ptr;
+  if (info->si_code == SI_USER && info->si_pid == 0) return find_self();
+  return info->si_code == SI_QUEUE && is_own(info) && is_registered(thread) ? thread : NULL;
+}
+
+// Of two such signals at once the kernel keeps the first. So whatever has sent this one, the thread
+// may have been asked; and its event may have signalled, if its time has come.
+CS_ISLAND static bool is_event_due(const struct cs_thread *thread) {
+  return cs_load_acquire(&thread->perf.fd) > 0 &&
+         (int64_t)(cs_thread_cpu_ns() - thread->perf.due_ns) >= 0;
+}
+
+CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
+  uint64_t entry_tsc = cs_tsc();
+  struct cs_regs regs;
+  (void)signo;
+  struct cs_thread *thread = cs_perf_thread_of(info);
+  bool due = thread != NULL;
+  if (thread == NULL) thread = asked_thread(info);
+  if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 || !cs_thread_is_own(thread))
+    return;
+  uint32_t asked = cs_take_seq(&thread->asked, 0u);
+  if (!is_sampled(thread, ucontext)) return;
+  cs_regs_from_ucontext(&regs, ucontext);
+  take_asked(thread, asked, &regs, entry_tsc);
+  if (!due && !is_event_due(thread)) return;
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, 0};
+  uint64_t before = thread->cpu_ns;
+  cs_sample_take(thread, &regs, &cause);
+  cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
 }

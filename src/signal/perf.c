@@ -42,7 +42,7 @@ CS_ISLAND static uint64_t rest_ns(const struct cs_rest *rest) {
 }
 
 // `now_ns`: its CPU clock, as far as it has been read.
-CS_ISLAND static void rearm(struct cs_thread *thread, uint64_t now_ns) {
+CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns) {
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   int fd = cs_load_acquire(&thread->perf.fd);
   uint64_t period = cs_load_relaxed(&cs_signal.period_ns);
@@ -57,7 +57,7 @@ CS_ISLAND static void rearm(struct cs_thread *thread, uint64_t now_ns) {
 
 // Codes above 0 are the kernel's only, or the thread's own doing. The table has all descriptors
 // that events of ours have been given: another file's is not in it, or not the calling thread's.
-CS_ISLAND static struct cs_thread *thread_of(const siginfo_t *info) {
+CS_ISLAND struct cs_thread *cs_perf_thread_of(const siginfo_t *info) {
   uint32_t *threads = cs_load_acquire(&cs_signal.perf_threads);
   if (info->si_code < POLL_IN || info->si_code > POLL_HUP || threads == NULL || info->si_fd < 0 ||
       (uint32_t)info->si_fd >= CS_PERF_MAX_FD)
@@ -66,20 +66,4 @@ CS_ISLAND static struct cs_thread *thread_of(const siginfo_t *info) {
   if (index == 0) return NULL;
   struct cs_thread *first = (struct cs_thread *)(uintptr_t)cs_signal.threads_lo;
   return &first[index - 1];
-}
-
-CS_ISLAND void cs_perf_handler(int signo, siginfo_t *info, void *ucontext) {
-  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_CLOCKED, 0};
-  struct cs_thread *thread = thread_of(info);
-  struct cs_regs regs;
-  (void)signo;
-  if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 ||
-      cs_load_acquire(&thread->sampling) == 0 || !cs_thread_is_own(thread))
-    return;
-  cs_regs_from_ucontext(&regs, ucontext);
-  cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
-  cs_altstack_install(&thread->altstack, ucontext);
-  uint64_t before = thread->cpu_ns;
-  cs_sample_take(thread, &regs, &cause);
-  rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
 }

@@ -207,6 +207,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) stand_for_time(place.sample, thread, begin_cpu);
+  if (cause->cause == CS_CAUSE_LOOK) place.sample->weight = cause->weight;
   rest->put_off = 0;
   if (cause->cause == CS_CAUSE_TIMER) rest->expirations = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);

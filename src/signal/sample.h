@@ -50,7 +50,7 @@ struct cs_sample {
   uint16_t cause;     // enum cs_cause
   uint32_t images;    // struct cs_images.sequence of the table that it was walked by
   uint64_t loaded;    // struct cs_walk.loaded
-  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED: CPU time, ns; else 0
+  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns; else 0
   uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
   uint32_t type;      // an event's: what it is about, as the agent numbers them
   uint32_t await_at;  // struct cs_await_chain: at, count and state

@@ -53,8 +53,12 @@ struct cs_thread {
   struct cs_stack stack;
   uint64_t cpu_ns;  // its CPU clock, up to which its samples stand for its time: its handler's
   struct cs_perf_event perf;
-  uint32_t sampling;  // 0: signals that ask for a sample are ignored (the thread is going away)
-  uint32_t index;     // its place in the registry
+  // What it has been asked for and not done yet: CS_ASKED_ bits. As long as there are any, a signal
+  // is on its way, and no other one is sent. The agent's thread sets them, the handler takes them.
+  uint32_t asked;
+  uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
+  uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
+  uint32_t index;         // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
   uint32_t walkers;         // who has it pinned: ThreadDestroyed waits for 0 (contract: C18)
   struct cs_altstack altstack;
@@ -94,6 +98,7 @@ struct cs_signal_state {
   struct cs_awaits *awaits;     // NULL: who awaits is not looked for
   struct cs_epoch epoch;
   uint64_t threads_lo, threads_hi;   // the registry's arena: a sample's value must point into it
+  uint32_t threads_used;             // entries of it that have ever been given away
   uint64_t ticks_of_ns, ns_of_tick;  // ticks of the time-stamp counter in a nanosecond, and the
                                      // other way round; 32.32. 0: not known yet
   uint64_t request_limit_ns;         // what a walk for a request may use; 0: no limit
@@ -110,9 +115,12 @@ extern struct cs_signal_state cs_signal __attribute__((visibility("hidden")));
 // The handler itself (signal/handler.c): SA_SIGINFO | SA_RESTART, never SA_ONSTACK.
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
 
-// SIGURG's (signal/perf.c), with the same flags; and how long its thread's event waits after a
-// sample.
-CS_ISLAND void cs_perf_handler(int signo, siginfo_t *info, void *ucontext);
+// SIGURG's, with the same flags: of threads that are asked for samples, and of perf events.
+CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
+// signal/perf.c: whose event has signalled; NULL: none of ours has. Arms it again after a sample,
+// and says how long it is to wait.
+CS_ISLAND struct cs_thread *cs_perf_thread_of(const siginfo_t *info);
+CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns);
 CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,
                                 uint64_t least_ns);
 
@@ -129,7 +137,11 @@ CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_captu
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
 
 #define CS_SIGVAL_REQUEST 1u  // lowest bit of the signal's value; a struct cs_thread * has it clear
-#define CS_SIGVAL_CLOCKED 2u  // the next one: of a sample, CS_CAUSE_CLOCKED
+
+enum cs_asked {
+  CS_ASKED_WALL = 1,  // a sample of CS_CAUSE_WALL
+  CS_ASKED_LOOK = 2,  // one of CS_CAUSE_LOOK
+};
 
 // What has made a thread take a sample.
 enum cs_cause {
@@ -137,11 +149,13 @@ enum cs_cause {
   CS_CAUSE_WALL,     // a look at all threads
   CS_CAUSE_TIMER,    // a timer of its CPU clock, which the kernel looks at in its tick
   CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
+  CS_CAUSE_LOOK,     // a look at the threads that have a processor
 };
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
   enum cs_cause cause;
   uint32_t overrun;  // CS_CAUSE_TIMER: expirations that the kernel merged into this signal
+  uint64_t weight;   // CS_CAUSE_LOOK: what the sample stands for
 };
 // Takes one sample of the calling thread into the ring (signal/sample.c).
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,

@@ -123,13 +123,17 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->clr_thread = clr_thread;
   thread->stack = (struct cs_stack){0};
   thread->sampling = 0;
+  cs_store_relaxed(&thread->asked, 0u);
   cs_store_relaxed(&thread->thread_pointer, 0);
   thread->index = i;
   thread->agent = NULL;
   cs_store_relaxed(&thread->label, (struct cs_label_slot *)NULL);
   thread->rest = (struct cs_rest){0};
   cs_store_release(&registry.ids[i], id);
-  if (i == registry.used) cs_store_release(&registry.used, i + 1);
+  if (i == registry.used) {
+    cs_store_release(&registry.used, i + 1);
+    cs_store_release(&cs_signal.threads_used, i + 1);
+  }
   return thread;
 }
 

@@ -147,6 +147,11 @@ bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *p
   return open_record(r, CS_WIRE_PUT_OFF, &c) && cs_take(&c, put_off, sizeof *put_off);
 }
 
+bool cs_decode_asks(const struct cs_wire_record *r, struct cs_wire_asks *asks) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_ASKS, &c) && cs_take(&c, asks, sizeof *asks);
+}
+
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_STOPS, &c) && cs_take(&c, stops, sizeof *stops);

@@ -8,7 +8,8 @@ by the part that does.
 
 Per case: First's share of both, in truth and by CPU time in the recording; samples of the two; how many that is of CPU time times
 the rate asked for; and the recording's CPU time of the two to the true one. The share must be within 2 points, plus twice the
-standard deviation that so many samples have by chance; so must that of all cases of an engine together.
+standard deviation that so many samples have by chance, and half of what the engine clock says that it has left out (its late looks:
+few, unless others have the processors); so must that of all cases of an engine together.
 
 Kinds of requests: sync and async (an await between the methods); tick (it begins when the kernel's tick wakes its thread); thread
 (each on a new thread). The short run is one rate and the cases that are hard for a sampler that is in step with something."""
@@ -184,7 +185,9 @@ def measure(options, server, case, engine, hz, work):
            "rate": sum(samples) / (sum(truth) / 1e9 * hz)}
     row["time"] = sum(time_ns) / sum(truth) if time_ns[0] is not None else None
     row["off"] = row["by_time"] - row["true"]
-    row["allowed"] = POINTS + SIGMAS * chance(row["samples"], row["true"])
+    late = re.search(r"([\d.]+) % of them were late", told)
+    row["late"] = float(late[1]) if late else 0.0
+    row["allowed"] = POINTS + SIGMAS * chance(row["samples"], row["true"]) + row["late"] / 2
     row["good"] = row["samples"] >= FEW and abs(row["off"]) <= row["allowed"]
     return row
 
@@ -192,7 +195,7 @@ def measure(options, server, case, engine, hz, work):
 def print_row(row):
     covered = f"{100 * row['time']:7.1f} %" if row["time"] is not None else f"{'':9}"
     print(f"  {row['kind']:7}{row['us'] / 1000:5.1f} ms{row['connections']:4}{row['engine']:>11}{row['hz']:6} Hz{row['true']:8.1f} %"
-          f"{row['by_time']:8.1f} %{row['off']:+7.1f}{row['samples']:8}{100 * row['rate']:8.1f} %{covered}"
+          f"{row['by_time']:8.1f} %{row['by_samples']:8.1f} %{row['off']:+7.1f}{row['samples']:8}{100 * row['rate']:8.1f} %{covered}"
           f"{'' if row['good'] else '   OFF'}", flush=True)
 
 
@@ -215,7 +218,7 @@ def summarize(rows, engine):
     mine = [row for row in rows if row["engine"] == engine]
     samples = max(1, sum(row["samples"] for row in mine))
     off = sum(row["off"] * row["samples"] for row in mine) / samples
-    allowed = POINTS + SIGMAS * chance(samples, 70)
+    allowed = POINTS + SIGMAS * chance(samples, 70) + statistics.mean(row["late"] for row in mine) / 2
     worst = max(mine, key=lambda row: abs(row["off"]))
     rates = [row["rate"] for row in mine]
     print(f"  {engine}: {len(mine)} cases, {sum(not row['good'] for row in mine)} off by more than {POINTS:.0f} points and "
@@ -240,7 +243,7 @@ def main():
     engines = (options.engines.split(",") if options.engines else [None]) + (["perf-tool"] if options.long else [])
     cases = [case for case in (long_cases() if options.long else short_cases()) if not options.kinds or case[0] in options.kinds.split(",")]
     rates = [options.hz] if options.hz else [499, 1000] if options.long else [999]
-    print("  request      conn.     engine   asked   truth   recorded   off samples of asked  CPU time")
+    print("  request      conn.   engine    asked      truth   by time by count    off samples  of asked  CPU time")
     rows = []
     server = Server(options.app)
     try:

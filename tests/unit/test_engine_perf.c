@@ -76,6 +76,7 @@ static void end(void) {
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_PASSIVE);
   cs_store_release(&cs_signal.ring, (struct cs_sample_ring *)NULL);
   assert_true(cs_epoch_wait());
+  cs_asks_end();
   cs_threads_free_all();
   cs_sample_ring_close(&cs_agent.ring);
   cs_producer_close(&cs_agent.wire);

@@ -188,6 +188,9 @@ static void make_recording(void) {
   begin();
   put(&(struct cs_wire_ticks){55, 66}, sizeof(struct cs_wire_ticks));
   end(CS_WIRE_TICKS);
+  begin();
+  put(&(struct cs_wire_asks){77, 8800000000, 9, 0}, sizeof(struct cs_wire_asks));
+  end(CS_WIRE_ASKS);
   assert_int_equal(live.stops.threads, 27);
   assert_int_equal(live.put_off.samples, 4321);
   begin();

@@ -73,7 +73,7 @@ static void become(struct walker *w, uint32_t index) {
 // Takes a sample of a stack of `frames`: the leaf lies so that as many are left to the base.
 static void take(struct walker *w, uint32_t frames, uint32_t overrun) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
-  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_TIMER, overrun};
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_TIMER, overrun, 0};
   uint64_t base = MAX_FRAMES * FRAME_WORDS;
   w->words[base - 1] = 0;  // the base: no return address
   regs.r[CS_RIP] = method + AFTER_CALL;

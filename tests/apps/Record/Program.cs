@@ -6,6 +6,7 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Threading;
 
 namespace Rec;
@@ -154,6 +155,29 @@ static class Program
         }
     }
 
+    [DllImport("libc", EntryPoint = "pthread_sigmask")]
+    static extern int SetSignalMask(int how, ulong[] set, ulong[]? old);
+    [DllImport("libc", EntryPoint = "execve")]
+    static extern int Execute(string path, string?[] arguments, string?[] environment);
+
+    // Blocks all signals but those of faults and the runtime's own (SIGRTMIN).
+    static void BurnDeaf()
+    {
+        ulong[] set = new ulong[16];
+        Array.Fill(set, ulong.MaxValue);
+        foreach (int signal in new[] { 4, 5, 6, 7, 8, 11, 34 }) set[0] &= ~(1ul << (signal - 1));
+        _ = SetSignalMask(0, set, null);
+        BurnHot();
+    }
+
+    // The process becomes another program, with whatever signals are on their way to this thread.
+    static void Leave()
+    {
+        long end = clock.ElapsedMilliseconds + 300;
+        while (clock.ElapsedMilliseconds < end) Hot();
+        _ = Execute("/bin/sh", ["sh", "-c", "exit 7", null], [null]);
+    }
+
     static int Main(string[] args)
     {
         limit = args.Length > 1 ? int.Parse(args[1]) : 1000;
@@ -183,6 +207,15 @@ static class Program
             case "dying":
                 Add("Emitter", Emit);
                 Add("Emitter 2", Emit);
+                break;
+            case "deaf":
+                Add("Hot worker", BurnHot);
+                Add("Deaf", BurnDeaf);
+                break;
+            case "exec":
+                for (int i = 0; i < 2; i++) Add("Hot worker", BurnHot);
+                Add("Leaver", Leave);
+                limit = long.MaxValue;
                 break;
             case "exit":
                 new Thread(BurnHot) { Name = "Hot worker", IsBackground = true }.Start();

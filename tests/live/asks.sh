@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# asks.sh BUILD SOURCE MATERIAL WHAT: threads are asked for samples by signals, in wall mode and by the engine clock.
+#   deaf   a thread that blocks them has one on its way, not one for each second; and it is said that it does not answer
+#   limit  where no signal can be queued, threads that run have their samples all the same
+#   exec   a process that becomes another program in the middle of it is not killed by one that is on its way
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+build_app Record
+
+# record MODE MS OPTIONS...: the program from its start, so that nothing has to be done by signals before they can be taken.
+record() {
+  timeout -k 5 60 "${by[@]}" "$BUILD/bin/clrsnap" record "${@:3}" -F 200 -o "$WORK/out.collapsed" -- dotnet "$APP" "$1" "$2" \
+    > /dev/null 2> "$WORK/summary"
+  rc=$?
+}
+bad() { cat "$WORK/summary"; fail "$*"; }
+
+deaf() {
+  # Signals are counted by user: in a namespace of its own it is the only one.
+  local by=(unshare --user --map-root-user) least=1000 most=0 now pid rc
+  "${by[@]}" true 2> /dev/null || skip "there are no user namespaces here"
+  record deaf 7000 -d 4 "$@" &
+  local recorder=$!
+  sleep 2
+  pid=$(pgrep -x dotnet | xargs -I{} grep -lsz '^deaf$' /proc/{}/cmdline | tail -1)
+  while now=$(sed -n 's#^SigQ:[[:space:]]*\([0-9]*\)/.*#\1#p' "${pid%/*}/status" 2> /dev/null) && [ -n "$now" ]; do
+    [ "$now" -lt "$least" ] && least=$now
+    [ "$now" -gt "$most" ] && most=$now
+    sleep 0.1
+  done
+  wait $recorder
+  grep -Eq '^clrsnap: 1 thread did not take its signal, for [0-9]+\.[0-9] s in all' "$WORK/summary" ||
+    bad "$*: nothing is said of the thread that blocks signals"
+  [ $most -gt 0 ] && [ $((most - least)) -le 2 ] || bad "$*: more and more signals are pending: $least to $most"
+  pass "$*: $least to $most signals are pending"
+}
+
+limit() {
+  local by=(prlimit --sigpending=0) rc
+  record hot 2500 "$@"
+  [ $rc = 42 ] || bad "$*: the program ended with $rc"
+  grep -q 'not sent: too many are pending' "$WORK/summary" && bad "$*: signals could not be sent"
+  grep -q 'Rec.Program.Hot' "$WORK/out.collapsed" || bad "$*: the thread that runs has no samples"
+  pass "$*: the thread that runs is there"
+}
+
+# exec ROUNDS OPTIONS...
+exec_() {
+  local rounds=$1 i rc
+  shift
+  for i in $(seq "$rounds"); do
+    timeout -k 5 60 "$BUILD/bin/clrsnap" record "$@" -F 10000 -o "$WORK/out.txt" -- dotnet "$APP" exec 2> "$WORK/summary"
+    rc=$?
+    [ $rc = 7 ] || { cat "$WORK/summary"; fail "$*: the new program ended with $rc, round $i"; }
+    grep -Eq '^clrsnap: [1-9][0-9]* samples? in' "$WORK/summary" || bad "$*: nothing was recorded"
+  done
+  pass "$*: $rounds new programs lived"
+}
+
+case $WHAT in
+  deaf) deaf --mode wall; deaf --engine clock ;;
+  limit) limit --mode wall; limit --engine clock ;;
+  exec) exec_ "${5:-15}" --mode wall; exec_ "${5:-15}" --engine clock ;;
+esac

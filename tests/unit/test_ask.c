@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// A thread is asked for samples by one signal at a time, whatever it is asked for and however
+// often; and is free to be asked again when it has taken it, whatever came of that.
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+
+static struct cs_thread entry;
+static struct cs_agent_thread thread;
+
+static void block(int how) {
+  sigset_t set;
+  (void)sigemptyset(&set);
+  (void)sigaddset(&set, cs_core.signal_number);
+  (void)sigprocmask(how, &set, NULL);
+}
+
+// Takes the thread's own pending signals without its handler, and returns how many there were.
+static int take_pending(void) {
+  struct timespec none = {0};
+  sigset_t set;
+  int count = 0;
+  (void)sigemptyset(&set);
+  (void)sigaddset(&set, cs_core.signal_number);
+  while (sigtimedwait(&set, NULL, &none) > 0) count++;
+  return count;
+}
+
+static int set_up(void **state) {
+  (void)state;
+  struct sigaction action = {.sa_sigaction = cs_signal_handler, .sa_flags = SA_SIGINFO};
+  cs_core.signal_number = SIGRTMAX - 1;
+  cs_signal.pid = getpid();
+  cs_signal.threads_lo = (uint64_t)(uintptr_t)&entry;
+  cs_signal.threads_hi = cs_signal.threads_lo + sizeof entry;
+  cs_signal.threads_used = 1;
+  memset(&entry, 0, sizeof entry);
+  memset(&thread, 0, sizeof thread);
+  entry.tid = thread.tid = (uint32_t)syscall(SYS_gettid);
+  entry.altstack.ready = 1;
+  thread.thread = &entry;
+  cs_asks_begin();
+  return sigaction(cs_core.signal_number, &action, NULL);
+}
+
+static void test_one_signal(void **state) {
+  (void)state;
+  block(SIG_BLOCK);
+  for (int i = 0; i < 5; i++) {
+    cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+    cs_ask(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
+  }
+  assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
+  assert_int_equal(entry.asked_weight, 1000);  // of the one that is on its way
+  assert_int_equal(take_pending(), 1);
+  // It was eaten: nobody knows, and no other one is sent.
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  assert_int_equal(take_pending(), 0);
+  entry.asked = 0;
+  block(SIG_UNBLOCK);
+}
+
+static void test_taken(void **state) {
+  (void)state;
+  block(SIG_BLOCK);
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  assert_int_equal(entry.asked, CS_ASKED_WALL);
+  block(SIG_UNBLOCK);  // here the handler runs; nothing is sampled, and it is taken all the same
+  assert_int_equal(entry.asked, 0);
+  block(SIG_BLOCK);
+  cs_ask(&thread, &entry, CS_ASKED_LOOK, 7);
+  assert_int_equal(take_pending(), 1);
+  entry.asked = 0;
+  block(SIG_UNBLOCK);
+}
+
+// A signal that was meant for the one that had this entry before does not take another's.
+static void test_not_its_own(void **state) {
+  (void)state;
+  block(SIG_BLOCK);
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  entry.tid++;
+  block(SIG_UNBLOCK);
+  assert_int_equal(entry.asked, CS_ASKED_WALL);
+  entry.asked = 0;
+}
+
+static void test_not_equipped(void **state) {
+  (void)state;
+  entry.clr_thread = 1;
+  entry.altstack.ready = 0;
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  assert_int_equal(entry.asked, 0);
+}
+
+// ---- By SIGURG ----
+
+static int pending_of(int signo) {
+  sigset_t set;
+  (void)sigpending(&set);
+  return sigismember(&set, signo);
+}
+
+// Without room for a word of who has sent it, it comes all the same, and its thread is found.
+static void test_limit(void **state) {
+  (void)state;
+  struct cs_error why = {""};
+  struct rlimit before, none = {0, 0};
+  sigset_t set;
+  assert_int_equal(getrlimit(RLIMIT_SIGPENDING, &before), 0);
+  none.rlim_max = before.rlim_max;
+  assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);  // by a real-time signal: it cannot be sent
+  assert_int_equal(entry.asked, 0);
+  assert_true(cs_urg_take(&why));
+  (void)sigemptyset(&set);
+  (void)sigaddset(&set, SIGURG);
+  (void)sigprocmask(SIG_BLOCK, &set, NULL);
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask(&thread, &entry, CS_ASKED_LOOK, 0);
+  assert_int_equal(pending_of(SIGURG), 1);
+  assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
+  (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+  assert_int_equal(entry.asked, 0);
+  assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &before), 0);
+  cs_urg_give_back();
+}
+
+static void theirs(int signo) {
+  (void)signo;
+}
+
+// What another one sends is not ours; and a program that uses it keeps it.
+static void test_others(void **state) {
+  (void)state;
+  struct cs_error why = {""};
+  struct sigaction now;
+  assert_true(cs_urg_take(&why));
+  entry.asked = CS_ASKED_WALL;
+  (void)kill(getpid(), SIGURG);
+  assert_int_equal(entry.asked, CS_ASKED_WALL);
+  entry.asked = 0;
+  (void)signal(SIGURG, theirs);
+  assert_true(cs_urg_is_lost());
+  cs_urg_give_back();
+  assert_false(cs_urg_take(&why));
+  assert_int_equal(sigaction(SIGURG, NULL, &now), 0);
+  assert_true(now.sa_handler == theirs);
+  (void)signal(SIGURG, SIG_DFL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(test_one_signal, set_up),
+      cmocka_unit_test_setup(test_taken, set_up),
+      cmocka_unit_test_setup(test_not_its_own, set_up),
+      cmocka_unit_test_setup(test_not_equipped, set_up),
+      cmocka_unit_test_setup(test_limit, set_up),
+      cmocka_unit_test_setup(test_others, set_up),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
