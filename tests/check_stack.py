@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """check_stack.py BUILD SOURCE: how much stack the signal handler needs at most, by gcc's own figures
 (-fcallgraph-info=su) for the island as it is built: each frame of the deepest chain of calls from
-cs_signal_handler, return addresses and the red zone included. Refused: recursion, a frame whose size is not fixed, a call of
+the handlers, return addresses and the red zone included. Refused: recursion, a frame whose size is not fixed, a call of
 what is not in the island, and a call by pointer other than that of a source of memory (src/mem), which in a
 handler has none. Fails above LIMIT, and where docs/signal-safety.md gives another figure.
 check_stack.py --self-test COMPILER: is each of these noticed?"""
@@ -16,7 +16,7 @@ import tempfile
 
 LIMIT = 4608
 RED_ZONE = 128  # below its stack pointer, where the last function may keep things
-ROOT = "cs_signal_handler"
+ROOTS = ("cs_signal_handler", "cs_urg_handler")
 ROOMS = ("mem", "codemap", "unwind", "walk", "signal")
 POINTERS = re.compile(r"src/mem/mem\.[ch]:\d+:\d+$")
 DOCS = re.compile(r"needs at most ([\d,]+) bytes of stack")
@@ -74,11 +74,11 @@ def deepest(frames, calls, function, above=(), known=None):
     return known[function]
 
 
-def measure(commands, root):
+def measure(commands, roots):
     with tempfile.TemporaryDirectory() as work:
         compile_all(commands, work)
         frames, calls = read_graph(work)
-    total, chain = deepest(frames, calls, root)
+    total, chain = max(deepest(frames, calls, root) for root in roots)
     return frames, total + RED_ZONE, chain
 
 
@@ -86,7 +86,8 @@ def island(build, source):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     folders = tuple(os.path.join(source, "src", room) + os.sep for room in ROOMS)
-    return [(e["directory"], shlex.split(e["command"])) for e in entries if e["file"].startswith(folders)]
+    return [(e["directory"], shlex.split(e["command"])) for e in entries
+            if e["file"].startswith(folders) and "cs_island.dir" in e["command"]]
 
 
 def check(build, source):
@@ -94,7 +95,7 @@ def check(build, source):
     if len(commands) < 10:
         print(f"FAIL: only {len(commands)} files of the island in {build}/compile_commands.json")
         return False
-    frames, total, chain = measure(commands, ROOT)
+    frames, total, chain = measure(commands, ROOTS)
     print(f"{total} bytes of stack at most, of {LIMIT}, in {len(commands)} files with {len(frames)} functions:")
     for function in chain:
         print(f"  {frames[function]:6} {function.split(':')[-1]}")
@@ -128,7 +129,7 @@ def self_test(compiler):
             path = os.path.join(work, "it.c")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            return measure([(work, [compiler, "-O2", "-fno-inline", "-c", path, "-o", "it.o"])], "root")
+            return measure([(work, [compiler, "-O2", "-fno-inline", "-c", path, "-o", "it.o"])], ("root",))
         _, total, chain = run(FINE)
         if not 300 < total < 700 or chain != ["root", "inner"]:
             print(f"FAIL: {total} bytes by {chain}")

@@ -165,7 +165,8 @@ void cs_inlined_make(struct cs_inlined *in, const struct cs_recording *rec) {
   in->own_node = cs_allocate(rec->tree.count * sizeof *in->own_node);
   b.capacity = rec->frame_count + 1;
   in->own_frames = cs_allocate(b.capacity * sizeof *in->own_frames);
-  memcpy(in->own_frames, rec->frames, rec->frame_count * sizeof *in->own_frames);
+  if (rec->frame_count > 0)
+    memcpy(in->own_frames, rec->frames, rec->frame_count * sizeof *in->own_frames);
   if (add_nodes(&b)) {
     in->tree = &in->own_tree;
     in->frames = in->own_frames;

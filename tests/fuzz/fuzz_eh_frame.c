@@ -6,16 +6,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   enum { ADDRESS = 0x10000 };
-  static struct cs_rules rules;
+  struct cs_rules rules;
   struct cs_found found;
   struct cs_rows rows = {0};
   struct cs_cfi_stats stats = {0};
   struct cs_error err;
+  if (!cs_rules_init(&rules)) return 0;
   (void)cs_eh_frame_search(data, size, &found);
   struct cs_cfi_section section = {.bytes = data, .size = size, .address = ADDRESS};
   (void)cs_cfi_compile(&section, 0x1000, 0x9000000, &rules, &rows, &stats, &err);
   for (uint32_t i = 1; i < rows.count; i++)
     if (rows.pc[i - 1] >= rows.pc[i]) __builtin_trap();
   cs_rows_free(&rows);
+  cs_rules_free(&rules);
   return 0;
 }

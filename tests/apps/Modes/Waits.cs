@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Waits of every kind that is no lock's, each by a method of its own, timed by this program: "truth wait
-// METHOD NANOSECONDS", and "leaf METHOD NAME" with what it waits for. One goes on until the program ends.
+// METHOD NANOSECONDS", "ran wait METHOD NANOSECONDS" with how much of that it was not blocked, and "leaf METHOD NAME" with what it waits for. One goes on until the program ends.
 using System;
 using System.Diagnostics;
+using System.IO;
+using System.Linq;
 using System.Runtime.CompilerServices;
 using System.Threading;
 using System.Threading.Tasks;
@@ -12,7 +14,11 @@ namespace Modes;
 static class Waits
 {
     const int Rounds = 6, Milliseconds = 30;
-    static long waited;
+    static long waited, ran;
+
+    // How long this thread has run, and has been ready to run without a processor: what a wait spends before it blocks.
+    static long Ran() =>
+        File.ReadAllText("/proc/thread-self/schedstat").Split(' ').Take(2).Sum(long.Parse);
 
     // A thread of its own does it in a while; it sleeps until then, which is no event.
     static void Later(Action action) => new Thread(() =>
@@ -23,9 +29,10 @@ static class Waits
 
     static void Time(Action wait)
     {
-        long begin = Stopwatch.GetTimestamp();
+        long before = Ran(), begin = Stopwatch.GetTimestamp();
         wait();
         waited += (long)Stopwatch.GetElapsedTime(begin).TotalNanoseconds;
+        ran += Ran() - before;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -149,9 +156,10 @@ static class Waits
         new Thread(Forever) { IsBackground = true, Name = "forever" }.Start();
         foreach ((Action wait, string name) in kinds)
         {
-            waited = 0;
+            waited = ran = 0;
             for (int i = 0; i < Rounds; i++) wait();
             Console.WriteLine($"truth wait Modes.Waits.{wait.Method.Name} {waited}");
+            Console.WriteLine($"ran wait Modes.Waits.{wait.Method.Name} {ran}");
             Console.WriteLine($"leaf wait Modes.Waits.{wait.Method.Name} {name}");
         }
         Console.WriteLine($"rounds wait each {Rounds}");
