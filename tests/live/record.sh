@@ -154,11 +154,12 @@ ends() {
 
 # The shared memory's path comes as client data; threads that are there already are found.
 attached() {
-  export BUILD APP CLSID
+  export BUILD APP CLSID RECORD_CHECK_PID=$WORK/pid RECORD_CHECK_INVITATION=$WORK/invitation
   record cpu 500 0 bash -c 'env -u CORECLR_ENABLE_PROFILING -u CLRSNAP_SHM dotnet "$APP" names 8000 &
+    echo $! > "$RECORD_CHECK_PID"
     for _ in $(seq 30); do # until its diagnostics server is there
       sleep 0.2
-      "$BUILD/bin/attach" $! "$BUILD/lib/libclrsnap.so" "$CLSID" 10000 "$CLRSNAP_SHM" 2> /dev/null && break
+      "$BUILD/bin/attach" $! "$BUILD/lib/libclrsnap.so" "$CLSID" 10000 "@$RECORD_CHECK_INVITATION" 2> /dev/null && break
     done
     wait $!'
   [ "$rc" = 42 ] || bad "exit code $rc"

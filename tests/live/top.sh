@@ -128,6 +128,7 @@ PYTHON
   dotnet "$APP" calls 60000 > /dev/null &
   child=$!
   trap 'kill $child; rm -rf "$WORK"' EXIT
+  for _ in $(seq 100); do compgen -G "${TMPDIR:-/tmp}/dotnet-diagnostic-$child-*" > /dev/null && break; sleep 0.1; done
   timeout 20 "$clrsnap" top --inlined $child > out 2> err && bad "it has kept nothing of what is inlined"
   grep -q "process $child was started without DOTNET_RichDebugInfo=1" err || bad "not said why"
 }

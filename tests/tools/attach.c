@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// attach PID LIBRARY CLSID [TIMEOUT_MS]: makes the .NET process PID load a profiler, as
-// DiagnosticsClient.AttachProfiler does: one message to the process' diagnostics socket.
-// Prints the HRESULT that comes back; exit code 0 when it is S_OK, 1 otherwise, 2 for wrong usage.
+// attach PID LIBRARY CLSID [TIMEOUT_MS [CLIENT_DATA|@FILE]]: makes the .NET process PID load a
+// profiler, as DiagnosticsClient.AttachProfiler does: one message to the process' diagnostics
+// socket. Prints the HRESULT that comes back; exit code 0 when it is S_OK, 1 otherwise, 2 for wrong
+// usage.
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -88,10 +89,24 @@ static int read_all(int fd, void *to, size_t len) {
   return 0;
 }
 
+// The client data, as it is or out of a file.
+static void put_data(struct message *m, const char *data) {
+  static uint8_t bytes[4096];
+  size_t len = strlen(data);
+  if (data[0] == '@') {
+    FILE *file = fopen(data + 1, "rb");
+    len = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file != NULL) (void)fclose(file);
+    data = (const char *)bytes;
+  }
+  put_u32(m, (uint32_t)len);
+  put(m, data, len);
+}
+
 int main(int argc, char **argv) {
   GUID clsid;
   if (argc < 4 || parse_clsid(argv[3], &clsid) != 0) {
-    (void)fprintf(stderr, "usage: attach PID LIBRARY {CLSID} [TIMEOUT_MS [CLIENT_DATA]]\n");
+    (void)fprintf(stderr, "usage: attach PID LIBRARY {CLSID} [TIMEOUT_MS [CLIENT_DATA|@FILE]]\n");
     return 2;
   }
   struct message m = {.len = 0};
@@ -102,9 +117,7 @@ int main(int argc, char **argv) {
   put_u32(&m, argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 10000);
   put(&m, &clsid, sizeof clsid);
   put_string(&m, argv[2]);
-  const char *data = argc > 5 ? argv[5] : "";
-  put_u32(&m, (uint32_t)strlen(data));
-  put(&m, data, strlen(data));
+  put_data(&m, argc > 5 ? argv[5] : "");
   uint16_t size = (uint16_t)m.len;
   memcpy(m.bytes + 14, &size, sizeof size);
 

@@ -296,12 +296,39 @@ static void take_all(struct cs_consumer *consumer) {
   while ((record = cs_consumer_next(consumer)) != NULL) take(record);
 }
 
+// By attach: the command is run with RECORD_CHECK_INVITATION, a file that it hands to the process
+// as client data, and writes the number of that process to RECORD_CHECK_PID first.
+static struct cs_wire_invitation invitation;
+
+static bool write_invitation(void) {
+  const char *path = getenv("RECORD_CHECK_INVITATION");
+  FILE *file = path != NULL ? fopen(path, "wb") : NULL;
+  bool good = file != NULL && fwrite(&invitation, sizeof invitation, 1, file) == 1;
+  return file != NULL && fclose(file) == 0 && good;
+}
+
+static void meet(struct cs_consumer *consumer) {
+  struct cs_error err;
+  int pid = 0;
+  FILE *file = fopen(getenv("RECORD_CHECK_PID"), "r");
+  if (file == NULL) return;
+  if (fscanf(file, "%d", &pid) == 1 && pid > 0)
+    (void)cs_consumer_take(consumer, pid, &invitation, &err);
+  (void)fclose(file);
+}
+
 // Until the program has ended, and what it left behind is read.
 static int follow(struct cs_consumer *consumer, pid_t pid, uint64_t stop_ms) {
   uint64_t stop_at = cs_clock_now_ns() + stop_ms * 1000000u;
   int status = 0;
   for (bool over = false; !over;) {
     over = waitpid(pid, &status, WNOHANG) == pid;
+    if (consumer->header == NULL) meet(consumer);
+    if (consumer->header == NULL) {
+      struct timespec nap = {0, 1000000};
+      (void)nanosleep(&nap, NULL);
+      continue;
+    }
     take_all(consumer);
     if (cs_consumer_agent_pid(consumer) != 0) cs_consumer_hide(consumer);
     if (stop_ms != 0 && cs_clock_now_ns() > stop_at) cs_consumer_stop(consumer);
@@ -325,7 +352,11 @@ int main(int argc, char **argv) {
       .hz = (uint32_t)strtoul(argv[3], NULL, 10),
       .max_depth = max_depth,
   };
-  if (!cs_consumer_create(&consumer, &opts, &err)) {
+  bool attached = getenv("RECORD_CHECK_PID") != NULL;
+  bool made = attached
+                  ? cs_consumer_invite(&consumer, &opts, &invitation, &err) && write_invitation()
+                  : cs_consumer_create(&consumer, &opts, &err);
+  if (!made) {
     (void)fprintf(stderr, "record_check: %s\n", err.text);
     return 1;
   }
