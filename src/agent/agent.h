@@ -89,6 +89,7 @@ struct cs_agent_thread {
   bool named;                // by the program, not by us
   bool started_by_pool;      // it had a pool worker's name before anybody could name it
   bool seen;                 // native threads: found by the scan that is under way
+  bool unclear;              // and not for the first time, but nothing is known of its stack
   // Mode cpu: what makes it take samples; NULL: nothing does. The rest is engine.c's and theirs.
   const struct cs_engine *engine;
   uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
@@ -119,6 +120,8 @@ void cs_threads_destroyed(ThreadID id);
 // Entries of the registry that are not sampled yet, after an attach.
 void cs_threads_adopt(void);
 void cs_threads_add_native(uint32_t tid);
+void cs_threads_see_native(uint32_t tid);  // it lives; and may be sampled by now
+bool cs_threads_tell_rooms(void);  // CS_WIRE_ROOMS, if any stacks had no room. False: no room
 // Calls `visit` for each thread that lives, with the lock held: no call into the CLR. False ends
 // it.
 void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data);
@@ -166,6 +169,8 @@ void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinn
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
+// native_stack.c: the bounds of a native thread's stack, and whether it has room for a signal.
+void cs_native_stack_learn(struct cs_thread *entry, uint32_t tid);
 
 // ---- equip.c: larger alternate stacks for threads that were there before us ----
 // The agent's thread. Before the first signal; and now and then: for those that slept meanwhile,

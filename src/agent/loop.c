@@ -283,6 +283,7 @@ static void end_recording(bool trusted, const struct cs_error *err) {
     (void)cs_producer_put(&cs_agent.wire, CS_WIRE_TICKS, &ticks, sizeof ticks, NULL, 0);
   (void)cs_engines_tell();
   (void)cs_asks_tell();
+  (void)cs_threads_tell_rooms();
   (void)cs_budget_tell(cs_clock_now_ns());
   (void)cs_gate_tell();
   (void)cs_equip_tell();

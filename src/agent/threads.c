@@ -24,6 +24,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_agent_thread *living, *dead;
+static struct cs_wire_rooms rooms;
 static bool some_walked;  // of the dead; may be one of a walk that is under way
 static uint32_t last_id;
 static bool stopped;
@@ -79,7 +80,8 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
 
 static void start_engine(struct cs_agent_thread *t) {
   if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0 && t->engine == NULL &&
-      cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_thread_is_equipped(t->thread))
+      cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_thread_is_equipped(t->thread) &&
+      cs_thread_room(t->thread) == CS_ROOM_ENOUGH)
     cs_engine_start(t);
 }
 
@@ -96,6 +98,15 @@ static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
 static void end_sampling(struct cs_agent_thread *t) {
   cs_store_release(&t->thread->sampling, 0u);
   cs_engine_stop(t);
+}
+
+// One that ends, or the recording does. A native one is sampled in mode cpu only.
+static void count_room(const struct cs_agent_thread *t) {
+  uint32_t signalled =
+      t->clr_thread == 0 ? CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) : CS_WIRE_TIMED_MODES;
+  if (t->tid == 0 || (cs_agent.modes & signalled) == 0) return;
+  if (cs_thread_room(t->thread) == CS_ROOM_SMALL) rooms.small++;
+  if (cs_thread_room(t->thread) == CS_ROOM_UNKNOWN && t->unclear) rooms.unknown++;
 }
 
 static void bury(struct cs_agent_thread **link) {
@@ -187,7 +198,10 @@ void cs_threads_destroyed(ThreadID id) {
   (void)pthread_mutex_lock(&lock);
   struct cs_agent_thread **link = &living;
   while (*link != NULL && *link != entry->agent) link = &(*link)->next;
-  if (*link != NULL) bury(link);
+  if (*link != NULL) {
+    count_room(*link);
+    bury(link);
+  }
   (void)pthread_mutex_unlock(&lock);
 }
 
@@ -211,6 +225,7 @@ void cs_threads_adopt(void) {
 void cs_threads_add_native(uint32_t tid) {
   struct cs_thread *entry = cs_registry_attached(0, tid);
   if (entry == NULL) return;
+  cs_native_stack_learn(entry, tid);
   (void)pthread_mutex_lock(&lock);
   struct cs_agent_thread *t = is_managed(tid) ? NULL : of_entry(entry);
   if (t != NULL) {
@@ -220,6 +235,21 @@ void cs_threads_add_native(uint32_t tid) {
     cs_registry_destroyed_entry(entry);
   }
   (void)pthread_mutex_unlock(&lock);
+}
+
+static bool look_again(struct cs_agent_thread *t, void *data) {
+  uint32_t tid = *(const uint32_t *)data;
+  if (t->clr_thread != 0 || t->tid != tid) return true;
+  t->seen = true;
+  if (cs_thread_room(t->thread) != CS_ROOM_UNKNOWN) return false;
+  cs_native_stack_learn(t->thread, tid);
+  t->unclear = cs_thread_room(t->thread) == CS_ROOM_UNKNOWN;
+  if (!stopped) start_engine(t);
+  return false;
+}
+
+void cs_threads_see_native(uint32_t tid) {
+  cs_threads_visit(look_again, &tid);
 }
 
 void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data) {
@@ -237,10 +267,12 @@ void cs_threads_sweep_ended(void) {
     const struct cs_agent_thread *t = *link;
     bool ended = t->clr_thread != 0 && t->tid != 0 && syscall(SYS_tgkill, pid, t->tid, 0) != 0 &&
                  errno == ESRCH;
-    if (ended)
+    if (ended) {
+      count_room(t);
       bury_ended(link);
-    else
+    } else {
       link = &(*link)->next;
+    }
   }
   (void)pthread_mutex_unlock(&lock);
 }
@@ -251,6 +283,7 @@ void cs_threads_sweep_native(void) {
   while (*link != NULL) {
     struct cs_agent_thread *t = *link;
     if (t->clr_thread == 0 && !t->seen) {
+      count_room(t);
       bury_native(link);
     } else {
       t->seen = false;
@@ -360,14 +393,23 @@ void cs_threads_start(void) {
   (void)pthread_mutex_lock(&lock);
   stopped = false;
   last_id = 0;
+  rooms = (struct cs_wire_rooms){0, 0};
   (void)pthread_mutex_unlock(&lock);
 }
 
 void cs_threads_stop(void) {
   (void)pthread_mutex_lock(&lock);
   stopped = true;
-  for (struct cs_agent_thread *t = living; t != NULL; t = t->next) end_sampling(t);
+  for (struct cs_agent_thread *t = living; t != NULL; t = t->next) {
+    count_room(t);
+    end_sampling(t);
+  }
   (void)pthread_mutex_unlock(&lock);
+}
+
+bool cs_threads_tell_rooms(void) {
+  if (rooms.small + rooms.unknown == 0) return true;
+  return cs_producer_put(&cs_agent.wire, CS_WIRE_ROOMS, &rooms, sizeof rooms, NULL, 0);
 }
 
 void cs_threads_free_all(void) {

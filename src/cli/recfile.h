@@ -52,6 +52,7 @@ enum cs_file_kind {
   CS_FILE_MODULE,      // struct cs_wire_module, strings: path, PDB
   CS_FILE_IMAGES,      // u32 images, u32 of them without names; string: which, and why
   CS_FILE_ASKS,        // struct cs_wire_asks
+  CS_FILE_ROOMS,       // struct cs_wire_rooms
 };
 
 #define CS_FILE_LINES_WANTED 1u
@@ -81,7 +82,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
-                   sizeof(struct cs_wire_asks) == 24,
+                   sizeof(struct cs_wire_asks) == 24 && sizeof(struct cs_wire_rooms) == 8,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

@@ -238,6 +238,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_wire(r, head->size, CS_WIRE_EVENTS);
     case CS_FILE_ASKS:
       return read_wire(r, head->size, CS_WIRE_ASKS);
+    case CS_FILE_ROOMS:
+      return read_wire(r, head->size, CS_WIRE_ROOMS);
     case CS_FILE_INLINES:
       return read_wire(r, head->size, CS_WIRE_INLINES);
     case CS_FILE_MODULE:

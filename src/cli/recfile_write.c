@@ -121,7 +121,7 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
       [CS_WIRE_STOPS] = CS_FILE_STOPS,       [CS_WIRE_TICKS] = CS_FILE_TICKS,
       [CS_WIRE_ENGINE] = CS_FILE_ENGINE,     [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
       [CS_WIRE_EVENTS] = CS_FILE_EVENTS,     [CS_WIRE_MODULE] = CS_FILE_MODULE,
-      [CS_WIRE_ASKS] = CS_FILE_ASKS,
+      [CS_WIRE_ASKS] = CS_FILE_ASKS,         [CS_WIRE_ROOMS] = CS_FILE_ROOMS,
   };
   if (!f->open || f->failed) return;
   if (!f->begun) start_file(f, rec);

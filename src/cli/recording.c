@@ -436,6 +436,9 @@ void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) 
     case CS_WIRE_ASKS:
       if (!cs_decode_asks(r, &rec->asks)) rec->broken++;
       break;
+    case CS_WIRE_ROOMS:
+      if (!cs_decode_rooms(r, &rec->rooms)) rec->broken++;
+      break;
     case CS_WIRE_STOPS:
       if (!cs_decode_stops(r, &rec->stops)) rec->broken++;
       break;

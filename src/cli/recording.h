@@ -149,6 +149,7 @@ struct cs_recording {
   struct cs_wire_put_off put_off;  // zero: none was
   struct cs_wire_ticks ticks;      // zero: none was left out
   struct cs_wire_asks asks;        // zero: all threads have taken their signals
+  struct cs_wire_rooms rooms;      // zero: all stacks have room for a signal
   struct cs_wire_engine engine;    // zero: mode cpu was not recorded, or the agent has not told
   uint32_t engine_text[CS_ENGINE_TEXTS];        // string ids
   struct cs_wire_events events[CS_WIRE_MODES];  // of those modes that the agent has told of

@@ -437,6 +437,8 @@ static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, s
   f->unsent = rec->asks.unsent;
   f->silent = rec->asks.silent;
   f->silent_ns = rec->asks.silent_ns;
+  f->small_stacks = rec->rooms.small;
+  f->unknown_stacks = rec->rooms.unknown;
   f->stopped_ns = rec->stops.stopped_ns;
   f->stopped_for = rec->stops.threads;
   f->unsampled_ns = rec->stops.unsampled_ns;

@@ -99,6 +99,22 @@ static void print_asks(const struct cs_facts *f, FILE *out) {
                   (double)f->silent_ns / 1e9);
 }
 
+// Threads that a signal would kill. Wall mode has those that sleep.
+static void print_rooms(const struct cs_facts *f, FILE *out) {
+  if (f->small_stacks > 0)
+    (void)fprintf(out,
+                  PREFIX "%" PRIu64
+                         " thread%s not sampled while running: a stack below 64 KiB may have no "
+                         "room for a signal\n",
+                  f->small_stacks, f->small_stacks == 1 ? " was" : "s were");
+  if (f->unknown_stacks > 0)
+    (void)fprintf(out,
+                  PREFIX "%" PRIu64
+                         " native thread%s not sampled: the C library does not say how large a "
+                         "stack they have, and a small one has no room for a signal\n",
+                  f->unknown_stacks, f->unknown_stacks == 1 ? " was" : "s were");
+}
+
 // Only for signal stacks, after an attach (docs/signal-safety.md).
 static void print_suspensions(const struct cs_facts *f, FILE *out) {
   if (f->suspensions == 1)
@@ -283,6 +299,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_labels(set, samples, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
   print_asks(f, out);
+  print_rooms(f, out);
   print_cost(f, out);
   print_budget(&f->budget, f->hz, out);
 }

@@ -107,6 +107,8 @@ struct cs_facts {
   uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads; 0: none was left out
   uint64_t unsent;                 // signals that the limit of pending ones has kept back
   uint64_t silent, silent_ns;      // threads that do not take theirs, and for how long in all
+  uint64_t small_stacks;           // threads that are sent no signal: it does not fit,
+  uint64_t unknown_stacks;         // or nobody knows whether it does
   uint64_t suspensions;            // how often the runtime was stopped
   uint64_t stopped_ns;             // for how long in all,
   uint64_t stopped_for;            // to give so many threads larger signal stacks,

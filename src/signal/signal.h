@@ -46,6 +46,14 @@ enum { CS_PERF_MAX_FD = 1 << 20 };  // descriptors of events are below it
 
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
 // new generation, so that a late signal that names one never touches unmapped memory.
+// Has a thread's own stack room for a signal (docs/signal-safety.md, "Little stack")?
+enum cs_room {
+  CS_ROOM_UNKNOWN,
+  CS_ROOM_ENOUGH,  // for a native thread; a managed one's is seen from its `stack`
+  CS_ROOM_SMALL,
+};
+enum { CS_LEAST_STACK = 64 << 10 };  // bytes, of a thread that is sent signals
+
 struct cs_thread {
   uint32_t tid;         // 0: not in use. Written with release after everything else is set
   uint32_t generation;  // bumped each time the entry is given away or taken back
@@ -61,6 +69,7 @@ struct cs_thread {
   uint32_t index;         // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
   uint32_t walkers;         // who has it pinned: ThreadDestroyed waits for 0 (contract: C18)
+  uint32_t room;            // enum cs_room, of a native thread: native_threads.c
   struct cs_altstack altstack;
   void *agent;                  // the agent's own data for this thread
   struct cs_sleeper *sleeper;   // snapshot/sleeper.h; NULL until it is looked at

@@ -123,6 +123,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->clr_thread = clr_thread;
   thread->stack = (struct cs_stack){0};
   thread->sampling = 0;
+  cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
   cs_store_relaxed(&thread->asked, 0u);
   cs_store_relaxed(&thread->thread_pointer, 0);
   thread->index = i;

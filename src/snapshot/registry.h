@@ -74,5 +74,12 @@ static inline bool cs_thread_is_equipped(const struct cs_thread *thread) {
   if (cs_load_acquire(&cs_signal.small_stacks) != 0) return false;
   return thread->clr_thread == 0 || cs_load_acquire(&thread->altstack.ready) != 0;
 }
+// And has its own stack, which the signal comes to, room for it? A native thread's must be known to
+// have; a managed one's, which the runtime itself signals, must not be known to have none.
+static inline enum cs_room cs_thread_room(const struct cs_thread *thread) {
+  if (thread->clr_thread == 0) return (enum cs_room)cs_load_acquire(&thread->room);
+  uint64_t hi = cs_load_acquire(&thread->stack.hi);
+  return hi == 0 || hi - thread->stack.lo >= CS_LEAST_STACK ? CS_ROOM_ENOUGH : CS_ROOM_SMALL;
+}
 
 #endif

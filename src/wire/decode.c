@@ -152,6 +152,11 @@ bool cs_decode_asks(const struct cs_wire_record *r, struct cs_wire_asks *asks) {
   return open_record(r, CS_WIRE_ASKS, &c) && cs_take(&c, asks, sizeof *asks);
 }
 
+bool cs_decode_rooms(const struct cs_wire_record *r, struct cs_wire_rooms *rooms) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_ROOMS, &c) && cs_take(&c, rooms, sizeof *rooms);
+}
+
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops) {
   struct cs_bytes c;
   return open_record(r, CS_WIRE_STOPS, &c) && cs_take(&c, stops, sizeof *stops);

@@ -42,6 +42,7 @@ bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *eve
 bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks);
 bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *put_off);
 bool cs_decode_asks(const struct cs_wire_record *r, struct cs_wire_asks *asks);
+bool cs_decode_rooms(const struct cs_wire_record *r, struct cs_wire_rooms *rooms);
 bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 

@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 15u
+#define CS_WIRE_VERSION 16u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -127,6 +127,7 @@ enum cs_wire_kind {
   CS_WIRE_EVENTS,   // struct cs_wire_events; before END, for each mode that is one of events
   CS_WIRE_MODULE,   // struct cs_wire_module, strings: path, PDB; before its FUNCTIONs, with lines
   CS_WIRE_ASKS,     // struct cs_wire_asks; before END, if any threads were asked in vain
+  CS_WIRE_ROOMS,    // struct cs_wire_rooms; before END, if there are any
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -249,6 +250,12 @@ struct cs_wire_asks {
   uint64_t unsent;     // that could not be sent: the limit of pending signals
   uint64_t silent_ns;  // how long `silent` threads have not taken theirs at the end, in all
   uint32_t silent, reserved;
+};
+
+// Threads that were sent no signal, since it would not fit on their stacks.
+struct cs_wire_rooms {
+  uint32_t small;    // stacks below 64 KiB
+  uint32_t unknown;  // native threads whose stacks' sizes are not known
 };
 
 // `why`: why a better engine was not had, and what to allow for it; `unseen`: what this one does

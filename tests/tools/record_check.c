@@ -38,6 +38,7 @@ static struct cs_wire_stops stops_told;
 static struct cs_wire_put_off put_off_told;
 static struct cs_wire_ticks ticks_told;
 static struct cs_wire_asks asks_told;
+static struct cs_wire_rooms rooms_told;
 static struct cs_wire_engine engine_told;
 static struct cs_text engine_text[CS_ENGINE_TEXTS];
 static struct cs_wire_events events_told;
@@ -236,6 +237,10 @@ static void take(const struct cs_wire_record *r) {
     case CS_WIRE_ASKS:
       check(cs_decode_asks(r, &asks_told) && asks_told.unsent + asks_told.silent > 0, "ASKS",
             asks_told.silent);
+      break;
+    case CS_WIRE_ROOMS:
+      check(cs_decode_rooms(r, &rooms_told) && rooms_told.small + rooms_told.unknown > 0, "ROOMS",
+            rooms_told.small);
       break;
     case CS_WIRE_STOPS:
       check(cs_decode_stops(r, &stops_told) && stops_told.threads + stops_told.unsampled_ns > 0,

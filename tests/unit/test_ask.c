@@ -48,6 +48,7 @@ static int set_up(void **state) {
   memset(&thread, 0, sizeof thread);
   entry.tid = thread.tid = (uint32_t)syscall(SYS_gettid);
   entry.altstack.ready = 1;
+  entry.room = CS_ROOM_ENOUGH;
   thread.thread = &entry;
   cs_asks_begin();
   return sigaction(cs_core.signal_number, &action, NULL);
@@ -99,6 +100,19 @@ static void test_not_equipped(void **state) {
   (void)state;
   entry.clr_thread = 1;
   entry.altstack.ready = 0;
+  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  assert_int_equal(entry.asked, 0);
+}
+
+// A signal would not fit on its stack, or may not.
+static void test_no_room(void **state) {
+  (void)state;
+  entry.room = CS_ROOM_SMALL;
+  cs_ask(&thread, &entry, CS_ASKED_LOOK, 0);
+  entry.room = CS_ROOM_UNKNOWN;
+  cs_ask(&thread, &entry, CS_ASKED_LOOK, 0);
+  entry.clr_thread = 1;
+  entry.stack = (struct cs_stack){.lo = 4096, .hi = 4096 + CS_LEAST_STACK - 1};
   cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, 0);
 }
@@ -165,6 +179,7 @@ int main(void) {
       cmocka_unit_test_setup(test_taken, set_up),
       cmocka_unit_test_setup(test_not_its_own, set_up),
       cmocka_unit_test_setup(test_not_equipped, set_up),
+      cmocka_unit_test_setup(test_no_room, set_up),
       cmocka_unit_test_setup(test_limit, set_up),
       cmocka_unit_test_setup(test_others, set_up),
   };

@@ -191,6 +191,10 @@ static void make_recording(void) {
   begin();
   put(&(struct cs_wire_asks){77, 8800000000, 9, 0}, sizeof(struct cs_wire_asks));
   end(CS_WIRE_ASKS);
+  begin();
+  put(&(struct cs_wire_rooms){12, 3}, sizeof(struct cs_wire_rooms));
+  end(CS_WIRE_ROOMS);
+  assert_int_equal(live.rooms.small, 12);
   assert_int_equal(live.stops.threads, 27);
   assert_int_equal(live.put_off.samples, 4321);
   begin();
