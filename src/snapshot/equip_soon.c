@@ -97,6 +97,11 @@ static void wait_for_it(const struct cs_thread *thread) {
 bool cs_core_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err) {
   if (cs_load_acquire(&cs_signal.small_stacks) != 0)
     return cs_error_set(err, "%s", cs_core.small_stacks);
+  if (cs_thread_room(thread) == CS_ROOM_SMALL)
+    return cs_error_set(err,
+                        "thread %u has a stack below %d KiB, which may have no room for a signal: "
+                        "it can be walked while it sleeps",
+                        thread->tid, CS_LEAST_STACK >> 10);
   if (cs_core.info == NULL || cs_thread_is_equipped(thread)) return true;
   if (cs_load_acquire(&cs_core.stopped_by) == (uint32_t)syscall(SYS_gettid)) {
     *flags |= CS_REQUEST_EQUIP;  // the runtime stands still, for as long as the caller wants

@@ -144,6 +144,23 @@ static void a_target_that_blocks_the_signal_is_reported_and_its_late_answer_igno
   end_target(target);
 }
 
+static void a_target_whose_stack_is_small_is_sent_no_signal(void **state) {
+  (void)state;
+  struct target *target = target_start((struct target_opts){0});
+  struct cs_thread *thread = cs_registry_find(target_id(target));
+  struct seen seen = {0};
+  uint64_t lo = thread->stack.lo;
+  thread->stack.lo = thread->stack.hi - CS_LEAST_STACK + 4096;
+  HRESULT hr = clrsnap_walk(target_id(target), see, &seen, NULL, NULL);
+  thread->stack.lo = lo;
+  assert_int_equal(hr, CORPROF_E_STACKSNAPSHOT_UNSAFE);
+  assert_non_null(strstr(clrsnap_last_error(), "below 64 KiB"));
+  assert_int_equal(seen.frames, 0);
+  expect_walk(target);
+  end_target(target);
+  all_slots_are_free();
+}
+
 static void a_target_that_is_gone_is_invalid(void **state) {
   (void)state;
   struct target *target = target_start((struct target_opts){0});
@@ -532,6 +549,7 @@ int main(void) {
       TEST(a_thread_known_by_attach_introduces_itself),
       TEST(the_alternate_stack_is_swapped_and_put_back),
       TEST(a_target_that_blocks_the_signal_is_reported_and_its_late_answer_ignored),
+      TEST(a_target_whose_stack_is_small_is_sent_no_signal),
       TEST(a_target_that_is_gone_is_invalid),
       TEST(an_unknown_thread_id_gives_no_callback),
       TEST(an_answer_with_an_old_sequence_touches_nothing),
