@@ -31,6 +31,7 @@ struct sleeper {
   uint32_t below_count;
   uint64_t switches;  // voluntary ones, at the begin; later how many there were in between
   uint32_t walks, asleep, elsewhere, natives, bridged, calls;
+  uint32_t woken;  // walks by signal of a thread that was blocked just before
 };
 static struct sleeper sleepers[MOST];
 static uint32_t sleeper_count;
@@ -48,6 +49,18 @@ static uint64_t own_switches(void) {
     if (sscanf(line, "voluntary_ctxt_switches: %llu", &found) == 1) break;
   if (file != NULL) fclose(file);
   return found;
+}
+
+// A thread that spins before it blocks, or waits for a processor, does not sleep.
+static bool is_blocked(uint32_t tid) {
+  char path[64], stat[256] = "";
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return false;
+  (void)fgets(stat, sizeof stat, file);
+  (void)fclose(file);
+  const char *after_name = strrchr(stat, ')');
+  return after_name != NULL && strncmp(after_name, ") S", 3) == 0;
 }
 
 // ---- On the sleepers themselves ----
@@ -89,8 +102,9 @@ static void check_effects(const struct sleeper *s, int calls, int interrupted, i
   ORACLE_CHECK(interrupted == 0 && early == 0, "%s: %d of %d waits interrupted, %d early", s->name,
                interrupted, calls, early);
   ORACLE_CHECK(s->walks >= 100, "%s: only %u walks", s->name, s->walks);
-  ORACLE_CHECK(s->asleep * 100ull >= s->walks * 95ull, "%s: %u of %u walks without a signal",
-               s->name, s->asleep, s->walks);
+  ORACLE_CHECK(s->woken * 100ull <= s->walks * 5ull,
+               "%s: %u of %u walks by signal although it was blocked", s->name, s->woken, s->walks);
+  ORACLE_CHECK(s->asleep >= 30, "%s: only %u walks without a signal", s->name, s->asleep);
   ORACLE_CHECK(s->elsewhere * 20ull <= s->walks, "%s: %u walks showed it elsewhere", s->name,
                s->elsewhere);
   // By itself a wait takes one switch; some of the runtime's take two or three.
@@ -181,12 +195,14 @@ static void walk_once(struct sleeper *s) {
   static struct walk walk;
   struct clrsnap_walk_result result = {.size = sizeof result};
   walk.count = 0;
+  bool blocked = is_blocked(s->tid);
   uint64_t before = oracle_now_ns();
   HRESULT hr = clrsnap_walk(s->id, collect, &walk, NULL, &result);
   uint64_t ns = oracle_now_ns() - before;
   ORACLE_CHECK(hr == S_OK, "%s: %#x %s", s->name, (unsigned)hr, clrsnap_last_error());
   if (hr != S_OK) return;
   bool asleep = (result.flags & CLRSNAP_WALK_ASLEEP) != 0;
+  s->woken += blocked && !asleep;
   if (took_count[asleep] < WALKS) took[asleep][took_count[asleep]++] = ns;
   ORACLE_CHECK(!asleep || result.held_ns == 0, "a sleeper was held for %lu ns",
                (unsigned long)result.held_ns);
