@@ -100,7 +100,11 @@ static void print_frame(const struct cs_outside_frame *f) {
   }
   if (f->module != NULL) {
     (void)fputs(f->name[0] != '\0' ? "(" : "[", stdout);
-    cs_put_plain(stdout, cs_file_of(f->module), strlen(cs_file_of(f->module)));
+    const char *file = cs_file_of(f->module);
+    cs_put_plain(stdout, file, strlen(file));
+    // The runtime's code in a program that is a single file has the program's name.
+    if (f->runtime && f->name[0] == '\0' && strcmp(file, "libcoreclr.so") != 0)
+      (void)fputs(": runtime", stdout);
     if (f->name[0] == '\0') (void)printf("+0x%" PRIx64, f->offset);
     (void)fputs(f->name[0] != '\0' ? ")" : "]", stdout);
   }
@@ -145,6 +149,13 @@ static void print_thread(const struct cs_outside_thread *t) {
     (void)printf("    ... cut here: %s\n", cs_stop_text(t->stop));
 }
 
+static void put_version(const struct cs_outside *o, const char *unknown) {
+  if (o->major == 0)
+    (void)fputs(unknown, stdout);
+  else
+    (void)printf("%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major, o->minor, o->build);
+}
+
 static void print_text(const struct cs_outside *o, const struct options *options) {
   char now[64] = "";
   time_t seconds = time(NULL);
@@ -153,8 +164,9 @@ static void print_text(const struct cs_outside *o, const struct options *options
     (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
   (void)printf("Process %d: ", o->pid);
   cs_put_plain(stdout, o->command, strlen(o->command));
-  (void)printf("\n.NET %u.%u.%u, %s, stopped for %.1f ms\n", o->major, o->minor, o->build, now,
-               (double)o->stopped_ns / 1e6);
+  (void)fputs("\n.NET ", stdout);
+  put_version(o, "of an unknown version");
+  (void)printf(", %s, stopped for %.1f ms\n", now, (double)o->stopped_ns / 1e6);
   for (uint32_t i = 0; i < o->count; i++)
     if (o->threads[i].managed || !options->managed_only) print_thread(&o->threads[i]);
 }
@@ -186,6 +198,7 @@ static void put_frame(const struct cs_outside_frame *f) {
     put_string("file", f->source);
     (void)printf(",\"line\":%" PRIu32, f->line);
   }
+  if (f->runtime) (void)fputs(",\"runtime\":true", stdout);
   if (f->kind == CS_CODE_NATIVE) (void)printf(",\"address\":\"0x%" PRIx64 "\"", f->offset);
   (void)printf(",\"ip\":\"0x%" PRIx64 "\",\"sp\":\"0x%" PRIx64 "\",\"exact\":%s,\"funclet\":%s}",
                f->ip, f->sp, f->flags & CS_FRAME_EXACT ? "true" : "false",
@@ -220,7 +233,9 @@ static void put_thread(const struct cs_outside_thread *t) {
 
 static void print_json(const struct cs_outside *o, const struct options *options) {
   const char *comma = "";
-  (void)printf("{\"pid\":%d,\"runtime\":\"%u.%u.%u\",", o->pid, o->major, o->minor, o->build);
+  (void)printf("{\"pid\":%d,\"runtime\":\"", o->pid);
+  put_version(o, "");
+  (void)fputs("\",", stdout);
   put_string("command", o->command);
   (void)printf(",\"stopped_ns\":%" PRIu64 ",\"threads\":[", o->stopped_ns);
   for (uint32_t i = 0; i < o->count; i++) {

@@ -20,6 +20,7 @@ struct cs_outside_frame {
   char *module;     // the file's path; NULL: none
   uint32_t token;   // a method's mdMethodDef in its module; 0: it has none
   uint32_t number;  // of that module, or of the native image
+  bool runtime;     // its image is the one that the runtime is in
   uint64_t offset;  // of a native frame's ip: its virtual address in the file
   uint32_t il;      // that its instruction comes from, or CS_IL_* (remote/il.h)
   const char *source;  // file of the line, as the compiler was given it; NULL: not known
@@ -71,7 +72,7 @@ struct cs_outside_thread {
 
 struct cs_outside {
   int pid;
-  uint32_t major, minor, build;  // of the runtime
+  uint32_t major, minor, build;  // of the runtime; 0.0.0: not known
   char *command;
   uint64_t stopped_ns;  // how long the process stood still
   uint32_t count;
@@ -112,8 +113,9 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *
 // The name that the program has given a thread, where the kernel has only the beginning, `name`.
 void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
                             size_t cap);
-// What the modules that were met say of their PDBs.
-void cs_outside_add_modules(const struct cs_outside_names *names, struct cs_lines *lines);
+// What the modules that were met say of their PDBs, and are called if they have no path. The
+// process runs again.
+void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lines);
 // What it is called, and its line. The process runs again: files, and whole metadata, take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);

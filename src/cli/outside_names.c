@@ -231,6 +231,7 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *
   } else if (frame->code.kind == CS_CODE_NATIVE && image != NULL) {
     out->module = copy(image->path);
     out->number = number_of_image(names, image);
+    out->runtime = cs_image_is_runtime(names->world, image);
     out->offset = frame->regs.r[CS_RIP] - image->bias;
   } else {
     out->name = copy(frame->code.kind == CS_CODE_STUB ? "[stub]" : "[unknown code]");
@@ -251,9 +252,24 @@ static const struct cs_metadata *metadata_of(struct cs_outside_names *names, str
   return m->metadata;
 }
 
-void cs_outside_add_modules(const struct cs_outside_names *names, struct cs_lines *lines) {
+// A module of a program that is a single file has no path, nor has one that was loaded from memory.
+static void name_module(struct cs_outside_names *names, struct module *m) {
+  const struct cs_metadata *metadata = m->path == NULL ? metadata_of(names, m) : NULL;
+  const char *name = metadata != NULL ? cs_metadata_module_name(metadata) : NULL;
+  if (name != NULL) m->path = copy(cs_file_of(name));
+}
+
+static void add_program(const struct cs_world *world, struct cs_lines *lines) {
+  for (uint32_t i = 0; i < world->images->count; i++)
+    if (cs_image_is_runtime(world, &world->images->image[i]))
+      cs_lines_set_program(lines, world->images->image[i].path);
+}
+
+void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lines) {
+  add_program(names->world, lines);
   for (size_t i = 0; i < names->module_count; i++) {
-    const struct module *m = names->modules[i];
+    struct module *m = names->modules[i];
+    name_module(names, m);
     struct cs_lines_module of = {.path = m->path,
                                  .pdb = m->debug.path,
                                  .known = m->known,
@@ -300,6 +316,8 @@ static const char *native_name(struct cs_outside_names *names,
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   if (frame->name != NULL) return;
   if (frame->token != 0) {
+    const char *path = names->modules[frame->number]->path;
+    if (frame->module == NULL && path != NULL) frame->module = copy(path);
     name_method(names, frame);
     return;
   }

@@ -20,6 +20,9 @@ struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_
   struct cs_places *p = cs_allocate(sizeof *p);
   p->rec = rec;
   p->lines = cs_lines_new(target);
+  for (size_t i = 0; i < rec->image_count; i++)
+    if ((rec->images[i].image.flags & CS_WIRE_IMAGE_RUNTIME) != 0)
+      cs_lines_set_program(p->lines, cs_recording_get(rec, rec->images[i].path));
   for (size_t i = 0; i < rec->module_count; i++) {
     const struct cs_rec_module *m = &rec->modules[i];
     struct cs_lines_module of = {

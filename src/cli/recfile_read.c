@@ -199,6 +199,7 @@ static bool read_image(struct reader *r, uint32_t size) {
   *record = (struct cs_wire_record){(uint32_t)longer, CS_WIRE_IMAGE, 0};
   memcpy(image, old, OLD);
   image->build_id_size = 0;
+  image->flags = 0;
   memcpy(image + 1, old + OLD, payload - OLD);
   cs_recording_add(r->rec, record);
   free(record);

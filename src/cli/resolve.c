@@ -183,8 +183,11 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
     *folds = true;
     return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
   }
-  const char *module = cs_file_of(text(r->rec, r->rec->images[i].path));
-  enum cs_profile_kind kind = is_runtime_library(module) ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
+  const struct cs_rec_image *image = &r->rec->images[i];
+  const char *module = cs_file_of(text(r->rec, image->path));
+  bool named = is_runtime_library(module);
+  bool runtime = named || (image->image.flags & CS_WIRE_IMAGE_RUNTIME) != 0;
+  enum cs_profile_kind kind = runtime ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
   uint32_t symbol;
   // What recording costs on a thread of the program's is one frame, not a tour of the profiler.
   if (!r->opts->raw_names && strcmp(module, "libclrsnap.so") == 0) {
@@ -194,8 +197,9 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
   if (cs_map_get(&r->rec->symbols, frame, &symbol))
     return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
   char name[NAME_BYTES];
-  bool bracketed = module[0] == '[';  // "[vdso]"
-  (void)snprintf(name, sizeof name, bracketed ? "%s" : "[%s]", module);
+  bool bracketed = module[0] == '[';                        // "[vdso]"
+  const char *part = runtime && !named ? ": runtime" : "";  // of a program that is one file
+  (void)snprintf(name, sizeof name, bracketed ? "%s" : "[%s%s]", module, part);
   *folds = true;
   return cs_profile_frame(r->profile, name, module, kind);
 }

@@ -49,6 +49,9 @@ struct cs_world {
   uint32_t code_generation;  // bumped whenever code died: ips before and after are not the same
 };
 
+// Is the runtime in that image? Of a program that is a single file it is the program itself.
+CS_ISLAND bool cs_image_is_runtime(const struct cs_world *world, const struct cs_image *image);
+
 // Finds what `ip` is in. For a return address pass `ip - 1` (a call may be a function's last
 // instruction). `code->kind` is CS_CODE_NONE when nothing is known of it. Answers CS_STOP_NONE, or
 // why the map could not be read (CS_STOP_UNREADABLE, CS_STOP_NO_GUARD, CS_STOP_BAD_UNWIND).

@@ -23,6 +23,7 @@ struct module {
 struct cs_lines {
   const struct cs_target *target;
   struct cs_target *here;  // an id is an id wherever the file lies
+  char *program;           // NULL: not known
   struct module *modules;  // the one that was asked for last comes first
 };
 
@@ -49,7 +50,13 @@ void cs_lines_free(struct cs_lines *lines) {
     free(m);
   }
   cs_target_free(lines->here);
+  free(lines->program);
   free(lines);
+}
+
+void cs_lines_set_program(struct cs_lines *lines, const char *path) {
+  free(lines->program);
+  lines->program = must(strdup(path));
 }
 
 // Takes `bytes` over. What was seen before is kept where this is no better.
@@ -94,17 +101,23 @@ static void try_embedded(const struct cs_lines *lines, struct module *m) {
   (void)close(fd);
 }
 
-static void open_symbols(const struct cs_lines *lines, struct module *m) {
+// The PDB under its own name in the folder of `file`.
+static void try_beside(const struct cs_lines *lines, struct module *m, const char *file) {
   char beside[PATH_MAX];
+  int folder = (int)(cs_file_of(file) - file);
+  int len = snprintf(beside, sizeof beside, "%.*s%s", folder, file, cs_file_of_source(m->is.pdb));
+  if (len > 0 && (size_t)len < sizeof beside) try_file(lines, m, beside);
+}
+
+static void open_symbols(const struct cs_lines *lines, struct module *m) {
   m->symbols = m->ambiguous   ? CS_SYMBOLS_AMBIGUOUS
                : !m->is.known ? CS_SYMBOLS_NO_MODULE
                               : CS_SYMBOLS_NONE;
   if (m->ambiguous || !m->is.known || !m->is.has_id) return;
   if (m->is.embedded) try_embedded(lines, m);
-  int folder = (int)(cs_file_of(m->is.path) - m->is.path);
-  int len =
-      snprintf(beside, sizeof beside, "%.*s%s", folder, m->is.path, cs_file_of_source(m->is.pdb));
-  if (len > 0 && (size_t)len < sizeof beside) try_file(lines, m, beside);
+  try_beside(lines, m, m->is.path);
+  if (m->symbols != CS_SYMBOLS_FOUND && lines->program != NULL)
+    try_beside(lines, m, lines->program);
   try_file(lines, m, m->is.pdb);
 }
 

@@ -42,6 +42,9 @@ struct cs_lines;
 // memory, as cs_allocate.
 struct cs_lines *cs_lines_new(const struct cs_target *target);
 void cs_lines_free(struct cs_lines *lines);
+// The file that the runtime is in. If that is the program, as a single file, PDBs lie beside it:
+// its modules have no folder, or the one where they were extracted.
+void cs_lines_set_program(struct cs_lines *lines, const char *path);
 // A module that may be asked for. The same path with another id: neither has lines.
 void cs_lines_add(struct cs_lines *lines, const struct cs_lines_module *module);
 // The same by the module's file, for what is loaded by nobody.

@@ -18,6 +18,7 @@ bool cs_metadata_stream(struct cs_slice root, const char *name, struct cs_slice 
 
 // ---- Tables (tables.c), after ECMA-335 II.22 and II.24.2.6 ----
 enum cs_table {
+  CS_TABLE_MODULE = 0x00,
   CS_TABLE_TYPE_DEF = 0x02,
   CS_TABLE_METHOD_DEF = 0x06,
   CS_TABLE_NESTED_CLASS = 0x29,
@@ -53,5 +54,10 @@ struct cs_method_text {
 };
 // From an mdMethodDef. False: the token is no method's.
 bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
+
+// ---- What a module says of itself (self.c) ----
+// Its file's name when it was compiled, "App.dll". NULL: it cannot be read. Valid as long as the
+// metadata.
+const char *cs_metadata_module_name(const struct cs_metadata *m);
 
 #endif

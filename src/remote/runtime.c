@@ -6,18 +6,24 @@
 // Signal-safe: no.
 #include <elf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "remote/private.h"
 
 enum { MAX_PROGRAM_HEADERS = 64, MAX_CHAIN = 1 << 16, MAX_PATH_BYTES = 4096 };
+enum { MAX_DATA = 4, MAX_DATA_BYTES = 16 << 20 };
 
 struct image {
   uint64_t base;  // where the file's first byte is mapped, 0: not found
   uint64_t begin, end, bias;
   uint64_t symbols, strings, gnu_hash;
   uint64_t unwind_index;  // its .eh_frame_hdr; 0: it has none
+  unsigned data_count;
+  struct {
+    uint64_t begin, end;
+  } data[MAX_DATA];  // what the file has of its writable segments
   char path[MAX_PATH_BYTES];
 };
 
@@ -78,6 +84,9 @@ static bool read_image(struct cs_remote *remote, struct image *image) {
     uint64_t begin = image->bias + ph[i].p_vaddr, end = begin + ph[i].p_memsz;
     if (begin < image->begin) image->begin = begin;
     if (end > image->end) image->end = end;
+    if ((ph[i].p_flags & PF_W) == 0 || image->data_count == MAX_DATA) continue;
+    image->data[image->data_count].begin = begin;
+    image->data[image->data_count++].end = begin + ph[i].p_filesz;
   }
   return dynamic != NULL && read_dynamic(remote, image, dynamic);
 }
@@ -134,6 +143,41 @@ static struct cs_runtime_version version_of(const char *path) {
   return (struct cs_runtime_version){(uint16_t)major, (uint16_t)minor, (uint16_t)build};
 }
 
+// The runtime has "@(#)Version 10.0.1226.42308 @Commit: ..." in its data, where 1226 is patch 12 of
+// the year 26. Where it does not lie in a folder of its version, nothing else tells: a program that
+// is self-contained, or a single file.
+static bool version_in(const char *text, size_t size, struct cs_runtime_version *out) {
+  static const char mark[] = "@(#)Version ";
+  enum { MARK = sizeof mark - 1, MOST = 48, PATCH = 100 };
+  for (const char *at = text; (size_t)(text + size - at) > MARK; at++) {
+    char copy[MOST];
+    unsigned major, minor, build;
+    at = memchr(at, mark[0], (size_t)(text + size - at) - MARK);
+    if (at == NULL) return false;
+    if (memcmp(at, mark, MARK) != 0) continue;
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)(text + size - at - MARK), at + MARK);
+    if (sscanf(copy, "%5u.%5u.%7u.", &major, &minor, &build) != 3 || major > UINT16_MAX ||
+        minor > UINT16_MAX || build / PATCH > UINT16_MAX)
+      continue;
+    *out = (struct cs_runtime_version){(uint16_t)major, (uint16_t)minor, (uint16_t)(build / PATCH)};
+    return true;
+  }
+  return false;
+}
+
+static struct cs_runtime_version version_by_data(struct cs_remote *remote,
+                                                 const struct image *image) {
+  struct cs_runtime_version version = {0, 0, 0};
+  for (unsigned i = 0; i < image->data_count && version.major == 0; i++) {
+    size_t size = (size_t)(image->data[i].end - image->data[i].begin);
+    char *bytes = size <= MAX_DATA_BYTES ? malloc(size) : NULL;
+    if (bytes != NULL && cs_remote_read(remote, image->data[i].begin, bytes, size))
+      (void)version_in(bytes, size, &version);
+    free(bytes);
+  }
+  return version;
+}
+
 // The executable itself may be the runtime: a single-file application.
 static bool check_executable(struct cs_remote *remote, struct image *exe, uint64_t *descriptor,
                              struct cs_error *err) {
@@ -173,5 +217,6 @@ bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *
   place->begin = runtime->begin;
   place->end = runtime->end;
   place->version = version_of(runtime->path);
+  if (place->version.major == 0) place->version = version_by_data(remote, runtime);
   return true;
 }

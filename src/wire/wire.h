@@ -10,7 +10,7 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 16u
+#define CS_WIRE_VERSION 17u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
@@ -180,12 +180,15 @@ struct cs_wire_inline_mapping {
 };
 #define CS_WIRE_BUILD_ID 20  // bytes that are kept of a longer one
 struct cs_wire_image {
-  uint32_t id, build_id_size;  // 0: it has none
+  uint32_t id;
+  uint16_t build_id_size;  // 0: it has none
+  uint16_t flags;          // CS_WIRE_IMAGE_*
   uint64_t begin, end, bias;
   uint64_t inode;   // of the file that is mapped, as /proc/PID/maps has it;
   uint32_t device;  // major << 20 | minor
   uint8_t build_id[CS_WIRE_BUILD_ID];
 };
+#define CS_WIRE_IMAGE_RUNTIME 1u  // the runtime is in it: libcoreclr.so, or the program as one file
 // What a managed module, as it is in memory, says of its PDB.
 #define CS_WIRE_PDB_ID 20
 struct cs_wire_module {

@@ -127,7 +127,7 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *data) {
       const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(uintptr_t)at;
       uint64_t id = at + sizeof *note + ((note->n_namesz + 3u) & ~3u);
       if (note->n_type == NT_GNU_BUILD_ID && note->n_descsz <= sizeof image->build_id) {
-        image->build_id_size = note->n_descsz;
+        image->build_id_size = (uint16_t)note->n_descsz;
         memcpy(image->build_id, (const void *)(uintptr_t)id, note->n_descsz);
       }
       at = id + ((note->n_descsz + 3u) & ~3u);

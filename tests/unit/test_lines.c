@@ -316,6 +316,29 @@ static void modules_and_their_symbols(void **state) {
   (void)snprintf(module_path, sizeof module_path, "%s/m.dll", folder);
 }
 
+// Of a program that is a single file the modules have no folder; the program has one.
+static void part_of_a_program(void **state) {
+  (void)state;
+  struct bytes pdb;
+  struct cs_target *here = cs_target_of(0);
+  struct cs_lines_module is = {
+      .path = "m.dll", .pdb = "/nowhere/m.pdb", .known = true, .has_id = true};
+  char program[sizeof folder + 8];
+  make_pdb(&pdb);
+  write_file(pdb_path, pdb.at, pdb.size);
+  memcpy(is.id, pdb.at + 128, sizeof is.id);
+  (void)snprintf(program, sizeof program, "%s/program", folder);
+  for (int known = 0; known < 2; known++) {
+    struct cs_lines *lines = cs_lines_new(here);
+    if (known) cs_lines_set_program(lines, program);
+    cs_lines_add(lines, &is);
+    assert_int_equal(cs_lines_of_module(lines, "m.dll"),
+                     known ? CS_SYMBOLS_FOUND : CS_SYMBOLS_NONE);
+    cs_lines_free(lines);
+  }
+  cs_target_free(here);
+}
+
 static void damaged_modules(void **state) {
   (void)state;
   struct bytes pe, pdb;
@@ -383,6 +406,7 @@ int main(void) {
       cmocka_unit_test(points),
       cmocka_unit_test(damaged_pdbs),
       cmocka_unit_test(modules_and_their_symbols),
+      cmocka_unit_test(part_of_a_program),
       cmocka_unit_test(damaged_modules),
       cmocka_unit_test(the_loaded_module_decides),
   };

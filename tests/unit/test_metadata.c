@@ -73,6 +73,8 @@ static void every_method_of_the_framework(void **state) {
     if (len < 4 || strcmp(entry->d_name + len - 4, ".dll") != 0) continue;
     struct cs_metadata *m = open_module(path_of(entry->d_name));
     assert_non_null(m);
+    assert_non_null(cs_metadata_module_name(m));
+    assert_string_equal(cs_metadata_module_name(m), entry->d_name);
     unsigned named = name_all(m);
     assert_int_equal(named, m->rows[CS_TABLE_METHOD_DEF]);
     modules++;

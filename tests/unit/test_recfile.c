@@ -114,6 +114,15 @@ static void send_names(void) {
       sizeof(struct cs_wire_image));
   put_text("/nowhere/libnative.so");
   end(CS_WIRE_IMAGE);
+  begin();
+  put(&(struct cs_wire_image){.id = 4,
+                              .flags = CS_WIRE_IMAGE_RUNTIME,
+                              .begin = 0x10000,
+                              .end = 0x90000,
+                              .bias = 0x10000},
+      sizeof(struct cs_wire_image));
+  put_text("/nowhere/Shop");
+  end(CS_WIRE_IMAGE);
 }
 
 static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint32_t depth) {
@@ -129,7 +138,7 @@ static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint3
   for (uint32_t i = 0; i < depth; i++) {
     uint64_t kind = random64() % 8;
     uint64_t frame = kind == 0   ? 2ull << 62 | 0x1234
-                     : kind == 1 ? 1ull << 62 | 3ull << 40 | random64() % 64
+                     : kind == 1 ? 1ull << 62 | (3ull + i % 2) << 40 | random64() % 64
                                  : (random64() % 20) << 32 | CS_WIRE_MANAGED_EXACT | 12;
     put(&frame, sizeof frame);
   }
@@ -299,6 +308,9 @@ static void what_is_written_is_read(void **state) {
   assert_memory_equal(o.text, expected, expected_size);
   assert_int_equal(o.samples, 300);
   assert_non_null(memmem(expected, expected_size, "(Cart.cs:42)", 12));
+  assert_non_null(memmem(expected, expected_size, "[libnative.so]", 14));
+  assert_non_null(memmem(expected, expected_size, "[Shop: runtime]", 15));
+  assert_null(memmem(expected, expected_size, "[Shop]", 6));
   free(o.text);
 }
 
@@ -445,7 +457,7 @@ static void other_files_are_refused(void **state) {
   head[8] = CS_FILE_VERSION + 1;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 5"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 6"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# published.sh BUILD SOURCE MATERIAL KIND: a program as dotnet publish makes it, with the runtime in it: recorded
+# from its start and by attach, its stack, top and doctor. Methods have their modules, and lines by the PDB beside the
+# program; the runtime's code has its name and colour, though it may be in the program's own file.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 KIND=$4
+. "$SOURCE/tests/live/lib.sh"
+single="-p:PublishSingleFile=true" native="[Split: runtime]"
+case $KIND in
+  self-contained) options=() native="[libcoreclr.so]" ;;
+  trimmed) options=(-p:PublishTrimmed=true) native="[libcoreclr.so]" ;;
+  single-file) options=($single) ;;
+  compressed) options=($single -p:EnableCompressionInSingleFile=true) ;;
+  extracted) options=($single -p:IncludeAllContentForSelfExtract=true) ;;
+  *) fail "there is no kind '$KIND'" ;;
+esac
+
+# publish: the program as APP, published once for each SDK. The PDB that the compiler has left goes: it would be found.
+publish() {
+  local out=$MATERIAL/published/$KIND rc=0
+  mkdir -p "$out"
+  exec 8> "$out/.lock"
+  flock 8
+  if [ "$(cat "$out/.done" 2> /dev/null)" != "$(dotnet --version)" ] ||
+    [ -n "$(find "$SOURCE/tests/apps/Split" "$0" -newer "$out/.done")" ]; then
+    rm -rf "$out/artifacts" "$out/.done"
+    dotnet publish "$SOURCE/tests/apps/Split" -c Release -r linux-x64 --self-contained -v q -nodeReuse:false \
+      -p:UseSharedCompilation=false -p:UseAppHost=true --artifacts-path "$out/artifacts" "${options[@]}" \
+      > "$out/log" 2>&1 8>&- || rc=$?
+    if [ $rc != 0 ]; then
+      ! grep -q NU1301 "$out/log" || skip "NuGet cannot be reached"
+      tail -5 "$out/log"
+      fail "the program cannot be published"
+    fi
+    rm -rf "$out/artifacts/obj" "$out/artifacts/bin"
+    dotnet --version > "$out/.done"
+  fi
+  APP=$out/artifacts/publish/Split/release_linux-x64/Split
+  exec 8>&-
+}
+
+# check NAME: the recording $WORK/NAME.json.
+check() {
+  python3 - "$WORK/$1.json" "$native" << 'PY' || { cat "$WORK/$1.err"; fail "$1: above"; }
+import json, sys
+recording, native = json.load(open(sys.argv[1])), sys.argv[2]
+mode = recording["modes"][0]
+strings, kinds, frames = mode["strings"], [k[0] for k in mode["kinds"]], mode["frames"]
+triples = [tuple(frames[i:i + 3]) for i in range(0, len(frames), 3)]
+got = {}
+for name, module, kind in triples:
+    got.setdefault(strings[name], set()).add((strings[module], kinds[kind]))
+def want(text, ok):
+    if not ok:
+        sys.exit(f"{text}: {sorted(got.items())}")
+runtime = native.strip("[]").split(":")[0]
+want("the runtime's code is not shown as such", got.get(native) == {(runtime, "runtime")})
+want("code has the program's name and no other", "[Split]" not in got or runtime != "Split")
+burn = {name: of for name, of in got.items() if name.startswith("Split.Program.Burn")}
+want("lines", any(" (Program.cs:" in name for name in burn))
+want("the program's module", all(of == {("Split.dll", "user")} for of in burn.values()))
+start = [of for name, of in got.items() if name.startswith("System.Threading.Thread.StartCallback")]
+want("the framework's module", start == [{("System.Private.CoreLib.dll", "framework")}])
+PY
+}
+clrsnap() { timeout 120 "$BUILD/bin/clrsnap" "$@"; }
+
+publish
+export DOTNET_BUNDLE_EXTRACT_BASE_DIR=$WORK/extracted
+clrsnap record --lines -o "$WORK/launch.json" -- "$APP" 1 > "$WORK/out" 2> "$WORK/launch.err" ||
+  { cat "$WORK/launch.err"; fail "the recording ended with $?"; }
+grep -q '^truth Split.Program.Ten' "$WORK/out" || fail "the program said '$(cat "$WORK/out")'"
+check launch
+
+"$APP" 300 > /dev/null 2>&1 &
+PID=$!
+trap 'kill -9 $PID; wait $PID 2> /dev/null; rm -rf "$WORK"' EXIT
+sleep 2
+clrsnap stack --json $PID > "$WORK/stack.json" 2> "$WORK/err" || { cat "$WORK/err"; fail "stack"; }
+clrsnap stack $PID > "$WORK/stack.txt" 2> "$WORK/err" || { cat "$WORK/err"; fail "stack"; }
+python3 - "$WORK/stack.json" "$native" << 'PY' || fail "stack: above"
+import json, os, sys
+stack, native = json.load(open(sys.argv[1])), sys.argv[2]
+def want(text, ok):
+    if not ok:
+        sys.exit(f"{text}: {stack}")
+want("the runtime's version", stack["runtime"].startswith("10.0."))
+thread = next(t for t in stack["threads"] if t["name"] == "Splitter")
+def of(name):
+    return [f for f in thread["frames"] if f["name"].startswith(name)]
+for method in "Split.Program.Main.lambda#0", "Split.Program.Burn":
+    frame = of(method)[0]
+    want(method, os.path.basename(frame["module"]) == "Split.dll")
+    want(method, frame["file"].endswith("/Program.cs") and frame["line"] > 1)
+want("the framework's module", os.path.basename(of("System.Threading.Thread.StartCallback")[0]["module"]) ==
+     "System.Private.CoreLib.dll")
+runtime = [f for f in thread["frames"] if f.get("runtime")]
+want("the runtime's frames", len(runtime) > 0 and
+     all(os.path.basename(f["module"]) == native.strip("[]").split(":")[0] for f in runtime))
+PY
+grep -qF "${native%]}+0x" "$WORK/stack.txt" || { cat "$WORK/stack.txt"; fail "stack does not name the runtime"; }
+! grep -F '[Split+0x' "$WORK/stack.txt" | grep -q . || [ "$native" != "[Split: runtime]" ] || fail "nameless"
+
+clrsnap record --lines -d 2 -o "$WORK/attach.json" $PID > /dev/null 2> "$WORK/attach.err" ||
+  { cat "$WORK/attach.err"; fail "attach ended with $?"; }
+check attach
+clrsnap doctor $PID > "$WORK/doctor" 2>&1 || { cat "$WORK/doctor"; fail "doctor"; }
+grep -Eq '^ok +runtime +\.NET 10\.' "$WORK/doctor" || { cat "$WORK/doctor"; fail "doctor does not know the runtime"; }
+clrsnap top --json -n 3 $PID > "$WORK/top" 2> "$WORK/err" || { cat "$WORK/err"; fail "top"; }
+tail -1 "$WORK/top" | python3 -c '
+import json, sys
+table = json.load(sys.stdin)
+assert any(m["name"] == "Split.Program.Burn" and m["module"] == "Split.dll" for m in table["methods"]), table
+assert all(m["kind"] == "runtime" for m in table["methods"] if m["name"] == sys.argv[1]), table
+' "$native" || fail "top: above"
+kill -0 $PID || fail "the program has ended"
+pass "$KIND: record, attach, stack, doctor, top"
