@@ -62,18 +62,29 @@ static bool is_libc(const char *name) {
 }
 
 // It goes on waiting when it is interrupted, for what is left of its time.
-static bool is_runtime(const struct cs_image *image, const char *name) {
+static bool is_runtime(const char *name) {
   static const char *const names[] = {"libcoreclr.so", "libclrgc"};
-  uint64_t at = cs_core.world.layout.coreclr_begin;
-  return (at >= image->begin && at < image->end) || has_prefix(name, names, CS_COUNT(names));
+  return has_prefix(name, names, CS_COUNT(names));
 }
 
 // So does this, but a wait with a time-out is begun anew (Socket.Receive): only for events without
 // one (the threads of sockets and of signals).
-static bool is_events(const char *name, long call) {
+static bool is_events(const char *name) {
   static const char *const names[] = {"libSystem."};
-  return has_prefix(name, names, CS_COUNT(names)) &&
-         (call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_read);
+  return has_prefix(name, names, CS_COUNT(names));
+}
+
+static bool is_call_for_events(long call) {
+  return call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_read;
+}
+
+static bool goes_on_waiting(const struct cs_image *image, long call) {
+  const char *name = cs_file_of(image->path);
+  if (is_runtime(name)) return true;
+  if (is_events(name)) return is_call_for_events(call);
+  // In a program that is a single file both are in one image.
+  return cs_image_is_runtime(&cs_core.world, image) &&
+         (call == SYS_futex || is_call_for_events(call));
 }
 
 // By the first frame that is not the C library's.
@@ -85,8 +96,7 @@ static bool waits_in_runtime(const struct cs_capture *capture, long call) {
     const struct cs_image *image =
         record->kind == CS_CODE_NATIVE ? cs_images_find(images, cs_record_ip(record)) : NULL;
     if (image == NULL) return false;
-    const char *name = cs_file_of(image->path);
-    if (!is_libc(name)) return is_runtime(image, name) || is_events(name, call);
+    if (!is_libc(cs_file_of(image->path))) return goes_on_waiting(image, call);
   }
   return false;
 }
