@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "agent/engine.h"
+#include "agent/perf_cost.h"
 #include "base/log.h"
 #include "base/perf.h"
 
@@ -177,7 +178,15 @@ static bool begin_with(bool kernel, struct cs_error *why) {
   return true;
 }
 
+// Only where there is a choice is it left for what it costs.
+static bool is_choice(void) {
+  return cs_agent.engine == CS_WIRE_ENGINE_AUTO;
+}
+
 static bool begin(struct cs_error *why) {
+  if (is_choice() && cs_perf_probe(true, why) &&
+      !cs_perf_cost_begin(cs_load_acquire(&cs_agent.period_ns), why))
+    return false;
   return begin_with(true, why);
 }
 static bool begin_user(struct cs_error *why) {
@@ -285,10 +294,9 @@ static uint64_t turn_of(const struct cs_engine *self, uint64_t now) {
   if (now >= perf.count_ns) {
     perf.count_ns = now + COUNT_MS * MS;
     count_descriptors();
-    if (perf.open > perf.most) {
-      (void)too_many(&why, perf.open);
-      cs_engine_abandon(self, &why);
-    }
+    bool enough = perf.open <= perf.most;
+    if (!enough) (void)too_many(&why, perf.open);
+    if (!enough || (is_choice() && !cs_perf_cost_turn(&why))) cs_engine_abandon(self, &why);
   }
   return UINT64_MAX;
 }

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "agent/engine.h"
+#include "agent/perf_cost.h"
 #include "base/clock.h"
 #include "base/perf.h"
 #include "snapshot/registry.h"
@@ -488,6 +489,20 @@ static int setup(void **state) {
   return cs_registry_init(&err) ? 0 : -1;
 }
 
+// A server's threads switch ten thousands of times a second, a computation's hardly ever.
+static void what_its_events_cost_is_judged_by_the_programs_switches(void **state) {
+  (void)state;
+  const struct cs_perf_use begin = {1000, 5000000000}, server = {51000, 6000000000},
+                           computation = {1400, 6000000000}, start = {51000, 5010000000};
+  struct cs_error why = {""};
+  assert_true(cs_perf_costs_too_much(1000, begin, server, &why));  // 1 us, 50,000 times a second
+  assert_non_null(strstr(why.text, "some 5 % of its CPU time, 1.0 us"));
+  assert_false(cs_perf_costs_too_much(300, begin, server, &why));
+  assert_false(cs_perf_costs_too_much(10000, begin, computation, &why));
+  assert_false(cs_perf_costs_too_much(1000, begin, start, &why));  // too little to judge by
+  assert_false(cs_perf_costs_too_much(1000, begin, begin, &why));
+}
+
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "lives") == 0) return live();
   if (!cs_perf_probe(true, &err)) {
@@ -495,6 +510,7 @@ int main(int argc, char **argv) {
     return 77;
   }
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_its_events_cost_is_judged_by_the_programs_switches),
       cmocka_unit_test(waits_are_random_and_a_period_on_average),
       cmocka_unit_test(the_rate_is_the_one_that_was_asked_for),
       cmocka_unit_test(threads_that_come_and_go_have_their_share),
