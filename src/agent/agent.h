@@ -107,9 +107,10 @@ struct cs_agent_thread {
   uint64_t written_to;  // and behind the last sample of it that the agent's thread has put there
   uint64_t held_ns;     // what its last sample by signal took
   uint64_t owed_ns;     // wall mode: time up to last_ns that its next sample by signal stands for
-  uint32_t put_off;     // signals of it that were put off, as far as they have been seen
-  uint64_t waits_since;  // of the time-stamp counter: mode wait; 0: it does not
-  uint64_t slept_runs;   // which was of a thread that slept and had this run count,
+  uint64_t missed_until_ns;  // wall mode: when a sample by signal was last put off
+  uint32_t put_off;          // signals of it that were put off, as far as they have been seen
+  uint64_t waits_since;      // of the time-stamp counter: mode wait; 0: it does not
+  uint64_t slept_runs;       // which was of a thread that slept and had this run count,
   bool repeatable;  // and is the wire's last wall sample of it; nothing in it changes meanwhile
   char given[16];   // what the kernel called it when it became a managed thread
   char name[128];

@@ -36,25 +36,31 @@ static enum cs_wire_mode mode_of(const struct cs_sample *s) {
   return wall ? CS_WIRE_MODE_WALL : CS_WIRE_MODE_CPU;
 }
 
-// In wall mode a sample stands for the time since the thread's last one.
-static uint64_t time_up_to(struct cs_agent_thread *t, uint64_t now_ns) {
+// In wall mode a sample stands for the time since the thread's last one; of a thread that slept,
+// since it was last to be sampled by a signal that was put off: what it missed while it ran is no
+// part of its sleep, and goes to its next sample by signal.
+static uint64_t time_since_last(struct cs_agent_thread *t, uint64_t now_ns, bool slept) {
   uint64_t from = t->last_ns > cs_agent.start_ns ? t->last_ns : cs_agent.start_ns;
   if (now_ns <= from) return 0;
+  if (slept && t->missed_until_ns > from) {
+    uint64_t until = t->missed_until_ns < now_ns ? t->missed_until_ns : now_ns - 1;
+    t->owed_ns += until - from;
+    from = until;
+  }
   t->last_ns = now_ns;
   return now_ns - from;
 }
 
-// What a thread misses while it runs is no part of its next sleep.
 void cs_drain_note_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
   uint32_t ever = cs_load_relaxed(&t->thread->rest.ever);
   if (ever == t->put_off) return;
   t->put_off = ever;
-  t->owed_ns += time_up_to(t, now_ns);
+  t->missed_until_ns = now_ns;
 }
 
 void cs_drain_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
   put_off.samples++;
-  t->owed_ns += time_up_to(t, now_ns);
+  t->missed_until_ns = now_ns;
 }
 
 static uint64_t take_owed(struct cs_agent_thread *t) {
@@ -86,7 +92,8 @@ static uint64_t weight_of(const struct cs_sample *s, struct cs_agent_thread *t,
   if (s->cause == CS_CAUSE_TIMER) return cs_timer_weight(t, s);
   if (s->cause == CS_CAUSE_LOOK) t->stood_ns += s->weight;
   if (mode != CS_WIRE_MODE_WALL) return s->weight;
-  return time_up_to(t, now_ns) + (s->cause == CS_CAUSE_WALL ? take_owed(t) : 0);
+  bool slept = s->cause != CS_CAUSE_WALL;
+  return time_since_last(t, now_ns, slept) + (slept ? 0 : take_owed(t));
 }
 
 static uint64_t since_start(uint64_t now_ns) {
@@ -229,7 +236,7 @@ static bool is_repeatable(const struct cs_sample *s) {
 bool cs_drain_again(struct cs_agent_thread *t, uint64_t now_ns) {
   struct cs_sample_ring *ring = &cs_agent.ring;
   if (!t->repeatable || cs_load_acquire(&ring->tail) < t->written_to) return false;
-  struct cs_wire_again again = {since_start(now_ns), time_up_to(t, now_ns), t->id, 0};
+  struct cs_wire_again again = {since_start(now_ns), time_since_last(t, now_ns, true), t->id, 0};
   cs_add_relaxed(&ring->asleep, 1);
   cs_add_relaxed(&ring->samples, 1);
   if (!cs_threads_announce(t) ||

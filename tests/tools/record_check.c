@@ -46,7 +46,7 @@ static struct cs_wire_start start;
 static uint32_t max_depth = 512;
 
 static void broken(const char *what, uint64_t value) {
-  if (failures++ < 20) printf("FAIL %s (%lu)\n", what, (unsigned long)value);
+  if (failures++ < 20) (void)fprintf(stderr, "FAIL %s (%lu)\n", what, (unsigned long)value);
 }
 static void check(bool ok, const char *what, uint64_t value) {
   if (!ok) broken(what, value);
