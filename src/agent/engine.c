@@ -154,7 +154,7 @@ void cs_engine_abandon(const struct cs_engine *engine, const struct cs_error *wh
   for (size_t i = 0; i < CS_COUNT(engines); i++)
     if (engines[i]->kind == engine->kind) state.standing[i] = REFUSED;
   note_why(engine, why);
-  cs_log_important("the engine %s is given up: %s", cs_wire_engine_name(engine->kind), why->text);
+  cs_log("the engine %s is given up: %s", cs_wire_engine_name(engine->kind), why->text);
   cs_threads_visit(change_over, (void *)(uintptr_t)engine);
   if (engine->end != NULL) engine->end();
 }

@@ -18,8 +18,8 @@
 #include "base/perf.h"
 
 enum {
-  NAPS = 12,         // in a row, each two switches of the calling thread
-  ROUNDS = 3,        // of such rows; the cheapest counts, the others were disturbed
+  NAPS = 8,          // in a row, each two switches of the calling thread
+  ROUNDS = 6,        // of such rows; the cheapest counts, the others were disturbed
   MOST_PPM = 20000,  // of its CPU time that the program may lose
   ENOUGH_MS = 50,    // CPU time that says something about a program
 };

@@ -31,6 +31,8 @@ case $WHAT in
   bench) build Bench && whole=75 target=(dotnet "$MATERIAL/apps/Bench/Bench.dll") ;;
   *) fail "there is no program '$WHAT'" ;;
 esac
+# The walks of one stop are alike, so a few stops say less: three standard deviations of so many.
+whole=$(awk -v p="$whole" -v n="$STOPS" 'BEGIN { printf "%d", p - 300 * sqrt(p / 100 * (1 - p / 100) / n) }')
 timeout -k 10 3600 dotnet "$MATERIAL/apps/ClrMd/ClrMd.dll" "$BUILD/bin/remote_walk" "$STOPS" "$whole" "${target[@]}" ||
   fail "$WHAT: the walks differ, or could not be compared"
 echo "pass: $WHAT"
