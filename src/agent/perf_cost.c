@@ -22,6 +22,7 @@ enum {
   ROUNDS = 6,        // of such rows; the cheapest counts, the others were disturbed
   MOST_PPM = 20000,  // of its CPU time that the program may lose
   ENOUGH_MS = 50,    // CPU time that says something about a program
+  PAST_MS = 1000,    // and about what it will do, since its start: that itself switches often
 };
 
 static uint64_t naps_ns(void) {
@@ -84,7 +85,8 @@ bool cs_perf_cost_begin(uint64_t period_ns, struct cs_error *why) {
   state = (typeof(state)){.switch_ns = cs_perf_cost_of_switch(period_ns)};
   state.last = use_of_program();
   cs_log("engine perf: %lu ns for each switch of a thread", (unsigned long)state.switch_ns);
-  return !cs_perf_costs_too_much(state.switch_ns, (struct cs_perf_use){0, 0}, state.last, why);
+  return state.last.cpu_ns < PAST_MS * 1000000ull ||
+         !cs_perf_costs_too_much(state.switch_ns, (struct cs_perf_use){0, 0}, state.last, why);
 }
 
 bool cs_perf_cost_turn(struct cs_error *why) {
