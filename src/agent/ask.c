@@ -36,6 +36,8 @@ void cs_ask(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked wh
             uint64_t weight) {
   if (!cs_thread_is_equipped(entry)) return;  // equip.c counts what it misses
   if (cs_thread_room(entry) != CS_ROOM_ENOUGH) return;
+  // A program that has begun to use SIGURG is sent none from then on.
+  if (cs_urg_is_had() && cs_urg_is_lost()) cs_asks_end();
   // A library that has just come may be one beside which no signal may be sent (signal-safety.md).
   if (cs_load_acquire(&cs_signal.small_stacks) != 0 || cs_core_images_are_old()) return;
   if ((cs_load_acquire(&entry->asked) & what) != 0) return;
