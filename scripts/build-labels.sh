@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# build-labels.sh OUT.dll: compiles src/labels, which `clrsnap record --labels` brings into the program, with
+# build-labels.sh OUT.dll: compiles src/agent/labels, which `clrsnap record --labels` brings into the program, with
 # the compiler of the .NET SDK, if it is older than its sources. Where there is no SDK it is left out, as
 # `record --labels` then says.
 #
@@ -9,7 +9,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ $# = 1 ] || { echo "usage: build-labels.sh OUT.dll" >&2; exit 2; }
-[ -z "$(find "$root/src/labels" "${BASH_SOURCE[0]}" -newer "$1" -print -quit 2> /dev/null || echo no)" ] && exit
+[ -z "$(find "$root/src/agent/labels" "${BASH_SOURCE[0]}" -newer "$1" -print -quit 2> /dev/null || echo no)" ] && exit
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
 unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_STARTUP_HOOKS
 command -v dotnet > /dev/null || { echo "not built: labels (there is no dotnet command)"; exit 0; }
@@ -25,5 +25,5 @@ trap 'rm -rf "$temporary"' EXIT
 dotnet exec "$sdk/Roslyn/bincore/csc.dll" -nologo -noconfig -nostdlib -target:library -optimize -unsafe -deterministic \
   -debug- -warnaserror -langversion:latest "-pathmap:$root=." "-out:$temporary/ClrsnapLabels.dll" \
   "-r:$framework/System.Private.CoreLib.dll" "-r:$framework/System.Runtime.dll" \
-  "-r:$framework/System.Diagnostics.DiagnosticSource.dll" src/labels/*.cs
+  "-r:$framework/System.Diagnostics.DiagnosticSource.dll" src/agent/labels/*.cs
 mv "$temporary/ClrsnapLabels.dll" "$1"

@@ -3,7 +3,7 @@
 """check_stack.py BUILD SOURCE: how much stack the signal handler needs at most, by gcc's own figures
 (-fcallgraph-info=su) for the island as it is built: each frame of the deepest chain of calls from
 the handlers, return addresses and the red zone included. Refused: recursion, a frame whose size is not fixed, a call of
-what is not in the island, and a call by pointer other than that of a source of memory (src/mem), which in a
+what is not in the island, and a call by pointer other than that of a source of memory (src/core/mem), which in a
 handler has none. Fails above LIMIT, and where docs/signal-safety.md gives another figure.
 check_stack.py --self-test COMPILER: is each of these noticed?"""
 import json
@@ -18,7 +18,7 @@ LIMIT = 4608
 RED_ZONE = 128  # below its stack pointer, where the last function may keep things
 ROOTS = ("cs_signal_handler", "cs_urg_handler")
 ROOMS = ("mem", "codemap", "unwind", "walk", "signal")
-POINTERS = re.compile(r"src/mem/mem\.[ch]:\d+:\d+$")
+POINTERS = re.compile(r"src/core/mem/mem\.[ch]:\d+:\d+$")
 DOCS = re.compile(r"needs at most ([\d,]+) bytes of stack")
 
 
@@ -85,7 +85,7 @@ def measure(commands, roots):
 def island(build, source):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
-    folders = tuple(os.path.join(source, "src", room) + os.sep for room in ROOMS)
+    folders = tuple(os.path.join(source, "src", building, room) + os.sep for building in ("core", "library") for room in ROOMS)
     return [(e["directory"], shlex.split(e["command"])) for e in entries
             if e["file"].startswith(folders) and "cs_island.dir" in e["command"]]
 

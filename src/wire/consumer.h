@@ -3,8 +3,8 @@
 // producer is a process that may die at any instruction or be broken, so nothing that it wrote is
 // believed: a record is copied out first and checked then, and the ring's geometry is our own copy.
 // One thread. Signal-safe: no.
-#ifndef CS_CONSUMER_H
-#define CS_CONSUMER_H
+#ifndef CS_WIRE_CONSUMER_H
+#define CS_WIRE_CONSUMER_H
 
 #include <sys/types.h>
 

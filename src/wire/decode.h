@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Records as values: each function checks the record's kind and every size in it, and answers false
 // when the record is not what it says. Texts point into the record and are not terminated.
-#ifndef CS_DECODE_H
-#define CS_DECODE_H
+#ifndef CS_WIRE_DECODE_H
+#define CS_WIRE_DECODE_H
 
 #include "wire/wire.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The agent's side of the shared memory: maps or makes it, and puts records into its ring. One
 // thread at a time, and only in the process that has claimed it. Not for handlers.
-#ifndef CS_PRODUCER_H
-#define CS_PRODUCER_H
+#ifndef CS_WIRE_PRODUCER_H
+#define CS_WIRE_PRODUCER_H
 
 #include <sys/types.h>
 

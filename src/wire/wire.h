@@ -3,8 +3,8 @@
 // consumer): a header page and a byte ring of records. docs/wire-format.md has it in prose.
 // A program that is started finds it by the path in CLRSNAP_SHM, a descriptor of the command's. A
 // process that runs makes it itself, upon an invitation.
-#ifndef CS_WIRE_H
-#define CS_WIRE_H
+#ifndef CS_WIRE_WIRE_H
+#define CS_WIRE_WIRE_H
 
 #include "base/base.h"
 #include "base/label.h"

@@ -47,7 +47,7 @@ for verb in $verbs; do
 done
 
 # No option is known to getopt and is not offered.
-grep -rhoE '"[a-z-]+", (no|required|optional)_argument' "$source_dir"/src/cli/*.[ch] | grep -oE '"[a-z-]+"' | tr -d '"' |
+grep -rhoE '"[a-z-]+", (no|required|optional)_argument' "$source_dir"/src/command/cli/*.[ch] | grep -oE '"[a-z-]+"' | tr -d '"' |
   sort -u > known
 [ "$(wc -l < known)" -ge 25 ] || fail "no options found in the sources: $(cat known)"
 while read -r option; do

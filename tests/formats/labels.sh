@@ -7,7 +7,7 @@
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
-[ -f "$BUILD/lib/ClrsnapLabels.dll" ] || skip "src/labels is not built: there is no SDK of .NET 10"
+[ -f "$BUILD/lib/ClrsnapLabels.dll" ] || skip "src/agent/labels is not built: there is no SDK of .NET 10"
 build_app Labels
 cd "$WORK" || exit 1
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "lines/lines.h"
+#include "metadata/lines.h"
 #include "metadata/metadata.h"
-#include "target/target.h"
+#include "process/target.h"
 
 static bool read_fd(void *context, uint64_t offset, void *out, size_t size) {
   return pread(*(const int *)context, out, size, (off_t)offset) == (ssize_t)size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The stream of a runtime's counters, in chunks whose size the first byte tells.
-#include "cli/nettrace.h"
+#include "process/nettrace.h"
 #include "fuzz.h"
 
 static void found(void *context, const uint8_t *payload, size_t size) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "lines/lines.h"
+#include "metadata/lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint8_t *bytes = malloc(size > 0 ? size : 1);

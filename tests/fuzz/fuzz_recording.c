@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "cli/recfile.h"
-#include "cli/resolve.h"
-#include "export/format.h"
+#include "recording/recfile.h"
+#include "recording/resolve.h"
+#include "formats/format.h"
 #include "fuzz.h"
 
 enum { MOST_BYTES = 1 << 16 };

@@ -3,7 +3,7 @@
 // rest its content.
 #include <string.h>
 
-#include "cli/resolve.h"
+#include "recording/resolve.h"
 #include "fuzz.h"
 #include "wire/consumer.h"
 

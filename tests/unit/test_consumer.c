@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/resolve.h"
+#include "recording/resolve.h"
 #include "wire/consumer.h"
 
 #define RING 65536u

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "cli/recording.h"
-#include "export/otlp.h"
-#include "export/text.h"
+#include "recording/recording.h"
+#include "formats/otlp.h"
+#include "util/text.h"
 #include "wire/decode.h"
 
 typedef void put_fn(FILE *out, const char *data, size_t len);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "lines/lines.h"
+#include "metadata/lines.h"
 
 struct bytes {
   uint8_t at[4096];

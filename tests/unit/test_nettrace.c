@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/nettrace.h"
+#include "process/nettrace.h"
 
 static uint8_t stream[4096];
 static size_t used;

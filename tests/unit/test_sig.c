@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "names/sig.h"
+#include "clr_names/sig.h"
 
 static void token(void *data, mdToken tk, const struct cs_type_args *args,
                   struct cs_text_out *out) {

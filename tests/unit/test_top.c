@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/top.h"
+#include "top/top.h"
 
 #define SECOND 1000000000ull
 

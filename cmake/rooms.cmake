@@ -1,0 +1,34 @@
+# src/ has four buildings and the wire between the last two. A folder of a building is a room. A building
+# sees the headers of the buildings that it is given here, as "room/header.h"; within them,
+# tests/check-layers.sh holds the arrows between the rooms.
+set(ROOMS_core base mem pe contract native clr codemap unwind walk)
+set(ROOMS_library signal snapshot dropin)
+set(ROOMS_agent agent clr_names)
+set(ROOMS_command util metadata demangle remote process recording profile formats page push stack top)
+
+set(SEES_core core)
+set(SEES_wire core .)
+set(SEES_library core library)
+set(SEES_agent core library agent .) # . for wire/
+set(SEES_command core command .)
+set(SEES_all core library agent command .)
+
+# The signal-safe island: what a handler may run. One archive; its undefined symbols are checked.
+set(ISLAND_ROOMS mem codemap unwind walk signal)
+
+# clrsnap_sees(TARGET BUILDING): the headers that a building sees.
+function(clrsnap_sees target building)
+  list(TRANSFORM SEES_${building} PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE folders)
+  target_include_directories(${target} PRIVATE ${folders} ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+# clrsnap_rooms(BUILDING): an object library cs_ROOM for each room outside of the island.
+function(clrsnap_rooms building)
+  foreach(room ${ROOMS_${building}})
+    if(NOT room IN_LIST ISLAND_ROOMS)
+      file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${building}/${room}/*.[cS])
+      add_library(cs_${room} OBJECT ${sources})
+      clrsnap_sees(cs_${room} ${building})
+    endif()
+  endforeach()
+endfunction()

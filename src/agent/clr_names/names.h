@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// names: a FunctionID as people know the method. Any thread that may call the CLR (a native one, or
+// inside a callback), while the method is known to be alive. Takes no lock of ours. Not for
+// handlers.
+#ifndef CS_CLR_NAMES_NAMES_H
+#define CS_CLR_NAMES_NAMES_H
+
+#include "clr_names/text.h"
+
+#include "clrsnap/corprof.h"
+
+enum cs_name_kind {
+  CS_NAME_METHOD,   // has metadata
+  CS_NAME_DYNAMIC,  // a dynamic method (System.Reflection.Emit.DynamicMethod, compiled expressions)
+  CS_NAME_STUB,     // an IL stub that the runtime made: P/Invoke marshalling, delegates ...
+  CS_NAME_UNKNOWN,  // could not be named
+};
+
+struct cs_method_name {
+  enum cs_name_kind kind;
+  uint32_t token;        // CS_NAME_METHOD: the mdMethodDef in its module; else 0
+  uint64_t base;         // CS_NAME_METHOD: where its module's image is in memory; 0: not known
+  char module[512];      // the file's path, or what a module without one is called
+  char space[256];       // "System.Collections.Generic"
+  char type[768];        // "Dictionary<TKey,TValue>.Enumerator"
+  char method[512];      // "MoveNext", "Select<TSource,int>"
+  char signature[1024];  // "(int, string[])"; "" when it could not be read
+};
+
+// Fills all of `out`. False: kind is CS_NAME_UNKNOWN and the texts are empty.
+// Generic arguments: those of value types are exact; code that is shared between reference types
+// shows the parameter's own name ("TValue").
+bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs_method_name *out);
+
+#endif

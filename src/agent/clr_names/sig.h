@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Signature blobs (ECMA-335, II.23.2) as C#-like text. The bytes may be anything: no read is beyond
+// `len`, nesting is bounded. Not for handlers.
+#ifndef CS_CLR_NAMES_SIG_H
+#define CS_CLR_NAMES_SIG_H
+
+#include "clr_names/text.h"
+
+enum { CS_TYPE_ARGS = 16 };  // generic arguments of one type that are shown; more are left out
+struct cs_type_args {
+  unsigned count;
+  char text[CS_TYPE_ARGS][160];
+};
+
+// Who knows what tokens, variables and handles are called. Any function may be NULL: "?" then.
+struct cs_sig_names {
+  void *data;
+  // A TypeDef, TypeRef or TypeSpec token; `args` NULL: not instantiated here.
+  void (*type)(void *data, mdToken token, const struct cs_type_args *args, struct cs_text_out *out);
+  // The generic parameter of the type (T) or of the method.
+  void (*variable)(void *data, bool of_method, uint32_t index, struct cs_text_out *out);
+  // ELEMENT_TYPE_INTERNAL: the runtime's own pointer to a type (signatures of dynamic methods).
+  void (*handle)(void *data, uint64_t handle, struct cs_text_out *out);
+};
+
+// A method's parameters: "(int, string[], ref List<T>)". False: the blob is malformed, and what was
+// added to `out` is no more than a beginning.
+bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
+                   struct cs_text_out *out);
+// One type, as in a TypeSpec: "Dictionary<string,int>".
+bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
+                 struct cs_text_out *out);
+
+// C#'s own word for an element type ("int"), and for a type of the namespace System ("Int32");
+// NULL: it has none.
+const char *cs_sig_keyword(uint32_t element_type);
+const char *cs_sig_keyword_of(const char *system_type);
+
+#endif

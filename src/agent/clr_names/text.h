@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// A text that grows to the right in a buffer of fixed size, and stays terminated. What does not fit
+// is left out, at a character's border, and `cut` remembers it. Not for handlers.
+#ifndef CS_CLR_NAMES_TEXT_H
+#define CS_CLR_NAMES_TEXT_H
+
+#include "clrsnap/cortypes.h"
+
+#include <stdbool.h>
+
+struct cs_text_out {
+  char *at;
+  size_t cap, len;
+  bool cut;
+};
+
+struct cs_text_out cs_text_begin(char *buffer, size_t cap);  // cap > 0
+void cs_text_add(struct cs_text_out *out, const char *text);
+void cs_text_add_len(struct cs_text_out *out, const char *text, size_t len);
+void cs_text_add_char(struct cs_text_out *out, char c);
+void cs_text_add_uint(struct cs_text_out *out, uint32_t value);
+// UTF-16 as the metadata and profiling interfaces give it; `units` without the NUL.
+void cs_text_add_utf16(struct cs_text_out *out, const WCHAR *text, size_t units);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Types as C#-like text, from metadata and from ClassIDs. Private to the room. Not for handlers;
+// calls the metadata reader and, for ClassIDs, the CLR.
+#ifndef CS_CLR_NAMES_TYPES_H
+#define CS_CLR_NAMES_TYPES_H
+
+#include "clrsnap/cormeta.h"
+#include "clrsnap/corprof.h"
+#include "clr_names/sig.h"
+
+enum { CS_TYPE_LEVELS = 8 };  // Outer.Middle.Inner; what is nested deeper loses its outermost names
+
+// A type by its name in the metadata, outermost first; the suffix `2 is split off.
+struct cs_type_name {
+  char space[256];  // of the outermost
+  unsigned levels;
+  struct {
+    char name[256];
+    unsigned arity;  // generic parameters that this level adds
+  } level[CS_TYPE_LEVELS];
+};
+
+// Of a TypeDef or TypeRef. False: not to be read.
+bool cs_type_read(IMetaDataImport2 *import, mdToken token, struct cs_type_name *out);
+// "Dictionary<TKey,TValue>.Enumerator": without the namespace. `args` NULL: without brackets.
+void cs_type_write(const struct cs_type_name *name, const struct cs_type_args *args,
+                   struct cs_text_out *out);
+// The same, but "int" for System.Int32: for arguments and parameters.
+void cs_type_write_short(const struct cs_type_name *name, const struct cs_type_args *args,
+                         struct cs_text_out *out);
+// The names of the generic parameters of a TypeDef or MethodDef: "TKey", "TValue".
+void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args *out);
+
+// A ClassID: "int", "List<string>[]". `nesting` counts down; "..." at its end.
+void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
+                    struct cs_text_out *out);
+// Replaces each parameter's name by what `ids` says of it. One that the runtime shares between all
+// reference types (System.__Canon) or does not tell (0) keeps its name.
+void cs_type_instantiate(ICorProfilerInfo15 *info, const ClassID ids[], unsigned count,
+                         unsigned nesting, struct cs_type_args *args);
+
+#endif

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap diff`: two recordings compared. Invariant: nothing is written unless both were read and
+// can be compared. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/options_diff.h"
+#include "recording/recfile.h"
+#include "recording/resolve.h"
+
+struct side {
+  const char *path;
+  struct cs_recording rec;
+  struct cs_profile profiles[CS_WIRE_MODES];  // by mode; empty where it has not got it
+};
+
+// What is written: the modes that both have, and in a page those that one of them has.
+struct comparison {
+  struct cs_diff diffs[CS_WIRE_MODES];  // of the first `compared`
+  struct cs_profile profiles[CS_WIRE_MODES];
+  size_t compared, count;
+};
+
+static bool read_side(struct side *side) {
+  struct cs_error err, note;
+  if (!cs_recfile_read(side->path, &side->rec, &note, &err)) {
+    cs_say("%s", err.text);
+    return false;
+  }
+  if (note.text[0] != '\0') cs_say("%s", note.text);
+  return true;
+}
+
+// "cpu, alloc"
+static const char *mode_names(uint32_t modes, char *text, size_t room) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((modes & CS_WIRE_MODE_BIT(mode)) == 0 || used >= room) continue;
+    used += (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? ", " : "",
+                             cs_mode((enum cs_wire_mode)mode)->token);
+  }
+  return text;
+}
+
+static uint32_t in_both(const struct side sides[2]) {
+  return sides[0].rec.meta.modes & sides[1].rec.meta.modes;
+}
+
+static bool is_page(const struct cs_diff_options *o) {
+  return o->as == CS_DIFF_HTML || o->as == CS_DIFF_JSON;
+}
+
+// Can that be compared? Both must have the mode of --mode, or any; stacks on lines are of one mode.
+static bool check_modes(const struct side sides[2], const struct cs_diff_options *o) {
+  uint32_t both = in_both(sides);
+  char has_a[128], has_b[128];
+  (void)mode_names(sides[0].rec.meta.modes, has_a, sizeof has_a);
+  (void)mode_names(sides[1].rec.meta.modes, has_b, sizeof has_b);
+  if (o->mode != 0 && (both & CS_WIRE_MODE_BIT(o->mode)) == 0) {
+    cs_say("%s has %s, %s has %s: not both have the mode %s", o->before, has_a, o->after, has_b,
+           cs_mode(o->mode)->token);
+    return false;
+  }
+  if (both == 0) {
+    cs_say("%s has %s, %s has %s: they have no mode in common; record both with the same --mode",
+           o->before, has_a, o->after, has_b);
+    return false;
+  }
+  if (o->mode == 0 && o->as == CS_DIFF_COLLAPSED && (both & (both - 1)) != 0) {
+    cs_say("both recordings have the modes %s: choose one with --mode",
+           mode_names(both, has_a, sizeof has_a));
+    return false;
+  }
+  return true;
+}
+
+static void resolve_side(struct side *side, const struct cs_diff_options *o) {
+  cs_name_frames(&side->rec);
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((side->rec.meta.modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
+    // By method: a line that moved has not grown.
+    cs_resolve(&side->rec, (enum cs_wire_mode)mode,
+               &(struct cs_resolve_opts){.native = o->native,
+                                         .signatures = o->signatures,
+                                         .raw_names = o->raw_names,
+                                         .async_callers = !o->raw_names,
+                                         .group_threads = true},
+               &side->profiles[mode]);
+  }
+}
+
+// An event that has not happened is a fact; a side on which nothing at all was seen is none.
+static bool has_samples(const struct side *side, uint32_t modes) {
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((modes & CS_WIRE_MODE_BIT(mode)) != 0 && side->profiles[mode].facts.samples > 0)
+      return true;
+  }
+  cs_say("%s has no samples: there is nothing to compare with", side->path);
+  return false;
+}
+
+static void compare_mode(struct comparison *c, const struct side sides[2], unsigned mode,
+                         enum cs_normalize normalize) {
+  struct cs_diff *diff = &c->diffs[c->compared++];
+  cs_diff_make(diff, &sides[0].profiles[mode], &sides[1].profiles[mode], normalize);
+  c->profiles[c->count++] = diff->profile;  // which stays the diff's
+}
+
+// A mode that one of them has is in the page, as it is, behind those that can be compared.
+static void show_mode(struct comparison *c, const struct side sides[2], unsigned mode,
+                      const struct cs_diff_options *o) {
+  bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
+  if (!is_page(o)) {
+    cs_say("%s was recorded without mode %s, which is not compared", before ? o->after : o->before,
+           cs_mode((enum cs_wire_mode)mode)->token);
+    return;
+  }
+  c->profiles[c->count] = sides[!before].profiles[mode];
+  c->profiles[c->count++].only = before ? CS_ONLY_BEFORE : CS_ONLY_AFTER;
+}
+
+// That of --mode first; other than in a page it is the only one.
+static void make_comparison(struct comparison *c, const struct side sides[2],
+                            const struct cs_diff_options *o) {
+  uint32_t both = in_both(sides), either = sides[0].rec.meta.modes | sides[1].rec.meta.modes;
+  if (o->mode != 0) compare_mode(c, sides, o->mode, o->normalize);
+  for (unsigned mode = 0; mode < CS_WIRE_MODES && (o->mode == 0 || is_page(o)); mode++) {
+    if ((both & CS_WIRE_MODE_BIT(mode)) != 0 && mode != o->mode)
+      compare_mode(c, sides, mode, o->normalize);
+  }
+  for (unsigned mode = 0; mode < CS_WIRE_MODES && (o->mode == 0 || is_page(o)); mode++) {
+    if ((either & ~both & CS_WIRE_MODE_BIT(mode)) != 0) show_mode(c, sides, mode, o);
+  }
+}
+
+struct content {
+  const struct comparison *comparison;
+  const struct cs_diff_options *options;
+};
+
+static bool write_tables(const struct comparison *c, size_t top, FILE *file) {
+  for (size_t i = 0; i < c->compared; i++) {
+    if (i > 0) (void)fputs("\n\n", file);
+    if (!cs_write_diff_text(&c->diffs[i], top, file)) return false;
+  }
+  return true;
+}
+
+static bool write_content(void *context, FILE *file) {
+  const struct content *c = context;
+  const struct cs_profile_set set = {c->comparison->profiles, c->comparison->count};
+  switch (c->options->as) {
+    case CS_DIFF_HTML:
+      return cs_write_html(&set, file);
+    case CS_DIFF_JSON:
+      return cs_write_json(&set, file);
+    case CS_DIFF_COLLAPSED:
+      return cs_write_diff_collapsed(&c->comparison->diffs[0], file);
+    default:
+      return write_tables(c->comparison, c->options->top, file);
+  }
+}
+
+static bool write_comparison(const struct comparison *c, const struct cs_diff_options *o) {
+  struct content content = {c, o};
+  struct cs_output output;
+  struct cs_error err;
+  bool to_file = o->output != NULL && strcmp(o->output, "-") != 0;
+  bool ok = to_file ? cs_output_open(&output, o->output, &err) : cs_output_stdout(&output, &err);
+  ok = ok && cs_output_commit(&output, write_content, &content, &err);
+  if (!ok) cs_say("%s", err.text);
+  if (ok && to_file) cs_say("wrote %s", o->output);
+  return ok;
+}
+
+static bool compare(struct side sides[2], const struct cs_diff_options *o) {
+  struct comparison comparison = {0};
+  if (!read_side(&sides[0]) || !read_side(&sides[1]) || !check_modes(sides, o)) return false;
+  uint32_t modes = in_both(sides);
+  if (o->mode != 0 && !is_page(o)) modes = CS_WIRE_MODE_BIT(o->mode);
+  for (int i = 0; i < 2; i++) {
+    resolve_side(&sides[i], o);
+    if (!has_samples(&sides[i], modes)) return false;
+  }
+  make_comparison(&comparison, sides, o);
+  bool ok = write_comparison(&comparison, o);
+  for (size_t i = 0; i < comparison.compared; i++) cs_diff_free(&comparison.diffs[i]);
+  return ok;
+}
+
+int cs_cmd_diff(int argc, char **argv) {
+  static struct side sides[2];  // a recording's histogram is large for a stack
+  struct cs_diff_options options;
+  struct cs_error err;
+  if (!cs_diff_options_parse(&options, argc, argv, &err)) {
+    cs_say("%s; 'clrsnap help diff' lists the options", err.text);
+    return CS_EXIT_USAGE;
+  }
+  if (options.help) {
+    cs_diff_print_help(stdout);
+    return 0;
+  }
+  for (int i = 0; i < 2; i++) {
+    sides[i].path = i == 0 ? options.before : options.after;
+    cs_recording_init(&sides[i].rec);
+    for (int m = 0; m < CS_WIRE_MODES; m++) cs_profile_init(&sides[i].profiles[m]);
+  }
+  bool ok = compare(sides, &options);
+  for (int i = 0; i < 2; i++) {
+    for (int m = 0; m < CS_WIRE_MODES; m++) cs_profile_free(&sides[i].profiles[m]);
+    cs_recording_free(&sides[i].rec);
+  }
+  return ok ? 0 : CS_EXIT_FAILURE;
+}

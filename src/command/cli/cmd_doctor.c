@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap doctor [PID]`: what works here and what does not, and why, as a list or as JSON. One
+// thread. Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "process/diag.h"
+#include "cli/doctor.h"
+#include "cli/options.h"
+#include "util/text.h"
+
+static const char help[] =
+    "usage: clrsnap doctor [options] [PID]\n"
+    "\n"
+    "Tries what clrsnap needs of this machine and, if it is given, of a .NET process, which is\n"
+    "neither stopped nor changed, and says what does not work, why, and what can be done.\n"
+    "\n"
+    "      --json               one JSON object\n"
+    "  -h, --help               this text\n"
+    "\n"
+    "The exit code is 0 when all works, 1 when something does not, 2 for a wrong command line.\n"
+    "\n"
+    "Examples:\n"
+    "  clrsnap doctor\n"
+    "  clrsnap doctor 1234\n"
+    "  clrsnap doctor --json 1234 | jq '.findings[] | select(.state == \"fault\")'\n";
+
+struct options {
+  bool json, help;
+  uint32_t pid;  // 0: the machine only
+};
+
+static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
+  if (!cs_parse_options(&cs_only_json, &o->json, argc, argv, &o->help, err)) return false;
+  if (o->help || optind == argc) return true;
+  if (optind + 1 != argc) return cs_error_set(err, "doctor wants one process at most");
+  return cs_parse_number("doctor", argv[optind], INT32_MAX, &o->pid, err);
+}
+
+static const char *const states[] = {"good", "note", "fault"};
+
+static void print_list(const struct cs_doctor *d) {
+  static const char *const marks[] = {"ok  ", "note", "FAIL"};
+  for (unsigned i = 0; i < d->count; i++) {
+    const struct cs_finding *f = &d->findings[i];
+    (void)printf("%s  %-18s ", marks[f->state], f->name);
+    cs_put_plain(stdout, f->text, strlen(f->text));
+    (void)putchar('\n');
+    if (f->cure[0] != '\0') (void)printf("%25s-> %s\n", "", f->cure);
+  }
+}
+
+static void put_text(const char *name, const char *text) {
+  (void)printf(",\"%s\":", name);
+  cs_put_json(stdout, text, strlen(text));
+}
+
+static void print_json(const struct cs_doctor *d, uint32_t pid) {
+  (void)printf("{\"works\":%s,\"pid\":", cs_doctor_has_fault(d) ? "false" : "true");
+  (void)printf(pid != 0 ? "%u" : "null", pid);
+  (void)fputs(",\"findings\":[", stdout);
+  for (unsigned i = 0; i < d->count; i++) {
+    const struct cs_finding *f = &d->findings[i];
+    (void)printf("%s\n{\"state\":\"%s\"", i > 0 ? "," : "", states[f->state]);
+    put_text("name", f->name);
+    put_text("text", f->text);
+    put_text("cure", f->cure);
+    (void)putchar('}');
+  }
+  (void)puts("\n]}");
+}
+
+int cs_cmd_doctor(int argc, char **argv) {
+  static struct cs_doctor doctor;
+  struct cs_error err = {""};
+  struct options o = {0};
+  if (!parse(&o, argc, argv, &err)) {
+    cs_say("%s; 'clrsnap help doctor' lists the options", err.text);
+    return CS_EXIT_USAGE;
+  }
+  if (o.help) {
+    (void)fputs(help, stdout);
+    return 0;
+  }
+  cs_diag_patience_s = 5;
+  cs_doctor_machine(&doctor);
+  if (o.pid != 0) cs_doctor_process(&doctor, (pid_t)o.pid);
+  if (o.json)
+    print_json(&doctor, o.pid);
+  else
+    print_list(&doctor);
+  return cs_doctor_has_fault(&doctor) ? CS_EXIT_FAILURE : 0;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap ps`: the .NET processes that this user can see, as a table or as JSON. One thread.
+// Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "process/process.h"
+#include "util/text.h"
+
+enum { PATIENCE_S = 2 };  // for a process that is stopped: it would never answer
+
+static const char help[] =
+    "usage: clrsnap ps [options]\n"
+    "\n"
+    "Lists the .NET processes that you can see: number, runtime, main assembly, command line. Of\n"
+    "one that cannot be asked, a line below says why.\n"
+    "\n"
+    "      --json               an array of JSON objects\n"
+    "  -h, --help               this text\n"
+    "\n"
+    "Examples:\n"
+    "  clrsnap ps\n"
+    "  clrsnap record -d 10 $(clrsnap ps --json | jq '.[] | select(.assembly == \"Shop\").pid')\n";
+
+struct list {
+  bool json;
+  unsigned count;
+};
+
+static void put_text(const char *name, const char *text) {
+  (void)printf(",\"%s\":", name);
+  if (text != NULL)
+    cs_put_json(stdout, text, strlen(text));
+  else
+    (void)fputs("null", stdout);
+}
+
+static void put_json(const struct cs_process *p, struct list *list) {
+  (void)printf("%s\n{\"pid\":%d,\"uid\":%u", list->count > 0 ? "," : "", (int)p->pid, p->uid);
+  put_text("runtime", p->runtime);
+  put_text("product", p->product);
+  put_text("assembly", p->assembly);
+  put_text("command", p->command);
+  put_text("problem", p->answers ? NULL : p->why.text);
+  (void)putchar('}');
+}
+
+static void put_row(const struct cs_process *p, const struct list *list) {
+  const char *command = p->command != NULL ? p->command : "";
+  if (list->count == 0)
+    (void)printf("%7s  %-9s %-24s %s\n", "PID", "RUNTIME", "ASSEMBLY", "COMMAND");
+  (void)printf("%7d  %-9s %-24s ", (int)p->pid, p->runtime != NULL ? p->runtime : "?",
+               p->assembly != NULL ? p->assembly : "?");
+  cs_put_plain(stdout, command, strlen(command));
+  (void)putchar('\n');
+  if (!p->answers) (void)printf("%7s  (%s)\n", "", p->why.text);
+}
+
+static void put(const struct cs_process *p, void *data) {
+  struct list *list = data;
+  if (list->json)
+    put_json(p, list);
+  else
+    put_row(p, list);
+  list->count++;
+}
+
+static bool parse(struct list *list, bool *wants_help, int argc, char **argv,
+                  struct cs_error *err) {
+  if (!cs_parse_options(&cs_only_json, &list->json, argc, argv, wants_help, err)) return false;
+  return *wants_help || optind == argc || cs_error_set(err, "ps takes no arguments");
+}
+
+int cs_cmd_ps(int argc, char **argv) {
+  struct cs_error err = {""};
+  struct list list = {0};
+  bool wants_help = false;
+  if (!parse(&list, &wants_help, argc, argv, &err)) {
+    cs_say("%s; 'clrsnap help ps' lists the options", err.text);
+    return CS_EXIT_USAGE;
+  }
+  if (wants_help) {
+    (void)fputs(help, stdout);
+    return 0;
+  }
+  cs_diag_patience_s = PATIENCE_S;
+  if (list.json) (void)putchar('[');
+  bool good = cs_processes_visit(put, &list, &err);
+  if (list.json) (void)puts("\n]");
+  if (!good) cs_say("%s", err.text);
+  if (good && list.count == 0 && !list.json) cs_say("there is no .NET process that you can see");
+  return good ? 0 : CS_EXIT_FAILURE;
+}

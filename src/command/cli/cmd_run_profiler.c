@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap run-profiler`: the environment in which a program's runtime loads libclrsnap.so, and
+// that loads somebody else's profiler; then this process becomes the program. Invariant: whatever
+// can be found wrong before is said before, and the program is then not started. One thread.
+// Signal-safe: no.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "process/launch.h"
+#include "cli/profiler_attach.h"
+#include "cli/profiler_options.h"
+
+#define TAKEOVER_NAME "libclrsnap-takeover.so"
+
+static bool put(const char *name, const char *value, struct cs_error *err) {
+  return setenv(name, value, 1) == 0 || cs_error_set(err, "cannot set %s: %m", name);
+}
+
+static bool put_profiler(const struct cs_profiler_options *o, const char *library,
+                         const char *profiler, struct cs_error *err) {
+  const char *other = getenv("CORECLR_PROFILER"), *on = getenv("CORECLR_ENABLE_PROFILING");
+  if (other != NULL && on != NULL && strtoul(on, NULL, 16) != 0 &&
+      strcasecmp(other, o->clsid_text) != 0)
+    cs_say("the profiler %s of the environment gives way to %s", other, profiler);
+  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over the other
+  return put("CORECLR_ENABLE_PROFILING", "1", err) && put("CORECLR_PROFILER", o->clsid_text, err) &&
+         put("CORECLR_PROFILER_PATH", library, err) && put("CLRSNAP_PROFILER_PATH", profiler, err);
+}
+
+static bool is_in_list(const char *list, const char *path) {
+  size_t length = strlen(path);
+  for (const char *p = list; (p = strstr(p, path)) != NULL; p += length)
+    if ((p == list || p[-1] == ':' || p[-1] == ' ') && strchr(": ", p[length]) != NULL) return true;
+  return false;
+}
+
+// What else is loaded that way stays.
+static bool put_takeover(const char *library, struct cs_error *err) {
+  char *path = NULL, *list = NULL;
+  const char *old = getenv("LD_PRELOAD");
+  int folder = (int)(strrchr(library, '/') - library);
+  if (asprintf(&path, "%.*s/" TAKEOVER_NAME, folder, library) < 0)
+    return cs_error_set(err, "out of memory");
+  bool good = true;
+  if (strcmp(library + folder, "/libclrsnap.so") != 0 || access(path, R_OK) != 0) {
+    good = cs_error_set(err,
+                        TAKEOVER_NAME
+                        " and libclrsnap.so are not side by side in %.*s; both "
+                        "belong to clrsnap's installation",
+                        folder, library);
+  } else if (strpbrk(path, ": ") != NULL) {
+    good = cs_error_set(err,
+                        "%s: the loader cannot take a path with a blank or a colon "
+                        "(LD_PRELOAD); install clrsnap elsewhere",
+                        path);
+  } else if (old == NULL || !is_in_list(old, path)) {
+    bool more = old != NULL && old[0] != '\0';
+    good = asprintf(&list, "%s%s%s", path, more ? ":" : "", more ? old : "") >= 0 &&
+           put("LD_PRELOAD", list, err);
+  }
+  free(path);
+  free(list);
+  return good;
+}
+
+static bool put_switches(const struct cs_profiler_options *o, struct cs_error *err) {
+  const char *names[4];
+  for (const char **name = cs_profiler_switches(o, names); *name != NULL; name++)
+    if (!put(*name, "1", err)) return false;
+  return true;
+}
+
+// Answers only when it cannot become the program.
+static int run(const struct cs_profiler_options *o, const char *library, const char *profiler,
+               struct cs_error *err) {
+  if (!put_switches(o, err) || !put_takeover(library, err) ||
+      (profiler != NULL && !put_profiler(o, library, profiler, err)))
+    return CS_EXIT_FAILURE;
+  (void)signal(SIGXFSZ, SIG_DFL);
+  (void)execvp(o->program[0], o->program);
+  return cs_exec_failed(o->program[0], errno, err);
+}
+
+static int attach(const struct cs_profiler_options *o, const char *library, const char *profiler,
+                  struct cs_error *err) {
+  if (!cs_profiler_attach(o, library, profiler, err)) return CS_EXIT_FAILURE;
+  cs_say("process %d has loaded %s", (int)o->attach, profiler);
+  return 0;
+}
+
+int cs_cmd_run_profiler(int argc, char **argv) {
+  struct cs_profiler_options o;
+  struct cs_error err = {""};
+  if (!cs_profiler_options_parse(&o, argc, argv, &err)) {
+    cs_say("%s; 'clrsnap help run-profiler' lists the options", err.text);
+    return CS_EXIT_USAGE;
+  }
+  if (o.help) {
+    (void)fputs(cs_run_profiler_help, stdout);
+    return 0;
+  }
+  int exit_code = CS_EXIT_FAILURE;
+  char *library = cs_find_agent(&err);
+  char *profiler =
+      library != NULL && o.profiler != NULL ? cs_profiler_file(o.profiler, &err) : NULL;
+  if (library != NULL && (profiler != NULL || o.profiler == NULL))
+    exit_code =
+        o.attach != 0 ? attach(&o, library, profiler, &err) : run(&o, library, profiler, &err);
+  if (err.text[0] != '\0') cs_say("%s", err.text);
+  free(library);
+  free(profiler);
+  return exit_code;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What of clrsnap works on this machine, and with one process, and why not. Each answer has been
+// tried, in the way in which the verbs need it; nothing is guessed from a version.
+#ifndef CS_CLI_DOCTOR_H
+#define CS_CLI_DOCTOR_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+enum cs_finding_state {
+  CS_FINDING_GOOD,
+  CS_FINDING_NOTE,   // works, with something to know
+  CS_FINDING_FAULT,  // does not work
+};
+struct cs_finding {
+  const char *name;  // "shared memory"
+  enum cs_finding_state state;
+  char text[512];  // what is so
+  char cure[256];  // what can be done; "": nothing, or nothing need be
+};
+
+enum { CS_MAX_FINDINGS = 32 };
+struct cs_doctor {
+  struct cs_finding findings[CS_MAX_FINDINGS];
+  unsigned count;
+};
+
+// Adds a finding. `cure` may be NULL.
+__attribute__((format(printf, 5, 6))) void cs_doctor_note(struct cs_doctor *d,
+                                                          enum cs_finding_state state,
+                                                          const char *name, const char *cure,
+                                                          const char *format, ...);
+bool cs_doctor_has_fault(const struct cs_doctor *d);
+
+void cs_doctor_machine(struct cs_doctor *d);             // doctor_machine.c
+void cs_doctor_process(struct cs_doctor *d, pid_t pid);  // doctor_process.c
+
+#endif

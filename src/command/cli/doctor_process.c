@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// What works with one process. Invariant: the process is asked and read, but not changed, and not
+// stopped. One thread. Signal-safe: no.
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "process/attach.h"
+#include "cli/doctor.h"
+#include "process/launch.h"
+#include "cli/options.h"
+#include "process/proc.h"
+#include "process/process.h"
+#include "metadata/lines.h"
+#include "remote/remote.h"
+
+// A start is refused by some of the switches that refuse an attach, too.
+static const char *cure_of_port(pid_t pid) {
+  if (cs_proc_is_zero(pid, "DOTNET_EnableDiagnostics") ||
+      cs_proc_is_zero(pid, "COMPlus_EnableDiagnostics"))
+    return "start it without EnableDiagnostics=0: that forbids profilers at a start, too";
+  return "it cannot be attached to; start it with clrsnap record -- instead";
+}
+
+// False: nothing else makes sense.
+static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
+  if (!cs_process_look(p, pid)) {
+    cs_doctor_note(d, CS_FINDING_FAULT, "process", "clrsnap ps lists the .NET processes", "%s",
+                   p->why.text);
+    return false;
+  }
+  cs_doctor_note(d, CS_FINDING_GOOD, "process", NULL, "%s",
+                 p->command != NULL ? p->command : "(no command line)");
+  cs_doctor_note(d, p->answers ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
+                 p->answers ? NULL : cure_of_port(pid), "%s", p->answers ? "answers" : p->why.text);
+  return true;
+}
+
+// The runtime's layout as the walk needs it, read from outside.
+static void check_runtime(struct cs_doctor *d, const struct cs_process *p) {
+  struct cs_error err = {""};
+  struct cs_remote *remote = cs_remote_open(p->pid, &err);
+  if (remote != NULL)
+    cs_doctor_note(d, CS_FINDING_GOOD, "runtime", NULL, ".NET %s is supported",
+                   p->runtime != NULL ? p->runtime : "(of a version that it does not tell)");
+  else
+    cs_doctor_note(d, CS_FINDING_FAULT, "runtime", NULL, "%s", err.text);
+  if (remote != NULL) cs_remote_close(remote);
+}
+
+static void check_files(struct cs_doctor *d, pid_t pid) {
+  struct cs_error err = {""};
+  char *agent = cs_find_agent(&err);
+  if (agent != NULL) {
+    bool seen = cs_attach_check_file(pid, agent, &err);
+    cs_doctor_note(d, seen ? CS_FINDING_GOOD : CS_FINDING_FAULT, "agent's file", NULL, "%s",
+                   seen ? "the process sees it" : err.text);
+  }
+  free(agent);
+  bool good = cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, &err);
+  cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "its shared memory", NULL, "%s",
+                 good ? "can be shared with it" : err.text);
+}
+
+// In a child of ours: its end lets the process go again, which never stood still.
+static void check_ptrace(struct cs_doctor *d, pid_t pid) {
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) _exit(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0 ? 0 : errno);
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return;
+  int error = WEXITSTATUS(status);
+  if (error == 0)
+    cs_doctor_note(d, CS_FINDING_GOOD, "stack", NULL, "clrsnap stack may stop and read it");
+  else
+    cs_doctor_note(d, CS_FINDING_FAULT, "stack",
+                   "a debugger may be attached, or ptrace is restricted; record is not affected",
+                   "clrsnap stack is refused: %s", strerror(error));
+}
+
+static void check_other_profilers(struct cs_doctor *d, pid_t pid) {
+  size_t size = 0;
+  char *on = cs_proc_variable(pid, "CORECLR_ENABLE_PROFILING");
+  char *other = cs_proc_variable(pid, "CORECLR_PROFILER");
+  char *maps = cs_proc_read(pid, "maps", &size);
+  bool set = on != NULL && strtoul(on, NULL, 16) != 0 && other != NULL &&
+             strcasecmp(other, CS_AGENT_CLSID) != 0;
+  bool loaded = maps != NULL && strstr(maps, "/libclrsnap.so") != NULL;
+  cs_doctor_note(d, set ? CS_FINDING_NOTE : CS_FINDING_GOOD, "other profilers", NULL,
+                 set ? "it was started with the profiler %s; record works beside it%s"
+                     : "none in its environment%s%s",
+                 set ? other : "", loaded ? "; clrsnap's library is loaded already" : "");
+  free(on);
+  free(other);
+  free(maps);
+}
+
+// The number behind a label; UINT64_MAX: it is unlimited, or there is none.
+static uint64_t number_behind(const char *text, const char *label, int base) {
+  const char *at = text != NULL ? strstr(text, label) : NULL;
+  if (at == NULL) return UINT64_MAX;
+  at += strlen(label) + strspn(at + strlen(label), " \t");
+  return *at >= '0' && *at <= 'f' && *at != 'u' ? strtoull(at, NULL, base) : UINT64_MAX;
+}
+
+// How mode cpu would go there: the engine perf takes SIGURG, and a descriptor for each thread.
+static void check_engine(struct cs_doctor *d, pid_t pid) {
+  size_t size = 0;
+  char *limits = cs_proc_read(pid, "limits", &size), *status = cs_proc_read(pid, "status", &size);
+  uint64_t most = number_behind(limits, "Max open files", 10);
+  uint64_t used = number_behind(status, "\nFDSize:", 10);  // at most
+  uint64_t threads = number_behind(status, "\nThreads:", 10);
+  uint64_t caught = number_behind(status, "\nSigCgt:", 16);
+  uint64_t seccomp = number_behind(status, "\nSeccomp:", 10);
+  bool room = most == UINT64_MAX || used >= most || threads <= (most - used) / 2;
+  const char *why = caught != UINT64_MAX && (caught >> (SIGURG - 1) & 1) != 0
+                        ? "it uses SIGURG itself (or is being recorded)"
+                    : !room ? "it has too few file descriptors left: raise its ulimit -n"
+                    : seccomp != 0 && seccomp != UINT64_MAX
+                        ? "it has a seccomp filter, which may refuse perf_event_open"
+                        : NULL;
+  if (why == NULL)
+    cs_doctor_note(d, CS_FINDING_GOOD, "engine", NULL,
+                   "nothing in the process is in the way of perf, for its %" PRIu64 " threads",
+                   threads);
+  else
+    cs_doctor_note(d, CS_FINDING_NOTE, "engine", why,
+                   "perf may not be had there; record says which engine was");
+  free(limits);
+  free(status);
+}
+
+// ---- Symbols ----
+
+struct symbols {
+  unsigned modules, found;
+  char missing[320];
+};
+
+static void count_symbols(const char *module, enum cs_symbols symbols, void *data) {
+  struct symbols *s = data;
+  s->modules++;
+  if (symbols == CS_SYMBOLS_FOUND) {
+    s->found++;
+    return;
+  }
+  size_t used = strlen(s->missing);
+  (void)snprintf(s->missing + used, sizeof s->missing - used, "%s%s", used > 0 ? ", " : "",
+                 cs_file_of(module));
+}
+
+// The program's own assemblies: the framework comes without symbols.
+static bool is_program_module(const char *path) {
+  size_t length = strlen(path);
+  return length > 4 && strcmp(path + length - 4, ".dll") == 0 &&
+         strstr(path, "/shared/Microsoft.") == NULL;
+}
+
+static void check_symbols(struct cs_doctor *d, pid_t pid) {
+  size_t size = 0;
+  struct symbols s = {0};
+  struct cs_target *target = cs_target_of(pid);
+  struct cs_lines *lines = cs_lines_new(target);
+  char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;
+  for (char *line; maps != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+    char *path = strchr(line, '/');
+    if (path == NULL || !is_program_module(path)) continue;
+    cs_lines_add_file(lines, path);
+    (void)cs_lines_of_module(lines, path);
+  }
+  cs_lines_visit(lines, count_symbols, &s);
+  if (s.modules > 0)
+    cs_doctor_note(d, s.found > 0 ? CS_FINDING_GOOD : CS_FINDING_NOTE, "symbols",
+                   s.found > 0 ? NULL : "--lines needs the portable PDBs beside the assemblies",
+                   "PDBs of %u of the %u assemblies that are not .NET's own%s%s", s.found,
+                   s.modules, s.missing[0] != '\0' ? "; none of " : "", s.missing);
+  cs_lines_free(lines);
+  cs_target_free(target);
+  free(maps);
+}
+
+void cs_doctor_process(struct cs_doctor *d, pid_t pid) {
+  struct cs_process p;
+  if (check_port(d, &p, pid)) {
+    check_runtime(d, &p);
+    check_files(d, pid);
+    check_other_profilers(d, pid);
+    check_engine(d, pid);
+    check_ptrace(d, pid);
+    check_symbols(d, pid);
+  }
+  cs_process_free(&p);
+}

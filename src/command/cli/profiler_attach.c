@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// An attach: the runtime is told to load libclrsnap.so as the profiler's class, with client data
+// that begins with what the drop-in is to know and goes on with the profiler's own. One thread.
+// Signal-safe: no.
+#include "cli/profiler_attach.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "process/attach.h"
+
+static void put_setting(struct cs_diag_payload *data, const char *name, const char *value) {
+  cs_diag_put(data, name, strlen(name));
+  cs_diag_put(data, "=", 1);
+  cs_diag_put(data, value, strlen(value) + 1);
+}
+
+static bool put_file(struct cs_diag_payload *data, const char *path, struct cs_error *err) {
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return cs_error_set(err, "cannot read %s: %m", path);
+  char chunk[4096];
+  for (size_t n; !data->too_long && (n = fread(chunk, 1, sizeof chunk, file)) > 0;)
+    cs_diag_put(data, chunk, n);
+  bool good = ferror(file) == 0;
+  (void)fclose(file);
+  return good || cs_error_set(err, "cannot read %s", path);
+}
+
+// For the drop-in, an empty setting, and what is the profiler's own.
+static bool put_client_data(struct cs_diag_payload *data, const struct cs_profiler_options *o,
+                            const char *profiler, struct cs_error *err) {
+  const char *names[4];
+  put_setting(data, "CLRSNAP_PROFILER_PATH", profiler);
+  for (const char **name = cs_profiler_switches(o, names); *name != NULL; name++)
+    put_setting(data, *name, "1");
+  cs_diag_put(data, "", 1);
+  return o->data == NULL || put_file(data, o->data, err);
+}
+
+bool cs_profiler_attach(const struct cs_profiler_options *o, const char *library,
+                        const char *profiler, struct cs_error *err) {
+  HRESULT refusal;
+  struct cs_diag_payload *data = calloc(1, sizeof *data);
+  struct cs_attach attach = {o->attach, &o->clsid, library, data};
+  bool good = data != NULL
+                  ? cs_diag_check(o->attach, err) && put_client_data(data, o, profiler, err) &&
+                        cs_attach_check_file(o->attach, library, err) &&
+                        cs_attach_check_file(o->attach, profiler, err) &&
+                        cs_attach(&attach, &refusal, err)
+                  : cs_error_set(err, "out of memory");
+  free(data);
+  return good;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Somebody else's profiler, looked at before anything is started: a mistake is said here, in words,
+// and not by a program that silently runs without its profiler.
+#ifndef CS_CLI_PROFILER_FILE_H
+#define CS_CLI_PROFILER_FILE_H
+
+#include "base/error.h"
+#include "clrsnap/cortypes.h"
+
+// The absolute path of a library that can be a CLR profiler; the caller frees it. NULL: *err.
+char *cs_profiler_file(const char *path, struct cs_error *err);
+
+enum { CS_CLSID_TEXT = 39 };  // {XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX} and its NUL
+// With or without braces; `text` gets it as the runtime wants it.
+bool cs_clsid_parse(const char *from, CLSID *clsid, char text[CS_CLSID_TEXT], struct cs_error *err);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Trace events as Chromium and Perfetto read them: one complete event ("X") for each frame as long
+// as neighbouring samples have it at the same place of the stack. Those of a thread are in order of
+// time, callers before callees. What the other modes have seen is beside them, with its stack as an
+// argument, the leaf first: waits and pauses as asynchronous events ("b", "e"), since they need not
+// nest with the samples; allocations and exceptions as instants ("i"). One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/markers.h"
+#include "util/text.h"
+#include "profile/timeline.h"
+
+#define MAX_TID 4194304u  // the kernel's limit
+
+struct event {
+  uint64_t begin_ns, end_ns;
+  uint32_t frame, depth;
+};
+
+struct writer {
+  const struct cs_profile *p;
+  FILE *out;
+  struct event *open;    // the stack of frames that go on
+  struct event *events;  // that have ended
+  size_t depth, open_capacity, count, capacity;
+  uint32_t *path;
+  size_t path_capacity;
+  struct cs_map tids;  // that have a track
+  uint64_t next_id;    // of asynchronous events
+};
+
+static int by_begin_and_depth(const void *a, const void *b) {
+  const struct event *x = a, *y = b;
+  if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;
+  return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+static void end_to(struct writer *w, size_t depth, uint64_t at) {
+  while (w->depth > depth) {
+    struct event *e = &w->open[--w->depth];
+    e->end_ns = at;
+    w->events = cs_grow(w->events, w->count, &w->capacity, sizeof *w->events);
+    w->events[w->count++] = *e;
+  }
+}
+
+static void add_span(struct writer *w, const struct cs_span *span, uint64_t at) {
+  size_t depth = cs_node_path(&w->p->tree, span->leaf, &w->path, &w->path_capacity), same = 0;
+  if (span->begin_ns > at) end_to(w, 0, at);
+  while (same < depth && same < w->depth && w->open[same].frame == w->path[same]) same++;
+  end_to(w, same, at);
+  while (w->depth < depth) {
+    w->open = cs_grow(w->open, w->depth, &w->open_capacity, sizeof *w->open);
+    w->open[w->depth] = (struct event){span->begin_ns, 0, w->path[w->depth], (uint32_t)w->depth};
+    w->depth++;
+  }
+}
+
+static void put_us(FILE *out, const char *name, uint64_t ns) {
+  (void)fprintf(out, ",\"%s\":%" PRIu64 ".%03u", name, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void put_event(const struct writer *w, const struct event *e, uint64_t tid) {
+  const struct cs_profile_frame *f = &w->p->frames[e->frame];
+  size_t len;
+  const char *name = cs_strings_get(&w->p->strings, f->name, &len);
+  (void)fputs(",\n{\"ph\":\"X\",\"name\":", w->out);
+  cs_put_json(w->out, name, len);
+  (void)fprintf(w->out, ",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64,
+                cs_kind_token(f->kind), w->p->facts.pid, tid);
+  put_us(w->out, "ts", e->begin_ns);
+  put_us(w->out, "dur", e->end_ns - e->begin_ns);
+  (void)putc('}', w->out);
+}
+
+static void put_name(const struct writer *w, const char *what, uint64_t tid, const char *name) {
+  (void)fprintf(w->out,
+                "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
+                ",\"args\":{\"name\":",
+                what, w->p->facts.pid, tid);
+  cs_put_json(w->out, name, strlen(name));
+  (void)fputs("}}", w->out);
+}
+
+// Ids of threads are used again; each thread gets a track of its own all the same.
+static uint64_t track_of(struct writer *w, uint32_t tid) {
+  bool added;
+  uint64_t track = tid;
+  (void)cs_map_put(&w->tids, track, 0, &added);
+  while (!added) (void)cs_map_put(&w->tids, track += MAX_TID, 0, &added);
+  return track;
+}
+
+static void put_samples(struct writer *w, const struct cs_timeline *t, uint32_t thread,
+                        uint64_t tid) {
+  uint64_t at = 0;
+  w->count = 0;
+  for (size_t i = t->first[thread]; i < t->first[thread + 1]; i++) {
+    // A span without length shows nothing, and readers disagree on how such events nest.
+    if (t->spans[i].end_ns == t->spans[i].begin_ns) continue;
+    add_span(w, &t->spans[i], at);
+    at = t->spans[i].end_ns;
+  }
+  end_to(w, 0, at);
+  cs_sort(w->events, w->count, sizeof *w->events, by_begin_and_depth);
+  for (size_t i = 0; i < w->count; i++) put_event(w, &w->events[i], tid);
+}
+
+// ---- Events of the runtime ----
+
+static void begin_mark(const struct writer *w, const struct cs_marker *m, const char *phase,
+                       uint64_t tid) {
+  (void)fprintf(w->out, ",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":", phase,
+                cs_mode(m->profile->facts.mode)->token);
+  cs_put_json(w->out, m->name, m->len);
+  (void)fprintf(w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, w->p->facts.pid, tid);
+}
+
+static void put_arguments(struct writer *w, const struct cs_marker *m) {
+  const struct cs_profile *p = m->profile;
+  size_t depth = cs_node_path(&p->tree, m->leaf, &w->path, &w->path_capacity);
+  const char *comma = "";
+  (void)fputs(",\"args\":{", w->out);
+  if (cs_mode(p->facts.mode)->unit == CS_UNIT_BYTES)
+    (void)fprintf(w->out, "\"bytes\":%" PRIu64 ",", m->weight);
+  if (cs_mode(p->facts.mode)->unit == CS_UNIT_COUNT)
+    (void)fprintf(w->out, "\"stands for\":%" PRIu64 ",", m->weight);
+  (void)fputs("\"stack\":[", w->out);
+  for (size_t d = depth; d > 0; d--) {
+    const struct cs_profile_frame *f = &p->frames[w->path[d - 1]];
+    size_t len;
+    const char *name = cs_strings_get(&p->strings, f->name, &len);
+    if (f->kind == CS_KIND_TYPE) continue;  // it is the event's name
+    (void)fputs(comma, w->out);
+    cs_put_json(w->out, name, len);
+    comma = ",";
+  }
+  (void)fputs("]}", w->out);
+}
+
+static void put_mark(struct writer *w, const struct cs_marker *m, uint64_t tid) {
+  bool lasts = cs_mode(m->profile->facts.mode)->unit == CS_UNIT_NS;
+  begin_mark(w, m, lasts ? "b" : "i", tid);
+  if (lasts)
+    (void)fprintf(w->out, ",\"id\":%" PRIu64, ++w->next_id);
+  else
+    (void)fputs(",\"s\":\"t\"", w->out);
+  put_us(w->out, "ts", m->begin_ns);
+  put_arguments(w, m);
+  (void)putc('}', w->out);
+  if (!lasts) return;
+  begin_mark(w, m, "e", tid);
+  (void)fprintf(w->out, ",\"id\":%" PRIu64, w->next_id);
+  put_us(w->out, "ts", m->end_ns);
+  (void)putc('}', w->out);
+}
+
+static void put_thread(struct writer *w, const struct cs_timeline *t,
+                       const struct cs_markers *markers, uint32_t thread) {
+  const struct cs_profile_thread *info = &w->p->threads[thread];
+  uint64_t tid = track_of(w, info->tid);
+  (void)fputs(",\n", w->out);
+  const char *name = cs_strings_get(&w->p->strings, info->name, NULL);
+  put_name(w, "thread_name", tid, name[0] != '\0' ? name : "thread");
+  put_samples(w, t, thread, tid);
+  for (size_t i = markers->first[thread]; i < markers->first[thread + 1]; i++)
+    put_mark(w, &markers->all[i], tid);
+}
+
+static void put_modes(const struct cs_profile_set *set, FILE *out) {
+  for (size_t i = 0; i < set->count; i++)
+    (void)fprintf(out, "%s%s", i > 0 ? "," : "", cs_mode(set->profiles[i].facts.mode)->token);
+}
+
+bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
+  const struct cs_profile *p = &set->profiles[0];
+  struct cs_profile samples = *p;  // of cpu or wall
+  struct cs_timeline t;
+  struct cs_markers markers;
+  if (!cs_mode(p->facts.mode)->timed) samples.sample_count = 0;
+  cs_timeline_make(&t, &samples, true);
+  cs_markers_make(&markers, set);
+  struct writer w = {.p = p, .out = out};
+  (void)fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"clrsnap " CLRSNAP_VERSION
+              "\",\"mode\":\"",
+              out);
+  put_modes(set, out);
+  (void)fputs("\"},\n\"traceEvents\":[\n", out);
+  put_name(&w, "process_name", p->facts.pid, p->facts.program);
+  for (uint32_t i = 0; i < p->thread_count; i++) {
+    if (t.first[i] != t.first[i + 1] || markers.first[i] != markers.first[i + 1])
+      put_thread(&w, &t, &markers, i);
+  }
+  (void)fputs("\n]}\n", out);
+  free(w.path);
+  free(w.open);
+  free(w.events);
+  cs_map_free(&w.tids);
+  cs_timeline_free(&t);
+  cs_markers_free(&markers);
+  return fflush(out) == 0 && !ferror(out);
+}

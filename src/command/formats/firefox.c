@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT
+// The Firefox Profiler's processed format, version 47. Every thread has tables of its own: texts,
+// functions, frames, stacks and samples; ids of the profile are mapped to a thread's as they come
+// up. A span in which the thread was not seen is a sample without a stack. Events are
+// markers of their thread (firefox_markers.c). One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/firefox_markers.h"
+#include "profile/functions.h"
+#include "profile/merge.h"
+#include "util/text.h"
+#include "profile/timeline.h"
+
+#define PROCESSED_VERSION 47
+#define NONE UINT32_MAX
+
+// Ids of the profile in the order in which a thread has come to need them.
+struct subset {
+  uint32_t *index;  // per id: where it is in `ids`, or NONE
+  uint32_t *ids;
+  uint32_t count;
+};
+
+struct writer {
+  const struct cs_profile *p;  // all modes' stacks in one tree
+  const struct cs_profile_set *set;
+  const struct cs_merged *merged;
+  const struct cs_timeline *t;
+  const struct cs_markers *markers;
+  FILE *out;
+  struct cs_functions functions;
+  struct subset nodes, frames, funcs, texts;
+};
+
+static void subset_make(struct subset *s, size_t ids) {
+  s->index = cs_allocate(ids * sizeof *s->index);
+  s->ids = cs_allocate(ids * sizeof *s->ids);
+  memset(s->index, 0xFF, ids * sizeof *s->index);
+  s->count = 0;
+}
+
+static void subset_clear(struct subset *s) {
+  for (uint32_t i = 0; i < s->count; i++) s->index[s->ids[i]] = NONE;
+  s->count = 0;
+}
+
+static void subset_free(struct subset *s) {
+  free(s->index);
+  free(s->ids);
+}
+
+static uint32_t subset_add(struct subset *s, uint32_t id) {
+  if (s->index[id] == NONE) {
+    s->ids[s->count] = id;
+    s->index[id] = s->count++;
+  }
+  return s->index[id];
+}
+
+// A node's stack, its callers before it.
+static void add_stack(struct writer *w, uint32_t node) {
+  const struct cs_tree *tree = &w->p->tree;
+  uint32_t begin = w->nodes.count, end;
+  for (uint32_t n = node; tree->nodes[n].parent != 0 && w->nodes.index[n] == NONE;
+       n = tree->nodes[n].parent) {
+    (void)subset_add(&w->nodes, n);
+  }
+  end = w->nodes.count;
+  for (uint32_t i = begin; i < end; i++) {  // they came leaf first
+    uint32_t id = w->nodes.ids[i], mirror = begin + (end - 1 - i);
+    if (mirror <= i) break;
+    w->nodes.ids[i] = w->nodes.ids[mirror];
+    w->nodes.ids[mirror] = id;
+  }
+  for (uint32_t i = begin; i < end; i++) {
+    w->nodes.index[w->nodes.ids[i]] = i;
+    uint32_t frame = tree->nodes[w->nodes.ids[i]].frame;
+    (void)subset_add(&w->frames, frame);
+    (void)subset_add(&w->funcs, w->functions.of[frame]);
+  }
+}
+
+enum column {
+  STACK_PREFIX,
+  STACK_FRAME,
+  STACK_CATEGORY,
+  FRAME_FUNC,
+  FRAME_CATEGORY,
+  FRAME_LINE,
+  FUNC_NAME,
+  FUNC_FILE,
+  FUNC_RESOURCE,
+  ZERO,
+  MINUS_ONE,
+  FALSE_VALUE,
+  NULL_VALUE
+};
+
+static int64_t category(const struct writer *w, uint32_t frame) {
+  return (int64_t)w->p->frames[frame].kind;
+}
+
+// A cell as a number; INT64_MIN is null. Texts of a thread: its functions' names and then their
+// files, both by function.
+static int64_t cell(const struct writer *w, enum column column, uint32_t i) {
+  const struct cs_tree *tree = &w->p->tree;
+  uint32_t frame = column <= STACK_CATEGORY ? tree->nodes[w->nodes.ids[i]].frame
+                   : column <= FRAME_LINE   ? w->frames.ids[i]
+                                            : 0;
+  switch (column) {
+    case STACK_PREFIX: {
+      uint32_t parent = tree->nodes[w->nodes.ids[i]].parent;
+      return tree->nodes[parent].parent == 0 ? INT64_MIN : (int64_t)w->nodes.index[parent];
+    }
+    case STACK_FRAME:
+      return w->frames.index[frame];
+    case STACK_CATEGORY:
+    case FRAME_CATEGORY:
+      return category(w, frame);
+    case FRAME_FUNC:
+      return w->funcs.index[w->functions.of[frame]];
+    case FRAME_LINE:
+      return w->p->frames[frame].line > 0 ? (int64_t)w->p->frames[frame].line : INT64_MIN;
+    case FUNC_NAME:
+      return i;
+    case FUNC_FILE:
+      frame = w->functions.frame[w->funcs.ids[i]];
+      return w->p->frames[frame].file != CS_NO_TEXT ? (int64_t)(w->funcs.count + i) : INT64_MIN;
+    case FUNC_RESOURCE:
+      frame = w->functions.frame[w->funcs.ids[i]];
+      return w->texts.index[w->p->frames[frame].module];
+    case MINUS_ONE:
+      return -1;
+    default:
+      return 0;
+  }
+}
+
+static void put_column(const struct writer *w, const char *name, enum column column,
+                       uint32_t count) {
+  (void)fprintf(w->out, ",\"%s\":[", name);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t value = cell(w, column, i);
+    if (i > 0) (void)putc(',', w->out);
+    if (column == FALSE_VALUE)
+      (void)fputs("false", w->out);
+    else if (column == NULL_VALUE || value == INT64_MIN)
+      (void)fputs("null", w->out);
+    else
+      (void)fprintf(w->out, "%" PRId64, value);
+  }
+  (void)putc(']', w->out);
+}
+
+struct table {
+  const char *name;
+  enum column column;
+};
+
+static void put_table(const struct writer *w, const char *name, const struct table *columns,
+                      size_t column_count, uint32_t rows) {
+  (void)fprintf(w->out, ",\n\"%s\":{\"length\":%" PRIu32, name, rows);
+  for (size_t i = 0; i < column_count; i++) put_column(w, columns[i].name, columns[i].column, rows);
+  (void)putc('}', w->out);
+}
+
+static void put_tables(const struct writer *w) {
+  static const struct table stacks[] = {{"prefix", STACK_PREFIX},
+                                        {"frame", STACK_FRAME},
+                                        {"category", STACK_CATEGORY},
+                                        {"subcategory", ZERO}};
+  static const struct table frames[] = {
+      {"address", MINUS_ONE},        {"inlineDepth", ZERO},          {"category", FRAME_CATEGORY},
+      {"subcategory", ZERO},         {"func", FRAME_FUNC},           {"nativeSymbol", NULL_VALUE},
+      {"innerWindowID", NULL_VALUE}, {"implementation", NULL_VALUE}, {"line", FRAME_LINE},
+      {"column", NULL_VALUE}};
+  static const struct table funcs[] = {
+      {"name", FUNC_NAME},         {"isJS", FALSE_VALUE},   {"relevantForJS", FALSE_VALUE},
+      {"resource", FUNC_RESOURCE}, {"fileName", FUNC_FILE}, {"lineNumber", NULL_VALUE},
+      {"columnNumber", NULL_VALUE}};
+  put_table(w, "stackTable", stacks, CS_COUNT(stacks), w->nodes.count);
+  put_table(w, "frameTable", frames, CS_COUNT(frames), w->frames.count);
+  put_table(w, "funcTable", funcs, CS_COUNT(funcs), w->funcs.count);
+}
+
+static void put_name(FILE *out, const struct cs_profile *p, uint32_t frame) {
+  char *text = NULL;
+  size_t len;
+  const char *name = cs_profile_method(p, frame, &len);
+  if (p->frames[frame].inlined && asprintf(&text, "%s (inlined)", name) >= 0)
+    cs_put_json(out, text, strlen(text));
+  else
+    cs_put_json(out, name, len);
+  free(text);
+}
+
+// The texts that the columns count on: names, files (empty where there is none), modules; then the
+// names of markers.
+static void put_texts(const struct writer *w) {
+  (void)fputs(",\n\"stringArray\":[", w->out);
+  size_t len;
+  for (uint32_t i = 0; i < w->funcs.count; i++) {
+    uint32_t frame = w->functions.frame[w->funcs.ids[i]];
+    if (i > 0) (void)fputs(",\n", w->out);
+    put_name(w->out, w->p, frame);
+  }
+  for (uint32_t i = 0; i < w->funcs.count; i++) {
+    const char *file = cs_profile_file(w->p, w->functions.frame[w->funcs.ids[i]], &len);
+    (void)putc(',', w->out);
+    cs_put_json(w->out, file != NULL ? file : "", file != NULL ? len : 0);
+  }
+  for (uint32_t i = 0; i < w->texts.count; i++) {
+    const char *module = cs_strings_get(&w->p->strings, w->texts.ids[i], &len);
+    (void)putc(',', w->out);
+    cs_put_json(w->out, module, len);
+  }
+  for (size_t i = 0; i < CS_FIREFOX_SCHEMAS; i++)
+    (void)fprintf(w->out, "%s\"%s\"", i > 0 || w->funcs.count > 0 ? "," : "",
+                  cs_firefox_marker_name(i));
+  (void)putc(']', w->out);
+}
+
+// Resources are modules; 1 is the type "library", and there is no file to be symbolicated.
+static void put_resources(const struct writer *w) {
+  static const char *const columns[] = {"lib", "host", "name", "type"};
+  (void)fprintf(w->out, ",\n\"resourceTable\":{\"length\":%" PRIu32, w->texts.count);
+  for (size_t c = 0; c < CS_COUNT(columns); c++) {
+    (void)fprintf(w->out, ",\"%s\":[", columns[c]);
+    for (uint32_t i = 0; i < w->texts.count; i++) {
+      if (i > 0) (void)putc(',', w->out);
+      if (c < 2)
+        (void)fputs("null", w->out);
+      else
+        (void)fprintf(w->out, "%" PRIu32, c == 2 ? 2 * w->funcs.count + i : 1);
+    }
+    (void)putc(']', w->out);
+  }
+  (void)putc('}', w->out);
+}
+
+enum sample_column { SAMPLE_STACK, SAMPLE_TIME, SAMPLE_WEIGHT, SAMPLE_CPU };
+
+static void put_ms(FILE *out, uint64_t ns) {
+  (void)fprintf(out, "%" PRIu64 ".%06u", ns / 1000000, (unsigned)(ns % 1000000));
+}
+
+static void put_sample(const struct writer *w, const struct cs_span *span,
+                       enum sample_column column) {
+  uint64_t length = span->end_ns - span->begin_ns;
+  switch (column) {
+    case SAMPLE_STACK:
+      if (w->p->tree.nodes[span->leaf].parent == 0)
+        (void)fputs("null", w->out);  // no frames at all
+      else
+        (void)fprintf(w->out, "%" PRIu32, w->nodes.index[span->leaf]);
+      break;
+    case SAMPLE_TIME:
+      put_ms(w->out, span->begin_ns);
+      break;
+    case SAMPLE_WEIGHT:
+      put_ms(w->out, length);
+      break;
+    default:
+      (void)fprintf(w->out, "%" PRIu64, span->asleep ? 0 : length / 1000);
+  }
+}
+
+static void put_gap(const struct writer *w, uint64_t at, enum sample_column column) {
+  if (column == SAMPLE_STACK)
+    (void)fputs("null,", w->out);
+  else if (column == SAMPLE_TIME)
+    put_ms(w->out, at), (void)putc(',', w->out);
+  else
+    (void)fputs("0,", w->out);
+}
+
+static uint64_t put_sample_column(const struct writer *w, uint32_t thread, const char *name,
+                                  enum sample_column column) {
+  uint64_t at = 0, rows = 0;
+  (void)fprintf(w->out, ",\n\"%s\":[", name);
+  for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++) {
+    const struct cs_span *span = &w->t->spans[i];
+    if (rows > 0) (void)putc(',', w->out);
+    if (span->begin_ns > at) {
+      put_gap(w, at, column);
+      rows++;
+    }
+    put_sample(w, span, column);
+    at = span->end_ns;
+    rows++;
+  }
+  (void)putc(']', w->out);
+  return rows;
+}
+
+static void put_samples(const struct writer *w, uint32_t thread) {
+  (void)fputs(",\n\"samples\":{\"weightType\":\"tracing-ms\"", w->out);
+  (void)put_sample_column(w, thread, "stack", SAMPLE_STACK);
+  (void)put_sample_column(w, thread, "time", SAMPLE_TIME);
+  (void)put_sample_column(w, thread, "weight", SAMPLE_WEIGHT);
+  uint64_t rows = put_sample_column(w, thread, "threadCPUDelta", SAMPLE_CPU);
+  (void)fprintf(w->out, ",\"length\":%" PRIu64 "}", rows);
+}
+
+enum marker_column { MARK_CATEGORY, MARK_DATA, MARK_END, MARK_NAME, MARK_PHASE, MARK_START };
+
+// Phases: 0 a moment, 1 with a beginning and an end.
+// Where it is in the merged tree; UINT32_MAX: nowhere, or in no frame at all.
+static uint32_t marker_node(const struct writer *w, const struct cs_marker *m) {
+  size_t profile = (size_t)(m->profile - w->set->profiles);
+  uint32_t node = w->merged->node[profile][cs_firefox_marker_place(m)];
+  return w->p->tree.nodes[node].parent != 0 ? node : UINT32_MAX;
+}
+
+static void put_marker(const struct writer *w, size_t i, enum marker_column column) {
+  const struct cs_marker *m = &w->markers->all[i];
+  bool moment = m->begin_ns == m->end_ns;
+  if (column == MARK_CATEGORY)
+    (void)fprintf(w->out, "%d", CS_KIND_TYPE);
+  else if (column == MARK_DATA) {
+    uint32_t node = marker_node(w, m);
+    cs_put_firefox_marker(m, node != UINT32_MAX ? w->nodes.index[node] : UINT32_MAX, w->out);
+  } else if (column == MARK_END && moment)
+    (void)fputs("null", w->out);
+  else if (column == MARK_NAME)
+    (void)fprintf(w->out, "%zu",
+                  (size_t)2 * w->funcs.count + w->texts.count + cs_firefox_marker_schema(m));
+  else if (column == MARK_PHASE)
+    (void)putc(moment ? '0' : '1', w->out);
+  else
+    put_ms(w->out, column == MARK_END ? m->end_ns : m->begin_ns);
+}
+
+static void put_markers(const struct writer *w, uint32_t thread) {
+  static const char *const columns[] = {"category", "data",  "endTime",
+                                        "name",     "phase", "startTime"};
+  size_t first = w->markers->first[thread], end = w->markers->first[thread + 1];
+  (void)fprintf(w->out, ",\n\"markers\":{\"length\":%zu", end - first);
+  for (int c = 0; c < (int)CS_COUNT(columns); c++) {
+    (void)fprintf(w->out, ",\"%s\":[", columns[c]);
+    for (size_t i = first; i < end; i++) {
+      if (i > first) (void)putc(',', w->out);
+      put_marker(w, i, (enum marker_column)c);
+    }
+    (void)putc(']', w->out);
+  }
+  (void)putc('}', w->out);
+}
+
+static void put_thread(struct writer *w, uint32_t thread) {
+  const struct cs_profile_thread *t = &w->p->threads[thread];
+  size_t len;
+  const char *name = cs_strings_get(&w->p->strings, t->name, &len);
+  for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++)
+    add_stack(w, w->t->spans[i].leaf);
+  for (size_t i = w->markers->first[thread]; i < w->markers->first[thread + 1]; i++) {
+    uint32_t node = marker_node(w, &w->markers->all[i]);
+    if (node != UINT32_MAX) add_stack(w, node);
+  }
+  for (uint32_t i = 0; i < w->funcs.count; i++)
+    (void)subset_add(&w->texts, w->p->frames[w->functions.frame[w->funcs.ids[i]]].module);
+  (void)fputs("{\"name\":", w->out);
+  cs_put_json(w->out, len > 0 ? name : "thread", len > 0 ? len : 6);
+  (void)fprintf(w->out,
+                ",\"isMainThread\":%s,\"showMarkersInTimeline\":true,\"processType\":\"default\","
+                "\"processName\":\"dotnet\","
+                "\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
+                "\"unregisterTime\":null,\"pausedRanges\":[],\"pid\":\"%" PRIu32
+                "\",\"tid\":%" PRIu32,
+                t->tid == w->p->facts.pid ? "true" : "false", w->p->facts.pid, t->tid);
+  put_tables(w);
+  put_texts(w);
+  put_resources(w);
+  (void)fputs(
+      ",\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
+      "\"functionSize\":[]}",
+      w->out);
+  put_markers(w, thread);
+  put_samples(w, thread);
+  (void)putc('}', w->out);
+  subset_clear(&w->nodes);
+  subset_clear(&w->frames);
+  subset_clear(&w->funcs);
+  subset_clear(&w->texts);
+}
+
+static void put_meta(const struct cs_profile *p, FILE *out) {
+  static const char *const colors[] = {"orange", "blue", "purple",    "green",
+                                       "grey",   "red",  "lightblue", "yellow"};
+  _Static_assert(CS_COUNT(colors) == CS_KIND_COUNT, "a colour for every kind");
+  (void)fprintf(out,
+                "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":%d,\"interval\":%.6f,"
+                "\"startTime\":%" PRIu64 ".%06u,\"processType\":0,\"product\":",
+                PROCESSED_VERSION, p->facts.hz > 0 ? 1000.0 / p->facts.hz : 1.0,
+                p->facts.start_ns / 1000000, (unsigned)(p->facts.start_ns % 1000000));
+  cs_put_json(out, p->facts.program, strlen(p->facts.program));
+  (void)fputs(",\"importedFrom\":\"clrsnap " CLRSNAP_VERSION
+              "\",\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"usesOnlyOneStackType\":"
+              "true,\"doesNotUseFrameImplementation\":true,\"sourceCodeIsNotOnSearchfox\":true,"
+              "\"extensions\":{\"baseURL\":[],\"id\":[],\"length\":0,\"name\":[]},"
+              "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+              "\"threadCPUDelta\":\"\\u00b5s\"},\"markerSchema\":[",
+              out);
+  cs_put_firefox_schemas(out);
+  (void)fputs("],\"categories\":[", out);
+  for (int k = 0; k < CS_KIND_COUNT; k++) {
+    (void)fprintf(out, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
+                  k > 0 ? "," : "", cs_kind_label((enum cs_profile_kind)k), colors[k]);
+  }
+  (void)fputs(
+      "]},\n\"libs\":[],\"pages\":[],\"counters\":[],\"profilerOverhead\":[],"
+      "\"threads\":[",
+      out);
+}
+
+// Its samples, of cpu or wall, in the merged tree; all other modes are markers.
+static void take_samples(struct cs_profile *samples, const struct cs_profile_set *set,
+                         const struct cs_merged *merged) {
+  const struct cs_profile *first = &set->profiles[0];
+  *samples = merged->profile;
+  samples->samples = cs_allocate((first->sample_count + 1) * sizeof *samples->samples);
+  if (!cs_mode(first->facts.mode)->timed) return;
+  samples->sample_count = first->sample_count;
+  for (size_t i = 0; i < first->sample_count; i++) {
+    samples->samples[i] = first->samples[i];
+    samples->samples[i].leaf = merged->node[0][first->samples[i].leaf];
+  }
+}
+
+static void put_threads(struct writer *w) {
+  const char *comma = "\n";
+  subset_make(&w->nodes, w->p->tree.count);
+  subset_make(&w->frames, w->p->frame_count);
+  subset_make(&w->funcs, w->functions.count);
+  subset_make(&w->texts, w->p->strings.count);
+  for (uint32_t i = 0; i < w->p->thread_count; i++) {
+    if (w->t->first[i] == w->t->first[i + 1] && w->markers->first[i] == w->markers->first[i + 1])
+      continue;
+    (void)fputs(comma, w->out);
+    put_thread(w, i);
+    comma = ",\n";
+  }
+  subset_free(&w->nodes);
+  subset_free(&w->frames);
+  subset_free(&w->funcs);
+  subset_free(&w->texts);
+}
+
+bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
+  struct cs_profile samples;
+  struct cs_timeline t;
+  struct cs_markers markers;
+  struct cs_merged merged;
+  cs_merge(&merged, set);
+  take_samples(&samples, set, &merged);
+  cs_timeline_make(&t, &samples, false);
+  cs_markers_make(&markers, set);
+  struct writer w = {
+      .p = &samples, .set = set, .merged = &merged, .t = &t, .markers = &markers, .out = out};
+  cs_functions_make(&w.functions, &samples, true);
+  put_meta(&samples, out);
+  put_threads(&w);
+  (void)fputs("]}\n", out);
+  cs_functions_free(&w.functions);
+  cs_timeline_free(&t);
+  cs_markers_free(&markers);
+  free(samples.samples);
+  cs_merged_free(&merged);
+  return fflush(out) == 0 && !ferror(out);
+}

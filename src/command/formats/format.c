@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The table of formats. One thread. Signal-safe: no.
+#include "formats/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cs_format formats[] = {
+    {"html",
+     {".html", ".htm"},
+     "a page for the browser: flame graph, timeline, methods",
+     true,
+     false,
+     CS_MODES_ALL,
+     CS_EXPAND_NOTHING,
+     cs_write_html},
+    {"collapsed",
+     {".collapsed", ".folded"},
+     "one line per stack; counts are nanoseconds, bytes or events",
+     false,
+     false,
+     CS_MODES_ONE,
+     CS_EXPAND_STACKS,
+     cs_write_collapsed},
+    {"json",
+     {".json"},
+     "for scripts: call tree, samples in time, names",
+     true,
+     false,
+     CS_MODES_ALL,
+     CS_EXPAND_NOTHING,
+     cs_write_json},
+    {"text",
+     {".txt", ".tree"},
+     "the call tree, indented, hottest first",
+     false,
+     false,
+     CS_MODES_ALL,
+     CS_EXPAND_NOTHING,
+     cs_write_text},
+    {"pprof",
+     {".pb.gz", ".pprof"},
+     "for `go tool pprof` and whatever reads its profiles",
+     false,
+     true,
+     CS_MODES_ALL,
+     CS_EXPAND_STACKS,
+     cs_write_pprof},
+    {"otlp",
+     {".otlp"},
+     "OpenTelemetry's profiles: the request that --push posts",
+     false,
+     true,
+     CS_MODES_ALL,
+     CS_EXPAND_STACKS,
+     cs_write_otlp},
+    {"speedscope",
+     {".speedscope.json", ".speedscope"},
+     "for speedscope: each thread over time",
+     true,
+     true,
+     CS_MODES_ALL,
+     CS_EXPAND_SAMPLES,
+     cs_write_speedscope},
+    {"firefox",
+     {".firefox.json", ".profile.json"},
+     "for the Firefox Profiler, processed format",
+     true,
+     true,
+     CS_MODES_ONE_TIMED,
+     CS_EXPAND_NOTHING,
+     cs_write_firefox},
+    {"chromium",
+     {".trace.json", ".trace"},
+     "trace events, for Perfetto and chrome://tracing",
+     true,
+     true,
+     CS_MODES_ONE_TIMED,
+     CS_EXPAND_CHANGES,
+     cs_write_chromium},
+    {"recording",
+     {".clrsnap"},
+     "everything, to be reported from later",
+     false,
+     false,
+     CS_MODES_ALL,
+     CS_EXPAND_NOTHING,
+     NULL},
+};
+
+const struct cs_format *cs_formats(size_t *count) {
+  *count = CS_COUNT(formats);
+  return formats;
+}
+
+const struct cs_format *cs_format_by_name(const char *name) {
+  for (size_t i = 0; i < CS_COUNT(formats); i++) {
+    if (strcmp(formats[i].name, name) == 0) return &formats[i];
+  }
+  return NULL;
+}
+
+static size_t fitting(const struct cs_format *format, const char *path) {
+  size_t longest = 0, len = strlen(path);
+  for (size_t i = 0; i < CS_COUNT(format->suffixes) && format->suffixes[i] != NULL; i++) {
+    size_t suffix = strlen(format->suffixes[i]);
+    if (suffix < len && suffix > longest && strcmp(path + len - suffix, format->suffixes[i]) == 0)
+      longest = suffix;
+  }
+  return longest;
+}
+
+const struct cs_format *cs_format_by_path(const char *path) {
+  const struct cs_format *best = NULL;
+  for (size_t i = 0; i < CS_COUNT(formats); i++) {
+    size_t len = fitting(&formats[i], path);
+    if (len > 0 && (best == NULL || len > fitting(best, path))) best = &formats[i];
+  }
+  return best;
+}
+
+static char *list(bool suffixes) {
+  char *text = NULL;
+  size_t len = 0;
+  FILE *out = open_memstream(&text, &len);
+  if (out == NULL) return NULL;
+  for (size_t i = 0; i < CS_COUNT(formats); i++)
+    (void)fprintf(out, "%s%s", i > 0 ? ", " : "",
+                  suffixes ? formats[i].suffixes[0] : formats[i].name);
+  (void)fclose(out);
+  return text;
+}
+
+char *cs_format_names(void) {
+  return list(false);
+}
+
+char *cs_format_suffixes(void) {
+  return list(true);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The hottest frames as a table, by what their samples stand for; beside it the number of samples
+// that are a frame's own. A frame's total counts a stack once, however often the frame is in it
+// (recursion). One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "profile/profile.h"
+#include "util/text.h"
+
+struct hot {
+  uint32_t frame;
+  uint64_t self, total, samples;  // of its own
+};
+
+// Is there the same frame above this node? Only its outermost occurrence adds to the total.
+static bool is_nested(const struct cs_tree *tree, uint32_t node) {
+  uint32_t frame = tree->nodes[node].frame;
+  for (uint32_t n = tree->nodes[node].parent; tree->nodes[n].parent != 0;
+       n = tree->nodes[n].parent) {
+    if (tree->nodes[n].frame == frame) return true;
+  }
+  return false;
+}
+
+static struct hot *count_frames(const struct cs_profile *p) {
+  const struct cs_tree *tree = &p->tree;
+  struct hot *hot = cs_allocate(p->frame_count * sizeof *hot);
+  uint64_t *total = cs_allocate(tree->count * sizeof *total);
+  for (uint32_t i = 0; i < p->frame_count; i++) hot[i].frame = i;
+  for (uint32_t i = (uint32_t)tree->count; i-- > 1;) {
+    const struct cs_node *node = &tree->nodes[i];
+    total[i] += node->weight;
+    total[node->parent] += total[i];
+    if (node->parent == 0) continue;  // a thread
+    hot[node->frame].self += node->weight;
+    hot[node->frame].samples += node->samples;
+    if (!is_nested(tree, i)) hot[node->frame].total += total[i];
+  }
+  free(total);
+  return hot;
+}
+
+static int by_self(const void *a, const void *b) {
+  const struct hot *x = a, *y = b;
+  if (x->self != y->self) return x->self < y->self ? 1 : -1;
+  if (x->total != y->total) return x->total < y->total ? 1 : -1;
+  return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out) {
+  if (p->facts.samples == 0) return;
+  struct hot *hot = count_frames(p);
+  cs_sort(hot, p->frame_count, sizeof *hot, by_self);
+  const struct cs_mode *mode = cs_mode(p->facts.mode);
+  double all = p->facts.weight > 0 ? (double)p->facts.weight : 1;
+  (void)fprintf(out, "%s   self   total  samples  method, by its share of ", prefix);
+  cs_put_whole(out, mode, p->facts.weight);
+  (void)fputs(p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n", out);
+  for (size_t i = 0; i < limit && i < p->frame_count && hot[i].samples > 0; i++) {
+    size_t len;
+    const char *name = cs_strings_get(&p->strings, p->frames[hot[i].frame].name, &len);
+    (void)fprintf(out, "%s%5.1f %%  %5.1f %%  %7" PRIu64 "  ", prefix,
+                  100.0 * (double)hot[i].self / all, 100.0 * (double)hot[i].total / all,
+                  hot[i].samples);
+    cs_put_plain(out, name, len);
+    (void)putc('\n', out);
+  }
+  free(hot);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// The tables, by protobuf-c, which wants arrays of pointers: each table has one of messages and one
+// of pointers to them, both as large as they can become. One thread. Signal-safe: no.
+#include "formats/otlp_dictionary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t text_id(struct cs_otlp_dictionary *d, const char *data, size_t len) {
+  return (int32_t)cs_strings_add_plain(&d->strings, data, len);
+}
+
+int32_t cs_otlp_word(struct cs_otlp_dictionary *d, const char *text) {
+  return text_id(d, text, strlen(text));
+}
+
+// ---- What a frame is ----
+
+static int32_t mapping_of(struct cs_otlp_dictionary *d, uint32_t frame) {
+  bool added;
+  size_t len;
+  const char *module = cs_profile_module(d->p, frame, &len);
+  if (len == 0) return 0;
+  uint32_t i = cs_map_put(&d->mapping_ids, d->p->frames[frame].module,
+                          (uint32_t)d->message.n_mapping_table, &added);
+  if (added) {
+    otlp__mapping__init(&d->mappings[i]);
+    d->mappings[i].filename_strindex = text_id(d, module, len);
+    d->message.mapping_table[d->message.n_mapping_table++] = &d->mappings[i];
+  }
+  return (int32_t)i;
+}
+
+// Of the same name in two modules there is one: the module is the location's.
+static int32_t add_function(struct cs_otlp_dictionary *d, uint32_t frame) {
+  size_t len;
+  bool added;
+  const char *name = cs_profile_method(d->p, frame, &len);
+  int32_t name_id = text_id(d, name, len);
+  const char *file = cs_profile_file(d->p, frame, &len);
+  int32_t file_id = file != NULL ? text_id(d, file, len) : 0;
+  uint32_t i = cs_map_put(&d->function_ids, (uint64_t)name_id << 32 | (uint32_t)file_id,
+                          (uint32_t)d->message.n_function_table, &added);
+  if (!added) return (int32_t)i;
+  Otlp__Function *f = &d->function_messages[i];
+  otlp__function__init(f);
+  f->name_strindex = name_id;
+  f->filename_strindex = file_id;
+  d->message.function_table[d->message.n_function_table++] = f;
+  return (int32_t)i;
+}
+
+static void add_functions(struct cs_otlp_dictionary *d) {
+  size_t most = d->p->frame_count + 1;
+  d->function_messages = cs_arena_take(d->arena, most, sizeof *d->function_messages);
+  d->message.function_table = cs_arena_take(d->arena, most, sizeof *d->message.function_table);
+  d->function_of = cs_arena_take(d->arena, most, sizeof *d->function_of);
+  otlp__function__init(&d->function_messages[0]);
+  d->message.function_table[0] = &d->function_messages[0];
+  d->message.n_function_table = 1;
+  for (uint32_t i = 0; i < d->functions.count; i++)
+    d->function_of[i] = add_function(d, d->functions.frame[i]);
+}
+
+static Otlp__Line *make_lines(struct cs_otlp_dictionary *d) {
+  Otlp__Line *lines = cs_arena_take(d->arena, d->p->frame_count + 1, sizeof *lines);
+  for (uint32_t i = 0; i < d->p->frame_count; i++) {
+    otlp__line__init(&lines[i]);
+    lines[i].function_index = d->function_of[d->functions.of[i]];
+    lines[i].line = d->p->frames[i].line;
+  }
+  return lines;
+}
+
+static void open_mappings(struct cs_otlp_dictionary *d) {
+  size_t most = d->p->frame_count + 1;
+  d->mappings = cs_arena_take(d->arena, most, sizeof *d->mappings);
+  d->message.mapping_table = cs_arena_take(d->arena, most, sizeof *d->message.mapping_table);
+  otlp__mapping__init(&d->mappings[0]);
+  d->message.mapping_table[0] = &d->mappings[0];
+  d->message.n_mapping_table = 1;
+}
+
+static void add_locations(struct cs_otlp_dictionary *d) {
+  const struct cs_locations *places = &d->places;
+  size_t count = places->count + 1;
+  Otlp__Location *locations = cs_arena_take(d->arena, count, sizeof *locations);
+  Otlp__Location **table = cs_arena_take(d->arena, count, sizeof *table);
+  Otlp__Line *lines = make_lines(d);
+  Otlp__Line **next = cs_arena_take(d->arena, places->lines, sizeof *next);
+  otlp__location__init(&locations[0]);
+  table[0] = &locations[0];
+  for (uint32_t i = 0; i < places->count; i++) {
+    Otlp__Location *l = &locations[i + 1];
+    otlp__location__init(l);
+    l->lines = next;
+    for (uint32_t at = i; at != CS_NO_LOCATION; at = places->items[at].outer) {
+      l->lines[l->n_lines++] = &lines[places->items[at].frame];
+      l->mapping_index = mapping_of(d, places->items[at].frame);  // at last that of the code
+    }
+    next += l->n_lines;
+    table[i + 1] = l;
+  }
+  d->message.location_table = table;
+  d->message.n_location_table = count;
+}
+
+// ---- Threads ----
+
+void cs_otlp_set_text(Otlp__AnyValue *value, const char *text) {
+  otlp__any_value__init(value);
+  value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+  value->string_value = (char *)(uintptr_t)text;
+}
+
+void cs_otlp_set_number(Otlp__AnyValue *value, int64_t number) {
+  otlp__any_value__init(value);
+  value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+  value->int_value = number;
+}
+
+// The entry of the table of attributes that says this: the pool's threads have one name, and a tid
+// is used again.
+static int32_t attribute(struct cs_otlp_dictionary *d, int32_t key, uint32_t number) {
+  bool added;
+  uint32_t i = cs_map_put(&d->attribute_ids, (uint64_t)(uint32_t)key << 32 | number,
+                          (uint32_t)d->message.n_attribute_table, &added);
+  if (!added) return (int32_t)i;
+  Otlp__KeyValueAndUnit *a = &d->attributes[d->message.n_attribute_table++];
+  otlp__key_value_and_unit__init(a);
+  a->key_strindex = key;
+  a->value = &d->attribute_values[i];
+  cs_otlp_set_number(a->value, number);
+  d->message.attribute_table[i] = a;
+  return (int32_t)i;
+}
+
+// Of the threads that have samples only: a program that makes many has most of them behind it.
+static void add_thread(struct cs_otlp_dictionary *d, size_t thread,
+                       const int32_t keys[CS_OTLP_THREAD_ATTRIBUTES]) {
+  const struct cs_profile_thread *t = &d->p->threads[thread];
+  int32_t *mine = &d->thread_attributes[CS_OTLP_THREAD_ATTRIBUTES * thread];
+  size_t len;
+  const char *name = cs_strings_get(&d->p->strings, t->name, &len);
+  if (mine[1] != 0) return;
+  // A text is in the pool of strings, which moves: its number until all of them are there.
+  if (len > 0) mine[0] = attribute(d, keys[0], (uint32_t)text_id(d, name, len));
+  mine[1] = attribute(d, keys[1], t->tid);
+}
+
+static void add_threads(struct cs_otlp_dictionary *d, const uint32_t *threads) {
+  size_t most = CS_OTLP_THREAD_ATTRIBUTES * d->p->thread_count + 1;
+  d->attributes = cs_arena_take(d->arena, most, sizeof *d->attributes);
+  d->attribute_values = cs_arena_take(d->arena, most, sizeof *d->attribute_values);
+  d->thread_attributes = cs_arena_take(d->arena, most, sizeof *d->thread_attributes);
+  d->message.attribute_table = cs_arena_take(d->arena, most, sizeof *d->message.attribute_table);
+  otlp__key_value_and_unit__init(&d->attributes[0]);
+  d->message.attribute_table[0] = &d->attributes[0];
+  d->message.n_attribute_table = 1;
+  const int32_t keys[] = {cs_otlp_word(d, "thread.name"), cs_otlp_word(d, "thread.id")};
+  d->name_key = keys[0];
+  for (uint32_t i = 1; i < d->p->tree.count; i++)
+    if (d->p->tree.nodes[i].samples != 0) add_thread(d, threads[i], keys);
+}
+
+size_t cs_otlp_thread(const struct cs_otlp_dictionary *d, uint32_t thread, int32_t **attributes) {
+  int32_t *mine = &d->thread_attributes[CS_OTLP_THREAD_ATTRIBUTES * thread];
+  bool named = mine[0] != 0;
+  *attributes = named ? mine : mine + 1;
+  return named ? 2 : 1;
+}
+
+// ---- Links ----
+
+// To the Activities that samples were taken under.
+static void add_links(struct cs_otlp_dictionary *d) {
+  const struct cs_label_sums *sums = &d->p->labelled;
+  size_t most = sums->count + 1, known = d->p->labels != NULL ? cs_labels_count(d->p->labels) : 1;
+  struct cs_label *labels = cs_arena_take(d->arena, most, sizeof *labels);
+  Otlp__Link *links = cs_arena_take(d->arena, most, sizeof *links);
+  Otlp__Link **table = cs_arena_take(d->arena, most, sizeof *table);
+  d->link_of = cs_arena_take(d->arena, known, sizeof *d->link_of);
+  otlp__link__init(&links[0]);
+  table[0] = &links[0];
+  size_t count = 1;
+  for (size_t k = 0; k < sums->count; k++) {
+    int32_t *place = &d->link_of[sums->items[k].label];
+    if (*place != 0) continue;
+    struct cs_label *label = &labels[count];
+    Otlp__Link *link = &links[count];
+    *label = cs_labels_get(d->p->labels, sums->items[k].label);
+    otlp__link__init(link);
+    link->trace_id = (ProtobufCBinaryData){sizeof label->trace, label->trace};
+    link->span_id = (ProtobufCBinaryData){sizeof label->span, label->span};
+    table[count] = link;
+    *place = (int32_t)count++;
+  }
+  d->message.link_table = table;
+  d->message.n_link_table = count;
+}
+
+int32_t cs_otlp_link(const struct cs_otlp_dictionary *d, uint32_t label) {
+  return d->link_of[label];
+}
+
+// ---- Stacks ----
+
+int32_t cs_otlp_stack(struct cs_otlp_dictionary *d, uint32_t node) {
+  const struct cs_tree *tree = &d->p->tree;
+  size_t depth = 0;
+  for (uint32_t i = node; tree->nodes[i].parent != 0; i = tree->nodes[i].parent) {
+    d->path = cs_grow(d->path, depth, &d->path_capacity, sizeof *d->path);
+    d->path[depth++] = (int32_t)d->places.of[i] + 1;
+    i = cs_locations_base(&d->places, tree, i);
+  }
+  return (int32_t)cs_strings_add(&d->stack_pool, (const char *)d->path, depth * sizeof *d->path);
+}
+
+static void add_stacks(struct cs_otlp_dictionary *d) {
+  const struct cs_strings *pool = &d->stack_pool;
+  Otlp__Stack *stacks = cs_arena_take(d->arena, pool->count, sizeof *stacks);
+  Otlp__Stack **table = cs_arena_take(d->arena, pool->count, sizeof *table);
+  int32_t *next = cs_arena_take(d->arena, pool->used, 1);  // all stacks' locations
+  for (size_t i = 0; i < pool->count; i++) {
+    Otlp__Stack *stack = &stacks[i];
+    otlp__stack__init(stack);
+    stack->n_location_indices = pool->items[i].len / sizeof *next;
+    stack->location_indices = next;
+    // Its place in the pool of bytes need not be aligned.
+    memcpy(next, pool->bytes + pool->items[i].offset, pool->items[i].len);
+    next += stack->n_location_indices;
+    table[i] = stack;
+  }
+  d->message.stack_table = table;
+  d->message.n_stack_table = pool->count;
+}
+
+// ---- The whole ----
+
+void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_profile *p,
+                             const uint32_t *threads, struct cs_arena *arena) {
+  *d = (struct cs_otlp_dictionary){.p = p, .arena = arena};
+  otlp__profiles_dictionary__init(&d->message);
+  (void)cs_strings_add(&d->strings, "", 0);
+  (void)cs_strings_add(&d->stack_pool, "", 0);
+  cs_functions_make(&d->functions, p, false);
+  cs_locations_make(&d->places, p);
+  open_mappings(d);
+  add_functions(d);
+  add_locations(d);
+  add_threads(d, threads);
+  add_links(d);
+}
+
+static void name_threads(struct cs_otlp_dictionary *d) {
+  for (size_t i = 1; i < d->message.n_attribute_table; i++) {
+    Otlp__AnyValue *value = &d->attribute_values[i];
+    if (d->attributes[i].key_strindex == d->name_key)
+      cs_otlp_set_text(value, d->texts[value->int_value]);
+  }
+}
+
+// Strings last: until then they move.
+void cs_otlp_dictionary_close(struct cs_otlp_dictionary *d) {
+  add_stacks(d);
+  d->texts = cs_strings_table(&d->strings);
+  d->message.string_table = d->texts;
+  d->message.n_string_table = d->strings.count;
+  name_threads(d);
+}
+
+void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d) {
+  cs_functions_free(&d->functions);
+  cs_locations_free(&d->places);
+  cs_strings_free(&d->strings);
+  cs_strings_free(&d->stack_pool);
+  cs_map_free(&d->attribute_ids);
+  cs_map_free(&d->mapping_ids);
+  cs_map_free(&d->function_ids);
+  free(d->path);
+  free(d->texts);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The tables of an OTLP request, in which all that repeats stands once: what a sample says is
+// indices into them. Invariant: entry 0 of every table is the zero value and stands for none, so
+// what is ours begins at 1. Private to the writer (otlp.c). One thread.
+#ifndef CS_FORMATS_OTLP_DICTIONARY_H
+#define CS_FORMATS_OTLP_DICTIONARY_H
+
+#include "util/arena.h"
+#include "profile/functions.h"
+#include "profile/locations.h"
+#include "profile/profile.h"
+#include "otlp.pb-c.h"
+
+enum { CS_OTLP_THREAD_ATTRIBUTES = 2 };
+
+struct cs_otlp_dictionary {
+  Otlp__ProfilesDictionary message;
+  struct cs_arena *arena;
+  const struct cs_profile *p;
+  struct cs_functions functions;
+  struct cs_locations places;
+  struct cs_strings strings;
+  Otlp__Mapping *mappings;
+  struct cs_map mapping_ids;  // module's string id -> place in the table
+  Otlp__Function *function_messages;
+  struct cs_map function_ids;  // name and file -> place in the table
+  int32_t *function_of;        // of each of `functions`: its place in the table
+  int32_t *link_of;            // of each label: its place in the table; 0: it is not needed
+  Otlp__KeyValueAndUnit *attributes;
+  Otlp__AnyValue *attribute_values;
+  struct cs_map attribute_ids;   // index by key and value
+  int32_t name_key;              // of the attribute that is a thread's name
+  int32_t *thread_attributes;    // two for each thread: its name (0: it has none) and its number
+  struct cs_strings stack_pool;  // stacks as their locations' indices: a stack's id is its place
+  int32_t *path;                 // of the stack at hand
+  size_t path_capacity;
+  char **texts;
+};
+
+// All that is known of a profile's frames, threads and labels. `threads`: of each of its tree's
+// nodes. `arena` holds the messages; it outlives the dictionary.
+void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_profile *p,
+                             const uint32_t *threads, struct cs_arena *arena);
+int32_t cs_otlp_word(struct cs_otlp_dictionary *d, const char *text);
+// The stack of a node, the same for all threads that have it.
+int32_t cs_otlp_stack(struct cs_otlp_dictionary *d, uint32_t node);
+int32_t cs_otlp_link(const struct cs_otlp_dictionary *d, uint32_t label);
+// What is said of a thread: how many attributes.
+size_t cs_otlp_thread(const struct cs_otlp_dictionary *d, uint32_t thread, int32_t **attributes);
+// Nothing more comes into the tables; the message is whole.
+void cs_otlp_dictionary_close(struct cs_otlp_dictionary *d);
+void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d);
+
+void cs_otlp_set_text(Otlp__AnyValue *value, const char *text);
+void cs_otlp_set_number(Otlp__AnyValue *value, int64_t number);
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What a program is called where nobody has given it a name: "dotnet /srv/Shop.Web.dll --port 80"
+// is Shop.Web. Invariant: the answer is never empty and is valid UTF-8. One thread. Signal-safe:
+// no.
+#include <string.h>
+
+#include "formats/otlp.h"
+#include "util/text.h"
+
+#define FALLBACK "unknown_service"  // as OpenTelemetry has it
+
+// The word's last part, without its directories.
+static const char *base_name(const char *word, size_t len, size_t *base_len) {
+  const char *at = word;
+  for (size_t i = 0; i < len; i++)
+    if (word[i] == '/') at = word + i + 1;
+  *base_len = (size_t)(word + len - at);
+  return at;
+}
+
+// The first word that ends in .dll; else the first one. Command lines come as one text, so that a
+// path with a space in it has several words: the last of them has the name.
+static const char *find_word(const char *program, size_t *len) {
+  for (const char *at = program; *at != '\0';) {
+    size_t word = strcspn(at, " ");
+    if (word > strlen(".dll") && strncmp(at + word - strlen(".dll"), ".dll", strlen(".dll")) == 0) {
+      *len = word - strlen(".dll");
+      return at;
+    }
+    at += word + strspn(at + word, " ");
+  }
+  *len = strcspn(program, " ");
+  return program;
+}
+
+void cs_service_name(const char *program, char *out, size_t cap) {
+  size_t len, base_len;
+  const char *word = find_word(program, &len);
+  const char *base = base_name(word, len, &base_len);
+  FILE *text = fmemopen(out, cap, "w");
+  out[0] = '\0';
+  if (text != NULL) {
+    cs_put_plain(text, base, base_len < cap / 4 ? base_len : cap / 4);
+    (void)fclose(text);
+  }
+  if (out[0] == '\0') (void)snprintf(out, cap, FALLBACK);
+}

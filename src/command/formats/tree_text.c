@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// The call tree as text: share of the time with all that it calls, its own share, samples, and the
+// frame, one more blank per level, hottest first. What is below a thousandth of all is summed up,
+// because nobody reads a page of crumbs. Shares are of what samples stand for
+// (weight). One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/profile.h"
+#include "util/text.h"
+
+#define CRUMB 1000u
+#define MAX_INDENT 256
+
+struct sums {
+  uint64_t weight, samples;
+  uint32_t child, next;  // nodes, 0: none; children hottest first
+};
+
+struct writer {
+  const struct cs_profile *p;
+  struct sums *sums;  // per node
+  FILE *out;
+};
+
+static const struct sums *compared;
+
+static int by_weight(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  if (compared[x].weight != compared[y].weight)
+    return compared[x].weight < compared[y].weight ? 1 : -1;
+  return x < y ? -1 : x > y;
+}
+
+// Children in a list, hottest first: all nodes sorted once, and each put behind its elder ones.
+static struct sums *add_up(const struct cs_tree *tree) {
+  struct sums *sums = cs_allocate(tree->count * sizeof *sums);
+  uint32_t *order = cs_allocate(tree->count * sizeof *order);
+  for (uint32_t i = (uint32_t)tree->count; i-- > 0;) {
+    order[i] = i;
+    sums[i].weight += tree->nodes[i].weight;
+    sums[i].samples += tree->nodes[i].samples;
+    if (i == 0) break;
+    sums[tree->nodes[i].parent].weight += sums[i].weight;
+    sums[tree->nodes[i].parent].samples += sums[i].samples;
+  }
+  compared = sums;
+  cs_sort(order, tree->count, sizeof *order, by_weight);
+  for (size_t n = tree->count; n-- > 0;) {
+    uint32_t i = order[n];
+    if (i == 0) continue;
+    sums[i].next = sums[tree->nodes[i].parent].child;
+    sums[tree->nodes[i].parent].child = i;
+  }
+  free(order);
+  return sums;
+}
+
+static void put_share(const struct writer *w, uint64_t weight) {
+  uint64_t all = w->sums[0].weight;
+  (void)fprintf(w->out, "%6.2f %%", all > 0 ? 100.0 * (double)weight / (double)all : 0.0);
+}
+
+// One blank per level, and from there on the number of levels instead: a tree of a few kilobytes
+// may be so deep that its blanks are gigabytes.
+static void put_indent(const struct writer *w, size_t depth) {
+  if (depth <= MAX_INDENT)
+    (void)fprintf(w->out, "%*s", (int)depth, "");
+  else
+    (void)fprintf(w->out, "%*s(%zu) ", MAX_INDENT, "", depth);
+}
+
+static void put_node(const struct writer *w, uint32_t node, size_t depth) {
+  const struct cs_node *n = &w->p->tree.nodes[node];
+  bool thread = n->parent == 0;
+  uint32_t string = thread ? w->p->threads[n->frame].name : w->p->frames[n->frame].name;
+  size_t len;
+  const char *name = cs_strings_get(&w->p->strings, string, &len);
+  put_share(w, w->sums[node].weight);
+  (void)fputs("  ", w->out);
+  put_share(w, n->weight);
+  (void)fprintf(w->out, "  %8" PRIu64 "  ", w->sums[node].samples);
+  put_indent(w, depth);
+  cs_put_plain(w->out, name, len);
+  if (thread && w->p->threads[n->frame].tid != 0)
+    (void)fprintf(w->out, len > 0 ? " (%" PRIu32 ")" : "thread (%" PRIu32 ")",
+                  w->p->threads[n->frame].tid);
+  (void)putc('\n', w->out);
+}
+
+// The crumbs from `node` on among its siblings.
+static void put_rest(const struct writer *w, uint32_t node, size_t depth) {
+  uint64_t count = 0, weight = 0, samples = 0;
+  for (; node != 0; node = w->sums[node].next, count++) {
+    weight += w->sums[node].weight;
+    samples += w->sums[node].samples;
+  }
+  put_share(w, weight);
+  (void)fprintf(w->out, "            %10" PRIu64 "  ", samples);
+  put_indent(w, depth);
+  (void)fprintf(w->out, "... %" PRIu64 " more\n", count);
+}
+
+static void put_tree(const struct writer *w) {
+  const struct cs_tree *tree = &w->p->tree;
+  uint32_t node = w->sums[0].child;
+  size_t depth = 0;
+  while (node != 0) {
+    bool crumb = w->sums[node].weight < w->sums[0].weight / CRUMB;
+    if (crumb)
+      put_rest(w, node, depth);
+    else
+      put_node(w, node, depth);
+    if (!crumb && w->sums[node].child != 0) {
+      node = w->sums[node].child;
+      depth++;
+      continue;
+    }
+    // Behind crumbs there are only crumbs.
+    uint32_t next = crumb ? 0 : w->sums[node].next;
+    while (next == 0 && depth > 0) {
+      node = tree->nodes[node].parent;
+      next = w->sums[node].next;
+      depth--;
+    }
+    node = next;
+  }
+}
+
+static void put_head(const struct cs_profile *p, FILE *out) {
+  const struct cs_mode *mode = cs_mode(p->facts.mode);
+  (void)fprintf(out, "%" PRIu64 " %s in %.1f s (%s", p->facts.samples,
+                mode->what[p->facts.samples != 1], (double)p->facts.duration_ns / 1e9, mode->token);
+  if (mode->timed) (void)fprintf(out, ", %" PRIu32 " Hz", p->facts.hz);
+  (void)fprintf(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
+  if (mode->unit != CS_UNIT_COUNT) {
+    (void)fputs(": ", out);
+    cs_put_whole(out, mode, p->facts.weight);
+  }
+  if (p->facts.labelled > 0) (void)fprintf(out, ", %" PRIu64 " with a label", p->facts.labelled);
+  (void)fputs("\n\n", out);
+}
+
+bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
+  const char *program = set->profiles[0].facts.program;
+  cs_put_plain(out, program, strlen(program));
+  for (size_t i = 0; i < set->count; i++) {
+    const struct cs_profile *p = &set->profiles[i];
+    struct writer w = {p, add_up(&p->tree), out};
+    (void)putc('\n', out);
+    put_head(p, out);
+    (void)fprintf(out, "   total      self   samples  frame (shares of %s%s)\n",
+                  cs_mode(p->facts.mode)->whole,
+                  p->facts.inlined.wanted ? "" : "; what is inlined is its caller's");
+    put_tree(&w);
+    free(w.sums);
+  }
+  return fflush(out) == 0 && !ferror(out);
+}

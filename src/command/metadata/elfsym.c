@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Native symbols by elfutils. Invariants: a name is only given for an address inside the symbol's
+// own size: "the nearest symbol before" is how a stripped libcoreclr gets wrong names. A file is
+// only asked if it is the one that was mapped: by its build id, or, where it has none, by the
+// kernel's word (room target). libdwfl opens nothing by itself: debug files come through the same
+// room, and must have the file's build id, or the check sum that its debug link tells.
+// Every file is one module at bias 0 of a Dwfl of its own, so addresses are the file's own.
+// One thread. Signal-safe: no.
+#include "metadata/elfsym.h"
+
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/path.h"
+#include "util/map.h"
+
+enum { MAX_ID = 64, MAX_PATH = 4096, MAX_LINKED = 1 << 30 };
+
+typedef char *demangle_fn(const char *mangled, char *buffer, size_t *len, int *status);
+
+struct file {
+  uint32_t number;
+  char *path;
+  int fd;               // until it is asked for the first time; -1: it is not to be had
+  Dwfl *dwfl;           // NULL: it has not been asked, or cannot be read
+  Dwfl_Module *module;  // belongs to dwfl
+  const struct cs_elfsyms *syms;
+  struct cs_error why;  // "": names may come from there, or there is no file at all
+};
+
+struct cs_elfsyms {
+  const struct cs_target *target;
+  struct cs_target *here;  // debug files are told by their ids, wherever they lie
+  struct file **files;
+  size_t count, capacity, open;
+  demangle_fn *demangle;  // NULL: names stay mangled
+  char *readable;         // the last answer
+};
+
+struct cs_elfsyms *cs_elfsyms_new(const struct cs_target *target) {
+  struct cs_elfsyms *syms = cs_allocate(sizeof *syms);
+  syms->target = target;
+  syms->here = cs_target_of(0);
+  (void)elf_version(EV_CURRENT);
+  // The C++ runtime library is there wherever .NET runs; no need to be linked to it.
+  void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+  if (library != NULL) {
+    void *symbol = dlsym(library, "__cxa_demangle");
+    memcpy(&syms->demangle, &symbol, sizeof symbol);  // ISO C knows no cast for this
+  }
+  return syms;
+}
+
+// ---- Is it the file? ----
+
+static size_t build_id(int fd, uint8_t id[MAX_ID]) {
+  const void *bytes = NULL;
+  ssize_t size = 0;
+  Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+  if (elf != NULL && elf_kind(elf) == ELF_K_ELF) size = dwelf_elf_gnu_build_id(elf, &bytes);
+  if (size < 0 || size > MAX_ID) size = 0;
+  if (size > 0) memcpy(id, bytes, (size_t)size);
+  if (elf != NULL) (void)elf_end(elf);
+  return (size_t)size;
+}
+
+static bool has_id(int fd, const uint8_t *id, size_t size) {
+  uint8_t found[MAX_ID];
+  return build_id(fd, found) >= size && memcmp(found, id, size) == 0;
+}
+
+// Files are kept open until they are asked; not so many that nothing else can be opened.
+static bool has_room(const struct cs_elfsyms *syms) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) != 0 || syms->open < limit.rlim_cur / 2;
+}
+
+static int open_image(const struct cs_elfsyms *syms, const struct cs_elf_image *image,
+                      struct cs_error *why) {
+  bool exact = false;
+  why->text[0] = '\0';
+  if (image->mapping.path[0] != '/') return -1;
+  if (!has_room(syms)) {
+    (void)cs_error_set(why, "too many files are open: raise ulimit -n");
+    return -1;
+  }
+  int fd = cs_target_open_mapped(syms->target, &image->mapping, &exact, why);
+  if (fd < 0) return -1;
+  if (image->id_size > 0 ? has_id(fd, image->id, image->id_size) : exact) return fd;
+  (void)close(fd);
+  (void)cs_error_set(why, image->id_size > 0 ? "not the file that was mapped"
+                                             : "without a build id it is not certain to be the "
+                                               "file that was mapped");
+  return -1;
+}
+
+static struct file *find_file(const struct cs_elfsyms *syms, uint32_t number) {
+  for (size_t i = syms->count; i-- > 0;)
+    if (syms->files[i]->number == number) return syms->files[i];
+  return NULL;
+}
+
+void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_elf_image *image) {
+  if (find_file(syms, number) != NULL) return;
+  syms->files = cs_grow(syms->files, syms->count, &syms->capacity, sizeof(struct file *));
+  struct file *file = syms->files[syms->count++] = cs_allocate(sizeof *file);
+  size_t size = strlen(image->mapping.path) + 1;
+  *file = (struct file){.number = number, .path = cs_allocate(size), .syms = syms};
+  memcpy(file->path, image->mapping.path, size);
+  file->fd = open_image(syms, image, &file->why);
+  if (file->fd >= 0) syms->open++;
+}
+
+// ---- Debug files ----
+
+static bool has_sum(int fd, uint32_t sum) {
+  static uint8_t chunk[65536];
+  uLong found = crc32(0, NULL, 0);
+  off_t at = 0;
+  for (ssize_t got; at <= MAX_LINKED && (got = pread(fd, chunk, sizeof chunk, at)) > 0; at += got)
+    found = crc32(found, chunk, (uInt)got);
+  return at <= MAX_LINKED && found == sum;
+}
+
+struct wanted {
+  const uint8_t *id;  // of the file that the debug file belongs to
+  size_t id_size;     // 0: it has none, and the sum must do
+  uint32_t sum;
+};
+
+static int try_debug_file(const struct cs_elfsyms *syms, const struct wanted *wanted,
+                          const char *path) {
+  const struct cs_target *places[] = {syms->target, syms->here};
+  struct cs_error err;
+  for (size_t i = 0; i < CS_COUNT(places); i++) {
+    int fd = cs_target_open(places[i], path, &err);
+    if (fd < 0) continue;
+    if (wanted->id_size > 0 ? has_id(fd, wanted->id, wanted->id_size) : has_sum(fd, wanted->sum))
+      return fd;
+    (void)close(fd);
+  }
+  return -1;
+}
+
+static int by_id(const struct cs_elfsyms *syms, const struct wanted *wanted) {
+  char path[64 + 2 * MAX_ID];
+  int at = snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%02x/", wanted->id[0]);
+  for (size_t i = 1; i < wanted->id_size; i++)
+    at += snprintf(path + at, sizeof path - (size_t)at, "%02x", wanted->id[i]);
+  (void)snprintf(path + at, sizeof path - (size_t)at, ".debug");
+  return try_debug_file(syms, wanted, path);
+}
+
+static int by_link(const struct file *file, const struct wanted *wanted, const char *link) {
+  static const char *const forms[] = {"%.*s%s", "%.*s.debug/%s", "/usr/lib/debug%.*s%s"};
+  char path[MAX_PATH];
+  int fd = -1, folder = (int)(cs_file_of(file->path) - file->path);
+  const char *name = cs_file_of(link);
+  for (size_t i = 0; i < CS_COUNT(forms) && fd < 0; i++) {
+    // No file is its own debug file.
+    if (i == 0 && strcmp(name, cs_file_of(file->path)) == 0) continue;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    int len = snprintf(path, sizeof path, forms[i], folder, file->path, name);
+#pragma GCC diagnostic pop
+    if (len > 0 && (size_t)len < sizeof path) fd = try_debug_file(file->syms, wanted, path);
+  }
+  return fd;
+}
+
+// libdwfl asks for the debug file of a module that has no symbol table of its own.
+static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                           const char *path, const char *link, GElf_Word sum, char **found) {
+  const struct file *file = *data;
+  const unsigned char *id = NULL;
+  GElf_Addr address;
+  (void)name, (void)base, (void)path;
+  int size = dwfl_module_build_id(module, &id, &address);
+  struct wanted wanted = {id, size > 0 && size <= MAX_ID ? (size_t)size : 0, sum};
+  int fd = wanted.id_size > 0 ? by_id(file->syms, &wanted) : -1;
+  if (fd < 0 && link != NULL) fd = by_link(file, &wanted, link);
+  if (fd >= 0) *found = NULL;
+  return fd;
+}
+
+// ---- Symbols ----
+
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                       char **path, Elf **elf) {
+  (void)module, (void)data, (void)name, (void)base, (void)path, (void)elf;
+  return -1;
+}
+
+// Takes the open file over.
+static void read_file(struct cs_elfsyms *syms, struct file *file) {
+  static const Dwfl_Callbacks callbacks = {
+      .find_elf = find_no_elf,
+      .find_debuginfo = find_debug_file,
+      .section_address = dwfl_offline_section_address,
+  };
+  void **data;
+  int fd = file->fd;
+  file->fd = -1;
+  syms->open--;
+  Dwfl *dwfl = dwfl_begin(&callbacks);
+  if (dwfl != NULL) dwfl_report_begin(dwfl);
+  file->module = dwfl != NULL ? dwfl_report_elf(dwfl, file->path, file->path, fd, 0, false) : NULL;
+  if (file->module == NULL) (void)close(fd);
+  if (file->module != NULL && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+      dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL) != NULL) {
+    *data = file;
+    file->dwfl = dwfl;
+    return;
+  }
+  (void)cs_error_set(&file->why, "not an ELF file that can be read");
+  if (dwfl != NULL) dwfl_end(dwfl);
+}
+
+// "__libc_start_main@@GLIBC_2.34", "_ZN3fooEv": as people write it.
+static const char *readable(struct cs_elfsyms *syms, const char *name) {
+  const char *version = strchr(name, '@');
+  free(syms->readable);
+  syms->readable = version != NULL ? strndup(name, (size_t)(version - name)) : strdup(name);
+  if (syms->readable == NULL) return name;
+  if (syms->demangle == NULL || strncmp(name, "_Z", 2) != 0) return syms->readable;
+  int status = -1;
+  char *demangled = syms->demangle(syms->readable, NULL, NULL, &status);
+  if (status != 0 || demangled == NULL) return syms->readable;
+  free(syms->readable);
+  return syms->readable = demangled;
+}
+
+const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr) {
+  struct file *file = find_file(syms, number);
+  if (file != NULL && file->fd >= 0) read_file(syms, file);
+  if (file == NULL || file->dwfl == NULL) return NULL;
+  GElf_Sym symbol;
+  GElf_Off offset;
+  const char *name = dwfl_module_addrinfo(file->module, vaddr, &offset, &symbol, NULL, NULL, NULL);
+  if (name == NULL || name[0] == '\0' || offset >= symbol.st_size) return NULL;
+  return readable(syms, name);
+}
+
+const char *cs_elfsyms_refused(const struct cs_elfsyms *syms, uint32_t number) {
+  const struct file *file = find_file(syms, number);
+  return file != NULL && file->why.text[0] != '\0' ? file->why.text : NULL;
+}
+
+void cs_elfsyms_free(struct cs_elfsyms *syms) {
+  for (size_t i = 0; i < syms->count; i++) {
+    struct file *file = syms->files[i];
+    if (file->dwfl != NULL) dwfl_end(file->dwfl);
+    if (file->fd >= 0) (void)close(file->fd);
+    free(file->path);
+    free(file);
+  }
+  cs_target_free(syms->here);
+  free(syms->files);
+  free(syms->readable);
+  free(syms);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// metadata: what a managed module's image says of itself, without a runtime: the streams of its
+// metadata, and from its tables the names of methods. Part of the command, never of the observed
+// program. One thread. Not for handlers.
+//
+// Images are not believed: every offset, size and row number is checked against what is there
+// before it is followed.
+#ifndef CS_METADATA_METADATA_H
+#define CS_METADATA_METADATA_H
+
+#include "metadata/slice.h"
+#include "pe/pe.h"
+
+// ---- Metadata's streams (streams.c) ----
+// The stream of that name ("#~", "#Strings"), of metadata that begins at `root`. False: there is
+// none, or the metadata is broken.
+bool cs_metadata_stream(struct cs_slice root, const char *name, struct cs_slice *out);
+
+// ---- Tables (tables.c), after ECMA-335 II.22 and II.24.2.6 ----
+enum cs_table {
+  CS_TABLE_MODULE = 0x00,
+  CS_TABLE_TYPE_DEF = 0x02,
+  CS_TABLE_METHOD_DEF = 0x06,
+  CS_TABLE_NESTED_CLASS = 0x29,
+  CS_TABLE_GENERIC_PARAM = 0x2A,
+  CS_TABLES = 0x40,
+};
+enum { CS_COLUMNS = 9 };
+
+struct cs_metadata {
+  uint8_t *bytes;
+  struct cs_slice strings;
+  uint32_t rows[CS_TABLES];
+  uint32_t row_size[CS_TABLES];
+  struct cs_slice table[CS_TABLES];
+  uint8_t column_size[CS_TABLES][CS_COLUMNS];
+  bool wide_strings, wide_guids, wide_blobs;  // indices of four bytes
+};
+
+// A copy of all that is needed. NULL: no managed module that can be read.
+struct cs_metadata *cs_metadata_read(const struct cs_pe *pe);
+void cs_metadata_free(struct cs_metadata *metadata);
+// One cell. `row` counts from 1. False: there is no such cell.
+bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t row,
+                      unsigned column, uint32_t *value);
+// A string of the heap, or NULL. Valid as long as the metadata.
+const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
+
+// ---- Names (names.c) ----
+struct cs_method_text {
+  char space[512];    // "System.Collections.Generic"
+  char type[2048];    // "List<T>.Enumerator": generic parameters have their names in the metadata
+  char method[1024];  // "MoveNext"
+};
+// From an mdMethodDef. False: the token is no method's.
+bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
+
+// ---- What a module says of itself (self.c) ----
+// Its file's name when it was compiled, "App.dll". NULL: it cannot be read. Valid as long as the
+// metadata.
+const char *cs_metadata_module_name(const struct cs_metadata *m);
+
+#endif

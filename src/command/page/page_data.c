@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// The page's data, made so that a browser has little to do before it can draw a million nodes:
+// numbers are LEB128, in columns of one kind each; behind them JSON with all that is text and with
+// each mode's counts and the place of its columns ("at"); at the end the JSON's place, as ten
+// digits. A mode's columns, one after the other:
+//   nodes    parent (as a distance), frame: paths from the root without the thread, so that what
+//   all
+//            threads do is there as it is drawn; depth first, parents before their children; the
+//            root is left out
+//   entries  node (distance from the entry before), thread, samples, weight and, of a comparison,
+//            samples and weight before: what a thread has of its own in a node
+//   samples  entry (distance), time in ms (distance within an entry), weight, and whether asleep
+// Weights of time are in microseconds, others as they are. One thread. Signal-safe: no.
+#include "page/page_data.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/diff.h"
+#include "formats/json.h"
+#include "profile/timeline.h"
+
+struct entry {
+  uint32_t node, thread, from;  // in the page, and in the profile
+};
+
+struct page {
+  const struct cs_profile *p;
+  struct cs_tree tree;    // the profile's without the threads
+  uint32_t *number;       // per node of `tree`: which it is in the page, the root being 0
+  struct entry *entries;  // in order
+  size_t entry_count;
+  const struct cs_profile_sample **samples;  // by entry and time
+  uint32_t *entry_of;                        // per node of the profile: its entry
+  uint64_t unit;                             // what weights are divided by
+  bool any_asleep;
+};
+
+struct sink {
+  FILE *out;
+  uint64_t written;
+};
+
+static void put(struct sink *s, uint64_t value) {
+  for (; value >= 0x80; value >>= 7, s->written++) (void)putc((int)(value & 0x7F) | 0x80, s->out);
+  (void)putc((int)value, s->out);
+  s->written++;
+}
+
+// Numbers nodes depth first. A tree's list of children has the latest first; linked from the last
+// node to the first, it is in the tree's order.
+static void number_nodes(struct page *page) {
+  const struct cs_tree *tree = &page->tree;
+  uint32_t *child = cs_allocate(tree->count * sizeof *child);
+  uint32_t *next = cs_allocate(tree->count * sizeof *next);
+  uint32_t at = 0, numbered = 0;
+  for (uint32_t i = (uint32_t)tree->count - 1; i > 0; i--) {
+    next[i] = child[tree->nodes[i].parent];
+    child[tree->nodes[i].parent] = i;
+  }
+  page->number = cs_allocate(tree->count * sizeof *page->number);
+  for (;;) {
+    page->number[at] = numbered++;
+    if (child[at] != 0) {
+      at = child[at];
+      continue;
+    }
+    while (at != 0 && next[at] == 0) at = tree->nodes[at].parent;
+    if (at == 0) break;
+    at = next[at];
+  }
+  free(child);
+  free(next);
+}
+
+static bool has_own(const struct cs_profile *p, size_t node) {
+  const struct cs_node *n = &p->tree.nodes[node];
+  return n->samples > 0 || n->weight > 0 ||
+         (p->diff != NULL && (p->diff->samples[node] > 0 || p->diff->weight[node] > 0));
+}
+
+static int by_node_and_thread(const void *a, const void *b) {
+  const struct entry *x = a, *y = b;
+  if (x->node != y->node) return x->node < y->node ? -1 : 1;
+  return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static void make_entries(struct page *page, const uint32_t *node) {
+  const struct cs_profile *p = page->p;
+  uint32_t *thread = cs_node_threads(&p->tree);
+  page->entries = cs_allocate((p->tree.count + 1) * sizeof *page->entries);
+  page->entry_of = cs_allocate(p->tree.count * sizeof *page->entry_of);
+  for (uint32_t i = 1; i < p->tree.count; i++) {
+    if (has_own(p, i))
+      page->entries[page->entry_count++] = (struct entry){page->number[node[i]], thread[i], i};
+  }
+  cs_sort(page->entries, page->entry_count, sizeof *page->entries, by_node_and_thread);
+  for (uint32_t i = 0; i < page->entry_count; i++) page->entry_of[page->entries[i].from] = i;
+  free(thread);
+}
+
+static void make_tree(struct page *page) {
+  const struct cs_tree *from = &page->p->tree;
+  uint32_t *node = cs_allocate(from->count * sizeof *node);  // of the profile's
+  cs_tree_init(&page->tree);
+  for (size_t i = 1; i < from->count; i++) {
+    const struct cs_node *n = &from->nodes[i];
+    // It has no more nodes than the profile's, so there is room.
+    if (n->parent != 0) node[i] = cs_tree_child(&page->tree, node[n->parent], n->frame);
+  }
+  number_nodes(page);
+  make_entries(page, node);
+  free(node);
+}
+
+static int by_time(const void *a, const void *b) {
+  const struct cs_profile_sample *x = *(const struct cs_profile_sample *const *)a;
+  const struct cs_profile_sample *y = *(const struct cs_profile_sample *const *)b;
+  return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+// By entry with a place for each, then each entry's by time.
+static void sort_samples(struct page *page) {
+  const struct cs_profile *p = page->p;
+  size_t *first = cs_allocate((page->entry_count + 1) * sizeof *first);
+  page->samples = cs_allocate((p->sample_count + 1) * sizeof(const struct cs_profile_sample *));
+  for (size_t i = 0; i < p->sample_count; i++) first[page->entry_of[p->samples[i].leaf] + 1]++;
+  for (size_t i = 0; i < page->entry_count; i++) first[i + 1] += first[i];
+  for (size_t i = 0; i < p->sample_count; i++) {
+    page->samples[first[page->entry_of[p->samples[i].leaf]]++] = &p->samples[i];
+    page->any_asleep = page->any_asleep || p->samples[i].asleep;
+  }
+  for (size_t i = 0, from = 0; i < page->entry_count; from = first[i++])
+    cs_sort(&page->samples[from], first[i] - from, sizeof *page->samples, by_time);
+  free(first);
+}
+
+static void put_nodes(const struct page *page, struct sink *s) {
+  const struct cs_tree *tree = &page->tree;
+  uint32_t *order = cs_allocate(tree->count * sizeof *order);
+  for (uint32_t i = 0; i < tree->count; i++) order[page->number[i]] = i;
+  for (uint32_t k = 1; k < tree->count; k++) put(s, k - page->number[tree->nodes[order[k]].parent]);
+  for (uint32_t k = 1; k < tree->count; k++) put(s, tree->nodes[order[k]].frame);
+  free(order);
+}
+
+enum column { NODE, THREAD, SAMPLES, WEIGHT, SAMPLES_BEFORE, WEIGHT_BEFORE };
+
+static uint64_t entry_value(const struct page *page, size_t i, enum column column) {
+  const struct entry *e = &page->entries[i];
+  switch (column) {
+    case NODE:
+      return e->node - (i > 0 ? e[-1].node : 0);
+    case THREAD:
+      return e->thread;
+    case SAMPLES:
+      return page->p->tree.nodes[e->from].samples;
+    case WEIGHT:
+      return page->p->tree.nodes[e->from].weight / page->unit;
+    case SAMPLES_BEFORE:
+      return page->p->diff->samples[e->from];
+    default:
+      return page->p->diff->weight[e->from] / page->unit;
+  }
+}
+
+static void put_entries(const struct page *page, struct sink *s) {
+  enum column last = page->p->diff != NULL ? WEIGHT_BEFORE : WEIGHT;
+  for (int c = NODE; c <= (int)last; c++) {
+    for (size_t i = 0; i < page->entry_count; i++) put(s, entry_value(page, i, (enum column)c));
+  }
+}
+
+enum sample_column { ENTRY, TIME, SAMPLE_WEIGHT, ASLEEP };
+
+static uint64_t sample_value(const struct page *page, size_t i, enum sample_column column) {
+  const struct cs_profile_sample *sample = page->samples[i];
+  uint32_t entry = page->entry_of[sample->leaf], before = 0;
+  uint64_t time = 0;
+  if (i > 0) before = page->entry_of[page->samples[i - 1]->leaf];
+  if (i > 0 && before == entry) time = page->samples[i - 1]->time_ns / 1000000;
+  switch (column) {
+    case ENTRY:
+      return entry - before;
+    case TIME:
+      return sample->time_ns / 1000000 - time;
+    case SAMPLE_WEIGHT:
+      return sample->weight / page->unit;
+    default:
+      return sample->asleep;
+  }
+}
+
+static void put_samples(const struct page *page, struct sink *s) {
+  enum sample_column last = page->any_asleep ? ASLEEP : SAMPLE_WEIGHT;
+  for (int c = ENTRY; c <= (int)last; c++) {
+    for (size_t i = 0; i < page->p->sample_count; i++)
+      put(s, sample_value(page, i, (enum sample_column)c));
+  }
+}
+
+struct counts {
+  uint64_t at;
+  size_t nodes, entries;
+  bool asleep;
+};
+
+static void put_columns(const struct cs_profile *p, struct counts *counts, struct sink *s) {
+  struct page page = {.p = p, .unit = cs_mode(p->facts.mode)->unit == CS_UNIT_NS ? 1000 : 1};
+  make_tree(&page);
+  sort_samples(&page);
+  *counts = (struct counts){s->written, page.tree.count - 1, page.entry_count, page.any_asleep};
+  put_nodes(&page, s);
+  put_entries(&page, s);
+  put_samples(&page, s);
+  cs_tree_free(&page.tree);
+  free(page.number);
+  free(page.entries);
+  free(page.samples);
+  free(page.entry_of);
+}
+
+static void put_head(const struct cs_profile *p, const struct counts *counts, FILE *out) {
+  (void)putc('{', out);
+  cs_put_json_facts(&p->facts, out);
+  cs_put_json_tables(p, out);
+  (void)fprintf(out,
+                ",\"at\":%" PRIu64 ",\"nodes\":%zu,\"entries\":%zu,\"samples\":%zu,\"asleep\":%s",
+                counts->at, counts->nodes, counts->entries, p->sample_count,
+                counts->asleep ? "true" : "false");
+  if (p->diff != NULL) {
+    (void)fprintf(
+        out, ",\n\"diff\":{\"normalize\":\"%s\",\"scale\":{\"samples\":%.12g,\"weight\":%.12g},",
+        cs_normalize_token(p->diff->normalize), p->diff->samples_scale, p->diff->weight_scale);
+    cs_put_json_facts(p->diff->before, out);
+    (void)putc('}', out);
+  }
+  if (p->only != CS_ONLY_NONE)
+    (void)fprintf(out, ",\"only\":\"%s\"", p->only == CS_ONLY_BEFORE ? "before" : "after");
+  (void)putc('}', out);
+}
+
+bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
+  struct counts counts[CS_WIRE_MODES];
+  struct sink s = {out, 0};
+  for (size_t i = 0; i < set->count; i++) put_columns(&set->profiles[i], &counts[i], &s);
+  (void)fputs("{\"modes\":[\n", out);
+  for (size_t i = 0; i < set->count; i++) {
+    if (i > 0) (void)fputs(",\n", out);
+    put_head(&set->profiles[i], &counts[i], out);
+  }
+  (void)fputs("\n],", out);
+  cs_put_json_marks(set, out);
+  (void)fprintf(out, "}%010" PRIu64, s.written);
+  return !ferror(out);
+}

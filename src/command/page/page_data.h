@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// What the page shows, as its scripts read it (flame-data.js). One thread.
+#ifndef CS_PAGE_PAGE_DATA_H
+#define CS_PAGE_PAGE_DATA_H
+
+#include "profile/profile.h"
+
+// False: a write failed (errno says why).
+bool cs_write_page_data(const struct cs_profile_set *set, FILE *out);
+
+#endif

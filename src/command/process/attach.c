@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// The message by which a runtime loads a profiler, and its refusals in words. Invariant: nothing is
+// said to have worked that the runtime has not confirmed. One thread. Signal-safe: no.
+#include "process/attach.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/options.h"
+#include "process/proc.h"
+
+// How long the runtime may wait for a concurrent collection to end.
+enum { RUNTIME_WAITS_MS = 10000 };
+// What the agent takes beside the shared memory: its library, its ring, stacks and tables.
+#define OWN_BYTES (32u << 20)
+
+// CS_AGENT_CLSID
+static const CLSID agent_class = {
+    0x8F3E6C1A, 0x5B2D, 0x4E7F, {0x9A, 0x41, 0xC6, 0xD0, 0xE2, 0xB7, 0xF5, 0x19}};
+
+static const char *in_words(HRESULT hr) {
+  static const struct {
+    HRESULT hr;
+    const char *words;
+  } known[] = {
+      {CORPROF_E_PROFILER_ALREADY_ACTIVE, "it has a profiler already, and a runtime takes one"},
+      {HRESULT_MOD_NOT_FOUND, "a library cannot be loaded; its standard error says which and why"},
+      {CLRSNAP_HRESULT(0x8007007Fu), "the library is no profiler (no DllGetClassObject)"},
+      {CLASS_E_CLASSNOTAVAILABLE, "the profiler has no such class: --clsid is not the profiler's"},
+      {E_NOTIMPL, "the profiler cannot be attached, only started with a program"},
+      {CORPROF_E_PROFILER_NOT_ATTACHABLE, "the profiler cannot be attached"},
+      {CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER,
+       "the profiler wants events that only one started with the program can have"},
+      {CORPROF_E_PROFILER_CANCEL_ACTIVATION, "the profiler has decided not to run"},
+      {CORPROF_E_NOT_YET_AVAILABLE, "its runtime is still starting; try again"},
+      {CORPROF_E_RUNTIME_UNINITIALIZED, "its runtime is still starting; try again"},
+      {CORPROF_E_PROFILER_DETACHING, "a profiler is just leaving it; try again in some seconds"},
+      {CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC,
+       "its collector was busy for too long; try again"},
+      {COR_E_NOTSUPPORTED, "its runtime does not take profilers"},
+      {CORDIAGIPC_E_UNKNOWN_COMMAND, "its runtime does not know how to attach profilers"},
+      {E_INVALIDARG, "an argument is refused; its standard error may say which"},
+  };
+  for (size_t i = 0; i < CS_COUNT(known); i++)
+    if (known[i].hr == hr) return known[i].words;
+  return "the profiler or the runtime gives no other reason";
+}
+
+bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err) {
+  if (!cs_diag_sees_file(pid, "/")) return cs_error_set(err, "process %d has ended", (int)pid);
+  return cs_diag_sees_file(pid, path) ||
+         cs_error_set(err,
+                      "process %d has no file %s: it sees other files than this command, as "
+                      "in a container; put it there, too",
+                      (int)pid, path);
+}
+
+static bool send_attach(const struct cs_attach *a, struct cs_diag_payload *message,
+                        HRESULT *refusal, struct cs_error *err) {
+  const CLSID *clsid = a->clsid != NULL ? a->clsid : &agent_class;
+  cs_diag_put_u32(message, RUNTIME_WAITS_MS);
+  cs_diag_put(message, clsid, sizeof *clsid);
+  cs_diag_put_text(message, a->library);
+  cs_diag_put_u32(message, (uint32_t)a->data->size);
+  cs_diag_put(message, a->data->bytes, a->data->size);
+  if (a->data->too_long || message->too_long)
+    return cs_error_set(err,
+                        "the client data is too long: with the names of the files, the "
+                        "runtime takes 65535 bytes");
+  if (cs_diag_command(a->pid, CS_DIAG_PROFILER, CS_DIAG_ATTACH, message, message, refusal, err))
+    return true;
+  if (*refusal == 0) return false;
+  return cs_error_set(err, "process %d refuses the profiler (0x%08x): %s", (int)a->pid,
+                      (unsigned)*refusal, in_words(*refusal));
+}
+
+bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err) {
+  struct cs_diag_payload *message = calloc(1, sizeof *message);
+  *refusal = 0;
+  bool good = message != NULL ? send_attach(attach, message, refusal, err)
+                              : cs_error_set(err, "out of memory");
+  free(message);
+  return good;
+}
+
+// ---- Our agent ----
+
+// A soft limit as /proc/PID/limits has it; UINT64_MAX: none, or it cannot be seen.
+static uint64_t limit_of(pid_t pid, const char *name) {
+  size_t size = 0;
+  uint64_t limit = UINT64_MAX;
+  char *limits = cs_proc_read(pid, "limits", &size);
+  const char *line = limits != NULL ? strstr(limits, name) : NULL;
+  if (line != NULL && sscanf(line + strlen(name), "%" SCNu64, &limit) != 1) limit = UINT64_MAX;
+  free(limits);
+  return limit;
+}
+
+static uint64_t address_space_of(pid_t pid) {
+  size_t size = 0;
+  uint64_t kib = 0;
+  char *status = cs_proc_read(pid, "status", &size);
+  const char *line = status != NULL ? strstr(status, "\nVmSize:") : NULL;
+  if (line != NULL) kib = strtoull(line + strlen("\nVmSize:"), NULL, 10);
+  free(status);
+  return kib * 1024;
+}
+
+bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err) {
+  char path[32];
+  uint64_t files = limit_of(pid, "Max file size"), space = limit_of(pid, "Max address space");
+  uint64_t used = address_space_of(pid), needed = bytes + OWN_BYTES;
+  (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+  if (access(path, R_OK | X_OK) != 0)
+    return cs_error_set(err,
+                        "cannot look among the files of process %d (%m): it takes its user, or "
+                        "root with CAP_SYS_PTRACE",
+                        (int)pid);
+  if (files < bytes + CS_WIRE_HEADER_BYTES)
+    return cs_error_set(err,
+                        "process %d may make files of %" PRIu64
+                        " KiB at most (RLIMIT_FSIZE), and "
+                        "shared memory counts: %" PRIu64 " KiB are needed; use a smaller --buffer",
+                        (int)pid, files / 1024, (bytes + CS_WIRE_HEADER_BYTES) / 1024);
+  if (space != UINT64_MAX && (used > space || space - used < needed))
+    return cs_error_set(err,
+                        "process %d has %" PRIu64
+                        " KiB of address space left (RLIMIT_AS), and a "
+                        "recording takes about %" PRIu64 " KiB; use a smaller --buffer",
+                        (int)pid, space > used ? (space - used) / 1024 : 0, needed / 1024);
+  return true;
+}
+
+struct meeting {
+  struct cs_session *session;
+  const struct cs_wire_invitation *invitation;
+  struct cs_error why;  // why its memory has not been taken (yet)
+};
+
+static void look_for_memory(struct meeting *m) {
+  struct cs_session *s = m->session;
+  if (s->consumer.header == NULL)
+    (void)cs_consumer_take(&s->consumer, s->child, m->invitation, &m->why);
+}
+
+// While the runtime loads the agent, which then waits for us.
+static bool look(void *context) {
+  struct meeting *m = context;
+  look_for_memory(m);
+  return !cs_session_is_interrupted(m->session);
+}
+
+// What the agent says itself says more than its HRESULT.
+static bool conclude(struct meeting *m, bool loaded, struct cs_error *err) {
+  const struct cs_consumer *c = &m->session->consumer;
+  look_for_memory(m);
+  if (loaded && c->header != NULL && c->capacity != 0) return true;
+  if (cs_consumer_agent_state(c) == CS_WIRE_AGENT_REFUSED)
+    cs_consumer_message(c, err->text, sizeof err->text);
+  else if (loaded)
+    (void)cs_error_set(err, "process %d has loaded the agent, but %s", (int)m->session->child,
+                       c->header == NULL ? m->why.text : "it has no memory for a recording");
+  return false;
+}
+
+bool cs_attach_agent(struct cs_session *session, const char *library,
+                     const struct cs_consumer_opts *opts, struct cs_error *err) {
+  HRESULT refusal;
+  struct cs_wire_invitation invitation;
+  struct cs_diag_payload *data = calloc(1, sizeof *data);
+  struct cs_attach attach = {session->child, NULL, library, data};
+  struct meeting meeting = {.session = session, .invitation = &invitation};
+  if (data == NULL) return cs_error_set(err, "out of memory");
+  bool good = cs_attach_check_memory(session->child, opts->capacity, err) &&
+              cs_consumer_invite(&session->consumer, opts, &invitation, err);
+  if (good) {
+    cs_diag_put(data, &invitation, sizeof invitation);
+    cs_diag_meanwhile = (struct cs_diag_meanwhile){look, &meeting};
+    good = cs_attach(&attach, &refusal, err);
+    cs_diag_meanwhile = (struct cs_diag_meanwhile){0};
+    good = conclude(&meeting, good, err);
+  }
+  free(data);
+  return good;
+}
+
+bool cs_attach_check_inlined(pid_t pid, struct cs_error *err) {
+  char *value = cs_proc_variable(pid, CS_RICH_DEBUG_INFO);
+  bool kept = value != NULL && strtoul(value, NULL, 16) != 0;  // as the runtime reads it
+  free(value);
+  return kept || cs_error_set(err,
+                              "process %d was started without " CS_RICH_DEBUG_INFO
+                              "=1, so its runtime keeps nothing of inlined methods; start it with "
+                              "that, or leave --inlined out",
+                              (int)pid);
+}

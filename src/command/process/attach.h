@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Having a running .NET program load a profiler, by its diagnostics port.
+#ifndef CS_PROCESS_ATTACH_H
+#define CS_PROCESS_ATTACH_H
+
+#include "process/diag.h"
+#include "recording/session.h"
+
+struct cs_attach {
+  pid_t pid;
+  const CLSID *clsid;                  // NULL: our own agent
+  const char *library;                 // that the runtime is to load
+  const struct cs_diag_payload *data;  // for InitializeForAttach
+};
+
+// Waits until the runtime has loaded the profiler and has had its answer. False: *err says in words
+// what the runtime or the profiler has answered; *refusal as in cs_diag_command.
+bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
+
+// Could the process share so much memory with us, as far as its limits and our rights go?
+bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err);
+
+// Has the process of the session load our agent, `library`, which makes the memory for the
+// session's consumer and begins to record into it at once. Ends early when the session is
+// interrupted.
+bool cs_attach_agent(struct cs_session *session, const char *library,
+                     const struct cs_consumer_opts *opts, struct cs_error *err);
+
+// Does the process see the file? It may live in a container.
+bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);
+
+// The runtime decides when it starts whether it keeps what is inlined. False: it does not.
+bool cs_attach_check_inlined(pid_t pid, struct cs_error *err);
+
+#endif

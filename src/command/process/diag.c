@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// The diagnostics port: a Unix socket in the process' temporary folder, whose name has the process'
+// number as itself sees it and its start time, so that a number that was used again is no danger.
+// Invariant: every failure is told from the others: no such process, another user's, no .NET, a
+// port that is switched off, no answer, a refusal. One thread. Signal-safe: no.
+#include "process/diag.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "process/proc.h"
+
+unsigned cs_diag_patience_s = 30;
+_Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
+#define LOOK_MS 5
+enum { SET_SERVER = 0xFF, SERVER_OK = 0, SERVER_ERROR = 0xFF };
+static const char magic[14] = "DOTNET_IPC_V1";
+
+// ---- Payloads ----
+
+void cs_diag_put(struct cs_diag_payload *payload, const void *data, size_t size) {
+  if (size > sizeof payload->bytes - payload->size) {
+    payload->too_long = true;
+    return;
+  }
+  memcpy(payload->bytes + payload->size, data, size);
+  payload->size += size;
+}
+
+void cs_diag_put_u32(struct cs_diag_payload *payload, uint32_t value) {
+  cs_diag_put(payload, &value, sizeof value);
+}
+
+static void put_unit(struct cs_diag_payload *payload, uint32_t unit) {
+  uint16_t value = (uint16_t)unit;
+  cs_diag_put(payload, &value, sizeof value);
+}
+
+// The next character of well-formed UTF-8; bytes that are none become themselves, as paths may have
+// any. There is no better answer: the runtime has UTF-16 for paths.
+static uint32_t next_char(const char **text) {
+  const uint8_t *p = (const uint8_t *)*text;
+  unsigned more = p[0] >= 0xF0 ? 3 : p[0] >= 0xE0 ? 2 : p[0] >= 0xC2 ? 1 : 0;
+  uint32_t c = more == 0 ? p[0] : p[0] & (0x3Fu >> more);
+  for (unsigned i = 1; i <= more; i++) {
+    if ((p[i] & 0xC0) != 0x80) {
+      *text += 1;
+      return p[0];
+    }
+    c = c << 6 | (p[i] & 0x3F);
+  }
+  *text += more + 1;
+  return c;
+}
+
+void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8) {
+  size_t at = payload->size;
+  cs_diag_put_u32(payload, 0);
+  size_t start = payload->size;
+  while (*utf8 != '\0') {
+    uint32_t c = next_char(&utf8);
+    if (c >= 0x10000) put_unit(payload, 0xD800 + ((c - 0x10000) >> 10));
+    put_unit(payload, c >= 0x10000 ? 0xDC00 + ((c - 0x10000) & 0x3FF) : c);
+  }
+  put_unit(payload, 0);
+  if (payload->too_long) return;
+  uint32_t units = (uint32_t)((payload->size - start) / 2);
+  memcpy(payload->bytes + at, &units, sizeof units);
+}
+
+// ---- The connection ----
+
+static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *err) {
+  static const char *const switches[] = {"DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC",
+                                         "COMPlus_EnableDiagnostics"};
+  for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
+    if (cs_proc_is_zero(pid, switches[i]))
+      return cs_error_set(err, "process %d was started with %s=0: it has no diagnostics port",
+                          (int)pid, switches[i]);
+  if (!cs_proc_maps_coreclr(pid))
+    return cs_error_set(err,
+                        "process %d has no diagnostics port (in %s): it is not a .NET program, "
+                        "or its runtime has not started",
+                        (int)pid, folder);
+  return cs_error_set(err,
+                      "process %d is a .NET program, but its diagnostics port is not in %s: is "
+                      "it switched off, or has its TMPDIR been changed?",
+                      (int)pid, folder);
+}
+
+// The folder is opened first: with it the socket's name is short, wherever the folder is.
+static void name_socket(char *name, size_t cap, int folder_fd, pid_t pid,
+                        unsigned long long started) {
+  (void)snprintf(name, cap, "/proc/self/fd/%d/dotnet-diagnostic-%d-%llu-socket", folder_fd,
+                 cs_proc_own_pid(pid), started);
+}
+
+static uint64_t patience_ends(void) {
+  return cs_clock_now_ns() + cs_diag_patience_s * 1000000000ull;
+}
+
+// One piece of the time until `deadline`. False: it has passed (EAGAIN), or nobody waits any longer
+// (ECANCELED).
+static bool wait_a_little(int fd, short events, uint64_t deadline) {
+  struct pollfd port = {.fd = fd, .events = events};
+  uint64_t now = cs_clock_now_ns();
+  const struct cs_diag_meanwhile *m = &cs_diag_meanwhile;
+  bool wanted = m->look == NULL || m->look(m->context);
+  errno = wanted ? EAGAIN : ECANCELED;
+  if (!wanted || now >= deadline) return false;
+  uint64_t left_ms = (deadline - now) / 1000000 + 1;
+  (void)poll(&port, 1, m->look != NULL && left_ms > LOOK_MS ? LOOK_MS : (int)left_ms);
+  return true;
+}
+
+// A process that is stopped may have a queue of connections that is full.
+static bool connect_within(int fd, const struct sockaddr_un *addr) {
+  for (uint64_t deadline = patience_ends();;) {
+    if (connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0) return true;
+    if (errno != EAGAIN && errno != EINTR) return false;
+    if (!wait_a_little(-1, 0, deadline)) return false;
+  }
+}
+
+static int connect_in(int folder_fd, pid_t pid, unsigned long long started) {
+  struct sockaddr_un addr = {.sun_family = AF_UNIX};
+  name_socket(addr.sun_path, sizeof addr.sun_path, folder_fd, pid, started);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  if (connect_within(fd, &addr)) return fd;
+  int error = errno;
+  (void)close(fd);
+  errno = error;
+  return -1;
+}
+
+bool cs_diag_check(pid_t pid, struct cs_error *err) {
+  char path[64];
+  struct stat st;
+  (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+  if (pid <= 0 || stat(path, &st) != 0)
+    return cs_error_set(err, "there is no process %d", (int)pid);
+  if (geteuid() != 0 && st.st_uid != geteuid())
+    return cs_error_set(err,
+                        "process %d belongs to another user (%u); only that user and root may "
+                        "attach to it",
+                        (int)pid, (unsigned)st.st_uid);
+  return true;
+}
+
+// Its temporary folder, as itself calls it, through its own root.
+static int open_folder(pid_t pid, const char *temp) {
+  char *path = NULL;
+  if (asprintf(&path, "/proc/%d/root/%s", (int)pid, temp) < 0) return -1;
+  int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  int error = errno;
+  free(path);
+  errno = error;
+  return fd;
+}
+
+// Where its socket is; the caller frees it. NULL: no memory.
+static char *folder_of(pid_t pid) {
+  char *named = cs_proc_variable(pid, "TMPDIR");
+  if (named != NULL && named[0] != '\0') return named;
+  free(named);
+  return strdup("/tmp");
+}
+
+bool cs_diag_has_port(pid_t pid) {
+  char name[108];
+  unsigned long long started = 0;
+  if (!cs_proc_start_time(pid, &started)) return false;
+  char *temp = folder_of(pid);
+  int folder = temp != NULL ? open_folder(pid, temp) : -1;
+  free(temp);
+  if (folder < 0) return false;
+  name_socket(name, sizeof name, folder, pid, started);
+  bool there = access(name, F_OK) == 0;
+  (void)close(folder);
+  return there;
+}
+
+bool cs_diag_find(pid_t pid, struct cs_error *err) {
+  if (!cs_diag_check(pid, err)) return false;
+  if (cs_diag_has_port(pid)) return true;
+  char *temp = folder_of(pid);
+  (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
+  free(temp);
+  return false;
+}
+
+static bool no_answer(pid_t pid, struct cs_error *err) {
+  if (errno == ECANCELED)
+    return cs_error_set(err, "interrupted before process %d had answered", (int)pid);
+  if (errno == EAGAIN)
+    return cs_error_set(err, "process %d has not answered for %u s (is it stopped?)", (int)pid,
+                        cs_diag_patience_s);
+  return cs_error_set(err, "process %d has closed its diagnostics port: %m", (int)pid);
+}
+
+static int connect_to(pid_t pid, struct cs_error *err) {
+  unsigned long long started = 0;
+  if (!cs_diag_check(pid, err)) return -1;
+  if (!cs_proc_start_time(pid, &started)) {
+    (void)cs_error_set(err, "process %d has just ended", (int)pid);
+    return -1;
+  }
+  char *temp = folder_of(pid);
+  int folder = temp != NULL ? open_folder(pid, temp) : -1;
+  int fd = folder >= 0 ? connect_in(folder, pid, started) : -1;
+  if (fd < 0 && errno == ENOENT)
+    (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
+  else if (fd < 0 && (errno == ECANCELED || errno == EAGAIN))
+    (void)no_answer(pid, err);
+  else if (fd < 0)
+    (void)cs_error_set(err, "cannot reach the diagnostics port of process %d in %s: %m", (int)pid,
+                       temp != NULL ? temp : "its temporary folder");
+  if (folder >= 0) (void)close(folder);
+  free(temp);
+  return fd;
+}
+
+bool cs_diag_sees_file(pid_t pid, const char *path) {
+  char *seen = NULL;
+  if (asprintf(&seen, "/proc/%d/root%s", (int)pid, path) < 0) return false;
+  bool there = access(seen, R_OK) == 0;
+  free(seen);
+  return there;
+}
+
+// ---- Messages ----
+
+static bool send_all(int fd, const void *data, size_t size, uint64_t deadline) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = send(fd, (const char *)data + done, size - done, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && wait_a_little(fd, POLLOUT, deadline)) continue;
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
+// Exactly so much: the server may leave the connection open after its answer.
+static bool receive_all(int fd, void *to, size_t size, uint64_t deadline) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = recv(fd, (char *)to + done, size - done, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && wait_a_little(fd, POLLIN, deadline)) continue;
+    if (n == 0) errno = ECONNRESET;
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
+static bool exchange(int fd, const uint8_t head[CS_DIAG_HEADER],
+                     const struct cs_diag_payload *payload, uint8_t back[CS_DIAG_HEADER],
+                     struct cs_diag_payload *answer) {
+  uint16_t size;
+  uint64_t deadline = patience_ends();
+  if (!send_all(fd, head, CS_DIAG_HEADER, deadline) ||
+      !send_all(fd, payload->bytes, payload->size, deadline) ||
+      !receive_all(fd, back, CS_DIAG_HEADER, deadline))
+    return false;
+  memcpy(&size, back + sizeof magic, sizeof size);
+  answer->size = size >= CS_DIAG_HEADER ? (size_t)size - CS_DIAG_HEADER : 0;
+  return receive_all(fd, answer->bytes, answer->size, deadline);
+}
+
+static bool is_done(pid_t pid, const uint8_t back[CS_DIAG_HEADER],
+                    const struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
+  if (memcmp(back, magic, sizeof magic) != 0 || back[16] != SET_SERVER)
+    return cs_error_set(err, "process %d has answered with something unknown", (int)pid);
+  if (back[17] == SERVER_OK) return true;
+  *refusal = E_FAIL;
+  if (back[17] == SERVER_ERROR && answer->size >= sizeof *refusal)
+    memcpy(refusal, answer->bytes, sizeof *refusal);
+  return cs_error_set(err, "process %d refuses (0x%08x)", (int)pid, (unsigned)*refusal);
+}
+
+int cs_diag_stream(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
+                   struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
+  uint8_t head[CS_DIAG_HEADER] = {0}, back[CS_DIAG_HEADER];
+  uint16_t size = (uint16_t)(CS_DIAG_HEADER + payload->size);
+  *refusal = 0;
+  if (payload->too_long) {
+    (void)cs_error_set(err, "the message is longer than 65535 bytes");
+    return -1;
+  }
+  memcpy(head, magic, sizeof magic);
+  memcpy(head + sizeof magic, &size, sizeof size);
+  head[16] = set;
+  head[17] = id;
+  int fd = connect_to(pid, err);
+  if (fd < 0) return -1;
+  bool answered = exchange(fd, head, payload, back, answer) || no_answer(pid, err);
+  if (answered && is_done(pid, back, answer, refusal, err)) return fd;
+  (void)close(fd);
+  return -1;
+}
+
+bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
+                     struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
+  int fd = cs_diag_stream(pid, set, id, payload, answer, refusal, err);
+  if (fd >= 0) (void)close(fd);
+  return fd >= 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Starting the program. Invariant: another profiler that is already named in the environment stays
+// the main one; ours then goes to the notification list beside it. One thread. Signal-safe: no
+// (the child is forked from a single-threaded process, so it may use libc).
+#include "process/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/label_hook.h"
+#include "wire/wire.h"
+
+#define AGENT_NAME "libclrsnap.so"
+
+static char *beside_binary(const char *relative) {
+  char exe[4096];
+  ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+  if (len <= 0) return NULL;
+  exe[len] = '\0';
+  char *slash = strrchr(exe, '/');
+  if (slash == NULL) return NULL;
+  *slash = '\0';
+  char *joined = NULL, *path = NULL;
+  if (asprintf(&joined, "%s/%s/" AGENT_NAME, exe, relative) >= 0) path = realpath(joined, NULL);
+  free(joined);
+  return path;
+}
+
+char *cs_find_agent(struct cs_error *err) {
+  static const char *const places[] = {"../lib", "../lib/x86_64-linux-gnu", "../lib64",
+                                       "../lib/clrsnap", "."};
+  const char *named = getenv("CLRSNAP_LIB");
+  if (named != NULL && named[0] != '\0') {
+    // Absolute, because the program may change its directory before the runtime loads it.
+    char *path = realpath(named, NULL);
+    if (path == NULL) (void)cs_error_set(err, "CLRSNAP_LIB=%s: %m", named);
+    return path;
+  }
+  for (size_t i = 0; i < CS_COUNT(places); i++) {
+    char *path = beside_binary(places[i]);
+    if (path != NULL) return path;
+  }
+  (void)cs_error_set(
+      err, AGENT_NAME " is not in ../lib beside this command; set CLRSNAP_LIB to its path");
+  return NULL;
+}
+
+char *cs_join_words(char **argv) {
+  char *text = NULL;
+  size_t len = 0;
+  FILE *out = open_memstream(&text, &len);
+  if (out == NULL) return NULL;
+  for (size_t i = 0; argv[i] != NULL; i++) (void)fprintf(out, "%s%s", i > 0 ? " " : "", argv[i]);
+  (void)fclose(out);
+  return text;
+}
+
+static const char *env(const char *name) {
+  const char *value = getenv(name);
+  return value != NULL ? value : "";
+}
+
+static bool put(const char *name, const char *value) {
+  return setenv(name, value, 1) == 0;
+}
+
+// The runtime reads the switch as a hex number.
+static bool other_profiler_is_set(void) {
+  return strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) != 0 &&
+         env("CORECLR_PROFILER")[0] != '\0' &&
+         strcasecmp(env("CORECLR_PROFILER"), CS_AGENT_CLSID) != 0;
+}
+
+static bool become_main_profiler(const char *agent) {
+  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over the other
+  return put("CORECLR_ENABLE_PROFILING", "1") && put("CORECLR_PROFILER", CS_AGENT_CLSID) &&
+         put("CORECLR_PROFILER_PATH", agent);
+}
+
+static bool join_list(const char *name, const char *agent) {
+  const char *list = env(name);
+  size_t len = strlen(list);
+  char *joined;
+  // .NET 9 and 10 drop an entry without a ';' behind it.
+  if (asprintf(&joined, "%s%s%s=" CS_AGENT_CLSID ";", list,
+               len > 0 && list[len - 1] != ';' ? ";" : "", agent) < 0) {
+    return false;
+  }
+  bool ok = put(name, joined);
+  free(joined);
+  return ok;
+}
+
+static bool become_notification_profiler(const char *agent) {
+  bool has_64 = env("CORECLR_NOTIFICATION_PROFILERS_64")[0] != '\0';
+  return put("CORECLR_ENABLE_NOTIFICATION_PROFILERS", "1") &&
+         join_list(has_64 ? "CORECLR_NOTIFICATION_PROFILERS_64" : "CORECLR_NOTIFICATION_PROFILERS",
+                   agent);
+}
+
+// In the child: becomes the program, or tells the parent errno.
+_Noreturn static void run_program(char **argv, const char *agent, const char *hook, const char *shm,
+                                  const sigset_t *mask, int tell) {
+  bool ok = put(CS_WIRE_ENV, shm) && (other_profiler_is_set() ? become_notification_profiler(agent)
+                                                              : become_main_profiler(agent));
+  ok = ok && (hook == NULL || cs_label_hook_put(hook));
+  if (ok) {
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, mask, NULL);
+    (void)execvp(argv[0], argv);
+  }
+  int error = errno;
+  ssize_t told = write(tell, &error, sizeof error);
+  (void)told;
+  _exit(CS_EXIT_NOT_FOUND);
+}
+
+int cs_exec_failed(const char *program, int error, struct cs_error *err) {
+  bool missing = error == ENOENT || error == ENOTDIR;
+  (void)cs_error_set(err, missing ? "program not found: %s" : "cannot execute %s: %s", program,
+                     strerror(error));
+  return missing ? CS_EXIT_NOT_FOUND : CS_EXIT_NOT_EXECUTABLE;
+}
+
+pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *shm,
+                const sigset_t *mask, int *exit_code, struct cs_error *err) {
+  int tell[2];
+  *exit_code = 1;
+  if (other_profiler_is_set() && strchr(agent, ';') != NULL) {
+    (void)cs_error_set(err, "%s: a path with ';' cannot stand in a list of profilers", agent);
+    return 0;
+  }
+  if (pipe2(tell, O_CLOEXEC) != 0) {
+    (void)cs_error_set(err, "cannot make a pipe: %m");
+    return 0;
+  }
+  pid_t pid = fork();
+  if (pid == 0) run_program(argv, agent, hook, shm, mask, tell[1]);
+  int fork_error = errno;
+  (void)close(tell[1]);
+  if (pid < 0) {
+    (void)close(tell[0]);
+    (void)cs_error_set(err, "cannot start a process: %s", strerror(fork_error));
+    return 0;
+  }
+  int error = 0;
+  ssize_t got;
+  // End of file: exec has closed the other end.
+  while ((got = read(tell[0], &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  (void)close(tell[0]);
+  if (got != (ssize_t)sizeof error) return pid;
+  *exit_code = cs_exec_failed(argv[0], error, err);
+  return 0;
+}

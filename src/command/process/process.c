@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// .NET processes: whose maps have libcoreclr.so, or who have a diagnostics port where one would be.
+// Invariant: what is told of a process has been read from itself or its port just now; what is not
+// known stays NULL. One thread. Signal-safe: no.
+#include "process/process.h"
+
+#include <dirent.h>
+#include <iconv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "process/proc.h"
+
+// ---- The port's answer ----
+
+struct cursor {
+  const struct cs_diag_payload *from;
+  size_t at;
+};
+
+static bool skip(struct cursor *c, size_t size) {
+  if (size > c->from->size - c->at) return false;
+  c->at += size;
+  return true;
+}
+
+// A count of UTF-16 units, the NUL included, and the units. NULL: there is none left.
+static char *take_text(struct cursor *c) {
+  uint32_t units;
+  size_t at = c->at;
+  if (!skip(c, sizeof units)) return NULL;
+  memcpy(&units, c->from->bytes + at, sizeof units);
+  at = c->at;
+  if (units > CS_DIAG_PAYLOAD / 2 || !skip(c, units * 2ull)) return NULL;
+  size_t in_left = units * 2ull, out_left = units * 3ull;  // a unit takes three bytes at most
+  char *in = (char *)(uintptr_t)(c->from->bytes + at), *text = calloc(1, out_left + 1), *out = text;
+  iconv_t convert = iconv_open("UTF-8", "UTF-16LE");
+  bool good = text != NULL && convert != (iconv_t)-1 &&
+              iconv(convert, &in, &in_left, &out, &out_left) != (size_t)-1;
+  if (convert != (iconv_t)-1) (void)iconv_close(convert);
+  if (good) return text;
+  free(text);
+  return NULL;
+}
+
+// ProcessInfo2: number (8 bytes), cookie (16), command line, system, machine, main assembly,
+// version.
+static void take_answer(struct cs_process *p, const struct cs_diag_payload *answer) {
+  struct cursor c = {answer, 0};
+  if (!skip(&c, 24)) return;
+  for (int i = 0; i < 3; i++) free(take_text(&c));
+  p->assembly = take_text(&c);
+  p->product = take_text(&c);
+  if (p->assembly != NULL && p->assembly[0] == '\0') {
+    free(p->assembly);
+    p->assembly = NULL;
+  }
+  // "10.0.12-servicing.26411.1+1a2b3c"
+  if (p->product != NULL && p->product[0] != '\0')
+    p->runtime = strndup(p->product, strspn(p->product, "0123456789."));
+}
+
+static void ask(struct cs_process *p) {
+  HRESULT refusal;
+  struct cs_diag_payload *payload = calloc(1, sizeof *payload);
+  if (payload == NULL) {
+    (void)cs_error_set(&p->why, "out of memory");
+    return;
+  }
+  p->answers =
+      cs_diag_command(p->pid, CS_DIAG_PROCESS, CS_DIAG_INFO, payload, payload, &refusal, &p->why);
+  if (p->answers) take_answer(p, payload);
+  free(payload);
+}
+
+// ---- The process ----
+
+// The folder that libcoreclr.so was loaded from is named after its version, if it is a shared one.
+static char *version_of_folder(pid_t pid) {
+  size_t size = 0;
+  char *maps = cs_proc_read(pid, "maps", &size), *version = NULL;
+  char *end = maps != NULL ? strstr(maps, "/libcoreclr.so") : NULL;
+  if (end != NULL) {
+    *end = '\0';
+    char *slash = strrchr(maps, '/');
+    size_t digits = slash != NULL ? strspn(slash + 1, "0123456789.") : 0;
+    if (digits >= 5) version = strndup(slash + 1, digits);
+  }
+  free(maps);
+  return version;
+}
+
+bool cs_process_look(struct cs_process *p, pid_t pid) {
+  char path[32];
+  struct stat st;
+  *p = (struct cs_process){.pid = pid};
+  (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+  if (pid <= 0 || stat(path, &st) != 0)
+    return cs_error_set(&p->why, "there is no process %d", (int)pid);
+  p->uid = st.st_uid;
+  p->has_coreclr = cs_proc_maps_coreclr(pid);
+  if (!p->has_coreclr && !cs_diag_has_port(pid)) {
+    if (cs_diag_check(pid, &p->why))
+      (void)cs_error_set(
+          &p->why, "process %d is not a .NET program, or its runtime has not started", (int)pid);
+    return false;
+  }
+  ask(p);
+  p->command = cs_proc_command_line(pid);
+  if (p->runtime == NULL) p->runtime = version_of_folder(pid);
+  return true;
+}
+
+void cs_process_free(struct cs_process *p) {
+  free(p->command);
+  free(p->runtime);
+  free(p->product);
+  free(p->assembly);
+  *p = (struct cs_process){0};
+}
+
+static int by_number(const struct dirent **a, const struct dirent **b) {
+  long x = strtol((*a)->d_name, NULL, 10), y = strtol((*b)->d_name, NULL, 10);
+  return (x > y) - (x < y);
+}
+
+static int is_number(const struct dirent *entry) {
+  return entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+}
+
+bool cs_processes_visit(void (*visit)(const struct cs_process *p, void *data), void *data,
+                        struct cs_error *err) {
+  struct dirent **entries;
+  int count = scandir("/proc", &entries, is_number, by_number);
+  if (count < 0) return cs_error_set(err, "cannot read /proc: %m");
+  for (int i = 0; i < count; i++) {
+    struct cs_process p;
+    if (cs_process_look(&p, (pid_t)strtol(entries[i]->d_name, NULL, 10))) visit(&p, data);
+    cs_process_free(&p);
+    free(entries[i]);
+  }
+  free(entries);
+  return true;
+}

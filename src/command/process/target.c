@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The files of a process. Invariants: no path of the target's is followed but by openat2 in its
+// root directory, without magic links, which could lead out; nothing is opened that is no regular
+// file; no terminal becomes ours, and no open waits. One thread. Signal-safe: no.
+#include "process/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define DELETED " (deleted)"
+
+struct cs_target {
+  pid_t pid;        // 0: this machine
+  int root;         // O_PATH
+  int why_no_root;  // errno, if root is -1
+};
+
+struct cs_target *cs_target_of(pid_t pid) {
+  char path[64];
+  struct cs_target *target = calloc(1, sizeof *target);
+  if (target == NULL) {
+    (void)fputs("clrsnap: out of memory\n", stderr);
+    exit(1);
+  }
+  target->pid = pid;
+  (void)snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+  target->root = open(pid != 0 ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (target->root < 0) target->why_no_root = errno;
+  return target;
+}
+
+void cs_target_free(struct cs_target *target) {
+  if (target != NULL && target->root >= 0) (void)close(target->root);
+  free(target);
+}
+
+pid_t cs_target_pid(const struct cs_target *target) {
+  return target->pid;
+}
+
+bool cs_target_is_within_reach(const struct cs_target *target) {
+  return target->root >= 0;
+}
+
+static int open_in_root(const struct cs_target *target, const char *path, uint64_t flags,
+                        struct cs_error *err) {
+  struct open_how how = {.flags = flags | O_CLOEXEC,
+                         .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+  if (path[0] != '/') (void)cs_error_set(err, "no file");
+  if (path[0] != '/') return -1;
+  if (target->root < 0) {
+    (void)cs_error_set(err, "the root directory of process %d is not within reach: %s",
+                       (int)target->pid, strerror(target->why_no_root));
+    return -1;
+  }
+  int fd = (int)syscall(SYS_openat2, target->root, path, &how, sizeof how);
+  if (fd < 0 && errno == ENOSYS)
+    (void)cs_error_set(err, "the kernel has no openat2: Linux 5.6 is needed");
+  else if (fd < 0)
+    (void)cs_error_set(err, "%s", strerror(errno));
+  return fd;
+}
+
+// The path is the target's word. Opening a device or a FIFO may do things, so it is looked at
+// before.
+int cs_target_open(const struct cs_target *target, const char *path, struct cs_error *err) {
+  struct stat st;
+  int there = open_in_root(target, path, O_PATH, err);
+  if (there < 0) return -1;
+  bool regular = fstat(there, &st) == 0 && S_ISREG(st.st_mode);
+  (void)close(there);
+  if (!regular) (void)cs_error_set(err, "not a regular file");
+  if (!regular) return -1;
+  int fd = open_in_root(target, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, err);
+  if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))) return fd;
+  (void)close(fd);
+  (void)cs_error_set(err, "not a regular file");
+  return -1;
+}
+
+int cs_target_open_folder(const struct cs_target *target, const char *path, struct cs_error *err) {
+  return open_in_root(target, path, O_PATH | O_DIRECTORY, err);
+}
+
+static bool read_whole(int fd, uint8_t *bytes, size_t size) {
+  for (size_t done = 0; done < size;) {
+    ssize_t got = read(fd, bytes + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    done += (size_t)got;
+  }
+  return true;
+}
+
+uint8_t *cs_target_read(const struct cs_target *target, const char *path, size_t most,
+                        size_t *size) {
+  struct stat st;
+  struct cs_error err;
+  uint8_t *bytes = NULL;
+  int fd = cs_target_open(target, path, &err);
+  if (fd < 0) return NULL;
+  if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= most) {
+    *size = (size_t)st.st_size;
+    bytes = malloc(*size);
+    if (bytes != NULL && !read_whole(fd, bytes, *size)) {
+      free(bytes);
+      bytes = NULL;
+    }
+  }
+  (void)close(fd);
+  return bytes;
+}
+
+// ---- What is mapped ----
+
+struct range {
+  uint64_t begin, end;
+};
+
+// The mapping that has the address, if it is still of that file.
+static bool find_mapping(const struct cs_target *target, const struct cs_target_mapping *mapping,
+                         struct range *out) {
+  char path[64], line[512];
+  bool found = false;
+  (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)target->pid);
+  FILE *maps = fopen(path, "re");
+  if (maps == NULL) return false;
+  while (!found && fgets(line, sizeof line, maps) != NULL) {
+    unsigned major, minor;
+    uint64_t inode;
+    found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %x:%x %" SCNu64, &out->begin, &out->end,
+                   &major, &minor, &inode) == 5 &&
+            mapping->begin >= out->begin && mapping->begin < out->end && mapping->inode == inode &&
+            mapping->device == (major << 20 | minor);
+    while (strchr(line, '\n') == NULL && fgets(line, sizeof line, maps) != NULL) {
+    }
+  }
+  (void)fclose(maps);
+  return found;
+}
+
+// The kernel's link to the file of a mapping. It is asked twice what is mapped there, so that it is
+// the same from before to after.
+static int open_by_mapping(const struct cs_target *target,
+                           const struct cs_target_mapping *mapping) {
+  char path[96];
+  struct range before, after;
+  struct stat st;
+  if (target->pid == 0 || mapping->inode == 0 || !find_mapping(target, mapping, &before)) return -1;
+  (void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)target->pid,
+                 before.begin, before.end);
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return -1;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return -1;
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && find_mapping(target, mapping, &after) &&
+      before.begin == after.begin && before.end == after.end)
+    return fd;
+  (void)close(fd);
+  return -1;
+}
+
+// Layered file systems show a mapping under the number of a file below: then this says nothing.
+static bool is_that_file(int fd, const struct cs_target_mapping *mapping) {
+  struct stat st;
+  return fstat(fd, &st) == 0 && mapping->inode != 0 && st.st_ino == mapping->inode &&
+         (major(st.st_dev) << 20 | minor(st.st_dev)) == mapping->device;
+}
+
+static bool is_deleted(const char *path) {
+  size_t len = strlen(path), end = strlen(DELETED);
+  return len > end && strcmp(path + len - end, DELETED) == 0;
+}
+
+int cs_target_open_mapped(const struct cs_target *target, const struct cs_target_mapping *mapping,
+                          bool *exact, struct cs_error *err) {
+  int fd = open_by_mapping(target, mapping);
+  *exact = fd >= 0;
+  if (fd >= 0) return fd;
+  fd = cs_target_open(target, mapping->path, err);
+  if (fd < 0 && is_deleted(mapping->path))
+    (void)cs_error_set(err, "deleted or replaced since it was mapped; root could still read it");
+  *exact = fd >= 0 && target->pid != 0 && is_that_file(fd, mapping);
+  return fd;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The table of modes. Any thread. Signal-safe: no.
+#include "profile/mode.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static const struct cs_mode modes[CS_WIRE_MODES] = {
+    // A recording that has lost its head has mode 0.
+    [0] = {"unknown", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "time", "time"},
+    [CS_WIRE_MODE_CPU] =
+        {"cpu", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "cpu", "CPU time"},
+    [CS_WIRE_MODE_WALL] = {"wall",
+                           CS_UNIT_NS,
+                           true,
+                           {"sample", "samples"},
+                           "wall_samples",
+                           "wall",
+                           "wall-clock time"},
+    [CS_WIRE_MODE_ALLOC] = {"alloc",
+                            CS_UNIT_BYTES,
+                            false,
+                            {"sampled object", "sampled objects"},
+                            "alloc_samples",
+                            "alloc_space",
+                            "allocated bytes"},
+    [CS_WIRE_MODE_LOCK] =
+        {"lock", CS_UNIT_NS, false, {"wait", "waits"}, "contentions", "delay", "waiting time"},
+    [CS_WIRE_MODE_EXCEPTION] = {"exception",
+                                CS_UNIT_COUNT,
+                                false,
+                                {"exception", "exceptions"},
+                                "exceptions",
+                                NULL,
+                                "exceptions"},
+    [CS_WIRE_MODE_WAIT] =
+        {"wait", CS_UNIT_NS, false, {"wait", "waits"}, "waits", "wait", "waiting time"},
+    [CS_WIRE_MODE_GC] =
+        {"gc", CS_UNIT_NS, false, {"pause", "pauses"}, "pauses", "gc", "pause time"},
+};
+
+const struct cs_mode *cs_mode(enum cs_wire_mode mode) {
+  return &modes[(unsigned)mode < CS_WIRE_MODES ? mode : 0];
+}
+
+enum cs_wire_mode cs_mode_by_name(const char *name, size_t len) {
+  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES; i++) {
+    if (strlen(modes[i].token) == len && memcmp(modes[i].token, name, len) == 0)
+      return (enum cs_wire_mode)i;
+  }
+  return (enum cs_wire_mode)0;
+}
+
+const char *cs_unit_name(enum cs_unit unit) {
+  static const char *const names[] = {"nanoseconds", "bytes", "count"};
+  return names[unit];
+}
+
+void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount) {
+  double value = (double)amount;
+  if (unit == CS_UNIT_COUNT || (unit == CS_UNIT_BYTES && amount < 1000))
+    (void)fprintf(out, unit == CS_UNIT_COUNT ? "%" PRIu64 : "%" PRIu64 " bytes", amount);
+  else if (unit == CS_UNIT_BYTES && amount >= 1000000000)
+    (void)fprintf(out, "%.2f GB", value / 1e9);
+  else if (unit == CS_UNIT_BYTES)
+    (void)fprintf(out, amount < 1000000 ? "%.1f kB" : "%.1f MB",
+                  amount < 1000000 ? value / 1e3 : value / 1e6);
+  else
+    (void)fprintf(out, amount < 1000000000 ? "%.2f ms" : "%.2f s",
+                  amount < 1000000000 ? value / 1e6 : value / 1e9);
+}
+
+void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount) {
+  cs_put_amount(out, mode->unit, amount);
+  (void)fprintf(out, mode->unit == CS_UNIT_NS ? " of %s" : " %s",
+                mode->unit == CS_UNIT_BYTES ? "allocated" : mode->whole);
+}

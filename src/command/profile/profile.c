@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Building a profile. Invariant: one frame per (name, module). One thread. Signal-safe: no.
+#include "profile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cs_profile_init(struct cs_profile *p) {
+  memset(p, 0, sizeof *p);
+  cs_tree_init(&p->tree);
+}
+
+uint32_t cs_profile_frame(struct cs_profile *p, const char *name, const char *module,
+                          enum cs_profile_kind kind) {
+  uint32_t n = cs_strings_add(&p->strings, name, strlen(name));
+  uint32_t m = cs_strings_add(&p->strings, module, strlen(module));
+  bool added;
+  uint32_t id = cs_map_put(&p->frame_ids, (uint64_t)n << 32 | m, (uint32_t)p->frame_count, &added);
+  if (!added) return id;
+  p->frames = cs_grow(p->frames, p->frame_count, &p->frame_capacity, sizeof *p->frames);
+  p->frames[p->frame_count++] =
+      (struct cs_profile_frame){n, m, kind, CS_NO_TEXT, CS_NO_TEXT, 0, false};
+  return id;
+}
+
+void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, const char *file,
+                     uint32_t line) {
+  p->frames[frame].method = cs_strings_add(&p->sources, method, strlen(method));
+  p->frames[frame].file = cs_strings_add(&p->sources, file, strlen(file));
+  p->frames[frame].line = line;
+}
+
+void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method) {
+  p->frames[frame].inlined = true;
+  p->frames[frame].method = cs_strings_add(&p->sources, method, strlen(method));
+}
+
+const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len) {
+  const struct cs_profile_frame *f = &p->frames[frame];
+  return f->method != CS_NO_TEXT ? cs_strings_get(&p->sources, f->method, len)
+                                 : cs_strings_get(&p->strings, f->name, len);
+}
+
+const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t *len) {
+  return cs_strings_get(&p->strings, p->frames[frame].module, len);
+}
+
+const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len) {
+  if (p->frames[frame].file == CS_NO_TEXT) return NULL;
+  return cs_strings_get(&p->sources, p->frames[frame].file, len);
+}
+
+uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid) {
+  p->threads = cs_grow(p->threads, p->thread_count, &p->thread_capacity, sizeof *p->threads);
+  uint32_t n = cs_strings_add(&p->strings, name, strlen(name));
+  p->threads[p->thread_count] = (struct cs_profile_thread){n, tid};
+  return (uint32_t)p->thread_count++;
+}
+
+void cs_profile_free(struct cs_profile *p) {
+  cs_strings_free(&p->strings);
+  cs_strings_free(&p->sources);
+  cs_map_free(&p->frame_ids);
+  cs_tree_free(&p->tree);
+  cs_label_sums_free(&p->labelled);
+  free(p->frames);
+  free(p->threads);
+  free(p->samples);
+  memset(p, 0, sizeof *p);
+}
+
+const char *cs_kind_token(enum cs_profile_kind kind) {
+  static const char *const tokens[] = {
+#define CS_KIND_TOKEN(name, token, label) token,
+      CS_FRAME_KINDS(CS_KIND_TOKEN)
+#undef CS_KIND_TOKEN
+  };
+  return tokens[kind];
+}
+
+const char *cs_kind_label(enum cs_profile_kind kind) {
+  static const char *const labels[] = {
+#define CS_KIND_LABEL(name, token, label) label,
+      CS_FRAME_KINDS(CS_KIND_LABEL)
+#undef CS_KIND_LABEL
+  };
+  return labels[kind];
+}

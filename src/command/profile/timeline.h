@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Samples as time: for each thread the spans that its samples stand for, in order, none over
+// another. A sample stands for the time before it. Where there is no span the thread was not seen:
+// in mode cpu it did not run.
+#ifndef CS_PROFILE_TIMELINE_H
+#define CS_PROFILE_TIMELINE_H
+
+#include "profile/profile.h"
+
+struct cs_span {
+  uint64_t begin_ns, end_ns;
+  uint32_t leaf;  // node of the tree
+  uint32_t samples;
+  bool asleep;
+};
+
+struct cs_timeline {
+  struct cs_span *spans;  // thread by thread
+  size_t *first;          // per thread, and one more: first[t] to first[t + 1]
+  uint32_t *thread;       // per node of the tree
+};
+
+// With `merge`, neighbouring samples of one stack are one span.
+void cs_timeline_make(struct cs_timeline *t, const struct cs_profile *p, bool merge);
+void cs_timeline_free(struct cs_timeline *t);
+// The stack of a node as frames, root first; answers the depth. `path` grows.
+size_t cs_node_path(const struct cs_tree *tree, uint32_t node, uint32_t **path, size_t *capacity);
+// Per node of the tree: its thread.
+uint32_t *cs_node_threads(const struct cs_tree *tree);
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The call tree. Invariant: nodes[i].parent < i for every i > 0, which lets sums and rewrites be
+// plain loops. One thread. Signal-safe: no.
+#include "profile/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cs_tree_init(struct cs_tree *tree) {
+  memset(tree, 0, sizeof *tree);
+  tree->nodes = cs_grow(NULL, 0, &tree->capacity, sizeof *tree->nodes);
+  tree->nodes[0] = (struct cs_node){0, UINT32_MAX, 0, 0};
+  tree->count = 1;
+}
+
+uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame) {
+  uint64_t key = (uint64_t)parent << 32 | frame;
+  uint32_t node;
+  if (tree->count >= CS_TREE_MAX_NODES) {
+    return cs_map_get(&tree->children, key, &node) ? node : CS_TREE_FULL;
+  }
+  bool added;
+  node = cs_map_put(&tree->children, key, (uint32_t)tree->count, &added);
+  if (!added) return node;
+  tree->nodes = cs_grow(tree->nodes, tree->count, &tree->capacity, sizeof *tree->nodes);
+  tree->nodes[tree->count++] = (struct cs_node){parent, frame, 0, 0};
+  return node;
+}
+
+// A parent comes before its children, so what is kept moves to the front in the same order.
+void cs_tree_prune(struct cs_tree *tree, uint32_t *moved) {
+  struct cs_node *nodes = tree->nodes;
+  uint64_t *below = cs_allocate(tree->count * sizeof *below);
+  for (size_t i = tree->count; i-- > 1;) {
+    below[i] += nodes[i].samples;
+    below[nodes[i].parent] += below[i];
+  }
+  cs_map_free(&tree->children);
+  uint32_t kept = 1;
+  moved[0] = 0;
+  for (size_t i = 1; i < tree->count; i++) {
+    moved[i] = 0;
+    if (below[i] == 0) continue;
+    bool added;
+    struct cs_node node = nodes[i];
+    node.parent = moved[node.parent];
+    (void)cs_map_put(&tree->children, (uint64_t)node.parent << 32 | node.frame, kept, &added);
+    moved[i] = kept;
+    nodes[kept++] = node;
+  }
+  tree->count = kept;
+  free(below);
+}
+
+void cs_tree_free(struct cs_tree *tree) {
+  free(tree->nodes);
+  cs_map_free(&tree->children);
+  memset(tree, 0, sizeof *tree);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// From a place in machine code to the methods that were inlined there. The JIT tells it in two
+// maps. A method's IL map has the method's own IL only: of what was inlined, the call. The map of
+// its inlined methods has theirs, but no ends: neither where the JIT made code by itself, nor where
+// it has lost sight of what was inlined.
+//
+// Invariant: so a mapping holds from its beginning to where the next range of the IL map begins.
+// Whatever is not known is left out, never guessed: a frame without a line, or none. One thread.
+// Signal-safe: no.
+#include "recording/inlined.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "recording/place.h"
+
+#define NOT_SEEN UINT32_MAX
+#define NOT_KNOWN (UINT32_MAX - 1)
+
+// The last mapping at or before an offset; NULL: all begin behind it.
+static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlines *in,
+                                                       uint32_t offset) {
+  uint32_t low = 0, high = in->head.mappings;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (in->mappings[middle].begin <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low > 0 ? &in->mappings[low - 1] : NULL;
+}
+
+static uint64_t place_in(const struct cs_rec_inlines *in, uint32_t offset) {
+  return (uint64_t)in->head.function << 32 | CS_REC_PLACE | offset;
+}
+
+// The node that was inlined into the method itself and in which, in the end, this one is.
+static uint32_t outermost(const struct cs_rec_inlines *in, uint32_t node) {
+  while (in->nodes[node].parent != 0) node = in->nodes[node].parent;
+  return node;
+}
+
+static bool is_special(uint32_t il) {
+  return il == CS_WIRE_IL_NO_MAPPING || il == CS_WIRE_IL_PROLOG || il == CS_WIRE_IL_EPILOG;
+}
+
+// ---- Where the calls were ----
+
+// All that comes from one call has its IL offset in the IL map, or none has: the JIT did not know
+// it, and what the map says there is left from the code before. So the map is believed if it says
+// the same of all of it, and one of its ranges begins together with some of it.
+static void note_call(struct cs_rec_inlines *in, uint32_t *il, uint32_t node,
+                      const struct cs_wire_il_range *range, uint32_t begin) {
+  bool fresh = range != NULL && range->begin == begin;
+  uint32_t says = range != NULL ? range->il : CS_WIRE_IL_NO_MAPPING;
+  if (says == CS_WIRE_IL_NO_MAPPING && fresh) return;  // where a block begins it may be forgotten
+  if (is_special(says) || il[node] == NOT_KNOWN || (il[node] != NOT_SEEN && il[node] != says)) {
+    il[node] = NOT_KNOWN;
+    return;
+  }
+  il[node] = says;
+  if (fresh && in->calls[node] == NOT_KNOWN) in->calls[node] = begin;
+}
+
+void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in) {
+  uint32_t *il = cs_allocate(in->head.nodes * sizeof *il);
+  in->calls = cs_allocate(in->head.nodes * sizeof *in->calls);
+  for (uint32_t i = 0; i < in->head.nodes; i++) {
+    il[i] = NOT_SEEN;
+    in->calls[i] = NOT_KNOWN;
+  }
+  for (uint32_t i = 0; i < in->head.mappings; i++) {
+    const struct cs_wire_inline_mapping *m = &in->mappings[i];
+    if (m->node == 0) continue;
+    note_call(in, il, outermost(in, m->node), cs_place_range(rec, place_in(in, m->begin)),
+              m->begin);
+  }
+  for (uint32_t i = 0; i < in->head.nodes; i++)
+    if (il[i] == NOT_KNOWN) in->calls[i] = NOT_KNOWN;
+  free(il);
+}
+
+// ---- Frames ----
+
+// The method itself where it calls: by its IL, or by its machine code.
+static uint64_t caller_at(const struct cs_rec_inlines *in, uint32_t il, uint32_t call) {
+  uint64_t method = (uint64_t)in->head.function << 32;
+  if (il <= CS_REC_IL) return method | CS_REC_PLACE | CS_REC_AT_IL | il;
+  return call != NOT_KNOWN ? place_in(in, call) : method;
+}
+
+size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
+                     uint64_t chain[CS_INLINED_DEPTH]) {
+  uint32_t i;
+  if (CS_WIRE_FRAME_KIND(frame) != CS_WIRE_FRAME_MANAGED || (frame & CS_REC_PLACE) == 0 ||
+      !cs_map_get(&rec->inlines_ids, frame >> 32, &i))
+    return 0;
+  const struct cs_rec_inlines *in = &rec->inlines[i];
+  const struct cs_wire_inline_mapping *m = mapping_at(in, (uint32_t)frame & CS_WIRE_MANAGED_OFFSET);
+  const struct cs_wire_il_range *range = cs_place_range(rec, frame);
+  if (m == NULL || m->node == 0 || range == NULL || m->begin < range->begin ||
+      range->il == CS_WIRE_IL_PROLOG || range->il == CS_WIRE_IL_EPILOG)
+    return 0;
+  size_t count = 1;
+  for (uint32_t node = m->node; node != 0; node = in->nodes[node].parent)
+    if (++count > CS_INLINED_DEPTH) return 0;
+  uint32_t node = m->node, il = m->il;
+  for (size_t at = count; at-- > 1; node = in->nodes[node].parent) {
+    chain[at] = (uint64_t)in->nodes[node].function << 32 | CS_REC_INLINED;
+    if (il <= CS_REC_IL) chain[at] |= CS_REC_PLACE | il;
+    il = in->nodes[node].il;
+  }
+  chain[0] = caller_at(in, il, in->calls[outermost(in, m->node)]);
+  return count;
+}
+
+struct builder {
+  const struct cs_recording *rec;
+  struct cs_inlined *out;
+  size_t capacity;
+  struct cs_map ids;  // of frames that are not the recording's -> index
+};
+
+static uint32_t frame_index(struct builder *b, uint64_t frame) {
+  bool added;
+  struct cs_inlined *out = b->out;
+  uint32_t i = cs_map_put(&b->ids, frame, (uint32_t)out->frame_count, &added);
+  if (!added) return i;
+  out->own_frames = cs_grow(out->own_frames, out->frame_count++, &b->capacity, sizeof(uint64_t));
+  out->own_frames[i] = frame;
+  return i;
+}
+
+// The node for one of the recording, below `parent`; CS_TREE_FULL: there are too many.
+static uint32_t add_node(struct builder *b, const struct cs_node *node, uint32_t parent) {
+  uint64_t chain[CS_INLINED_DEPTH];
+  struct cs_tree *tree = &b->out->own_tree;
+  size_t count = node->parent == 0 ? 0 : cs_inlined_at(b->rec, b->rec->frames[node->frame], chain);
+  if (count == 0) return cs_tree_child(tree, parent, node->frame);
+  uint32_t at = parent;
+  for (size_t i = 0; i < count && at != CS_TREE_FULL; i++)
+    at = cs_tree_child(tree, at, frame_index(b, chain[i]));
+  return at;
+}
+
+static bool add_nodes(struct builder *b) {
+  const struct cs_tree *raw = &b->rec->tree;
+  uint32_t *map = b->out->own_node;
+  for (size_t i = 1; i < raw->count; i++) {
+    map[i] = add_node(b, &raw->nodes[i], map[raw->nodes[i].parent]);
+    if (map[i] == CS_TREE_FULL) return false;
+    b->out->own_tree.nodes[map[i]].samples += raw->nodes[i].samples;
+    b->out->own_tree.nodes[map[i]].weight += raw->nodes[i].weight;
+  }
+  return true;
+}
+
+void cs_inlined_make(struct cs_inlined *in, const struct cs_recording *rec) {
+  struct builder b = {.rec = rec, .out = in};
+  *in = (struct cs_inlined){&rec->tree, rec->frames, rec->frame_count, .node = NULL};
+  if (rec->inlines_count == 0) return;
+  cs_tree_init(&in->own_tree);
+  in->own_node = cs_allocate(rec->tree.count * sizeof *in->own_node);
+  b.capacity = rec->frame_count + 1;
+  in->own_frames = cs_allocate(b.capacity * sizeof *in->own_frames);
+  if (rec->frame_count > 0)
+    memcpy(in->own_frames, rec->frames, rec->frame_count * sizeof *in->own_frames);
+  if (add_nodes(&b)) {
+    in->tree = &in->own_tree;
+    in->frames = in->own_frames;
+    in->node = in->own_node;
+  } else {
+    cs_say("the call tree is too large for inlined methods: it is shown without");
+    in->frame_count = rec->frame_count;
+  }
+  cs_map_free(&b.ids);
+}
+
+void cs_inlined_free(struct cs_inlined *in) {
+  if (in->own_node != NULL) cs_tree_free(&in->own_tree);
+  free(in->own_frames);
+  free(in->own_node);
+}

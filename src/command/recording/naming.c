@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Names of native functions and source lines, by files. Invariant: a name comes from the very file
+// that was recorded, or from a PDB of the very module; what is not proven is not believed, and that
+// is told. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "recording/inlined.h"
+#include "recording/place.h"
+#include "recording/recording.h"
+
+static const struct cs_target *target_of(struct cs_recording *rec) {
+  if (rec->target == NULL) rec->target = cs_target_of(0);
+  return rec->target;
+}
+
+// Of one that has ended already this machine's files may be asked: their ids say whether they are
+// those.
+void cs_name_from(struct cs_recording *rec, pid_t pid) {
+  bool has_one = rec->target != NULL;
+  if (pid <= 0 || rec->native != NULL || (has_one && cs_target_pid(rec->target) == pid)) return;
+  struct cs_target *target = cs_target_of(pid);
+  if (cs_target_is_within_reach(target)) {
+    cs_target_free(rec->target);
+    rec->target = target;
+    return;
+  }
+  cs_target_free(target);
+  (void)target_of(rec);
+}
+
+void cs_name_free(struct cs_recording *rec) {
+  if (rec->native != NULL) cs_elfsyms_free(rec->native);
+  cs_target_free(rec->target);
+  rec->native = NULL;
+  rec->target = NULL;
+}
+
+static void open_image(struct cs_recording *rec, uint32_t i) {
+  const struct cs_wire_image *image = &rec->images[i].image;
+  struct cs_elf_image of = {
+      .mapping = {image->begin, image->inode, image->device,
+                  cs_recording_get(rec, rec->images[i].path)},
+      .id_size = image->build_id_size,
+      .id = image->build_id,
+  };
+  if (rec->native == NULL) rec->native = cs_elfsyms_new(target_of(rec));
+  cs_elfsyms_add(rec->native, i, &of);
+}
+
+void cs_name_open_image(struct cs_recording *rec, uint32_t image_id) {
+  uint32_t i;
+  if (cs_map_get(&rec->image_ids, image_id, &i)) open_image(rec, i);
+}
+
+void cs_name_native_frame(struct cs_recording *rec, uint64_t frame) {
+  uint32_t i;
+  if (!cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i)) return;
+  const struct cs_rec_image *image = &rec->images[i];
+  open_image(rec, i);
+  uint64_t vaddr = image->image.begin + (frame & 0xFFFFFFFFFFull) - image->image.bias;
+  const char *name = cs_elfsyms_find(rec->native, i, vaddr);
+  if (name != NULL) cs_recording_set_symbol(rec, frame, name);
+}
+
+static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
+  struct cs_line line;
+  if ((uint32_t)frame == CS_REC_AWAITS) return;
+  if (cs_places_find(places, frame, &line))
+    cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);
+}
+
+static void name_inlined(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
+  uint64_t chain[CS_INLINED_DEPTH];
+  uint32_t i;
+  size_t count = cs_inlined_at(rec, frame, chain);
+  for (size_t at = 0; at < count; at++)
+    if ((chain[at] & CS_REC_PLACE) != 0 && !cs_map_get(&rec->place_ids, chain[at], &i))
+      name_managed(rec, places, chain[at]);
+}
+
+// Images that samples have met: which of them have a file that names could be taken from.
+static void tell_images(struct cs_recording *rec) {
+  struct cs_symbol_facts *f = &rec->symbol_facts;
+  *f = (struct cs_symbol_facts){0};
+  for (uint32_t i = 0; i < rec->image_count && rec->native != NULL; i++) {
+    const char *why = cs_elfsyms_refused(rec->native, i);
+    size_t used = strlen(f->missing);
+    f->images++;
+    if (why == NULL) continue;
+    f->refused++;
+    (void)snprintf(f->missing + used, sizeof f->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
+                   cs_file_of(cs_recording_get(rec, rec->images[i].path)), why);
+  }
+}
+
+void cs_name_frames_from(struct cs_recording *rec, size_t first) {
+  if (first >= rec->frame_count) return;
+  struct cs_places *places = rec->lines ? cs_places_new(rec, target_of(rec)) : NULL;
+  for (size_t i = first; i < rec->frame_count; i++) {
+    uint64_t frame = rec->frames[i];
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) cs_name_native_frame(rec, frame);
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL) {
+      name_managed(rec, places, frame);
+      name_inlined(rec, places, frame);
+    }
+  }
+  if (places != NULL) {
+    cs_places_tell(places, &rec->line_facts);
+    cs_places_free(places);
+  }
+  tell_images(rec);
+}
+
+void cs_name_frames(struct cs_recording *rec) {
+  if (rec->named) return;
+  cs_name_frames_from(rec, 0);
+  rec->named = true;
+}

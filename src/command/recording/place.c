@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Lines of managed frames. Invariant: a place gets the line of the IL that its very instruction
+// comes from, or none: where the JIT made code of its own (no mapping), no neighbour's line is
+// borrowed. A prolog is its method's first line, an epilog its last. One thread. Signal-safe: no.
+#include "recording/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+struct cs_places {
+  const struct cs_recording *rec;
+  struct cs_lines *lines;
+  uint64_t places, named;
+};
+
+struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_target *target) {
+  struct cs_places *p = cs_allocate(sizeof *p);
+  p->rec = rec;
+  p->lines = cs_lines_new(target);
+  for (size_t i = 0; i < rec->image_count; i++)
+    if ((rec->images[i].image.flags & CS_WIRE_IMAGE_RUNTIME) != 0)
+      cs_lines_set_program(p->lines, cs_recording_get(rec, rec->images[i].path));
+  for (size_t i = 0; i < rec->module_count; i++) {
+    const struct cs_rec_module *m = &rec->modules[i];
+    struct cs_lines_module of = {
+        .path = cs_recording_get(rec, m->path),
+        .pdb = cs_recording_get(rec, m->pdb),
+        .known = (m->module.flags & CS_WIRE_MODULE_READ) != 0,
+        .has_id = (m->module.flags & CS_WIRE_MODULE_HAS_ID) != 0,
+        .embedded = (m->module.flags & CS_WIRE_MODULE_EMBEDDED) != 0,
+    };
+    _Static_assert(sizeof of.id == sizeof m->module.pdb_id, "all of it");
+    memcpy(of.id, m->module.pdb_id, sizeof of.id);
+    cs_lines_add(p->lines, &of);
+  }
+  return p;
+}
+
+// Ranges may be empty: where two IL offsets share an instruction, only one of them has bytes.
+const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame) {
+  uint32_t m, offset = (uint32_t)frame & CS_WIRE_MANAGED_OFFSET;
+  if ((frame & CS_REC_PLACE) == 0 || !cs_map_get(&rec->il_map_ids, frame >> 32, &m)) return NULL;
+  const struct cs_rec_il_map *map = &rec->il_maps[m];
+  for (uint32_t i = 0; i < map->head.count; i++)
+    if (offset >= map->ranges[i].begin && offset < map->ranges[i].end) return &map->ranges[i];
+  return NULL;
+}
+
+static bool find_il(const struct cs_recording *rec, uint64_t frame, uint32_t *il) {
+  if ((frame & (CS_REC_INLINED | CS_REC_AT_IL)) != 0) {
+    *il = (uint32_t)frame & CS_REC_IL;
+    return (frame & CS_REC_PLACE) != 0;
+  }
+  const struct cs_wire_il_range *range = cs_place_range(rec, frame);
+  *il = range != NULL ? range->il : CS_WIRE_IL_NO_MAPPING;
+  return *il != CS_WIRE_IL_NO_MAPPING;
+}
+
+uint32_t cs_place_il(uint32_t il) {
+  return il == CS_WIRE_IL_PROLOG ? 0 : il == CS_WIRE_IL_EPILOG ? UINT32_MAX : il;
+}
+
+bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
+  const struct cs_recording *rec = p->rec;
+  uint32_t f, il;
+  if (!cs_map_get(&rec->function_ids, frame >> 32, &f)) return false;
+  const struct cs_rec_function *function = &rec->functions[f];
+  if (function->kind != CS_WIRE_FN_METHOD) return false;
+  const char *module = cs_strings_get(&rec->strings, function->text[CS_FN_MODULE], NULL);
+  p->places++;
+  if (cs_lines_of_module(p->lines, module) != CS_SYMBOLS_FOUND || !find_il(rec, frame, &il) ||
+      !cs_lines_find(p->lines, module, function->token, cs_place_il(il), out))
+    return false;
+  p->named++;
+  return true;
+}
+
+static void add_missing(struct cs_line_facts *out, const char *module, const char *why) {
+  size_t used = strlen(out->missing);
+  (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
+                 cs_file_of(module), why);
+}
+
+static void add_module(const char *module, enum cs_symbols symbols, void *data) {
+  static const char *const why[] = {
+      [CS_SYMBOLS_NONE] = "no portable PDB",
+      [CS_SYMBOLS_OTHER] = "its PDB is of another build",
+      [CS_SYMBOLS_BROKEN] = "its PDB cannot be read",
+      [CS_SYMBOLS_NO_MODULE] = "its image in memory could not be read",
+      [CS_SYMBOLS_AMBIGUOUS] = "several builds of it were loaded",
+  };
+  struct cs_line_facts *out = data;
+  out->modules++;
+  if (symbols == CS_SYMBOLS_FOUND)
+    out->with_symbols++;
+  else
+    add_missing(out, module, why[symbols]);
+}
+
+void cs_places_tell(const struct cs_places *p, struct cs_line_facts *out) {
+  *out = (struct cs_line_facts){.wanted = true, .places = p->places, .named = p->named};
+  for (size_t i = 0; i < p->rec->il_map_count; i++) {
+    int32_t result = p->rec->il_maps[i].head.result;
+    out->methods++;
+    if (result >= 0) continue;
+    out->unmapped++;
+    out->why_unmapped = result;
+  }
+  cs_lines_visit(p->lines, add_module, out);
+}
+
+void cs_places_free(struct cs_places *p) {
+  cs_lines_free(p->lines);
+  free(p);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The recording file: all that a recording holds, appended while it is made, so that whoever is
+// killed leaves what was there. docs/recording-format.md has it in prose. One thread.
+#ifndef CS_RECORDING_RECFILE_H
+#define CS_RECORDING_RECFILE_H
+
+#include "recording/output.h"
+#include "recording/recording.h"
+
+#define CS_FILE_MAGIC "CLRSNAPF"
+#define CS_FILE_VERSION 5u
+#define CS_FILE_MAX_RECORD (64u << 20)
+
+struct cs_file_head {
+  char magic[8];
+  uint32_t version;
+  uint32_t head_bytes;  // where the first record begins
+};
+
+struct cs_file_record {
+  uint32_t size;  // of the whole record, this head and the padding to 8 bytes included
+  uint32_t crc;   // CRC-32 of all that follows in the record
+  uint16_t kind;  // enum cs_file_kind
+  uint16_t flags;
+  uint32_t reserved;
+};
+
+enum cs_file_kind {
+  CS_FILE_META = 1,    // struct cs_file_meta, strings: command line, version of clrsnap
+  CS_FILE_REASONS,     // u32 count, u32 index of the complete one; count * strings: token, text
+  CS_FILE_START,       // struct cs_wire_start, string runtime
+  CS_FILE_THREAD,      // struct cs_wire_thread, string name
+  CS_FILE_FUNCTION,    // struct cs_wire_function, 5 strings
+  CS_FILE_IMAGE,       // struct cs_wire_image, string path
+  CS_FILE_IL_MAP,      // struct cs_wire_il_map, ranges
+  CS_FILE_OLD_MODULE,  // up to version 3: size and time of a file, string path
+  CS_FILE_NODES,       // u32 first, u32 count; count * struct cs_file_node
+  CS_FILE_SAMPLES,     // u32 count, u32 0; count * struct cs_rec_sample
+  CS_FILE_AGENT_END,   // struct cs_wire_end
+  CS_FILE_SYMBOLS,     // u32 count, u32 0; count * (u64 frame, string)
+  CS_FILE_PLACES,      // u32 count, u32 0; count * (u64 frame, u32 line, string file)
+  CS_FILE_LINES,       // struct cs_file_lines, string: modules without symbols
+  CS_FILE_END,         // struct cs_rec_totals: the recording is whole
+  CS_FILE_BUDGET,      // struct cs_wire_budget
+  CS_FILE_LABELS,      // u32 number of the first, u32 count; count * struct cs_label
+  CS_FILE_INLINES,     // struct cs_wire_inlines, nodes, mappings
+  CS_FILE_STOPS,       // struct cs_wire_stops
+  CS_FILE_TICKS,       // struct cs_wire_ticks
+  CS_FILE_ENGINE,      // struct cs_wire_engine, strings: why, unseen
+  CS_FILE_PUT_OFF,     // struct cs_wire_put_off
+  CS_FILE_EVENTS,      // struct cs_wire_events
+  CS_FILE_MODULE,      // struct cs_wire_module, strings: path, PDB
+  CS_FILE_IMAGES,      // u32 images, u32 of them without names; string: which, and why
+  CS_FILE_ASKS,        // struct cs_wire_asks
+  CS_FILE_ROOMS,       // struct cs_wire_rooms
+};
+
+#define CS_FILE_LINES_WANTED 1u
+#define CS_FILE_INLINES_WANTED 2u
+struct cs_file_meta {
+  uint32_t mode, hz, lines;  // mode: the only one, else 0. lines: CS_FILE_..._WANTED
+  uint32_t modes;            // CS_WIRE_MODE_BITs; version 1 has 0
+};
+struct cs_file_node {
+  uint32_t parent, reserved;
+  uint64_t frame;
+};
+struct cs_file_lines {
+  uint64_t places, named, methods, unmapped;
+  int32_t why_unmapped;
+  uint32_t modules, with_symbols, reserved;
+};
+
+// What the file means by these; the memory shared with the agent may change before it.
+_Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
+                   sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 64 &&
+                   sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
+                   sizeof(struct cs_wire_inlines) == 16 &&
+                   sizeof(struct cs_wire_inline_node) == 12 &&
+                   sizeof(struct cs_wire_inline_mapping) == 12 &&
+                   sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
+                   sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
+                   sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
+                   sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
+                   sizeof(struct cs_wire_asks) == 24 && sizeof(struct cs_wire_rooms) == 8,
+               "another payload is another kind of record");
+_Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
+                   sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&
+                   sizeof(struct cs_rec_totals) == 32,
+               "another payload is another kind of record");
+
+// ---- writing ----
+struct cs_recfile {
+  struct cs_output output;
+  bool open, begun, failed;
+  size_t nodes, samples, labels;  // of the recording, that have been written
+  uint8_t *buffer;                // the record that is being made
+  size_t used, capacity;
+  struct cs_error error;
+};
+
+// Whether `path` can be written is found out now; it appears when the agent has begun.
+bool cs_recfile_open(struct cs_recfile *f, const char *path, struct cs_error *err);
+// `record` has just been taken into `rec`, and made sense.
+void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
+                    const struct cs_wire_record *record);
+// Everything that has come since the last time is handed to the kernel.
+void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec);
+// Names and totals, then the file is whole. False: *err says what went wrong since it was opened.
+bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err);
+void cs_recfile_close(struct cs_recfile *f);
+
+// ---- reading ----
+// Reads a file into an initialised recording. False: it is none, and *err says why. True with a
+// text in *note: it ends early, and what was read is all there is.
+bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error *note,
+                     struct cs_error *err);
+
+#endif

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Writing the recording file. Invariant: whole records are appended and nothing is ever changed, so
+// the file is good at every moment up to its last whole record. What has been taken from the shared
+// memory is in the kernel's hands before the next is taken. One thread. Signal-safe: no.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "recording/recfile.h"
+
+#define BATCH_BYTES 65536u  // of nodes, samples or names in one record
+
+bool cs_recfile_open(struct cs_recfile *f, const char *path, struct cs_error *err) {
+  memset(f, 0, sizeof *f);
+  f->open = cs_output_open(&f->output, path, err);
+  return f->open;
+}
+
+static void fail(struct cs_recfile *f, int error) {
+  if (f->failed) return;
+  f->failed = true;
+  (void)cs_error_set(&f->error, "cannot write %s: %s; it has what was recorded up to then",
+                     f->output.path, strerror(error));
+}
+
+static void put(struct cs_recfile *f, const void *data, size_t len) {
+  while (f->used + len > f->capacity) f->buffer = cs_grow(f->buffer, f->capacity, &f->capacity, 1);
+  if (len > 0) memcpy(f->buffer + f->used, data, len);
+  f->used += len;
+}
+
+static void put_text(struct cs_recfile *f, const struct cs_recording *rec, uint32_t string) {
+  size_t len;
+  const char *text = cs_strings_get(&rec->strings, string, &len);
+  uint16_t short_len = (uint16_t)(len < UINT16_MAX ? len : UINT16_MAX);
+  put(f, &short_len, sizeof short_len);
+  put(f, text, short_len);
+}
+
+static void put_plain(struct cs_recfile *f, const char *text) {
+  size_t whole = strlen(text);
+  uint16_t len = (uint16_t)(whole < UINT16_MAX ? whole : UINT16_MAX);
+  put(f, &len, sizeof len);
+  put(f, text, len);
+}
+
+static void begin(struct cs_recfile *f) {
+  f->used = 0;
+  put(f, &(struct cs_file_record){0}, sizeof(struct cs_file_record));
+}
+
+static void end(struct cs_recfile *f, enum cs_file_kind kind) {
+  static const uint8_t zeros[8];
+  put(f, zeros, -f->used & 7);
+  // No reader would take it; an IL map of millions of ranges is only lines lost.
+  if (f->failed || f->used > CS_FILE_MAX_RECORD) return;
+  struct cs_file_record head = {(uint32_t)f->used, 0, (uint16_t)kind, 0, 0};
+  memcpy(f->buffer, &head, sizeof head);
+  size_t before = offsetof(struct cs_file_record, kind);
+  head.crc = (uint32_t)crc32_z(0, f->buffer + before, f->used - before);
+  memcpy(f->buffer, &head, sizeof head);
+  if (fwrite(f->buffer, 1, f->used, f->output.file) != f->used) fail(f, errno);
+}
+
+// A batch is ended and the next one begun when it has grown large; `count` is in its first words.
+static void begin_batch(struct cs_recfile *f, uint32_t first, uint32_t second) {
+  begin(f);
+  put(f, &first, sizeof first);
+  put(f, &second, sizeof second);
+}
+
+static void end_batch(struct cs_recfile *f, enum cs_file_kind kind, unsigned word, uint32_t count) {
+  memcpy(f->buffer + sizeof(struct cs_file_record) + word * sizeof count, &count, sizeof count);
+  end(f, kind);
+}
+
+static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
+  uint32_t modes = rec->meta.modes;
+  bool one = modes != 0 && (modes & (modes - 1)) == 0;
+  struct cs_file_meta meta = {
+      one ? (uint32_t)__builtin_ctz(modes) : 0, rec->meta.hz,
+      (rec->lines ? CS_FILE_LINES_WANTED : 0) | (rec->inlined ? CS_FILE_INLINES_WANTED : 0), modes};
+  begin(f);
+  put(f, &meta, sizeof meta);
+  put_text(f, rec, rec->meta.program);
+  put_plain(f, CLRSNAP_VERSION);
+  end(f, CS_FILE_META);
+  begin_batch(f, rec->reason_count, rec->complete);
+  for (uint32_t i = 0; i < rec->reason_count; i++) {
+    put_text(f, rec, rec->reasons[i].token);
+    put_text(f, rec, rec->reasons[i].text);
+  }
+  end(f, CS_FILE_REASONS);
+}
+
+static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
+  struct cs_file_head head = {CS_FILE_MAGIC, CS_FILE_VERSION, sizeof head};
+  f->begun = true;
+  f->nodes = 1;   // node 0 is everybody's root
+  f->labels = 1;  // label 0 is none
+  if (fwrite(&head, 1, sizeof head, f->output.file) != sizeof head) fail(f, errno);
+  write_meta(f, rec);
+  if (!cs_output_publish(&f->output, &f->error)) f->failed = true;
+}
+
+static void copy_record(struct cs_recfile *f, const struct cs_wire_record *r,
+                        enum cs_file_kind kind) {
+  begin(f);
+  put(f, r + 1, r->size - sizeof *r);
+  end(f, kind);
+}
+
+void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
+                    const struct cs_wire_record *r) {
+  static const enum cs_file_kind kinds[] = {
+      [CS_WIRE_START] = CS_FILE_START,       [CS_WIRE_THREAD] = CS_FILE_THREAD,
+      [CS_WIRE_FUNCTION] = CS_FILE_FUNCTION, [CS_WIRE_IMAGE] = CS_FILE_IMAGE,
+      [CS_WIRE_END] = CS_FILE_AGENT_END,     [CS_WIRE_IL_MAP] = CS_FILE_IL_MAP,
+      [CS_WIRE_BUDGET] = CS_FILE_BUDGET,     [CS_WIRE_INLINES] = CS_FILE_INLINES,
+      [CS_WIRE_STOPS] = CS_FILE_STOPS,       [CS_WIRE_TICKS] = CS_FILE_TICKS,
+      [CS_WIRE_ENGINE] = CS_FILE_ENGINE,     [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
+      [CS_WIRE_EVENTS] = CS_FILE_EVENTS,     [CS_WIRE_MODULE] = CS_FILE_MODULE,
+      [CS_WIRE_ASKS] = CS_FILE_ASKS,         [CS_WIRE_ROOMS] = CS_FILE_ROOMS,
+  };
+  if (!f->open || f->failed) return;
+  if (!f->begun) start_file(f, rec);
+  if (r->kind >= CS_COUNT(kinds) || kinds[r->kind] == 0) return;  // samples go in batches
+  copy_record(f, r, kinds[r->kind]);
+}
+
+// A root is told by its mode and the thread's id, every other node by its frame.
+static uint64_t frame_of(const struct cs_recording *rec, const struct cs_node *node) {
+  if (node->parent != 0) return rec->frames[node->frame];
+  const struct cs_rec_root *root = &rec->roots[node->frame];
+  return (uint64_t)root->mode << 32 | rec->threads[root->thread].id;
+}
+
+static void write_nodes(struct cs_recfile *f, const struct cs_recording *rec) {
+  while (f->nodes < rec->tree.count && !f->failed) {
+    uint32_t count = 0;
+    begin_batch(f, (uint32_t)f->nodes, 0);
+    for (; f->nodes < rec->tree.count && f->used < BATCH_BYTES; f->nodes++, count++) {
+      const struct cs_node *node = &rec->tree.nodes[f->nodes];
+      put(f, &(struct cs_file_node){node->parent, 0, frame_of(rec, node)},
+          sizeof(struct cs_file_node));
+    }
+    end_batch(f, CS_FILE_NODES, 1, count);
+  }
+}
+
+static void write_labels(struct cs_recfile *f, const struct cs_recording *rec) {
+  while (f->labels < cs_labels_count(&rec->labels) && !f->failed) {
+    uint32_t count = 0;
+    begin_batch(f, (uint32_t)f->labels, 0);
+    for (; f->labels < cs_labels_count(&rec->labels) && f->used < BATCH_BYTES; count++) {
+      struct cs_label label = cs_labels_get(&rec->labels, (uint32_t)f->labels++);
+      put(f, &label, sizeof label);
+    }
+    end_batch(f, CS_FILE_LABELS, 1, count);
+  }
+}
+
+static void write_samples(struct cs_recfile *f, const struct cs_recording *rec) {
+  while (f->samples < rec->sample_count && !f->failed) {
+    uint32_t count = 0;
+    begin_batch(f, 0, 0);
+    for (; f->samples < rec->sample_count && f->used < BATCH_BYTES; f->samples++, count++)
+      put(f, &rec->samples[f->samples], sizeof rec->samples[0]);
+    end_batch(f, CS_FILE_SAMPLES, 0, count);
+  }
+}
+
+void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec) {
+  if (!f->begun || f->failed) return;
+  write_nodes(f, rec);
+  write_labels(f, rec);
+  write_samples(f, rec);
+  if (fflush(f->output.file) != 0) fail(f, errno);
+}
+
+static void write_symbols(struct cs_recfile *f, const struct cs_recording *rec) {
+  uint32_t count = 0, symbol;
+  for (size_t i = 0; i < rec->frame_count; i++) {
+    if (!cs_map_get(&rec->symbols, rec->frames[i], &symbol)) continue;
+    if (count++ == 0) begin_batch(f, 0, 0);
+    put(f, &rec->frames[i], sizeof rec->frames[i]);
+    put_text(f, rec, symbol);
+    if (f->used < BATCH_BYTES) continue;
+    end_batch(f, CS_FILE_SYMBOLS, 0, count);
+    count = 0;
+  }
+  if (count > 0) end_batch(f, CS_FILE_SYMBOLS, 0, count);
+}
+
+static void write_places(struct cs_recfile *f, const struct cs_recording *rec) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < rec->place_count; i++) {
+    const struct cs_rec_place *place = &rec->places[i];
+    if (count++ == 0) begin_batch(f, 0, 0);
+    put(f, &place->frame, sizeof place->frame);
+    put(f, &place->line, sizeof place->line);
+    put_text(f, rec, place->file);
+    if (f->used < BATCH_BYTES) continue;
+    end_batch(f, CS_FILE_PLACES, 0, count);
+    count = 0;
+  }
+  if (count > 0) end_batch(f, CS_FILE_PLACES, 0, count);
+}
+
+static void write_line_facts(struct cs_recfile *f, const struct cs_line_facts *l) {
+  struct cs_file_lines facts = {l->places,       l->named,   l->methods,      l->unmapped,
+                                l->why_unmapped, l->modules, l->with_symbols, 0};
+  begin(f);
+  put(f, &facts, sizeof facts);
+  put_plain(f, l->missing);
+  end(f, CS_FILE_LINES);
+}
+
+static void write_symbol_facts(struct cs_recfile *f, const struct cs_symbol_facts *s) {
+  uint32_t counts[] = {s->images, s->refused};
+  begin(f);
+  put(f, counts, sizeof counts);
+  put_plain(f, s->missing);
+  end(f, CS_FILE_IMAGES);
+}
+
+static void write_totals(struct cs_recfile *f, const struct cs_recording *rec) {
+  struct cs_rec_totals totals = rec->totals;
+  totals.broken += rec->broken;
+  totals.full += rec->full;
+  begin(f);
+  put(f, &totals, sizeof totals);
+  end(f, CS_FILE_END);
+}
+
+bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err) {
+  if (f->begun && !f->failed) {
+    cs_recfile_flush(f, rec);
+    write_symbols(f, rec);
+    write_places(f, rec);
+    write_symbol_facts(f, &rec->symbol_facts);
+    if (rec->lines) write_line_facts(f, &rec->line_facts);
+    write_totals(f, rec);
+    if (fflush(f->output.file) != 0) fail(f, errno);
+  }
+  if (f->failed) *err = f->error;
+  return f->begun && !f->failed;
+}
+
+void cs_recfile_close(struct cs_recfile *f) {
+  if (!f->open) return;
+  cs_output_abandon(&f->output);  // published: only closes it
+  free(f->buffer);
+  memset(f, 0, sizeof *f);
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+// Records into tables and a call tree. Invariant: a record is checked as a whole before anything is
+// changed by it; ids that nobody has announced get an empty entry, so that every index in the tree
+// is good. One thread. Signal-safe: no.
+#include "recording/recording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/inlined.h"
+
+void cs_recording_init(struct cs_recording *rec) {
+  memset(rec, 0, sizeof *rec);
+  (void)cs_strings_add(&rec->strings, "", 0);  // id 0: no text
+  cs_tree_init(&rec->tree);
+  cs_labels_init(&rec->labels);
+  _Static_assert((int)CS_STOP_COUNT <= CS_REC_MAX_REASONS, "a place for every reason");
+  for (unsigned i = 0; i < CS_STOP_COUNT; i++) {
+    rec->reasons[i].token = cs_recording_text(rec, cs_stop_token((enum cs_stop)i));
+    rec->reasons[i].text = cs_recording_text(rec, cs_stop_text((enum cs_stop)i));
+  }
+  rec->reason_count = CS_STOP_COUNT;
+  rec->complete = CS_STOP_BASE;
+}
+
+uint32_t cs_recording_text(struct cs_recording *rec, const char *text) {
+  return cs_strings_add(&rec->strings, text, strnlen(text, UINT16_MAX));
+}
+
+const char *cs_recording_get(const struct cs_recording *rec, uint32_t string) {
+  return cs_strings_get(&rec->strings, string, NULL);
+}
+
+void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name) {
+  bool added;
+  (void)cs_map_put(&rec->symbols, frame, cs_recording_text(rec, name), &added);
+}
+
+void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file,
+                            uint32_t line) {
+  bool added;
+  (void)cs_map_put(&rec->place_ids, frame, (uint32_t)rec->place_count, &added);
+  if (!added) return;
+  rec->places = cs_grow(rec->places, rec->place_count, &rec->place_capacity, sizeof *rec->places);
+  rec->places[rec->place_count++] = (struct cs_rec_place){frame, file, line};
+}
+
+static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
+  return cs_strings_add(&rec->strings, text.data, text.len);
+}
+
+static void add_function(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_function f;
+  struct cs_text text[CS_FN_TEXTS];
+  if (!cs_decode_function(r, &f, text) || f.kind > CS_WIRE_FN_TYPE) {
+    rec->broken++;
+    return;
+  }
+  bool added;
+  uint32_t i = cs_map_put(&rec->function_ids, f.id, (uint32_t)rec->function_count, &added);
+  if (added) {
+    rec->functions = cs_grow(rec->functions, rec->function_count++, &rec->function_capacity,
+                             sizeof *rec->functions);
+  }
+  rec->functions[i].kind = (enum cs_wire_function_kind)f.kind;
+  rec->functions[i].token = f.token;
+  for (int t = 0; t < CS_FN_TEXTS; t++) rec->functions[i].text[t] = add_text(rec, text[t]);
+}
+
+static void add_il_map(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_il_map head;
+  const struct cs_wire_il_range *ranges;
+  if (!cs_decode_il_map(r, &head, &ranges)) {
+    rec->broken++;
+    return;
+  }
+  bool added;
+  uint32_t i = cs_map_put(&rec->il_map_ids, head.function, (uint32_t)rec->il_map_count, &added);
+  if (!added) {  // ids are given once
+    rec->broken++;
+    return;
+  }
+  rec->il_maps =
+      cs_grow(rec->il_maps, rec->il_map_count++, &rec->il_map_capacity, sizeof *rec->il_maps);
+  rec->il_maps[i] = (struct cs_rec_il_map){head, NULL};
+  if (head.count == 0) return;
+  rec->il_maps[i].ranges = cs_allocate(head.count * sizeof *ranges);
+  memcpy(rec->il_maps[i].ranges, ranges, head.count * sizeof *ranges);
+}
+
+static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_inlines head;
+  const struct cs_wire_inline_node *nodes;
+  const struct cs_wire_inline_mapping *mappings;
+  bool added = false;
+  if (!cs_decode_inlines(r, &head, &nodes, &mappings)) {
+    rec->broken++;
+    return;
+  }
+  uint32_t i = cs_map_put(&rec->inlines_ids, head.function, (uint32_t)rec->inlines_count, &added);
+  if (!added) {  // ids are given once
+    rec->broken++;
+    return;
+  }
+  rec->inlines =
+      cs_grow(rec->inlines, rec->inlines_count++, &rec->inlines_capacity, sizeof *rec->inlines);
+  struct cs_rec_inlines *in = &rec->inlines[i];
+  *in = (struct cs_rec_inlines){head, cs_allocate(head.nodes * sizeof *nodes),
+                                cs_allocate(head.mappings * sizeof *mappings), NULL};
+  memcpy(in->nodes, nodes, head.nodes * sizeof *nodes);
+  memcpy(in->mappings, mappings, head.mappings * sizeof *mappings);
+  cs_inlined_find_calls(rec, in);
+}
+
+static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
+  bool added;
+  uint32_t i = cs_map_put(&rec->thread_ids, id, (uint32_t)rec->thread_count, &added);
+  if (added) {
+    rec->threads =
+        cs_grow(rec->threads, rec->thread_count++, &rec->thread_capacity, sizeof *rec->threads);
+    rec->threads[i] = (struct cs_rec_thread){.id = id};
+  }
+  return i;
+}
+
+static uint32_t root_index(struct cs_recording *rec, uint32_t thread, enum cs_wire_mode mode) {
+  bool added;
+  uint64_t key = (uint64_t)mode << 32 | thread;
+  uint32_t i = cs_map_put(&rec->root_ids, key, (uint32_t)rec->root_count, &added);
+  if (added) {
+    rec->roots = cs_grow(rec->roots, rec->root_count++, &rec->root_capacity, sizeof *rec->roots);
+    rec->roots[i] = (struct cs_rec_root){thread_index(rec, thread), mode};
+  }
+  return i;
+}
+
+static void add_thread(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_thread t;
+  struct cs_text name;
+  if (!cs_decode_thread(r, &t, &name)) {
+    rec->broken++;
+    return;
+  }
+  uint32_t i = thread_index(rec, t.id);
+  rec->threads[i].tid = t.tid;
+  // A thread that ends may lose its name again: the last name that it had says most.
+  if (name.len > 0) rec->threads[i].name = add_text(rec, name);
+}
+
+static void add_image(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_rec_image image;
+  struct cs_text path;
+  if (!cs_decode_image(r, &image.image, &path)) {
+    rec->broken++;
+    return;
+  }
+  image.path = add_text(rec, path);
+  bool added;
+  uint32_t i = cs_map_put(&rec->image_ids, image.image.id, (uint32_t)rec->image_count, &added);
+  if (added) {
+    rec->images =
+        cs_grow(rec->images, rec->image_count++, &rec->image_capacity, sizeof *rec->images);
+  }
+  rec->images[i] = image;
+}
+
+static void add_module(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_rec_module module;
+  struct cs_text path, pdb;
+  if (!cs_decode_module(r, &module.module, &path, &pdb)) {
+    rec->broken++;
+    return;
+  }
+  module.path = add_text(rec, path);
+  module.pdb = add_text(rec, pdb);
+  rec->modules =
+      cs_grow(rec->modules, rec->module_count, &rec->module_capacity, sizeof *rec->modules);
+  rec->modules[rec->module_count++] = module;
+}
+
+static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
+  bool added;
+  uint32_t i = cs_map_put(&rec->frame_ids, key, (uint32_t)rec->frame_count, &added);
+  if (added) {
+    rec->frames =
+        cs_grow(rec->frames, rec->frame_count++, &rec->frame_capacity, sizeof *rec->frames);
+    rec->frames[i] = key;
+  }
+  return i;
+}
+
+// The place of a managed frame's instruction: a caller's address is where its call returns to.
+static uint64_t place_of(uint64_t frame) {
+  uint64_t offset = frame & CS_WIRE_MANAGED_OFFSET;
+  if ((frame & CS_WIRE_MANAGED_EXACT) != 0) return CS_REC_PLACE | offset;
+  return offset > 0 ? CS_REC_PLACE | (offset - 1) : 0;
+}
+
+// A managed frame is its function, wherever in it, unless lines are wanted; addresses of unknown
+// code say nothing at all.
+// A native caller's address is where its call returns to: that may be the next function's first
+// byte when the call never returns, so it is named by the byte before.
+static uint64_t frame_key(uint64_t frame, bool leaf, bool lines) {
+  switch (CS_WIRE_FRAME_KIND(frame)) {
+    case CS_WIRE_FRAME_MANAGED:
+      return (frame & ~0xFFFFFFFFull) | (lines ? place_of(frame) : 0);
+    case CS_WIRE_FRAME_NATIVE:
+      return leaf || (frame & 0xFFFFFFFFFFull) == 0 ? frame : frame - 1;
+    case CS_WIRE_FRAME_AWAITS:
+      return (frame & 0x3FFFFFFF00000000ull) | CS_REC_AWAITS;
+    default:
+      return (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62;
+  }
+}
+
+// The node of the sample's leaf, or CS_TREE_FULL.
+static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample *s,
+                          const uint64_t *frames) {
+  uint32_t root = root_index(rec, s->thread, (enum cs_wire_mode)s->mode);
+  uint32_t node = cs_tree_child(&rec->tree, 0, root);
+  if (node != CS_TREE_FULL && s->stop != CS_STOP_BASE) {
+    node = cs_tree_child(&rec->tree, node, frame_index(rec, CS_REC_CUT | s->stop));
+  }
+  for (uint32_t i = s->frame_count; i-- > 0 && node != CS_TREE_FULL;) {
+    node =
+        cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i], i == 0, rec->lines)));
+  }
+  return node;
+}
+
+static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
+                         const struct cs_rec_sample *s) {
+  struct cs_rec_sums *sums = &rec->sums[mode];
+  rec->tree.nodes[s->leaf].samples++;
+  rec->tree.nodes[s->leaf].weight += s->weight;
+  rec->taken++;
+  sums->samples++;
+  sums->weight += s->weight;
+  sums->stops[s->stop]++;
+  if (s->label != CS_NO_LABEL) {
+    struct cs_label_sum *sum = cs_label_sums_at(&rec->labelled, s->leaf, s->label);
+    sum->samples++;
+    sum->weight += s->weight;
+    sums->labelled++;
+  }
+  if (s->time_ns > rec->last_ns) rec->last_ns = s->time_ns;
+  // In wall mode a thread that sleeps is read without being held at all.
+  if (s->held_ns > 0) {
+    cs_held_add(&rec->held, s->held_ns);
+  } else {
+    sums->asleep++;
+    sums->asleep_weight += s->weight;
+  }
+  if (!rec->keep_samples) return;
+  rec->samples =
+      cs_grow(rec->samples, rec->sample_count, &rec->sample_capacity, sizeof *rec->samples);
+  rec->samples[rec->sample_count++] = *s;
+}
+
+static uint32_t label_number(struct cs_recording *rec, const struct cs_label *label) {
+  if (label == NULL) return CS_NO_LABEL;
+  if (rec->labelled.count < CS_LABELS_MAX) return cs_labels_add(&rec->labels, label);
+  rec->labels_full++;
+  return CS_NO_LABEL;
+}
+
+// Leaf 0: the tree had no room for it.
+static void count_if_there(struct cs_recording *rec, enum cs_wire_mode mode,
+                           const struct cs_rec_sample *sample) {
+  if (sample->leaf != 0)
+    count_sample(rec, mode, sample);
+  else
+    rec->full++;
+}
+
+static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_sample s;
+  const uint64_t *frames;
+  const struct cs_label *label;
+  if (!cs_decode_sample(r, &s, &frames, &label) || s.stop >= CS_STOP_COUNT || s.mode == 0 ||
+      s.mode >= CS_WIRE_MODES) {
+    rec->broken++;
+    return;
+  }
+  uint32_t leaf = find_leaf(rec, &s, frames), thread = thread_index(rec, s.thread);
+  struct cs_rec_sample sample = {s.time_ns, s.weight, leaf != CS_TREE_FULL ? leaf : 0,
+                                 s.held_ns, s.stop,   label_number(rec, label)};
+  if (s.mode == CS_WIRE_MODE_WALL) rec->threads[thread].wall = sample;
+  count_if_there(rec, (enum cs_wire_mode)s.mode, &sample);
+}
+
+static void add_again(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_again again;
+  if (!cs_decode_again(r, &again)) {
+    rec->broken++;
+    return;
+  }
+  uint32_t thread = thread_index(rec, again.thread);
+  struct cs_rec_sample sample = rec->threads[thread].wall;
+  sample.time_ns = again.time_ns;
+  sample.weight = again.weight;
+  sample.held_ns = 0;
+  count_if_there(rec, CS_WIRE_MODE_WALL, &sample);
+}
+
+// 0: there are several, or none is known.
+static uint64_t only_mode(const struct cs_recording *rec) {
+  uint32_t modes = rec->meta.modes;
+  return modes != 0 && (modes & (modes - 1)) == 0 ? (uint64_t)__builtin_ctz(modes) : 0;
+}
+
+bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame) {
+  struct cs_tree *tree = &rec->tree;
+  size_t before = tree->count;
+  if (parent >= before) return false;
+  if (parent == 0) {
+    uint64_t mode = frame >> 32 != 0 ? frame >> 32 : only_mode(rec);
+    if (mode == 0 || mode >= CS_WIRE_MODES) return false;
+    uint32_t root = root_index(rec, (uint32_t)frame, (enum cs_wire_mode)mode);
+    return cs_tree_child(tree, 0, root) == before;
+  }
+  if (frame >= CS_REC_CUT && (frame & ~CS_REC_CUT) >= rec->reason_count) return false;
+  return cs_tree_child(tree, parent, frame_index(rec, frame)) == before;
+}
+
+bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
+                             const struct cs_rec_sample *sample) {
+  if (sample->leaf == 0 || sample->leaf >= rec->tree.count || sample->stop >= rec->reason_count ||
+      sample->label >= cs_labels_count(&rec->labels))
+    return false;
+  struct cs_label label = cs_labels_get(&rec->labels, sample->label);
+  if (rec->only == NULL || cs_label_is_chosen(rec->only, &label)) count_sample(rec, mode, sample);
+  return true;
+}
+
+// The labels of sleeping threads' stacks, with their numbers put right.
+static void forget_labels(struct cs_recording *rec) {
+  struct cs_labels old = rec->labels;
+  cs_labels_init(&rec->labels);
+  for (size_t i = 0; i < rec->thread_count; i++) {
+    struct cs_rec_sample *wall = &rec->threads[i].wall;
+    if (wall->leaf == 0 || wall->label == CS_NO_LABEL) continue;
+    struct cs_label label = cs_labels_get(&old, wall->label);
+    wall->label = cs_labels_add(&rec->labels, &label);
+  }
+  cs_labels_free(&old);
+  cs_label_sums_free(&rec->labelled);
+}
+
+void cs_recording_forget_samples(struct cs_recording *rec) {
+  struct cs_tree *tree = &rec->tree;
+  uint32_t *moved = cs_allocate(tree->count * sizeof *moved);
+  for (size_t i = 0; i < tree->count; i++) tree->nodes[i].samples = tree->nodes[i].weight = 0;
+  for (size_t i = 0; i < rec->thread_count; i++) tree->nodes[rec->threads[i].wall.leaf].samples = 1;
+  cs_tree_prune(tree, moved);
+  for (size_t i = 0; i < rec->thread_count; i++)
+    rec->threads[i].wall.leaf = moved[rec->threads[i].wall.leaf];
+  for (size_t i = 0; i < tree->count; i++) tree->nodes[i].samples = 0;
+  free(moved);
+  forget_labels(rec);
+}
+
+static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_text runtime;
+  if (rec->started || !cs_decode_start(r, &rec->start, &runtime)) {
+    rec->broken++;
+    return;
+  }
+  rec->started = true;
+  size_t len = runtime.len < sizeof rec->runtime ? runtime.len : sizeof rec->runtime - 1;
+  memcpy(rec->runtime, runtime.data, len);
+}
+
+static void add_engine(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_engine engine;
+  struct cs_text text[CS_ENGINE_TEXTS];
+  if (!cs_decode_engine(r, &engine, text)) {
+    rec->broken++;
+    return;
+  }
+  rec->engine = engine;
+  for (int i = 0; i < CS_ENGINE_TEXTS; i++)
+    rec->engine_text[i] = cs_strings_add(&rec->strings, text[i].data, text[i].len);
+}
+
+static void add_events(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_events events;
+  if (cs_decode_events(r, &events))
+    rec->events[events.mode] = events;
+  else
+    rec->broken++;
+}
+
+void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) {
+  rec->bytes += r->size;
+  switch (r->kind) {
+    case CS_WIRE_START:
+      add_start(rec, r);
+      break;
+    case CS_WIRE_THREAD:
+      add_thread(rec, r);
+      break;
+    case CS_WIRE_FUNCTION:
+      add_function(rec, r);
+      break;
+    case CS_WIRE_IMAGE:
+      add_image(rec, r);
+      break;
+    case CS_WIRE_MODULE:
+      add_module(rec, r);
+      break;
+    case CS_WIRE_IL_MAP:
+      add_il_map(rec, r);
+      break;
+    case CS_WIRE_INLINES:
+      add_inlines(rec, r);
+      break;
+    case CS_WIRE_SAMPLE:
+      add_sample(rec, r);
+      break;
+    case CS_WIRE_AGAIN:
+      add_again(rec, r);
+      break;
+    case CS_WIRE_TICKS:
+      if (!cs_decode_ticks(r, &rec->ticks)) rec->broken++;
+      break;
+    case CS_WIRE_ENGINE:
+      add_engine(rec, r);
+      break;
+    case CS_WIRE_PUT_OFF:
+      if (!cs_decode_put_off(r, &rec->put_off)) rec->broken++;
+      break;
+    case CS_WIRE_EVENTS:
+      add_events(rec, r);
+      break;
+    case CS_WIRE_ASKS:
+      if (!cs_decode_asks(r, &rec->asks)) rec->broken++;
+      break;
+    case CS_WIRE_ROOMS:
+      if (!cs_decode_rooms(r, &rec->rooms)) rec->broken++;
+      break;
+    case CS_WIRE_STOPS:
+      if (!cs_decode_stops(r, &rec->stops)) rec->broken++;
+      break;
+    case CS_WIRE_BUDGET:
+      if (!cs_decode_budget(r, &rec->budget)) rec->broken++;
+      break;
+    case CS_WIRE_END:
+      if (cs_decode_end(r, &rec->end)) {
+        rec->ended = true;
+      } else {
+        rec->broken++;
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+void cs_recording_free(struct cs_recording *rec) {
+  cs_strings_free(&rec->strings);
+  cs_tree_free(&rec->tree);
+  cs_labels_free(&rec->labels);
+  cs_label_sums_free(&rec->labelled);
+  cs_map_free(&rec->function_ids);
+  cs_map_free(&rec->thread_ids);
+  cs_map_free(&rec->root_ids);
+  cs_map_free(&rec->image_ids);
+  cs_map_free(&rec->frame_ids);
+  for (size_t i = 0; i < rec->il_map_count; i++) free(rec->il_maps[i].ranges);
+  cs_map_free(&rec->il_map_ids);
+  for (size_t i = 0; i < rec->inlines_count; i++) {
+    free(rec->inlines[i].nodes);
+    free(rec->inlines[i].mappings);
+    free(rec->inlines[i].calls);
+  }
+  cs_map_free(&rec->inlines_ids);
+  cs_map_free(&rec->symbols);
+  cs_map_free(&rec->place_ids);
+  free(rec->places);
+  free(rec->modules);
+  cs_name_free(rec);
+  free(rec->samples);
+  free(rec->il_maps);
+  free(rec->inlines);
+  free(rec->functions);
+  free(rec->threads);
+  free(rec->roots);
+  free(rec->images);
+  free(rec->frames);
+  memset(rec, 0, sizeof *rec);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// A recording in the making: the records that have come, as tables and a call tree of ids. Names
+// are put on at the end (resolve.h), because a function's record may come after its first sample.
+#ifndef CS_RECORDING_RECORDING_H
+#define CS_RECORDING_RECORDING_H
+
+#include "metadata/elfsym.h"
+#include "process/label_hook.h"
+#include "profile/labels.h"
+#include "profile/profile.h"
+#include "walk/stop.h"
+#include "wire/decode.h"
+
+#define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS
+
+struct cs_rec_function {
+  enum cs_wire_function_kind kind;
+  uint32_t token;
+  uint32_t text[CS_FN_TEXTS];  // string ids
+};
+struct cs_rec_il_map {
+  struct cs_wire_il_map head;
+  struct cs_wire_il_range *ranges;  // head.count of them
+};
+struct cs_rec_inlines {
+  struct cs_wire_inlines head;
+  struct cs_wire_inline_node *nodes;        // head.nodes of them
+  struct cs_wire_inline_mapping *mappings;  // head.mappings of them
+  uint32_t *calls;                          // per node: where the method has called it (inlined.c)
+};
+// The roots of the tree: a thread in a mode. So every node is of one mode.
+struct cs_rec_root {
+  uint32_t thread;  // index
+  enum cs_wire_mode mode;
+};
+struct cs_rec_image {
+  struct cs_wire_image image;
+  uint32_t path;  // string id
+};
+
+struct cs_rec_sample {
+  uint64_t time_ns, weight;  // since the start; what it stands for, in its mode's unit
+  uint32_t leaf;             // node of the tree
+  uint32_t held_ns;          // 0: the thread slept
+  uint32_t stop;             // why the walk ended: index into `reasons`
+  uint32_t label;            // number in `labels`
+};
+struct cs_rec_thread {
+  uint32_t id, tid;
+  uint32_t name;              // string id
+  struct cs_rec_sample wall;  // its last sample of mode wall, as it came; leaf 0: none
+};
+struct cs_rec_reason {
+  uint32_t token, text;  // string ids
+};
+struct cs_rec_place {
+  uint64_t frame;
+  uint32_t file, line;  // string id
+};
+// What a module said of its PDB while it was loaded: lines come from no other one.
+struct cs_rec_module {
+  struct cs_wire_module module;
+  uint32_t path, pdb;  // string ids
+};
+
+// What the command knows of a recording, as against what the agent says.
+struct cs_rec_meta {
+  uint32_t program;    // the command line, string id
+  uint32_t modes, hz;  // CS_WIRE_MODE_BITs
+};
+// What the tree has of a mode.
+struct cs_rec_sums {
+  uint64_t samples, weight, asleep, asleep_weight;  // asleep: of threads that slept
+  uint64_t labelled;                                // samples
+  uint64_t stops[CS_REC_MAX_REASONS];
+};
+struct cs_rec_totals {
+  uint64_t recorded_ns, lost_ring, broken, full;
+};
+
+// How long threads were held: exact below 128 ns, to 1/64 above. Values up to 2^32 - 1.
+#define CS_HELD_BUCKETS 2048
+struct cs_held {
+  uint64_t bucket[CS_HELD_BUCKETS];
+  uint64_t count, max_ns;
+};
+
+// A frame id in the tree is an index into `frames`: CS_REC_CUT | enum cs_stop, or wire frames. Of a
+// managed frame's lower half there is left: nothing; with lines, if it is known, CS_REC_PLACE and
+// the offset of the instruction (of a call, if it is a caller) from the method's start.
+#define CS_REC_CUT (3ull << 62)
+#define CS_REC_PLACE 0x80000000u
+// What is shown above a frame of the tree, and in none itself: a method that was inlined there. The
+// rest of its lower half is nothing, or CS_REC_PLACE and an offset in the method's IL.
+#define CS_REC_INLINED 0x40000000u
+#define CS_REC_AT_IL 0x20000000u  // the method itself; but its offset, too, is one of IL
+#define CS_REC_IL 0x1FFFFFFFu
+// Or this one: it is not on the stack, it awaits the method that is its child in the tree.
+#define CS_REC_AWAITS 1u
+
+struct cs_recording {
+  struct cs_strings strings;
+  bool lines;                          // set by the user: places in methods are told apart
+  bool inlined;                        // set by the user: the agent was asked for what was inlined
+  const struct cs_label_choice *only;  // set by the user: of a file's samples, those; NULL: all
+  bool keep_samples;  // set by the user: `samples` has each one, not only the tree their sums
+  struct cs_rec_sample *samples;
+  size_t sample_count, sample_capacity;
+  struct cs_rec_function *functions;
+  struct cs_rec_il_map *il_maps;
+  struct cs_rec_inlines *inlines;
+  struct cs_rec_thread *threads;
+  struct cs_rec_root *roots;
+  struct cs_rec_image *images;
+  uint64_t *frames;
+  size_t function_count, function_capacity, thread_count, thread_capacity, image_count,
+      image_capacity, frame_count, frame_capacity, il_map_count, il_map_capacity, root_count,
+      root_capacity, inlines_count, inlines_capacity;
+  struct cs_map function_ids, il_map_ids, inlines_ids, thread_ids, root_ids, image_ids, frame_ids;
+  struct cs_tree tree;  // the first level's frames are indices into `roots`
+  struct cs_labels labels;
+  struct cs_label_sums labelled;  // of the tree's samples, those that have one
+  uint64_t labels_full;           // samples whose label was left out: there are too many
+  struct cs_held held;
+  struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
+  uint32_t reason_count, complete;  // complete: the reason that is none, the stack's base
+  struct cs_rec_sums sums[CS_WIRE_MODES];
+  uint64_t taken, broken, full, last_ns;  // taken: samples in the tree
+  uint64_t bytes;                         // of all records that it was made of
+  bool started, ended;
+  struct cs_rec_meta meta;
+  struct cs_rec_totals totals;
+  bool finished;  // totals are there
+
+  // Names that are not the agent's: frame -> string id, frame -> index into places.
+  struct cs_map symbols, place_ids;
+  struct cs_rec_place *places;
+  struct cs_rec_module *modules;
+  size_t place_count, place_capacity, module_count, module_capacity;
+  struct cs_line_facts line_facts;
+  struct cs_symbol_facts symbol_facts;
+  struct cs_target *target;   // whose files they come from; NULL: this machine's
+  struct cs_elfsyms *native;  // those of images
+  bool named;                 // by cs_name_frames, or by the file
+
+  struct cs_wire_start start;
+  struct cs_wire_end end;
+  struct cs_wire_stops stops;      // zero: the runtime was not stopped
+  struct cs_wire_put_off put_off;  // zero: none was
+  struct cs_wire_ticks ticks;      // zero: none was left out
+  struct cs_wire_asks asks;        // zero: all threads have taken their signals
+  struct cs_wire_rooms rooms;      // zero: all stacks have room for a signal
+  struct cs_wire_engine engine;    // zero: mode cpu was not recorded, or the agent has not told
+  uint32_t engine_text[CS_ENGINE_TEXTS];        // string ids
+  struct cs_wire_events events[CS_WIRE_MODES];  // of those modes that the agent has told of
+  struct cs_wire_budget budget;  // budget_ppm 0: there is none, or the agent has not told
+  char runtime[32];
+};
+
+void cs_recording_init(struct cs_recording *rec);
+// Takes in one record; one that makes no sense is counted in `broken` and changes nothing else.
+// A record of a kind that is not known is passed over: later agents may send more.
+void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *record);
+// One node of the tree or one sample, as a file has it. False: it makes no sense, and nothing has
+// changed. `parent` 0: a root, and `frame` is the mode << 32 | the thread's id; mode 0: the only
+// one that there is.
+bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame);
+// `mode`: that of the leaf's root.
+bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
+                             const struct cs_rec_sample *sample);
+// Forgets all samples, and of the tree all but the stacks that threads sleep on, which the agent
+// does not send again. Methods, threads and images stay: the agent describes each of them once. Not
+// for a recording that keeps its samples.
+void cs_recording_forget_samples(struct cs_recording *rec);
+// Texts longer than a record's limit are cut.
+uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
+const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
+void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
+void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
+void cs_recording_free(struct cs_recording *rec);
+
+// The process that is recorded: names come from the files that it has mapped, as long as it lives,
+// and so each image's file is to be opened when its record comes. Without this they come from this
+// machine's, if those have the ids that were recorded. May be called again, when it turns out that
+// it is another process, until the first image is opened.
+void cs_name_from(struct cs_recording *rec, pid_t pid);
+void cs_name_open_image(struct cs_recording *rec, uint32_t image_id);
+// Puts the names of native functions and the source lines on. A file that is not the one that was
+// recorded is not asked. Does nothing for what has its names already.
+void cs_name_frames(struct cs_recording *rec);
+// The same for the frames from that one on only; those of `line_facts` are then counted only.
+void cs_name_frames_from(struct cs_recording *rec, size_t first);
+
+// Of a recording that grows: the name of one native function, if it has one in its file.
+void cs_name_native_frame(struct cs_recording *rec, uint64_t frame);
+void cs_name_free(struct cs_recording *rec);
+
+void cs_held_add(struct cs_held *held, uint32_t ns);
+uint64_t cs_held_percentile(const struct cs_held *held, double fraction);
+
+#endif

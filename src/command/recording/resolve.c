@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+// Names and kinds for every frame, and the tree rewritten with them: addresses in one function
+// become one node, neighbouring frames of a library without symbols become one "[library]", and an
+// async method is one frame though the compiler made two methods of it.
+// Invariant: no sample is dropped or added. One thread. Signal-safe: no.
+#include "recording/resolve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "recording/inlined.h"
+#include "recording/type_name.h"
+#include "demangle/demangle.h"
+
+#define NAME_BYTES 4096  // longer names (generic nesting) are cut
+#define LEFT_OUT UINT32_MAX
+#define NO_NAME 0u
+#define AWAITS " [awaits]"
+
+// What a frame of the recording is shown as.
+struct shown {
+  uint32_t frame;  // the profile's, or LEFT_OUT
+  uint32_t alone;  // of an inlined method: where what it was inlined into is not shown below it
+  bool folds;      // one with its like next to it
+  // Of a method whose name was demangled:
+  enum cs_demangled kind;
+  bool starts;    // it stands between an async method and its body, and starts that
+  bool resumes;   // it has resumed a body
+  bool awaits;    // it is not on the stack: it awaits what stands above it
+  uint32_t name;  // without line and signature: string id in `names`
+};
+
+struct resolver {
+  const struct cs_recording *rec;
+  struct cs_profile *profile;
+  const struct cs_resolve_opts *opts;
+  enum cs_wire_mode mode;
+  struct cs_inlined raw;
+  struct shown *shown;  // per frame of `raw`
+  bool *used;           // per frame of `raw`: this mode has it
+  uint32_t *node;       // per node of `raw`: the profile's, or LEFT_OUT
+  bool *resuming;       // per node of `raw`: between a body and who awaits it
+  struct cs_strings names;
+  uint32_t *thread;  // per thread of the recording: the profile's
+};
+
+static bool starts_with(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool any_prefix(const char *name, const char *const *prefixes) {
+  for (; *prefixes != NULL; prefixes++) {
+    if (starts_with(name, *prefixes)) return true;
+  }
+  return false;
+}
+
+// What comes with the SDK and is linked into everything. Microsoft.CodeAnalysis is not among it on
+// purpose: whoever records the compiler wants to see it as the program.
+static bool is_framework(const char *module) {
+  static const char *const prefixes[] = {"System.",           "mscorlib",
+                                         "netstandard",       "Microsoft.Extensions.",
+                                         "Microsoft.AspNet",  "Microsoft.Win32.",
+                                         "Microsoft.CSharp.", "Microsoft.VisualBasic.",
+                                         "FSharp.Core.",      NULL};
+  return any_prefix(module, prefixes);
+}
+
+static bool is_runtime_library(const char *name) {
+  static const char *const prefixes[] = {"libcoreclr",    "libclr",         "libhostfxr",
+                                         "libhostpolicy", "libSystem.",     "libmscordac",
+                                         "dotnet",        "singlefilehost", NULL};
+  return any_prefix(name, prefixes);
+}
+
+static const char *text(const struct cs_recording *rec, uint32_t id) {
+  return cs_strings_get(&rec->strings, id, NULL);
+}
+
+static uint32_t add_method(struct resolver *r, uint64_t frame, const char *method,
+                           const char *module, enum cs_profile_kind kind, const char *suffix) {
+  uint32_t i;
+  char name[NAME_BYTES + 512];
+  if (!r->opts->lines || !cs_map_get(&r->rec->place_ids, frame, &i)) {
+    (void)snprintf(name, sizeof name, "%s%s", method, suffix);
+    return cs_profile_frame(r->profile, name, module, kind);
+  }
+  const struct cs_rec_place *place = &r->rec->places[i];
+  const char *path = text(r->rec, place->file);
+  (void)snprintf(name, sizeof name, "%s (%.400s:%u)%s", method, cs_file_of_source(path),
+                 place->line, suffix);
+  uint32_t id = cs_profile_frame(r->profile, name, module, kind);
+  cs_profile_line(r->profile, id, method, path, place->line);
+  return id;
+}
+
+static bool is_inlined(uint64_t frame) {
+  return CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && (frame & CS_REC_INLINED) != 0;
+}
+
+static uint32_t resolve_type(struct resolver *r, const char *raw) {
+  char name[NAME_BYTES];
+  cs_type_name(raw, name, sizeof name);
+  return cs_profile_frame(r->profile, name, "", CS_KIND_TYPE);
+}
+
+static bool starts_async(const struct cs_mangled *m) {
+  return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
+         strstr(m->type, "MethodBuilder") != NULL && starts_with(m->method, "Start<");
+}
+
+static bool resumes_async(const struct cs_mangled *m) {
+  if (strcmp(m->space, "System.Threading") == 0)
+    return strcmp(m->type, "ExecutionContext") == 0 && starts_with(m->method, "Run");
+  if (strcmp(m->space, "System.Threading.Tasks") == 0)
+    return strcmp(m->method, "ExecuteWithThreadLocal") == 0 ||
+           strcmp(m->method, "InnerInvoke") == 0 || strcmp(m->type, "Task.<>c") == 0;
+  return strcmp(m->space, "System.Runtime.CompilerServices") == 0 &&
+         strstr(m->type, "StateMachineBox<") != NULL;
+}
+
+// Names of methods that have metadata; all else the runtime has named itself.
+static void demangle(struct resolver *r, const struct cs_mangled *m, char *name, size_t cap,
+                     struct shown *shown) {
+  struct cs_mangled plain = *m;
+  plain.show_signature = false;
+  shown->kind = cs_demangle(&plain, name, cap);
+  shown->starts = starts_async(m);
+  shown->resumes = resumes_async(m);
+  shown->name = cs_strings_add(&r->names, name, strlen(name));
+  if (m->show_signature) (void)cs_demangle(m, name, cap);
+}
+
+static void write_raw(const struct cs_mangled *m, char *name, size_t cap) {
+  (void)snprintf(name, cap, "%s%s%s%s%s%s", m->space, m->space[0] != '\0' ? "." : "", m->type,
+                 m->type[0] != '\0' ? "." : "",
+                 m->method[0] != '\0' ? m->method : "[method without a name]",
+                 m->show_signature ? m->signature : "");
+}
+
+static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *shown) {
+  uint32_t i;
+  if (!cs_map_get(&r->rec->function_ids, frame >> 32, &i)) {
+    shown->frame = cs_profile_frame(r->profile, "[method without a name]", "", CS_KIND_CUT);
+    return;
+  }
+  const struct cs_rec_function *f = &r->rec->functions[i];
+  if (f->kind == CS_WIRE_FN_TYPE) {
+    shown->frame = resolve_type(r, text(r->rec, f->text[CS_FN_TYPE]));
+    return;
+  }
+  const char *module = cs_file_of(text(r->rec, f->text[CS_FN_MODULE]));
+  struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]), text(r->rec, f->text[CS_FN_TYPE]),
+                         text(r->rec, f->text[CS_FN_METHOD]),
+                         text(r->rec, f->text[CS_FN_SIGNATURE]), r->opts->signatures};
+  char name[NAME_BYTES];
+  if (r->opts->raw_names || f->kind != CS_WIRE_FN_METHOD || m.method[0] == '\0')
+    write_raw(&m, name, sizeof name);
+  else
+    demangle(r, &m, name, sizeof name, shown);
+  enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
+                              : is_framework(module)       ? CS_KIND_FRAMEWORK
+                                                           : CS_KIND_USER;
+  shown->awaits = (uint32_t)frame == CS_REC_AWAITS;
+  if (shown->awaits && r->opts->async_callers) {
+    (void)strncat(name, AWAITS, sizeof name - strlen(name) - 1);
+    shown->frame = cs_profile_frame(r->profile, name, module, CS_KIND_AWAITS);
+    return;
+  }
+  if (shown->awaits) shown->frame = LEFT_OUT;
+  if (shown->awaits) return;
+  shown->alone = shown->frame = add_method(r, frame, name, module, kind, "");
+  if (!is_inlined(frame)) return;
+  shown->frame = add_method(r, frame, name, module, kind, " (inlined)");
+  cs_profile_inlined(r->profile, shown->frame, name);
+}
+
+static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) {
+  uint32_t i, id = (uint32_t)(frame >> 40) & 0x3FFFFFu;
+  if (!cs_map_get(&r->rec->image_ids, id, &i)) {
+    *folds = true;
+    return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
+  }
+  const struct cs_rec_image *image = &r->rec->images[i];
+  const char *module = cs_file_of(text(r->rec, image->path));
+  bool named = is_runtime_library(module);
+  bool runtime = named || (image->image.flags & CS_WIRE_IMAGE_RUNTIME) != 0;
+  enum cs_profile_kind kind = runtime ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
+  uint32_t symbol;
+  // What recording costs on a thread of the program's is one frame, not a tour of the profiler.
+  if (!r->opts->raw_names && strcmp(module, "libclrsnap.so") == 0) {
+    *folds = true;
+    return cs_profile_frame(r->profile, "[clrsnap]", module, kind);
+  }
+  if (cs_map_get(&r->rec->symbols, frame, &symbol))
+    return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
+  char name[NAME_BYTES];
+  bool bracketed = module[0] == '[';                        // "[vdso]"
+  const char *part = runtime && !named ? ": runtime" : "";  // of a program that is one file
+  (void)snprintf(name, sizeof name, bracketed ? "%s" : "[%s%s]", module, part);
+  *folds = true;
+  return cs_profile_frame(r->profile, name, module, kind);
+}
+
+static uint32_t resolve_cut(struct resolver *r, uint64_t frame) {
+  char name[64];
+  (void)snprintf(name, sizeof name, "[cut: %s]",
+                 text(r->rec, r->rec->reasons[frame & ~CS_REC_CUT].token));
+  return cs_profile_frame(r->profile, name, "", CS_KIND_CUT);
+}
+
+static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *shown) {
+  if (frame >= CS_REC_CUT) {
+    shown->frame = resolve_cut(r, frame);
+  } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED) {
+    resolve_managed(r, frame, shown);
+  } else if (!r->opts->native) {
+    shown->frame = LEFT_OUT;
+  } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) {
+    shown->frame = resolve_native(r, frame, &shown->folds);
+  } else {
+    shown->folds = true;
+    shown->frame = cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT);
+  }
+}
+
+// Threads that nobody has named have the program's name from the kernel, which therefore groups
+// none.
+static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t) {
+  enum { COMM = 15 };  // what the kernel keeps of it
+  const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
+  size_t len = strcspn(program, " "), slash = 0;
+  if (len == 0) return starts_with(name, ".NET ");  // the only ones that are sure to be given
+  for (size_t i = 0; i < len; i++)
+    if (program[i] == '/') slash = i + 1;
+  len = len - slash < COMM ? len - slash : COMM;
+  return name[0] != '\0' && (strlen(name) != len || memcmp(name, program + slash, len) != 0);
+}
+
+static void add_thread(struct resolver *r, const struct cs_rec_thread *t, unsigned count) {
+  char name[NAME_BYTES];
+  bool one = count == 1;
+  (void)snprintf(name, sizeof name, one ? "%.3000s" : "%.3000s, %u threads", text(r->rec, t->name),
+                 count);
+  (void)cs_profile_thread(r->profile, name, one ? t->tid : 0);
+}
+
+static void resolve_threads(struct resolver *r) {
+  const struct cs_recording *rec = r->rec;
+  const struct cs_rec_thread *t = rec->threads;
+  struct cs_map by_name = {0};
+  struct group {
+    size_t thread;  // the first of it
+    unsigned count;
+  } *group = cs_allocate((rec->thread_count + 1) * sizeof *group);
+  uint32_t count = 0;
+  r->thread = cs_allocate((rec->thread_count + 1) * sizeof *r->thread);
+  for (size_t i = 0; i < rec->thread_count; i++) {
+    bool fresh = true;
+    r->thread[i] = count;
+    if (r->opts->group_threads && groups(rec, &t[i]))
+      r->thread[i] = cs_map_put(&by_name, t[i].name, count, &fresh);
+    if (fresh) group[count++].thread = i;
+    group[r->thread[i]].count++;
+  }
+  for (uint32_t i = 0; i < count; i++) add_thread(r, &t[group[i].thread], group[i].count);
+  cs_map_free(&by_name);
+  free(group);
+}
+
+// The node of `raw` in whose place this one is shown, because both are one method to those
+// who wrote it: an async method that has just started its body. 0: none. A body that calls its own
+// method again is not taken for that.
+static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
+  const struct cs_node *nodes = r->raw.tree->nodes;
+  const struct shown *own = &r->shown[node->frame];
+  bool body = own->kind == CS_DEMANGLED_BODY;
+  uint32_t i = node->parent;
+  while (body && nodes[i].parent != 0 && r->shown[nodes[i].frame].starts) i = nodes[i].parent;
+  if (own->name == NO_NAME || nodes[i].parent == 0) return 0;
+  const struct shown *other = &r->shown[nodes[i].frame];
+  bool fits = body ? i != node->parent && other->kind != CS_DEMANGLED_BODY
+                   : other->kind == CS_DEMANGLED_ENTRY;
+  return fits && other->name == own->name ? i : 0;
+}
+
+// What has resumed an async method, down to the thread's first frame, is not its caller: who awaits
+// it stands in the place of all that, the last of them on the thread itself. Answers the node of
+// the profile that this one is to hang under.
+static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
+  const struct cs_node *nodes = r->raw.tree->nodes, *node = &nodes[i];
+  bool on_thread = nodes[node->parent].parent == 0;
+  const struct shown *own = &r->shown[node->frame], *below = &r->shown[nodes[node->parent].frame];
+  bool awaited = !on_thread && below->awaits;
+  r->resuming[i] = own->resumes && !on_thread && (awaited || r->resuming[node->parent]);
+  if (!own->awaits || awaited) return map[node->parent];
+  uint32_t thread = node->parent;
+  while (nodes[thread].parent != 0) thread = nodes[thread].parent;
+  return map[thread];
+}
+
+// The profile's node for a node of `raw`, given those of all before it.
+static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
+  const struct cs_node *node = &r->raw.tree->nodes[i];
+  struct cs_tree *tree = &r->profile->tree;
+  if (node->parent == 0)
+    return cs_tree_child(tree, 0, r->thread[r->rec->roots[node->frame].thread]);
+  const struct shown *shown = &r->shown[node->frame];
+  uint32_t parent = map[node->parent], other = one_with(r, node);
+  if (r->opts->async_callers) parent = parent_of(r, i, map);
+  if (shown->frame == LEFT_OUT || (r->opts->async_callers && r->resuming[i])) return parent;
+  // Beside it, not in its place: it may be another line.
+  if (other != 0) parent = tree->nodes[map[other]].parent;
+  if (other != 0) return cs_tree_child(tree, parent, shown->alone);
+  bool in_stack = tree->nodes[parent].parent != 0;
+  if (shown->folds && in_stack && tree->nodes[parent].frame == shown->frame) return parent;
+  return cs_tree_child(tree, parent, shown->frame);
+}
+
+// Which frames this mode has; r->node says which nodes.
+static void find_used(struct resolver *r) {
+  const struct cs_tree *raw = r->raw.tree;
+  for (size_t i = 1; i < raw->count; i++) {
+    const struct cs_node *node = &raw->nodes[i];
+    bool here = node->parent == 0 ? r->rec->roots[node->frame].mode == r->mode
+                                  : r->node[node->parent] != LEFT_OUT;
+    r->node[i] = here ? 0 : LEFT_OUT;
+    if (here && node->parent != 0) r->used[node->frame] = true;
+  }
+}
+
+// The profile's node for one of the recording, or LEFT_OUT.
+static uint32_t shown_at(const struct resolver *r, uint32_t node) {
+  return r->node[r->raw.node != NULL ? r->raw.node[node] : node];
+}
+
+static void copy_samples(struct resolver *r) {
+  struct cs_profile *p = r->profile;
+  p->samples = cs_allocate(r->rec->sample_count * sizeof *p->samples);
+  for (size_t i = 0; i < r->rec->sample_count; i++) {
+    const struct cs_rec_sample *s = &r->rec->samples[i];
+    uint32_t leaf = shown_at(r, s->leaf);
+    if (leaf == LEFT_OUT) continue;
+    p->samples[p->sample_count++] =
+        (struct cs_profile_sample){s->time_ns, s->weight, leaf, s->label, s->held_ns == 0};
+  }
+}
+
+static void copy_labels(struct resolver *r) {
+  struct cs_profile *p = r->profile;
+  p->labels = &r->rec->labels;
+  for (size_t i = 0; i < r->rec->labelled.count; i++) {
+    const struct cs_label_sum *from = &r->rec->labelled.items[i];
+    uint32_t node = shown_at(r, from->node);
+    if (node == LEFT_OUT) continue;
+    struct cs_label_sum *to = cs_label_sums_at(&p->labelled, node, from->label);
+    to->samples += from->samples;
+    to->weight += from->weight;
+  }
+  cs_label_sums_sort(&p->labelled);
+}
+
+static void rewrite_tree(struct resolver *r) {
+  const struct cs_tree *raw = r->raw.tree;
+  for (size_t i = 1; i < raw->count; i++) {
+    const struct cs_node *node = &raw->nodes[i];
+    if (r->node[i] == LEFT_OUT) continue;
+    // Never CS_TREE_FULL: no more nodes than `raw` has.
+    r->node[i] = place(r, (uint32_t)i, r->node);
+    r->profile->tree.nodes[r->node[i]].samples += node->samples;
+    r->profile->tree.nodes[r->node[i]].weight += node->weight;
+  }
+  // An async method whose frames are all shown as its body's has left an empty node behind.
+  uint32_t *moved = cs_allocate(r->profile->tree.count * sizeof *moved);
+  cs_tree_prune(&r->profile->tree, moved);
+  for (size_t i = 1; i < raw->count; i++)
+    if (r->node[i] != LEFT_OUT) r->node[i] = moved[r->node[i]];
+  free(moved);
+  copy_samples(r);
+  copy_labels(r);
+}
+
+static int by_count(const void *a, const void *b) {
+  const struct cs_profile_stop *x = a, *y = b;
+  return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->token, y->token);
+}
+
+static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, struct cs_facts *f) {
+  f->complete = stops[rec->complete];
+  for (unsigned i = 0; i < rec->reason_count; i++) {
+    if (i == rec->complete || stops[i] == 0) continue;
+    const struct cs_rec_reason *reason = &rec->reasons[i];
+    f->stops[f->stop_count++] =
+        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), stops[i]};
+  }
+  qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
+}
+
+static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
+  uint32_t i;
+  f->put_off = rec->put_off.samples;
+  f->put_off_events = rec->put_off.events;
+  f->put_off_ns = rec->put_off.longest_ns;
+  bool known = cs_map_get(&rec->thread_ids, rec->put_off.thread, &i);
+  f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
+}
+
+static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
+  const struct cs_rec_sums *sums = &rec->sums[mode];
+  memcpy(f->runtime, rec->runtime, sizeof f->runtime);
+  f->program = text(rec, rec->meta.program);
+  f->mode = mode;
+  f->hz = rec->meta.hz;
+  f->pid = rec->start.pid;
+  f->start_ns = rec->start.start_ns;
+  f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
+  f->samples = sums->samples;
+  f->weight = sums->weight;
+  f->events = rec->events[mode].events;
+  f->events_value = rec->events[mode].value;
+  f->lost_samples = rec->end.lost[mode];
+  f->lost_broken = rec->totals.broken + rec->broken;
+  f->lost_full = rec->totals.full + rec->full;
+  // The END record has it too, but a target that was killed has only the first one.
+  f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
+  fill_stops(rec, sums->stops, f);
+  f->labelled = sums->labelled;
+  f->labels_full = rec->labels_full;
+  f->asleep = sums->asleep;
+  f->asleep_weight = sums->asleep_weight;
+  f->held_count = rec->held.count;
+  f->held_p50_ns = cs_held_percentile(&rec->held, 0.50);
+  f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);
+  f->held_max_ns = rec->held.max_ns;
+  f->ended = rec->ended;
+  f->suspensions = rec->end.runtime_suspensions;
+  f->ticks = rec->ticks.taken;
+  f->ticks_left_out = rec->ticks.left_out;
+  f->unsent = rec->asks.unsent;
+  f->silent = rec->asks.silent;
+  f->silent_ns = rec->asks.silent_ns;
+  f->small_stacks = rec->rooms.small;
+  f->unknown_stacks = rec->rooms.unknown;
+  f->stopped_ns = rec->stops.stopped_ns;
+  f->stopped_for = rec->stops.threads;
+  f->unsampled_ns = rec->stops.unsampled_ns;
+  fill_put_off(rec, f);
+  f->overruns = rec->end.overruns;
+  f->lost_target = rec->end.lost_ring;
+  if (mode == CS_WIRE_MODE_CPU)
+    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
+                                         (enum cs_wire_engine_kind)rec->engine.had,
+                                         rec->engine.cpu_ns,
+                                         rec->engine.others,
+                                         rec->engine.without,
+                                         text(rec, rec->engine_text[CS_ENGINE_WHY]),
+                                         text(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
+  f->inlined.wanted = rec->inlined;
+  for (size_t i = 0; i < rec->inlines_count; i++)
+    ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);
+  const struct cs_wire_budget *b = &rec->budget;
+  f->budget = (struct cs_budget_facts){b->budget_ppm, b->recorded_ns, b->agent_ns, b->handlers_ns,
+                                       b->command_ns, b->hz_least,    b->hz_last,  b->changes};
+}
+
+void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
+                const struct cs_resolve_opts *opts, struct cs_profile *profile) {
+  struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode};
+  cs_inlined_make(&r.raw, rec);
+  r.shown = cs_allocate(r.raw.frame_count * sizeof *r.shown);
+  r.used = cs_allocate(r.raw.frame_count * sizeof *r.used);
+  r.node = cs_allocate(r.raw.tree->count * sizeof *r.node);
+  r.resuming = cs_allocate(r.raw.tree->count * sizeof *r.resuming);
+  (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
+  resolve_threads(&r);
+  find_used(&r);
+  for (size_t i = 0; i < r.raw.frame_count; i++) {
+    if (r.used[i]) resolve_frame(&r, r.raw.frames[i], &r.shown[i]);
+  }
+  rewrite_tree(&r);
+  fill_facts(rec, mode, &profile->facts);
+  if (opts->lines) profile->facts.lines = rec->line_facts;
+  if (opts->native) profile->facts.symbols = rec->symbol_facts;
+  cs_strings_free(&r.names);
+  cs_inlined_free(&r.raw);
+  free(r.shown);
+  free(r.used);
+  free(r.node);
+  free(r.resuming);
+  free(r.thread);
+}
+
+static bool is_announced(const struct cs_recording *rec, uint64_t frame) {
+  uint32_t i;
+  if (frame >= CS_REC_CUT) return true;
+  if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED)
+    return cs_map_get(&rec->function_ids, frame >> 32, &i);
+  return CS_WIRE_FRAME_KIND(frame) != CS_WIRE_FRAME_NATIVE ||
+         cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i);
+}
+
+bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
+                      struct cs_resolved *out) {
+  const struct cs_resolve_opts opts = {.native = true, .async_callers = true};
+  struct resolver r = {.rec = rec, .profile = profile, .opts = &opts};
+  uint64_t chain[CS_INLINED_DEPTH];
+  size_t count = cs_inlined_at(rec, rec->frames[frame], chain);
+  bool known = true;
+  if (count == 0) chain[count++] = rec->frames[frame];
+  *out = (struct cs_resolved){.count = count};
+  for (size_t i = 0; i < count; i++) {
+    struct shown shown = {.alone = LEFT_OUT};
+    resolve_frame(&r, chain[i], &shown);
+    out->methods[i] = is_inlined(chain[i]) && shown.alone != LEFT_OUT ? shown.alone : shown.frame;
+    out->awaits = shown.awaits;
+    out->resumes = shown.resumes;
+    known = known && is_announced(rec, chain[i]);
+  }
+  cs_strings_free(&r.names);
+  return known;
+}

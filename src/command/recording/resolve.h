@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// From a recording (ids, addresses) to a profile (names). One thread.
+#ifndef CS_RECORDING_RESOLVE_H
+#define CS_RECORDING_RESOLVE_H
+
+#include "recording/inlined.h"
+#include "recording/recording.h"
+
+struct cs_resolve_opts {
+  bool native;         // with native frames, or managed ones only
+  bool signatures;     // methods with their parameters, so that overloads are told apart
+  bool lines;          // a frame for each line of a method, "Type.Method (File.cs:12)"
+  bool raw_names;      // as compilers made them, and every frame as it was on the stack
+  bool async_callers;  // who awaits in place of who has resumed; else the stack as it was
+  bool group_threads;  // those of one name are one, as the thread pool's
+};
+
+// Fills an initialised profile from what a recording has of one mode; its frames have been named
+// (cs_name_frames).
+// The profile's facts point into the recording: it must live longer.
+void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
+                const struct cs_resolve_opts *opts, struct cs_profile *profile);
+
+// The same for one frame of a recording that still grows, native ones included, without lines.
+struct cs_resolved {
+  uint32_t methods[CS_INLINED_DEPTH];  // frames of the profile, each inlined into the one before
+  size_t count;                        // at least 1
+  bool awaits, resumes;  // it is not on the stack but awaits; it has resumed what is awaited
+};
+// False: a record that names it has not come yet; *out is for the time being.
+bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
+                      struct cs_resolved *out);
+
+#endif

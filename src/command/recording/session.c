@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// The loop of a recording. Signals arrive by descriptor, so there is no handler here and nothing
+// that one could interrupt. Invariant: every signal that reaches the command reaches the program
+// once: those that the terminal sends to the whole foreground group are not sent again. A process
+// that is recorded by attach gets none. One thread. Signal-safe: no.
+#include "recording/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SLOW_POLL_MS 100        // while little comes, or where a budget counts what looking costs
+#define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
+#define GRACE_NS 2000000000ull  // for an agent that was asked to end
+#define PROGRESS_NS 500000000ull
+
+static const int passed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
+
+bool cs_session_open(struct cs_session *s, struct cs_error *err) {
+  sigset_t set;
+  (void)sigemptyset(&set);
+  for (size_t i = 0; i < CS_COUNT(passed_on); i++) (void)sigaddset(&set, passed_on[i]);
+  (void)sigaddset(&set, SIGCHLD);  // only to be woken
+  (void)sigprocmask(SIG_BLOCK, &set, &s->old_mask);
+  (void)signal(SIGPIPE, SIG_IGN);
+  s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (s->signals < 0) return cs_error_set(err, "cannot receive signals: %m");
+  s->progress = isatty(STDERR_FILENO) == 1;
+  cs_recording_init(&s->recording);
+  return true;
+}
+
+bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err) {
+  s->child = pid;
+  s->attached = (int)syscall(SYS_pidfd_open, pid, 0);
+  return s->attached >= 0 || cs_error_set(err, "there is no process %d", (int)pid);
+}
+
+// Signals that come to the command alone.
+static void obey(struct cs_session *s, int signal_number) {
+  switch (signal_number) {
+    case SIGINT:
+      s->interrupts++;
+      break;
+    case SIGTERM:
+    case SIGHUP:
+    case SIGQUIT:
+      s->interrupts += 2;  // no need to be told twice
+      break;
+    case SIGTSTP:
+      (void)kill(getpid(), SIGSTOP);
+      break;
+    default:
+      break;
+  }
+}
+
+static void pass_on(struct cs_session *s, const struct signalfd_siginfo *info) {
+  int signal_number = (int)info->ssi_signo;
+  // From the terminal: the kernel has sent it to the program too, which is in our group.
+  bool from_terminal = info->ssi_code == SI_KERNEL;
+  if (signal_number == SIGINT && from_terminal) s->interrupts++;
+  if (!from_terminal && !s->child_ended) (void)kill(s->child, signal_number);
+  // A job is stopped as a whole; SIGSTOP, because SIGTSTP is blocked here.
+  if (signal_number == SIGTSTP) (void)kill(getpid(), SIGSTOP);
+}
+
+static void take_signals(struct cs_session *s) {
+  struct signalfd_siginfo info;
+  while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (s->watcher.look != NULL && info.ssi_signo != SIGCHLD)
+      s->watcher.signal(s->watcher.context, (int)info.ssi_signo);
+    else if (s->attached != 0)
+      obey(s, (int)info.ssi_signo);
+    else if (info.ssi_signo != SIGCHLD)
+      pass_on(s, &info);
+  }
+  int status;
+  if (s->attached != 0) {
+    struct pollfd end = {.fd = s->attached, .events = POLLIN};
+    s->child_ended = poll(&end, 1, 0) == 1;
+  } else if (!s->child_ended && waitpid(s->child, &status, WNOHANG) == s->child) {
+    s->child_ended = true;
+    s->child_status = status;
+  }
+}
+
+// While the program runs: afterwards nobody knows what it has mapped, or where its root was.
+static void hold_files(struct cs_session *s) {
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  cs_name_from(&s->recording, s->attached != 0 || agent == 0 ? s->child : agent);
+}
+
+static void note_image(struct cs_session *s, const struct cs_wire_record *record) {
+  uint32_t id;  // an image's first member
+  memcpy(&id, record + 1, sizeof id);
+  cs_name_open_image(&s->recording, id);
+}
+
+// At most what the ring holds: all that was there, and of a producer that writes faster than we
+// read no more than that.
+static void take_records(struct cs_session *s) {
+  const struct cs_wire_record *record;
+  hold_files(s);
+  uint64_t first = s->consumer.tail;
+  while (s->consumer.tail - first < s->consumer.capacity &&
+         (record = cs_consumer_next(&s->consumer)) != NULL) {
+    uint64_t broken = s->recording.broken;
+    cs_recording_add(&s->recording, record);
+    if (record->kind == CS_WIRE_IMAGE && s->recording.broken == broken) note_image(s, record);
+    if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
+  }
+  cs_recfile_flush(&s->file, &s->recording);
+  if (s->watcher.look != NULL && !s->watcher.look(s->watcher.context, cs_clock_now_ns()))
+    s->enough = true;
+  if (s->timeline) return;
+  s->recording.sample_count = s->file.samples = 0;
+}
+
+// A line that overwrites itself, taken away again before anything else is printed.
+static void show_progress(struct cs_session *s, uint64_t now) {
+  if (!s->progress || now - s->progress_ns < PROGRESS_NS) return;
+  if (s->began_ns == 0) return;
+  (void)fprintf(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples",
+                (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.taken);
+  (void)fflush(stderr);
+  s->progress_ns = now;
+}
+
+static void clear_progress(struct cs_session *s) {
+  if (s->progress_ns == 0) return;
+  (void)fputs("\r\033[K", stderr);
+  (void)fflush(stderr);
+  s->progress_ns = 0;
+}
+
+static void wait_a_little(struct cs_session *s, int timeout_ms) {
+  struct pollfd fd = {.fd = s->signals, .events = POLLIN};
+  if (s->consumer.header != NULL) cs_consumer_tell_cpu(&s->consumer);
+  (void)poll(&fd, 1, timeout_ms);
+}
+
+// Its process is gone, and with it any hope for more records. (In another pid namespace its number
+// means nothing to us; then the program's end is what ends the recording.)
+static bool agent_died(const struct cs_session *s) {
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  if (s->attached != 0) return s->child_ended;
+  return agent > 0 && agent != s->child && kill(agent, 0) != 0 && errno == ESRCH;
+}
+
+static bool agent_is_through(const struct cs_session *s) {
+  enum cs_wire_agent_state state = cs_consumer_agent_state(&s->consumer);
+  return s->recording.ended || state == CS_WIRE_AGENT_DONE || state == CS_WIRE_AGENT_REFUSED;
+}
+
+static bool time_is_up(const struct cs_session *s, uint64_t now) {
+  return s->limit_ns > 0 && s->began_ns > 0 && now - s->began_ns >= s->limit_ns;
+}
+
+static void note_agent(struct cs_session *s, uint64_t now) {
+  // Claimed means mapped: nobody needs to find it any more.
+  if (cs_consumer_agent_pid(&s->consumer) != 0) cs_consumer_hide(&s->consumer);
+  if (s->began_ns == 0 && cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING) {
+    s->began_ns = now;
+  }
+}
+
+// What the agent has still to say, if there is one that can say it.
+static void end_agent(struct cs_session *s) {
+  cs_consumer_stop(&s->consumer);
+  uint64_t deadline = cs_clock_now_ns() + GRACE_NS;
+  bool alive = cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING;
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  while (alive && !agent_is_through(s) && cs_clock_now_ns() < deadline) {
+    alive = !(s->child_ended && agent == s->child) && !agent_died(s);
+    wait_a_little(s, POLL_MS);
+    take_signals(s);
+    take_records(s);
+  }
+  take_records(s);
+}
+
+static bool is_interrupted(const struct cs_session *s) {
+  unsigned enough = s->attached == 0 ? 2 : s->patience != 0 ? s->patience : 1;
+  return s->interrupts >= enough;
+}
+
+bool cs_session_is_interrupted(struct cs_session *s) {
+  take_signals(s);
+  return is_interrupted(s);
+}
+
+void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data) {
+  do {
+    wait_a_little(s, POLL_MS);
+    take_signals(s);
+  } while (!s->child_ended && !is_interrupted(s) && tick(data));
+}
+
+// As long as little comes, the ring is looked into less often: a look costs the program's
+// processors some 100 us. Never beyond the recording's end.
+static int pause_ms(const struct cs_session *s, uint64_t taken) {
+  bool calm = s->began_ns != 0 && s->watcher.look == NULL && taken < s->consumer.capacity / 32;
+  if (!calm && s->consumer.header->budget_ppm == 0) return POLL_MS;
+  uint64_t end = s->limit_ns > 0 && s->began_ns > 0 ? s->began_ns + s->limit_ns : UINT64_MAX;
+  uint64_t now = cs_clock_now_ns(), left_ms = end > now ? (end - now) / 1000000 + 1 : 0;
+  return left_ms < SLOW_POLL_MS ? (int)left_ms : SLOW_POLL_MS;
+}
+
+void cs_session_record(struct cs_session *s) {
+  uint64_t taken = 0;
+  hold_files(s);
+  for (;;) {
+    uint64_t before = s->consumer.tail;
+    wait_a_little(s, pause_ms(s, taken));
+    take_signals(s);
+    // Before the records: what was committed before the end is then taken below.
+    bool over = s->child_ended || agent_is_through(s) || agent_died(s) || is_interrupted(s);
+    take_records(s);
+    taken = s->consumer.tail - before;
+    uint64_t now = cs_clock_now_ns();
+    note_agent(s, now);
+    if (over || s->enough || time_is_up(s, now)) break;
+    if (s->window != NULL && s->began_ns > 0) cs_window_turn(s->window, now - s->began_ns, false);
+    show_progress(s, now);
+  }
+  end_agent(s);
+  note_agent(s, cs_clock_now_ns());
+  cs_consumer_hide(&s->consumer);
+  if (s->began_ns > 0) s->recorded_ns = cs_clock_now_ns() - s->began_ns;
+  clear_progress(s);
+  if (s->window != NULL) cs_window_turn(s->window, s->recorded_ns, true);
+}
+
+void cs_session_wait(struct cs_session *s) {
+  while (s->attached == 0 && !s->child_ended) {
+    wait_a_little(s, -1);
+    take_signals(s);
+  }
+}
+
+int cs_session_exit_code(const struct cs_session *s) {
+  if (WIFSIGNALED(s->child_status)) return 128 + WTERMSIG(s->child_status);
+  return WEXITSTATUS(s->child_status);
+}
+
+void cs_session_close(struct cs_session *s) {
+  cs_consumer_destroy(&s->consumer);
+  cs_recfile_close(&s->file);
+  cs_recording_free(&s->recording);
+  if (s->signals >= 0) (void)close(s->signals);
+  if (s->attached > 0) (void)close(s->attached);
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// From a recording to files. Invariant: nothing here knows where the recording came from, so a file
+// reported from is shown as the program was when it ended. One thread. Signal-safe: no.
+#include "recording/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "recording/resolve.h"
+#include "recording/summary.h"
+#include "profile/traces.h"
+
+bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err) {
+  if (arg[0] == '\0') return cs_error_set(err, "--output wants a name");
+  if (view->count == CS_VIEW_MAX_OUTPUTS)
+    return cs_error_set(err, "there can be %d outputs at most", CS_VIEW_MAX_OUTPUTS);
+  view->outputs[view->count++] = (struct cs_view_output){.path = arg};
+  return true;
+}
+
+bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *err) {
+  view->format = cs_format_by_name(arg);
+  if (view->format != NULL) return true;
+  char *names = cs_format_names();
+  (void)cs_error_set(err, "--format wants one of %s, not '%s'", names != NULL ? names : "", arg);
+  free(names);
+  return false;
+}
+
+static bool is_stdout(const char *path) {
+  return strcmp(path, "-") == 0;
+}
+
+// Standard output is read by a person, or by a program that would say what it wants.
+static const struct cs_format *format_of(const char *path) {
+  return is_stdout(path) ? cs_format_by_name("text") : cs_format_by_path(path);
+}
+
+static bool refuse_name(const char *path, struct cs_error *err) {
+  char *suffixes = cs_format_suffixes();
+  (void)cs_error_set(err, "a format is told by %s, or by --format: '%s' tells none",
+                     suffixes != NULL ? suffixes : "the suffix", path);
+  free(suffixes);
+  return false;
+}
+
+static bool settle_formats(struct cs_view *view, struct cs_error *err) {
+  unsigned recordings = 0;
+  for (unsigned i = 0; i < view->count; i++) {
+    struct cs_view_output *o = &view->outputs[i];
+    o->format = view->format != NULL ? view->format : format_of(o->path);
+    if (o->format == NULL) return refuse_name(o->path, err);
+    if (o->format->write == NULL && recordings++ > 0)
+      return cs_error_set(err, "there can be one recording only");
+  }
+  return true;
+}
+
+bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err) {
+  if (view->format != NULL && view->count > 1)
+    return cs_error_set(err, "--format goes with one --output; of several the suffixes tell");
+  if (view->count == 0 && (view->wish.url == NULL || view->format != NULL)) {
+    const struct cs_format *format =
+        view->format != NULL ? view->format : cs_format_by_name("html");
+    if (asprintf(&view->name, "%s%s", stem, format->suffixes[0]) < 0) {
+      view->name = NULL;
+      return cs_error_set(err, "out of memory");
+    }
+    view->outputs[view->count++] = (struct cs_view_output){.path = view->name};
+  }
+  return settle_formats(view, err);
+}
+
+bool cs_view_wants_whole(const struct cs_view *view) {
+  return view->count > 0 || view->top > 0 || !view->in_windows;
+}
+
+bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err) {
+  for (unsigned i = 0; i < view->count; i++) {
+    const struct cs_format *format = view->outputs[i].format;
+    if (format->several == CS_MODES_ONE && (modes & (modes - 1)) != 0)
+      return cs_error_set(err,
+                          "'%s': the format %s shows one mode at a time; make a recording "
+                          "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE'",
+                          view->outputs[i].path, format->name);
+    if (format->several == CS_MODES_ONE_TIMED &&
+        (modes & CS_WIRE_TIMED_MODES) == CS_WIRE_TIMED_MODES)
+      return cs_error_set(err,
+                          "'%s': the format %s shows one of cpu and wall; make a recording "
+                          "(-o FILE.clrsnap) and choose with 'clrsnap report --mode MODE,...'",
+                          view->outputs[i].path, format->name);
+  }
+  return true;
+}
+
+bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err) {
+  uint32_t wanted = view->modes != 0 ? view->modes : UINT32_MAX,
+           missing = wanted & ~rec->meta.modes;
+  if (view->modes != 0 && missing != 0)
+    return cs_error_set(err, "the recording has no mode %s",
+                        cs_mode((enum cs_wire_mode)__builtin_ctz(missing))->token);
+  view->modes = rec->meta.modes & wanted;
+  return cs_view_fits(view, view->modes, err);
+}
+
+bool cs_view_timeline(const struct cs_view *view) {
+  for (unsigned i = 0; i < view->count; i++) {
+    if (view->outputs[i].format->timeline) return true;
+  }
+  return false;
+}
+
+const char *cs_view_recording(const struct cs_view *view) {
+  for (unsigned i = 0; i < view->count; i++) {
+    if (view->outputs[i].format->write == NULL) return view->outputs[i].path;
+  }
+  return NULL;
+}
+
+bool cs_view_open(struct cs_view *view, struct cs_error *err) {
+  for (unsigned i = 0; i < view->count; i++) {
+    struct cs_view_output *o = &view->outputs[i];
+    if (o->format->write == NULL) continue;
+    bool opened = is_stdout(o->path) ? cs_output_stdout(&o->file, err)
+                                     : cs_output_open(&o->file, o->path, err);
+    if (!opened) return false;
+  }
+  if (view->wish.url == NULL) return true;
+  view->push = cs_push_open(&view->wish, err);
+  return view->push != NULL;
+}
+
+struct content {
+  const struct cs_profile_set *set;
+  const struct cs_format *format;
+};
+
+static bool write_content(void *context, FILE *file) {
+  const struct content *c = context;
+  return c->format->write(c->set, file);
+}
+
+// A file of a megabyte may describe stacks that come to terabytes when they are written out.
+static bool is_too_large(const struct cs_view_output *o, const struct cs_profile_set *set,
+                         uint64_t recording_bytes) {
+  uint64_t limit = cs_expansion_limit(recording_bytes);
+  for (size_t i = 0; i < set->count; i++)
+    if (cs_expands_beyond(&set->profiles[i], o->format->expansion, limit)) return true;
+  return false;
+}
+
+static bool write_output(struct cs_view_output *o, const struct cs_profile_set *set,
+                         uint64_t recording_bytes) {
+  struct content content = {set, o->format};
+  struct cs_error err;
+  if (is_too_large(o, set, recording_bytes)) {
+    cs_say(
+        "%s is not written: its stacks would come to more than %llu million frames, from a "
+        "recording of %llu KiB; the formats html, json and text keep them together",
+        o->path, (unsigned long long)(cs_expansion_limit(recording_bytes) / 1000000),
+        (unsigned long long)(recording_bytes / 1024));
+    return false;
+  }
+  if (!cs_output_commit(&o->file, write_content, &content, &err)) {
+    cs_say("%s", err.text);
+    return false;
+  }
+  if (!is_stdout(o->path)) cs_say("wrote %s", o->path);
+  return true;
+}
+
+struct resolved {
+  struct cs_profile profiles[CS_WIRE_MODES];
+  struct cs_profile_set set;  // count 0: not resolved yet
+};
+
+static const struct cs_profile_set *resolve(const struct cs_view *view,
+                                            const struct cs_recording *rec, bool each_thread,
+                                            struct resolved resolved[2]) {
+  const struct cs_resolve_opts opts = {.native = view->native,
+                                       .signatures = view->signatures,
+                                       .lines = rec->lines && !view->no_lines,
+                                       .raw_names = view->raw_names,
+                                       .async_callers = view->async_callers && !view->raw_names,
+                                       .group_threads = !each_thread};
+  struct resolved *r = &resolved[each_thread];
+  if (r->set.count > 0) return &r->set;
+  r->set.profiles = r->profiles;
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
+    if ((view->modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
+    cs_profile_init(&r->profiles[r->set.count]);
+    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &r->profiles[r->set.count]);
+    if (view->by_trace) cs_group_by_trace(&r->profiles[r->set.count]);
+    r->set.count++;
+  }
+  return &r->set;
+}
+
+// What is pushed has one mode in a profile, as its readers have it.
+static void push(const struct cs_view *view, const struct cs_profile_set *set) {
+  for (size_t i = 0; i < set->count; i++) cs_push_add(view->push, &set->profiles[i]);
+}
+
+bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
+  bool all = true;
+  struct resolved resolved[2] = {0};  // with threads grouped, and each by itself
+  cs_name_frames(rec);
+  const struct cs_profile_set *set = resolve(view, rec, view->each_thread, resolved);
+  cs_print_summary(set, stderr);
+  for (size_t i = 0; i < set->count && view->top > 0; i++)
+    cs_write_top(&set->profiles[i], view->top, "clrsnap: ", stderr);
+  for (unsigned i = 0; i < view->count; i++) {
+    struct cs_view_output *o = &view->outputs[i];
+    if (o->format->write == NULL) continue;
+    bool each = view->each_thread || o->format->each_thread;
+    all &= write_output(o, resolve(view, rec, each, resolved), rec->bytes);
+  }
+  if (view->push != NULL && !view->in_windows) push(view, resolve(view, rec, true, resolved));
+  for (int i = 0; i < 2; i++)
+    for (size_t m = 0; m < resolved[i].set.count; m++) cs_profile_free(&resolved[i].profiles[m]);
+  return (view->push == NULL || cs_push_finish(view->push)) && all;
+}
+
+void cs_view_close(struct cs_view *view) {
+  for (unsigned i = 0; i < view->count; i++) cs_output_abandon(&view->outputs[i].file);
+  cs_push_close(view->push);
+  free(view->name);
+  memset(view, 0, sizeof *view);
+}

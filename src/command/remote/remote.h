@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// remote: the walk over another process. No agent runs there and nothing is written to it: its
+// memory is read through the kernel, its threads are stopped with ptrace, and the same code that
+// walks in the handler walks here (cs_walk_begin, cs_walk_next). Same user, or root. Not for
+// handlers; one thread of the caller's at a time, and for everything with ptrace always the same.
+//
+//   remote = cs_remote_open(pid, &err);
+//   cs_remote_stop(remote, &err);                           // or they are stopped by other means
+//   for each tid of cs_remote_threads():
+//     cs_remote_thread(remote, tid, &thread, &err);
+//     cs_remote_walk_begin(remote, &thread, &walk);
+//     while (cs_walk_next(&walk, &frame)) ...
+//   cs_remote_go(remote);                                   // they run again
+//   ...
+//   cs_remote_stop(remote, &err);                           // again: all that was read is read
+//   anew
+#ifndef CS_REMOTE_REMOTE_H
+#define CS_REMOTE_REMOTE_H
+
+#include "base/error.h"
+#include "native/image.h"
+#include "walk/walk.h"
+
+struct cs_remote;
+
+// A thread that is stopped: everything that a walk starts from.
+struct cs_remote_thread {
+  int tid;
+  struct cs_regs regs;    // all of them
+  uint64_t fs_base;       // its thread pointer
+  int call;               // the system call that the stop has interrupted; -1: it was in none
+  struct cs_stack stack;  // bounds, from /proc/PID/maps; its alternate stack if it is on one
+  uint64_t clr_thread;    // Thread *, 0 for a thread that CoreCLR does not know
+};
+
+// Opens the process: finds CoreCLR in it, reads its data contract, and compiles the unwind data of
+// its native images. The process need not be stopped. NULL: `err` has a sentence that says why not
+// (no such process, no permission, no CoreCLR in it, a version that is not supported).
+struct cs_remote *cs_remote_open(int pid, struct cs_error *err);
+// Lets all threads go that cs_remote_stop has stopped.
+void cs_remote_close(struct cs_remote *remote);
+
+// What the walk reads: offsets, images, the source of memory.
+const struct cs_world *cs_remote_world(const struct cs_remote *remote);
+
+// Reads through the cache. False where nothing is mapped.
+bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
+// The target ran: nothing that was read before counts.
+void cs_remote_invalidate(struct cs_remote *remote);
+// Only what lies in [begin, end) has changed.
+void cs_remote_invalidate_range(struct cs_remote *remote, uint64_t begin, uint64_t end);
+// Libraries have come or gone: reads the maps again and compiles what is new.
+void cs_remote_refresh_images(struct cs_remote *remote);
+
+// ---- threads: only with ptrace, by the thread that has attached ----
+// Stops all threads of the process, those that are started meanwhile included, and forgets what was
+// read before. False: none is stopped, and `err` says why.
+bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
+// Detaches: they run again, and signals that arrived meanwhile are delivered.
+void cs_remote_go(struct cs_remote *remote);
+// The threads that cs_remote_stop has stopped.
+unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);
+
+// Fills `thread` for a thread that this tracer has stopped. False: it is gone, or not stopped.
+bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread *thread,
+                      struct cs_error *err);
+// Its registers only.
+bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
+// The runtime's Thread of that OS thread, 0 if it has none.
+uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid);
+
+// The thread's number in the process' own namespace, which is what the runtime knows it by.
+int cs_remote_own_tid(const struct cs_remote *remote, int tid);
+
+// ---- The collector (collector.c): what is not known is said to be so, never guessed ----
+// Who holds the lock on the runtime's list of threads; to stop all others one must. False: unknown.
+struct cs_remote_holder {
+  int own_tid;          // 0: nobody
+  uint64_t clr_thread;  // 0: it is no managed thread
+};
+bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder);
+// Is this an instruction of a method of the collector's interface to the runtime?
+enum cs_gc_method {
+  CS_GC_METHOD_UNKNOWN,
+  CS_GC_METHOD_NONE,
+  CS_GC_METHOD_COLLECT,  // those by which threads collect: GarbageCollect, Alloc
+  CS_GC_METHOD_OTHER,
+};
+enum cs_gc_method cs_remote_gc_method(struct cs_remote *remote, uint64_t ip);
+// Is a collection in the background under way?
+enum cs_gc_background { CS_GC_BACKGROUND_UNKNOWN, CS_GC_BACKGROUND_NO, CS_GC_BACKGROUND_YES };
+enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote);
+
+// cs_walk_begin for that thread.
+void cs_remote_walk_begin(struct cs_remote *remote, const struct cs_remote_thread *thread,
+                          struct cs_walk *walk);
+
+#endif

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// All threads stopped with ptrace, walked by the walker of the handler over memory that the kernel
+// reads, and let go. Invariant: the process runs again whatever happens here; a thread's state is
+// that of the instant of its stack. One thread. Signal-safe: no.
+#include "stack/outside.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "util/map.h"
+#include "remote/remote.h"
+
+enum { HURRY_NS = 50000000 };
+
+// ---- What a thread was doing before ----
+
+static bool read_text(char *out, size_t cap, int pid, int tid, const char *file) {
+  char path[96];
+  if (tid != 0)
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
+  else
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t n = read(fd, out, cap - 1);
+  (void)close(fd);
+  if (n < 0) return false;
+  out[n] = '\0';
+  // A command line has NULs between its words.
+  for (ssize_t i = 0; i + 1 < n; i++)
+    if (out[i] == '\0') out[i] = ' ';
+  out[strcspn(out, "\n")] = '\0';
+  return true;
+}
+
+static const char *name_of_call(long number) {
+  static const struct {
+    long number;
+    const char *name;
+  } calls[] = {
+      {SYS_futex, "futex"},
+      {SYS_epoll_wait, "epoll_wait"},
+      {SYS_epoll_pwait, "epoll_pwait"},
+      {SYS_poll, "poll"},
+      {SYS_ppoll, "ppoll"},
+      {SYS_select, "select"},
+      {SYS_pselect6, "pselect6"},
+      {SYS_read, "read"},
+      {SYS_pread64, "pread64"},
+      {SYS_write, "write"},
+      {SYS_recvfrom, "recvfrom"},
+      {SYS_recvmsg, "recvmsg"},
+      {SYS_sendto, "sendto"},
+      {SYS_sendmsg, "sendmsg"},
+      {SYS_accept, "accept"},
+      {SYS_accept4, "accept4"},
+      {SYS_connect, "connect"},
+      {SYS_nanosleep, "nanosleep"},
+      {SYS_clock_nanosleep, "clock_nanosleep"},
+      {SYS_wait4, "wait4"},
+      {SYS_waitid, "waitid"},
+      {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+      {SYS_fsync, "fsync"},
+      {SYS_flock, "flock"},
+      {SYS_openat, "openat"},
+      {SYS_restart_syscall, "a call that was interrupted"},
+  };
+  for (size_t i = 0; i < CS_COUNT(calls); i++)
+    if (calls[i].number == number) return calls[i].name;
+  return NULL;
+}
+
+static void put_call(char *state, size_t cap, const char *verb, long number) {
+  const char *call = name_of_call(number);
+  if (call != NULL)
+    (void)snprintf(state, cap, "%s in %s", verb, call);
+  else
+    (void)snprintf(state, cap, "%s in system call %ld", verb, number);
+}
+
+// A thread that the kernel does not let go before its device has answered.
+static void describe_device(struct cs_outside_thread *thread, int pid) {
+  static const char verb[] = "waiting for a device";
+  char text[256];
+  if (read_text(text, sizeof text, pid, thread->tid, "syscall") && isdigit((unsigned char)*text))
+    put_call(thread->state, sizeof thread->state, verb, strtol(text, NULL, 10));
+  else
+    (void)snprintf(thread->state, sizeof thread->state, "%s", verb);
+}
+
+// What only shows before the threads are stopped; running or waiting shows then, too. The letter
+// stands behind the name, which may have parentheses itself.
+static void read_state(struct cs_outside_thread *thread, int pid) {
+  char text[512];
+  const char *letter = NULL, *state = "unknown";
+  if (read_text(text, sizeof text, pid, thread->tid, "stat")) letter = strrchr(text, ')');
+  switch (letter != NULL && letter[1] != '\0' ? letter[2] : '?') {
+    case 'R':
+    case 'S':
+      state = "running";
+      break;
+    case 'D':
+      describe_device(thread, pid);
+      return;
+    case 'T':
+      state = "stopped by a signal";
+      break;
+    case 't':
+      state = "stopped by a debugger";
+      break;
+  }
+  (void)snprintf(thread->state, sizeof thread->state, "%s", state);
+}
+
+// At the very instant of its stack: between the two looks a thread may have begun to wait, or
+// ended.
+static void settle_state(struct cs_outside_thread *thread, int call) {
+  if (call >= 0 && strcmp(thread->state, "running") == 0)
+    put_call(thread->state, sizeof thread->state, "waiting", call);
+}
+
+static void list_threads(struct cs_outside *outside) {
+  char path[64];
+  size_t capacity = 0;
+  struct dirent *entry;
+  (void)snprintf(path, sizeof path, "/proc/%d/task", outside->pid);
+  DIR *dir = opendir(path);
+  while (dir != NULL && (entry = readdir(dir)) != NULL) {
+    int tid = atoi(entry->d_name);
+    if (tid <= 0) continue;
+    outside->threads =
+        cs_grow(outside->threads, outside->count, &capacity, sizeof *outside->threads);
+    struct cs_outside_thread *thread = &outside->threads[outside->count++];
+    *thread = (struct cs_outside_thread){.tid = tid};
+    (void)read_text(thread->name, sizeof thread->name, outside->pid, tid, "comm");
+    read_state(thread, outside->pid);
+  }
+  if (dir != NULL) (void)closedir(dir);
+}
+
+// ---- Priority ----
+
+// On a busy machine most of the time would be waiting for a processor, and for a part of it the
+// process stands still. Nice values count only among the processes of one session (autogroups of
+// the scheduler), so it is a real-time policy first. Who may do neither waits.
+static void hurry(void) {
+  const struct sched_param param = {.sched_priority = 1};
+  (void)setpriority(PRIO_PROCESS, 0, -20);
+  (void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+}
+
+static void take_it_easy(void) {
+  const struct sched_param param = {.sched_priority = 0};
+  (void)sched_setscheduler(0, SCHED_OTHER, &param);
+}
+
+// ---- Walking ----
+
+static struct cs_outside_thread *find_thread(struct cs_outside *outside, int tid) {
+  for (uint32_t i = 0; i < outside->count; i++)
+    if (outside->threads[i].tid == tid) return &outside->threads[i];
+  return NULL;  // it has begun since they were listed
+}
+
+static bool is_cooperative(struct cs_remote *remote, uint64_t clr_thread) {
+  uint32_t disabled = 0;
+  uint32_t at = cs_remote_world(remote)->layout.thread.preemptive_gc_disabled;
+  return clr_thread != 0 && cs_remote_read(remote, clr_thread + at, &disabled, 4) && disabled != 0;
+}
+
+static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
+                        struct cs_outside_names *names, bool native) {
+  static struct cs_walk walk;
+  struct cs_remote_thread stopped;
+  struct cs_frame frame;
+  struct cs_error err;
+  size_t capacity = 0;
+  if (!cs_remote_thread(remote, thread->tid, &stopped, &err)) return;  // it has ended meanwhile
+  thread->walked = true;
+  settle_state(thread, stopped.call);
+  thread->managed = stopped.clr_thread != 0;
+  thread->cooperative = is_cooperative(remote, stopped.clr_thread);
+  cs_outside_thread_name(cs_remote_world(remote), stopped.clr_thread, thread->name,
+                         sizeof thread->name);
+  cs_remote_walk_begin(remote, &stopped, &walk);
+  while (cs_walk_next(&walk, &frame) && thread->count < CS_OUTSIDE_MAX_FRAMES) {
+    cs_outside_see(remote, &frame, &thread->signs);
+    if (!native && !cs_code_is_managed(&frame.code)) continue;
+    thread->frames = cs_grow(thread->frames, thread->count, &capacity, sizeof *thread->frames);
+    struct cs_outside_frame *out = &thread->frames[thread->count++];
+    *out = (struct cs_outside_frame){.kind = frame.code.kind,
+                                     .flags = frame.flags,
+                                     .funclet = frame.code.funclet,
+                                     .ip = frame.regs.r[CS_RIP],
+                                     .sp = frame.regs.r[CS_RSP]};
+    cs_outside_identify(names, &frame, out);
+  }
+  thread->stop = walk.stop;
+  thread->stop_ip = walk.stop_ip;
+  cs_outside_seen(remote, &stopped, thread);
+}
+
+static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
+                     const struct cs_outside_options *options, struct cs_error *err) {
+  const int *tids;
+  uint64_t begin = cs_clock_now_ns();
+  if (!cs_remote_stop(remote, err)) return false;
+  cs_remote_refresh_images(remote);
+  struct cs_outside_names *names =
+      cs_outside_names_new(cs_remote_world(remote), outside->target, options->raw_names);
+  unsigned count = cs_remote_threads(remote, &tids);
+  for (unsigned i = 0; i < count; i++) {
+    struct cs_outside_thread *thread = find_thread(outside, tids[i]);
+    if (thread != NULL) walk_thread(remote, thread, names, options->native);
+  }
+  cs_outside_judge(remote, outside);
+  cs_remote_go(remote);
+  uint64_t end = cs_clock_now_ns();
+  outside->stopped_ns = end - begin;
+  cs_remote_invalidate(remote);
+  cs_outside_add_modules(names, outside->lines);
+  for (uint32_t t = 0; t < outside->count; t++) {
+    struct cs_outside_thread *thread = &outside->threads[t];
+    // Nobody waits for names: they may have a processor for a moment, not for as long as they like.
+    if (cs_clock_now_ns() - end > HURRY_NS) take_it_easy();
+    for (uint32_t i = 0; i < thread->count; i++) {
+      cs_outside_name(names, &thread->frames[i]);
+      cs_outside_line(outside->lines, &thread->frames[i]);
+    }
+    if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends && thread->waits_for == NULL)
+      thread->waits_for = cs_outside_wait(thread->frames, thread->count);
+  }
+  cs_outside_refused(names, outside->refused, sizeof outside->refused);
+  cs_outside_names_free(names);
+  return true;
+}
+
+struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
+                                   struct cs_error *err) {
+  char command[4096] = "";
+  hurry();
+  struct cs_remote *remote = cs_remote_open(pid, err);
+  if (remote == NULL) return NULL;
+  struct cs_outside *outside = cs_allocate(sizeof *outside);
+  const struct cs_layout *layout = &cs_remote_world(remote)->layout;
+  outside->pid = pid;
+  outside->major = layout->runtime_major;
+  outside->minor = layout->runtime_minor;
+  outside->build = layout->runtime_build;
+  (void)read_text(command, sizeof command, pid, 0, "cmdline");
+  outside->command = strdup(command);
+  outside->target = cs_target_of(pid);
+  outside->lines = cs_lines_new(outside->target);
+  list_threads(outside);
+  bool ok = walk_all(outside, remote, options, err);
+  cs_remote_close(remote);
+  if (ok) return outside;
+  cs_outside_free(outside);
+  return NULL;
+}
+
+void cs_outside_free(struct cs_outside *outside) {
+  if (outside == NULL) return;
+  for (uint32_t t = 0; t < outside->count; t++) {
+    struct cs_outside_thread *thread = &outside->threads[t];
+    for (uint32_t i = 0; i < thread->count; i++) {
+      free(thread->frames[i].name);
+      free(thread->frames[i].module);
+    }
+    free(thread->frames);
+  }
+  free(outside->threads);
+  cs_lines_free(outside->lines);
+  cs_target_free(outside->target);
+  free(outside->command);
+  free(outside);
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+// Names of frames of a process that is not asked: which method it is stands in the runtime's memory
+// (codemap/method.h), what it is called in its module's metadata, which is in memory, too; and
+// native code's names in ELF files. Invariants: nothing of the process is believed before it has
+// been read completely; no file but a PDB says anything of a module, so it does not matter what has
+// become of its file; what cannot be named says what it is instead. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "metadata/elfsym.h"
+#include "stack/outside.h"
+#include "recording/place.h"
+#include "codemap/method.h"
+#include "demangle/demangle.h"
+#include "util/map.h"
+#include "metadata/metadata.h"
+#include "native/image.h"
+#include "remote/il.h"
+
+enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
+
+struct module {
+  uint64_t address;  // the runtime's Module
+  uint64_t base;     // its image
+  char *path;        // NULL: it has none that could be read
+  bool known;        // its image could be read
+  uint32_t stamp, size;
+  struct cs_pe_debug debug;
+  bool asked;
+  struct cs_metadata *metadata;  // once it was asked; NULL: it could not be read
+};
+
+struct cs_outside_names {
+  const struct cs_world *world;
+  struct module **modules;
+  size_t module_count, module_capacity;
+  const struct cs_image **images;  // by number; they live as long as the remote's table
+  size_t image_count, image_capacity;
+  struct cs_elfsyms *syms;
+  struct cs_map il;      // of ips: deep recursions have few
+  struct cs_map native;  // of places in native code: the index of their names in `native_names`
+  char **native_names;
+  size_t native_count, native_capacity;
+  bool raw;
+};
+
+struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
+                                              const struct cs_target *target, bool raw) {
+  struct cs_outside_names *names = cs_allocate(sizeof *names);
+  names->world = world;
+  names->syms = cs_elfsyms_new(target);
+  names->raw = raw;
+  return names;
+}
+
+void cs_outside_names_free(struct cs_outside_names *names) {
+  for (size_t i = 0; i < names->module_count; i++) {
+    free(names->modules[i]->path);
+    cs_metadata_free(names->modules[i]->metadata);
+    free(names->modules[i]);
+  }
+  cs_map_free(&names->il);
+  cs_map_free(&names->native);
+  for (size_t i = 0; i < names->native_count; i++) free(names->native_names[i]);
+  free(names->native_names);
+  free(names->modules);
+  free(names->images);
+  cs_elfsyms_free(names->syms);
+  free(names);
+}
+
+static char *copy(const char *text) {
+  char *out = strdup(text);
+  if (out == NULL) abort();
+  return out;
+}
+
+// ---- What the process' memory tells ----
+
+static bool read_bytes(const struct cs_world *world, uint64_t address, void *out, size_t size) {
+  return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
+}
+
+// UTF-16 that ends with a 0, to UTF-8: paths are what file names are, mostly ASCII.
+static char *read_utf16(const struct cs_world *world, uint64_t address) {
+  char text[3 * MAX_UNITS + 1];
+  size_t len = 0;
+  for (unsigned i = 0; i < MAX_UNITS; i++) {
+    uint16_t unit;
+    if (!read_bytes(world, address + i * sizeof unit, &unit, sizeof unit)) return NULL;
+    if (unit == 0) return len > 0 ? strndup(text, len) : NULL;
+    if (unit >= 0xD800 && unit < 0xE000) unit = 0xFFFD;
+    if (unit < 0x80) {
+      text[len++] = (char)unit;
+    } else {
+      if (unit >= 0x800) text[len++] = (char)(0xE0 | unit >> 12);
+      text[len++] = (char)(unit >= 0x800 ? 0x80 | (unit >> 6 & 0x3F) : 0xC0 | unit >> 6);
+      text[len++] = (char)(0x80 | (unit & 0x3F));
+    }
+  }
+  return NULL;
+}
+
+struct memory {
+  const struct cs_world *world;
+  uint64_t base;
+};
+
+static bool read_loaded(void *from, uint64_t offset, void *out, size_t size) {
+  const struct memory *memory = from;
+  return read_bytes(memory->world, memory->base + offset, out, size);
+}
+
+static void read_module(const struct cs_world *world, struct module *module) {
+  const struct cs_layout *l = &world->layout;
+  struct memory memory = {world, 0};
+  struct cs_pe pe;
+  uint64_t path;
+  if (l->module.path != CS_NO_FIELD &&
+      read_bytes(world, module->address + l->module.path, &path, 8))
+    module->path = read_utf16(world, path);
+  if (!read_bytes(world, module->address + l->module.base, &memory.base, 8) ||
+      !cs_pe_open_loaded(&pe, read_loaded, &memory))
+    return;
+  (void)cs_pe_read_debug(&pe, &module->debug);
+  module->base = memory.base;
+  module->stamp = pe.stamp;
+  module->size = pe.image_size;
+  module->known = true;
+}
+
+static uint32_t number_of_module(struct cs_outside_names *names, uint64_t address) {
+  for (size_t i = 0; i < names->module_count; i++)
+    if (names->modules[i]->address == address) return (uint32_t)i;
+  names->modules = cs_grow(names->modules, names->module_count, &names->module_capacity,
+                           sizeof(struct module *));
+  struct module *module = cs_allocate(sizeof *module);
+  module->address = address;
+  read_module(names->world, module);
+  names->modules[names->module_count] = module;
+  return (uint32_t)names->module_count++;
+}
+
+static uint32_t number_of_image(struct cs_outside_names *names, const struct cs_image *image) {
+  for (size_t i = 0; i < names->image_count; i++)
+    if (names->images[i] == image) return (uint32_t)i;
+  names->images =
+      cs_grow(names->images, names->image_count, &names->image_capacity, sizeof(struct cs_image *));
+  names->images[names->image_count] = image;
+  return (uint32_t)names->image_count++;
+}
+
+// The managed Thread has its name in one of its first fields; which one no descriptor tells. So a
+// field is believed only if it is a string that begins with all that the kernel has of the name.
+void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
+                            size_t cap) {
+  enum { COMM = 15, FIELDS = 8 };
+  const struct cs_layout *l = &world->layout;
+  uint64_t handle, object, field;
+  uint32_t length;
+  if (strlen(name) != COMM || clr_thread == 0 || l->thread.exposed_object == CS_NO_FIELD ||
+      l->string.length == CS_NO_FIELD || l->string.first_char == CS_NO_FIELD ||
+      !read_bytes(world, clr_thread + l->thread.exposed_object, &handle, 8) ||
+      !read_bytes(world, handle, &object, 8))
+    return;
+  for (unsigned i = 1; i <= FIELDS; i++) {
+    if (!read_bytes(world, object + 8u * i, &field, 8) || field % 8 != 0 ||
+        !read_bytes(world, field + l->string.length, &length, 4) || length >= MAX_UNITS)
+      continue;
+    char *text = read_utf16(world, field + l->string.first_char);
+    bool fits = text != NULL && strncmp(text, name, COMM) == 0 && strlen(text) < cap;
+    if (fits) memcpy(name, text, strlen(text) + 1);
+    free(text);
+    if (fits) return;
+  }
+}
+
+static char *dynamic_name(const struct cs_world *world, uint64_t function) {
+  const struct cs_layout *l = &world->layout;
+  char text[256], name[300];
+  uint64_t at;
+  size_t len = 0;
+  if (l->dynamic_method_desc.name != CS_NO_FIELD &&
+      read_bytes(world, function + l->dynamic_method_desc.name, &at, 8)) {
+    while (len < sizeof text - 1 && read_bytes(world, at + len, &text[len], 1) && text[len] != '\0')
+      len++;
+  }
+  text[len] = '\0';
+  if (len == 0) return copy("[dynamic method]");
+  bool is_stub = strncmp(text, "IL_STUB", 7) == 0;
+  (void)snprintf(name, sizeof name, is_stub ? "[IL stub] %s" : "[dynamic] %s", text);
+  return copy(name);
+}
+
+// The process may free the method, and with it the map, as soon as it runs again.
+static uint32_t il_offset(struct cs_outside_names *names, enum cs_code_kind kind, uint64_t method,
+                          uint64_t ip) {
+  uint32_t il = CS_IL_NO_MAPPING;
+  bool added;
+  if (cs_map_get(&names->il, ip, &il)) return il;
+  if (!cs_il_find(names->world, kind, method, ip, &il)) il = CS_IL_NO_MAPPING;
+  return cs_map_put(&names->il, ip, il, &added);
+}
+
+static void identify_managed(struct cs_outside_names *names, const struct cs_frame *frame,
+                             struct cs_outside_frame *out) {
+  struct cs_method method;
+  uint64_t function = frame->code.function_id, start = frame->code.method_start;
+  uint64_t ip = frame->regs.r[CS_RIP] - (frame->flags & CS_FRAME_EXACT ? 0u : 1u);
+  bool known = function != 0 || cs_method_of_r2r(names->world, ip, &function, &start);
+  if (!known || !cs_method_read(names->world, function, &method)) {
+    out->name = copy("[unknown method]");
+  } else if (method.dynamic) {
+    out->name = dynamic_name(names->world, function);
+  } else {
+    out->token = method.token;
+    out->number = number_of_module(names, method.module);
+    const struct module *module = names->modules[out->number];
+    if (module->path != NULL) out->module = copy(module->path);
+    out->il = il_offset(names, frame->code.kind, start, ip);
+  }
+}
+
+void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *frame,
+                         struct cs_outside_frame *out) {
+  const struct cs_image *image = frame->code.image;
+  if (cs_code_is_managed(&frame->code)) {
+    identify_managed(names, frame, out);
+  } else if (frame->code.kind == CS_CODE_NATIVE && image != NULL) {
+    out->module = copy(image->path);
+    out->number = number_of_image(names, image);
+    out->runtime = cs_image_is_runtime(names->world, image);
+    out->offset = frame->regs.r[CS_RIP] - image->bias;
+  } else {
+    out->name = copy(frame->code.kind == CS_CODE_STUB ? "[stub]" : "[unknown code]");
+  }
+}
+
+// ---- While it runs again ----
+
+// Its image may have gone, and another one be there: then it says otherwise than it did.
+static const struct cs_metadata *metadata_of(struct cs_outside_names *names, struct module *m) {
+  struct memory memory = {names->world, m->base};
+  struct cs_pe pe;
+  if (m->asked || !m->known) return m->metadata;
+  m->asked = true;
+  if (cs_pe_open_loaded(&pe, read_loaded, &memory) && pe.stamp == m->stamp &&
+      pe.image_size == m->size)
+    m->metadata = cs_metadata_read(&pe);
+  return m->metadata;
+}
+
+// A module of a program that is a single file has no path, nor has one that was loaded from memory.
+static void name_module(struct cs_outside_names *names, struct module *m) {
+  const struct cs_metadata *metadata = m->path == NULL ? metadata_of(names, m) : NULL;
+  const char *name = metadata != NULL ? cs_metadata_module_name(metadata) : NULL;
+  if (name != NULL) m->path = copy(cs_file_of(name));
+}
+
+static void add_program(const struct cs_world *world, struct cs_lines *lines) {
+  for (uint32_t i = 0; i < world->images->count; i++)
+    if (cs_image_is_runtime(world, &world->images->image[i]))
+      cs_lines_set_program(lines, world->images->image[i].path);
+}
+
+void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lines) {
+  add_program(names->world, lines);
+  for (size_t i = 0; i < names->module_count; i++) {
+    struct module *m = names->modules[i];
+    name_module(names, m);
+    struct cs_lines_module of = {.path = m->path,
+                                 .pdb = m->debug.path,
+                                 .known = m->known,
+                                 .has_id = m->debug.has_id,
+                                 .embedded = m->debug.embedded_size != 0};
+    memcpy(of.id, m->debug.id, sizeof of.id);
+    if (m->path != NULL) cs_lines_add(lines, &of);
+  }
+}
+
+static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
+  char text[MAX_NAME];
+  struct cs_method_text raw;
+  const struct cs_metadata *metadata = metadata_of(names, names->modules[frame->number]);
+  if (metadata == NULL || !cs_metadata_method(metadata, frame->token, &raw))
+    (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
+  else if (names->raw)
+    (void)snprintf(text, sizeof text, "%s%s%s.%s", raw.space, raw.space[0] != '\0' ? "." : "",
+                   raw.type, raw.method);
+  else
+    (void)cs_demangle(&(struct cs_mangled){raw.space, raw.type, raw.method, NULL, false}, text,
+                      sizeof text);
+  frame->name = copy(text);
+}
+
+// The outer frames of all threads are the same few; a look into a symbol table is through all of
+// it.
+static const char *native_name(struct cs_outside_names *names,
+                               const struct cs_outside_frame *frame) {
+  uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
+  bool added;
+  uint32_t i = cs_map_put(&names->native, frame->ip - back, (uint32_t)names->native_count, &added);
+  if (!added) return names->native_names[i];
+  const struct cs_image *image = names->images[frame->number];
+  struct cs_elf_image of = {
+      {image->begin, image->inode, image->device, image->path}, image->id_size, image->id};
+  cs_elfsyms_add(names->syms, frame->number, &of);
+  const char *found = cs_elfsyms_find(names->syms, frame->number, frame->offset - back);
+  names->native_names = cs_grow(names->native_names, names->native_count, &names->native_capacity,
+                                sizeof *names->native_names);
+  return names->native_names[names->native_count++] = copy(found != NULL ? found : "");
+}
+
+void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame) {
+  if (frame->name != NULL) return;
+  if (frame->token != 0) {
+    const char *path = names->modules[frame->number]->path;
+    if (frame->module == NULL && path != NULL) frame->module = copy(path);
+    name_method(names, frame);
+    return;
+  }
+  frame->name = copy(native_name(names, frame));
+}
+
+void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame) {
+  struct cs_line line;
+  if (frame->token == 0 || frame->module == NULL || frame->il == CS_IL_NO_MAPPING ||
+      !cs_lines_find(lines, frame->module, frame->token, cs_place_il(frame->il), &line))
+    return;
+  frame->source = line.file;
+  frame->line = line.line;
+}
+
+void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t cap) {
+  text[0] = '\0';
+  for (uint32_t i = 0; i < names->image_count; i++) {
+    const char *why = cs_elfsyms_refused(names->syms, i);
+    size_t used = strlen(text);
+    if (why != NULL)
+      (void)snprintf(text + used, cap - used, "%s%s (%s)", used > 0 ? ", " : "",
+                     cs_file_of(names->images[i]->path), why);
+  }
+}
+
+// ---- What a thread waits for ----
+
+static bool begins(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count) {
+  static const char *const waits[][2] = {
+      {"System.Threading.Monitor.Enter", "a lock"},
+      {"System.Threading.Monitor.ReliableEnter", "a lock"},
+      {"System.Threading.Monitor.TryEnter", "a lock"},
+      {"System.Threading.Monitor.Wait", "a pulse"},
+      {"System.Threading.Lock.Enter", "a lock"},
+      {"System.Threading.Lock.TryEnter", "a lock"},
+      {"System.Threading.Thread.Join", "a thread to end"},
+      {"System.Threading.Thread.Sleep", "time to pass"},
+      {"System.Threading.WaitHandle.Wait", "a wait handle"},
+      {"System.Threading.ManualResetEventSlim.Wait", "an event"},
+      {"System.Threading.SemaphoreSlim.Wait", "a semaphore"},
+      {"System.Threading.CountdownEvent.Wait", "a countdown"},
+      {"System.Threading.Barrier.SignalAndWait", "a barrier"},
+      {"System.Threading.ReaderWriterLockSlim.", "a reader-writer lock"},
+      {"System.Threading.SpinLock.", "a spin lock"},
+      {"System.Threading.Tasks.Task.", "a task"},
+      {"System.Threading.Tasks.Task<TResult>.", "a task"},
+      {"System.Threading.PortableThreadPool.WorkerThread.", "work (an idle pool thread)"},
+  };
+  const char *found = NULL;
+  // The oldest of the framework's own waits says most: Task.Wait waits on an event, that on a
+  // pulse.
+  for (uint32_t i = 0; i < count; i++) {
+    bool managed = frames[i].kind == CS_CODE_JIT || frames[i].kind == CS_CODE_R2R;
+    if (!managed || frames[i].name[0] == '[') continue;  // native code and stubs below
+    if (!begins(frames[i].name, "System.Threading.") ||
+        begins(frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
+      break;
+    for (size_t w = 0; w < CS_COUNT(waits); w++)
+      if (begins(frames[i].name, waits[w][0])) found = waits[w][1];
+  }
+  return found;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap top`: a moment of a program that runs, as numbers (model), as a grid of text (render),
+// as plain text and JSON (text), on a terminal (screen). Only cmd_top.c knows all of them. Shares
+// are of the time that the samples stand for: in mode cpu of CPU time, in mode wall of time.
+#ifndef CS_TOP_TOP_H
+#define CS_TOP_TOP_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "process/counters.h"
+#include "profile/profile.h"
+
+// ---- The model, top_model.c ----
+enum cs_top_sort { CS_TOP_BY_SELF, CS_TOP_BY_TOTAL, CS_TOP_BY_NAME };
+
+#define CS_TOP_FILTER 64
+
+struct cs_top_view {
+  bool threads;  // else methods
+  enum cs_top_sort sort;
+  bool native;  // with native frames; else their time belongs to the managed caller
+  bool whole;   // since the start; else the window
+  char filter[CS_TOP_FILTER];
+};
+
+struct cs_top_method {
+  uint32_t frame;      // of the methods
+  double self, total;  // shares, 0 to 1
+};
+struct cs_top_thread {
+  uint32_t tid;
+  const char *name;
+  double cpu;        // of one processor, 1 is all of it; < 0: not measured yet
+  double share;      // of the samples' time
+  uint32_t hottest;  // method; CS_NO_TEXT: none
+};
+
+// A thread of the process, as /proc has it.
+struct cs_top_task {
+  uint32_t tid;
+  char name[16];
+  uint64_t ticks;  // of CPU time that it has used
+  double cpu;
+};
+
+struct cs_top_sample {  // or several of one leaf, of the same slot of the window
+  uint64_t at_ns, weight;
+  uint32_t leaf;
+};
+
+// What a frame of the recording counts for.
+struct cs_top_frame {
+  uint32_t method;       // CS_NO_TEXT: not known yet
+  uint32_t outer;        // into what it was inlined: index into `outer`; 0: into nothing
+  bool awaits, resumes;  // it is not on the stack but awaits; it has resumed what is awaited
+};
+
+struct cs_top {
+  const struct cs_tree *tree;   // the recording's: nodes of threads and frames
+  struct cs_profile methods;    // its frames are the methods
+  struct cs_top_frame *frames;  // per frame of the recording
+  size_t frame_count, frame_capacity;
+  uint32_t *outer;  // lists of methods, from the innermost outwards, each up to a CS_NO_TEXT
+  size_t outer_count, outer_capacity;
+  bool has_awaits;  // a frame awaits
+  uint64_t window_ns;
+  struct cs_top_sample *queue;  // what is in the window, a ring
+  size_t queue_first, queue_count, queue_capacity;
+  uint64_t expired;  // how many have left the queue
+  uint64_t *latest;  // per node: the number of its last sample that was queued, from 1; 0: none
+  uint64_t *window;  // per node: weight of the samples in the window that ended there
+  size_t node_count;
+  uint64_t *frozen[2];  // per node, window and whole, as they were; NULL: it runs
+  size_t frozen_count;
+};
+
+void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window_ns);
+// The recording's next frame is this method (CS_NO_TEXT: not known yet); or a later answer to that.
+void cs_top_add_frame(struct cs_top *top, uint32_t method);
+void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method);
+// It is so many methods, each inlined into the one before; not said twice of one frame.
+void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count);
+void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resumes);
+// A sample has come that is counted in the tree already.
+void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight);
+void cs_top_expire(struct cs_top *top, uint64_t now_ns);
+// What the tables say no longer changes, though samples come.
+void cs_top_freeze(struct cs_top *top, bool on);
+bool cs_top_is_frozen(const struct cs_top *top);
+void cs_top_free(struct cs_top *top);
+
+// The tables; the caller frees them. Texts in them live as long as what they were made of.
+struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_top_view *view,
+                                     size_t *count);
+struct cs_top_known {  // a thread as the recording knows it
+  uint32_t tid;
+  const char *name;
+};
+struct cs_top_thread *cs_top_threads(const struct cs_top *top, const struct cs_top_view *view,
+                                     const struct cs_top_task *tasks, size_t task_count,
+                                     const struct cs_top_known *known, size_t known_count,
+                                     size_t *count);
+
+// ---- What the kernel says of the process, top_proc.c ----
+struct cs_top_proc {
+  struct cs_top_task *tasks;
+  size_t count, capacity;
+  uint64_t at_ns;      // when they were read; 0: never
+  uint64_t ticks;      // of the process
+  double cpu;          // of one processor, since the last look; < 0: there was none
+  uint64_t rss_bytes;  // 0: not known
+};
+// False: the process is gone, and all is as it was.
+bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns);
+void cs_top_proc_free(struct cs_top_proc *proc);
+
+// ---- A moment, for people and for programs ----
+struct cs_top_facts {
+  const char *program, *runtime, *mode;
+  int pid;  // 0: no runtime has come yet
+  uint32_t hz;
+  bool inlined;  // inlined methods have their own rows
+  double elapsed_s, interval_s, window_s;
+  double cpu;
+  uint64_t rss_bytes, samples, lost;
+  double samples_per_s;
+  double complete;  // of the walks, 0 to 1; < 0: there are none
+  struct cs_counters counters;
+};
+struct cs_top_moment {
+  struct cs_top_facts facts;
+  struct cs_top_view view;
+  const struct cs_top *top;
+  struct cs_top_method *methods;
+  struct cs_top_thread *threads;
+  size_t method_count, thread_count;
+  bool frozen, help;
+  const char *typing;  // a filter being typed; NULL: none
+  size_t scroll;       // rows that have gone by above
+};
+
+// A grid of text: lines of valid UTF-8, none wider than the grid, each in one style.
+enum cs_grid_style { CS_GRID_PLAIN, CS_GRID_BOLD, CS_GRID_TITLE, CS_GRID_DIM };
+struct cs_grid {
+  unsigned rows, columns;
+  char **text;
+  enum cs_grid_style *style;
+};
+void cs_grid_init(struct cs_grid *grid, unsigned rows, unsigned columns);
+void cs_grid_free(struct cs_grid *grid);
+// How many rows of a table there is room for.
+unsigned cs_top_room(unsigned rows);
+void cs_top_render(const struct cs_top_moment *moment, struct cs_grid *grid);
+// The same lines, without keys, as wide as they are; `limit` rows of the table.
+void cs_top_write_text(const struct cs_top_moment *moment, size_t limit, FILE *out);
+void cs_top_write_json(const struct cs_top_moment *moment, size_t limit, FILE *out);
+
+// ---- The terminal, top_screen.c ----
+enum cs_top_key { CS_TOP_NOTHING, CS_TOP_REDRAW, CS_TOP_FREEZE, CS_TOP_QUIT };
+bool cs_screen_open(int fd_in, int fd_out, struct cs_error *err);
+void cs_screen_resize(void);
+void cs_screen_suspend(void);  // gives the terminal back and stops, as Ctrl-Z does
+void cs_screen_draw(const struct cs_top_moment *moment);
+// Takes the keys that were pressed into the moment's view. Answers the most that they ask for.
+enum cs_top_key cs_screen_keys(struct cs_top_moment *moment);
+void cs_screen_close(void);
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+// A moment of `clrsnap top` as a grid of text: two lines of facts, one of what is shown, the table,
+// one of keys. Invariant: no line is wider than the grid, in columns of a terminal, whatever the
+// program calls its methods. One thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "top/top.h"
+#include "util/text.h"
+
+#define LINES_ABOVE 5  // facts, what is shown, the table's title
+#define LINES_BELOW 1
+#define UNLIMITED 100000
+#define NUMBERS 18  // columns of "self % total % "
+
+void cs_grid_init(struct cs_grid *grid, unsigned rows, unsigned columns) {
+  *grid = (struct cs_grid){.rows = rows, .columns = columns};
+  grid->text = cs_allocate((rows + 1) * sizeof *grid->text);
+  grid->style = cs_allocate((rows + 1) * sizeof *grid->style);
+}
+
+void cs_grid_free(struct cs_grid *grid) {
+  for (unsigned i = 0; i < grid->rows; i++) free(grid->text[i]);
+  free(grid->text);
+  free(grid->style);
+}
+
+// ---- Lines ----
+
+static unsigned columns_of(uint32_t character) {
+  int width = wcwidth((wchar_t)character);
+  return width < 0 ? 1 : (unsigned)width;
+}
+
+static unsigned width_of(const char *text, size_t len) {
+  unsigned columns = 0;
+  uint32_t c;
+  for (size_t i = 0; i < len;) {
+    i += cs_utf8_next(text + i, len - i, &c);
+    columns += columns_of(c);
+  }
+  return columns;
+}
+
+// The bytes at the front that fill at most so many columns.
+static size_t fitting(const char *text, size_t len, unsigned columns) {
+  size_t i = 0;
+  uint32_t c;
+  while (i < len) {
+    size_t n = cs_utf8_next(text + i, len - i, &c);
+    if (columns_of(c) > columns) break;
+    columns -= columns_of(c);
+    i += n;
+  }
+  return i;
+}
+
+// Where a text's end begins that fills at most so many columns.
+static size_t ending(const char *text, size_t len, unsigned columns) {
+  size_t i = 0;
+  uint32_t c;
+  for (unsigned all = width_of(text, len); all > columns && i < len;) {
+    i += cs_utf8_next(text + i, len - i, &c);
+    all -= columns_of(c);
+  }
+  return i;
+}
+
+__attribute__((format(printf, 4, 5))) static void put(struct cs_grid *grid, unsigned row,
+                                                      enum cs_grid_style style, const char *format,
+                                                      ...) {
+  char *raw = NULL, *text = NULL;
+  size_t len = 0;
+  va_list args;
+  if (row >= grid->rows) return;
+  va_start(args, format);
+  int n = vasprintf(&raw, format, args);
+  va_end(args);
+  FILE *out = n >= 0 ? open_memstream(&text, &len) : NULL;
+  if (out != NULL) {
+    cs_put_plain(out, raw, (size_t)n);
+    (void)fclose(out);
+    text[fitting(text, len, grid->columns)] = '\0';
+  }
+  if (n >= 0) free(raw);
+  free(grid->text[row]);
+  grid->text[row] = text;
+  grid->style[row] = style;
+}
+
+// A name in a column: its end is what tells methods apart.
+struct cell {
+  char text[4096];
+};
+static const char *cell(struct cell *cell, const char *text, size_t len, unsigned columns,
+                        bool fill) {
+  unsigned width = width_of(text, len);
+  size_t from = width > columns && columns > 2 ? ending(text, len, columns - 2) : 0;
+  int used = snprintf(cell->text, sizeof cell->text, "%s%.*s", from > 0 ? ".." : "",
+                      (int)(len - from), text + from);
+  if (used < 0 || (size_t)used >= sizeof cell->text) used = (int)sizeof cell->text - 1;
+  for (unsigned i = width; fill && i < columns && (size_t)used + 1 < sizeof cell->text; i++)
+    cell->text[used++] = ' ';
+  cell->text[used] = '\0';
+  return cell->text;
+}
+
+static const char *percent(char text[16], double share) {
+  if (share < 0)
+    (void)snprintf(text, 16, "-");
+  else
+    (void)snprintf(text, 16, "%.1f", 100 * share);
+  return text;
+}
+
+static const char *bytes(char text[24], double value) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < CS_COUNT(units); unit++) value /= 1024;
+  (void)snprintf(text, 24, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text;
+}
+
+// ---- What stands above the table ----
+
+static void put_facts(const struct cs_top_moment *m, struct cs_grid *grid) {
+  const struct cs_top_facts *f = &m->facts;
+  char cpu[16], rss[24], complete[16];
+  if (f->pid == 0) {
+    put(grid, 0, CS_GRID_BOLD, "clrsnap top: waiting for a .NET runtime in %s", f->program);
+    return;
+  }
+  put(grid, 0, CS_GRID_BOLD, "clrsnap top: %d %s", f->pid, f->program);
+  put(grid, 1, CS_GRID_PLAIN,
+      ".NET %s, %s %" PRIu32 " Hz, %.0f s; %" PRIu64 " samples, %.0f/s, lost %" PRIu64
+      ", complete %s %%",
+      f->runtime, f->mode, f->hz, f->elapsed_s, f->samples, f->samples_per_s, f->lost,
+      percent(complete, f->complete));
+  const struct cs_counters *c = &f->counters;
+  char heap[24], alloc[24], gc[16];
+  if (c->known)
+    put(grid, 2, CS_GRID_PLAIN,
+        "CPU %s %%, memory %s, heap %s, alloc %s/s, GC %s %% (%" PRIu64 "+%" PRIu64 "+%" PRIu64 ")",
+        percent(cpu, f->cpu), bytes(rss, (double)f->rss_bytes), bytes(heap, c->heap_bytes),
+        bytes(alloc, c->alloc_bytes_per_s), percent(gc, c->gc_pause), c->gc_counts[0],
+        c->gc_counts[1], c->gc_counts[2]);
+  else
+    put(grid, 2, CS_GRID_PLAIN, "CPU %s %%, memory %s; allocations and GC: %s",
+        percent(cpu, f->cpu), bytes(rss, (double)f->rss_bytes),
+        c->why[0] != '\0' ? c->why : "not yet known");
+}
+
+static void put_view(const struct cs_top_moment *m, struct cs_grid *grid) {
+  static const char *const sorts[] = {"self", "total", "name"};
+  const struct cs_top_view *v = &m->view;
+  const char *sort = v->threads && v->sort != CS_TOP_BY_NAME ? "CPU" : sorts[v->sort];
+  char span[48], filter[CS_TOP_FILTER + 48] = "";
+  if (v->whole)
+    (void)snprintf(span, sizeof span, "since the start");
+  else
+    (void)snprintf(span, sizeof span, "last %g s", m->facts.window_s);
+  if (m->typing == NULL && v->filter[0] != '\0')
+    (void)snprintf(filter, sizeof filter, ", with \"%s\"%s", v->filter,
+                   m->facts.inlined || v->threads ? "" : " (not inlined ones)");
+  const char *mode = m->facts.mode;
+  put(grid, 3, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s, %% of %s%s%s",
+      m->frozen ? "FROZEN: " : "", v->threads ? "threads" : "methods", span, sort,
+      cs_mode(cs_mode_by_name(mode, strlen(mode)))->whole, v->native ? "" : ", native frames off",
+      filter);
+}
+
+// ---- Tables ----
+
+static const char *text_of(const struct cs_top *top, uint32_t string, size_t *len) {
+  return cs_strings_get(&top->methods.strings, string, len);
+}
+
+// The module's column, if there is room for one beside a long name: as wide as the widest in sight,
+// a quarter at most.
+static unsigned module_columns(const struct cs_top_moment *m, size_t first, size_t last,
+                               unsigned columns) {
+  unsigned widest = 0;
+  for (size_t i = first; i < last; i++) {
+    size_t len;
+    const char *text = text_of(m->top, m->top->methods.frames[m->methods[i].frame].module, &len);
+    unsigned width = width_of(text, len);
+    if (width > widest) widest = width;
+  }
+  if (columns + NUMBERS < 100) return 0;
+  return widest < columns / 4 ? widest : columns / 4;
+}
+
+static unsigned widest_name(const struct cs_top_moment *m, size_t first, size_t last) {
+  unsigned widest = 6;
+  for (size_t i = first; i < last; i++) {
+    size_t len;
+    const char *text = text_of(m->top, m->top->methods.frames[m->methods[i].frame].name, &len);
+    unsigned width = width_of(text, len);
+    if (width > widest) widest = width;
+  }
+  return widest;
+}
+
+static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
+  size_t first = m->scroll < m->method_count ? m->scroll : m->method_count;
+  size_t last = m->method_count - first < rows ? m->method_count : first + rows;
+  unsigned left = grid->columns > NUMBERS ? grid->columns - NUMBERS : 1;
+  unsigned module = module_columns(m, first, last, left);
+  unsigned room = module > 0 && left > module + 2 ? left - module - 2 : left;
+  unsigned name = widest_name(m, first, last);
+  if (name > room) name = room;
+  static struct cell title, text, place;
+  put(grid, 4, CS_GRID_TITLE, " self %%  total %%  %s%s",
+      cell(&title, "method", 6, name, module > 0), module > 0 ? "  module" : "");
+  for (size_t i = first; i < last; i++) {
+    const struct cs_top_method *row = &m->methods[i];
+    const struct cs_profile_frame *frame = &m->top->methods.frames[row->frame];
+    size_t len, module_len;
+    const char *method = text_of(m->top, frame->name, &len);
+    const char *where = text_of(m->top, frame->module, &module_len);
+    put(grid, LINES_ABOVE + (unsigned)(i - first),
+        frame->kind == CS_KIND_USER ? CS_GRID_BOLD : CS_GRID_PLAIN, "%7.1f  %7.1f  %s%s%s",
+        100 * row->self, 100 * row->total,
+        cell(&text, method, len, name, module > 0 && module_len > 0),
+        module > 0 && module_len > 0 ? "  " : "",
+        module > 0 ? cell(&place, where, module_len, module, false) : "");
+  }
+}
+
+static void put_threads(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
+  size_t first = m->scroll < m->thread_count ? m->scroll : m->thread_count;
+  size_t last = m->thread_count - first < rows ? m->thread_count : first + rows;
+  unsigned left = grid->columns > 27 ? grid->columns - 27 : 1, name = 6;
+  for (size_t i = first; i < last; i++) {
+    unsigned width = width_of(m->threads[i].name, strlen(m->threads[i].name));
+    if (width > name) name = width;
+  }
+  if (name > left / 3 + 5) name = left / 3 + 5;
+  static struct cell title, text, hot;
+  put(grid, 4, CS_GRID_TITLE, "    tid   CPU %%    share %%  %s  hottest method",
+      cell(&title, "thread", 6, name, true));
+  for (size_t i = first; i < last; i++) {
+    const struct cs_top_thread *t = &m->threads[i];
+    size_t len = 0;
+    const char *method = t->hottest != CS_NO_TEXT
+                             ? text_of(m->top, m->top->methods.frames[t->hottest].name, &len)
+                             : "";
+    char cpu[16];
+    put(grid, LINES_ABOVE + (unsigned)(i - first), CS_GRID_PLAIN,
+        "%7" PRIu32 "  %6s     %6.1f  %s  %s", t->tid, percent(cpu, t->cpu), 100 * t->share,
+        cell(&text, t->name, strlen(t->name), name, true),
+        cell(&hot, method, len, left > name + 2 ? left - name - 2 : 3, false));
+  }
+}
+
+// ---- Keys ----
+
+static const char *const keys[] = {
+    "  tab     methods or threads",
+    "  s t n   sort by self, total, name (threads: s and t by CPU)",
+    "  w       the last seconds, or since the start",
+    "  N       native frames on or off; off, their time is the managed caller's",
+    "  /       only what has a text in its name or module; Enter ends, Escape takes it away",
+    "  space   freeze and run",
+    "  up down page-up page-down home   move in the table",
+    "  q       quit; so does Ctrl-C",
+    "  ?       this help; any key leaves it",
+    "",
+    "  self %   time in the method itself; total %: with what it calls; share %: of all threads';",
+    "           what is inlined is its caller's, unless --inlined was given",
+
+    "  CPU %    of one processor since the last refresh, from /proc",
+    "  GC %     of the last second in which a collection held the program; after it,",
+    "           collections of generation 0+1+2 since top began (each counts in the lower ones)",
+};
+
+static void put_help(struct cs_grid *grid) {
+  put(grid, 3, CS_GRID_BOLD, "Keys");
+  for (unsigned i = 0; i < CS_COUNT(keys); i++)
+    if (LINES_ABOVE + i + LINES_BELOW < grid->rows)
+      put(grid, LINES_ABOVE + i, CS_GRID_PLAIN, "%s", keys[i]);
+}
+
+static void put_footer(const struct cs_top_moment *m, struct cs_grid *grid) {
+  if (m->typing != NULL) {
+    put(grid, grid->rows - 1, CS_GRID_BOLD, "/%s_", m->typing);
+    return;
+  }
+  put(grid, grid->rows - 1, CS_GRID_DIM,
+      "q quit  ? help  tab %s  s,t,n sort  w span  N native  / filter  space %s",
+      m->view.threads ? "methods" : "threads", m->frozen ? "run" : "stop");
+}
+
+unsigned cs_top_room(unsigned rows) {
+  return rows > LINES_ABOVE + LINES_BELOW ? rows - LINES_ABOVE - LINES_BELOW : 0;
+}
+
+static void put_table(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
+  if (m->view.threads)
+    put_threads(m, grid, rows);
+  else
+    put_methods(m, grid, rows);
+}
+
+void cs_top_render(const struct cs_top_moment *moment, struct cs_grid *grid) {
+  if (grid->rows == 0) return;
+  put_facts(moment, grid);
+  if (moment->help) {
+    put_help(grid);
+  } else {
+    put_view(moment, grid);
+    put_table(moment, grid, cs_top_room(grid->rows));
+  }
+  if (grid->rows > 1) put_footer(moment, grid);
+}
+
+void cs_top_write_text(const struct cs_top_moment *moment, size_t limit, FILE *out) {
+  struct cs_grid grid;
+  size_t rows = moment->view.threads ? moment->thread_count : moment->method_count;
+  if (rows > limit) rows = limit;
+  cs_grid_init(&grid, LINES_ABOVE + (unsigned)rows, UNLIMITED);
+  put_facts(moment, &grid);
+  put_view(moment, &grid);
+  put_table(moment, &grid, rows);
+  for (unsigned i = 0; i < grid.rows; i++) {
+    const char *text = grid.text[i] != NULL ? grid.text[i] : "";
+    size_t len = strlen(text);
+    while (len > 0 && text[len - 1] == ' ') len--;
+    if (grid.text[i] != NULL) (void)fprintf(out, "%.*s\n", (int)len, text);
+  }
+  (void)putc('\n', out);
+  cs_grid_free(&grid);
+}

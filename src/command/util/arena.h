@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Memory that is given back all at once: of messages that point at each other until they are
+// written. One thread.
+#ifndef CS_UTIL_ARENA_H
+#define CS_UTIL_ARENA_H
+
+#include <stddef.h>
+
+struct cs_arena {  // zeroed to begin with
+  void **blocks;
+  size_t count, capacity;
+};
+
+// `count` things of `size` bytes, zeroed. Ends the program when there is no memory (cs_allocate).
+void *cs_arena_take(struct cs_arena *arena, size_t count, size_t size);
+void cs_arena_free(struct cs_arena *arena);
+
+#endif

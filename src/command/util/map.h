@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// A hash table from u64 to u32, and an interning pool of strings on top of it. Both only grow.
+// One thread. Out of memory ends the command (cs_grow).
+#ifndef CS_UTIL_MAP_H
+#define CS_UTIL_MAP_H
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+struct cs_map {
+  struct cs_map_slot {
+    uint64_t key;
+    uint32_t value, used;
+  } * slots;
+  size_t count, capacity;  // capacity: 0 or a power of two
+};
+
+// The value under `key`, put there as `fresh` if there was none; *added says which.
+uint32_t cs_map_put(struct cs_map *map, uint64_t key, uint32_t fresh, bool *added);
+bool cs_map_get(const struct cs_map *map, uint64_t key, uint32_t *value);
+void cs_map_free(struct cs_map *map);
+
+struct cs_strings {
+  char *bytes;  // all strings, each with a NUL
+  size_t used, room;
+  struct cs_string {
+    size_t offset, len;
+    uint32_t next;  // one with the same hash, UINT32_MAX: none
+  } * items;
+  size_t count, capacity;
+  struct cs_map by_hash;
+};
+
+uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len);
+// As valid UTF-8 without control characters: else a reader of protobuf refuses the whole file.
+uint32_t cs_strings_add_plain(struct cs_strings *s, const char *data, size_t len);
+const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len);
+// All of them by id, good until the next one is added; the caller frees the array.
+char **cs_strings_table(const struct cs_strings *s);
+void cs_strings_free(struct cs_strings *s);
+
+// qsort, which must not be given nothing.
+static inline void cs_sort(void *items, size_t count, size_t size,
+                           int (*compare)(const void *a, const void *b)) {
+  if (count > 1) qsort(items, count, size, compare);
+}
+
+// Makes room for one more item: answers `items`, moved if need be.
+void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
+void *cs_allocate(size_t bytes);  // zeroed
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The descriptor's bytes (dotnet/runtime docs/design/datacontracts/contract-descriptor.md): a head
+// in memory, a JSON text, and a table of pointers that the JSON's globals refer to by index.
+// Private to the room; a header of its own so that tests can feed it bytes. Not for handlers.
+#ifndef CS_CONTRACT_DESCRIPTOR_H
+#define CS_CONTRACT_DESCRIPTOR_H
+
+#include "base/error.h"
+#include "contract/layout.h"
+
+struct cs_descriptor_head {  // as it lies in libcoreclr's data
+  uint64_t magic;            // "DNCCDAC\0"
+  uint32_t flags;            // bit 0 is always set, bit 1: 32-bit target
+  uint32_t json_bytes;
+  uint64_t json;
+  uint32_t pointer_count;
+  uint32_t pad;
+  uint64_t pointers;
+};
+#define CS_DESCRIPTOR_MAGIC 0x0043414443434E44ull
+#define CS_DESCRIPTOR_MAX_JSON (1u << 20)  // .NET 10 has 10,563 bytes
+#define CS_DESCRIPTOR_MAX_POINTERS 4096u   // .NET 10 has 24
+
+bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_error *err);
+
+// Fills every member of `out` that comes from the descriptor; the others are left alone. The text
+// need not be terminated. On failure `out` is unspecified.
+bool cs_descriptor_parse(const char *json, size_t len, const uint64_t *pointers, uint32_t count,
+                         struct cs_layout *out, struct cs_error *err);
+
+// Does every read by this layout stay within what is read? cs_descriptor_parse sees to it.
+bool cs_descriptor_check_limits(const struct cs_layout *layout, struct cs_error *err);
+
+#endif

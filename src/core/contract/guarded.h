@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Reads of this process' memory that fail instead of faulting, for checks that may be wrong about
+// where they look. Private to the room. Not for handlers.
+#ifndef CS_CONTRACT_GUARDED_H
+#define CS_CONTRACT_GUARDED_H
+
+#include "base/base.h"
+
+bool cs_guarded_read(uint64_t addr, void *dst, size_t len);
+static inline bool cs_guarded_u64(uint64_t addr, uint64_t *out) {
+  return cs_guarded_read(addr, out, sizeof *out);
+}
+static inline bool cs_guarded_u32(uint64_t addr, uint32_t *out) {
+  return cs_guarded_read(addr, out, sizeof *out);
+}
+
+#endif

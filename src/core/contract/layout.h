@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// contract: the running CoreCLR's structure offsets, as its own data contract descriptor names
+// them. Filled once at start (contract/contract.c), read-only afterwards. Signal-safe: yes (plain
+// data). Members are named after the descriptor's "Type.Field"; byte offsets unless said.
+#ifndef CS_CONTRACT_LAYOUT_H
+#define CS_CONTRACT_LAYOUT_H
+
+#include "base/base.h"
+
+// Identifiers that the explicit frames carry in their first word.
+struct cs_frame_ids {
+  uint64_t inlined_call, resumable, redirected_thread, faulting_exception, software_exception;
+  uint64_t func_eval, pinvoke_calli, hijack, prestub_method, call_counting_helper;
+  uint64_t stub_dispatch, external_method, dynamic_helper, protect_value_class;
+  uint64_t debugger_class_init_mark, debugger_exit, debugger_u2m_catch, exception_filter;
+};
+
+struct cs_layout {
+  // Addresses, from the descriptor's indexed globals.
+  uint64_t code_range_map;     // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
+  uint64_t thread_store;       // address of the variable that points to the ThreadStore
+  uint64_t suspension_thread;  // address of the Thread that has suspended the others; 0: not told
+  // Addresses by which places in the runtime's table for its debugger are known; 0: not told.
+  struct {
+    uint64_t finalizer_thread, app_domain, system_domain, thread_ids, object_class;
+  } landmarks;
+  uint64_t coreclr_begin, coreclr_end;  // libcoreclr.so's mapping, [begin, end)
+  uint64_t hash_slots,
+      hash_value_mask;  // of the runtime's HashMap: slots of a bucket, bits of a value
+  uint64_t method_desc_alignment, token_remainder_bits;
+  uint64_t stub_code_block_last;  // code header words up to this value are stub kinds, not headers
+
+  struct {
+    uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
+    uint32_t exposed_object;  // handle of the managed Thread; CS_NO_FIELD: it is not told
+  } thread;
+  struct {
+    uint32_t length, first_char;  // CS_NO_FIELD: as above
+  } string;
+  struct {
+    uint32_t size;  // of an array before its elements. CS_NO_FIELD: it is not told
+  } array;
+  struct {
+    uint32_t first_link;  // of a list through thread.link_next
+    uint32_t dead_count;  // CS_NO_FIELD: it is not told
+  } thread_store_fields;
+  // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked
+  // return address and the address of its slot in the Thread.
+  struct {
+    uint32_t hijack_return_address, hijack_slot;
+  } hijack;
+  struct {
+    uint32_t top_level_data;
+  } range_section_map;
+  struct {
+    uint32_t next, range_begin, range_end_open, range_section;
+  } range_fragment;
+  struct {
+    uint32_t range_begin, range_end_open, flags, jit_manager, r2r_module, heap_list;
+  } range_section;
+  struct {
+    uint32_t next, start_address, end_address, map_base, header_map;
+  } heap_node;
+  struct {
+    uint32_t method_desc, gc_info, num_unwind_infos, unwind_infos;
+  } code_header;
+  struct {
+    uint32_t size, begin, end, unwind_data;
+  } runtime_function;
+  struct {
+    uint32_t ready_to_run_info, base;
+    uint32_t path;  // CS_NO_FIELD: this runtime does not tell
+  } module;
+  struct {
+    uint32_t name;  // CS_NO_FIELD: as above
+  } dynamic_method_desc;
+  struct {
+    uint32_t header, composite_info, runtime_functions, num_runtime_functions;
+    uint32_t hot_cold_map, num_hot_cold_map, delay_load_thunks, entry_points;
+  } r2r_info;
+  struct {
+    uint32_t buckets;
+  } hash_map;
+  struct {
+    uint32_t size, keys, values;
+  } bucket;
+  struct {
+    uint32_t size, chunk_index, flags, remainder;
+  } method_desc;
+  struct {
+    uint32_t size, method_table, token_range;
+  } method_desc_chunk;
+  struct {
+    uint32_t module;
+    uint32_t canonical;  // class, or canonical MethodTable | 1. CS_NO_FIELD: it is not told
+    uint32_t parent;     // as above
+  } method_table;
+  struct {
+    uint32_t begin, size;
+  } image_data_directory;  // VirtualAddress, Size
+  struct {
+    uint32_t next;
+  } frame;
+  struct {
+    uint32_t size, call_site_sp, caller_return_address, callee_saved_fp;
+  } inlined_call_frame;
+  struct {
+    uint32_t target_context, return_address;
+  } software_exception_frame;
+  struct {
+    uint32_t target_context;
+  } faulting_exception_frame;
+  struct {
+    uint32_t target_context_ptr;
+  } resumable_frame;
+  struct {
+    uint32_t return_address, hijack_args_ptr;
+  } hijack_frame;
+  struct {
+    uint32_t size, callee_saved_registers;
+  } hijack_args;
+  struct {
+    uint32_t transition_block_ptr;
+  } framed_method_frame;
+  struct {
+    uint32_t size, return_address, callee_saved_registers;
+  } transition_block;
+  struct {
+    uint32_t size, r12, r13, r14, r15, rbx, rbp;
+  } callee_saved;
+  struct {
+    uint32_t previous_nested, thrown_object;
+  } exception_info;
+  struct cs_frame_ids frame_ids;
+
+  uint32_t context_size;  // bytes of the runtime's own CONTEXT: 3,232 on .NET 10
+  uint16_t runtime_major, runtime_minor, runtime_build;
+};
+
+// What only names and asynchronous callers are made of may be missing.
+#define CS_NO_FIELD UINT32_MAX
+
+// Of structures that are read as a whole: their members are indices into copies of these sizes, so
+// a layout that has them elsewhere is refused (contract/limits.c).
+#define CS_MEMBERS_BYTES 96u
+#define CS_METHOD_DESC_BYTES 64u
+#define CS_RUNTIME_FUNCTION_BYTES 12u
+
+// RangeSection.flags.
+enum {
+  CS_RANGE_COLLECTIBLE = 1,
+  CS_RANGE_CODE_HEAP = 2,
+  CS_RANGE_RANGE_LIST = 4,
+  CS_RANGE_INTERPRETER = 8
+};
+
+#endif

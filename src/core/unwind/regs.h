@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The registers that a walk carries. Numbered as AMD64 unwind codes number them (and as CONTEXT
+// orders them); DWARF's own numbering is translated where .eh_frame is read, nowhere else.
+// Signal-safe: yes (plain data).
+#ifndef CS_UNWIND_REGS_H
+#define CS_UNWIND_REGS_H
+
+#include "base/base.h"
+
+enum cs_reg {
+  CS_RAX,
+  CS_RCX,
+  CS_RDX,
+  CS_RBX,
+  CS_RSP,
+  CS_RBP,
+  CS_RSI,
+  CS_RDI,
+  CS_R8,
+  CS_R9,
+  CS_R10,
+  CS_R11,
+  CS_R12,
+  CS_R13,
+  CS_R14,
+  CS_R15,
+  CS_RIP,
+  CS_REG_COUNT
+};
+
+struct cs_regs {
+  uint64_t r[CS_REG_COUNT];
+  uint32_t known;  // bit i: r[i] is this frame's own value, not a left-over
+};
+
+#define CS_REG_BIT(reg) (1u << (reg))
+// What a call preserves on SysV, and what a frame in the middle of a stack therefore has.
+#define CS_REGS_PRESERVED                                                              \
+  (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
+   CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15) | CS_REG_BIT(CS_RIP))
+#define CS_REGS_ALL ((1u << CS_REG_COUNT) - 1)
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Private to room dropin: COM objects in a wrapper that looks the same from outside. Every slot
+// goes to the real object (thunks.S), methods that are newer than this project included, except for
+// those that a family takes over. Any thread; not for handlers.
+#ifndef CS_DROPIN_WRAP_H
+#define CS_DROPIN_WRAP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "clrsnap/corprof.h"
+
+// Slots of a wrapper's vtable. The largest interface known has 115; each new one adds a few.
+enum { CS_SLOTS = 256 };
+
+struct cs_guest;
+struct cs_family;
+
+struct cs_wrapped {
+  void *const *vtbl;
+  void *target[CS_SLOTS];  // slot n's object: the real one, or one that answers in its place
+  struct cs_guest *guest;
+  struct cs_family *family;
+  bool known;  // its slots are the family's, so that those taken over are
+  struct cs_wrapped *next;
+};
+
+// One kind of object: which interfaces are of the kind, and which slots are taken over.
+struct cs_family {
+  bool (*is_of_kind)(REFIID iid);
+  void *vtbl[CS_SLOTS];   // of known interfaces
+  void *plain[CS_SLOTS];  // of others: QueryInterface, AddRef and Release are taken over
+  // Told of every reference that is taken or given back through a wrapper; may be NULL.
+  void (*referenced)(struct cs_guest *guest, int change);
+  struct cs_wrapped *all;  // never freed: one per real object of the process' few
+};
+
+// Fills both tables with thunks and the three methods of IUnknown. Once, before cs_wrap.
+void cs_family_init(struct cs_family *family);
+
+// The wrapper of `object`: the same one each time (COM identity). Takes over the caller's
+// reference. NULL: no memory; the reference is released.
+void *cs_wrap(struct cs_family *family, struct cs_guest *guest, void *object, bool known);
+
+static inline struct cs_wrapped *cs_wrapped_of(void *self) {
+  return self;
+}
+
+// The real object behind a slot of a wrapper: THEIRS(self, ICorProfilerInfo15, DoStackSnapshot).
+#define CS_SLOT(type, method) (offsetof(type##Vtbl, method) / sizeof(void *))
+#define THEIRS(self, type, method) ((type *)cs_wrapped_of(self)->target[CS_SLOT(type, method)])
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// awaits: who awaits the async method that a stack was resumed in. Such a method's state machine
+// lives in an object of the heap, its box, which is a Task too; the box's frame stands below the
+// method's on the stack, and the box leads to who awaits it, box by box. Nothing of that is on the
+// stack itself.
+// Signal-safe: everything marked CS_ISLAND. The tables are filled by the agent's thread only, while
+// handlers read them.
+//
+// The same for a Task that is no async method's, but has been given a delegate to run.
+//
+// Two tables, of what the agent has found out from the profiling API and nothing else:
+//   sites   return addresses in a box's MoveNext, by which its frame is known, with the box's
+//           class; or in a method into which that was inlined, whatever the class; or in the one
+//           that runs a Task's delegate
+//   types   classes of objects that may stand in such a chain, and where each leads on
+#ifndef CS_SIGNAL_AWAITS_H
+#define CS_SIGNAL_AWAITS_H
+
+#include "signal/signal.h"
+
+enum {
+  CS_AWAIT_SITES = 1 << 13,
+  CS_AWAIT_TYPES = 1 << 13,
+  CS_AWAITS_MOST = 32,  // boxes in a sample, the first included
+};
+
+// What an object of a class is to a chain. In a type's lowest bits.
+enum cs_await_kind {
+  CS_AWAIT_END = 1,  // nothing that leads on: nobody awaits, or who does cannot be told
+  CS_AWAIT_BOX,      // an async method; its Task's continuation leads on
+  CS_AWAIT_LINK,     // leads on by a member, and is nobody itself: a delegate, ...
+  CS_AWAIT_LIST,     // several await the same Task; or all but one have given up
+  CS_AWAIT_SOURCE,   // an async method that is awaited by a ManualResetValueTaskSourceCore
+  CS_AWAIT_PROMISE,  // a Task that is nobody: WhenAll's, ... Its continuation leads on
+  CS_AWAIT_RESUMER,  // the target of the delegates by which such a source resumes who awaits it
+};
+
+// How a sample's chain ended.
+enum cs_await_state {
+  CS_AWAITS_NONE,       // no box on the stack: nothing was looked for
+  CS_AWAITS_COMPLETE,   // up to a box that nobody awaits
+  CS_AWAITS_SEVERAL,    // up to one that several await
+  CS_AWAITS_CUT,        // more than CS_AWAITS_MOST
+  CS_AWAITS_UNKNOWN,    // the last word is a class that is not in the table yet, and no Task's
+  CS_AWAITS_STOPPED,    // the runtime stood still, or did meanwhile: objects may have moved
+  CS_AWAITS_AMBIGUOUS,  // the box could not be told from other values in its frame
+};
+
+struct cs_await_site {
+  uint64_t ip;     // 0: free. Written last
+  uint64_t class;  // the box's MethodTable; of shared code, that of all its instantiations
+  // In which of the frame's places (CS_AWAIT_PLACES bits) the box may be. The code keeps it in the
+  // same ones each time it stands here, so each sample strikes out those that had none; when one is
+  // left, no other is looked at. Above them the number of the table's life, by its agent.
+  uint64_t places;
+};
+#define CS_AWAIT_PLACES ((1ull << 54) - 1)
+enum { CS_AWAIT_LIFE_AT = 54 };
+// In place of that: any box's; the return address is one of Task.ExecuteWithThreadLocal, which runs
+// a Task's delegate; or of who calls that for a thread that has nothing else to do, or because
+// another Task has completed.
+#define CS_AWAIT_ANY_BOX 1u
+#define CS_AWAIT_TASK_RUNS 2u
+#define CS_AWAIT_DISPATCHES 3u
+enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // it may be that far down
+
+// Where a CS_AWAIT_SOURCE has the members of its ManualResetValueTaskSourceCore; or a CS_AWAIT_LIST
+// its array (holder) and how much of it is in use (state). A word, so that it is read whole.
+struct cs_await_source {
+  uint16_t holder;  // the member that leads to the object that they are in; 0: it is the box itself
+  uint16_t continuation, state, completed;
+};
+
+struct cs_awaits {
+  // Odd: the runtime stands still, and objects move. Written by the callbacks of its suspensions.
+  uint32_t stops;
+  uint32_t canonical, parent;  // offsets in a MethodTable
+  uint64_t task;               // Task's own MethodTable, 0: not known yet,
+  uint32_t continuation;       // and where m_continuationObject is
+  uint32_t target;             // Delegate's. Known when there is a CS_AWAIT_SOURCE
+  uint32_t elements;           // where an array's begin. Known when there is a CS_AWAIT_LIST
+  // A class's MethodTable << 16 | offset of the member that leads on << 4 | enum cs_await_kind.
+  uint64_t types[CS_AWAIT_TYPES];
+  uint64_t sources[CS_AWAIT_TYPES];  // struct cs_await_source of the type beside, or 0; written
+                                     // before it
+  struct cs_await_site sites[CS_AWAIT_SITES];
+};
+#define CS_AWAIT_TYPE(mt, offset, kind) ((mt) << 16 | (uint64_t)(offset) << 4 | (uint64_t)(kind))
+#define CS_AWAIT_TYPE_CLASS(type) ((type) >> 16)
+#define CS_AWAIT_TYPE_OFFSET(type) ((uint32_t)((type) >> 4) & 0xFFFu)
+#define CS_AWAIT_TYPE_KIND(type) ((enum cs_await_kind)((type)&0xFu))
+
+static inline uint32_t cs_await_slot(uint64_t key, uint32_t slots) {
+  return (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (slots - 1);
+}
+
+struct cs_await_chain {
+  enum cs_await_state state;
+  uint32_t at;     // the frame of the box, by its number in the sample
+  uint32_t count;  // of words
+  // MethodTables: of the box on the stack, of who awaits it, and so on. One that is a Task's but is
+  // not in the table yet has the lowest bit set: it may be a box or not. Where a Task's delegate
+  // runs, its own class is the first, with a bit of its own.
+  uint64_t words[CS_AWAITS_MOST + 1];
+};
+#define CS_AWAIT_WORD_NEW 1u
+#define CS_AWAIT_WORD_RUNS 2u
+#define CS_AWAIT_WORD_CLASS(word) ((word) & ~3ull)
+
+struct cs_sampled;  // signal/sample.h
+
+// Looks at a stack that has just been walked. `frames`: CS_FRAME_WORD()s, leaf first.
+CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled *from,
+                              const uint64_t *frames, uint32_t count, struct cs_await_chain *chain);
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Where a thread keeps its label (base/label.h), for whoever takes a sample of it. Managed code of
+// ours (src/labels) writes it, on the thread itself; a handler may interrupt that very write, and a
+// thread that sleeps is looked at by another one. Slots lie in memory that is never given back.
+// Signal-safe: yes.
+#ifndef CS_SIGNAL_LABEL_H
+#define CS_SIGNAL_LABEL_H
+
+#include "base/label.h"
+
+// As src/labels/ClrsnapLabels.cs has it. A cache line, so that no two threads write to one.
+struct cs_label_slot {
+  uint32_t sequence;   // odd while it is being written
+  uint32_t recording;  // in which it was written, by number; labels of earlier ones are not valid
+  struct cs_label label;
+  uint32_t tid;  // whose it is, 0: nobody's. Written by agent/labels.c
+  uint8_t rest[28];
+};
+_Static_assert(sizeof(struct cs_label_slot) == 64 && offsetof(struct cs_label_slot, label) == 8 &&
+                   offsetof(struct cs_label_slot, tid) == 32,
+               "managed code writes it");
+
+// The label of the thread `tid` in that recording. False: it has none, or is just changing it.
+CS_ISLAND static inline bool cs_label_read(const struct cs_label_slot *slot, uint32_t tid,
+                                           uint32_t recording, struct cs_label *out) {
+  const uint64_t *from = (const uint64_t *)(const void *)&slot->label;
+  uint64_t word[3];
+  uint32_t sequence = cs_load_acquire(&slot->sequence);
+  for (unsigned i = 0; i < 3; i++) word[i] = cs_load_relaxed(&from[i]);
+  bool mine = cs_load_relaxed(&slot->recording) == recording && cs_load_relaxed(&slot->tid) == tid;
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  if ((sequence & 1) != 0 || cs_load_relaxed(&slot->sequence) != sequence || !mine) return false;
+  if ((word[0] | word[1] | word[2]) == 0) return false;
+  uint64_t *to = (uint64_t *)(void *)out;
+  for (unsigned i = 0; i < 3; i++) to[i] = word[i];
+  return true;
+}
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The sample ring: many handlers write, the agent's thread reads. In this process' own memory, so
+// that a handler never depends on a page of a file or on another process.
+// Signal-safe: cs_sample_take (signal/signal.h). The rest: the one reader, outside of handlers.
+//
+//   tail                                     head
+//    | READY record | BUSY record | READY record |  all zero ...  |
+//
+// A record's first word is 0 while it is being written, and its size and state from then on. Free
+// space is all zero: the reader clears what it has read before it moves the tail. So a reserved
+// record is BUSY by itself, whatever lay there before.
+#ifndef CS_SIGNAL_SAMPLE_H
+#define CS_SIGNAL_SAMPLE_H
+
+#include "signal/label.h"
+#include "signal/signal.h"
+#include "walk/record.h"
+
+enum {
+  CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 13,000 samples of 30 frames, one drain of which is due
+                                   // every 10 ms. docs/wire-format.md
+  CS_SAMPLE_ALIGN = 16,
+  CS_SAMPLE_MODES = 8,  // numbers of modes are below
+};
+
+enum cs_sample_state {
+  CS_SAMPLE_BUSY = 0,
+  CS_SAMPLE_READY = 1,  // a struct cs_sample
+  CS_SAMPLE_PAD = 2,    // nothing: the ring's end, or a record that has moved
+};
+#define CS_SAMPLE_WORD(size, state) ((uint64_t)(size) << 8 | (uint64_t)(state))
+#define CS_SAMPLE_SIZE(word) ((word) >> 8)
+#define CS_SAMPLE_STATE(word) ((enum cs_sample_state)((word)&0xFFu))
+
+struct cs_sample {
+  uint64_t word;     // CS_SAMPLE_WORD; written last, with release
+  uint64_t tsc;      // when the handler was entered
+  uint64_t stop_ip;  // struct cs_walk.stop_ip
+  uint64_t sp;       // of the leaf
+  void *agent;       // struct cs_thread.agent, as it was
+  uint32_t thread;   // struct cs_thread.index
+  uint32_t thread_generation;
+  uint32_t code_generation;  // struct cs_world.code_generation when the walk began
+  uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end; 0:
+                             // not held, it was walked while it slept
+  uint32_t overrun;          // timer expirations that the kernel merged into this signal
+  uint32_t put_off;          // signals before it for which no sample was taken (struct cs_rest)
+  uint32_t frame_count;
+  uint16_t stop;      // enum cs_stop
+  uint16_t cause;     // enum cs_cause
+  uint32_t images;    // struct cs_images.sequence of the table that it was walked by
+  uint64_t loaded;    // struct cs_walk.loaded
+  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns; else 0
+  uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
+  uint32_t type;      // an event's: what it is about, as the agent numbers them
+  uint32_t await_at;  // struct cs_await_chain: at, count and state
+  uint16_t await_count, await_state;
+  struct cs_label label;  // all zero: none
+  uint64_t frames[];      // CS_FRAME_WORD()s, leaf first; behind them the chain's words
+};
+
+static inline bool cs_sample_has_label(const struct cs_sample *sample) {
+  const uint64_t *words = (const uint64_t *)(const void *)&sample->label;
+  return (words[0] | words[1] | words[2]) != 0;
+}
+
+struct cs_sample_ring {
+  uint8_t *bytes;
+  uint64_t capacity;       // a power of two
+  uint64_t walk_limit_ns;  // CPU time that a sample's walk may use; 0: no limit
+  uint32_t max_depth;
+  _Alignas(64) uint64_t head;  // bytes ever reserved, less those given back
+  // Counters. signals + asleep + events = samples + lost, once no handler is running.
+  uint64_t signals;  // handled for a thread that is being sampled
+  uint64_t asleep;   // threads that were walked while they slept, without a signal
+  uint64_t events;   // of the runtime, that threads were walked for by themselves
+  uint64_t samples;  // READY records ever written
+  uint64_t lost;     // no room in the ring
+  uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
+  uint64_t overruns;                      // sum of the samples' and the lost ones'
+  _Alignas(64) uint64_t tail;             // bytes ever read
+};
+
+struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reserved
+  struct cs_sample *sample;
+  uint64_t at, size;
+};
+struct cs_sampled {  // where a sample's walk begins
+  const struct cs_world *world;
+  const struct cs_thread *thread;
+  void *agent;  // struct cs_thread.agent
+  const struct cs_regs *regs;
+  const struct cs_stack *stack;
+  uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
+};
+// A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
+// has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns
+// out to be good for. False: there was no room, the sample is lost.
+CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                               const struct cs_sampled *sleeping);
+CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place);
+CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
+
+// A sample that the calling thread takes of itself, outside of any handler, because of an event: of
+// the function that `from` has the registers of, and its callers. Inside the epoch. When its last
+// ones have taken too much of the thread's time (`rest`), a sample without frames. False: there
+// was no room, it is lost.
+struct cs_sample_event {
+  uint64_t tsc;  // when it came
+  uint64_t weight;
+  uint32_t mode;  // 1 to CS_SAMPLE_MODES - 1
+  uint32_t type;
+};
+CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
+                               struct cs_rest *rest, const struct cs_sample_event *event);
+
+// Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no
+// memory. Not for handlers (agent/ring.c: the island calls nothing).
+bool cs_sample_ring_open(struct cs_sample_ring *ring, uint64_t bytes, uint32_t max_depth);
+void cs_sample_ring_close(struct cs_sample_ring *ring);
+// The oldest record that is READY, NULL if there is none. Valid until cs_sample_ring_pop.
+const struct cs_sample *cs_sample_ring_peek(struct cs_sample_ring *ring);
+void cs_sample_ring_pop(struct cs_sample_ring *ring, const struct cs_sample *sample);
+// Bytes that are reserved or unread.
+uint64_t cs_sample_ring_used(const struct cs_sample_ring *ring);
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Private to room snapshot: from a capture to callbacks. Async-signal-safe with a NULL `err`.
+#ifndef CS_SNAPSHOT_DELIVER_H
+#define CS_SNAPSHOT_DELIVER_H
+
+#include "snapshot/snapshot.h"
+
+struct cs_delivery {
+  StackSnapshotCallback *callback;
+  void *data;
+  ULONG32 info_flags;
+  uint32_t context_flags;  // ContextFlags of the first contexts of a walk without a seed
+  uint32_t flags;          // enum clrsnap_flag
+  uint32_t seed_flags;     // the seed's own
+};
+
+// Of a capture whose functions have been resolved. `err` may be NULL.
+HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,
+                   struct cs_error *err);
+
+#endif
