@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "util/say.h"
 #include "process/diag.h"
 #include "process/proc.h"
 

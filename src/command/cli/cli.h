@@ -16,7 +16,4 @@ int cs_cmd_run_profiler(int argc, char **argv);
 int cs_cmd_stack(int argc, char **argv);
 int cs_cmd_top(int argc, char **argv);
 
-// A line on standard error (say.c).
-__attribute__((format(printf, 1, 2))) void cs_say(const char *format, ...);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "util/say.h"
 #include "cli/options_diff.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"

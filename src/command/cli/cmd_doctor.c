@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "util/say.h"
 #include "process/diag.h"
 #include "cli/doctor.h"
 #include "cli/options.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "util/say.h"
 #include "cli/options.h"
 #include "process/process.h"
 #include "util/text.h"

@@ -12,6 +12,7 @@
 #include "process/attach.h"
 #include "cli/children.h"
 #include "cli/cli.h"
+#include "util/say.h"
 #include "process/launch.h"
 #include "process/proc.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "util/say.h"
 #include "cli/options.h"
 #include "recording/recfile.h"
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "util/say.h"
 #include "process/launch.h"
 #include "cli/profiler_attach.h"
 #include "cli/profiler_options.h"

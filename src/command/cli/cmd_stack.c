@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "cli/cli.h"
+#include "util/say.h"
 #include "cli/options.h"
 #include "stack/outside.h"
 #include "util/text.h"

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "process/attach.h"
 #include "cli/cli.h"
+#include "util/say.h"
 #include "process/launch.h"
 #include "cli/options.h"
 #include "cli/options_top.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
+#include "util/say.h"
 
 #define SECOND 1000000000ull
 #define FIRST_PAUSE_NS (SECOND / 2)

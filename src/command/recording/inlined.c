@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "util/say.h"
 #include "recording/place.h"
 
 #define NOT_SEEN UINT32_MAX

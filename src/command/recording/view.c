@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "util/say.h"
 #include "recording/resolve.h"
 #include "recording/summary.h"
 #include "profile/traces.h"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the command says to people: lines on standard error that begin with its name, so that they
-// are told from the program's own. Any thread. Signal-safe: no.
+#include "util/say.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "cli/cli.h"
 
 void cs_say(const char *format, ...) {
   va_list args;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// What the command says to people: lines on standard error that begin with its name, so that they
+// are told from the program's own. Any thread. Signal-safe: no.
+#ifndef CS_UTIL_SAY_H
+#define CS_UTIL_SAY_H
+
+__attribute__((format(printf, 1, 2))) void cs_say(const char *format, ...);
+
+#endif
