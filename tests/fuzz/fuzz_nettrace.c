@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The stream of a runtime's counters, in chunks whose size the first byte tells.
-#include "process/nettrace.h"
 #include "fuzz.h"
+#include "process/nettrace.h"
 
 static void found(void *context, const uint8_t *payload, size_t size) {
   struct cs_bytes s = {payload, size};

@@ -7,10 +7,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "recording/recfile.h"
-#include "recording/resolve.h"
 #include "formats/format.h"
 #include "fuzz.h"
+#include "recording/recfile.h"
+#include "recording/resolve.h"
 
 enum { MOST_BYTES = 1 << 16 };
 

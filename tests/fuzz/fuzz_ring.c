@@ -3,8 +3,8 @@
 // rest its content.
 #include <string.h>
 
-#include "recording/resolve.h"
 #include "fuzz.h"
+#include "recording/resolve.h"
 #include "wire/consumer.h"
 
 enum { RING = 4096 };

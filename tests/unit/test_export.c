@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "recording/recording.h"
 #include "formats/otlp.h"
+#include "recording/recording.h"
 #include "util/text.h"
 #include "wire/decode.h"
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
+#include "formats/format.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
-#include "formats/format.h"
 
 static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
 static char path[64];

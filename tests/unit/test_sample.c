@@ -401,7 +401,8 @@ struct writer {
   uint32_t stop;
 };
 
-// As src/agent/labels/ClrsnapLabels.cs does it: the three words are the same in a label that is whole.
+// As src/agent/labels/ClrsnapLabels.cs does it: the three words are the same in a label that is
+// whole.
 static void *change_label(void *data) {
   struct writer *w = data;
   for (uint64_t n = 1; cs_load_relaxed(&w->stop) == 0; n++) {

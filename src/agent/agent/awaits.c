@@ -14,9 +14,9 @@
 
 #include "agent/agent.h"
 #include "base/log.h"
-#include "codemap/method.h"
 #include "clr_names/class.h"
 #include "clr_names/names.h"
+#include "codemap/method.h"
 #include "signal/awaits.h"
 
 enum {

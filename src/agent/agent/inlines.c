@@ -10,8 +10,8 @@
 
 #include "agent/agent.h"
 #include "base/nibbles.h"
-#include "codemap/method.h"
 #include "clr_names/calls.h"
+#include "codemap/method.h"
 
 enum {
   FLAG_PATCHPOINTS = 1,  // a code version that on-stack replacement leaves: nothing is inlined

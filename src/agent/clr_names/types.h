@@ -4,9 +4,9 @@
 #ifndef CS_CLR_NAMES_TYPES_H
 #define CS_CLR_NAMES_TYPES_H
 
+#include "clr_names/sig.h"
 #include "clrsnap/cormeta.h"
 #include "clrsnap/corprof.h"
-#include "clr_names/sig.h"
 
 enum { CS_TYPE_LEVELS = 8 };  // Outer.Middle.Inner; what is nested deeper loses its outermost names
 

@@ -22,9 +22,9 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "util/say.h"
 #include "process/diag.h"
 #include "process/proc.h"
+#include "util/say.h"
 
 enum { MAX_RECORDED = 4096 };
 #define SCAN_NS 100000000ull

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "util/say.h"
 #include "cli/options_diff.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
+#include "util/say.h"
 
 struct side {
   const char *path;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "util/say.h"
-#include "process/diag.h"
 #include "cli/doctor.h"
 #include "cli/options.h"
+#include "process/diag.h"
+#include "util/say.h"
 #include "util/text.h"
 
 static const char help[] =

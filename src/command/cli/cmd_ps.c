@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "util/say.h"
 #include "cli/options.h"
 #include "process/process.h"
+#include "util/say.h"
 #include "util/text.h"
 
 enum { PATIENCE_S = 2 };  // for a process that is stopped: it would never answer

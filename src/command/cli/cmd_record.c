@@ -9,12 +9,14 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "process/attach.h"
 #include "cli/children.h"
 #include "cli/cli.h"
-#include "util/say.h"
+#include "process/attach.h"
+#include "process/label_hook.h"
 #include "process/launch.h"
 #include "process/proc.h"
+#include "recording/attach_agent.h"
+#include "util/say.h"
 
 static void fill_totals(struct cs_session *s) {
   struct cs_recording *rec = &s->recording;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "util/say.h"
 #include "cli/options.h"
 #include "recording/recfile.h"
+#include "util/say.h"
 
 static bool report(struct cs_report_options *o, struct cs_recording *rec) {
   struct cs_error err, note;

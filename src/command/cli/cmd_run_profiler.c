@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "util/say.h"
-#include "process/launch.h"
 #include "cli/profiler_attach.h"
 #include "cli/profiler_options.h"
+#include "process/launch.h"
+#include "util/say.h"
 
 #define TAKEOVER_NAME "libclrsnap-takeover.so"
 

@@ -10,9 +10,9 @@
 
 #include "base/path.h"
 #include "cli/cli.h"
-#include "util/say.h"
 #include "cli/options.h"
 #include "stack/outside.h"
+#include "util/say.h"
 #include "util/text.h"
 
 static const char help[] =

@@ -12,15 +12,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "process/attach.h"
 #include "cli/cli.h"
-#include "util/say.h"
-#include "process/launch.h"
 #include "cli/options.h"
 #include "cli/options_top.h"
+#include "process/attach.h"
+#include "process/label_hook.h"
+#include "process/launch.h"
 #include "process/proc.h"
+#include "recording/attach_agent.h"
 #include "recording/resolve.h"
 #include "recording/session.h"
+#include "util/say.h"
 
 #define RING_BYTES (16u << 20)
 #define DEPTH 2048

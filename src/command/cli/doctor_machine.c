@@ -16,9 +16,9 @@
 
 #include "base/perf.h"
 #include "cli/doctor.h"
+#include "cli/options.h"
 #include "process/label_hook.h"
 #include "process/launch.h"
-#include "cli/options.h"
 #include "process/proc.h"
 #include "wire/consumer.h"
 

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "process/attach.h"
 #include "cli/doctor.h"
-#include "process/launch.h"
 #include "cli/options.h"
+#include "metadata/lines.h"
+#include "process/attach.h"
+#include "process/launch.h"
 #include "process/proc.h"
 #include "process/process.h"
-#include "metadata/lines.h"
+#include "recording/attach_agent.h"
 #include "remote/remote.h"
 
 // A start is refused by some of the switches that refuse an attach, too.

@@ -6,14 +6,11 @@
 #include <getopt.h>
 #include <sys/types.h>
 
-#include "process/label_hook.h"
+#include "recording/label_choice.h"
 #include "recording/view.h"
 #include "wire/wire.h"
 
 #define CS_DEFAULT_BUFFER (16ull << 20)  // of shared memory, in bytes
-
-// The variable that has the runtime keep what is inlined, for --inlined.
-#define CS_RICH_DEBUG_INFO "DOTNET_RichDebugInfo"
 
 struct cs_record_options {
   double seconds;  // 0: until the program ends

@@ -4,8 +4,8 @@
 #define CS_CLI_OPTIONS_DIFF_H
 
 #include "base/error.h"
-#include "profile/diff.h"
 #include "formats/format.h"
+#include "profile/diff.h"
 
 enum cs_diff_format { CS_DIFF_TEXT, CS_DIFF_HTML, CS_DIFF_JSON, CS_DIFF_COLLAPSED };
 

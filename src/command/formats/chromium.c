@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "profile/markers.h"
-#include "util/text.h"
 #include "profile/timeline.h"
+#include "util/text.h"
 
 #define MAX_TID 4194304u  // the kernel's limit
 

@@ -10,8 +10,8 @@
 #include "formats/firefox_markers.h"
 #include "profile/functions.h"
 #include "profile/merge.h"
-#include "util/text.h"
 #include "profile/timeline.h"
+#include "util/text.h"
 
 #define PROCESSED_VERSION 47
 #define NONE UINT32_MAX

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/merge.h"
 #include "formats/otlp_dictionary.h"
+#include "profile/merge.h"
 #include "profile/timeline.h"
 
 enum { PROFILE_ID_BYTES = 16, OWN_ATTRIBUTES = 4 };

@@ -5,11 +5,11 @@
 #ifndef CS_FORMATS_OTLP_DICTIONARY_H
 #define CS_FORMATS_OTLP_DICTIONARY_H
 
-#include "util/arena.h"
+#include "otlp.pb-c.h"
 #include "profile/functions.h"
 #include "profile/locations.h"
 #include "profile/profile.h"
-#include "otlp.pb-c.h"
+#include "util/arena.h"
 
 enum { CS_OTLP_THREAD_ATTRIBUTES = 2 };
 

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pprof.pb-c.h"
 #include "profile/functions.h"
-#include "util/gzip.h"
 #include "profile/locations.h"
 #include "profile/merge.h"
-#include "util/text.h"
 #include "profile/timeline.h"
-#include "pprof.pb-c.h"
+#include "util/gzip.h"
+#include "util/text.h"
 
 // All messages of the profile, in few arrays. What is repeated wants arrays of pointers.
 struct builder {

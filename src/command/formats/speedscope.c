@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/text.h"
 #include "profile/timeline.h"
+#include "util/text.h"
 
 static void put_frame(const struct cs_profile *p, uint32_t i, FILE *out) {
   size_t len;

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/diff.h"
 #include "formats/json.h"
+#include "profile/diff.h"
 #include "profile/timeline.h"
 
 struct entry {

@@ -4,7 +4,6 @@
 #define CS_PROCESS_ATTACH_H
 
 #include "process/diag.h"
-#include "recording/session.h"
 
 struct cs_attach {
   pid_t pid;
@@ -16,15 +15,6 @@ struct cs_attach {
 // Waits until the runtime has loaded the profiler and has had its answer. False: *err says in words
 // what the runtime or the profiler has answered; *refusal as in cs_diag_command.
 bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
-
-// Could the process share so much memory with us, as far as its limits and our rights go?
-bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err);
-
-// Has the process of the session load our agent, `library`, which makes the memory for the
-// session's consumer and begins to record into it at once. Ends early when the session is
-// interrupted.
-bool cs_attach_agent(struct cs_session *session, const char *library,
-                     const struct cs_consumer_opts *opts, struct cs_error *err);
 
 // Does the process see the file? It may live in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The startup hook that labels need, and the choice of a trace. Invariant: a program is never told
+// The startup hook that labels need. Invariant: a program is never told
 // of a hook that is not there, because a runtime ends when it cannot load one. One thread.
 // Signal-safe: no.
 #include "process/label_hook.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,34 +57,4 @@ bool cs_label_hook_call(pid_t pid, const char *hook, struct cs_error *err) {
                       "process %d does not run the startup hook that labels need (0x%08x): is it "
                       "built without startup hooks? Record it without --labels",
                       (int)pid, (unsigned)refusal);
-}
-
-// Exactly `count` bytes, as hexadecimal digits; answers what is behind them, NULL: they are not.
-static const char *take_hex(const char *text, uint8_t *bytes, size_t count) {
-  for (size_t i = 0; i < count; i++, text += 2) {
-    char digits[3] = {text[0], text[0] != '\0' ? text[1] : '\0', '\0'};
-    if (!isxdigit((unsigned char)digits[0]) || !isxdigit((unsigned char)digits[1])) return NULL;
-    bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
-  }
-  return text;
-}
-
-bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_error *err) {
-  *out = (struct cs_label_choice){.any_span = true};
-  const char *at = take_hex(text, out->label.trace, sizeof out->label.trace);
-  if (at != NULL && *at == ':') {
-    out->any_span = false;
-    at = take_hex(at + 1, out->label.span, sizeof out->label.span);
-  }
-  static const struct cs_label none;
-  return (at != NULL && *at == '\0' && memcmp(&out->label, &none, sizeof none) != 0) ||
-         cs_error_set(err,
-                      "--trace wants a trace id of 32 hexadecimal digits, or that, ':' and a span "
-                      "id of 16, not '%s'",
-                      text);
-}
-
-bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label) {
-  return memcmp(choice->label.trace, label->trace, sizeof label->trace) == 0 &&
-         (choice->any_span || memcmp(choice->label.span, label->span, sizeof label->span) == 0);
 }

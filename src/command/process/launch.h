@@ -11,6 +11,8 @@
 #define CS_EXIT_NOT_FOUND 127  // as a shell has it
 #define CS_EXIT_NOT_EXECUTABLE 126
 
+// The variable that has the runtime keep what is inlined, for --inlined.
+#define CS_RICH_DEBUG_INFO "DOTNET_RichDebugInfo"
 #define CS_AGENT_CLSID "{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}"
 
 // The agent's path: $CLRSNAP_LIB, else libclrsnap.so where a build or an installation has it,

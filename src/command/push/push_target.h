@@ -3,9 +3,9 @@
 #ifndef CS_PUSH_PUSH_TARGET_H
 #define CS_PUSH_PUSH_TARGET_H
 
+#include "formats/otlp.h"
 #include "push/curl.h"
 #include "push/push.h"
-#include "formats/otlp.h"
 
 enum cs_push_kind { CS_PUSH_OTLP, CS_PUSH_PYROSCOPE };
 

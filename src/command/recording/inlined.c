@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/say.h"
 #include "recording/place.h"
+#include "util/say.h"
 
 #define NOT_SEEN UINT32_MAX
 #define NOT_KNOWN (UINT32_MAX - 1)

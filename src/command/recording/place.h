@@ -4,8 +4,8 @@
 #ifndef CS_RECORDING_PLACE_H
 #define CS_RECORDING_PLACE_H
 
-#include "recording/recording.h"
 #include "metadata/lines.h"
+#include "recording/recording.h"
 
 // The range of its method's IL map that a managed frame of the recording is in. NULL: in none.
 const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame);

@@ -5,9 +5,9 @@
 #define CS_RECORDING_RECORDING_H
 
 #include "metadata/elfsym.h"
-#include "process/label_hook.h"
 #include "profile/labels.h"
 #include "profile/profile.h"
+#include "recording/label_choice.h"
 #include "walk/stop.h"
 #include "wire/decode.h"
 

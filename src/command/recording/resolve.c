@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "demangle/demangle.h"
 #include "recording/inlined.h"
 #include "recording/type_name.h"
-#include "demangle/demangle.h"
 
 #define NAME_BYTES 4096  // longer names (generic nesting) are cut
 #define LEFT_OUT UINT32_MAX

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/say.h"
+#include "profile/traces.h"
 #include "recording/resolve.h"
 #include "recording/summary.h"
-#include "profile/traces.h"
+#include "util/say.h"
 
 bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err) {
   if (arg[0] == '\0') return cs_error_set(err, "--output wants a name");

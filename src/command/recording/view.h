@@ -4,10 +4,10 @@
 #ifndef CS_RECORDING_VIEW_H
 #define CS_RECORDING_VIEW_H
 
-#include "recording/output.h"
-#include "push/push.h"
-#include "recording/recording.h"
 #include "formats/format.h"
+#include "push/push.h"
+#include "recording/output.h"
+#include "recording/recording.h"
 
 #define CS_VIEW_MAX_OUTPUTS 16
 

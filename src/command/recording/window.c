@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/resolve.h"
 #include "profile/traces.h"
+#include "recording/resolve.h"
 
 static struct cs_window_sum sum_of(const struct cs_node *node) {
   return (struct cs_window_sum){node->samples, node->weight};

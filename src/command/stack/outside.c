@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "util/map.h"
 #include "remote/remote.h"
+#include "util/map.h"
 
 enum { HURRY_NS = 50000000 };
 

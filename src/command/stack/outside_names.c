@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "metadata/elfsym.h"
-#include "stack/outside.h"
-#include "recording/place.h"
 #include "codemap/method.h"
 #include "demangle/demangle.h"
-#include "util/map.h"
+#include "metadata/elfsym.h"
 #include "metadata/metadata.h"
 #include "native/image.h"
+#include "recording/place.h"
 #include "remote/il.h"
+#include "stack/outside.h"
+#include "util/map.h"
 
 enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The agent in a program that runs: whether there is memory for it, and its side of the beginning
+// of a recording. One thread. Signal-safe: no.
+#include "recording/attach_agent.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/attach.h"
+#include "process/proc.h"
+
+// What the agent takes beside the shared memory: its library, its ring, stacks and tables.
+#define OWN_BYTES (32u << 20)
+
+// A soft limit as /proc/PID/limits has it; UINT64_MAX: none, or it cannot be seen.
+static uint64_t limit_of(pid_t pid, const char *name) {
+  size_t size = 0;
+  uint64_t limit = UINT64_MAX;
+  char *limits = cs_proc_read(pid, "limits", &size);
+  const char *line = limits != NULL ? strstr(limits, name) : NULL;
+  if (line != NULL && sscanf(line + strlen(name), "%" SCNu64, &limit) != 1) limit = UINT64_MAX;
+  free(limits);
+  return limit;
+}
+
+static uint64_t address_space_of(pid_t pid) {
+  size_t size = 0;
+  uint64_t kib = 0;
+  char *status = cs_proc_read(pid, "status", &size);
+  const char *line = status != NULL ? strstr(status, "\nVmSize:") : NULL;
+  if (line != NULL) kib = strtoull(line + strlen("\nVmSize:"), NULL, 10);
+  free(status);
+  return kib * 1024;
+}
+
+bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err) {
+  char path[32];
+  uint64_t files = limit_of(pid, "Max file size"), space = limit_of(pid, "Max address space");
+  uint64_t used = address_space_of(pid), needed = bytes + OWN_BYTES;
+  (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+  if (access(path, R_OK | X_OK) != 0)
+    return cs_error_set(err,
+                        "cannot look among the files of process %d (%m): it takes its user, or "
+                        "root with CAP_SYS_PTRACE",
+                        (int)pid);
+  if (files < bytes + CS_WIRE_HEADER_BYTES)
+    return cs_error_set(err,
+                        "process %d may make files of %" PRIu64
+                        " KiB at most (RLIMIT_FSIZE), and "
+                        "shared memory counts: %" PRIu64 " KiB are needed; use a smaller --buffer",
+                        (int)pid, files / 1024, (bytes + CS_WIRE_HEADER_BYTES) / 1024);
+  if (space != UINT64_MAX && (used > space || space - used < needed))
+    return cs_error_set(err,
+                        "process %d has %" PRIu64
+                        " KiB of address space left (RLIMIT_AS), and a "
+                        "recording takes about %" PRIu64 " KiB; use a smaller --buffer",
+                        (int)pid, space > used ? (space - used) / 1024 : 0, needed / 1024);
+  return true;
+}
+
+struct meeting {
+  struct cs_session *session;
+  const struct cs_wire_invitation *invitation;
+  struct cs_error why;  // why its memory has not been taken (yet)
+};
+
+static void look_for_memory(struct meeting *m) {
+  struct cs_session *s = m->session;
+  if (s->consumer.header == NULL)
+    (void)cs_consumer_take(&s->consumer, s->child, m->invitation, &m->why);
+}
+
+// While the runtime loads the agent, which then waits for us.
+static bool look(void *context) {
+  struct meeting *m = context;
+  look_for_memory(m);
+  return !cs_session_is_interrupted(m->session);
+}
+
+// What the agent says itself says more than its HRESULT.
+static bool conclude(struct meeting *m, bool loaded, struct cs_error *err) {
+  const struct cs_consumer *c = &m->session->consumer;
+  look_for_memory(m);
+  if (loaded && c->header != NULL && c->capacity != 0) return true;
+  if (cs_consumer_agent_state(c) == CS_WIRE_AGENT_REFUSED)
+    cs_consumer_message(c, err->text, sizeof err->text);
+  else if (loaded)
+    (void)cs_error_set(err, "process %d has loaded the agent, but %s", (int)m->session->child,
+                       c->header == NULL ? m->why.text : "it has no memory for a recording");
+  return false;
+}
+
+bool cs_attach_agent(struct cs_session *session, const char *library,
+                     const struct cs_consumer_opts *opts, struct cs_error *err) {
+  HRESULT refusal;
+  struct cs_wire_invitation invitation;
+  struct cs_diag_payload *data = calloc(1, sizeof *data);
+  struct cs_attach attach = {session->child, NULL, library, data};
+  struct meeting meeting = {.session = session, .invitation = &invitation};
+  if (data == NULL) return cs_error_set(err, "out of memory");
+  bool good = cs_attach_check_memory(session->child, opts->capacity, err) &&
+              cs_consumer_invite(&session->consumer, opts, &invitation, err);
+  if (good) {
+    cs_diag_put(data, &invitation, sizeof invitation);
+    cs_diag_meanwhile = (struct cs_diag_meanwhile){look, &meeting};
+    good = cs_attach(&attach, &refusal, err);
+    cs_diag_meanwhile = (struct cs_diag_meanwhile){0};
+    good = conclude(&meeting, good, err);
+  }
+  free(data);
+  return good;
+}
