@@ -1,7 +1,7 @@
 # src/ has four buildings and the wire between the last two. A folder of a building is a room. A building
 # sees the headers of the buildings that it is given here, as "room/header.h"; within them,
 # tests/check-layers.sh holds the arrows between the rooms.
-set(ROOMS_core base mem pe contract native clr codemap unwind walk)
+set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal snapshot dropin)
 set(ROOMS_agent agent clr_names)
 set(ROOMS_command util metadata demangle remote process recording profile formats page push stack top)
@@ -14,7 +14,7 @@ set(SEES_command core command .)
 set(SEES_all core library agent command .)
 
 # The signal-safe island: what a handler may run. One archive; its undefined symbols are checked.
-set(ISLAND_ROOMS mem codemap unwind walk signal)
+set(ISLAND_ROOMS mem images codemap unwind walk signal)
 
 # clrsnap_sees(TARGET BUILDING): the headers that a building sees.
 function(clrsnap_sees target building)

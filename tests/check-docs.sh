@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # check-docs.sh SOURCE BUILD: what the documents say of the tree is so. docs/stop-reasons.md explains every reason of
-# src/core/walk/stop.h and no other; links between the documents lead somewhere; every test that is named exists; figures
+# src/core/base/stop.h and no other; links between the documents lead somewhere; every test that is named exists; figures
 # that a test holds (or a program's own constant says) are that test's.
 # check-docs.sh --self-test SOURCE BUILD: is each of these noticed, in a copy?
 set -euo pipefail
@@ -16,9 +16,9 @@ figure() {
 check() {
   local source=$1 build=$2 in_source in_docs page link name tests
   cd "$source"
-  in_source=$(grep -oE '^ *X\([A-Z_]+, "[a-z-]+"' src/core/walk/stop.h | sed 's/.*"\(.*\)"/\1/' | sort)
+  in_source=$(grep -oE '^ *X\([A-Z_]+, "[a-z-]+"' src/core/base/stop.h | sed 's/.*"\(.*\)"/\1/' | sort)
   in_docs=$(grep -oE '^\| `[a-z-]+` \|' docs/stop-reasons.md | sed 's/[|` ]//g' | sort)
-  [ -n "$in_source" ] || fail "no stop reasons found in src/core/walk/stop.h"
+  [ -n "$in_source" ] || fail "no stop reasons found in src/core/base/stop.h"
   [ "$in_source" = "$in_docs" ] ||
     fail "stop reasons and their page differ:" $(comm -3 <(echo "$in_source") <(echo "$in_docs"))
 

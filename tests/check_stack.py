@@ -17,7 +17,7 @@ import tempfile
 LIMIT = 4608
 RED_ZONE = 128  # below its stack pointer, where the last function may keep things
 ROOTS = ("cs_signal_handler", "cs_urg_handler")
-ROOMS = ("mem", "codemap", "unwind", "walk", "signal")
+ROOMS = ("mem", "images", "codemap", "unwind", "walk", "signal")
 POINTERS = re.compile(r"src/core/mem/mem\.[ch]:\d+:\d+$")
 DOCS = re.compile(r"needs at most ([\d,]+) bytes of stack")
 

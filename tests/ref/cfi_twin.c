@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "native/image.h"
+#include "images/images.h"
+#include "native/native.h"
 #include "native/quirks.h"
 #include "ref/cfi.h"
 #include "ref/elf_file.h"

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "walk/stop.h"
+#include "base/stop.h"
 #include "wire/wire.h"
 
 static struct cs_wire_header *header;

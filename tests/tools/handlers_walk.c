@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "native/image.h"
+#include "images/images.h"
 #include "signal/request.h"
 #include "signal/sample.h"
 #include "unwind/sites.h"

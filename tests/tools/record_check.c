@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "walk/stop.h"
+#include "base/stop.h"
 #include "wire/consumer.h"
 #include "wire/decode.h"
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "base/regs.h"
 #include "native/cfi.h"
 #include "native/elf.h"
-#include "unwind/regs.h"
 
 #define TEXT 0x400000u
 #define SECTION 0x500000u  // address of the section

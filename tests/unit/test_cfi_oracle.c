@@ -17,7 +17,8 @@
 
 #include <cmocka.h>
 
-#include "native/image.h"
+#include "images/images.h"
+#include "native/native.h"
 #include "native/quirks.h"
 #include "unwind/sites.h"
 

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "native/image.h"
+#include "images/images.h"
 #include "signal/signal.h"
 #include "snapshot/snapshot.h"
 #include "unwind/sites.h"

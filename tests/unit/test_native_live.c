@@ -19,7 +19,8 @@
 
 #include <cmocka.h>
 
-#include "native/image.h"
+#include "images/images.h"
+#include "native/native.h"
 #include "walk/walk.h"
 
 enum { MAX_FRAMES = 128, SAMPLES = 400 };

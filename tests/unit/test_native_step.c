@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "native/image.h"
+#include "images/images.h"
 #include "unwind/unwind.h"
 
 enum { WORDS = 512, CODE_BYTES = 4 * (1u << CS_BLOCK_BITS), RULES = 8, RULE = 1 };

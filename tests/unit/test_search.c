@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-#include "native/image.h"
+#include "images/images.h"
+#include "native/native.h"
 #include "native/search.h"
 #include "native/startup.h"
 #include "snapshot/snapshot.h"

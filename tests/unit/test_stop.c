@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "walk/stop.h"
+#include "base/stop.h"
 
 static void every_reason_has_its_own_token_and_text(void **state) {
   (void)state;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "native/image.h"
+#include "images/images.h"
 #include "support/fake_clr.h"
 #include "unwind/sites.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "native/image.h"
+#include "images/images.h"
 
 enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "native/image.h"
+#include "images/images.h"
 
 enum { MAX_IMAGES = 1 << 20 };  // an id has 22 bits in a frame
 

@@ -4,11 +4,11 @@
 #ifndef CS_RECORDING_RECORDING_H
 #define CS_RECORDING_RECORDING_H
 
+#include "base/stop.h"
 #include "metadata/elfsym.h"
 #include "profile/labels.h"
 #include "profile/profile.h"
 #include "recording/label_choice.h"
-#include "walk/stop.h"
 #include "wire/decode.h"
 
 #define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS

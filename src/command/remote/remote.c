@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "native/native.h"
 #include "remote/private.h"
 
 // The world is a struct cs_remote's first member, and its mem the world's.

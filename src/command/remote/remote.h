@@ -18,7 +18,7 @@
 #define CS_REMOTE_REMOTE_H
 
 #include "base/error.h"
-#include "native/image.h"
+#include "images/images.h"
 #include "walk/walk.h"
 
 struct cs_remote;

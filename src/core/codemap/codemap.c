@@ -4,7 +4,7 @@
 
 #include "codemap/jit.h"
 #include "codemap/r2r.h"
-#include "native/image.h"
+#include "images/images.h"
 
 CS_ISLAND static void clear(struct cs_code *code) {
   *code = (struct cs_code){.kind = CS_CODE_NONE};
@@ -76,4 +76,8 @@ CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip
   code->begin = image->begin;
   code->end = image->end;
   return CS_STOP_NONE;
+}
+
+CS_ISLAND bool cs_image_is_runtime(const struct cs_world *world, const struct cs_image *image) {
+  return image->begin >= world->layout.coreclr_begin && image->end <= world->layout.coreclr_end;
 }

@@ -8,9 +8,9 @@
 #ifndef CS_CODEMAP_CODEMAP_H
 #define CS_CODEMAP_CODEMAP_H
 
+#include "base/stop.h"
 #include "contract/layout.h"
 #include "mem/mem.h"
-#include "walk/stop.h"
 
 enum cs_code_kind {  // those up to NATIVE have two bits in a call site's word (unwind/sites.h)
   CS_CODE_NONE,      // in nothing that is known
@@ -20,7 +20,7 @@ enum cs_code_kind {  // those up to NATIVE have two bits in a call site's word (
   CS_CODE_STUB,      // precode, jump stub, dispatch stub, delay-load thunk ...: no unwind data
 };
 
-struct cs_image;  // native/image.h
+struct cs_image;  // images/images.h
 
 struct cs_code {
   enum cs_code_kind kind;
@@ -35,8 +35,8 @@ struct cs_code {
   const struct cs_image *image;  // CS_CODE_NATIVE
 };
 
-struct cs_images;  // native/image.h: an immutable, sorted table of native images
-struct cs_loader;  // native/loader.h
+struct cs_images;  // images/images.h: an immutable, sorted table of native images
+struct cs_loader;  // images/loader.h
 
 // Everything that a walk reads besides the thread itself. One per process that is walked.
 struct cs_world {

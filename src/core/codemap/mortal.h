@@ -15,7 +15,7 @@
 #define CS_CODEMAP_MORTAL_H
 
 #include "codemap/codemap.h"
-#include "native/image.h"
+#include "images/images.h"
 
 enum {
   CS_MORTAL_LEASES = 64,  // walks at a time that have one; a bit each

@@ -3,9 +3,9 @@
 #ifndef CS_NATIVE_CFI_PRIVATE_H
 #define CS_NATIVE_CFI_PRIVATE_H
 
+#include "base/regs.h"
 #include "native/cfi.h"
 #include "native/cursor.h"
-#include "unwind/regs.h"
 
 enum {  // pointer encodings, DW_EH_PE_*
   CS_PE_ABSPTR = 0x00,

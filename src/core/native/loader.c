@@ -2,7 +2,7 @@
 // See loader.h. What is found is in the data of ld.so, which is never unmapped. Invariant: nothing
 // is watched that did not have, under the loader's lock, the value that it must have there. Not for
 // handlers.
-#include "native/loader.h"
+#include "native/native.h"
 
 #include <dlfcn.h>
 #include <link.h>

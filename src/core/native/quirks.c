@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/regs.h"
+#include "base/regs.h"
 
 struct piece {  // bytes that must stand at an offset
   uint8_t at, size;

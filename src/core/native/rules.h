@@ -3,7 +3,7 @@
 #ifndef CS_NATIVE_RULES_H
 #define CS_NATIVE_RULES_H
 
-#include "native/image.h"
+#include "images/images.h"
 
 // An index is 16 bits wide and CS_NO_RULE is no index. Measured: libcoreclr, libclrjit, libclrgc,
 // libstdc++, OpenSSL, ICU and libc together (22 images, 409,000 rows) come to 1,042 rules.

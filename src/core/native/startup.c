@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "base/regs.h"
 #include "native/cfi_private.h"
-#include "unwind/regs.h"
 
 enum { LONGEST = 64 };  // bytes: 23 or 27 with the call of __gmon_start__
 

@@ -22,6 +22,7 @@
 #include "native/cfi.h"
 #include "native/ehreturn.h"
 #include "native/elf.h"
+#include "native/native.h"
 #include "native/quirks.h"
 #include "native/startup.h"
 

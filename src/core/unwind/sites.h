@@ -13,7 +13,8 @@
 #ifndef CS_UNWIND_SITES_H
 #define CS_UNWIND_SITES_H
 
-#include "native/image.h"
+#include "images/images.h"
+#include "native/native.h"
 #include "unwind/unwind.h"
 
 enum {

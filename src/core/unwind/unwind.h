@@ -3,8 +3,8 @@
 #ifndef CS_UNWIND_UNWIND_H
 #define CS_UNWIND_UNWIND_H
 
+#include "base/regs.h"
 #include "codemap/codemap.h"
-#include "unwind/regs.h"
 
 // Where a thread's stack may be read. A walk may be on the alternate signal stack at first.
 struct cs_stack {

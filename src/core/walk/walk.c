@@ -11,7 +11,7 @@
 #include "walk/walk.h"
 
 #include "codemap/mortal.h"
-#include "native/image.h"
+#include "images/images.h"
 #include "unwind/sites.h"
 #include "walk/bridge.h"
 

@@ -10,7 +10,7 @@
 
 #include <sys/syscall.h>
 
-#include "native/image.h"
+#include "images/images.h"
 
 // From linux/futex.h, which is no header for C programs.
 enum { FUTEX_WAKE_PRIVATE = 1 | 128, FUTEX_WAIT_BITSET_PRIVATE = 9 | 128 };

@@ -8,7 +8,7 @@
 // several threads in deep recursion do not each keep the largest size from the others.
 #include "signal/sample.h"
 
-#include "native/image.h"
+#include "images/images.h"
 #include "signal/awaits.h"
 #include "signal/rest.h"
 

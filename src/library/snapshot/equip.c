@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "native/image.h"
+#include "images/images.h"
 #include "snapshot/asleep.h"
 #include "snapshot/snapshot.h"
 

@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "native/image.h"
+#include "images/images.h"
+#include "native/native.h"
 #include "snapshot/snapshot.h"
 #include "unwind/sites.h"
 

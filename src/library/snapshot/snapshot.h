@@ -42,7 +42,7 @@ HRESULT cs_core_ready(struct cs_error *err);
 // /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
 bool cs_core_refresh_images(void);  // true: there is another table now
 // For who names frames later, by the table that they were walked by: tables from that number on are
-// kept (UINT32_MAX: none), and the one of a walk can be had (native/image.h). One such user.
+// kept (UINT32_MAX: none), and the one of a walk can be had (native/native.h). One such user.
 uint32_t cs_core_images_sequence(void);  // of the newest
 void cs_core_images_keep(uint32_t sequence);
 const struct cs_images *cs_core_images_of(uint64_t loaded, uint32_t sequence, bool *exact);

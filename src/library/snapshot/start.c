@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "contract/contract.h"
-#include "native/image.h"
+#include "images/images.h"
 #include "snapshot/clients.h"
 #include "snapshot/sleeper.h"
 #include "snapshot/snapshot.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which native image an address is in: a binary search over the sorted table; and whether it is
 // still that image. Signal-safe: yes.
-#include "codemap/codemap.h"
-#include "native/image.h"
+#include "images/images.h"
 
 CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, uint64_t ip) {
   uint32_t lo = 0, hi = images->count;
@@ -26,8 +25,4 @@ CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image
   for (unsigned i = 0; i < image->id_size; i++)
     if (id[i] != image->id[i]) return false;
   return true;
-}
-
-CS_ISLAND bool cs_image_is_runtime(const struct cs_world *world, const struct cs_image *image) {
-  return image->begin >= world->layout.coreclr_begin && image->end <= world->layout.coreclr_end;
 }

@@ -2,8 +2,8 @@
 // Why a walk or a step ended. One list for every room, so that a reason born in a single step
 // arrives unchanged in the recording. Signal-safe: yes (plain data); cs_stop_text is not needed in
 // handlers but may be called anywhere.
-#ifndef CS_WALK_STOP_H
-#define CS_WALK_STOP_H
+#ifndef CS_BASE_STOP_H
+#define CS_BASE_STOP_H
 
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The stop reasons' names. Signal-safe: yes.
-#include "walk/stop.h"
+#include "base/stop.h"
 
 const char *cs_stop_token(enum cs_stop stop) {
   static const char *const tokens[] = {

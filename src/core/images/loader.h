@@ -8,8 +8,8 @@
 // of loads, the private _dl_load_adds, which dl_iterate_phdr tells under the lock: any word of
 // _rtld_global that equals it then may be it, so all of these words are watched. One that is not
 // only makes us look once more than needed.
-#ifndef CS_NATIVE_LOADER_H
-#define CS_NATIVE_LOADER_H
+#ifndef CS_IMAGES_LOADER_H
+#define CS_IMAGES_LOADER_H
 
 #include "base/base.h"
 
@@ -24,10 +24,6 @@ struct cs_loader {
   const uint64_t *words[CS_LOADER_WORDS];
   uint32_t count;
 };
-
-// Finds what is to be watched. Takes the loader's lock for the list of images for a moment, so it
-// is called once, at start. False: not found; then it is never settled. Not for handlers.
-bool cs_loader_init(struct cs_loader *loader);
 
 // A number for the images as they are: it changes with each that comes or goes, and does not come
 // back (but for 1 in 2^63). CS_LOADER_UNSETTLED: none can be told. The state is read first: an

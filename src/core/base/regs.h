@@ -2,8 +2,8 @@
 // The registers that a walk carries. Numbered as AMD64 unwind codes number them (and as CONTEXT
 // orders them); DWARF's own numbering is translated where .eh_frame is read, nowhere else.
 // Signal-safe: yes (plain data).
-#ifndef CS_UNWIND_REGS_H
-#define CS_UNWIND_REGS_H
+#ifndef CS_BASE_REGS_H
+#define CS_BASE_REGS_H
 
 #include "base/base.h"
 
