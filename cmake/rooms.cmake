@@ -1,6 +1,6 @@
 # src/ has four buildings and the wire between the last two. A folder of a building is a room. A building
 # sees the headers of the buildings that it is given here, as "room/header.h"; within them,
-# tests/check-layers.sh holds the arrows between the rooms.
+# tests/check_layers.py holds the arrows between the rooms.
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal snapshot dropin)
 set(ROOMS_agent agent clr_names)

@@ -17,7 +17,7 @@ reach() {
   shift
   find "$BUILD" -name '*.gcda' -delete
   "$@" > "$WORK/$name.log" 2>&1
-  for file in "$BUILD"/CMakeFiles/cs_island.dir/src/*/*.gcda; do
+  find "$BUILD" -path '*/cs_island.dir/*.gcda' | while read -r file; do
     gcov -f -o "$(dirname "$file")" "$file" 2> /dev/null | awk -v room="$(basename "$(dirname "$file")")" -F"[':%]" \
       '/^Function/ { f = $2 } /^Lines executed/ && f { print room, f, $2; f = "" }'
   done | sort -u > "$WORK/$name.reach"

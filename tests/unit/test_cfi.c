@@ -308,8 +308,8 @@ static void returns_tell_the_truth(void **state) {
       {"\x50\x90\x90\x90\x90\x90\x58\xc3", 16, 0},  // it was not called
       {"\x50\x90\x90\x90\x90\x90\x58\x90", 24, 8},  // no return
   };
-  struct cs_process self;
-  cs_process_init(&self, 0);
+  struct cs_process_memory self;
+  cs_process_memory_init(&self, 0);
   for (unsigned i = 0; i < CS_COUNT(cases); i++) {
     uint32_t at;
     uint64_t text = (uint64_t)(uintptr_t)cases[i].code;
@@ -551,11 +551,11 @@ static void mutated_images(void **state) {
   enum { BYTES = 2 * CS_ELF_PAGE };
   uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
   if (vdso == 0) skip();
-  struct cs_process self;
+  struct cs_process_memory self;
   struct cs_elf elf;
   uint8_t *image = malloc(BYTES);
   assert_non_null(image);
-  cs_process_init(&self, 0);
+  cs_process_memory_init(&self, 0);
   uint64_t at = (uint64_t)(uintptr_t)image;
   struct cs_candidate candidate = {.begin = at, .end = at + BYTES, .base = at, .path = "copy"};
   unsigned good = 0;

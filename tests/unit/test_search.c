@@ -201,10 +201,10 @@ static uint16_t rule_at(uint32_t pc) {
 
 // Rows of [0, 16), a gap, rows of [64, 80); the code at 32.
 static void describe(const uint8_t *code, uint32_t at) {
-  struct cs_process self;
+  struct cs_process_memory self;
   uint64_t text = (uint64_t)(uintptr_t)code;
   const struct cs_candidate candidate = {.begin = text, .end = text + 128};
-  cs_process_init(&self, 0);
+  cs_process_memory_init(&self, 0);
   cs_rows_free(&rows);
   static const uint32_t pcs[] = {0, 16, 64, 80};
   rows.pc = malloc(sizeof pcs);

@@ -30,7 +30,7 @@ enum { MAX_RECORDED = 4096 };
 #define SCAN_NS 100000000ull
 
 struct children {
-  struct cs_record *record;
+  struct cs_record_run *record;
   struct cs_consumer waiting;     // for the next process
   pid_t recorded[MAX_RECORDED];   // processes; [i] is recorded by recorders[i]
   pid_t recorders[MAX_RECORDED];  // 0: it has ended
@@ -67,7 +67,7 @@ static bool rename_outputs(struct cs_view *view, pid_t pid, struct cs_error *err
 }
 
 // The first process has the outputs as they were named, which are open already.
-static bool open_outputs(struct cs_record *r, pid_t pid, bool first, struct cs_error *err) {
+static bool open_outputs(struct cs_record_run *r, pid_t pid, bool first, struct cs_error *err) {
   r->options.pid = pid;
   free(r->program);
   r->program = cs_proc_command_line(pid);
@@ -80,7 +80,8 @@ static bool open_outputs(struct cs_record *r, pid_t pid, bool first, struct cs_e
 }
 
 // It has claimed `consumer` already.
-static bool record_claimed(struct cs_record *r, const struct cs_consumer *consumer, bool first) {
+static bool record_claimed(struct cs_record_run *r, const struct cs_consumer *consumer,
+                           bool first) {
   struct cs_error err = {""};
   pid_t pid = (pid_t)cs_consumer_agent_pid(consumer);
   struct cs_consumer own = *consumer;
@@ -97,7 +98,7 @@ static bool record_claimed(struct cs_record *r, const struct cs_consumer *consum
   return cs_record_conclude(r);
 }
 
-static bool record_found(struct cs_record *r, pid_t pid, bool first) {
+static bool record_found(struct cs_record_run *r, pid_t pid, bool first) {
   struct cs_error err = {""};
   r->options.pid = pid;
   if (!first && !rename_outputs(&r->options.view, pid, &err)) return false;
@@ -183,17 +184,17 @@ static bool on_tick(void *data) {
   return !time_is_up(c);
 }
 
-static bool make_turn(struct cs_record *r, struct cs_error *err) {
-  r->turn = memfd_create("clrsnap-turn", MFD_CLOEXEC);
-  return r->turn > 0 || cs_error_set(err, "cannot make a file in memory: %m");
+static bool make_turn(struct cs_record_run *r, struct cs_error *err) {
+  r->summary_lock = memfd_create("clrsnap-summary", MFD_CLOEXEC);
+  return r->summary_lock > 0 || cs_error_set(err, "cannot make a file in memory: %m");
 }
 
-bool cs_children_prepare(struct cs_record *r, struct cs_error *err) {
+bool cs_children_prepare(struct cs_record_run *r, struct cs_error *err) {
   if (!make_turn(r, err)) return false;
   return setenv(CS_WIRE_CHILDREN_ENV, "1", 1) == 0 || cs_error_set(err, "out of memory");
 }
 
-void cs_record_with_children(struct cs_record *r) {
+void cs_record_with_children(struct cs_record_run *r) {
   static struct children c;
   c.record = r;
   c.waiting = r->session.consumer;
@@ -257,7 +258,7 @@ static bool on_scan(void *data) {
   return true;
 }
 
-int cs_record_children_of(struct cs_record *r) {
+int cs_record_children_of(struct cs_record_run *r) {
   static struct children c;
   struct cs_error err = {""};
   c.record = r;

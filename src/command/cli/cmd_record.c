@@ -27,7 +27,7 @@ static void fill_totals(struct cs_session *s) {
 }
 
 // Of a recording without labels, why that is so.
-static void explain_labels(const struct cs_record *r) {
+static void explain_labels(const struct cs_record_run *r) {
   uint64_t labelled = 0;
   for (unsigned i = 0; i < CS_WIRE_MODES; i++) labelled += r->session.recording.sums[i].labelled;
   if (labelled > 0) return;
@@ -40,7 +40,7 @@ static void explain_labels(const struct cs_record *r) {
 }
 
 // False: not all could be written, which has been said.
-static bool write_result(struct cs_record *r) {
+static bool write_result(struct cs_record_run *r) {
   struct cs_error err;
   struct cs_session *s = &r->session;
   const char *file = cs_view_recording(&r->options.view);
@@ -55,7 +55,7 @@ static bool write_result(struct cs_record *r) {
   return all && (file == NULL || written);
 }
 
-static void explain_silence(const struct cs_record *r) {
+static void explain_silence(const struct cs_record_run *r) {
   const char *off = getenv("DOTNET_EnableDiagnostics");
   if (r->options.pid != 0) {
     cs_say("nothing was recorded: process %d had not begun to record", (int)r->options.pid);
@@ -83,18 +83,18 @@ static void explain_silence(const struct cs_record *r) {
 }
 
 // With several processes, one has its say after the other. The lock goes with this process.
-static void take_turn(const struct cs_record *r) {
+static void lock_summary(const struct cs_record_run *r) {
   char path[32];
-  if (r->turn == 0) return;
-  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", r->turn);
+  if (r->summary_lock == 0) return;
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d", r->summary_lock);
   int own = open(path, O_RDWR | O_CLOEXEC);
   if (own >= 0) (void)flock(own, LOCK_EX);
   cs_say("process %d: %s", (int)r->options.pid, r->program);
 }
 
 // The agent's verdict decides whether there is anything to write.
-bool cs_record_conclude(struct cs_record *r) {
-  take_turn(r);
+bool cs_record_conclude(struct cs_record_run *r) {
+  lock_summary(r);
   char message[256];
   switch (cs_consumer_agent_state(&r->session.consumer)) {
     case CS_WIRE_AGENT_REFUSED:
@@ -116,7 +116,7 @@ bool cs_record_conclude(struct cs_record *r) {
   return ok;
 }
 
-bool cs_record_open(struct cs_record *r, struct cs_error *err) {
+bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   struct cs_session *s = &r->session;
   const char *file = cs_view_recording(&o->view);
@@ -135,7 +135,7 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
   return true;
 }
 
-struct cs_consumer_opts cs_record_ring(const struct cs_record *r) {
+struct cs_consumer_opts cs_record_ring(const struct cs_record_run *r) {
   const struct cs_record_options *o = &r->options;
   return (struct cs_consumer_opts){.capacity = o->buffer_bytes,
                                    .modes = o->modes,
@@ -153,7 +153,7 @@ struct cs_consumer_opts cs_record_ring(const struct cs_record *r) {
 }
 
 // Everything that can fail without the program. False: *err says what.
-static bool prepare(struct cs_record *r, struct cs_error *err) {
+static bool prepare(struct cs_record_run *r, struct cs_error *err) {
   const struct cs_record_options *o = &r->options;
   r->agent = cs_find_agent(err);
   r->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
@@ -163,7 +163,7 @@ static bool prepare(struct cs_record *r, struct cs_error *err) {
   return cs_record_open(r, err);
 }
 
-static bool attach(struct cs_record *r, struct cs_error *err) {
+static bool attach(struct cs_record_run *r, struct cs_error *err) {
   pid_t pid = r->options.pid;
   struct cs_consumer_opts ring = cs_record_ring(r);
   // Nothing is done before it is known to be a process that can be recorded.
@@ -175,7 +175,7 @@ static bool attach(struct cs_record *r, struct cs_error *err) {
          (r->hook == NULL || cs_label_hook_call(pid, r->hook, err));
 }
 
-static void clean_up(struct cs_record *r) {
+static void clean_up(struct cs_record_run *r) {
   cs_view_close(&r->options.view);
   cs_session_close(&r->session);
   cs_window_free(&r->window);
@@ -184,7 +184,7 @@ static void clean_up(struct cs_record *r) {
   free(r->program);
 }
 
-int cs_record_attached(struct cs_record *r) {
+int cs_record_attached(struct cs_record_run *r) {
   struct cs_error err = {""};
   if (!attach(r, &err)) {
     cs_say("%s", err.text);
@@ -194,7 +194,7 @@ int cs_record_attached(struct cs_record *r) {
   return cs_record_conclude(r) ? 0 : CS_EXIT_FAILURE;
 }
 
-static int run(struct cs_record *r) {
+static int run(struct cs_record_run *r) {
   struct cs_error err = {""};
   int exit_code = CS_EXIT_FAILURE;
   r->session.signals = -1;
@@ -231,7 +231,7 @@ static int run(struct cs_record *r) {
 }
 
 int cs_cmd_record(int argc, char **argv) {
-  static struct cs_record r;  // its histogram is large for a stack
+  static struct cs_record_run r;  // its histogram is large for a stack
   struct cs_error err;
   if (!cs_record_options_parse(&r.options, argc, argv, &err)) {
     cs_say("%s; 'clrsnap help record' lists the options", err.text);

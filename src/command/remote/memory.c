@@ -9,7 +9,7 @@
 
 #include "remote/private.h"
 
-bool cs_page_cache_init(struct cs_page_cache *cache, struct cs_process *process) {
+bool cs_page_cache_init(struct cs_page_cache *cache, struct cs_process_memory *process) {
   void *bytes = mmap(NULL, (size_t)CS_PAGE_SLOTS * CS_PAGE_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (bytes == MAP_FAILED) return false;
@@ -36,7 +36,8 @@ static const uint8_t *page_bytes(struct cs_page_cache *cache, uint64_t number) {
   if (page->number != number || page->generation != cache->generation) {
     page->number = number;
     page->generation = cache->generation;
-    page->readable = cs_process_read(cache->process, number * CS_PAGE_BYTES, bytes, CS_PAGE_BYTES);
+    page->readable =
+        cs_process_memory_read(cache->process, number * CS_PAGE_BYTES, bytes, CS_PAGE_BYTES);
   }
   return page->readable ? bytes : NULL;
 }

@@ -20,12 +20,12 @@ struct cs_page {
 };
 
 struct cs_page_cache {
-  struct cs_process *process;
+  struct cs_process_memory *process;
   uint64_t generation;  // counts invalidations, from 1
   struct cs_page page[CS_PAGE_SLOTS];
   uint8_t *bytes;  // CS_PAGE_BYTES each
 };
-bool cs_page_cache_init(struct cs_page_cache *cache, struct cs_process *process);
+bool cs_page_cache_init(struct cs_page_cache *cache, struct cs_process_memory *process);
 void cs_page_cache_free(struct cs_page_cache *cache);
 bool cs_page_cache_read(struct cs_page_cache *cache, uint64_t address, void *dst, size_t len);
 
@@ -52,7 +52,7 @@ struct cs_gc_methods {
 struct cs_remote {
   struct cs_world world;  // first: its mem is found again by its address
   int pid;
-  struct cs_process process;
+  struct cs_process_memory process;
   struct cs_page_cache cache;
   struct cs_maps maps;
   struct cs_native *native;

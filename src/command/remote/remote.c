@@ -75,7 +75,7 @@ struct cs_remote *cs_remote_open(int pid, struct cs_error *err) {
   }
   remote->pid = pid;
   remote->world.mem = (struct cs_mem){.read = read_remote, .pid = pid, .guard_works = true};
-  cs_process_init(&remote->process, pid);
+  cs_process_memory_init(&remote->process, pid);
   if (open_all(remote, err)) return remote;
   cs_remote_close(remote);
   return NULL;
@@ -92,7 +92,7 @@ void cs_remote_close(struct cs_remote *remote) {
   cs_native_free(remote->native);
   cs_maps_free(&remote->maps);
   cs_page_cache_free(&remote->cache);
-  cs_process_close(&remote->process);
+  cs_process_memory_close(&remote->process);
   free(remote);
 }
 

@@ -13,10 +13,11 @@
 struct cs_cfi_section {
   const uint8_t *bytes;
   size_t size;
-  uint64_t address;            // of bytes[0] in the process
-  uint64_t data_base;          // DW_EH_PE_datarel: .eh_frame_hdr
-  uint32_t fde_count;          // at least so many there should be; 0 if not known
-  struct cs_process *process;  // to look at a function's last instruction; NULL: not looked at
+  uint64_t address;    // of bytes[0] in the process
+  uint64_t data_base;  // DW_EH_PE_datarel: .eh_frame_hdr
+  uint32_t fde_count;  // at least so many there should be; 0 if not known
+  struct cs_process_memory
+      *process;  // to look at a function's last instruction; NULL: not looked at
 };
 
 struct cs_rows {  // sorted by pc, no two neighbours with the same rule; pc is relative to the text

@@ -302,7 +302,7 @@ static bool ends_with_ret(const struct machine *m) {
   uint32_t len = m->end - m->loc;
   const struct cs_cfi_section *section = m->build->section;
   if (len == 0 || len > sizeof code || section->process == NULL ||
-      !cs_process_read(section->process, m->build->text + m->loc, code, len))
+      !cs_process_memory_read(section->process, m->build->text + m->loc, code, len))
     return false;
   return code[len - 1] == 0xC3 && (len == 1 || code[0] == 0xF3);
 }

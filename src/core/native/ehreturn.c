@@ -38,16 +38,17 @@ static bool is_function(const struct cs_rows *rows, uint64_t offset) {
 }
 
 // endbr64 or not; ret: _Unwind_DebugHook.
-static bool is_empty(struct cs_process *process, uint64_t address) {
+static bool is_empty(struct cs_process_memory *process, uint64_t address) {
   static const uint8_t endbr[] = {0xF3, 0x0F, 0x1E, 0xFA};
   uint8_t code[sizeof endbr + 1];
-  if (!cs_process_read(process, address, code, sizeof code)) return false;
+  if (!cs_process_memory_read(process, address, code, sizeof code)) return false;
   return code[memcmp(code, endbr, sizeof endbr) == 0 ? sizeof endbr : 0] == 0xC3;
 }
 
 // Where in the function the copying is called; 0: nowhere.
-static size_t find_install(struct cs_process *process, uint64_t begin, const struct cs_rows *rows,
-                           const uint8_t *code, size_t size, uint64_t offset) {
+static size_t find_install(struct cs_process_memory *process, uint64_t begin,
+                           const struct cs_rows *rows, const uint8_t *code, size_t size,
+                           uint64_t offset) {
   size_t hook = 0;  // of the debuggers' function, once that is found
   for (size_t at = size >= CALL_BYTES ? size - CALL_BYTES : 0; at > 0; at--) {
     if (hook != 0 && hook - at > NEAR) return 0;
@@ -110,12 +111,13 @@ static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leaves, uint
   return true;
 }
 
-static bool apply_one(struct cs_process *process, uint64_t begin, uint32_t from, uint32_t leaves,
-                      uint32_t function_end, struct cs_rules *rules, struct cs_rows *rows) {
+static bool apply_one(struct cs_process_memory *process, uint64_t begin, uint32_t from,
+                      uint32_t leaves, uint32_t function_end, struct cs_rules *rules,
+                      struct cs_rows *rows) {
   size_t size = leaves - from;
   uint8_t *code = size <= MAX_FUNCTION ? malloc(size) : NULL;
   size_t at = 0;
-  if (code != NULL && cs_process_read(process, begin + from, code, size))
+  if (code != NULL && cs_process_memory_read(process, begin + from, code, size))
     at = find_install(process, begin, rows, code, size, from);
   free(code);
   if (at == 0) {
@@ -127,8 +129,9 @@ static bool apply_one(struct cs_process *process, uint64_t begin, uint32_t from,
   return correct(rules, from + (uint32_t)at + 1, leaves, function_end, rows);
 }
 
-bool cs_ehreturn_apply(struct cs_process *process, uint64_t begin, const struct cs_cfi_stats *stats,
-                       struct cs_rules *rules, struct cs_rows *rows) {
+bool cs_ehreturn_apply(struct cs_process_memory *process, uint64_t begin,
+                       const struct cs_cfi_stats *stats, struct cs_rules *rules,
+                       struct cs_rows *rows) {
   bool ok = true;
   for (uint32_t i = 0; ok && i < stats->eh_returns; i++)
     ok = apply_one(process, begin, stats->eh_return[i].pc, stats->eh_return[i].leaves,

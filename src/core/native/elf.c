@@ -14,7 +14,7 @@
 enum { MAX_PROGRAM_HEADERS = 512, HDR_BYTES = 64 };
 
 struct segments {
-  struct cs_process *process;
+  struct cs_process_memory *process;
   const struct cs_candidate *candidate;
   struct cs_elf *elf;
   unsigned count;
@@ -31,11 +31,11 @@ static uint64_t hash_page(const uint8_t *page) {
   return h;
 }
 
-enum cs_elf_result cs_elf_open(struct cs_process *process, const struct cs_candidate *candidate,
-                               struct cs_elf *elf) {
+enum cs_elf_result cs_elf_open(struct cs_process_memory *process,
+                               const struct cs_candidate *candidate, struct cs_elf *elf) {
   static const uint8_t magic[] = {0x7F, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
   memset(elf, 0, sizeof *elf);
-  if (!cs_process_read(process, candidate->base, elf->page, sizeof elf->page))
+  if (!cs_process_memory_read(process, candidate->base, elf->page, sizeof elf->page))
     return CS_ELF_UNREADABLE;
   if (memcmp(elf->page, magic, sizeof magic) != 0) return CS_ELF_NOT;
   elf->fingerprint = hash_page(elf->page);
@@ -48,7 +48,7 @@ static bool program_header(const struct segments *s, unsigned i, Elf64_Phdr *ph)
     memcpy(ph, s->elf->page + at, sizeof *ph);
     return true;
   }
-  return cs_process_read(s->process, s->candidate->base + at, ph, sizeof *ph);
+  return cs_process_memory_read(s->process, s->candidate->base + at, ph, sizeof *ph);
 }
 
 // Looks through one segment of notes for the build id.
@@ -57,7 +57,7 @@ static void read_notes(const struct segments *s, const Elf64_Phdr *notes) {
   uint8_t bytes[MAX_BYTES];
   uint64_t address = s->elf->bias + notes->p_vaddr;
   size_t size = notes->p_filesz < sizeof bytes ? (size_t)notes->p_filesz : sizeof bytes;
-  if (!cs_process_read(s->process, address, bytes, size)) return;
+  if (!cs_process_memory_read(s->process, address, bytes, size)) return;
   struct cs_cursor c = cs_cursor(bytes, size);
   while (cs_cursor_left(&c) >= sizeof(Elf64_Nhdr)) {
     uint32_t name = cs_cursor_u32(&c), id = cs_cursor_u32(&c), type = cs_cursor_u32(&c);
@@ -86,7 +86,7 @@ static void look_for_go(const struct segments *s, const Elf64_Phdr *data) {
   uint8_t *bytes = malloc(PIECE);
   while (bytes != NULL && at < end && !s->elf->small_stacks) {
     size_t size = end - at < PIECE ? (size_t)(end - at) : PIECE;
-    if (!cs_process_read(s->process, at, bytes, size)) break;
+    if (!cs_process_memory_read(s->process, at, bytes, size)) break;
     for (size_t i = 0; i + sizeof magic <= size; i += STEP)
       if (memcmp(bytes + i, magic, sizeof magic - 1) == 0) s->elf->small_stacks = true;
     at += size;
@@ -100,8 +100,8 @@ static void find_startup(const struct segments *s, const Elf64_Phdr *dynamic) {
   Elf64_Dyn entries[MAX_ENTRIES];
   uint64_t count = dynamic->p_filesz / sizeof *entries;
   if (count > MAX_ENTRIES) count = MAX_ENTRIES;
-  if (!cs_process_read(s->process, s->elf->bias + dynamic->p_vaddr, entries,
-                       (size_t)count * sizeof *entries))
+  if (!cs_process_memory_read(s->process, s->elf->bias + dynamic->p_vaddr, entries,
+                              (size_t)count * sizeof *entries))
     return;
   for (uint64_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
     uint64_t at = entries[i].d_un.d_ptr;
@@ -172,7 +172,7 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
     return CS_ELF_MALFORMED;
   }
   size_t len = end - address < sizeof bytes ? (size_t)(end - address) : sizeof bytes;
-  if (!cs_process_read(s->process, address, bytes, len)) return CS_ELF_UNREADABLE;
+  if (!cs_process_memory_read(s->process, address, bytes, len)) return CS_ELF_UNREADABLE;
   struct cs_cfi_section section = {.bytes = bytes, .address = address, .data_base = address};
   struct cs_cursor c = cs_cursor(bytes, len);
   uint8_t version = cs_cursor_u8(&c), pointer = cs_cursor_u8(&c), counter = cs_cursor_u8(&c);
@@ -209,7 +209,7 @@ static enum cs_elf_result search(const struct segments *s, struct cs_error *err)
     size_t before = (4 - address % 4) % 4;
     uint8_t *bytes = malloc((size_t)ph.p_filesz);
     if (bytes == NULL) return CS_ELF_UNREADABLE;
-    bool is_found = cs_process_read(s->process, address, bytes, (size_t)ph.p_filesz) &&
+    bool is_found = cs_process_memory_read(s->process, address, bytes, (size_t)ph.p_filesz) &&
                     before < ph.p_filesz &&
                     cs_eh_frame_search(bytes + before, (size_t)ph.p_filesz - before, &found);
     free(bytes);
@@ -222,8 +222,9 @@ static enum cs_elf_result search(const struct segments *s, struct cs_error *err)
   return CS_ELF_OK;
 }
 
-enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candidate *candidate,
-                               struct cs_elf *elf, struct cs_error *err) {
+enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
+                               const struct cs_candidate *candidate, struct cs_elf *elf,
+                               struct cs_error *err) {
   Elf64_Ehdr eh;
   memcpy(&eh, elf->page, sizeof eh);
   struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff};

@@ -28,10 +28,11 @@ struct cs_elf {
 };
 
 // Reads the first page and takes its fingerprint. CS_ELF_OK, CS_ELF_NOT or CS_ELF_UNREADABLE.
-enum cs_elf_result cs_elf_open(struct cs_process *process, const struct cs_candidate *candidate,
-                               struct cs_elf *elf);
+enum cs_elf_result cs_elf_open(struct cs_process_memory *process,
+                               const struct cs_candidate *candidate, struct cs_elf *elf);
 // The rest: program headers, notes, .eh_frame by .eh_frame_hdr or by a search (search.h).
-enum cs_elf_result cs_elf_read(struct cs_process *process, const struct cs_candidate *candidate,
-                               struct cs_elf *elf, struct cs_error *err);
+enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
+                               const struct cs_candidate *candidate, struct cs_elf *elf,
+                               struct cs_error *err);
 
 #endif

@@ -166,16 +166,17 @@ void cs_maps_free(struct cs_maps *maps) {
   *maps = (struct cs_maps){0};
 }
 
-void cs_process_init(struct cs_process *process, int pid) {
-  *process = (struct cs_process){.pid = pid, .mem_fd = -1};
+void cs_process_memory_init(struct cs_process_memory *process, int pid) {
+  *process = (struct cs_process_memory){.pid = pid, .mem_fd = -1};
 }
 
-void cs_process_close(struct cs_process *process) {
+void cs_process_memory_close(struct cs_process_memory *process) {
   if (process->mem_fd >= 0) (void)close(process->mem_fd);
   process->mem_fd = -1;
 }
 
-static bool read_mem_file(struct cs_process *process, uint64_t address, uint8_t *dst, size_t len) {
+static bool read_mem_file(struct cs_process_memory *process, uint64_t address, uint8_t *dst,
+                          size_t len) {
   while (len != 0) {
     ssize_t got = pread(process->mem_fd, dst, len, (off_t)address);
     if (got < 0 && errno == EINTR) continue;
@@ -187,7 +188,8 @@ static bool read_mem_file(struct cs_process *process, uint64_t address, uint8_t 
   return true;
 }
 
-bool cs_process_read(struct cs_process *process, uint64_t address, void *dst, size_t len) {
+bool cs_process_memory_read(struct cs_process_memory *process, uint64_t address, void *dst,
+                            size_t len) {
   if (process->mem_fd >= 0) return read_mem_file(process, address, dst, len);
   struct iovec local = {.iov_base = dst, .iov_len = len};
   struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};

@@ -45,13 +45,14 @@ void cs_maps_free(struct cs_maps *maps);
 
 // A process whose memory is read without a fault and without a lock, whatever is unmapped
 // meanwhile.
-struct cs_process {
+struct cs_process_memory {
   int pid;
   int mem_fd;  // /proc/PID/mem, once process_vm_readv has been refused; else -1
 };
-void cs_process_init(struct cs_process *process, int pid);
-void cs_process_close(struct cs_process *process);
+void cs_process_memory_init(struct cs_process_memory *process, int pid);
+void cs_process_memory_close(struct cs_process_memory *process);
 // Reads all of it or answers false.
-bool cs_process_read(struct cs_process *process, uint64_t address, void *dst, size_t len);
+bool cs_process_memory_read(struct cs_process_memory *process, uint64_t address, void *dst,
+                            size_t len);
 
 #endif

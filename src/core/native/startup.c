@@ -78,7 +78,7 @@ static bool insert(const struct shape *shape, uint32_t at, struct cs_rules *rule
   return true;
 }
 
-bool cs_startup_apply(struct cs_process *process, const struct cs_candidate *candidate,
+bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candidate *candidate,
                       uint64_t address, struct cs_rules *rules, struct cs_rows *rows) {
   uint8_t code[LONGEST];
   struct shape shape;
@@ -89,7 +89,7 @@ bool cs_startup_apply(struct cs_process *process, const struct cs_candidate *can
   uint64_t size = candidate->end - address;
   if (size > end - at) size = end - at;
   if (size > sizeof code) size = sizeof code;
-  if (!cs_process_read(process, address, code, (size_t)size) ||
+  if (!cs_process_memory_read(process, address, code, (size_t)size) ||
       !is_startup(code, (size_t)size, &shape))
     return true;
   return insert(&shape, at, rules, rows);

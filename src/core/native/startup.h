@@ -7,7 +7,7 @@
 
 // Describes the function at `address` (0: there is none) by its code, if it has no rows and is what
 // the C library's crti.o and crtn.o make of it. False: no memory.
-bool cs_startup_apply(struct cs_process *process, const struct cs_candidate *candidate,
+bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candidate *candidate,
                       uint64_t address, struct cs_rules *rules, struct cs_rows *rows);
 
 #endif

@@ -48,7 +48,7 @@ struct table {  // what cs_native_refresh answered once
 };
 
 struct cs_native {
-  struct cs_process process;
+  struct cs_process_memory process;
   struct cs_maps maps;
   struct cs_loader loader;  // of this process; not of another one's
   bool counted;             // and it tells when images come and go
@@ -90,7 +90,7 @@ static bool is_staying(const struct cs_native *native, const struct cs_candidate
 struct cs_native *cs_native_new(int pid) {
   struct cs_native *native = calloc(1, sizeof *native);
   if (native == NULL) return NULL;
-  cs_process_init(&native->process, pid);
+  cs_process_memory_init(&native->process, pid);
   native->keep = UINT32_MAX;
   if (pid == 0) {
     native->counted = cs_loader_init(&native->loader);
@@ -158,7 +158,7 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
   }
   size_t size = (size_t)(elf->eh_frame_end - elf->eh_frame);
   uint8_t *bytes = size < UINT32_MAX ? malloc(size) : NULL;
-  if (bytes == NULL || !cs_process_read(&native->process, elf->eh_frame, bytes, size)) {
+  if (bytes == NULL || !cs_process_memory_read(&native->process, elf->eh_frame, bytes, size)) {
     free(bytes);
     return CS_ELF_UNREADABLE;
   }
@@ -167,7 +167,7 @@ static enum cs_elf_result compile_rows(struct cs_native *native,
   enum cs_cfi_result result =
       cs_cfi_compile(&section, candidate->begin, candidate->end, &native->rules, rows, stats, err);
   free(bytes);
-  struct cs_process *process = &native->process;
+  struct cs_process_memory *process = &native->process;
   if (result == CS_CFI_OK)
     return cs_ehreturn_apply(process, candidate->begin, stats, &native->rules, rows) &&
                    cs_startup_apply(process, candidate, elf->init, &native->rules, rows) &&
@@ -198,7 +198,7 @@ static void correct_rows(struct cs_native *native, const struct cs_candidate *ca
   size_t size = (size_t)(candidate->end - candidate->begin);
   uint8_t *bytes = size <= MOST ? malloc(size) : NULL;
   unsigned found = 0;
-  if (bytes != NULL && cs_process_read(&native->process, candidate->begin, bytes, size))
+  if (bytes != NULL && cs_process_memory_read(&native->process, candidate->begin, bytes, size))
     (void)cs_quirks_apply(bytes, size, &native->rules, rows, &found);
   free(bytes);
   if (found < CS_QUIRKS)
@@ -253,7 +253,8 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   c->image.device = candidate->device;
   c->image.id_address = id_address;
   c->image.id_size = (uint8_t)id_size;
-  if (!cs_process_read(&native->process, id_address, c->image.id, id_size)) c->image.id_size = 0;
+  if (!cs_process_memory_read(&native->process, id_address, c->image.id, id_size))
+    c->image.id_size = 0;
   c->loaded = loaded;
   c->patience = PATIENCE;
   // It may have gone and come again between those looks.
@@ -429,7 +430,7 @@ void cs_native_free(struct cs_native *native) {
   if (native->tables != NULL) (void)munmap(native->tables, native->tables->bytes);
   native->tables = NULL;
   free_compiled(native, true);
-  cs_process_close(&native->process);
+  cs_process_memory_close(&native->process);
   cs_rules_free(&native->rules);
   cs_maps_free(&native->maps);
   free(native);

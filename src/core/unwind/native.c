@@ -3,7 +3,6 @@
 // where the caller's registers are. Also the way through the kernel's signal frame. Signal-safe:
 // yes: reads tables of our own and words of the stack, nothing else; code bytes (guarded) only
 // where there is no rule. Invariant: `regs` are the caller's on success and untouched on failure.
-#include "native/native.h"
 #include "images/images.h"
 #include "unwind/sites.h"
 

@@ -14,7 +14,6 @@
 #define CS_UNWIND_SITES_H
 
 #include "images/images.h"
-#include "native/native.h"
 #include "unwind/unwind.h"
 
 enum {
