@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "abi.h"
+#include "base/utf16.h"
 #include "contract/contract.h"
 
 static ICorProfilerCallback11Vtbl vtbl;

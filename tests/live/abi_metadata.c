@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abi.h"
+#include "base/utf16.h"
 
 ICorProfilerInfo15 *abi_info;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/utf16.h"
 #include "clr/clr.h"
 
 HRESULT DllGetClassObject(REFCLSID clsid, REFIID iid, void **out);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "clr_names/class.h"
 #include "clr_names/names.h"
@@ -104,8 +105,7 @@ void cs_awaits_forget(void) {
 // ---- Methods ----
 
 static uint64_t identity_of(const char *module, uint32_t token) {
-  uint64_t hash = 0xCBF29CE484222325ull;
-  for (; *module != '\0'; module++) hash = (hash ^ (uint8_t)*module) * 0x100000001B3ull;
+  uint64_t hash = cs_hash_bytes(module, strlen(module));
   return token != 0 ? hash << 32 ^ hash ^ token : 0;
 }
 

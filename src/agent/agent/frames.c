@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/hash.h"
 #include "images/images.h"
 
 enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
@@ -21,7 +22,7 @@ static struct cached cache[1 << CACHE_BITS];
 static uint32_t cache_generation;
 
 static struct cached *slot_of(uint64_t frame) {
-  return &cache[(frame * 0x9E3779B97F4A7C15ull) >> (64 - CACHE_BITS)];
+  return &cache[cs_hash_word(frame, CACHE_BITS)];
 }
 
 // Within one generation a managed ip means what it meant before.

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/hash.h"
 #include "clr_names/names.h"
 
 struct entry {
@@ -36,7 +37,7 @@ static struct {
 static uint32_t dispatch_ids[16], dispatch_count;  // of the runtime's exception dispatch
 
 static uint32_t slot_of(uint64_t start) {
-  return (uint32_t)((start * 0x9E3779B97F4A7C15ull) >> 32) & (table_size - 1);
+  return (uint32_t)cs_hash_word(start, 32) & (table_size - 1);
 }
 
 static struct entry *find(uint64_t start) {

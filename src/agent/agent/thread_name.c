@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/utf16.h"
 #include "clr/clr.h"
 
 enum { COMM = 15, FIELDS = 8, MAX_UNITS = 128 };

@@ -18,6 +18,7 @@
 #include "agent/engine.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf16.h"
 #include "clr/clr.h"
 
 #define STILL_WALKED UINT64_MAX  // as a position of the ring: not known yet

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/hash.h"
+#include "base/utf16.h"
 #include "clr/clr.h"
 
 enum {
@@ -28,12 +30,6 @@ static struct type *types;  // by number less one
 static uint32_t count, capacity;
 static uint64_t owed[MOST_NAMES + 1];  // by number; 512 KiB, of which few pages are touched
 static uint32_t *slots;  // open addressing over numbers, twice as many as `capacity`; 0: free
-
-static uint64_t hash_of(const char *text) {
-  uint64_t hash = 0xCBF29CE484222325ull;
-  for (; *text != '\0'; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001B3ull;
-  return hash;
-}
 
 // The slot that has the name, or the free one where it belongs.
 static uint32_t *find(uint64_t hash, const char *name) {
@@ -60,14 +56,14 @@ static bool grow(void) {
 }
 
 static uint32_t intern(const char *name) {
-  uint64_t hash = hash_of(name);
+  uint64_t hash = cs_hash_bytes(name, strlen(name));
   if (count == capacity && !grow()) return 0;
   uint32_t *slot = find(hash, name);
   if (*slot != 0) return *slot;
   if (count == MOST_NAMES) return MOST_NAMES;  // which is `all_others`
   if (count == MOST_NAMES - 1) {
     name = all_others;
-    hash = hash_of(name);
+    hash = cs_hash_bytes(name, strlen(name));
     slot = find(hash, name);
   }
   char *copy = strdup(name);

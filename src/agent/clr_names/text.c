@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf16.h"
 #include "clr/clr.h"
 
 struct cs_text_out cs_text_begin(char *buffer, size_t cap) {

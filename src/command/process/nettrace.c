@@ -4,6 +4,8 @@
 // against the bytes that are there; what is not looked for is passed over by its size. One thread.
 // Signal-safe: no.
 #include "process/nettrace.h"
+#include "base/base.h"
+#include "base/utf16.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +18,15 @@ enum { TAG_NULL = 1, TAG_BEGIN = 5, TAG_END = 6 };
 enum { TRACE_BYTES = 48 };
 
 bool cs_nettrace_text(struct cs_bytes *s, char *out, size_t cap) {
-  for (size_t i = 0;; i++) {
-    uint16_t unit;
+  uint16_t wide[128], unit;
+  size_t units = 0;
+  for (;;) {
     if (!cs_take(s, &unit, sizeof unit)) return false;
-    if (i < cap) out[i] = (char)(i == cap - 1 ? '\0' : unit < 0x80 ? unit : '?');
-    if (unit == 0) return true;
+    if (unit == 0) break;
+    if (units < CS_COUNT(wide)) wide[units++] = unit;
   }
+  (void)cs_utf16_to_utf8(out, cap, wide, units, NULL);
+  return true;
 }
 
 // 7 bits a byte, lowest first.

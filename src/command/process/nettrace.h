@@ -30,8 +30,8 @@ bool cs_nettrace_feed(struct cs_nettrace *reader, const void *data, size_t size,
                       struct cs_error *err);
 void cs_nettrace_free(struct cs_nettrace *reader);
 
-// Takes a UTF-16 text with its NUL from the front of a payload; what is not ASCII is '?', what does
-// not fit is cut. False: it does not end.
+// Takes a UTF-16 text with its NUL from the front of a payload, as UTF-8; what does not fit is cut.
+// False: it does not end.
 bool cs_nettrace_text(struct cs_bytes *bytes, char *out, size_t cap);
 
 #endif

@@ -5,12 +5,12 @@
 #include "process/process.h"
 
 #include <dirent.h>
-#include <iconv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/utf16.h"
 #include "process/proc.h"
 
 // ---- The port's answer ----
@@ -34,15 +34,18 @@ static char *take_text(struct cursor *c) {
   memcpy(&units, c->from->bytes + at, sizeof units);
   at = c->at;
   if (units > CS_DIAG_PAYLOAD / 2 || !skip(c, units * 2ull)) return NULL;
-  size_t in_left = units * 2ull, out_left = units * 3ull;  // a unit takes three bytes at most
-  char *in = (char *)(uintptr_t)(c->from->bytes + at), *text = calloc(1, out_left + 1), *out = text;
-  iconv_t convert = iconv_open("UTF-8", "UTF-16LE");
-  bool good = text != NULL && convert != (iconv_t)-1 &&
-              iconv(convert, &in, &in_left, &out, &out_left) != (size_t)-1;
-  if (convert != (iconv_t)-1) (void)iconv_close(convert);
-  if (good) return text;
-  free(text);
-  return NULL;
+  // The payload's units are not aligned; each takes three bytes of UTF-8 at most.
+  uint16_t *wide = malloc(units * sizeof *wide + 1);
+  char *text = malloc(units * 3ull + 1);
+  if (wide != NULL && text != NULL) {
+    memcpy(wide, c->from->bytes + at, units * sizeof *wide);
+    (void)cs_utf16_to_utf8(text, units * 3ull + 1, wide, units, NULL);
+  } else {
+    free(text);
+    text = NULL;
+  }
+  free(wide);
+  return text;
 }
 
 // ProcessInfo2: number (8 bytes), cookie (16), command line, system, machine, main assembly,

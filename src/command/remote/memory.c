@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "remote/private.h"
 
 bool cs_page_cache_init(struct cs_page_cache *cache, struct cs_process_memory *process) {
@@ -25,7 +26,7 @@ void cs_page_cache_free(struct cs_page_cache *cache) {
 }
 
 static unsigned slot_of(uint64_t number) {
-  return (unsigned)((number * 0x9E3779B97F4A7C15u) >> 52) % CS_PAGE_SLOTS;
+  return (unsigned)cs_hash_word(number, 12) % CS_PAGE_SLOTS;
 }
 
 // The page's bytes, NULL if it is not mapped.

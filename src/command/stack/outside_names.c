@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/utf16.h"
 #include "codemap/method.h"
 #include "demangle/demangle.h"
 #include "images/images.h"
@@ -83,22 +84,15 @@ static bool read_bytes(const struct cs_world *world, uint64_t address, void *out
   return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
 }
 
-// UTF-16 that ends with a 0, to UTF-8: paths are what file names are, mostly ASCII.
+// UTF-16 that ends with a NUL, as UTF-8; the caller frees it. NULL: it is empty, or too long.
 static char *read_utf16(const struct cs_world *world, uint64_t address) {
+  uint16_t wide[MAX_UNITS];
   char text[3 * MAX_UNITS + 1];
-  size_t len = 0;
   for (unsigned i = 0; i < MAX_UNITS; i++) {
-    uint16_t unit;
-    if (!read_bytes(world, address + i * sizeof unit, &unit, sizeof unit)) return NULL;
-    if (unit == 0) return len > 0 ? strndup(text, len) : NULL;
-    if (unit >= 0xD800 && unit < 0xE000) unit = 0xFFFD;
-    if (unit < 0x80) {
-      text[len++] = (char)unit;
-    } else {
-      if (unit >= 0x800) text[len++] = (char)(0xE0 | unit >> 12);
-      text[len++] = (char)(unit >= 0x800 ? 0x80 | (unit >> 6 & 0x3F) : 0xC0 | unit >> 6);
-      text[len++] = (char)(0x80 | (unit & 0x3F));
-    }
+    if (!read_bytes(world, address + i * sizeof wide[0], &wide[i], sizeof wide[0])) return NULL;
+    if (wide[i] != 0) continue;
+    size_t len = cs_utf16_to_utf8(text, sizeof text, wide, i, NULL);
+    return len > 0 ? strndup(text, len) : NULL;
   }
   return NULL;
 }

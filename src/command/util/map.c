@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "util/text.h"
 
 // Nothing sensible can be made of half a table; the program under us runs on by itself.
@@ -81,12 +82,6 @@ void cs_map_free(struct cs_map *map) {
   memset(map, 0, sizeof *map);
 }
 
-static uint64_t hash_bytes(const char *data, size_t len) {
-  uint64_t h = 14695981039346656037u;  // FNV-1a
-  for (size_t i = 0; i < len; i++) h = (h ^ (uint8_t)data[i]) * 1099511628211u;
-  return h;
-}
-
 static uint32_t append(struct cs_strings *s, const char *data, size_t len) {
   while (s->used + len + 1 > s->room) s->bytes = cs_grow(s->bytes, s->room, &s->room, 1);
   s->items = cs_grow(s->items, s->count, &s->capacity, sizeof *s->items);
@@ -99,7 +94,7 @@ static uint32_t append(struct cs_strings *s, const char *data, size_t len) {
 
 uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len) {
   bool added;
-  uint32_t id = cs_map_put(&s->by_hash, hash_bytes(data, len), (uint32_t)s->count, &added);
+  uint32_t id = cs_map_put(&s->by_hash, cs_hash_bytes(data, len), (uint32_t)s->count, &added);
   if (added) return append(s, data, len);
   for (;;) {
     const struct cs_string *item = &s->items[id];

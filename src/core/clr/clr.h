@@ -49,9 +49,4 @@ HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out);
 // Makes the profiler that the class above stands for. Defined by the room agent.
 HRESULT cs_profiler_create(const GUID *iid, void **out);
 
-// UTF-16 (len units, or up to a NUL when len is SIZE_MAX) to UTF-8. Always terminates `dst` when
-// cap > 0, never cuts a character in half, writes U+FFFD for an unpaired surrogate.
-// Answers the bytes written without the NUL; *src_used, if wanted, the units taken.
-size_t cs_utf16_to_utf8(char *dst, size_t cap, const WCHAR *src, size_t len, size_t *src_used);
-
 #endif

@@ -16,6 +16,7 @@
 #ifndef CS_SIGNAL_AWAITS_H
 #define CS_SIGNAL_AWAITS_H
 
+#include "base/hash.h"
 #include "signal/signal.h"
 
 enum {
@@ -91,7 +92,7 @@ struct cs_awaits {
 #define CS_AWAIT_TYPE_KIND(type) ((enum cs_await_kind)((type)&0xFu))
 
 static inline uint32_t cs_await_slot(uint64_t key, uint32_t slots) {
-  return (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (slots - 1);
+  return (uint32_t)cs_hash_word(key, 32) & (slots - 1);
 }
 
 struct cs_await_chain {

@@ -6,6 +6,7 @@
 // costs 60 to 100 ns, one here 5 (bench: a walk of 100 frames by the calling thread). Code that can
 // die is looked up each time. Invariant: readers take no lock; an entry whose key is right, before
 // and after it was read, is whole.
+#include "base/hash.h"
 #include "snapshot/snapshot.h"
 
 enum { PLACES = 1 << 13 };  // direct-mapped, 32 bytes each: 256 KiB, touched as it fills
@@ -18,7 +19,7 @@ struct place {
 static struct place places[PLACES];
 
 static struct place *place_of(uint64_t ip) {
-  return &places[(ip * 0x9E3779B97F4A7C15ull) >> 51];
+  return &places[cs_hash_word(ip, 13)];
 }
 
 static bool known(uint64_t ip, struct cs_record *record) {

@@ -8,6 +8,7 @@
 // Invariant: look-ups in the cache take no lock and make no call, so they may be made while a
 // thread is held. All is forgotten when code dies, because starts and ids are used again then; so
 // what was found out once is copied into the record, and no two look-ups of one frame need agree.
+#include "base/hash.h"
 #include "base/log.h"
 #include "codemap/method.h"
 #include "snapshot/snapshot.h"
@@ -21,12 +22,9 @@ struct entry {
 };
 static struct entry cache[CACHE_SIZE];
 
-static uint32_t hash(uint64_t key) {
-  return (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> (64 - CACHE_BITS));
-}
-
 static bool look_up(uint64_t key, uint64_t *value) {
-  for (uint32_t i = 0, at = hash(key); i < PROBES; i++, at = (at + 1) % CACHE_SIZE) {
+  for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
+       i++, at = (at + 1) % CACHE_SIZE) {
     uint64_t found = cs_load_acquire(&cache[at].key);
     if (found == 0) return false;
     if (found != key) continue;
@@ -38,7 +36,8 @@ static bool look_up(uint64_t key, uint64_t *value) {
 
 // A full neighbourhood is not remembered: then the CLR is asked again, which is slower, not wrong.
 static void remember(uint64_t key, uint64_t value) {
-  for (uint32_t i = 0, at = hash(key); i < PROBES; i++, at = (at + 1) % CACHE_SIZE) {
+  for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
+       i++, at = (at + 1) % CACHE_SIZE) {
     uint64_t found = 0;
     if (cs_cas(&cache[at].key, &found, 1)) {
       cs_store_release(&cache[at].value, value);

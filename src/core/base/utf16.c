@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// UTF-16 as the profiling API speaks it, to UTF-8 as everybody else does.
+// UTF-16, which .NET has everywhere, to UTF-8.
 // Invariant: what is written is valid UTF-8 whatever comes in, and never longer than the buffer.
 // Any thread. Signal-safe: no (not needed there).
-#include "clr/clr.h"
+#include "base/utf16.h"
+
+#include <stdbool.h>
 
 #define REPLACEMENT 0xFFFDu
 
 // Takes one character off the front; *used is 1 or 2 units.
-static uint32_t next_char(const WCHAR *src, size_t left, bool bounded, size_t *used) {
+static uint32_t next_char(const uint16_t *src, size_t left, bool bounded, size_t *used) {
   uint32_t unit = src[0];
   *used = 1;
   if (unit < 0xD800 || unit > 0xDFFF) return unit;
@@ -31,7 +33,7 @@ static size_t encode(char out[4], uint32_t c) {
   return n;
 }
 
-size_t cs_utf16_to_utf8(char *dst, size_t cap, const WCHAR *src, size_t len, size_t *src_used) {
+size_t cs_utf16_to_utf8(char *dst, size_t cap, const uint16_t *src, size_t len, size_t *src_used) {
   bool bounded = len != SIZE_MAX;
   size_t in = 0, out = 0;
   while (cap > 0 && (bounded ? in < len : src[in] != 0)) {
