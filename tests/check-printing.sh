@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# check-printing.sh BUILD: what people read goes through src/base/print.c, which makes it harmless.
+# Nothing else of the command calls libc's ways to print or write, but the writers of formats for
+# programs and of bytes, each named here with what it writes.
+# check-printing.sh --self-test CC: shows that an offender is found.
+set -euo pipefail
+
+PRINTERS='v?f?printf|v?dprintf|f?puts|f?putc|putchar|putw|fwrite|perror|psignal|psiginfo|write|writev|pwrite|v?errx?|v?warnx?|error|error_at_line'
+PRINTERS="^(_IO_)?(__)?($PRINTERS)(_unlocked)?(_chk)?(@.*)?\$"
+
+writers() {
+  cat << 'TABLE'
+base/log: one line with one write, escaped by print.c
+base/print: the function itself
+cli/launch: words into a string; an errno to its parent
+cli/proc: a file of /proc into a string
+cli/recfile_write: recordings
+cli/top_screen: the terminal's own sequences for the way out
+export/chromium: JSON
+export/firefox: JSON
+export/firefox_markers: JSON
+export/gzip: bytes
+export/html: the page
+export/json: JSON
+export/otlp: protobuf
+export/pack: numbers for the page
+export/page_data: JSON
+export/pprof: protobuf
+export/service: a name for formats into a string
+export/speedscope: JSON
+export/text: JSON strings
+TABLE
+}
+
+check() {
+  local build=$1 objects object name bad=0 count=0 found
+  objects=$(find "$build" -path '*/src/*.c.o' | grep -E '/src/(base|cli|export|lines|target|demangle|metadata|pe|remote|wire|contract|native)/')
+  for object in $objects; do
+    name=${object##*/src/}
+    name=${name%.c.o}
+    count=$((count + 1))
+    writers | grep -q "^$name:" && continue
+    found=$(nm --undefined-only --format=posix "$object" | awk '{ print $1 }' | grep -E "$PRINTERS" | tr '\n' ' ') || continue
+    echo "FAIL: src/$name.c prints by itself ($found): cs_print and cs_say make text harmless (base/print.h)"
+    bad=1
+  done
+  [ $count -gt 0 ] || { echo "FAIL: no objects of the command under $build"; return 1; }
+  [ $bad = 0 ] && echo "pass: $count objects, $(writers | wc -l) of which write"
+}
+
+self_test() {
+  local work output
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' RETURN
+  mkdir -p "$work/src/cli"
+  "$CC" -c -O2 -x c -o "$work/src/cli/honest.c.o" - <<< \
+    'void cs_print(void *out, const char *format, ...); void honest(void *f) { cs_print(f, "%s", "x"); }'
+  check "$work" || { echo "FAIL: an honest object is refused"; return 1; }
+  for body in 'printf("%s", s);' 'puts(s);' 'fprintf(stderr, "%d\n", s[0]);' 'putc(s[0], stderr);' 'perror(s);' \
+    'dprintf(2, "%s", s);' 'fputs(s, stdout);' 'if (write(2, s, 1) < 0) return;' 'warn("%s", s);'; do
+    "$CC" -c -O2 -D_GNU_SOURCE -x c -o "$work/src/cli/offender.c.o" - << C
+#include <err.h>
+#include <stdio.h>
+#include <unistd.h>
+void offender(const char *s) { $body }
+C
+    if output=$(check "$work") || ! grep -q 'src/cli/offender.c prints by itself' <<< "$output"; then
+      echo "FAIL: $body is not found: $output"
+      return 1
+    fi
+  done
+  echo "pass: every offender was found"
+}
+
+if [ "$1" = --self-test ]; then CC=$2 self_test; else check "$1"; fi
