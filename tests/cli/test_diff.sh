@@ -30,7 +30,7 @@ What shrank
     -9.09      9.09      0.00     -9.09      9.09      0.00  fake_agent_marker
     -9.09      9.09      0.00     -9.09      9.09      0.00  Shop.Late.Comer
     -9.09      9.09      0.00     -9.09      9.09      0.00  lambda_method1
-    -9.09      9.09      0.00     -9.09      9.09      0.00  Odd</script>;"\ .M.lambda#0
+    -9.09      9.09      0.00     -9.09      9.09      0.00  Odd</script>;"\\x0a.M.lambda#0
     -9.09      9.09      0.00     -9.09      9.09      0.00  [libcoreclr.so]
     -9.09      9.09      0.00     +0.00     54.55     54.55  Shop.Cart<System.Int32>.Work
 X

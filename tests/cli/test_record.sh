@@ -8,7 +8,7 @@ run 3 "$CLRSNAP" record -o golden.collapsed --format collapsed --top 3 -- "$FAKE
 same golden.collapsed <<'X'
 Shop.Program.Main;Shop.Cart<System.Int32>.Work;System.Linq.Enumerable.Sum 8000000
 Shop.Program.Main;Shop.Cart<System.Int32>.Work;Shop.Cart<System.Int32>.Work;[libcoreclr.so] 2000000
-Shop.Program.Main;Odd</script>:"\ .M.lambda#0 2000000
+Shop.Program.Main;Odd</script>:"\\x0a.M.lambda#0 2000000
 Shop.Program.Main;lambda_method1 2000000
 Shop.Program.Main;Shop.Late.Comer 2000000
 [cut: unknown-code];[unknown code];System.Linq.Enumerable.Sum 2000000

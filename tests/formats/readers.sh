@@ -37,7 +37,7 @@ pprof() {
   sed -n '/flat%/,$p' out | awk 'NR > 1 { print $1, $4, $6, $7 }' >top
   same top <<'X'
 5 5 System.Linq.Enumerable.Sum 
-1 1 Odd</script>;"\ .M.lambda#0
+1 1 Odd</script>;"\\x0a.M.lambda#0 
 1 6 Shop.Cart<System.Int32>.Work 
 1 1 Shop.Late.Comer 
 1 1 [libcoreclr.so] 

@@ -27,7 +27,7 @@ with() {
   shift
   env MicrosoftInstrumentationEngine_LogLevel=All MicrosoftInstrumentationEngine_FileLog=All \
     MicrosoftInstrumentationEngine_FileLogPath="$WORK/$name.engine" CLRSNAP_LOG="$WORK/$name.log" \
-    timeout -k 5 100 "$@"
+    timeout -k 5 200 "$@"
 }
 
 # Times, processes and addresses are those of a run.
@@ -100,9 +100,13 @@ test_run() {
   local name=$1 format=$2 rc=0
   shift 2
   settings "$format" > "$WORK/$name.runsettings"
+  # The collector rewrites the assembly where it lies, and puts it back afterwards: runs beside each other share none.
+  rm -rf "$WORK/app"
+  cp -r "$(dirname "$APP")" "$WORK/app"
   # The host is given time to end: it is killed after 100 ms otherwise, and its log torn.
-  COVERAGE_MAPS=$WORK/$name.maps VSTEST_TESTHOST_SHUTDOWN_TIMEOUT=30000 with "$name" "$@" dotnet test "$APP" \
-    --collect 'Code Coverage' --settings "$WORK/$name.runsettings" --test-adapter-path "$COLLECTOR" \
+  COVERAGE_MAPS=$WORK/$name.maps VSTEST_TESTHOST_SHUTDOWN_TIMEOUT=60000 with "$name" "$@" \
+    dotnet test "$WORK/app/${APP##*/}" --collect 'Code Coverage' --settings "$WORK/$name.runsettings" \
+    --test-adapter-path "$COLLECTOR" \
     --results-directory "$WORK/$name.results" > "$WORK/$name.out" 2>&1 || rc=$?
   grep -q '^Passed! .*Failed: *0, Passed: *7, Skipped: *0' "$WORK/$name.out" && [ $rc = 0 ] ||
     { cat "$WORK/$name.out"; fail "$name: the tests do not pass"; }
@@ -159,7 +163,7 @@ attached() {
   with "$name" sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" \
     > "$WORK/$name.out" 2> "$WORK/$name.err" &
   local child=$!
-  for _ in $(seq 300); do
+  for _ in $(seq 900); do
     grep -q caught "$WORK/$name.out" 2> "$WORK/grep.err" && break
     sleep 0.1
   done
@@ -179,7 +183,7 @@ attach() {
   # What the engine wants as its client data. Without any it crashes, plainly.
   local data='<InstrumentationEngineConfiguration></InstrumentationEngineConfiguration>'
   printf '%s' "$data" > "$WORK/data"
-  attached plain "$BUILD/bin/attach" PID "$ENGINE" "$ENGINE_CLASS" 10000 "$data"
+  attached plain "$BUILD/bin/attach" PID "$ENGINE" "$ENGINE_CLASS" 60000 "$data"
   attached ours "$CLRSNAP" run-profiler --attach PID --profiler "$ENGINE" --clsid "$ENGINE_CLASS" --data "$WORK/data"
   through_us ours
   diff "$WORK/plain.out" "$WORK/ours.out" || fail "the program's output has changed"

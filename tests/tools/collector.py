@@ -5,6 +5,8 @@ it writes into DIR/port; by TLS if there is a DIR/key.pem. Requests are answered
 that follow:
   200         taken
   partial     200, with an OTLP response that rejects one profile
+  evil        500, with a text that a terminal would obey
+  evilpartial as partial, with such a text
   CODE        that status, with the body "no: CODE"
   CODE:WHEN   and with Retry-After: WHEN
   hang        no answer at all
@@ -18,6 +20,7 @@ import threading
 import time
 
 directory, plan = sys.argv[1], sys.argv[2:]
+EVIL = "\x1b]0;owned\a\u009b31m\u202e\u2066\u2028\r\n\x7f".encode() + b"\x9b2J"
 lock, count = threading.Lock(), 0
 
 
@@ -52,6 +55,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = f"no: {code}\n".encode() if code not in ("200", "partial") else b""
         if what == "partial":  # partial_success { rejected_profiles: 1 error_message: "too old" }
             code, body = "200", b"\x0a\x0b\x08\x01\x12\x07too old"
+        if what == "evilpartial":
+            code, message = "200", EVIL
+            partial = b"\x08\x01\x12" + bytes([len(message)]) + message
+            body = b"\x0a" + bytes([len(partial)]) + partial
+        if what == "evil":
+            code, body = "500", EVIL
         self.send_response(int(code))
         if when:
             self.send_header("Retry-After", when)

@@ -282,6 +282,22 @@ static void later(void) {
 }
 
 // Each of these must cost no more than itself, but for the last ones, whose framing is wrong.
+// Names that a terminal would obey: C0, C1 as a byte and in UTF-8, other directions, line ends.
+#define HOSTILE        \
+  "\x1b]0;owned\a\x9b" \
+  "31m\xC2\x9b"        \
+  "2J\xE2\x80\xAE"     \
+  "\xE2\x81\xA6"       \
+  "\xE2\x80\xA8\r\n\x7F</script>"
+static void hostile(void) {
+  start();
+  thread(1, 100, "t" HOSTILE);
+  function(MAIN, CS_WIRE_FN_METHOD, "/app/m" HOSTILE ".dll", "n" HOSTILE, "c" HOSTILE, "f" HOSTILE);
+  image(7, 0x10000, 0x20000, 0, "/no/such/i" HOSTILE ".so");
+  for (int i = 0; i < 4; i++) SAMPLE(1, CS_STOP_BASE, 1000, NATIVE(7, 1), MANAGED(MAIN, 0));
+  finish(4, 0, 0);
+}
+
 static void malformed(void) {
   describe();
   SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
@@ -388,6 +404,11 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "empty") == 0) {
     describe();
     finish(0, 0, 0);
+  } else if (strcmp(what, "hostile") == 0) {
+    hostile();
+  } else if (strcmp(what, "hostile-refusal") == 0) {
+    (void)snprintf(header->message, sizeof header->message, "no" HOSTILE);
+    cs_store_release(&header->agent_state, (uint32_t)CS_WIRE_AGENT_REFUSED);
   } else if (strcmp(what, "malformed") == 0) {
     malformed();
     finish(5, 0, 0);

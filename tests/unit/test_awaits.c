@@ -40,7 +40,7 @@ static struct cs_await_site *add_site(uint64_t ip, uint64_t class) {
   uint32_t i = cs_await_slot(ip, CS_AWAIT_SITES);
   struct cs_await_site *sites_of = heap.awaits.sites;
   while (sites_of[i].ip != 0 && sites_of[i].ip != ip) i = (i + 1) & (CS_AWAIT_SITES - 1);
-  sites_of[i] = (struct cs_await_site){ip, class, CS_AWAIT_PLACES};
+  sites_of[i] = (struct cs_await_site){ip, class, CS_AWAIT_PLACES, 0};
   return &sites_of[i];
 }
 
@@ -313,6 +313,59 @@ static void shared_code_goes_by_the_canonical_class(void **state) {
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
 }
 
+static unsigned guarded_reads;
+
+static bool counted_read(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
+  guarded_reads++;
+  return torn_read(mem, address, dst, len);
+}
+
+// How many guarded reads it takes to find the chain.
+static unsigned find_and_count(const uint64_t *objects, uint32_t count) {
+  guarded_reads = 0;
+  find_and_check(CS_AWAITS_COMPLETE, objects, count);
+  return guarded_reads;
+}
+
+static void a_place_that_has_had_none_is_not_read(void **state) {
+  (void)state;
+  uint64_t boxes[2], others[2];
+  fake_chain(&heap, boxes, 2);
+  fake_chain(&heap, others, 2);
+  read_by_hand(0);
+  clr.world.mem.read_guarded = counted_read;
+  enter(boxes[0]);
+  box_frame[0] = others[0];
+  box_frame[2] = others[1];
+  unsigned first = find_and_count(boxes, 2);
+  assert_int_equal(find_and_count(boxes, 2), first - 2);
+}
+
+// What is known of the class that the last box had here need not be read again.
+static void a_class_that_was_found_here_before_will_do(void **state) {
+  (void)state;
+  uint64_t boxes[2], canonical = fake_class(&heap, heap.task_class);
+  boxes[0] = fake_object(&heap, fake_instantiation(&heap, heap.task_class, canonical));
+  boxes[1] = fake_object(&heap, fake_box_class(&heap));
+  fake_know(&heap, fake_class_of(boxes[0]), FAKE_CONTINUATION, CS_AWAIT_BOX);
+  fake_set(boxes[0], FAKE_CONTINUATION, boxes[1]);
+  read_by_hand(0);
+  clr.world.mem.read_guarded = counted_read;
+  struct cs_await_site *site = enter(boxes[0]);
+  site->class = canonical;
+  unsigned first = find_and_count(boxes, 2);
+  site->seen = fake_class_of(boxes[0]);
+  assert_int_equal(find_and_count(boxes, 2), first - 1);
+  // Of several values each is still looked at: two may be of the class.
+  site->places = CS_AWAIT_PLACES;
+  box_frame[1] = fake_object(&heap, fake_instantiation(&heap, heap.task_class, canonical));
+  find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
+  // And another class is looked at, too.
+  box_frame[1] = 0;
+  site->seen = fake_class_of(boxes[1]);
+  assert_int_equal(find_and_count(boxes, 2), first);
+}
+
 static void a_class_that_is_derived_from_the_boxs_will_do(void **state) {
   (void)state;
   uint64_t boxes[2], canonical = fake_class(&heap, heap.task_class), own = fake_box_class(&heap);
@@ -440,6 +493,8 @@ int main(void) {
       TEST(a_callers_value_is_not_the_box),
       TEST(a_register_that_is_not_known_is_not_looked_at),
       TEST(shared_code_goes_by_the_canonical_class),
+      TEST(a_place_that_has_had_none_is_not_read),
+      TEST(a_class_that_was_found_here_before_will_do),
       TEST(a_class_that_is_derived_from_the_boxs_will_do),
       TEST(where_a_box_was_inlined_any_task_may_be_it),
       TEST(a_site_that_is_given_to_another_one_is_left_alone),

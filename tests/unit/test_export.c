@@ -32,6 +32,7 @@ static void json_is_safe_in_a_script(void **state) {
   assert_put(cs_put_json, "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5", 9,
              "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5\"");
   assert_put(cs_put_json, "\xE2\x80\xA8", 3, "\"\\u2028\"");
+  assert_put(cs_put_json, "\xC2\x9B\xE2\x80\xAE\x7F", 6, "\"\\u009b\\u202e\\u007f\"");
 }
 
 static void a_service_is_called_as_its_assembly(void **state) {
@@ -44,7 +45,7 @@ static void a_service_is_called_as_its_assembly(void **state) {
       {"dotnet .dll", "dotnet"},
       {"", "unknown_service"},
       {"/", "unknown_service"},
-      {"/a/\xFFx", "\xEF\xBF\xBDx"},
+      {"/a/\xFFx", "\\xffx"},
   };
   for (size_t i = 0; i < CS_COUNT(names); i++) {
     char name[64];
@@ -55,7 +56,7 @@ static void a_service_is_called_as_its_assembly(void **state) {
   memset(longest, '\xFF', sizeof longest - 1);
   longest[sizeof longest - 1] = '\0';
   cs_service_name(longest, name, sizeof name);
-  assert_true(strlen(name) > 0 && strlen(name) < sizeof name && strlen(name) % 3 == 0);
+  assert_true(strlen(name) > 0 && strlen(name) < sizeof name && strlen(name) % 4 == 0);
 }
 
 static void invalid_utf8_is_replaced(void **state) {
@@ -68,11 +69,10 @@ static void invalid_utf8_is_replaced(void **state) {
                {"\xED\xA0\x80", 3}, {"\xF4\x90\x80\x80", 4},
                {"\xFF\xFE", 2},     {"\xF8\x88\x80\x80\x80", 5}};
   for (size_t i = 0; i < CS_COUNT(cases); i++) {
-    char want[64] = "";
+    char want[64] = "\"";
     for (size_t n = 0; n < cases[i].replaced; n++) strcat(want, "\xEF\xBF\xBD");
-    assert_put(cs_put_plain, cases[i].bytes, strlen(cases[i].bytes), want);
+    assert_put(cs_put_json, cases[i].bytes, strlen(cases[i].bytes), strcat(want, "\""));
   }
-  assert_put(cs_put_plain, "a\tb\x7F", 4, "a b ");
 }
 
 static void strings_are_interned(void **state) {

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <uchar.h>
 
 #include <cmocka.h>
 
@@ -30,7 +31,31 @@ static void not_all_names_are_kept(void **state) {
   cs_types_free();
 }
 
+// A thread keeps the last name that it was given; a new recording begins with none.
+static void a_name_as_the_runtime_has_it_is_the_same_names(void **state) {
+  static const char16_t small[] = u"Shop.Small", large[] = u"Shop.Large", longer[] = u"Shop.SmallX";
+  (void)state;
+  for (int recording = 0; recording < 2; recording++) {
+    for (int again = 0; again < 2; again++) {
+      assert_int_equal(cs_type_intern((const uint8_t *)small, sizeof small - 2), 1);
+      assert_int_equal(cs_type_intern((const uint8_t *)small, sizeof small - 2), 1);
+      assert_int_equal(cs_type_intern((const uint8_t *)large, sizeof large - 2), 2);
+      assert_int_equal(cs_type_intern((const uint8_t *)longer, sizeof longer - 2), 3);
+      assert_int_equal(cs_type_intern((const uint8_t *)longer, sizeof small - 2), 1);
+      assert_int_equal(cs_type_intern_text("Shop.Large"), 2);
+    }
+    cs_types_free();
+    assert_int_equal(cs_type_intern((const uint8_t *)longer, sizeof small - 2), 1);
+    cs_types_free();
+    assert_int_equal(cs_type_intern((const uint8_t *)small, sizeof small - 2), 1);
+    cs_types_free();
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(not_all_names_are_kept)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(not_all_names_are_kept),
+      cmocka_unit_test(a_name_as_the_runtime_has_it_is_the_same_names),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

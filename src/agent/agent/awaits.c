@@ -196,6 +196,7 @@ static void add_site(uint64_t ip, uint64_t class) {
   for (; table.sites[at].ip != 0; at = (at + 1) & (CS_AWAIT_SITES - 1))
     if (table.sites[at].ip == ip) return;
   cs_store_release(&table.sites[at].class, class);
+  cs_store_release(&table.sites[at].seen, 0u);
   cs_store_release(&table.sites[at].places,
                    CS_AWAIT_PLACES | (uint64_t)seen_forgets << CS_AWAIT_LIFE_AT);
   cs_store_release(&table.sites[at].ip, ip);
@@ -394,17 +395,11 @@ static void learn_classes(const struct cs_sample *s) {
   }
 }
 
-static void learn(const struct cs_sample *s, const uint64_t *wire) {
-  uint32_t now = cs_load_acquire(&forgets);
-  if (now != seen_forgets) {
-    memset(boxes, 0, BOXES * sizeof *boxes);
-    type_count = site_count = 0;
-    seen_forgets = now;
-  }
-  if (!cs_unload_begin_naming(s->code_generation)) return;
-  learn_sites(s, wire, s->frame_count);
-  learn_classes(s);
-  cs_unload_end_naming();
+// Of boxes; the last word may be a class that is none's.
+static uint32_t chain_length(const struct cs_sample *s) {
+  uint32_t count = s->await_count;
+  if (s->await_state == CS_AWAITS_UNKNOWN && count > 0) count--;
+  return s->await_at < s->frame_count ? count : 0;
 }
 
 // Does the box's frame run this method? What runs it stands directly above.
@@ -432,13 +427,37 @@ static bool is_first(const struct cs_sample *s, const uint64_t *wire, uint64_t w
   return first != NULL && first->identity != 0 && is_run_by(s, wire, first->identity);
 }
 
+// Handlers need not look closer at the next box of this class at this place.
+static void note_seen(const struct cs_sample *s, const uint64_t *wire) {
+  const uint64_t *words = &s->frames[s->frame_count];
+  if (chain_length(s) == 0 || !is_first(s, wire, words[0])) return;
+  uint64_t ip = CS_FRAME_WORD_IP(s->frames[s->await_at]);
+  uint32_t at = cs_await_slot(ip, CS_AWAIT_SITES);
+  while (table.sites[at].ip != 0 && table.sites[at].ip != ip) at = (at + 1) & (CS_AWAIT_SITES - 1);
+  if (table.sites[at].ip == ip)
+    cs_store_release(&table.sites[at].seen, CS_AWAIT_WORD_CLASS(words[0]));
+}
+
+static void learn(const struct cs_sample *s, const uint64_t *wire) {
+  uint32_t now = cs_load_acquire(&forgets);
+  if (now != seen_forgets) {
+    memset(boxes, 0, BOXES * sizeof *boxes);
+    type_count = site_count = 0;
+    seen_forgets = now;
+  }
+  if (!cs_unload_begin_naming(s->code_generation)) return;
+  learn_sites(s, wire, s->frame_count);
+  learn_classes(s);
+  note_seen(s, wire);
+  cs_unload_end_naming();
+}
+
 uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out) {
-  uint32_t count = s->await_count, n = 0;
+  uint32_t count = chain_length(s), n = 0;
   if (!cs_agent.async_callers) return 0;
   learn(s, wire);
   states[s->await_state < STATES ? s->await_state : 0]++;
-  if (s->await_state == CS_AWAITS_UNKNOWN && count > 0) count--;
-  if (count == 0 || s->await_at >= s->frame_count) return 0;
+  if (count == 0) return 0;
   const uint64_t *words = &s->frames[s->frame_count];
   if (!is_first(s, wire, words[0])) return 0;
   for (uint32_t i = 1; i < count; i++) {

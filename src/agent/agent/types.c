@@ -29,6 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct type *types;  // by number less one
 static uint32_t count, capacity;
 static uint64_t owed[MOST_NAMES + 1];  // by number; 512 KiB, of which few pages are touched
+static uint32_t life;                  // of all this
 static uint32_t *slots;  // open addressing over numbers, twice as many as `capacity`; 0: free
 
 // The slot that has the name, or the free one where it belongs.
@@ -95,13 +96,32 @@ bool cs_types_tell_owed(bool (*tell)(uint32_t type, uint64_t events)) {
   return true;
 }
 
+// What a thread throws, it often throws again: the last name as it came.
+static __thread struct {
+  uint32_t life, number;  // 0: none
+  size_t bytes;
+  uint8_t utf16[256];
+} last;
+
+static uint32_t remember(const uint8_t *utf16, size_t bytes, uint32_t number) {
+  if (bytes > sizeof last.utf16) return number;
+  memcpy(last.utf16, utf16, bytes);
+  last.bytes = bytes;
+  last.life = cs_load_relaxed(&life);
+  last.number = number;
+  return number;
+}
+
 uint32_t cs_type_intern(const uint8_t *utf16, size_t bytes) {
   WCHAR units[MAX_NAME];
   char name[MAX_NAME];
+  if (last.number != 0 && last.bytes == bytes && last.life == cs_load_relaxed(&life) &&
+      memcmp(last.utf16, utf16, bytes) == 0)
+    return last.number;
   size_t len = bytes / sizeof units[0] < MAX_NAME ? bytes / sizeof units[0] : MAX_NAME;
   memcpy(units, utf16, len * sizeof units[0]);  // the event's data is not aligned
   (void)cs_utf16_to_utf8(name, sizeof name, units, len, NULL);
-  return cs_type_intern_text(name);
+  return remember(utf16, bytes, cs_type_intern_text(name));
 }
 
 bool cs_type_to_wire(uint32_t type, uint32_t *id) {
@@ -119,6 +139,7 @@ bool cs_type_to_wire(uint32_t type, uint32_t *id) {
 }
 
 void cs_types_free(void) {
+  cs_add_relaxed(&life, 1);
   for (uint32_t i = 0; i < count; i++) free(types[i].name);
   free(types);
   free(slots);

@@ -3,6 +3,8 @@
 #ifndef CS_CLI_CLI_H
 #define CS_CLI_CLI_H
 
+#include "base/print.h"
+
 #define CS_EXIT_FAILURE 1
 #define CS_EXIT_USAGE 2
 

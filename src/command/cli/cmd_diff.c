@@ -143,7 +143,7 @@ struct content {
 
 static bool write_tables(const struct comparison *c, size_t top, FILE *file) {
   for (size_t i = 0; i < c->compared; i++) {
-    if (i > 0) (void)fputs("\n\n", file);
+    if (i > 0) cs_print(file, "\n\n");
     if (!cs_write_diff_text(&c->diffs[i], top, file)) return false;
   }
   return true;

@@ -45,31 +45,29 @@ static void print_list(const struct cs_doctor *d) {
   static const char *const marks[] = {"ok  ", "note", "FAIL"};
   for (unsigned i = 0; i < d->count; i++) {
     const struct cs_finding *f = &d->findings[i];
-    (void)printf("%s  %-18s ", marks[f->state], f->name);
-    cs_put_plain(stdout, f->text, strlen(f->text));
-    (void)putchar('\n');
-    if (f->cure[0] != '\0') (void)printf("%25s-> %s\n", "", f->cure);
+    cs_print(stdout, "%s  %-18s %s\n", marks[f->state], f->name, f->text);
+    if (f->cure[0] != '\0') cs_print(stdout, "%25s-> %s\n", "", f->cure);
   }
 }
 
 static void put_text(const char *name, const char *text) {
-  (void)printf(",\"%s\":", name);
+  cs_print(stdout, ",\"%s\":", name);
   cs_put_json(stdout, text, strlen(text));
 }
 
 static void print_json(const struct cs_doctor *d, uint32_t pid) {
-  (void)printf("{\"works\":%s,\"pid\":", cs_doctor_has_fault(d) ? "false" : "true");
-  (void)printf(pid != 0 ? "%u" : "null", pid);
-  (void)fputs(",\"findings\":[", stdout);
+  cs_print(stdout, "{\"works\":%s,\"pid\":", cs_doctor_has_fault(d) ? "false" : "true");
+  cs_print(stdout, pid != 0 ? "%u" : "null", pid);
+  cs_print(stdout, ",\"findings\":[");
   for (unsigned i = 0; i < d->count; i++) {
     const struct cs_finding *f = &d->findings[i];
-    (void)printf("%s\n{\"state\":\"%s\"", i > 0 ? "," : "", states[f->state]);
+    cs_print(stdout, "%s\n{\"state\":\"%s\"", i > 0 ? "," : "", states[f->state]);
     put_text("name", f->name);
     put_text("text", f->text);
     put_text("cure", f->cure);
-    (void)putchar('}');
+    cs_print(stdout, "}");
   }
-  (void)puts("\n]}");
+  cs_print(stdout, "\n]}\n");
 }
 
 int cs_cmd_doctor(int argc, char **argv) {
@@ -81,7 +79,7 @@ int cs_cmd_doctor(int argc, char **argv) {
     return CS_EXIT_USAGE;
   }
   if (o.help) {
-    (void)fputs(help, stdout);
+    cs_print_help(stdout, help);
     return 0;
   }
   cs_diag_patience_s = 5;

@@ -31,32 +31,29 @@ struct list {
 };
 
 static void put_text(const char *name, const char *text) {
-  (void)printf(",\"%s\":", name);
+  cs_print(stdout, ",\"%s\":", name);
   if (text != NULL)
     cs_put_json(stdout, text, strlen(text));
   else
-    (void)fputs("null", stdout);
+    cs_print(stdout, "null");
 }
 
 static void put_json(const struct cs_process *p, struct list *list) {
-  (void)printf("%s\n{\"pid\":%d,\"uid\":%u", list->count > 0 ? "," : "", (int)p->pid, p->uid);
+  cs_print(stdout, "%s\n{\"pid\":%d,\"uid\":%u", list->count > 0 ? "," : "", (int)p->pid, p->uid);
   put_text("runtime", p->runtime);
   put_text("product", p->product);
   put_text("assembly", p->assembly);
   put_text("command", p->command);
   put_text("problem", p->answers ? NULL : p->why.text);
-  (void)putchar('}');
+  cs_print(stdout, "}");
 }
 
 static void put_row(const struct cs_process *p, const struct list *list) {
-  const char *command = p->command != NULL ? p->command : "";
   if (list->count == 0)
-    (void)printf("%7s  %-9s %-24s %s\n", "PID", "RUNTIME", "ASSEMBLY", "COMMAND");
-  (void)printf("%7d  %-9s %-24s ", (int)p->pid, p->runtime != NULL ? p->runtime : "?",
-               p->assembly != NULL ? p->assembly : "?");
-  cs_put_plain(stdout, command, strlen(command));
-  (void)putchar('\n');
-  if (!p->answers) (void)printf("%7s  (%s)\n", "", p->why.text);
+    cs_print(stdout, "%7s  %-9s %-24s %s\n", "PID", "RUNTIME", "ASSEMBLY", "COMMAND");
+  cs_print(stdout, "%7d  %-9s %-24s %s\n", (int)p->pid, p->runtime != NULL ? p->runtime : "?",
+           p->assembly != NULL ? p->assembly : "?", p->command != NULL ? p->command : "");
+  if (!p->answers) cs_print(stdout, "%7s  (%s)\n", "", p->why.text);
 }
 
 static void put(const struct cs_process *p, void *data) {
@@ -83,13 +80,13 @@ int cs_cmd_ps(int argc, char **argv) {
     return CS_EXIT_USAGE;
   }
   if (wants_help) {
-    (void)fputs(help, stdout);
+    cs_print_help(stdout, help);
     return 0;
   }
   cs_diag_patience_s = PATIENCE_S;
-  if (list.json) (void)putchar('[');
+  if (list.json) cs_print(stdout, "[");
   bool good = cs_processes_visit(put, &list, &err);
-  if (list.json) (void)puts("\n]");
+  if (list.json) cs_print(stdout, "\n]\n");
   if (!good) cs_say("%s", err.text);
   if (good && list.count == 0 && !list.json) cs_say("there is no .NET process that you can see");
   return good ? 0 : CS_EXIT_FAILURE;

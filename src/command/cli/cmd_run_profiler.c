@@ -103,7 +103,7 @@ int cs_cmd_run_profiler(int argc, char **argv) {
     return CS_EXIT_USAGE;
   }
   if (o.help) {
-    (void)fputs(cs_run_profiler_help, stdout);
+    cs_print_help(stdout, cs_run_profiler_help);
     return 0;
   }
   int exit_code = CS_EXIT_FAILURE;

@@ -87,31 +87,31 @@ static bool parse(struct options *o, int argc, char **argv, struct cs_error *err
 
 static void print_line(const char *source, uint32_t line) {
   const char *file = cs_file_of_source(source);
-  (void)fputs("  ", stdout);
-  cs_put_plain(stdout, file, strlen(file));
-  (void)printf(":%" PRIu32, line);
+  cs_print(stdout, "  ");
+  cs_print(stdout, "%s", file);
+  cs_print(stdout, ":%" PRIu32, line);
 }
 
 static void print_frame(const struct cs_outside_frame *f) {
-  (void)fputs("    ", stdout);
+  cs_print(stdout, "    ");
   if (f->name[0] != '\0') {
-    cs_put_plain(stdout, f->name, strlen(f->name));
-    if (f->funclet) (void)fputs(" (handler)", stdout);
-    if (f->module != NULL) (void)fputs("  ", stdout);
+    cs_print(stdout, "%s", f->name);
+    if (f->funclet) cs_print(stdout, " (handler)");
+    if (f->module != NULL) cs_print(stdout, "  ");
   }
   if (f->module != NULL) {
-    (void)fputs(f->name[0] != '\0' ? "(" : "[", stdout);
+    cs_print(stdout, "%s", f->name[0] != '\0' ? "(" : "[");
     const char *file = cs_file_of(f->module);
-    cs_put_plain(stdout, file, strlen(file));
+    cs_print(stdout, "%s", file);
     // The runtime's code in a program that is a single file has the program's name.
     if (f->runtime && f->name[0] == '\0' && strcmp(file, "libcoreclr.so") != 0)
-      (void)fputs(": runtime", stdout);
-    if (f->name[0] == '\0') (void)printf("+0x%" PRIx64, f->offset);
-    (void)fputs(f->name[0] != '\0' ? ")" : "]", stdout);
+      cs_print(stdout, ": runtime");
+    if (f->name[0] == '\0') cs_print(stdout, "+0x%" PRIx64, f->offset);
+    cs_print(stdout, "%s", f->name[0] != '\0' ? ")" : "]");
   }
   if (f->source != NULL) print_line(f->source, f->line);
-  if (f->flags & CS_FRAME_SIGNAL) (void)fputs("  <signal>", stdout);
-  (void)fputc('\n', stdout);
+  if (f->flags & CS_FRAME_SIGNAL) cs_print(stdout, "  <signal>");
+  cs_print(stdout, "\n");
 }
 
 // What a thread is in the middle of, while it is not known to wait; "": that is not known.
@@ -138,23 +138,23 @@ static const char *suspends_text(const struct cs_outside_thread *t) {
 }
 
 static void print_thread(const struct cs_outside_thread *t) {
-  (void)printf("\nThread %d \"", t->tid);
-  cs_put_plain(stdout, t->name, strlen(t->name));
-  (void)printf("\": %s%s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
-               t->waits_for != NULL ? t->waits_for : "", where_text(t),
-               t->managed ? "" : ", not managed", t->cooperative ? ", in cooperative mode" : "",
-               suspends_text(t));
+  cs_print(stdout, "\nThread %d \"", t->tid);
+  cs_print(stdout, "%s", t->name);
+  cs_print(stdout, "\": %s%s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
+           t->waits_for != NULL ? t->waits_for : "", where_text(t),
+           t->managed ? "" : ", not managed", t->cooperative ? ", in cooperative mode" : "",
+           suspends_text(t));
   for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
-  if (!t->walked) (void)printf("    (it has ended)\n");
+  if (!t->walked) cs_print(stdout, "    (it has ended)\n");
   if (t->walked && t->stop != CS_STOP_BASE)
-    (void)printf("    ... cut here: %s\n", cs_stop_text(t->stop));
+    cs_print(stdout, "    ... cut here: %s\n", cs_stop_text(t->stop));
 }
 
 static void put_version(const struct cs_outside *o, const char *unknown) {
   if (o->major == 0)
-    (void)fputs(unknown, stdout);
+    cs_print(stdout, "%s", unknown);
   else
-    (void)printf("%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major, o->minor, o->build);
+    cs_print(stdout, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major, o->minor, o->build);
 }
 
 static void print_text(const struct cs_outside *o, const struct options *options) {
@@ -163,11 +163,11 @@ static void print_text(const struct cs_outside *o, const struct options *options
   struct tm local;
   if (localtime_r(&seconds, &local) != NULL)
     (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
-  (void)printf("Process %d: ", o->pid);
-  cs_put_plain(stdout, o->command, strlen(o->command));
-  (void)fputs("\n.NET ", stdout);
+  cs_print(stdout, "Process %d: ", o->pid);
+  cs_print(stdout, "%s", o->command);
+  cs_print(stdout, "\n.NET ");
   put_version(o, "of an unknown version");
-  (void)printf(", %s, stopped for %.1f ms\n", now, (double)o->stopped_ns / 1e6);
+  cs_print(stdout, ", %s, stopped for %.1f ms\n", now, (double)o->stopped_ns / 1e6);
   for (uint32_t i = 0; i < o->count; i++)
     if (o->threads[i].managed || !options->managed_only) print_thread(&o->threads[i]);
 }
@@ -175,7 +175,7 @@ static void print_text(const struct cs_outside *o, const struct options *options
 // ---- For programs ----
 
 static void put_string(const char *key, const char *text) {
-  (void)printf("\"%s\":", key);
+  cs_print(stdout, "\"%s\":", key);
   cs_put_json(stdout, text, strlen(text));
 }
 
@@ -185,67 +185,67 @@ static void put_frame(const struct cs_outside_frame *f) {
                                       [CS_CODE_R2R] = "r2r",
                                       [CS_CODE_NATIVE] = "native",
                                       [CS_CODE_STUB] = "stub"};
-  (void)putchar('{');
+  cs_print(stdout, "{");
   put_string("name", f->name);
-  (void)putchar(',');
+  cs_print(stdout, ",");
   put_string("kind", kinds[f->kind]);
   if (f->module != NULL) {
-    (void)putchar(',');
+    cs_print(stdout, ",");
     put_string("module", f->module);
   }
-  if (f->token != 0) (void)printf(",\"token\":%" PRIu32, f->token);
+  if (f->token != 0) cs_print(stdout, ",\"token\":%" PRIu32, f->token);
   if (f->source != NULL) {
-    (void)putchar(',');
+    cs_print(stdout, ",");
     put_string("file", f->source);
-    (void)printf(",\"line\":%" PRIu32, f->line);
+    cs_print(stdout, ",\"line\":%" PRIu32, f->line);
   }
-  if (f->runtime) (void)fputs(",\"runtime\":true", stdout);
-  if (f->kind == CS_CODE_NATIVE) (void)printf(",\"address\":\"0x%" PRIx64 "\"", f->offset);
-  (void)printf(",\"ip\":\"0x%" PRIx64 "\",\"sp\":\"0x%" PRIx64 "\",\"exact\":%s,\"funclet\":%s}",
-               f->ip, f->sp, f->flags & CS_FRAME_EXACT ? "true" : "false",
-               f->funclet ? "true" : "false");
+  if (f->runtime) cs_print(stdout, ",\"runtime\":true");
+  if (f->kind == CS_CODE_NATIVE) cs_print(stdout, ",\"address\":\"0x%" PRIx64 "\"", f->offset);
+  cs_print(stdout,
+           ",\"ip\":\"0x%" PRIx64 "\",\"sp\":\"0x%" PRIx64 "\",\"exact\":%s,\"funclet\":%s}", f->ip,
+           f->sp, f->flags & CS_FRAME_EXACT ? "true" : "false", f->funclet ? "true" : "false");
 }
 
 static void put_thread(const struct cs_outside_thread *t) {
-  (void)printf("{\"tid\":%d,", t->tid);
+  cs_print(stdout, "{\"tid\":%d,", t->tid);
   put_string("name", t->name);
-  (void)putchar(',');
+  cs_print(stdout, ",");
   put_string("state", t->state);
   if (t->waits_for != NULL) {
-    (void)putchar(',');
+    cs_print(stdout, ",");
     put_string("waits_for", t->waits_for);
   }
-  (void)printf(",\"managed\":%s,\"cooperative\":%s,", t->managed ? "true" : "false",
-               t->cooperative ? "true" : "false");
-  if (t->suspends) (void)fputs("\"suspends\":true,", stdout);
+  cs_print(stdout, ",\"managed\":%s,\"cooperative\":%s,", t->managed ? "true" : "false",
+           t->cooperative ? "true" : "false");
+  if (t->suspends) cs_print(stdout, "\"suspends\":true,");
   if (t->suspends && t->reason != CS_OUTSIDE_REASON_UNKNOWN)
-    (void)printf("\"suspends_for\":\"%s\",",
-                 t->reason == CS_OUTSIDE_REASON_COLLECTION ? "collection" : "other");
-  if (where(t)[0] != '\0') (void)printf("\"in\":\"%s\",", where(t));
-  (void)printf("\"complete\":%s,", t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
+    cs_print(stdout, "\"suspends_for\":\"%s\",",
+             t->reason == CS_OUTSIDE_REASON_COLLECTION ? "collection" : "other");
+  if (where(t)[0] != '\0') cs_print(stdout, "\"in\":\"%s\",", where(t));
+  cs_print(stdout, "\"complete\":%s,", t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
   put_string("end", t->walked ? cs_stop_token(t->stop) : "ended");
-  (void)fputs(",\"frames\":[", stdout);
+  cs_print(stdout, ",\"frames\":[");
   for (uint32_t i = 0; i < t->count; i++) {
-    if (i > 0) (void)putchar(',');
+    if (i > 0) cs_print(stdout, ",");
     put_frame(&t->frames[i]);
   }
-  (void)fputs("]}", stdout);
+  cs_print(stdout, "]}");
 }
 
 static void print_json(const struct cs_outside *o, const struct options *options) {
-  const char *comma = "";
-  (void)printf("{\"pid\":%d,\"runtime\":\"", o->pid);
+  bool first = true;
+  cs_print(stdout, "{\"pid\":%d,\"runtime\":\"", o->pid);
   put_version(o, "");
-  (void)fputs("\",", stdout);
+  cs_print(stdout, "\",");
   put_string("command", o->command);
-  (void)printf(",\"stopped_ns\":%" PRIu64 ",\"threads\":[", o->stopped_ns);
+  cs_print(stdout, ",\"stopped_ns\":%" PRIu64 ",\"threads\":[", o->stopped_ns);
   for (uint32_t i = 0; i < o->count; i++) {
     if (!o->threads[i].managed && options->managed_only) continue;
-    (void)fputs(comma, stdout);
+    if (!first) cs_print(stdout, ",\n");
     put_thread(&o->threads[i]);
-    comma = ",\n";
+    first = false;
   }
-  (void)puts("]}");
+  cs_print(stdout, "]}\n");
 }
 
 int cs_cmd_stack(int argc, char **argv) {
@@ -256,7 +256,7 @@ int cs_cmd_stack(int argc, char **argv) {
     return CS_EXIT_USAGE;
   }
   if (options.help) {
-    (void)fputs(help, stdout);
+    cs_print_help(stdout, help);
     return 0;
   }
   struct cs_outside *outside = cs_outside_take(options.pid, &options.take, &err);

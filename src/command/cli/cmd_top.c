@@ -431,7 +431,7 @@ int cs_cmd_top(int argc, char **argv) {
     return CS_EXIT_USAGE;
   }
   if (w.options.help) {
-    (void)fputs(cs_top_help, stdout);
+    cs_print_help(stdout, cs_top_help);
     return 0;
   }
   int exit_code = run(&w);

@@ -38,22 +38,22 @@ static const struct verb *find_verb(const char *name) {
 }
 
 static void print_help(FILE *out) {
-  (void)fprintf(out, "usage: clrsnap VERB [options]\n\n");
+  cs_print(out, "usage: clrsnap VERB [options]\n\n");
   for (size_t i = 0; i < CS_COUNT(verbs); i++) {
-    (void)fprintf(out, "  %-13s %s\n", verbs[i].name, verbs[i].help);
+    cs_print(out, "  %-13s %s\n", verbs[i].name, verbs[i].help);
   }
-  (void)fprintf(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
+  cs_print(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
 }
 
 static int unknown_verb(const char *name) {
-  (void)fprintf(stderr, "clrsnap: unknown verb '%s'; 'clrsnap help' lists them\n", name);
+  cs_print(stderr, "clrsnap: unknown verb '%s'; 'clrsnap help' lists them\n", name);
   return CS_EXIT_USAGE;
 }
 
 static int do_version(int argc, char **argv) {
   (void)argc;
   (void)argv;
-  (void)printf("clrsnap %s\n", CLRSNAP_VERSION);
+  cs_print(stdout, "clrsnap %s\n", CLRSNAP_VERSION);
   return 0;
 }
 
@@ -68,7 +68,7 @@ static int do_help(int argc, char **argv) {
     char *args[] = {argv[1], (char[]){"--help"}, NULL};
     return verb->run(2, args);
   }
-  (void)printf("%s: %s\n", verb->name, verb->help);
+  cs_print(stdout, "%s: %s\n", verb->name, verb->help);
   return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
+
 bool cs_read_number(const char *text, uint32_t max, uint32_t *out) {
   char *end;
   errno = 0;
@@ -172,9 +174,8 @@ bool cs_parse_view(struct cs_view *view, int opt, const char *arg, struct cs_err
 void cs_print_formats(FILE *out) {
   size_t count;
   const struct cs_format *formats = cs_formats(&count);
-  (void)fputs("\nFormats, and the suffixes that tell them:\n", out);
+  cs_print(out, "\nFormats, and the suffixes that tell them:\n");
   for (size_t i = 0; i < count; i++) {
-    (void)fprintf(out, "  %-12s%-18s %s\n", formats[i].name, formats[i].suffixes[0],
-                  formats[i].about);
+    cs_print(out, "  %-12s%-18s %s\n", formats[i].name, formats[i].suffixes[0], formats[i].about);
   }
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli/options.h"
 
 static const char help[] =
@@ -58,7 +59,7 @@ static const struct option long_options[] = {
 };
 
 void cs_diff_print_help(FILE *out) {
-  (void)fputs(help, out);
+  cs_print_help(out, help);
 }
 
 static bool parse_normalize(struct cs_diff_options *o, const char *arg, struct cs_error *err) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli/options.h"
 
 // 499: not in step with anything that a program does every 1, 2, 5 or 10 ms.
@@ -95,9 +96,9 @@ static const char examples[] =
     "  clrsnap record --push otlp+http://collector:4318 --continuous 10s -- dotnet app.dll\n";
 
 void cs_record_print_help(FILE *out) {
-  (void)fputs(help, out);
+  cs_print_help(out, help);
   cs_print_formats(out);
-  (void)fputs(examples, out);
+  cs_print_help(out, examples);
 }
 
 enum {

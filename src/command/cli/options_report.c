@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli/options.h"
 
 static const char help[] =
@@ -50,9 +51,9 @@ static const char examples[] =
     "  clrsnap report --push otlp+http://collector:4318 busy.clrsnap\n";
 
 void cs_report_print_help(FILE *out) {
-  (void)fputs(help, out);
+  cs_print_help(out, help);
   cs_print_formats(out);
-  (void)fputs(examples, out);
+  cs_print_help(out, examples);
 }
 
 enum { OPT_NO_LINES = 256, OPT_MODE, OPT_TRACE };

@@ -32,7 +32,7 @@ void cs_put_collapsed_frame(const struct cs_profile *p, uint32_t frame, FILE *ou
   for (const char *semicolon; (semicolon = memchr(name, ';', len)) != NULL;) {
     size_t before = (size_t)(semicolon - name);
     cs_put_plain(out, name, before);
-    (void)putc(':', out);
+    cs_print(out, ":");
     name += before + 1;
     len -= before + 1;
   }
@@ -52,12 +52,12 @@ bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out) {
       path = cs_grow(path, depth, &capacity, sizeof *path);
       path[depth++] = merged.nodes[n].frame;
     }
-    if (depth == 0) (void)fputs("[no frames]", out);
+    if (depth == 0) cs_print(out, "[no frames]");
     while (depth > 0) {
       cs_put_collapsed_frame(p, path[--depth], out);
-      if (depth > 0) (void)putc(';', out);
+      if (depth > 0) cs_print(out, ";");
     }
-    (void)fprintf(out, " %llu\n", (unsigned long long)merged.nodes[i].weight);
+    cs_print(out, " %llu\n", (unsigned long long)merged.nodes[i].weight);
   }
   free(path);
   cs_tree_free(&merged);

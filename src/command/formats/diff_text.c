@@ -72,11 +72,11 @@ static double unit_of(const struct cs_diff *d, const double whole[2], const char
 static void put_row(const struct cs_diff *d, const struct row *row, double unit, FILE *out) {
   size_t len;
   const char *name = cs_strings_get(&d->profile.strings, d->profile.frames[row->frame].name, &len);
-  (void)fprintf(out, "%+9.2f %9.2f %9.2f %+9.2f %9.2f %9.2f  ", grown(row) / unit,
-                row->self[0] / unit, row->self[1] / unit, (row->total[1] - row->total[0]) / unit,
-                row->total[0] / unit, row->total[1] / unit);
-  cs_put_plain(out, name, len);
-  (void)putc('\n', out);
+  cs_print(out, "%+9.2f %9.2f %9.2f %+9.2f %9.2f %9.2f  ", grown(row) / unit, row->self[0] / unit,
+           row->self[1] / unit, (row->total[1] - row->total[0]) / unit, row->total[0] / unit,
+           row->total[1] / unit);
+  cs_print(out, "%.*s", (int)len, name);
+  cs_print(out, "\n");
 }
 
 static void put_table(const struct cs_diff *d, const struct row *rows, const double whole[2],
@@ -84,31 +84,31 @@ static void put_table(const struct cs_diff *d, const struct row *rows, const dou
   const char *words;
   double unit = unit_of(d, whole, &words);
   size_t count = d->profile.frame_count, shown = 0;
-  (void)fprintf(out, "\n%s\n", grew ? "What grew" : "What shrank");
+  cs_print(out, "\n%s\n", grew ? "What grew" : "What shrank");
   for (size_t i = 0; i < count && shown < limit; i++) {
     const struct row *row = &rows[grew ? i : count - 1 - i];
     // Less than what the table can say is nothing.
     if ((grew ? grown(row) : -grown(row)) / unit < 0.005) break;
     if (shown++ == 0) {
-      (void)fputs("  self +-    before     after  total +-    before     after  method\n", out);
+      cs_print(out, "  self +-    before     after  total +-    before     after  method\n");
     }
     put_row(d, row, unit, out);
   }
-  if (shown == 0) (void)fputs("  nothing\n", out);
+  if (shown == 0) cs_print(out, "  nothing\n");
 }
 
 static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
-  (void)fprintf(out, "%s: ", when);
-  cs_put_plain(out, f->program, strlen(f->program));
+  cs_print(out, "%s: ", when);
+  cs_print(out, "%s", f->program);
   const struct cs_mode *mode = cs_mode(f->mode);
-  (void)fprintf(out, "\n        %" PRIu64 " %s", f->samples, mode->what[f->samples != 1]);
+  cs_print(out, "\n        %" PRIu64 " %s", f->samples, mode->what[f->samples != 1]);
   if (mode->unit != CS_UNIT_COUNT) {
-    (void)fputs(", ", out);
+    cs_print(out, ", ");
     cs_put_whole(out, mode, f->weight);
   }
-  (void)fprintf(out, " in %.1f s, %s mode", (double)f->duration_ns / 1e9, mode->token);
-  if (mode->timed) (void)fprintf(out, " at %" PRIu32 " Hz", f->hz);
-  (void)fprintf(out, "%s%s\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
+  cs_print(out, " in %.1f s, %s mode", (double)f->duration_ns / 1e9, mode->token);
+  if (mode->timed) cs_print(out, " at %" PRIu32 " Hz", f->hz);
+  cs_print(out, "%s%s\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
 }
 
 bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
@@ -120,11 +120,11 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   const char *words;
   (void)unit_of(d, whole, &words);
   if (d->normalize == CS_NORMALIZE_TOTAL)
-    (void)fprintf(out, "numbers are percent of each recording's %s\n",
-                  cs_mode(d->profile.facts.mode)->whole);
+    cs_print(out, "numbers are percent of each recording's %s\n",
+             cs_mode(d->profile.facts.mode)->whole);
   else
-    (void)fprintf(out, "numbers are %s%s\n", words,
-                  d->normalize == CS_NORMALIZE_RATE ? " in each second" : ", as recorded");
+    cs_print(out, "numbers are %s%s\n", words,
+             d->normalize == CS_NORMALIZE_RATE ? " in each second" : ", as recorded");
   put_table(d, rows, whole, limit, true, out);
   put_table(d, rows, whole, limit, false, out);
   free(rows);
@@ -140,7 +140,7 @@ static void put_stack(const struct cs_profile *p, uint32_t node, uint32_t **path
   }
   while (depth-- > 0) {
     cs_put_collapsed_frame(p, (*path)[depth], out);
-    if (depth > 0) (void)putc(';', out);
+    if (depth > 0) cs_print(out, ";");
   }
 }
 
@@ -152,7 +152,7 @@ bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out) {
     uint64_t after = p->tree.nodes[i].weight;
     if (p->tree.nodes[i].parent == 0 || (after == 0 && d->weight[i] == 0)) continue;
     put_stack(p, i, &path, &capacity, out);
-    (void)fprintf(out, " %" PRIu64 " %" PRIu64 "\n", d->weight[i], after);
+    cs_print(out, " %" PRIu64 " %" PRIu64 "\n", d->weight[i], after);
   }
   free(path);
   return fflush(out) == 0 && !ferror(out);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
+
 static const struct cs_format formats[] = {
     {"html",
      {".html", ".htm"},
@@ -125,8 +127,7 @@ static char *list(bool suffixes) {
   FILE *out = open_memstream(&text, &len);
   if (out == NULL) return NULL;
   for (size_t i = 0; i < CS_COUNT(formats); i++)
-    (void)fprintf(out, "%s%s", i > 0 ? ", " : "",
-                  suffixes ? formats[i].suffixes[0] : formats[i].name);
+    cs_print(out, "%s%s", i > 0 ? ", " : "", suffixes ? formats[i].suffixes[0] : formats[i].name);
   (void)fclose(out);
   return text;
 }

@@ -54,17 +54,16 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   cs_sort(hot, p->frame_count, sizeof *hot, by_self);
   const struct cs_mode *mode = cs_mode(p->facts.mode);
   double all = p->facts.weight > 0 ? (double)p->facts.weight : 1;
-  (void)fprintf(out, "%s   self   total  samples  method, by its share of ", prefix);
+  cs_print(out, "%s   self   total  samples  method, by its share of ", prefix);
   cs_put_whole(out, mode, p->facts.weight);
-  (void)fputs(p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n", out);
+  cs_print(out, p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n");
   for (size_t i = 0; i < limit && i < p->frame_count && hot[i].samples > 0; i++) {
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[hot[i].frame].name, &len);
-    (void)fprintf(out, "%s%5.1f %%  %5.1f %%  %7" PRIu64 "  ", prefix,
-                  100.0 * (double)hot[i].self / all, 100.0 * (double)hot[i].total / all,
-                  hot[i].samples);
-    cs_put_plain(out, name, len);
-    (void)putc('\n', out);
+    cs_print(out, "%s%5.1f %%  %5.1f %%  %7" PRIu64 "  ", prefix, 100.0 * (double)hot[i].self / all,
+             100.0 * (double)hot[i].total / all, hot[i].samples);
+    cs_print(out, "%.*s", (int)len, name);
+    cs_print(out, "\n");
   }
   free(hot);
 }

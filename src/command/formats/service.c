@@ -40,7 +40,7 @@ void cs_service_name(const char *program, char *out, size_t cap) {
   FILE *text = fmemopen(out, cap, "w");
   out[0] = '\0';
   if (text != NULL) {
-    cs_put_plain(text, base, base_len < cap / 4 ? base_len : cap / 4);
+    cs_put_plain(text, base, base_len < cap / 5 ? base_len : cap / 5);
     (void)fclose(text);
   }
   if (out[0] == '\0') (void)snprintf(out, cap, FALLBACK);

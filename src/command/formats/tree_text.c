@@ -59,16 +59,16 @@ static struct sums *add_up(const struct cs_tree *tree) {
 
 static void put_share(const struct writer *w, uint64_t weight) {
   uint64_t all = w->sums[0].weight;
-  (void)fprintf(w->out, "%6.2f %%", all > 0 ? 100.0 * (double)weight / (double)all : 0.0);
+  cs_print(w->out, "%6.2f %%", all > 0 ? 100.0 * (double)weight / (double)all : 0.0);
 }
 
 // One blank per level, and from there on the number of levels instead: a tree of a few kilobytes
 // may be so deep that its blanks are gigabytes.
 static void put_indent(const struct writer *w, size_t depth) {
   if (depth <= MAX_INDENT)
-    (void)fprintf(w->out, "%*s", (int)depth, "");
+    cs_print(w->out, "%*s", (int)depth, "");
   else
-    (void)fprintf(w->out, "%*s(%zu) ", MAX_INDENT, "", depth);
+    cs_print(w->out, "%*s(%zu) ", MAX_INDENT, "", depth);
 }
 
 static void put_node(const struct writer *w, uint32_t node, size_t depth) {
@@ -78,15 +78,15 @@ static void put_node(const struct writer *w, uint32_t node, size_t depth) {
   size_t len;
   const char *name = cs_strings_get(&w->p->strings, string, &len);
   put_share(w, w->sums[node].weight);
-  (void)fputs("  ", w->out);
+  cs_print(w->out, "  ");
   put_share(w, n->weight);
-  (void)fprintf(w->out, "  %8" PRIu64 "  ", w->sums[node].samples);
+  cs_print(w->out, "  %8" PRIu64 "  ", w->sums[node].samples);
   put_indent(w, depth);
-  cs_put_plain(w->out, name, len);
+  cs_print(w->out, "%.*s", (int)len, name);
   if (thread && w->p->threads[n->frame].tid != 0)
-    (void)fprintf(w->out, len > 0 ? " (%" PRIu32 ")" : "thread (%" PRIu32 ")",
-                  w->p->threads[n->frame].tid);
-  (void)putc('\n', w->out);
+    cs_print(w->out, len > 0 ? " (%" PRIu32 ")" : "thread (%" PRIu32 ")",
+             w->p->threads[n->frame].tid);
+  cs_print(w->out, "\n");
 }
 
 // The crumbs from `node` on among its siblings.
@@ -97,9 +97,9 @@ static void put_rest(const struct writer *w, uint32_t node, size_t depth) {
     samples += w->sums[node].samples;
   }
   put_share(w, weight);
-  (void)fprintf(w->out, "            %10" PRIu64 "  ", samples);
+  cs_print(w->out, "            %10" PRIu64 "  ", samples);
   put_indent(w, depth);
-  (void)fprintf(w->out, "... %" PRIu64 " more\n", count);
+  cs_print(w->out, "... %" PRIu64 " more\n", count);
 }
 
 static void put_tree(const struct writer *w) {
@@ -130,29 +130,29 @@ static void put_tree(const struct writer *w) {
 
 static void put_head(const struct cs_profile *p, FILE *out) {
   const struct cs_mode *mode = cs_mode(p->facts.mode);
-  (void)fprintf(out, "%" PRIu64 " %s in %.1f s (%s", p->facts.samples,
-                mode->what[p->facts.samples != 1], (double)p->facts.duration_ns / 1e9, mode->token);
-  if (mode->timed) (void)fprintf(out, ", %" PRIu32 " Hz", p->facts.hz);
-  (void)fprintf(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
+  cs_print(out, "%" PRIu64 " %s in %.1f s (%s", p->facts.samples, mode->what[p->facts.samples != 1],
+           (double)p->facts.duration_ns / 1e9, mode->token);
+  if (mode->timed) cs_print(out, ", %" PRIu32 " Hz", p->facts.hz);
+  cs_print(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
   if (mode->unit != CS_UNIT_COUNT) {
-    (void)fputs(": ", out);
+    cs_print(out, ": ");
     cs_put_whole(out, mode, p->facts.weight);
   }
-  if (p->facts.labelled > 0) (void)fprintf(out, ", %" PRIu64 " with a label", p->facts.labelled);
-  (void)fputs("\n\n", out);
+  if (p->facts.labelled > 0) cs_print(out, ", %" PRIu64 " with a label", p->facts.labelled);
+  cs_print(out, "\n\n");
 }
 
 bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
   const char *program = set->profiles[0].facts.program;
-  cs_put_plain(out, program, strlen(program));
+  cs_print(out, "%s", program);
   for (size_t i = 0; i < set->count; i++) {
     const struct cs_profile *p = &set->profiles[i];
     struct writer w = {p, add_up(&p->tree), out};
-    (void)putc('\n', out);
+    cs_print(out, "\n");
     put_head(p, out);
-    (void)fprintf(out, "   total      self   samples  frame (shares of %s%s)\n",
-                  cs_mode(p->facts.mode)->whole,
-                  p->facts.inlined.wanted ? "" : "; what is inlined is its caller's");
+    cs_print(out, "   total      self   samples  frame (shares of %s%s)\n",
+             cs_mode(p->facts.mode)->whole,
+             p->facts.inlined.wanted ? "" : "; what is inlined is its caller's");
     put_tree(&w);
     free(w.sums);
   }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/print.h"
 #include "metadata/lines.h"
 
 enum { MAX_PDB_FILE = 512 << 20 };
@@ -29,7 +30,7 @@ struct cs_lines {
 
 static void *must(void *memory) {
   if (memory != NULL) return memory;
-  (void)fputs("clrsnap: out of memory\n", stderr);
+  cs_print(stderr, "clrsnap: out of memory\n");
   exit(1);
 }
 

@@ -16,6 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/print.h"
+
 #define DELETED " (deleted)"
 
 struct cs_target {
@@ -28,7 +30,7 @@ struct cs_target *cs_target_of(pid_t pid) {
   char path[64];
   struct cs_target *target = calloc(1, sizeof *target);
   if (target == NULL) {
-    (void)fputs("clrsnap: out of memory\n", stderr);
+    cs_print(stderr, "clrsnap: out of memory\n");
     exit(1);
   }
   target->pid = pid;

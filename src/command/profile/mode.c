@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/print.h"
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
     // A recording that has lost its head has mode 0.
@@ -61,19 +62,19 @@ const char *cs_unit_name(enum cs_unit unit) {
 void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount) {
   double value = (double)amount;
   if (unit == CS_UNIT_COUNT || (unit == CS_UNIT_BYTES && amount < 1000))
-    (void)fprintf(out, unit == CS_UNIT_COUNT ? "%" PRIu64 : "%" PRIu64 " bytes", amount);
+    cs_print(out, unit == CS_UNIT_COUNT ? "%" PRIu64 : "%" PRIu64 " bytes", amount);
   else if (unit == CS_UNIT_BYTES && amount >= 1000000000)
-    (void)fprintf(out, "%.2f GB", value / 1e9);
+    cs_print(out, "%.2f GB", value / 1e9);
   else if (unit == CS_UNIT_BYTES)
-    (void)fprintf(out, amount < 1000000 ? "%.1f kB" : "%.1f MB",
-                  amount < 1000000 ? value / 1e3 : value / 1e6);
+    cs_print(out, amount < 1000000 ? "%.1f kB" : "%.1f MB",
+             amount < 1000000 ? value / 1e3 : value / 1e6);
   else
-    (void)fprintf(out, amount < 1000000000 ? "%.2f ms" : "%.2f s",
-                  amount < 1000000000 ? value / 1e6 : value / 1e9);
+    cs_print(out, amount < 1000000000 ? "%.2f ms" : "%.2f s",
+             amount < 1000000000 ? value / 1e6 : value / 1e9);
 }
 
 void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount) {
   cs_put_amount(out, mode->unit, amount);
-  (void)fprintf(out, mode->unit == CS_UNIT_NS ? " of %s" : " %s",
-                mode->unit == CS_UNIT_BYTES ? "allocated" : mode->whole);
+  cs_print(out, mode->unit == CS_UNIT_NS ? " of %s" : " %s",
+           mode->unit == CS_UNIT_BYTES ? "allocated" : mode->whole);
 }

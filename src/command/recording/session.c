@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/print.h"
 
 #define SLOW_POLL_MS 100        // while little comes, or where a budget counts what looking costs
 #define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
@@ -130,15 +131,15 @@ static void take_records(struct cs_session *s) {
 static void show_progress(struct cs_session *s, uint64_t now) {
   if (!s->progress || now - s->progress_ns < PROGRESS_NS) return;
   if (s->began_ns == 0) return;
-  (void)fprintf(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples",
-                (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.taken);
+  cs_print(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples",
+           (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.taken);
   (void)fflush(stderr);
   s->progress_ns = now;
 }
 
 static void clear_progress(struct cs_session *s) {
   if (s->progress_ns == 0) return;
-  (void)fputs("\r\033[K", stderr);
+  cs_print(stderr, "\r\033[K");
   (void)fflush(stderr);
   s->progress_ns = 0;
 }

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/print.h"
+
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
 #define PREFIX "clrsnap: "
 
@@ -14,15 +16,15 @@ enum { NOTICEABLE = 20 };  // one in so many looks left out is told
 
 static void print_losses(const struct cs_facts *f, FILE *out) {
   uint64_t lost = f->lost_target + f->lost_ring + f->lost_broken + f->lost_full;
-  (void)fprintf(out, PREFIX "lost %" PRIu64, lost);
+  cs_print(out, PREFIX "lost %" PRIu64, lost);
   if (lost > 0) {
-    (void)fprintf(out,
-                  ": %" PRIu64 " in the program, %" PRIu64 " on the way, %" PRIu64
-                  " unreadable, %" PRIu64 " beyond the call tree's limit",
-                  f->lost_target, f->lost_ring, f->lost_broken, f->lost_full);
+    cs_print(out,
+             ": %" PRIu64 " in the program, %" PRIu64 " on the way, %" PRIu64
+             " unreadable, %" PRIu64 " beyond the call tree's limit",
+             f->lost_target, f->lost_ring, f->lost_broken, f->lost_full);
   }
-  (void)putc('\n', out);
-  if (f->lost_ring > 0) (void)fprintf(out, PREFIX "  a larger --buffer loses less\n");
+  cs_print(out, "\n");
+  if (f->lost_ring > 0) cs_print(out, PREFIX "  a larger --buffer loses less\n");
 }
 
 // The reasons of all modes, most frequent first; of equal ones the first mode's first.
@@ -47,7 +49,7 @@ static void print_cuts(const struct cs_profile_set *set, FILE *out) {
     struct cs_profile_stop stop = sums[most];
     memmove(&sums[i + 1], &sums[i], (most - i) * sizeof sums[0]);
     sums[i] = stop;
-    (void)fprintf(out, PREFIX "  cut %" PRIu64 " %s: %s\n", stop.count, stop.token, stop.text);
+    cs_print(out, PREFIX "  cut %" PRIu64 " %s: %s\n", stop.count, stop.token, stop.text);
   }
 }
 
@@ -58,7 +60,7 @@ static void print_walks(const struct cs_profile_set *set, uint64_t samples, FILE
   // Two digits, rounded down: 99.996 % must not be told as 100.
   double complete = 100.0 * (double)whole / (double)samples;
   complete = (double)(uint64_t)(complete * 100.0) / 100.0;
-  (void)fprintf(out, PREFIX "complete walks %.2f %%\n", complete);
+  cs_print(out, PREFIX "complete walks %.2f %%\n", complete);
   print_cuts(set, out);
 }
 
@@ -69,121 +71,121 @@ static double us(uint64_t ns) {
 // One that was blocked when it was looked at waited; all others ran or wanted to.
 static void print_sleepers(const struct cs_facts *f, FILE *out) {
   if (f->asleep == 0 || f->mode != CS_WIRE_MODE_WALL) return;
-  (void)fprintf(
-      out, PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64 " by signal\n",
-      f->asleep, f->samples - f->asleep);
-  (void)fputs(PREFIX "  waiting ", out);
+  cs_print(out,
+           PREFIX "%" PRIu64 " of sleeping threads, which were not woken; %" PRIu64 " by signal\n",
+           f->asleep, f->samples - f->asleep);
+  cs_print(out, PREFIX "  waiting ");
   cs_put_amount(out, CS_UNIT_NS, f->asleep_weight);
-  (void)fputs(", running ", out);
+  cs_print(out, ", running ");
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
-  (void)putc('\n', out);
+  cs_print(out, "\n");
   if (f->ticks_left_out > (f->ticks + f->ticks_left_out) / NOTICEABLE)
-    (void)fprintf(out, PREFIX "  %.0f of %u looks a second: for more there was no time\n",
-                  f->hz * (double)f->ticks / (double)(f->ticks + f->ticks_left_out), f->hz);
+    cs_print(out, PREFIX "  %.0f of %u looks a second: for more there was no time\n",
+             f->hz * (double)f->ticks / (double)(f->ticks + f->ticks_left_out), f->hz);
 }
 
 // What samples are missing because threads were asked for them in vain.
 static void print_asks(const struct cs_facts *f, FILE *out) {
   if (f->unsent > 0)
-    (void)fprintf(out,
-                  PREFIX "%" PRIu64
-                         " signal%s not sent: too many are pending (raise ulimit -i); "
-                         "threads that run are missing, or their next samples stand for more\n",
-                  f->unsent, f->unsent == 1 ? " was" : "s were");
+    cs_print(out,
+             PREFIX "%" PRIu64
+                    " signal%s not sent: too many are pending (raise ulimit -i); "
+                    "threads that run are missing, or their next samples stand for more\n",
+             f->unsent, f->unsent == 1 ? " was" : "s were");
   if (f->silent > 0)
-    (void)fprintf(out,
-                  PREFIX "%" PRIu64
-                         " thread%s not take %s signal, for %.1f s in all: blocked by "
-                         "the program, or no processor was had\n",
-                  f->silent, f->silent == 1 ? " did" : "s did", f->silent == 1 ? "its" : "their",
-                  (double)f->silent_ns / 1e9);
+    cs_print(out,
+             PREFIX "%" PRIu64
+                    " thread%s not take %s signal, for %.1f s in all: blocked by "
+                    "the program, or no processor was had\n",
+             f->silent, f->silent == 1 ? " did" : "s did", f->silent == 1 ? "its" : "their",
+             (double)f->silent_ns / 1e9);
 }
 
 // Threads that a signal would kill. Wall mode has those that sleep.
 static void print_rooms(const struct cs_facts *f, FILE *out) {
   if (f->small_stacks > 0)
-    (void)fprintf(out,
-                  PREFIX "%" PRIu64
-                         " thread%s not sampled while running: a stack below 64 KiB may have no "
-                         "room for a signal\n",
-                  f->small_stacks, f->small_stacks == 1 ? " was" : "s were");
+    cs_print(out,
+             PREFIX "%" PRIu64
+                    " thread%s not sampled while running: a stack below 64 KiB may have no "
+                    "room for a signal\n",
+             f->small_stacks, f->small_stacks == 1 ? " was" : "s were");
   if (f->unknown_stacks > 0)
-    (void)fprintf(out,
-                  PREFIX "%" PRIu64
-                         " native thread%s not sampled: the C library does not say how large a "
-                         "stack they have, and a small one has no room for a signal\n",
-                  f->unknown_stacks, f->unknown_stacks == 1 ? " was" : "s were");
+    cs_print(out,
+             PREFIX "%" PRIu64
+                    " native thread%s not sampled: the C library does not say how large a "
+                    "stack they have, and a small one has no room for a signal\n",
+             f->unknown_stacks, f->unknown_stacks == 1 ? " was" : "s were");
 }
 
 // Only for signal stacks, after an attach (docs/signal-safety.md).
 static void print_suspensions(const struct cs_facts *f, FILE *out) {
   if (f->suspensions == 1)
-    (void)fputs(PREFIX "the runtime was stopped once", out);
+    cs_print(out, PREFIX "the runtime was stopped once");
   else
-    (void)fprintf(out, PREFIX "the runtime was stopped %" PRIu64 " times", f->suspensions);
+    cs_print(out, PREFIX "the runtime was stopped %" PRIu64 " times", f->suspensions);
   if (f->stopped_ns > 0)
-    (void)fprintf(out, ", %.1f ms, to give %" PRIu64 " thread%s larger signal stacks",
-                  (double)f->stopped_ns / 1e6, f->stopped_for, f->stopped_for == 1 ? "" : "s");
-  (void)putc('\n', out);
+    cs_print(out, ", %.1f ms, to give %" PRIu64 " thread%s larger signal stacks",
+             (double)f->stopped_ns / 1e6, f->stopped_for, f->stopped_for == 1 ? "" : "s");
+  cs_print(out, "\n");
   if (f->unsampled_ns > 0)
-    (void)fprintf(out, PREFIX "  before they had one, %.1f ms of CPU time were not sampled\n",
-                  (double)f->unsampled_ns / 1e6);
+    cs_print(out, PREFIX "  before they had one, %.1f ms of CPU time were not sampled\n",
+             (double)f->unsampled_ns / 1e6);
 }
 
 // A thread's samples may take a tenth of its time: walk by walk, ten times as long lies between.
 static void print_put_off(const struct cs_facts *f, FILE *out) {
   if (f->put_off + f->put_off_events == 0) return;
-  (void)fprintf(out,
-                PREFIX "%" PRIu64 " samples were put off (the next has their weight), %" PRIu64
-                       " events have no stack: walks of thread '%s' took up to %.0f us\n",
-                f->put_off, f->put_off_events, f->put_off_thread, us(f->put_off_ns));
+  cs_print(out,
+           PREFIX "%" PRIu64 " samples were put off (the next has their weight), %" PRIu64
+                  " events have no stack: walks of thread '%s' took up to %.0f us\n",
+           f->put_off, f->put_off_events, f->put_off_thread, us(f->put_off_ns));
 }
 
 static void print_cost(const struct cs_facts *f, FILE *out) {
   if (f->held_count > 0) {
-    (void)fprintf(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n",
-                  us(f->held_p50_ns), us(f->held_p99_ns), us(f->held_max_ns));
+    cs_print(out, PREFIX "threads held p50 %.1f us, p99 %.1f us, max %.1f us\n", us(f->held_p50_ns),
+             us(f->held_p99_ns), us(f->held_max_ns));
   }
   print_put_off(f, out);
   if (f->ended) {
     print_suspensions(f, out);
   } else {
-    (void)fprintf(out, PREFIX
-                  "the agent sent no totals (the program was killed or did not shut down): "
-                  "losses in the program and stops of the runtime are not known\n");
+    cs_print(out, PREFIX
+             "the agent sent no totals (the program was killed or did not shut down): "
+             "losses in the program and stops of the runtime are not known\n");
   }
 }
 
 static void print_lines(const struct cs_line_facts *f, FILE *out) {
   if (!f->wanted) return;
-  (void)fprintf(out,
-                PREFIX "lines for %" PRIu64 " of %" PRIu64
-                       " places in methods; symbols of %u of %u modules\n",
-                f->named, f->places, f->with_symbols, f->modules);
-  if (f->missing[0] != '\0') (void)fprintf(out, PREFIX "  none of %s\n", f->missing);
+  cs_print(out,
+           PREFIX "lines for %" PRIu64 " of %" PRIu64
+                  " places in methods; symbols of %u of %u modules\n",
+           f->named, f->places, f->with_symbols, f->modules);
+  if (f->missing[0] != '\0') cs_print(out, PREFIX "  none of %s\n", f->missing);
   if (f->unmapped > 0)
-    (void)fprintf(out, PREFIX "  no IL map of %" PRIu64 " of %" PRIu64 " methods (0x%08x)%s\n",
-                  f->unmapped, f->methods, (unsigned)f->why_unmapped,
-                  (unsigned)f->why_unmapped == DEBUGGING_DISABLED
-                      ? ": DOTNET_EnableDiagnostics_Debugger=0 forbids it"
-                      : "");
+    cs_print(out, PREFIX "  no IL map of %" PRIu64 " of %" PRIu64 " methods (0x%08x)%s\n",
+             f->unmapped, f->methods, (unsigned)f->why_unmapped,
+             (unsigned)f->why_unmapped == DEBUGGING_DISABLED
+                 ? ": DOTNET_EnableDiagnostics_Debugger=0 forbids it"
+                 : "");
 }
 
 static void print_symbols(const struct cs_symbol_facts *f, FILE *out) {
   if (f->refused == 0) return;
-  (void)fprintf(out, PREFIX "no names from the files of %u of %u libraries: %s\n", f->refused,
-                f->images, f->missing);
+  cs_print(out, PREFIX "no names from the files of %u of %u libraries: %s\n", f->refused, f->images,
+           f->missing);
 }
 
 static void print_inlined(const struct cs_inlined_facts *f, FILE *out) {
   if (!f->wanted) return;
-  (void)fprintf(out, PREFIX "inlined methods in %" PRIu64 " of the methods that were sampled\n",
-                f->methods);
+  cs_print(out, PREFIX "inlined methods in %" PRIu64 " of the methods that were sampled\n",
+           f->methods);
   if (f->unread > 0)
-    (void)fprintf(out,
-                  PREFIX "  what is inlined in %" PRIu64
-                         " more cannot be read: this runtime keeps it in another form\n",
-                  f->unread);
+    cs_print(out,
+             PREFIX "  what is inlined in %" PRIu64
+                    " more cannot be read: this runtime keeps it in another form\n",
+             f->unread);
 }
 
 // Shares of one processor, as `top` has them.
@@ -192,19 +194,19 @@ static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out
   double all = (double)b->recorded_ns / 100.0, allowed = b->budget_ppm / 1e4;
   double agent = (double)b->agent_ns / all, handlers = (double)b->handlers_ns / all;
   double command = (double)b->command_ns / all, used = agent + handlers + command;
-  (void)fprintf(out,
-                PREFIX
-                "budget %.3g %%: used %.3g %% of a processor (agent %.3g, handlers %.3g, "
-                "command %.3g)\n",
-                allowed, used, agent, handlers, command);
-  (void)fprintf(out,
-                PREFIX "  rate %" PRIu32 " Hz, at least %" PRIu32 ", at last %" PRIu32
-                       "; changed %" PRIu32 " time%s\n",
-                hz, b->hz_least, b->hz_last, b->changes, b->changes == 1 ? "" : "s");
+  cs_print(out,
+           PREFIX
+           "budget %.3g %%: used %.3g %% of a processor (agent %.3g, handlers %.3g, "
+           "command %.3g)\n",
+           allowed, used, agent, handlers, command);
+  cs_print(out,
+           PREFIX "  rate %" PRIu32 " Hz, at least %" PRIu32 ", at last %" PRIu32
+                  "; changed %" PRIu32 " time%s\n",
+           hz, b->hz_least, b->hz_last, b->changes, b->changes == 1 ? "" : "s");
   if (used > allowed && b->hz_least == 1)
-    (void)fprintf(out, PREFIX "  even at 1 Hz, recording costs more than that\n");
+    cs_print(out, PREFIX "  even at 1 Hz, recording costs more than that\n");
   else if (used > allowed)
-    (void)fprintf(out, PREFIX "  the beginning costs most: a longer recording comes closer\n");
+    cs_print(out, PREFIX "  the beginning costs most: a longer recording comes closer\n");
 }
 
 // What one mode has, where that is not all there is to say.
@@ -213,17 +215,17 @@ static void print_mode(const struct cs_facts *f, FILE *out) {
   // Of objects only those that the runtime has sampled are events.
   uint64_t events = f->events > 0 ? f->events : f->samples;
   uint64_t value = f->events > 0 ? f->events_value : f->weight;
-  (void)fprintf(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events, mode->what[events != 1]);
+  cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events, mode->what[events != 1]);
   if (events > 0 && mode->unit != CS_UNIT_COUNT) {
-    (void)fputs(mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ", out);
+    cs_print(out, "%s", mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ");
     cs_put_amount(out, mode->unit, value);
   }
   if (!mode->timed && f->samples < events)
-    (void)fprintf(out, "; %" PRIu64 " of them walked, which stand for all", f->samples);
-  if (f->lost_samples > 0) (void)fprintf(out, ", %" PRIu64 " lost", f->lost_samples);
-  (void)putc('\n', out);
+    cs_print(out, "; %" PRIu64 " of them walked, which stand for all", f->samples);
+  if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
+  cs_print(out, "\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
-    (void)fputs(PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n", out);
+    cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
 }
 
 static void print_modes(const struct cs_profile_set *set, FILE *out) {
@@ -233,55 +235,55 @@ static void print_modes(const struct cs_profile_set *set, FILE *out) {
 
 static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
   const struct cs_facts *f = &set->profiles[0].facts;
-  (void)fprintf(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples,
-                samples == 1 ? "sample" : "samples", (double)f->duration_ns / 1e9);
+  cs_print(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples, samples == 1 ? "sample" : "samples",
+           (double)f->duration_ns / 1e9);
   for (size_t i = 0; i < set->count; i++)
-    (void)fprintf(out, "%s%s", i > 0 ? ", " : "", cs_mode(set->profiles[i].facts.mode)->token);
-  if (cs_mode(f->mode)->timed) (void)fprintf(out, ", %" PRIu32 " Hz", f->hz);
-  (void)fprintf(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
+    cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode(set->profiles[i].facts.mode)->token);
+  if (cs_mode(f->mode)->timed) cs_print(out, ", %" PRIu32 " Hz", f->hz);
+  cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
   if (samples == 0 && set->count == 1 && cs_mode(f->mode)->timed)
-    (void)fprintf(out, PREFIX "nothing was sampled: the program used too little %s time\n",
-                  cs_mode(f->mode)->token);
+    cs_print(out, PREFIX "nothing was sampled: the program used too little %s time\n",
+             cs_mode(f->mode)->token);
 }
 
 // What made threads take samples of mode cpu, and how many that came to.
 static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->had == CS_WIRE_ENGINE_AUTO) return;
-  (void)fprintf(out, PREFIX "engine %s", cs_wire_engine_name(e->had));
+  cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->had));
   if (e->cpu_ns > 0)
-    (void)fprintf(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)",
-                  cs_rate_had(f), f->hz, (double)e->cpu_ns / 1e9);
-  (void)putc('\n', out);
+    cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)", cs_rate_had(f),
+             f->hz, (double)e->cpu_ns / 1e9);
+  cs_print(out, "\n");
   double stood = e->cpu_ns > 0 ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
   if (stood < 98.0 || stood > 102.0)
-    (void)fprintf(out,
-                  PREFIX
-                  "  samples stand for %.0f %% of that time: threads end between two samples, "
-                  "and few samples are a matter of chance\n",
-                  stood);
-  if (e->unseen[0] != '\0') (void)fprintf(out, PREFIX "  %s\n", e->unseen);
-  if (e->why[0] != '\0') (void)fprintf(out, PREFIX "  not %s\n", e->why);
+    cs_print(out,
+             PREFIX
+             "  samples stand for %.0f %% of that time: threads end between two samples, "
+             "and few samples are a matter of chance\n",
+             stood);
+  if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
+  if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
   if (e->others > 0)
-    (void)fprintf(out, PREFIX "  %" PRIu32 " thread%s sampled by another engine\n", e->others,
-                  e->others == 1 ? " was" : "s were");
+    cs_print(out, PREFIX "  %" PRIu32 " thread%s sampled by another engine\n", e->others,
+             e->others == 1 ? " was" : "s were");
   if (e->without > 0)
-    (void)fprintf(out, PREFIX "  %" PRIu32 " thread%s not sampled: no engine was had for %s\n",
-                  e->without, e->without == 1 ? " was" : "s were", e->without == 1 ? "it" : "them");
+    cs_print(out, PREFIX "  %" PRIu32 " thread%s not sampled: no engine was had for %s\n",
+             e->without, e->without == 1 ? " was" : "s were", e->without == 1 ? "it" : "them");
 }
 
 static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
   uint64_t labelled = 0, full = set->profiles[0].facts.labels_full;
   for (size_t i = 0; i < set->count; i++) labelled += set->profiles[i].facts.labelled;
   if (labelled > 0)
-    (void)fprintf(out, PREFIX "labels: %" PRIu64 " of %" PRIu64 " samples have one\n", labelled,
-                  samples);
+    cs_print(out, PREFIX "labels: %" PRIu64 " of %" PRIu64 " samples have one\n", labelled,
+             samples);
   if (full > 0)
-    (void)fprintf(out,
-                  PREFIX "  %" PRIu64
-                         " have lost theirs: more than %u stacks under labels; record "
-                         "for a shorter time\n",
-                  full, CS_LABELS_MAX);
+    cs_print(out,
+             PREFIX "  %" PRIu64
+                    " have lost theirs: more than %u stacks under labels; record "
+                    "for a shorter time\n",
+             full, CS_LABELS_MAX);
 }
 
 void cs_print_summary(const struct cs_profile_set *set, FILE *out) {

@@ -38,7 +38,8 @@ static bool read_text(char *out, size_t cap, int pid, int tid, const char *file)
   // A command line has NULs between its words.
   for (ssize_t i = 0; i + 1 < n; i++)
     if (out[i] == '\0') out[i] = ' ';
-  out[strcspn(out, "\n")] = '\0';
+  // Only the last line end is the kernel's: a name may have some.
+  if (n > 0 && out[n - 1] == '\n') out[n - 1] = '\0';
   return true;
 }
 

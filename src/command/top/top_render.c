@@ -8,8 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/print.h"
 #include "top/top.h"
-#include "util/text.h"
 
 #define LINES_ABOVE 5  // facts, what is shown, the table's title
 #define LINES_BELOW 1
@@ -30,29 +30,34 @@ void cs_grid_free(struct cs_grid *grid) {
 
 // ---- Lines ----
 
-static unsigned columns_of(uint32_t character) {
-  int width = wcwidth((wchar_t)character);
-  return width < 0 ? 1 : (unsigned)width;
+// Of the next character as it is shown, which may be an escape. Returns the bytes that it takes.
+static size_t next_columns(const char *text, size_t len, unsigned *columns) {
+  char shown[CS_ESCAPE_MOST];
+  uint32_t c;
+  size_t taken = cs_escape_next(text, len, shown);
+  *columns = 0;
+  for (size_t i = 0, size = strlen(shown); i < size;) {
+    i += cs_utf8_next(shown + i, size - i, &c, NULL);
+    int width = wcwidth((wchar_t)c);
+    *columns += width < 0 ? 1 : (unsigned)width;
+  }
+  return taken;
 }
 
 static unsigned width_of(const char *text, size_t len) {
-  unsigned columns = 0;
-  uint32_t c;
-  for (size_t i = 0; i < len;) {
-    i += cs_utf8_next(text + i, len - i, &c);
-    columns += columns_of(c);
-  }
+  unsigned columns = 0, one;
+  for (size_t i = 0; i < len; columns += one) i += next_columns(text + i, len - i, &one);
   return columns;
 }
 
 // The bytes at the front that fill at most so many columns.
 static size_t fitting(const char *text, size_t len, unsigned columns) {
   size_t i = 0;
-  uint32_t c;
+  unsigned one;
   while (i < len) {
-    size_t n = cs_utf8_next(text + i, len - i, &c);
-    if (columns_of(c) > columns) break;
-    columns -= columns_of(c);
+    size_t n = next_columns(text + i, len - i, &one);
+    if (one > columns) break;
+    columns -= one;
     i += n;
   }
   return i;
@@ -61,11 +66,9 @@ static size_t fitting(const char *text, size_t len, unsigned columns) {
 // Where a text's end begins that fills at most so many columns.
 static size_t ending(const char *text, size_t len, unsigned columns) {
   size_t i = 0;
-  uint32_t c;
-  for (unsigned all = width_of(text, len); all > columns && i < len;) {
-    i += cs_utf8_next(text + i, len - i, &c);
-    all -= columns_of(c);
-  }
+  unsigned one;
+  for (unsigned all = width_of(text, len); all > columns && i < len; all -= one)
+    i += next_columns(text + i, len - i, &one);
   return i;
 }
 
@@ -329,8 +332,11 @@ void cs_top_write_text(const struct cs_top_moment *moment, size_t limit, FILE *o
     const char *text = grid.text[i] != NULL ? grid.text[i] : "";
     size_t len = strlen(text);
     while (len > 0 && text[len - 1] == ' ') len--;
-    if (grid.text[i] != NULL) (void)fprintf(out, "%.*s\n", (int)len, text);
+    if (grid.text[i] != NULL) {
+      cs_put_plain(out, text, len);
+      cs_print(out, "\n");
+    }
   }
-  (void)putc('\n', out);
+  cs_print(out, "\n");
   cs_grid_free(&grid);
 }

@@ -13,7 +13,7 @@
 
 // Nothing sensible can be made of half a table; the program under us runs on by itself.
 static void out_of_memory(size_t bytes) {
-  (void)fprintf(
+  cs_print(
       stderr,
       "clrsnap: out of memory (%zu bytes wanted; ulimit -v?): what a .clrsnap file has is kept, "
       "and nothing else\n",

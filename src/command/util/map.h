@@ -33,7 +33,8 @@ struct cs_strings {
 };
 
 uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len);
-// As valid UTF-8 without control characters: else a reader of protobuf refuses the whole file.
+// As it is shown to people (base/print.h): readers of protobuf refuse a file with a string that is
+// no UTF-8, and print others as they are.
 uint32_t cs_strings_add_plain(struct cs_strings *s, const char *data, size_t len);
 const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len);
 // All of them by id, good until the next one is added; the caller frees the array.

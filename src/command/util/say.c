@@ -2,15 +2,16 @@
 #include "util/say.h"
 
 #include <stdarg.h>
-#include <stdio.h>
+
+#include "base/print.h"
 
 void cs_say(const char *format, ...) {
   va_list args;
   va_start(args, format);
   flockfile(stderr);  // pushes have a thread
-  (void)fputs("clrsnap: ", stderr);
-  (void)vfprintf(stderr, format, args);
-  (void)putc('\n', stderr);
+  cs_print(stderr, "clrsnap: ");
+  cs_vprint(stderr, format, args);
+  cs_print(stderr, "\n");
   funlockfile(stderr);
   va_end(args);
 }

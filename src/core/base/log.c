@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The log. Invariant: one line is one write(2), so that lines of several threads and of several
-// processes that share a file do not mix; no line is longer than LINE_BYTES. The file is opened at
+// processes that share a file do not mix; no line is longer than LINE_BYTES, and none has a
+// character that a terminal obeys. The file is opened at
 // the first line and stays open (O_CLOEXEC: children open their own). Any thread. Signal-safe: no.
 #include "base/log.h"
 
@@ -16,6 +17,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/print.h"
 
 #define LINE_BYTES 1024
 #define REMEMBERED 32  // different sentences that are recognised when they come again
@@ -88,11 +91,24 @@ static bool first_time(const char *text) {
   return true;
 }
 
+// What the arguments hold is not trusted (base/print.h).
+static void compose(char text[LINE_BYTES], const char *format, va_list args) {
+  char raw[LINE_BYTES], shown[CS_ESCAPE_MOST];
+  size_t used = 0;
+  (void)vsnprintf(raw, sizeof raw, format, args);
+  for (size_t i = 0, len = strlen(raw); i < len;) {
+    i += cs_escape_next(raw + i, len - i, shown);
+    if (used + strlen(shown) >= LINE_BYTES) break;
+    used += strlen(strcpy(text + used, shown));
+  }
+  text[used] = '\0';
+}
+
 void cs_log(const char *format, ...) {
   char text[LINE_BYTES];
   va_list args;
   va_start(args, format);
-  (void)vsnprintf(text, sizeof text, format, args);
+  compose(text, format, args);
   va_end(args);
   (void)pthread_mutex_lock(&lock);
   to_file(text);
@@ -103,7 +119,7 @@ void cs_log_important(const char *format, ...) {
   char text[LINE_BYTES];
   va_list args;
   va_start(args, format);
-  (void)vsnprintf(text, sizeof text, format, args);
+  compose(text, format, args);
   va_end(args);
   (void)pthread_mutex_lock(&lock);
   to_file(text);

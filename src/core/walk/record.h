@@ -52,7 +52,9 @@ static inline uint64_t cs_record_sp(const struct cs_record *record) {
 // writes them down: after cs_walk_next has answered a frame, for the ones behind it. Answers how
 // many. Nothing is decided here: what is not plain is left to the next cs_walk_next.
 CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room);
-// The same, without rbx and r12 to r15: half the work.
+// The same without writing them down: at most so many.
+CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames);
+// As cs_walk_run, without rbx and r12 to r15: half the work.
 CS_ISLAND uint32_t cs_walk_run_plain(struct cs_walk *walk, struct cs_record *out, uint32_t room);
 
 // The same with a word per frame instead of a record: its ip, which has 47 bits in user space, and

@@ -179,6 +179,17 @@ CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint
   return finish(&run, walk, count);
 }
 
+CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames) {
+  const struct cs_sites *sites = walk->world->sites;
+  struct cs_stack stack = walk->stack;
+  struct run run;
+  uint32_t count = 0;
+  if (!start(&run, walk)) return 0;
+  frames = most(walk, frames);
+  while (count < frames && step(&run, walk->world, sites, &stack, &walk->near, true)) count++;
+  return finish(&run, walk, count);
+}
+
 _Static_assert((int)CS_SITE_KIND_AT == (int)CS_FRAME_WORD_KIND_AT, "a site's kind is the word's");
 
 // Nobody asks for the registers of these frames. So what no site needs is left behind, and followed

@@ -26,7 +26,6 @@ enum {
   PROBES = 16,
   SLOTS = 48,   // of a frame; a box's MoveNext has some ten
   VALUES = 24,  // of them and of its registers, that may be addresses
-  RECORDS = 2,
   BASES = 8,
   MOST_DERIVED = 1,  // a box's class from that of its method
   FIRST_ADDRESS = 0x10000,
@@ -76,6 +75,7 @@ CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
   copy->ip = ip;
   copy->class = cs_load_acquire(&site->class);
   copy->places = cs_load_acquire(&site->places);
+  copy->seen = cs_load_acquire(&site->seen);
   return cs_load_acquire(&site->ip) == ip;
 }
 
@@ -87,23 +87,12 @@ struct box_frame {
   uint32_t known;                 // CS_REG_BIT()s
 };
 
-CS_ISLAND static void take_frame(struct box_frame *out, const uint64_t *preserved, uint32_t known) {
-  static const uint8_t at[CS_SITE_SAVED] = {CS_PRESERVED_RBX, CS_PRESERVED_RBP, CS_PRESERVED_R12,
-                                            CS_PRESERVED_R13, CS_PRESERVED_R14, CS_PRESERVED_R15};
-  for (unsigned i = 0; i < CS_COUNT(at); i++) out->saved[i] = preserved[at[i]];
-  out->ip = preserved[CS_PRESERVED_RIP];
-  out->sp = preserved[CS_PRESERVED_RSP];
-  out->known = known;
-}
-
-CS_ISLAND static void take_registers(struct box_frame *out, const struct cs_regs *regs) {
-  static const uint8_t of[CS_PRESERVED_COUNT] = {
-      [CS_PRESERVED_RBX] = CS_RBX, [CS_PRESERVED_RSP] = CS_RSP, [CS_PRESERVED_RBP] = CS_RBP,
-      [CS_PRESERVED_R12] = CS_R12, [CS_PRESERVED_R13] = CS_R13, [CS_PRESERVED_R14] = CS_R14,
-      [CS_PRESERVED_R15] = CS_R15, [CS_PRESERVED_RIP] = CS_RIP};
-  uint64_t preserved[CS_PRESERVED_COUNT];
-  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) preserved[i] = regs->r[of[i]];
-  take_frame(out, preserved, regs->known);
+CS_ISLAND static void take_frame(struct box_frame *out, const struct cs_regs *regs) {
+  static const uint8_t at[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
+  for (unsigned i = 0; i < CS_COUNT(at); i++) out->saved[i] = regs->r[at[i]];
+  out->ip = regs->r[CS_RIP];
+  out->sp = regs->r[CS_RSP];
+  out->known = regs->known;
 }
 
 // Walks once more, up to that frame's caller, with all registers. The first walk has kept none.
@@ -112,28 +101,18 @@ CS_ISLAND static void take_registers(struct box_frame *out, const struct cs_regs
 __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampled *from,
                                                            uint32_t index, struct box_frame *out) {
   struct cs_walk walk;
-  union {  // never both, and there is little stack
-    struct cs_frame frame;
-    struct cs_record records[RECORDS];
-  } at_hand;
+  struct cs_frame frame;
   cs_walk_begin(&walk, from->world, from->regs, from->stack, from->thread->clr_thread, index + 2);
   walk.fast = true;
   cs_walk_limit(&walk, from->limit_ns, cs_signal.ticks_of_ns);
-  for (uint32_t at = 0; cs_walk_next(&walk, &at_hand.frame);) {
-    if (at == index) take_registers(out, &at_hand.frame.regs);
-    if (at++ == index + 1) {
+  for (uint32_t at = 0; cs_walk_next(&walk, &frame); at++) {
+    if (at == index) take_frame(out, &frame.regs);
+    if (at > index) {
       cs_walk_leave(&walk);
-      out->end = at_hand.frame.regs.r[CS_RSP];
+      out->end = frame.regs.r[CS_RSP];
       return true;
     }
-    uint32_t more = cs_walk_run(&walk, at_hand.records, RECORDS);
-    for (uint32_t i = 0; i < more; i++) {
-      if (at == index) take_frame(out, at_hand.records[i].preserved, at_hand.records[i].known);
-      if (at++ != index + 1) continue;
-      cs_walk_leave(&walk);
-      out->end = cs_record_sp(&at_hand.records[i]);
-      return true;
-    }
+    if (at + 1 < index) at += cs_walk_skip(&walk, index - at - 1);
   }
   return false;
 }
@@ -200,38 +179,30 @@ CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, ui
   return false;
 }
 
-// All values that can be the method's own.
+// All values that can be the method's own, of the places that are `left`.
 CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
-                              struct values *values) {
+                              uint64_t left, struct values *values) {
+  static const uint8_t of[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
   const struct cs_sites *sites = from->world->sites;
   cs_site site = sites != NULL ? cs_sites_find(sites, frame->ip) : 0;
   if (site == 0 || frame->end <= frame->sp || frame->end - frame->sp > SLOTS * 8u) return false;
   const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
-  if ((frame->known & rule->restores) != rule->restores) return false;
   values->count = 0;
-  for (unsigned i = 0; i < CS_SITE_SAVED; i++)
-    if (rule->saved[i] != 0 && !add_value(from->stack, frame->saved[i], i, values)) return false;
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
+    if (rule->saved[i] == 0 || (left >> i & 1) == 0) continue;
+    if ((frame->known & CS_REG_BIT(of[i])) == 0 ||
+        !add_value(from->stack, frame->saved[i], i, values))
+      return false;
+  }
   for (uint64_t at = frame->sp; at < frame->end - 8; at += 8) {
     uint64_t value;
-    if (is_saved(rule, frame->end, at)) continue;
+    unsigned place = place_of(frame, at);
+    if ((left >> place & 1) == 0 || is_saved(rule, frame->end, at)) continue;
     if (!cs_stack_u64(&from->world->mem, from->stack, at, &value) ||
-        !add_value(from->stack, value, place_of(frame, at), values))
+        !add_value(from->stack, value, place, values))
       return false;
   }
   return true;
-}
-
-// The value of the one place that has been left over. 0: it is none that could be a box.
-CS_ISLAND static uint64_t value_in(const struct cs_sampled *from, const struct box_frame *frame,
-                                   unsigned place) {
-  static const uint8_t of[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
-  uint64_t value = 0, at = frame->end - 16 - (place - CS_SITE_SAVED) * 8ull;
-  if (place < CS_SITE_SAVED)
-    value = (frame->known & CS_REG_BIT(of[place])) != 0 ? frame->saved[place] : 0;
-  else if (at < frame->sp || at >= frame->end ||
-           !cs_stack_u64(&from->world->mem, from->stack, at, &value))
-    value = 0;
-  return may_be_address(value) && !cs_stack_holds(from->stack, value, 0) ? value : 0;
 }
 
 // Shared code belongs to many classes, which have their canonical one in common: replaces each
@@ -306,8 +277,11 @@ CS_ISLAND static void keep_unless_known(const struct cs_awaits *awaits, uint64_t
 
 // Replaces by 0 each class that is not the wanted one.
 CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct cs_mem *mem,
-                                  uint64_t *classes, uint32_t count, uint64_t wanted) {
-  uint64_t own[VALUES];
+                                  const struct cs_await_site *site, uint64_t *classes,
+                                  uint32_t count) {
+  uint64_t own[VALUES], wanted = site->class;
+  // The only value is of a class that has been looked at here before.
+  if (count == 1 && site->seen != 0 && classes[0] == site->seen) return;
   if (wanted == CS_AWAIT_ANY_BOX || wanted == CS_AWAIT_TASK_RUNS) {
     if (wanted == CS_AWAIT_ANY_BOX) keep_unless_known(awaits, classes, count);
     keep_tasks(awaits, mem, classes, count);
@@ -336,23 +310,16 @@ __attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits 
                                                          const struct cs_await_site *site,
                                                          struct box *box) {
   struct values values;
-  uint64_t classes[VALUES], left = site->places & CS_AWAIT_PLACES;
+  uint64_t classes[VALUES];
   const struct cs_mem *mem = &from->world->mem;
   uint32_t found = 0;
   *box = (struct box){0};
-  if (left != 0 && (left & (left - 1)) == 0) {
-    values.count = 1;
-    values.places[0] = left;
-    values.value[0] = value_in(from, frame, (unsigned)__builtin_ctzll(left));
-  } else if (!collect(from, frame, &values)) {
-    return;
-  }
+  if (!collect(from, frame, site->places & CS_AWAIT_PLACES, &values)) return;
   read_all(mem, values.value, classes, values.count);
-  keep_wanted(awaits, mem, classes, values.count, site->class);
+  keep_wanted(awaits, mem, site, classes, values.count);
   for (uint32_t i = 0; i < values.count; i++) {
     if (classes[i] == 0) continue;
     box->places |= values.places[i];
-    if ((values.places[i] & left) == 0) continue;
     box->object = values.value[i];
     found++;
   }

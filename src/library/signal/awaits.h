@@ -54,6 +54,7 @@ struct cs_await_site {
   // same ones each time it stands here, so each sample strikes out those that had none; when one is
   // left, no other is looked at. Above them the number of the table's life, by its agent.
   uint64_t places;
+  uint64_t seen;  // the MethodTable of the last box that was found here; 0: none yet
 };
 #define CS_AWAIT_PLACES ((1ull << 54) - 1)
 enum { CS_AWAIT_LIFE_AT = 54 };

@@ -1,6 +1,6 @@
 // What tests/live/record.sh records: threads with names that burn CPU time in methods with names,
 // one that sleeps, and code that dies. The first argument says what, the second for how many
-// milliseconds. Answers 42.
+// milliseconds, the third, if there is one, what another sleeping thread is called. Answers 42.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -223,6 +223,7 @@ static class Program
                 Environment.Exit(42);
                 break;
         }
+        if (args.Length > 2) Add(args[2], Sleep);
         foreach (var thread in all) thread.Start();
         foreach (var thread in all) thread.Join();
         Console.WriteLine("done");
