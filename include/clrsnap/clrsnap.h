@@ -301,7 +301,7 @@ CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);
 #define CLRSNAP_IL_EPILOG 0xFFFFFFFDu
 
 // Finds the IL offset of an instruction in its method; the method's symbols map it to a source
-//line. 
+//line.
 //   ip         in managed code: jitted code of any version (tier, OSR, ReJIT), or ReadyToRun code.
 //   flags      of the frame (enum clrsnap_frame_flag). Without CLRSNAP_FRAME_EXACT, `ip` is a
 //              return address, and the result is that of the call before it.

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "formats/format.h"
+#include "formats/writers.h"
 #include "fuzz.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "formats/writers.h"
 #include "recording/resolve.h"
 #include "wire/consumer.h"
 

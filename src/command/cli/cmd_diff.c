@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/options_diff.h"
+#include "formats/writers.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
 #include "util/say.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/writers.h"
 #include "profile/diff.h"
 #include "util/text.h"
 

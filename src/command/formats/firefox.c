@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/firefox_markers.h"
+#include "formats/writers.h"
 #include "profile/functions.h"
 #include "profile/merge.h"
 #include "profile/timeline.h"

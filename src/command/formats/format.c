@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "formats/writers.h"
 
 static const struct cs_format formats[] = {
     {"html",

@@ -11,6 +11,7 @@
 
 #include "formats/json.h"
 
+#include "formats/writers.h"
 #include "profile/diff.h"
 #include "util/text.h"
 

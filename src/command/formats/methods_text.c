@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "formats/writers.h"
 #include "profile/profile.h"
 #include "util/text.h"
 

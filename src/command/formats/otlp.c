@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/otlp_dictionary.h"
+#include "formats/writers.h"
 #include "profile/merge.h"
 #include "profile/timeline.h"
 

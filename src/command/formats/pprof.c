@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/writers.h"
 #include "pprof.pb-c.h"
 #include "profile/functions.h"
 #include "profile/locations.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/writers.h"
 #include "profile/timeline.h"
 #include "util/text.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/writers.h"
 #include "profile/profile.h"
 #include "util/text.h"
 

@@ -5,6 +5,7 @@
 // Signal-safe: no.
 #include <string.h>
 
+#include "formats/writers.h"
 #include "page/pack.h"
 #include "page/page_data.h"
 

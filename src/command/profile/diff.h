@@ -25,11 +25,4 @@ void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
 void cs_diff_free(struct cs_diff *d);
 const char *cs_normalize_token(enum cs_normalize normalize);  // "total", "rate", "none"
 
-// Writers. False: a write failed. The page and its data are written by cs_write_html and
-// cs_write_json of `profile`.
-// "root;...;leaf before after", one line per stack, as recorded, in what samples stand for.
-bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out);
-// Both recordings' facts, and the `limit` methods that grew and shrank most, by their own time.
-bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out);
-
 #endif

@@ -181,24 +181,6 @@ const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t
 // NULL: it is not known.
 const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len);
 
-// Writers. False: a write failed (errno says why).
-bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out);
-bool cs_write_html(const struct cs_profile_set *set, FILE *out);
-bool cs_write_json(const struct cs_profile_set *set, FILE *out);
-bool cs_write_text(const struct cs_profile_set *set, FILE *out);
-bool cs_write_pprof(const struct cs_profile_set *set, FILE *out);
-bool cs_write_otlp(const struct cs_profile_set *set, FILE *out);
-// A frame as collapsed stacks have it.
-void cs_put_collapsed_frame(const struct cs_profile *p, uint32_t frame, FILE *out);
-// These show samples one by one, and want p->samples.
-bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out);
-bool cs_write_firefox(const struct cs_profile_set *set, FILE *out);
-bool cs_write_chromium(const struct cs_profile_set *set, FILE *out);
-
-// The `limit` frames with most of their own (time, bytes, ...), as a table; each line starts with
-// `prefix`.
-void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);
-
 const char *cs_kind_token(enum cs_profile_kind kind);
 const char *cs_kind_label(enum cs_profile_kind kind);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/writers.h"
 #include "util/gzip.h"
 
 #define DEFAULT_TIMEOUT_MS 10000  // OTEL_EXPORTER_OTLP_TIMEOUT's own default

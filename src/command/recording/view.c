@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/writers.h"
 #include "profile/traces.h"
 #include "recording/resolve.h"
 #include "recording/summary.h"

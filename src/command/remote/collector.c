@@ -7,10 +7,10 @@
 // unknown. Only .NET 10. One thread at a time. Signal-safe: no.
 #include <string.h>
 
+#include "contract/supported.h"
 #include "remote/private.h"
 
 enum {
-  RUNTIME = 10,
   // Words behind ThreadStore.DeadCount: the holder's Thread and its OS id.
   HOLDER_AT = 16,
   HOLDER_ID_AT = 24,
@@ -32,7 +32,8 @@ bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder)
   uint64_t store, id;
   uint32_t os_id;
   *holder = (struct cs_remote_holder){.own_tid = 0};
-  if (l->runtime_major != RUNTIME || l->thread_store_fields.dead_count == CS_NO_FIELD ||
+  if (l->runtime_major != CS_SUPPORTED_RUNTIME ||
+      l->thread_store_fields.dead_count == CS_NO_FIELD ||
       !read_word(remote, l->thread_store, &store) || store == 0)
     return false;
   uint64_t at = store + l->thread_store_fields.dead_count;
@@ -58,7 +59,7 @@ static int find_run(const uint64_t *table, const uint64_t *run, int count) {
 }
 
 static bool read_table(struct cs_remote *remote, uint64_t *table) {
-  return remote->world.layout.runtime_major == RUNTIME && remote->debug_table != 0 &&
+  return remote->world.layout.runtime_major == CS_SUPPORTED_RUNTIME && remote->debug_table != 0 &&
          cs_remote_read(remote, remote->debug_table, table, TABLE_ENTRIES * sizeof *table);
 }
 

@@ -9,6 +9,7 @@
 #include "base/nibbles.h"
 #include "codemap/method.h"
 #include "codemap/r2r.h"
+#include "contract/supported.h"
 
 // ---- Jitted code ----
 enum {
@@ -44,7 +45,6 @@ static bool skip_extras(const struct cs_world *world, uint64_t *at) {
 // ---- ReadyToRun images: docs/design/coreclr/botr/readytorun-format.md of dotnet/runtime ----
 enum {
   SECTION_DEBUG_INFO = 105,
-  VERSION = 16,  // the first, and so far the only one, whose debug info is packed so
   MAX_SECTIONS = 64,
   BLOCK = 16,  // of an array's index
 };
@@ -112,7 +112,7 @@ static bool debug_info_section(const struct cs_world *world, const struct cs_r2r
   uint64_t info = table->entry_points - l->r2r_info.entry_points, header;
   if (!get(world, info + l->r2r_info.header, &header, 8) ||
       !get(world, header, &head, sizeof head) || head.signature != 0x00525452 ||
-      head.major != VERSION || head.sections > MAX_SECTIONS)
+      head.major != CS_SUPPORTED_R2R || head.sections > MAX_SECTIONS)
     return false;
   for (uint32_t i = 0; i < head.sections; i++) {
     uint64_t at = header + sizeof head + i * sizeof section;

@@ -11,6 +11,7 @@
 #include "codemap/method.h"
 
 #include "codemap/r2r.h"
+#include "contract/supported.h"
 
 enum {
   MAX_BACK = 512,      // funclets of one method
@@ -121,7 +122,7 @@ CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start
   enum { INFO, METHOD_DESC = 3, WORDS };
   const struct cs_layout *l = &world->layout;
   uint64_t header, words[WORDS];
-  if (l->runtime_major != 10 || l->code_header.gc_info != 16 ||
+  if (l->runtime_major != CS_SUPPORTED_RUNTIME || l->code_header.gc_info != 16 ||
       l->code_header.method_desc != METHOD_DESC * sizeof words[0] ||
       !get(world, start - 8, &header, 8) || header <= l->stub_code_block_last ||
       !get(world, header, words, sizeof words))

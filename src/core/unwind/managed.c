@@ -7,6 +7,7 @@
 // executed; and if it stands in its epilog, the rest of the epilog is carried out instead
 // (epilog.c). Invariant: `regs` are the caller's on success and untouched on failure.
 #include "unwind/managed.h"
+#include "contract/supported.h"
 #include "unwind/sites.h"
 
 enum op {
@@ -24,7 +25,6 @@ enum op {
   OP_SET_FPREG_LARGE,  // Unix only: a 32-bit frame offset, in units of 16
 };
 enum {
-  VERSION = 1,
   MAX_CHAIN = 32,           // as the runtime's own unwinder
   LARGE_FRAME_OFFSET = 15,  // header value that goes with OP_SET_FPREG_LARGE
 };
@@ -34,7 +34,7 @@ CS_ISLAND enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader, uint
   uint8_t first;
   if (!cs_get(reader, address, &first, sizeof first)) return CS_STOP_UNREADABLE;
   *flags = first >> 3;
-  return (first & 7) == VERSION ? CS_STOP_NONE : CS_STOP_UNWIND_VERSION;
+  return (first & 7) == CS_SUPPORTED_UNWIND_INFO ? CS_STOP_NONE : CS_STOP_UNWIND_VERSION;
 }
 
 CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
@@ -47,7 +47,7 @@ CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint6
   info->code_count = head[2];
   info->frame_register = head[3] & 15;
   info->frame_offset = head[3] >> 4;
-  if (info->version != VERSION) return CS_STOP_UNWIND_VERSION;
+  if (info->version != CS_SUPPORTED_UNWIND_INFO) return CS_STOP_UNWIND_VERSION;
   if (info->code_count != 0 && !cs_get(reader, address + 4, info->codes, info->code_count * 2u))
     return CS_STOP_UNREADABLE;
   return CS_STOP_NONE;

@@ -10,6 +10,7 @@
 
 #include <sys/syscall.h>
 
+#include "contract/supported.h"
 #include "images/images.h"
 
 // From linux/futex.h, which is no header for C programs.
@@ -106,7 +107,7 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
   capture->unwound_lo = capture->unwound_hi = 0;
   capture->in_unwind = false;
   capture->exception_count = 0;
-  if (clr_thread == 0 || world->layout.runtime_major != 10 ||
+  if (clr_thread == 0 || world->layout.runtime_major != CS_SUPPORTED_RUNTIME ||
       world->layout.thread.exception_tracker == 0 ||
       !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.exception_tracker, &info) ||
       (info & 7) != 0 || !cs_stack_holds(stack, info, EXINFO_BYTES) ||
