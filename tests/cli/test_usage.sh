@@ -61,6 +61,8 @@ usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$
 usage_error "--budget wants 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
 usage_error "--budget wants 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
 usage_error "--budget wants 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
+usage_error "--alloc wants bytes between two objects, 100k to 1g, not '99k'$more" record --alloc 99k true
+usage_error "--event-rate wants a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
 usage_error "--engine wants auto, perf, clock or timer, not 'tick'$more" record --engine tick true
 usage_error "--engine is of mode cpu, which is not recorded$more" record --engine timer --mode wall true
 modes="--mode wants some of cpu, wall, alloc, lock, wait, exception, gc with commas between them"

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""costs.py CLRSNAP APP: a program that throws, allocates and waits as fast as it can (tests/apps/Costs) is recorded in all
+modes and left alone by turns. Its CPU time per operation, with all that the recording uses inside it, may not become a multiple. As a
+control it is recorded with every event walked, too: that must be seen."""
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TURNS = 3
+SECONDS = 1.5  # of each turn that counts
+MODES = "cpu,alloc,lock,exception,gc,wait"
+# The runtime itself takes half a microsecond for an event, beside one and a half for an exception and five for what an event of an
+# allocation stands for. A walk of each event by 40 us makes it thirty times, nine times, and five times as much.
+MOST = {"throw": 3.0, "alloc": 2.5, "wait": 2.0}
+
+
+def is_recorded(pid):
+    try:
+        return any(open(f"/proc/{pid}/task/{task}/comm").read() == ".clrsnap\n" for task in os.listdir(f"/proc/{pid}/task"))
+    except FileNotFoundError:  # a thread that has just ended
+        return is_recorded(pid)
+
+
+def wait_for(what, said):
+    for _ in range(600):
+        if what():
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"FAIL: {said}")
+
+
+def window():
+    time.sleep(0.3)
+    begin = time.monotonic_ns()
+    time.sleep(SECONDS)
+    return begin, time.monotonic_ns()
+
+
+def recorded(clrsnap, pid, work, options):
+    recorder = subprocess.Popen([clrsnap, "record", "--mode", MODES, *options, "-o", f"{work}/out.clrsnap", str(pid)],
+                                stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: is_recorded(pid) or recorder.poll() is not None, "nothing is recorded")
+    span = window()
+    recorder.send_signal(signal.SIGINT)
+    said = recorder.communicate(timeout=120)[1]
+    if recorder.returncode != 0:
+        raise SystemExit(f"FAIL: {said}")
+    wait_for(lambda: not is_recorded(pid), "it is still recorded")
+    return span, said
+
+
+def read_slices(path):
+    with open(path) as lines:
+        for line in lines:
+            if line.count(" ") == 4 and line.endswith("\n"):
+                kind, *numbers = line.split()
+                yield kind, *map(int, numbers)
+
+
+def cost(slices, kind, spans):
+    """Median CPU time of an operation, in us, over the slices within these spans."""
+    each = [cpu / count for of, begin, end, count, cpu in slices
+            if of == kind and any(begin >= span[0] and end <= span[1] for span in spans)]
+    if len(each) < 3 * len(spans):
+        raise SystemExit(f"FAIL: {len(each)} slices of {kind} in {len(spans)} turns")
+    return statistics.median(each)
+
+
+def main():
+    clrsnap, app = sys.argv[1:]
+    alone, by_default, all_walked = [], [], []
+    with tempfile.TemporaryDirectory() as work, open(f"{work}/slices", "w") as out:
+        program = subprocess.Popen(["dotnet", app], stdin=subprocess.PIPE, stdout=out)
+        time.sleep(1)
+        for _ in range(TURNS):
+            alone.append(window())
+            span, said = recorded(clrsnap, program.pid, work, [])
+            by_default.append(span)
+            alone.append(window())
+            all_walked.append(recorded(clrsnap, program.pid, work, ["--alloc", "100k", "--event-rate", "1000000"])[0])
+        program.stdin.close()
+        if program.wait(timeout=60) != 0:
+            raise SystemExit("FAIL: the program")
+        slices = list(read_slices(f"{work}/slices"))
+    print(said)
+    bad = []
+    for kind, most in MOST.items():
+        own = cost(slices, kind, alone)
+        ratio, control = cost(slices, kind, by_default) / own, cost(slices, kind, all_walked) / own
+        print(f"{kind}: {own:.1f} us; recorded {ratio:.2f} times that, at most {most}; with all events walked {control:.2f}")
+        if ratio > most:
+            bad.append(f"{kind} costs {ratio:.2f} times as much while it is recorded")
+        if kind == "throw" and control < 1.15 * ratio:
+            bad.append("that every exception was walked is not to be seen")
+    sys.exit("FAIL: " + "; ".join(bad) if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

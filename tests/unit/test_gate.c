@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Which events are walked: no more than are allowed, and those that are stand for all, whatever
+// each of them lasts. The seconds are made up; so are the costs.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "wire/consumer.h"
+
+enum { TURNS_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds
+#define SECOND 1000000000ull
+#define TICKS_A_SECOND 1000000000ull
+
+struct stream {
+  enum cs_wire_mode mode;
+  uint32_t a_second;                  // events
+  uint64_t (*value)(uint32_t event);  // of each
+  uint64_t ticks;                     // of the time-stamp counter, that a walk takes
+  // What came of it, in the seconds that count.
+  double events, walked, sum, estimate;
+};
+
+static uint64_t now_ns;
+
+static int setup(void **state) {
+  (void)state;
+  cs_clock_init();
+  memset(&cs_agent, 0, sizeof cs_agent);
+  cs_agent.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_EXCEPTION) |
+                   CS_WIRE_MODE_BIT(CS_WIRE_MODE_WAIT);
+  now_ns = SECOND;
+  return 0;
+}
+
+static void turn(struct stream *s, bool counts) {
+  for (uint32_t i = 0; i < s->a_second / TURNS_A_SECOND; i++) {
+    uint64_t value = s->value(i), weight = 0;
+    bool walked = cs_gate_take(s->mode, value, &weight);
+    if (walked) {
+      cs_gate_add_walk(s->mode);
+      cs_gate_add_cost(s->mode, s->ticks);
+    }
+    if (!counts) continue;
+    s->events++;
+    s->sum += (double)value;
+    s->walked += walked ? 1 : 0;
+    s->estimate += walked ? (double)weight : 0;
+  }
+}
+
+static void run(struct stream *streams, unsigned count) {
+  cs_gate_start(now_ns);
+  for (unsigned i = 0; i < (SETTLING + COUNTED) * TURNS_A_SECOND; i++) {
+    for (unsigned k = 0; k < count; k++) turn(&streams[k], i >= SETTLING * TURNS_A_SECOND);
+    now_ns += SECOND / TURNS_A_SECOND;
+    cs_gate_turn(now_ns);
+  }
+  for (unsigned k = 0; k < count; k++)
+    print_message("mode %d: %.0f of %.0f walked, which stand for %.1f %%\n", (int)streams[k].mode,
+                  streams[k].walked, streams[k].events, 100 * streams[k].estimate / streams[k].sum);
+}
+
+static void assert_near(double found, double want, double part) {
+  if (found < want * (1 - part) || found > want * (1 + part))
+    fail_msg("%g, but %g is wanted", found, want);
+}
+
+static uint64_t one(uint32_t event) {
+  (void)event;
+  return 1;
+}
+// Nine of ten waits take 20 us, the others 5 ms.
+static uint64_t mixed(uint32_t event) {
+  return event % 10 == 0 ? 5000000 : 20000;
+}
+static uint64_t object(uint32_t event) {
+  return 100000 + event % 7 * 1000;
+}
+
+static void few_events_are_all_walked(void **state) {
+  struct stream streams[] = {{.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 50, .value = one},
+                             {.mode = CS_WIRE_MODE_WAIT, .a_second = 50, .value = mixed}};
+  (void)state;
+  run(streams, 2);
+  for (unsigned i = 0; i < 2; i++) {
+    assert_true(streams[i].walked == streams[i].events);
+    assert_true(streams[i].estimate == streams[i].sum);
+  }
+}
+
+static void those_that_are_walked_stand_for_all(void **state) {
+  struct stream streams[] = {{.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one},
+                             {.mode = CS_WIRE_MODE_WAIT, .a_second = 20000, .value = mixed}};
+  (void)state;
+  run(streams, 2);
+  for (unsigned i = 0; i < 2; i++) {
+    assert_in_range((uint64_t)streams[i].walked, 200 * COUNTED, 600 * COUNTED);
+    assert_near(streams[i].estimate, streams[i].sum, 0.1);
+  }
+}
+
+static void as_many_as_the_user_says(void **state) {
+  struct stream exceptions = {.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
+  (void)state;
+  cs_agent.event_rate = 50;
+  run(&exceptions, 1);
+  assert_near(exceptions.walked, 50 * COUNTED, 0.2);
+  cs_agent.event_rate = 1000000;
+  exceptions = (struct stream){.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
+  run(&exceptions, 1);
+  assert_true(exceptions.walked == exceptions.events);
+}
+
+static void objects_by_their_interval(void **state) {
+  struct stream objects = {.mode = CS_WIRE_MODE_ALLOC, .a_second = 20000, .value = object};
+  (void)state;
+  cs_agent.alloc_interval = 1024000;  // the runtime has one in 102,400 bytes
+  run(&objects, 1);
+  assert_near(objects.walked, objects.events / 10, 0.1);
+  assert_near(objects.estimate, objects.sum, 0.1);
+}
+
+// A program that does next to nothing, as this one, has some hundred walked all the same.
+static void what_walks_cost_bounds_them(void **state) {
+  struct stream objects = {.mode = CS_WIRE_MODE_ALLOC,
+                           .a_second = 20000,
+                           .value = object,
+                           .ticks = TICKS_A_SECOND / 50000};
+  (void)state;
+  run(&objects, 1);
+  assert_in_range((uint64_t)objects.walked, 60 * COUNTED, 1000 * COUNTED);
+  assert_near(objects.estimate, objects.sum, 0.15);
+}
+
+// Each mode has its share of the budget, and what one does not need is the other's.
+static void the_budget_is_held_over_all_modes(void **state) {
+  struct cs_consumer consumer;
+  struct cs_error err;
+  struct cs_consumer_opts opts = {.capacity = 65536, .hz = 999, .max_depth = 512};
+  struct stream streams[] = {
+      {.mode = CS_WIRE_MODE_EXCEPTION,
+       .a_second = 20000,
+       .value = one,
+       .ticks = TICKS_A_SECOND / 50000},
+      {.mode = CS_WIRE_MODE_WAIT, .a_second = 20, .value = mixed, .ticks = TICKS_A_SECOND / 50000}};
+  (void)state;
+  assert_true(cs_consumer_create(&consumer, &opts, &err));
+  assert_true(cs_producer_open(&cs_agent.wire, consumer.path, &err));
+  assert_true(cs_producer_claim(&cs_agent.wire));
+  cs_agent.hz = 999;
+  cs_agent.budget_ppm = 3000;  // a tenth of a second in 30
+  cs_agent.event_rate = 10000;
+  cs_budget_start(now_ns);
+  run(streams, 2);
+  double each = (double)cs_clock_ticks_to_ns(streams[0].ticks), used = 0;
+  for (unsigned i = 0; i < 2; i++) used += streams[i].walked * each;
+  assert_true(used < 0.003 * 1.2 * COUNTED * (double)SECOND);
+  assert_true(streams[0].walked > streams[1].walked);
+  assert_true(streams[1].walked == streams[1].events);
+  assert_near(streams[0].estimate, streams[0].sum, 0.15);
+  cs_producer_close(&cs_agent.wire);
+  cs_consumer_destroy(&consumer);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(few_events_are_all_walked),   TEST(those_that_are_walked_stand_for_all),
+      TEST(as_many_as_the_user_says),    TEST(objects_by_their_interval),
+      TEST(what_walks_cost_bounds_them), TEST(the_budget_is_held_over_all_modes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Values of record's options: what they become, and what is refused.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+
+static bool parse(struct cs_record_options *o, const char *option, const char *value) {
+  char words[3][64];
+  char *argv[] = {"record", words[0], words[1], words[2], NULL};
+  struct cs_error err = {""};
+  (void)snprintf(words[0], sizeof words[0], "%s", option);
+  (void)snprintf(words[1], sizeof words[1], "%s", value);
+  (void)snprintf(words[2], sizeof words[2], "true");
+  optind = 0;
+  bool ok = cs_record_options_parse(o, 4, argv, &err);
+  if (!ok && strstr(err.text, value) == NULL) fail_msg("%s %s: %s", option, value, err.text);
+  return ok;
+}
+
+static void bytes_between_objects(void **state) {
+  static const struct {
+    const char *text;
+    uint64_t bytes;
+  } good[] = {
+      {"100k", 102400},   {"100K", 102400},     {"102400", 102400}, {"512k", 524288},
+      {"1.5m", 1572864},  {"1M", 1048576},      {"1g", 1ull << 30}, {"1073741824", 1ull << 30},
+      {"1024k", 1048576}, {"0.5g", 1ull << 29},
+  };
+  static const char *const bad[] = {"0",     "1",     "99k", "102399", "1025m", "1.1g",
+                                    "2g",    "-100k", "k",   "100",    "100kb", "100x",
+                                    "512 k", "1t",    "nan", "infk",   "100k,"};
+  struct cs_record_options o;
+  (void)state;
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    assert_true(parse(&o, "--alloc", good[i].text));
+    if (o.alloc_interval != good[i].bytes)
+      fail_msg("%s is %lu", good[i].text, (unsigned long)o.alloc_interval);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (parse(&o, "--alloc", bad[i]))
+      fail_msg("'%s' is %lu", bad[i], (unsigned long)o.alloc_interval);
+}
+
+static void events_a_second(void **state) {
+  struct cs_record_options o;
+  (void)state;
+  assert_true(parse(&o, "--event-rate", "500") && o.event_rate == 500);
+  assert_true(parse(&o, "--event-rate", "1000000") && o.event_rate == 1000000);
+  assert_false(parse(&o, "--event-rate", "0"));
+  assert_false(parse(&o, "--event-rate", "1000001"));
+  assert_false(parse(&o, "--event-rate", "5.5"));
+}
+
+// What is not said is settled by what it costs.
+static void unless_told(void **state) {
+  struct cs_record_options o;
+  (void)state;
+  assert_true(parse(&o, "--mode", "alloc"));
+  assert_true(o.alloc_interval == 0 && o.event_rate == 0 && o.budget_ppm == 0);
+  assert_true(parse(&o, "--budget", "0.3%") && o.budget_ppm == 3000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bytes_between_objects),
+      cmocka_unit_test(events_a_second),
+      cmocka_unit_test(unless_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
