@@ -172,12 +172,6 @@ static struct cs_outside_thread *find_thread(struct cs_outside *outside, int tid
   return NULL;  // it has begun since they were listed
 }
 
-static bool is_cooperative(struct cs_remote *remote, uint64_t clr_thread) {
-  uint32_t disabled = 0;
-  uint32_t at = cs_remote_world(remote)->layout.thread.preemptive_gc_disabled;
-  return clr_thread != 0 && cs_remote_read(remote, clr_thread + at, &disabled, 4) && disabled != 0;
-}
-
 static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
                         struct cs_outside_names *names, bool native) {
   static struct cs_walk walk;
@@ -189,7 +183,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   thread->walked = true;
   settle_state(thread, stopped.call);
   thread->managed = stopped.clr_thread != 0;
-  thread->cooperative = is_cooperative(remote, stopped.clr_thread);
+  thread->cooperative = cs_is_cooperative(cs_remote_world(remote), stopped.clr_thread);
   cs_outside_thread_name(cs_remote_world(remote), stopped.clr_thread, thread->name,
                          sizeof thread->name);
   cs_remote_walk_begin(remote, &stopped, &walk);

@@ -28,7 +28,6 @@ struct cs_mem {
 // Words as they lie in foreign structures: of any alignment, beside whatever type they have there.
 typedef uint64_t __attribute__((aligned(1), may_alias)) cs_any_u64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) cs_any_u32;
-typedef uint16_t __attribute__((aligned(1), may_alias)) cs_any_u16;
 
 // Prepares `mem` for this process and tries whether guarded reads work. Not for handlers.
 void cs_mem_init_self(struct cs_mem *mem);
@@ -59,11 +58,6 @@ CS_ISLAND static inline bool cs_mem_u64(const struct cs_mem *mem, uint64_t addr,
 CS_ISLAND static inline bool cs_mem_u32(const struct cs_mem *mem, uint64_t addr, uint32_t *out) {
   if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 4);
   *out = *(const volatile cs_any_u32 *)(uintptr_t)addr;
-  return true;
-}
-CS_ISLAND static inline bool cs_mem_u16(const struct cs_mem *mem, uint64_t addr, uint16_t *out) {
-  if (CS_UNLIKELY(mem->read != NULL)) return mem->read(mem, addr, out, 2);
-  *out = *(const volatile cs_any_u16 *)(uintptr_t)addr;
   return true;
 }
 

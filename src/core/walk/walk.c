@@ -334,3 +334,11 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   walk->depth++;
   return true;
 }
+
+CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread) {
+  uint32_t disabled;
+  if (clr_thread == 0) return false;
+  return cs_mem_u32(&world->mem, clr_thread + world->layout.thread.preemptive_gc_disabled,
+                    &disabled) &&
+         disabled != 0;
+}

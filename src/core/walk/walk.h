@@ -73,4 +73,7 @@ CS_ISLAND static inline bool cs_walk_complete(const struct cs_walk *walk) {
   return walk->stop == CS_STOP_BASE;
 }
 
+// Is the thread in cooperative mode (running managed code, or runtime code that touches objects)?
+CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread);
+
 #endif

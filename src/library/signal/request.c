@@ -185,14 +185,6 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   capture->stop_ip = walk.stop_ip;
 }
 
-CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread) {
-  uint32_t disabled;
-  if (clr_thread == 0) return false;
-  return cs_mem_u32(&world->mem, clr_thread + world->layout.thread.preemptive_gc_disabled,
-                    &disabled) &&
-         disabled != 0;
-}
-
 CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
                                                const struct cs_stack *stack) {

@@ -132,8 +132,6 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
 // The target's part (signal/request.c).
 CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
                                 uint64_t entry_tsc);
-// Is the thread in cooperative mode (running managed code, or runtime code that touches objects)?
-CS_ISLAND bool cs_is_cooperative(const struct cs_world *world, uint64_t clr_thread);
 // Checks a seed against the thread; CS_ANSWER_WALKED when it can be used.
 CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
