@@ -13,6 +13,7 @@ struct cs_record {
   char *agent;      // path of the library
   char *hook;       // of the startup hook that labels need; NULL: they are not wanted
   char *program;    // the command line, for people
+  bool nothing;     // has been recorded: no agent, or one that refused
   bool given_away;  // a process of ours has the outputs, and writes them
   int turn;         // a file whose lock is taken for what is said at the end; 0: there is no other
 };
