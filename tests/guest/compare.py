@@ -6,6 +6,7 @@ The files are the guest's notes (GUEST_OUT). PLAIN is the run without us, DROP_I
 without DROP_IN only PLAIN is judged. SUSPENDED is a plain run of the mode suspend: the runtime's own
 word for the stacks of the parked threads. A file that is "-" is not there. Exit 0: all is as it should be; 1: not, and why.
 """
+import os
 import re
 import sys
 
@@ -256,10 +257,14 @@ def hostile(_, drop, __):
         check(answers[what] <= allowed, f"{drop.path}: {what}: {answers[what] - allowed}")
     # All is in place before any method runs.
     check(answers["first method"] <= {S_OK, E_FAIL}, f"{drop.path}: the first method: {answers['first method']}")
-    for what in ("handler, itself", "walker, another", "callback, itself", "callback, throws"):
+    asked = {what.split(",")[0] for what in HOSTILE if answers[what]}
+    check(asked and asked >= {"1": {"handler", "walker"}, "2": {"callback"}}.get(os.environ.get("GUEST_PART"), {"handler", "walker", "callback"}),
+          f"{drop.path}: asked by {asked} only")
+    for what in [f"{who}, {whom}" for who, whom in (("handler", "itself"), ("walker", "another"), ("callback", "itself"),
+                                                    ("callback", "throws")) if who in asked]:
         frames = re.findall(rf"^{what}: (\d+) with frames$", said, re.M)
         check(frames and int(frames[0]) >= 20, f"{drop.path}: {what}: {frames} walks with frames")
-    for what in ("handler, nobody", "walker, nobody", "callback, nobody"):
+    for what in [f"{who}, nobody" for who in asked]:
         check(count_of(drop, what, S_OK) >= 5, f"{drop.path}: {what}: asked too seldom")
 
 

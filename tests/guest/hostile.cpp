@@ -3,7 +3,8 @@
 // a signal handler of its own on every thread of the process, in the middle of malloc, that walks;
 // native threads that walk everybody, the ended and the never born; walks in every callback; seeds
 // and ids of nonsense; C++ exceptions out of the walk's callback; a detach in the middle of it. The
-// program must end in time, and with the right result.
+// program must end in time, and with the right result. GUEST_PART=1: without the callbacks' walks,
+// 2: with nothing else.
 // Threads: the program's, the runtime's, and GUEST_THREADS of each kind of its own. Signal-safe:
 // on_prof, if DoStackSnapshot is.
 #include <dirent.h>
@@ -230,6 +231,7 @@ class Hostile final : public Mode {
   void before_mask() override { make_nonsense(); }
 
   void after_mask() override {
+    if (part_ == 2) return;
     struct sigaction action = {};
     action.sa_sigaction = on_prof;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -243,7 +245,7 @@ class Hostile final : public Mode {
 
   void every_callback(const char *name) override {
     static thread_local bool within;
-    if (over_ || within) return;
+    if (over_ || within || part_ == 1) return;
     within = true;
     uint64_t turn = turns++;
     if (strcmp(name, "JITCompilationStarted") == 0 && !first_method_.exchange(true))
@@ -274,7 +276,7 @@ class Hostile final : public Mode {
   // Nothing of this library runs any more when it returns, so that it may be closed.
   void stop() {
     stop_ = true;
-    shooter_.join();
+    if (shooter_.joinable()) shooter_.join();
     signal(SIGPROF, SIG_IGN);
     sleep_ms(20);
     while (inside != 0) sleep_ms(1);
@@ -369,6 +371,7 @@ class Hostile final : public Mode {
     }
   }
 
+  const long part_ = setting("GUEST_PART", 3);
   const bool detaches_ = setting("GUEST_DETACH", 0) != 0;
   std::atomic<bool> stop_{false}, over_{false}, first_method_{false};
   std::atomic<long> damaged_{0};
