@@ -68,12 +68,13 @@ run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
 grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time' err || fail "empty"
 grep -q '</html>' empty.html || fail "empty: no valid page"
 
-# No agent, or one that refuses: no file, an old one is not touched, the exit code is the program's.
+# No agent, or one that refuses: no file, an old one is not touched, the exit code is the program's, but not 0.
 echo old >kept.html
 run 6 "$CLRSNAP" record -o kept.html -- "$FAKE" refuse 6
 echo "clrsnap: nothing was recorded: this is .NET 8, which is for later" | same err
 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
 grep -q 'no .NET runtime in FAKE loaded the agent' <(sed "s#$FAKE#FAKE#" err) || fail "absent: $(cat err)"
+run 1 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 0
 DOTNET_EnableDiagnostics=0 run 7 "$CLRSNAP" record -o kept.html -- "$FAKE" absent 7
 grep -q 'DOTNET_EnableDiagnostics=0 is set: it forbids profilers' err || fail "diagnostics off: $(cat err)"
 echo old | same kept.html

@@ -124,6 +124,26 @@ X
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{other}' run 0 "$CLRSNAP" run-profiler "${named[@]}" true
 echo "clrsnap: the profiler {other} of the environment gives way to $their" | same err
 
+# Below `clrsnap record`: both, the agent as one that is only notified.
+notified() {
+  CLRSNAP_SHM=$PWD/ring CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}' \
+    CORECLR_PROFILER_PATH=$1 run "$2" "$CLRSNAP" run-profiler "${named[@]}" env
+}
+notified "$CLRSNAP_LIB" 0
+[ -s err ] && fail "below record: $(cat err)"
+ours
+same mine << X
+CLRSNAP_PROFILER_PATH=$their
+CORECLR_ENABLE_NOTIFICATION_PROFILERS=1
+CORECLR_ENABLE_PROFILING=1
+CORECLR_NOTIFICATION_PROFILERS=$CLRSNAP_LIB={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519};
+CORECLR_PROFILER=$CLASS
+CORECLR_PROFILER_PATH=$CLRSNAP_LIB
+LD_PRELOAD=$takeover
+X
+notified '/odd;path.so' 1
+echo "clrsnap: /odd;path.so: a path with ';' cannot stand in a list of profilers" | same err
+
 # ---- Who is taken over ----
 # below VARIABLE=VALUE...: the environment of a program that a program below run-profiler starts so.
 below() {

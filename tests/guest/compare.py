@@ -6,14 +6,28 @@ The files are the guest's notes (GUEST_OUT). PLAIN is the run without us, DROP_I
 without DROP_IN only PLAIN is judged. SUSPENDED is a plain run of the mode suspend: the runtime's own
 word for the stacks of the parked threads. A file that is "-" is not there. Exit 0: all is as it should be; 1: not, and why.
 """
+import os
 import re
 import sys
 
 S_OK, E_NOTIMPL, UNMANAGED_CTX = "0x00000000", "0x80004001", "0x8013135f"
+E_FAIL, E_INVALIDARG, GONE = "0x80004005", "0x80070057", "0x8013135e"
 UNSAFE, ABORTED, DETACHING = "0x80131360", "0x80131361", "0x80131367"
 PARKED = "Main Wait Join Lock Generic Catch Finally Dynamic Native Callback".split()
 BUSY = "Loop Allocate Raise".split()
 ORIGINS = ("Guest.Program.Main", "System.Threading.Thread.StartCallback")
+
+# hostile: what may be answered. Never E_NOTIMPL, from which a profiler concludes that it is not supported.
+ANYBODY = {S_OK, E_FAIL, UNSAFE, GONE, UNMANAGED_CTX, DETACHING}
+HOSTILE = {
+    "handler, itself": {S_OK, E_FAIL, UNSAFE, DETACHING},
+    "handler, seeded": {S_OK, E_FAIL, UNSAFE, DETACHING, E_INVALIDARG, UNMANAGED_CTX},
+    "walker, another": ANYBODY, "walker, throws": ANYBODY, "walker, seeded": ANYBODY | {E_INVALIDARG},
+    "callback, itself": {S_OK, E_FAIL, UNSAFE, UNMANAGED_CTX, DETACHING},
+    "callback, throws": {S_OK, E_FAIL, UNSAFE, UNMANAGED_CTX, DETACHING},
+    "callback, seeded": ANYBODY | {E_INVALIDARG}, "callback, another": ANYBODY,
+    **{f"{who}, nobody": {S_OK, UNSAFE, GONE, DETACHING} for who in ("handler", "walker", "callback")},
+}
 
 failures = []
 
@@ -153,6 +167,8 @@ def recipe(plain, drop, suspended):
 
 def handler(_, drop, suspended):
     check("walks that never ended: 0" in drop.said, f"{drop.path}: {drop.said}")
+    times = re.findall(r"CPU time before Initialize: (\d+) of (\d+) us", "\n".join(drop.said))
+    check(len(times) == 1 and int(times[0][0]) * 25 <= int(times[0][1]), f"Initialize was kept waiting: {times}")
     judge_complete(drop, suspended)
 
 
@@ -227,9 +243,35 @@ def leave(plain, drop, _):
     check("ProfilerDetachSucceeded" in plain.said, f"{plain.path}: {plain.said}")
 
 
+def count_of(notes, what, hr):
+    """How often `what` was answered with `hr` (hostile)."""
+    return sum(int(n) for n in re.findall(rf"^{what}: {hr}, (\d+) times$", "\n".join(notes.said), re.M))
+
+
+def hostile(_, drop, __):
+    """Nothing broke, what can be refused was, and what can be seen was seen."""
+    said = "\n".join(drop.said)
+    check("blocks damaged: 0" in drop.said, f"{drop.path}: {said}")
+    answers = {what: set(re.findall(rf"^{what}: (0x\w+),", said, re.M)) for what in [*HOSTILE, "first method"]}
+    for what, allowed in HOSTILE.items():
+        check(answers[what] <= allowed, f"{drop.path}: {what}: {answers[what] - allowed}")
+    # All is in place before any method runs.
+    check(answers["first method"] <= {S_OK, E_FAIL}, f"{drop.path}: the first method: {answers['first method']}")
+    asked = {what.split(",")[0] for what in HOSTILE if answers[what]}
+    check(asked and asked >= {"1": {"handler", "walker"}, "2": {"callback"}}.get(os.environ.get("GUEST_PART"), {"handler", "walker", "callback"}),
+          f"{drop.path}: asked by {asked} only")
+    for what in [f"{who}, {whom}" for who, whom in (("handler", "itself"), ("walker", "another"), ("callback", "itself"),
+                                                    ("callback", "throws")) if who in asked]:
+        frames = re.findall(rf"^{what}: (\d+) with frames$", said, re.M)
+        check(frames and int(frames[0]) >= 20, f"{drop.path}: {what}: {frames} walks with frames")
+    for what in [f"{who}, nobody" for who in asked]:
+        check(count_of(drop, what, S_OK) >= 5, f"{drop.path}: {what}: asked too seldom")
+
+
 def main():
     modes = {"suspend": suspend, "sites": sites, "cross": other_threads, "recipe": recipe, "handler": handler,
-             "calls": same_answers, "crowd": crowd, "throw": throws, "detach": detach, "leave": leave}
+             "calls": same_answers, "crowd": crowd, "throw": throws, "detach": detach, "leave": leave,
+             "hostile": hostile}
     files = [Notes(path) if path != "-" else None for path in sys.argv[2:]]
     modes[sys.argv[1]](*files, *[None] * (3 - len(files)))
     for text in failures[:20]:

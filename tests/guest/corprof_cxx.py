@@ -7,7 +7,8 @@ that brings them, so this makes them of clrsnap's C tables (corprof.h, cormeta.h
 interface, in slot order, each derived from the one before. The two cannot drift apart, since one is made
 of the other; and what was made is checked again by static_asserts on the number of slots.
 
-It also writes ProfilerCallbackBase: every callback answered with S_OK, as profilers start from.
+It also writes ProfilerCallbackBase: every callback answered with S_OK, as profilers start from,
+by one function (`any`) that may do something first.
 An unexpected line is an error, never left out: a method that is missed would shift all that follow.
 """
 import re
@@ -102,8 +103,9 @@ def write_chain(out, members, family):
 
 def write_base(out, members):
     out.append("struct ProfilerCallbackBase : ICorProfilerCallback11 {")
+    out.append("  virtual HRESULT any(const char *) { return S_OK; }")
     for _, result, method, parameters in members[3:]:
-        out.append(f"  {result} {method}({names_only(parameters)}) override {{ return S_OK; }}")
+        out.append(f"  {result} {method}({names_only(parameters)}) override {{ return any(\"{method}\"); }}")
     out.append("};")
 
 

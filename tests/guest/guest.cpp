@@ -23,6 +23,7 @@ ICorProfilerInfo10 *info;
 Threads &threads = *new Threads;
 Notes &notes = *new Notes;
 Mode *mode;
+long kept_waiting_ns;
 
 static std::atomic<int> parked;
 static std::atomic<bool> parked_may_go;
@@ -41,6 +42,12 @@ uint32_t gettid() {
   return static_cast<uint32_t>(syscall(SYS_gettid));
 }
 
+long cpu_ns(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 void sleep_ms(long ms) {
   timespec time = {ms / 1000, ms % 1000 * 1000000};
   while (nanosleep(&time, &time) != 0) {
@@ -52,7 +59,7 @@ static std::unique_ptr<Mode> make_mode() {
       {"suspend", make_suspend}, {"sites", make_sites},     {"cross", make_cross},
       {"recipe", make_recipe},   {"handler", make_handler}, {"calls", make_calls},
       {"crowd", make_crowd},     {"throw", make_throw},     {"detach", make_detach},
-      {"leave", make_leave},     {"pause", make_pause},
+      {"leave", make_leave},     {"pause", make_pause},     {"hostile", make_hostile},
   };
   const char *name = getenv("GUEST_MODE");
   auto found = modes.find(name != nullptr ? name : "");
@@ -95,6 +102,7 @@ class Profiler final : public ProfilerCallbackBase {
   }
 
   HRESULT Initialize(IUnknown *unknown) override {
+    kept_waiting_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     mode = make_mode().release();
     if (mode == nullptr) {
       fprintf(stderr, "guest: GUEST_MODE does not name a mode\n");
@@ -113,46 +121,49 @@ class Profiler final : public ProfilerCallbackBase {
     return S_OK;
   }
   HRESULT Shutdown() override {
-    mode->any_callback("Shutdown");
+    told("Shutdown");
     return S_OK;
   }
   HRESULT ThreadCreated(ThreadID id) override {
-    mode->any_callback("ThreadCreated");
+    told("ThreadCreated");
     threads.created(id);
+    mode->created(id);
     return S_OK;
   }
   HRESULT ThreadAssignedToOSThread(ThreadID id, DWORD tid) override {
-    mode->any_callback("ThreadAssignedToOSThread");
+    told("ThreadAssignedToOSThread");
     threads.assigned(id, tid);
     return S_OK;
   }
   HRESULT ThreadNameChanged(ThreadID id, ULONG length, WCHAR name[]) override {
-    mode->any_callback("ThreadNameChanged");
+    told("ThreadNameChanged");
     threads.named(id, name, length);
     return S_OK;
   }
   HRESULT ThreadDestroyed(ThreadID id) override {
-    mode->any_callback("ThreadDestroyed");
+    told("ThreadDestroyed");
     threads.destroyed(id);
     return S_OK;
   }
   HRESULT ModuleLoadFinished(ModuleID, HRESULT) override {
-    mode->any_callback("ModuleLoadFinished");
+    told("ModuleLoadFinished");
     return S_OK;
   }
   HRESULT ModuleUnloadStarted(ModuleID) override {
-    mode->any_callback("ModuleUnloadStarted");
+    told("ModuleUnloadStarted");
     return S_OK;
   }
   HRESULT JITCompilationFinished(FunctionID, HRESULT, BOOL) override {
-    mode->any_callback("JITCompilationFinished");
+    told("JITCompilationFinished");
     return S_OK;
   }
   HRESULT ObjectAllocated(ObjectID, ClassID) override {
+    mode->every_callback("ObjectAllocated");
     if (in_sites) mode->allocated();
     return S_OK;
   }
   HRESULT ExceptionThrown(ObjectID) override {
+    mode->every_callback("ExceptionThrown");
     if (in_sites) mode->thrown();
     return S_OK;
   }
@@ -162,6 +173,14 @@ class Profiler final : public ProfilerCallbackBase {
   }
 
  private:
+  HRESULT any(const char *name) override {
+    mode->every_callback(name);
+    return S_OK;
+  }
+  static void told(const char *name) {
+    mode->any_callback(name);
+    mode->every_callback(name);
+  }
   ~Profiler() = default;
   std::atomic<ULONG> references_{1};
 };
@@ -187,6 +206,7 @@ class Factory final : public IClassFactory {
     auto *profiler = new Profiler;
     HRESULT hr = profiler->QueryInterface(iid, out);
     profiler->Release();
+    kept_waiting_ns = -cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     return hr;
   }
   HRESULT LockServer(BOOL) override { return S_OK; }

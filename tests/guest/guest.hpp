@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdarg>
 #include <cstdint>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -86,6 +87,22 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
+// How often which answer came, over all threads. Allocates nothing: a target may be held, and a
+// signal handler may count.
+class Answers {
+ public:
+  void add(HRESULT hr);
+  void tell(const char *what);  // to the notes
+
+ private:
+  static constexpr HRESULT kEmpty = 0x7FFFFFFF;
+  struct One {
+    std::atomic<HRESULT> hr{kEmpty};
+    std::atomic<long> count{0};
+  };
+  One all_[16];
+};
+
 // "Namespace.Type.Method", by metadata.
 std::string function_name(FunctionID function);
 
@@ -102,7 +119,9 @@ class Mode {
   virtual void run() {}
   virtual void allocated() {}
   virtual void thrown() {}
-  virtual void any_callback(const char *) {}
+  virtual void any_callback(const char *) {}  // of those that not all modes ask for
+  virtual void every_callback(const char *) {}
+  virtual void created(ThreadID) {}
   virtual void detached() {}
 };
 std::unique_ptr<Mode> make_suspend();  // SuspendRuntime, EnumThreads, DoStackSnapshot, Resume
@@ -115,6 +134,7 @@ std::unique_ptr<Mode> make_calls();    // every odd call, and what is answered
 std::unique_ptr<Mode> make_crowd();    // many threads at once, refusing and nesting
 std::unique_ptr<Mode> make_throw();    // a C++ exception out of the callback
 std::unique_ptr<Mode> make_detach();   // RequestProfilerDetach while walks are under way
+std::unique_ptr<Mode> make_hostile();  // all of it at once, from the first instruction on
 std::unique_ptr<Mode> make_leave();    // the same in a program that does not know the profiler
 
 extern ICorProfilerInfo10 *info;
@@ -125,6 +145,9 @@ extern Mode *mode;
 // GUEST_NAME of the environment as a number.
 long setting(const char *name, long otherwise);
 uint32_t gettid();
+long cpu_ns(clockid_t clock);
+// CPU time of the main thread between the object's creation and its Initialize.
+extern long kept_waiting_ns;
 void sleep_ms(long ms);
 
 }  // namespace guest

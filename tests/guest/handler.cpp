@@ -41,6 +41,8 @@ class Handler final : public Mode {
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
 
   void run() override {
+    notes.say("CPU time before Initialize: %ld of %ld us", kept_waiting_ns / 1000,
+              cpu_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000);
     records = new Record[kRecords]();
     struct sigaction action = {};
     action.sa_sigaction = on_prof;

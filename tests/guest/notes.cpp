@@ -150,6 +150,25 @@ static std::string offset_of(const Frame &frame) {
   return "+?";
 }
 
+// ---- Answers ----
+void Answers::add(HRESULT hr) {
+  for (One &one : all_) {
+    HRESULT empty = kEmpty;
+    if (one.hr != hr && !one.hr.compare_exchange_strong(empty, hr) && empty != hr) continue;
+    one.count++;
+    return;
+  }
+}
+
+void Answers::tell(const char *what) {
+  std::map<HRESULT, long> sorted;
+  for (const One &one : all_) sorted[one.hr] += one.count;
+  sorted.erase(kEmpty);
+  for (const auto &one : sorted) {
+    notes.say("%s: 0x%08x, %ld times", what, static_cast<unsigned>(one.first), one.second);
+  }
+}
+
 // ---- The file ----
 std::string Notes::text_of(const Walk &walk) {
   char head[256];

@@ -3,11 +3,15 @@
 # run.sh BUILD SOURCE MATERIAL MODE: the program tests/apps/Guest under the guest profiler, plainly and
 # through the drop-in, and what the two runs saw compared (compare.py). MODE is a GUEST_MODE (guest.hpp).
 #   GUEST_BESIDE=1         while `clrsnap record` records the same program
+#   GUEST_BELOW=1          the same by the two commands: clrsnap record -- clrsnap run-profiler -- the program
 #   GUEST_RUNTIME=VERSION  on that runtime; on .NET 8 and 9 the drop-in's part stands aside, and says so
 #   GUEST_NOTIFIED=1       as a notification profiler, on the runtime's list
 #   GUEST_VERSION=NUMBER   the newest ICorProfilerCallback that the guest knows
 #   GUEST_PLAIN_ONLY=1     without the drop-in
 #   GUEST_KEEP=DIR         the notes are left there
+#   GUEST_STARTS=NUMBER    hostile: how often each of its kinds is started; GUEST_WORK: how much the program does;
+#                          GUEST_PARTS: by turns without walks in callbacks (1), with nothing else (2), all of it (3).
+#                          All of it ended some 4 of 100 programs on a loaded machine; why is not known yet
 #   CLRSNAP_LIB=FILE       another build of the drop-in
 BUILD=$1 SOURCE=$2 MATERIAL=$3 MODE=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -25,18 +29,20 @@ export GUEST_LIBRARY=$BUILD/lib/libguest.so
 # The code of two runs is the same only where nothing is compiled twice, at a time that nobody knows.
 export DOTNET_TieredCompilation=0
 
+clsid='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}'
 # guest NAME MODE PROGRAM LIBRARY: one run, with LIBRARY as what the runtime loads; its notes are in WORK/NAME.
 guest() {
-  local name=$1 mode=$2 program=$3 library=$4 rc=0 clsid='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}'
+  local name=$1 mode=$2 program=$3 library=$4 rc=0
   local as=(CORECLR_PROFILER="$clsid" CORECLR_PROFILER_PATH="$library")
   [ -z "${GUEST_NOTIFIED:-}" ] ||
     as=(CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 CORECLR_NOTIFICATION_PROFILERS="$library=$clsid;")
-  timeout -k 5 60 env CORECLR_ENABLE_PROFILING=1 "${as[@]}" CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY" GUEST_MODE="$mode" \
-    GUEST_OUT="$WORK/$name" "${host[@]}" "$APP" "$program" \
+  as+=(CORECLR_ENABLE_PROFILING=1 CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY")
+  [ -z "${GUEST_BELOW:-}" ] || [ "$library" = "$GUEST_LIBRARY" ] || as=()
+  timeout -k 5 "${GUEST_TIMEOUT:-60}" env "${as[@]}" GUEST_MODE="$mode" GUEST_OUT="$WORK/$name" "${host[@]}" "$APP" "$program" \
     > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
   [ $rc = 124 ] || [ $rc = 137 ] && fail "$name: the program hangs"
   [ $rc = 0 ] || { cat "$WORK/$name.stderr"; fail "$name: the program ended with $rc"; }
-  [ "$(cat "$WORK/$name.stdout")" = done ] || fail "$name: the program's output has changed"
+  [ "$(cat "$WORK/$name.stdout")" = "${RESULT:-done}" ] || fail "$name: the program's output has changed"
   [ "$(grep -vcE "^clrsnap: ${allowed-$}" "$WORK/$name.stderr")" = 0 ] ||
     { cat "$WORK/$name.stderr"; fail "$name: something on stderr"; }
   [ -s "$WORK/$name" ] || fail "$name: the profiler has left no notes"
@@ -45,6 +51,7 @@ plainly() { guest "plain.$1" "$1" "$2" "$GUEST_LIBRARY"; }
 through_us() {
   local host=("${host[@]}") allowed='$'
   case ${GUEST_RUNTIME:-} in 8.* | 9.*) allowed="the profiler runs on with the runtime's own DoStackSnapshot: " ;; esac
+  [ -z "${GUEST_BELOW:-}" ] || host=("$BUILD/bin/clrsnap" run-profiler --profiler "$GUEST_LIBRARY" --clsid "$clsid" -- "${host[@]}")
   [ -z "${GUEST_BESIDE:-}" ] || host=("${record[@]}" -o "$WORK/recording" -- "${host[@]}") allowed=
   guest "drop-in.$1" "$1" "$2" "${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}"
   [ -z "${GUEST_BESIDE:-}" ] || check_recording
@@ -61,6 +68,30 @@ check_recording() {
 }
 
 cd "$WORK" || exit 1
+# Everything at once, from the first instruction on. What the program works out is held against what it does
+# with nobody beside it. Plainly such a profiler ends the program.
+if [ "$MODE" = hostile ]; then
+  export GUEST_WORK=${GUEST_WORK:-100}
+  RESULT=$("${host[@]}" "$APP" hostile) || fail "the program alone ended with $?"
+  case $RESULT in "done "?*) ;; *) fail "the program alone says '$RESULT'" ;; esac
+  for start in $(seq "${GUEST_STARTS:-2}"); do
+    for kind in HOLD=0 HOLD=1 ELIDE_SUSPEND=1 "HOLD=1 ELIDE_SUSPEND=1" DETACH=1; do
+      read -ra as <<< "$kind"
+      (
+        case $kind in DETACH=1) export GUEST_DETACH=1 ;; *) export "${as[@]/#/CLRSNAP_}" ;; esac
+        parts=(${GUEST_PARTS:-1 2})
+        export GUEST_PART=${parts[start % ${#parts[@]}]}
+        # Stopped in earnest, the program stands for as long as a walk waits for a thread without a processor.
+        case $kind in *ELIDE*) ;; *) export GUEST_SUSPENDS=${GUEST_SUSPENDS:-0} ;; esac
+        [ "$GUEST_PART $kind" = "2 DETACH=1" ] && GUEST_PART=1 # who asks for it is the thread that sends the signals
+        through_us hostile hostile
+        python3 "$SOURCE/tests/guest/compare.py" hostile - drop-in.hostile > judged || { cat judged; fail "$kind, start $start, part $GUEST_PART"; }
+      ) || exit 1
+    done
+  done
+  pass "$((start * 5)) starts, each with the program's own result"
+  exit
+fi
 program=stacks
 case $MODE in
   sites | calls) program=sites ;;

@@ -11,35 +11,6 @@
 namespace guest {
 namespace {
 
-// How often which answer came, over all threads. Allocates nothing: a target may be held.
-class Answers {
- public:
-  void add(HRESULT hr) {
-    for (One &one : all_) {
-      HRESULT empty = kEmpty;
-      if (one.hr != hr && !one.hr.compare_exchange_strong(empty, hr) && empty != hr) continue;
-      one.count++;
-      return;
-    }
-  }
-  void tell(const char *what) {
-    std::map<HRESULT, long> sorted;
-    for (const One &one : all_) sorted[one.hr] += one.count;
-    sorted.erase(kEmpty);
-    for (const auto &one : sorted) {
-      notes.say("%s: 0x%08x, %ld times", what, static_cast<unsigned>(one.first), one.second);
-    }
-  }
-
- private:
-  static constexpr HRESULT kEmpty = 0x7FFFFFFF;
-  struct One {
-    std::atomic<HRESULT> hr{kEmpty};
-    std::atomic<long> count{0};
-  };
-  One all_[16];
-};
-
 // A walk whose callback walks: the caller, another thread, and the same one.
 struct Within {
   Walk walk;

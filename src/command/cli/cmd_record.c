@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap record`: what can fail without the program is tried before it starts; once it runs, its
-// exit code is ours whatever becomes of the recording. A program that ran before is asked to load
-// the agent, and the exit code says whether there is a recording. One thread. Signal-safe: no.
+// exit code is ours whatever becomes of the recording, but that 0 means that there is one. A
+// program that ran before is asked to load the agent, and the exit code says whether there is a
+// recording. One thread. Signal-safe: no.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,15 +70,11 @@ static void explain_silence(const struct cs_record_run *r) {
     cs_say("  DOTNET_EnableDiagnostics=0 is set: it forbids profilers");
     return;
   }
-  for (char **word = r->options.program; *word != NULL; word++) {
-    if (strcmp(*word, "run-profiler") != 0) continue;
-    cs_say("  'clrsnap run-profiler' in it puts its profiler in the place of the agent");
-    return;
-  }
   cs_say(
       "  that is so when it is not a .NET program, is compiled ahead of time to a native binary,");
   cs_say(
-      "  clears its environment, sets DOTNET_EnableDiagnostics=0 or "
+      "  clears its environment or names another profiler there, sets DOTNET_EnableDiagnostics=0 "
+      "or "
       "DOTNET_EnableDiagnostics_Profiler=0,");
   cs_say("  ended before the runtime started, or runs on a runtime older than .NET 5");
 }
@@ -100,10 +97,12 @@ bool cs_record_conclude(struct cs_record_run *r) {
     case CS_WIRE_AGENT_REFUSED:
       cs_consumer_message(&r->session.consumer, message, sizeof message);
       cs_say("nothing was recorded: %s", message);
+      r->nothing = true;
       return false;
     case CS_WIRE_AGENT_NONE:
       if (!r->session.recording.started) {
         explain_silence(r);
+        r->nothing = true;
         return false;
       }
       break;
@@ -227,7 +226,8 @@ static int run(struct cs_record_run *r) {
     (void)cs_record_conclude(r);
   }
   cs_session_wait(&r->session);
-  return cs_session_exit_code(&r->session);
+  exit_code = cs_session_exit_code(&r->session);
+  return exit_code == 0 && r->nothing ? CS_EXIT_FAILURE : exit_code;
 }
 
 int cs_cmd_record(int argc, char **argv) {

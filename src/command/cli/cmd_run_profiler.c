@@ -25,6 +25,7 @@ static bool put(const char *name, const char *value, struct cs_error *err) {
 
 static bool put_profiler(const struct cs_profiler_options *o, const char *library,
                          const char *profiler, struct cs_error *err) {
+  if (!cs_agent_makes_way(err)) return false;
   const char *other = getenv("CORECLR_PROFILER"), *on = getenv("CORECLR_ENABLE_PROFILING");
   if (other != NULL && on != NULL && strtoul(on, NULL, 16) != 0 &&
       strcasecmp(other, o->clsid_text) != 0)

@@ -14,6 +14,7 @@ struct cs_record_run {
   char *hook;        // of the startup hook that labels need; NULL: they are not wanted
   char *program;     // the command line, for people
   bool given_away;   // a process of ours has the outputs, and writes them
+  bool nothing;      // has been recorded: no agent, or one that refused
   int summary_lock;  // a file; whoever holds its lock prints its summary; 0: there is only one
 };
 

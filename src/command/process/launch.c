@@ -103,6 +103,17 @@ static bool become_notification_profiler(const char *agent) {
                    agent);
 }
 
+bool cs_agent_makes_way(struct cs_error *err) {
+  const char *agent = env("CORECLR_PROFILER_PATH");
+  if (env(CS_WIRE_ENV)[0] == '\0' || strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) == 0 ||
+      strcasecmp(env("CORECLR_PROFILER"), CS_AGENT_CLSID) != 0)
+    return true;
+  if (strchr(agent, ';') != NULL)
+    return cs_error_set(err, "%s: a path with ';' cannot stand in a list of profilers", agent);
+  return (become_notification_profiler(agent) && unsetenv("CORECLR_PROFILER") == 0) ||
+         cs_error_set(err, "out of memory");
+}
+
 // In the child: becomes the program, or tells the parent errno.
 _Noreturn static void run_program(char **argv, const char *agent, const char *hook, const char *shm,
                                   const sigset_t *mask, int tell) {

@@ -25,6 +25,10 @@ char *cs_find_agent(struct cs_error *err);
 pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *shm,
                 const sigset_t *mask, int *exit_code, struct cs_error *err);
 
+// In the environment of a program that is recorded: if the agent is the main profiler, it is one
+// that is only notified from now on, and the place is free.
+bool cs_agent_makes_way(struct cs_error *err);
+
 // A command line for people, words with blanks between them; the caller frees it. NULL: no memory.
 char *cs_join_words(char **argv);
 

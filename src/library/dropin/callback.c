@@ -63,17 +63,15 @@ static HRESULT initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *inf
   } else if (!cs_mask_settle(guest, &err)) {
     cs_log_important("%s; the profiler runs on with the runtime's own DoStackSnapshot", err.text);
     cs_guest_end(guest);
+  } else {
+    cs_guest_attaches(guest);
   }
   return hr;
 }
 
 static HRESULT attach_complete(ICorProfilerCallback11 *self) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ProfilerAttachComplete);
-  if (guest_of(self)->walks) {
-    cs_core_adopt_threads();
-    cs_core_equip_soon(true);
-    (void)cs_guest_ready(guest_of(self));
-  }
+  cs_guest_attached(guest_of(self));
   return theirs->lpVtbl->ProfilerAttachComplete(theirs);
 }
 
@@ -96,7 +94,7 @@ static HRESULT thread_created(ICorProfilerCallback11 *self, ThreadID id) {
 static HRESULT thread_assigned(ICorProfilerCallback11 *self, ThreadID id, DWORD tid) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ThreadAssignedToOSThread);
   clrsnap_thread_assigned(id, tid);
-  (void)cs_guest_ready(guest_of(self));
+  cs_guest_look(guest_of(self), false);
   return wants(self, COR_PRF_MONITOR_THREADS)
              ? theirs->lpVtbl->ThreadAssignedToOSThread(theirs, id, tid)
              : S_OK;
@@ -127,13 +125,15 @@ static HRESULT module_load_started(ICorProfilerCallback11 *self, ModuleID id) {
                                                    : S_OK;
 }
 
-// New code, soon: a good time to look whether the runtime can be walked by now.
+// New code, soon: a good time to look whether the runtime can be walked by now. The first module is
+// CoreLib, and no managed code runs before this returns.
 static HRESULT module_load_finished(ICorProfilerCallback11 *self, ModuleID id, HRESULT status) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ModuleLoadFinished);
-  (void)cs_guest_ready(guest_of(self));
-  return wants(self, COR_PRF_MONITOR_MODULE_LOADS)
-             ? theirs->lpVtbl->ModuleLoadFinished(theirs, id, status)
-             : S_OK;
+  HRESULT hr = S_OK;
+  if (wants(self, COR_PRF_MONITOR_MODULE_LOADS))
+    hr = theirs->lpVtbl->ModuleLoadFinished(theirs, id, status);
+  cs_guest_look(guest_of(self), true);
+  return hr;
 }
 
 static HRESULT module_attached(ICorProfilerCallback11 *self, ModuleID id, AssemblyID assembly) {

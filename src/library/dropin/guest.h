@@ -33,8 +33,9 @@ struct cs_guest {
   uint32_t version;           // the newest ICorProfilerCallback that it answers to
   const IUnknown *client;     // what the library was started with; NULL: it was not
   ICorProfilerInfo15 *info;   // the runtime's, not wrapped
+  bool first;                 // nobody else had started it
   bool walks;                 // DoStackSnapshot is ours
-  bool ready;                 // the library has found the runtime's layout right
+  bool leaves;                // RequestProfilerDetach has been
   bool detached;              // ProfilerDetachSucceeded has been
   int references;             // that the runtime holds of the guest's objects
   DWORD low, high;            // the events that it has asked for
@@ -50,12 +51,18 @@ HRESULT cs_guest_load(struct cs_guest *guest, REFIID iid, void **out);
 void cs_guest_unload(struct cs_guest *guest);
 
 // ---- The library on behalf of a guest (life.c) ----
-// Starts it before the guest's Initialize. Where it cannot serve this runtime, the guest runs on
-// with the runtime's own walk; the log says so.
+// Before the guest's Initialize, which is not kept waiting: decides whether the library serves this
+// runtime, and begins, on a thread of its own, what takes long. Where it cannot serve, the guest
+// runs on with the runtime's own walk; the log says so.
 void cs_guest_begin(struct cs_guest *guest, IUnknown *info);
 void cs_guest_end(struct cs_guest *guest);
-// Tries whether the runtime can be walked by now: in a callback, or on a native thread.
-bool cs_guest_ready(struct cs_guest *guest);
+// In callbacks that show something new to hold the runtime's layout against: looks, if there still
+// is need. `wait`: until what takes long is done; else another time.
+void cs_guest_look(struct cs_guest *guest, bool wait);
+// An attach: threads that are there already. Before the runtime tells of any, and again when it
+// tells of all.
+void cs_guest_attaches(struct cs_guest *guest);
+void cs_guest_attached(struct cs_guest *guest);
 
 // ---- Wrapped objects ----
 void *cs_wrap_factory(struct cs_guest *guest, IUnknown *factory);    // factory.c

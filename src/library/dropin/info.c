@@ -3,8 +3,9 @@
 // which works, and the few beside it (mask.c, elide.c).
 //
 // Invariant: QueryInterface answers for the same interfaces as the runtime's, and always with this
-// one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread is
-// async-signal-safe once the library is ready, as clrsnap_snapshot is.
+// one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread, and
+// with a ThreadID that is none, is async-signal-safe at any time: until the library is ready, which
+// is seen to elsewhere (life.c), and after a detach, it returns an HRESULT and calls nothing.
 #include "base/base.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
@@ -19,26 +20,23 @@ static uint32_t flags_of(const struct cs_guest *guest) {
          (guest->options.dynamic ? CLRSNAP_REPORT_DYNAMIC : 0u);
 }
 
-// Before the runtime has run code to check its layout against, a managed thread, which may be in a
-// handler of its own, is not made to check: the runtime's own walk serves it, or refuses.
-static bool is_ready(struct cs_guest *guest) {
-  return cs_load_acquire(&guest->ready) || (!cs_caller_is_managed() && cs_guest_ready(guest));
-}
-
 static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
                                  StackSnapshotCallback *callback, ULONG32 info_flags, void *data,
                                  BYTE context[], ULONG32 context_size) {
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   ICorProfilerInfo15 *theirs = theirs_of(self);
-  bool ours = cs_load_acquire(&guest->walks);
+  bool walks = cs_load_acquire(&guest->walks);
+  if (!walks && cs_load_acquire(&guest->leaves)) return CORPROF_E_PROFILER_DETACHING;
+  HRESULT state = walks ? cs_core_state() : CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+  if (state == CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER)
+    return theirs->lpVtbl->DoStackSnapshot(theirs, thread, callback, info_flags, data, context,
+                                           context_size);
+  if (state != S_OK) return state;
   // The runtime's mask has this flag because of us.
-  if (ours && !(cs_load_relaxed(&guest->low) & COR_PRF_ENABLE_STACK_SNAPSHOT))
-    return cs_runtime_has_started(theirs) ? CORPROF_E_INCONSISTENT_WITH_FLAGS
-                                          : CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  if (ours && is_ready(guest))
-    return cs_snapshot(flags_of(guest), thread, callback, info_flags, data, context, context_size);
-  return theirs->lpVtbl->DoStackSnapshot(theirs, thread, callback, info_flags, data, context,
-                                         context_size);
+  if (!(cs_load_relaxed(&guest->low) & COR_PRF_ENABLE_STACK_SNAPSHOT))
+    return CORPROF_E_INCONSISTENT_WITH_FLAGS;
+  return cs_snapshot(flags_of(guest) | CS_SNAPSHOT_QUIET, thread, callback, info_flags, data,
+                     context, context_size);
 }
 
 // From now on no callback tells of threads that end, so nothing of ours may be walked.
@@ -46,7 +44,9 @@ static HRESULT request_detach(ICorProfilerInfo15 *self, DWORD ms) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, RequestProfilerDetach);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   HRESULT hr = theirs->lpVtbl->RequestProfilerDetach(theirs, ms);
-  if (SUCCEEDED(hr)) cs_store_release(&guest->walks, false);
+  if (FAILED(hr)) return hr;
+  cs_store_release(&guest->leaves, true);
+  cs_store_release(&guest->walks, false);
   return hr;
 }
 

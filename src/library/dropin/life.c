@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: MIT
 // The library on behalf of a guest: started before its Initialize, ended after its detach.
-// Invariant: whatever of it fails, the guest runs on with the runtime's own DoStackSnapshot, and
-// the log says why. Threads: the runtime's callbacks, and the guest's own. Not for handlers.
+// Invariants: whatever of it fails, the guest runs on with the runtime's own DoStackSnapshot, and
+// the log says why; whether walks can be taken by now is found out here, in the runtime's callbacks
+// and on a thread of our own, and never by a walk, which may be in a signal handler. At start-up it
+// is found out in the callback for CoreLib, which comes before the runtime calls itself started: it
+// refuses all walks until then. Threads: the runtime's callbacks, and one of ours. Not for
+// handlers.
+#include <unistd.h>
+
 #include "base/log.h"
+#include "base/own_thread.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
+
+static bool has_code;  // a callback has told of a module, or an attach is complete
+
+// Prepares, and then looks until there is nothing left to look at: in the first milliseconds the
+// runtime runs managed code before it calls back again. Later, callbacks go on with it.
+static void *settle(void *unused) {
+  enum { LOOKS = 2000, LOOK_US = 1000 };
+  struct cs_error err;
+  (void)unused;
+  HRESULT hr = cs_core_prepare(&err);
+  if (FAILED(hr)) cs_log_important("no stack can be walked: %s", err.text);
+  for (int i = 0; i < LOOKS && SUCCEEDED(hr) && !cs_core_is_settled(); i++) {
+    if (cs_load_acquire(&has_code)) (void)cs_core_look();
+    (void)usleep(LOOK_US);
+  }
+  return NULL;
+}
 
 // Methods without metadata can die at any time, and a walk must hear of it, or hold its target.
 static void check_dynamic(struct cs_guest *guest) {
@@ -25,12 +49,26 @@ void cs_guest_begin(struct cs_guest *guest, IUnknown *info) {
     return;
   }
   struct clrsnap_opts opts = {.size = sizeof opts};
-  if (FAILED(cs_core_start(info, &opts, &err))) {
+  HRESULT hr = cs_core_begin(info, &opts, &err);
+  if (FAILED(hr)) {
     cs_log_important("the profiler runs on with the runtime's own DoStackSnapshot: %s", err.text);
     return;
   }
   guest->client = info;
-  guest->walks = true;
+  guest->first = hr == S_OK;
+  cs_store_release(&guest->walks, true);
+  if (cs_own_thread_start(settle) != 0) cs_log("no thread to prepare walks on: a callback does it");
+}
+
+void cs_guest_attaches(struct cs_guest *guest) {
+  if (guest->walks && guest->first) cs_core_forget_ended_threads();
+}
+
+void cs_guest_attached(struct cs_guest *guest) {
+  if (!guest->walks) return;
+  cs_core_adopt_threads();
+  cs_core_equip_soon(true);
+  cs_guest_look(guest, true);
 }
 
 // Walks under way end first: with the runtime's own callbacks over, nothing else of the guest's is
@@ -41,10 +79,9 @@ void cs_guest_end(struct cs_guest *guest) {
   guest->client = NULL;
 }
 
-bool cs_guest_ready(struct cs_guest *guest) {
-  if (!cs_load_acquire(&guest->walks)) return false;
-  if (cs_load_acquire(&guest->ready)) return true;
-  if (clrsnap_ready() != S_OK) return false;
-  cs_store_release(&guest->ready, true);
-  return true;
+void cs_guest_look(struct cs_guest *guest, bool wait) {
+  if (!cs_load_acquire(&guest->walks) || (!wait && !cs_core_is_prepared())) return;
+  (void)cs_core_look();
+  if (wait) cs_store_release(&has_code, true);
+  cs_core_refresh_after_handlers();
 }

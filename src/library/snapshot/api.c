@@ -159,7 +159,7 @@ struct walk_request {
 static HRESULT walk(const struct walk_request *request, bool *in_handler, struct cs_error *err) {
   struct cs_take take = {0};
   struct clrsnap_walk_result out = {.size = sizeof out};
-  HRESULT hr = cs_take_early(&take, request->id, request->here, NULL, in_handler);
+  HRESULT hr = cs_take_early(&take, request->id, request->here, NULL, false, in_handler);
   if (!*in_handler) hr = take_walk(request->id, request->here, &take, err);
   if (hr == S_OK) {
     struct cs_capture *capture = &take.request->capture;

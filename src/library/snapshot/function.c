@@ -225,6 +225,10 @@ static void check_jitted(ICorProfilerInfo15 *info, struct ballot *ballot) {
   (void)all->lpVtbl->Release(all);
 }
 
+bool cs_function_checked(void) {
+  return cs_load_acquire(&memory) != OPEN;
+}
+
 bool cs_function_check(void) {
   ICorProfilerInfo15 *info = cs_core.info;
   ICorProfilerModuleEnum *modules = NULL;

@@ -21,14 +21,35 @@ static bool is_fault(const struct cs_capture *capture, uint32_t i) {
 
 // Does a signal frame lie between here and the newest managed frame? The one of a fault whose
 // exception the runtime has taken up does not count: its callbacks are ordinary ones.
-bool cs_capture_in_handler(const struct cs_capture *capture) {
+enum place { OUTSIDE, IN_HANDLER, NOWHERE };  // the last: the walk ended before that was known
+
+static enum place place_of(const struct cs_capture *capture) {
   for (uint32_t i = 1; i < capture->count; i++) {
     const struct cs_record *record = &capture->records[i];
     if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) == CS_FRAME_EXACT &&
         !is_fault(capture, i))
-      return true;
-    if (cs_record_is_managed(record)) return false;
+      return IN_HANDLER;
+    if (cs_record_is_managed(record)) return OUTSIDE;
   }
+  return capture->stop == CS_STOP_BASE ? OUTSIDE : NOWHERE;
+}
+
+// The same without a walk: a signal frame begins with the address that its handler returns to. One
+// that is left over in memory which nobody has written since is taken for one that lives.
+static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *here) {
+  enum { MOST = 64 << 10 };
+  struct {
+    uint64_t handler, flags, restorer, mask;
+  } ours = {0};
+  struct cs_stack stack;
+  uint64_t sp = here->r[CS_RSP];
+  (void)cs_syscall4(SYS_rt_sigaction, cs_core.signal_number, 0, (long)(uintptr_t)&ours, 8);
+  cs_self_bounds(cs_registry_find(clr_thread), here, &stack);
+  uint64_t hi = sp >= stack.lo && sp < stack.hi ? stack.hi : stack.alt_hi;
+  if (sp >= hi || ours.restorer == 0) return true;
+  if (hi - sp > MOST) hi = sp + MOST;
+  for (uint64_t at = sp; at + 8 <= hi; at += 8)
+    if (*(const cs_any_u64 *)(uintptr_t)at == ours.restorer) return true;
   return false;
 }
 
@@ -61,22 +82,43 @@ static uint64_t own_clr_thread(void) {
   return thread != NULL ? thread->clr_thread : 0;
 }
 
+// `capture` may be NULL: there was no room for one.
+static bool is_in_handler(const struct cs_capture *capture, uint64_t clr_thread,
+                          const struct cs_regs *here, bool quiet) {
+  enum place place = capture != NULL ? place_of(capture) : NOWHERE;
+  return place == NOWHERE ? quiet && may_be_in_handler(clr_thread, here) : place == IN_HANDLER;
+}
+
+// Of another thread. Whoever asks in a handler may own a lock that is needed for it.
+static HRESULT look_before_other(uint64_t clr_thread, const struct cs_regs *here,
+                                 bool *in_handler) {
+  struct cs_take own;
+  bool taken = cs_take_now(&own, clr_thread, here, NULL) == S_OK;
+  *in_handler = is_in_handler(taken ? &own.request->capture : NULL, clr_thread, here, true);
+  if (taken) (void)cs_take_end(&own);
+  return *in_handler ? CORPROF_E_STACKSNAPSHOT_UNSAFE : S_OK;
+}
+
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *here,
-                      const struct cs_regs *seed, bool *in_handler) {
-  struct cs_take other;
+                      const struct cs_regs *seed, bool quiet, bool *in_handler) {
   uint64_t clr_thread = own_clr_thread();
   *take = (struct cs_take){0};
-  *in_handler = false;
-  if (cs_load_acquire(&cs_signal.world) == NULL || clr_thread == 0 || (id != 0 && id != clr_thread))
-    return S_OK;
+  *in_handler = quiet && id == 0 && clr_thread == 0;
+  if (*in_handler) return S_FALSE;
+  if (cs_load_acquire(&cs_signal.world) == NULL || clr_thread == 0) return S_OK;
+  if (id != 0 && id != clr_thread)
+    return quiet && cs_registry_find(id) != NULL ? look_before_other(clr_thread, here, in_handler)
+                                                 : S_OK;
   HRESULT hr = cs_take_now(take, clr_thread, here, seed);
   if (hr == S_OK && seed == NULL) {
-    *in_handler = cs_capture_in_handler(&take->request->capture);
-  } else if (cs_take_now(&other, clr_thread, here, NULL) == S_OK) {
-    // What a seed leads to says nothing of where we are.
-    *in_handler = cs_capture_in_handler(&other.request->capture);
-    (void)cs_take_end(&other);
+    *in_handler = is_in_handler(&take->request->capture, clr_thread, here, quiet);
+    return hr;
   }
+  // What a seed leads to says nothing of where we are.
+  struct cs_take unseeded;
+  bool taken = cs_take_now(&unseeded, clr_thread, here, NULL) == S_OK;
+  *in_handler = is_in_handler(taken ? &unseeded.request->capture : NULL, clr_thread, here, quiet);
+  if (taken) (void)cs_take_end(&unseeded);
   return hr;
 }
 

@@ -11,11 +11,11 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
                     const struct cs_regs *seed);
 // The first thing that a walk does which may be of the calling thread: takes it, if it is one and
 // everything is there that a handler needs. *in_handler: that is all that may be done. Else a
-// capture may be in `take` for cs_take_self, and what is answered means nothing.
+// capture may be in `take` for cs_take_self, and what is answered means nothing. `quiet`: with
+// CS_SNAPSHOT_QUIET; then nothing more may be done for a native thread that asks for itself, either
+// (S_FALSE: no managed thread), nor for a managed one that asks in a handler for another.
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *here,
-                      const struct cs_regs *seed, bool *in_handler);
-// Was the capture taken in a signal handler? Then its thread may own any lock.
-bool cs_capture_in_handler(const struct cs_capture *capture);
+                      const struct cs_regs *seed, bool quiet, bool *in_handler);
 // Resolves what can be resolved without the CLR.
 void cs_capture_read_functions(struct cs_capture *capture);
 

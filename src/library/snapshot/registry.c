@@ -72,7 +72,7 @@ static struct cs_thread *find_id(uint64_t id) {
 }
 
 struct cs_thread *cs_registry_find(uint64_t clr_thread) {
-  return clr_thread != 0 ? find_id(clr_thread) : NULL;
+  return clr_thread != 0 && clr_thread < NATIVE_ID(0) ? find_id(clr_thread) : NULL;
 }
 
 struct cs_thread *cs_registry_find_tid(uint32_t tid) {
@@ -235,7 +235,8 @@ static void close_entry(struct cs_thread *thread) {
 static void free_entry(struct cs_thread *thread) {
   pthread_mutex_lock(&registry.lock);
   if (thread->clr_thread != 0)
-    registry.destroyed[registry.destroyed_next++ % REMEMBERED] = thread->clr_thread;
+    cs_store_relaxed(&registry.destroyed[registry.destroyed_next++ % REMEMBERED],
+                     thread->clr_thread);
   thread->generation++;
   thread->clr_thread = 0;
   cs_store_relaxed(&thread->thread_pointer, 0);
@@ -255,12 +256,9 @@ void cs_registry_destroyed(uint64_t clr_thread) {
 }
 
 bool cs_registry_was_destroyed(uint64_t clr_thread) {
-  bool found = false;
-  if (clr_thread == 0) return false;
-  pthread_mutex_lock(&registry.lock);
-  for (uint32_t i = 0; i < REMEMBERED && !found; i++) found = registry.destroyed[i] == clr_thread;
-  pthread_mutex_unlock(&registry.lock);
-  return found;
+  for (uint32_t i = 0; i < REMEMBERED && clr_thread != 0; i++)
+    if (cs_load_relaxed(&registry.destroyed[i]) == clr_thread) return true;
+  return false;
 }
 
 bool cs_stack_of_self(struct cs_stack *stack) {

@@ -220,26 +220,55 @@ static HRESULT check_runtime(const struct cs_delivery *to, bool holds, struct cs
   return CORPROF_E_INCONSISTENT_WITH_FLAGS;
 }
 
-static HRESULT check_arguments(const struct cs_delivery *to, const BYTE *context, ULONG32 size,
-                               bool holds, struct cs_error *err) {
-  HRESULT hr = cs_core_ready(err);
-  if (hr != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  hr = check_runtime(to, holds, err);
+struct seed {
+  const BYTE *context;
+  ULONG32 size;
+  bool readable;
+  struct cs_regs regs;
+};
+
+// By a copy that the kernel makes, where it does: the address may be any.
+static bool read_seed(struct seed *seed, uint32_t *flags) {
+  BYTE copy[CS_CONTEXT_MIN];
+  const struct cs_mem *mem = &cs_core.world.mem;
+  if (seed->context == NULL || seed->size < CS_CONTEXT_MIN) return false;
+  if (!mem->guard_works)
+    memcpy(copy, seed->context, sizeof copy);
+  else if (!cs_mem_read_guarded(mem, (uint64_t)(uintptr_t)seed->context, copy, sizeof copy))
+    return false;
+  cs_context_read(copy, &seed->regs);
+  memcpy(flags, copy + offsetof(AMD64_CONTEXT, ContextFlags), sizeof *flags);
+  return true;
+}
+
+static const char *what_is_wrong(const struct cs_delivery *to, const struct seed *seed) {
+  if (seed->context != NULL && seed->size < CS_CONTEXT_MIN)
+    return "the context is smaller than 1,232 bytes";
+  if (seed->context != NULL && !seed->readable) return "the context cannot be read";
+  if (to->callback == NULL) return "the callback is NULL";
+  return to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? "unknown info_flags" : NULL;
+}
+
+static HRESULT check_arguments(const struct cs_delivery *to, const struct seed *seed, bool holds,
+                               struct cs_error *err) {
+  HRESULT hr = S_OK;
+  if (!(to->flags & CS_SNAPSHOT_QUIET)) {
+    if (cs_core_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    hr = check_runtime(to, holds, err);
+  }
   if (hr != S_OK) return hr;
-  const char *wrong = NULL;
-  if (to->info_flags & ~COR_PRF_SNAPSHOT_REGISTER_CONTEXT) wrong = "unknown info_flags";
-  if (to->callback == NULL) wrong = "the callback is NULL";
-  if (context != NULL && size < CS_CONTEXT_MIN) wrong = "the context is smaller than 1,232 bytes";
+  const char *wrong = what_is_wrong(to, seed);
   if (wrong == NULL) return S_OK;
   cs_error_set(err, "%s", wrong);
   return E_INVALIDARG;
 }
 
-// Of the calling thread in a signal handler: nothing is called, and no reason is given.
+// Of the calling thread in a signal handler: nothing is called, and no reason is given. Before the
+// runtime has run its first methods, theirs cannot be told without it.
 static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_delivery *to) {
-  if (to->callback == NULL || (to->info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0)
-    return E_INVALIDARG;
   cs_capture_read_functions(&take->request->capture);
+  if (!cs_function_checked() && has_managed(&take->request->capture))
+    return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   return cs_deliver(&take->request->capture, to, NULL);
 }
 
@@ -253,20 +282,14 @@ static HRESULT snapshot_of_held(struct cs_take *take, const struct cs_request *h
   return cs_deliver(&take->request->capture, to, err);
 }
 
-struct seed {
-  const BYTE *context;
-  ULONG32 size;
-  struct cs_regs regs;
-};
-
 static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct cs_delivery *to,
                                 const struct cs_regs *here, const struct seed *seed,
                                 struct cs_error *err) {
-  const struct cs_regs *regs = seed->context != NULL ? &seed->regs : NULL;
+  const struct cs_regs *regs = seed->readable ? &seed->regs : NULL;
   struct cs_thread *thread;
   uint64_t clr_thread;
   const struct cs_request *held = cs_hold_of_caller();
-  HRESULT hr = check_arguments(to, seed->context, seed->size, held != NULL, err);
+  HRESULT hr = check_arguments(to, seed, held != NULL, err);
   if (hr != S_OK) return hr;
   if (held != NULL) return snapshot_of_held(take, held, id, regs, to, err);
   switch (cs_target_find(id, &clr_thread, &thread)) {
@@ -290,18 +313,19 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
 static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_regs *here,
                         struct seed *seed, bool *in_handler, struct cs_error *err) {
   struct cs_take take ENDED_BY_ITSELF = {0};
-  bool readable = seed->context != NULL && seed->size >= CS_CONTEXT_MIN;
-  if (readable) {
-    cs_context_read(seed->context, &seed->regs);
-    memcpy(&to->seed_flags, seed->context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
-  }
-  HRESULT hr = cs_take_early(&take, id, here, readable ? &seed->regs : NULL, in_handler);
+  bool quiet = (to->flags & CS_SNAPSHOT_QUIET) != 0;
+  if (quiet && cs_core_state() != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  seed->readable = read_seed(seed, &to->seed_flags);
+  HRESULT hr =
+      cs_take_early(&take, id, here, seed->readable ? &seed->regs : NULL, quiet, in_handler);
   if (take.self || id == 0) to->context_flags = 0;
-  if (!*in_handler)
+  if (*in_handler && what_is_wrong(to, seed) != NULL)
+    hr = E_INVALIDARG;
+  else if (!*in_handler)
     hr = snapshot_outside(&take, id, to, here, seed, err);
   else if (hr == S_OK)
     hr = snapshot_in_handler(&take, to);
-  return hr;
+  return hr == S_FALSE ? S_OK : hr;
 }
 
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
@@ -322,7 +346,7 @@ HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *call
     hr = snapshot(thread, &to, &here, &seed, &in_handler, &err);
   else
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
-  if (hr != S_OK && !in_handler) *cs_last_error() = err;
+  if (hr != S_OK && !in_handler && !(flags & CS_SNAPSHOT_QUIET)) *cs_last_error() = err;
   return hr;
 }
 

@@ -29,6 +29,12 @@ extern struct cs_core cs_core;
 // clrsnap_start with the reason for a refusal. Several profilers of a process may share the
 // library, each with an `info` of its own: S_FALSE for all but the first.
 HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
+// The same in two parts: what must be known at once (a fraction of a millisecond), and what takes
+// long: the tables of native images, the clock. The second is done once a start, by whoever comes
+// first; the others wait for it. After an attach the caller adopts the threads that are there.
+HRESULT cs_core_begin(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
+HRESULT cs_core_prepare(struct cs_error *err);
+bool cs_core_is_prepared(void);
 // The part of it that needs no CLR; the world is published at once and walks are native. For tests.
 HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *err);
 // Of the one that has started with `info`; the last one's stop ends the library.
@@ -38,6 +44,13 @@ bool cs_core_enter(void);
 void cs_core_leave(void);
 // clrsnap_ready with the reason. Publishes the world (cs_signal.world) when the checks have passed.
 HRESULT cs_core_ready(struct cs_error *err);
+// How far that has come, by a few loads: S_OK, CORPROF_E_STACKSNAPSHOT_UNSAFE (not yet), or
+// CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER (never). Async-signal-safe.
+HRESULT cs_core_state(void);
+// One more look at what is not checked yet: cs_core_ready, and cs_function_check. Calls the CLR.
+// True, and cs_core_is_settled: no further look is of use.
+bool cs_core_look(void);
+bool cs_core_is_settled(void);
 // Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
 // /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
 bool cs_core_refresh_images(void);  // true: there is another table now
@@ -90,7 +103,12 @@ void cs_core_code_died(bool module);
 // first walk; after its last one.
 void cs_core_deaths_are_told(bool told);
 
-// clrsnap_snapshot with options of this call's own (enum clrsnap_flag).
+// clrsnap_snapshot with options of this call's own (enum clrsnap_flag). With CS_SNAPSHOT_QUIET the
+// caller may be in a signal handler on any thread, a native one included: whether the library is
+// ready is looked at and not worked on, the CLR is not asked about the runtime's state (that the
+// event mask allows snapshots is for the caller to know), a thread that has not been passed on is
+// none of the runtime's, and there is no error text.
+#define CS_SNAPSHOT_QUIET (1u << 31)
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size);
 
@@ -153,6 +171,7 @@ enum cs_eh_role cs_eh_role_of(uint64_t module, uint32_t token);
 // Holds what is read of methods in the runtime's memory against what the CLR says of them; only
 // then is it used. Calls the CLR; after cs_eh_init. False: there is no method yet; try again.
 bool cs_function_check(void);
+bool cs_function_checked(void);  // by now, with whatever result
 // Fill in a managed record's function, and answer whether it is resolved now. The first from the
 // cache and the runtime's memory: no call, no allocation, no wait; async-signal-safe. The second
 // asks the CLR if need be: not while a thread is held.

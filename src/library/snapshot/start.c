@@ -124,28 +124,53 @@ static HRESULT install_handler(struct cs_error *err) {
   return S_OK;
 }
 
-static HRESULT start_common(const struct clrsnap_opts *opts, struct cs_error *err) {
-  HRESULT hr = fill_options(opts, err);
-  if (hr != S_OK) return hr;
+// ---- What takes long ----
+
+static pthread_mutex_t prepare_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool prepared;
+
+static HRESULT prepare(struct cs_error *err) {
   cs_clock_init();
   cs_signal.ns_of_tick = cs_clock_ticks_to_ns(1ull << 32);
   cs_signal.ticks_of_ns = (uint64_t)(((unsigned __int128)1 << 64) /
                                      (cs_signal.ns_of_tick != 0 ? cs_signal.ns_of_tick : 1));
-  if (!cs_registry_init(err)) return E_OUTOFMEMORY;
   if (!cs_images_init()) {
     cs_error_set(err, "no memory for the tables of native images");
     return E_OUTOFMEMORY;
   }
+  (void)cs_sleeper_init();
+  cs_functions_forget();
+  (void)cs_core_refresh_images();
+  return S_OK;
+}
+
+HRESULT cs_core_prepare(struct cs_error *err) {
+  HRESULT hr = S_OK;
+  pthread_mutex_lock(&prepare_lock);
+  if (!prepared) hr = prepare(err);
+  if (hr == S_OK) cs_store_release(&prepared, true);
+  pthread_mutex_unlock(&prepare_lock);
+  return hr;
+}
+
+bool cs_core_is_prepared(void) {
+  return cs_load_acquire(&prepared);
+}
+
+static HRESULT begin(const struct clrsnap_opts *opts, struct cs_error *err) {
+  HRESULT hr = fill_options(opts, err);
+  if (hr != S_OK) return hr;
+  if (!cs_registry_init(err)) return E_OUTOFMEMORY;
   cs_mem_init_self(&cs_core.world.mem);
   if (!cs_core.world.mem.guard_works)
     cs_log_important(
         "process_vm_readv on this process itself is refused (seccomp?): "
         "stacks with code that can be unloaded will be cut");
-  (void)cs_sleeper_init();
-  cs_functions_forget();
+  pthread_mutex_lock(&prepare_lock);
+  cs_store_release(&prepared, false);
+  pthread_mutex_unlock(&prepare_lock);
   thread_check = code_check = CHECK_OPEN;
   cs_signal.pid = getpid();
-  (void)cs_core_refresh_images();
   return install_handler(err);
 }
 
@@ -158,7 +183,8 @@ HRESULT cs_core_start_native(const struct clrsnap_opts *opts, struct cs_error *e
   HRESULT hr = S_FALSE;
   if (!cs_core.running) {
     memset(&cs_core.world.layout, 0, sizeof cs_core.world.layout);
-    hr = start_common(opts, err);
+    hr = begin(opts, err);
+    if (hr == S_OK) hr = cs_core_prepare(err);
     if (hr == S_OK && cs_client_add(NULL, NULL)) {
       cs_core.running = true;
       publish();
@@ -174,7 +200,7 @@ static HRESULT start_in_clr(IUnknown *unknown, ICorProfilerInfo15 *info,
   bool version_known = cs_runtime_version_get(unknown, &version);
   if (!cs_contract_read(&cs_core.world.layout, version_known ? &version : NULL, err))
     return CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
-  HRESULT hr = start_common(opts, err);
+  HRESULT hr = begin(opts, err);
   if (hr != S_OK) return hr;
   cs_core.info = info;
   cs_core.running = true;
@@ -198,7 +224,7 @@ static HRESULT start_client(IUnknown *unknown, const struct clrsnap_opts *opts,
   return hr;
 }
 
-HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err) {
+HRESULT cs_core_begin(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err) {
   if (info == NULL) {
     cs_error_set(err, "clrsnap_start needs the IUnknown that the profiler got in Initialize");
     return E_INVALIDARG;
@@ -206,6 +232,17 @@ HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs
   pthread_mutex_lock(&start_lock);
   HRESULT hr = start_client(info, opts, err);
   pthread_mutex_unlock(&start_lock);
+  return hr;
+}
+
+HRESULT cs_core_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err) {
+  HRESULT hr = cs_core_begin(info, opts, err);
+  if (FAILED(hr)) return hr;
+  HRESULT prepared_hr = cs_core_prepare(err);
+  if (FAILED(prepared_hr)) {
+    cs_core_stop(info);
+    return prepared_hr;
+  }
   if (hr == S_OK) {
     cs_core_forget_ended_threads();
     cs_core_adopt_threads();
@@ -298,6 +335,27 @@ static bool check_code(void) {
   return check == CS_CHECK_PASSED || (check == CS_CHECK_NOT_YET && report.images > 0);
 }
 
+HRESULT cs_core_state(void) {
+  if (cs_load_acquire(&cs_signal.world) != NULL) return S_OK;
+  bool failed = cs_load_acquire(&thread_check) == CHECK_FAILED ||
+                cs_load_acquire(&code_check) == CHECK_FAILED;
+  return failed ? CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER : CORPROF_E_STACKSNAPSHOT_UNSAFE;
+}
+
+bool cs_core_is_settled(void) {
+  HRESULT state = cs_core_state();
+  return state == CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER ||
+         (state == S_OK && cs_load_acquire(&code_check) == CHECK_PASSED && cs_function_checked());
+}
+
+bool cs_core_look(void) {
+  struct cs_error err;
+  if (cs_core_is_settled() || !cs_core_enter()) return true;
+  if (cs_core_ready(&err) == S_OK) (void)cs_function_check();
+  cs_core_leave();
+  return cs_core_is_settled();
+}
+
 HRESULT cs_core_ready(struct cs_error *err) {
   bool walks = cs_load_acquire(&cs_signal.world) != NULL;
   // Without a runtime (the unit tests walk native threads) there is nothing to check.
@@ -306,6 +364,7 @@ HRESULT cs_core_ready(struct cs_error *err) {
     cs_error_set(err, "clrsnap is not started: call clrsnap_start first");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  if (cs_core_prepare(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   if (cs_load_acquire(&thread_check) == CHECK_OPEN) check_known_threads();
   bool code_is_right = cs_load_acquire(&code_check) == CHECK_PASSED ||
                        (cs_load_acquire(&code_check) == CHECK_OPEN && check_code());

@@ -89,6 +89,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     request->seed = *seed;
     flags |= CS_REQUEST_SEED;
   }
+  request->answer = CS_ANSWER_WALKED;  // of a sleeping thread, which says nothing itself
   request->capture.own = request->capture.held = request->capture.seeded = false;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);

@@ -6,6 +6,7 @@
 //   Guest sites      allocations and exceptions, all on one thread
 //   Guest busy       a loop that knows when it stood still: for the benchmark
 //   Guest churn      the same beside threads that begin and end
+//   Guest hostile    work of every kind, and the sum of its results
 //   Guest alone      asks the profiler for nothing, and ends when its library is gone
 using System.Reflection;
 using System.Runtime.InteropServices;
@@ -45,8 +46,9 @@ static class Program
             case "alone": return Places.Alone();
             case "busy": return Busy.Run();
             case "churn": return Busy.RunBesideChurn();
+            case "hostile": return Hostile.Run();
         }
-        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy|churn");
+        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy|churn|hostile");
         return 2;
     }
 }
