@@ -72,11 +72,13 @@ static bool link_nodes(struct cs_inline_tree *out) {
 static bool read_mappings(struct reader *n, uint32_t count, struct cs_inline_tree *out) {
   struct cs_wire_inline_mapping m = {0, 0, CS_WIRE_IL_PROLOG};
   for (uint32_t i = 0; i < count && !n->failed; i++) {
-    m.begin += next_number(n);
+    uint32_t step = next_number(n);
+    if (step > CS_WIRE_MANAGED_OFFSET - m.begin) return false;
+    m.begin += step;
     m.node = next_difference(n, m.node);
     m.il = next_difference(n, m.il);
     (void)next_number(n);  // whether it is a call, whether the IL's stack is empty
-    if (m.node >= out->node_count || m.begin > CS_WIRE_MANAGED_OFFSET) return false;
+    if (m.node >= out->node_count) return false;
     bool same = out->mapping_count > 0 && out->mappings[out->mapping_count - 1].begin == m.begin;
     if (!same) out->mapping_count++;
     out->mappings[out->mapping_count - 1] = m;
