@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""deep.py FILE NODES SAMPLES: a recording of so many nodes in one chain, every one of which has a
+"""deep.py FILE NODES SAMPLES [MODE LETTERS]: a recording of so many nodes in one chain, every one of which has a
 sample, and then of samples that are in turn at its end and at the end of another of the same thread: small files that
-describe stacks which are very large when they are written out."""
+describe stacks which are very large when they are written out. MODE: 1 (cpu) unless given; in another one (3 is alloc)
+they are all at the end of the first. The methods' names have so many letters more."""
 import struct
 import sys
 import zlib
@@ -26,18 +27,19 @@ def batches(kind, items, head):
 
 
 name, nodes, samples = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-tree = [struct.pack("<IIQ", 0, 0, 1 << 32 | 1)]
+mode, letters = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 4 else (1, 0)
+tree = [struct.pack("<IIQ", 0, 0, mode << 32 | 1)]
 tree += [struct.pack("<IIQ", i, 0, 1 << 32) for i in range(1, nodes)]
 other = len(tree) + 1
 tree += [struct.pack("<IIQ", 1, 0, 2 << 32)]
 tree += [struct.pack("<IIQ", other + i, 0, 1 << 32) for i in range(nodes - 1)]
-leaves = list(range(1, nodes + 1)) + [nodes if i % 2 else len(tree) for i in range(samples)]
+leaves = list(range(1, nodes + 1)) + [nodes if i % 2 or mode != 1 else len(tree) for i in range(samples)]
 taken = [struct.pack("<QQIIII", 1000 * i, 1000, leaf, 1, 0, 0) for i, leaf in enumerate(leaves)]
 with open(name, "wb") as out:
     out.write(b"CLRSNAPF" + struct.pack("<II", 3, 16))
-    out.write(record(META, struct.pack("<IIII", 1, 999, 0, 2) + text(b"deep") + text(b"0")))
+    out.write(record(META, struct.pack("<IIII", mode, 999, 0, 1 << mode) + text(b"deep") + text(b"0")))
     for number in (1, 2):
-        names = b"".join(map(text, (b"a.dll", b"N", b"T", b"Method%d" % number, b"")))
+        names = b"".join(map(text, (b"a.dll", b"N", b"T", b"Method%d" % number + b"x" * letters, b"")))
         out.write(record(FUNCTION, struct.pack("<III", number, 0, 0) + names))
     for part in batches(NODES, tree, lambda first, count: struct.pack("<II", first + 1, count)):
         out.write(part)

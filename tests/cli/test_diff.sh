@@ -3,7 +3,8 @@
 # clrsnap diff: what grew between two recordings of known content, in every format, and what it
 # refuses.
 . "$(dirname "$0")/lib.sh"
-tools=$(cd "$OLDPWD" && cd "$(dirname "$0")/../tools" && pwd)
+here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
+tools=$here/../tools
 
 run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record -o after.clrsnap -- "$FAKE" later
@@ -96,6 +97,12 @@ assert sum(modes[0]["diff"]["selfWeight"]) == 10 * 102400 and sum(modes[0]["self
 X
 run 0 "$CLRSNAP" diff --mode alloc -o y.html two.clrsnap three.clrsnap
 python3 "$tools/pagedata.py" y.html y.json || fail "the page has other numbers"
+
+# Stacks that come to gigabytes when they are written out are not.
+python3 "$here/deep.py" deep.clrsnap 30000 0 || fail "deep.py"
+run 1 timeout 60 "$CLRSNAP" diff -o deep.collapsed deep.clrsnap deep.clrsnap
+grep -q 'deep.collapsed is not written: its stacks would come to more than' err || fail "deep.collapsed: $(cat err)"
+[ ! -e deep.collapsed ] || fail "deep.collapsed was written all the same"
 
 # What cannot be compared is refused, and nothing is written.
 refused() {

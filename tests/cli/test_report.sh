@@ -162,6 +162,21 @@ for format in collapsed pprof otlp speedscope chromium; do
   [ -e deep.out ] && fail "$format: a file all the same"
 done
 
+# bounded FORMAT FILE: at most a gigabyte and a kilobyte for each of its bytes, or refused, and that soon.
+bounded() {
+  rm -f deep.out
+  timeout 60 prlimit --fsize=1200000000 "$CLRSNAP" report --format "$1" -o deep.out "$2" 2>err && return
+  grep -q 'is not written: its stacks would come to more than' err || fail "$1 of $2: $(cat err)"
+  [ ! -e deep.out ] || fail "$1 of $2: a file all the same"
+}
+# Names count, not only how many frames there are.
+python3 "$here/deep.py" names.clrsnap 1000 0 1 60000 || fail "deep.py"
+bounded collapsed names.clrsnap
+bounded chromium names.clrsnap
+# And an event's stack is written whole, however much of it the one before had.
+python3 "$here/deep.py" events.clrsnap 30000 20000 3 0 || fail "deep.py"
+bounded chromium events.clrsnap
+
 # The disk is full: the file is kept, the other outputs are written, the exit code is the program's.
 run 4 "$CLRSNAP" record --format recording -o /dev/full -- "$FAKE" golden 4
 grep -qx 'clrsnap: cannot write /dev/full: No space left on device; it has what was recorded up to then' err ||

@@ -1,67 +1,63 @@
 // SPDX-License-Identifier: MIT
-// A recording file, read and written in every format. Its checksums are put right first: whoever
-// lies can do that, too.
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include <zlib.h>
-
-#include "formats/format.h"
+// A recording file, read and written in every format as `clrsnap report` does it.
+#include "formats/otlp.h"
 #include "formats/writers.h"
 #include "fuzz.h"
-#include "recording/recfile.h"
-#include "recording/resolve.h"
+#include "profile/traces.h"
+#include "recorded.h"
+#include "recording/summary.h"
 
-enum { MOST_BYTES = 1 << 16 };
+static bool is_written(const struct cs_format *format, const struct cs_profile_set *set,
+                       uint32_t modes, uint64_t bytes, uint32_t random) {
+  if (format->write == NULL || (format->write == cs_write_html && random % 32 != 0)) return false;
+  if (format->several == CS_MODES_ONE_TIMED && (modes & CS_WIRE_TIMED_MODES) == CS_WIRE_TIMED_MODES)
+    return false;
+  for (size_t i = 0; i < set->count; i++)
+    if (cs_expands_beyond(&set->profiles[i], format->expansion, fuzz_expansion_limit(bytes)))
+      return false;
+  return true;
+}
 
-static void seal(uint8_t *bytes, size_t size) {
-  struct cs_file_record head;
-  for (size_t at = sizeof(struct cs_file_head); at + sizeof head <= size;) {
-    memcpy(&head, bytes + at, sizeof head);
-    if (head.size < sizeof head || head.size > size - at) return;
-    size_t before = offsetof(struct cs_file_record, kind);
-    head.crc = (uint32_t)crc32_z(0, bytes + at + before, head.size - before);
-    memcpy(bytes + at, &head, sizeof head);
-    at += head.size;
+static void write_set(const struct cs_profile_set *set, bool whole, uint32_t modes, uint64_t bytes,
+                      uint32_t random) {
+  size_t count;
+  const struct cs_format *formats = cs_formats(&count);
+  FILE *out = fuzz_stream();
+  for (size_t i = 0; i < count; i++) {
+    if ((formats[i].several == CS_MODES_ONE) == whole) continue;
+    if (!is_written(&formats[i], set, modes, bytes, random)) continue;
+    (void)formats[i].write(set, out);
+    fuzz_check_stream(out, bytes);
   }
 }
 
-static void write_all(const struct cs_recording *rec) {
-  static FILE *out;
-  size_t count;
-  const struct cs_format *formats = cs_formats(&count);
-  if (out == NULL) out = fopen("/dev/null", "we");
+static void write_all(struct cs_recording *rec, uint32_t random) {
+  struct cs_profile profiles[CS_WIRE_MODES];
+  struct cs_profile_set all = {profiles, 0};
+  struct cs_resolve_opts opts = fuzz_options(random, rec);
+  FILE *out = fuzz_stream();
+  cs_name_frames(rec);
   for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
     if ((rec->meta.modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
-    struct cs_profile profile;
-    struct cs_profile_set set = {&profile, 1};
-    cs_profile_init(&profile);
-    cs_resolve(rec, (enum cs_wire_mode)mode, &(struct cs_resolve_opts){.native = true}, &profile);
-    for (size_t i = 0; i < count; i++)
-      if (formats[i].write != NULL &&
-          !cs_expands_beyond(&profile, formats[i].expansion, cs_expansion_limit(rec->bytes) / 64))
-        (void)formats[i].write(&set, out);
-    cs_write_top(&profile, 10, "", out);
-    cs_profile_free(&profile);
+    struct cs_profile *p = &profiles[all.count++];
+    cs_profile_init(p);
+    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, p);
+    if (random & 32) cs_group_by_trace(p);
+    cs_write_top(p, 10, "", out);
+    write_set(&(struct cs_profile_set){p, 1}, false, rec->meta.modes, rec->bytes, random);
   }
+  if (all.count > 0) {
+    cs_print_summary(&all, out);
+    write_set(&all, true, rec->meta.modes, rec->bytes, random);
+  }
+  for (size_t i = 0; i < all.count; i++) cs_profile_free(&profiles[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static struct cs_recording rec;
-  static uint8_t bytes[MOST_BYTES];
-  char name[32];
-  struct cs_error note, err;
-  if (size > sizeof bytes) return 0;
-  if (size > 0) memcpy(bytes, data, size);
-  seal(bytes, size);
-  int fd = memfd_create("recording", MFD_CLOEXEC);
-  if (fd < 0 || write(fd, bytes, size) != (ssize_t)size) __builtin_trap();
-  (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
   cs_recording_init(&rec);
   rec.keep_samples = true;
-  if (cs_recfile_read(name, &rec, &note, &err)) write_all(&rec);
+  if (fuzz_read_recording(data, size, &rec)) write_all(&rec, fuzz_random(data, size));
   cs_recording_free(&rec);
-  (void)close(fd);
   return 0;
 }

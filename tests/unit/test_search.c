@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "images/images.h"
+#include "native/elf.h"
 #include "native/native.h"
 #include "native/search.h"
 #include "native/startup.h"
@@ -188,6 +189,44 @@ static void a_wide_image_takes_memory_by_what_is_there(void **state) {
   (void)close(fd);
 }
 
+// CPU time that it takes to read an image whose program headers name the same 16 MiB so many times.
+static uint64_t read_segments(unsigned count) {
+  enum { SIZE = 16 << 20 };
+  static struct cs_elf elf;
+  uint8_t *image = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(image != MAP_FAILED);
+  memset(image, 0x11, SIZE);
+  Elf64_Ehdr eh = {.e_ident = {0x7F, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}};
+  eh.e_machine = EM_X86_64;
+  eh.e_phoff = sizeof eh;
+  eh.e_phentsize = sizeof(Elf64_Phdr);
+  eh.e_phnum = (Elf64_Half)count;
+  memcpy(image, &eh, sizeof eh);
+  Elf64_Phdr ph = {.p_type = PT_LOAD, .p_flags = PF_R | PF_W | PF_X, .p_filesz = SIZE};
+  for (unsigned i = 0; i < count; i++) memcpy(image + sizeof eh + i * sizeof ph, &ph, sizeof ph);
+  struct cs_candidate candidate = {.begin = (uint64_t)(uintptr_t)image, .path = "/image"};
+  candidate.base = candidate.begin;
+  candidate.end = candidate.begin + SIZE;
+  struct cs_process_memory process;
+  struct cs_error err = {.text = ""};
+  cs_process_memory_init(&process, 0);
+  uint64_t before = cs_thread_cpu_ns();
+  assert_int_equal(cs_elf_open(&process, &candidate, &elf), CS_ELF_OK);
+  assert_int_equal(cs_elf_read(&process, &candidate, &elf, &err), CS_ELF_OK);
+  uint64_t spent = cs_thread_cpu_ns() - before;
+  cs_process_memory_close(&process);
+  (void)munmap(image, SIZE);
+  return spent;
+}
+
+static void segments_over_the_same_bytes_take_time_once(void **state) {
+  (void)state;
+  uint64_t some = read_segments(8), more = read_segments(512);
+  print_message("%llu us, %llu us\n", (unsigned long long)some / 1000,
+                (unsigned long long)more / 1000);
+  assert_true(more < some * 16);
+}
+
 // ---- .init and .fini ----
 
 static struct cs_rules rules;
@@ -313,6 +352,7 @@ int main(void) {
       cmocka_unit_test(only_whole_records_are_believed),
       cmocka_unit_test(the_search_takes_time_by_what_is_there),
       cmocka_unit_test(a_wide_image_takes_memory_by_what_is_there),
+      cmocka_unit_test(segments_over_the_same_bytes_take_time_once),
       cmocka_unit_test(startup_functions_are_known_by_their_code),
       cmocka_unit_test(a_library_without_the_header),
   };

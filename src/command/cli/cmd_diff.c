@@ -9,6 +9,7 @@
 #include "formats/writers.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
+#include "recording/view.h"
 #include "util/say.h"
 
 struct side {
@@ -165,11 +166,16 @@ static bool write_content(void *context, FILE *file) {
   }
 }
 
-static bool write_comparison(const struct comparison *c, const struct cs_diff_options *o) {
+static bool write_comparison(const struct comparison *c, const struct cs_diff_options *o,
+                             uint64_t recording_bytes) {
   struct content content = {c, o};
   struct cs_output output;
   struct cs_error err;
   bool to_file = o->output != NULL && strcmp(o->output, "-") != 0;
+  const struct cs_profile_set set = {c->profiles, 1};
+  if (o->as == CS_DIFF_COLLAPSED &&
+      !cs_fits(to_file ? o->output : "-", &set, CS_EXPAND_STACKS, recording_bytes))
+    return false;
   bool ok = to_file ? cs_output_open(&output, o->output, &err) : cs_output_stdout(&output, &err);
   ok = ok && cs_output_commit(&output, write_content, &content, &err);
   if (!ok) cs_say("%s", err.text);
@@ -187,7 +193,7 @@ static bool compare(struct side sides[2], const struct cs_diff_options *o) {
     if (!has_samples(&sides[i], modes)) return false;
   }
   make_comparison(&comparison, sides, o);
-  bool ok = write_comparison(&comparison, o);
+  bool ok = write_comparison(&comparison, o, sides[0].rec.bytes + sides[1].rec.bytes);
   for (size_t i = 0; i < comparison.compared; i++) cs_diff_free(&comparison.diffs[i]);
   return ok;
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "profile/diff.h"
+
 // A recording of 1 MB has up to 32 million frames: 30 times those of one whose samples have stacks
 // of 64 frames that share nothing.
 #define ALWAYS (16ull << 20)
@@ -16,44 +18,67 @@ uint64_t cs_expansion_limit(uint64_t recording_bytes) {
                                                             : UINT64_MAX;
 }
 
-// Per node: how many frames its stack has. Parents come before their children.
-static uint32_t *depths_of(const struct cs_tree *tree) {
-  uint32_t *depths = cs_allocate(tree->count * sizeof *depths);
-  for (size_t i = 1; i < tree->count; i++) depths[i] = depths[tree->nodes[i].parent] + 1;
-  return depths;
+// In frames.
+static uint32_t cost_of(const struct cs_profile *p, const struct cs_node *node) {
+  size_t len = 0;
+  uint32_t name = node->parent == 0 ? p->threads[node->frame].name : p->frames[node->frame].name;
+  (void)cs_strings_get(&p->strings, name, &len);
+  return 1 + (uint32_t)(len / CS_EXPANSION_FRAME_BYTES);
 }
 
-// The frames of `node` that are not those of `before`: up to where their ways to the root meet.
-static uint32_t change(const struct cs_tree *tree, const uint32_t *depths, uint32_t before,
+// Per node: what its stack comes to. Parents come before their children.
+static uint64_t *costs_of(const struct cs_profile *p) {
+  const struct cs_tree *tree = &p->tree;
+  uint64_t *costs = cs_allocate(tree->count * sizeof *costs);
+  for (size_t i = 1; i < tree->count; i++)
+    costs[i] = costs[tree->nodes[i].parent] + cost_of(p, &tree->nodes[i]);
+  return costs;
+}
+
+// What `node` has that `before` has not: up to where their ways to the root meet.
+static uint64_t change(const struct cs_tree *tree, const uint64_t *costs, uint32_t before,
                        uint32_t node) {
-  uint32_t frames = 0;
+  uint64_t own = costs[node];
   while (node != before) {
-    if (depths[node] < depths[before]) {
-      before = tree->nodes[before].parent;
-      continue;
-    }
-    node = tree->nodes[node].parent;
-    frames++;
+    uint32_t *later = node > before ? &node : &before;
+    *later = tree->nodes[*later].parent;
   }
-  return frames;
+  return own - costs[node];
+}
+
+static bool has_stack(const struct cs_profile *p, size_t node) {
+  const struct cs_node *n = &p->tree.nodes[node];
+  return n->samples > 0 || n->weight > 0 ||
+         (p->diff != NULL && (p->diff->samples[node] > 0 || p->diff->weight[node] > 0));
+}
+
+static uint64_t of_stacks(const struct cs_profile *p, const uint64_t *costs, uint64_t limit) {
+  uint64_t sum = 0;
+  for (size_t i = 1; i < p->tree.count && sum <= limit; i++)
+    if (has_stack(p, i)) sum += costs[i];
+  for (size_t i = 0; i < p->labelled.count && sum <= limit; i++)
+    sum += costs[p->labelled.items[i].node];
+  return sum;
+}
+
+static uint64_t of_samples(const struct cs_profile *p, const uint64_t *costs, bool whole,
+                           uint64_t limit) {
+  uint64_t sum = 0;
+  uint32_t before = 0;
+  for (size_t i = 0; i < p->sample_count && sum <= limit; i++) {
+    uint32_t leaf = p->samples[i].leaf;
+    sum += whole ? costs[leaf] : change(&p->tree, costs, before, leaf);
+    before = leaf;
+  }
+  return sum;
 }
 
 bool cs_expands_beyond(const struct cs_profile *p, enum cs_expansion expansion, uint64_t limit) {
-  const struct cs_tree *tree = &p->tree;
-  uint64_t frames = 0;
-  uint32_t before = 0;
   if (expansion == CS_EXPAND_NOTHING) return false;
-  uint32_t *depths = depths_of(tree);
-  for (size_t i = 1; i < tree->count && frames <= limit; i++)
-    if (tree->nodes[i].samples > 0) frames += depths[i];
-  for (size_t i = 0; i < p->labelled.count && frames <= limit; i++)
-    frames += depths[p->labelled.items[i].node];
-  if (expansion != CS_EXPAND_STACKS) frames = 0;
-  for (size_t i = 0; expansion != CS_EXPAND_STACKS && i < p->sample_count && frames <= limit; i++) {
-    uint32_t leaf = p->samples[i].leaf;
-    frames += expansion == CS_EXPAND_SAMPLES ? depths[leaf] : change(tree, depths, before, leaf);
-    before = leaf;
-  }
-  free(depths);
-  return frames > limit;
+  uint64_t *costs = costs_of(p);
+  bool whole = expansion == CS_EXPAND_SAMPLES || !cs_mode(p->facts.mode)->timed;
+  uint64_t sum = expansion == CS_EXPAND_STACKS ? of_stacks(p, costs, limit)
+                                               : of_samples(p, costs, whole, limit);
+  free(costs);
+  return sum > limit;
 }

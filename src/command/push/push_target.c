@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "formats/writers.h"
+#include "profile/expansion.h"
 #include "util/gzip.h"
 
 #define DEFAULT_TIMEOUT_MS 10000  // OTEL_EXPORTER_OTLP_TIMEOUT's own default
@@ -284,6 +285,8 @@ static bool describe(const struct cs_push_target *t, const struct cs_profile *p,
 bool cs_push_target_request(const struct cs_push_target *t, const struct cs_profile *p,
                             struct cs_push_request *out, struct cs_error *err) {
   memset(out, 0, sizeof *out);
+  if (cs_expands_beyond(p, CS_EXPAND_STACKS, cs_expansion_limit(0)))
+    return cs_error_set(err, "a profile's stacks are too large to be pushed");
   CURLU *url = cs_curl.url_dup(t->url);
   bool ok = url != NULL && (t->kind != CS_PUSH_PYROSCOPE || describe(t, p, url)) &&
             cs_curl.url_get(url, CURLUPART_URL, &out->url, 0) == CURLUE_OK && make_body(t, p, out);

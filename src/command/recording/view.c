@@ -142,27 +142,11 @@ static bool write_content(void *context, FILE *file) {
   return c->format->write(c->set, file);
 }
 
-// A file of a megabyte may describe stacks that come to terabytes when they are written out.
-static bool is_too_large(const struct cs_view_output *o, const struct cs_profile_set *set,
-                         uint64_t recording_bytes) {
-  uint64_t limit = cs_expansion_limit(recording_bytes);
-  for (size_t i = 0; i < set->count; i++)
-    if (cs_expands_beyond(&set->profiles[i], o->format->expansion, limit)) return true;
-  return false;
-}
-
 static bool write_output(struct cs_view_output *o, const struct cs_profile_set *set,
                          uint64_t recording_bytes) {
   struct content content = {set, o->format};
   struct cs_error err;
-  if (is_too_large(o, set, recording_bytes)) {
-    cs_say(
-        "%s is not written: its stacks would come to more than %llu million frames, from a "
-        "recording of %llu KiB; the formats html, json and text keep them together",
-        o->path, (unsigned long long)(cs_expansion_limit(recording_bytes) / 1000000),
-        (unsigned long long)(recording_bytes / 1024));
-    return false;
-  }
+  if (!cs_fits(o->path, set, o->format->expansion, recording_bytes)) return false;
   if (!cs_output_commit(&o->file, write_content, &content, &err)) {
     cs_say("%s", err.text);
     return false;

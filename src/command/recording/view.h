@@ -53,4 +53,9 @@ bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);
 void cs_view_close(struct cs_view *view);  // what was not written is taken away
 
+// Is what a format makes of recordings of so many bytes no more than a bounded multiple of that? If
+// not it is said that `path` is not written (fits.c).
+bool cs_fits(const char *path, const struct cs_profile_set *set, enum cs_expansion expansion,
+             uint64_t recording_bytes);
+
 #endif

@@ -138,8 +138,11 @@ static unsigned numbers_of(int pid, int tid, int *last) {
   if (file == NULL) return 0;
   while (fgets(line, sizeof line, file) != NULL) {
     if (strncmp(line, "NSpid:", 6) != 0) continue;
-    for (char *at = line + 6, *end; (at = strchr(at, '\t')) != NULL; at = end, count++)
-      *last = (int)strtol(at, &end, 10);
+    for (char *at = line + 6, *end; (at = strchr(at, '\t')) != NULL; at = end, count++) {
+      long number = strtol(at, &end, 10);
+      if (end == at) break;
+      *last = (int)number;
+    }
     break;
   }
   (void)fclose(file);

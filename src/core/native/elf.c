@@ -18,7 +18,9 @@ struct segments {
   const struct cs_candidate *candidate;
   struct cs_elf *elf;
   unsigned count;
-  uint64_t table;  // address of the program headers
+  uint64_t table;     // address of the program headers
+  uint64_t looked;    // bytes that were looked through for Go's mark, in all segments,
+  uint64_t searched;  // and for .eh_frame
 };
 
 static uint64_t hash_page(const uint8_t *page) {
@@ -78,11 +80,12 @@ static void read_notes(const struct segments *s, const Elf64_Phdr *notes) {
 
 // Go's linker puts what the toolchain says of a build into the data, also where it was told to
 // leave the note out.
-static void look_for_go(const struct segments *s, const Elf64_Phdr *data) {
+static void look_for_go(struct segments *s, const Elf64_Phdr *data) {
   static const uint8_t magic[] = "\xFF Go buildinf:";
   enum { STEP = 16, PIECE = 64 << 10, MOST = 64 << 20 };
   uint64_t at = (s->elf->bias + data->p_vaddr + STEP - 1) & ~(STEP - 1ull);
-  uint64_t end = s->elf->bias + data->p_vaddr + (data->p_filesz < MOST ? data->p_filesz : MOST);
+  uint64_t left = MOST - s->looked;
+  uint64_t end = s->elf->bias + data->p_vaddr + (data->p_filesz < left ? data->p_filesz : left);
   uint8_t *bytes = malloc(PIECE);
   while (bytes != NULL && at < end && !s->elf->small_stacks) {
     size_t size = end - at < PIECE ? (size_t)(end - at) : PIECE;
@@ -90,6 +93,7 @@ static void look_for_go(const struct segments *s, const Elf64_Phdr *data) {
     for (size_t i = 0; i + sizeof magic <= size; i += STEP)
       if (memcmp(bytes + i, magic, sizeof magic - 1) == 0) s->elf->small_stacks = true;
     at += size;
+    s->looked += size;
   }
   free(bytes);
 }
@@ -112,7 +116,7 @@ static void find_startup(const struct segments *s, const Elf64_Phdr *dynamic) {
 }
 
 // What the bias is needed for. An image without these is none the worse for it.
-static enum cs_elf_result find_notes(const struct segments *s) {
+static enum cs_elf_result find_notes(struct segments *s) {
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
@@ -191,20 +195,21 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
 }
 
 // Nothing says where .eh_frame is: it is looked for in every loaded segment.
-static enum cs_elf_result search(const struct segments *s, struct cs_error *err) {
-  enum { MAX_BYTES = 64 << 20 };
+static enum cs_elf_result search(struct segments *s, struct cs_error *err) {
+  enum { MAX_BYTES = 64 << 20, MAX_IN_ALL = 128 << 20 };
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
     struct cs_found found;
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
     if (ph.p_type != PT_LOAD || ph.p_filesz == 0) continue;
-    if (ph.p_filesz > MAX_BYTES) {
+    if (ph.p_filesz > MAX_BYTES || ph.p_filesz > MAX_IN_ALL - s->searched) {
       (void)cs_error_set(err,
                          "nothing says where its .eh_frame is, and a segment of %llu MiB is too "
                          "large to look for it: link it with --eh-frame-hdr",
                          (unsigned long long)(ph.p_filesz >> 20));
       continue;
     }
+    s->searched += ph.p_filesz;
     uint64_t address = s->elf->bias + ph.p_vaddr;
     size_t before = (4 - address % 4) % 4;
     uint8_t *bytes = malloc((size_t)ph.p_filesz);
@@ -227,7 +232,7 @@ enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
                                struct cs_error *err) {
   Elf64_Ehdr eh;
   memcpy(&eh, elf->page, sizeof eh);
-  struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff};
+  struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff, 0, 0};
   if (eh.e_machine != EM_X86_64 || eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 ||
       eh.e_phnum > MAX_PROGRAM_HEADERS || eh.e_phoff > (1u << 30)) {
     (void)cs_error_set(err, "its ELF header makes no sense");
