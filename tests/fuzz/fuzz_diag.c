@@ -49,7 +49,7 @@ static bool serve(void *context) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct cs_process_memory p;
+  struct cs_process p;
   if (port < 0) open_port();
   input = data;
   input_size = size;
