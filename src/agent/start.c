@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/own_thread.h"
+#include "base/perf.h"
 
 enum {
   STOP_TIMEOUT_S = 2,
@@ -138,6 +139,9 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.budget_ppm = h->budget_ppm;
   cs_agent.engine =
       h->engine < CS_WIRE_ENGINES ? (enum cs_wire_engine_kind)h->engine : CS_WIRE_ENGINE_AUTO;
+  cs_agent.kernel = h->kernel != 0;
+  cs_agent.event = h->event;
+  cs_agent.event_period = h->event_period;
   cs_agent.event_rate = h->event_rate;
   cs_agent.alloc_interval = h->alloc_interval;
   bool labels = h->labels != 0;
@@ -147,6 +151,9 @@ static bool read_wishes(struct cs_error *err) {
   if (cs_agent.hz == 0 || cs_agent.hz > 100000)
     return cs_error_set(err, "the command asks for %u samples a second: 1 to 100,000 can be had",
                         cs_agent.hz);
+  if (cs_perf_kind(cs_agent.event) == NULL || (cs_agent.event != 0 && cs_agent.event_period == 0))
+    return cs_error_set(err, "the command asks for an event that this library does not know: %u",
+                        cs_agent.event);
   cs_agent.period_ns = 1000000000u / cs_agent.hz;
   cs_agent.command_pid = h->command_pid;
   if (!cs_producer_command_lives(&cs_agent.wire))

@@ -126,8 +126,8 @@ bool cs_record_open(struct cs_record *r, struct cs_error *err) {
   s->recording.lines = o->lines;
   s->recording.inlined = o->inlined;
   s->recording.keep_samples = s->timeline || file != NULL;
-  s->recording.meta =
-      (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->modes, o->hz};
+  s->recording.meta = (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->modes,
+                                           o->hz, o->event, o->event_period};
   return true;
 }
 
@@ -145,6 +145,9 @@ struct cs_consumer_opts cs_record_ring(const struct cs_record *r) {
                                    .alloc_interval = o->alloc_interval,
                                    .walk_limit_us = o->walk_limit_us,
                                    .engine = o->engine,
+                                   .kernel = o->kernel,
+                                   .event = o->event,
+                                   .event_period = o->event_period,
                                    .labels = o->labels};
 }
 

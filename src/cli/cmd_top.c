@@ -49,7 +49,8 @@ struct watch {
 static bool name_frame(struct watch *w, size_t frame) {
   struct cs_recording *rec = &w->session.recording;
   struct cs_resolved shown;
-  if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE)
+  if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE ||
+      CS_WIRE_FRAME_IS_KERNEL(rec->frames[frame]))
     cs_name_native_frame(rec, rec->frames[frame]);
   bool known = cs_resolve_frame(rec, frame, &w->top.methods, &shown);
   if (known)
@@ -316,6 +317,7 @@ static struct cs_consumer_opts ring_for(const struct cs_top_options *o) {
                                    .modes = CS_WIRE_MODE_BIT(o->mode),
                                    .hz = o->hz,
                                    .engine = o->engine,
+                                   .kernel = o->kernel,
                                    .max_depth = DEPTH,
                                    .lines = o->inlined,
                                    .inlined = o->inlined,

@@ -83,7 +83,7 @@ import re
 
 profile = json.load(open("all.firefox.json"))
 schemas = {schema["name"]: schema for schema in profile["meta"]["markerSchema"]}
-assert list(schemas) == ["Allocation", "Exception", "Lock", "Wait", "GC pause"], list(schemas)
+assert list(schemas) == ["Allocation", "Exception", "Lock", "Wait", "GC pause", "Kernel event"], list(schemas)
 # What version 47 of the format knows, and what is said of a marker is in its schema.
 formats = {"string": str, "bytes": int, "duration": float, "integer": int}
 places = {"marker-chart", "marker-table", "timeline-overview"}
