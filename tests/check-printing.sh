@@ -30,6 +30,8 @@ export/pprof: protobuf
 export/service: a name for formats into a string
 export/speedscope: JSON
 export/text: JSON strings
+target/give: copies of files; a report to its parent
+target/target: copies of files
 TABLE
 }
 

@@ -26,7 +26,7 @@ bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err);
 bool cs_attach_agent(struct cs_session *session, const char *library,
                      const struct cs_consumer_opts *opts, struct cs_error *err);
 
-// Does the process see the file? It may live in a container.
+// Does the process see the file, a profiler of somebody else's? It may live in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);
 
 // The runtime decides when it starts whether it keeps what is inlined. False: it does not.

@@ -13,6 +13,7 @@
 #include "cli/attach.h"
 #include "cli/children.h"
 #include "cli/cli.h"
+#include "cli/hand_over.h"
 #include "cli/launch.h"
 #include "cli/proc.h"
 
@@ -73,7 +74,8 @@ static void explain_silence(const struct cs_record *r) {
       "  clears its environment or names another profiler there, sets DOTNET_EnableDiagnostics=0 "
       "or "
       "DOTNET_EnableDiagnostics_Profiler=0,");
-  cs_say("  ended before the runtime started, or runs on a runtime older than .NET 5");
+  cs_say("  ended before the runtime started, runs on a runtime older than .NET 5, or as another");
+  cs_say("  user or in another PID namespace (then start it, and record it by its number)");
 }
 
 // With several processes, one has its say after the other. The lock goes with this process.
@@ -162,16 +164,23 @@ static bool prepare(struct cs_record *r, struct cs_error *err) {
   return cs_record_open(r, err);
 }
 
+// The files that the process is to load are there for so long.
+static bool load_agent(struct cs_record *r, struct cs_error *err) {
+  pid_t pid = r->options.pid;
+  struct cs_handed handed;
+  struct cs_consumer_opts ring = cs_record_ring(r);
+  bool good = cs_hand_over(pid, r->agent, r->hook, &r->session, &handed, err) &&
+              cs_attach_agent(&r->session, handed.agent, &ring, err) &&
+              (handed.hook == NULL || cs_label_hook_call(pid, handed.hook, err));
+  cs_handed_free(&handed);
+  return good;
+}
+
 static bool attach(struct cs_record *r, struct cs_error *err) {
   pid_t pid = r->options.pid;
-  struct cs_consumer_opts ring = cs_record_ring(r);
   // Nothing is done before it is known to be a process that can be recorded.
   return cs_diag_find(pid, err) && (!r->options.inlined || cs_attach_check_inlined(pid, err)) &&
-         cs_session_attach(&r->session, pid, err) && prepare(r, err) &&
-         cs_attach_check_file(pid, r->agent, err) &&
-         (r->hook == NULL || cs_attach_check_file(pid, r->hook, err)) &&
-         cs_attach_agent(&r->session, r->agent, &ring, err) &&
-         (r->hook == NULL || cs_label_hook_call(pid, r->hook, err));
+         cs_session_attach(&r->session, pid, err) && prepare(r, err) && load_agent(r, err);
 }
 
 static void clean_up(struct cs_record *r) {

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cli/attach.h"
 #include "cli/cli.h"
+#include "cli/hand_over.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/options_top.h"
@@ -373,13 +374,19 @@ static bool conclude(struct watch *w) {
   return false;
 }
 
+static bool load_agent(struct watch *w, struct cs_error *err) {
+  struct cs_handed handed;
+  struct cs_consumer_opts ring = ring_for(&w->options);
+  bool good = cs_hand_over(w->options.pid, w->agent, NULL, &w->session, &handed, err) &&
+              cs_attach_agent(&w->session, handed.agent, &ring, err);
+  cs_handed_free(&handed);
+  return good;
+}
+
 static bool attach(struct watch *w, struct cs_error *err) {
   pid_t pid = w->options.pid;
-  struct cs_consumer_opts ring = ring_for(&w->options);
   return cs_diag_find(pid, err) && (!w->options.inlined || cs_attach_check_inlined(pid, err)) &&
-         cs_session_attach(&w->session, pid, err) && prepare(w, err) &&
-         cs_attach_check_file(pid, w->agent, err) &&
-         cs_attach_agent(&w->session, w->agent, &ring, err);
+         cs_session_attach(&w->session, pid, err) && prepare(w, err) && load_agent(w, err);
 }
 
 static bool start(struct watch *w, int *exit_code, struct cs_error *err) {

@@ -12,27 +12,25 @@
 #include "contract/guarded.h"
 #include "contract/runtime.h"
 
-#define KNOWN_MAJOR 10
-
 // .NET 8 has no descriptor and 9 one without the code manager, so both need another way to the code
 // map, which this version does not have.
 static bool check_version(const struct cs_runtime_version *v, bool has_descriptor,
                           struct cs_error *err) {
-  if (v->major != 0 && v->major < KNOWN_MAJOR) {
+  if (v->major != 0 && v->major < CS_KNOWN_MAJOR) {
     return cs_error_set(
         err, "this program runs on .NET %u.%u.%u, which is not supported yet (.NET %d is)",
-        v->major, v->minor, v->build, KNOWN_MAJOR);
+        v->major, v->minor, v->build, CS_KNOWN_MAJOR);
   }
-  if (v->major > KNOWN_MAJOR) {
+  if (v->major > CS_KNOWN_MAJOR) {
     return cs_error_set(
         err,
         "this program runs on .NET %u.%u.%u, which this version of clrsnap does not know (.NET %d "
         "it does)",
-        v->major, v->minor, v->build, KNOWN_MAJOR);
+        v->major, v->minor, v->build, CS_KNOWN_MAJOR);
   }
   if (!has_descriptor) {
     return cs_error_set(err, "the runtime has no data contract descriptor, so this is not .NET %d",
-                        KNOWN_MAJOR);
+                        CS_KNOWN_MAJOR);
   }
   return true;
 }

@@ -23,6 +23,8 @@
 #include "contract/layout.h"
 #include "mem/mem.h"
 
+#define CS_KNOWN_MAJOR 10  // the runtimes that are supported
+
 struct cs_runtime_version {
   uint16_t major, minor, build;  // 0.0.0: not known
 };

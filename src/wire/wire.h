@@ -14,6 +14,8 @@
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
+// The command's namespace of process numbers, by its inode: in another one the above leads nowhere.
+#define CS_WIRE_NAMESPACE_ENV "CLRSNAP_PID_NAMESPACE"
 #define CS_WIRE_HEADER_BYTES 4096u
 
 // What a sample is of; several in one recording. Numbers are also the recording file's.
