@@ -170,3 +170,5 @@ refused "another process' port" "the diagnostics port of process $PID in /tmp is
 kill $bait $other 2> /dev/null
 [ -s bitten ] && fail "a socket outside was spoken to"
 stop
+PID=
+pass "namespaces, users and links"
