@@ -161,8 +161,9 @@ static struct report try_all(struct keeper *k) {
       return one;
     take_away(k);
     size_t used = strlen(report.why);
-    (void)snprintf(report.why + used, sizeof report.why - used, "%s%s: %s", used > 0 ? "; " : "",
-                   k->give->folders[i], one.why);
+    int len = snprintf(report.why + used, sizeof report.why - used, "%s%s: %s",
+                       used > 0 ? "; " : "", k->give->folders[i], one.why);
+    if (len < 0) report.why[used] = '\0';
   }
   return report;
 }
