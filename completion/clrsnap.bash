@@ -60,6 +60,8 @@ _clrsnap_value() {
   case $1 in
     *'|'*) _clrsnap_reply -W "${1//|/ }" ;;
     MODE*) _clrsnap_modes ;;
+    EVENT*) _clrsnap_reply -W "page-faults minor-faults major-faults cycles ref-cycles bus-cycles instructions branches
+      branch-misses cache-references cache-misses stalled-cycles-frontend stalled-cycles-backend" ;;
     WHICH) _clrsnap_reply -W "grouped each" ;;
     FORMAT) _clrsnap_reply -W "$(awk '/^format/ { print $2 }' <<< "$help")" ;;
     PID) _clrsnap_reply -W "$(_clrsnap_pids "$command")" ;;

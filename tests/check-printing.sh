@@ -24,8 +24,10 @@ formats/speedscope: JSON
 page/html: the page
 page/pack: numbers for the page
 page/page_data: JSON
+process/give: copies of files; a report to its parent
 process/launch: words into a string; an errno to its parent
 process/proc: a file of /proc into a string
+process/target: copies of files
 recording/recfile_write: recordings
 top/top_screen: the terminal's own sequences for the way out
 util/gzip: bytes

@@ -24,6 +24,9 @@ struct cs_consumer_opts {
   uint32_t walk_limit_us;  // as in the header
   uint32_t event_rate;     // as in the header
   uint64_t alloc_interval;
+  bool kernel;            // with the kernel's frames
+  uint32_t event;         // as in the header
+  uint64_t event_period;  // as in the header
 };
 
 struct cs_consumer {

@@ -37,6 +37,9 @@ static void fill_header(struct cs_wire_header *h, const struct cs_consumer_opts 
       .alloc_interval = opts->alloc_interval,
       .labels = opts->labels,
       .engine = opts->engine,
+      .kernel = opts->kernel,
+      .event = opts->event,
+      .event_period = opts->event_period,
       .command_pid = (uint32_t)getpid(),
       .magic = CS_WIRE_MAGIC,
   };

@@ -10,10 +10,12 @@
 #include "base/label.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 17u
+#define CS_WIRE_VERSION 18u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 #define CS_WIRE_CHILDREN_ENV \
   "CLRSNAP_CHILDREN"  // set: who finds the file claimed waits for the next
+// The command's namespace of process numbers, by its inode: in another one the above leads nowhere.
+#define CS_WIRE_NAMESPACE_ENV "CLRSNAP_PID_NAMESPACE"
 #define CS_WIRE_HEADER_BYTES 4096u
 
 // What a sample is of; several in one recording. Numbers are also the recording file's.
@@ -76,6 +78,9 @@ struct cs_wire_header {
   uint32_t walk_limit_us;   // CPU time that a sample's walk may use; 0: 500; CS_WIRE_NO_LIMIT
   uint32_t event_rate;      // waits and exceptions that are walked, a second and mode; 0: by cost
   uint64_t alloc_interval;  // bytes between two objects that are walked; 0: by their cost
+  uint32_t kernel;          // 1: with the kernel's frames
+  uint32_t event;           // mode cpu: what is counted in place of CPU time (base/perf.h); 0: that
+  uint64_t event_period;    // and about how many of it lie between two samples
   uint64_t command_cpu_ns;  // what the command has used itself, as far as it has said so
 
   // What the agent says.
@@ -280,13 +285,18 @@ struct cs_wire_events {
 //   0 managed  function id (30 bits) << 32 | exact << 31 | offset from the method's start (31 bits)
 //              exact: interrupted there; else a return address, and the call is before it
 //   1 native   image id (22 bits) << 40 | ip - image begin
-//   2 unknown  the ip itself (62 bits)
+//   2 unknown  the ip itself (61 bits); or, with CS_WIRE_FRAME_IN_KERNEL, the kernel's: the lower
+//   48
+//              bits of its address, of which the others are ones
 //   3 awaits   function id (30 bits) << 32: not on the stack; it awaits the frame before it
 #define CS_WIRE_FRAME_KIND(f) ((unsigned)((f) >> 62))
 #define CS_WIRE_FRAME_MANAGED 0u
 #define CS_WIRE_FRAME_NATIVE 1u
 #define CS_WIRE_FRAME_UNKNOWN 2u
 #define CS_WIRE_FRAME_AWAITS 3u
+#define CS_WIRE_FRAME_IN_KERNEL (5ull << 61)
+#define CS_WIRE_FRAME_IS_KERNEL(f) ((f) >> 61 == 5)
+#define CS_WIRE_KERNEL_ADDRESS 0xFFFFFFFFFFFFull
 #define CS_WIRE_MANAGED_EXACT 0x80000000u
 #define CS_WIRE_MANAGED_OFFSET 0x7FFFFFFFu
 

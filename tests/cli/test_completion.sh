@@ -38,7 +38,7 @@ for verb in $verbs; do
   while read -r value; do
     case $value in
       *'|'*) ;;
-      WHICH | MODE* | FORMAT | PID | OUT | FILE) ;;
+      WHICH | MODE* | EVENT* | FORMAT | PID | OUT | FILE) ;;
       PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID | 'ID[:SPAN]') ;; # nothing to offer
       "'{"*) ;; # in an example
       *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;

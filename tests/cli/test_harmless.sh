@@ -30,7 +30,7 @@ run 0 "$CLRSNAP" diff -o - --format collapsed h.clrsnap g.clrsnap
 harmless owned out
 run 0 "$CLRSNAP" top --text --no-counters --interval 0.3 -- "$FAKE" hostile 0 "$evil"
 harmless '' out err
-run 0 "$CLRSNAP" record -o r.clrsnap -- "$FAKE" hostile-refusal 0 "$evil"
+run 1 "$CLRSNAP" record -o r.clrsnap -- "$FAKE" hostile-refusal 0 "$evil"
 harmless owned err
 
 # Formats for programs: all characters are there, by JSON's own escapes; the page's script ends where it ends.

@@ -99,6 +99,6 @@ finish
 mkdir "$WORK/hidden"
 start unshare --mount sh -c 'mount -t tmpfs none "$0" && exec "$@"' "$WORK/hidden"
 cp "$WORK/class.so" "$WORK/hidden/"
-refused "a container's files" "process $PID has no file $WORK/hidden/class.so: it sees other files than this \
-command, as in a container; put it there, too" hidden/class
+refused "a container's files" "process $PID cannot open $WORK/hidden/class.so (No such file or directory): it sees other \
+files than this command, as in a container; put it there, too, with what it needs (docker cp)" hidden/class
 finish

@@ -80,4 +80,18 @@ doctor 1
 says FAIL runtime '.NET 8.0.33, which is not supported yet'
 exec 3>&-
 wait $CHILD
+DOTNET_EnableDiagnostics_IPC=0 run_on 8.0.33 "$APP" wait < "$WORK/go" > "$WORK/out" 2> "$WORK/err" &
+CHILD=$!
+exec 3> "$WORK/go"
+for _ in $(seq 100); do
+  PID=$(pgrep -f "^[^ ]*dotnet .*/Old.dll wait" | head -1) && grep -qs Old.dll "/proc/$PID/maps" && break
+  sleep 0.05
+done
+sleep 0.3
+doctor 1
+says FAIL 'diagnostics port' 'was started with DOTNET_EnableDiagnostics_IPC=0'
+says FAIL runtime '.NET 8.0.33, which is not supported yet'
+grep -q 'clrsnap record -- instead' "$WORK/said" && { cat "$WORK/said"; fail "a start is advised that is refused"; }
+exec 3>&-
+wait $CHILD
 pass "a runtime that is not supported"

@@ -47,9 +47,9 @@ if setpriv --reuid 65534 --clear-groups test -x "$BUILD/bin/clrsnap" 2> "$WORK/s
 fi
 mkdir "$WORK/lib"
 cp "$BUILD/lib/libclrsnap.so" "$WORK/lib/"
-refused "a library that it does not see" "process $PID has no file $WORK/hidden/libclrsnap.so: it sees other files \
-than this command, as in a container; put it there, too" unshare --mount sh -c "mkdir '$WORK/hidden' &&
-  mount --bind '$WORK/lib' '$WORK/hidden' && CLRSNAP_LIB='$WORK/hidden/libclrsnap.so' exec \"\$@\"" -
+unshare --mount sh -c 'mkdir "$0/hidden" && mount --bind "$0/lib" "$0/hidden" &&
+  CLRSNAP_LIB=$0/hidden/libclrsnap.so exec "$@"' "$WORK" "$clrsnap" record -d 1 -o "$WORK/seen.clrsnap" "$PID" \
+  > "$WORK/said" 2>&1 || { cat "$WORK/said"; fail "a library that the process does not see"; }
 stop
 
 start DOTNET_EnableDiagnostics=0

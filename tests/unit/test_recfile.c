@@ -179,8 +179,8 @@ static void make_recording(void) {
   struct cs_error err;
   cs_recording_init(&live);
   live.lines = live.keep_samples = true;
-  live.meta =
-      (struct cs_rec_meta){cs_recording_text(&live, "dotnet shop.dll"), CS_WIRE_ALL_MODES, 499};
+  live.meta = (struct cs_rec_meta){cs_recording_text(&live, "dotnet shop.dll"), CS_WIRE_ALL_MODES,
+                                   499, 0, 0};
   assert_true(cs_recfile_open(&file, path, &err));
   send_names();
   for (uint64_t i = 0; i < 300; i++) {
@@ -457,7 +457,7 @@ static void other_files_are_refused(void **state) {
   head[8] = CS_FILE_VERSION + 1;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 6"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 7"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

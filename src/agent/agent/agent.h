@@ -32,14 +32,17 @@ struct cs_agent {
   uint32_t modes;    // CS_WIRE_MODE_BITs
   uint32_t hz;
   enum cs_wire_engine_kind engine;  // that the command wants
-  bool lines;                       // the command wants methods' IL maps
-  bool inlined;                     // and what was inlined into them
-  bool async_callers;               // and who awaits
-  bool attached;                    // to a program that was running
-  uint32_t attach_complete;         // 1: and the runtime has told of that
-  uint32_t tid;                     // of the agent's thread
-  uint32_t command_pid;             // who records, as itself calls it
-  uint32_t budget_ppm;              // 0: none
+  bool kernel;                      // the kernel's frames are wanted
+  uint32_t event;            // what is counted in place of CPU time (base/perf.h); 0: nothing
+  uint64_t event_period;     // between two samples of that
+  bool lines;                // the command wants methods' IL maps
+  bool inlined;              // and what was inlined into them
+  bool async_callers;        // and who awaits
+  bool attached;             // to a program that was running
+  uint32_t attach_complete;  // 1: and the runtime has told of that
+  uint32_t tid;              // of the agent's thread
+  uint32_t command_pid;      // who records, as itself calls it
+  uint32_t budget_ppm;       // 0: none
   uint32_t event_rate;       // waits and exceptions that are walked, a second and mode; 0: by cost
   uint64_t alloc_interval;   // bytes between two objects that are walked; 0: by their cost
   uint64_t period_ns;        // between samples: 1 / hz, or longer for the budget's sake
@@ -94,7 +97,7 @@ struct cs_agent_thread {
   const struct cs_engine *engine;
   uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
   uint64_t event_id;              // engine_perf.c
-  uint64_t looked_ns;
+  uint64_t looked_ns, enabled_ns;
   uint64_t stood_ns;  // engine_clock.c: what its samples stand for
   timer_t timer;
   // Its timer's period, and the one before, which samples older than `timer_set` (of the time-stamp
@@ -258,6 +261,8 @@ bool cs_drain_unwalked(uint32_t type, uint64_t events);  // at the end. False: n
 void cs_drain(void);                                     // everything that is in the ring
 void cs_drain_end(void);                                 // there will be no more
 void cs_drain_free(void);
+// Samples that were to have kernel frames, of which it is not known whether there were any.
+uint64_t cs_drain_kernel_unknown(void);
 void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples, by mode, up to now
 // frames.c: a frame of a sample as the wire has it. False: no room for a record that it needs.
 struct cs_frame_origin {  // of a sample's frames

@@ -13,8 +13,10 @@
 
 enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images this often at most
 
-// Of the sample that is being sent, from the second on; the first is what an event is about.
-static uint64_t *frames;
+// Of the sample that is being sent, from the second on; the first is what an event is about, or the
+// kernel's frames come before.
+static uint64_t *buffer, *frames;
+static uint64_t kernel_unknown;
 static uint64_t lost[CS_SAMPLE_MODES];  // for want of room in the wire
 static struct cs_wire_put_off put_off;
 static uint64_t next_refresh_ns;
@@ -25,8 +27,11 @@ bool cs_drain_init(struct cs_error *err) {
   oldest_images = cs_core_images_sequence();
   memset(lost, 0, sizeof lost);
   put_off = (struct cs_wire_put_off){0};
-  if (frames == NULL)
-    frames = calloc(cs_agent.ring.max_depth + 1ull + CS_AWAITS_MOST, sizeof *frames);
+  kernel_unknown = 0;
+  if (buffer == NULL)
+    buffer =
+        calloc(CS_KERNEL_MOST + cs_agent.ring.max_depth + 1ull + CS_AWAITS_MOST, sizeof *buffer);
+  frames = buffer != NULL ? buffer + CS_KERNEL_MOST : NULL;
   return frames != NULL || cs_error_set(err, "no memory for a sample's frames");
 }
 
@@ -168,11 +173,28 @@ static void add_awaits(const struct cs_sample *s, uint32_t most, uint32_t *count
   *count += n;
 }
 
+// Before the thread's own: the kernel's, in which it was. Returns how many.
+static uint32_t kernel_frames(const struct cs_sample *s, uint64_t *first) {
+  const uint64_t *from = &s->frames[s->frame_count + s->await_count];
+  if (s->kernel_count == CS_KERNEL_UNKNOWN) {
+    kernel_unknown++;
+    return 0;
+  }
+  for (uint32_t i = 0; i < s->kernel_count; i++)
+    *(first - s->kernel_count + i) = CS_WIRE_FRAME_IN_KERNEL | (from[i] & CS_WIRE_KERNEL_ADDRESS);
+  return s->kernel_count;
+}
+
+uint64_t cs_drain_kernel_unknown(void) {
+  return kernel_unknown;
+}
+
 // What a record that it needs could not be sent for has been counted there as one lost record.
 static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
   uint64_t tsc_ns = cs_clock_tsc_to_ns(s->tsc);
   uint32_t most = cs_producer_max_frames(&cs_agent.wire) - 1;
+  if (cs_agent.kernel) most -= CS_KERNEL_MOST;
   bool cut = s->frame_count > most;
   struct cs_wire_sample record = {
       .time_ns = since_start(tsc_ns),
@@ -189,6 +211,9 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   add_awaits(s, most, &record.frame_count);
   uint64_t *from = s->mode != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
   if (from == NULL) return false;
+  uint32_t kernel = kernel_frames(s, from);
+  from -= kernel;
+  record.frame_count += kernel;
   const struct cs_label *label = cs_sample_has_label(s) ? &s->label : NULL;
   uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record, label);
   if (out == NULL) return false;
@@ -303,8 +328,8 @@ void cs_drain_end(void) {
 }
 
 void cs_drain_free(void) {
-  free(frames);
-  frames = NULL;
+  free(buffer);
+  buffer = frames = NULL;
 }
 
 void cs_drain(void) {

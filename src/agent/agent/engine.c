@@ -58,7 +58,10 @@ static bool is_mode_on(void) {
   return (cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0;
 }
 
+// Only perf counts anything else than time, and only in the kernel does it see the kernel.
 static bool is_asked_for(const struct cs_engine *engine) {
+  if (cs_agent.event != 0 && engine->kind != CS_WIRE_ENGINE_PERF) return false;
+  if (cs_agent.kernel && engine != &cs_engine_perf) return false;
   return cs_agent.engine == CS_WIRE_ENGINE_AUTO || cs_agent.engine == engine->kind;
 }
 
@@ -92,7 +95,7 @@ bool cs_engines_begin(struct cs_error *err) {
   if (!is_mode_on()) return true;
   if (best() == NULL) {
     if (state.why[0] == '\0')
-      return cs_error_set(err, "the engine %s is not built yet; --engine timer is",
+      return cs_error_set(err, "the engine %s does not do what is asked for",
                           cs_wire_engine_name(cs_agent.engine));
     return cs_error_set(err, "there is no engine for cpu mode: %s", state.why);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The engine "perf": a task clock for each thread, which is a perf event of the kernel's on a
-// high-resolution timer, and sends SIGURG to its thread when it overflows (signal/perf.c).
+// The engine "perf": an event of the kernel's for each thread, which sends SIGURG to it when it
+// overflows (signal/perf.c): a task clock, on a high-resolution timer, or what is counted in its
+// stead (--event). With --kernel the kernel writes its call chain into a ring of the event's own,
+// one page, since one ring for several threads cannot be had (signal/kernel.c).
 //
 // Why SIGURG: see urg.c; and a real-time signal that cannot be queued (RLIMIT_SIGPENDING) becomes a
 // plain SIGIO, which ends the program.
@@ -10,12 +12,14 @@
 // thread, or after the epoch. A number that is not that event's any more (the program has closed
 // it) is left alone. Threads: under the lock of the list of threads; `closing` and the turn: the
 // agent's. Signal-safe: no.
+#include <asm/perf_regs.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +47,16 @@ enum {
 struct event {
   int fd;
   uint64_t id;  // the kernel's, of which there are never two
+  uint8_t *ring;
 };
 
 static struct {
   pthread_mutex_t lock;  // of `closing`
   uint32_t *threads;     // cs_signal.perf_threads, which is never given back
-  bool kernel;
+  bool kernel;           // they sample in the kernel, too
+  uint16_t chain;        // the most frames of a kernel's call chain
+  unsigned ringless;     // threads that no ring could be had for, and why the last one not
+  int ringless_error;
   unsigned open, most;     // descriptors that are open, and that may be
   unsigned in_use, limit;  // at the last count
   struct event *closing;   // taken out, to be closed when no handler can use them any more
@@ -105,10 +113,36 @@ static int move_up(int fd) {
   return moved;
 }
 
-static int open_event(uint32_t tid, uint64_t first_ns, uint64_t *id) {
+// ---- Rings ----
+
+// What signal/kernel.c reads.
+static void want_chain(struct perf_event_attr *attr) {
+  attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;
+  attr->sample_regs_user = 1ull << PERF_REG_X86_SP | 1ull << PERF_REG_X86_IP;
+  attr->exclude_callchain_user = 1;
+  attr->sample_max_stack = perf.chain;
+}
+
+// Without one its samples have no kernel frames, which is told.
+static uint8_t *map_ring(int fd) {
+  void *at = mmap(NULL, CS_PERF_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at != MAP_FAILED) return at;
+  perf.ringless_error = errno;
+  perf.ringless++;
+  return NULL;
+}
+
+static void unmap_ring(uint8_t *ring) {
+  if (ring != NULL) (void)munmap(ring, CS_PERF_RING_BYTES);
+}
+
+// ---- Events ----
+
+static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
   struct perf_event_attr attr;
   struct f_owner_ex owner = {F_OWNER_TID, (pid_t)tid};
-  cs_perf_task_clock(&attr, first_ns, perf.kernel);
+  cs_perf_attr(&attr, cs_agent.event, first, perf.kernel);
+  if (cs_agent.kernel) want_chain(&attr);
   int fd = cs_perf_open(&attr, (pid_t)tid);
   if (fd >= 0) fd = move_up(fd);
   if (fd < 0) return -1;
@@ -123,6 +157,7 @@ static int open_event(uint32_t tid, uint64_t first_ns, uint64_t *id) {
 
 // Its number may be the program's by now, which has then closed the event itself.
 static void close_event(struct event event) {
+  unmap_ring(event.ring);
   if (is_event(event.fd, event.id)) (void)close(event.fd);
 }
 
@@ -159,41 +194,90 @@ static void close_all(void) {
 
 // ---- A recording ----
 
+static uint64_t period(void) {
+  return cs_agent.event != 0 ? cs_agent.event_period : cs_load_acquire(&cs_agent.period_ns);
+}
+
+// By a descriptor: whose event it is. In a forked child, which has none of them, all zero.
+static bool make_table(struct cs_error *why) {
+  size_t bytes = CS_PERF_MAX_FD * sizeof *perf.threads;
+  if (perf.threads != NULL) return true;
+  void *at =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return cs_error_set(why, "no address space for the table of its events");
+  if (madvise(at, bytes, MADV_WIPEONFORK) != 0) {
+    (void)munmap(at, bytes);
+    return cs_error_set(why, "this kernel has no MADV_WIPEONFORK (Linux 4.14)");
+  }
+  perf.threads = at;
+  return true;
+}
+
 static bool begin_with(bool kernel, struct cs_error *why) {
-  if (!cs_perf_probe(kernel, why)) return false;
+  if (!cs_perf_probe(cs_agent.event, kernel, why)) return false;
   perf.kernel = kernel;
+  perf.chain = cs_perf_most_frames(CS_KERNEL_MOST);
+  perf.ringless = 0;
   count_descriptors();
   unsigned threads = count_in("/proc/self/task");
   if (threads > perf.most) return too_many(why, threads);
-  if (perf.threads == NULL) {
-    void *at = mmap(NULL, CS_PERF_MAX_FD * sizeof *perf.threads, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return cs_error_set(why, "no address space for the table of its events");
-    perf.threads = at;
-  }
-  if (!cs_urg_take(why)) return false;
+  if (!make_table(why) || !cs_urg_take(why)) return false;
   cs_store_release(&cs_signal.perf_threads, perf.threads);
-  cs_store_release(&cs_signal.period_ns, cs_load_acquire(&cs_agent.period_ns));
+  cs_store_release(&cs_signal.counts, cs_agent.event != 0 ? 1u : 0u);
+  cs_store_release(&cs_signal.period, period());
   perf.look_ns = perf.count_ns = 0;
   return true;
 }
 
 // Only where there is a choice is it left for what it costs.
 static bool is_choice(void) {
-  return cs_agent.engine == CS_WIRE_ENGINE_AUTO;
+  return cs_agent.engine == CS_WIRE_ENGINE_AUTO && cs_agent.event == 0 && !cs_agent.kernel;
 }
 
+// What a switch costs is measured only where the event can be had: else it is refused here.
 static bool begin(struct cs_error *why) {
-  if (is_choice() && cs_perf_probe(true, why) &&
-      !cs_perf_cost_begin(cs_load_acquire(&cs_agent.period_ns), why))
-    return false;
-  return begin_with(true, why);
+  return begin_with(true, why) &&
+         (!is_choice() || cs_perf_cost_begin(cs_load_acquire(&cs_agent.period_ns), why));
 }
 static bool begin_user(struct cs_error *why) {
   return begin_with(false, why);
 }
 
+// Appends a sentence.
+static void say(char *text, size_t cap, const char *format, ...) {
+  size_t used = strlen(text);
+  va_list args;
+  va_start(args, format);
+  if (used > 0 && used + 2 < cap) used += (size_t)snprintf(text + used, cap - used, "; ");
+  (void)vsnprintf(text + used, cap - used, format, args);
+  va_end(args);
+}
+
+static const char *unseen(void) {
+  static char text[400];
+  uint32_t most_hz = cs_perf_most_hz();
+  uint64_t unknown = cs_drain_kernel_unknown();
+  text[0] = '\0';
+  if (cs_agent.event == 0 && most_hz != 0 && most_hz < cs_agent.hz)
+    say(text, sizeof text,
+        "kernel.perf_event_max_sample_rate allows no more than %u samples a "
+        "second and thread",
+        most_hz);
+  if (perf.ringless > 0)
+    say(text, sizeof text, "%u thread%s without kernel frames: %s", perf.ringless,
+        perf.ringless == 1 ? " is" : "s are",
+        perf.ringless_error == EPERM
+            ? "8 KiB of locked memory for each are more than is allowed (raise ulimit -l or "
+              "kernel.perf_event_mlock_kb)"
+            : strerror(perf.ringless_error));
+  if (unknown > 0)
+    say(text, sizeof text, "of %lu samples it is not known whether they were in the kernel",
+        (unsigned long)unknown);
+  return text;
+}
+
 static const char *unseen_user(void) {
+  if (cs_agent.event != 0) return "it counts in user mode only";
   return "it samples in user mode only: CPU time in the kernel is given to what its thread runs "
          "next";
 }
@@ -206,37 +290,42 @@ static void end(void) {
 
 // A wait as the handler has them, chosen as likely as it is long, and a moment in it: what a thread
 // would find that was sampled since long ago.
-static uint64_t first_wait(uint64_t *random, uint64_t period, uint64_t *whole) {
+static uint64_t first_wait(uint64_t *random, uint64_t between, uint64_t *whole) {
   *random = cs_tsc() * 0x9E3779B97F4A7C15ull | 1;
   for (int i = 0; i < 64; i++) {
     *random = *random * 6364136223846793005ull + 1442695040888963407ull;
-    *whole = period / 2 + (*random >> 20) % period;
-    if ((*random >> 33) % (period + period / 2) < *whole) break;
+    *whole = between / 2 + (*random >> 20) % between;
+    if ((*random >> 33) % (between + between / 2) < *whole) break;
   }
-  uint64_t first = (cs_tsc() * 0x9E3779B97F4A7C15ull >> 24) % *whole;
-  return first > LEAST_NS ? first : LEAST_NS;
+  uint64_t first = *whole > 0 ? (cs_tsc() * 0x9E3779B97F4A7C15ull >> 24) % *whole : 0;
+  uint64_t least = cs_agent.event != 0 ? 1 : LEAST_NS;
+  return first > least ? first : least;
 }
 
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   struct cs_perf_event *event = &t->thread->perf;
-  uint64_t whole, first = first_wait(&event->random, cs_load_acquire(&cs_agent.period_ns), &whole);
+  uint64_t whole, first = first_wait(&event->random, period(), &whole);
   if (event->random == 0) event->random = 1;
   if (perf.open >= perf.most) return too_many(why, perf.open + 1);
   int fd = open_event(t->tid, first, &t->event_id);
-  if (fd < 0) return errno == ESRCH ? false : cs_perf_refused(errno, perf.kernel, why);
+  if (fd < 0)
+    return errno == ESRCH ? false : cs_perf_refused(errno, cs_agent.event, perf.kernel, why);
   perf.open++;
+  event->counted = cs_agent.event != 0 ? whole : 0;
   event->due_ns = cs_clocked_from_now(t, first, whole) + first;
-  t->looked_ns = 0;
+  t->looked_ns = t->enabled_ns = 0;
+  cs_store_release(&event->ring, cs_agent.kernel ? map_ring(fd) : NULL);
   cs_store_release(&perf.threads[fd], t->thread->index + 1);
   cs_store_release(&event->fd, fd);
   (void)ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
   return true;
 }
 
-// Takes the descriptor out; returns it.
+// Takes the descriptor and the ring out; returns them.
 static struct event take_out(struct cs_agent_thread *t) {
-  struct event event = {t->thread->perf.fd, t->event_id};
+  struct event event = {t->thread->perf.fd, t->event_id, t->thread->perf.ring};
   cs_store_release(&t->thread->perf.fd, 0);
+  cs_store_release(&t->thread->perf.ring, (uint8_t *)NULL);
   if (event.fd > 0) cs_store_release(&perf.threads[event.fd], 0u);
   if (event.fd > 0) perf.open--;
   return event;
@@ -255,26 +344,44 @@ static void stop(struct cs_agent_thread *t) {
 // Handlers take it from there.
 static void change(struct cs_agent_thread *t) {
   (void)t;
-  cs_store_release(&cs_signal.period_ns, cs_load_acquire(&cs_agent.period_ns));
+  cs_store_release(&cs_signal.period, period());
 }
 
 // ---- The agent's loop ----
 
-// A thread that has used several periods' time without a sample: its signal was lost, it blocks it,
-// or the kernel has disarmed the event just after its handler has armed it. One more overflow then,
-// which does no harm to one that is armed; and a new event where the program has closed this one.
+// A clock: its thread has used several periods' time without a sample.
+static bool clock_stands(struct cs_agent_thread *t, uint64_t now) {
+  uint64_t sampled = cs_load_relaxed(&t->thread->cpu_ns);
+  uint64_t since = t->looked_ns > sampled ? t->looked_ns : sampled;
+  if (now < since + PATIENCE * period()) return false;
+  t->looked_ns = now;
+  return true;
+}
+
+// Another event, which may not come for long: its thread has run, and it was not enabled meanwhile.
+static bool count_stands(struct cs_agent_thread *t, uint64_t now) {
+  uint64_t values[2];  // its count, and for how long it has been enabled
+  if (read(t->thread->perf.fd, values, sizeof values) != sizeof values) return false;
+  bool stands = t->looked_ns != 0 && now > t->looked_ns + MS && values[1] == t->enabled_ns;
+  t->looked_ns = now;
+  t->enabled_ns = values[1];
+  return stands;
+}
+
+// One that stands: its signal was lost, its thread blocks it, or the kernel has disarmed it just
+// after its handler has armed it. One more overflow then, which does no harm to one that is armed;
+// and a new event where the program has closed this one.
 static bool look_at(struct cs_agent_thread *t, void *data) {
   struct cs_error why = {""};
-  if (t->engine != data) return true;
-  uint64_t sampled = cs_load_relaxed(&t->thread->cpu_ns), now = cs_cpu_ns_of(t->tid);
-  uint64_t since = t->looked_ns > sampled ? t->looked_ns : sampled;
-  if (now == 0 || now < since + PATIENCE * cs_load_relaxed(&cs_signal.period_ns)) return true;
-  t->looked_ns = now;
-  if (is_event(t->thread->perf.fd, t->event_id)) {
+  uint64_t now = t->engine == data ? cs_cpu_ns_of(t->tid) : 0;
+  if (now == 0) return true;
+  bool is_there = is_event(t->thread->perf.fd, t->event_id);
+  if (cs_agent.event != 0 ? is_there && !count_stands(t, now) : !clock_stands(t, now)) return true;
+  if (is_there) {
     (void)ioctl(t->thread->perf.fd, PERF_EVENT_IOC_REFRESH, 1);
     return true;
   }
-  (void)take_out(t);
+  close_later(take_out(t));
   if (!start(t, &why)) cs_log_important("a thread is not sampled any more: %s", why.text);
   return true;
 }
@@ -310,6 +417,7 @@ static uint64_t turn_user(uint64_t now) {
 
 const struct cs_engine cs_engine_perf = {
     .kind = CS_WIRE_ENGINE_PERF,
+    .unseen = unseen,
     .begin = begin,
     .end = end,
     .start = start,

@@ -35,7 +35,7 @@ static uint64_t naps_ns(void) {
 uint64_t cs_perf_cost_of_switch(uint64_t period_ns) {
   struct perf_event_attr attr;
   uint64_t without = UINT64_MAX, with = UINT64_MAX;
-  cs_perf_task_clock(&attr, period_ns, true);
+  cs_perf_attr(&attr, 0, period_ns, true);
   int fd = cs_perf_open(&attr, 0);
   if (fd < 0) return 0;
   for (int i = 0; i < ROUNDS; i++) {

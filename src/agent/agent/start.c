@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/own_thread.h"
+#include "base/perf.h"
 
 enum {
   STOP_TIMEOUT_S = 2,
@@ -95,10 +97,33 @@ static HRESULT refuse_second(const struct cs_agent_wish *wish) {
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
+// Numbers of processes are others here than where the command is.
+static bool is_elsewhere(void) {
+  struct stat st;
+  const char *ours = getenv(CS_WIRE_NAMESPACE_ENV);
+  return ours != NULL && stat("/proc/self/ns/pid", &st) == 0 &&
+         strtoull(ours, NULL, 10) != st.st_ino;
+}
+
+// An attach reaches a process that cannot reach the command, because that one makes the memory.
+static void explain_reach(const char *path, struct cs_error *err) {
+  if (access(path, F_OK) == 0) return;
+  if (errno == EACCES)
+    (void)cs_error_set(err,
+                       "user %u may not open the memory of clrsnap record, which is of another "
+                       "user or user namespace: record it by its number instead (clrsnap record "
+                       "PID)",
+                       (unsigned)geteuid());
+  else if (errno == ENOENT && is_elsewhere())
+    (void)cs_error_set(err,
+                       "this process is in another PID namespace than clrsnap record: record it "
+                       "by its number instead (clrsnap record PID)");
+}
+
 // A process that was started by the one that is recorded has the same environment. It is not
 // recorded, and says nothing about it.
 static bool is_for_somebody_else(const char *path) {
-  if (access(path, F_OK) == 0 || errno != ENOENT) return false;
+  if (access(path, F_OK) == 0 || errno != ENOENT || is_elsewhere()) return false;
   cs_log("%s is gone: another process is being recorded", path);
   return true;
 }
@@ -138,6 +163,9 @@ static bool read_wishes(struct cs_error *err) {
   cs_agent.budget_ppm = h->budget_ppm;
   cs_agent.engine =
       h->engine < CS_WIRE_ENGINES ? (enum cs_wire_engine_kind)h->engine : CS_WIRE_ENGINE_AUTO;
+  cs_agent.kernel = h->kernel != 0;
+  cs_agent.event = h->event;
+  cs_agent.event_period = h->event_period;
   cs_agent.event_rate = h->event_rate;
   cs_agent.alloc_interval = h->alloc_interval;
   bool labels = h->labels != 0;
@@ -147,6 +175,9 @@ static bool read_wishes(struct cs_error *err) {
   if (cs_agent.hz == 0 || cs_agent.hz > 100000)
     return cs_error_set(err, "the command asks for %u samples a second: 1 to 100,000 can be had",
                         cs_agent.hz);
+  if (cs_perf_kind(cs_agent.event) == NULL || (cs_agent.event != 0 && cs_agent.event_period == 0))
+    return cs_error_set(err, "the command asks for an event that this library does not know: %u",
+                        cs_agent.event);
   cs_agent.period_ns = 1000000000u / cs_agent.hz;
   cs_agent.command_pid = h->command_pid;
   if (!cs_producer_command_lives(&cs_agent.wire))
@@ -194,6 +225,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   cs_agent.attached = attached;
   cs_agent.attach_complete = 0;
   enum open_result opened = attached ? make_wire(wish, &err) : find_wire(wish->path, &err);
+  if (opened == OPEN_FAILED && !attached) explain_reach(wish->path, &err);
   if (opened == OPEN_FAILED) return refuse(err.text);
   if (opened == OPEN_TAKEN) {
     cs_log("%s: another process is being recorded", wish->path);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/perf.h"
 #include "cli/cli.h"
 #include "cli/options_diff.h"
 #include "formats/writers.h"
@@ -47,8 +48,17 @@ static const char *mode_names(uint32_t modes, char *text, size_t room) {
   return text;
 }
 
+static bool count_the_same(const struct side sides[2]) {
+  return sides[0].rec.meta.event == sides[1].rec.meta.event;
+}
+
 static uint32_t in_both(const struct side sides[2]) {
-  return sides[0].rec.meta.modes & sides[1].rec.meta.modes;
+  uint32_t both = sides[0].rec.meta.modes & sides[1].rec.meta.modes;
+  return count_the_same(sides) ? both : both & ~CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU);
+}
+
+static const char *counted_by(const struct side *side) {
+  return cs_perf_kind(side->rec.meta.event)->words;
 }
 
 static bool is_page(const struct cs_diff_options *o) {
@@ -59,6 +69,11 @@ static bool is_page(const struct cs_diff_options *o) {
 static bool check_modes(const struct side sides[2], const struct cs_diff_options *o) {
   uint32_t both = in_both(sides);
   char has_a[128], has_b[128];
+  if (!count_the_same(sides) && (o->mode == 0 || o->mode == CS_WIRE_MODE_CPU)) {
+    cs_say("%s counts %s in mode cpu, %s counts %s: they cannot be compared", o->before,
+           counted_by(&sides[0]), o->after, counted_by(&sides[1]));
+    return false;
+  }
   (void)mode_names(sides[0].rec.meta.modes, has_a, sizeof has_a);
   (void)mode_names(sides[1].rec.meta.modes, has_b, sizeof has_b);
   if (o->mode != 0 && (both & CS_WIRE_MODE_BIT(o->mode)) == 0) {

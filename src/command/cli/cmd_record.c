@@ -17,6 +17,7 @@
 #include "process/launch.h"
 #include "process/proc.h"
 #include "recording/attach_agent.h"
+#include "recording/hand_over.h"
 #include "util/say.h"
 
 static void fill_totals(struct cs_session *s) {
@@ -76,7 +77,8 @@ static void explain_silence(const struct cs_record_run *r) {
       "  clears its environment or names another profiler there, sets DOTNET_EnableDiagnostics=0 "
       "or "
       "DOTNET_EnableDiagnostics_Profiler=0,");
-  cs_say("  ended before the runtime started, or runs on a runtime older than .NET 5");
+  cs_say("  ended before the runtime started, runs on a runtime older than .NET 5, or as another");
+  cs_say("  user or in another PID namespace (then start it, and record it by its number)");
 }
 
 // With several processes, one has its say after the other. The lock goes with this process.
@@ -129,8 +131,8 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   s->recording.lines = o->lines;
   s->recording.inlined = o->inlined;
   s->recording.keep_samples = s->timeline || file != NULL;
-  s->recording.meta =
-      (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->modes, o->hz};
+  s->recording.meta = (struct cs_rec_meta){cs_recording_text(&s->recording, r->program), o->modes,
+                                           o->hz, o->event, o->event_period};
   return true;
 }
 
@@ -148,6 +150,9 @@ struct cs_consumer_opts cs_record_ring(const struct cs_record_run *r) {
                                    .alloc_interval = o->alloc_interval,
                                    .walk_limit_us = o->walk_limit_us,
                                    .engine = o->engine,
+                                   .kernel = o->kernel,
+                                   .event = o->event,
+                                   .event_period = o->event_period,
                                    .labels = o->labels};
 }
 
@@ -162,16 +167,23 @@ static bool prepare(struct cs_record_run *r, struct cs_error *err) {
   return cs_record_open(r, err);
 }
 
+// The files that the process is to load are there for so long.
+static bool load_agent(struct cs_record_run *r, struct cs_error *err) {
+  pid_t pid = r->options.pid;
+  struct cs_handed handed;
+  struct cs_consumer_opts ring = cs_record_ring(r);
+  bool good = cs_hand_over(pid, r->agent, r->hook, &r->session, &handed, err) &&
+              cs_attach_agent(&r->session, handed.agent, &ring, err) &&
+              (handed.hook == NULL || cs_label_hook_call(pid, handed.hook, err));
+  cs_handed_free(&handed);
+  return good;
+}
+
 static bool attach(struct cs_record_run *r, struct cs_error *err) {
   pid_t pid = r->options.pid;
-  struct cs_consumer_opts ring = cs_record_ring(r);
   // Nothing is done before it is known to be a process that can be recorded.
   return cs_diag_find(pid, err) && (!r->options.inlined || cs_attach_check_inlined(pid, err)) &&
-         cs_session_attach(&r->session, pid, err) && prepare(r, err) &&
-         cs_attach_check_file(pid, r->agent, err) &&
-         (r->hook == NULL || cs_attach_check_file(pid, r->hook, err)) &&
-         cs_attach_agent(&r->session, r->agent, &ring, err) &&
-         (r->hook == NULL || cs_label_hook_call(pid, r->hook, err));
+         cs_session_attach(&r->session, pid, err) && prepare(r, err) && load_agent(r, err);
 }
 
 static void clean_up(struct cs_record_run *r) {

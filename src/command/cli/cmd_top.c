@@ -20,6 +20,7 @@
 #include "process/launch.h"
 #include "process/proc.h"
 #include "recording/attach_agent.h"
+#include "recording/hand_over.h"
 #include "recording/resolve.h"
 #include "recording/session.h"
 #include "util/say.h"
@@ -52,7 +53,8 @@ struct watch {
 static bool name_frame(struct watch *w, size_t frame) {
   struct cs_recording *rec = &w->session.recording;
   struct cs_resolved shown;
-  if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE)
+  if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE ||
+      CS_WIRE_FRAME_IS_KERNEL(rec->frames[frame]))
     cs_name_native_frame(rec, rec->frames[frame]);
   bool known = cs_resolve_frame(rec, frame, &w->top.methods, &shown);
   if (known)
@@ -319,6 +321,7 @@ static struct cs_consumer_opts ring_for(const struct cs_top_options *o) {
                                    .modes = CS_WIRE_MODE_BIT(o->mode),
                                    .hz = o->hz,
                                    .engine = o->engine,
+                                   .kernel = o->kernel,
                                    .max_depth = DEPTH,
                                    .lines = o->inlined,
                                    .inlined = o->inlined,
@@ -374,13 +377,19 @@ static bool conclude(struct watch *w) {
   return false;
 }
 
+static bool load_agent(struct watch *w, struct cs_error *err) {
+  struct cs_handed handed;
+  struct cs_consumer_opts ring = ring_for(&w->options);
+  bool good = cs_hand_over(w->options.pid, w->agent, NULL, &w->session, &handed, err) &&
+              cs_attach_agent(&w->session, handed.agent, &ring, err);
+  cs_handed_free(&handed);
+  return good;
+}
+
 static bool attach(struct watch *w, struct cs_error *err) {
   pid_t pid = w->options.pid;
-  struct cs_consumer_opts ring = ring_for(&w->options);
   return cs_diag_find(pid, err) && (!w->options.inlined || cs_attach_check_inlined(pid, err)) &&
-         cs_session_attach(&w->session, pid, err) && prepare(w, err) &&
-         cs_attach_check_file(pid, w->agent, err) &&
-         cs_attach_agent(&w->session, w->agent, &ring, err);
+         cs_session_attach(&w->session, pid, err) && prepare(w, err) && load_agent(w, err);
 }
 
 static bool start(struct watch *w, int *exit_code, struct cs_error *err) {

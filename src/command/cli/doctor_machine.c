@@ -86,8 +86,18 @@ static void check_shared_memory(struct cs_doctor *d) {
 
 // What a program of the same user can have; one in a container, or with a filter, may have less.
 static void check_engine(struct cs_doctor *d) {
+  enum { MOST_HZ = 10000 };  // of --frequency
   struct cs_error why = {""};
-  if (cs_perf_probe(true, &why)) {
+  uint32_t most = cs_perf_most_hz();
+  bool works = cs_perf_probe(0, true, &why);
+  if (works && most != 0 && most < MOST_HZ) {
+    cs_doctor_note(d, CS_FINDING_NOTE, "cpu mode", "raise kernel.perf_event_max_sample_rate",
+                   "engine perf: no more than %u samples per second of CPU time, whatever "
+                   "--frequency asks for",
+                   most);
+    return;
+  }
+  if (works) {
     cs_doctor_note(d, CS_FINDING_GOOD, "cpu mode", NULL,
                    "engine perf: any rate up to 10,000 samples per second of CPU time");
     return;

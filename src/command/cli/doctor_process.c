@@ -13,16 +13,21 @@
 #include "base/path.h"
 #include "cli/doctor.h"
 #include "cli/options.h"
+#include "contract/supported.h"
 #include "metadata/lines.h"
 #include "process/attach.h"
 #include "process/launch.h"
 #include "process/proc.h"
 #include "process/process.h"
 #include "recording/attach_agent.h"
+#include "recording/hand_over.h"
 #include "remote/remote.h"
 
-// A start is refused by some of the switches that refuse an attach, too.
-static const char *cure_of_port(pid_t pid) {
+// A start is refused by some of the switches that refuse an attach, too, and by other runtimes,
+// which check_runtime has a line for.
+static const char *cure_of_port(const struct cs_process *p) {
+  pid_t pid = p->pid;
+  if (p->runtime != NULL && strtoul(p->runtime, NULL, 10) != CS_SUPPORTED_RUNTIME) return NULL;
   if (cs_proc_is_zero(pid, "DOTNET_EnableDiagnostics") ||
       cs_proc_is_zero(pid, "COMPlus_EnableDiagnostics"))
     return "start it without EnableDiagnostics=0: that forbids profilers at a start, too";
@@ -39,7 +44,7 @@ static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   cs_doctor_note(d, CS_FINDING_GOOD, "process", NULL, "%s",
                  p->command != NULL ? p->command : "(no command line)");
   cs_doctor_note(d, p->answers ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
-                 p->answers ? NULL : cure_of_port(pid), "%s", p->answers ? "answers" : p->why.text);
+                 p->answers ? NULL : cure_of_port(p), "%s", p->answers ? "answers" : p->why.text);
   return true;
 }
 
@@ -59,9 +64,14 @@ static void check_files(struct cs_doctor *d, pid_t pid) {
   struct cs_error err = {""};
   char *agent = cs_find_agent(&err);
   if (agent != NULL) {
-    bool seen = cs_attach_check_file(pid, agent, &err);
-    cs_doctor_note(d, seen ? CS_FINDING_GOOD : CS_FINDING_FAULT, "agent's file", NULL, "%s",
-                   seen ? "the process sees it" : err.text);
+    char *folder = NULL;
+    bool good = cs_hand_over_check(pid, agent, &folder, &err);
+    cs_doctor_note(d, good ? CS_FINDING_GOOD : CS_FINDING_FAULT, "agent's file", NULL, "%s%s",
+                   !good            ? err.text
+                   : folder == NULL ? "the process sees it"
+                                    : "the process does not see it; an attach copies it into ",
+                   folder != NULL ? folder : "");
+    free(folder);
   }
   free(agent);
   bool good = cs_attach_check_memory(pid, CS_DEFAULT_BUFFER, &err);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/perf.h"
 #include "base/print.h"
 
 bool cs_read_number(const char *text, uint32_t max, uint32_t *out) {
@@ -52,6 +53,33 @@ bool cs_parse_word(const char *name, const char *text, const char *first, const 
   *second = strcmp(text, other) == 0;
   if (*second || strcmp(text, first) == 0) return true;
   return cs_error_set(err, "%s wants '%s' or '%s', not '%s'", name, first, other, text);
+}
+
+static bool no_such_event(const char *text, struct cs_error *err) {
+  char names[400] = "";
+  for (uint32_t i = 1; i < CS_PERF_KINDS; i++) {
+    size_t used = strlen(names);
+    (void)snprintf(names + used, sizeof names - used, "%s%s", i > 1 ? ", " : "",
+                   cs_perf_kind(i)->name);
+  }
+  if (strncmp(text, "context-switches", 16) == 0)
+    return cs_error_set(err,
+                        "--event context-switches: its samples would wake each thread from the "
+                        "sleep that is counted; --mode wait has what threads wait for");
+  return cs_error_set(err, "--event wants one of %s, not '%s'", names, text);
+}
+
+bool cs_parse_event(const char *text, uint32_t *event, uint64_t *period, struct cs_error *err) {
+  size_t len = strcspn(text, ":");
+  uint32_t wanted = 0;
+  *event = cs_perf_kind_by_name(text, len);
+  if (*event == 0) return no_such_event(text, err);
+  *period = cs_perf_kind(*event)->period;
+  if (text[len] == '\0') return true;
+  if (!cs_parse_number("--event NAME:PERIOD", text + len + 1, 1000000000, &wanted, err))
+    return false;
+  *period = wanted;
+  return true;
 }
 
 bool cs_parse_engine(const char *text, enum cs_wire_engine_kind *out, struct cs_error *err) {

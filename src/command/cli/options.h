@@ -29,6 +29,9 @@ struct cs_record_options {
   uint64_t alloc_interval;  // 0: by its cost
   uint32_t budget_ppm;      // of one processor, in millionths; 0: no limit
   enum cs_wire_engine_kind engine;
+  bool kernel;     // with the kernel's frames
+  uint32_t event;  // what is counted in place of CPU time (base/perf.h); 0: nothing
+  uint64_t event_period;
   uint32_t walk_limit_us;  // as the wire has it
   uint64_t window_ns;      // what is pushed at a time; 0: the whole, at the end
   bool help;               // nothing else was looked at
@@ -61,6 +64,8 @@ bool cs_parse_word(const char *name, const char *text, const char *first, const 
                    bool *second, struct cs_error *err);
 // Of --engine.
 bool cs_parse_engine(const char *text, enum cs_wire_engine_kind *out, struct cs_error *err);
+// Of --event: NAME or NAME:PERIOD.
+bool cs_parse_event(const char *text, uint32_t *event, uint64_t *period, struct cs_error *err);
 // What is behind the options: a command line, or nothing but a number. After "--", a number is a
 // program like any other. *pid may have been named by an option; else it is 0.
 bool cs_parse_target(int argc, char **argv, pid_t *pid, char ***program, struct cs_error *err);

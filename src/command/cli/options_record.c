@@ -40,6 +40,12 @@ static const char help[] =
     "      --engine auto|perf|clock|timer  what makes threads take cpu samples (auto: the best "
     "that\n"
     "                           can be had)\n"
+    "      --kernel             cpu samples with the kernel's frames, marked [k]; needs engine "
+    "perf\n"
+    "      --event EVENT[:N]    cpu samples by page-faults, minor-faults, major-faults, cycles,\n"
+    "                           instructions, cache-misses, branch-misses, ... in place of CPU "
+    "time:\n"
+    "                           one in about N of them\n"
     "      --alloc BYTES        mode alloc: one object in so many bytes, 100k to 1g (as many as "
     "cost\n"
     "                           1 % of the program's CPU time)\n"
@@ -114,7 +120,9 @@ enum {
   OPT_ENGINE,
   OPT_WALK_LIMIT,
   OPT_ALLOC,
-  OPT_EVENT_RATE
+  OPT_EVENT_RATE,
+  OPT_KERNEL,
+  OPT_EVENT
 };
 
 static const struct option long_options[] = {
@@ -132,6 +140,8 @@ static const struct option long_options[] = {
     {"buffer", required_argument, NULL, OPT_BUFFER},
     {"budget", required_argument, NULL, OPT_BUDGET},
     {"engine", required_argument, NULL, OPT_ENGINE},
+    {"kernel", no_argument, NULL, OPT_KERNEL},
+    {"event", required_argument, NULL, OPT_EVENT},
     {"walk-limit", required_argument, NULL, OPT_WALK_LIMIT},
     {"alloc", required_argument, NULL, OPT_ALLOC},
     {"event-rate", required_argument, NULL, OPT_EVENT_RATE},
@@ -216,6 +226,10 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return parse_budget(arg, &o->budget_ppm, err);
     case OPT_ENGINE:
       return cs_parse_engine(arg, &o->engine, err);
+    case OPT_KERNEL:
+      return o->kernel = true;
+    case OPT_EVENT:
+      return cs_parse_event(arg, &o->event, &o->event_period, err);
     case OPT_WALK_LIMIT:
       return parse_walk_limit(arg, &o->walk_limit_us, err);
     case OPT_ALLOC:
@@ -237,9 +251,30 @@ static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
   return true;
 }
 
+// What only the engine perf can do.
+static bool check_perf(const struct cs_record_options *o, struct cs_error *err) {
+  const char *name = o->event != 0 ? "--event" : o->kernel ? "--kernel" : NULL;
+  if (name == NULL) return true;
+  if (o->engine != CS_WIRE_ENGINE_AUTO && o->engine != CS_WIRE_ENGINE_PERF)
+    return cs_error_set(err, "%s needs the engine perf, not %s", name,
+                        cs_wire_engine_name(o->engine));
+  if (o->event != 0 && o->hz != 0)
+    return cs_error_set(err, "--frequency is of samples in time: --event wants NAME:PERIOD");
+  if (o->event != 0 && o->budget_ppm != 0)
+    return cs_error_set(err, "--budget lowers a rate in time, which --event has not got");
+  return true;
+}
+
 static bool settle(struct cs_record_options *o, struct cs_error *err) {
-  if (o->engine != CS_WIRE_ENGINE_AUTO && (o->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) == 0)
-    return cs_error_set(err, "--engine is of mode cpu, which is not recorded");
+  bool perf = o->event != 0 || o->kernel;
+  if ((o->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) == 0 &&
+      (o->engine != CS_WIRE_ENGINE_AUTO || perf))
+    return cs_error_set(err, "%s is of mode cpu, which is not recorded",
+                        o->engine != CS_WIRE_ENGINE_AUTO ? "--engine"
+                        : o->kernel                      ? "--kernel"
+                                                         : "--event");
+  if (!check_perf(o, err)) return false;
+  if (o->hz == 0) o->hz = DEFAULT_HZ;
   if (o->window_ns != 0 && o->view.wish.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;
@@ -249,8 +284,7 @@ static bool settle(struct cs_record_options *o, struct cs_error *err) {
 
 bool cs_record_options_parse(struct cs_record_options *o, int argc, char **argv,
                              struct cs_error *err) {
-  *o = (struct cs_record_options){.hz = DEFAULT_HZ,
-                                  .modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU),
+  *o = (struct cs_record_options){.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU),
                                   .depth = DEFAULT_DEPTH,
                                   .view.native = true,
                                   .view.async_callers = true,

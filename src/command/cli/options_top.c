@@ -43,6 +43,7 @@ const char cs_top_help[] =
     "      --engine auto|perf|clock|timer  what makes threads take cpu samples (auto: the best "
     "that\n"
     "                           can be had)\n"
+    "      --kernel             with the kernel's functions, marked [k]; needs engine perf\n"
     "      --mode cpu|wall      cpu: threads that run (default); wall: waiting ones too\n"
     "      --text               tables as text, though there is a terminal\n"
     "      --json               one JSON object a line, with methods and threads\n"
@@ -71,7 +72,8 @@ enum {
   OPT_TEXT,
   OPT_JSON,
   OPT_ROWS,
-  OPT_ENGINE
+  OPT_ENGINE,
+  OPT_KERNEL
 };
 
 static const struct option long_options[] = {
@@ -91,6 +93,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"rows", required_argument, NULL, OPT_ROWS},
     {"engine", required_argument, NULL, OPT_ENGINE},
+    {"kernel", no_argument, NULL, OPT_KERNEL},
     {"count", required_argument, NULL, 'n'},
     {"pid", required_argument, NULL, 'p'},
     {"help", no_argument, NULL, 'h'},
@@ -178,6 +181,8 @@ static bool apply(void *self, int opt, const char *arg, struct cs_error *err) {
       return true;
     case OPT_ENGINE:
       return cs_parse_engine(arg, &o->engine, err);
+    case OPT_KERNEL:
+      return o->kernel = true;
     case OPT_ROWS:
       return cs_parse_number("--rows", arg, 1000000, &o->rows, err);
     case 'p':
@@ -202,6 +207,11 @@ bool cs_top_options_parse(struct cs_top_options *o, int argc, char **argv, struc
   if (o->help) return true;
   if (o->engine != CS_WIRE_ENGINE_AUTO && o->mode != CS_WIRE_MODE_CPU)
     return cs_error_set(err, "--engine is of mode cpu, which is not recorded");
+  if (o->kernel && o->mode != CS_WIRE_MODE_CPU)
+    return cs_error_set(err, "--kernel is of mode cpu, which is not recorded");
+  if (o->kernel && o->engine != CS_WIRE_ENGINE_AUTO && o->engine != CS_WIRE_ENGINE_PERF)
+    return cs_error_set(err, "--kernel needs the engine perf, not %s",
+                        cs_wire_engine_name(o->engine));
   if (o->json && o->text) return cs_error_set(err, "--json and --text are two things");
   return cs_parse_target(argc, argv, &o->pid, &o->program, err);
 }

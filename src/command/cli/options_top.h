@@ -10,6 +10,7 @@ struct cs_top_options {
   uint32_t hz;
   enum cs_wire_mode mode;
   enum cs_wire_engine_kind engine;
+  bool kernel;  // with the kernel's functions
   double interval_s, window_s;
   uint32_t count;  // tables; 0: until the program ends
   uint32_t rows;   // of a table that is no screen

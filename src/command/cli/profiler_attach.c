@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "process/attach.h"
+#include "recording/hand_over.h"
 
 static void put_setting(struct cs_diag_payload *data, const char *name, const char *value) {
   cs_diag_put(data, name, strlen(name));
@@ -42,14 +43,17 @@ static bool put_client_data(struct cs_diag_payload *data, const struct cs_profil
 bool cs_profiler_attach(const struct cs_profiler_options *o, const char *library,
                         const char *profiler, struct cs_error *err) {
   HRESULT refusal;
+  struct cs_handed handed = {0};
   struct cs_diag_payload *data = calloc(1, sizeof *data);
-  struct cs_attach attach = {o->attach, &o->clsid, library, data};
+  struct cs_attach attach = {o->attach, &o->clsid, NULL, data};
   bool good = data != NULL
-                  ? cs_diag_check(o->attach, err) && put_client_data(data, o, profiler, err) &&
-                        cs_attach_check_file(o->attach, library, err) &&
+                  ? cs_diag_find(o->attach, err) && put_client_data(data, o, profiler, err) &&
                         cs_attach_check_file(o->attach, profiler, err) &&
-                        cs_attach(&attach, &refusal, err)
+                        cs_hand_over(o->attach, library, NULL, NULL, &handed, err)
                   : cs_error_set(err, "out of memory");
+  attach.library = handed.agent;
+  good = good && cs_attach(&attach, &refusal, err);
+  cs_handed_free(&handed);
   free(data);
   return good;
 }

@@ -114,7 +114,7 @@ static void put_samples(struct writer *w, const struct cs_timeline *t, uint32_t 
 static void begin_mark(const struct writer *w, const struct cs_marker *m, const char *phase,
                        uint64_t tid) {
   (void)fprintf(w->out, ",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":", phase,
-                cs_mode(m->profile->facts.mode)->token);
+                cs_mode_of(&m->profile->facts)->token);
   cs_put_json(w->out, m->name, m->len);
   (void)fprintf(w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, w->p->facts.pid, tid);
 }
@@ -124,9 +124,9 @@ static void put_arguments(struct writer *w, const struct cs_marker *m) {
   size_t depth = cs_node_path(&p->tree, m->leaf, &w->path, &w->path_capacity);
   const char *comma = "";
   (void)fputs(",\"args\":{", w->out);
-  if (cs_mode(p->facts.mode)->unit == CS_UNIT_BYTES)
+  if (cs_mode_of(&p->facts)->unit == CS_UNIT_BYTES)
     (void)fprintf(w->out, "\"bytes\":%" PRIu64 ",", m->weight);
-  if (cs_mode(p->facts.mode)->unit == CS_UNIT_COUNT)
+  if (cs_mode_of(&p->facts)->unit == CS_UNIT_COUNT)
     (void)fprintf(w->out, "\"stands for\":%" PRIu64 ",", m->weight);
   (void)fputs("\"stack\":[", w->out);
   for (size_t d = depth; d > 0; d--) {
@@ -142,7 +142,7 @@ static void put_arguments(struct writer *w, const struct cs_marker *m) {
 }
 
 static void put_mark(struct writer *w, const struct cs_marker *m, uint64_t tid) {
-  bool lasts = cs_mode(m->profile->facts.mode)->unit == CS_UNIT_NS;
+  bool lasts = cs_mode_of(&m->profile->facts)->unit == CS_UNIT_NS;
   begin_mark(w, m, lasts ? "b" : "i", tid);
   if (lasts)
     (void)fprintf(w->out, ",\"id\":%" PRIu64, ++w->next_id);
@@ -172,7 +172,7 @@ static void put_thread(struct writer *w, const struct cs_timeline *t,
 
 static void put_modes(const struct cs_profile_set *set, FILE *out) {
   for (size_t i = 0; i < set->count; i++)
-    (void)fprintf(out, "%s%s", i > 0 ? "," : "", cs_mode(set->profiles[i].facts.mode)->token);
+    (void)fprintf(out, "%s%s", i > 0 ? "," : "", cs_mode_of(&set->profiles[i].facts)->token);
 }
 
 bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
@@ -180,7 +180,7 @@ bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
   struct cs_profile samples = *p;  // of cpu or wall
   struct cs_timeline t;
   struct cs_markers markers;
-  if (!cs_mode(p->facts.mode)->timed) samples.sample_count = 0;
+  if (!cs_mode_of(&p->facts)->timed) samples.sample_count = 0;
   cs_timeline_make(&t, &samples, true);
   cs_markers_make(&markers, set);
   struct writer w = {.p = p, .out = out};

@@ -61,7 +61,7 @@ static int by_growth(const void *a, const void *b) {
 static double unit_of(const struct cs_diff *d, const double whole[2], const char **words) {
   static const char *const absolute[] = {"milliseconds", "KB", "events"};
   static const double size[] = {1e6, 1e3, 1};
-  enum cs_unit unit = cs_mode(d->profile.facts.mode)->unit;
+  enum cs_unit unit = cs_mode_of(&d->profile.facts)->unit;
   double most = whole[0] > whole[1] ? whole[0] : whole[1];
   double seconds = (double)d->profile.facts.duration_ns / 1e9;
   *words = absolute[unit];
@@ -101,9 +101,9 @@ static void put_table(const struct cs_diff *d, const struct row *rows, const dou
 static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
   cs_print(out, "%s: ", when);
   cs_print(out, "%s", f->program);
-  const struct cs_mode *mode = cs_mode(f->mode);
+  const struct cs_mode *mode = cs_mode_of(f);
   cs_print(out, "\n        %" PRIu64 " %s", f->samples, mode->what[f->samples != 1]);
-  if (mode->unit != CS_UNIT_COUNT) {
+  if (mode->weight != NULL) {
     cs_print(out, ", ");
     cs_put_whole(out, mode, f->weight);
   }
@@ -122,7 +122,7 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   (void)unit_of(d, whole, &words);
   if (d->normalize == CS_NORMALIZE_TOTAL)
     cs_print(out, "numbers are percent of each recording's %s\n",
-             cs_mode(d->profile.facts.mode)->whole);
+             cs_mode_of(&d->profile.facts)->whole);
   else
     cs_print(out, "numbers are %s%s\n", words,
              d->normalize == CS_NORMALIZE_RATE ? " in each second" : ", as recorded");

@@ -388,8 +388,8 @@ static void put_thread(struct writer *w, uint32_t thread) {
 }
 
 static void put_meta(const struct cs_profile *p, FILE *out) {
-  static const char *const colors[] = {"orange", "blue", "purple",    "green",
-                                       "grey",   "red",  "lightblue", "yellow"};
+  static const char *const colors[] = {"orange", "blue",      "purple", "green", "grey",
+                                       "red",    "lightblue", "yellow", "brown"};
   _Static_assert(CS_COUNT(colors) == CS_KIND_COUNT, "a colour for every kind");
   (void)fprintf(out,
                 "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":%d,\"interval\":%.6f,"
@@ -422,7 +422,7 @@ static void take_samples(struct cs_profile *samples, const struct cs_profile_set
   const struct cs_profile *first = &set->profiles[0];
   *samples = merged->profile;
   samples->samples = cs_allocate((first->sample_count + 1) * sizeof *samples->samples);
-  if (!cs_mode(first->facts.mode)->timed) return;
+  if (!cs_mode_of(&first->facts)->timed) return;
   samples->sample_count = first->sample_count;
   for (size_t i = 0; i < first->sample_count; i++) {
     samples->samples[i] = first->samples[i];

@@ -50,6 +50,13 @@ static const struct schema {
      "{marker.data.reason}", "{marker.data.reason}", "{marker.data.reason}, {marker.data.pause}",
      FIELD("reason", "Reason", "string") "," FIELD("pause", "Pause", "duration") "," WHERE,
      "reason", "pause", DURATION},
+    // Mode cpu by an event of the kernel's.
+    {CS_WIRE_MODE_CPU, "Kernel event", "\"marker-chart\",\"marker-table\"",
+     "{marker.data.typeName}", "{marker.data.typeName}",
+     "{marker.data.count} {marker.data.typeName} in {marker.data.where}",
+     FIELD("typeName", "Event", "string") "," FIELD("count", "Events that it stands for",
+                                                    "integer") "," WHERE,
+     "typeName", "count", COUNT},
 };
 
 void cs_put_firefox_schemas(FILE *out) {

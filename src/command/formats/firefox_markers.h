@@ -6,7 +6,7 @@
 
 #include "profile/markers.h"
 
-#define CS_FIREFOX_SCHEMAS 5
+#define CS_FIREFOX_SCHEMAS 6
 
 // The list of schemas, for the profile's `meta`.
 void cs_put_firefox_schemas(FILE *out);

@@ -51,13 +51,11 @@ void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
   (void)fputs(",\"runtime\":", out);
   put_text(out, f->runtime);
   (void)fputs(",\"mode\":", out);
-  put_text(out, cs_mode(f->mode)->token);
+  put_text(out, cs_mode_of(f)->token);
   (void)fputs(",\"unit\":", out);
-  put_text(out, cs_unit_name(cs_mode(f->mode)->unit));
-  (void)fprintf(out, ",\"what\":[\"%s\",\"%s\"]", cs_mode(f->mode)->what[0],
-                cs_mode(f->mode)->what[1]);
-  (void)fprintf(out, ",\"weight\":%" PRIu64 ",\"whole\":\"%s\"", f->weight,
-                cs_mode(f->mode)->whole);
+  put_text(out, cs_unit_name(cs_mode_of(f)->unit));
+  (void)fprintf(out, ",\"what\":[\"%s\",\"%s\"]", cs_mode_of(f)->what[0], cs_mode_of(f)->what[1]);
+  (void)fprintf(out, ",\"weight\":%" PRIu64 ",\"whole\":\"%s\"", f->weight, cs_mode_of(f)->whole);
   (void)fprintf(out,
                 ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
                 ",\"samples\":%" PRIu64 ",\"complete\":%" PRIu64,
@@ -180,7 +178,7 @@ static void put_time_column(const struct cs_profile_sample **sorted, size_t coun
 }
 
 static bool is_time(const struct cs_profile *p) {
-  return cs_mode(p->facts.mode)->unit == CS_UNIT_NS;
+  return cs_mode_of(&p->facts)->unit == CS_UNIT_NS;
 }
 
 static void put_times(const struct cs_profile *p, FILE *out) {

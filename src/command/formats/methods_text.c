@@ -53,7 +53,7 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   if (p->facts.samples == 0) return;
   struct hot *hot = count_frames(p);
   cs_sort(hot, p->frame_count, sizeof *hot, by_self);
-  const struct cs_mode *mode = cs_mode(p->facts.mode);
+  const struct cs_mode *mode = cs_mode_of(&p->facts);
   double all = p->facts.weight > 0 ? (double)p->facts.weight : 1;
   cs_print(out, "%s   self   total  samples  method, by its share of ", prefix);
   cs_put_whole(out, mode, p->facts.weight);

@@ -101,7 +101,7 @@ static void add_profile_id(struct part *part) {
 
 static void add_profile(struct builder *b, struct part *part) {
   const struct cs_facts *f = part->facts;
-  const struct cs_mode *mode = cs_mode(f->mode);
+  const struct cs_mode *mode = cs_mode_of(f);
   Otlp__Profile *out = &part->profile;
   otlp__profile__init(out);
   otlp__value_type__init(&part->type);

@@ -62,13 +62,13 @@ static void add_types(struct builder *b) {
   Pprof__Profile *out = &b->out;
   out->sample_type = b->type_refs;
   for (size_t i = 0; i < b->set->count; i++) {
-    const struct cs_mode *mode = cs_mode(b->set->profiles[i].facts.mode);
+    const struct cs_mode *mode = cs_mode_of(&b->set->profiles[i].facts);
     add_type(b, mode->count, "count");
     if (mode->weight != NULL) add_type(b, mode->weight, cs_unit_name(mode->unit));
     if (i == 0) out->default_sample_type = b->types[out->n_sample_type - 1].type;
   }
   const struct cs_facts *first = &b->p->facts;
-  if (cs_mode(first->mode)->timed) {
+  if (cs_mode_of(first)->timed) {
     out->period_type = &b->types[1];
     out->period = first->hz > 0 ? 1000000000 / first->hz : 0;
   }
@@ -177,7 +177,7 @@ static Pprof__Sample *add_sample(struct builder *b, uint32_t node, uint64_t *ids
   s->value = &b->values[b->out.n_sample_type * index];
   for (size_t i = 0; i < b->set->count; i++) {
     s->value[s->n_value++] = (int64_t)values.samples[i];
-    if (cs_mode(b->set->profiles[i].facts.mode)->weight != NULL)
+    if (cs_mode_of(&b->set->profiles[i].facts)->weight != NULL)
       s->value[s->n_value++] = (int64_t)values.weight[i];
   }
   size_t thread = b->thread[node];

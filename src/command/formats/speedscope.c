@@ -63,7 +63,7 @@ static void put_stack(struct writer *w, uint32_t leaf) {
 static void begin_profile(struct writer *w, uint32_t thread) {
   static const char *const units[] = {
       [CS_UNIT_NS] = "nanoseconds", [CS_UNIT_BYTES] = "bytes", [CS_UNIT_COUNT] = "none"};
-  const struct cs_mode *mode = cs_mode(w->p->facts.mode);
+  const struct cs_mode *mode = cs_mode_of(&w->p->facts);
   const struct cs_profile_thread *t = &w->p->threads[thread];
   const char *given = cs_strings_get(&w->p->strings, t->name, NULL);
   char name[320];
@@ -197,7 +197,7 @@ bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out) {
   (void)fputs(",\n\"profiles\":[", out);
   for (size_t k = 0; k < set->count; k++) {
     w.p = &set->profiles[k];
-    if (cs_mode(w.p->facts.mode)->timed)
+    if (cs_mode_of(&w.p->facts)->timed)
       put_time(&w);
     else
       put_events(&w);

@@ -130,12 +130,12 @@ static void put_tree(const struct writer *w) {
 }
 
 static void put_head(const struct cs_profile *p, FILE *out) {
-  const struct cs_mode *mode = cs_mode(p->facts.mode);
+  const struct cs_mode *mode = cs_mode_of(&p->facts);
   cs_print(out, "%" PRIu64 " %s in %.1f s (%s", p->facts.samples, mode->what[p->facts.samples != 1],
            (double)p->facts.duration_ns / 1e9, mode->token);
   if (mode->timed) cs_print(out, ", %" PRIu32 " Hz", p->facts.hz);
   cs_print(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
-  if (mode->unit != CS_UNIT_COUNT) {
+  if (mode->weight != NULL) {
     cs_print(out, ": ");
     cs_put_whole(out, mode, p->facts.weight);
   }
@@ -152,7 +152,7 @@ bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
     cs_print(out, "\n");
     put_head(p, out);
     cs_print(out, "   total      self   samples  frame (shares of %s%s)\n",
-             cs_mode(p->facts.mode)->whole,
+             cs_mode_of(&p->facts)->whole,
              p->facts.inlined.wanted ? "" : "; what is inlined is its caller's");
     put_tree(&w);
     free(w.sums);

@@ -4,6 +4,7 @@
 // only asked if it is the one that was mapped: by its build id, or, where it has none, by the
 // kernel's word (room target). libdwfl opens nothing by itself: debug files come through the same
 // room, and must have the file's build id, or the check sum that its debug link tells.
+// libelf maps what it reads, so it is given copies, which nobody can shorten under it.
 // Every file is one module at bias 0 of a Dwfl of its own, so addresses are the file's own.
 // One thread. Signal-safe: no.
 #include "metadata/elfsym.h"
@@ -144,7 +145,7 @@ static int try_debug_file(const struct cs_elfsyms *syms, const struct wanted *wa
     int fd = cs_target_open(places[i], path, &err);
     if (fd < 0) continue;
     if (wanted->id_size > 0 ? has_id(fd, wanted->id, wanted->id_size) : has_sum(fd, wanted->sum))
-      return fd;
+      return cs_target_own_copy(fd, &err);
     (void)close(fd);
   }
   return -1;
@@ -207,9 +208,10 @@ static void read_file(struct cs_elfsyms *syms, struct file *file) {
       .section_address = dwfl_offline_section_address,
   };
   void **data;
-  int fd = file->fd;
+  int fd = cs_target_own_copy(file->fd, &file->why);
   file->fd = -1;
   syms->open--;
+  if (fd < 0) return;
   Dwfl *dwfl = dwfl_begin(&callbacks);
   if (dwfl != NULL) dwfl_report_begin(dwfl);
   file->module = dwfl != NULL ? dwfl_report_elf(dwfl, file->path, file->path, fd, 0, false) : NULL;

@@ -21,7 +21,8 @@ function modeText(f) {
 
 // Of a comparison: a line for each recording. A command line may be longer than any window.
 function fillCompared(diff, after) {
-  const whole = f => f.unit === "count" ? "" : `, ${weightText(f.weight, f.unit)} of ${f.whole}`;
+  const whole = f => countsMore(f) ? `, ${number.format(f.weight)} ${f.whole}` :
+    f.unit === "count" ? "" : `, ${weightText(f.weight, f.unit)} of ${f.whole}`;
   $("compared").replaceChildren(...[["before", diff.facts], ["after", after]].map(([when, f]) => {
     const item = document.createElement("li"), label = document.createElement("i");
     const count = document.createElement("b");
@@ -49,6 +50,7 @@ function fillFacts({facts: f, diff, only}) {
   const count = f.events ?? f.samples;
   fact(`%s ${f.what[count === 1 ? 0 : 1]}`, number.format(count));
   if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
+  if (countsMore(f)) fact(`%s ${f.whole}`, number.format(f.weight));
   if (count > f.samples)
     fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");
   if (f.mode === "lock")
@@ -83,10 +85,11 @@ function fillFacts({facts: f, diff, only}) {
 
 // What made threads take their samples, and how many there were per second of CPU time.
 function fillEngine(f, e) {
-  const few = e.cpuNs > 0 && e.rate < 0.9 * f.hz;
+  const few = isTimed(f) && e.cpuNs > 0 && e.rate < 0.9 * f.hz;
   const others = e.others + e.without > 0 ?
     `${e.others} threads were sampled by another engine, ${e.without} by none` : "";
   const text = [e.unseen, e.why && `not ${e.why}`, others].filter(t => t).join("\n");
+  if (!isTimed(f)) return fact("engine %s", e.had, text);
   fact(e.cpuNs > 0 ? `engine ${e.had}, %s Hz had` : "engine %s",
     e.cpuNs > 0 ? number.format(Math.round(e.rate)) : e.had, text, few ? "bad" : "");
 }

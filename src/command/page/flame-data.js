@@ -15,6 +15,7 @@ class Recording {
     this.unit = data.facts.unit === "nanoseconds" ? "us" : data.facts.unit;  // of `weight`
     this.what = data.facts.what;  // what a sample is, one and several
     this.whole = data.facts.whole;  // what weights are parts of: "CPU time"
+    this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what counts are of
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
     this.diff = data.diff ?? null;
     this.only = data.only ?? null;  // in a comparison: "before" or "after", the one that has it

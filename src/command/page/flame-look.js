@@ -5,7 +5,7 @@
 const PALETTE = {
   user: [30, 92, 66, 58], framework: [205, 70, 78, 70], dynamic: [300, 42, 68, 62],
   runtime: [172, 48, 48, 40], native: [40, 9, 83, 71], cut: [348, 62, 62, 56],
-  type: [52, 88, 72, 64], awaits: [250, 90, 76, 70],
+  type: [52, 88, 72, 64], awaits: [250, 90, 76, 70], kernel: [24, 50, 56, 50],
 };
 
 class Look {

@@ -40,6 +40,9 @@ function weightText(value, unit) {
 }
 
 // "1 sample", "12 sampled objects"
+// An exception's weight is a number of exceptions; a sample's, of page faults, is none of samples.
+const countsMore = facts => facts.unit === "count" && facts.what[1] === "samples";
+
 const countText = (value, [one, several]) => `${number.format(value)} ${value === 1 ? one : several}`;
 
 const weightLabel = unit => unit === "us" || unit === "ns" ? "time" : unit;

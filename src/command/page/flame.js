@@ -18,7 +18,8 @@ function frameName(tree, node) {
 // What a width is: samples, or what they stand for.
 function amount(value) {
   const {unit, recording: rec} = state;
-  return unit === "samples" || rec.unit === "count" ? countText(value, rec.what) : weightText(value, rec.unit);
+  if (unit === "samples") return countText(value, rec.what);
+  return rec.unit === "count" ? countText(value, rec.counted) : weightText(value, rec.unit);
 }
 
 // With the number of samples in brackets, if it says more.

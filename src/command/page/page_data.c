@@ -207,7 +207,7 @@ struct counts {
 };
 
 static void put_columns(const struct cs_profile *p, struct counts *counts, struct sink *s) {
-  struct page page = {.p = p, .unit = cs_mode(p->facts.mode)->unit == CS_UNIT_NS ? 1000 : 1};
+  struct page page = {.p = p, .unit = cs_mode_of(&p->facts)->unit == CS_UNIT_NS ? 1000 : 1};
   make_tree(&page);
   sort_samples(&page);
   *counts = (struct counts){s->written, page.tree.count - 1, page.entry_count, page.any_asleep};

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "process/launch.h"
 #include "process/proc.h"
+#include "process/target.h"
 
 // How long the runtime may wait for a concurrent collection to end.
 enum { RUNTIME_WAITS_MS = 10000 };
@@ -48,12 +49,16 @@ static const char *in_words(HRESULT hr) {
 }
 
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err) {
-  if (!cs_diag_sees_file(pid, "/")) return cs_error_set(err, "process %d has ended", (int)pid);
-  return cs_diag_sees_file(pid, path) ||
-         cs_error_set(err,
-                      "process %d has no file %s: it sees other files than this command, as "
-                      "in a container; put it there, too",
-                      (int)pid, path);
+  struct cs_error why;
+  struct cs_target *target = cs_target_of(pid);
+  int fd = cs_target_open(target, path, &why);
+  cs_target_free(target);
+  if (fd >= 0) (void)close(fd);
+  return fd >= 0 || cs_error_set(err,
+                                 "process %d cannot open %s (%s): it sees other files than this "
+                                 "command, as in a container; put it there, too, with what it "
+                                 "needs (docker cp)",
+                                 (int)pid, path, why.text);
 }
 
 static bool send_attach(const struct cs_attach *a, struct cs_diag_payload *message,

@@ -16,7 +16,7 @@ struct cs_attach {
 // what the runtime or the profiler has answered; *refusal as in cs_diag_command.
 bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
 
-// Does the process see the file? It may live in a container.
+// Does the process see the file, a profiler of somebody else's? It may live in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);
 
 // The runtime decides when it starts whether it keeps what is inlined. False: it does not.

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #include "base/clock.h"
 #include "process/proc.h"
+#include "process/target.h"
 
 unsigned cs_diag_patience_s = 30;
 _Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
@@ -97,11 +99,12 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
                       (int)pid, folder);
 }
 
-// The folder is opened first: with it the socket's name is short, wherever the folder is.
-static void name_socket(char *name, size_t cap, int folder_fd, pid_t pid,
-                        unsigned long long started) {
-  (void)snprintf(name, cap, "/proc/self/fd/%d/dotnet-diagnostic-%d-%llu-socket", folder_fd,
-                 cs_proc_own_pid(pid), started);
+// The socket itself, O_PATH: the name is not followed any further than the target's folder.
+static int open_socket(int folder, pid_t pid, unsigned long long started) {
+  char name[96];
+  (void)snprintf(name, sizeof name, "dotnet-diagnostic-%d-%llu-socket", cs_proc_own_pid(pid),
+                 started);
+  return cs_target_open_socket(folder, name);
 }
 
 static uint64_t patience_ends(void) {
@@ -131,45 +134,79 @@ static bool connect_within(int fd, const struct sockaddr_un *addr) {
   }
 }
 
-static int connect_in(int folder_fd, pid_t pid, unsigned long long started) {
+// Whoever has made a socket of that name: only the process itself is spoken to.
+static bool is_served_by(int fd, pid_t pid) {
+  struct ucred server;
+  socklen_t size = sizeof server;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) != 0) return false;
+  errno = EBADE;
+  return server.pid == pid;
+}
+
+static int connect_in(int folder, pid_t pid, unsigned long long started) {
   struct sockaddr_un addr = {.sun_family = AF_UNIX};
-  name_socket(addr.sun_path, sizeof addr.sun_path, folder_fd, pid, started);
+  int file = open_socket(folder, pid, started);
+  if (file < 0) return -1;
+  (void)snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d", file);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  if (connect_within(fd, &addr)) return fd;
+  bool good = fd >= 0 && connect_within(fd, &addr) && is_served_by(fd, pid);
   int error = errno;
-  (void)close(fd);
+  (void)close(file);
+  if (!good && fd >= 0) (void)close(fd);
   errno = error;
-  return -1;
+  return good ? fd : -1;
+}
+
+static bool explain_unseen(pid_t pid, struct cs_error *err) {
+  bool there = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+  return cs_error_set(err,
+                      there ? "process %d is not shown in /proc, which is mounted with hidepid: "
+                              "only its user and root may attach to it"
+                            : "there is no process %d",
+                      (int)pid);
+}
+
+// Its files are where its port is, and where the agent's library must be.
+static bool is_within_reach(pid_t pid, struct cs_error *err) {
+  struct cs_target *target = cs_target_of(pid);
+  bool reached = cs_target_is_within_reach(target);
+  int error = errno;
+  cs_target_free(target);
+  return reached ||
+         cs_error_set(err,
+                      error == ENOENT || error == ESRCH
+                          ? "process %d has ended"
+                          : "the files of process %d are not within reach: it takes its user with "
+                            "all of its capabilities, or root with CAP_SYS_PTRACE",
+                      (int)pid);
 }
 
 bool cs_diag_check(pid_t pid, struct cs_error *err) {
   char path[64];
   struct stat st;
   (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
-  if (pid <= 0 || stat(path, &st) != 0)
-    return cs_error_set(err, "there is no process %d", (int)pid);
+  if (pid <= 0 || stat(path, &st) != 0) return explain_unseen(pid, err);
   if (geteuid() != 0 && st.st_uid != geteuid())
     return cs_error_set(err,
                         "process %d belongs to another user (%u); only that user and root may "
                         "attach to it",
                         (int)pid, (unsigned)st.st_uid);
-  return true;
+  return is_within_reach(pid, err);
 }
 
-// Its temporary folder, as itself calls it, through its own root.
+// Its temporary folder, as itself calls it, in its own root.
 static int open_folder(pid_t pid, const char *temp) {
-  char *path = NULL;
-  if (asprintf(&path, "/proc/%d/root/%s", (int)pid, temp) < 0) return -1;
-  int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct cs_error why;
+  struct cs_target *target = cs_target_of(pid);
+  errno = ENOENT;
+  int fd = cs_target_open_folder(target, temp, &why);
   int error = errno;
-  free(path);
+  cs_target_free(target);
   errno = error;
   return fd;
 }
 
-// Where its socket is; the caller frees it. NULL: no memory.
-static char *folder_of(pid_t pid) {
+char *cs_diag_folder(pid_t pid) {
   char *named = cs_proc_variable(pid, "TMPDIR");
   if (named != NULL && named[0] != '\0') return named;
   free(named);
@@ -177,23 +214,22 @@ static char *folder_of(pid_t pid) {
 }
 
 bool cs_diag_has_port(pid_t pid) {
-  char name[108];
   unsigned long long started = 0;
   if (!cs_proc_start_time(pid, &started)) return false;
-  char *temp = folder_of(pid);
+  char *temp = cs_diag_folder(pid);
   int folder = temp != NULL ? open_folder(pid, temp) : -1;
   free(temp);
   if (folder < 0) return false;
-  name_socket(name, sizeof name, folder, pid, started);
-  bool there = access(name, F_OK) == 0;
+  int file = open_socket(folder, pid, started);
   (void)close(folder);
-  return there;
+  if (file >= 0) (void)close(file);
+  return file >= 0;
 }
 
 bool cs_diag_find(pid_t pid, struct cs_error *err) {
   if (!cs_diag_check(pid, err)) return false;
   if (cs_diag_has_port(pid)) return true;
-  char *temp = folder_of(pid);
+  char *temp = cs_diag_folder(pid);
   (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
   free(temp);
   return false;
@@ -215,27 +251,22 @@ static int connect_to(pid_t pid, struct cs_error *err) {
     (void)cs_error_set(err, "process %d has just ended", (int)pid);
     return -1;
   }
-  char *temp = folder_of(pid);
+  char *temp = cs_diag_folder(pid);
   int folder = temp != NULL ? open_folder(pid, temp) : -1;
   int fd = folder >= 0 ? connect_in(folder, pid, started) : -1;
   if (fd < 0 && errno == ENOENT)
     (void)explain_no_socket(pid, temp != NULL ? temp : "/tmp", err);
   else if (fd < 0 && (errno == ECANCELED || errno == EAGAIN))
     (void)no_answer(pid, err);
+  else if (fd < 0 && errno == EBADE)
+    (void)cs_error_set(err, "the diagnostics port of process %d in %s is another process'",
+                       (int)pid, temp != NULL ? temp : "its temporary folder");
   else if (fd < 0)
     (void)cs_error_set(err, "cannot reach the diagnostics port of process %d in %s: %m", (int)pid,
                        temp != NULL ? temp : "its temporary folder");
   if (folder >= 0) (void)close(folder);
   free(temp);
   return fd;
-}
-
-bool cs_diag_sees_file(pid_t pid, const char *path) {
-  char *seen = NULL;
-  if (asprintf(&seen, "/proc/%d/root%s", (int)pid, path) < 0) return false;
-  bool there = access(seen, R_OK) == 0;
-  free(seen);
-  return there;
 }
 
 // ---- Messages ----

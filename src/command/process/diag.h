@@ -55,7 +55,7 @@ bool cs_diag_has_port(pid_t pid);
 // Is there such a process, and may this user reach its port?
 bool cs_diag_check(pid_t pid, struct cs_error *err);
 
-// Is `path` there, as the process sees its files? It may live in a container.
-bool cs_diag_sees_file(pid_t pid, const char *path);
+// The process' temporary folder, where its port is; the caller frees it. NULL: no memory.
+char *cs_diag_folder(pid_t pid);
 
 #endif

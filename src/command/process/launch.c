@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "process/label_hook.h"
@@ -114,11 +116,20 @@ bool cs_agent_makes_way(struct cs_error *err) {
          cs_error_set(err, "out of memory");
 }
 
+static bool put_namespace(void) {
+  char number[24];
+  struct stat st;
+  if (stat("/proc/self/ns/pid", &st) != 0) return unsetenv(CS_WIRE_NAMESPACE_ENV) == 0;
+  (void)snprintf(number, sizeof number, "%ju", (uintmax_t)st.st_ino);
+  return put(CS_WIRE_NAMESPACE_ENV, number);
+}
+
 // In the child: becomes the program, or tells the parent errno.
 _Noreturn static void run_program(char **argv, const char *agent, const char *hook, const char *shm,
                                   const sigset_t *mask, int tell) {
-  bool ok = put(CS_WIRE_ENV, shm) && (other_profiler_is_set() ? become_notification_profiler(agent)
-                                                              : become_main_profiler(agent));
+  bool ok =
+      put(CS_WIRE_ENV, shm) && put_namespace() &&
+      (other_profiler_is_set() ? become_notification_profiler(agent) : become_main_profiler(agent));
   ok = ok && (hook == NULL || cs_label_hook_put(hook));
   if (ok) {
     (void)signal(SIGPIPE, SIG_DFL);

@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include "base/print.h"
+#include "base/sealed.h"
 
 #define DELETED " (deleted)"
+#define OWN_COPY_MOST (1 << 30)
 
 struct cs_target {
   pid_t pid;        // 0: this machine
@@ -51,6 +53,10 @@ pid_t cs_target_pid(const struct cs_target *target) {
 
 bool cs_target_is_within_reach(const struct cs_target *target) {
   return target->root >= 0;
+}
+
+int cs_target_root(const struct cs_target *target) {
+  return target->root;
 }
 
 static int open_in_root(const struct cs_target *target, const char *path, uint64_t flags,
@@ -93,6 +99,15 @@ int cs_target_open_folder(const struct cs_target *target, const char *path, stru
   return open_in_root(target, path, O_PATH | O_DIRECTORY, err);
 }
 
+int cs_target_open_socket(int folder, const char *name) {
+  struct stat st;
+  int fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode))) return fd;
+  (void)close(fd);
+  errno = ENOTSOCK;
+  return -1;
+}
+
 static bool read_whole(int fd, uint8_t *bytes, size_t size) {
   for (size_t done = 0; done < size;) {
     ssize_t got = read(fd, bytes + done, size - done);
@@ -120,6 +135,35 @@ uint8_t *cs_target_read(const struct cs_target *target, const char *path, size_t
   }
   (void)close(fd);
   return bytes;
+}
+
+static bool copy_whole(int from, int to, off_t size) {
+  static char piece[65536];
+  ssize_t n = 0;
+  for (off_t at = 0; at < size; at += n) {
+    n = pread(from, piece, sizeof piece, at);
+    if (n < 0 && errno == EINTR)
+      n = 0;
+    else if (n <= 0 || at + n > size || pwrite(to, piece, (size_t)n, at) != n)
+      return false;
+  }
+  return true;
+}
+
+int cs_target_own_copy(int fd, struct cs_error *err) {
+  struct stat st;
+  int copy = -1;
+  if (fstat(fd, &st) != 0 || st.st_size > OWN_COPY_MOST)
+    (void)cs_error_set(err, "larger than 1 GiB");
+  else
+    copy = cs_sealed_make("clrsnap-copy", (size_t)st.st_size, err);
+  if (copy >= 0 && !copy_whole(fd, copy, st.st_size)) {
+    (void)cs_error_set(err, "it changes while it is read, or memory is short");
+    (void)close(copy);
+    copy = -1;
+  }
+  (void)close(fd);
+  return copy;
 }
 
 // ---- What is mapped ----

@@ -21,15 +21,22 @@ struct cs_target *cs_target_of(pid_t pid);
 void cs_target_free(struct cs_target *target);  // may be NULL
 pid_t cs_target_pid(const struct cs_target *target);
 bool cs_target_is_within_reach(const struct cs_target *target);
+int cs_target_root(const struct cs_target *target);  // O_PATH, or -1
 
 // A file to be read, by an absolute path. -1: *err says why not. The caller closes it.
 int cs_target_open(const struct cs_target *target, const char *path, struct cs_error *err);
 // A folder, O_PATH.
 int cs_target_open_folder(const struct cs_target *target, const char *path, struct cs_error *err);
+// A socket, O_PATH, by its name in such a folder; a link is none. -1: errno says why.
+int cs_target_open_socket(int folder, const char *name);
 // All of a file, from malloc. NULL: it is not there, cannot be read, is empty or larger than
 // `most`.
 uint8_t *cs_target_read(const struct cs_target *target, const char *path, size_t most,
                         size_t *size);
+
+// The file's content as it is now, in memory of ours, which nobody can change or shorten: for
+// readers that map what they read. Takes `fd` over. -1: *err says why.
+int cs_target_own_copy(int fd, struct cs_error *err);
 
 // What /proc/PID/maps says of a mapping's file.
 struct cs_target_mapping {

@@ -17,14 +17,14 @@ static int by_thread_and_time(const void *a, const void *b) {
 // A wait has no name but its mode's; its stack is where the thread waited.
 static void name_marker(struct cs_marker *m, const struct cs_profile *p, uint32_t leaf) {
   const struct cs_node *node = &p->tree.nodes[leaf];
-  m->name = cs_mode(p->facts.mode)->token;
+  m->name = cs_mode_of(&p->facts)->token;
   m->len = strlen(m->name);
   if (node->parent != 0 && p->frames[node->frame].kind == CS_KIND_TYPE)
     m->name = cs_strings_get(&p->strings, p->frames[node->frame].name, &m->len);
 }
 
 static size_t add(struct cs_marker *to, size_t count, const struct cs_profile *p) {
-  const struct cs_mode *mode = cs_mode(p->facts.mode);
+  const struct cs_mode *mode = cs_mode_of(&p->facts);
   uint32_t *thread = cs_node_threads(&p->tree);
   for (size_t i = 0; i < p->sample_count && !mode->timed; i++) {
     const struct cs_profile_sample *s = &p->samples[i];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/perf.h"
 #include "base/print.h"
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
@@ -44,6 +45,23 @@ static const struct cs_mode modes[CS_WIRE_MODES] = {
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode) {
   return &modes[(unsigned)mode < CS_WIRE_MODES ? mode : 0];
+}
+
+// What its samples stand for is no time, so it is not shown over time.
+const struct cs_mode *cs_mode_of_event(uint32_t event) {
+  static struct cs_mode modes_of_events[CS_PERF_KINDS];
+  const struct cs_perf_kind *kind = cs_perf_kind(event);
+  if (kind == NULL) return cs_mode((enum cs_wire_mode)0);
+  struct cs_mode *mode = &modes_of_events[event];
+  *mode = (struct cs_mode){
+      .token = kind->name,
+      .unit = CS_UNIT_COUNT,
+      .what = {"sample", "samples"},
+      .count = "samples",
+      .weight = kind->name,
+      .whole = kind->words,
+  };
+  return mode;
 }
 
 enum cs_wire_mode cs_mode_by_name(const char *name, size_t len) {

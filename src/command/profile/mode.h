@@ -20,6 +20,8 @@ struct cs_mode {
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode);
+// Mode cpu, but counted in an event of the kernel's (base/perf.h).
+const struct cs_mode *cs_mode_of_event(uint32_t event);
 // 0: it is none.
 enum cs_wire_mode cs_mode_by_name(const char *name, size_t len);
 const char *cs_unit_name(enum cs_unit unit);  // "nanoseconds", "bytes", "count"

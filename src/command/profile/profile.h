@@ -23,7 +23,8 @@
   X(NATIVE, "native", "other native")           \
   X(CUT, "cut", "cut or unknown")               \
   X(AWAITS, "awaits", "awaits (async caller)")  \
-  X(TYPE, "type", "type, event")
+  X(TYPE, "type", "type, event")                \
+  X(KERNEL, "kernel", "kernel")
 
 enum cs_profile_kind {
 #define CS_KIND_ENUM(name, token, label) CS_KIND_##name,
@@ -74,6 +75,7 @@ struct cs_line_facts {
 struct cs_symbol_facts {
   uint32_t images, refused;  // those whose files could not be used for names
   char missing[512];         // which, and why not; cut when there are many
+  char kernel[256];          // why the kernel's functions have no names; empty: they have
 };
 
 struct cs_inlined_facts {
@@ -87,7 +89,9 @@ struct cs_facts {
   char runtime[32];  // "10.0.12"; empty if nobody said so
   enum cs_wire_mode mode;
   uint32_t hz;
-  uint64_t start_ns;  // CLOCK_REALTIME
+  uint32_t event;         // mode cpu: what is counted in place of CPU time (base/perf.h); 0: that
+  uint64_t event_period;  // about how many of it lie between two samples
+  uint64_t start_ns;      // CLOCK_REALTIME
   uint64_t duration_ns;
   uint64_t samples, weight;                            // in the tree, in the mode's unit
   uint64_t events, events_value;                       // of which they are; 0: nobody has said so
@@ -133,6 +137,10 @@ struct cs_facts {
     uint32_t hz_least, hz_last, changes;
   } budget;
 };
+
+static inline const struct cs_mode *cs_mode_of(const struct cs_facts *f) {
+  return f->event != 0 ? cs_mode_of_event(f->event) : cs_mode(f->mode);
+}
 
 // Samples per second of CPU time; 0: not known.
 static inline double cs_rate_had(const struct cs_facts *f) {

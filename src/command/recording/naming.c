@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "metadata/kallsyms.h"
 #include "recording/inlined.h"
 #include "recording/place.h"
 #include "recording/recording.h"
@@ -19,6 +20,7 @@ static const struct cs_target *target_of(struct cs_recording *rec) {
 // those.
 void cs_name_from(struct cs_recording *rec, pid_t pid) {
   bool has_one = rec->target != NULL;
+  rec->live = true;
   if (pid <= 0 || rec->native != NULL || (has_one && cs_target_pid(rec->target) == pid)) return;
   struct cs_target *target = cs_target_of(pid);
   if (cs_target_is_within_reach(target)) {
@@ -32,6 +34,8 @@ void cs_name_from(struct cs_recording *rec, pid_t pid) {
 
 void cs_name_free(struct cs_recording *rec) {
   if (rec->native != NULL) cs_elfsyms_free(rec->native);
+  cs_kallsyms_free(rec->kernel);
+  rec->kernel = NULL;
   cs_target_free(rec->target);
   rec->native = NULL;
   rec->target = NULL;
@@ -54,8 +58,20 @@ void cs_name_open_image(struct cs_recording *rec, uint32_t image_id) {
   if (cs_map_get(&rec->image_ids, image_id, &i)) open_image(rec, i);
 }
 
+// Another kernel, or this one after another start, has its functions elsewhere.
+static void name_kernel_frame(struct cs_recording *rec, uint64_t frame) {
+  if (!rec->live) return;
+  if (rec->kernel == NULL) rec->kernel = cs_kallsyms_read();
+  const char *name = cs_kallsyms_find(rec->kernel, frame | ~CS_WIRE_KERNEL_ADDRESS);
+  if (name != NULL) cs_recording_set_symbol(rec, frame, name);
+}
+
 void cs_name_native_frame(struct cs_recording *rec, uint64_t frame) {
   uint32_t i;
+  if (CS_WIRE_FRAME_IS_KERNEL(frame)) {
+    name_kernel_frame(rec, frame);
+    return;
+  }
   if (!cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i)) return;
   const struct cs_rec_image *image = &rec->images[i];
   open_image(rec, i);
@@ -83,7 +99,8 @@ static void name_inlined(struct cs_recording *rec, struct cs_places *places, uin
 // Images that samples have met: which of them have a file that names could be taken from.
 static void tell_images(struct cs_recording *rec) {
   struct cs_symbol_facts *f = &rec->symbol_facts;
-  *f = (struct cs_symbol_facts){0};
+  f->images = f->refused = 0;
+  f->missing[0] = '\0';
   for (uint32_t i = 0; i < rec->image_count && rec->native != NULL; i++) {
     const char *why = cs_elfsyms_refused(rec->native, i);
     size_t used = strlen(f->missing);
@@ -95,12 +112,22 @@ static void tell_images(struct cs_recording *rec) {
   }
 }
 
+static void tell_kernel(struct cs_recording *rec) {
+  struct cs_symbol_facts *f = &rec->symbol_facts;
+  (void)snprintf(f->kernel, sizeof f->kernel, "%s",
+                 rec->live ? cs_kallsyms_refused(rec->kernel)
+                           : "they are put on when a recording ends, and this one has no end");
+}
+
 void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   if (first >= rec->frame_count) return;
   struct cs_places *places = rec->lines ? cs_places_new(rec, target_of(rec)) : NULL;
+  bool in_kernel = false;
   for (size_t i = first; i < rec->frame_count; i++) {
     uint64_t frame = rec->frames[i];
-    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) cs_name_native_frame(rec, frame);
+    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE || CS_WIRE_FRAME_IS_KERNEL(frame))
+      cs_name_native_frame(rec, frame);
+    in_kernel = in_kernel || CS_WIRE_FRAME_IS_KERNEL(frame);
     if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL) {
       name_managed(rec, places, frame);
       name_inlined(rec, places, frame);
@@ -111,6 +138,7 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
     cs_places_free(places);
   }
   tell_images(rec);
+  if (in_kernel) tell_kernel(rec);
 }
 
 void cs_name_frames(struct cs_recording *rec) {

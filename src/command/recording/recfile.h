@@ -8,7 +8,7 @@
 #include "recording/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 5u
+#define CS_FILE_VERSION 6u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {

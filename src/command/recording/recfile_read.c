@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/perf.h"
 #include "recording/recfile.h"
 
 // --depth's limit, the thread, and a cut. Nobody walks stacks of a million frames for a file that
@@ -38,7 +39,19 @@ static bool take_text(struct cs_bytes *c, struct cs_recording *rec, uint32_t *st
   return cs_take(c, NULL, len);
 }
 
-static bool read_meta(struct cs_recording *rec, struct cs_bytes *c) {
+// Since version 6. One that is not known here is of a later version, and would be read as time.
+static bool read_event(struct cs_recording *rec, struct cs_bytes *c) {
+  uint32_t version, name;
+  if (!take_text(c, rec, &version) || !take_text(c, rec, &name) ||
+      !cs_take(c, &rec->meta.event_period, sizeof rec->meta.event_period))
+    return false;
+  const char *event = cs_recording_get(rec, name);
+  rec->meta.event = cs_perf_kind_by_name(event, strlen(event));
+  return event[0] == '\0' || rec->meta.event != 0;
+}
+
+static bool read_meta(struct reader *r, struct cs_bytes *c) {
+  struct cs_recording *rec = r->rec;
   struct cs_file_meta meta;
   if (!cs_take(c, &meta, sizeof meta) || !take_text(c, rec, &rec->meta.program)) return false;
   if (meta.modes == 0 && (meta.mode == 0 || meta.mode >= CS_WIRE_MODES)) return false;
@@ -47,7 +60,7 @@ static bool read_meta(struct cs_recording *rec, struct cs_bytes *c) {
   rec->meta.hz = meta.hz;
   rec->lines = meta.lines != 0;
   rec->inlined = (meta.lines & CS_FILE_INLINES_WANTED) != 0;
-  return true;
+  return r->version < 6 || read_event(rec, c);
 }
 
 // Only before the first node: frames and samples name reasons by number.
@@ -157,11 +170,16 @@ static bool read_line_facts(struct cs_recording *rec, struct cs_bytes *c) {
   return true;
 }
 
-static bool read_symbol_facts(struct cs_recording *rec, struct cs_bytes *c) {
+static bool read_symbol_facts(struct reader *r, struct cs_bytes *c) {
+  struct cs_recording *rec = r->rec;
   uint32_t counts[2], missing;
   if (!cs_take(c, counts, sizeof counts) || !take_text(c, rec, &missing)) return false;
   rec->symbol_facts = (struct cs_symbol_facts){.images = counts[0], .refused = counts[1]};
   (void)snprintf(rec->symbol_facts.missing, sizeof rec->symbol_facts.missing, "%s",
+                 cs_recording_get(rec, missing));
+  if (r->version < 6) return true;
+  if (!take_text(c, rec, &missing)) return false;
+  (void)snprintf(rec->symbol_facts.kernel, sizeof rec->symbol_facts.kernel, "%s",
                  cs_recording_get(rec, missing));
   return true;
 }
@@ -210,7 +228,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
   struct cs_bytes c = {r->record + sizeof *head, head->size - sizeof *head};
   switch (head->kind) {
     case CS_FILE_META:
-      return read_meta(r->rec, &c);
+      return read_meta(r, &c);
     case CS_FILE_REASONS:
       return read_reasons(r->rec, &c);
     case CS_FILE_START:
@@ -246,7 +264,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_MODULE:
       return read_wire(r, head->size, CS_WIRE_MODULE);
     case CS_FILE_IMAGES:
-      return read_symbol_facts(r->rec, &c);
+      return read_symbol_facts(r, &c);
     case CS_FILE_NODES:
       return read_nodes(r, &c);
     case CS_FILE_LABELS:

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/perf.h"
 #include "recording/recfile.h"
 
 #define BATCH_BYTES 65536u  // of nodes, samples or names in one record
@@ -85,6 +86,8 @@ static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
   put(f, &meta, sizeof meta);
   put_text(f, rec, rec->meta.program);
   put_plain(f, CLRSNAP_VERSION);
+  put_plain(f, rec->meta.event != 0 ? cs_perf_kind(rec->meta.event)->name : "");
+  put(f, &rec->meta.event_period, sizeof rec->meta.event_period);
   end(f, CS_FILE_META);
   begin_batch(f, rec->reason_count, rec->complete);
   for (uint32_t i = 0; i < rec->reason_count; i++) {
@@ -222,6 +225,7 @@ static void write_symbol_facts(struct cs_recfile *f, const struct cs_symbol_fact
   begin(f);
   put(f, counts, sizeof counts);
   put_plain(f, s->missing);
+  put_plain(f, s->kernel);
   end(f, CS_FILE_IMAGES);
 }
 

@@ -209,6 +209,7 @@ static uint64_t frame_key(uint64_t frame, bool leaf, bool lines) {
     case CS_WIRE_FRAME_AWAITS:
       return (frame & 0x3FFFFFFF00000000ull) | CS_REC_AWAITS;
     default:
+      if (CS_WIRE_FRAME_IS_KERNEL(frame)) return leaf ? frame : frame - 1;
       return (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62;
   }
 }

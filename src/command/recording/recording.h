@@ -67,6 +67,8 @@ struct cs_rec_module {
 struct cs_rec_meta {
   uint32_t program;    // the command line, string id
   uint32_t modes, hz;  // CS_WIRE_MODE_BITs
+  uint32_t event;      // mode cpu: what is counted in place of CPU time; 0: that
+  uint64_t event_period;
 };
 // What the tree has of a mode.
 struct cs_rec_sums {
@@ -139,9 +141,11 @@ struct cs_recording {
   size_t place_count, place_capacity, module_count, module_capacity;
   struct cs_line_facts line_facts;
   struct cs_symbol_facts symbol_facts;
-  struct cs_target *target;   // whose files they come from; NULL: this machine's
-  struct cs_elfsyms *native;  // those of images
-  bool named;                 // by cs_name_frames, or by the file
+  struct cs_target *target;    // whose files they come from; NULL: this machine's
+  struct cs_elfsyms *native;   // those of images
+  struct cs_kallsyms *kernel;  // NULL: not needed so far
+  bool live;                   // it is this machine's kernel that has run, and still does
+  bool named;                  // by cs_name_frames, or by the file
 
   struct cs_wire_start start;
   struct cs_wire_end end;
@@ -191,7 +195,7 @@ void cs_name_frames(struct cs_recording *rec);
 // The same for the frames from that one on only; those of `line_facts` are then counted only.
 void cs_name_frames_from(struct cs_recording *rec, size_t first);
 
-// Of a recording that grows: the name of one native function, if it has one in its file.
+// Of a recording that grows: the name of one native function, or of the kernel's, if it has one.
 void cs_name_native_frame(struct cs_recording *rec, uint64_t frame);
 void cs_name_free(struct cs_recording *rec);
 

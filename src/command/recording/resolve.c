@@ -11,6 +11,7 @@
 
 #include "base/path.h"
 #include "demangle/demangle.h"
+#include "recording/facts.h"
 #include "recording/inlined.h"
 #include "recording/type_name.h"
 
@@ -18,6 +19,7 @@
 #define LEFT_OUT UINT32_MAX
 #define NO_NAME 0u
 #define AWAITS " [awaits]"
+#define IN_KERNEL " [k]"
 
 // What a frame of the recording is shown as.
 struct shown {
@@ -204,6 +206,15 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
   return cs_profile_frame(r->profile, name, module, kind);
 }
 
+static uint32_t resolve_kernel(struct resolver *r, uint64_t frame, bool *folds) {
+  uint32_t symbol;
+  char name[NAME_BYTES];
+  *folds = !cs_map_get(&r->rec->symbols, frame, &symbol);
+  (void)snprintf(name, sizeof name, "%.4000s%s", *folds ? "[kernel]" : text(r->rec, symbol),
+                 *folds ? "" : IN_KERNEL);
+  return cs_profile_frame(r->profile, name, "[kernel]", CS_KIND_KERNEL);
+}
+
 static uint32_t resolve_cut(struct resolver *r, uint64_t frame) {
   char name[64];
   (void)snprintf(name, sizeof name, "[cut: %s]",
@@ -220,6 +231,8 @@ static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *show
     shown->frame = LEFT_OUT;
   } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) {
     shown->frame = resolve_native(r, frame, &shown->folds);
+  } else if (CS_WIRE_FRAME_IS_KERNEL(frame)) {
+    shown->frame = resolve_kernel(r, frame, &shown->folds);
   } else {
     shown->folds = true;
     shown->frame = cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT);
@@ -382,89 +395,6 @@ static void rewrite_tree(struct resolver *r) {
   copy_labels(r);
 }
 
-static int by_count(const void *a, const void *b) {
-  const struct cs_profile_stop *x = a, *y = b;
-  return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->token, y->token);
-}
-
-static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, struct cs_facts *f) {
-  f->complete = stops[rec->complete];
-  for (unsigned i = 0; i < rec->reason_count; i++) {
-    if (i == rec->complete || stops[i] == 0) continue;
-    const struct cs_rec_reason *reason = &rec->reasons[i];
-    f->stops[f->stop_count++] =
-        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), stops[i]};
-  }
-  qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
-}
-
-static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
-  uint32_t i;
-  f->put_off = rec->put_off.samples;
-  f->put_off_events = rec->put_off.events;
-  f->put_off_ns = rec->put_off.longest_ns;
-  bool known = cs_map_get(&rec->thread_ids, rec->put_off.thread, &i);
-  f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
-}
-
-static void fill_facts(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
-  const struct cs_rec_sums *sums = &rec->sums[mode];
-  memcpy(f->runtime, rec->runtime, sizeof f->runtime);
-  f->program = text(rec, rec->meta.program);
-  f->mode = mode;
-  f->hz = rec->meta.hz;
-  f->pid = rec->start.pid;
-  f->start_ns = rec->start.start_ns;
-  f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
-  f->samples = sums->samples;
-  f->weight = sums->weight;
-  f->events = rec->events[mode].events;
-  f->events_value = rec->events[mode].value;
-  f->lost_samples = rec->end.lost[mode];
-  f->lost_broken = rec->totals.broken + rec->broken;
-  f->lost_full = rec->totals.full + rec->full;
-  // The END record has it too, but a target that was killed has only the first one.
-  f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
-  fill_stops(rec, sums->stops, f);
-  f->labelled = sums->labelled;
-  f->labels_full = rec->labels_full;
-  f->asleep = sums->asleep;
-  f->asleep_weight = sums->asleep_weight;
-  f->held_count = rec->held.count;
-  f->held_p50_ns = cs_held_percentile(&rec->held, 0.50);
-  f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);
-  f->held_max_ns = rec->held.max_ns;
-  f->ended = rec->ended;
-  f->suspensions = rec->end.runtime_suspensions;
-  f->ticks = rec->ticks.taken;
-  f->ticks_left_out = rec->ticks.left_out;
-  f->unsent = rec->asks.unsent;
-  f->silent = rec->asks.silent;
-  f->silent_ns = rec->asks.silent_ns;
-  f->small_stacks = rec->rooms.small;
-  f->unknown_stacks = rec->rooms.unknown;
-  f->stopped_ns = rec->stops.stopped_ns;
-  f->stopped_for = rec->stops.threads;
-  f->unsampled_ns = rec->stops.unsampled_ns;
-  fill_put_off(rec, f);
-  f->overruns = rec->end.overruns;
-  f->lost_target = rec->end.lost_ring;
-  if (mode == CS_WIRE_MODE_CPU)
-    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
-                                         (enum cs_wire_engine_kind)rec->engine.had,
-                                         rec->engine.cpu_ns,
-                                         rec->engine.others,
-                                         rec->engine.without,
-                                         text(rec, rec->engine_text[CS_ENGINE_WHY]),
-                                         text(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
-  f->inlined.wanted = rec->inlined;
-  for (size_t i = 0; i < rec->inlines_count; i++)
-    ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);
-  const struct cs_wire_budget *b = &rec->budget;
-  f->budget = (struct cs_budget_facts){b->budget_ppm, b->recorded_ns, b->agent_ns, b->handlers_ns,
-                                       b->command_ns, b->hz_least,    b->hz_last,  b->changes};
-}
-
 void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
                 const struct cs_resolve_opts *opts, struct cs_profile *profile) {
   struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode};
@@ -480,7 +410,7 @@ void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
     if (r.used[i]) resolve_frame(&r, r.raw.frames[i], &r.shown[i]);
   }
   rewrite_tree(&r);
-  fill_facts(rec, mode, &profile->facts);
+  cs_facts_fill(&profile->facts, rec, mode);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   if (opts->native) profile->facts.symbols = rec->symbol_facts;
   cs_strings_free(&r.names);

@@ -172,6 +172,8 @@ static void print_lines(const struct cs_line_facts *f, FILE *out) {
 }
 
 static void print_symbols(const struct cs_symbol_facts *f, FILE *out) {
+  if (f->kernel[0] != '\0')
+    cs_print(out, PREFIX "the kernel's functions have no names: %s\n", f->kernel);
   if (f->refused == 0) return;
   cs_print(out, PREFIX "no names from the files of %u of %u libraries: %s\n", f->refused, f->images,
            f->missing);
@@ -211,12 +213,15 @@ static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out
 
 // What one mode has, where that is not all there is to say.
 static void print_mode(const struct cs_facts *f, FILE *out) {
-  const struct cs_mode *mode = cs_mode(f->mode);
+  const struct cs_mode *mode = cs_mode_of(f);
   // Of objects only those that the runtime has sampled are events.
   uint64_t events = f->events > 0 ? f->events : f->samples;
   uint64_t value = f->events > 0 ? f->events_value : f->weight;
   cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events, mode->what[events != 1]);
-  if (events > 0 && mode->unit != CS_UNIT_COUNT) {
+  if (events > 0 && f->event != 0) {
+    cs_print(out, ", ");
+    cs_put_whole(out, mode, value);
+  } else if (events > 0 && mode->unit != CS_UNIT_COUNT) {
     cs_print(out, "%s", mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ");
     cs_put_amount(out, mode->unit, value);
   }
@@ -229,7 +234,7 @@ static void print_mode(const struct cs_facts *f, FILE *out) {
 }
 
 static void print_modes(const struct cs_profile_set *set, FILE *out) {
-  if (set->count == 1 && cs_mode(set->profiles[0].facts.mode)->timed) return;
+  if (set->count == 1 && cs_mode_of(&set->profiles[0].facts)->timed) return;
   for (size_t i = 0; i < set->count; i++) print_mode(&set->profiles[i].facts, out);
 }
 
@@ -238,12 +243,12 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
   cs_print(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples, samples == 1 ? "sample" : "samples",
            (double)f->duration_ns / 1e9);
   for (size_t i = 0; i < set->count; i++)
-    cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode(set->profiles[i].facts.mode)->token);
-  if (cs_mode(f->mode)->timed) cs_print(out, ", %" PRIu32 " Hz", f->hz);
+    cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode_of(&set->profiles[i].facts)->token);
+  if (cs_mode_of(f)->timed) cs_print(out, ", %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
-  if (samples == 0 && set->count == 1 && cs_mode(f->mode)->timed)
+  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed)
     cs_print(out, PREFIX "nothing was sampled: the program used too little %s time\n",
-             cs_mode(f->mode)->token);
+             cs_mode_of(f)->token);
 }
 
 // What made threads take samples of mode cpu, and how many that came to.
@@ -251,11 +256,14 @@ static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->had == CS_WIRE_ENGINE_AUTO) return;
   cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->had));
-  if (e->cpu_ns > 0)
+  if (f->event != 0)
+    cs_print(out, ": a sample in about %" PRIu64 " %s", f->event_period, cs_mode_of(f)->whole);
+  else if (e->cpu_ns > 0)
     cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)", cs_rate_had(f),
              f->hz, (double)e->cpu_ns / 1e9);
   cs_print(out, "\n");
-  double stood = e->cpu_ns > 0 ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
+  bool timed = e->cpu_ns > 0 && f->event == 0;
+  double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
   if (stood < 98.0 || stood > 102.0)
     cs_print(out,
              PREFIX

@@ -154,7 +154,8 @@ static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view
   uint32_t method = frame < top->frame_count ? top->frames[frame].method : CS_NO_TEXT;
   if (method == CS_NO_TEXT || view->native) return method;
   enum cs_profile_kind kind = top->methods.frames[method].kind;
-  return kind == CS_KIND_RUNTIME || kind == CS_KIND_NATIVE ? CS_NO_TEXT : method;
+  bool native = kind == CS_KIND_RUNTIME || kind == CS_KIND_NATIVE || kind == CS_KIND_KERNEL;
+  return native ? CS_NO_TEXT : method;
 }
 
 struct sums {

@@ -107,11 +107,6 @@ CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
 
 // Of two such signals at once the kernel keeps the first. So whatever has sent this one, the thread
 // may have been asked; and its event may have signalled, if its time has come.
-CS_ISLAND static bool is_event_due(const struct cs_thread *thread) {
-  return cs_load_acquire(&thread->perf.fd) > 0 &&
-         (int64_t)(cs_thread_cpu_ns() - thread->perf.due_ns) >= 0;
-}
-
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   struct cs_regs regs;
@@ -125,7 +120,7 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   if (!is_sampled(thread, ucontext)) return;
   cs_regs_from_ucontext(&regs, ucontext);
   take_asked(thread, asked, &regs, entry_tsc);
-  if (!due && !is_event_due(thread)) return;
+  if (!due && !cs_perf_is_due(thread)) return;
   struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, 0};
   uint64_t before = thread->cpu_ns;
   cs_sample_take(thread, &regs, &cause);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A sample because a thread's task clock, a perf event of its own, has overflowed: the kernel sends
-// SIGURG to that very thread. Signal-safe: yes; two system calls beside what a sample needs, and
-// neither sets errno.
+// A sample because a thread's perf event has overflowed: its task clock, or what is counted in its
+// stead. The kernel sends SIGURG to that very thread. Signal-safe: yes; two system calls beside
+// what a sample needs, and neither sets errno.
 //
 // Invariants: an event signals once and is then disarmed by the kernel, until its own thread's
 // handler has ended or the agent has found it so; thus signals never pile up, nor do they leave a
@@ -10,11 +10,14 @@
 //
 // The time between two samples is random, evenly between a half and three halves of the period: a
 // program that repeats itself is not in step with it. What a signal comes late is taken off the
-// next wait, so that the rate is the one that was asked for.
+// next wait, so that the rate is the one that was asked for. So are numbers of what is counted, but
+// for lateness; there a sample stands for what its event has been armed with since the last one.
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
 #include "signal/signal.h"
+
+enum { RESTING = 8 };  // periods of a count, while its thread is to be left alone
 
 // xorshift64
 CS_ISLAND static uint64_t next_random(uint64_t *state) {
@@ -25,11 +28,16 @@ CS_ISLAND static uint64_t next_random(uint64_t *state) {
   return *state = x;
 }
 
+// Evenly spread over a period.
+CS_ISLAND static uint64_t next_wait(struct cs_perf_event *event, uint64_t period) {
+  return period / 2 + next_random(&event->random) % period;
+}
+
 CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,
                                 uint64_t least_ns) {
   int64_t late = (int64_t)(now_ns - event->due_ns);
   if (late > (int64_t)period_ns || late < -(int64_t)period_ns) event->due_ns = now_ns;
-  event->due_ns += period_ns / 2 + next_random(&event->random) % period_ns;
+  event->due_ns += next_wait(event, period_ns);
   int64_t wait = (int64_t)(event->due_ns - now_ns);
   if (least_ns < period_ns / 4) least_ns = period_ns / 4;
   return wait > (int64_t)least_ns ? (uint64_t)wait : least_ns;
@@ -41,14 +49,35 @@ CS_ISLAND static uint64_t rest_ns(const struct cs_rest *rest) {
   return rest->until > now ? cs_scale(rest->until - now, cs_signal.ns_of_tick) : 0;
 }
 
-// `now_ns`: its CPU clock, as far as it has been read.
+// What is counted is not known to take time: a thread that is to be left alone has a longer wait.
+CS_ISLAND static uint64_t count_on(struct cs_thread *thread, uint64_t period) {
+  uint64_t wait = next_wait(&thread->perf, period);
+  if (rest_ns(&thread->rest) > 0) wait += RESTING * period;
+  if (wait == 0) wait = 1;
+  thread->perf.counted += wait;
+  return wait;
+}
+
+// Of two signals of one number the kernel keeps the first, so another one may have come in the
+// event's place. A forked child has the entry, but no table. Of what is no clock it is not known;
+// the agent arms it again.
+CS_ISLAND bool cs_perf_is_due(const struct cs_thread *thread) {
+  const uint32_t *threads = cs_load_acquire(&cs_signal.perf_threads);
+  int fd = cs_load_acquire(&thread->perf.fd);
+  return fd > 0 && threads != NULL && cs_load_acquire(&threads[fd]) == thread->index + 1 &&
+         cs_load_relaxed(&cs_signal.counts) == 0 &&
+         (int64_t)(cs_thread_cpu_ns() - thread->perf.due_ns) >= 0;
+}
+
 CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns) {
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   int fd = cs_load_acquire(&thread->perf.fd);
-  uint64_t period = cs_load_relaxed(&cs_signal.period_ns);
+  uint64_t period = cs_load_relaxed(&cs_signal.period);
   if (fd > 0 && period > 0 && cs_thread_is_own(thread)) {
-    uint64_t rest = rest_ns(&thread->rest);
-    uint64_t wait = cs_perf_wait(&thread->perf, now_ns, period, rest);
+    bool counts = cs_load_relaxed(&cs_signal.counts) != 0;
+    uint64_t wait = counts ? count_on(thread, period)
+                           : cs_perf_wait(&thread->perf, now_ns, period, rest_ns(&thread->rest));
+    cs_kernel_forget(&thread->perf);
     (void)cs_syscall4(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)(uintptr_t)&wait, 0);
     (void)cs_syscall4(SYS_ioctl, fd, PERF_EVENT_IOC_REFRESH, 1, 0);
   }

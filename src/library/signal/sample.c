@@ -56,39 +56,63 @@ CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
 CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *place,
                            uint32_t count) {
   uint64_t size = bytes_for((uint64_t)frames_in(place->size) * GROWTH);
-  uint64_t most = bytes_for(ring->max_depth + CS_AWAITS_MOST + 1ull);
+  uint64_t most = bytes_for(ring->max_depth + CS_AWAITS_MOST + CS_KERNEL_MOST + 1ull);
   if (size > most) size = most;
   if (size <= place->size) return false;
   struct cs_sample_place larger;
   if (!reserve(ring, size, &larger)) return false;
-  cs_copy(larger.sample->frames, place->sample->frames, count * 8ull);
+  // With what has been said of it already, but for the word that says it is ready.
+  enum { AFTER_WORD = sizeof place->sample->word };
+  cs_copy((uint8_t *)larger.sample + AFTER_WORD, (uint8_t *)place->sample + AFTER_WORD,
+          sizeof *place->sample - AFTER_WORD + count * 8ull);
   cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_PAD));
   *place = larger;
   return true;
 }
 
-// Gives back what the record does not need, unless somebody has reserved behind it.
+// Gives back what the record does not need, unless somebody has reserved what comes after it.
 CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct cs_sample_place *place,
                              uint32_t count) {
   uint64_t end = place->at + place->size, size = bytes_for(count);
   if (size < place->size && cs_cas(&ring->head, &end, place->at + size)) place->size = size;
 }
 
-// Behind the frames; what finds no room is left out.
-CS_ISLAND static __attribute__((noinline)) void add_awaits(struct cs_sample_ring *ring,
-                                                           struct cs_sample_place *place,
-                                                           const struct cs_sampled *from,
-                                                           uint32_t count) {
+// Room for so many words after the first `count`.
+CS_ISLAND static bool make_room(struct cs_sample_ring *ring, struct cs_sample_place *place,
+                                uint32_t count, uint32_t more) {
+  while (more > frames_in(place->size) - count)
+    if (!grow(ring, place, count)) return false;
+  return true;
+}
+
+// After the frames; what finds no room is left out. Returns how many words there are then.
+CS_ISLAND static __attribute__((noinline)) uint32_t add_awaits(struct cs_sample_ring *ring,
+                                                               struct cs_sample_place *place,
+                                                               const struct cs_sampled *from,
+                                                               uint32_t count) {
   struct cs_awaits *awaits = cs_load_acquire(&cs_signal.awaits);
   struct cs_await_chain chain = {.state = CS_AWAITS_NONE};
   if (awaits != NULL && place->sample->stop != CS_STOP_TIME)
     cs_awaits_find(awaits, from, place->sample->frames, count, &chain);
-  if (chain.count > frames_in(place->size) - count && !grow(ring, place, count)) chain.count = 0;
+  if (!make_room(ring, place, count, chain.count)) chain.count = 0;
   cs_copy(&place->sample->frames[count], chain.words, chain.count * 8ull);
   place->sample->await_at = chain.at;
   place->sample->await_count = (uint16_t)chain.count;
   place->sample->await_state = (uint16_t)chain.state;
-  shrink(ring, place, count + chain.count);
+  return count + chain.count;
+}
+
+// After those.
+CS_ISLAND static __attribute__((noinline)) uint32_t add_kernel(struct cs_sample_ring *ring,
+                                                               struct cs_sample_place *place,
+                                                               const struct cs_sampled *from,
+                                                               uint32_t count) {
+  uint32_t added = from->kernel ? CS_KERNEL_UNKNOWN : 0;
+  if (from->kernel && make_room(ring, place, count, CS_KERNEL_MOST))
+    added =
+        cs_kernel_stack(from->thread, from->regs, &place->sample->frames[count], CS_KERNEL_MOST);
+  place->sample->kernel_count = added;
+  return added != CS_KERNEL_UNKNOWN ? count + added : count;
 }
 
 // How many frames. Not inlined: the walk is off the handler's stack when who awaits is looked for.
@@ -164,7 +188,8 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
 CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                    const struct cs_sampled *from) {
   uint32_t generation = cs_load_acquire(&from->world->code_generation);
-  add_awaits(ring, place, from, walk_into(ring, place, from));
+  uint32_t count = add_awaits(ring, place, from, walk_into(ring, place, from));
+  shrink(ring, place, add_kernel(ring, place, from, count));
   describe(place->sample, from, generation);
 }
 
@@ -172,10 +197,15 @@ CS_ISLAND static bool is_mine(struct cs_thread *thread) {
   return cs_load_acquire(&thread->sampling) != 0 && cs_thread_is_own(thread);
 }
 
-// The thread's CPU time since its last sample. What a lost sample stood for goes to the next one.
-CS_ISLAND static void stand_for_time(struct cs_sample *sample, struct cs_thread *thread,
-                                     uint64_t now) {
-  if ((int64_t)(now - thread->cpu_ns) > 0) sample->weight = now - thread->cpu_ns;
+// What its thread's event has counted, or the CPU time, since the last one. What a lost sample
+// stood for goes to the next one.
+CS_ISLAND static void stand_for_all(struct cs_sample *sample, struct cs_thread *thread,
+                                    uint64_t now) {
+  if (cs_load_relaxed(&cs_signal.counts) != 0)
+    sample->weight = thread->perf.counted;
+  else if ((int64_t)(now - thread->cpu_ns) > 0)
+    sample->weight = now - thread->cpu_ns;
+  thread->perf.counted = 0;
   cs_store_relaxed(&thread->cpu_ns, now);
 }
 
@@ -184,12 +214,14 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
                            const struct cs_signal_cause *cause) {
   struct cs_sample_place place;
   struct cs_rest *rest = &thread->rest;
-  struct cs_sampled from = {.world = world,
-                            .thread = thread,
-                            .agent = cs_load_acquire(&thread->agent),
-                            .regs = regs,
-                            .stack = &thread->stack,
-                            .limit_ns = ring->walk_limit_ns};
+  struct cs_sampled from = {
+      .world = world,
+      .thread = thread,
+      .agent = cs_load_acquire(&thread->agent),
+      .regs = regs,
+      .stack = &thread->stack,
+      .limit_ns = ring->walk_limit_ns,
+      .kernel = cause->cause == CS_CAUSE_CLOCKED && cs_load_acquire(&thread->perf.ring) != NULL};
   if (from.agent == NULL) return;  // being set up or taken down
   if (cs_rest_holds(rest, cause->entry_tsc)) {
     rest->put_off++;
@@ -206,7 +238,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   place.sample->overrun = cause->overrun + rest->expirations;
   place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;
-  if (cause->cause == CS_CAUSE_CLOCKED) stand_for_time(place.sample, thread, begin_cpu);
+  if (cause->cause == CS_CAUSE_CLOCKED) stand_for_all(place.sample, thread, begin_cpu);
   if (cause->cause == CS_CAUSE_LOOK) place.sample->weight = cause->weight;
   rest->put_off = 0;
   if (cause->cause == CS_CAUSE_TIMER) rest->expirations = 0;
@@ -235,6 +267,7 @@ CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_samp
   place->sample->await_at = 0;
   place->sample->await_count = 0;
   place->sample->await_state = CS_AWAITS_NONE;
+  place->sample->kernel_count = 0;
   place->sample->loaded = 0;
   describe(place->sample, from, cs_load_acquire(&from->world->code_generation));
 }

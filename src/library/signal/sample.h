@@ -50,13 +50,15 @@ struct cs_sample {
   uint16_t cause;     // enum cs_cause
   uint32_t images;    // struct cs_images.sequence of the table that it was walked by
   uint64_t loaded;    // struct cs_walk.loaded
-  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns; else 0
+  uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
+                      // the perf event's; else 0
   uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
   uint32_t type;      // an event's: what it is about, as the agent numbers them
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
+  uint32_t kernel_count;  // of the kernel's addresses, or CS_KERNEL_UNKNOWN
   struct cs_label label;  // all zero: none
-  uint64_t frames[];      // CS_FRAME_WORD()s, leaf first; behind them the chain's words
+  uint64_t frames[];      // CS_FRAME_WORD()s, leaf first; then the chain's words, then the kernel's
 };
 
 static inline bool cs_sample_has_label(const struct cs_sample *sample) {
@@ -92,6 +94,7 @@ struct cs_sampled {  // where a sample's walk begins
   const struct cs_regs *regs;
   const struct cs_stack *stack;
   uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
+  bool kernel;        // the thread's event has it sampled, and has a ring
 };
 // A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
 // has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns

@@ -35,14 +35,23 @@ struct cs_rest {
   uint32_t ever;          // signals that were put off; never reset
 };
 
-// The task clock of a thread that the engine perf samples (signal/perf.c). All but `fd` is its
-// handler's.
+// The perf event of a thread that the engine perf samples (signal/perf.c): its task clock, or what
+// is counted in its stead. All but `fd` and `ring` is its handler's.
 struct cs_perf_event {
-  int32_t fd;       // 0: none
-  uint64_t due_ns;  // of its CPU clock, the next sample
-  uint64_t random;  // never 0
+  int32_t fd;        // 0: none
+  uint64_t due_ns;   // of its CPU clock, the next sample
+  uint64_t counted;  // of an event that is no clock: what the next sample stands for; else 0
+  uint64_t random;   // never 0
+  uint8_t *ring;  // what the kernel writes of overflows: CS_PERF_RING_BYTES; NULL: none is wanted
 };
-enum { CS_PERF_MAX_FD = 1 << 20 };  // descriptors of events are below it
+enum {
+  CS_PERF_MAX_FD = 1 << 20,  // descriptors of events are below it
+  // The kernel's page about the ring, and one for its records. With one overflow at a time, of
+  // CS_KERNEL_MOST frames at most, there is no need for more.
+  CS_PERF_PAGE = 4096,
+  CS_PERF_RING_BYTES = 2 * CS_PERF_PAGE,
+  CS_KERNEL_MOST = 127,
+};
 
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
 // new generation, so that a late signal that names one never touches unmapped memory.
@@ -114,7 +123,8 @@ struct cs_signal_state {
   uint32_t small_stacks;   // 1: threads may stand on stacks that have no room for a signal; none is
                            // sent any more, and those on their way are ignored
   uint32_t *perf_threads;  // by an event's descriptor: its entry's index + 1, or 0; or NULL
-  uint64_t period_ns;      // between two samples of an event
+  uint64_t period;         // between two samples of an event: ns of CPU time, or as it counts
+  uint32_t counts;         // 1: events are no clocks
   uint32_t labels;         // the number of the recording that wants labels; 0: none does
   int pid;                 // this process; a forked child's differs, and nothing is served there
 };
@@ -126,12 +136,21 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
 
 // SIGURG's, with the same flags: of threads that are asked for samples, and of perf events.
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
-// signal/perf.c: whose event has signalled; NULL: none of ours has. Arms it again after a sample,
-// and says how long it is to wait.
+// signal/perf.c: whose event has signalled; NULL: none of ours has. Is the calling thread's task
+// clock due? Arms its event again; `now_ns` is its CPU clock. How long a task clock is to wait.
 CS_ISLAND struct cs_thread *cs_perf_thread_of(const siginfo_t *info);
+CS_ISLAND bool cs_perf_is_due(const struct cs_thread *thread);
 CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns);
 CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,
                                 uint64_t least_ns);
+// signal/kernel.c: the kernel's part of the stack that the calling thread's event has found it on,
+// if that is the stack of `regs`. Up to `most` addresses, the innermost first. Returns how many; 0:
+// it was not in the kernel; CS_KERNEL_UNKNOWN: it is not known whether it was.
+#define CS_KERNEL_UNKNOWN UINT32_MAX
+CS_ISLAND uint32_t cs_kernel_stack(const struct cs_thread *thread, const struct cs_regs *regs,
+                                   uint64_t *out, uint32_t most);
+// Forgets what has been written up to now.
+CS_ISLAND void cs_kernel_forget(const struct cs_perf_event *event);
 
 // The alternate stack that the interrupted thread has at this moment, 0 and 0 if none; and the way
 // to give it a larger one when it returns from the handler (docs/signal-safety.md). Equip does so

@@ -1,6 +1,6 @@
 // What tests/live/engine.sh records: methods with known shares of CPU time, measured on their own
 // thread's clock, in a rhythm that is the kernel's tick; and a program that uses SIGURG itself.
-// The first argument says what, the second for how many milliseconds of CPU time.
+// The first argument says what, the second for how many milliseconds of CPU time; of faults, how many thousands.
 using System;
 using System.IO;
 using System.Runtime.CompilerServices;
@@ -88,6 +88,45 @@ static class Program
         Console.WriteLine($"seven {(double)seven / (seven + reads):0.0000}");
     }
 
+    [DllImport("libc")]
+    static extern nint mmap(nint at, nint size, int protection, int flags, int file, nint offset);
+
+    [DllImport("libc")]
+    static extern int munmap(nint at, nint size);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static unsafe void Touch(byte* at, long pages)
+    {
+        for (long i = 0; i < pages; i++) at[i * 4096] = 1;
+    }
+
+    // A page fault for each page: the memory is new.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static unsafe void TouchesNew(long pages)
+    {
+        nint at = mmap(0, (nint)pages * 4096, 3, 0x22, -1, 0);
+        Touch((byte*)at, pages);
+        munmap(at, (nint)pages * 4096);
+    }
+
+    // None: it is there already. And it takes most of the time.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static unsafe void TouchesOld(byte* at, long pages)
+    {
+        for (int i = 0; i < 400; i++) Touch(at, pages);
+    }
+
+    static unsafe void Faults(long thousands)
+    {
+        nint old = mmap(0, 1000 * 4096, 3, 0x22, -1, 0);
+        Touch((byte*)old, 1000);
+        for (long i = 0; i < thousands; i++)
+        {
+            TouchesNew(1000);
+            TouchesOld((byte*)old, 1000);
+        }
+    }
+
     // It takes the signal after half of its time.
     static void Signal(long ms)
     {
@@ -105,6 +144,7 @@ static class Program
         long ms = long.Parse(args[1]);
         if (args[0] == "shares") Shares(ms);
         if (args[0] == "kernel") Kernel(ms);
+        if (args[0] == "faults") Faults(ms);
         if (args[0] == "signal") Signal(ms);
         if (args[0] == "burn") Seven(ms * 1000);
     }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// From a recording's records to the facts of a profile. One thread. Signal-safe: no.
+#include "recording/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text(const struct cs_recording *rec, uint32_t id) {
+  return cs_strings_get(&rec->strings, id, NULL);
+}
+
+static int by_count(const void *a, const void *b) {
+  const struct cs_profile_stop *x = a, *y = b;
+  return x->count < y->count ? 1 : x->count > y->count ? -1 : strcmp(x->token, y->token);
+}
+
+static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, struct cs_facts *f) {
+  f->complete = stops[rec->complete];
+  for (unsigned i = 0; i < rec->reason_count; i++) {
+    if (i == rec->complete || stops[i] == 0) continue;
+    const struct cs_rec_reason *reason = &rec->reasons[i];
+    f->stops[f->stop_count++] =
+        (struct cs_profile_stop){text(rec, reason->token), text(rec, reason->text), stops[i]};
+  }
+  qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
+}
+
+static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
+  uint32_t i;
+  f->put_off = rec->put_off.samples;
+  f->put_off_events = rec->put_off.events;
+  f->put_off_ns = rec->put_off.longest_ns;
+  bool known = cs_map_get(&rec->thread_ids, rec->put_off.thread, &i);
+  f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
+}
+
+void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_wire_mode mode) {
+  const struct cs_rec_sums *sums = &rec->sums[mode];
+  memcpy(f->runtime, rec->runtime, sizeof f->runtime);
+  f->program = text(rec, rec->meta.program);
+  f->mode = mode;
+  f->hz = rec->meta.hz;
+  if (mode == CS_WIRE_MODE_CPU) {
+    f->event = rec->meta.event;
+    f->event_period = rec->meta.event_period;
+  }
+  f->pid = rec->start.pid;
+  f->start_ns = rec->start.start_ns;
+  f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
+  f->samples = sums->samples;
+  f->weight = sums->weight;
+  f->events = rec->events[mode].events;
+  f->events_value = rec->events[mode].value;
+  f->lost_samples = rec->end.lost[mode];
+  f->lost_broken = rec->totals.broken + rec->broken;
+  f->lost_full = rec->totals.full + rec->full;
+  // The END record has it too, but a target that was killed has only the first one.
+  f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
+  fill_stops(rec, sums->stops, f);
+  f->labelled = sums->labelled;
+  f->labels_full = rec->labels_full;
+  f->asleep = sums->asleep;
+  f->asleep_weight = sums->asleep_weight;
+  f->held_count = rec->held.count;
+  f->held_p50_ns = cs_held_percentile(&rec->held, 0.50);
+  f->held_p99_ns = cs_held_percentile(&rec->held, 0.99);
+  f->held_max_ns = rec->held.max_ns;
+  f->ended = rec->ended;
+  f->suspensions = rec->end.runtime_suspensions;
+  f->ticks = rec->ticks.taken;
+  f->ticks_left_out = rec->ticks.left_out;
+  f->unsent = rec->asks.unsent;
+  f->silent = rec->asks.silent;
+  f->silent_ns = rec->asks.silent_ns;
+  f->small_stacks = rec->rooms.small;
+  f->unknown_stacks = rec->rooms.unknown;
+  f->stopped_ns = rec->stops.stopped_ns;
+  f->stopped_for = rec->stops.threads;
+  f->unsampled_ns = rec->stops.unsampled_ns;
+  fill_put_off(rec, f);
+  f->overruns = rec->end.overruns;
+  f->lost_target = rec->end.lost_ring;
+  if (mode == CS_WIRE_MODE_CPU)
+    f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
+                                         (enum cs_wire_engine_kind)rec->engine.had,
+                                         rec->engine.cpu_ns,
+                                         rec->engine.others,
+                                         rec->engine.without,
+                                         text(rec, rec->engine_text[CS_ENGINE_WHY]),
+                                         text(rec, rec->engine_text[CS_ENGINE_UNSEEN])};
+  f->inlined.wanted = rec->inlined;
+  for (size_t i = 0; i < rec->inlines_count; i++)
+    ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);
+  const struct cs_wire_budget *b = &rec->budget;
+  f->budget = (struct cs_budget_facts){b->budget_ppm, b->recorded_ns, b->agent_ns, b->handlers_ns,
+                                       b->command_ns, b->hz_least,    b->hz_last,  b->changes};
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Which files a process is told to load. Invariant: copies for a process have the same path each
+// time, as long as our library is the same: the loader then knows the one that it has loaded
+// before, which never leaves a process. One thread. Signal-safe: no.
+#include "recording/hand_over.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "process/diag.h"
+#include "process/proc.h"
+
+static bool hash_of(const char *path, uint64_t *hash) {
+  uint8_t piece[16384];
+  ssize_t n = -1;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  *hash = 14695981039346656037u;  // FNV-1a
+  while (fd >= 0 && (n = read(fd, piece, sizeof piece)) > 0)
+    for (ssize_t i = 0; i < n; i++) *hash = (*hash ^ piece[i]) * 1099511628211u;
+  if (fd >= 0) (void)close(fd);
+  return n == 0;
+}
+
+// As whom it opens files: the last of four numbers, which the kernel has for that.
+static bool number_of(const char *status, const char *name, unsigned *out) {
+  const char *line = strstr(status, name);
+  return line != NULL && sscanf(line + strlen(name), "%*u %*u %*u %u", out) == 1;
+}
+
+static bool user_of(pid_t pid, struct cs_give *give) {
+  size_t size = 0;
+  unsigned uid = 0, gid = 0;
+  char *status = cs_proc_read(pid, "status", &size);
+  bool known =
+      status != NULL && number_of(status, "\nUid:", &uid) && number_of(status, "\nGid:", &gid);
+  free(status);
+  give->uid = uid;
+  give->gid = gid;
+  return known;
+}
+
+static bool wanted(void *session) {
+  return !cs_session_is_interrupted(session);
+}
+
+static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out,
+                 struct cs_error *err) {
+  uint64_t hash;
+  unsigned long long started = 0;
+  struct cs_error why = {""};
+  size_t count = 0;
+  *temp = cs_diag_folder(pid);
+  if (!user_of(pid, g) || !cs_proc_start_time(pid, &started))
+    return cs_error_set(err, "process %d has ended", (int)pid);
+  if (!hash_of(g->files[0], &hash)) return cs_error_set(err, "cannot read %s: %m", g->files[0]);
+  (void)snprintf(g->name, sizeof g->name, "clrsnap-%016" PRIx64 "-%d-%llu", hash, (int)pid,
+                 started);
+  if (*temp != NULL && (*temp)[0] == '/' && strcmp(*temp, "/tmp") != 0) g->folders[count++] = *temp;
+  g->folders[count++] = "/tmp";
+  g->folders[count++] = "/var/tmp";
+  g->folders[count] = "/dev/shm";
+  struct cs_target *target = cs_target_of(pid);
+  bool good = cs_give(target, g, out, &why);
+  cs_target_free(target);
+  return good || cs_error_set(err,
+                              "process %d cannot open %s, and no folder takes a copy (%s): make "
+                              "the file visible there, as by docker run -v",
+                              (int)pid, g->files[0], why.text);
+}
+
+static char *path_in(const struct cs_given *given, const char *name, const char *file) {
+  char *path = NULL;
+  if (file == NULL) return NULL;
+  if (given->folder == NULL) return strdup(file);
+  return asprintf(&path, "%s/%s/%s", given->folder, name, cs_file_of(file)) < 0 ? NULL : path;
+}
+
+bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_session *session,
+                  struct cs_handed *out, struct cs_error *err) {
+  char *temp = NULL;
+  struct cs_give g = {
+      .files = {agent, hook}, .wanted = session != NULL ? wanted : NULL, .context = session};
+  *out = (struct cs_handed){0};
+  bool good = give(&g, pid, &temp, &out->given, err);
+  if (good) {
+    out->agent = path_in(&out->given, g.name, agent);
+    out->hook = path_in(&out->given, g.name, hook);
+    if (out->agent == NULL || (hook != NULL && out->hook == NULL))
+      good = cs_error_set(err, "out of memory");
+  }
+  free(temp);
+  if (!good) cs_hand_back(out);
+  return good;
+}
+
+void cs_hand_back(struct cs_handed *handed) {
+  cs_take_back(&handed->given);
+}
+
+void cs_handed_free(struct cs_handed *handed) {
+  cs_hand_back(handed);
+  free(handed->agent);
+  free(handed->hook);
+  *handed = (struct cs_handed){0};
+}
+
+bool cs_hand_over_check(pid_t pid, const char *agent, char **folder, struct cs_error *err) {
+  char *temp = NULL;
+  struct cs_given given = {0};
+  struct cs_give g = {.files = {agent}, .only_look = true};
+  bool good = give(&g, pid, &temp, &given, err);
+  *folder = good && given.folder != NULL ? strdup(given.folder) : NULL;
+  free(temp);
+  return good;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// A recording of this very program's threads by an engine of mode cpu, without a runtime.
+#ifndef CS_ENGINE_RUN_H
+#define CS_ENGINE_RUN_H
+
+#include "agent/engine.h"
+#include "wire/consumer.h"
+
+#define MS 1000000ull
+
+extern struct cs_consumer consumer;
+extern struct cs_error err;
+
+uint64_t own_cpu(void);  // of the calling thread, ns
+void burn(uint64_t ns);  // of its CPU time
+uint32_t own_tid(void);
+int setup(void **state);
+
+// What the wish is besides, cs_agent has: kernel, event.
+void open_recording(uint32_t hz, enum cs_wire_engine_kind engine);
+void begin(uint32_t hz, enum cs_wire_engine_kind engine);
+void end(void);
+
+struct sums {
+  uint64_t samples, weight;
+};
+struct sums drain(void);
+struct cs_wire_engine told(char why[256]);  // what was told last
+
+int count_fds(void);
+// Runs it in a process of its own, because it changes what a process has once.
+void in_child(int (*test)(void));
+
+extern volatile int handled;  // by this handler
+void on_urg(int number);
+
+#endif

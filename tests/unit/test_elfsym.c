@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Native symbols of a file that is shortened while it is read.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <link.h>
+
+#include "metadata/elfsym.h"
+
+__attribute__((noinline, used)) static int first_marker(int x) {
+  return x + 1;
+}
+__attribute__((noinline, used)) static int second_marker(int x) {
+  return x + 2;
+}
+
+struct self {
+  uint64_t base;
+  const uint8_t *id;
+  uint32_t id_size;
+};
+
+static int find_self(struct dl_phdr_info *info, size_t size, void *data) {
+  struct self *self = data;
+  (void)size;
+  self->base = info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    for (uint64_t at = self->base + ph->p_vaddr, to = at + ph->p_memsz;
+         ph->p_type == PT_NOTE && at < to;) {
+      const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(uintptr_t)at;
+      uint64_t id = at + sizeof *note + ((note->n_namesz + 3u) & ~3u);
+      if (note->n_type == NT_GNU_BUILD_ID) {
+        self->id = (const uint8_t *)(uintptr_t)id;
+        self->id_size = note->n_descsz;
+      }
+      at = id + ((note->n_descsz + 3u) & ~3u);
+    }
+  }
+  return 1;  // the program comes first
+}
+
+// A copy of this program, which has a build id.
+static void copy_self(const char *path) {
+  char command[256];
+  (void)snprintf(command, sizeof command, "cp /proc/%d/exe %s && chmod 600 %s", (int)getpid(), path,
+                 path);
+  assert_int_equal(system(command), 0);
+}
+
+static void a_file_that_is_shortened_keeps_its_names(void **state) {
+  (void)state;
+  char path[] = "/tmp/test_elfsym.XXXXXX";
+  struct self self = {0};
+  (void)dl_iterate_phdr(find_self, &self);
+  assert_true(self.id_size > 0);
+  (void)close(mkstemp(path));
+  copy_self(path);
+  struct cs_target *target = cs_target_of(0);
+  struct cs_elfsyms *syms = cs_elfsyms_new(target);
+  struct cs_elf_image image = {{.path = path}, self.id_size, self.id};
+  cs_elfsyms_add(syms, 1, &image);
+  const char *name = cs_elfsyms_find(syms, 1, (uintptr_t)first_marker - self.base);
+  assert_non_null(name);
+  assert_string_equal(name, "first_marker");
+  assert_int_equal(truncate(path, 0), 0);
+  name = cs_elfsyms_find(syms, 1, (uintptr_t)second_marker - self.base);
+  assert_non_null(name);
+  assert_string_equal(name, "second_marker");
+  cs_elfsyms_free(syms);
+  cs_target_free(target);
+  (void)unlink(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_file_that_is_shortened_keeps_its_names)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
