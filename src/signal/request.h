@@ -99,7 +99,8 @@ struct cs_request {
   uint64_t word;  // sequence << 16 | state. A futex waits on its low half
   // Filled in by the requester while CLAIMED:
   uint32_t sleeps;  // the requester waits in the kernel; by itself, at any time
-  uint32_t holder;  // its thread id while it holds the target for its caller (clrsnap_hold), else 0
+  uint32_t asker;   // its thread id
+  uint32_t holder;  // the same while it holds the target for its caller (clrsnap_hold), else 0
   uint32_t flags;
   uint32_t tid;
   uint32_t max_depth;

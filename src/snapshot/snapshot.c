@@ -105,7 +105,9 @@ static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, stru
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
   bool resolved = resolve_held(&take.request->capture, met);
-  if (resolved) *hr = report(&take.request->capture, to, err);
+  struct cs_delivery held = *to;
+  held.held = take.request;
+  if (resolved) *hr = report(&take.request->capture, &held, err);
   end_take(&take);
   if (!resolved) ask_for_met(met);
   return resolved;
@@ -331,7 +333,8 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size) {
   struct cs_delivery to = {
-      callback, client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER, flags, 0};
+      callback, client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
+      flags,    0,           NULL};
   struct seed seed;
   struct cs_error err;
   struct cs_regs here;
