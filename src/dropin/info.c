@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The ICorProfilerInfo that a guest gets: the runtime's own in every slot, but for DoStackSnapshot,
-// which works, and the few beside it (mask.c, elide.c).
+// which works, and the few beside it (mask.c, elide.c, ids.c).
 //
 // Invariant: QueryInterface answers for the same interfaces as the runtime's, and always with this
 // one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread, and
 // with a ThreadID that is none, is async-signal-safe at any time: until the library is ready, which
 // is seen to elsewhere (life.c), and after a detach, it returns an HRESULT and calls nothing.
+#include <unistd.h>
+
 #include "base/base.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
@@ -74,6 +76,7 @@ static void init(void) {
   vtbl->RequestReJIT = request_rejit;
   cs_mask_take_over(vtbl);
   cs_elide_take_over(vtbl);
+  cs_ids_take_over(vtbl);
 }
 
 void *cs_wrap_info(struct cs_guest *guest, IUnknown *info) {
