@@ -5,6 +5,7 @@
 // the CLR is not called (contract: C20), and it is released on every path (contract: C8).
 #include <string.h>
 
+#include "snapshot/asleep.h"
 #include "snapshot/deliver.h"
 #include "snapshot/handler.h"
 
@@ -147,6 +148,13 @@ static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *see
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
+static void keep(const struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread) {
+  const struct cs_capture *capture = &take->request->capture;
+  if (!capture->asleep || capture->kept || !cs_thread_pin(thread, clr_thread)) return;
+  cs_asleep_keep(take->request, thread);
+  cs_thread_unpin(thread);
+}
+
 // Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
 // the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
@@ -155,9 +163,9 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
   for (int round = 1;; round++) {
     HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, here, seed, err)
                                 : cs_take_other(take, thread, flags, seed, err);
-    if (hr != S_OK || cs_capture_resolve(&take->request->capture) || thread == NULL ||
-        round == RESOLVE_ROUNDS)
-      return hr;
+    bool resolved = hr == S_OK && cs_capture_resolve(&take->request->capture);
+    if (resolved && thread != NULL) keep(take, thread, clr_thread);
+    if (hr != S_OK || resolved || thread == NULL || round == RESOLVE_ROUNDS) return hr;
     (void)cs_take_end(take);
     if (!cs_thread_pin(thread, clr_thread)) {
       cs_error_set(err, "the thread has ended");
