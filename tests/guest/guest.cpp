@@ -48,6 +48,12 @@ long cpu_ns(clockid_t clock) {
   return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+uint64_t now_ns() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
 void sleep_ms(long ms) {
   timespec time = {ms / 1000, ms % 1000 * 1000000};
   while (nanosleep(&time, &time) != 0) {
@@ -60,6 +66,8 @@ static std::unique_ptr<Mode> make_mode() {
       {"recipe", make_recipe},   {"handler", make_handler}, {"calls", make_calls},
       {"crowd", make_crowd},     {"throw", make_throw},     {"detach", make_detach},
       {"leave", make_leave},     {"pause", make_pause},     {"hostile", make_hostile},
+      {"leave", make_leave},     {"pause", make_pause},     {"rounds", make_rounds},
+      {"endings", make_endings}, {"late", make_late},
   };
   const char *name = getenv("GUEST_MODE");
   auto found = modes.find(name != nullptr ? name : "");

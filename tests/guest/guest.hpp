@@ -129,6 +129,9 @@ std::unique_ptr<Mode> make_sites();    // DoStackSnapshot(0) in ObjectAllocated,
 std::unique_ptr<Mode> make_cross();    // DoStackSnapshot of others, nothing suspended
 std::unique_ptr<Mode> make_recipe();   // hold, find the first managed frame, seed
 std::unique_ptr<Mode> make_pause();    // the first of these, measured
+std::unique_ptr<Mode> make_rounds();   // the same, for as long as told, each round's time
+std::unique_ptr<Mode> make_endings();  // what may be asked of threads that end in a round
+std::unique_ptr<Mode> make_late();     // callbacks that outlast a hold
 std::unique_ptr<Mode> make_handler();  // DoStackSnapshot(0) in a SIGPROF handler
 std::unique_ptr<Mode> make_calls();    // every odd call, and what is answered
 std::unique_ptr<Mode> make_crowd();    // many threads at once, refusing and nesting
@@ -148,6 +151,7 @@ uint32_t gettid();
 long cpu_ns(clockid_t clock);
 // CPU time of the main thread between the object's creation and its Initialize.
 extern long kept_waiting_ns;
+uint64_t now_ns();
 void sleep_ms(long ms);
 
 }  // namespace guest

@@ -3,7 +3,6 @@
 // function the main thread was found in. For the benchmark (bench/dropin.py), which has the
 // program's own view of the same rounds. Threads: one native sampler. Signal-safe: no.
 #include <algorithm>
-#include <ctime>
 
 #include <unistd.h>
 
@@ -11,12 +10,6 @@
 
 namespace guest {
 namespace {
-
-uint64_t now_ns() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
 
 class Pause final : public Mode {
  public:

@@ -3,8 +3,9 @@
 // seen here first, and the guest is told what it has asked for, no more and no less.
 //
 // Invariants: QueryInterface answers as theirs does; a thread is forgotten by the library after the
-// guest has been told of its end, so that the guest may still walk it then; an ID that dies waits
-// until an elided suspension is over. Threads: whichever the runtime calls on. Not for handlers.
+// guest has been told of its end, so that the guest may still walk it then; an ID of code that
+// dies waits until an elided suspension is over. Threads: whichever the runtime calls on. Not for
+// handlers.
 #include "base/log.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
@@ -103,7 +104,6 @@ static HRESULT thread_assigned(ICorProfilerCallback11 *self, ThreadID id, DWORD 
 static HRESULT thread_destroyed(ICorProfilerCallback11 *self, ThreadID id) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ThreadDestroyed);
   HRESULT hr = S_OK;
-  cs_elide_wait(guest_of(self));
   if (wants(self, COR_PRF_MONITOR_THREADS)) hr = theirs->lpVtbl->ThreadDestroyed(theirs, id);
   clrsnap_thread_destroyed(id);
   return hr;

@@ -3,9 +3,10 @@
 // a walk here stops nobody. SuspendRuntime and ResumeRuntime answer as if they had, and the program
 // runs on.
 //
-// Invariant: an ID that the guest may hold between the two does not die meanwhile: the callbacks
-// after which it would wait until ResumeRuntime, ELIDE_WAIT_MS at most, since a guest may never
-// resume. Threads: any. Not for handlers.
+// Invariant: an ID of code or of a type that the guest may hold between the two does not die
+// meanwhile: the callbacks after which it would wait until ResumeRuntime, ELIDE_WAIT_MS at most,
+// since a guest may never resume. Threads end as ever, and ids.c answers for them. Threads: any.
+// Not for handlers.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,8 +18,7 @@
 #include "dropin/guest.h"
 
 // Longer than a round of walks over thousands of threads takes (10 us each). Short enough that a
-// program whose profiler forgets to resume goes on; and the runtime may hold its list of threads
-// while it tells of a thread's end, which the guest's EnumThreads waits for.
+// program whose profiler forgets to resume goes on.
 enum { ELIDE_WAIT_MS = 200 };
 
 static HRESULT never_called(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
@@ -32,7 +32,7 @@ bool cs_runtime_has_started(ICorProfilerInfo15 *info) {
   return hr != CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
-static bool elides(const struct cs_guest *guest) {
+bool cs_elides(const struct cs_guest *guest) {
   return guest->options.elide_suspend && cs_load_acquire(&guest->walks);
 }
 
@@ -40,13 +40,14 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, SuspendRuntime);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   uint32_t running = 0;
-  if (!elides(guest)) {
+  if (!cs_elides(guest)) {
     HRESULT hr = theirs->lpVtbl->SuspendRuntime(theirs);
     if (hr == S_OK) cs_store_release(&cs_core.stopped_by, (uint32_t)gettid());
     return hr;
   }
   if (!cs_runtime_has_started(theirs)) return CORPROF_E_RUNTIME_UNINITIALIZED;
   if (!cs_cas(&guest->suspended, &running, 1)) return CORPROF_E_SUSPENSION_IN_PROGRESS;
+  cs_store_release(&guest->deaths, cs_registry_deaths());
   cs_store_release(&guest->suspender, (uint32_t)gettid());
   return S_OK;
 }

@@ -41,6 +41,7 @@ struct cs_guest {
   DWORD low, high;            // the events that it has asked for
   uint32_t suspended;         // elided: 1 between SuspendRuntime and ResumeRuntime (a futex)
   uint32_t suspender;         // the thread that asked
+  uint32_t deaths;            // cs_registry_deaths() when it did
   struct cs_callback *proxy;  // stands in until an attach's client data names the guest
 };
 
@@ -85,8 +86,11 @@ void cs_mask_take_over(ICorProfilerInfo15Vtbl *vtbl);
 
 // ---- Elided suspension (elide.c) ----
 void cs_elide_take_over(ICorProfilerInfo15Vtbl *vtbl);
-// In callbacks after which an ID means nothing any more: not between Suspend and Resume.
+bool cs_elides(const struct cs_guest *guest);
+// In callbacks after which an ID of code means nothing any more: not between Suspend and Resume.
 void cs_elide_wait(struct cs_guest *guest);
+// Calls that name a thread, which may end between the two (ids.c).
+void cs_ids_take_over(ICorProfilerInfo15Vtbl *vtbl);
 // Has the runtime started? Asked of its own DoStackSnapshot, which checks that first.
 bool cs_runtime_has_started(ICorProfilerInfo15 *info);
 

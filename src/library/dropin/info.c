@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The ICorProfilerInfo that a guest gets: the runtime's own in every slot, but for DoStackSnapshot,
-// which works, and the few beside it (mask.c, elide.c).
+// which works, and the few beside it (mask.c, elide.c, ids.c).
 //
 // Invariant: QueryInterface answers for the same interfaces as the runtime's, and always with this
 // one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread, and
 // with a ThreadID that is none, is async-signal-safe at any time: until the library is ready, which
 // is seen to elsewhere (life.c), and after a detach, it returns an HRESULT and calls nothing.
+#include <unistd.h>
+
 #include "base/base.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
@@ -18,6 +20,41 @@ static ICorProfilerInfo15 *theirs_of(ICorProfilerInfo15 *self) {
 static uint32_t flags_of(const struct cs_guest *guest) {
   return (guest->options.hold ? CLRSNAP_HOLD_TARGET : 0u) |
          (guest->options.dynamic ? CLRSNAP_REPORT_DYNAMIC : 0u);
+}
+
+// ---- A guest that has stopped the runtime ----
+
+struct counted {
+  StackSnapshotCallback *callback;
+  void *data;
+  bool called;
+};
+
+static HRESULT count(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
+                     BYTE context[], void *data) {
+  struct counted *counted = data;
+  counted->called = true;
+  return counted->callback(function, ip, info, size, context, counted->data);
+}
+
+// The runtime's own walk is made for a thread that has stopped the runtime, and costs less than
+// ours: the other one cannot leave the frames below its call into native code. It knows nothing of
+// methods without metadata, of targets that are to stand still, or of ThreadIDs that are none.
+static bool is_for_the_runtime(const struct cs_guest *guest, ThreadID thread,
+                               const BYTE context[]) {
+  return context == NULL && !guest->options.hold && !guest->options.dynamic &&
+         cs_load_acquire(&cs_core.stopped_by) == (uint32_t)gettid() &&
+         cs_registry_find(thread) != NULL;
+}
+
+// False: it refuses. E_FAIL is its word for a thread without managed frames.
+static bool walk_stopped(ICorProfilerInfo15 *theirs, ThreadID thread,
+                         StackSnapshotCallback *callback, ULONG32 info_flags, void *data,
+                         HRESULT *hr) {
+  struct counted counted = {callback, data, false};
+  *hr = theirs->lpVtbl->DoStackSnapshot(theirs, thread, callback != NULL ? count : NULL, info_flags,
+                                        &counted, NULL, 0);
+  return *hr == S_OK || *hr == E_FAIL || counted.called;
 }
 
 static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
@@ -35,6 +72,10 @@ static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
   // The runtime's mask has this flag because of us.
   if (!(cs_load_relaxed(&guest->low) & COR_PRF_ENABLE_STACK_SNAPSHOT))
     return CORPROF_E_INCONSISTENT_WITH_FLAGS;
+  HRESULT hr;
+  if (is_for_the_runtime(guest, thread, context) &&
+      walk_stopped(theirs, thread, callback, info_flags, data, &hr))
+    return hr;
   return cs_snapshot(flags_of(guest) | CS_SNAPSHOT_QUIET, thread, callback, info_flags, data,
                      context, context_size);
 }
@@ -74,6 +115,7 @@ static void init(void) {
   vtbl->RequestReJIT = request_rejit;
   cs_mask_take_over(vtbl);
   cs_elide_take_over(vtbl);
+  cs_ids_take_over(vtbl);
 }
 
 void *cs_wrap_info(struct cs_guest *guest, IUnknown *info) {

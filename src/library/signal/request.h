@@ -67,6 +67,8 @@ struct cs_capture {
   bool held;               // of a thread that the requester holds: so do its
   bool seeded;             // the walk began at the request's seed
   bool asleep;  // by the requester, while the thread was blocked in the kernel: snapshot/asleep.h
+  bool kept;    // with `asleep`: it was kept from an earlier walk: snapshot/kept.c
+  uint64_t asleep_runs;             // the target's run count then
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack
   uint32_t exception_count;
@@ -99,7 +101,8 @@ struct cs_request {
   uint64_t word;  // sequence << 16 | state. A futex waits on its low half
   // Filled in by the requester while CLAIMED:
   uint32_t sleeps;  // the requester waits in the kernel; by itself, at any time
-  uint32_t holder;  // its thread id while it holds the target for its caller (clrsnap_hold), else 0
+  uint32_t asker;   // its thread id
+  uint32_t holder;  // the same while it holds the target for its caller (clrsnap_hold), else 0
   uint32_t flags;
   uint32_t tid;
   uint32_t max_depth;

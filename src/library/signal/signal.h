@@ -79,6 +79,7 @@ struct cs_thread {
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
   uint32_t walkers;         // who has it pinned: ThreadDestroyed waits for 0 (contract: C18)
   uint32_t room;            // enum cs_room, of a native thread: native_threads.c
+  uint32_t ending;          // 1: ThreadDestroyed has been told, the runtime's Thread goes with it
   struct cs_altstack altstack;
   void *agent;                  // the agent's own data for this thread
   struct cs_sleeper *sleeper;   // snapshot/sleeper.h; NULL until it is looked at

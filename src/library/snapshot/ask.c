@@ -142,6 +142,7 @@ static bool give_up(struct cs_request *request, uint64_t sequence) {
 
 static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
   uint64_t until = deadline_ns(ms);
+  if (request->flags & CS_REQUEST_HOLD) until = cs_hold_end(until);
   struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
                         .tv_nsec = (long)(until % 1000000000u)};
   uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
@@ -168,6 +169,8 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
   uint64_t sequence = CS_REQUEST_SEQUENCE(cs_load_acquire(&request->word)) + 1;
   uint32_t tid = request->tid;
   uint64_t hold_until = deadline_ns(cs_core.opts.hold_timeout_ms);
+  if (flags & CS_REQUEST_HOLD) hold_until = cs_hold_end(hold_until);
+  cs_store_release(&request->asker, (uint32_t)gettid());
   request->hold_until[0] = (int64_t)(hold_until / 1000000000u);
   request->hold_until[1] = (int64_t)(hold_until % 1000000000u);
   request->flags = flags;
@@ -195,6 +198,12 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
 enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
                              struct cs_error *err) {
   uint32_t tid = request->tid;
+  bool holds = request->flags & CS_REQUEST_HOLD;
+  if (holds && cs_hold_is_circular(request) && !give_up(request, asked)) {
+    cs_error_set(err, "thread %u is held, and would be until a thread that the caller holds runs",
+                 tid);
+    return CS_ASK_NO_ANSWER;
+  }
   if (wait_for_answer(request, asked, ms)) return CS_ASK_ANSWERED;
   return explain_silence(tid, ms, err);
 }

@@ -21,6 +21,7 @@
 
 enum {
   TRIES = 3,
+  CALM = 8,           // walks in a row
   RED_ZONE = 128,     // below the sp, and the function's own all the same
   FIRST = 16 * 1024,  // of the stack at once: 2.9 us, a page 2.1; blocked stacks have 2 to 8 KiB
   KEPT = 64 * 1024,   // of the memory for copies
@@ -232,10 +233,28 @@ static enum cs_asleep_answer walk_once(struct cs_asleep *a, struct cs_request *r
     request->capture.leaf = a->regs;
     cs_capture_walk(&request->capture, &a->world, &a->regs, &a->stack, a->clr_thread,
                     cs_core.opts.max_depth);
+    request->capture.asleep_runs = a->runs;
+    request->capture.kept = false;
     if (!cs_asleep_end(a)) answer = CS_ASLEEP_MOVED;
   }
   cs_epoch_leave(&cs_signal.epoch, parity);
   return answer;
+}
+
+// One that sleeps at every look, nearly, is worth the time; one that has just begun, or runs as
+// often as not, would take it from the caller's other threads at each look.
+static bool is_calm(const struct cs_thread *thread) {
+  const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  return sleeper != NULL && cs_load_relaxed(&sleeper->calm) >= CALM;
+}
+
+static void note_calm(const struct cs_thread *thread, enum cs_asleep_answer answer) {
+  struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  if (sleeper == NULL) return;
+  if (answer == CS_ASLEEP_YES && cs_load_relaxed(&sleeper->calm) < CALM)
+    cs_add_relaxed(&sleeper->calm, 1);
+  else if (answer == CS_ASLEEP_RUNNING || answer == CS_ASLEEP_RESTLESS)
+    cs_store_relaxed(&sleeper->calm, 0);
 }
 
 bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
@@ -245,11 +264,12 @@ bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
   if (cs_core.opts.flags & CLRSNAP_ALWAYS_SIGNAL) return false;
   for (int i = 0; i < TRIES; i++) {
     enum cs_asleep_answer answer = walk_once(a, request, thread);
-    for (; answer == CS_ASLEEP_RUNNING && naps < CS_ASLEEP_PATIENCE; naps++) {
+    for (; answer == CS_ASLEEP_RUNNING && naps < CS_ASLEEP_PATIENCE && is_calm(thread); naps++) {
       (void)usleep(CS_ASLEEP_NAP_US);
       answer = walk_once(a, request, thread);
     }
     if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(thread);
+    note_calm(thread, answer);
     if (answer == CS_ASLEEP_MOVED) continue;
     if (answer != CS_ASLEEP_YES) return false;
     if (request->capture.stop == CS_STOP_BASE) return true;

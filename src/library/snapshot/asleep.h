@@ -61,6 +61,13 @@ bool cs_asleep_stays(const struct cs_thread *thread, uint64_t runs);
 // It was still running after all that patience: it is restless now.
 void cs_asleep_give_up(struct cs_thread *thread);
 
+// A request's walk of a thread that has not run since the last one of its kind is that one: its
+// capture is there again, resolved, for the price of one file. False: it has to be walked.
+bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread);
+// After cs_asleep_walk, when the capture has been resolved: it is kept for that. `thread` is
+// pinned.
+void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *thread);
+
 // All of it for a request: walks the pinned thread into the request's capture, tried a few times.
 // False: it must be asked by signal. Not inside the epoch.
 bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread);

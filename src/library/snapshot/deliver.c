@@ -40,6 +40,12 @@ static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_captu
   return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
 
+// A callback that takes longer than a target is held for: it runs on, and what is left to tell is
+// not true of it any more.
+static bool is_over(const struct cs_delivery *to) {
+  return to->held != NULL && CS_REQUEST_STATE(cs_load_acquire(&to->held->word)) != CS_REQUEST_HELD;
+}
+
 HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *to,
                    struct cs_error *err) {
   struct cs_logical view;
@@ -47,6 +53,10 @@ HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *t
   cs_logical_begin(&view, capture);
   view.report_dynamic = (to->flags & CLRSNAP_REPORT_DYNAMIC) != 0;
   while (cs_logical_next(&view, &frame)) {
+    if (is_over(to)) {
+      cs_error_set(err, "the hold's time was up within a callback, and the thread has run on");
+      return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    }
     if (deliver_frame(to, capture, &frame) == S_OK) continue;
     cs_error_set(err, "the callback ended the walk");
     return CORPROF_E_STACKSNAPSHOT_ABORTED;

@@ -9,9 +9,10 @@ struct cs_delivery {
   StackSnapshotCallback *callback;
   void *data;
   ULONG32 info_flags;
-  uint32_t context_flags;  // ContextFlags of the first contexts of a walk without a seed
-  uint32_t flags;          // enum clrsnap_flag
-  uint32_t seed_flags;     // the seed's own
+  uint32_t context_flags;         // ContextFlags of the first contexts of a walk without a seed
+  uint32_t flags;                 // enum clrsnap_flag
+  uint32_t seed_flags;            // the seed's own
+  const struct cs_request *held;  // not NULL: its target stands still until the last callback
 };
 
 // Of a capture whose functions have been resolved. `err` may be NULL.

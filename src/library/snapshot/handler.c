@@ -142,9 +142,9 @@ CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
                                                  StackSnapshotCallback *callback,
                                                  ULONG32 info_flags, void *client_data,
                                                  BYTE context[], ULONG32 context_size) {
-  struct cs_delivery to = {callback,           client_data,
-                           info_flags,         CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
-                           cs_core.opts.flags, 0};
+  struct cs_delivery to = {
+      callback,           client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
+      cs_core.opts.flags, 0,           NULL};
   struct cs_regs seed;
   if (ucontext == NULL || callback == NULL ||
       (info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 ||

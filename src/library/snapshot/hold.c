@@ -36,6 +36,52 @@ struct cs_request *cs_hold_of_caller(void) {
   return NULL;
 }
 
+// ---- Holds within a hold's callbacks ----
+
+static uint64_t ns_of(const struct cs_request *request) {
+  return (uint64_t)request->hold_until[0] * 1000000000u + (uint64_t)request->hold_until[1];
+}
+
+static bool has_hold(const struct cs_request *request) {
+  enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&request->word));
+  return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
+}
+
+uint64_t cs_hold_end(uint64_t otherwise) {
+  uint32_t tid = own_tid();
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    const struct cs_request *request = &cs_requests[i];
+    if (has_hold(request) && cs_load_acquire(&request->asker) == tid && ns_of(request) < otherwise)
+      otherwise = ns_of(request);
+  }
+  return otherwise;
+}
+
+// The one that `asker` waits for with, or that keeps `target` still.
+static const struct cs_request *find(enum cs_request_state state, uint32_t asker, uint32_t target) {
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    const struct cs_request *request = &cs_requests[i];
+    if (CS_REQUEST_STATE(cs_load_acquire(&request->word)) == state &&
+        (asker == 0 || cs_load_acquire(&request->asker) == asker) &&
+        (target == 0 || cs_load_acquire(&request->tid) == target))
+      return request;
+  }
+  return NULL;
+}
+
+bool cs_hold_is_circular(const struct cs_request *request) {
+  uint32_t tid = own_tid();
+  const struct cs_request *wanted = request, *held;
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS && wanted != NULL; i++) {
+    held = find(CS_REQUEST_HELD, 0, cs_load_acquire(&wanted->tid));
+    if (held == NULL) return false;
+    uint32_t asker = cs_load_acquire(&held->asker);
+    if (asker == tid) return true;
+    wanted = find(CS_REQUEST_PENDING, asker, 0);
+  }
+  return false;
+}
+
 static bool is_held(const struct cs_request *held) {
   return CS_REQUEST_STATE(cs_load_acquire(&held->word)) == CS_REQUEST_HELD;
 }

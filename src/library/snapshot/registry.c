@@ -9,7 +9,8 @@
 // reads mapped memory. Invariants: an entry's `tid` is set last when it is filled in and cleared
 // first when the thread goes; who pins an entry and then still sees its tid has a thread that does
 // not go before it is unpinned (the two sides are ordered by sequentially consistent accesses).
-// ids[] repeats the ThreadIDs densely: a look-up among 1,000 threads reads 8 KiB, without a lock.
+// ids[] repeats the ThreadIDs densely: a look-up among 1,000 threads reads 8 KiB at most, without a
+// lock, and one word where the same thread was looked up last.
 #include "snapshot/registry.h"
 
 #include <linux/futex.h>
@@ -27,10 +28,11 @@
 
 enum {
   MAX_THREADS = 65536,
-  REMEMBERED = 1024,
   // ThreadDestroyed waits for walks that are themselves bounded by time-outs; this is for a hold
   // whose holder never came back, so that a program's thread can end all the same.
   MAX_DESTROY_WAIT_S = 60,
+  HINT_BITS = 12,
+  HINTS = 1 << HINT_BITS,
 };
 
 static struct {
@@ -38,8 +40,9 @@ static struct {
   struct cs_thread *threads;
   uint64_t ids[MAX_THREADS];  // 0: free
   uint32_t used;              // entries [0, used) have been in use
-  uint64_t destroyed[REMEMBERED];
+  uint64_t destroyed[CS_REGISTRY_REMEMBERED];
   uint32_t destroyed_next;
+  uint32_t hints[HINTS];  // by hash of the ThreadID: where it was found last
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
@@ -64,9 +67,13 @@ bool cs_registry_init(struct cs_error *err) {
 }
 
 static struct cs_thread *find_id(uint64_t id) {
-  uint32_t used = cs_load_acquire(&registry.used);
+  uint32_t *hint = &registry.hints[(id * 0x9E3779B97F4A7C15ull) >> (64 - HINT_BITS)];
+  uint32_t used = cs_load_acquire(&registry.used), at = cs_load_relaxed(hint);
+  if (at < used && cs_load_acquire(&registry.ids[at]) == id) return &registry.threads[at];
   for (uint32_t i = 0; i < used; i++) {
-    if (cs_load_acquire(&registry.ids[i]) == id) return &registry.threads[i];
+    if (cs_load_acquire(&registry.ids[i]) != id) continue;
+    cs_store_relaxed(hint, i);
+    return &registry.threads[i];
   }
   return NULL;
 }
@@ -123,6 +130,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   thread->clr_thread = clr_thread;
   thread->stack = (struct cs_stack){0};
   thread->sampling = 0;
+  cs_store_relaxed(&thread->ending, 0u);
   cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
   cs_store_relaxed(&thread->asked, 0u);
   cs_store_relaxed(&thread->thread_pointer, 0);
@@ -196,6 +204,14 @@ bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread) {
   return false;
 }
 
+bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread) {
+  cs_add_seq(&thread->walkers, 1);
+  if (__atomic_load_n(&thread->ending, __ATOMIC_SEQ_CST) == 0 && thread->clr_thread == clr_thread)
+    return true;
+  cs_thread_unpin(thread);
+  return false;
+}
+
 void cs_thread_unpin(struct cs_thread *thread) {
   if (cs_add_seq(&thread->walkers, (uint32_t)-1) == (AWAITED | 1))
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
@@ -227,6 +243,7 @@ void cs_registry_ended(struct cs_thread *thread) {
 
 // Nobody walks it any more.
 static void close_entry(struct cs_thread *thread) {
+  __atomic_store_n(&thread->ending, 1u, __ATOMIC_SEQ_CST);
   cs_registry_ended(thread);
   wait_for_walkers(thread);
   cs_sleeper_forget(thread);
@@ -235,7 +252,7 @@ static void close_entry(struct cs_thread *thread) {
 static void free_entry(struct cs_thread *thread) {
   pthread_mutex_lock(&registry.lock);
   if (thread->clr_thread != 0)
-    cs_store_relaxed(&registry.destroyed[registry.destroyed_next++ % REMEMBERED],
+    cs_store_relaxed(&registry.destroyed[registry.destroyed_next++ % CS_REGISTRY_REMEMBERED],
                      thread->clr_thread);
   thread->generation++;
   thread->clr_thread = 0;
@@ -256,9 +273,13 @@ void cs_registry_destroyed(uint64_t clr_thread) {
 }
 
 bool cs_registry_was_destroyed(uint64_t clr_thread) {
-  for (uint32_t i = 0; i < REMEMBERED && clr_thread != 0; i++)
+  for (uint32_t i = 0; i < CS_REGISTRY_REMEMBERED && clr_thread != 0; i++)
     if (cs_load_relaxed(&registry.destroyed[i]) == clr_thread) return true;
   return false;
+}
+
+uint32_t cs_registry_deaths(void) {
+  return cs_load_acquire(&registry.destroyed_next);
 }
 
 bool cs_stack_of_self(struct cs_stack *stack) {

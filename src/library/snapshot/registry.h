@@ -31,6 +31,9 @@ struct cs_thread *cs_registry_self(void);                 // the calling thread;
 struct cs_thread *cs_registry_own(void);
 // Was this the id of a thread that has been destroyed? The last 1,024 are remembered.
 bool cs_registry_was_destroyed(uint64_t clr_thread);
+// How many have been so far; and the number of those that are remembered.
+uint32_t cs_registry_deaths(void);
+enum { CS_REGISTRY_REMEMBERED = 1024 };
 
 // All entries that were ever in use, in no order: for (i = 0; i < cs_registry_count(); i++). Check
 // tid != 0, and pin before use.
@@ -41,6 +44,9 @@ struct cs_thread *cs_registry_at(uint32_t i);
 // is another thread's by now. Unpin soon.
 bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread);
 void cs_thread_unpin(struct cs_thread *thread);
+// Keeps the runtime's Thread from being freed, whether it has an OS thread or not. False: its end
+// has been told. Ended by cs_thread_unpin, too.
+bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread);
 
 // The calling thread's stack, [lo, hi). False when it cannot be found out.
 bool cs_stack_of_self(struct cs_stack *stack);

@@ -106,6 +106,14 @@ void cs_sleeper_forget(struct cs_thread *thread) {
   if (sleeper != NULL) give_place(sleeper);
 }
 
+int cs_sleeper_place(const struct cs_sleeper *sleeper) {
+  return sleeper >= sleepers && sleeper < sleepers + SLEEPERS ? (int)(sleeper - sleepers) : -1;
+}
+
+uint32_t cs_sleeper_places(void) {
+  return places;
+}
+
 // ---- What they say ----
 
 // The file as a string. 0: it says nothing, the thread is gone.
@@ -179,27 +187,31 @@ bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64
 // ---- Where it was last ----
 
 // Who finds the lock taken does without: it saves a system call, no more.
-static bool try_lock(struct cs_sleeper *sleeper) {
+bool cs_sleeper_try_lock(struct cs_sleeper *sleeper) {
   uint32_t no = 0;
   return cs_cas(&sleeper->busy, &no, 1);
 }
 
+void cs_sleeper_unlock(struct cs_sleeper *sleeper) {
+  cs_store_release(&sleeper->busy, 0);
+}
+
 bool cs_sleeper_recall(struct cs_sleeper *sleeper, uint64_t runs, uint64_t *sp, uint64_t *ip) {
   // A count of switches is the same while the thread runs.
-  if (cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT || !try_lock(sleeper)) return false;
+  if (cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT || !cs_sleeper_try_lock(sleeper)) return false;
   bool same = sleeper->seen_runs == runs && sleeper->seen_sp != 0;
   *sp = sleeper->seen_sp;
   *ip = sleeper->seen_ip;
-  cs_store_release(&sleeper->busy, 0);
+  cs_sleeper_unlock(sleeper);
   return same;
 }
 
 void cs_sleeper_note(struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip) {
-  if (!try_lock(sleeper)) return;
+  if (!cs_sleeper_try_lock(sleeper)) return;
   sleeper->seen_runs = runs;
   sleeper->seen_sp = sp;
   sleeper->seen_ip = ip;
-  cs_store_release(&sleeper->busy, 0);
+  cs_sleeper_unlock(sleeper);
 }
 
 // ---- Start ----

@@ -15,6 +15,7 @@ struct cs_sleeper {
   uint32_t busy;
   uint64_t seen_runs, seen_sp, seen_ip;
   uint32_t restless;            // looks in a row that have found it running
+  uint32_t calm;                // and walks for a request that have found it asleep
   uint64_t stack_lo, stack_hi;  // found in /proc/self/maps; 0: not needed so far
 };
 
@@ -48,6 +49,14 @@ enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, u
 long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1: in none
 // With context switches the count alone does not say that the thread does not run right now.
 bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
+
+// Its place in the table, less than cs_sleeper_places(); -1: it has none. For who keeps something
+// more of it than is in here.
+int cs_sleeper_place(const struct cs_sleeper *sleeper);
+uint32_t cs_sleeper_places(void);
+// For the few instructions that what is kept is copied in. False: somebody else is at it.
+bool cs_sleeper_try_lock(struct cs_sleeper *sleeper);
+void cs_sleeper_unlock(struct cs_sleeper *sleeper);
 
 // Has it not run since it was last seen asleep? Then where. And the way to say so.
 bool cs_sleeper_recall(struct cs_sleeper *sleeper, uint64_t runs, uint64_t *sp, uint64_t *ip);

@@ -5,6 +5,7 @@
 // the CLR is not called (contract: C20), and it is released on every path (contract: C8).
 #include <string.h>
 
+#include "snapshot/asleep.h"
 #include "snapshot/deliver.h"
 #include "snapshot/handler.h"
 
@@ -105,7 +106,9 @@ static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, stru
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
   bool resolved = resolve_held(&take.request->capture, met);
-  if (resolved) *hr = report(&take.request->capture, to, err);
+  struct cs_delivery held = *to;
+  held.held = take.request;
+  if (resolved) *hr = report(&take.request->capture, &held, err);
   end_take(&take);
   if (!resolved) ask_for_met(met);
   return resolved;
@@ -145,6 +148,13 @@ static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *see
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
+static void keep(const struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread) {
+  const struct cs_capture *capture = &take->request->capture;
+  if (!capture->asleep || capture->kept || !cs_thread_pin(thread, clr_thread)) return;
+  cs_asleep_keep(take->request, thread);
+  cs_thread_unpin(thread);
+}
+
 // Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
 // the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
@@ -153,9 +163,9 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
   for (int round = 1;; round++) {
     HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, here, seed, err)
                                 : cs_take_other(take, thread, flags, seed, err);
-    if (hr != S_OK || cs_capture_resolve(&take->request->capture) || thread == NULL ||
-        round == RESOLVE_ROUNDS)
-      return hr;
+    bool resolved = hr == S_OK && cs_capture_resolve(&take->request->capture);
+    if (resolved && thread != NULL) keep(take, thread, clr_thread);
+    if (hr != S_OK || resolved || thread == NULL || round == RESOLVE_ROUNDS) return hr;
     (void)cs_take_end(take);
     if (!cs_thread_pin(thread, clr_thread)) {
       cs_error_set(err, "the thread has ended");
@@ -331,7 +341,8 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size) {
   struct cs_delivery to = {
-      callback, client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER, flags, 0};
+      callback, client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
+      flags,    0,           NULL};
   struct seed seed;
   struct cs_error err;
   struct cs_regs here;

@@ -144,6 +144,12 @@ enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t
                             struct cs_error *err);
 enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
                              struct cs_error *err);
+// When the first of the holds is over that the calling thread has, `otherwise` if that is sooner:
+// what it asks for in a hold's callback must not outlast that hold (hold.c).
+uint64_t cs_hold_end(uint64_t otherwise);
+// Is the thread that the request has been posted to kept still by somebody who waits for one that
+// the caller keeps still, or by the caller itself?
+bool cs_hold_is_circular(const struct cs_request *request);
 // Looks up what a fast walk has left open: method starts, and functions from code headers
 // (complete.c).
 void cs_capture_complete(struct cs_capture *capture);

@@ -5,6 +5,8 @@
 // Invariant: whatever fails, the slot is given back and the thread unpinned, here.
 #include "snapshot/take.h"
 
+#include <unistd.h>
+
 #include "snapshot/asleep.h"
 
 // Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
@@ -29,7 +31,7 @@ enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_threa
   *thread = cs_registry_find(id);
   if (id == 0) return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
   if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
-  if (*thread == cs_registry_self()) return CS_TARGET_SELF;
+  if (cs_load_acquire(&(*thread)->tid) == (uint32_t)gettid()) return CS_TARGET_SELF;
   if (cs_thread_pin(*thread, id)) return CS_TARGET_OTHER;
   *thread = NULL;
   return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
@@ -94,7 +96,8 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
   // A held thread must stand in its handler; for anything else a sleeping one is let sleep.
-  request->capture.asleep = !(flags & CS_REQUEST_HOLD) && cs_asleep_walk(request, thread);
+  request->capture.asleep = !(flags & CS_REQUEST_HOLD) &&
+                            (cs_asleep_recall(request, thread) || cs_asleep_walk(request, thread));
   if (!request->capture.asleep && !cs_core_may_ask(thread, &flags, err)) {
     (void)cs_request_release(request);
     (void)cs_take_end(take);

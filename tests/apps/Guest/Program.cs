@@ -7,6 +7,7 @@
 //   Guest busy       a loop that knows when it stood still: for the benchmark
 //   Guest churn      the same beside threads that begin and end
 //   Guest hostile    work of every kind, and the sum of its results
+//   Guest mix SLEEPING RUNNING NAPPING BREEDING   so many threads of each kind
 //   Guest alone      asks the profiler for nothing, and ends when its library is gone
 using System.Reflection;
 using System.Runtime.InteropServices;
@@ -39,16 +40,17 @@ static class Program
     static int Main(string[] args)
     {
         Profiler.Resolve();
-        switch (args.Length == 1 ? args[0] : "")
+        switch (args.Length is 1 or 5 ? args[0] : "")
         {
             case "stacks": return Places.Run();
             case "sites": return Sites.Run();
             case "alone": return Places.Alone();
             case "busy": return Busy.Run();
+            case "mix": return Mix.Run(int.Parse(args[1]), int.Parse(args[2]), int.Parse(args[3]), int.Parse(args[4]));
             case "churn": return Busy.RunBesideChurn();
             case "hostile": return Hostile.Run();
         }
-        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy|churn|hostile");
+        Console.Error.WriteLine("usage: Guest stacks|sites|alone|busy|churn|hostile|mix SLEEPING RUNNING NAPPING BREEDING");
         return 2;
     }
 }

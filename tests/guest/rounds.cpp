@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The pattern of today's profilers once more, for as long as GUEST_SECONDS: what a round costs,
+// over as many threads as the program has (tests/apps/Guest/Mix.cs). GUEST_STOP=0 leaves out the
+// stop, GUEST_WALK=0 the walks, and GUEST_GAP_MS is the time between two rounds. For tests
+// (tests/guest/rounds.sh) and for bench/rounds.py. Threads: one native sampler. Signal-safe: no.
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "guest.hpp"
+
+namespace guest {
+namespace {
+
+HRESULT count_frame(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], void *data) {
+  ++*static_cast<unsigned *>(data);
+  return S_OK;
+}
+
+class Rounds final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void run() override {
+    uint64_t until = now_ns() + static_cast<uint64_t>(setting("GUEST_SECONDS", 3)) * 1000000000u;
+    long gap = setting("GUEST_GAP_MS", 10);
+    bool stop = setting("GUEST_STOP", 1) != 0, walk = setting("GUEST_WALK", 1) != 0;
+    std::vector<uint64_t> times;
+    while (now_ns() < until) {
+      sleep_ms(gap);
+      if (!walk) continue;
+      uint64_t begin = now_ns();
+      if (stop && info->SuspendRuntime() != S_OK) continue;
+      walk_all();
+      if (stop) info->ResumeRuntime();
+      times.push_back(now_ns() - begin);
+    }
+    std::sort(times.begin(), times.end());
+    auto at = [&times](double share) {
+      return times.empty()
+                 ? 0
+                 : times[static_cast<size_t>(share * static_cast<double>(times.size() - 1))];
+    };
+    notes.say("rounds %zu p10 %llu p50 %llu p90 %llu max %llu", times.size(), ns(at(0.1)),
+              ns(at(0.5)), ns(at(0.9)), ns(at(1)));
+    notes.say("walks %lu frames %lu", walks_, frames_);
+    for (const auto &one : answers_)
+      notes.say("answer 0x%08x %lu", static_cast<unsigned>(one.first), one.second);
+  }
+
+ private:
+  static unsigned long long ns(uint64_t value) { return value; }
+
+  void walk_all() {
+    ICorProfilerThreadEnum *all = nullptr;
+    if (FAILED(info->EnumThreads(&all))) return;
+    ThreadID id;
+    ULONG got = 0;
+    while (all->Next(1, &id, &got) == S_OK && got == 1) {
+      unsigned frames = 0;
+      DWORD tid = 0;
+      info->GetThreadInfo(id, &tid);
+      HRESULT hr =
+          info->DoStackSnapshot(id, count_frame, COR_PRF_SNAPSHOT_DEFAULT, &frames, nullptr, 0);
+      walks_++;
+      frames_ += frames;
+      answers_[hr]++;
+    }
+    all->Release();
+  }
+
+  unsigned long walks_ = 0, frames_ = 0;
+  std::map<HRESULT, unsigned long> answers_;
+};
+
+// Rounds that take their time, in a program whose threads end all the while: how many end beside
+// the rounds and how many without, by turns; and every call that takes a ThreadID, for threads that
+// may have ended since they were enumerated.
+class Endings final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void any_callback(const char *what) override {
+    if (strcmp(what, "ThreadDestroyed") == 0) ended_++;
+  }
+
+  void run() override {
+    uint64_t beside = 0, alone = 0;
+    const long turns = 12;
+    for (long turn = 0; turn < turns; turn++) {
+      uint64_t from = now_ns(), before = ended_;
+      sleep_ms(kTurnMs);
+      alone += per_second(ended_ - before, now_ns() - from);
+      from = now_ns(), before = ended_;
+      while (now_ns() - from < kTurnMs * 1000000u) round();
+      beside += per_second(ended_ - before, now_ns() - from);
+    }
+    notes.say("ended alone %llu beside %llu", ull(alone / turns), ull(beside / turns));
+    for (const auto &one : answers_)
+      notes.say("%s 0x%08x %lu", one.first.first.data(), static_cast<unsigned>(one.first.second),
+                one.second);
+  }
+
+ private:
+  static constexpr long kTurnMs = 150, kRoundMs = 20;
+  static unsigned long long ull(uint64_t value) { return value; }
+  static uint64_t per_second(uint64_t count, uint64_t ns) { return count * 1000000000u / ns; }
+
+  void round() {
+    HRESULT hr = info->SuspendRuntime();
+    note("SuspendRuntime", hr);
+    if (hr != S_OK) return;
+    ICorProfilerThreadEnum *all = nullptr;
+    std::vector<ThreadID> ids;
+    ThreadID id;
+    ULONG got = 0;
+    if (SUCCEEDED(info->EnumThreads(&all))) {
+      while (all->Next(1, &id, &got) == S_OK && got == 1) ids.push_back(id);
+      all->Release();
+    }
+    sleep_ms(kRoundMs);
+    for (ThreadID one : ids) ask(one);
+    info->ResumeRuntime();
+  }
+
+  void ask(ThreadID id) {
+    unsigned frames = 0;
+    DWORD tid = 0;
+    HANDLE handle = nullptr;
+    ContextID context = 0;
+    AppDomainID domain = 0;
+    note("GetThreadInfo", info->GetThreadInfo(id, &tid));
+    note("GetHandleFromThread", info->GetHandleFromThread(id, &handle));
+    note("GetThreadContext", info->GetThreadContext(id, &context));
+    note("GetThreadAppDomain", info->GetThreadAppDomain(id, &domain));
+    note("DoStackSnapshot",
+         info->DoStackSnapshot(id, count_frame, COR_PRF_SNAPSHOT_DEFAULT, &frames, nullptr, 0));
+  }
+
+  void note(const char *what, HRESULT hr) { answers_[{what, hr}]++; }
+
+  std::atomic<uint64_t> ended_{0};
+  std::map<std::pair<std::string_view, HRESULT>, unsigned long> answers_;
+};
+
+// A callback that takes longer than a target is held for (2 s), and then walks another thread.
+class Late final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void run() override {
+    ThreadID id = 0;
+    for (const auto &thread : threads.alive()) {
+      if (thread->name == "Generic") id = thread->id;
+      if (thread->name == "Wait") other_ = thread->id;
+    }
+    HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    // On a busy machine the target may get no processor in time; then nothing has been called.
+    for (int i = 0; i < 20 && calls_ == 0 && hr == CORPROF_E_STACKSNAPSHOT_UNSAFE; i++)
+      hr = info->DoStackSnapshot(id, late, COR_PRF_SNAPSHOT_DEFAULT, this, nullptr, 0);
+    notes.say("late 0x%08x after %u callbacks, within 0x%08x", static_cast<unsigned>(hr), calls_,
+              static_cast<unsigned>(within_));
+  }
+
+ private:
+  static HRESULT late(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], void *data) {
+    auto *self = static_cast<Late *>(data);
+    unsigned frames = 0;
+    if (self->calls_++ > 0) return S_OK;
+    sleep_ms(2500);
+    self->within_ = info->DoStackSnapshot(self->other_, count_frame, COR_PRF_SNAPSHOT_DEFAULT,
+                                          &frames, nullptr, 0);
+    return S_OK;
+  }
+
+  ThreadID other_ = 0;
+  unsigned calls_ = 0;
+  HRESULT within_ = S_OK;
+};
+
+}  // namespace
+
+std::unique_ptr<Mode> make_late() {
+  return std::make_unique<Late>();
+}
+std::unique_ptr<Mode> make_endings() {
+  return std::make_unique<Endings>();
+}
+std::unique_ptr<Mode> make_rounds() {
+  return std::make_unique<Rounds>();
+}
+
+}  // namespace guest

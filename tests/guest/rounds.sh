@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# rounds.sh BUILD SOURCE MATERIAL WHAT: a guest profiler's rounds over many threads (tests/apps/Guest/Mix.cs).
+#   endings   with CLRSNAP_ELIDE_SUSPEND=1 threads end beside a round as they do without one, and what is asked of one
+#             that has ended is refused
+#   sleeping  a round over 100 threads that sleep: plainly, through the drop-in, and with CLRSNAP_ELIDE_SUSPEND=1
+#   late      a callback that outlasts its hold, and a walk in it, with CLRSNAP_HOLD=1 and CLRSNAP_ELIDE_SUSPEND=1
+# CLRSNAP_LIB=FILE is another build of the drop-in.
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+build_app Guest
+export GUEST_LIBRARY=$BUILD/lib/libguest.so CLRSNAP_PROFILER_PATH=$BUILD/lib/libguest.so
+ours=${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}
+
+# guest NAME LIBRARY MODE PROGRAM...: one run; its notes are in WORK/NAME.
+guest() {
+  local name=$1 library=$2 mode=$3 rc=0
+  timeout -k 5 200 env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}' \
+    CORECLR_PROFILER_PATH="$library" GUEST_MODE="$mode" GUEST_OUT="$WORK/$name" dotnet "$APP" "${@:4}" \
+    > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
+  [ $rc = 0 ] && [ ! -s "$WORK/$name.stderr" ] || { cat "$WORK/$name.stderr"; fail "$name: the program ended with $rc"; }
+}
+# number NAME REGEX: what sed finds in a run's notes.
+number() { sed -nE "s/^say\t$2\$/\1/p" "$WORK/$1"; }
+
+case $WHAT in
+  endings)
+    CLRSNAP_ELIDE_SUSPEND=1 guest elided "$ours" endings mix 10 0 0 4
+    cat "$WORK/elided"
+    alone=$(number elided 'ended alone ([0-9]+) beside [0-9]+') beside=$(number elided 'ended alone [0-9]+ beside ([0-9]+)')
+    [ "$alone" -gt 0 ] || fail "no thread has ended"
+    [ $((beside * 3)) -gt "$alone" ] || fail "beside rounds $beside threads end where $alone do without"
+    for call in GetThreadInfo GetHandleFromThread GetThreadAppDomain; do
+      grep -q "$call 0x80070057 " "$WORK/elided" || fail "$call was never asked of a thread that had ended"
+      [ "$(grep -c "	$call 0x" "$WORK/elided")" -le 2 ] || fail "$call has another answer"
+    done
+    grep -q "DoStackSnapshot 0x8013135e" "$WORK/elided" || fail "no walk of a thread that had ended"
+    pass "threads end beside rounds: $beside a second, $alone without"
+    ;;
+  sleeping)
+    export GUEST_SECONDS=3
+    guest plain "$GUEST_LIBRARY" rounds mix 100 0 0 0
+    guest dropin "$ours" rounds mix 100 0 0 0
+    CLRSNAP_ELIDE_SUSPEND=1 guest elided "$ours" rounds mix 100 0 0 0
+    for run in plain dropin elided; do
+      declare $run="$(number $run 'rounds [0-9]+ p10 ([0-9]+) .*')"
+      grep -H rounds "$WORK/$run"
+      walks=$(number $run 'walks ([0-9]+) .*') good=$(number $run 'answer 0x00000000 ([0-9]+)')
+      [ "$good" -gt 0 ] && [ $((good * 10)) -gt $((walks * 9)) ] || fail "$run: $good of $walks walks"
+    done
+    [ $((dropin * 2)) -lt $((plain * 3)) ] || fail "a round takes $dropin ns through the drop-in, $plain plainly"
+    [ "$elided" -lt $((plain * 2)) ] || fail "a round takes $elided ns with elided stops, $plain plainly"
+    pass "a round takes $plain ns plainly, $dropin through the drop-in, $elided with elided stops"
+    ;;
+  late)
+    CLRSNAP_HOLD=1 CLRSNAP_ELIDE_SUSPEND=1 guest late "$ours" late stacks
+    grep late "$WORK/late"
+    grep -q 'late 0x80131360 after 1 callbacks, within 0x80131360' "$WORK/late" ||
+      fail "a walk goes on after its hold, or one within its callbacks does"
+    pass "a walk and those within its callbacks end with the hold"
+    ;;
+  *) fail "what is $WHAT?" ;;
+esac
