@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Private to cfi_run.c: the forms of DWARF expressions that occur in call-frame programs. Not for
+// handlers.
+#ifndef CS_NATIVE_CFI_EXPRESSION_H
+#define CS_NATIVE_CFI_EXPRESSION_H
+
+#include "images/images.h"
+#include "native/cursor.h"
+
+enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RIP = 16, DWARF_REGISTERS = 16 };
+
+// An offset as a rule can have it.
+static inline bool cs_cfi_fits(int64_t v) {
+  return v >= INT32_MIN && v <= INT32_MAX;
+}
+
+struct cs_cfa_form {
+  uint8_t how, add;  // enum cs_cfa_how; CS_CFA_NONE: a form that is not known
+  unsigned reg;      // DWARF's number
+  int64_t off;
+};
+// What DW_CFA_def_cfa_expression's block says.
+struct cs_cfa_form cs_cfa_form(struct cs_cursor block);
+
+// A register's DW_CFA_expression: returns CS_CFI_AT_RSP or CS_CFI_AT_RBP with the offset from it;
+// CS_CFI_UNDEFINED for a form that is not known.
+uint8_t cs_cfi_register_form(struct cs_cursor block, int64_t *off);
+
+#endif
