@@ -6,6 +6,7 @@
 #   setup_readers       what only tests need: programs that read what clrsnap writes, a browser, perf; optional
 #   setup_format        clang-format 14
 #   setup_load          wrk, which loads a server, for tests and benchmarks
+#   setup_others        gdb, strace and perf, which look at a program while it is recorded
 #   setup_perf          perf, to measure against
 #   setup_dotnet        a .NET SDK of version 10 or later, put on PATH
 
@@ -62,6 +63,8 @@ have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_wrk() { command -v wrk > /dev/null; }
 have_clang() { command -v clang > /dev/null && [ -n "$(find /usr/lib/llvm-*/lib/clang -name "libclang_rt.fuzzer-*" -print -quit 2> /dev/null)" ]; }
+have_gdb() { command -v gdb > /dev/null; }
+have_strace() { command -v strace > /dev/null; }
 have_perf() { command -v perf > /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
@@ -99,6 +102,8 @@ processes|pgrep, for tests|procps
 spaces|unshare and setpriv, for tests|util-linux
 libxml2|libxml2, for somebody else's profiler in tests|libxml2
 perf|perf, to measure against|linux-perf
+gdb|gdb, beside which a program is recorded in tests|gdb
+strace|strace, the same|strace
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang|clang and its libFuzzer, for the fuzz targets|clang libclang-rt-14-dev
 clang_format|clang-format 14|clang-format-14
@@ -155,7 +160,7 @@ setup_build_tools() {
 # has no package of keeps no other one from being installed.
 setup_readers() {
   local one
-  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf; do
+  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf gdb strace; do
     [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
   done
 }
@@ -165,6 +170,7 @@ setup_fuzz() {
 }
 setup_format() { require clang_format; }
 setup_load() { require wrk; }
+setup_others() { require gdb strace perf; }
 setup_perf() { require perf; }
 
 # ---- .NET ----

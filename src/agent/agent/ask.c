@@ -20,9 +20,17 @@ enum {
 
 static struct cs_wire_asks asks;
 static uint64_t turn_ns;
+static bool told;  // that there is no signal to ask with
 
 static bool send_signal(const struct cs_thread *entry, uint32_t tid) {
   siginfo_t info;
+  struct cs_error why;
+  if (!cs_urg_is_had() && !cs_core_has_signal(&why)) {
+    if (!told) cs_producer_say(&cs_agent.wire, why.text);
+    told = true;
+    errno = EBUSY;
+    return false;
+  }
   memset(&info, 0, sizeof info);
   info.si_signo = cs_urg_is_had() ? SIGURG : cs_core.signal_number;
   info.si_code = SI_QUEUE;
@@ -59,6 +67,7 @@ void cs_asks_begin(void) {
   struct cs_error why = {""};
   memset(&asks, 0, sizeof asks);
   turn_ns = 0;
+  told = false;
   if ((cs_agent.modes & CS_WIRE_TIMED_MODES) != 0 && !cs_urg_take(&why))
     cs_log("signal %d for samples: %s", cs_core.signal_number, why.text);
 }

@@ -80,10 +80,11 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   fill_put_off(rec, f);
   f->overruns = rec->end.overruns;
   f->lost_target = rec->end.lost_ring;
+  // Until the end, the threads' time is that of an earlier moment than the samples.
   if (mode == CS_WIRE_MODE_CPU)
     f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
                                          (enum cs_wire_engine_kind)rec->engine.had,
-                                         rec->engine.cpu_ns,
+                                         rec->ended ? rec->engine.cpu_ns : 0,
                                          rec->engine.others,
                                          rec->engine.without,
                                          text(rec, rec->engine_text[CS_ENGINE_WHY]),

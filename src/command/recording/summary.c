@@ -151,8 +151,8 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
     print_suspensions(f, out);
   } else {
     cs_print(out, PREFIX
-             "the agent sent no totals (the program was killed or did not shut down): "
-             "losses in the program and stops of the runtime are not known\n");
+             "the program was killed, or ended without a word: what was recorded until then is "
+             "kept; losses in the program and stops of the runtime are not known\n");
   }
 }
 

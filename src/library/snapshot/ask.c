@@ -167,6 +167,10 @@ static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint3
 enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
                             struct cs_error *err) {
   uint64_t sequence = CS_REQUEST_SEQUENCE(cs_load_acquire(&request->word)) + 1;
+  if (!cs_core_has_signal(err)) {
+    set_word(request, sequence, CS_REQUEST_FREE);
+    return CS_ASK_NO_ANSWER;
+  }
   uint32_t tid = request->tid;
   uint64_t hold_until = deadline_ns(cs_core.opts.hold_timeout_ms);
   if (flags & CS_REQUEST_HOLD) hold_until = cs_hold_end(hold_until);

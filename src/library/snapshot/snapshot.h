@@ -115,6 +115,10 @@ HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *call
 // Waits until every walk that is under way now is over (epoch.c). False: one did not end in 2 s
 // (its thread gets no processor); a log line says so.
 bool cs_epoch_wait(void);
+// Is cs_core.signal_number still taken by our handler? One that the program has reset is installed
+// again: the signal's default would end the process. False: the program uses it, so nothing may be
+// sent. Any thread.
+bool cs_core_has_signal(struct cs_error *err);
 void cs_block_all_but_faults(sigset_t *set);  // what a handler of ours blocks while it runs
 
 // ---- Asking a thread (ask.c) ----

@@ -91,6 +91,24 @@ void cs_block_all_but_faults(sigset_t *set) {
   for (size_t i = 0; i < CS_COUNT(faults); i++) (void)sigdelset(set, faults[i]);
 }
 
+// Not SA_ONSTACK: see docs/signal-safety.md, "Alternate stacks".
+static bool install(int signo) {
+  struct sigaction action = {.sa_sigaction = cs_signal_handler,
+                             .sa_flags = SA_SIGINFO | SA_RESTART};
+  cs_block_all_but_faults(&action.sa_mask);
+  return sigaction(signo, &action, NULL) == 0;
+}
+
+bool cs_core_has_signal(struct cs_error *err) {
+  struct sigaction now;
+  int signo = cs_core.signal_number;
+  if (is_ours(signo)) return true;
+  if (sigaction(signo, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+      now.sa_handler == SIG_DFL && install(signo))
+    return true;
+  return cs_error_set(err, "threads cannot be asked: the program uses signal %d itself now", signo);
+}
+
 static HRESULT install_handler(struct cs_error *err) {
   int wanted = cs_core.opts.signal_number, signo = 0;
   if (wanted != 0 && (wanted < FIRST_SIGNAL || wanted > LAST_SIGNAL || wanted > SIGRTMAX)) {
@@ -111,11 +129,7 @@ static HRESULT install_handler(struct cs_error *err) {
                  signo == 0 ? FIRST_SIGNAL : signo);
     return E_INVALIDARG;
   }
-  // Not SA_ONSTACK: see docs/signal-safety.md, "Alternate stacks".
-  struct sigaction action = {.sa_sigaction = cs_signal_handler,
-                             .sa_flags = SA_SIGINFO | SA_RESTART};
-  cs_block_all_but_faults(&action.sa_mask);
-  if (sigaction(signo, &action, NULL) != 0) {
+  if (!install(signo)) {
     cs_error_set(err, "the handler of signal %d could not be installed: %s", signo,
                  strerror(errno));
     return E_FAIL;

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What there is to torture with: the programs of tests/apps/Torture, what each is given, and how it may be recorded."""
+
+TIERING = {"DOTNET_TC_CallCountThreshold": "2", "DOTNET_TC_CallCountingDelayMs": "0",
+           "DOTNET_TC_BackgroundWorkerTimeoutMs": "0", "DOTNET_OSR_HitLimit": "1",
+           "DOTNET_TC_OnStackReplacement_InitialCounter": "10", "DOTNET_TieredPGO": "1"}
+COLLECTIONS = {"DOTNET_GCgen0size": "20000"}  # hexadecimal: a collection after each 128 KiB
+
+# The environment that makes it worse.
+HAZARDS = {
+    "jit": TIERING,
+    "dynamic": {},
+    "collectible": TIERING,
+    "exceptions": {},
+    "nullref": {},
+    "gc": COLLECTIONS,
+    "activation": COLLECTIONS,
+    "threads": {},
+    "libraries": {},
+    "malloc": {},
+    "stacks": {},
+    "fork": {},
+    "vfork": {},
+    "spawn": {},
+    "exec": {},
+    "eintr": {},
+    "realtime": {},
+    "masked": {},
+    "replaced": {},
+    "exit": {},
+    "crash": {"DOTNET_DbgEnableMiniDump": "1", "DOTNET_DbgMiniDumpType": "1"},
+    "busy": {**TIERING, **COLLECTIONS},
+}
+# They end before anybody could attach twice, or as something else than they were.
+LAUNCHED_ONLY = {"exec", "exit", "crash"}
+# What a recording by attach may be refused for.
+REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use"}
+
+ENGINES = [["--engine", "perf"], ["--engine", "clock"], ["--engine", "timer"], ["--mode", "wall"]]
+MORE = [[], [], ["--native", "off"], ["--inlined"], ["--lines"], ["--threads", "each"]]
+EVENTS = ["alloc", "lock", "wait", "exception", "gc"]
+
+
+# The kernel sends a timer's signals to whoever has reset its handler (docs/signal-safety.md).
+NOT_BY = {"replaced": ["--engine", "timer"]}
+
+
+def recording(rng, hazard, how):
+    """Options of a recording, drawn."""
+    options = list(rng.choice([engine for engine in ENGINES if engine != NOT_BY.get(hazard)]))
+    if rng.random() < 0.3:
+        modes = ["wall" if "wall" in options else "cpu"] + rng.sample(EVENTS, rng.randint(1, len(EVENTS)))
+        options = [o for o in options if o not in ("--mode", "wall")] + ["--mode", ",".join(modes)]
+    more = rng.choice(MORE)
+    if how == "attach" and more == ["--inlined"]:
+        more = []  # the program would have to be started for it
+    return options + more + ["-F", "10000" if rng.random() < 0.8 else "997"]
