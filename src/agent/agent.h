@@ -173,8 +173,6 @@ void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinn
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
-// native_stack.c: the bounds of a native thread's stack, and whether it has room for a signal.
-void cs_native_stack_learn(struct cs_thread *entry, uint32_t tid);
 
 // ---- equip.c: larger alternate stacks for threads that were there before us ----
 // The agent's thread. Before the first signal; and now and then: for those that slept meanwhile,

@@ -225,7 +225,7 @@ void cs_threads_adopt(void) {
 void cs_threads_add_native(uint32_t tid) {
   struct cs_thread *entry = cs_registry_attached(0, tid);
   if (entry == NULL) return;
-  cs_native_stack_learn(entry, tid);
+  cs_thread_learn_stack(entry, tid);
   (void)pthread_mutex_lock(&lock);
   struct cs_agent_thread *t = is_managed(tid) ? NULL : of_entry(entry);
   if (t != NULL) {
@@ -242,7 +242,7 @@ static bool look_again(struct cs_agent_thread *t, void *data) {
   if (t->clr_thread != 0 || t->tid != tid) return true;
   t->seen = true;
   if (cs_thread_room(t->thread) != CS_ROOM_UNKNOWN) return false;
-  cs_native_stack_learn(t->thread, tid);
+  cs_thread_learn_stack(t->thread, tid);
   t->unclear = cs_thread_room(t->thread) == CS_ROOM_UNKNOWN;
   if (!stopped) start_engine(t);
   return false;
