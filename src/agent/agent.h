@@ -183,7 +183,8 @@ uint64_t cs_equip_stops(void);  // of the runtime, in this recording
 bool cs_equip_tell(void);       // CS_WIRE_STOPS, if there were any. False: no room
 // threads.c: starts the engine for all threads for which it could not be started before.
 void cs_threads_start_engines(void);
-void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
+void cs_threads_start_unstarted(void);  // of threads that had none for libraries that were new
+void cs_threads_stop_engines(void);     // no thread may be sent a signal any more
 
 // ---- budget.c: the rate is lowered to what the budget allows; the agent's thread only ----
 void cs_budget_start(uint64_t now_ns);

@@ -28,6 +28,7 @@ static struct cs_wire_rooms rooms;
 static bool some_walked;  // of the dead; may be one of a walk that is under way
 static uint32_t last_id;
 static bool stopped;
+static bool unstarted;  // engines, for libraries that were new; not under the lock
 
 // ---- Names ----
 
@@ -78,7 +79,13 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
   return t;
 }
 
+// Not while there are libraries that nobody has looked at: one may be such that no signal may be
+// sent, and the thread its own.
 static void start_engine(struct cs_agent_thread *t) {
+  if (t->engine == NULL && cs_core_images_are_old()) {
+    cs_store_release(&unstarted, true);
+    return;
+  }
   if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0 && t->engine == NULL &&
       cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_thread_is_equipped(t->thread) &&
       cs_thread_room(t->thread) == CS_ROOM_ENOUGH)
@@ -362,6 +369,12 @@ static bool start_late(struct cs_agent_thread *t, void *data) {
   (void)data;
   if (t->tid != 0 && !stopped) start_engine(t);
   return true;
+}
+
+void cs_threads_start_unstarted(void) {
+  if (!cs_load_acquire(&unstarted)) return;
+  cs_store_release(&unstarted, false);
+  cs_threads_start_engines();
 }
 
 void cs_threads_start_engines(void) {
