@@ -65,6 +65,11 @@ PY
 "$APP" 300 > /dev/null 2>&1 &
 PID=$!
 trap 'kill -9 $PID; wait $PID 2> /dev/null; rm -rf "$WORK"' EXIT
+# Its thread computes.
+for _ in $(seq 1200); do
+  grep -qsF '(Splitter)' /proc/$PID/task/*/stat && break
+  sleep 0.1
+done
 sleep 2
 clrsnap stack --json $PID > "$WORK/stack.json" 2> "$WORK/err" || { cat "$WORK/err"; fail "stack"; }
 clrsnap stack $PID > "$WORK/stack.txt" 2> "$WORK/err" || { cat "$WORK/err"; fail "stack"; }
