@@ -16,7 +16,7 @@ mkfifo "$WORK/server" "$WORK/load"
 timeout -k 5 1200 dotnet "$WEB" serve < "$WORK/server" > "$WORK/url" 2> "$WORK/server.err" &
 SERVER=$!
 exec 3> "$WORK/server"
-for _ in $(seq 300); do
+for _ in $(seq 900); do
   [ -s "$WORK/url" ] && break
   sleep 0.1
 done
@@ -35,7 +35,7 @@ holds() {
 round() {
   local mode=cpu
   [ $(($1 % 2)) = 0 ] && mode=wall
-  timeout 30 "$clrsnap" record --mode $mode -d 0.25 --lines -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
+  timeout 200 "$clrsnap" record --mode $mode -d 0.25 --lines -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
     bad "round $1"
   grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && bad "round $1: frames without names"
   [ $mode = cpu ] || grep -qF Kestrel "$WORK/stacks.folded" || bad "round $1: no frame of the server"
@@ -44,7 +44,7 @@ for i in $(seq $WARM); do round "$i"; done
 first=$(holds)
 for i in $(seq "$ROUNDS"); do round "$i"; done
 # Events, which the runtime tells of by a session of its own.
-timeout 30 "$clrsnap" record --mode cpu,alloc,lock,exception -d 0.5 -o "$WORK/all.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
+timeout 200 "$clrsnap" record --mode cpu,alloc,lock,exception -d 0.5 -o "$WORK/all.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
   bad "a recording of events"
 for mode in cpu alloc exception; do
   "$clrsnap" report --mode $mode -o "$WORK/$mode.folded" "$WORK/all.clrsnap" > "$WORK/said" 2>&1 || bad "mode $mode"

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -48,4 +50,47 @@ int callers_run(int threads, int at_once, int kinds, work_fn *work) {
   }
   free(callers);
   return failed;
+}
+
+// ---- Threads whose stacks have no room for a signal, once they have called managed code ----
+
+enum { STACK = 56 << 10, GAP = 64 << 10, ROOM = 9384, ROUNDS = 1000000, SMALL = 4 };
+static unsigned char *gaps;  // each a gap that nobody writes to, and a stack above it
+static work_fn *small_work;
+
+static __attribute__((noinline)) unsigned compute(size_t used) {
+  volatile unsigned char *at = __builtin_alloca(used);
+  memset((void *)at, 0, used);
+  for (unsigned i = 0; i < ROUNDS; i++) at[i % used]++;
+  return at[1];
+}
+
+static void *small_caller(void *number) {
+  const unsigned char *gap = gaps + (size_t)number * (GAP + STACK);
+  (void)prctl(PR_SET_NAME, "small-caller");
+  small_work(0);
+  for (;;) {
+    (void)compute(STACK - ROOM);
+    for (size_t i = 0; i < GAP; i++)
+      if (gap[i] != 0) abort();
+  }
+  return NULL;
+}
+
+__attribute__((visibility("default"))) int callers_small(work_fn *work);
+
+int callers_small(work_fn *work) {
+  gaps =
+      mmap(NULL, SMALL * (GAP + STACK), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  small_work = work;
+  for (size_t i = 0; i < SMALL; i++) {
+    pthread_attr_t attr;
+    pthread_t thread;
+    (void)pthread_attr_init(&attr);
+    if (gaps == MAP_FAILED ||
+        pthread_attr_setstack(&attr, gaps + i * (GAP + STACK) + GAP, STACK) != 0 ||
+        pthread_create(&thread, &attr, small_caller, (void *)i) != 0)
+      return 1;
+  }
+  return 0;
 }

@@ -12,10 +12,10 @@ bad() { cat "$WORK/said" "$WORK/err"; fail "$*"; }
 begin() {
   rm -f "$WORK/stdin" "$WORK/out"
   mkfifo "$WORK/stdin"
-  timeout -k 5 120 dotnet "$APP" crowd "$1" < "$WORK/stdin" > "$WORK/out" 2> "$WORK/err" &
+  timeout -k 5 300 dotnet "$APP" crowd "$1" < "$WORK/stdin" > "$WORK/out" 2> "$WORK/err" &
   CHILD=$!
   exec 3> "$WORK/stdin"
-  for _ in $(seq 600); do
+  for _ in $(seq 2000); do
     grep -qs there "$WORK/out" && break
     sleep 0.05
   done
@@ -27,19 +27,23 @@ end() {
 }
 record() {
   local began=$EPOCHREALTIME
-  timeout 60 "$clrsnap" record -F 100 "$@" "$PID" > "$WORK/said" 2>&1 || bad "record $*"
+  timeout 200 "$clrsnap" record -F 100 "$@" "$PID" > "$WORK/said" 2>&1 || bad "record $*"
   TOOK=$(awk -v from="$began" -v to="$EPOCHREALTIME" 'BEGIN { printf "%d", (to - from) * 1000 }')
 }
 
-begin 20
-record --mode wall -d 0.2 -o "$WORK/x.folded"
-few=$TOOK
-end
-
-begin 2000
-record --mode wall -d 0.2 -o "$WORK/x.folded"
-# A look at something of every thread for each thread takes a hundred times as long.
-[ "$TOOK" -le $((few * 12)) ] || bad "attached for $TOOK ms, to 20 threads for $few ms"
+# A look at something of every thread for each thread takes a hundred times as long. What else runs on the machine may make
+# one of the two slow, but not three times in a row.
+for try in 1 2 3; do
+  begin 20
+  record --mode wall -d 0.2 -o "$WORK/x.folded"
+  few=$TOOK
+  end
+  begin 2000
+  record --mode wall -d 0.2 -o "$WORK/x.folded"
+  [ "$TOOK" -gt $((few * 12)) ] || break
+  [ $try != 3 ] || bad "attached for $TOOK ms, to 20 threads for $few ms"
+  end
+done
 
 record --mode cpu,wall -d 2 -o "$WORK/all.json" --format json
 "$SOURCE/tests/live/crowd.py" "$WORK/all.json" 2000 || bad "what was recorded is not what was there"

@@ -8,20 +8,24 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 NAME=$4
 build_app "$NAME"
 cd "$WORK" || exit 1
 
-# The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second.
-"$BUILD/bin/clrsnap" record -F 999 --native off -o pretty.collapsed -o all.clrsnap -- dotnet "$APP" > truth 2> err ||
-  { cat err; fail "the recording ended with $?"; }
-"$BUILD/bin/clrsnap" report --raw-names --native off -o raw.collapsed all.clrsnap 2>> err || { cat err; fail "report"; }
-
 # callers FILE: who called Mark.At.
 callers() {
   sed -E 's/ [0-9]+$//' "$1" | awk -F';' '{ for (i = NF; i > 1; i--)
     if ($i ~ /(^|[.])Mark[.]At$/) { print $(i - 1); break } }' | LC_ALL=C sort -u
 }
-callers pretty.collapsed > found
-LC_ALL=C sort -u truth > expected
-[ "$(wc -l < expected)" -ge 12 ] || fail "the program has said $(wc -l < expected) names only"
-diff expected found > difference || { cat difference; fail "names are wrong: < in the source, > in the recording"; }
+# The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine the
+# samples may be late by that much, and one name have none: then once more. A name too many is wrong at once.
+for try in 1 2 3; do
+  "$BUILD/bin/clrsnap" record -F 999 --native off -o pretty.collapsed -o all.clrsnap -- dotnet "$APP" > truth 2> err ||
+    { cat err; fail "the recording ended with $?"; }
+  callers pretty.collapsed > found
+  LC_ALL=C sort -u truth > expected
+  [ "$(wc -l < expected)" -ge 12 ] || fail "the program has said $(wc -l < expected) names only"
+  diff expected found > difference && break
+  ! grep -q '^>' difference && [ $try != 3 ] ||
+    { cat difference; fail "names are wrong: < in the source, > in the recording"; }
+done
+"$BUILD/bin/clrsnap" report --raw-names --native off -o raw.collapsed all.clrsnap 2>> err || { cat err; fail "report"; }
 pass "$(wc -l < expected) names are those of the source"
 
 [ "$(callers raw.collapsed | grep -c '[<@]')" -ge 3 ] || fail "--raw-names: no compiler's names"
@@ -39,8 +43,10 @@ if [ "$NAME" = Names ]; then
   # Threads of one name are one, those that have none are not; and each is itself where that is asked for.
   for which in grouped each; do
     "$BUILD/bin/clrsnap" report --threads $which --format text -o $which.txt all.clrsnap 2>> err || fail "--threads $which"
-    awk '/^ *[0-9.]+ % +[0-9.]+ % +[0-9]+  [^ ]/ { n += $5; sub(/^[^%]*%[^%]*% +[0-9]+  /, ""); print > "'$which'.threads" }
-      END { print n }' $which.txt > $which.sum
+    awk '/^ *[0-9.]+ % +[0-9.]+ % +[0-9]+  [^ ]/ { sub(/^[^%]*%[^%]*% +[0-9]+  /, ""); print > "'$which'.threads" }' $which.txt
+    # The text leaves out what is below a thousandth.
+    "$BUILD/bin/clrsnap" report --threads $which --format json -o $which.json all.clrsnap 2>> err || fail "--threads $which"
+    python3 -c 'import json, sys; print(sum(json.load(sys.stdin)["modes"][0]["self"]))' < $which.json > $which.sum
   done
   [ "$(grep -c '^Baker' grouped.threads)" = 1 ] && grep -qx 'Baker, 3 threads' grouped.threads ||
     { cat grouped.threads; fail "the bakers are not one"; }

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# run.sh BUILD MATERIAL [short|long]: the every-instruction oracle over the program tests/apps/Step, under
+# run.sh BUILD MATERIAL [short|single|long]: the every-instruction oracle over the program tests/apps/Step, under
 # several configurations of the runtime: code as it is jitted first and as it is optimized, framework code
 # that is ReadyToRun and that is jitted, loops replaced while they run. short (the default): at least 100,000
-# instructions in some seconds; long: at least 12,000,000, in half an hour. Exit code 0, 1, or 77: no dotnet, or no permission.
+# instructions in some seconds; single: as many in a program that is a single file, the runtime in it; long: at least
+# 12,000,000, in half an hour. Exit code 0, 1, or 77: no dotnet, no NuGet, or no permission.
 BUILD=$1 MATERIAL=$2 MODE=${3:-short} APP=$2/apps/Step/Step.dll
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
@@ -13,6 +14,7 @@ unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS
 OUT=$(mktemp) || exit 1
 trap 'rm -f "$OUT"' EXIT
 total=0
+program=(dotnet "$APP")
 
 # run NAME "VARIABLE=VALUE ..." ROUNDS SCENES STEP-OPTIONS...: SCENES is a part of their names.
 run() {
@@ -20,7 +22,7 @@ run() {
   shift 4
   echo "== $name"
   # shellcheck disable=SC2086
-  timeout -k 10 "${STEP_TIMEOUT:-1800}" env $settings "$BUILD/bin/step" "$@" -- dotnet "$APP" "$rounds" "$scenes" > "$OUT"
+  timeout -k 10 "${STEP_TIMEOUT:-1800}" env $settings "$BUILD/bin/step" "$@" -- "${program[@]}" "$rounds" "$scenes" > "$OUT"
   local rc=$?
   cat "$OUT"
   [ $rc = 0 ] || fail "$name: step ended with $rc"
@@ -44,6 +46,15 @@ case $MODE in
     run "a loop replaced while it runs" "DOTNET_OSR_HitLimit=1 DOTNET_TC_OnStackReplacement_InitialCounter=20" 1 \
       "a hot loop" -q 30000 -r "$RANDOM"
     ;;
+  single)
+    need=100000
+    here=$(dirname "$0")
+    single=$("$here/../../scripts/publish-app.sh" "$MATERIAL" "$here/../apps/Step" single-file) || exit $?
+    program=("$single")
+    run "as it runs by default" "" 1 "" -q 1500 -j 300 -p 200 -r "$RANDOM"
+    run "optimized at once" "DOTNET_TieredCompilation=0" 1 "" -q 1500 -j 200 -r "$RANDOM"
+    run "an exception to its end" "" 1 "caught in the same method" -q 16000 -r "$RANDOM"
+    ;;
   long)
     need=12000000
     run "as it runs by default" "" 3 "" -q 150000 -j 5000 -p 1000 -r 1
@@ -55,7 +66,7 @@ case $MODE in
     run "the framework jitted" "DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0" 1 "" -q 40000 -j 500 -p 1000 -r 5
     run "two processors, a collector of its own" "DOTNET_gcServer=1 DOTNET_GCHeapCount=2" 1 "" -q 20000 -j 500 -p 1000 -r 6
     ;;
-  *) echo "usage: run.sh BUILD MATERIAL [short|long]" >&2; exit 2 ;;
+  *) echo "usage: run.sh BUILD MATERIAL [short|single|long]" >&2; exit 2 ;;
 esac
 echo "walks compared, over all: $total"
 [ "$total" -ge $need ] || fail "only $total instructions were walked at, not $need"

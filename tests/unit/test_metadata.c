@@ -43,6 +43,46 @@ static bool read_fd(void *from, uint64_t offset, void *out, size_t size) {
   return pread(*(const int *)from, out, size, (off_t)offset) == (ssize_t)size;
 }
 
+// A file as the runtime maps it: the first page is the file's, and so is what else of it holds a
+// section's page. What lies between is not mapped.
+enum { PAGE = 4096, MAX_SECTIONS = 16 };
+struct mapped {
+  int fd;
+  unsigned count;
+  struct {
+    uint32_t size, rva, raw_size, raw;
+  } section[MAX_SECTIONS];
+};
+
+static bool read_mapped(void *from, uint64_t offset, void *out, size_t size) {
+  const struct mapped *m = from;
+  if (offset + size <= PAGE) return pread(m->fd, out, size, (off_t)offset) == (ssize_t)size;
+  for (unsigned i = 0; i < m->count; i++) {
+    uint64_t rva = m->section[i].rva;
+    if (offset >= rva && offset - rva + size <= m->section[i].raw_size)
+      return pread(m->fd, out, size, (off_t)(m->section[i].raw + offset - rva)) == (ssize_t)size;
+  }
+  return false;
+}
+
+static void map_file(struct mapped *m, int fd) {
+  struct cs_pe pe;
+  m->fd = fd;
+  assert_true(cs_pe_open(&pe, read_fd, &fd, CS_PE_FLAT));
+  assert_in_range(pe.section_count, 1, MAX_SECTIONS);
+  m->count = pe.section_count;
+  for (unsigned i = 0; i < m->count; i++)
+    assert_true(
+        cs_pe_bytes(&pe, pe.sections + 40ull * i + 8, &m->section[i], sizeof m->section[i]));
+}
+
+static struct cs_metadata *open_loaded(cs_pe_read_fn *read, void *from, enum cs_pe_layout layout) {
+  struct cs_pe pe;
+  assert_true(cs_pe_open_loaded(&pe, read, from));
+  assert_int_equal(pe.layout, layout);
+  return cs_metadata_read(&pe);
+}
+
 static struct cs_metadata *open_module(const char *path) {
   struct cs_pe pe;
   struct cs_metadata *m = NULL;
@@ -84,6 +124,35 @@ static void every_method_of_the_framework(void **state) {
   (void)closedir(dir);
   print_message("%u modules, %u methods\n", modules, methods);
   assert_true(modules > 100 && methods > 50000);
+}
+
+// Also where the metadata begins in the first page, which a mapped image has as the file does.
+static void a_module_in_memory(void **state) {
+  (void)state;
+  struct dirent *entry;
+  DIR *dir = framework[0] != '\0' ? opendir(framework) : NULL;
+  unsigned modules = 0;
+  if (dir == NULL) skip();
+  while ((entry = readdir(dir)) != NULL) {
+    size_t len = strlen(entry->d_name);
+    if (len < 4 || strcmp(entry->d_name + len - 4, ".dll") != 0) continue;
+    int fd = open(path_of(entry->d_name), O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    struct mapped image;
+    map_file(&image, fd);
+    struct cs_metadata *flat = open_loaded(read_fd, &fd, CS_PE_FLAT);
+    struct cs_metadata *mapped = open_loaded(read_mapped, &image, CS_PE_MAPPED);
+    assert_non_null(flat);
+    assert_non_null(mapped);
+    assert_string_equal(cs_metadata_module_name(mapped), entry->d_name);
+    assert_int_equal(name_all(mapped), name_all(flat));
+    cs_metadata_free(flat);
+    cs_metadata_free(mapped);
+    (void)close(fd);
+    modules++;
+  }
+  (void)closedir(dir);
+  assert_true(modules > 100);
 }
 
 // The method's own row is known from its name here, not from its number.
@@ -168,6 +237,7 @@ static void no_module(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_method_of_the_framework),
+      cmocka_unit_test(a_module_in_memory),
       cmocka_unit_test(names_as_people_write_them),
       cmocka_unit_test(damaged_files),
       cmocka_unit_test(no_module),

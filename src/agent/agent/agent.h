@@ -173,8 +173,6 @@ void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinn
 void cs_wall_free(void);
 // native_threads.c: finds threads of the process that the runtime knows nothing of.
 void cs_native_threads_scan(void);
-// native_stack.c: the bounds of a native thread's stack, and whether it has room for a signal.
-void cs_native_stack_learn(struct cs_thread *entry, uint32_t tid);
 
 // ---- equip.c: larger alternate stacks for threads that were there before us ----
 // The agent's thread. Before the first signal; and now and then: for those that slept meanwhile,
@@ -185,7 +183,8 @@ uint64_t cs_equip_stops(void);  // of the runtime, in this recording
 bool cs_equip_tell(void);       // CS_WIRE_STOPS, if there were any. False: no room
 // threads.c: starts the engine for all threads for which it could not be started before.
 void cs_threads_start_engines(void);
-void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
+void cs_threads_start_unstarted(void);  // of threads that had none for libraries that were new
+void cs_threads_stop_engines(void);     // no thread may be sent a signal any more
 
 // ---- budget.c: the rate is lowered to what the budget allows; the agent's thread only ----
 void cs_budget_start(uint64_t now_ns);

@@ -55,7 +55,9 @@ void cs_equip_begin(void) {
 // How much it has run without being sampled. The first look only notes where it stands.
 static bool look_at(struct cs_agent_thread *t, void *data) {
   (void)data;
-  if (t->tid == 0 || t->clr_thread == 0 || cs_thread_is_equipped(t->thread)) return true;
+  if (t->tid == 0 || t->clr_thread == 0 || cs_thread_is_equipped(t->thread) ||
+      cs_thread_room(t->thread) == CS_ROOM_SMALL)
+    return true;
   uint64_t spent = cs_cpu_ns_of(t->tid);
   state.left++;
   if (t->spent_ns != 0 && spent > t->spent_ns) {

@@ -185,6 +185,7 @@ static void maintain(uint64_t now) {
   bool old = cs_core_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_core_refresh_images();
   look_at_stacks();
+  cs_threads_start_unstarted();
   if (cs_labels_have_hooks()) cs_producer_tell_label_hooks(&cs_agent.wire);
   look_at_names(now);
 }

@@ -29,6 +29,7 @@ static struct cs_wire_rooms rooms;
 static bool some_walked;  // of the dead; may be one of a walk that is under way
 static uint32_t last_id;
 static bool stopped;
+static bool unstarted;  // engines, for libraries that were new; not under the lock
 
 // ---- Names ----
 
@@ -79,7 +80,13 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
   return t;
 }
 
+// Not while there are libraries that nobody has looked at: one may be such that no signal may be
+// sent, and the thread its own.
 static void start_engine(struct cs_agent_thread *t) {
+  if (t->engine == NULL && cs_core_images_are_old()) {
+    cs_store_release(&unstarted, true);
+    return;
+  }
   if ((cs_agent.modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU)) != 0 && t->engine == NULL &&
       cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_thread_is_equipped(t->thread) &&
       cs_thread_room(t->thread) == CS_ROOM_ENOUGH)
@@ -226,7 +233,7 @@ void cs_threads_adopt(void) {
 void cs_threads_add_native(uint32_t tid) {
   struct cs_thread *entry = cs_registry_attached(0, tid);
   if (entry == NULL) return;
-  cs_native_stack_learn(entry, tid);
+  cs_thread_learn_stack(entry, tid);
   (void)pthread_mutex_lock(&lock);
   struct cs_agent_thread *t = is_managed(tid) ? NULL : of_entry(entry);
   if (t != NULL) {
@@ -243,7 +250,7 @@ static bool look_again(struct cs_agent_thread *t, void *data) {
   if (t->clr_thread != 0 || t->tid != tid) return true;
   t->seen = true;
   if (cs_thread_room(t->thread) != CS_ROOM_UNKNOWN) return false;
-  cs_native_stack_learn(t->thread, tid);
+  cs_thread_learn_stack(t->thread, tid);
   t->unclear = cs_thread_room(t->thread) == CS_ROOM_UNKNOWN;
   if (!stopped) start_engine(t);
   return false;
@@ -363,6 +370,12 @@ static bool start_late(struct cs_agent_thread *t, void *data) {
   (void)data;
   if (t->tid != 0 && !stopped) start_engine(t);
   return true;
+}
+
+void cs_threads_start_unstarted(void) {
+  if (!cs_load_acquire(&unstarted)) return;
+  cs_store_release(&unstarted, false);
+  cs_threads_start_engines();
 }
 
 void cs_threads_start_engines(void) {

@@ -10,15 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "native/dynamic.h"
 #include "remote/private.h"
 
-enum { MAX_PROGRAM_HEADERS = 64, MAX_CHAIN = 1 << 16, MAX_PATH_BYTES = 4096 };
+enum { MAX_PROGRAM_HEADERS = 64, MAX_PATH_BYTES = 4096 };
 enum { MAX_DATA = 4, MAX_DATA_BYTES = 16 << 20 };
 
 struct image {
   uint64_t base;  // where the file's first byte is mapped, 0: not found
   uint64_t begin, end, bias;
-  uint64_t symbols, strings, gnu_hash;
+  struct cs_dynamic dynamic;
   uint64_t unwind_index;  // its .eh_frame_hdr; 0: it has none
   unsigned data_count;
   struct {
@@ -46,24 +47,6 @@ static bool visit(const struct cs_mapping *mapping, void *arg) {
   return true;
 }
 
-// glibc relocates these in place, other loaders leave the file's own values.
-static uint64_t pointer(const struct image *image, uint64_t value) {
-  return value < image->bias ? value + image->bias : value;
-}
-
-static bool read_dynamic(struct cs_remote *remote, struct image *image, const Elf64_Phdr *ph) {
-  uint64_t at = image->bias + ph->p_vaddr;
-  for (uint64_t i = 0; i < ph->p_memsz / sizeof(Elf64_Dyn); i++) {
-    Elf64_Dyn dyn;
-    if (!cs_remote_read(remote, at + i * sizeof dyn, &dyn, sizeof dyn)) return false;
-    if (dyn.d_tag == DT_NULL) break;
-    if (dyn.d_tag == DT_SYMTAB) image->symbols = pointer(image, dyn.d_un.d_ptr);
-    if (dyn.d_tag == DT_STRTAB) image->strings = pointer(image, dyn.d_un.d_ptr);
-    if (dyn.d_tag == DT_GNU_HASH) image->gnu_hash = pointer(image, dyn.d_un.d_ptr);
-  }
-  return image->symbols != 0 && image->strings != 0 && image->gnu_hash != 0;
-}
-
 // Fills everything but base and path. False: no ELF image with a symbol table.
 static bool read_image(struct cs_remote *remote, struct image *image) {
   Elf64_Ehdr eh;
@@ -88,43 +71,16 @@ static bool read_image(struct cs_remote *remote, struct image *image) {
     image->data[image->data_count].begin = begin;
     image->data[image->data_count++].end = begin + ph[i].p_filesz;
   }
-  return dynamic != NULL && read_dynamic(remote, image, dynamic);
+  return dynamic != NULL &&
+         cs_dynamic_read(&remote->process, image->bias, image->bias + dynamic->p_vaddr,
+                         dynamic->p_memsz, &image->dynamic) &&
+         image->dynamic.gnu_hash != 0;
 }
 
-static uint32_t gnu_hash(const char *name) {
-  uint32_t h = 5381;
-  for (; *name != '\0'; name++) h = h * 33 + (uint8_t)*name;
-  return h;
-}
-
-// The address of an exported symbol, 0 if the image has none of that name.
+// The address of an exported symbol in the image, 0 if it has none of that name.
 static uint64_t find_symbol(struct cs_remote *remote, const struct image *image, const char *name) {
-  struct {
-    uint32_t buckets, first, bloom_words, shift;
-  } head;
-  uint32_t want = gnu_hash(name), index, hash;
-  char text[64];
-  size_t len = strlen(name) + 1;
-  if (!cs_remote_read(remote, image->gnu_hash, &head, sizeof head) || head.buckets == 0) return 0;
-  uint64_t buckets = image->gnu_hash + sizeof head + head.bloom_words * UINT64_C(8);
-  uint64_t chain = buckets + head.buckets * UINT64_C(4);
-  if (!cs_remote_read(remote, buckets + want % head.buckets * UINT64_C(4), &index, sizeof index) ||
-      index < head.first)
-    return 0;
-  for (uint32_t i = 0; i < MAX_CHAIN; i++, index++) {
-    Elf64_Sym symbol;
-    if (!cs_remote_read(remote, chain + (index - head.first) * UINT64_C(4), &hash, sizeof hash))
-      return 0;
-    if ((hash | 1) == (want | 1) &&
-        cs_remote_read(remote, image->symbols + index * sizeof symbol, &symbol, sizeof symbol) &&
-        cs_remote_read(remote, image->strings + symbol.st_name, text, len) &&
-        memcmp(text, name, len) == 0) {
-      uint64_t at = image->bias + symbol.st_value;
-      return symbol.st_shndx != SHN_UNDEF && at >= image->begin && at < image->end ? at : 0;
-    }
-    if (hash & 1) break;
-  }
-  return 0;
+  uint64_t at = cs_dynamic_find(&remote->process, &image->dynamic, name);
+  return at >= image->begin && at < image->end ? at : 0;
 }
 
 static struct cs_runtime_version version_of(const char *path) {
@@ -184,7 +140,7 @@ static bool check_executable(struct cs_remote *remote, struct image *exe, uint64
   static const char none[] = "there is no CoreCLR in process %d (%s): %s";
   if (exe->base == 0 || !read_image(remote, exe))
     return cs_error_set(err, none, remote->pid, exe->path, "no libcoreclr.so is mapped");
-  *descriptor = find_symbol(remote, exe, "DotNetRuntimeContractDescriptor");
+  *descriptor = find_symbol(remote, exe, CS_CORECLR_SYMBOL);
   if (find_symbol(remote, exe, "DotNetRuntimeDebugHeader") != 0)
     return cs_error_set(err, none, remote->pid, exe->path, "it was compiled with Native AOT");
   if (*descriptor != 0 || find_symbol(remote, exe, "DotNetRuntimeInfo") != 0) return true;
@@ -207,7 +163,7 @@ bool cs_remote_find_runtime(struct cs_remote *remote, struct cs_contract_place *
     runtime = &search.executable;
     if (!check_executable(remote, runtime, &place->descriptor, err)) return false;
   } else if (read_image(remote, runtime)) {
-    place->descriptor = find_symbol(remote, runtime, "DotNetRuntimeContractDescriptor");
+    place->descriptor = find_symbol(remote, runtime, CS_CORECLR_SYMBOL);
   } else {
     return cs_error_set(err, "the runtime of process %d (%s) is not mapped as its headers say",
                         remote->pid, runtime->path);

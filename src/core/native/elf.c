@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "native/cfi_private.h"
+#include "native/dynamic.h"
 #include "native/search.h"
 
 enum { MAX_PROGRAM_HEADERS = 512, HDR_BYTES = 64 };
@@ -98,21 +99,16 @@ static void look_for_go(struct segments *s, const Elf64_Phdr *data) {
   free(bytes);
 }
 
-// The functions that run first and last. In memory their addresses may have been relocated.
-static void find_startup(const struct segments *s, const Elf64_Phdr *dynamic) {
-  enum { MAX_ENTRIES = 256 };
-  Elf64_Dyn entries[MAX_ENTRIES];
-  uint64_t count = dynamic->p_filesz / sizeof *entries;
-  if (count > MAX_ENTRIES) count = MAX_ENTRIES;
-  if (!cs_process_memory_read(s->process, s->elf->bias + dynamic->p_vaddr, entries,
-                              (size_t)count * sizeof *entries))
+// The functions that run first and last; and whether this is CoreCLR, by what it exports for
+// debuggers: libcoreclr.so, or a program that is a single file.
+static void read_dynamic(const struct segments *s, const Elf64_Phdr *ph) {
+  struct cs_dynamic dynamic;
+  if (!cs_dynamic_read(s->process, s->elf->bias, s->elf->bias + ph->p_vaddr, ph->p_filesz,
+                       &dynamic))
     return;
-  for (uint64_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
-    uint64_t at = entries[i].d_un.d_ptr;
-    if (at != 0 && at < s->elf->bias) at += s->elf->bias;
-    if (entries[i].d_tag == DT_INIT) s->elf->init = at;
-    if (entries[i].d_tag == DT_FINI) s->elf->fini = at;
-  }
+  s->elf->init = dynamic.init;
+  s->elf->fini = dynamic.fini;
+  s->elf->is_coreclr = cs_dynamic_find(s->process, &dynamic, CS_CORECLR_SYMBOL) != 0;
 }
 
 // What the bias is needed for. An image without these is none the worse for it.
@@ -122,7 +118,7 @@ static enum cs_elf_result find_notes(struct segments *s) {
     if (!program_header(s, i, &ph)) return CS_ELF_UNREADABLE;
     if (ph.p_type == PT_NOTE) read_notes(s, &ph);
     if (ph.p_type == PT_LOAD && (ph.p_flags & PF_W) != 0) look_for_go(s, &ph);
-    if (ph.p_type == PT_DYNAMIC) find_startup(s, &ph);
+    if (ph.p_type == PT_DYNAMIC) read_dynamic(s, &ph);
   }
   return CS_ELF_OK;
 }

@@ -22,6 +22,7 @@ struct cs_elf {
   uint64_t init, fini;              // functions of DT_INIT and DT_FINI, 0: none
   uint64_t id_address;              // of the build id, 0: it has none
   uint32_t id_size;
+  bool is_coreclr;     // it exports the runtime's descriptor
   bool small_stacks;   // its code runs on small stacks of its own: Go's
   uint32_t fde_count;  // as .eh_frame_hdr has it or as were found, 0: not said
   uint8_t page[CS_ELF_PAGE];

@@ -54,16 +54,23 @@ bool cs_pe_open(struct cs_pe *pe, cs_pe_read_fn *read, void *from, enum cs_pe_la
   return read_headers(pe);
 }
 
-bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from) {
+// Is the metadata where the image says, from its first byte to its last?
+static bool has_metadata(const struct cs_pe *pe) {
   static const uint8_t signature[] = {'B', 'S', 'J', 'B'};
   uint64_t offset;
   uint32_t size;
   uint8_t found[sizeof signature];
-  for (enum cs_pe_layout layout = CS_PE_FLAT; layout <= CS_PE_MAPPED; layout++)
-    if (cs_pe_open(pe, read, from, layout) && cs_pe_metadata(pe, &offset, &size) &&
-        cs_pe_bytes(pe, offset, found, sizeof found) && memcmp(found, signature, sizeof found) == 0)
-      return true;
-  return false;
+  return cs_pe_metadata(pe, &offset, &size) && size >= sizeof found &&
+         cs_pe_bytes(pe, offset, found, sizeof found) &&
+         memcmp(found, signature, sizeof found) == 0 &&
+         cs_pe_bytes(pe, offset + size - 1, found, 1);
+}
+
+// Mapped first: the first page of a mapped image is the file's, and may have all that is looked at
+// here where a flat one has it, but not what follows.
+bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from) {
+  return (cs_pe_open(pe, read, from, CS_PE_MAPPED) && has_metadata(pe)) ||
+         (cs_pe_open(pe, read, from, CS_PE_FLAT) && has_metadata(pe));
 }
 
 // The CLI header says where the metadata is.

@@ -162,7 +162,8 @@ static void release(struct list *list) {
   cs_stack_maps_free(&list->maps);
 }
 
-// Those that lack the stack, pinned. False: no memory.
+// Those that lack the stack, pinned, but for those whose own has no room for the signal. False: no
+// memory.
 static bool collect(struct list *list) {
   uint32_t count = cs_registry_count();
   *list = (struct list){.threads = calloc(count > 0 ? count : 1, sizeof *list->threads)};
@@ -171,7 +172,8 @@ static bool collect(struct list *list) {
     struct cs_thread *thread = cs_registry_at(i);
     uint64_t clr_thread = thread->clr_thread;
     if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread) &&
-        thread->altstack.sp != 0 && cs_thread_pin(thread, clr_thread))
+        cs_thread_room(thread) != CS_ROOM_SMALL && thread->altstack.sp != 0 &&
+        cs_thread_pin(thread, clr_thread))
       list->threads[list->count++] = (struct wanting){.thread = thread};
   }
   if (list->count > 0) cs_stack_maps_read(&list->maps);

@@ -67,7 +67,9 @@ static bool start_thread(void) {
 static bool is_wanted(void) {
   for (uint32_t i = 0; i < cs_registry_count(); i++) {
     const struct cs_thread *thread = cs_registry_at(i);
-    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread)) return true;
+    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread) &&
+        cs_thread_room(thread) != CS_ROOM_SMALL)
+      return true;
   }
   return false;
 }

@@ -65,6 +65,11 @@ void cs_stack_maps_free(struct cs_stack_maps *all);
 bool cs_stack_by_maps(uint64_t sp, struct cs_stack *stack);
 void cs_altstack_of_self(struct cs_stack *stack);
 
+// native_stack.c: of a thread that was there before us, or that the runtime does not know, the
+// bounds of its stack, and whether that has room for a signal. Nothing is learnt of one whose stack
+// the C library has not made.
+void cs_thread_learn_stack(struct cs_thread *entry, uint32_t tid);
+
 // ---- Alternate stacks (altstack.c) ----
 // Makes one for a thread; leaves sp 0 when there is no memory.
 void cs_altstack_map(struct cs_altstack *alt, uint32_t tid);

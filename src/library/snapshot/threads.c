@@ -34,7 +34,8 @@ static bool visit_threads(void (*visit)(const struct known *thread, void *data),
 
 static void adopt(const struct known *thread, void *data) {
   (void)data;
-  (void)cs_registry_attached(thread->id, thread->tid);
+  struct cs_thread *entry = cs_registry_attached(thread->id, thread->tid);
+  if (entry != NULL) cs_thread_learn_stack(entry, thread->tid);
   cs_core_check_thread(thread->id, thread->tid);
 }
 

@@ -1,6 +1,7 @@
 // Threads of a native library that call managed code, come and go. Each says by its name which method it runs:
 // a thread "native-3" runs Kinds.Kind3, and nothing else of them.
 //   Callers THREADS AT_ONCE
+//   Callers small SECONDS         threads with small stacks: each calls managed code once, and computes then
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
@@ -14,6 +15,9 @@ static class Native
     // Starts so many threads, so many at once, and waits until all have ended.
     [DllImport("libtest_callers")]
     internal static extern int callers_run(int threads, int atOnce, int kinds, Work work);
+
+    [DllImport("libtest_callers")]
+    internal static extern int callers_small(Work work);
 }
 
 static class Kinds
@@ -71,8 +75,23 @@ static class Kinds
 
 static class Program
 {
+    static int called;
+
+    static int Small(int seconds)
+    {
+        Work work = _ => Interlocked.Increment(ref called);
+        work(0);  // compiled on a stack that is large enough for it
+        if (Native.callers_small(work) != 0) return 1;
+        while (Volatile.Read(ref called) < 5) Thread.Sleep(10);
+        Console.WriteLine("ready");
+        Thread.Sleep(1000 * seconds);
+        GC.KeepAlive(work);
+        return 42;
+    }
+
     static int Main(string[] args)
     {
+        if (args[0] == "small") return Small(int.Parse(args[1]));
         Work work = Kinds.Run;
         int failed = Native.callers_run(int.Parse(args[0]), int.Parse(args[1]), Kinds.Count, work);
         GC.KeepAlive(work);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Null references in a tight loop on several threads, for as long as asked, while somebody samples.
-// Afterwards each thread says whether it still takes real-time signals, and works for a second in a
+// Afterwards each thread says whether it still takes real-time signals, and works for 0.3 s of CPU time in a
 // function that no other thread runs, so that a recording shows that samples still come.
 // Arguments: seconds, threads (3; only the first three have such a function of their own).
 using System;
 using System.IO;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Threading;
 
 namespace Proofs;
@@ -19,13 +20,13 @@ static class Torture
     internal static int Run(string[] args)
     {
         double seconds = args.Length > 0 ? double.Parse(args[0]) : 8;
-        Action<DateTime>[] after = { After0, After1, After2 };
+        Action[] after = { After0, After1, After2 };
         var threads = new Thread[args.Length > 1 ? int.Parse(args[1]) : after.Length];
         DateTime end = DateTime.UtcNow.AddSeconds(seconds);
         for (int i = 0; i < threads.Length; i++)
         {
-            Action<DateTime> last = after[i % after.Length];
-            threads[i] = new Thread(() => { while (DateTime.UtcNow < end) Interlocked.Add(ref caught, Fault(1000)); last(DateTime.UtcNow.AddSeconds(1)); });
+            Action last = after[i % after.Length];
+            threads[i] = new Thread(() => { while (DateTime.UtcNow < end) Interlocked.Add(ref caught, Fault(1000)); last(); });
             threads[i].Start();
         }
         Thread.Sleep(TimeSpan.FromSeconds(seconds + 0.5));
@@ -43,6 +44,17 @@ static class Torture
         return count;
     }
 
+    // Of this thread, in nanoseconds: a busy machine must not take the samples away.
+    static unsafe long CpuTime()
+    {
+        long* time = stackalloc long[2];
+        if (clock_gettime(3, time) != 0) throw new InvalidOperationException();
+        return time[0] * 1_000_000_000 + time[1];
+    }
+
+    [DllImport("libc")]
+    static extern unsafe int clock_gettime(int clock, long* time);
+
     // Signals 35 to 64 are bits 34 to 63 of SigBlk. A thread that blocks SIGPROF (bit 26), too, blocks
     // everything of its own will: no managed thread, and none that is sampled.
     static int Blocked()
@@ -54,7 +66,7 @@ static class Torture
         return count;
     }
 
-    [MethodImpl(MethodImplOptions.NoInlining)] static void After0(DateTime end) { while (DateTime.UtcNow < end) sink++; }
-    [MethodImpl(MethodImplOptions.NoInlining)] static void After1(DateTime end) { while (DateTime.UtcNow < end) sink++; }
-    [MethodImpl(MethodImplOptions.NoInlining)] static void After2(DateTime end) { while (DateTime.UtcNow < end) sink++; }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void After0() { for (long end = CpuTime() + 300_000_000; CpuTime() < end;) sink++; }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void After1() { for (long end = CpuTime() + 300_000_000; CpuTime() < end;) sink++; }
+    [MethodImpl(MethodImplOptions.NoInlining)] static void After2() { for (long end = CpuTime() + 300_000_000; CpuTime() < end;) sink++; }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The stack of a thread that the runtime has no Thread for, and whether it has room for a signal: a
-// library may give its threads 16 KiB, and a signal that does not fit ends the program. Any thread
-// but a handler. Signal-safe: no.
+// The stack of a thread that somebody else has made, and whether it has room for a signal: a
+// library may give its threads 16 KiB, and a signal that does not fit ends the program. The runtime
+// may know the thread, which has called managed code then. Any thread but a handler. Signal-safe:
+// no.
 //
 // What is believed is the C library's own record of the thread, so that it may run meanwhile. The
 // record lies at a fixed distance from the thread's list of robust mutexes, of which the kernel
@@ -14,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "snapshot/registry.h"
 
 enum { RECORD = 4096 };  // bytes that a record has at most
 
@@ -83,7 +84,7 @@ static bool find(uint32_t tid, struct cs_stack *stack, uint64_t *top) {
   return true;
 }
 
-void cs_native_stack_learn(struct cs_thread *entry, uint32_t tid) {
+void cs_thread_learn_stack(struct cs_thread *entry, uint32_t tid) {
   struct cs_stack stack;
   uint64_t top;
   if (cs_load_acquire(&entry->room) != CS_ROOM_UNKNOWN || !find(tid, &stack, &top)) return;
