@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""modes.py BUILD APP [--json FILE] [--turns N] [--seconds N] [--only ENDPOINT:MODE,...]: what each mode of recording costs a
-Kestrel server (tests/oracle/Web), per endpoint. One server per case, left alone and recorded by turns while wrk asks it; each turn
-that is recorded is compared with the two around it. Requests a second are wrk's, CPU time per request is that of the server's
-process; the median over the turns, and how much turns without a recording differ among each other: chance."""
+"""modes.py BUILD APP [--json FILE] [--turns N] [--seconds N] [--only CASE]...: what each mode of recording costs a Kestrel server
+(tests/oracle/Web), per endpoint. One server per case, left alone and recorded by turns while wrk asks it. A turn that is recorded is
+compared with the two around it, and one that is left alone with the two next ones that are: chance. Requests a second are wrk's,
+CPU time per request is that of the server's process, all that records in it included. Medians over the turns, with quartiles."""
 import argparse
 import json
 import re
@@ -16,8 +16,13 @@ import time
 
 import cost
 
-CASES = [("plain", "cpu"), ("cpu", "cpu"), ("alloc", "alloc"), ("alloc", "gc"), ("throw", "exception"), ("lock", "lock"),
-         ("wait", "wait"), ("plain", "cpu,alloc,lock,wait,exception,gc"), ("alloc", "cpu,alloc,lock,wait,exception,gc")]
+ALL = "cpu,alloc,lock,exception,gc,wait"
+# Endpoint, mode and further options.
+CASES = [
+    "plain cpu --engine perf", "plain cpu --engine clock", "cpu cpu --engine perf", "cpu cpu --engine clock", "plain wall -F 100",
+    "alloc alloc", "alloc gc", "throw exception", "lock lock", "wait wait",
+    *(f"{endpoint} {ALL}" for endpoint in ("plain", "cpu", "alloc", "throw", "lock", "wait")),
+]
 
 
 def load(server, endpoint, seconds):
@@ -30,34 +35,54 @@ def load(server, endpoint, seconds):
     return requests, (cost.cpu_seconds(server.process.pid) - before) / (requests * seconds) * 1e6
 
 
-def measure(build, app, endpoint, mode, seconds, turns):
+def record(build, pid, mode, options, work):
+    recorder = subprocess.Popen([f"{build}/bin/clrsnap", "record", "--mode", mode, *options, "-o", f"{work}/out.clrsnap", str(pid)],
+                                stderr=subprocess.PIPE, text=True)
+    time.sleep(1)  # the attach itself is not meant
+    return recorder
+
+
+def end(recorder):
+    recorder.send_signal(signal.SIGINT)
+    said = recorder.communicate(timeout=60)[1]
+    if recorder.returncode != 0:
+        raise SystemExit(f"no recording: {said}")
+    return said
+
+
+def compare(results, what, distance):
+    """By how many per cent every other turn, from that of `distance` on, differs from the two so far from it: quartiles."""
+    shares = [100 * (results[i][what] / ((results[i - distance][what] + results[i + distance][what]) / 2) - 1)
+              for i in range(distance, len(results) - distance, 2)]
+    return statistics.quantiles(shares, n=4, method="inclusive") if len(shares) > 1 else [float("nan")] * 3
+
+
+def measure(build, app, case, seconds, turns):
+    endpoint, mode, *options = case.split()
     server = cost.Server(app)
-    load(server, endpoint, 2 * seconds)
     results, said = [], ""
     with tempfile.TemporaryDirectory() as work:
+        # Warm, and with what the first attach brings into the process.
+        end(record(build, server.process.pid, mode, options, work))
+        load(server, endpoint, 2 * seconds)
         for turn in range(2 * turns + 1):
-            recorder = None
             if turn % 2 == 1:
-                recorder = subprocess.Popen([f"{build}/bin/clrsnap", "record", "--mode", mode, "-o", f"{work}/out.clrsnap",
-                                             str(server.process.pid)], stderr=subprocess.PIPE, text=True)
-                time.sleep(1)  # the attach itself is not meant
-            results.append(load(server, endpoint, seconds))
-            if recorder is not None:
-                recorder.send_signal(signal.SIGINT)
-                said = recorder.communicate(timeout=60)[1]
-                if recorder.returncode != 0:
-                    raise SystemExit(f"no recording: {said}")
+                recorder = record(build, server.process.pid, mode, options, work)
+                results.append(load(server, endpoint, seconds))
+                said = end(recorder)
+            else:
+                time.sleep(1)  # in every turn: a server that has just rested is another one
+                results.append(load(server, endpoint, seconds))
     server.stop()
-
-    def differs(what, distance):
-        return [100 * (results[i][what] / ((results[i - distance][what] + results[i + distance][what]) / 2) - 1)
-                for i in range(distance, len(results) - distance, 2)]
-
     held = re.search(r"threads held p50 ([\d.]+) us", said)
-    return {"endpoint": endpoint, "mode": mode, "requests_per_s": statistics.median(r for r, _ in results[::2]),
+    return {"case": case, "requests_per_s": statistics.median(r for r, _ in results[::2]),
             "us_per_request": statistics.median(us for _, us in results[::2]),
-            "requests": statistics.median(differs(0, 1)), "cpu": statistics.median(differs(1, 1)),
-            "chance": max(map(abs, differs(0, 2)), default=0.0), "held_p50_us": float(held[1]) if held else None}
+            "requests": compare(results, 0, 1), "requests_by_chance": compare(results, 0, 2),
+            "cpu": compare(results, 1, 1), "cpu_by_chance": compare(results, 1, 2), "held_p50_us": float(held[1]) if held else None}
+
+
+def show(quartiles):
+    return f"{quartiles[1]:+.1f} ({quartiles[0]:+.1f} to {quartiles[2]:+.1f})"
 
 
 def main():
@@ -65,18 +90,21 @@ def main():
     parser.add_argument("build")
     parser.add_argument("app")
     parser.add_argument("--json")
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--only", help="ENDPOINT:MODE, several with blanks between them")
+    parser.add_argument("--turns", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--only", action="append", default=[], metavar="CASE",
+                        help='cases that begin so: "plain", "alloc alloc", "cpu cpu --engine perf"; may be repeated')
     options = parser.parse_args()
-    cases = CASES if options.only is None else [tuple(one.split(":")) for one in options.only.split()]
-    print(f"{'endpoint':9}{'mode':36}{'requests/s':>11}{'us/request':>11}  recorded: requests     CPU  chance  held p50 us")
+    cases = [case for case in CASES if not options.only or any(f"{case} ".startswith(f"{one.strip()} ") for one in options.only)]
+    if not cases:
+        raise SystemExit("no such case; there are:\n  " + "\n  ".join(CASES))
+    print(f"{'':45}{'requests/s':>10}{'us each':>8}{'held':>6}  recorded, in %: {'requests':24}{'CPU time':24}by chance: {'requests':24}CPU time")
     table = []
-    for endpoint, mode in cases:
-        row = measure(options.build, options.app, endpoint, mode, options.seconds, options.turns)
+    for case in cases:
+        row = measure(options.build, options.app, case, options.seconds, options.turns)
         table.append(row)
-        print(f"{endpoint:9}{mode:36}{row['requests_per_s']:11.0f}{row['us_per_request']:11.1f}{row['requests']:+19.1f} %"
-              f"{row['cpu']:+7.1f} %{row['chance']:6.1f} %{row['held_p50_us'] or 0:11.1f}", flush=True)
+        print(f"{case:45}{row['requests_per_s']:10.0f}{row['us_per_request']:8.1f}{row['held_p50_us'] or 0:6.1f}  {'':16}{show(row['requests']):24}"
+              f"{show(row['cpu']):24}{'':11}{show(row['requests_by_chance']):24}{show(row['cpu_by_chance'])}", flush=True)
     if options.json:
         with open(options.json, "w") as out:
             json.dump(table, out)

@@ -57,4 +57,14 @@ for run in ("few", "all"):
     # What is counted is all; what the walked ones stand for is an estimate of it.
     assert abs(waited / total - 1) < 0.25, (waited, total)
 PYTHON
+
+# A table of the waits, a tree, and what has changed between two recordings of them: each says how many there were, not only how many were
+# walked.
+waits=$(sed -n 's/^clrsnap:   wait: \([0-9]*\) waits.*/\1/p' few.err)
+"$clrsnap" report --mode wait --top 5 -o few.txt few.clrsnap 2> top || { cat top; fail "the table of waits"; }
+grep -Eq '^clrsnap: +[0-9.]+ % +[0-9.]+ % +[0-9]+  WaitHandle$' top || { cat top; fail "the table of waits has no WaitHandle"; }
+grep -Eq "^$waits waits, [0-9]+ of them walked in .* \(wait," few.txt || { head -5 few.txt; fail "the tree of waits"; }
+"$clrsnap" diff --mode wait few.clrsnap all.clrsnap > changed 2> report.err || { cat report.err; fail "diff of waits"; }
+grep -Eq "^ +$waits waits, [0-9]+ of them walked, .* of waiting time in .* wait mode" changed || { cat changed; fail "diff of waits"; }
+grep -q '^numbers are percent of each recording.s waiting time$' changed || { cat changed; fail "diff of waits: its unit"; }
 pass "$(grep -c . few.wait.folded) stacks of waits"

@@ -54,4 +54,17 @@ diff <(grep -A1 budget err) <(grep -A1 budget report.err) || bad "the recording 
 seconds=2
 record --budget 0.15% --mode wall
 [ "$least" -lt 500 ] || bad "wall: the rate stays at $least"
-pass "the rate came down to $least in wall mode, $(sed -n 's/^clrsnap: \(budget.*\)/\1/p' err)"
+# Over several modes: exceptions, waits and objects by the ten thousand, each walk of which would cost ten times what is allowed,
+# and CPU samples, which keep their share.
+wall=$(sed -n 's/^clrsnap: \(budget.*\)/\1/p' err) walls=$least
+build_app Costs
+timeout 60 "$BUILD/bin/clrsnap" record -d 6 --mode cpu,exception,wait,alloc --budget 3% -o modes.clrsnap -- dotnet "$APP" \
+  < <(sleep 8) > truth 2> err || bad "several modes"
+read -r used least < <(sed -nE 's/^clrsnap: budget 3 %: used ([0-9.]+) .*/\1/p; s/^clrsnap:   rate 499 Hz, at least ([0-9]+), .*/\1/p' err | tr '\n' ' ')
+awk -v used="$used" 'BEGIN { exit !(used != "" && used < 7.5) }' || bad "several modes used $used % of a processor, 3 are allowed"
+[ "$least" -ge 20 ] || bad "events have taken what CPU samples may use: $least Hz"
+for mode in exceptions waits "sampled objects"; do
+  grep -Eq "[0-9]{4,} $mode.* of them walked" err || bad "not all $mode were counted, or all were walked"
+done
+least=$walls
+pass "several modes used $used % of 3; the rate came down to $least in wall mode, $wall"

@@ -95,9 +95,14 @@ static void read_by_hand(uint64_t word) {
   watched = word;
 }
 
+static bool at_work;
+
 static struct cs_await_chain find_in(const uint64_t *frames, uint32_t count) {
-  struct cs_sampled from = {
-      .world = &clr.world, .thread = &thread, .regs = &regs, .stack = &thread.stack};
+  struct cs_sampled from = {.world = &clr.world,
+                            .thread = &thread,
+                            .regs = &regs,
+                            .stack = &thread.stack,
+                            .at_work = at_work};
   struct cs_await_chain chain;
   memset(&chain, 0xA5, sizeof chain);
   cs_awaits_find(&heap.awaits, &from, frames, count, &chain);
@@ -192,6 +197,29 @@ static void whether_it_stood_still_at_the_beginning_is_told_by_a_thread_that_run
   assert_int_equal(heap.awaits.stops, 1);
   clr_thread[0] = 1ull << 32;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
+  assert_int_equal(heap.awaits.stops, 2);
+}
+
+// Of an event a thread tells from native code: of an allocation, which it makes in cooperative
+// mode.
+static void or_by_one_that_allocates(void **state) {
+  (void)state;
+  uint64_t boxes[2];
+  uint64_t frames[] = {CS_FRAME_WORD(leaf_method + AFTER_CALL, CS_CODE_NATIVE, true),
+                       CS_FRAME_WORD(box_method + AFTER_CALL, CS_CODE_JIT, false)};
+  fake_chain(&heap, boxes, 2);
+  enter(boxes[0]);
+  heap.awaits.stops = 1;
+  struct cs_await_chain chain = find_in(frames, 2);
+  fake_check_chain(&chain, CS_AWAITS_STOPPED, NULL, 0);
+  at_work = true;
+  clr_thread[0] = 0;
+  chain = find_in(frames, 2);
+  fake_check_chain(&chain, CS_AWAITS_STOPPED, NULL, 0);
+  clr_thread[0] = 1ull << 32;
+  chain = find_in(frames, 2);
+  at_work = false;
+  fake_check_chain(&chain, CS_AWAITS_COMPLETE, boxes, 2);
   assert_int_equal(heap.awaits.stops, 2);
 }
 
@@ -485,6 +513,7 @@ int main(void) {
       TEST(without_a_box_on_the_stack_nothing_is_looked_for),
       TEST(what_was_read_while_objects_moved_is_thrown_away),
       TEST(whether_it_stood_still_at_the_beginning_is_told_by_a_thread_that_runs),
+      TEST(or_by_one_that_allocates),
       TEST(a_value_that_is_another_classs_is_not_the_box),
       TEST(two_boxes_of_the_class_are_ambiguous),
       TEST(a_box_in_a_slot_is_found),

@@ -31,7 +31,7 @@ enum {
   LATE_NS = 150000,   // so late a look was not brought by its own timer but by the tick
   SAME_NS = 20000,    // at most between a thread's last moment on a processor and our first there
   SLICE_NS = 100000,  // that we ask the scheduler for: who asks for little need not wait
-  REST = 9,           // looks take a tenth of a processor at most
+  REST = 39,          // looks take a fortieth of a processor at most
   PART = 16,          // of what is missing from a thread's samples goes into the next one
   MEMORY = 32,        // looks over which it is judged whether most are late
   MOST_STOPPED = 64,
@@ -134,16 +134,18 @@ static bool waits_here(uint32_t tid, int processor) {
 // just before us. Where the kernel does not say when threads ran, the only one.
 static const struct stopped *find_pushed(uint64_t began_ns) {
   int processor = sched_getcpu();
-  uint64_t own = last_ran(cs_load_relaxed(&cs_agent.tid)), latest = 0;
+  uint64_t own = 0, latest = 0;
   const struct stopped *found = NULL;
   size_t waiting = 0;
   for (size_t i = 0; i < looks.stopped_count; i++) {
     uint32_t tid = looks.stopped[i].agent->tid;
     if (!waits_here(tid, processor)) continue;
+    if (waiting == 0) own = last_ran(cs_load_relaxed(&cs_agent.tid));
     uint64_t ran = own != 0 ? last_ran(tid) : 0;
     if (waiting++ == 0 || ran > latest) found = &looks.stopped[i];
     if (ran > latest) latest = ran;
   }
+  if (waiting == 0) return NULL;
   if (own == 0 && waiting > 1) {
     looks.unclear++;
     return NULL;
@@ -219,10 +221,10 @@ static uint64_t turn(uint64_t now_ns) {
   bool late = now_ns - looks.due_ns > LATE_NS;
   looks.lateness += ((late ? 1.0 : 0.0) - looks.lateness) / MEMORY;
   looks.late += late;
-  uint64_t took = 0;
+  uint64_t took = 0, began = cs_thread_cpu_ns();
   if (!late || looks.lateness > HOPELESS) {
     look(now_ns);
-    took = cs_clock_now_ns() - now_ns;
+    took = cs_thread_cpu_ns() - began;
   }
   plan(now_ns, late, took * REST);
   return looks.due_ns;

@@ -236,12 +236,14 @@ __attribute__((noinline)) static bool walk(const struct cs_sample_event *event) 
   if (ring == NULL || world == NULL || thread == NULL) return false;
   cs_regs_here(&regs);
   cs_self_bounds(thread, &regs, &stack);
-  struct cs_sampled from = {.world = world,
-                            .thread = thread,
-                            .agent = cs_load_acquire(&thread->agent),
-                            .regs = &regs,
-                            .stack = &stack,
-                            .limit_ns = ring->walk_limit_ns};
+  struct cs_sampled from = {
+      .world = world,
+      .thread = thread,
+      .agent = cs_load_acquire(&thread->agent),
+      .regs = &regs,
+      .stack = &stack,
+      .limit_ns = ring->walk_limit_ns,
+      .at_work = event->mode == CS_WIRE_MODE_ALLOC || event->mode == CS_WIRE_MODE_EXCEPTION};
   return cs_sample_event(ring, &from, &thread->rest, event);
 }
 

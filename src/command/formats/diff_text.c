@@ -102,7 +102,8 @@ static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
   cs_print(out, "%s: ", when);
   cs_print(out, "%s", f->program);
   const struct cs_mode *mode = cs_mode_of(f);
-  cs_print(out, "\n        %" PRIu64 " %s", f->samples, mode->what[f->samples != 1]);
+  cs_print(out, "\n        ");
+  cs_put_samples(out, f);
   if (mode->weight != NULL) {
     cs_print(out, ", ");
     cs_put_whole(out, mode, f->weight);

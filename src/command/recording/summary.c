@@ -135,10 +135,14 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
 // A thread's samples may take a tenth of its time: walk by walk, ten times as long lies between.
 static void print_put_off(const struct cs_facts *f, FILE *out) {
   if (f->put_off + f->put_off_events == 0) return;
-  cs_print(out,
-           PREFIX "%" PRIu64 " samples were put off (the next has their weight), %" PRIu64
-                  " events have no stack: walks of thread '%s' took up to %.0f us\n",
-           f->put_off, f->put_off_events, f->put_off_thread, us(f->put_off_ns));
+  cs_print(out, PREFIX);
+  if (f->put_off > 0)
+    cs_print(out, "%" PRIu64 " samples were put off (the next has their weight)", f->put_off);
+  if (f->put_off_events > 0)
+    cs_print(out, "%s%" PRIu64 " events have no stack", f->put_off > 0 ? ", " : "",
+             f->put_off_events);
+  cs_print(out, ": walks of thread '%s' took up to %.0f us\n", f->put_off_thread,
+           us(f->put_off_ns));
 }
 
 static void print_cost(const struct cs_facts *f, FILE *out) {

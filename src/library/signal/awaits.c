@@ -329,10 +329,10 @@ __attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits 
 // ---- All of it ----
 
 // Nobody has told yet whether the runtime stood still when the recording began. A thread that runs
-// managed code shows that it does not, and from here on each stop is told.
-CS_ISLAND static uint32_t stops_now(struct cs_awaits *awaits, bool runs_managed) {
+// in cooperative mode shows that it does not, and from here on each stop is told.
+CS_ISLAND static uint32_t stops_now(struct cs_awaits *awaits, bool runs) {
   uint32_t stops = cs_load_acquire(&awaits->stops), unknown = 1;
-  if (stops == 1 && runs_managed && cs_cas(&awaits->stops, &unknown, 2)) stops = 2;
+  if (stops == 1 && runs && cs_cas(&awaits->stops, &unknown, 2)) stops = 2;
   return stops;
 }
 
@@ -371,7 +371,8 @@ CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled 
     return;
   enum cs_code_kind leaf = CS_FRAME_WORD_KIND(frames[0]);
   bool cooperative = cs_is_cooperative(from->world, from->thread->clr_thread);
-  uint32_t stops = stops_now(awaits, cooperative && (leaf == CS_CODE_JIT || leaf == CS_CODE_R2R));
+  bool at_work = from->at_work || leaf == CS_CODE_JIT || leaf == CS_CODE_R2R;
+  uint32_t stops = stops_now(awaits, cooperative && at_work);
   if ((stops & 1) == 0) chain->state = read_chain(awaits, from, cooperative, &copy, &box, chain);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   if ((stops & 1) == 0 && cs_load_acquire(&awaits->stops) == stops) {

@@ -95,6 +95,8 @@ struct cs_sampled {  // where a sample's walk begins
   const struct cs_stack *stack;
   uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
   bool kernel;        // the thread's event has it sampled, and has a ring
+  bool at_work;       // the calling thread does what managed code has asked for: if it is in
+                      // cooperative mode, the runtime does not stand still
 };
 // A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
 // has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns
