@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/perf.h"
 #include "base/print.h"
-#include "export/profile.h"
+#include "profile/profile.h"
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
     // A recording that has lost its head has mode 0.
