@@ -134,8 +134,8 @@ refused "cannot read none.clrsnap: No such file or directory" none.clrsnap
 mkdir directory
 refused "cannot read directory: Is a directory" directory
 cp golden.clrsnap newer.clrsnap
-printf '\006' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
-refused "newer.clrsnap was written by a newer clrsnap (file version 6; this one reads 5)" newer.clrsnap
+printf '\007' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
+refused "newer.clrsnap was written by a newer clrsnap (file version 7; this one reads 6)" newer.clrsnap
 [ -e refused.html ] && fail "a page was written of no recording"
 
 # A file that ends before it says what was recorded, in every format.

@@ -46,6 +46,7 @@ static struct {
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
+#define ASIDE_ID NATIVE_ID(0)  // of a thread that has ended unannounced, and is walked still
 
 bool cs_registry_init(struct cs_error *err) {
   size_t size = sizeof(struct cs_thread) * MAX_THREADS;
@@ -114,13 +115,23 @@ struct cs_thread *cs_registry_at(uint32_t i) {
   return &registry.threads[i];
 }
 
+// One that was set aside is free as soon as nobody walks it.
+static bool is_free(uint32_t i) {
+  uint64_t id = cs_load_acquire(&registry.ids[i]);
+  struct cs_thread *thread = &registry.threads[i];
+  if (id != ASIDE_ID || __atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST) != 0) return id == 0;
+  cs_sleeper_forget(thread);
+  cs_altstack_leave(&thread->altstack);
+  return true;
+}
+
 // The entry of `id`, or a fresh one, not yet visible to walkers. NULL: not initialised, or full.
 static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   if (registry.threads == NULL) return NULL;
   struct cs_thread *thread = find_id(id);
   if (thread != NULL) return thread;
   uint32_t i = 0;
-  while (i < registry.used && registry.ids[i] != 0) i++;
+  while (i < registry.used && !is_free(i)) i++;
   if (i == MAX_THREADS) {
     cs_log_important("more than %d threads; further ones are not walked", MAX_THREADS);
     return NULL;
@@ -146,6 +157,19 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   return thread;
 }
 
+// The thread that notices it may be one that the runtime waits for to stop, and whoever walks the
+// other one may wait for that stop (equip.c). So it does not wait for walkers.
+static void end_unannounced(struct cs_thread *thread) {
+  cs_registry_ended(thread);
+  if (__atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST) == 0) {
+    cs_registry_destroyed_entry(thread);
+    return;
+  }
+  pthread_mutex_lock(&registry.lock);
+  cs_store_release(&registry.ids[thread->index], ASIDE_ID);
+  pthread_mutex_unlock(&registry.lock);
+}
+
 // A thread says that it is the runtime's `clr_thread`. So an entry that has this tid, or this id,
 // of another one is that of a thread which has ended.
 static void end_former(uint64_t clr_thread, uint32_t tid) {
@@ -155,7 +179,7 @@ static void end_former(uint64_t clr_thread, uint32_t tid) {
     uint32_t its = cs_load_acquire(&thread->tid);
     if (its == 0 || thread->clr_thread == 0) continue;
     if (its == tid && thread->clr_thread != clr_thread) cs_registry_ended(thread);
-    if (its != tid && thread->clr_thread == clr_thread) cs_registry_destroyed_entry(thread);
+    if (its != tid && thread->clr_thread == clr_thread) end_unannounced(thread);
   }
 }
 

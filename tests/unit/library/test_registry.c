@@ -98,6 +98,28 @@ static void test_id_again(void **state) {
   cs_registry_destroyed(FIRST);
 }
 
+// Whoever has it pinned may be waiting for the runtime to stop, and that one for the new thread.
+static void test_id_again_while_walked(void **state) {
+  uint64_t id = FIRST;
+  pthread_t thread;
+  (void)state;
+  assert_int_equal(pthread_create(&thread, NULL, register_only, &id), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  struct cs_thread *before = cs_registry_find(FIRST);
+  assert_true(cs_thread_pin(before, FIRST));
+  struct cs_thread *now = cs_registry_assigned(FIRST, own_tid());
+  assert_ptr_not_equal(now, before);
+  assert_ptr_equal(cs_registry_find(FIRST), now);
+  assert_ptr_equal(cs_registry_self(), now);
+  assert_int_equal(before->tid, 0);
+  assert_false(cs_thread_pin(before, FIRST));
+  cs_thread_unpin(before);
+  // Its place is free then.
+  assert_ptr_equal(cs_registry_created(SECOND), before);
+  cs_registry_destroyed(SECOND);
+  cs_registry_destroyed(FIRST);
+}
+
 // ---- The alternate stack of a thread that another one tells of ----
 
 static volatile sig_atomic_t taken;
@@ -159,6 +181,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_place),
       cmocka_unit_test(test_id_again),
+      cmocka_unit_test(test_id_again_while_walked),
       cmocka_unit_test(test_altstack),
   };
   if (!cs_registry_init(&err)) return 1;
