@@ -227,10 +227,9 @@ static void judge_status(struct cs_push *push, const struct answer *answer, stru
   (void)snprintf(out->reason, sizeof out->reason, "it answers %ld%s%.*s", status,
                  words > 0 ? ", " : "", (int)words, answer->bytes);
   (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RETRY_AFTER, &wish);
-  if (wish > 0) {
-    out->pause_ns = (uint64_t)wish * SECOND;
-    if (out->pause_ns > LONGEST_WISH_NS) out->pause_ns = LONGEST_WISH_NS;
-  }
+  if (wish > 0)
+    out->pause_ns =
+        (uint64_t)wish < LONGEST_WISH_NS / SECOND ? (uint64_t)wish * SECOND : LONGEST_WISH_NS;
   out->outcome = is_passing(push->target.kind, status) ? AGAIN : REFUSED;
 }
 
