@@ -34,7 +34,8 @@ HAZARDS = {
 # They end before anybody could attach twice, or as something else than they were.
 LAUNCHED_ONLY = {"exec", "exit", "crash"}
 # What a recording by attach may be refused for.
-REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use"}
+REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use",
+            "replaced": "^clrsnap: (all real-time signals from 35 on are in use|.*the program uses (SIGURG|signal))"}
 
 ENGINES = [["--engine", "perf"], ["--engine", "clock"], ["--engine", "timer"], ["--mode", "wall"]]
 MORE = [[], [], ["--native", "off"], ["--inlined"], ["--lines"], ["--threads", "each"]]

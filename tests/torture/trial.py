@@ -37,7 +37,7 @@ def entries(folder):
 
 
 def left_over(pid):
-    """Of ours in a process that nobody records: the agent's thread, timers, the shared memory. None if it has ended."""
+    """Of ours in a process that nobody records: the agent's thread, timers, the shared memory. Nothing if it has ended."""
     found = []
     if any(read(f"{task}/comm") == ".clrsnap\n" for task in entries(f"/proc/{pid}/task")):
         found.append("the agent's thread")
