@@ -15,10 +15,11 @@ grep -qx 'to stderr' err || fail "stderr does not pass through"
 grep -q 'samples' out && fail "the summary went to stdout"
 
 # The environment that loads the agent, alone and beside another profiler.
-run 0 "${record[@]}" sh -c 'echo $CORECLR_ENABLE_PROFILING $CORECLR_PROFILER $CORECLR_PROFILER_PATH; test -r "$CLRSNAP_SHM"'
+# Nothing is recorded of a shell, and the command says so by its exit code.
+run 1 "${record[@]}" sh -c 'echo $CORECLR_ENABLE_PROFILING $CORECLR_PROFILER $CORECLR_PROFILER_PATH; test -r "$CLRSNAP_SHM"'
 echo "1 {8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519} $(realpath "$CLRSNAP_LIB")" | same out
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{AAAA}' CORECLR_PROFILER_PATH=/their.so \
-  CORECLR_NOTIFICATION_PROFILERS='/a.so={BBBB}' run 0 "${record[@]}" sh -c \
+  CORECLR_NOTIFICATION_PROFILERS='/a.so={BBBB}' run 1 "${record[@]}" sh -c \
   'echo $CORECLR_PROFILER $CORECLR_PROFILER_PATH $CORECLR_ENABLE_NOTIFICATION_PROFILERS $CORECLR_NOTIFICATION_PROFILERS'
 echo "{AAAA} /their.so 1 /a.so={BBBB};$(realpath "$CLRSNAP_LIB")={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519};" | same out
 
