@@ -72,6 +72,17 @@ if command -v python3 > /dev/null; then
   [ "$(wc -l < pids.Record)" -ge 2 ] || bad "one window only"
   grep -q Rec.Program.Hot record.text || bad "the program's profiles do not have it"
   pass "pushed"
+
+  # The program, and so the whole recording, is over while its profile waits for the second try.
+  kill $collector
+  mkdir busy
+  python3 "$SOURCE/tests/tools/collector.py" busy 503:2 200 &
+  collector=$!
+  for _ in $(seq 200); do [ -s busy/port ] && break; sleep 0.05; done
+  timeout 60 "$clrsnap" record --children --push "otlp+http://127.0.0.1:$(cat busy/port)" -- \
+    sh -c "dotnet $APP names 300; sleep 0.5" > said 2>&1
+  grep -q 'pushed 1 profile .*; lost 0, rejected 0$' said || bad "a profile is lost at the end"
+  pass "pushed after the end"
 fi
 
 timeout 60 "$clrsnap" record --children -o none.folded -- true > said 2>&1

@@ -128,7 +128,10 @@ static void start_recorder(struct children *c, pid_t pid, const struct cs_consum
   c->recorders[c->count++] = recorder > 0 ? recorder : 0;
 }
 
-static void signal_recorders(const struct children *c, int signal_number) {
+// A recorder that is told to end still writes and sends what it has; one that is interrupted, by a
+// user who does not want to wait, sends nothing more (push.c).
+static void end_recorders(const struct children *c) {
+  int signal_number = c->record->session.interrupts > 0 ? SIGTERM : SIGHUP;
   for (unsigned i = 0; i < c->count; i++)
     if (c->recorders[i] != 0) (void)kill(c->recorders[i], signal_number);
 }
@@ -202,7 +205,7 @@ void cs_record_with_children(struct cs_record_run *r) {
   cs_session_watch(&r->session, on_tick, &c);
   (void)on_tick(&c);  // who came just before the end
   cs_consumer_destroy(&c.waiting);
-  signal_recorders(&c, SIGTERM);
+  end_recorders(&c);
   (void)take_ended(&c, true);
   if (c.count == 0)
     cs_say("nothing was recorded: no .NET runtime in %s loaded the agent", r->options.program[0]);
@@ -270,7 +273,7 @@ int cs_record_children_of(struct cs_record_run *r) {
   }
   start_recorder(&c, r->options.pid, NULL);
   cs_session_watch(&r->session, on_scan, &c);
-  signal_recorders(&c, SIGTERM);
+  end_recorders(&c);
   (void)take_ended(&c, true);
   return WIFEXITED(c.first_status) ? WEXITSTATUS(c.first_status) : CS_EXIT_FAILURE;
 }
