@@ -41,7 +41,7 @@ struct cs_agent {
   bool attached;             // to a program that was running
   uint32_t attach_complete;  // 1: and the runtime has told of that
   uint32_t tid;              // of the agent's thread
-  uint32_t command_pid;      // who records, as itself calls it
+  uint32_t command_pid;      // of the command that records, in its own PID namespace
   uint32_t budget_ppm;       // 0: none
   uint32_t event_rate;       // waits and exceptions that are walked, a second and mode; 0: by cost
   uint64_t alloc_interval;   // bytes between two objects that are walked; 0: by their cost

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Exactly `count` bytes, as hexadecimal digits; answers what is behind them, NULL: they are not.
+// Reads exactly `count` bytes as hexadecimal digits. Returns the text after them; NULL: there are
+// none.
 static const char *take_hex(const char *text, uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count; i++, text += 2) {
     char digits[3] = {text[0], text[0] != '\0' ? text[1] : '\0', '\0'};

@@ -5,8 +5,8 @@
 //
 // Invariant: an ID of code or of a type that the guest may hold between the two does not die
 // meanwhile: the callbacks after which it would wait until ResumeRuntime, ELIDE_WAIT_MS at most,
-// since a guest may never resume. Threads end as ever, and ids.c answers for them. Threads: any.
-// Not for handlers.
+// since a guest may never resume. Threads end as ever, and ids.c keeps calls about them
+// safe. Threads: any. Not for handlers.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>

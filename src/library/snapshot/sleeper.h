@@ -50,8 +50,8 @@ long cs_sleeper_call(const struct cs_sleeper *sleeper);  // the system call; -1:
 // With context switches the count alone does not say that the thread does not run right now.
 bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64_t sp, uint64_t ip);
 
-// Its place in the table, less than cs_sleeper_places(); -1: it has none. For who keeps something
-// more of it than is in here.
+// Its place in the table, less than cs_sleeper_places(); -1: it has none. For callers that
+// keep more of it than is in here.
 int cs_sleeper_place(const struct cs_sleeper *sleeper);
 uint32_t cs_sleeper_places(void);
 // For the few instructions that what is kept is copied in. False: somebody else is at it.
