@@ -72,6 +72,11 @@ grep -q "Rec.Program.Hot" "$WORK/managed" || fail "--native off hides managed fr
 pass "threads, frames, text and JSON"
 
 kill -STOP "$pid"
+# The signal takes its time to reach every thread.
+for _ in $(seq 200); do
+  grep -hq '^State:.*T (stopped)' /proc/"$pid"/task/*/status && ! grep -hE '^State:' /proc/"$pid"/task/*/status | grep -qv 'T (stopped)' && break
+  sleep 0.05
+done
 check "a stopped program" stopped
 grep -q 'stopped by a signal' "$WORK/text" || fail "the state of a stopped program"
 [ "$(awk '{ print $3 }' "/proc/$pid/stat")" = T ] || fail "the program is not stopped any more"
