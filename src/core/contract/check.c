@@ -3,6 +3,9 @@
 // Invariant: everything is read guarded, so a wrong layout is found out and not faulted over;
 // nothing is believed for having the right version number. Threads: a native thread of ours or a
 // callback. Signal-safe: no.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "contract/contract.h"
 #include "contract/guarded.h"
 
@@ -202,6 +205,10 @@ static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t
   return cs_guarded_read(addr, dst, len);
 }
 
+static bool is_thread_of_ours(DWORD os_tid) {
+  return syscall(SYS_tgkill, getpid(), (pid_t)os_tid, 0) == 0;
+}
+
 enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread, DWORD os_tid,
                                        struct cs_error *err) {
   static const struct cs_mem self = {.read = read_self};
@@ -211,6 +218,8 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
       !cs_guarded_u64(thread + layout->thread.frame, &frame)) {
     return CS_CHECK_NOT_YET;  // gone meanwhile
   }
+  // A thread that has ended meanwhile has 0 there, or another one has its place.
+  if (os_id == 0 || (os_id != os_tid && !is_thread_of_ours(os_tid))) return CS_CHECK_NOT_YET;
   if (os_id != os_tid) {
     (void)cs_error_set(err,
                        "self-check failed: a thread's OS id is %u where the runtime's data "

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <dlfcn.h>
@@ -347,6 +349,30 @@ static void the_installed_runtime_is_understood(void **state) {
   }
 }
 
+// A Thread that a thread is found in, by the runtime's account, may be another's by the time it is
+// looked at.
+static void a_thread_may_have_ended_meanwhile(void **state) {
+  (void)state;
+  struct cs_layout layout = {.hijack.hijack_slot = 8};
+  struct {
+    uint32_t os_id, pad;
+    uint64_t frame;
+  } thread = {(uint32_t)gettid(), 0, UINT64_MAX};
+  struct cs_error err = {""};
+  pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  assert_int_equal(waitpid(ended, NULL, 0), ended);
+  layout.thread.os_id = offsetof(typeof(thread), os_id);
+  layout.thread.frame = offsetof(typeof(thread), frame);
+  ThreadID id = (ThreadID)&thread;
+  assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)gettid(), &err), CS_CHECK_PASSED);
+  assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)ended, &err), CS_CHECK_NOT_YET);
+  thread.os_id = 1;  // the thread lives, and its id stands somewhere else
+  assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)gettid(), &err), CS_CHECK_FAILED);
+  thread.os_id = 0;
+  assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)gettid(), &err), CS_CHECK_NOT_YET);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_good_descriptor_fills_the_layout),
@@ -359,6 +385,7 @@ int main(void) {
       cmocka_unit_test(guarded_reads_do_not_fault),
       cmocka_unit_test(refusals_tell_the_version),
       cmocka_unit_test(the_installed_runtime_is_understood),
+      cmocka_unit_test(a_thread_may_have_ended_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
