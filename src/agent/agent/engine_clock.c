@@ -24,6 +24,7 @@
 
 #include "agent/engine.h"
 #include "base/clock.h"
+#include "base/random.h"
 
 #define HOPELESS 0.9  // of the last looks late: then they are taken
 
@@ -56,13 +57,6 @@ static struct {
 
 // ---- Moments ----
 
-static uint64_t next_random(void) {
-  looks.random ^= looks.random << 13;
-  looks.random ^= looks.random >> 7;
-  looks.random ^= looks.random << 17;
-  return looks.random;
-}
-
 // After a look, from half a period to one and a half: spread over a whole one, so nothing that
 // repeats itself with that period, or a part of it, is in step with the looks. After a late one,
 // which has come when the scheduler had it come, anywhere in the next period.
@@ -70,7 +64,7 @@ static void plan(uint64_t now_ns, bool late, uint64_t rest_ns) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   if (period < rest_ns) period = rest_ns;
   looks.weight_ns = period;
-  looks.due_ns = now_ns + (late ? 0 : period / 2) + next_random() % (period + 1);
+  looks.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&looks.random) % (period + 1);
 }
 
 // The kernel may wake a thread some 50 us late to save power, and lets one that wakes wait for the

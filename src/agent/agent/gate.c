@@ -13,6 +13,7 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/random.h"
 
 #define SECOND 1000000000ull
 #define ALWAYS (1ull << 32)
@@ -75,10 +76,7 @@ void cs_gate_start(uint64_t now_ns) {
 static uint32_t random_word(void) {
   static __thread uint64_t state;
   if (state == 0) state = cs_tsc() ^ (uint64_t)(uintptr_t)&state * 0x9E3779B97F4A7C15ull;
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (uint32_t)(state >> 32);
+  return (uint32_t)(cs_random_next(&state) >> 32);
 }
 
 bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the JIT has inlined into a method: a tree of methods, and which of them each piece of the
 // machine code comes from. Not for handlers.
-#ifndef CS_INLINE_TREE_H
-#define CS_INLINE_TREE_H
+#ifndef CS_AGENT_INLINE_TREE_H
+#define CS_AGENT_INLINE_TREE_H
 
 #include "base/base.h"
 #include "wire/wire.h"

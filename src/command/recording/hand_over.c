@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/path.h"
 #include "process/diag.h"
 #include "process/proc.h"
@@ -19,9 +20,9 @@ static bool hash_of(const char *path, uint64_t *hash) {
   uint8_t piece[16384];
   ssize_t n = -1;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  *hash = 14695981039346656037u;  // FNV-1a
+  *hash = CS_HASH_EMPTY;
   while (fd >= 0 && (n = read(fd, piece, sizeof piece)) > 0)
-    for (ssize_t i = 0; i < n; i++) *hash = (*hash ^ piece[i]) * 1099511628211u;
+    *hash = cs_hash_more(*hash, piece, (size_t)n);
   if (fd >= 0) (void)close(fd);
   return n == 0;
 }

@@ -11,11 +11,15 @@ CS_ISLAND static inline uint64_t cs_hash_word(uint64_t key, unsigned bits) {
   return key * 0x9E3779B97F4A7C15ull >> (64 - bits);
 }
 
-// FNV-1a.
-CS_ISLAND static inline uint64_t cs_hash_bytes(const char *data, size_t len) {
-  uint64_t hash = 0xCBF29CE484222325ull;
-  for (size_t i = 0; i < len; i++) hash = (hash ^ (uint8_t)data[i]) * 0x100000001B3ull;
+// FNV-1a, of bytes that come in pieces: the hash of no bytes, and that with a piece more.
+#define CS_HASH_EMPTY 0xCBF29CE484222325ull
+CS_ISLAND static inline uint64_t cs_hash_more(uint64_t hash, const void *data, size_t len) {
+  const uint8_t *bytes = data;
+  for (size_t i = 0; i < len; i++) hash = (hash ^ bytes[i]) * 0x100000001B3ull;
   return hash;
+}
+CS_ISLAND static inline uint64_t cs_hash_bytes(const void *data, size_t len) {
+  return cs_hash_more(CS_HASH_EMPTY, data, len);
 }
 
 #endif

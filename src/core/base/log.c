@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/print.h"
 
 #define LINE_BYTES 1024
@@ -74,15 +75,8 @@ static void to_file(const char *text) {
   write_line(fd, line, len);
 }
 
-// FNV-1a: enough to tell a few dozen sentences apart.
-static uint64_t hash(const char *text) {
-  uint64_t h = 14695981039346656037u;
-  for (; *text != '\0'; text++) h = (h ^ (uint8_t)*text) * 1099511628211u;
-  return h;
-}
-
 static bool first_time(const char *text) {
-  uint64_t h = hash(text);
+  uint64_t h = cs_hash_bytes(text, strlen(text));
   for (unsigned i = 0; i < said_count; i++) {
     if (said[i] == h) return false;
   }

@@ -57,8 +57,9 @@ static inline uint64_t cs_cursor_u64(struct cs_cursor *c) {
   return v;
 }
 
-// Bits beyond the 64th are dropped: nothing that is worth reading has any.
-static inline uint64_t cs_cursor_uleb(struct cs_cursor *c) {
+// Bits beyond the 64th are dropped: nothing that is worth reading has any. `extend`: the last byte
+// has a sign, which the bits after it take.
+static inline uint64_t cs_cursor_leb(struct cs_cursor *c, bool extend) {
   uint64_t v = 0;
   unsigned shift = 0;
   uint8_t byte;
@@ -67,19 +68,14 @@ static inline uint64_t cs_cursor_uleb(struct cs_cursor *c) {
     if (shift < 64) v |= (uint64_t)(byte & 0x7f) << shift;
     shift += 7;
   } while ((byte & 0x80) && !c->bad);
+  if (extend && shift < 64 && (byte & 0x40)) v |= ~0ull << shift;
   return v;
 }
+static inline uint64_t cs_cursor_uleb(struct cs_cursor *c) {
+  return cs_cursor_leb(c, false);
+}
 static inline int64_t cs_cursor_sleb(struct cs_cursor *c) {
-  uint64_t v = 0;
-  unsigned shift = 0;
-  uint8_t byte;
-  do {
-    byte = cs_cursor_u8(c);
-    if (shift < 64) v |= (uint64_t)(byte & 0x7f) << shift;
-    shift += 7;
-  } while ((byte & 0x80) && !c->bad);
-  if (shift < 64 && (byte & 0x40)) v |= ~0ull << shift;
-  return (int64_t)v;
+  return (int64_t)cs_cursor_leb(c, true);
 }
 
 #endif

@@ -38,8 +38,10 @@ CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
   while (at < head) {
     uint64_t first = word_at(ring, at), size = size_of(first);
     if (size < 8 || size % 8 != 0 || size > head - at) break;
-    if ((uint32_t)first == PERF_RECORD_SAMPLE) *found = at;
-    if ((uint32_t)first == PERF_RECORD_SAMPLE) any = true;
+    if ((uint32_t)first == PERF_RECORD_SAMPLE) {
+      *found = at;
+      any = true;
+    }
     at += size;
   }
   return any;

@@ -15,22 +15,14 @@
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
+#include "base/random.h"
 #include "signal/signal.h"
 
 enum { RESTING = 8 };  // periods of a count, while its thread is to be left alone
 
-// xorshift64
-CS_ISLAND static uint64_t next_random(uint64_t *state) {
-  uint64_t x = *state;
-  x ^= x << 13;
-  x ^= x >> 7;
-  x ^= x << 17;
-  return *state = x;
-}
-
 // Evenly spread over a period.
 CS_ISLAND static uint64_t next_wait(struct cs_perf_event *event, uint64_t period) {
-  return period / 2 + next_random(&event->random) % period;
+  return period / 2 + cs_random_next(&event->random) % period;
 }
 
 CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, uint64_t period_ns,

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "snapshot/sleeper.h"
 
@@ -68,7 +69,7 @@ bool cs_registry_init(struct cs_error *err) {
 }
 
 static struct cs_thread *find_id(uint64_t id) {
-  uint32_t *hint = &registry.hints[(id * 0x9E3779B97F4A7C15ull) >> (64 - HINT_BITS)];
+  uint32_t *hint = &registry.hints[cs_hash_word(id, HINT_BITS)];
   uint32_t used = cs_load_acquire(&registry.used), at = cs_load_relaxed(hint);
   if (at < used && cs_load_acquire(&registry.ids[at]) == id) return &registry.threads[at];
   for (uint32_t i = 0; i < used; i++) {
