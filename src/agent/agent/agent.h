@@ -37,7 +37,7 @@ struct cs_agent {
   uint64_t event_period;     // between two samples of that
   bool lines;                // the command wants methods' IL maps
   bool inlined;              // and what was inlined into them
-  bool async_callers;        // and who awaits
+  bool async_callers;        // and the methods that await
   bool attached;             // to a program that was running
   uint32_t attach_complete;  // 1: and the runtime has told of that
   uint32_t tid;              // of the agent's thread

@@ -22,7 +22,7 @@ struct cs_record_run {
 struct cs_consumer_opts cs_record_ring(const struct cs_record_run *r);
 // Opens the outputs, and the session without its shared memory.
 bool cs_record_open(struct cs_record_run *r, struct cs_error *err);
-// Attaches to options.pid and records it. Answers the command's exit code.
+// Attaches to options.pid and records it. Returns the command's exit code.
 int cs_record_attached(struct cs_record_run *r);
 // Writes what was recorded. False: there was nothing, or it could not be written, which has been
 // said.

@@ -8,7 +8,7 @@
 
 // UTF-16 (len units, or up to a NUL when len is SIZE_MAX) to UTF-8. Always terminates `dst` when
 // cap > 0, never cuts a character in half, writes U+FFFD for an unpaired surrogate.
-// Answers the bytes written without the NUL; *src_used, if wanted, the units taken.
+// Returns the bytes written, without the NUL. *src_used (may be NULL) is the units taken.
 size_t cs_utf16_to_utf8(char *dst, size_t cap, const uint16_t *src, size_t len, size_t *src_used);
 
 #endif

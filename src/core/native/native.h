@@ -9,7 +9,7 @@
 struct cs_native;  // the builder: owns all images ever compiled, and the interned rules
 // Makes a builder for this process (pid 0) or another one. NULL when out of memory.
 struct cs_native *cs_native_new(int pid);
-// Reads /proc/PID/maps, compiles what is new, drops what is gone, and answers the table as it
+// Reads /proc/PID/maps, compiles what is new, drops what is gone, and returns the table as it
 // stands (the same pointer as before when nothing changed). No dynamic-loader lock is taken, ever.
 // Old tables are kept until cs_native_retire says that no handler reads them any more. One thread
 // at a time. NULL only when there has never been a table: out of memory, or the maps cannot be
@@ -27,7 +27,7 @@ void cs_native_keep(struct cs_native *native, uint32_t sequence);
 const struct cs_images *cs_native_table(const struct cs_native *native, uint64_t loaded,
                                         uint32_t sequence, bool *exact);
 void cs_native_free(struct cs_native *native);
-// What tells whether images have come or gone since; NULL for another process than this one.
+// The counters that show whether images have come or gone since; NULL for another process than this one.
 const struct cs_loader *cs_native_loader(const struct cs_native *native);
 // Are all images of `before` (may be NULL) in `now`? Both not retired yet.
 bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *now);

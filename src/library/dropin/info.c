@@ -91,7 +91,7 @@ static HRESULT request_detach(ICorProfilerInfo15 *self, DWORD ms) {
   return hr;
 }
 
-// The runtime asks its callback object, which is ours; an older guest behind it has no such method.
+// The runtime asks its callback object, which is ours; an older guest has no such method.
 static HRESULT request_rejit(ICorProfilerInfo15 *self, ULONG count, ModuleID modules[],
                              mdMethodDef methods[]) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, RequestReJIT);
