@@ -27,7 +27,8 @@ void cs_native_keep(struct cs_native *native, uint32_t sequence);
 const struct cs_images *cs_native_table(const struct cs_native *native, uint64_t loaded,
                                         uint32_t sequence, bool *exact);
 void cs_native_free(struct cs_native *native);
-// The counters that show whether images have come or gone since; NULL for another process than this one.
+// The counters that show whether images have come or gone since; NULL for another process than this
+// one.
 const struct cs_loader *cs_native_loader(const struct cs_native *native);
 // Are all images of `before` (may be NULL) in `now`? Both not retired yet.
 bool cs_images_all_stay(const struct cs_images *before, const struct cs_images *now);
