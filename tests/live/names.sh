@@ -8,10 +8,12 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 NAME=$4
 build_app "$NAME"
 cd "$WORK" || exit 1
 
-# callers FILE: who called Mark.At.
+# callers FILE: the callers of Mark.At. Its lock ends in a finally block, whose code is a frame of its own: a sample
+# that falls into it has Mark.At twice, and the caller is above both.
 callers() {
-  sed -E 's/ [0-9]+$//' "$1" | awk -F';' '{ for (i = NF; i > 1; i--)
-    if ($i ~ /(^|[.])Mark[.]At$/) { print $(i - 1); break } }' | LC_ALL=C sort -u
+  sed -E 's/ [0-9]+$//' "$1" | awk -F';' '{ at = 0
+    for (i = NF; i > 0; i--) { if ($i ~ /(^|[.])Mark[.]At$/) at = 1; else if (at) { print $i; break } } }' |
+    LC_ALL=C sort -u
 }
 # The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine the
 # samples may be late by that much, and one name have none: then once more. A name too many is wrong at once.
