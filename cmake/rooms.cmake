@@ -3,7 +3,7 @@
 # tests/check_layers.py holds the arrows between the rooms.
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal snapshot dropin)
-set(ROOMS_agent agent clr_names)
+set(ROOMS_agent sampling reporting agent clr_names)
 set(ROOMS_command util metadata demangle remote process recording profile formats page push stack top)
 
 set(SEES_core core)

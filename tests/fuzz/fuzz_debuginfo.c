@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/inline_tree.h"
 #include "fuzz.h"
 #include "remote/il.h"
+#include "reporting/inline_tree.h"
 
 static void read_tree(const uint8_t *bytes, uint32_t size) {
   enum { FUNCTION = 0x1234 };

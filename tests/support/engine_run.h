@@ -3,7 +3,7 @@
 #ifndef CS_ENGINE_RUN_H
 #define CS_ENGINE_RUN_H
 
-#include "agent/engine.h"
+#include "sampling/engine.h"
 #include "wire/consumer.h"
 
 #define MS 1000000ull

@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/engine.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "sampling/agent.h"
+#include "sampling/engine.h"
 
 #define MS 1000000ull
 

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
 #include "base/log.h"
 #include "clr/clr.h"
 #include "contract/contract.h"
+#include "sampling/agent.h"
 
 static ICorProfilerCallback11Vtbl vtbl;
 

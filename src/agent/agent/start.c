@@ -15,11 +15,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "base/perf.h"
+#include "sampling/agent.h"
 
 enum {
   STOP_TIMEOUT_S = 2,

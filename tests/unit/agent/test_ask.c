@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "sampling/agent.h"
 
 static struct cs_thread entry;
 static struct cs_agent_thread thread;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "sampling/agent.h"
 #include "wire/consumer.h"
 
 #define SECOND 1000000000ull

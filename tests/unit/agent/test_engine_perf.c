@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#include "agent/perf_cost.h"
 #include "base/clock.h"
 #include "base/perf.h"
+#include "sampling/perf_cost.h"
 #include "support/engine_run.h"
 
 // ---- Waits ----

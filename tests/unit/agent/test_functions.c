@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "sampling/agent.h"
 #include "wire/consumer.h"
 
 static struct cs_consumer consumer;

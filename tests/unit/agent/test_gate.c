@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
 #include "base/clock.h"
+#include "sampling/agent.h"
 #include "wire/consumer.h"
 
 enum { TURNS_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds

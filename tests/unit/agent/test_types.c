@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
+#include "sampling/agent.h"
 
 static uint32_t number_of(unsigned type) {
   char name[32];

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// A frame of a sample as the wire has it: which method, stub or image its ip is in. The walk has
+// noted only what kind of code it is; here there is time to look closer, once an ip.
+//
+// Invariants: the code map is read inside the epoch, since it may go; images are those of the
+// table that the sample was walked by, which is kept until then; the CLR is called outside of it.
+// Code that can die is named only if no code has died since the sample was taken. The agent's
+// thread only. Signal-safe: no.
+#include <string.h>
+
+#include "base/hash.h"
+#include "images/images.h"
+#include "sampling/agent.h"
+
+enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
+
+struct cached {
+  uint64_t frame;  // as in the ring; 0: free
+  uint64_t wire;
+};
+static struct cached cache[1 << CACHE_BITS];
+static uint32_t cache_generation;
+
+static struct cached *slot_of(uint64_t frame) {
+  return &cache[cs_hash_word(frame, CACHE_BITS)];
+}
+
+// Within one generation a managed ip means what it meant before.
+static void check_cache(uint32_t generation) {
+  if (generation == cache_generation) return;
+  memset(cache, 0, sizeof cache);
+  cache_generation = generation;
+}
+
+static uint64_t managed_frame(uint32_t id, uint64_t offset, bool exact) {
+  if (offset > CS_WIRE_MANAGED_OFFSET) return (uint64_t)id << 32;  // a part far from the start
+  return (uint64_t)id << 32 | (exact ? CS_WIRE_MANAGED_EXACT : 0) | offset;
+}
+
+static bool native_to_wire(const struct cs_image *image, uint64_t ip, uint64_t *out) {
+  uint32_t id;
+  if (!cs_image_to_wire(image, &id)) return false;
+  *out = (uint64_t)CS_WIRE_FRAME_NATIVE << 62 | (uint64_t)id << 40 |
+         ((ip - image->begin) & 0xFFFFFFFFFFull);
+  return true;
+}
+
+static bool unloaded_to_wire(uint64_t *out) {
+  uint32_t id;
+  if (!cs_unloaded_to_wire(&id)) return false;
+  *out = managed_frame(id, 0, false);
+  return true;
+}
+
+// The code that the ip was in. The native part is finished here: *out is set and true answered, or
+// `full` says that there was no room. An image is looked for in the table of the walk: others may
+// have come to its place since.
+static bool look_up(uint64_t frame, const struct cs_frame_origin *origin, struct cs_code *code,
+                    uint64_t *out, bool *full) {
+  uint64_t ip = CS_FRAME_WORD_IP(frame), at = (frame & CS_FRAME_WORD_EXACT) != 0 ? ip : ip - 1;
+  bool native = origin->all || CS_FRAME_WORD_KIND(frame) == CS_CODE_NATIVE;
+  const struct cs_image *image =
+      native && origin->images != NULL ? cs_images_find(origin->images, at) : NULL;
+  *full = false;
+  if (image != NULL) {
+    *full = !native_to_wire(image, ip, out);
+    return true;
+  }
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (cs_codemap_find_managed(&cs_core.world, at, code) != CS_STOP_NONE) code->kind = CS_CODE_NONE;
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  return false;
+}
+
+static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t generation,
+                            uint64_t *out) {
+  uint32_t id, now = cs_load_acquire(&cs_core.world.code_generation);
+  if (code->collectible && !cs_unload_is_alive(generation)) return unloaded_to_wire(out);
+  struct cs_method_at method = {code->method_start, code->function_id, code->collectible, now};
+  if (!cs_function_to_wire(&method, &id)) return false;
+  *out = managed_frame(id, CS_FRAME_WORD_IP(frame) - code->method_start,
+                       (frame & CS_FRAME_WORD_EXACT) != 0);
+  return true;
+}
+
+static bool translate(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out) {
+  uint32_t generation = origin->code_generation;
+  uint64_t ip = CS_FRAME_WORD_IP(frame);
+  enum cs_code_kind walked = CS_FRAME_WORD_KIND(frame);
+  struct cs_code code;
+  bool full, walked_managed = walked == CS_CODE_JIT || walked == CS_CODE_R2R;
+  if (look_up(frame, origin, &code, out, &full)) {
+    // A library may have been found since the walk; native code where managed code was has come
+    // later.
+    return walked_managed ? unloaded_to_wire(out) : !full;
+  }
+  if (walked_managed)
+    return cs_code_is_managed(&code) ? managed_to_wire(frame, &code, generation, out)
+                                     : unloaded_to_wire(out);
+  uint32_t id;
+  if (walked == CS_CODE_STUB) {
+    uint32_t kind = code.kind == CS_CODE_STUB ? code.stub_kind : 0;
+    if (kind == 0 && !cs_unknown_to_wire(ip, &id)) return false;
+    if ((kind != 0 || id == 0) && !cs_stub_to_wire(kind, &id)) return false;
+  } else if (!cs_unknown_to_wire(ip, &id)) {
+    return false;
+  }
+  *out = id != 0 ? managed_frame(id, 0, false) : (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62 | ip;
+  return true;
+}
+
+bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out) {
+  uint32_t code_generation = origin->code_generation;
+  check_cache(code_generation);
+  struct cached *cached = slot_of(frame);
+  if (cached->frame == frame) {
+    *out = cached->wire;
+    return true;
+  }
+  if (!translate(frame, origin, out)) return false;
+  // What was found under a newer generation is not remembered under the sample's. Native images
+  // come and go without one, and are found fast.
+  if (cs_load_acquire(&cs_core.world.code_generation) == code_generation &&
+      CS_WIRE_FRAME_KIND(*out) == CS_WIRE_FRAME_MANAGED)
+    *cached = (struct cached){frame, *out};
+  return true;
+}
+
+void cs_frames_forget(void) {
+  memset(cache, 0, sizeof cache);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// The engine "clock", for where the kernel's perf events are refused: the agent's thread wakes at
+// random moments and asks those threads for a sample that had a processor at that moment. A thread
+// had one if its CPU clock goes on between two readings (it runs on another processor), or if it
+// was pushed off this one for this very look. A thread that only waits for a processor, or sleeps
+// again, has used its time elsewhere than where it stands: it is left alone.
+//
+// A sample stands for the time between looks, so that each moment of a thread's CPU time counts the
+// same however long the thread lives; and for a small part of what its clock says is
+// missing from its samples (or too much in them), so that their sum follows the clock.
+//
+// Invariant: the moments depend neither on the program nor on the tick; a look that comes late
+// does, and is left out unless nearly all are. The agent's thread only. Signal-safe: no.
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "sampling/engine.h"
+
+#define HOPELESS 0.9  // of the last looks late: then they are taken
+
+enum {
+  LATE_NS = 150000,   // so late a look was not brought by its own timer but by the tick
+  SAME_NS = 20000,    // at most between a thread's last moment on a processor and our first there
+  SLICE_NS = 100000,  // that we ask the scheduler for: who asks for little need not wait
+  REST = 39,          // looks take a fortieth of a processor at most
+  PART = 16,          // of what is missing from a thread's samples goes into the next one
+  MEMORY = 32,        // looks over which it is judged whether most are late
+  MOST_STOPPED = 64,
+};
+
+struct stopped {
+  struct cs_agent_thread *agent;
+  struct cs_thread *thread;  // pinned
+};
+
+static struct {
+  uint64_t random;
+  uint64_t begin_ns, due_ns;
+  uint64_t weight_ns;  // of the time between looks: what a sample of the next one stands for
+  uint64_t taken, late, unclear;
+  bool hurried;
+  double lateness;  // the share of late ones among the last looks
+  // Threads that have run since the last look but do not now.
+  struct stopped stopped[MOST_STOPPED];
+  size_t stopped_count;
+} looks;
+
+// ---- Moments ----
+
+// After a look, from half a period to one and a half: spread over a whole one, so nothing that
+// repeats itself with that period, or a part of it, is in step with the looks. After a late one,
+// which has come when the scheduler had it come, anywhere in the next period.
+static void plan(uint64_t now_ns, bool late, uint64_t rest_ns) {
+  uint64_t period = cs_load_acquire(&cs_agent.period_ns);
+  if (period < rest_ns) period = rest_ns;
+  looks.weight_ns = period;
+  looks.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&looks.random) % (period + 1);
+}
+
+// The kernel may wake a thread some 50 us late to save power, and lets one that wakes wait for the
+// next tick rather than interrupt the slice of another. Both can be asked for differently, without
+// any privilege; where not, more looks are late.
+static void hurry(void) {
+  struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+  } wanted = {.size = sizeof wanted, .policy = SCHED_OTHER, .runtime = SLICE_NS};
+  (void)prctl(PR_SET_TIMERSLACK, 1ul);
+  errno = 0;
+  wanted.nice = (int32_t)getpriority(PRIO_PROCESS, 0);  // as before
+  if (errno == 0 && sched_getscheduler(0) == SCHED_OTHER)
+    (void)syscall(SYS_sched_setattr, 0, &wanted, 0u);
+}
+
+// ---- Who had our processor ----
+
+// A file of the thread's in /proc, up to `cap` bytes of it. False: it has ended, or is not to be
+// had.
+static bool read_file(uint32_t tid, const char *name, char *text, size_t cap) {
+  char path[64];
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t size = read(fd, text, cap - 1);
+  (void)close(fd);
+  text[size > 0 ? size : 0] = '\0';
+  return size > 0;
+}
+
+// When the thread was last seen on a processor, by that one's clock; 0: the kernel does not say.
+static uint64_t last_ran(uint32_t tid) {
+  char text[512], *point;
+  if (!read_file(tid, "sched", text, sizeof text)) return 0;
+  const char *at = strchr(text, '\n');  // after the thread's name
+  if (at != NULL) at = strstr(at, "se.exec_start");
+  if (at != NULL) at = strchr(at, ':');
+  if (at == NULL) return 0;
+  uint64_t ms = strtoull(at + 1, &point, 10);
+  return *point == '.' ? ms * 1000000u + strtoull(point + 1, NULL, 10) : 0;
+}
+
+// It wants a processor, and this one is the last that it had. proc(5), "stat": of the fields after
+// the name the first is the state, the 37th the processor.
+static bool waits_here(uint32_t tid, int processor) {
+  char text[512];
+  if (!read_file(tid, "stat", text, sizeof text)) return false;
+  const char *at = strrchr(text, ')');
+  if (at == NULL || strncmp(at, ") R ", 4) != 0) return false;
+  at++;
+  for (int field = 1; field < 37 && at != NULL; field++) at = strchr(at + 1, ' ');
+  return at != NULL && strtol(at, NULL, 10) == processor;
+}
+
+// The one that ran on our processor until we came: the last that ran there, and, by the same clock,
+// just before us. Where the kernel does not say when threads ran, the only one.
+static const struct stopped *find_pushed(uint64_t began_ns) {
+  int processor = sched_getcpu();
+  uint64_t own = 0, latest = 0;
+  const struct stopped *found = NULL;
+  size_t waiting = 0;
+  for (size_t i = 0; i < looks.stopped_count; i++) {
+    uint32_t tid = looks.stopped[i].agent->tid;
+    if (!waits_here(tid, processor)) continue;
+    if (waiting == 0) own = last_ran(cs_load_relaxed(&cs_agent.tid));
+    uint64_t ran = own != 0 ? last_ran(tid) : 0;
+    if (waiting++ == 0 || ran > latest) found = &looks.stopped[i];
+    if (ran > latest) latest = ran;
+  }
+  if (waiting == 0) return NULL;
+  if (own == 0 && waiting > 1) {
+    looks.unclear++;
+    return NULL;
+  }
+  // Our own is later than when we began if a tick has come meanwhile.
+  uint64_t slack = SAME_NS + (cs_clock_now_ns() - began_ns);
+  return own == 0 || latest + slack >= own ? found : NULL;
+}
+
+// ---- A look ----
+
+static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
+  int64_t used = (int64_t)(t->clock_to - t->clock_from);
+  // As many looks as were late are missing: those that were not stand for their time, too.
+  double kept = 1.0 - (looks.lateness < HOPELESS ? looks.lateness : 0.0);
+  int64_t usual = (int64_t)((double)looks.weight_ns / kept);
+  int64_t weight = usual + (used - (int64_t)t->stood_ns - usual) / PART;
+  if (weight < usual / 2) weight = usual / 2;
+  cs_ask(t, thread, CS_ASKED_LOOK, (uint64_t)weight);
+}
+
+static bool look_at(struct cs_agent_thread *t, void *data) {
+  (void)data;
+  if (t->engine != &cs_engine_clock) return true;
+  uint64_t clock = cs_cpu_ns_of(t->tid);
+  if (clock == 0 || clock == t->clock_to) return true;
+  t->clock_to = cs_cpu_ns_of(t->tid);
+  if (t->clock_to > clock) {
+    ask(t, t->thread);
+  } else if (looks.stopped_count == MOST_STOPPED) {
+    looks.unclear++;
+  } else if (cs_thread_pin(t->thread, t->clr_thread)) {
+    looks.stopped[looks.stopped_count++] = (struct stopped){t, t->thread};
+  }
+  return true;
+}
+
+static void look(uint64_t now_ns) {
+  looks.taken++;
+  looks.stopped_count = 0;
+  cs_threads_visit(look_at, NULL);
+  if (looks.stopped_count == 0) return;
+  const struct stopped *pushed = find_pushed(now_ns);
+  if (pushed != NULL) ask(pushed->agent, pushed->thread);
+  for (size_t i = 0; i < looks.stopped_count; i++) cs_thread_unpin(looks.stopped[i].thread);
+}
+
+// ---- The engine ----
+
+static bool begin(struct cs_error *why) {
+  (void)why;
+  memset(&looks, 0, sizeof looks);
+  looks.random = cs_tsc() | 1;
+  looks.begin_ns = cs_clock_now_ns();
+  plan(looks.begin_ns, true, 0);
+  return true;
+}
+
+static bool start(struct cs_agent_thread *t, struct cs_error *why) {
+  (void)why;
+  t->stood_ns = 0;
+  return t->clock_from != 0;
+}
+
+static void stop(struct cs_agent_thread *t) {
+  (void)t;
+}
+
+static uint64_t turn(uint64_t now_ns) {
+  if (!looks.hurried) hurry();
+  looks.hurried = true;
+  if (now_ns < looks.due_ns) return looks.due_ns;
+  bool late = now_ns - looks.due_ns > LATE_NS;
+  looks.lateness += ((late ? 1.0 : 0.0) - looks.lateness) / MEMORY;
+  looks.late += late;
+  uint64_t took = 0, began = cs_thread_cpu_ns();
+  if (!late || looks.lateness > HOPELESS) {
+    look(now_ns);
+    took = cs_thread_cpu_ns() - began;
+  }
+  plan(now_ns, late, took * REST);
+  return looks.due_ns;
+}
+
+static const char *unseen(void) {
+  static char text[200];
+  double seconds = (double)(cs_clock_now_ns() - looks.begin_ns) / 1e9;
+  (void)snprintf(text, sizeof text,
+                 "%.0f looks a second at random moments%s; %.1f %% of them were late and left out",
+                 (double)looks.taken / seconds, looks.lateness > HOPELESS ? ", but most late" : "",
+                 100.0 * (double)looks.late / (double)(looks.taken + looks.late + 1));
+  return text;
+}
+
+const struct cs_engine cs_engine_clock = {
+    .kind = CS_WIRE_ENGINE_CLOCK,
+    .unseen = unseen,
+    .begin = begin,
+    .start = start,
+    .stop = stop,
+    .turn = turn,
+};

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT
+// The engine "perf": an event of the kernel's for each thread, which sends SIGURG to it when it
+// overflows (signal/perf.c): a task clock, on a high-resolution timer, or what is counted in its
+// stead (--event). With --kernel the kernel writes its call chain into a ring of the event's own,
+// one page, since one ring for several threads cannot be had (signal/kernel.c).
+//
+// Why SIGURG: see urg.c; and a real-time signal that cannot be queued (RLIMIT_SIGPENDING) becomes a
+// plain SIGIO, which ends the program.
+//
+// Invariants: a descriptor is in its thread's entry and in the table only while it is open; it is
+// disabled before it is closed, because a forked child may hold it, too; and closed by its own
+// thread, or after the epoch. A number that is not that event's any more (the program has closed
+// it) is left alone. Threads: under the lock of the list of threads; `closing` and the turn: the
+// agent's. Signal-safe: no.
+#include <asm/perf_regs.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/perf.h"
+#include "sampling/engine.h"
+#include "sampling/perf_cost.h"
+
+#define MS 1000000ull
+
+enum {
+  LOOK_MS = 200,    // between two looks for events that are disarmed
+  COUNT_MS = 1000,  // between two counts of the program's descriptors
+  // Descriptors that are easily reached are the program's: some use select(), which ends at 1,024.
+  FIRST_FD = 4096,
+  LEAST_NS = 10000,  // that the kernel waits
+  PATIENCE = 4,      // periods
+};
+
+struct event {
+  int fd;
+  uint64_t id;  // the kernel's, of which there are never two
+  uint8_t *ring;
+};
+
+static struct {
+  pthread_mutex_t lock;  // of `closing`
+  uint32_t *threads;     // cs_signal.perf_threads, which is never given back
+  bool kernel;           // they sample in the kernel, too
+  uint16_t chain;        // the most frames of a kernel's call chain
+  unsigned ringless;     // threads that no ring could be had for, and why the last one not
+  int ringless_error;
+  unsigned open, most;     // descriptors that are open, and that may be
+  unsigned in_use, limit;  // at the last count
+  struct event *closing;   // taken out, to be closed when no handler can use them any more
+  size_t closing_count, closing_capacity;
+  uint64_t look_ns, count_ns;
+} perf = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// ---- Descriptors ----
+
+static unsigned count_in(const char *path) {
+  unsigned count = 0;
+  DIR *directory = opendir(path);
+  if (directory == NULL) return 0;
+  while (readdir(directory) != NULL) count++;
+  (void)closedir(directory);
+  return count > 2 ? count - 2 : 0;
+}
+
+// Events take half of what the program has left at most.
+static void count_descriptors(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  perf.limit = limit.rlim_cur < CS_PERF_MAX_FD ? (unsigned)limit.rlim_cur : CS_PERF_MAX_FD;
+  perf.in_use = count_in("/proc/self/fd");
+  unsigned theirs = perf.in_use > perf.open ? perf.in_use - perf.open : 0;
+  perf.most = perf.limit > theirs ? (perf.limit - theirs) / 2 : 0;
+}
+
+static bool too_many(struct cs_error *why, unsigned threads) {
+  return cs_error_set(why,
+                      "%u file descriptors of %u are in use, and half of the others would not do "
+                      "for the events of %u threads: raise ulimit -n",
+                      perf.in_use, perf.limit, threads);
+}
+
+static bool is_event(int fd, uint64_t id) {
+  uint64_t now = 0;
+  return ioctl(fd, PERF_EVENT_IOC_ID, &now) == 0 && now == id;
+}
+
+// To a place where it is in nobody's way. The flags are the file's, but the number that is sent is
+// that of the descriptor with which it was made asynchronous.
+static int move_up(int fd) {
+  unsigned first = perf.limit / 2 < FIRST_FD ? perf.limit / 2 : FIRST_FD;
+  int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)first);
+  int error = errno;
+  (void)close(fd);
+  if (moved >= CS_PERF_MAX_FD) {
+    (void)close(moved);
+    error = EMFILE;
+    moved = -1;
+  }
+  errno = error;
+  return moved;
+}
+
+// ---- Rings ----
+
+// What signal/kernel.c reads.
+static void want_chain(struct perf_event_attr *attr) {
+  attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;
+  attr->sample_regs_user = 1ull << PERF_REG_X86_SP | 1ull << PERF_REG_X86_IP;
+  attr->exclude_callchain_user = 1;
+  attr->sample_max_stack = perf.chain;
+}
+
+// Without one its samples have no kernel frames, which is told.
+static uint8_t *map_ring(int fd) {
+  void *at = mmap(NULL, CS_PERF_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at != MAP_FAILED) return at;
+  perf.ringless_error = errno;
+  perf.ringless++;
+  return NULL;
+}
+
+static void unmap_ring(uint8_t *ring) {
+  if (ring != NULL) (void)munmap(ring, CS_PERF_RING_BYTES);
+}
+
+// ---- Events ----
+
+static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
+  struct perf_event_attr attr;
+  struct f_owner_ex owner = {F_OWNER_TID, (pid_t)tid};
+  cs_perf_attr(&attr, cs_agent.event, first, perf.kernel);
+  if (cs_agent.kernel) want_chain(&attr);
+  int fd = cs_perf_open(&attr, (pid_t)tid);
+  if (fd >= 0) fd = move_up(fd);
+  if (fd < 0) return -1;
+  if (ioctl(fd, PERF_EVENT_IOC_ID, id) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+      fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETFL, O_RDWR | O_ASYNC) == 0)
+    return fd;
+  int error = errno;
+  (void)close(fd);
+  errno = error;
+  return -1;
+}
+
+// Its number may be the program's by now, which has then closed the event itself.
+static void close_event(struct event event) {
+  unmap_ring(event.ring);
+  if (is_event(event.fd, event.id)) (void)close(event.fd);
+}
+
+static void close_later(struct event event) {
+  (void)pthread_mutex_lock(&perf.lock);
+  if (perf.closing_count == perf.closing_capacity) {
+    size_t capacity = perf.closing_capacity != 0 ? perf.closing_capacity * 2 : 64;
+    struct event *larger = realloc(perf.closing, capacity * sizeof *larger);
+    if (larger != NULL) perf.closing = larger;
+    if (larger != NULL) perf.closing_capacity = capacity;
+  }
+  // Without memory it stays open; it is disabled.
+  if (perf.closing_count < perf.closing_capacity) perf.closing[perf.closing_count++] = event;
+  (void)pthread_mutex_unlock(&perf.lock);
+}
+
+// Those whose handlers may have been in the middle of using them. The agent's thread.
+static void close_all(void) {
+  (void)pthread_mutex_lock(&perf.lock);
+  struct event *events = perf.closing;
+  size_t count = perf.closing_count;
+  perf.closing = NULL;
+  perf.closing_count = perf.closing_capacity = 0;
+  (void)pthread_mutex_unlock(&perf.lock);
+  bool ended = count == 0 || cs_epoch_wait();
+  for (size_t i = 0; i < count; i++) {
+    if (ended)
+      close_event(events[i]);
+    else
+      close_later(events[i]);
+  }
+  free(events);
+}
+
+// ---- A recording ----
+
+static uint64_t period(void) {
+  return cs_agent.event != 0 ? cs_agent.event_period : cs_load_acquire(&cs_agent.period_ns);
+}
+
+// By a descriptor: whose event it is. In a forked child, which has none of them, all zero.
+static bool make_table(struct cs_error *why) {
+  size_t bytes = CS_PERF_MAX_FD * sizeof *perf.threads;
+  if (perf.threads != NULL) return true;
+  void *at =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return cs_error_set(why, "no address space for the table of its events");
+  if (madvise(at, bytes, MADV_WIPEONFORK) != 0) {
+    (void)munmap(at, bytes);
+    return cs_error_set(why, "this kernel has no MADV_WIPEONFORK (Linux 4.14)");
+  }
+  perf.threads = at;
+  return true;
+}
+
+static bool begin_with(bool kernel, struct cs_error *why) {
+  if (!cs_perf_probe(cs_agent.event, kernel, why)) return false;
+  perf.kernel = kernel;
+  perf.chain = cs_perf_most_frames(CS_KERNEL_MOST);
+  perf.ringless = 0;
+  count_descriptors();
+  unsigned threads = count_in("/proc/self/task");
+  if (threads > perf.most) return too_many(why, threads);
+  if (!make_table(why) || !cs_urg_take(why)) return false;
+  cs_store_release(&cs_signal.perf_threads, perf.threads);
+  cs_store_release(&cs_signal.counts, cs_agent.event != 0 ? 1u : 0u);
+  cs_store_release(&cs_signal.period, period());
+  perf.look_ns = perf.count_ns = 0;
+  return true;
+}
+
+// Only where there is a choice is it left for what it costs.
+static bool is_choice(void) {
+  return cs_agent.engine == CS_WIRE_ENGINE_AUTO && cs_agent.event == 0 && !cs_agent.kernel;
+}
+
+// What a switch costs is measured only where the event can be had: else it is refused here.
+static bool begin(struct cs_error *why) {
+  return begin_with(true, why) &&
+         (!is_choice() || cs_perf_cost_begin(cs_load_acquire(&cs_agent.period_ns), why));
+}
+static bool begin_user(struct cs_error *why) {
+  return begin_with(false, why);
+}
+
+// Appends a sentence.
+static void say(char *text, size_t cap, const char *format, ...) {
+  size_t used = strlen(text);
+  va_list args;
+  va_start(args, format);
+  if (used > 0 && used + 2 < cap) used += (size_t)snprintf(text + used, cap - used, "; ");
+  (void)vsnprintf(text + used, cap - used, format, args);
+  va_end(args);
+}
+
+static const char *unseen(void) {
+  static char text[400];
+  uint32_t most_hz = cs_perf_most_hz();
+  uint64_t unknown = cs_drain_kernel_unknown();
+  text[0] = '\0';
+  if (cs_agent.event == 0 && most_hz != 0 && most_hz < cs_agent.hz)
+    say(text, sizeof text,
+        "kernel.perf_event_max_sample_rate allows no more than %u samples a "
+        "second and thread",
+        most_hz);
+  if (perf.ringless > 0)
+    say(text, sizeof text, "%u thread%s without kernel frames: %s", perf.ringless,
+        perf.ringless == 1 ? " is" : "s are",
+        perf.ringless_error == EPERM
+            ? "8 KiB of locked memory for each are more than is allowed (raise ulimit -l or "
+              "kernel.perf_event_mlock_kb)"
+            : strerror(perf.ringless_error));
+  if (unknown > 0)
+    say(text, sizeof text, "of %lu samples it is not known whether they were in the kernel",
+        (unsigned long)unknown);
+  return text;
+}
+
+static const char *unseen_user(void) {
+  if (cs_agent.event != 0) return "it counts in user mode only";
+  return "it samples in user mode only: CPU time in the kernel is given to what its thread runs "
+         "next";
+}
+
+static void end(void) {
+  close_all();
+}
+
+// ---- A thread ----
+
+// A wait as the handler has them, chosen as likely as it is long, and a moment in it: what a thread
+// would find that was sampled since long ago.
+static uint64_t first_wait(uint64_t *random, uint64_t between, uint64_t *whole) {
+  *random = cs_tsc() * 0x9E3779B97F4A7C15ull | 1;
+  for (int i = 0; i < 64; i++) {
+    *random = *random * 6364136223846793005ull + 1442695040888963407ull;
+    *whole = between / 2 + (*random >> 20) % between;
+    if ((*random >> 33) % (between + between / 2) < *whole) break;
+  }
+  uint64_t first = *whole > 0 ? (cs_tsc() * 0x9E3779B97F4A7C15ull >> 24) % *whole : 0;
+  uint64_t least = cs_agent.event != 0 ? 1 : LEAST_NS;
+  return first > least ? first : least;
+}
+
+static bool start(struct cs_agent_thread *t, struct cs_error *why) {
+  struct cs_perf_event *event = &t->thread->perf;
+  uint64_t whole, first = first_wait(&event->random, period(), &whole);
+  if (event->random == 0) event->random = 1;
+  if (perf.open >= perf.most) return too_many(why, perf.open + 1);
+  int fd = open_event(t->tid, first, &t->event_id);
+  if (fd < 0)
+    return errno == ESRCH ? false : cs_perf_refused(errno, cs_agent.event, perf.kernel, why);
+  perf.open++;
+  event->counted = cs_agent.event != 0 ? whole : 0;
+  event->due_ns = cs_clocked_from_now(t, first, whole) + first;
+  t->looked_ns = t->enabled_ns = 0;
+  cs_store_release(&event->ring, cs_agent.kernel ? map_ring(fd) : NULL);
+  cs_store_release(&perf.threads[fd], t->thread->index + 1);
+  cs_store_release(&event->fd, fd);
+  (void)ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
+  return true;
+}
+
+// Takes the descriptor and the ring out; returns them.
+static struct event take_out(struct cs_agent_thread *t) {
+  struct event event = {t->thread->perf.fd, t->event_id, t->thread->perf.ring};
+  cs_store_release(&t->thread->perf.fd, 0);
+  cs_store_release(&t->thread->perf.ring, (uint8_t *)NULL);
+  if (event.fd > 0) cs_store_release(&perf.threads[event.fd], 0u);
+  if (event.fd > 0) perf.open--;
+  return event;
+}
+
+static void stop(struct cs_agent_thread *t) {
+  struct event event = take_out(t);
+  if (event.fd <= 0) return;
+  if (is_event(event.fd, event.id)) (void)ioctl(event.fd, PERF_EVENT_IOC_DISABLE, 0);
+  if ((uint32_t)gettid() == t->tid)
+    close_event(event);
+  else
+    close_later(event);
+}
+
+// Handlers take it from there.
+static void change(struct cs_agent_thread *t) {
+  (void)t;
+  cs_store_release(&cs_signal.period, period());
+}
+
+// ---- The agent's loop ----
+
+// A clock: its thread has used several periods' time without a sample.
+static bool clock_stands(struct cs_agent_thread *t, uint64_t now) {
+  uint64_t sampled = cs_load_relaxed(&t->thread->cpu_ns);
+  uint64_t since = t->looked_ns > sampled ? t->looked_ns : sampled;
+  if (now < since + PATIENCE * period()) return false;
+  t->looked_ns = now;
+  return true;
+}
+
+// Another event, which may not come for long: its thread has run, and it was not enabled meanwhile.
+static bool count_stands(struct cs_agent_thread *t, uint64_t now) {
+  uint64_t values[2];  // its count, and for how long it has been enabled
+  if (read(t->thread->perf.fd, values, sizeof values) != sizeof values) return false;
+  bool stands = t->looked_ns != 0 && now > t->looked_ns + MS && values[1] == t->enabled_ns;
+  t->looked_ns = now;
+  t->enabled_ns = values[1];
+  return stands;
+}
+
+// One that stands: its signal was lost, its thread blocks it, or the kernel has disarmed it just
+// after its handler has armed it. One more overflow then, which does no harm to one that is armed;
+// and a new event where the program has closed this one.
+static bool look_at(struct cs_agent_thread *t, void *data) {
+  struct cs_error why = {""};
+  uint64_t now = t->engine == data ? cs_cpu_ns_of(t->tid) : 0;
+  if (now == 0) return true;
+  bool is_there = is_event(t->thread->perf.fd, t->event_id);
+  if (cs_agent.event != 0 ? is_there && !count_stands(t, now) : !clock_stands(t, now)) return true;
+  if (is_there) {
+    (void)ioctl(t->thread->perf.fd, PERF_EVENT_IOC_REFRESH, 1);
+    return true;
+  }
+  close_later(take_out(t));
+  if (!start(t, &why)) cs_log_important("a thread is not sampled any more: %s", why.text);
+  return true;
+}
+
+static uint64_t turn_of(const struct cs_engine *self, uint64_t now) {
+  struct cs_error why;
+  close_all();
+  if (cs_urg_is_lost()) {
+    (void)cs_error_set(&why, "the program has begun to use SIGURG, which its samples come with");
+    cs_engine_abandon(self, &why);
+    return UINT64_MAX;
+  }
+  if (now >= perf.look_ns) {
+    perf.look_ns = now + LOOK_MS * MS;
+    cs_threads_visit(look_at, (void *)(uintptr_t)self);
+  }
+  if (now >= perf.count_ns) {
+    perf.count_ns = now + COUNT_MS * MS;
+    count_descriptors();
+    bool enough = perf.open <= perf.most;
+    if (!enough) (void)too_many(&why, perf.open);
+    if (!enough || (is_choice() && !cs_perf_cost_turn(&why))) cs_engine_abandon(self, &why);
+  }
+  return UINT64_MAX;
+}
+
+static uint64_t turn(uint64_t now) {
+  return turn_of(&cs_engine_perf, now);
+}
+static uint64_t turn_user(uint64_t now) {
+  return turn_of(&cs_engine_perf_user, now);
+}
+
+const struct cs_engine cs_engine_perf = {
+    .kind = CS_WIRE_ENGINE_PERF,
+    .unseen = unseen,
+    .begin = begin,
+    .end = end,
+    .start = start,
+    .stop = stop,
+    .change = change,
+    .turn = turn,
+};
+
+const struct cs_engine cs_engine_perf_user = {
+    .kind = CS_WIRE_ENGINE_PERF,
+    .unseen = unseen_user,
+    .begin = begin_user,
+    .end = end,
+    .start = start,
+    .stop = stop,
+    .change = change,
+    .turn = turn_user,
+};

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Slots for labels (signal/label.h), one for each thread that has ever had a label, and the two
+// functions that managed code of ours (src/labels) calls: by name, so they are exported, and are no
+// part of the library's interface.
+//
+// Invariants: a slot's memory is never given back, because that code keeps its address for as long
+// as its thread lives, whatever becomes of recordings. A slot is its thread's until the thread has
+// ended, and names it: who finds another thread's number there has no label. Threads: any that runs
+// managed code; the agent's. Signal-safe: no.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sampling/agent.h"
+
+enum { SLOTS = 65536 };  // 4 MiB of address space; a page is used by 64 threads
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // for changes
+static struct cs_label_slot *slots;
+static uint32_t used;  // [0, used) have been somebody's
+static pthread_key_t key;
+static bool key_works;
+static uint32_t recording;  // the number of the last one that wanted labels
+static uint32_t hooks;      // of the one under way: 1: that code has come
+
+// Declared here, because nothing but managed code calls them.
+__attribute__((visibility("default"))) const uint32_t *clrsnap_labels_wanted(void);
+__attribute__((visibility("default"))) struct cs_label_slot *clrsnap_label_slot(void);
+
+void cs_labels_begin(void) {
+  cs_store_release(&hooks, 0u);
+  if (++recording == 0) recording = 1;
+  cs_store_release(&cs_signal.labels, recording);
+}
+
+void cs_labels_end(void) {
+  cs_store_release(&cs_signal.labels, 0u);
+}
+
+bool cs_labels_have_hooks(void) {
+  return cs_load_acquire(&hooks) != 0;
+}
+
+static struct cs_label_slot *find(uint32_t tid) {
+  uint32_t count = __atomic_load_n(&used, __ATOMIC_SEQ_CST);
+  for (uint32_t i = 0; i < count; i++)
+    if (__atomic_load_n(&slots[i].tid, __ATOMIC_SEQ_CST) == tid) return &slots[i];
+  return NULL;
+}
+
+// Its entry has its tid by now, and a slot gets its own before its thread looks for the entry: so
+// either of the two finds the other.
+void cs_labels_link(struct cs_thread *thread) {
+  struct cs_label_slot *slot = find(cs_load_acquire(&thread->tid));
+  if (slot != NULL) cs_store_release(&thread->label, slot);
+}
+
+// The thread ends. No managed code runs on it any more; should some library have it run there once
+// more, it comes as a new managed thread, and asks for a slot again.
+static void give_back(void *slot) {
+  __atomic_store_n(&((struct cs_label_slot *)slot)->tid, 0u, __ATOMIC_SEQ_CST);
+}
+
+static bool prepare(void) {
+  if (slots != NULL) return key_works;
+  void *at = mmap(NULL, SLOTS * sizeof *slots, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return false;
+  key_works = pthread_key_create(&key, give_back) == 0;
+  slots = at;
+  return key_works;
+}
+
+static struct cs_label_slot *take(uint32_t tid) {
+  uint32_t i = 0;
+  while (i < used && cs_load_acquire(&slots[i].tid) != 0) i++;
+  if (i == SLOTS || pthread_setspecific(key, &slots[i]) != 0) return NULL;
+  // Nobody's, so nobody writes: what it says is as old as its last owner.
+  cs_store_release(&slots[i].sequence, (slots[i].sequence | 1) + 1);
+  cs_store_release(&slots[i].recording, 0u);
+  __atomic_store_n(&slots[i].tid, tid, __ATOMIC_SEQ_CST);
+  if (i == used) __atomic_store_n(&used, used + 1, __ATOMIC_SEQ_CST);
+  return &slots[i];
+}
+
+// The word that says which recording wants labels, by its number: 0 when none does. Good for ever.
+const uint32_t *clrsnap_labels_wanted(void) {
+  if (cs_load_acquire(&cs_signal.labels) != 0) cs_store_release(&hooks, 1u);
+  return &cs_signal.labels;
+}
+
+// The calling thread's slot, its own until it ends. NULL: there is none to be had.
+struct cs_label_slot *clrsnap_label_slot(void) {
+  uint32_t tid = (uint32_t)syscall(SYS_gettid);
+  (void)pthread_mutex_lock(&lock);
+  struct cs_label_slot *slot = NULL;
+  if (prepare()) {
+    slot = pthread_getspecific(key);
+    if (slot == NULL) slot = take(tid);
+  }
+  (void)pthread_mutex_unlock(&lock);
+  if (slot == NULL) {
+    cs_log_important("samples of some threads have no labels: there is no room for more");
+    return NULL;
+  }
+  struct cs_thread *thread = cs_registry_self();
+  if (thread != NULL) cs_store_release(&thread->label, slot);
+  return slot;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// SIGURG: the signal that samples come with, as long as the program does not use it. A standard
+// signal is merged with the one that is pending already, and is not kept back by the limit of
+// pending signals; and pending signals survive execve: one that is ignored by default does the next
+// program no harm. The agent's thread; taken by any, once a recording. Signal-safe: no.
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "sampling/agent.h"
+
+static struct {
+  struct sigaction before;
+  bool taken;
+} urg;
+
+static bool is_ours(const struct sigaction *now) {
+  return (now->sa_flags & SA_SIGINFO) != 0 && now->sa_sigaction == cs_urg_handler;
+}
+
+static bool is_unused(const struct sigaction *now) {
+  return (now->sa_flags & SA_SIGINFO) == 0 &&
+         (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);
+}
+
+bool cs_urg_take(struct cs_error *why) {
+  struct sigaction now,
+      ours = {.sa_sigaction = cs_urg_handler, .sa_flags = SA_SIGINFO | SA_RESTART};
+  if (urg.taken) return true;
+  if (sigaction(SIGURG, NULL, &now) != 0 || !(is_unused(&now) || is_ours(&now)))
+    return cs_error_set(why, "the program uses SIGURG itself, which its samples would come with");
+  cs_block_all_but_faults(&ours.sa_mask);
+  if (is_unused(&now)) urg.before = now;
+  if (sigaction(SIGURG, &ours, NULL) != 0)
+    return cs_error_set(why, "no handler for SIGURG: %s", strerror(errno));
+  urg.taken = true;
+  return true;
+}
+
+// What is still on its way is ignored from then on. (Unless the program took it in this very
+// moment.)
+void cs_urg_give_back(void) {
+  struct sigaction now;
+  if (urg.taken && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))
+    (void)sigaction(SIGURG, &urg.before, NULL);
+  urg.taken = false;
+}
+
+bool cs_urg_is_lost(void) {
+  struct sigaction now;
+  return sigaction(SIGURG, NULL, &now) == 0 && !is_ours(&now);
+}
+
+bool cs_urg_is_had(void) {
+  return urg.taken;
+}
