@@ -20,6 +20,7 @@ ALL = "cpu,alloc,lock,exception,gc,wait"
 # Endpoint, mode and further options.
 CASES = [
     "plain cpu --engine perf", "plain cpu --engine clock", "cpu cpu --engine perf", "cpu cpu --engine clock", "plain wall -F 100",
+    "plain cpu --labels",
     "alloc alloc", "alloc gc", "throw exception", "lock lock", "wait wait",
     *(f"{endpoint} {ALL}" for endpoint in ("plain", "cpu", "alloc", "throw", "lock", "wait")),
 ]
