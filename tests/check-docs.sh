@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check-docs.sh SOURCE BUILD: what the documents say of the tree is so. docs/stop-reasons.md explains every reason of
-# src/core/base/stop.h and no other; links between the documents lead somewhere; every test and source file that is named exists; figures
-# that a test holds (or a program's own constant says) are that test's.
-# check-docs.sh --self-test SOURCE BUILD: is each of these noticed, in a copy?
+# check-docs.sh SOURCE BUILD: the documents agree with the tree. docs/stop-reasons.md explains every reason of
+# src/core/base/stop.h and no other; links lead to a file and to a heading in it; every test, source file and ./dev
+# command that is named exists; figures that a test or a program's own constant determines are right.
+# check-docs.sh --self-test SOURCE BUILD: each kind of disagreement is noticed when it is put into a copy.
 set -euo pipefail
 
-# figure FILE PATTERN WANTED: what PATTERN's first group matches in FILE, there at least once, is WANTED.
+# figure FILE PATTERN WANTED: PATTERN occurs in FILE at least once, and its first group always matches WANTED.
 figure() {
   local found
   found=$(grep -oE "$2" "$1" | sed -E "s/$2/\1/" | sort -u)
@@ -14,33 +14,45 @@ figure() {
 }
 
 check() {
-  local source=$1 build=$2 in_source in_docs page link name tests
+  local source=$1 build=$2 in_source in_docs page pages link target name tests
   cd "$source"
+  pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md)
   in_source=$(grep -oE '^ *X\([A-Z_]+, "[a-z-]+"' src/core/base/stop.h | sed 's/.*"\(.*\)"/\1/' | sort)
   in_docs=$(grep -oE '^\| `[a-z-]+` \|' docs/stop-reasons.md | sed 's/[|` ]//g' | sort)
   [ -n "$in_source" ] || fail "no stop reasons found in src/core/base/stop.h"
   [ "$in_source" = "$in_docs" ] ||
     fail "stop reasons and their page differ:" $(comm -3 <(echo "$in_source") <(echo "$in_docs"))
 
-  for page in README.md CONTRIBUTING.md docs/*.md; do
-    for link in $(grep -oE '\]\([^)#]+' "$page" | sed 's/](//' | grep -vE '^https?:'); do
-      [ -e "$(dirname "$page")/$link" ] || fail "$page: the link to $link leads nowhere"
+  for page in "${pages[@]}"; do
+    for link in $(grep -oE '\]\([^)]+' "$page" | sed 's/](//' | grep -vE '^https?:'); do
+      target=$(dirname "$page")/${link%%#*}
+      [ "${link%%#*}" != "" ] || target=$page
+      [ -e "$target" ] || { fail "$page: the link to $link leads nowhere"; continue; }
+      [[ $link != *'#'* ]] || headings "$target" | grep -qxF "${link#*#}" || fail "$page: there is no heading for the link to $link"
     done
   done
 
-  for page in README.md CONTRIBUTING.md docs/*.md; do
-    for name in $(grep -oE '\bsrc/[a-z_/]+(\.[chS])?' "$page" | sort -u); do
+  for page in "${pages[@]}"; do
+    for name in $(grep -oP '(?<![\w/.])(src|tests|scripts|bench|examples|include|docs)/[\w/-]+(\.[A-Za-z0-9]+)?(?!\w*\*)' "$page" |
+      grep -vE 'NAME|BUILDING' | sort -u); do
       [ -e "$name" ] || fail "$page: there is no $name"
     done
+    for name in $(grep -oE '\./dev [a-z]+( (sync|clrmd|cost|modes|shares))?' "$page" | tr ' ' '_' | sort -u); do
+      grep -qE "^  ${name#./dev_}( |$)" <(./dev help | sed -E 's/^  (oracle|bench) (sync|clrmd|cost|modes|shares)/  \1_\2/') ||
+        fail "$page: there is no command ${name/_/ }"
+    done
   done
 
-  # `live.stubs-*` stands for all of them.
+  # `live.stubs-*` stands for all of them; a name after -R is a regular expression, as ctest has it.
   tests=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
   [ "$(wc -l <<< "$tests")" -gt 50 ] || fail "ctest lists no tests in $build"
-  for page in README.md CONTRIBUTING.md docs/*.md; do
-    for name in $(grep -oE '`(unit|oracle|live|guest|ref|step|island|record|torture|formats|cli)\.[a-z0-9_-]+\*?`' "$page" |
-      tr -d '`' | sort -u); do
+  for page in "${pages[@]}"; do
+    for name in $(grep -oE '`(unit|oracle|live|guest|ref|step|island|record|torture|formats|cli|fuzz|layers|header)\.[a-z0-9_.-]+\*?`' \
+      "$page" | tr -d '`' | sort -u); do
       grep -q "^${name//\*/.*}$" <<< "$tests" || fail "$page: there is no test $name"
+    done
+    for name in $(grep -oE -- "(test|build) -R '?[^ '\`]+" "$page" | sed -E "s/.*-R '?//" | sort -u); do
+      grep -qE -- "$name" <<< "$tests" || fail "$page: no test is called $name"
     done
   done
 
@@ -63,14 +75,18 @@ check() {
   figure README.md 'at every instruction: ([0-9.]+) million' "$(awk "BEGIN { printf \"%.1f\", $instructions / 1e6 }")"
 }
 
-# The number that a test's setting has unless told.
+# headings FILE: the anchors of its headings, as a Markdown viewer makes them.
+headings() {
+  sed -n 's/^#\{1,6\} //p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+# setting FILE NAME: the default of a test's setting.
 setting() { sed -nE "s/.*oracle_env\(\"$2\", ([0-9]+)\).*/\1/p" "$1" | sort -u; }
 grouped() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<< "$1"; }
 
-# holds: is all so in the copy?
+# holds: the check passes on the copy.
 holds() { (failed=0; check "$copy" "$build" > /dev/null; exit $failed); }
 
-# spoil FILE OLD NEW: one thing in the copy is not so, and the check has to say.
+# spoil FILE OLD NEW: with this one change in the copy the check must fail.
 spoil() {
   sed -i -E "0,/$2/s//$3/" "$copy/$1"
   ! cmp -s "$source/$1" "$copy/$1" || { echo "FAIL: '$2' is not in $1"; exit 1; }
@@ -84,19 +100,24 @@ if [ "$1" = --self-test ]; then
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
   (cd "$source" && tar cf - --exclude=./build --exclude=./.git .) | tar xf - -C "$copy"
-  holds || { echo "FAIL: the copy is found wrong before anything is"; exit 1; }
+  holds || { echo "FAIL: the check fails on an unchanged copy"; exit 1; }
   spoil docs/stop-reasons.md '^\| `bad-sp`' '| `bad-sq`'
   spoil README.md '\(docs\/design\.md\)' '(docs\/desine.md)'
   spoil docs/design.md 'src\/core\/walk\/walk\.c' 'src\/walk\/walk.c'
   spoil docs/contract.md '`oracle\.foreign-handler`' '`oracle.foreign`'
   spoil README.md 'in [0-9]+ kinds of callback' 'in 17 kinds of callback'
   spoil docs/signal-safety.md 'at most [0-9,]+ bytes of stack' 'at most 4,096 bytes of stack'
+  spoil README.md 'signal-safety\.md#after-an-attach' 'signal-safety.md#after-the-attach'
+  spoil docs/oracles.md '-R ref\.cfi' '-R ref.cfg'
+  spoil docs/security.md '`fuzz\.ring`' '`fuzz.rung`'
+  spoil docs/oracles.md 'tests\/mutants\/run\.py' 'tests\/mutants\/runs.py'
+  spoil docs/oracles.md 'dev oracle clrmd' 'dev orakle clrmd'
   spoil docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
-  echo "pass: seven things that are not so are noticed"
+  echo "pass: each of twelve disagreements is noticed"
   exit 0
 fi
 failed=0
 fail() { echo "FAIL: $*"; failed=1; }
 check "$1" "$2"
-[ $failed = 0 ] && echo "pass: the documents say what is so"
+[ $failed = 0 ] && echo "pass: the documents agree with the tree"
 exit $failed
