@@ -84,7 +84,7 @@ setting() { sed -nE "s/.*oracle_env\(\"$2\", ([0-9]+)\).*/\1/p" "$1" | sort -u; 
 grouped() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<< "$1"; }
 
 # holds: the check passes on the copy.
-holds() { (failed=0; check "$copy" "$build" > /dev/null; exit $failed); }
+holds() { (check "$copy" "$build" > /dev/null); }
 
 # spoil FILE OLD NEW: with this one change in the copy the check must fail.
 spoil() {
@@ -96,7 +96,7 @@ spoil() {
 
 if [ "$1" = --self-test ]; then
   source=$2 build=$3
-  fail() { failed=1; }
+  fail() { exit 1; } # of the subshell of holds
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
   (cd "$source" && tar cf - --exclude=./build --exclude=./.git .) | tar xf - -C "$copy"
