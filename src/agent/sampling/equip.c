@@ -2,9 +2,10 @@
 // Larger alternate stacks for threads that were there before us: when the runtime is stopped for
 // it, and what is missed until then. The agent's thread only. Signal-safe: no.
 //
-// Invariant: the runtime is stopped once when a recording begins, if there is anybody to stop it
-// for; after that only for a thread that was asleep in foreign code then and is found running, and
-// each time twice as rarely as the time before. docs/signal-safety.md, "Alternate stacks".
+// Invariant: the runtime is stopped once when a recording begins, if there is a thread to stop it
+// for; after that only for a thread that was asleep in foreign code then and is found running: each
+// time after twice the gap of the time before, or sooner when what goes unsampled is WORTH times
+// what a stop takes. docs/signal-safety.md, "Alternate stacks".
 #include "base/log.h"
 #include "sampling/agent.h"
 #include "sampling/engine.h"
@@ -14,14 +15,16 @@
 enum {
   LOOK_MS = 20,  // at threads that have no larger stack yet
   GIVE_UP = 3,   // refusals in a row
+  WORTH = 100,   // unsampled CPU time that is worth a stop, in times that the last one took
 };
 
 static struct {
   uint64_t stops, stopped_ns, given;
   uint64_t look_ns, next_stop_ns, gap_ns;
   uint64_t unequipped_ns;
-  uint64_t owed_ns;  // of it, since it was tried to be mended
-  uint32_t left;     // threads that lack it, at the last look
+  uint64_t owed_ns;   // of it, since the last stop
+  uint64_t price_ns;  // of it, for which the next stop is made at once
+  uint32_t left;      // threads that lack it, at the last look
   uint32_t refused;
 } state;
 
@@ -30,8 +33,11 @@ static void stop(uint64_t now) {
   HRESULT hr = cs_core_equip_threads(cs_agent.info, &told);
   if (hr == S_OK) {
     state.stops++;
-    state.stopped_ns += told.stopping_ns + told.stopped_ns;
+    uint64_t took = told.stopping_ns + told.stopped_ns;
+    state.stopped_ns += took;
     state.given += told.given;
+    // A stop that has helped no thread makes the next one dearer.
+    state.price_ns = told.given > 0 ? took * WORTH : (state.price_ns + took * WORTH) * 2;
     state.refused = 0;
     state.next_stop_ns = now + state.gap_ns;
     state.gap_ns = cs_equip_gap_after(state.gap_ns);
@@ -74,8 +80,8 @@ void cs_equip_turn(uint64_t now) {
   state.left = 0;
   cs_threads_visit(look_at, NULL);
   // Less than a sample is not worth a stop.
-  if (state.owed_ns < cs_load_acquire(&cs_agent.period_ns) || now < state.next_stop_ns ||
-      state.refused >= GIVE_UP)
+  bool is_time = now >= state.next_stop_ns || (state.stops > 0 && state.owed_ns >= state.price_ns);
+  if (state.owed_ns < cs_load_acquire(&cs_agent.period_ns) || !is_time || state.refused >= GIVE_UP)
     return;
   state.owed_ns = 0;
   stop(now);

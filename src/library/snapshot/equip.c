@@ -37,6 +37,7 @@ enum {
 struct wanting {
   struct cs_thread *thread;  // pinned
   bool awake;                // when it was looked at last
+  bool restless;             // before the stop it was seen awake, and then asleep in foreign code
   uint64_t runs;  // its run count when it was found waiting in the runtime; 0: it was not
 };
 struct list {
@@ -190,10 +191,12 @@ static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
     awake = 0;
     for (uint32_t i = 0; i < list->count; i++) {
       struct wanting *w = &list->threads[i];
-      if ((look == 0 || w->awake) && !may_ask(request, w, &list->maps)) {
+      bool asleep = (look == 0 || w->awake) && !may_ask(request, w, &list->maps);
+      if (asleep && look == 0) {
         cs_thread_unpin(w->thread);
         continue;
       }
+      if (asleep) w->restless = true;
       if (w->awake) awake++;
       list->threads[kept++] = *w;
     }
@@ -252,15 +255,16 @@ static void await_some(struct batch *batch, bool all, uint32_t ms) {
   }
 }
 
-// Puts those behind that are not to be asked; answers how many are. First come those that are
-// awake: of thousands, not all that sleep can be asked in time.
+// Sorts the list so that the threads to be asked come first, and returns their number. Those that
+// are awake are the very first: of thousands, not all that sleep can be asked in time. A restless
+// thread is asked only where it waits in the runtime: it is on its way out of managed code, or to it.
 static uint32_t choose(struct list *list, struct cs_request *request) {
   uint32_t kept = 0, awake = 0;
   for (uint32_t i = 0; i < list->count; i++) {
     struct wanting w = list->threads[i];
     bool may = may_ask(request, &w, &list->maps);
     list->threads[i] = w;
-    if (!may) continue;
+    if (!may || (w.restless && w.awake)) continue;
     list->threads[i] = list->threads[kept];
     list->threads[kept] = w;
     if (w.awake) {
