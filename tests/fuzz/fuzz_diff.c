@@ -17,10 +17,8 @@ static void compare(enum cs_wire_mode mode, uint32_t random) {
   FILE *out = fuzz_stream();
   uint64_t bytes = before.bytes + after.bytes;
   opts.lines = false;
-  cs_profile_init(&sides[0]);
-  cs_profile_init(&sides[1]);
-  cs_resolve(&before, mode, &opts, &sides[0]);
-  cs_resolve(&after, mode, &opts, &sides[1]);
+  (void)cs_resolve(&before, CS_WIRE_MODE_BIT(mode), &opts, &sides[0]);
+  (void)cs_resolve(&after, CS_WIRE_MODE_BIT(mode), &opts, &sides[1]);
   cs_diff_make(&diff, &sides[0], &sides[1], (enum cs_normalize)(random >> 8 & 3) % 3);
   struct cs_profile_set set = {&diff.profile, 1};
   (void)cs_write_diff_text(&diff, random % 50, out);

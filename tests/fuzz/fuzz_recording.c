@@ -33,15 +33,12 @@ static void write_set(const struct cs_profile_set *set, bool whole, uint32_t mod
 
 static void write_all(struct cs_recording *rec, uint32_t random) {
   struct cs_profile profiles[CS_WIRE_MODES];
-  struct cs_profile_set all = {profiles, 0};
   struct cs_resolve_opts opts = fuzz_options(random, rec);
   FILE *out = fuzz_stream();
   cs_name_frames(rec);
-  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
-    if ((rec->meta.modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
-    struct cs_profile *p = &profiles[all.count++];
-    cs_profile_init(p);
-    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, p);
+  struct cs_profile_set all = {profiles, cs_resolve(rec, rec->meta.modes, &opts, profiles)};
+  for (size_t i = 0; i < all.count; i++) {
+    struct cs_profile *p = &profiles[i];
     if (random & 32) cs_group_by_trace(p);
     cs_write_top(p, 10, "", out);
     write_set(&(struct cs_profile_set){p, 1}, false, rec->meta.modes, rec->bytes, random);

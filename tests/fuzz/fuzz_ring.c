@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   cs_recording_init(&rec);
   while ((r = cs_consumer_next(&c)) != NULL) cs_recording_add(&rec, r);
   for (unsigned mode = 1; mode < CS_WIRE_MODES; mode++) {
-    cs_profile_init(&profile);
-    cs_resolve(&rec, (enum cs_wire_mode)mode, &(struct cs_resolve_opts){.native = true}, &profile);
+    const struct cs_resolve_opts opts = {.native = true};
+    (void)cs_resolve(&rec, CS_WIRE_MODE_BIT(mode), &opts, &profile);
     cs_profile_free(&profile);
   }
   cs_recording_free(&rec);

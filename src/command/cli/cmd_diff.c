@@ -95,18 +95,16 @@ static bool check_modes(const struct side sides[2], const struct cs_diff_options
 }
 
 static void resolve_side(struct side *side, const struct cs_diff_options *o) {
+  struct cs_profile found[CS_WIRE_MODES];
+  // By method: a line that moved has not grown.
+  const struct cs_resolve_opts opts = {.native = o->native,
+                                       .signatures = o->signatures,
+                                       .raw_names = o->raw_names,
+                                       .async_callers = !o->raw_names,
+                                       .group_threads = true};
   cs_name_frames(&side->rec);
-  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
-    if ((side->rec.meta.modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
-    // By method: a line that moved has not grown.
-    cs_resolve(&side->rec, (enum cs_wire_mode)mode,
-               &(struct cs_resolve_opts){.native = o->native,
-                                         .signatures = o->signatures,
-                                         .raw_names = o->raw_names,
-                                         .async_callers = !o->raw_names,
-                                         .group_threads = true},
-               &side->profiles[mode]);
-  }
+  size_t count = cs_resolve(&side->rec, side->rec.meta.modes, &opts, found);
+  for (size_t i = 0; i < count; i++) side->profiles[found[i].facts.mode] = found[i];
 }
 
 // An event that has not happened is a fact; a side on which nothing at all was seen is none.

@@ -48,7 +48,7 @@ static void end_to(struct writer *w, size_t depth, uint64_t at) {
 }
 
 static void add_span(struct writer *w, const struct cs_span *span, uint64_t at) {
-  size_t depth = cs_node_path(&w->p->tree, span->leaf, &w->path, &w->path_capacity), same = 0;
+  size_t depth = cs_tree_path(&w->p->tree, span->leaf, &w->path, &w->path_capacity), same = 0;
   if (span->begin_ns > at) end_to(w, 0, at);
   while (same < depth && same < w->depth && w->open[same].frame == w->path[same]) same++;
   end_to(w, same, at);
@@ -121,7 +121,7 @@ static void begin_mark(const struct writer *w, const struct cs_marker *m, const 
 
 static void put_arguments(struct writer *w, const struct cs_marker *m) {
   const struct cs_profile *p = m->profile;
-  size_t depth = cs_node_path(&p->tree, m->leaf, &w->path, &w->path_capacity);
+  size_t depth = cs_tree_path(&p->tree, m->leaf, &w->path, &w->path_capacity);
   const char *comma = "";
   (void)fputs(",\"args\":{", w->out);
   if (cs_mode_of(&p->facts)->unit == CS_UNIT_BYTES)

@@ -14,15 +14,6 @@ struct row {
   double self[2], total[2];  // before (made comparable) and after, in the mode's unit
 };
 
-// Whether no caller of the node is the same frame: recursion counts once.
-static bool is_outermost(const struct cs_tree *tree, uint32_t node) {
-  for (uint32_t up = tree->nodes[node].parent; up != 0 && tree->nodes[up].parent != 0;
-       up = tree->nodes[up].parent) {
-    if (tree->nodes[up].frame == tree->nodes[node].frame) return false;
-  }
-  return true;
-}
-
 static struct row *add_up(const struct cs_diff *d, double whole[2]) {
   const struct cs_tree *tree = &d->profile.tree;
   struct row *rows = cs_allocate((d->profile.frame_count + 1) * sizeof *rows);
@@ -31,7 +22,7 @@ static struct row *add_up(const struct cs_diff *d, double whole[2]) {
   for (uint32_t i = (uint32_t)tree->count - 1; i > 0; i--) {
     const struct cs_node *node = &tree->nodes[i];
     double own[2] = {(double)d->weight[i] * d->weight_scale, (double)node->weight};
-    bool outermost = node->parent != 0 && is_outermost(tree, i);
+    bool outermost = node->parent != 0 && !cs_tree_is_nested(tree, i);
     for (int when = 0; when < 2; when++) {
       total[i][when] += own[when];
       total[node->parent][when] += total[i][when];
@@ -133,19 +124,6 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   return fflush(out) == 0 && !ferror(out);
 }
 
-static void put_stack(const struct cs_profile *p, uint32_t node, uint32_t **path, size_t *capacity,
-                      FILE *out) {
-  size_t depth = 0;
-  for (uint32_t n = node; p->tree.nodes[n].parent != 0; n = p->tree.nodes[n].parent) {
-    *path = cs_grow(*path, depth, capacity, sizeof **path);
-    (*path)[depth++] = p->tree.nodes[n].frame;
-  }
-  while (depth-- > 0) {
-    cs_put_collapsed_frame(p, (*path)[depth], out);
-    if (depth > 0) cs_print(out, ";");
-  }
-}
-
 bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out) {
   const struct cs_profile *p = &d->profile;
   uint32_t *path = NULL;
@@ -153,7 +131,7 @@ bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out) {
   for (uint32_t i = 1; i < p->tree.count; i++) {
     uint64_t after = p->tree.nodes[i].weight;
     if (p->tree.nodes[i].parent == 0 || (after == 0 && d->weight[i] == 0)) continue;
-    put_stack(p, i, &path, &capacity, out);
+    cs_put_collapsed_stack(p, &p->tree, i, &path, &capacity, out);
     cs_print(out, " %" PRIu64 " %" PRIu64 "\n", d->weight[i], after);
   }
   free(path);

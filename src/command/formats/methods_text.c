@@ -14,16 +14,6 @@ struct hot {
   uint64_t self, total, samples;  // of its own
 };
 
-// Is there the same frame above this node? Only its outermost occurrence adds to the total.
-static bool is_nested(const struct cs_tree *tree, uint32_t node) {
-  uint32_t frame = tree->nodes[node].frame;
-  for (uint32_t n = tree->nodes[node].parent; tree->nodes[n].parent != 0;
-       n = tree->nodes[n].parent) {
-    if (tree->nodes[n].frame == frame) return true;
-  }
-  return false;
-}
-
 static struct hot *count_frames(const struct cs_profile *p) {
   const struct cs_tree *tree = &p->tree;
   struct hot *hot = cs_allocate(p->frame_count * sizeof *hot);
@@ -36,7 +26,7 @@ static struct hot *count_frames(const struct cs_profile *p) {
     if (node->parent == 0) continue;  // a thread
     hot[node->frame].self += node->weight;
     hot[node->frame].samples += node->samples;
-    if (!is_nested(tree, i)) hot[node->frame].total += total[i];
+    if (!cs_tree_is_nested(tree, i)) hot[node->frame].total += total[i];
   }
   free(total);
   return hot;

@@ -53,7 +53,7 @@ struct writer {
 };
 
 static void put_stack(struct writer *w, uint32_t leaf) {
-  size_t depth = cs_node_path(&w->p->tree, leaf, &w->path, &w->capacity);
+  size_t depth = cs_tree_path(&w->p->tree, leaf, &w->path, &w->capacity);
   (void)putc('[', w->out);
   for (size_t d = 0; d < depth; d++)
     (void)fprintf(w->out, d > 0 ? ",%zu" : "%zu", w->base + w->path[d]);
@@ -142,48 +142,34 @@ static void put_time(struct writer *w) {
 
 // ---- Events ----
 
-struct event {
-  uint64_t time_ns, weight;
-  uint32_t thread, leaf, index;
-};
-
-static int by_thread_and_time(const void *a, const void *b) {
-  const struct event *x = a, *y = b;
-  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-  if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
-  return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static void put_thread_events(struct writer *w, const struct event *events, size_t count) {
+static void put_thread_events(struct writer *w, uint32_t thread, const uint32_t *order,
+                              size_t count) {
+  const struct cs_profile_sample *samples = w->p->samples;
   uint64_t sum = 0;
-  begin_profile(w, events[0].thread);
+  begin_profile(w, thread);
   for (size_t i = 0; i < count; i++) {
     if (i > 0) (void)fputs(",\n", w->out);
-    put_stack(w, events[i].leaf);
+    put_stack(w, samples[order[i]].leaf);
   }
   (void)fputs("],\n\"weights\":[", w->out);
   for (size_t i = 0; i < count; i++) {
-    (void)fprintf(w->out, i > 0 ? ",%" PRIu64 : "%" PRIu64, events[i].weight);
-    sum += events[i].weight;
+    uint64_t weight = samples[order[i]].weight;
+    (void)fprintf(w->out, i > 0 ? ",%" PRIu64 : "%" PRIu64, weight);
+    sum += weight;
   }
   end_profile(w, sum, sum);
 }
 
 static void put_events(struct writer *w) {
   const struct cs_profile *p = w->p;
-  struct event *events = cs_allocate((p->sample_count + 1) * sizeof *events);
-  uint32_t *thread = cs_node_threads(&p->tree);
-  for (size_t i = 0; i < p->sample_count; i++) {
-    const struct cs_profile_sample *s = &p->samples[i];
-    events[i] = (struct event){s->time_ns, s->weight, thread[s->leaf], s->leaf, (uint32_t)i};
+  uint32_t *thread = cs_node_threads(&p->tree), *order = cs_samples_in_order(p, thread);
+  for (size_t i = 0, next; i < p->sample_count; i = next) {
+    uint32_t of = thread[p->samples[order[i]].leaf];
+    for (next = i; next < p->sample_count && thread[p->samples[order[next]].leaf] == of;) next++;
+    put_thread_events(w, of, &order[i], next - i);
   }
   free(thread);
-  cs_sort(events, p->sample_count, sizeof *events, by_thread_and_time);
-  for (size_t i = 0, next; i < p->sample_count; i = next) {
-    for (next = i; next < p->sample_count && events[next].thread == events[i].thread;) next++;
-    put_thread_events(w, &events[i], next - i);
-  }
-  free(events);
+  free(order);
 }
 
 bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out) {

@@ -29,7 +29,8 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out);
 // with `prefix`.
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);
 
-// Writes a frame as collapsed stacks have it.
-void cs_put_collapsed_frame(const struct cs_profile *p, uint32_t frame, FILE *out);
+// Writes the stack of a node of `tree`, whose frames are the profile's: "root;...;leaf". `path` grows.
+void cs_put_collapsed_stack(const struct cs_profile *p, const struct cs_tree *tree, uint32_t node,
+                            uint32_t **path, size_t *capacity, FILE *out);
 
 #endif

@@ -21,14 +21,16 @@
 #include "profile/diff.h"
 #include "profile/timeline.h"
 
+#define ROOT 1u
+
 struct entry {
   uint32_t node, thread, from;  // in the page, and in the profile
 };
 
 struct page {
   const struct cs_profile *p;
-  struct cs_tree tree;    // the profile's without the threads
-  uint32_t *number;       // per node of `tree`: which it is in the page, the root being 0
+  struct cs_tree tree;    // the profile's, all threads being one node, ROOT
+  uint32_t *number;       // per node of `tree`: its number in the page, where ROOT is 0
   struct entry *entries;  // in order
   size_t entry_count;
   const struct cs_profile_sample **samples;  // by entry and time
@@ -54,8 +56,8 @@ static void number_nodes(struct page *page) {
   const struct cs_tree *tree = &page->tree;
   uint32_t *child = cs_allocate(tree->count * sizeof *child);
   uint32_t *next = cs_allocate(tree->count * sizeof *next);
-  uint32_t at = 0, numbered = 0;
-  for (uint32_t i = (uint32_t)tree->count - 1; i > 0; i--) {
+  uint32_t at = ROOT, numbered = 0;
+  for (uint32_t i = (uint32_t)tree->count - 1; i > ROOT; i--) {
     next[i] = child[tree->nodes[i].parent];
     child[tree->nodes[i].parent] = i;
   }
@@ -66,18 +68,12 @@ static void number_nodes(struct page *page) {
       at = child[at];
       continue;
     }
-    while (at != 0 && next[at] == 0) at = tree->nodes[at].parent;
-    if (at == 0) break;
+    while (at != ROOT && next[at] == 0) at = tree->nodes[at].parent;
+    if (at == ROOT) break;
     at = next[at];
   }
   free(child);
   free(next);
-}
-
-static bool has_own(const struct cs_profile *p, size_t node) {
-  const struct cs_node *n = &p->tree.nodes[node];
-  return n->samples > 0 || n->weight > 0 ||
-         (p->diff != NULL && (p->diff->samples[node] > 0 || p->diff->weight[node] > 0));
 }
 
 static int by_node_and_thread(const void *a, const void *b) {
@@ -92,7 +88,7 @@ static void make_entries(struct page *page, const uint32_t *node) {
   page->entries = cs_allocate((p->tree.count + 1) * sizeof *page->entries);
   page->entry_of = cs_allocate(p->tree.count * sizeof *page->entry_of);
   for (uint32_t i = 1; i < p->tree.count; i++) {
-    if (has_own(p, i))
+    if (cs_profile_has_own(p, i))
       page->entries[page->entry_count++] = (struct entry){page->number[node[i]], thread[i], i};
   }
   cs_sort(page->entries, page->entry_count, sizeof *page->entries, by_node_and_thread);
@@ -101,14 +97,8 @@ static void make_entries(struct page *page, const uint32_t *node) {
 }
 
 static void make_tree(struct page *page) {
-  const struct cs_tree *from = &page->p->tree;
-  uint32_t *node = cs_allocate(from->count * sizeof *node);  // of the profile's
   cs_tree_init(&page->tree);
-  for (size_t i = 1; i < from->count; i++) {
-    const struct cs_node *n = &from->nodes[i];
-    // It has no more nodes than the profile's, so there is room.
-    if (n->parent != 0) node[i] = cs_tree_child(&page->tree, node[n->parent], n->frame);
-  }
+  uint32_t *node = cs_tree_join(&page->tree, &page->p->tree, NULL, NULL);
   number_nodes(page);
   make_entries(page, node);
   free(node);
@@ -137,11 +127,12 @@ static void sort_samples(struct page *page) {
 }
 
 static void put_nodes(const struct page *page, struct sink *s) {
-  const struct cs_tree *tree = &page->tree;
-  uint32_t *order = cs_allocate(tree->count * sizeof *order);
-  for (uint32_t i = 0; i < tree->count; i++) order[page->number[i]] = i;
-  for (uint32_t k = 1; k < tree->count; k++) put(s, k - page->number[tree->nodes[order[k]].parent]);
-  for (uint32_t k = 1; k < tree->count; k++) put(s, tree->nodes[order[k]].frame);
+  const struct cs_node *nodes = page->tree.nodes;
+  size_t count = page->tree.count - ROOT;
+  uint32_t *order = cs_allocate(count * sizeof *order);
+  for (uint32_t i = ROOT; i < page->tree.count; i++) order[page->number[i]] = i;
+  for (uint32_t k = 1; k < count; k++) put(s, k - page->number[nodes[order[k]].parent]);
+  for (uint32_t k = 1; k < count; k++) put(s, nodes[order[k]].frame);
   free(order);
 }
 
@@ -210,7 +201,8 @@ static void put_columns(const struct cs_profile *p, struct counts *counts, struc
   struct page page = {.p = p, .unit = cs_mode_of(&p->facts)->unit == CS_UNIT_NS ? 1000 : 1};
   make_tree(&page);
   sort_samples(&page);
-  *counts = (struct counts){s->written, page.tree.count - 1, page.entry_count, page.any_asleep};
+  *counts =
+      (struct counts){s->written, page.tree.count - ROOT - 1, page.entry_count, page.any_asleep};
   put_nodes(&page, s);
   put_entries(&page, s);
   put_samples(&page, s);

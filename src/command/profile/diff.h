@@ -23,6 +23,8 @@ struct cs_diff {
 void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
                   const struct cs_profile *after, enum cs_normalize normalize);
 void cs_diff_free(struct cs_diff *d);
+// Whether samples have ended in that node of a profile: of a comparison, in either recording.
+bool cs_profile_has_own(const struct cs_profile *p, size_t node);
 const char *cs_normalize_token(enum cs_normalize normalize);  // "total", "rate", "none"
 
 #endif

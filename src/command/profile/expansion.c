@@ -46,16 +46,10 @@ static uint64_t change(const struct cs_tree *tree, const uint64_t *costs, uint32
   return own - costs[node];
 }
 
-static bool has_stack(const struct cs_profile *p, size_t node) {
-  const struct cs_node *n = &p->tree.nodes[node];
-  return n->samples > 0 || n->weight > 0 ||
-         (p->diff != NULL && (p->diff->samples[node] > 0 || p->diff->weight[node] > 0));
-}
-
 static uint64_t of_stacks(const struct cs_profile *p, const uint64_t *costs, uint64_t limit) {
   uint64_t sum = 0;
   for (size_t i = 1; i < p->tree.count && sum <= limit; i++)
-    if (has_stack(p, i)) sum += costs[i];
+    if (cs_profile_has_own(p, i)) sum += costs[i];
   for (size_t i = 0; i < p->labelled.count && sum <= limit; i++)
     sum += costs[p->labelled.items[i].node];
   return sum;

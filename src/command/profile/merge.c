@@ -5,35 +5,6 @@
 
 #include <stdlib.h>
 
-static uint32_t copy_frame(struct cs_profile *to, const struct cs_profile *from, uint32_t frame) {
-  const struct cs_profile_frame *f = &from->frames[frame];
-  const char *name = cs_strings_get(&from->strings, f->name, NULL);
-  uint32_t id = cs_profile_frame(to, name, cs_profile_module(from, frame, NULL), f->kind);
-  if (f->file != CS_NO_TEXT)
-    cs_profile_line(to, id, cs_profile_method(from, frame, NULL),
-                    cs_profile_file(from, frame, NULL), f->line);
-  if (f->inlined) cs_profile_inlined(to, id, cs_profile_method(from, frame, NULL));
-  return id;
-}
-
-// Answers the merged node of each of its own.
-static uint32_t *add(struct cs_profile *to, const struct cs_profile *from) {
-  uint32_t *frame = cs_allocate(from->frame_count * sizeof *frame);
-  uint32_t *node = cs_allocate(from->tree.count * sizeof *node);
-  for (uint32_t i = 0; i < from->frame_count; i++) frame[i] = copy_frame(to, from, i);
-  for (size_t i = 1; i < from->tree.count; i++) {
-    const struct cs_node *n = &from->tree.nodes[i];
-    node[i] =
-        cs_tree_child(&to->tree, node[n->parent], n->parent == 0 ? n->frame : frame[n->frame]);
-    // All modes' nodes are nodes of one recording's tree, but for those of stacks by trace.
-    if (node[i] == CS_TREE_FULL) node[i] = node[n->parent];
-    to->tree.nodes[node[i]].samples += n->samples;
-    to->tree.nodes[node[i]].weight += n->weight;
-  }
-  free(frame);
-  return node;
-}
-
 static void merge_labels(struct cs_merged *m, const struct cs_profile_set *set,
                          uint32_t *const *nodes) {
   struct cs_label_sums *all = &m->profile.labelled;
@@ -65,12 +36,18 @@ static void sum_labels(struct cs_merged *m, size_t i, const struct cs_label_sums
 void cs_merge(struct cs_merged *m, const struct cs_profile_set *set) {
   const struct cs_profile *first = &set->profiles[0];
   uint32_t **nodes = m->node = cs_allocate(set->count * sizeof *nodes);
+  uint32_t *thread = cs_allocate(first->thread_count * sizeof *thread);
   cs_profile_init(&m->profile);
   for (size_t i = 0; i < first->thread_count; i++) {
     const struct cs_profile_thread *t = &first->threads[i];
-    (void)cs_profile_thread(&m->profile, cs_strings_get(&first->strings, t->name, NULL), t->tid);
+    const char *name = cs_strings_get(&first->strings, t->name, NULL);
+    thread[i] = cs_profile_thread(&m->profile, name, t->tid);
   }
-  for (size_t i = 0; i < set->count; i++) nodes[i] = add(&m->profile, &set->profiles[i]);
+  for (size_t i = 0; i < set->count; i++) {
+    nodes[i] = cs_profile_join(&m->profile, &set->profiles[i], thread);
+    cs_tree_add_sums(&m->profile.tree, &set->profiles[i].tree, nodes[i]);
+  }
+  free(thread);
   m->profile.facts = first->facts;
   m->count = set->count;
   m->samples = cs_allocate(m->profile.tree.count * m->count * sizeof *m->samples);

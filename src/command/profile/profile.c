@@ -57,6 +57,26 @@ uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid)
   return (uint32_t)p->thread_count++;
 }
 
+static uint32_t copy_frame(struct cs_profile *to, const struct cs_profile *from, uint32_t frame) {
+  const struct cs_profile_frame *f = &from->frames[frame];
+  const char *name = cs_strings_get(&from->strings, f->name, NULL);
+  uint32_t id = cs_profile_frame(to, name, cs_profile_module(from, frame, NULL), f->kind);
+  if (f->file != CS_NO_TEXT)
+    cs_profile_line(to, id, cs_profile_method(from, frame, NULL),
+                    cs_profile_file(from, frame, NULL), f->line);
+  if (f->inlined) cs_profile_inlined(to, id, cs_profile_method(from, frame, NULL));
+  return id;
+}
+
+uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,
+                          const uint32_t *thread) {
+  uint32_t *frame = cs_allocate(from->frame_count * sizeof *frame);
+  for (uint32_t i = 0; i < from->frame_count; i++) frame[i] = copy_frame(to, from, i);
+  uint32_t *node = cs_tree_join(&to->tree, &from->tree, thread, frame);
+  free(frame);
+  return node;
+}
+
 void cs_profile_free(struct cs_profile *p) {
   cs_strings_free(&p->strings);
   cs_strings_free(&p->sources);

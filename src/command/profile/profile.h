@@ -183,6 +183,9 @@ void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, c
 // The frame is `method`, inlined.
 void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method);
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
+// Puts the frames and the call tree of `from` into `to`, without their sums: cs_tree_join.
+uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,
+                          const uint32_t *thread);
 void cs_profile_free(struct cs_profile *p);
 const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len);
 const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t *len);

@@ -7,16 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct item {
-  uint64_t time_ns;
-  uint32_t thread, index;
+struct key {
+  const struct cs_profile_sample *samples;
+  const uint32_t *thread;  // per node
 };
 
-static int by_thread_and_time(const void *a, const void *b) {
-  const struct item *x = a, *y = b;
-  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
-  if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
-  return x->index < y->index ? -1 : 1;
+static int by_thread_and_time(const void *a, const void *b, void *context) {
+  const struct key *key = context;
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  const struct cs_profile_sample *p = &key->samples[x], *q = &key->samples[y];
+  uint32_t first = key->thread[p->leaf], second = key->thread[q->leaf];
+  if (first != second) return first < second ? -1 : 1;
+  if (p->time_ns != q->time_ns) return p->time_ns < q->time_ns ? -1 : 1;
+  return x < y ? -1 : x > y;
+}
+
+uint32_t *cs_samples_in_order(const struct cs_profile *p, const uint32_t *thread) {
+  uint32_t *order = cs_allocate(p->sample_count * sizeof *order);
+  for (uint32_t i = 0; i < p->sample_count; i++) order[i] = i;
+  qsort_r(order, p->sample_count, sizeof *order, by_thread_and_time,
+          &(struct key){p->samples, thread});
+  return order;
 }
 
 uint32_t *cs_node_threads(const struct cs_tree *tree) {
@@ -26,15 +37,6 @@ uint32_t *cs_node_threads(const struct cs_tree *tree) {
     thread[i] = node->parent == 0 ? node->frame : thread[node->parent];
   }
   return thread;
-}
-
-static struct item *sorted(const struct cs_profile *p, const uint32_t *thread) {
-  struct item *items = cs_allocate(p->sample_count * sizeof *items);
-  for (size_t i = 0; i < p->sample_count; i++) {
-    items[i] = (struct item){p->samples[i].time_ns, thread[p->samples[i].leaf], (uint32_t)i};
-  }
-  cs_sort(items, p->sample_count, sizeof *items, by_thread_and_time);
-  return items;
 }
 
 // A file may say anything: time that does not fit ends at the end of all time.
@@ -53,13 +55,15 @@ void cs_timeline_make(struct cs_timeline *t, const struct cs_profile *p, bool me
   t->thread = cs_node_threads(&p->tree);
   t->first = cs_allocate((p->thread_count + 1) * sizeof *t->first);
   t->spans = cs_allocate(p->sample_count * sizeof *t->spans);
-  struct item *items = sorted(p, t->thread);
+  uint32_t *order = cs_samples_in_order(p, t->thread);
   size_t used = 0, next = 0;
   for (uint32_t thread = 0; thread < p->thread_count; thread++) {
     t->first[thread] = used;
     uint64_t after = 0;
-    for (; next < p->sample_count && items[next].thread == thread; next++) {
-      struct cs_span span = span_of(&p->samples[items[next].index], after);
+    for (; next < p->sample_count; next++) {
+      const struct cs_profile_sample *sample = &p->samples[order[next]];
+      if (t->thread[sample->leaf] != thread) break;
+      struct cs_span span = span_of(sample, after);
       after = span.end_ns;
       struct cs_span *last = used > t->first[thread] ? &t->spans[used - 1] : NULL;
       if (merge && last != NULL && continues(last, &span)) {
@@ -71,25 +75,11 @@ void cs_timeline_make(struct cs_timeline *t, const struct cs_profile *p, bool me
     }
   }
   t->first[p->thread_count] = used;
-  free(items);
+  free(order);
 }
 
 void cs_timeline_free(struct cs_timeline *t) {
   free(t->spans);
   free(t->first);
   free(t->thread);
-}
-
-size_t cs_node_path(const struct cs_tree *tree, uint32_t node, uint32_t **path, size_t *capacity) {
-  size_t depth = 0;
-  for (uint32_t n = node; n != 0 && tree->nodes[n].parent != 0; n = tree->nodes[n].parent) {
-    *path = cs_grow(*path, depth, capacity, sizeof **path);
-    (*path)[depth++] = tree->nodes[n].frame;
-  }
-  for (size_t i = 0; i < depth / 2; i++) {
-    uint32_t other = (*path)[depth - 1 - i];
-    (*path)[depth - 1 - i] = (*path)[i];
-    (*path)[i] = other;
-  }
-  return depth;
 }

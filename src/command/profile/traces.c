@@ -28,7 +28,7 @@ static uint32_t trace_frame(struct cs_profile *p, uint32_t number) {
 // The same stack under its trace. CS_TREE_FULL: there is no room.
 static uint32_t copy_stack(struct grouping *g, uint32_t node, uint32_t label) {
   struct cs_tree *tree = &g->p->tree;
-  size_t depth = cs_node_path(tree, node, &g->path, &g->path_capacity);
+  size_t depth = cs_tree_path(tree, node, &g->path, &g->path_capacity);
   uint32_t at = cs_tree_child(tree, 0, g->thread[node]);
   at = cs_tree_child(tree, at, trace_frame(g->p, label));
   for (size_t i = 0; i < depth && at != CS_TREE_FULL; i++) at = cs_tree_child(tree, at, g->path[i]);

@@ -52,6 +52,52 @@ void cs_tree_prune(struct cs_tree *tree, uint32_t *moved) {
   free(below);
 }
 
+uint32_t *cs_tree_join(struct cs_tree *to, const struct cs_tree *from, const uint32_t *first,
+                       const uint32_t *frame) {
+  uint32_t *node = cs_allocate(from->count * sizeof *node);
+  if (first == NULL) (void)cs_tree_child(to, 0, 0);
+  for (size_t i = 1; i < from->count; i++) {
+    const struct cs_node *n = &from->nodes[i];
+    uint32_t id = n->frame;
+    if (n->parent == 0)
+      id = first != NULL ? first[id] : 0;
+    else if (frame != NULL)
+      id = frame[id];
+    uint32_t at = cs_tree_child(to, node[n->parent], id);
+    node[i] = at == CS_TREE_FULL ? node[n->parent] : at;
+  }
+  return node;
+}
+
+void cs_tree_add_sums(struct cs_tree *to, const struct cs_tree *from, const uint32_t *node) {
+  for (size_t i = 1; i < from->count; i++) {
+    to->nodes[node[i]].samples += from->nodes[i].samples;
+    to->nodes[node[i]].weight += from->nodes[i].weight;
+  }
+}
+
+size_t cs_tree_path(const struct cs_tree *tree, uint32_t node, uint32_t **path, size_t *capacity) {
+  size_t depth = 0;
+  for (uint32_t n = node; n != 0 && tree->nodes[n].parent != 0; n = tree->nodes[n].parent) {
+    *path = cs_grow(*path, depth, capacity, sizeof **path);
+    (*path)[depth++] = tree->nodes[n].frame;
+  }
+  for (size_t i = 0; i < depth / 2; i++) {
+    uint32_t other = (*path)[depth - 1 - i];
+    (*path)[depth - 1 - i] = (*path)[i];
+    (*path)[i] = other;
+  }
+  return depth;
+}
+
+bool cs_tree_is_nested(const struct cs_tree *tree, uint32_t node) {
+  const struct cs_node *nodes = tree->nodes;
+  uint32_t caller = nodes[node].parent;
+  while (nodes[caller].parent != 0 && nodes[caller].frame != nodes[node].frame)
+    caller = nodes[caller].parent;
+  return nodes[caller].parent != 0;
+}
+
 void cs_tree_free(struct cs_tree *tree) {
   free(tree->nodes);
   cs_map_free(&tree->children);

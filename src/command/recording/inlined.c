@@ -159,7 +159,7 @@ static bool add_nodes(struct builder *b) {
 
 void cs_inlined_make(struct cs_inlined *in, const struct cs_recording *rec) {
   struct builder b = {.rec = rec, .out = in};
-  *in = (struct cs_inlined){&rec->tree, rec->frames, rec->frame_count, .node = NULL};
+  *in = (struct cs_inlined){rec, &rec->tree, rec->frames, rec->frame_count, .node = NULL};
   if (rec->inlines_count == 0) return;
   cs_tree_init(&in->own_tree);
   in->own_node = cs_allocate(rec->tree.count * sizeof *in->own_node);

@@ -20,6 +20,7 @@ void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines
 
 // A recording's tree and frames with those in it.
 struct cs_inlined {
+  const struct cs_recording *rec;
   const struct cs_tree *tree;
   const uint64_t *frames;  // those of the recording come first
   size_t frame_count;

@@ -39,7 +39,7 @@ struct resolver {
   struct cs_profile *profile;
   const struct cs_resolve_opts *opts;
   enum cs_wire_mode mode;
-  struct cs_inlined raw;
+  const struct cs_inlined *raw;
   struct shown *shown;  // per frame of `raw`
   bool *used;           // per frame of `raw`: this mode has it
   uint32_t *node;       // per node of `raw`: the profile's, or LEFT_OUT
@@ -287,7 +287,7 @@ static void resolve_threads(struct resolver *r) {
 // who wrote it: an async method that has just started its body. 0: none. A body that calls its own
 // method again is not taken for that.
 static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
-  const struct cs_node *nodes = r->raw.tree->nodes;
+  const struct cs_node *nodes = r->raw->tree->nodes;
   const struct shown *own = &r->shown[node->frame];
   bool body = own->kind == CS_DEMANGLED_BODY;
   uint32_t i = node->parent;
@@ -303,7 +303,7 @@ static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
 // it stands in the place of all that, the last of them on the thread itself. Answers the node of
 // the profile that this one is to hang under.
 static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
-  const struct cs_node *nodes = r->raw.tree->nodes, *node = &nodes[i];
+  const struct cs_node *nodes = r->raw->tree->nodes, *node = &nodes[i];
   bool on_thread = nodes[node->parent].parent == 0;
   const struct shown *own = &r->shown[node->frame], *below = &r->shown[nodes[node->parent].frame];
   bool awaited = !on_thread && below->awaits;
@@ -316,7 +316,7 @@ static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
 
 // The profile's node for a node of `raw`, given those of all before it.
 static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
-  const struct cs_node *node = &r->raw.tree->nodes[i];
+  const struct cs_node *node = &r->raw->tree->nodes[i];
   struct cs_tree *tree = &r->profile->tree;
   if (node->parent == 0)
     return cs_tree_child(tree, 0, r->thread[r->rec->roots[node->frame].thread]);
@@ -334,7 +334,7 @@ static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
 
 // Which frames this mode has; r->node says which nodes.
 static void find_used(struct resolver *r) {
-  const struct cs_tree *raw = r->raw.tree;
+  const struct cs_tree *raw = r->raw->tree;
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
     bool here = node->parent == 0 ? r->rec->roots[node->frame].mode == r->mode
@@ -346,7 +346,7 @@ static void find_used(struct resolver *r) {
 
 // The profile's node for one of the recording, or LEFT_OUT.
 static uint32_t shown_at(const struct resolver *r, uint32_t node) {
-  return r->node[r->raw.node != NULL ? r->raw.node[node] : node];
+  return r->node[r->raw->node != NULL ? r->raw->node[node] : node];
 }
 
 static void copy_samples(struct resolver *r) {
@@ -376,7 +376,7 @@ static void copy_labels(struct resolver *r) {
 }
 
 static void rewrite_tree(struct resolver *r) {
-  const struct cs_tree *raw = r->raw.tree;
+  const struct cs_tree *raw = r->raw->tree;
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
     if (r->node[i] == LEFT_OUT) continue;
@@ -395,31 +395,43 @@ static void rewrite_tree(struct resolver *r) {
   copy_labels(r);
 }
 
-void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
-                const struct cs_resolve_opts *opts, struct cs_profile *profile) {
-  struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode};
-  cs_inlined_make(&r.raw, rec);
-  r.shown = cs_allocate(r.raw.frame_count * sizeof *r.shown);
-  r.used = cs_allocate(r.raw.frame_count * sizeof *r.used);
-  r.node = cs_allocate(r.raw.tree->count * sizeof *r.node);
-  r.resuming = cs_allocate(r.raw.tree->count * sizeof *r.resuming);
+static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
+                         const struct cs_resolve_opts *opts, struct cs_profile *profile) {
+  const struct cs_recording *rec = raw->rec;
+  struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode, .raw = raw};
+  cs_profile_init(profile);
+  r.shown = cs_allocate(raw->frame_count * sizeof *r.shown);
+  r.used = cs_allocate(raw->frame_count * sizeof *r.used);
+  r.node = cs_allocate(raw->tree->count * sizeof *r.node);
+  r.resuming = cs_allocate(raw->tree->count * sizeof *r.resuming);
   (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
   resolve_threads(&r);
   find_used(&r);
-  for (size_t i = 0; i < r.raw.frame_count; i++) {
-    if (r.used[i]) resolve_frame(&r, r.raw.frames[i], &r.shown[i]);
+  for (size_t i = 0; i < raw->frame_count; i++) {
+    if (r.used[i]) resolve_frame(&r, raw->frames[i], &r.shown[i]);
   }
   rewrite_tree(&r);
   cs_facts_fill(&profile->facts, rec, mode);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   if (opts->native) profile->facts.symbols = rec->symbol_facts;
   cs_strings_free(&r.names);
-  cs_inlined_free(&r.raw);
   free(r.shown);
   free(r.used);
   free(r.node);
   free(r.resuming);
   free(r.thread);
+}
+
+size_t cs_resolve(const struct cs_recording *rec, uint32_t modes,
+                  const struct cs_resolve_opts *opts, struct cs_profile *profiles) {
+  struct cs_inlined raw;
+  size_t count = 0;
+  cs_inlined_make(&raw, rec);
+  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++)
+    if ((modes & CS_WIRE_MODE_BIT(mode)) != 0)
+      resolve_mode(&raw, (enum cs_wire_mode)mode, opts, &profiles[count++]);
+  cs_inlined_free(&raw);
+  return count;
 }
 
 static bool is_announced(const struct cs_recording *rec, uint64_t frame) {

@@ -15,11 +15,11 @@ struct cs_resolve_opts {
   bool group_threads;  // those of one name are one, as the thread pool's
 };
 
-// Fills an initialised profile from what a recording has of one mode; its frames have been named
-// (cs_name_frames).
-// The profile's facts point into the recording: it must live longer.
-void cs_resolve(const struct cs_recording *rec, enum cs_wire_mode mode,
-                const struct cs_resolve_opts *opts, struct cs_profile *profile);
+// Makes a profile for each of `modes` (CS_WIRE_MODE_BITs), in their order, of a recording whose
+// frames have been named (cs_name_frames); returns how many. They point into the recording, which
+// must live longer.
+size_t cs_resolve(const struct cs_recording *rec, uint32_t modes,
+                  const struct cs_resolve_opts *opts, struct cs_profile *profiles);
 
 // The same for one frame of a recording that still grows, native ones included, without lines.
 struct cs_resolved {

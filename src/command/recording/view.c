@@ -160,25 +160,26 @@ struct resolved {
   struct cs_profile_set set;  // count 0: not resolved yet
 };
 
-static const struct cs_profile_set *resolve(const struct cs_view *view,
-                                            const struct cs_recording *rec, bool each_thread,
-                                            struct resolved resolved[2]) {
+size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *rec, uint32_t modes,
+                       bool group_threads, struct cs_profile *profiles) {
   const struct cs_resolve_opts opts = {.native = view->native,
                                        .signatures = view->signatures,
                                        .lines = rec->lines && !view->no_lines,
                                        .raw_names = view->raw_names,
                                        .async_callers = view->async_callers && !view->raw_names,
-                                       .group_threads = !each_thread};
+                                       .group_threads = group_threads};
+  size_t count = cs_resolve(rec, modes, &opts, profiles);
+  for (size_t i = 0; i < count && view->by_trace; i++) cs_group_by_trace(&profiles[i]);
+  return count;
+}
+
+static const struct cs_profile_set *resolve(const struct cs_view *view,
+                                            const struct cs_recording *rec, bool each_thread,
+                                            struct resolved resolved[2]) {
   struct resolved *r = &resolved[each_thread];
-  if (r->set.count > 0) return &r->set;
   r->set.profiles = r->profiles;
-  for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
-    if ((view->modes & CS_WIRE_MODE_BIT(mode)) == 0) continue;
-    cs_profile_init(&r->profiles[r->set.count]);
-    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &r->profiles[r->set.count]);
-    if (view->by_trace) cs_group_by_trace(&r->profiles[r->set.count]);
-    r->set.count++;
-  }
+  if (r->set.count == 0)
+    r->set.count = cs_view_resolve(view, rec, view->modes, !each_thread, r->profiles);
   return &r->set;
 }
 

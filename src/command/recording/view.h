@@ -48,6 +48,9 @@ const char *cs_view_recording(const struct cs_view *view);
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
 // Which of a recording's modes are wanted. False: it has none of them.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);
+// Profiles of these modes of a recording, as the view's options want them: cs_resolve.
+size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *rec, uint32_t modes,
+                       bool group_threads, struct cs_profile *profiles);
 // Names the frames, prints the summary and the table, writes the files and pushes. False: not all
 // of it could be done, and it has been said.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);

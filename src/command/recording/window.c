@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A window's profile: a recording that has only the nodes, frames and threads which the window's
-// samples need, and otherwise shares the tables of the whole. Invariant: each sample is in exactly
+// A window's profile: a recording that has only the nodes and threads which the window's samples need, and otherwise shares the tables of the whole. Invariant: each sample is in exactly
 // one window. One thread. Signal-safe: no.
 #include "recording/window.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/traces.h"
-#include "recording/resolve.h"
+#include "push/push.h"
 
 static struct cs_window_sum sum_of(const struct cs_node *node) {
   return (struct cs_window_sum){node->samples, node->weight};
@@ -39,57 +37,40 @@ static struct cs_window_sum labelled_difference(const struct cs_window *w, size_
 struct part {
   const struct cs_window *w;
   struct cs_recording rec;
-  uint32_t *node, *frame, *thread;  // the whole's index -> the part's index + 1; 0: not in it
+  uint32_t *node;    // per node of the whole: the part's; 0: not in it
+  uint32_t *thread;  // per thread of the whole: the part's index + 1; 0: not in it
 };
 
-static uint32_t part_frame(struct part *p, uint32_t frame) {
-  if (p->frame[frame] == 0) {
-    p->rec.frames[p->rec.frame_count++] = p->w->rec->frames[frame];
-    p->frame[frame] = (uint32_t)p->rec.frame_count;
-  }
-  return p->frame[frame] - 1;
-}
-
-// Its own root: no two nodes have one.
-static uint32_t part_root(struct part *p, uint32_t root) {
-  uint32_t thread = p->w->rec->roots[root].thread;
-  if (p->thread[thread] == 0) {
-    p->rec.threads[p->rec.thread_count++] = p->w->rec->threads[thread];
-    p->thread[thread] = (uint32_t)p->rec.thread_count;
-  }
-  p->rec.roots[p->rec.root_count] =
-      (struct cs_rec_root){p->thread[thread] - 1, p->w->rec->roots[root].mode};
-  return (uint32_t)p->rec.root_count++;
-}
-
-// Marks the nodes that have samples, and their callers: those come before them.
-static uint64_t mark(struct part *p) {
-  const struct cs_tree *tree = &p->w->rec->tree;
+// Returns how many samples there are.
+static uint64_t copy_nodes(struct part *p) {
+  const struct cs_tree *whole = &p->w->rec->tree;
+  struct cs_tree *tree = &p->rec.tree;
   uint64_t samples = 0;
-  for (size_t i = tree->count; i-- > 1;) {
-    uint64_t own = difference(p->w, i).samples;
-    samples += own;
-    if (own == 0 && p->node[i] == 0) continue;
-    p->node[i] = 1;
-    p->node[tree->nodes[i].parent] = 1;
+  *tree = (struct cs_tree){.count = whole->count, .capacity = whole->count};
+  tree->nodes = cs_allocate(whole->count * sizeof *tree->nodes);
+  for (size_t i = 0; i < whole->count; i++) {
+    struct cs_window_sum sum = difference(p->w, i);
+    tree->nodes[i] = whole->nodes[i];
+    tree->nodes[i].samples = sum.samples;
+    tree->nodes[i].weight = sum.weight;
+    samples += sum.samples;
   }
+  cs_tree_prune(tree, p->node);
   return samples;
 }
 
-static void copy_nodes(struct part *p) {
-  const struct cs_tree *tree = &p->w->rec->tree;
-  cs_tree_init(&p->rec.tree);
-  p->node[0] = 1;
-  for (size_t i = 1; i < tree->count; i++) {
-    const struct cs_node *node = &tree->nodes[i];
-    if (p->node[i] == 0) continue;
-    uint32_t frame = node->parent == 0 ? part_root(p, node->frame) : part_frame(p, node->frame);
-    // Never CS_TREE_FULL: no more nodes than the whole has.
-    uint32_t own = cs_tree_child(&p->rec.tree, p->node[node->parent] - 1, frame);
-    struct cs_window_sum sum = difference(p->w, i);
-    p->rec.tree.nodes[own].samples = sum.samples;
-    p->rec.tree.nodes[own].weight = sum.weight;
-    p->node[i] = own + 1;
+static void copy_threads(struct part *p) {
+  const struct cs_recording *whole = p->w->rec;
+  for (size_t i = 1; i < p->rec.tree.count; i++) {
+    const struct cs_node *node = &p->rec.tree.nodes[i];
+    if (node->parent != 0) continue;
+    const struct cs_rec_root *root = &whole->roots[node->frame];
+    uint32_t *thread = &p->thread[root->thread];
+    if (*thread == 0) {
+      p->rec.threads[p->rec.thread_count++] = whole->threads[root->thread];
+      *thread = (uint32_t)p->rec.thread_count;
+    }
+    p->rec.roots[node->frame] = (struct cs_rec_root){*thread - 1, root->mode};
   }
 }
 
@@ -98,72 +79,60 @@ static void copy_labelled(struct part *p) {
     const struct cs_label_sum *whole = &p->w->rec->labelled.items[i];
     struct cs_window_sum sum = labelled_difference(p->w, i);
     if (sum.samples == 0) continue;
-    struct cs_label_sum *own =
-        cs_label_sums_at(&p->rec.labelled, p->node[whole->node] - 1, whole->label);
-    own->samples = sum.samples;
-    own->weight = sum.weight;
+    struct cs_label_sum *to =
+        cs_label_sums_at(&p->rec.labelled, p->node[whole->node], whole->label);
+    to->samples = sum.samples;
+    to->weight = sum.weight;
   }
 }
 
 static void open_part(struct part *p) {
   const struct cs_recording *whole = p->w->rec;
   p->rec = *whole;
-  p->node = cs_allocate((whole->tree.count + 1) * sizeof *p->node);
-  p->frame = cs_allocate((whole->frame_count + 1) * sizeof *p->frame);
-  p->thread = cs_allocate((whole->thread_count + 1) * sizeof *p->thread);
-  p->rec.frames = cs_allocate((whole->frame_count + 1) * sizeof *p->rec.frames);
-  p->rec.threads = cs_allocate((whole->thread_count + 1) * sizeof *p->rec.threads);
-  p->rec.roots = cs_allocate((whole->root_count + 1) * sizeof *p->rec.roots);
-  p->rec.frame_count = p->rec.thread_count = p->rec.root_count = p->rec.sample_count = 0;
+  p->node = cs_allocate(whole->tree.count * sizeof *p->node);
+  p->thread = cs_allocate(whole->thread_count * sizeof *p->thread);
+  p->rec.threads = cs_allocate(whole->thread_count * sizeof *p->rec.threads);
+  p->rec.roots = cs_allocate(whole->root_count * sizeof *p->rec.roots);
+  p->rec.thread_count = p->rec.sample_count = 0;
   p->rec.labelled = (struct cs_label_sums){0};
 }
 
 // All else is the whole's.
 static void close_part(struct part *p) {
   free(p->node);
-  free(p->frame);
   free(p->thread);
-  free(p->rec.frames);
   free(p->rec.threads);
   free(p->rec.roots);
+  cs_tree_free(&p->rec.tree);
   cs_label_sums_free(&p->rec.labelled);
 }
 
 // ---- Windows ----
 
-static void push_mode(const struct cs_window *w, const struct part *p, enum cs_wire_mode mode,
-                      uint64_t now_ns) {
-  struct cs_profile profile;
-  const struct cs_view *view = w->view;
-  const struct cs_resolve_opts opts = {.native = view->native,
-                                       .signatures = view->signatures,
-                                       .lines = w->rec->lines && !view->no_lines,
-                                       .raw_names = view->raw_names,
-                                       .async_callers = view->async_callers && !view->raw_names};
-  cs_profile_init(&profile);
-  cs_resolve(&p->rec, mode, &opts, &profile);
-  if (view->by_trace) cs_group_by_trace(&profile);
-  struct cs_facts *f = &profile.facts;
+// The facts of a profile of a part are the whole's, but for these.
+static void set_facts(const struct cs_window *w, struct cs_profile *profile, uint64_t now_ns) {
+  struct cs_facts *f = &profile->facts;
   f->start_ns += w->begin_ns;
   f->duration_ns = now_ns - w->begin_ns;
   f->samples = f->weight = f->labelled = 0;
-  for (size_t i = 1; i < profile.tree.count; i++) {
-    f->samples += profile.tree.nodes[i].samples;
-    f->weight += profile.tree.nodes[i].weight;
+  for (size_t i = 1; i < profile->tree.count; i++) {
+    f->samples += profile->tree.nodes[i].samples;
+    f->weight += profile->tree.nodes[i].weight;
   }
-  for (size_t i = 0; i < profile.labelled.count; i++)
-    f->labelled += profile.labelled.items[i].samples;
-  if (f->samples > 0) cs_push_add(view->push, &profile);
-  cs_profile_free(&profile);
+  for (size_t i = 0; i < profile->labelled.count; i++)
+    f->labelled += profile->labelled.items[i].samples;
 }
 
 static void push_part(const struct cs_window *w, struct part *p, uint64_t now_ns) {
-  copy_nodes(p);
+  struct cs_profile profiles[CS_WIRE_MODES];
+  copy_threads(p);
   copy_labelled(p);
-  for (unsigned mode = CS_WIRE_MODE_CPU; mode < CS_WIRE_MODES; mode++)
-    if ((w->rec->meta.modes & CS_WIRE_MODE_BIT(mode)) != 0)
-      push_mode(w, p, (enum cs_wire_mode)mode, now_ns);
-  cs_tree_free(&p->rec.tree);
+  size_t count = cs_view_resolve(w->view, &p->rec, w->rec->meta.modes, false, profiles);
+  for (size_t i = 0; i < count; i++) {
+    set_facts(w, &profiles[i], now_ns);
+    if (profiles[i].facts.samples > 0) cs_push_add(w->view->push, &profiles[i]);
+    cs_profile_free(&profiles[i]);
+  }
 }
 
 static void remember(struct cs_window *w) {
@@ -192,8 +161,7 @@ void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last) {
   cs_name_frames_from(w->rec, w->named);
   w->named = w->rec->frame_count;
   open_part(&part);
-  uint64_t samples = mark(&part);
-  if (samples > 0) push_part(w, &part, now_ns);
+  if (copy_nodes(&part) > 0) push_part(w, &part, now_ns);
   close_part(&part);
   if (cs_view_wants_whole(w->view))
     remember(w);

@@ -49,8 +49,8 @@ static void drain(struct cs_consumer *c, struct cs_recording *rec) {
 
 static void write_profile(const struct cs_recording *rec) {
   struct cs_profile profile;
-  cs_profile_init(&profile);
-  cs_resolve(rec, CS_WIRE_MODE_CPU, &(struct cs_resolve_opts){.native = true}, &profile);
+  (void)cs_resolve(rec, CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU),
+                   &(struct cs_resolve_opts){.native = true}, &profile);
   profile.facts.program = "\xFF<fuzz>";
   profile.facts.mode = CS_WIRE_MODE_CPU;
   FILE *out = fopen("/dev/null", "w");

@@ -153,13 +153,9 @@ static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint3
 static char *profile_text(const struct cs_recording *rec, size_t *size) {
   static size_t turn;
   struct cs_profile profiles[CS_WIRE_MODES];
-  struct cs_profile_set all = {profiles, 0};
+  struct cs_resolve_opts opts = {true, true, rec->lines, false, false, false};
+  struct cs_profile_set all = {profiles, cs_resolve(rec, CS_WIRE_ALL_MODES, &opts, profiles)};
   char *text = NULL;
-  for (int mode = CS_WIRE_MODE_CPU; mode < CS_WIRE_MODES; mode++) {
-    struct cs_resolve_opts opts = {true, true, rec->lines, false, false, false};
-    cs_profile_init(&profiles[all.count]);
-    cs_resolve(rec, (enum cs_wire_mode)mode, &opts, &profiles[all.count++]);
-  }
   FILE *out = open_memstream(&text, size);
   size_t count;
   const struct cs_format *formats = cs_formats(&count);
