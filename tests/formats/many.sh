@@ -21,10 +21,19 @@ record() {
   done
 }
 
-record few --event-rate 500
-record all --event-rate 1000000
-python3 - << 'PYTHON' || fail "not the truth"
+# Exits with 3 if what is missing may be the machine's load: the agent is started beside the program and misses what comes
+# before it is ready, and a thread that loses its processor in a walk is left alone for longer.
+judge() {
+  python3 - << 'PYTHON'
 import re
+import sys
+
+
+def expect_unless_loaded(good, what):
+    if not good:
+        print("under load?", what)
+        sys.exit(3)
+
 
 truth, found = {}, {}
 for line in open("truth"):
@@ -37,9 +46,12 @@ for run in ("few", "all"):
         found[run, mode] = [(stack.split(";"), float(value)) for stack, _, value in stacks]
     line = re.search(r"exception: (\d+) exceptions(?:; (\d+) of them walked)?", said)
     walked = int(line[2] or line[1])
-    # The agent is started beside the program, and may miss the first ones.
-    assert 50000 <= int(line[1]) <= 60010, line[0]
-    assert (walked < 0.6 * int(line[1])) == (run == "few"), line[0]
+    assert int(line[1]) <= 60010, line[0]
+    expect_unless_loaded(int(line[1]) >= 50000, line[0])
+    if run == "few":
+        assert walked < 0.6 * int(line[1]), line[0]
+    else:
+        expect_unless_loaded(walked >= 0.6 * int(line[1]), line[0])
     assert sum(v for _, v in found[run, "exception"]) == int(line[1]), line[0]
     assert re.search(r"wait: \d+ waits.* of them walked" if run == "few" else r"wait: \d+ waits", said), said
     by_type = {}
@@ -55,8 +67,19 @@ for run in ("few", "all"):
     total = float(told[1]) * (1e6 if told[2] == "ms" else 1e9)
     print(run, line[0], f"waited {waited / 1e6:.0f} ms of {total / 1e6:.0f}")
     # What is counted is all; what the walked ones stand for is an estimate of it.
-    assert abs(waited / total - 1) < 0.25, (waited, total)
+    expect_unless_loaded(abs(waited / total - 1) < 0.25, (waited, total))
 PYTHON
+}
+for try in 1 2 3 4; do
+  record few --event-rate 500
+  record all --event-rate 1000000
+  judge
+  case $? in
+    0) break ;;
+    3) [ $try -lt 4 ] || fail "not the truth, in $try tries" ;;
+    *) fail "not the truth" ;;
+  esac
+done
 
 # A table of the waits, a tree, and what has changed between two recordings of them: each says how many there were, not only how many were
 # walked.
