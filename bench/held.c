@@ -15,8 +15,9 @@
 
 #include "base/clock.h"
 #include "clrsnap/clrsnap.h"
+#include "life/start.h"
 #include "prof.h"
-#include "snapshot/snapshot.h"
+#include "threads/registry.h"
 #include "unwind/sites.h"
 
 enum {
@@ -219,7 +220,7 @@ static void measure_cold(const struct held_scene *scene) {
     while (!__atomic_load_n(&cold_ready, __ATOMIC_ACQUIRE) && oracle_now_ns() < end) {
     }
     cold_ready = false;
-    cs_sites_forget(cs_core.world.sites);
+    cs_sites_forget(cs_library.world.sites);
     values[taken++] = walk_once(scene->target);
     __atomic_store_n(&cold_done, true, __ATOMIC_RELEASE);
   }

@@ -14,8 +14,12 @@
 #endif
 
 #include "base/clock.h"
+#include "life/start.h"
 #include "prof.h"
-#include "snapshot/snapshot.h"
+#include "signal/request.h"
+#include "snapshot/self.h"
+#include "threads/registry.h"
+#include "threads/stackmap.h"
 #include "walk/record.h"
 
 enum {
@@ -40,8 +44,8 @@ static uint32_t walk_words(uint64_t *out, uint32_t room) {
   struct cs_frame frame;
   struct cs_regs regs;
   uint32_t count = 0;
-  cs_regs_here(&regs);
-  cs_walk_begin(&walk, &cs_core.world, &regs, &own_stack, 0, room);
+  cs_regs_of_caller(&regs);
+  cs_walk_begin(&walk, &cs_library.world, &regs, &own_stack, 0, room);
   walk.fast = true;
   while (cs_walk_next(&walk, &frame)) {
     out[count++] = CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, false);
@@ -56,8 +60,8 @@ static uint32_t walk_records(uint64_t *out, uint32_t room) {
   struct cs_capture capture = {.records = records, .capacity = MAX_FRAMES};
   struct cs_regs regs;
   (void)out;
-  cs_regs_here(&regs);
-  cs_capture_walk(&capture, &cs_core.world, &regs, &own_stack, own_clr_thread, room);
+  cs_regs_of_caller(&regs);
+  cs_capture_walk(&capture, &cs_library.world, &regs, &own_stack, own_clr_thread, room);
   return capture.count;
 }
 

@@ -2,7 +2,7 @@
 # sees the headers of the buildings that it is given here, as "room/header.h"; within them,
 # tests/check_layers.py holds the arrows between the rooms.
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
-set(ROOMS_library signal snapshot dropin)
+set(ROOMS_library signal threads life snapshot dropin)
 set(ROOMS_agent sampling reporting agent clr_names)
 set(ROOMS_command util metadata demangle remote process recording profile formats page push stack top)
 

@@ -19,7 +19,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "chain.h"
-#include "snapshot/snapshot.h"
+#include "life/start.h"
+#include "threads/registry.h"
 #include "walk/record.h"
 
 enum {
@@ -42,10 +43,10 @@ static uint32_t walk_ours(void **out, uint32_t room) {
   static struct cs_stack stack;
   if (stack.hi == 0) (void)cs_stack_of_self(&stack);
   struct cs_regs regs;
-  cs_regs_here(&regs);
+  cs_regs_of_caller(&regs);
   uint64_t *words = (uint64_t *)out;
   uint32_t count = 0;
-  cs_walk_begin(&walk, &cs_core.world, &regs, &stack, 0, room);
+  cs_walk_begin(&walk, &cs_library.world, &regs, &stack, 0, room);
   walk.fast = true;
   while (cs_walk_next(&walk, &frame)) {
     words[count++] = CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, false);
@@ -300,7 +301,7 @@ int main(int argc, char **argv) {
       load(argv[i], kind);
   }
   struct cs_error err = {0};
-  if (module_count[0] == 0 || module_count[1] == 0 || cs_core_start_native(NULL, &err) != S_OK) {
+  if (module_count[0] == 0 || module_count[1] == 0 || cs_library_start_native(NULL, &err) != S_OK) {
     fprintf(stderr, "native MODULE.so... -- FRAME_POINTER_MODULE.so... %s\n", err.text);
     return 1;
   }

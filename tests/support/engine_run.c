@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "snapshot/registry.h"
 #include "support/fake_clr.h"
+#include "threads/registry.h"
 #include "wire/decode.h"
 
 struct cs_consumer consumer;

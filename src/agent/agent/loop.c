@@ -73,7 +73,7 @@ static bool stop_wanted(void) {
 static bool announce_start(void) {
   struct timespec now;
   char runtime[32];
-  const struct cs_layout *layout = &cs_core.world.layout;
+  const struct cs_layout *layout = &cs_library.world.layout;
   (void)clock_gettime(CLOCK_REALTIME, &now);
   (void)snprintf(runtime, sizeof runtime, "%u.%u.%u", layout->runtime_major, layout->runtime_minor,
                  layout->runtime_build);
@@ -97,13 +97,13 @@ static bool begin_recording(struct cs_error *err) {
   cs_asks_begin();
   cs_store_release(&cs_agent.state, (uint32_t)CS_AGENT_RECORDING);
   cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_RECORDING);
-  cs_core_images_keep(0);
+  cs_library_images_keep(0);
   cs_awaits_publish();
   cs_store_release(&cs_signal.ring, &cs_agent.ring);
   cs_equip_begin();
   cs_threads_adopt();
   cs_threads_start_engines();
-  cs_log("recording, pid %d, signal %d", getpid(), cs_core.signal_number);
+  cs_log("recording, pid %d, signal %d", getpid(), cs_threads.signal_number);
   return cs_events_start(err);
 }
 
@@ -117,7 +117,7 @@ static bool wait_until_ready(void) {
   struct cs_error err;
   HRESULT hr;
   uint64_t next_scan = 0;
-  while (((hr = cs_core_ready(&err)) == CORPROF_E_STACKSNAPSHOT_UNSAFE || !has_attached()) &&
+  while (((hr = cs_library_ready(&err)) == CORPROF_E_STACKSNAPSHOT_UNSAFE || !has_attached()) &&
          !stop_wanted()) {
     uint64_t now = cs_clock_now_ns();
     if (is_due(&next_scan, now, NATIVE_MS)) cs_native_threads_scan();
@@ -176,14 +176,14 @@ static void look_at_stacks(void) {
   if (cs_load_acquire(&cs_signal.small_stacks) == 0 || told_of == cs_agent.start_ns) return;
   told_of = cs_agent.start_ns;
   cs_threads_stop_engines();
-  cs_producer_say(&cs_agent.wire, cs_core.small_stacks);
+  cs_producer_say(&cs_agent.wire, cs_library_small_stacks());
 }
 
 static void maintain(uint64_t now) {
   static uint64_t images_ns, old_ns;
   look_for_native_threads(now);
-  bool old = cs_core_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
-  if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_core_refresh_images();
+  bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
+  if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
   look_at_stacks();
   cs_threads_start_unstarted();
   if (cs_labels_have_hooks()) cs_producer_tell_label_hooks(&cs_agent.wire);
@@ -195,7 +195,7 @@ static void maintain(uint64_t now) {
 static bool is_trusted(uint64_t now, struct cs_error *err) {
   static uint64_t check_ns;
   return !is_due(&check_ns, now, CHECK_MS) ||
-         cs_core_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+         cs_library_ready(err) != CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
 }
 
 // A look takes a processor from the program for as long as it lasts, so it is taken in parts: half

@@ -57,7 +57,7 @@ static HRESULT initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *inf
 static HRESULT attach_complete(ICorProfilerCallback11 *self) {
   (void)self;
   if (!cs_agent_is_active()) return S_OK;
-  cs_core_adopt_threads();
+  cs_library_adopt_threads();
   cs_threads_adopt();
   cs_store_release(&cs_agent.attach_complete, 1u);
   cs_agent_wake();

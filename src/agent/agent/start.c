@@ -54,8 +54,8 @@ static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
 static void give_back(void) {
   cs_labels_end();
   cs_threads_free_all();
-  cs_store_release(&cs_core.thread_ends, (void (*)(ThreadID))NULL);
-  if (cs_agent.client != NULL) cs_core_stop(cs_agent.client);
+  cs_on_thread_end(NULL);
+  if (cs_agent.client != NULL) cs_library_stop(cs_agent.client);
   cs_agent.client = NULL;
   cs_frames_forget();
   cs_known_functions_free();
@@ -74,7 +74,7 @@ static void give_back(void) {
 static HRESULT refuse(const char *sentence) {
   cs_log_important("%s; the program runs on without being profiled", sentence);
   if (cs_agent.wire.header != NULL) cs_producer_refuse(&cs_agent.wire, sentence);
-  cs_core_deaths_are_told(false);
+  cs_library_deaths_are_told(false);
   if (cs_agent.info != NULL) (void)cs_agent.info->lpVtbl->Release(cs_agent.info);
   cs_agent.info = NULL;
   cs_agent.walks_ended = true;  // none has begun
@@ -200,7 +200,7 @@ static bool set_event_mask(struct cs_error *err) {
   if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) != 0) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
   if (hr == S_OK) {
-    cs_core_deaths_are_told(true);
+    cs_library_deaths_are_told(true);
     return true;
   }
   return cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
@@ -233,13 +233,13 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   }
   if (!read_wishes(&err)) return refuse(err.text);
   struct clrsnap_opts opts = {.size = sizeof opts, .max_depth = cs_agent.wire.header->max_depth};
-  if (FAILED(cs_core_start(info, &opts, &err))) return refuse(err.text);
+  if (FAILED(cs_library_start(info, &opts, &err))) return refuse(err.text);
   // The library may be another profiler's too, and then runs on that one's ICorProfilerInfo.
   cs_agent.client = info;
   (void)info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo8, (void **)&cs_agent.info);
-  cs_store_release(&cs_core.thread_ends, cs_threads_destroyed);
+  cs_on_thread_end(cs_threads_destroyed);
   cs_threads_start();
-  if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_core.opts.max_depth))
+  if (!cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, cs_library.opts.max_depth))
     return refuse("no memory for the ring of samples (4 MiB)");
   cs_agent.ring.walk_limit_ns = walk_limit_ns(cs_agent.wire.header->walk_limit_us);
   if (!cs_drain_init(&err) || !cs_awaits_start(attached, &err) || !set_event_mask(&err))
@@ -269,7 +269,7 @@ void cs_agent_stop(void) {
 // `info` some time after it has been asked to detach, so that comes last.
 void cs_agent_leave(void) {
   ICorProfilerInfo15 *info = cs_agent.info;
-  cs_core_deaths_are_told(false);
+  cs_library_deaths_are_told(false);
   (void)info->lpVtbl->SetEventMask2(info, 0, 0);
   cs_agent.info = NULL;
   give_back();

@@ -67,7 +67,7 @@ bool cs_awaits_start(bool attached, struct cs_error *err) {
 }
 
 void cs_awaits_publish(void) {
-  const struct cs_layout *l = &cs_core.world.layout;
+  const struct cs_layout *l = &cs_library.world.layout;
   if (!cs_agent.async_callers) return;
   if (l->method_table.canonical == CS_NO_FIELD || l->method_table.parent == CS_NO_FIELD) {
     cs_log("this runtime does not tell of base classes: who awaits is not looked for");
@@ -283,7 +283,7 @@ uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *n
   ClassID told = 0;
   uint64_t runner = runner_of(name);
   if (!cs_agent.async_callers || (runner == 0 && !may_run_box(name)) ||
-      !cs_method_read(&cs_core.world, function, &method) || method.dynamic)
+      !cs_method_read(&cs_library.world, function, &method) || method.dynamic)
     return 0;
   if (runner != 0)
     return cs_class_read(info, (ClassID)method.class, &class) && is_runner(&class, runner) ? runner
@@ -352,7 +352,7 @@ static void learn_list(const struct cs_class *class, const uint64_t *slot) {
     struct cs_await_source list;
     uint64_t word;
   } at = {.word = 0};
-  uint32_t items, size, elements = cs_core.world.layout.array.size;
+  uint32_t items, size, elements = cs_library.world.layout.array.size;
   if (elements != CS_NO_FIELD && cs_class_field(cs_agent.info, class, u"_items", &items) &&
       cs_class_field(cs_agent.info, class, u"_size", &size) && items <= MOST_OFFSET &&
       items % 8 == 0 && size <= MOST_OFFSET && size % 4 == 0)

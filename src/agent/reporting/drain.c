@@ -10,6 +10,7 @@
 #include "sampling/agent.h"
 #include "sampling/engine.h"
 #include "signal/awaits.h"
+#include "threads/stackmap.h"
 
 enum { REFRESH_NS = 50000000 };  // unknown code makes us look for new images this often at most
 
@@ -24,7 +25,7 @@ static bool known_images;  // which images the last sample had; not longer than 
 static uint32_t oldest_images;  // the number of the oldest table that a sample may still need
 
 bool cs_drain_init(struct cs_error *err) {
-  oldest_images = cs_core_images_sequence();
+  oldest_images = cs_library_images_sequence();
   memset(lost, 0, sizeof lost);
   put_off = (struct cs_wire_put_off){0};
   kernel_unknown = 0;
@@ -113,7 +114,7 @@ static void find_images(const struct cs_sample *s, struct cs_frame_origin *origi
   if (!known_images || s->loaded != loaded || s->images != sequence) {
     loaded = s->loaded;
     sequence = s->images;
-    found.images = cs_core_images_of(loaded, sequence, &found.all);
+    found.images = cs_library_images_of(loaded, sequence, &found.all);
     known_images = true;
   }
   *origin = found;
@@ -294,9 +295,9 @@ static void learn_from(const struct cs_sample *s) {
   if (s->stop == CS_STOP_NO_BOUNDS) learn_stack(s);
   if (!met_unknown_code(s)) return;
   uint64_t now = cs_clock_now_ns();
-  if (now < next_refresh_ns && !cs_core_images_are_old()) return;
+  if (now < next_refresh_ns && !cs_library_images_are_old()) return;
   next_refresh_ns = now + REFRESH_NS;
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   known_images = false;
 }
 
@@ -304,10 +305,10 @@ static void learn_from(const struct cs_sample *s) {
 // being walked keeps them; but not for ever.
 static void keep_images(uint32_t newest_before) {
   enum { MAX_TABLES = 64 };
-  uint32_t newest = cs_core_images_sequence();
+  uint32_t newest = cs_library_images_sequence();
   if (cs_sample_ring_used(&cs_agent.ring) == 0) oldest_images = newest_before;
   if (newest - oldest_images > MAX_TABLES) oldest_images = newest - MAX_TABLES;
-  cs_core_images_keep(oldest_images);
+  cs_library_images_keep(oldest_images);
 }
 
 void cs_drain_losses(uint64_t by_mode[CS_SAMPLE_MODES]) {
@@ -324,7 +325,7 @@ void cs_drain_losses(uint64_t by_mode[CS_SAMPLE_MODES]) {
 }
 
 void cs_drain_end(void) {
-  cs_core_images_keep(UINT32_MAX);
+  cs_library_images_keep(UINT32_MAX);
 }
 
 void cs_drain_free(void) {
@@ -334,7 +335,7 @@ void cs_drain_free(void) {
 
 void cs_drain(void) {
   const struct cs_sample *sample;
-  uint32_t newest = cs_core_images_sequence();
+  uint32_t newest = cs_library_images_sequence();
   known_images = false;
   while ((sample = cs_sample_ring_peek(&cs_agent.ring)) != NULL) {
     learn_from(sample);

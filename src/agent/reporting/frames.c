@@ -67,14 +67,15 @@ static bool look_up(uint64_t frame, const struct cs_frame_origin *origin, struct
     return true;
   }
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (cs_codemap_find_managed(&cs_core.world, at, code) != CS_STOP_NONE) code->kind = CS_CODE_NONE;
+  if (cs_codemap_find_managed(&cs_library.world, at, code) != CS_STOP_NONE)
+    code->kind = CS_CODE_NONE;
   cs_epoch_leave(&cs_signal.epoch, parity);
   return false;
 }
 
 static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t generation,
                             uint64_t *out) {
-  uint32_t id, now = cs_load_acquire(&cs_core.world.code_generation);
+  uint32_t id, now = cs_load_acquire(&cs_library.world.code_generation);
   if (code->collectible && !cs_unload_is_alive(generation)) return unloaded_to_wire(out);
   struct cs_method_at method = {code->method_start, code->function_id, code->collectible, now};
   if (!cs_function_to_wire(&method, &id)) return false;
@@ -120,7 +121,7 @@ bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint
   if (!translate(frame, origin, out)) return false;
   // What was found under a newer generation is not remembered under the sample's. Native images
   // come and go without one, and are found fast.
-  if (cs_load_acquire(&cs_core.world.code_generation) == code_generation &&
+  if (cs_load_acquire(&cs_library.world.code_generation) == code_generation &&
       CS_WIRE_FRAME_KIND(*out) == CS_WIRE_FRAME_MANAGED)
     *cached = (struct cached){frame, *out};
   return true;

@@ -49,7 +49,7 @@ bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
                               .id_size = image->id_size};
   memcpy(known.id, image->id, sizeof known.id);
   if (!make_room() || (known.path = strdup(image->path)) == NULL) return false;
-  bool runtime = cs_image_is_runtime(&cs_core.world, image);
+  bool runtime = cs_image_is_runtime(&cs_library.world, image);
   struct cs_wire_image record = {.id = count,
                                  .build_id_size = image->id_size,
                                  .flags = runtime ? CS_WIRE_IMAGE_RUNTIME : 0,

@@ -53,13 +53,13 @@ static bool put_tree(const struct cs_method_at *method, uint32_t id,
 bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id) {
   static uint8_t bytes[MAX_BYTES];
   static struct cs_inline_tree tree;
-  const struct cs_mem *mem = &cs_core.world.mem;
+  const struct cs_mem *mem = &cs_library.world.mem;
   uint64_t at, function;
   uint8_t flags;
   uint32_t size;
   // Without a FunctionID it is ReadyToRun code, which has no header, and no tree.
   if (method->function_id == 0 ||
-      !cs_method_debug_info(&cs_core.world, method->start, &function, &at) ||
+      !cs_method_debug_info(&cs_library.world, method->start, &function, &at) ||
       function != method->function_id || !cs_mem_read_guarded(mem, at, &flags, 1) ||
       (flags & FLAG_RICH) == 0 || (flags & FLAG_PATCHPOINTS) != 0)
     return true;

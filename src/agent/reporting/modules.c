@@ -18,7 +18,7 @@ struct known {
 static struct known *known;  // the one that was met last comes first
 
 static bool read_loaded(void *from, uint64_t offset, void *out, size_t size) {
-  return cs_mem_read_guarded(&cs_core.world.mem, *(const uint64_t *)from + offset, out, size);
+  return cs_mem_read_guarded(&cs_library.world.mem, *(const uint64_t *)from + offset, out, size);
 }
 
 static bool is_known(const char *path, const struct cs_wire_module *module) {

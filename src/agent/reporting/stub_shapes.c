@@ -71,7 +71,7 @@ static bool holds(const struct shape *shape, const uint8_t *page, unsigned at) {
 const char *cs_unknown_code_name(uint64_t ip) {
   static uint8_t page[PAGE];
   uint64_t begin = ip & ~(uint64_t)(PAGE - 1);
-  if (!cs_mem_read_guarded(&cs_core.world.mem, begin, page, sizeof page)) return NULL;
+  if (!cs_mem_read_guarded(&cs_library.world.mem, begin, page, sizeof page)) return NULL;
   for (unsigned i = 0; i < CS_COUNT(shapes); i++)
     if (holds(&shapes[i], page, (unsigned)(ip - begin))) return shapes[i].name;
   return NULL;

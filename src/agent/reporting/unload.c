@@ -83,21 +83,21 @@ void cs_unload(bool module) {
   bool recording = cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING && cs_agent_is_active();
   bool in_time = recording && empty_ring();
   (void)pthread_mutex_lock(&lock);
-  uint32_t generation = cs_load_acquire(&cs_core.world.code_generation);
+  uint32_t generation = cs_load_acquire(&cs_library.world.code_generation);
   cs_store_release(&deaths[generation % DEATHS], (uint64_t)generation << 1 | in_time);
-  cs_core_code_died(module);
+  cs_library_code_died(module);
   (void)pthread_mutex_unlock(&lock);
   if (recording) wait_for_naming();
   if (recording && module) cs_awaits_forget();
 }
 
 bool cs_unload_is_forgotten(uint32_t generation) {
-  return __atomic_load_n(&cs_core.world.code_generation, __ATOMIC_SEQ_CST) - generation > DEATHS;
+  return __atomic_load_n(&cs_library.world.code_generation, __ATOMIC_SEQ_CST) - generation > DEATHS;
 }
 
 bool cs_unload_is_alive(uint32_t generation) {
   if (cs_unload_is_forgotten(generation)) return false;
-  uint32_t now = __atomic_load_n(&cs_core.world.code_generation, __ATOMIC_SEQ_CST);
+  uint32_t now = __atomic_load_n(&cs_library.world.code_generation, __ATOMIC_SEQ_CST);
   for (; generation != now; generation++) {
     // A generation that somebody else has ended is not in the table.
     if (cs_load_acquire(&deaths[generation % DEATHS]) != ((uint64_t)generation << 1 | 1))
@@ -110,7 +110,8 @@ bool cs_unload_is_alive(uint32_t generation) {
 // reads the flag: one of the two sees the other.
 bool cs_unload_begin_naming(uint32_t generation) {
   __atomic_store_n(&naming, 1u, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&cs_core.world.code_generation, __ATOMIC_SEQ_CST) == generation) return true;
+  if (__atomic_load_n(&cs_library.world.code_generation, __ATOMIC_SEQ_CST) == generation)
+    return true;
   cs_unload_end_naming();
   return false;
 }

@@ -11,8 +11,21 @@
 
 #include <time.h>
 
+#include "life/epoch.h"
+#include "life/function.h"
+#include "life/images.h"
+#include "life/start.h"
 #include "signal/sample.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/api.h"
+#include "snapshot/il.h"
+#include "snapshot/self.h"
+#include "threads/altstack.h"
+#include "threads/ask.h"
+#include "threads/equip.h"
+#include "threads/native_stack.h"
+#include "threads/own_signal.h"
+#include "threads/registry.h"
+#include "threads/threads.h"
 #include "wire/producer.h"
 
 // PASSIVE -> WAITING -> RECORDING -> OVER -> PASSIVE, as often as a recording is attached. A
@@ -49,7 +62,7 @@ struct cs_agent {
   uint64_t start_ns;         // CLOCK_MONOTONIC, when the recording began
   bool walks_ended;          // after it: no handler is left that could write into the ring
   const IUnknown *client;    // what the library was started with
-  ICorProfilerInfo15 *info;  // our own: cs_core.info may be another profiler's
+  ICorProfilerInfo15 *info;  // our own: cs_library.info may be another profiler's
   struct cs_producer wire;
   struct cs_sample_ring ring;
 };

@@ -25,14 +25,14 @@ static bool told;  // that there is no signal to ask with
 static bool send_signal(const struct cs_thread *entry, uint32_t tid) {
   siginfo_t info;
   struct cs_error why;
-  if (!cs_urg_is_had() && !cs_core_has_signal(&why)) {
+  if (!cs_urg_is_had() && !cs_own_signal_is_there(&why)) {
     if (!told) cs_producer_say(&cs_agent.wire, why.text);
     told = true;
     errno = EBUSY;
     return false;
   }
   memset(&info, 0, sizeof info);
-  info.si_signo = cs_urg_is_had() ? SIGURG : cs_core.signal_number;
+  info.si_signo = cs_urg_is_had() ? SIGURG : cs_threads.signal_number;
   info.si_code = SI_QUEUE;
   info.si_pid = (pid_t)cs_load_relaxed(&cs_signal.pid);
   info.si_uid = getuid();
@@ -47,7 +47,7 @@ void cs_ask(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked wh
   // A program that has begun to use SIGURG is sent none from then on.
   if (cs_urg_is_had() && cs_urg_is_lost()) cs_asks_end();
   // A library that has just come may be one beside which no signal may be sent (signal-safety.md).
-  if (cs_load_acquire(&cs_signal.small_stacks) != 0 || cs_core_images_are_old()) return;
+  if (cs_load_acquire(&cs_signal.small_stacks) != 0 || cs_library_images_are_old()) return;
   if ((cs_load_acquire(&entry->asked) & what) != 0) return;
   if (what == CS_ASKED_LOOK) entry->asked_weight = weight;
   if (cs_or_seq(&entry->asked, (uint32_t)what) != 0) return;  // the signal is on its way
@@ -69,7 +69,7 @@ void cs_asks_begin(void) {
   turn_ns = 0;
   told = false;
   if ((cs_agent.modes & CS_WIRE_TIMED_MODES) != 0 && !cs_urg_take(&why))
-    cs_log("signal %d for samples: %s", cs_core.signal_number, why.text);
+    cs_log("signal %d for samples: %s", cs_threads.signal_number, why.text);
 }
 
 void cs_asks_end(void) {

@@ -27,7 +27,7 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   struct sigevent event;
   memset(&event, 0, sizeof event);
   event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = cs_core.signal_number;
+  event.sigev_signo = cs_threads.signal_number;
   event.sigev_value.sival_ptr = t->thread;
   event._sigev_un._tid = (pid_t)t->tid;
   if (timer_create(cs_cpu_clock_of(t->tid), &event, &t->timer) != 0)

@@ -30,7 +30,7 @@ static struct {
 
 static void stop(uint64_t now) {
   struct cs_equipment told;
-  HRESULT hr = cs_core_equip_threads(cs_agent.info, &told);
+  HRESULT hr = cs_equip_threads(cs_agent.info, &told);
   if (hr == S_OK) {
     state.stops++;
     uint64_t took = told.stopping_ns + told.stopped_ns;

@@ -234,7 +234,7 @@ __attribute__((noinline)) static bool walk(const struct cs_sample_event *event) 
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_thread *thread = own_thread();
   if (ring == NULL || world == NULL || thread == NULL) return false;
-  cs_regs_here(&regs);
+  cs_regs_of_caller(&regs);
   cs_self_bounds(thread, &regs, &stack);
   struct cs_sampled from = {
       .world = world,

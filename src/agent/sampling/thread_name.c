@@ -15,18 +15,18 @@ enum { COMM = 15, FIELDS = 8, MAX_UNITS = 128 };
 
 static bool read_bytes(uint64_t address, void *out, size_t size) {
   return address != 0 && address % 8 == 0 &&
-         cs_mem_read_guarded(&cs_core.world.mem, address, out, size);
+         cs_mem_read_guarded(&cs_library.world.mem, address, out, size);
 }
 
 static bool read_name(uint64_t object, unsigned field, char *name, size_t cap) {
-  const struct cs_layout *l = &cs_core.world.layout;
+  const struct cs_layout *l = &cs_library.world.layout;
   uint64_t string;
   uint32_t length;
   WCHAR units[MAX_UNITS];
   if (!read_bytes(object + 8u * field, &string, 8) || string % 8 != 0 || string == 0 ||
-      !cs_mem_read_guarded(&cs_core.world.mem, string + l->string.length, &length, 4) ||
+      !cs_mem_read_guarded(&cs_library.world.mem, string + l->string.length, &length, 4) ||
       length == 0 || length > MAX_UNITS ||
-      !cs_mem_read_guarded(&cs_core.world.mem, string + l->string.first_char, units,
+      !cs_mem_read_guarded(&cs_library.world.mem, string + l->string.first_char, units,
                            length * sizeof units[0]))
     return false;
   (void)cs_utf16_to_utf8(name, cap, units, length, NULL);
@@ -34,7 +34,7 @@ static bool read_name(uint64_t object, unsigned field, char *name, size_t cap) {
 }
 
 void cs_thread_whole_name(uint64_t clr_thread, char *name, size_t cap) {
-  const struct cs_layout *l = &cs_core.world.layout;
+  const struct cs_layout *l = &cs_library.world.layout;
   char first[MAX_UNITS * 3 + 1], again[sizeof first];
   uint64_t handle, object;
   if (strlen(name) != COMM || clr_thread == 0 || l->thread.exposed_object == CS_NO_FIELD ||

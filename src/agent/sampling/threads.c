@@ -83,7 +83,7 @@ static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
 // Not while there are libraries that nobody has looked at: one may be such that no signal may be
 // sent, and the thread its own.
 static void start_engine(struct cs_agent_thread *t) {
-  if (t->engine == NULL && cs_core_images_are_old()) {
+  if (t->engine == NULL && cs_library_images_are_old()) {
     cs_store_release(&unstarted, true);
     return;
   }

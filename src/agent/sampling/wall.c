@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Wall mode: in every period a sample of each managed thread, whether it runs or waits. One that is
-// blocked in the kernel is walked from here and does not wake (snapshot/asleep.h): no EINTR in
+// blocked in the kernel is walked from here and does not wake (threads/asleep.h): no EINTR in
 // foreign code; and only once, as long as it has not run since. All others get a signal. Native
 // threads are left out: the runtime's own sleep mostly. The agent's thread only. Signal-safe: no.
 //
@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "sampling/agent.h"
-#include "snapshot/asleep.h"
+#include "threads/asleep.h"
 
 enum { TRIES = 3 };
 

@@ -7,7 +7,7 @@
 // its bounds, runtime structures that are never freed. `cs_mem_read_guarded` is for memory that may
 // be gone: it answers false instead of faulting (for this process: process_vm_readv on oneself).
 // A third source is both: a copy of a sleeping thread's stack before this process' own memory
-// (snapshot/asleep.c).
+// (threads/asleep.c).
 #ifndef CS_MEM_MEM_H
 #define CS_MEM_MEM_H
 

@@ -30,13 +30,13 @@ struct cs_record {
   uint8_t flags;     // CS_FRAME_*
   bool funclet;
   bool collectible;
-  bool mortal;  // its code may have been unloaded since the walk: snapshot/function.c
-  // Filled in by the requester (snapshot/function.c), and kept here so that what a capture tells
+  bool mortal;  // its code may have been unloaded since the walk: life/function.c
+  // Filled in by the requester (life/function.c), and kept here so that what a capture tells
   // does not depend on a cache that somebody else may empty meanwhile:
   bool resolved;    // function_id is what the runtime says, and the next two are known
   bool dynamic;     // has no metadata: a dynamic method or an IL stub; function_id may be 0
   uint8_t eh;       // enum cs_eh_role
-  uint16_t deaths;  // with `mortal`: cs_core.module_deaths before the walk, its low half
+  uint16_t deaths;  // with `mortal`: cs_module_deaths() before the walk, its low half
 };
 static inline bool cs_record_is_managed(const struct cs_record *record) {
   return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;

@@ -16,20 +16,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dropin/guest.h"
+#include "life/equip_soon.h"
+#include "life/runtime.h"
+#include "threads/registry.h"
 
 // Longer than a round of walks over thousands of threads takes (10 us each). Short enough that a
 // program whose profiler forgets to resume goes on.
 enum { ELIDE_WAIT_MS = 200 };
 
-static HRESULT never_called(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
-                            BYTE context[], void *data) {
-  (void)function, (void)ip, (void)info, (void)size, (void)context, (void)data;
-  return E_FAIL;
-}
-
 bool cs_runtime_has_started(ICorProfilerInfo15 *info) {
-  HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, never_called, ~0u, NULL, NULL, 0);
-  return hr != CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  return cs_runtime_probe(info) != CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
 bool cs_elides(const struct cs_guest *guest) {
@@ -42,7 +38,7 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
   uint32_t running = 0;
   if (!cs_elides(guest)) {
     HRESULT hr = theirs->lpVtbl->SuspendRuntime(theirs);
-    if (hr == S_OK) cs_store_release(&cs_core.stopped_by, (uint32_t)gettid());
+    if (hr == S_OK) cs_runtime_stopped_by((uint32_t)gettid());
     return hr;
   }
   if (!cs_runtime_has_started(theirs)) return CORPROF_E_RUNTIME_UNINITIALIZED;
@@ -58,7 +54,7 @@ static HRESULT resume_runtime(ICorProfilerInfo15 *self) {
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   uint32_t stopped = 1;
   if (!cs_cas(&guest->suspended, &stopped, 0)) {
-    cs_store_release(&cs_core.stopped_by, 0u);
+    cs_runtime_stopped_by(0);
     return theirs->lpVtbl->ResumeRuntime(theirs);
   }
   (void)syscall(SYS_futex, &guest->suspended, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "dropin/wrap.h"
+#include "life/start.h"
 #include "snapshot/snapshot.h"
 
 // ---- Options (options.c) ----

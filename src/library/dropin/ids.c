@@ -7,6 +7,7 @@
 // known is kept until the call is over (its ThreadDestroyed waits for that, and for nothing else of
 // the round), and one that has ended is E_INVALIDARG. Any thread; not for handlers.
 #include "dropin/guest.h"
+#include "threads/registry.h"
 
 struct named {
   struct cs_thread *kept;  // NULL: nothing to give back

@@ -11,7 +11,8 @@
 #include "base/base.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
-#include "snapshot/take.h"
+#include "life/equip_soon.h"
+#include "threads/registry.h"
 
 static ICorProfilerInfo15 *theirs_of(ICorProfilerInfo15 *self) {
   return THEIRS(self, ICorProfilerInfo15, DoStackSnapshot);
@@ -43,8 +44,7 @@ static HRESULT count(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, 
 static bool is_for_the_runtime(const struct cs_guest *guest, ThreadID thread,
                                const BYTE context[]) {
   return context == NULL && !guest->options.hold && !guest->options.dynamic &&
-         cs_load_acquire(&cs_core.stopped_by) == (uint32_t)gettid() &&
-         cs_registry_find(thread) != NULL;
+         cs_runtime_is_stopped_by_caller() && cs_registry_find(thread) != NULL;
 }
 
 // False: it refuses. E_FAIL is its word for a thread without managed frames.
@@ -64,7 +64,7 @@ static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
   ICorProfilerInfo15 *theirs = theirs_of(self);
   bool walks = cs_load_acquire(&guest->walks);
   if (!walks && cs_load_acquire(&guest->leaves)) return CORPROF_E_PROFILER_DETACHING;
-  HRESULT state = walks ? cs_core_state() : CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
+  HRESULT state = walks ? cs_library_state() : CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER;
   if (state == CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER)
     return theirs->lpVtbl->DoStackSnapshot(theirs, thread, callback, info_flags, data, context,
                                            context_size);

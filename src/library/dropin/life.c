@@ -12,6 +12,9 @@
 #include "base/own_thread.h"
 #include "clr/clr.h"
 #include "dropin/guest.h"
+#include "life/equip_soon.h"
+#include "life/images.h"
+#include "threads/threads.h"
 
 static bool has_code;  // a callback has told of a module, or an attach is complete
 
@@ -21,10 +24,10 @@ static void *settle(void *unused) {
   enum { LOOKS = 2000, LOOK_US = 1000 };
   struct cs_error err;
   (void)unused;
-  HRESULT hr = cs_core_prepare(&err);
+  HRESULT hr = cs_library_prepare(&err);
   if (FAILED(hr)) cs_log_important("no stack can be walked: %s", err.text);
-  for (int i = 0; i < LOOKS && SUCCEEDED(hr) && !cs_core_is_settled(); i++) {
-    if (cs_load_acquire(&has_code)) (void)cs_core_look();
+  for (int i = 0; i < LOOKS && SUCCEEDED(hr) && !cs_library_is_settled(); i++) {
+    if (cs_load_acquire(&has_code)) (void)cs_library_look();
     (void)usleep(LOOK_US);
   }
   return NULL;
@@ -49,7 +52,7 @@ void cs_guest_begin(struct cs_guest *guest, IUnknown *info) {
     return;
   }
   struct clrsnap_opts opts = {.size = sizeof opts};
-  HRESULT hr = cs_core_begin(info, &opts, &err);
+  HRESULT hr = cs_library_begin(info, &opts, &err);
   if (FAILED(hr)) {
     cs_log_important("the profiler runs on with the runtime's own DoStackSnapshot: %s", err.text);
     return;
@@ -61,13 +64,13 @@ void cs_guest_begin(struct cs_guest *guest, IUnknown *info) {
 }
 
 void cs_guest_attaches(struct cs_guest *guest) {
-  if (guest->walks && guest->first) cs_core_forget_ended_threads();
+  if (guest->walks && guest->first) cs_registry_forget_ended(cs_library.info);
 }
 
 void cs_guest_attached(struct cs_guest *guest) {
   if (!guest->walks) return;
-  cs_core_adopt_threads();
-  cs_core_equip_soon(true);
+  cs_library_adopt_threads();
+  cs_library_equip_soon(true);
   cs_guest_look(guest, true);
 }
 
@@ -75,13 +78,13 @@ void cs_guest_attached(struct cs_guest *guest) {
 // in the library (the runtime has waited for it), but for what it should not be.
 void cs_guest_end(struct cs_guest *guest) {
   cs_store_release(&guest->walks, false);
-  if (guest->client != NULL) cs_core_stop(guest->client);
+  if (guest->client != NULL) cs_library_stop(guest->client);
   guest->client = NULL;
 }
 
 void cs_guest_look(struct cs_guest *guest, bool wait) {
-  if (!cs_load_acquire(&guest->walks) || (!wait && !cs_core_is_prepared())) return;
-  (void)cs_core_look();
+  if (!cs_load_acquire(&guest->walks) || (!wait && !cs_library_is_prepared())) return;
+  (void)cs_library_look();
   if (wait) cs_store_release(&has_code, true);
-  cs_core_refresh_after_handlers();
+  cs_library_refresh_after_handlers();
 }

@@ -3,7 +3,7 @@
 //
 // Invariant: a walk counts itself before its first read and uncounts itself after its last one.
 // Two counters, chosen by the parity of `turn`: who waits turns the page and waits for the old
-// side, so that walks that begin meanwhile do not keep it waiting (snapshot/epoch.c).
+// side, so that walks that begin meanwhile do not keep it waiting (life/epoch.c).
 #include "signal/signal.h"
 
 CS_ISLAND uint32_t cs_epoch_enter(struct cs_epoch *epoch) {

@@ -60,14 +60,14 @@ struct cs_capture {
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t generation;     // of the code map at the time of the walk
-  uint32_t module_deaths;  // by the requester, before it asks: cs_core.module_deaths
+  uint32_t module_deaths;  // by the requester, before it asks: cs_module_deaths()
   uint64_t limit_ns;       // of the walk's CPU time: in a handler only, else 0 (none)
   bool plain;              // by the requester: CS_REQUEST_PLAIN
   bool own;                // of the calling thread: its frames live while it waits here
   bool held;               // of a thread that the requester holds: so do its
   bool seeded;             // the walk began at the request's seed
-  bool asleep;  // by the requester, while the thread was blocked in the kernel: snapshot/asleep.h
-  bool kept;    // with `asleep`: it was kept from an earlier walk: snapshot/kept.c
+  bool asleep;  // by the requester, while the thread was blocked in the kernel: threads/asleep.h
+  bool kept;    // with `asleep`: it was kept from an earlier walk: snapshot/sleeping.c
   uint64_t asleep_runs;             // the target's run count then
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
                                     // the exception under way, though they are still on the stack

@@ -82,7 +82,7 @@ struct cs_thread {
   uint32_t ending;          // 1: ThreadDestroyed has been told, the runtime's Thread goes with it
   struct cs_altstack altstack;
   void *agent;                  // the agent's own data for this thread
-  struct cs_sleeper *sleeper;   // snapshot/sleeper.h; NULL until it is looked at
+  struct cs_sleeper *sleeper;   // threads/sleeper.h; NULL until it is looked at
   struct cs_label_slot *label;  // signal/label.h; NULL: it has had none so far
   struct cs_rest rest;
 };

@@ -6,8 +6,9 @@
 // costs 60 to 100 ns, one here 5 (bench: a walk of 100 frames by the calling thread). Code that can
 // die is looked up each time. Invariant: readers take no lock; an entry whose key is right, before
 // and after it was read, is whole.
+#include "snapshot/complete.h"
+
 #include "base/hash.h"
-#include "snapshot/snapshot.h"
 
 enum { PLACES = 1 << 13 };  // direct-mapped, 32 bytes each: 256 KiB, touched as it fills
 

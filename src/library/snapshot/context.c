@@ -3,9 +3,9 @@
 //
 // Invariant: nothing is written but what is known of the frame; ContextFlags say which part that
 // is, as CoreCLR's own walk does.
-#include <string.h>
+#include "snapshot/context.h"
 
-#include "snapshot/snapshot.h"
+#include <string.h>
 
 // Offsets of the general registers in CONTEXT, in the order of enum cs_reg.
 static const uint16_t offset_of[CS_REG_COUNT] = {

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+#include "life/library.h"
+#include "snapshot/context.h"
+#include "snapshot/logical.h"
+
 enum { CONTEXT_BYTES = 4096 };  // more than any runtime's CONTEXT: 3,232 on .NET 10
 
 // CoreCLR carries one CONTEXT down the stack, so its ContextFlags are those of where it has come
@@ -33,7 +37,7 @@ static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_captu
   };
   if (!(to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT))
     return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, 0, NULL, to->data);
-  uint32_t size = cs_core.world.layout.context_size;
+  uint32_t size = cs_library.world.layout.context_size;
   if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
   cs_context_of_record(context, size, record, context_flags(to, capture, record));
   memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);

@@ -3,7 +3,9 @@
 #ifndef CS_SNAPSHOT_DELIVER_H
 #define CS_SNAPSHOT_DELIVER_H
 
-#include "snapshot/snapshot.h"
+#include "base/error.h"
+#include "clrsnap/clrsnap.h"
+#include "signal/request.h"
 
 struct cs_delivery {
   StackSnapshotCallback *callback;

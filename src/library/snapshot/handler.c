@@ -8,10 +8,13 @@
 // method that neither the cache nor the runtime's memory can tell is a failure.
 #include "snapshot/handler.h"
 
-#include <string.h>
 #include <sys/syscall.h>
 
-#include "snapshot/deliver.h"
+#include "life/images.h"
+#include "snapshot/self.h"
+#include "threads/ask.h"
+#include "threads/registry.h"
+#include "threads/threads.h"
 
 static bool is_fault(const struct cs_capture *capture, uint32_t i) {
   for (uint32_t k = 0; k < capture->fault_count; k++)
@@ -43,7 +46,7 @@ static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *here) {
   } ours = {0};
   struct cs_stack stack;
   uint64_t sp = here->r[CS_RSP];
-  (void)cs_syscall4(SYS_rt_sigaction, cs_core.signal_number, 0, (long)(uintptr_t)&ours, 8);
+  (void)cs_syscall4(SYS_rt_sigaction, cs_threads.signal_number, 0, (long)(uintptr_t)&ours, 8);
   cs_self_bounds(cs_registry_find(clr_thread), here, &stack);
   uint64_t hi = sp >= stack.lo && sp < stack.hi ? stack.hi : stack.alt_hi;
   if (sp >= hi || ours.restorer == 0) return true;
@@ -51,14 +54,6 @@ static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *here) {
   for (uint64_t at = sp; at + 8 <= hi; at += 8)
     if (*(const cs_any_u64 *)(uintptr_t)at == ours.restorer) return true;
   return false;
-}
-
-// What cannot be told stays unresolved: the view ends there.
-void cs_capture_read_functions(struct cs_capture *capture) {
-  for (uint32_t i = 0; i < capture->count; i++) {
-    struct cs_record *record = &capture->records[i];
-    if (cs_record_is_managed(record)) (void)cs_function_read(record);
-  }
 }
 
 HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
@@ -73,11 +68,11 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
   if (hr != S_OK)
     (void)cs_take_end(take);
   else if (take->request->capture.stop == CS_STOP_UNKNOWN_CODE)
-    cs_store_release(&cs_core.met_unknown_code, true);
+    cs_library_note_unknown_code();
   return hr;
 }
 
-static uint64_t own_clr_thread(void) {
+uint64_t cs_clr_thread_of_caller(void) {
   struct cs_thread *thread = cs_registry_find_tid((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0));
   return thread != NULL ? thread->clr_thread : 0;
 }
@@ -101,7 +96,7 @@ static HRESULT look_before_other(uint64_t clr_thread, const struct cs_regs *here
 
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *here,
                       const struct cs_regs *seed, bool quiet, bool *in_handler) {
-  uint64_t clr_thread = own_clr_thread();
+  uint64_t clr_thread = cs_clr_thread_of_caller();
   *take = (struct cs_take){0};
   *in_handler = quiet && id == 0 && clr_thread == 0;
   if (*in_handler) return S_FALSE;
@@ -119,69 +114,5 @@ HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *h
   bool taken = cs_take_now(&unseeded, clr_thread, here, NULL) == S_OK;
   *in_handler = is_in_handler(taken ? &unseeded.request->capture : NULL, clr_thread, here, quiet);
   if (taken) (void)cs_take_end(&unseeded);
-  return hr;
-}
-
-static HRESULT snapshot(const void *ucontext, const struct cs_delivery *to,
-                        const struct cs_regs *seed) {
-  struct cs_regs interrupted;
-  struct cs_take take;
-  uint64_t clr_thread = own_clr_thread();
-  if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  if (clr_thread == 0) return S_OK;  // no managed thread (contract: C9)
-  cs_regs_from_ucontext(&interrupted, ucontext);
-  HRESULT hr = cs_take_now(&take, clr_thread, &interrupted, seed);
-  if (hr != S_OK) return hr;
-  cs_capture_read_functions(&take.request->capture);
-  hr = cs_deliver(&take.request->capture, to, NULL);
-  (void)cs_take_end(&take);
-  return hr;
-}
-
-CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
-                                                 StackSnapshotCallback *callback,
-                                                 ULONG32 info_flags, void *client_data,
-                                                 BYTE context[], ULONG32 context_size) {
-  struct cs_delivery to = {
-      callback,           client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
-      cs_core.opts.flags, 0,           NULL};
-  struct cs_regs seed;
-  if (ucontext == NULL || callback == NULL ||
-      (info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 ||
-      (context != NULL && context_size < CS_CONTEXT_MIN))
-    return E_INVALIDARG;
-  if (context != NULL) {
-    cs_context_read(context, &seed);
-    memcpy(&to.seed_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
-  }
-  if (!cs_core_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  HRESULT hr = snapshot(ucontext, &to, context != NULL ? &seed : NULL);
-  cs_core_leave();
-  return hr;
-}
-
-static HRESULT walk(const void *ucontext, clrsnap_frame_callback *callback, void *data,
-                    struct clrsnap_walk_result *result) {
-  struct cs_regs interrupted;
-  struct cs_take take;
-  if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  cs_regs_from_ucontext(&interrupted, ucontext);
-  HRESULT hr = cs_take_now(&take, own_clr_thread(), &interrupted, NULL);
-  if (hr != S_OK) return hr;
-  struct cs_capture *capture = &take.request->capture;
-  cs_capture_read_functions(capture);
-  hr = cs_report_frames(capture, callback, data);
-  if (result != NULL) cs_report_result(capture, 0, result);
-  (void)cs_take_end(&take);
-  return hr;
-}
-
-CLRSNAP_API HRESULT clrsnap_walk_from_signal(const void *ucontext, clrsnap_frame_callback *callback,
-                                             void *data, struct clrsnap_walk_result *result) {
-  if (ucontext == NULL || callback == NULL || (result != NULL && result->size != sizeof *result))
-    return E_INVALIDARG;
-  if (!cs_core_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  HRESULT hr = walk(ucontext, callback, data, result);
-  cs_core_leave();
   return hr;
 }

@@ -6,6 +6,8 @@
 
 #include "snapshot/take.h"
 
+// The ThreadID of the calling thread, by the registry; 0: it has none.
+uint64_t cs_clr_thread_of_caller(void);
 // As cs_take_self, without a wait, a call, or a reason.
 HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
                     const struct cs_regs *seed);
@@ -16,13 +18,5 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
 // (S_FALSE: no managed thread), nor for a managed one that asks in a handler for another.
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *here,
                       const struct cs_regs *seed, bool quiet, bool *in_handler);
-// Resolves what can be resolved without the CLR.
-void cs_capture_read_functions(struct cs_capture *capture);
-
-// The physical report (api.c), of functions that are resolved as far as they are to be.
-HRESULT cs_report_frames(const struct cs_capture *capture, clrsnap_frame_callback *callback,
-                         void *data);
-void cs_report_result(const struct cs_capture *capture, uint64_t held_ns,
-                      struct clrsnap_walk_result *result);
 
 #endif

@@ -5,9 +5,19 @@
 // Invariant: a held thread is released by its holder or by its own deadline, whichever is first. A
 // hold is nothing but its slot, so between hold and release nothing is allocated and no lock taken.
 // A thread holds one other at most: whatever else it asked for could wait for what that one owns.
-#include "snapshot/handler.h"
+#include "snapshot/hold.h"
 
 #include <sys/syscall.h>
+
+#include "life/error.h"
+#include "life/function.h"
+#include "life/runtime.h"
+#include "life/start.h"
+#include "snapshot/complete.h"
+#include "snapshot/context.h"
+#include "threads/ask.h"
+#include "threads/registry.h"
+#include "threads/threads.h"
 
 enum { HELD_FLAGS = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER };
 
@@ -36,52 +46,6 @@ struct cs_request *cs_hold_of_caller(void) {
   return NULL;
 }
 
-// ---- Holds within a hold's callbacks ----
-
-static uint64_t ns_of(const struct cs_request *request) {
-  return (uint64_t)request->hold_until[0] * 1000000000u + (uint64_t)request->hold_until[1];
-}
-
-static bool has_hold(const struct cs_request *request) {
-  enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&request->word));
-  return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
-}
-
-uint64_t cs_hold_end(uint64_t otherwise) {
-  uint32_t tid = own_tid();
-  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
-    const struct cs_request *request = &cs_requests[i];
-    if (has_hold(request) && cs_load_acquire(&request->asker) == tid && ns_of(request) < otherwise)
-      otherwise = ns_of(request);
-  }
-  return otherwise;
-}
-
-// The one that `asker` waits for with, or that keeps `target` still.
-static const struct cs_request *find(enum cs_request_state state, uint32_t asker, uint32_t target) {
-  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
-    const struct cs_request *request = &cs_requests[i];
-    if (CS_REQUEST_STATE(cs_load_acquire(&request->word)) == state &&
-        (asker == 0 || cs_load_acquire(&request->asker) == asker) &&
-        (target == 0 || cs_load_acquire(&request->tid) == target))
-      return request;
-  }
-  return NULL;
-}
-
-bool cs_hold_is_circular(const struct cs_request *request) {
-  uint32_t tid = own_tid();
-  const struct cs_request *wanted = request, *held;
-  for (uint32_t i = 0; i < CS_REQUEST_SLOTS && wanted != NULL; i++) {
-    held = find(CS_REQUEST_HELD, 0, cs_load_acquire(&wanted->tid));
-    if (held == NULL) return false;
-    uint32_t asker = cs_load_acquire(&held->asker);
-    if (asker == tid) return true;
-    wanted = find(CS_REQUEST_PENDING, asker, 0);
-  }
-  return false;
-}
-
 static bool is_held(const struct cs_request *held) {
   return CS_REQUEST_STATE(cs_load_acquire(&held->word)) == CS_REQUEST_HELD;
 }
@@ -107,7 +71,7 @@ static enum cs_request_answer walk_held(struct cs_request *request, const struct
   request->capture.seeded = seed != NULL;
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(&request->capture, world, seed != NULL ? seed : &held->capture.leaf,
-                    &held->stack, held->clr_thread, cs_core.opts.max_depth);
+                    &held->stack, held->clr_thread, cs_threads.max_depth);
   cs_epoch_leave(&cs_signal.epoch, parity);
   if (answer == CS_ANSWER_WALKED) cs_capture_complete(&request->capture);
   return answer;
@@ -127,7 +91,7 @@ HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, Thread
   capture->own = capture->asleep = false;
   capture->held = true;
   capture->plain = (flags & CS_REQUEST_PLAIN) != 0;
-  capture->module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
+  capture->module_deaths = cs_module_deaths();
   capture->leaf = held->capture.leaf;
   capture->count = 0;
   HRESULT hr = cs_answer_to_hresult(walk_held(take->request, held, seed), err);
@@ -145,7 +109,7 @@ static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_err
   struct cs_thread *thread;
   struct cs_take take;
   uint64_t clr_thread;
-  if (cs_core_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  if (cs_library_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   if (cs_caller_is_managed()) {
     cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
@@ -175,9 +139,9 @@ CLRSNAP_API HRESULT clrsnap_hold(ThreadID thread, struct clrsnap_hold **out) {
     return E_INVALIDARG;
   }
   *out = NULL;
-  if (cs_core_enter()) {
+  if (cs_library_enter()) {
     hr = hold_thread(thread, out, &err);
-    if (hr != S_OK) cs_core_leave();  // else at the release
+    if (hr != S_OK) cs_library_leave();  // else at the release
   } else {
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
   }
@@ -216,6 +180,6 @@ CLRSNAP_API HRESULT clrsnap_release(struct clrsnap_hold *hold) {
   cs_store_release(&request->holder, 0);
   cs_add_relaxed(&holds, (uint32_t)-1);
   bool was_held = cs_take_end(&take);
-  cs_core_leave();
+  cs_library_leave();
   return was_held ? S_OK : S_FALSE;
 }

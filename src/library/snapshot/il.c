@@ -3,9 +3,13 @@
 // JIT made and the runtime keeps with the code: for jitted code of every version (tier, OSR, ReJIT)
 // and for ReadyToRun code. Invariant: a map is kept as the runtime gave it, or not at all. Calls
 // the CLR (contract: C19, C20). Threads: any that may do that. Signal-safe: no.
+#include "snapshot/il.h"
+
 #include <stdlib.h>
 
-#include "snapshot/snapshot.h"
+#include "life/error.h"
+#include "life/start.h"
+#include "signal/signal.h"
 
 _Static_assert(sizeof(COR_DEBUG_IL_TO_NATIVE_MAP) == sizeof(struct cs_il_range), "filled directly");
 
@@ -35,7 +39,7 @@ static HRESULT il_offset(uint64_t at, ULONG32 *out, struct cs_error *err) {
   struct cs_il_map *map;
   uint32_t il;
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  enum cs_stop stop = cs_codemap_find_managed(&cs_core.world, at, &code);
+  enum cs_stop stop = cs_codemap_find_managed(&cs_library.world, at, &code);
   cs_epoch_leave(&cs_signal.epoch, parity);
   if (stop != CS_STOP_NONE || !cs_code_is_managed(&code) || at < code.method_start) {
     cs_error_set(err, "the ip is in no managed method");
@@ -45,7 +49,7 @@ static HRESULT il_offset(uint64_t at, ULONG32 *out, struct cs_error *err) {
     cs_error_set(err, "no memory for a method's IL map");
     return E_OUTOFMEMORY;
   }
-  cs_il_map_read(cs_core.info, code.method_start, map);
+  cs_il_map_read(cs_library.info, code.method_start, map);
   HRESULT hr = map->result;
   if (FAILED(hr)) {
     cs_error_set(err, "the runtime has no IL map of the method (GetILToNativeMapping3: 0x%08x)",
@@ -65,13 +69,13 @@ CLRSNAP_API HRESULT clrsnap_il_offset(UINT_PTR ip, uint32_t flags, ULONG32 *out)
   HRESULT hr = E_INVALIDARG;
   if (out == NULL || ip == 0) {
     cs_error_set(&err, "clrsnap_il_offset needs an ip and a place for the answer");
-  } else if (!cs_core_enter()) {
+  } else if (!cs_library_enter()) {
     cs_error_set(&err, "clrsnap is not running");
     hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
   } else {
-    hr = cs_core_ready(&err);
+    hr = cs_library_ready(&err);
     if (hr == S_OK) hr = il_offset((flags & CLRSNAP_FRAME_EXACT) != 0 ? ip : ip - 1, out, &err);
-    cs_core_leave();
+    cs_library_leave();
   }
   if (FAILED(hr)) *cs_last_error() = err;
   return hr;

@@ -8,7 +8,9 @@
 //   filters run before anything is unwound: they are frames of their own;
 //   the runtime's managed exception dispatch is left out, with the unmanaged frames around it.
 // Invariant: frames come in the order of the capture, each at most once.
-#include "snapshot/snapshot.h"
+#include "snapshot/logical.h"
+
+#include "life/eh.h"
 
 void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture) {
   *view = (struct cs_logical){.capture = capture};

@@ -2,19 +2,24 @@
 // A walk of the calling thread: no signal, the same walk. Async-signal-safe: no lock, no call, no
 // allocation, so that it may be made in anybody's signal handler.
 //
-// Invariant: the registers are those of the caller of cs_regs_here as it goes on, so the walk
+// Invariant: the registers are those of the caller of cs_regs_of_caller as it goes on, so the walk
 // begins in that function's own native frame, which is still there while it works.
-#include "snapshot/snapshot.h"
+#include "snapshot/self.h"
+
+#include "snapshot/complete.h"
+#include "threads/bounds.h"
+#include "threads/registry.h"
+#include "threads/threads.h"
 
 // In assembly, because no C function can know what its caller's registers were: callee-saved ones
 // are untouched so far, the return address is at the top of the stack, the caller's sp above it.
 __asm__(
     ".text\n"
     ".p2align 4\n"
-    ".globl cs_regs_here\n"
-    ".hidden cs_regs_here\n"
-    ".type cs_regs_here, @function\n"
-    "cs_regs_here:\n"
+    ".globl cs_regs_of_caller\n"
+    ".hidden cs_regs_of_caller\n"
+    ".type cs_regs_of_caller, @function\n"
+    "cs_regs_of_caller:\n"
     "  .cfi_startproc\n"
     "  movq %rbx, 3*8(%rdi)\n"
     "  leaq 8(%rsp), %rax\n"
@@ -29,7 +34,7 @@ __asm__(
     "  movl $0x1f038, 17*8(%rdi)\n"
     "  ret\n"
     "  .cfi_endproc\n"
-    ".size cs_regs_here, .-cs_regs_here\n");
+    ".size cs_regs_of_caller, .-cs_regs_of_caller\n");
 _Static_assert(CS_RBX == 3 && CS_RSP == 4 && CS_RBP == 5 && CS_R12 == 12 && CS_RIP == 16, "regs");
 _Static_assert(offsetof(struct cs_regs, known) == 17 * 8, "regs");
 _Static_assert(CS_REGS_PRESERVED == 0x1f038, "regs");
@@ -65,7 +70,7 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   capture->seeded = seed != NULL;
   if (answer == CS_ANSWER_WALKED)
     cs_capture_walk(capture, world, seed != NULL ? seed : regs, &stack, clr_thread,
-                    cs_core.opts.max_depth);
+                    cs_threads.max_depth);
   cs_epoch_leave(&cs_signal.epoch, parity);
   if (answer == CS_ANSWER_WALKED) cs_capture_complete(capture);
   return answer;

@@ -3,11 +3,22 @@
 //
 // Invariant: checks come in CoreCLR's order (contract: the list at its end); while a thread is held
 // the CLR is not called (contract: C20), and it is released on every path (contract: C8).
+#include "snapshot/snapshot.h"
+
 #include <string.h>
 
-#include "snapshot/asleep.h"
+#include "life/error.h"
+#include "life/function.h"
+#include "life/library.h"
+#include "life/runtime.h"
+#include "life/start.h"
+#include "snapshot/context.h"
 #include "snapshot/deliver.h"
 #include "snapshot/handler.h"
+#include "snapshot/hold.h"
+#include "snapshot/self.h"
+#include "snapshot/sleeping.h"
+#include "threads/registry.h"
 
 enum {
   // A hold that meets methods whose ids are not known yet lets go, asks the CLR and tries again.
@@ -16,15 +27,6 @@ enum {
   RESOLVE_ROUNDS = 4,  // captures, while modules are unloaded under each of them
   MAX_MET = 64,        // methods to ask for between two holds
 };
-
-bool cs_capture_resolve(struct cs_capture *capture) {
-  bool all = true;
-  for (uint32_t i = 0; i < capture->count; i++) {
-    struct cs_record *record = &capture->records[i];
-    if (cs_record_is_managed(record) && !cs_function_resolve(record)) all = false;
-  }
-  return all;
-}
 
 // The methods that earlier rounds did not know, and have asked for since. The cache has them too,
 // until a module is unloaded: rounds that had nothing but the cache could go on in vain.
@@ -75,7 +77,7 @@ static void end_take(struct cs_take *take) {
 #define ENDED_BY_ITSELF __attribute__((cleanup(end_take)))
 
 static void leave_core(const bool *entered) {
-  if (*entered) cs_core_leave();
+  if (*entered) cs_library_leave();
 }
 static void unpin(struct cs_thread *const *thread) {
   if (*thread != NULL) cs_thread_unpin(*thread);
@@ -193,34 +195,6 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
   return report(capture, to, err);
 }
 
-static HRESULT probe_callback(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info,
-                              ULONG32 size, BYTE context[], void *data) {
-  (void)function, (void)ip, (void)info, (void)size, (void)context, (void)data;
-  return E_FAIL;
-}
-
-// Asked with flags that nobody knows, CoreCLR says no more than that.
-static bool checked;
-bool cs_runtime_checked(void) {
-  return cs_core.info == NULL || cs_load_relaxed(&checked);
-}
-
-HRESULT cs_runtime_check(bool known, struct cs_error *err) {
-  ICorProfilerInfo15 *info = cs_core.info;
-  if (info == NULL || (known && cs_runtime_checked())) return S_OK;
-  HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, probe_callback, ~0u, NULL, NULL, 0);
-  if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
-    cs_error_set(err, "the runtime has not started yet");
-    return hr;
-  }
-  if (hr == CORPROF_E_INCONSISTENT_WITH_FLAGS) {
-    cs_error_set(err, "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the profiler's event mask");
-    return hr;
-  }
-  cs_store_relaxed(&checked, true);
-  return S_OK;
-}
-
 // With CLRSNAP_HOLD_TARGET it is not asked again once both were so: see snapshot_held. While a
 // thread is held it is not asked at all.
 static HRESULT check_runtime(const struct cs_delivery *to, bool holds, struct cs_error *err) {
@@ -240,7 +214,7 @@ struct seed {
 // By a copy that the kernel makes, where it does: the address may be any.
 static bool read_seed(struct seed *seed, uint32_t *flags) {
   BYTE copy[CS_CONTEXT_MIN];
-  const struct cs_mem *mem = &cs_core.world.mem;
+  const struct cs_mem *mem = &cs_library.world.mem;
   if (seed->context == NULL || seed->size < CS_CONTEXT_MIN) return false;
   if (!mem->guard_works)
     memcpy(copy, seed->context, sizeof copy);
@@ -263,7 +237,7 @@ static HRESULT check_arguments(const struct cs_delivery *to, const struct seed *
                                struct cs_error *err) {
   HRESULT hr = S_OK;
   if (!(to->flags & CS_SNAPSHOT_QUIET)) {
-    if (cs_core_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    if (cs_library_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
     hr = check_runtime(to, holds, err);
   }
   if (hr != S_OK) return hr;
@@ -324,7 +298,7 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
                         struct seed *seed, bool *in_handler, struct cs_error *err) {
   struct cs_take take ENDED_BY_ITSELF = {0};
   bool quiet = (to->flags & CS_SNAPSHOT_QUIET) != 0;
-  if (quiet && cs_core_state() != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  if (quiet && cs_library_state() != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   seed->readable = read_seed(seed, &to->seed_flags);
   HRESULT hr =
       cs_take_early(&take, id, here, seed->readable ? &seed->regs : NULL, quiet, in_handler);
@@ -351,8 +325,8 @@ HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *call
   seed.context = context;
   seed.size = context_size;
   err.text[0] = '\0';
-  cs_regs_here(&here);
-  bool entered __attribute__((cleanup(leave_core))) = cs_core_enter();
+  cs_regs_of_caller(&here);
+  bool entered __attribute__((cleanup(leave_core))) = cs_library_enter();
   if (entered)
     hr = snapshot(thread, &to, &here, &seed, &in_handler, &err);
   else
@@ -364,6 +338,50 @@ HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *call
 CLRSNAP_API HRESULT clrsnap_snapshot(ThreadID thread, StackSnapshotCallback *callback,
                                      ULONG32 info_flags, void *client_data, BYTE context[],
                                      ULONG32 context_size) {
-  return cs_snapshot(cs_core.opts.flags, thread, callback, info_flags, client_data, context,
+  return cs_snapshot(cs_library.opts.flags, thread, callback, info_flags, client_data, context,
                      context_size);
+}
+
+// ---- In a signal handler of the caller's ----
+
+static HRESULT snapshot_from_signal(const void *ucontext, const struct cs_delivery *to,
+                                    const struct cs_regs *seed) {
+  struct cs_regs interrupted;
+  struct cs_take take;
+  uint64_t clr_thread = cs_clr_thread_of_caller();
+  if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  if (clr_thread == 0) return S_OK;  // no managed thread (contract: C9)
+  cs_regs_from_ucontext(&interrupted, ucontext);
+  HRESULT hr = cs_take_now(&take, clr_thread, &interrupted, seed);
+  if (hr != S_OK) return hr;
+  cs_capture_read_functions(&take.request->capture);
+  hr = cs_deliver(&take.request->capture, to, NULL);
+  (void)cs_take_end(&take);
+  return hr;
+}
+
+CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
+                                                 StackSnapshotCallback *callback,
+                                                 ULONG32 info_flags, void *client_data,
+                                                 BYTE context[], ULONG32 context_size) {
+  struct cs_delivery to = {callback,
+                           client_data,
+                           info_flags,
+                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
+                           cs_library.opts.flags,
+                           0,
+                           NULL};
+  struct cs_regs seed;
+  if (ucontext == NULL || callback == NULL ||
+      (info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 ||
+      (context != NULL && context_size < CS_CONTEXT_MIN))
+    return E_INVALIDARG;
+  if (context != NULL) {
+    cs_context_read(context, &seed);
+    memcpy(&to.seed_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
+  }
+  if (!cs_library_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+  HRESULT hr = snapshot_from_signal(ucontext, &to, context != NULL ? &seed : NULL);
+  cs_library_leave();
+  return hr;
 }

@@ -7,21 +7,21 @@
 
 #include <unistd.h>
 
-#include "snapshot/asleep.h"
-
-// Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
-// be held owns. Every thread that runs managed code has been passed on by ThreadAssignedToOSThread.
-bool cs_caller_is_managed(void) {
-  struct cs_thread *thread = cs_registry_self();
-  return thread != NULL && thread->clr_thread != 0;
-}
+#include "life/equip_soon.h"
+#include "life/function.h"
+#include "life/images.h"
+#include "snapshot/complete.h"
+#include "snapshot/self.h"
+#include "snapshot/sleeping.h"
+#include "threads/ask.h"
+#include "threads/registry.h"
 
 // 0: the calling thread has no ThreadID.
 static uint64_t own_clr_thread(void) {
   struct cs_thread *thread = cs_registry_self();
   ThreadID id = 0;
   if (thread != NULL) return thread->clr_thread;
-  ICorProfilerInfo15 *info = cs_core.info;
+  ICorProfilerInfo15 *info = cs_library.info;
   if (info == NULL || info->lpVtbl->GetCurrentThreadID(info, &id) != S_OK) return 0;
   return id;
 }
@@ -56,7 +56,7 @@ HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err) {
 // Did the walk end in a library that has been loaded since the tables were made? Then they are made
 // anew, and it is worth another try. The target runs meanwhile.
 static bool worth_another(const struct cs_capture *capture) {
-  return capture->stop == CS_STOP_UNKNOWN_CODE && cs_core_refresh_images();
+  return capture->stop == CS_STOP_UNKNOWN_CODE && cs_library_refresh_images();
 }
 
 HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
@@ -81,7 +81,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err) {
   *take = (struct cs_take){.thread = thread};
-  if (cs_core_images_are_old()) (void)cs_core_refresh_images();
+  if (cs_library_images_are_old()) (void)cs_library_refresh_images();
   struct cs_request *request = cs_request_claim(err);
   if (request == NULL) {
     (void)cs_take_end(take);
@@ -94,11 +94,11 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   request->answer = CS_ANSWER_WALKED;  // of a sleeping thread, which says nothing itself
   request->capture.own = request->capture.held = request->capture.seeded = false;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
-  request->capture.module_deaths = __atomic_load_n(&cs_core.module_deaths, __ATOMIC_SEQ_CST);
+  request->capture.module_deaths = cs_module_deaths();
   // A held thread must stand in its handler; for anything else a sleeping one is let sleep.
   request->capture.asleep = !(flags & CS_REQUEST_HOLD) &&
                             (cs_asleep_recall(request, thread) || cs_asleep_walk(request, thread));
-  if (!request->capture.asleep && !cs_core_may_ask(thread, &flags, err)) {
+  if (!request->capture.asleep && !cs_library_may_ask(thread, &flags, err)) {
     (void)cs_request_release(request);
     (void)cs_take_end(take);
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
@@ -106,7 +106,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   enum cs_ask ask =
       request->capture.asleep ? CS_ASK_ANSWERED : cs_request_ask(request, thread, flags, err);
   if (ask == CS_ASK_ANSWERED && !(flags & CS_REQUEST_HOLD) && worth_another(&request->capture) &&
-      cs_core_may_ask(thread, &flags, err))
+      cs_library_may_ask(thread, &flags, err))
     ask = cs_request_ask(request, thread, flags, err);
   if (ask != CS_ASK_ANSWERED) {
     (void)cs_take_end(take);

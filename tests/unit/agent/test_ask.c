@@ -21,7 +21,7 @@ static struct cs_agent_thread thread;
 static void block(int how) {
   sigset_t set;
   (void)sigemptyset(&set);
-  (void)sigaddset(&set, cs_core.signal_number);
+  (void)sigaddset(&set, cs_threads.signal_number);
   (void)sigprocmask(how, &set, NULL);
 }
 
@@ -31,7 +31,7 @@ static int take_pending(void) {
   sigset_t set;
   int count = 0;
   (void)sigemptyset(&set);
-  (void)sigaddset(&set, cs_core.signal_number);
+  (void)sigaddset(&set, cs_threads.signal_number);
   while (sigtimedwait(&set, NULL, &none) > 0) count++;
   return count;
 }
@@ -39,7 +39,7 @@ static int take_pending(void) {
 static int set_up(void **state) {
   (void)state;
   struct sigaction action = {.sa_sigaction = cs_signal_handler, .sa_flags = SA_SIGINFO};
-  cs_core.signal_number = SIGRTMAX - 1;
+  cs_threads.signal_number = SIGRTMAX - 1;
   cs_signal.pid = getpid();
   cs_signal.threads_lo = (uint64_t)(uintptr_t)&entry;
   cs_signal.threads_hi = cs_signal.threads_lo + sizeof entry;
@@ -51,7 +51,7 @@ static int set_up(void **state) {
   entry.room = CS_ROOM_ENOUGH;
   thread.thread = &entry;
   cs_asks_begin();
-  return sigaction(cs_core.signal_number, &action, NULL);
+  return sigaction(cs_threads.signal_number, &action, NULL);
 }
 
 static void test_one_signal(void **state) {

@@ -43,7 +43,7 @@ static int tear_down(void **state) {
 }
 
 static uint32_t id_of(uint64_t start, bool collectible) {
-  uint32_t id = 0, now = cs_core.world.code_generation;
+  uint32_t id = 0, now = cs_library.world.code_generation;
   struct cs_method_at method = {start, start + 8, collectible, now};
   while (cs_consumer_next(&consumer) != NULL) {
   }
@@ -57,7 +57,7 @@ static void a_method_has_one_id(void **state) {
   assert_int_not_equal(stays, goes);
   assert_int_equal(id_of(0x1000, false), stays);
   assert_int_equal(id_of(0x2000, true), goes);
-  cs_core.world.code_generation++;  // what was there has died: something else may be there now
+  cs_library.world.code_generation++;  // what was there has died: something else may be there now
   assert_int_equal(id_of(0x1000, false), stays);
   assert_int_not_equal(id_of(0x2000, true), goes);
 }
@@ -73,7 +73,7 @@ static void code_that_dies_does_not_pile_up(void **state) {
     uint64_t start = 0x10000000 + 64ull * i;
     uint32_t id = id_of(start, true);
     if (i % 1000 == 0) assert_int_equal(id_of(start, true), id);
-    cs_core.world.code_generation++;
+    cs_library.world.code_generation++;
   }
   assert_true(cs_known_functions_bytes() <= 2 * before);
   for (uint32_t i = 0; i < LIVING; i++)

@@ -16,11 +16,14 @@
 #include <cmocka.h>
 
 #include "images/images.h"
+#include "life/images.h"
+#include "life/start.h"
 #include "native/elf.h"
 #include "native/native.h"
 #include "native/search.h"
 #include "native/startup.h"
-#include "snapshot/snapshot.h"
+#include "signal/signal.h"
+#include "threads/stackmap.h"
 #include "walk/walk.h"
 
 // ---- Against .eh_frame_hdr ----
@@ -306,7 +309,7 @@ static void walk_here(void *arg) {
   if (!cs_stack_of_self(&stack)) return;
   (void)getcontext(&context);
   cs_regs_from_ucontext(&regs, &context);
-  cs_walk_begin(&walk, &cs_core.world, &regs, &stack, 0, 0);
+  cs_walk_begin(&walk, &cs_library.world, &regs, &stack, 0, 0);
   for (; cs_walk_next(&walk, &frame); frames++)
     in_library += frame.regs.r[CS_RIP] >= image->begin && frame.regs.r[CS_RIP] < image->end;
   stop = walk.stop;
@@ -327,7 +330,7 @@ static void a_library_without_the_header(void **state) {
   struct cs_error err = {0};
   unsigned headers = 0;
   void (*plug)(void (*function)(void *), void *arg);
-  assert_int_equal(cs_core_start_native(NULL, &err), S_OK);
+  assert_int_equal(cs_library_start_native(NULL, &err), S_OK);
   void *library = dlopen(HEADERLESS, RTLD_NOW | RTLD_LOCAL);
   assert_non_null(library);
   const void *entry = dlsym(library, "plug_entry");
@@ -335,8 +338,8 @@ static void a_library_without_the_header(void **state) {
   memcpy(&plug, entry, sizeof plug);
   (void)dl_iterate_phdr(count_headers, &headers);
   assert_int_equal(headers, 1000);  // it is there, and has none
-  (void)cs_core_refresh_images();
-  const struct cs_image *image = cs_images_find(cs_core.world.images, (uint64_t)(uintptr_t)plug);
+  (void)cs_library_refresh_images();
+  const struct cs_image *image = cs_images_find(cs_library.world.images, (uint64_t)(uintptr_t)plug);
   assert_non_null(image);
   assert_true(image->row_count > 4);
   plug(walk_here, (void *)(uintptr_t)image);

@@ -15,8 +15,12 @@
 
 #include <cmocka.h>
 
-#include "snapshot/asleep.h"
-#include "snapshot/snapshot.h"
+#include "life/images.h"
+#include "life/start.h"
+#include "snapshot/sleeping.h"
+#include "threads/ask.h"
+#include "threads/asleep.h"
+#include "threads/registry.h"
 
 enum { ALLOWED_FILES = 64, MANY = 12, DEEP = 60, FRAME_BYTES = 4096 };
 
@@ -37,12 +41,12 @@ static int start(void **state) {
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
   limit.rlim_cur = ALLOWED_FILES;
   assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-  assert_int_equal(cs_core_start_native(NULL, &err), S_OK);
+  assert_int_equal(cs_library_start_native(NULL, &err), S_OK);
   return 0;
 }
 static int stop(void **state) {
   (void)state;
-  cs_core_stop(NULL);
+  cs_library_stop(NULL);
   return 0;
 }
 
@@ -212,9 +216,9 @@ static void the_call_that_asks_says_how(void **state) {
   assert_int_equal(request->capture.stop, CS_STOP_BASE);
   assert_true(request->capture.count >= 5);
 #endif
-  cs_core.opts.flags = CLRSNAP_ALWAYS_SIGNAL;
+  cs_library.opts.flags = CLRSNAP_ALWAYS_SIGNAL;
   assert_false(cs_asleep_walk(request, t.entry));
-  cs_core.opts.flags = 0;
+  cs_library.opts.flags = 0;
   cs_thread_unpin(t.entry);
   (void)cs_request_release(request);
   finish(&t);

@@ -19,8 +19,11 @@
 #include <cmocka.h>
 
 #include "images/images.h"
+#include "life/epoch.h"
+#include "life/images.h"
+#include "life/start.h"
 #include "signal/signal.h"
-#include "snapshot/snapshot.h"
+#include "threads/registry.h"
 #include "unwind/sites.h"
 #include "walk/record.h"
 
@@ -42,7 +45,7 @@ struct worker {
   uint64_t samples, complete, cut[CS_STOP_COUNT], frames, by_site, unsettled, wrong;
 };
 
-static const struct cs_world *world = &cs_core.world;
+static const struct cs_world *world = &cs_library.world;
 static struct worker workers[WORKERS];
 static bool over;
 
@@ -278,7 +281,7 @@ static void another_one_in_its_place(void **state) {
   w.stack = own_stack();
   note(&w, &here, 1);
   assert_true(plug_open(&first, shape_path(0)));
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   assert_int_equal(walk_through(&w, &first), 0);
   assert_int_equal(walked.stop, CS_STOP_BASE);
   assert_int_equal(walk_through(&w, &first), 0);
@@ -298,13 +301,13 @@ static void another_one_in_its_place(void **state) {
   assert_int_equal(walk_through(&w, &first), 0);
   assert_int_equal(w.by_site, 0);
   assert_int_equal(walked.stop, CS_STOP_BASE);
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   assert_int_equal(walk_through(&w, &first), 0);
   assert_true(w.by_site >= 3);
   // And the second after a look.
   assert_int_equal(dlclose(first.handle), 0);
   replace(&second, first.base, 1);
-  assert_true(cs_core_refresh_images());
+  assert_true(cs_library_refresh_images());
   for (int i = 0; i < 2; i++) {
     assert_int_equal(walk_through(&w, &second), 0);
     assert_int_equal(walked.stop, CS_STOP_BASE);
@@ -323,20 +326,20 @@ static void a_walk_that_does_not_end(void **state) {
   w.stack = own_stack();
   note(&w, &here, 1);
   assert_true(plug_open(&first, shape_path(2)));
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   for (int i = 0; i < 2; i++) assert_int_equal(walk_through(&w, &first), 0);
   assert_true(w.by_site >= 3);
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   assert_int_equal(dlclose(first.handle), 0);
   replace(&second, first.base, 3);
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   for (int i = 0; i < 2; i++) {
     assert_int_equal(walk_through(&w, &second), 0);
     assert_int_equal(w.by_site, 0);
     assert_int_equal(walked.stop, CS_STOP_BASE);
   }
   cs_epoch_leave(&cs_signal.epoch, parity);
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   for (int i = 0; i < 2; i++) assert_int_equal(walk_through(&w, &second), 0);
   assert_true(w.by_site >= 3);
   assert_int_equal(dlclose(second.handle), 0);
@@ -352,11 +355,11 @@ static void what_is_not_there_is_not_believed(void **state) {
   note(&w, &here, 1);
   assert_true(plug_open(&plug, shape_path(4)));
   assert_true(plug_open(&other, shape_path(5)));
-  (void)cs_core_refresh_images();
-  assert_false(cs_core_images_are_old());
+  (void)cs_library_refresh_images();
+  assert_false(cs_library_images_are_old());
   for (int i = 0; i < 2; i++) assert_int_equal(walk_through(&w, &plug), 0);
   assert_int_equal(dlclose(plug.handle), 0);
-  assert_true(cs_core_images_are_old());
+  assert_true(cs_library_images_are_old());
   void *place = (void *)(uintptr_t)plug.base;
   void *code = mmap(place, PAGE, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -366,7 +369,7 @@ static void what_is_not_there_is_not_believed(void **state) {
   memcpy(plug.frames, other.frames, sizeof plug.frames);
   assert_int_equal(walk_through(&w, &plug), 0);
   assert_int_equal(walked.stop, CS_STOP_UNKNOWN_CODE);
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   assert_int_equal(walk_through(&w, &plug), 0);
   assert_int_equal(walked.stop, CS_STOP_UNKNOWN_CODE);
   assert_int_equal(munmap(code, PAGE), 0);
@@ -387,7 +390,7 @@ static void unknown_code_is_no_stub(void **state) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
   regs.r[CS_RIP] = (uint64_t)(uintptr_t)code + 16;
   regs.r[CS_RSP] = (uint64_t)(uintptr_t)stale;
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   walk_world(&w, world, &regs, &walked);
   assert_int_equal(w.unsettled, 0);
   assert_int_equal(walked.count, 1);
@@ -465,7 +468,7 @@ static __attribute__((noinline)) void stub_body(void) {
 
 static void a_stub_is_known_by_the_call_that_leads_there(void **state) {
   (void)state;
-  (void)cs_core_refresh_images();
+  (void)cs_library_refresh_images();
   stub_cell = make_stub(stub_body);
   call_by_cell();
   assert_true(from_stub.count > 3);
@@ -486,25 +489,25 @@ static void tables_are_kept_for_names(void **state) {
   struct plug first, second;
   bool exact;
   assert_true(plug_open(&first, shape_path(6)));
-  (void)cs_core_refresh_images();
-  uint64_t loaded = cs_core.world.images->loaded;
-  uint32_t sequence = cs_core_images_sequence();
+  (void)cs_library_refresh_images();
+  uint64_t loaded = cs_library.world.images->loaded;
+  uint32_t sequence = cs_library_images_sequence();
   assert_int_not_equal(loaded, CS_LOADER_UNSETTLED);
-  cs_core_images_keep(sequence);
+  cs_library_images_keep(sequence);
   assert_int_equal(dlclose(first.handle), 0);
   replace(&second, first.base, 7);
-  assert_true(cs_core_refresh_images());
-  const struct cs_images *then = cs_core_images_of(loaded, 0, &exact);
+  assert_true(cs_library_refresh_images());
+  const struct cs_images *then = cs_library_images_of(loaded, 0, &exact);
   assert_true(then != NULL && exact);
   assert_string_equal(cs_images_find(then, first.base)->path, shape_path(6));
-  assert_ptr_equal(cs_core_images_of(CS_LOADER_UNSETTLED, sequence, &exact), then);
+  assert_ptr_equal(cs_library_images_of(CS_LOADER_UNSETTLED, sequence, &exact), then);
   assert_false(exact);
-  const struct cs_images *now = cs_core_images_of(cs_core.world.images->loaded, 0, &exact);
-  assert_true(now == cs_core.world.images && exact);
+  const struct cs_images *now = cs_library_images_of(cs_library.world.images->loaded, 0, &exact);
+  assert_true(now == cs_library.world.images && exact);
   assert_string_equal(cs_images_find(now, first.base)->path, shape_path(7));
-  cs_core_images_keep(UINT32_MAX);
-  assert_false(cs_core_refresh_images());
-  assert_null(cs_core_images_of(loaded, sequence, &exact));
+  cs_library_images_keep(UINT32_MAX);
+  assert_false(cs_library_refresh_images());
+  assert_null(cs_library_images_of(loaded, sequence, &exact));
   assert_int_equal(dlclose(second.handle), 0);
 }
 
@@ -630,7 +633,7 @@ static void no_wrong_frame_under_churn(void **state) {
     assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
   time_t end = time(NULL) + SECONDS;
   while (time(NULL) < end) {
-    if (cs_core_images_are_old()) refreshes += cs_core_refresh_images();
+    if (cs_library_images_are_old()) refreshes += cs_library_refresh_images();
     (void)usleep(300);
   }
   cs_store_release(&over, true);
@@ -650,7 +653,7 @@ static void no_wrong_frame_under_churn(void **state) {
 static int setup(void **state) {
   (void)state;
   struct cs_error err = {0};
-  HRESULT hr = cs_core_start_native(NULL, &err);
+  HRESULT hr = cs_library_start_native(NULL, &err);
   if (hr != S_OK) print_error("%s\n", err.text);
   return hr == S_OK ? 0 : -1;
 }

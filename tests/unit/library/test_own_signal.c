@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
-#include "snapshot/snapshot.h"
+#include "life/start.h"
+#include "signal/request.h"
 #include "support/target.h"
+#include "threads/own_signal.h"
+#include "threads/threads.h"
 
 static atomic_int theirs_came;
 static void theirs(int signo) {
@@ -29,7 +32,7 @@ static HRESULT walk(struct target *target) {
 static int setup(void **state) {
   struct cs_error err;
   *state = target_start((struct target_opts){0});
-  return cs_core_start_native(NULL, &err) == S_OK ? 0 : -1;
+  return cs_library_start_native(NULL, &err) == S_OK ? 0 : -1;
 }
 static int teardown(void **state) {
   target_end(*state);
@@ -40,18 +43,18 @@ static int teardown(void **state) {
 // The signal's default ends the process.
 static void one_that_is_reset_is_taken_again(void **state) {
   assert_int_equal(walk(*state), S_OK);
-  (void)signal(cs_core.signal_number, SIG_DFL);
+  (void)signal(cs_threads.signal_number, SIG_DFL);
   assert_int_equal(walk(*state), S_OK);
 }
 
 static void one_that_is_used_is_not_sent(void **state) {
-  (void)signal(cs_core.signal_number, theirs);
+  (void)signal(cs_threads.signal_number, theirs);
   assert_int_not_equal(walk(*state), S_OK);
   assert_non_null(strstr(clrsnap_last_error(), "the program uses signal"));
   assert_int_equal(atomic_load(&theirs_came), 0);
   for (int i = 0; i < CS_REQUEST_SLOTS; i++)
     assert_int_equal(CS_REQUEST_STATE(cs_load_acquire(&cs_requests[i].word)), CS_REQUEST_FREE);
-  (void)signal(cs_core.signal_number, SIG_DFL);
+  (void)signal(cs_threads.signal_number, SIG_DFL);
   assert_int_equal(walk(*state), S_OK);
 }
 

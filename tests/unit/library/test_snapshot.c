@@ -13,8 +13,18 @@
 
 #include <cmocka.h>
 
-#include "snapshot/snapshot.h"
+#include "life/epoch.h"
+#include "life/error.h"
+#include "life/function.h"
+#include "life/images.h"
+#include "life/start.h"
+#include "snapshot/context.h"
+#include "snapshot/logical.h"
+#include "snapshot/self.h"
 #include "support/target.h"
+#include "threads/ask.h"
+#include "threads/registry.h"
+#include "threads/stackmap.h"
 
 static void end_target(struct target *target) {
   target_end(target);
@@ -52,7 +62,7 @@ static void expect_walk(struct target *target) {
 
 static void start(const struct clrsnap_opts *opts) {
   struct cs_error err = {0};
-  HRESULT hr = cs_core_start_native(opts, &err);
+  HRESULT hr = cs_library_start_native(opts, &err);
   if (hr != S_OK) print_error("%s\n", err.text);
   assert_int_equal(hr, S_OK);
 }
@@ -203,7 +213,7 @@ static void serve(uint64_t sequence) {
   ucontext_t uc;
   memset(&uc, 0, sizeof uc);
   uc.uc_stack.ss_flags = SS_DISABLE;
-  cs_regs_here(&regs);
+  cs_regs_of_caller(&regs);
   cs_request_serve(CS_REQUEST_SIGVAL(5, sequence), &regs, &uc, 1);
 }
 
@@ -242,9 +252,9 @@ static void a_walk_whose_requester_has_gone_gives_its_slot_back(void **state) {
   slot->flags = CS_REQUEST_HOLD;  // a hold that nobody wants any more must not hold
   slot->max_depth = 10;
   slot->word = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
-  cs_core.world.mem.read = park_while_walking;
+  cs_library.world.mem.read = park_while_walking;
   serve(sequence);
-  cs_core.world.mem.read = NULL;
+  cs_library.world.mem.read = NULL;
   assert_int_equal(slot->word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE));
   for (int i = 0; i < 5; i++) (void)cs_request_release(held[i]);
   all_slots_are_free();
@@ -503,13 +513,13 @@ static void bad_options_are_refused(void **state) {
   struct cs_error err = {0};
   struct clrsnap_opts no_size = {0}, runtimes = {.size = sizeof runtimes, .signal_number = 34};
   struct clrsnap_opts deep = {.size = sizeof deep, .max_depth = 1 << 21};
-  assert_int_equal(cs_core_start_native(&no_size, &err), E_INVALIDARG);
-  assert_int_equal(cs_core_start_native(&runtimes, &err), E_INVALIDARG);
-  assert_int_equal(cs_core_start_native(&deep, &err), E_INVALIDARG);
+  assert_int_equal(cs_library_start_native(&no_size, &err), E_INVALIDARG);
+  assert_int_equal(cs_library_start_native(&runtimes, &err), E_INVALIDARG);
+  assert_int_equal(cs_library_start_native(&deep, &err), E_INVALIDARG);
   assert_int_equal(clrsnap_start(NULL, NULL), E_INVALIDARG);
   (void)signal(40, SIG_IGN);
   struct clrsnap_opts taken = {.size = sizeof taken, .signal_number = 40};
-  assert_int_equal(cs_core_start_native(&taken, &err), E_INVALIDARG);
+  assert_int_equal(cs_library_start_native(&taken, &err), E_INVALIDARG);
 }
 
 // ---- The epoch ----

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Private to room snapshot: the profilers that share the library (clients.c). Under the lock of
+// start.c.
+#ifndef CS_LIFE_CLIENTS_H
+#define CS_LIFE_CLIENTS_H
+
+#include <stdbool.h>
+
+#include "clrsnap/clrsnap.h"
+
+bool cs_client_is_known(const IUnknown *unknown);
+// Takes over the reference `info`. False: too many.
+bool cs_client_add(IUnknown *unknown, ICorProfilerInfo15 *info);
+// Gives the reference back. False: no such client.
+bool cs_client_remove(const IUnknown *unknown, ICorProfilerInfo15 **info);
+// The info of one of them. False: there is none left.
+bool cs_client_any(ICorProfilerInfo15 **info);
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// FunctionIDs: which method a managed frame belongs to, and whether it has metadata. Safe for
+// handlers up to cs_function_read; the rest is not.
+//
+// For jitted code the code header names the method, for ReadyToRun code the map of its image's
+// entry points does (codemap/method.h); what the MethodDesc says of itself tells the rest. Only
+// where that memory cannot be read the CLR is asked. The answer is kept per method start.
+// Invariant: look-ups in the cache take no lock and make no call, so they may be made while a
+// thread is held. All is forgotten when code dies, because starts and ids are used again then; so
+// what was found out once is copied into the record, and no two look-ups of one frame need agree.
+#include "life/function.h"
+
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "codemap/method.h"
+#include "life/eh.h"
+#include "life/epoch.h"
+#include "life/library.h"
+
+enum { CACHE_BITS = 16, CACHE_SIZE = 1 << CACHE_BITS, PROBES = 16 };
+
+// key: 0 free, 1 being written, else the method's start.
+struct entry {
+  uint64_t key;
+  uint64_t value;  // FunctionID | enum cs_eh_role << 1 | dynamic; FunctionIDs are aligned to 8
+};
+static struct entry cache[CACHE_SIZE];
+
+static bool look_up(uint64_t key, uint64_t *value) {
+  for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
+       i++, at = (at + 1) % CACHE_SIZE) {
+    uint64_t found = cs_load_acquire(&cache[at].key);
+    if (found == 0) return false;
+    if (found != key) continue;
+    *value = cs_load_acquire(&cache[at].value);
+    if (cs_load_acquire(&cache[at].key) == key) return true;
+  }
+  return false;
+}
+
+// A full neighbourhood is not remembered: then the CLR is asked again, which is slower, not wrong.
+static void remember(uint64_t key, uint64_t value) {
+  for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
+       i++, at = (at + 1) % CACHE_SIZE) {
+    uint64_t found = 0;
+    if (cs_cas(&cache[at].key, &found, 1)) {
+      cs_store_release(&cache[at].value, value);
+      cs_store_release(&cache[at].key, key);
+      return;
+    }
+    if (found == key) {
+      cs_store_release(&cache[at].value, value);
+      return;
+    }
+  }
+}
+
+static void unpack(uint64_t value, struct cs_record *record) {
+  record->function_id = value & ~7ull;
+  record->dynamic = (value & 1) != 0;
+  record->eh = (uint8_t)(value >> 1 & 3);
+  record->resolved = true;
+}
+
+static bool cached(struct cs_record *record) {
+  uint64_t value;
+  if (record->resolved) return true;
+  if (record->method_start == 0 || !look_up(record->method_start, &value)) return false;
+  // The code header is the truth: another method may have come to live at this address.
+  if (record->function_id != 0 && record->function_id != (value & ~7ull)) return false;
+  unpack(value, record);
+  return true;
+}
+
+static uint64_t pack(uint64_t function_id, enum cs_eh_role role, bool dynamic) {
+  return function_id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
+}
+
+// Has what is read been right? (cs_function_check)
+enum { OPEN, TRUSTED, DISTRUSTED };
+static uint32_t memory;
+
+static bool read_method(const struct cs_record *record, uint64_t *value) {
+  const struct cs_world *world = &cs_library.world;
+  uint64_t id = record->function_id, start;
+  struct cs_method method;
+  if (record->method_start == 0) return false;
+  if (id == 0 &&
+      (record->kind != CS_CODE_R2R || !cs_method_of_r2r(world, record->method_start, &id, &start)))
+    return false;
+  if (!cs_method_read(world, id, &method)) return false;
+  enum cs_eh_role role = method.dynamic ? CS_EH_NONE : cs_eh_role_of(method.module, method.token);
+  *value = pack(id, role, method.dynamic);
+  return true;
+}
+
+bool cs_function_read(struct cs_record *record) {
+  uint64_t value;
+  if (cached(record)) return true;
+  if (record->mortal || cs_load_acquire(&memory) != TRUSTED || !read_method(record, &value))
+    return false;
+  remember(record->method_start, value);
+  unpack(value, record);
+  return true;
+}
+
+// GetFunctionFromIP is preferred to its successors, because it may be called at any time and on any
+// thread; its E_FAIL means a method without metadata. Any other failure says nothing of the method.
+static bool ask_for_function(const struct cs_record *record, FunctionID *id) {
+  ICorProfilerInfo15 *info = cs_library.info;
+  *id = (FunctionID)record->function_id;
+  if (*id != 0) return true;
+  HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)record->method_start, id);
+  if (hr == E_FAIL) *id = 0;
+  return hr == S_OK || hr == E_FAIL;
+}
+
+static bool ask_for_method(const struct cs_record *record, uint64_t *value) {
+  ICorProfilerInfo15 *info = cs_library.info;
+  FunctionID id;
+  ClassID class_id;
+  ModuleID module;
+  mdToken token;
+  BOOL dynamic = 1;
+  enum cs_eh_role role = CS_EH_NONE;
+  // A start of 0: the code could not be looked up, because the library is being stopped.
+  if (record->method_start == 0 || info == NULL || !ask_for_function(record, &id)) return false;
+  if (id != 0 && info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK) return false;
+  if (id != 0 && !dynamic &&
+      info->lpVtbl->GetFunctionInfo(info, id, &class_id, &module, &token) == S_OK)
+    role = cs_eh_role_of(module, token);
+  *value = pack(id, role, dynamic != 0);
+  return true;
+}
+
+static bool resolve_alive(struct cs_record *record) {
+  uint64_t value;
+  bool known = cs_load_acquire(&memory) == TRUSTED && read_method(record, &value);
+  if (!known && !ask_for_method(record, &value)) return false;
+  remember(record->method_start, value);
+  unpack(value, record);
+  return true;
+}
+
+// ---- Code that dies ----
+
+static uint32_t module_deaths;  // modules whose unloading has begun
+static uint32_t resolving;      // calls into the CLR under way about code that can be unloaded
+
+uint32_t cs_module_deaths(void) {
+  return __atomic_load_n(&module_deaths, __ATOMIC_SEQ_CST);
+}
+
+// A collectible module may be unloaded between the walk and this, and its FunctionIDs with it.
+// Whoever unloads counts the death first and then waits for `resolving` (cs_library_code_died): either
+// we see the death here, or it waits for us.
+bool cs_function_resolve(struct cs_record *record) {
+  if (cs_function_read(record)) return true;
+  if (!record->mortal) return resolve_alive(record);
+  cs_add_seq(&resolving, 1);
+  bool resolved = (uint16_t)cs_module_deaths() == record->deaths && resolve_alive(record);
+  cs_add_seq(&resolving, (uint32_t)-1);
+  return resolved;
+}
+
+// An entry that is being written is left to its writer: given away, it could get one writer's key
+// and another one's value.
+void cs_functions_forget(void) {
+  for (uint32_t i = 0; i < CACHE_SIZE; i++) {
+    uint64_t key = cs_load_acquire(&cache[i].key);
+    if (key > 1) (void)cs_cas(&cache[i].key, &key, 0);
+  }
+}
+
+// Bounded, against the case that a resolver waits in the CLR for a lock that our caller holds.
+static void wait_for_resolvers(void) {
+  enum { TRIES = 10000, NAP_US = 100 };
+  for (int i = 0; i < TRIES; i++) {
+    if (__atomic_load_n(&resolving, __ATOMIC_SEQ_CST) == 0) return;
+    (void)usleep(NAP_US);
+  }
+  cs_log("a module is unloaded although a call about such code has not returned for 1 s");
+}
+
+void cs_library_deaths_are_told(bool told) {
+  // Nobody may have counted since the last time.
+  if (told) cs_add_seq(&cs_library.world.code_generation, 1);
+  cs_library.world.deaths_are_told = told;
+}
+
+// The call sites stay: those of code that can die are good for one generation only. Measured with
+// 4,000 dynamic methods dying a second: emptying both tables each time took 14 % of the program's
+// time.
+void cs_library_code_died(bool module) {
+  if (!cs_load_acquire(&cs_library.running)) return;
+  if (module) cs_add_seq(&module_deaths, 1);
+  (void)cs_epoch_wait();
+  if (module) {
+    wait_for_resolvers();
+    cs_functions_forget();
+  }
+  cs_add_seq(&cs_library.world.code_generation, 1);
+}
+
+// ---- Of a capture ----
+
+void cs_capture_read_functions(struct cs_capture *capture) {
+  for (uint32_t i = 0; i < capture->count; i++) {
+    struct cs_record *record = &capture->records[i];
+    if (cs_record_is_managed(record)) (void)cs_function_read(record);
+  }
+}
+
+bool cs_capture_resolve(struct cs_capture *capture) {
+  bool all = true;
+  for (uint32_t i = 0; i < capture->count; i++) {
+    struct cs_record *record = &capture->records[i];
+    if (cs_record_is_managed(record) && !cs_function_resolve(record)) all = false;
+  }
+  return all;
+}
+
+// ---- The check ----
+
+enum opinion { AGREES, DISAGREES, HAS_NONE };
+
+// What a MethodDesc says of itself, held against the CLR, which may have no answer yet.
+static enum opinion compare_method(ICorProfilerInfo15 *info, FunctionID id) {
+  ClassID class_id;
+  ModuleID module;
+  mdToken token;
+  BOOL dynamic;
+  struct cs_method method;
+  if (info->lpVtbl->GetFunctionInfo(info, id, &class_id, &module, &token) != S_OK ||
+      info->lpVtbl->IsFunctionDynamic(info, id, &dynamic) != S_OK)
+    return HAS_NONE;
+  bool same = cs_method_read(&cs_library.world, id, &method) && method.dynamic == (dynamic != 0) &&
+              (method.dynamic || (method.module == module && method.token == token));
+  return same ? AGREES : DISAGREES;
+}
+
+// The same of a ReadyToRun method's entry point.
+static enum opinion compare_entry_point(ICorProfilerInfo15 *info, uint64_t entry_point) {
+  FunctionID id = 0;
+  uint64_t read, start;
+  if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)entry_point, &id) != S_OK)
+    return HAS_NONE;
+  if (!cs_method_of_r2r(&cs_library.world, entry_point, &read, &start) || read != id ||
+      start != entry_point)
+    return DISAGREES;
+  return compare_method(info, id);
+}
+
+struct ballot {
+  uint32_t agreed;
+  bool refuted;
+};
+static void vote(struct ballot *ballot, enum opinion opinion) {
+  ballot->agreed += opinion == AGREES;
+  ballot->refuted = ballot->refuted || opinion == DISAGREES;
+}
+
+// Some methods of an image.
+static void check_image(ICorProfilerInfo15 *info, ModuleID module, struct ballot *ballot) {
+  enum { WANTED = 32 };
+  uint64_t entry_points[WANTED];
+  LPCBYTE base = NULL;
+  DWORD flags;
+  if (info->lpVtbl->GetModuleInfo2(info, module, &base, 0, NULL, NULL, NULL, &flags) != S_OK ||
+      base == NULL)
+    return;
+  uint32_t n =
+      cs_method_some_of_r2r(&cs_library.world, (uint64_t)(uintptr_t)base, entry_points, WANTED);
+  for (uint32_t i = 0; i < n; i++) vote(ballot, compare_entry_point(info, entry_points[i]));
+}
+
+static void check_jitted(ICorProfilerInfo15 *info, struct ballot *ballot) {
+  enum { WANTED = 32 };
+  ICorProfilerFunctionEnum *all = NULL;
+  COR_PRF_FUNCTION one;
+  ULONG got = 0;
+  if (info->lpVtbl->EnumJITedFunctions2(info, &all) != S_OK || all == NULL) return;
+  for (int i = 0; i < WANTED && all->lpVtbl->Next(all, 1, &one, &got) == S_OK && got == 1; i++)
+    vote(ballot, compare_method(info, one.functionId));
+  (void)all->lpVtbl->Release(all);
+}
+
+bool cs_function_checked(void) {
+  return cs_load_acquire(&memory) != OPEN;
+}
+
+bool cs_function_check(void) {
+  ICorProfilerInfo15 *info = cs_library.info;
+  ICorProfilerModuleEnum *modules = NULL;
+  ModuleID id;
+  ULONG got = 0;
+  struct ballot ballot = {0};
+  if (cs_load_acquire(&memory) != OPEN || info == NULL) return true;
+  if (info->lpVtbl->EnumModules(info, &modules) == S_OK && modules != NULL) {
+    while (modules->lpVtbl->Next(modules, 1, &id, &got) == S_OK && got == 1)
+      check_image(info, id, &ballot);
+    modules->lpVtbl->Release(modules);
+  }
+  check_jitted(info, &ballot);
+  if (ballot.refuted) {
+    cs_log_important("FunctionIDs are asked of the CLR: its memory is not what was expected");
+    cs_store_release(&memory, DISTRUSTED);
+  } else if (ballot.agreed > 0) {
+    cs_store_release(&memory, TRUSTED);
+  }
+  return cs_load_acquire(&memory) != OPEN;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The table of native images while the process runs, and the kept rules of return addresses that go
+// with it. Not for handlers.
+//
+// Invariant: no walk meets a rule of an image that is not there any more. A walk asks the dynamic
+// loader's counters (native/loader.h) once, at its beginning: what is on its stack stays loaded
+// until it ends. If they say what they said when the table was made, the table is that of the
+// process; the kept rules (unwind/sites.h) have such a number of their own, which is given only
+// when all walks of older tables have ended and what is kept of images that have gone is forgotten.
+// If they say anything else, the walk keeps and uses no rules, and believes an image only when its
+// build id stands where the table says. So it does not matter how late this looks.
+#include "life/images.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "images/images.h"
+#include "life/epoch.h"
+#include "native/native.h"
+#include "signal/signal.h"
+#include "unwind/sites.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cs_native *native;
+static struct cs_sites sites;   // 0.6 MiB, touched as it fills
+static bool stale;              // rules are kept of images that have gone; under the lock
+static bool unretired;          // there are older tables still; under the lock
+static bool met_unknown_code;   // set by walks in handlers, cleared by the next look
+static char small_stacks[256];  // written under the lock before cs_signal.small_stacks is
+
+bool cs_library_images_init(void) {
+  if (native == NULL) native = cs_native_new(0);
+  if (native == NULL) return false;
+  cs_sites_forget(&sites);
+  cs_library.world.sites = &sites;
+  cs_library.world.loader = cs_native_loader(native);
+  return true;
+}
+
+static void publish(const struct cs_images *before, const struct cs_images *now) {
+  if (!cs_images_all_stay(before, now)) {
+    stale = true;
+    cs_store_release(&sites.loaded, CS_LOADER_UNSETTLED);
+  }
+  cs_store_release(&cs_library.world.images, now);
+  unretired = true;
+}
+
+// It stays: such libraries cannot be unloaded.
+static void look_for_small_stacks(const struct cs_images *images) {
+  for (uint32_t i = 0; i < images->count && cs_signal.small_stacks == 0; i++) {
+    if (!images->image[i].small_stacks) continue;
+    const char *name = strrchr(images->image[i].path, '/');
+    (void)snprintf(small_stacks, sizeof small_stacks,
+                   "%.39s is a Go library, on whose stacks of 2 KiB a signal kills the program: no "
+                   "thread is sent any. Threads that run are not recorded; those that sleep "
+                   "(--mode wall) and allocations, locks, exceptions and collections are",
+                   name != NULL ? name + 1 : images->image[i].path);
+    cs_store_release(&cs_signal.small_stacks, 1u);
+    cs_log_important("%s", small_stacks);
+  }
+}
+
+bool cs_library_refresh_images(void) {
+  pthread_mutex_lock(&lock);
+  const struct cs_images *before = cs_library.world.images;
+  const struct cs_images *now = cs_native_refresh(native);
+  if (now != NULL && now != before) {
+    look_for_small_stacks(now);
+    publish(before, now);
+  }
+  // If walks do not end in time, next time.
+  if (unretired && cs_epoch_wait()) {
+    if (stale) cs_sites_forget(&sites);
+    cs_native_retire(native, now);
+    stale = false;
+    unretired = cs_native_has_older(native);
+  }
+  if (now != NULL && !stale) cs_store_release(&sites.loaded, now->loaded);
+  pthread_mutex_unlock(&lock);
+  return now != before;
+}
+
+uint32_t cs_library_images_sequence(void) {
+  pthread_mutex_lock(&lock);
+  const struct cs_images *now = cs_library.world.images;
+  uint32_t sequence = now != NULL ? now->sequence : 0;
+  pthread_mutex_unlock(&lock);
+  return sequence;
+}
+
+void cs_library_images_keep(uint32_t sequence) {
+  pthread_mutex_lock(&lock);
+  cs_native_keep(native, sequence);
+  pthread_mutex_unlock(&lock);
+}
+
+const struct cs_images *cs_library_images_of(uint64_t loaded, uint32_t sequence, bool *exact) {
+  pthread_mutex_lock(&lock);
+  const struct cs_images *images = cs_native_table(native, loaded, sequence, exact);
+  pthread_mutex_unlock(&lock);
+  return images;
+}
+
+bool cs_library_images_are_old(void) {
+  const struct cs_loader *loader = cs_library.world.loader;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  const struct cs_images *images = cs_load_acquire(&cs_library.world.images);
+  uint64_t loaded = images != NULL ? cs_load_acquire(&images->loaded) : CS_LOADER_UNSETTLED;
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  uint64_t now = loader != NULL ? cs_loader_now(loader) : CS_LOADER_UNSETTLED;
+  return now != CS_LOADER_UNSETTLED && now != loaded;
+}
+
+const char *cs_library_small_stacks(void) {
+  return small_stacks;
+}
+
+void cs_library_note_unknown_code(void) {
+  cs_store_release(&met_unknown_code, true);
+}
+
+void cs_library_refresh_after_handlers(void) {
+  if (!cs_load_acquire(&met_unknown_code) || !cs_load_acquire(&cs_library.running)) return;
+  cs_store_release(&met_unknown_code, false);
+  (void)cs_library_refresh_images();
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// images: the table of the ELF images of this process, kept up to date. Not for handlers, except
+// where a function says so.
+#ifndef CS_LIFE_IMAGES_H
+#define CS_LIFE_IMAGES_H
+
+#include "life/library.h"
+
+struct cs_images;
+
+bool cs_library_images_init(void);  // at start; false: no memory
+// Looks for ELF images that were loaded or unloaded since, and publishes the new table. One read of
+// /proc/self/maps when nothing has changed: for now and then, and when a walk met unknown code.
+bool cs_library_refresh_images(void);  // true: there is another table now
+// A walk in a handler has met unknown code, and could not look for new images. Async-signal-safe.
+void cs_library_note_unknown_code(void);
+// Refreshes if that has happened since the last time.
+void cs_library_refresh_after_handlers(void);
+// Have images come or gone since the table was made, and is that over? A few loads.
+bool cs_library_images_are_old(void);
+// For a caller that names frames later, by the table that they were walked by: tables from that
+// number on are kept (UINT32_MAX: none), and the one of a walk can be had (native/native.h). One
+// such caller.
+uint32_t cs_library_images_sequence(void);  // of the newest
+void cs_library_images_keep(uint32_t sequence);
+const struct cs_images *cs_library_images_of(uint64_t loaded, uint32_t sequence, bool *exact);
+// With cs_signal.small_stacks set: the reason, and what works all the same. "" before.
+const char *cs_library_small_stacks(void);
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// self: walks of the calling thread. Async-signal-safe, all of it.
+#ifndef CS_SNAPSHOT_SELF_H
+#define CS_SNAPSHOT_SELF_H
+
+#include "signal/request.h"
+
+// The registers of the function that calls this, as they will be when it goes on.
+void cs_regs_of_caller(struct cs_regs *regs);
+// The stack that the calling thread is on. `thread`: its entry, or NULL.
+void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
+                    struct cs_stack *stack);
+// Walks the calling thread from `regs`, into a slot that is and stays CLAIMED.
+enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
+                                    uint64_t clr_thread, const struct cs_regs *seed);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// What a request's walk of a sleeping thread has found, kept until the thread has run. Most threads
+// of most programs sleep from one look to the next: then the look is one read of their run count.
+//
+// Invariants: what is handed out belongs to a run count that the thread has now, so the thread has
+// been blocked ever since, and its stack is what it was; every method of it is resolved, and alive,
+// being on that stack. A place belongs to the thread whose sleeper has the place in the table. Any
+// thread; not for handlers.
+#include "snapshot/sleeping.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "life/images.h"
+#include "life/library.h"
+#include "threads/asleep.h"
+#include "threads/threads.h"
+
+enum {
+  TRIES = 3,
+  CALM = 8,                // walks in a row
+  KEPT_BYTES = 16 * 1024,  // of address space for each place; what is not used costs nothing
+};
+
+// ---- The walk ----
+
+static enum cs_asleep_answer walk_once(struct cs_asleep *a, struct cs_request *request,
+                                       struct cs_thread *thread) {
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  enum cs_asleep_answer answer = cs_asleep_begin(a, thread);
+  if (answer == CS_ASLEEP_YES) {
+    request->capture.leaf = a->regs;
+    cs_capture_walk(&request->capture, &a->world, &a->regs, &a->stack, a->clr_thread,
+                    cs_threads.max_depth);
+    request->capture.asleep_runs = a->runs;
+    request->capture.kept = false;
+    if (!cs_asleep_end(a)) answer = CS_ASLEEP_MOVED;
+  }
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  return answer;
+}
+
+// One that sleeps at every look, nearly, is worth the time; one that has just begun, or runs as
+// often as not, would take it from the caller's other threads at each look.
+static bool is_calm(const struct cs_thread *thread) {
+  const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  return sleeper != NULL && cs_load_relaxed(&sleeper->calm) >= CALM;
+}
+
+static void note_calm(const struct cs_thread *thread, enum cs_asleep_answer answer) {
+  struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  if (sleeper == NULL) return;
+  if (answer == CS_ASLEEP_YES && cs_load_relaxed(&sleeper->calm) < CALM)
+    cs_add_relaxed(&sleeper->calm, 1);
+  else if (answer == CS_ASLEEP_RUNNING || answer == CS_ASLEEP_RESTLESS)
+    cs_store_relaxed(&sleeper->calm, 0);
+}
+
+bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
+  static struct cs_asleep asleep[CS_REQUEST_SLOTS];  // whose slot it is, his is this
+  struct cs_asleep *a = &asleep[request - cs_requests];
+  int naps = 0;
+  if (cs_library.opts.flags & CLRSNAP_ALWAYS_SIGNAL) return false;
+  for (int i = 0; i < TRIES; i++) {
+    enum cs_asleep_answer answer = walk_once(a, request, thread);
+    for (; answer == CS_ASLEEP_RUNNING && naps < CS_ASLEEP_PATIENCE && is_calm(thread); naps++) {
+      (void)usleep(CS_ASLEEP_NAP_US);
+      answer = walk_once(a, request, thread);
+    }
+    if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(thread);
+    note_calm(thread, answer);
+    if (answer == CS_ASLEEP_MOVED) continue;
+    if (answer != CS_ASLEEP_YES) return false;
+    if (request->capture.stop == CS_STOP_BASE) return true;
+    // A library that was loaded since: its tables are made, outside of the epoch.
+    if (request->capture.stop != CS_STOP_UNKNOWN_CODE || !cs_library_refresh_images()) return false;
+  }
+  return false;
+}
+
+// ---- What is kept ----
+
+struct kept {
+  uint64_t runs, clr_thread;  // runs 0: nothing is kept
+  uint32_t generation, tid;   // of the entry
+  struct cs_capture capture;  // but for its `records`, which are here:
+  struct cs_record records[];
+};
+enum { KEPT_RECORDS = (KEPT_BYTES - sizeof(struct kept)) / sizeof(struct cs_record) };
+
+static uint8_t *arena;
+
+static void make_arena(void) {
+  size_t size = (size_t)cs_sleeper_places() * KEPT_BYTES;
+  void *at = size > 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                      : MAP_FAILED;
+  if (at != MAP_FAILED) cs_store_release(&arena, (uint8_t *)at);
+}
+
+// NULL: the thread has no place. `make`: there may be no arena yet.
+static struct kept *kept_of(const struct cs_sleeper *sleeper, bool make) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  int place = sleeper != NULL ? cs_sleeper_place(sleeper) : -1;
+  if (place < 0 || cs_sleeper_counts_by() != CS_RUNS_SCHEDSTAT) return NULL;
+  if (make) (void)pthread_once(&once, make_arena);
+  uint8_t *at = cs_load_acquire(&arena);
+  return at != NULL ? (struct kept *)(void *)(at + (size_t)place * KEPT_BYTES) : NULL;
+}
+
+// Everything but where the records are; of the two lists as much as there is, since a look at a
+// thousand threads is made of cache lines that were used last a thousand threads ago.
+static void copy(struct cs_capture *to, struct cs_record *to_records, const struct cs_capture *from,
+                 const struct cs_record *from_records) {
+  to->count = from->count;
+  to->stop = from->stop;
+  to->stop_ip = from->stop_ip;
+  to->generation = from->generation;
+  to->module_deaths = from->module_deaths;
+  to->plain = from->plain;
+  to->own = to->held = to->seeded = false;
+  to->asleep = true;
+  to->asleep_runs = from->asleep_runs;
+  to->unwound_lo = from->unwound_lo;
+  to->unwound_hi = from->unwound_hi;
+  to->in_unwind = from->in_unwind;
+  to->no_explicit_frames = from->no_explicit_frames;
+  to->leaf = from->leaf;
+  to->exception_count = from->exception_count;
+  memcpy(to->exceptions, from->exceptions, from->exception_count * sizeof *from->exceptions);
+  to->fault_count = from->fault_count;
+  memcpy(to->faults, from->faults, from->fault_count * sizeof *from->faults);
+  memcpy(to_records, from_records, from->count * sizeof *from_records);
+}
+
+static bool is_of(const struct kept *kept, const struct cs_thread *thread, uint64_t runs) {
+  return runs != 0 && kept->runs == runs && kept->clr_thread == thread->clr_thread &&
+         kept->generation == thread->generation && kept->tid == cs_load_acquire(&thread->tid);
+}
+
+bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread) {
+  struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  struct cs_capture *capture = &request->capture;
+  const struct kept *kept = kept_of(sleeper, false);
+  uint64_t runs;
+  if (kept == NULL || (cs_library.opts.flags & CLRSNAP_ALWAYS_SIGNAL)) return false;
+  if (cs_load_relaxed(&kept->runs) == 0 || !cs_sleeper_runs(sleeper, &runs)) return false;
+  if (!cs_sleeper_try_lock(sleeper)) return false;
+  bool same = is_of(kept, thread, runs) && (!kept->capture.plain || capture->plain) &&
+              kept->capture.module_deaths == capture->module_deaths &&
+              kept->capture.count <= capture->capacity;
+  if (same) copy(capture, capture->records, &kept->capture, kept->records);
+  if (same) capture->kept = true;
+  cs_sleeper_unlock(sleeper);
+  return same;
+}
+
+static bool is_whole(const struct cs_capture *capture) {
+  if (!capture->asleep || capture->kept || capture->stop != CS_STOP_BASE ||
+      capture->count > KEPT_RECORDS)
+    return false;
+  for (uint32_t i = 0; i < capture->count; i++)
+    if (cs_record_is_managed(&capture->records[i]) && !capture->records[i].resolved) return false;
+  return true;
+}
+
+void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *thread) {
+  struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
+  const struct cs_capture *capture = &request->capture;
+  struct kept *kept = kept_of(sleeper, true);
+  if (kept == NULL || !is_whole(capture) || !cs_sleeper_try_lock(sleeper)) return;
+  kept->runs = capture->asleep_runs;
+  kept->clr_thread = thread->clr_thread;
+  kept->generation = thread->generation;
+  kept->tid = cs_load_acquire(&thread->tid);
+  copy(&kept->capture, kept->records, capture, capture->records);
+  cs_sleeper_unlock(sleeper);
+}

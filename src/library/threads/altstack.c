@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Larger alternate signal stacks for managed threads. Not for handlers (they have their own part:
+// signal/altstack.c).
+//
+// Why: the runtime turns a managed null reference's SIGSEGV into an exception, and for that leaves
+// a signal frame on the thread's alternate stack while it goes on working. Its own alternate stacks
+// have 12 KiB, and a profiler's signal that arrives at that moment needs a second frame there (up
+// to 11 KiB with AMX state): the kernel then kills the process. 64 KiB and a frame's worth is
+// enough, measured over minutes of null references under a signal (docs/signal-safety.md).
+//
+// Invariants: a thread's own old stack is put back on that thread, before ours is unmapped; if
+// somebody else has put in another one meanwhile, that one stays. What cannot be put back, because
+// the runtime tells on another thread that this one ends, is unmapped only when the kernel says
+// that there is no such thread any more.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "threads/altstack.h"
+
+enum { ALTSTACK_BYTES = 64 * 1024 };
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+static size_t page_size(void) {
+  return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t usable_size(void) {
+  size_t page = page_size(), frame = getauxval(AT_MINSIGSTKSZ);
+  return (ALTSTACK_BYTES + frame + page - 1) & ~(page - 1);
+}
+
+// ---- Those of threads that have ended, or are just about to ----
+
+struct left {
+  struct left *next;
+  struct cs_altstack alt;
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct left *left;
+
+static bool has_ended(uint32_t tid) {
+  return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+// A few each time: they come one by one, too.
+static void free_left(void) {
+  enum { AT_ONCE = 8 };
+  struct left *gone = NULL;
+  (void)pthread_mutex_lock(&lock);
+  struct left **link = &left;
+  for (int looks = 0; *link != NULL && looks < AT_ONCE; looks++) {
+    struct left *l = *link;
+    if (!has_ended(l->alt.tid)) {
+      link = &l->next;
+      continue;
+    }
+    *link = l->next;
+    l->next = gone;
+    gone = l;
+  }
+  (void)pthread_mutex_unlock(&lock);
+  for (struct left *next; gone != NULL; gone = next) {
+    next = gone->next;
+    cs_altstack_free(&gone->alt);
+    free(gone);
+  }
+}
+
+// Without memory for a note of it, it stays for good.
+static void leave_to(const struct cs_altstack *alt) {
+  struct left *l = malloc(sizeof *l);
+  if (l == NULL) return;
+  l->alt = *alt;
+  (void)pthread_mutex_lock(&lock);
+  struct left **link = &left;
+  while (*link != NULL) link = &(*link)->next;  // the oldest are looked at first
+  l->next = NULL;
+  *link = l;
+  (void)pthread_mutex_unlock(&lock);
+}
+
+void cs_altstack_map(struct cs_altstack *alt, uint32_t tid) {
+  free_left();
+  size_t guard = page_size(), size = usable_size();
+  char *at = mmap(NULL, guard + size, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  *alt = (struct cs_altstack){0};
+  if (at == MAP_FAILED) return;
+  if (mprotect(at, guard, PROT_NONE) != 0) {
+    (void)munmap(at, guard + size);
+    return;
+  }
+  alt->sp = (uint64_t)(uintptr_t)(at + guard);
+  alt->size = size;
+  alt->tid = tid;
+}
+
+void cs_altstack_enter(struct cs_altstack *alt) {
+  if (alt->sp == 0) return;
+  stack_t ours = {.ss_sp = (void *)(uintptr_t)alt->sp, .ss_size = alt->size}, old;
+  if (sigaltstack(&ours, &old) != 0) return;        // running on one right now: leave it
+  if ((uint64_t)(uintptr_t)old.ss_sp != alt->sp) {  // else a handler was here first
+    alt->old_sp = (uint64_t)(uintptr_t)old.ss_sp;
+    alt->old_size = old.ss_size;
+    alt->old_flags = (uint32_t)old.ss_flags;
+    alt->swapped = 1;
+  }
+  cs_store_release(&alt->ready, 1u);
+}
+
+void cs_altstack_leave(struct cs_altstack *alt) {
+  stack_t now;
+  if (alt->sp == 0) return;
+  if (alt->tid != (uint32_t)syscall(SYS_gettid)) {
+    leave_to(alt);
+    *alt = (struct cs_altstack){0};
+    free_left();
+    return;
+  }
+  if (sigaltstack(NULL, &now) != 0) return;
+  if ((uint64_t)(uintptr_t)now.ss_sp == alt->sp) {
+    stack_t old = {.ss_sp = (void *)(uintptr_t)alt->old_sp, .ss_size = alt->old_size};
+    old.ss_flags = (int)alt->old_flags & SS_DISABLE;
+    if (sigaltstack(&old, NULL) != 0) return;  // still in use: a leak is better than a fault
+  }
+  cs_altstack_free(alt);
+}
+
+void cs_altstack_free(struct cs_altstack *alt) {
+  size_t guard = page_size();
+  if (alt->sp != 0) (void)munmap((void *)(uintptr_t)(alt->sp - guard), alt->size + guard);
+  *alt = (struct cs_altstack){0};
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// The requester's part of a request: claim a slot, send the signal, wait, give up in good order.
+// Any thread, a managed one included: while it waits it still serves requests of others, so two
+// threads that ask for each other's stack both get it. Not for handlers.
+//
+// Invariant: a slot that was given up is never touched again by its requester; a target that is
+// late finds another sequence number in it, or (if it was already walking) gives it back itself.
+#include "threads/ask.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "threads/own_signal.h"
+#include "threads/stackmap.h"
+#include "threads/threads.h"
+
+enum {
+  PREFAULT_BYTES = 64 * 1024,  // some 680 frames: no page fault in most handlers
+  // A running thread answers within 10 to 25 us (./dev bench, "from the question to the answer");
+  // while we look ourselves, it need not wake us, which is half of what it feels of a walk.
+  AWAKE_NS = 40000,
+  // While the runtime stands still. Who has no processor takes the signal before anything else.
+  EQUIP_MS = 10,
+};
+
+static uint64_t deadline_ns(uint32_t ms) {
+  return cs_clock_now_ns() + ms * 1000000ull;
+}
+
+// Memory for the deepest walk, kept by the slot for good. Untouched pages cost nothing. By raw
+// system calls: a handler may be the first to use a slot.
+static bool have_records(struct cs_request *request, struct cs_error *err) {
+  struct cs_capture *capture = &request->capture;
+  uint32_t wanted = cs_threads.max_depth;
+  if (capture->capacity >= wanted) return true;
+  size_t size = (size_t)wanted * sizeof(struct cs_record);
+  long at = cs_syscall6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at < 0)
+    return cs_error_set(err, "no memory for a walk's frames (%zu MiB): lower max_depth",
+                        size >> 20);
+  if (capture->records != NULL)
+    (void)cs_syscall4(SYS_munmap, (long)(uintptr_t)capture->records,
+                      (long)(capture->capacity * sizeof(struct cs_record)), 0, 0);
+  capture->records = (struct cs_record *)(uintptr_t)at;
+  memset(capture->records, 0, size < PREFAULT_BYTES ? size : PREFAULT_BYTES);
+  capture->capacity = wanted;
+  return true;
+}
+
+static struct cs_request *claim_any(void) {
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    uint64_t word = cs_load_acquire(&cs_requests[i].word);
+    uint64_t claimed = CS_REQUEST_WORD(CS_REQUEST_SEQUENCE(word), CS_REQUEST_CLAIMED);
+    if (CS_REQUEST_STATE(word) == CS_REQUEST_FREE && cs_cas(&cs_requests[i].word, &word, claimed))
+      return &cs_requests[i];
+  }
+  return NULL;
+}
+
+struct cs_request *cs_request_claim_now(void) {
+  struct cs_request *request = claim_any();
+  if (request == NULL || have_records(request, NULL)) return request;
+  (void)cs_request_release(request);
+  return NULL;
+}
+
+struct cs_request *cs_request_claim(struct cs_error *err) {
+  uint64_t give_up = deadline_ns(cs_threads.answer_timeout_ms);
+  struct cs_request *request;
+  while ((request = claim_any()) == NULL) {
+    if (cs_clock_now_ns() > give_up) {
+      cs_error_set(err, "%d snapshots are under way already; try again", CS_REQUEST_SLOTS);
+      return NULL;
+    }
+    struct timespec nap = {.tv_nsec = 100000};
+    (void)nanosleep(&nap, NULL);
+  }
+  if (!have_records(request, err)) {
+    (void)cs_request_release(request);
+    return NULL;
+  }
+  return request;
+}
+
+static void set_word(struct cs_request *request, uint64_t sequence, enum cs_request_state state) {
+  cs_store_release(&request->word, CS_REQUEST_WORD(sequence, state));
+}
+
+bool cs_request_release(struct cs_request *request) {
+  uint64_t word = cs_load_acquire(&request->word), sequence = CS_REQUEST_SEQUENCE(word);
+  if (CS_REQUEST_STATE(word) == CS_REQUEST_HELD &&
+      cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_RELEASED))) {
+    // The slot is the target's now; the address stays good, so this wake can do no harm.
+    (void)syscall(SYS_futex, &request->word, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+    return true;
+  }
+  set_word(request, sequence + 1, CS_REQUEST_FREE);
+  return CS_REQUEST_STATE(word) != CS_REQUEST_EXPIRED;
+}
+
+// Why did a thread not answer? Its own status file knows.
+static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *err) {
+  char path[64], line[256], state = '?';
+  unsigned long long blocked = 0;
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/status", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return CS_ASK_GONE;
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, "State:\t", 7) == 0) state = line[7];
+    if (strncmp(line, "SigBlk:\t", 8) == 0) blocked = strtoull(line + 8, NULL, 16);
+  }
+  (void)fclose(file);
+  if (blocked >> (cs_threads.signal_number - 1) & 1)
+    cs_error_set(err, "thread %u blocks signal %d, so it cannot be asked for its stack", tid,
+                 cs_threads.signal_number);
+  else if (state == 'T' || state == 't')
+    cs_error_set(err, "thread %u is stopped by a debugger or a job-control signal", tid);
+  else
+    cs_error_set(err,
+                 "thread %u (state %c) did not answer within %u ms: no processor, or in the "
+                 "kernel; raise answer_timeout_ms",
+                 tid, state, ms);
+  return CS_ASK_NO_ANSWER;
+}
+
+// ---- Holds within a hold's callbacks ----
+
+static uint64_t ns_of(const struct cs_request *request) {
+  return (uint64_t)request->hold_until[0] * 1000000000u + (uint64_t)request->hold_until[1];
+}
+
+static bool has_hold(const struct cs_request *request) {
+  enum cs_request_state state = CS_REQUEST_STATE(cs_load_acquire(&request->word));
+  return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
+}
+
+static uint64_t hold_end(uint64_t otherwise) {
+  uint32_t tid = (uint32_t)gettid();
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    const struct cs_request *request = &cs_requests[i];
+    if (has_hold(request) && cs_load_acquire(&request->asker) == tid && ns_of(request) < otherwise)
+      otherwise = ns_of(request);
+  }
+  return otherwise;
+}
+
+// The one that `asker` waits for with, or that keeps `target` still.
+static const struct cs_request *find(enum cs_request_state state, uint32_t asker, uint32_t target) {
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
+    const struct cs_request *request = &cs_requests[i];
+    if (CS_REQUEST_STATE(cs_load_acquire(&request->word)) == state &&
+        (asker == 0 || cs_load_acquire(&request->asker) == asker) &&
+        (target == 0 || cs_load_acquire(&request->tid) == target))
+      return request;
+  }
+  return NULL;
+}
+
+static bool is_circular(const struct cs_request *request) {
+  uint32_t tid = (uint32_t)gettid();
+  const struct cs_request *wanted = request, *held;
+  for (uint32_t i = 0; i < CS_REQUEST_SLOTS && wanted != NULL; i++) {
+    held = find(CS_REQUEST_HELD, 0, cs_load_acquire(&wanted->tid));
+    if (held == NULL) return false;
+    uint32_t asker = cs_load_acquire(&held->asker);
+    if (asker == tid) return true;
+    wanted = find(CS_REQUEST_PENDING, asker, 0);
+  }
+  return false;
+}
+
+// ---- The question, and its answer ----
+
+// Time is up. True: the answer came at the last moment after all.
+static bool give_up(struct cs_request *request, uint64_t sequence) {
+  uint64_t word = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
+  if (cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE))) return false;
+  word = CS_REQUEST_WORD(sequence, CS_REQUEST_WALKING);
+  return !cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence, CS_REQUEST_PARKED));
+}
+
+static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint32_t ms) {
+  uint64_t until = deadline_ns(ms);
+  if (request->flags & CS_REQUEST_HOLD) until = hold_end(until);
+  struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
+                        .tv_nsec = (long)(until % 1000000000u)};
+  uint64_t awake_until = cs_clock_now_ns() + AWAKE_NS;
+  bool may_sleep = sysconf(_SC_NPROCESSORS_ONLN) < 2;
+  for (;;) {
+    uint64_t word = cs_load_acquire(&request->word);
+    enum cs_request_state state = CS_REQUEST_STATE(word);
+    if (state != CS_REQUEST_PENDING && state != CS_REQUEST_WALKING) return true;
+    if (!may_sleep) {
+      __builtin_ia32_pause();
+      may_sleep = cs_clock_now_ns() >= awake_until;
+      continue;
+    }
+    (void)__atomic_exchange_n(&request->sleeps, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&request->word, __ATOMIC_SEQ_CST) != word) continue;
+    long rc = syscall(SYS_futex, &request->word, FUTEX_WAIT_BITSET_PRIVATE, (uint32_t)word, &at,
+                      NULL, FUTEX_BITSET_MATCH_ANY);
+    if (rc != 0 && errno == ETIMEDOUT) return give_up(request, sequence);
+  }
+}
+
+enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
+                            struct cs_error *err) {
+  uint64_t sequence = CS_REQUEST_SEQUENCE(cs_load_acquire(&request->word)) + 1;
+  if (!cs_own_signal_is_there(err)) {
+    set_word(request, sequence, CS_REQUEST_FREE);
+    return CS_ASK_NO_ANSWER;
+  }
+  uint32_t tid = request->tid;
+  uint64_t hold_until = deadline_ns(cs_threads.hold_timeout_ms);
+  if (flags & CS_REQUEST_HOLD) hold_until = hold_end(hold_until);
+  cs_store_release(&request->asker, (uint32_t)gettid());
+  request->hold_until[0] = (int64_t)(hold_until / 1000000000u);
+  request->hold_until[1] = (int64_t)(hold_until % 1000000000u);
+  request->flags = flags;
+  request->sleeps = 0;
+  *asked = sequence;
+  set_word(request, sequence, CS_REQUEST_PENDING);
+
+  siginfo_t info = {0};
+  info.si_signo = cs_threads.signal_number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value.sival_ptr =
+      (void *)(uintptr_t)CS_REQUEST_SIGVAL((uint64_t)(request - cs_requests), sequence);
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, cs_threads.signal_number, &info) == 0)
+    return CS_ASK_ANSWERED;
+  int error = errno;
+  set_word(request, sequence + 1, CS_REQUEST_FREE);
+  if (error == ESRCH) return CS_ASK_GONE;
+  cs_error_set(err, "the signal to thread %u could not be queued: %s (RLIMIT_SIGPENDING?)", tid,
+               strerror(error));
+  return CS_ASK_NO_ANSWER;
+}
+
+enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
+                             struct cs_error *err) {
+  uint32_t tid = request->tid;
+  bool holds = request->flags & CS_REQUEST_HOLD;
+  if (holds && is_circular(request) && !give_up(request, asked)) {
+    cs_error_set(err, "thread %u is held, and would be until a thread that the caller holds runs",
+                 tid);
+    return CS_ASK_NO_ANSWER;
+  }
+  if (wait_for_answer(request, asked, ms)) return CS_ASK_ANSWERED;
+  return explain_silence(tid, ms, err);
+}
+
+static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, struct cs_error *err) {
+  uint64_t asked;
+  enum cs_ask sent = cs_request_post(request, flags, &asked, err);
+  uint32_t ms = flags & CS_REQUEST_EQUIP ? EQUIP_MS : cs_threads.answer_timeout_ms;
+  return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, ms, err) : sent;
+}
+
+// The stack of a thread that was there before us is the mapping that its stack pointer lies in. The
+// C library is not asked: its record of a thread goes with the thread, which the runtime may still
+// know when it has ended. One that is on its alternate stack keeps that record on the other one;
+// the main thread has the kernel's random bytes there.
+static void learn_stack(struct cs_thread *thread, const struct cs_request *request) {
+  struct cs_stack stack;
+  uint64_t at = request->capture.leaf.r[CS_RSP];
+  if (request->answer != CS_ANSWER_WALKED) return;
+  if (at >= request->stack.alt_lo && at < request->stack.alt_hi)
+    at = request->tid == (uint32_t)getpid() ? getauxval(AT_RANDOM) : request->thread_pointer;
+  if (!cs_stack_around(at, &stack)) return;  // then the walk ends: no bounds
+  thread->stack.lo = stack.lo;
+  cs_store_release(&thread->stack.hi, stack.hi);
+}
+
+enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *thread,
+                                 uint32_t flags, struct cs_error *err) {
+  request->thread = thread;
+  request->tid = cs_load_acquire(&thread->tid);
+  request->clr_thread = thread->clr_thread;
+  request->max_depth = cs_threads.max_depth;
+  if (request->tid == 0) {
+    (void)cs_request_release(request);
+    return CS_ASK_GONE;
+  }
+  if (cs_load_acquire(&thread->stack.hi) == 0) {
+    uint32_t introduce = CS_REQUEST_INTRODUCE | (flags & CS_REQUEST_EQUIP);
+    enum cs_ask ask = send_and_wait(request, introduce, err);
+    if (ask != CS_ASK_ANSWERED) return ask;
+    learn_stack(thread, request);
+  }
+  request->stack = thread->stack;
+  return CS_ASK_ANSWERED;
+}
+
+enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
+                           struct cs_error *err) {
+  enum cs_ask ask = cs_request_introduce(request, thread, flags, err);
+  if (ask != CS_ASK_ANSWERED) return ask;
+  ask = send_and_wait(request, flags, err);
+  if (ask == CS_ASK_ANSWERED && request->answer == CS_ANSWER_WRONG_THREAD) {
+    (void)cs_request_release(request);
+    return CS_ASK_GONE;
+  }
+  return ask;
+}

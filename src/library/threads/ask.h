@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// ask: the requester's side of a request (signal/request.h). Any thread; not for handlers, except
+// where a function says so.
+#ifndef CS_THREADS_ASK_H
+#define CS_THREADS_ASK_H
+
+#include "base/error.h"
+#include "signal/request.h"
+
+enum cs_ask {
+  CS_ASK_ANSWERED,   // DONE or HELD: request->answer and ->capture are there
+  CS_ASK_GONE,       // no such thread
+  CS_ASK_NO_ANSWER,  // not in time, or the signal could not be sent; `err` says why
+};
+// Claims a slot, with memory for the deepest walk. NULL: there was none in time.
+struct cs_request *cs_request_claim(struct cs_error *err);
+// The same without waiting, async-signal-safe. So is the release of such a slot.
+struct cs_request *cs_request_claim_now(void);
+// Gives back a slot that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. False: it was
+// EXPIRED, the target had run on by itself.
+bool cs_request_release(struct cs_request *request);
+// Fills in a claimed slot for a pinned thread, asks, and waits for the answer. First asks the thread
+// to introduce itself if its stack's bounds are not known. After anything but CS_ASK_ANSWERED the
+// slot is no longer the caller's.
+enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
+                           struct cs_error *err);
+// The same in steps, to ask several threads at once: fill in (and introduce), send the signal, wait
+// for the answer.
+enum cs_ask cs_request_introduce(struct cs_request *request, struct cs_thread *thread,
+                                 uint32_t flags, struct cs_error *err);
+enum cs_ask cs_request_post(struct cs_request *request, uint32_t flags, uint64_t *asked,
+                            struct cs_error *err);
+enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_t ms,
+                             struct cs_error *err);
+
+#endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// Threads that were there before us get their larger alternate stacks, in one stop of the runtime.
+// Any native thread, one at a time; not for handlers, nor from a callback of the runtime.
+//
+// Invariant: a thread without the larger stack is sent a signal only while the runtime stands
+// still. Then it is not on its small one: whoever is in the middle of a null reference there is in
+// cooperative mode, and has gone on to a safe point before the stop is complete. A signal is taken
+// before the next instruction in user mode, so an answer that comes after the stop, of a thread
+// that had no processor, is still that of a moment in it. Nothing here waits without end.
+//
+// Threads that sleep in foreign code are left to sleep: they could notice (EINTR).
+#include "threads/equip.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "images/images.h"
+#include "signal/request.h"
+#include "threads/altstack.h"
+#include "threads/ask.h"
+#include "threads/asleep.h"
+#include "threads/registry.h"
+#include "threads/stackmap.h"
+
+enum {
+  SUSPEND_TRIES = 200,  // somebody else may have stopped the runtime just now
+  SUSPEND_NAP_US = 1000,
+  STOP_NS = 50000000,  // nobody else is asked after that
+  AT_ONCE = 32,        // threads that are asked together
+  LOOKS = 10,          // at a thread that is awake, before the stop
+  LOOK_US = 2000,
+  STOPPED_MS = 10,  // for an answer, while the runtime stands still
+  LATE_MS = 200,    // and after that
+  SHALLOW = 16,     // frames from the system call to who has made it
+};
+
+struct wanting {
+  struct cs_thread *thread;  // pinned
+  bool awake;                // when it was looked at last
+  bool restless;             // before the stop it was seen awake, and then asleep in foreign code
+  uint64_t runs;  // its run count when it was found waiting in the runtime; 0: it was not
+};
+struct list {
+  struct wanting *threads;
+  uint32_t count;
+  struct cs_stack_maps maps;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// ---- Who is asleep where ----
+
+static bool has_prefix(const char *name, const char *const *prefixes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+  return false;
+}
+
+// The C library's part of a system call; the vdso's.
+static bool is_libc(const char *name) {
+  static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-", "[vdso]"};
+  return has_prefix(name, names, CS_COUNT(names));
+}
+
+// It goes on waiting when it is interrupted, for what is left of its time.
+static bool is_runtime(const char *name) {
+  static const char *const names[] = {"libcoreclr.so", "libclrgc"};
+  return has_prefix(name, names, CS_COUNT(names));
+}
+
+// So does this, but a wait with a time-out is begun anew (Socket.Receive): only for events without
+// one (the threads of sockets and of signals).
+static bool is_events(const char *name) {
+  static const char *const names[] = {"libSystem."};
+  return has_prefix(name, names, CS_COUNT(names));
+}
+
+static bool is_call_for_events(long call) {
+  return call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_read;
+}
+
+static bool goes_on_waiting(const struct cs_world *world, const struct cs_image *image, long call) {
+  const char *name = cs_file_of(image->path);
+  if (is_runtime(name)) return true;
+  if (is_events(name)) return is_call_for_events(call);
+  // In a program that is a single file both are in one image.
+  return cs_image_is_runtime(world, image) && (call == SYS_futex || is_call_for_events(call));
+}
+
+// By the first frame that is not the C library's.
+static bool waits_in_runtime(const struct cs_world *world, const struct cs_capture *capture,
+                             long call) {
+  for (uint32_t i = 0; i < capture->count; i++) {
+    const struct cs_record *record = &capture->records[i];
+    if ((record->flags & CS_FRAME_BRIDGED) != 0) return false;
+    const struct cs_image *image =
+        record->kind == CS_CODE_NATIVE ? cs_images_find(world->images, cs_record_ip(record)) : NULL;
+    if (image == NULL) return false;
+    if (!is_libc(cs_file_of(image->path))) return goes_on_waiting(world, image, call);
+  }
+  return false;
+}
+
+enum place { AWAKE, IN_RUNTIME, IN_FOREIGN_CODE };
+
+// Where a thread sleeps. Walked from here: it does not wake.
+static enum place place_of(struct cs_request *request, struct wanting *w) {
+  static struct cs_asleep asleep;
+  enum place place = AWAKE;
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (cs_asleep_begin(&asleep, w->thread) == CS_ASLEEP_YES) {
+    cs_capture_walk(&request->capture, &asleep.world, &asleep.regs, &asleep.stack,
+                    asleep.clr_thread, SHALLOW);
+    uint64_t runs = asleep.runs;
+    long call = cs_sleeper_call(asleep.sleeper);
+    if (cs_asleep_end(&asleep))
+      place =
+          waits_in_runtime(&asleep.world, &request->capture, call) ? IN_RUNTIME : IN_FOREIGN_CODE;
+    w->runs = place == IN_RUNTIME ? runs : 0;
+  }
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  return place;
+}
+
+// Has it been waiting in the runtime ever since it was looked at?
+static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
+  uint64_t runs;
+  return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
+}
+
+// By the sp that the kernel tells of a thread that sleeps.
+static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
+                        const struct cs_stack_maps *maps) {
+  struct cs_stack stack;
+  uint64_t sp, ip;
+  if (cs_load_acquire(&thread->stack.hi) != 0 ||
+      cs_sleeper_where(sleeper, &sp, &ip) != CS_SLEEP_BLOCKED ||
+      !cs_stack_maps_find(maps, sp, &stack))
+    return;
+  thread->stack.lo = stack.lo;
+  cs_store_release(&thread->stack.hi, stack.hi);
+}
+
+// May it be sent a signal, when the runtime stands still, without anybody noticing?
+static bool may_ask(struct cs_request *request, struct wanting *w,
+                    const struct cs_stack_maps *maps) {
+  struct cs_sleeper own, *sleeper = cs_sleeper_open(w->thread, &own);
+  w->awake = true;
+  if (sleeper == NULL) return true;
+  learn_stack(w->thread, sleeper, maps);
+  bool waits = still_waits(w, sleeper);
+  cs_sleeper_close(sleeper, &own);
+  enum place place = waits ? IN_RUNTIME : place_of(request, w);
+  w->awake = place == AWAKE;
+  return place != IN_FOREIGN_CODE;
+}
+
+// ---- The list ----
+
+static void release(struct list *list) {
+  for (uint32_t i = 0; i < list->count; i++) cs_thread_unpin(list->threads[i].thread);
+  free(list->threads);
+  cs_stack_maps_free(&list->maps);
+}
+
+// Those that lack the stack, pinned, but for those whose own has no room for the signal. False: no
+// memory.
+static bool collect(struct list *list) {
+  uint32_t count = cs_registry_count();
+  *list = (struct list){.threads = calloc(count > 0 ? count : 1, sizeof *list->threads)};
+  if (list->threads == NULL) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    struct cs_thread *thread = cs_registry_at(i);
+    uint64_t clr_thread = thread->clr_thread;
+    if (cs_load_acquire(&thread->tid) != 0 && !cs_thread_is_equipped(thread) &&
+        cs_thread_room(thread) != CS_ROOM_SMALL && thread->altstack.sp != 0 &&
+        cs_thread_pin(thread, clr_thread))
+      list->threads[list->count++] = (struct wanting){.thread = thread};
+  }
+  if (list->count > 0) cs_stack_maps_read(&list->maps);
+  return true;
+}
+
+// Takes those out that sleep in foreign code: there is no need to stop for them. One that is awake
+// may be on its way there, or out, and would get EINTR all the same; so it is looked at again.
+static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
+  uint32_t all = list->count, awake = all;
+  for (int look = 0; look < LOOKS && awake > 0; look++) {
+    uint32_t kept = 0;
+    if (look > 0) (void)usleep(LOOK_US);
+    awake = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+      struct wanting *w = &list->threads[i];
+      bool asleep = (look == 0 || w->awake) && !may_ask(request, w, &list->maps);
+      if (asleep && look == 0) {
+        cs_thread_unpin(w->thread);
+        continue;
+      }
+      if (asleep) w->restless = true;
+      if (w->awake) awake++;
+      list->threads[kept++] = *w;
+    }
+    list->count = kept;
+  }
+  return all - list->count;
+}
+
+// ---- The stop ----
+
+static HRESULT suspend(ICorProfilerInfo15 *info) {
+  HRESULT hr = info->lpVtbl->SuspendRuntime(info);
+  for (int i = 0; hr == CORPROF_E_SUSPENSION_IN_PROGRESS && i < SUSPEND_TRIES; i++) {
+    (void)usleep(SUSPEND_NAP_US);
+    hr = info->lpVtbl->SuspendRuntime(info);
+  }
+  return hr;
+}
+
+struct batch {
+  struct cs_request *slots[AT_ONCE];
+  uint64_t asked[AT_ONCE];
+  bool awake[AT_ONCE];
+  uint32_t count, posted;
+};
+
+static void claim_slots(struct batch *batch, uint32_t wanted) {
+  batch->count = batch->posted = 0;
+  while (batch->count < AT_ONCE && batch->count < wanted &&
+         (batch->slots[batch->count] = cs_request_claim_now()) != NULL)
+    batch->count++;
+}
+
+static void post_some(const struct wanting *threads, uint32_t count, struct batch *batch) {
+  enum { FLAGS = CS_REQUEST_EQUIP | CS_REQUEST_PLAIN };
+  struct cs_error err;
+  batch->posted = count;
+  for (uint32_t i = 0; i < count; i++) {
+    enum cs_ask ask = cs_request_introduce(batch->slots[i], threads[i].thread, FLAGS, &err);
+    if (ask == CS_ASK_ANSWERED)
+      ask = cs_request_post(batch->slots[i], FLAGS, &batch->asked[i], &err);
+    if (ask != CS_ASK_ANSWERED) batch->slots[i] = NULL;
+    batch->awake[i] = threads[i].awake;
+  }
+}
+
+// Of those that are awake, or of all. A thread that is late keeps its slot, and gives it back
+// itself.
+static void await_some(struct batch *batch, bool all, uint32_t ms) {
+  struct cs_error err;
+  for (uint32_t i = 0; i < batch->posted; i++) {
+    if (batch->slots[i] == NULL || !(all || batch->awake[i])) continue;
+    if (cs_request_await(batch->slots[i], batch->asked[i], ms, &err) == CS_ASK_ANSWERED)
+      (void)cs_request_release(batch->slots[i]);
+    batch->slots[i] = NULL;
+  }
+}
+
+// Sorts the list so that the threads to be asked come first, and returns their number. Those that
+// are awake are the very first: of thousands, not all that sleep can be asked in time. A restless
+// thread is asked only where it waits in the runtime: it is on its way out of managed code, or to it.
+static uint32_t choose(struct list *list, struct cs_request *request) {
+  uint32_t kept = 0, awake = 0;
+  for (uint32_t i = 0; i < list->count; i++) {
+    struct wanting w = list->threads[i];
+    bool may = may_ask(request, &w, &list->maps);
+    list->threads[i] = w;
+    if (!may || (w.restless && w.awake)) continue;
+    list->threads[i] = list->threads[kept];
+    list->threads[kept] = w;
+    if (w.awake) {
+      list->threads[kept] = list->threads[awake];
+      list->threads[awake++] = w;
+    }
+    kept++;
+  }
+  return kept;
+}
+
+// All but the last ones have answered, or had their time, when this returns; of the last ones,
+// those that were awake. Who sleeps takes the signal when it wakes, before anything else: the
+// runtime need not stand still for that.
+static void ask_all(const struct list *list, uint32_t count, struct batch *batch) {
+  uint64_t until = cs_clock_now_ns() + STOP_NS;
+  for (uint32_t at = 0; at < count && cs_clock_now_ns() < until; at += batch->posted) {
+    if (at > 0) {
+      await_some(batch, true, STOPPED_MS);
+      claim_slots(batch, count - at);
+    }
+    if (batch->count == 0) break;
+    uint32_t left = count - at;
+    post_some(&list->threads[at], left < batch->count ? left : batch->count, batch);
+    await_some(batch, false, STOPPED_MS);
+  }
+}
+
+static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfilerInfo15 *info,
+                        struct cs_equipment *told) {
+  struct batch batch;
+  claim_slots(&batch, list->count);  // their memory, too, before the stop
+  uint64_t begin = cs_clock_now_ns();
+  HRESULT hr = suspend(info);
+  uint64_t stopped = cs_clock_now_ns();
+  if (hr == S_OK) {
+    uint32_t count = choose(list, request);
+    told->asleep = list->count - count;
+    ask_all(list, count, &batch);
+    hr = info->lpVtbl->ResumeRuntime(info);
+    told->stopped_ns = cs_clock_now_ns() - stopped;
+    told->stopping_ns = stopped - begin;
+    if (hr != S_OK) cs_log_important("ResumeRuntime has answered 0x%08x", (unsigned)hr);
+    hr = S_OK;
+    await_some(&batch, true, LATE_MS);
+  }
+  for (uint32_t i = 0; i < batch.count; i++)
+    if (batch.slots[i] != NULL) (void)cs_request_release(batch.slots[i]);
+  for (uint32_t i = 0; i < list->count; i++)
+    if (cs_thread_is_equipped(list->threads[i].thread)) told->given++;
+  told->unanswered = list->count - told->given - told->asleep;
+  return hr;
+}
+
+HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told) {
+  struct list list;
+  struct cs_error err = {""};
+  HRESULT hr = S_FALSE;
+  *told = (struct cs_equipment){0};
+  if (cs_load_acquire(&cs_signal.small_stacks) != 0) return S_FALSE;
+  pthread_mutex_lock(&lock);
+  struct cs_request *request = cs_request_claim(&err);
+  if (request == NULL || !collect(&list)) {
+    hr = E_OUTOFMEMORY;
+  } else {
+    uint32_t asleep = leave_sleepers(&list, request);
+    if (list.count > 0) hr = stop_for(&list, request, info, told);
+    told->asleep += asleep;
+    if (hr == S_OK)
+      cs_log(
+          "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal "
+          "stacks now, %u sleep in foreign code, %u have not answered",
+          (double)told->stopping_ns / 1e6, (double)told->stopped_ns / 1e6, told->given,
+          told->asleep, told->unanswered);
+    release(&list);
+  }
+  if (request != NULL) (void)cs_request_release(request);
+  pthread_mutex_unlock(&lock);
+  return hr;
+}

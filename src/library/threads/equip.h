@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// equip: threads that were there before the library get their larger alternate signal stacks, in one
+// short stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
+#ifndef CS_THREADS_EQUIP_H
+#define CS_THREADS_EQUIP_H
+
+#include "clrsnap/clrsnap.h"
+
+struct cs_equipment {
+  uint32_t given;        // threads that have theirs now, from this stop
+  uint32_t asleep;       // left to sleep in foreign code
+  uint32_t unanswered;   // have not answered in time, or could not be walked to the end
+  uint64_t stopping_ns;  // SuspendRuntime: until the last thread stood still
+  uint64_t stopped_ns;   // and all of them did, with ResumeRuntime
+};
+// Does it for all threads that need it and are not asleep in foreign code. S_OK: the runtime was
+// stopped, *result says what for; S_FALSE: there was no thread to stop it for; else what
+// SuspendRuntime has returned.
+HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result);
+// Between two stops; after each the gap is twice as long.
+#define CS_EQUIP_FIRST_GAP_NS 100000000ull
+#define CS_EQUIP_MOST_GAP_NS 10000000000ull
+static inline uint64_t cs_equip_gap_after(uint64_t gap_ns) {
+  return gap_ns < CS_EQUIP_MOST_GAP_NS / 2 ? gap_ns * 2 : CS_EQUIP_MOST_GAP_NS;
+}
+
+#endif

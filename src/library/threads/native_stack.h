@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// native_stack: the stacks of threads that others have made. Not for handlers.
+#ifndef CS_THREADS_NATIVE_STACK_H
+#define CS_THREADS_NATIVE_STACK_H
+
+#include "signal/signal.h"
+
+// For a thread that was there before us, or that the runtime does not know: finds the bounds of its
+// stack, and whether that has room for a signal. Nothing is learnt of a thread whose stack the C
+// library has not made.
+void cs_thread_learn_stack(struct cs_thread *entry, uint32_t tid);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// The real-time signal that asks a thread for something: which one is ours, and whether it still is.
+// Any thread; not for handlers.
+//
+// Invariant: a signal that the program uses is never taken from it. The handler, once installed,
+// stays: a signal may be on its way for as long as the process lives.
+#include "threads/own_signal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "signal/signal.h"
+#include "threads/threads.h"
+
+enum {
+  FIRST_SIGNAL = 35,  // 32 and 33 are the C library's, 34 is the runtime's
+  LAST_SIGNAL = 64,
+};
+
+static bool is_free(int signo) {
+  struct sigaction now;
+  sigset_t blocked;
+  return sigaction(signo, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+         now.sa_handler == SIG_DFL && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 &&
+         !sigismember(&blocked, signo);
+}
+
+// The handler of an earlier start is still there: that signal is ours.
+static bool is_ours(int signo) {
+  struct sigaction now;
+  return sigaction(signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+         now.sa_sigaction == cs_signal_handler;
+}
+
+// Another profiler's signal in the middle of our handler could park the thread there, with our
+// signal blocked. What a fault raises is delivered at once or kills, so it stays.
+void cs_block_all_but_faults(sigset_t *set) {
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+  (void)sigfillset(set);
+  for (size_t i = 0; i < CS_COUNT(faults); i++) (void)sigdelset(set, faults[i]);
+}
+
+// Not SA_ONSTACK: see docs/signal-safety.md, "Alternate stacks".
+static bool install(int signo) {
+  struct sigaction action = {.sa_sigaction = cs_signal_handler,
+                             .sa_flags = SA_SIGINFO | SA_RESTART};
+  cs_block_all_but_faults(&action.sa_mask);
+  return sigaction(signo, &action, NULL) == 0;
+}
+
+bool cs_own_signal_is_there(struct cs_error *err) {
+  struct sigaction now;
+  int signo = cs_threads.signal_number;
+  if (is_ours(signo)) return true;
+  if (sigaction(signo, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+      now.sa_handler == SIG_DFL && install(signo))
+    return true;
+  return cs_error_set(err, "threads cannot be asked: the program uses signal %d itself now", signo);
+}
+
+HRESULT cs_own_signal_install(int wanted, struct cs_error *err) {
+  int signo = 0;
+  if (wanted != 0 && (wanted < FIRST_SIGNAL || wanted > LAST_SIGNAL || wanted > SIGRTMAX)) {
+    cs_error_set(err, "signal %d cannot be used: choose one of %d to %d, or 0", wanted,
+                 FIRST_SIGNAL, SIGRTMAX);
+    return E_INVALIDARG;
+  }
+  for (int s = SIGRTMAX; s >= FIRST_SIGNAL && signo == 0; s--) {
+    if (wanted != 0 ? s == wanted : is_ours(s)) signo = s;
+  }
+  for (int s = SIGRTMAX; s >= FIRST_SIGNAL && signo == 0; s--) {
+    if (is_free(s)) signo = s;
+  }
+  if (signo == 0 || (!is_ours(signo) && !is_free(signo))) {
+    cs_error_set(err,
+                 signo == 0 ? "all real-time signals from %d on are in use"
+                            : "signal %d is in use or blocked; choose another one, or 0",
+                 signo == 0 ? FIRST_SIGNAL : signo);
+    return E_INVALIDARG;
+  }
+  if (!install(signo)) {
+    cs_error_set(err, "the handler of signal %d could not be installed: %s", signo,
+                 strerror(errno));
+    return E_FAIL;
+  }
+  cs_threads.signal_number = signo;
+  return S_OK;
+}

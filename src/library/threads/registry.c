@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// The registry of threads. Not for handlers.
+//
+// A thread is known by its tid as long as it lives, never by an address: the ThreadID, the thread
+// pointer and the stack of one that has ended are soon another thread's, and the runtime forgets a
+// thread that it has not made only some time after it has ended.
+//
+// Entries lie in one arena that is never given back, so that a late signal which names an entry
+// reads mapped memory. Invariants: an entry's `tid` is set last when it is filled in and cleared
+// first when the thread goes; who pins an entry and then still sees its tid has a thread that does
+// not go before it is unpinned (the two sides are ordered by sequentially consistent accesses).
+// ids[] repeats the ThreadIDs densely: a look-up among 1,000 threads reads 8 KiB at most, without a
+// lock, and one word where the same thread was looked up last.
+#include "threads/registry.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "threads/altstack.h"
+#include "threads/sleeper.h"
+#include "threads/stackmap.h"
+
+#define AWAITED 0x80000000u  // in struct cs_thread.walkers: the last one is to wake somebody
+
+enum {
+  MAX_THREADS = 65536,
+  // ThreadDestroyed waits for walks that are themselves bounded by time-outs; this is for a hold
+  // whose holder never came back, so that a program's thread can end all the same.
+  MAX_DESTROY_WAIT_S = 60,
+  HINT_BITS = 12,
+  HINTS = 1 << HINT_BITS,
+};
+
+static struct {
+  pthread_mutex_t lock;  // for changes
+  struct cs_thread *threads;
+  uint64_t ids[MAX_THREADS];  // 0: free
+  uint32_t used;              // entries [0, used) have been in use
+  uint64_t destroyed[CS_REGISTRY_REMEMBERED];
+  uint32_t destroyed_next;
+  uint32_t hints[HINTS];  // by hash of the ThreadID: where it was found last
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
+#define ASIDE_ID NATIVE_ID(0)  // of a thread that has ended unannounced, and is walked still
+
+bool cs_registry_init(struct cs_error *err) {
+  size_t size = sizeof(struct cs_thread) * MAX_THREADS;
+  pthread_mutex_lock(&registry.lock);
+  if (registry.threads == NULL) {
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+    if (at != MAP_FAILED) {
+      cs_signal.threads_lo = (uint64_t)(uintptr_t)at;
+      cs_signal.threads_hi = cs_signal.threads_lo + size;
+      registry.threads = at;
+    }
+  }
+  bool ok = registry.threads != NULL;
+  pthread_mutex_unlock(&registry.lock);
+  return ok ||
+         cs_error_set(err, "no address space for the table of threads (%zu MiB): raise ulimit -v",
+                      size >> 20);
+}
+
+static struct cs_thread *find_id(uint64_t id) {
+  uint32_t *hint = &registry.hints[cs_hash_word(id, HINT_BITS)];
+  uint32_t used = cs_load_acquire(&registry.used), at = cs_load_relaxed(hint);
+  if (at < used && cs_load_acquire(&registry.ids[at]) == id) return &registry.threads[at];
+  for (uint32_t i = 0; i < used; i++) {
+    if (cs_load_acquire(&registry.ids[i]) != id) continue;
+    cs_store_relaxed(hint, i);
+    return &registry.threads[i];
+  }
+  return NULL;
+}
+
+struct cs_thread *cs_registry_find(uint64_t clr_thread) {
+  return clr_thread != 0 && clr_thread < NATIVE_ID(0) ? find_id(clr_thread) : NULL;
+}
+
+struct cs_thread *cs_registry_find_tid(uint32_t tid) {
+  uint32_t used = cs_load_acquire(&registry.used);
+  for (uint32_t i = 0; i < used && tid != 0; i++) {
+    struct cs_thread *thread = &registry.threads[i];
+    if (cs_load_acquire(&thread->tid) == tid) return thread;
+  }
+  return NULL;
+}
+
+struct cs_thread *cs_registry_self(void) {
+  return cs_registry_find_tid((uint32_t)syscall(SYS_gettid));
+}
+
+// A thread begins with these zero, whoever had their place before.
+struct cs_thread *cs_registry_own(void) {
+  static __thread struct cs_thread *own;
+  static __thread uint32_t generation, tid;
+  if (own != NULL && cs_load_acquire(&own->tid) == tid && own->generation == generation) return own;
+  own = cs_registry_self();
+  if (own == NULL) return NULL;
+  tid = cs_load_acquire(&own->tid);
+  generation = own->generation;
+  return own;
+}
+
+// Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
+// be held owns. Every thread that runs managed code has been passed on by ThreadAssignedToOSThread.
+bool cs_caller_is_managed(void) {
+  const struct cs_thread *thread = cs_registry_self();
+  return thread != NULL && thread->clr_thread != 0;
+}
+
+uint32_t cs_registry_count(void) {
+  return cs_load_acquire(&registry.used);
+}
+struct cs_thread *cs_registry_at(uint32_t i) {
+  return &registry.threads[i];
+}
+
+// One that was set aside is free as soon as nobody walks it.
+static bool is_free(uint32_t i) {
+  uint64_t id = cs_load_acquire(&registry.ids[i]);
+  struct cs_thread *thread = &registry.threads[i];
+  if (id != ASIDE_ID || __atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST) != 0) return id == 0;
+  cs_sleeper_forget(thread);
+  cs_altstack_leave(&thread->altstack);
+  return true;
+}
+
+// The entry of `id`, or a fresh one, not yet visible to walkers. NULL: not initialised, or full.
+static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
+  if (registry.threads == NULL) return NULL;
+  struct cs_thread *thread = find_id(id);
+  if (thread != NULL) return thread;
+  uint32_t i = 0;
+  while (i < registry.used && !is_free(i)) i++;
+  if (i == MAX_THREADS) {
+    cs_log_important("more than %d threads; further ones are not walked", MAX_THREADS);
+    return NULL;
+  }
+  thread = &registry.threads[i];
+  thread->generation++;
+  thread->clr_thread = clr_thread;
+  thread->stack = (struct cs_stack){0};
+  thread->sampling = 0;
+  cs_store_relaxed(&thread->ending, 0u);
+  cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
+  cs_store_relaxed(&thread->asked, 0u);
+  cs_store_relaxed(&thread->thread_pointer, 0);
+  thread->index = i;
+  thread->agent = NULL;
+  cs_store_relaxed(&thread->label, (struct cs_label_slot *)NULL);
+  thread->rest = (struct cs_rest){0};
+  cs_store_release(&registry.ids[i], id);
+  if (i == registry.used) {
+    cs_store_release(&registry.used, i + 1);
+    cs_store_release(&cs_signal.threads_used, i + 1);
+  }
+  return thread;
+}
+
+// The thread that notices it may be one that the runtime waits for to stop, and whoever walks the
+// other one may wait for that stop (equip.c). So it does not wait for walkers.
+static void end_unannounced(struct cs_thread *thread) {
+  cs_registry_ended(thread);
+  if (__atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST) == 0) {
+    cs_registry_destroyed_entry(thread);
+    return;
+  }
+  pthread_mutex_lock(&registry.lock);
+  cs_store_release(&registry.ids[thread->index], ASIDE_ID);
+  pthread_mutex_unlock(&registry.lock);
+}
+
+// A thread says that it is the runtime's `clr_thread`. So an entry that has this tid, or this id,
+// of another one is that of a thread which has ended.
+static void end_former(uint64_t clr_thread, uint32_t tid) {
+  uint32_t used = cs_load_acquire(&registry.used);
+  for (uint32_t i = 0; i < used; i++) {
+    struct cs_thread *thread = &registry.threads[i];
+    uint32_t its = cs_load_acquire(&thread->tid);
+    if (its == 0 || thread->clr_thread == 0) continue;
+    if (its == tid && thread->clr_thread != clr_thread) cs_registry_ended(thread);
+    if (its != tid && thread->clr_thread == clr_thread) end_unannounced(thread);
+  }
+}
+
+static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
+  struct cs_stack stack = {0};
+  struct cs_altstack alt = {0};
+  if (self) (void)cs_stack_of_self(&stack);
+  if (self && clr_thread != 0) end_former(clr_thread, tid);
+  if (tid != 0 && clr_thread != 0) cs_altstack_map(&alt, tid);
+  pthread_mutex_lock(&registry.lock);
+  struct cs_thread *thread = claim(clr_thread != 0 ? clr_thread : NATIVE_ID(tid), clr_thread);
+  if (thread != NULL && tid != 0 && thread->tid == 0) {
+    thread->altstack = alt;
+    alt.sp = 0;
+    if (self) {
+      cs_altstack_enter(&thread->altstack);
+      stack.alt_lo = thread->altstack.sp;
+      stack.alt_hi = stack.alt_lo + thread->altstack.size;
+    }
+    thread->stack = stack;
+    cs_store_relaxed(&thread->thread_pointer, self ? cs_thread_pointer() : 0);
+    __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
+  } else if (thread != NULL && self && thread->tid == tid && !cs_thread_is_equipped(thread)) {
+    cs_altstack_enter(&thread->altstack);  // found by EnumThreads first, on its way here
+  }
+  pthread_mutex_unlock(&registry.lock);
+  cs_altstack_free(&alt);  // only if the entry had one already
+  return thread;
+}
+
+struct cs_thread *cs_registry_created(uint64_t clr_thread) {
+  return add(clr_thread, 0, false);
+}
+struct cs_thread *cs_registry_assigned(uint64_t clr_thread, uint32_t tid) {
+  return add(clr_thread, tid, true);
+}
+struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid) {
+  return add(clr_thread, tid, false);
+}
+
+bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread) {
+  cs_add_seq(&thread->walkers, 1);
+  if (__atomic_load_n(&thread->tid, __ATOMIC_SEQ_CST) != 0 && thread->clr_thread == clr_thread)
+    return true;
+  cs_thread_unpin(thread);
+  return false;
+}
+
+bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread) {
+  cs_add_seq(&thread->walkers, 1);
+  if (__atomic_load_n(&thread->ending, __ATOMIC_SEQ_CST) == 0 && thread->clr_thread == clr_thread)
+    return true;
+  cs_thread_unpin(thread);
+  return false;
+}
+
+void cs_thread_unpin(struct cs_thread *thread) {
+  if (cs_add_seq(&thread->walkers, (uint32_t)-1) == (AWAITED | 1))
+    (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+}
+
+// The dying thread waits here itself; a signal of a walk that is still under way interrupts the
+// wait, is served, and the wait goes on.
+static void wait_for_walkers(struct cs_thread *thread) {
+  uint64_t give_up = cs_clock_now_ns() + MAX_DESTROY_WAIT_S * 1000000000ull;
+  uint32_t walkers;
+  while ((walkers = __atomic_fetch_or(&thread->walkers, AWAITED, __ATOMIC_SEQ_CST) | AWAITED) !=
+         AWAITED) {
+    struct timespec second = {.tv_sec = 1};
+    (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAIT_PRIVATE, walkers, &second, NULL, 0);
+    if (cs_clock_now_ns() < give_up) continue;
+    cs_log_important(
+        "clrsnap: a walk of a thread that ends was not over after %d s: is a hold "
+        "never released?",
+        MAX_DESTROY_WAIT_S);
+    break;
+  }
+  __atomic_fetch_and(&thread->walkers, ~AWAITED, __ATOMIC_SEQ_CST);
+}
+
+void cs_registry_ended(struct cs_thread *thread) {
+  cs_store_release(&thread->sampling, 0);
+  __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
+}
+
+// Nobody walks it any more.
+static void close_entry(struct cs_thread *thread) {
+  __atomic_store_n(&thread->ending, 1u, __ATOMIC_SEQ_CST);
+  cs_registry_ended(thread);
+  wait_for_walkers(thread);
+  cs_sleeper_forget(thread);
+}
+
+static void free_entry(struct cs_thread *thread) {
+  pthread_mutex_lock(&registry.lock);
+  if (thread->clr_thread != 0)
+    cs_store_relaxed(&registry.destroyed[registry.destroyed_next++ % CS_REGISTRY_REMEMBERED],
+                     thread->clr_thread);
+  thread->generation++;
+  thread->clr_thread = 0;
+  cs_store_relaxed(&thread->thread_pointer, 0);
+  cs_store_release(&registry.ids[thread->index], 0);
+  pthread_mutex_unlock(&registry.lock);
+}
+
+void cs_registry_destroyed_entry(struct cs_thread *thread) {
+  close_entry(thread);
+  cs_altstack_leave(&thread->altstack);
+  free_entry(thread);
+}
+
+void cs_registry_destroyed(uint64_t clr_thread) {
+  struct cs_thread *thread = cs_registry_find(clr_thread);
+  if (thread != NULL) cs_registry_destroyed_entry(thread);
+}
+
+bool cs_registry_was_destroyed(uint64_t clr_thread) {
+  for (uint32_t i = 0; i < CS_REGISTRY_REMEMBERED && clr_thread != 0; i++)
+    if (cs_load_relaxed(&registry.destroyed[i]) == clr_thread) return true;
+  return false;
+}
+
+uint32_t cs_registry_deaths(void) {
+  return cs_load_acquire(&registry.destroyed_next);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The bounds of a stack that nobody has told: the mapping that its stack pointer lies in. Not for
+// handlers. Invariant: what is answered was mapped a moment ago; no more is claimed.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "threads/stackmap.h"
+
+// The main thread's stack grows downwards as it is used, to its limit.
+static uint64_t lowest_of_main(uint64_t lo, uint64_t hi) {
+  struct rlimit limit;
+  uint64_t size = 8u << 20;
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    size = limit.rlim_cur;
+  return hi - lo > size ? lo : hi - size;
+}
+
+bool cs_stack_of_self(struct cs_stack *stack) {
+  pthread_attr_t attr;
+  void *at;
+  size_t size;
+  if (pthread_getattr_np(pthread_self(), &attr) != 0) return false;
+  bool ok = pthread_attr_getstack(&attr, &at, &size) == 0;
+  (void)pthread_attr_destroy(&attr);
+  if (!ok) return false;
+  stack->lo = (uint64_t)(uintptr_t)at;
+  stack->hi = stack->lo + size;
+  return true;
+}
+
+// One line of /proc/self/maps. False: it is no memory that a stack can be in.
+static bool read_line(char *at, struct cs_stack *stack) {
+  uint64_t lo = strtoull(at, &at, 16);
+  uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+  if (strncmp(at, " rw", 3) != 0) return false;
+  bool is_main = strstr(at, "[stack]") != NULL;
+  *stack = (struct cs_stack){.lo = is_main ? lowest_of_main(lo, hi) : lo, .hi = hi};
+  return true;
+}
+
+bool cs_stack_around(uint64_t addr, struct cs_stack *stack) {
+  char line[512];
+  bool found = false;
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) return false;
+  while (!found && fgets(line, sizeof line, maps) != NULL) {
+    struct cs_stack here;
+    found = read_line(line, &here) && addr >= here.lo && addr < here.hi;
+    if (found) *stack = here;
+  }
+  (void)fclose(maps);
+  return found;
+}
+
+void cs_stack_maps_read(struct cs_stack_maps *all) {
+  enum { MORE = 256 };
+  char line[512];
+  uint32_t room = 0;
+  *all = (struct cs_stack_maps){NULL, 0};
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) return;
+  while (fgets(line, sizeof line, maps) != NULL) {
+    if (all->count == room) {
+      struct cs_stack *more = realloc(all->stacks, (room + MORE) * sizeof *more);
+      if (more == NULL) break;
+      all->stacks = more;
+      room += MORE;
+    }
+    if (read_line(line, &all->stacks[all->count])) all->count++;
+  }
+  (void)fclose(maps);
+}
+
+bool cs_stack_maps_find(const struct cs_stack_maps *all, uint64_t addr, struct cs_stack *stack) {
+  for (uint32_t i = 0; i < all->count; i++) {
+    if (addr < all->stacks[i].lo || addr >= all->stacks[i].hi) continue;
+    *stack = all->stacks[i];
+    return true;
+  }
+  return false;
+}
+
+void cs_stack_maps_free(struct cs_stack_maps *all) {
+  free(all->stacks);
+  *all = (struct cs_stack_maps){NULL, 0};
+}
