@@ -68,6 +68,8 @@ check() {
   figure docs/oracles.md '([0-9]+) faults in copies' "$(grep -cE '^    \("' tests/mutants/run.py)"
   figure README.md 'at ([0-9,]+) stops' "$(sed -nE 's/.*oracle clrmd *([0-9,]+) stops.*/\1/p' dev)"
   figure README.md 'each of ([0-9]+) is noticed' "$(grep -cE '^    \("' tests/mutants/run.py)"
+  figure docs/wire-format.md '`version` in the header is ([0-9]+)' "$(defined CS_WIRE_VERSION src/wire/wire.h)"
+  figure docs/recording-format.md '\| version: ([0-9]+)' "$(defined CS_FILE_VERSION src/command/recording/recfile.h)"
   # The table of the every-instruction oracle adds up, and is what the README says.
   instructions=$(awk -F'|' '/instructions walked at/ { on = 1 } on && /^\| all/ { exit }
     on { gsub(/[ ,]/, "", $3); n += $3 } END { print n }' docs/oracles.md)
@@ -79,6 +81,8 @@ check() {
 headings() {
   sed -n 's/^#\{1,6\} //p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
+# defined NAME FILE: the number that NAME is defined as.
+defined() { sed -nE "s/^#define $1 ([0-9]+)u$/\1/p" "$2"; }
 # setting FILE NAME: the default of a test's setting.
 setting() { sed -nE "s/.*oracle_env\(\"$2\", ([0-9]+)\).*/\1/p" "$1" | sort -u; }
 grouped() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<< "$1"; }
@@ -112,8 +116,9 @@ if [ "$1" = --self-test ]; then
   spoil docs/security.md '`fuzz\.ring`' '`fuzz.rung`'
   spoil docs/oracles.md 'tests\/mutants\/run\.py' 'tests\/mutants\/runs.py'
   spoil docs/oracles.md 'dev oracle clrmd' 'dev orakle clrmd'
+  spoil docs/wire-format.md 'in the header is [0-9]+' 'in the header is 17'
   spoil docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
-  echo "pass: each of twelve disagreements is noticed"
+  echo "pass: each of thirteen disagreements is noticed"
   exit 0
 fi
 failed=0
