@@ -37,6 +37,10 @@ check() {
       grep -vE 'NAME|BUILDING' | sort -u); do
       [ -e "$name" ] || fail "$page: there is no $name"
     done
+    # A room and a file of it: `walk/run.c`.
+    for name in $(grep -oP '(?<![\w/.])[a-z_]+/[a-z0-9_]+\.[chS](?=\W)' "$page" | sort -u); do
+      [ -e "$name" ] || compgen -G "src/*/$name" > /dev/null || fail "$page: there is no $name in src"
+    done
     for name in $(grep -oE '\./dev [a-z]+( (sync|clrmd|cost|modes|shares))?' "$page" | tr ' ' '_' | sort -u); do
       grep -qE "^  ${name#./dev_}( |$)" <(./dev help | sed -E 's/^  (oracle|bench) (sync|clrmd|cost|modes|shares)/  \1_\2/') ||
         fail "$page: there is no command ${name/_/ }"
@@ -108,6 +112,7 @@ if [ "$1" = --self-test ]; then
   spoil docs/stop-reasons.md '^\| `bad-sp`' '| `bad-sq`'
   spoil README.md '\(docs\/design\.md\)' '(docs\/desine.md)'
   spoil docs/design.md 'src\/core\/walk\/walk\.c' 'src\/walk\/walk.c'
+  spoil docs/design.md '`native\/quirks\.c`' '`native\/querks.c`'
   spoil docs/contract.md '`oracle\.foreign-handler`' '`oracle.foreign`'
   spoil README.md 'in [0-9]+ kinds of callback' 'in 17 kinds of callback'
   spoil docs/signal-safety.md 'at most [0-9,]+ bytes of stack' 'at most 4,096 bytes of stack'
@@ -118,7 +123,7 @@ if [ "$1" = --self-test ]; then
   spoil docs/oracles.md 'dev oracle clrmd' 'dev orakle clrmd'
   spoil docs/wire-format.md 'in the header is [0-9]+' 'in the header is 17'
   spoil docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
-  echo "pass: each of thirteen disagreements is noticed"
+  echo "pass: each of fourteen disagreements is noticed"
   exit 0
 fi
 failed=0
