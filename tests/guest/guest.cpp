@@ -66,8 +66,7 @@ static std::unique_ptr<Mode> make_mode() {
       {"recipe", make_recipe},   {"handler", make_handler}, {"calls", make_calls},
       {"crowd", make_crowd},     {"throw", make_throw},     {"detach", make_detach},
       {"leave", make_leave},     {"pause", make_pause},     {"hostile", make_hostile},
-      {"leave", make_leave},     {"pause", make_pause},     {"rounds", make_rounds},
-      {"endings", make_endings}, {"late", make_late},
+      {"rounds", make_rounds},   {"endings", make_endings}, {"late", make_late},
   };
   const char *name = getenv("GUEST_MODE");
   auto found = modes.find(name != nullptr ? name : "");
@@ -92,7 +91,7 @@ class Profiler final : public ProfilerCallbackBase {
         IID_ICorProfilerCallback10,
         IID_ICorProfilerCallback11,
     };
-    static const long newest = setting("GUEST_NEWEST", 11);  // an older profiler knows fewer
+    static const long newest = setting("GUEST_VERSION", 11);
     for (const GUID &one : known) {
       if (!same(one, iid) || &one - known > newest) continue;
       *out = static_cast<ICorProfilerCallback11 *>(this);

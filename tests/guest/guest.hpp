@@ -92,6 +92,7 @@ class Notes {
 class Answers {
  public:
   void add(HRESULT hr);
+  long total() const;
   void tell(const char *what);  // to the notes
 
  private:

@@ -160,6 +160,12 @@ void Answers::add(HRESULT hr) {
   }
 }
 
+long Answers::total() const {
+  long sum = 0;
+  for (const One &one : all_) sum += one.count;
+  return sum;
+}
+
 void Answers::tell(const char *what) {
   std::map<HRESULT, long> sorted;
   for (const One &one : all_) sorted[one.hr] += one.count;
