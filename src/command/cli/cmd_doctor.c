@@ -8,8 +8,8 @@
 #include "cli/doctor.h"
 #include "cli/options.h"
 #include "process/diag.h"
+#include "util/json.h"
 #include "util/say.h"
-#include "util/text.h"
 
 static const char help[] =
     "usage: clrsnap doctor [options] [PID]\n"
@@ -50,24 +50,24 @@ static void print_list(const struct cs_doctor *d) {
   }
 }
 
-static void put_text(const char *name, const char *text) {
-  cs_print(stdout, ",\"%s\":", name);
-  cs_put_json(stdout, text, strlen(text));
-}
-
 static void print_json(const struct cs_doctor *d, uint32_t pid) {
-  cs_print(stdout, "{\"works\":%s,\"pid\":", cs_doctor_has_fault(d) ? "false" : "true");
-  cs_print(stdout, pid != 0 ? "%u" : "null", pid);
-  cs_print(stdout, ",\"findings\":[");
+  struct cs_json_writer j = {.out = stdout};
+  cs_json_open(&j, NULL, '{');
+  cs_json_bool(&j, "works", !cs_doctor_has_fault(d));
+  if (pid != 0)
+    cs_json_uint(&j, "pid", pid);
+  else
+    cs_json_null(&j, "pid");
+  cs_json_open(&j, "findings", '[');
   for (unsigned i = 0; i < d->count; i++) {
     const struct cs_finding *f = &d->findings[i];
-    cs_print(stdout, "%s\n{\"state\":\"%s\"", i > 0 ? "," : "", states[f->state]);
-    put_text("name", f->name);
-    put_text("text", f->text);
-    put_text("cure", f->cure);
-    cs_print(stdout, "}");
+    cs_json_open_line(&j, NULL, '{');
+    CS_JSON_TEXTS(&j, {"state", states[f->state]}, {"name", f->name}, {"text", f->text},
+                  {"cure", f->cure});
+    cs_json_close(&j, "}");
   }
-  cs_print(stdout, "\n]}\n");
+  cs_json_new_line(&j);
+  (void)cs_json_end(&j, "]}");
 }
 
 int cs_cmd_doctor(int argc, char **argv) {

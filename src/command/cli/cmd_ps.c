@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "process/process.h"
+#include "util/json.h"
 #include "util/say.h"
-#include "util/text.h"
 
 enum { PATIENCE_S = 2 };  // for a process that is stopped: it would never answer
 
@@ -27,25 +27,17 @@ static const char help[] =
 
 struct list {
   bool json;
+  struct cs_json_writer writer;
   unsigned count;
 };
 
-static void put_text(const char *name, const char *text) {
-  cs_print(stdout, ",\"%s\":", name);
-  if (text != NULL)
-    cs_put_json(stdout, text, strlen(text));
-  else
-    cs_print(stdout, "null");
-}
-
-static void put_json(const struct cs_process *p, struct list *list) {
-  cs_print(stdout, "%s\n{\"pid\":%d,\"uid\":%u", list->count > 0 ? "," : "", (int)p->pid, p->uid);
-  put_text("runtime", p->runtime);
-  put_text("product", p->product);
-  put_text("assembly", p->assembly);
-  put_text("command", p->command);
-  put_text("problem", p->answers ? NULL : p->why.text);
-  cs_print(stdout, "}");
+static void put_json(const struct cs_process *p, struct cs_json_writer *j) {
+  cs_json_open_line(j, NULL, '{');
+  cs_json_int(j, "pid", p->pid);
+  cs_json_uint(j, "uid", p->uid);
+  CS_JSON_TEXTS(j, {"runtime", p->runtime}, {"product", p->product}, {"assembly", p->assembly},
+                {"command", p->command}, {"problem", p->answers ? NULL : p->why.text});
+  cs_json_close(j, "}");
 }
 
 static void put_row(const struct cs_process *p, const struct list *list) {
@@ -59,7 +51,7 @@ static void put_row(const struct cs_process *p, const struct list *list) {
 static void put(const struct cs_process *p, void *data) {
   struct list *list = data;
   if (list->json)
-    put_json(p, list);
+    put_json(p, &list->writer);
   else
     put_row(p, list);
   list->count++;
@@ -84,9 +76,11 @@ int cs_cmd_ps(int argc, char **argv) {
     return 0;
   }
   cs_diag_patience_s = PATIENCE_S;
-  if (list.json) cs_print(stdout, "[");
+  list.writer = (struct cs_json_writer){.out = stdout};
+  if (list.json) cs_json_open(&list.writer, NULL, '[');
   bool good = cs_processes_visit(put, &list, &err);
-  if (list.json) cs_print(stdout, "\n]\n");
+  cs_json_new_line(&list.writer);
+  if (list.json) (void)cs_json_end(&list.writer, "]");
   if (!good) cs_say("%s", err.text);
   if (good && list.count == 0 && !list.json) cs_say("there is no .NET process that you can see");
   return good ? 0 : CS_EXIT_FAILURE;

@@ -12,8 +12,8 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "stack/outside.h"
+#include "util/json.h"
 #include "util/say.h"
-#include "util/text.h"
 
 static const char help[] =
     "usage: clrsnap stack [options] PID\n"
@@ -150,102 +150,94 @@ static void print_thread(const struct cs_outside_thread *t) {
     cs_print(stdout, "    ... cut here: %s\n", cs_stop_text(t->stop));
 }
 
-static void put_version(const struct cs_outside *o, const char *unknown) {
-  if (o->major == 0)
-    cs_print(stdout, "%s", unknown);
-  else
-    cs_print(stdout, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major, o->minor, o->build);
+enum { VERSION_BYTES = 40 };
+
+static const char *version_of(const struct cs_outside *o, const char *unknown,
+                              char text[VERSION_BYTES]) {
+  if (o->major == 0) return unknown;
+  (void)snprintf(text, VERSION_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major, o->minor,
+                 o->build);
+  return text;
 }
 
 static void print_text(const struct cs_outside *o, const struct options *options) {
-  char now[64] = "";
+  char now[64] = "", version[VERSION_BYTES];
   time_t seconds = time(NULL);
   struct tm local;
   if (localtime_r(&seconds, &local) != NULL)
     (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
   cs_print(stdout, "Process %d: ", o->pid);
   cs_print(stdout, "%s", o->command);
-  cs_print(stdout, "\n.NET ");
-  put_version(o, "of an unknown version");
-  cs_print(stdout, ", %s, stopped for %.1f ms\n", now, (double)o->stopped_ns / 1e6);
+  cs_print(stdout, "\n.NET %s, %s, stopped for %.1f ms\n",
+           version_of(o, "of an unknown version", version), now, (double)o->stopped_ns / 1e6);
   for (uint32_t i = 0; i < o->count; i++)
     if (o->threads[i].managed || !options->managed_only) print_thread(&o->threads[i]);
 }
 
 // ---- For programs ----
 
-static void put_string(const char *key, const char *text) {
-  cs_print(stdout, "\"%s\":", key);
-  cs_put_json(stdout, text, strlen(text));
+static void put_address(struct cs_json_writer *j, const char *key, uint64_t address) {
+  char text[32];
+  (void)snprintf(text, sizeof text, "0x%" PRIx64, address);
+  cs_json_text(j, key, text);
 }
 
-static void put_frame(const struct cs_outside_frame *f) {
+static void put_frame(struct cs_json_writer *j, const struct cs_outside_frame *f) {
   static const char *const kinds[] = {[CS_CODE_NONE] = "unknown",
                                       [CS_CODE_JIT] = "jit",
                                       [CS_CODE_R2R] = "r2r",
                                       [CS_CODE_NATIVE] = "native",
                                       [CS_CODE_STUB] = "stub"};
-  cs_print(stdout, "{");
-  put_string("name", f->name);
-  cs_print(stdout, ",");
-  put_string("kind", kinds[f->kind]);
-  if (f->module != NULL) {
-    cs_print(stdout, ",");
-    put_string("module", f->module);
-  }
-  if (f->token != 0) cs_print(stdout, ",\"token\":%" PRIu32, f->token);
+  cs_json_open(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"name", f->name}, {"kind", kinds[f->kind]});
+  if (f->module != NULL) cs_json_text(j, "module", f->module);
+  if (f->token != 0) cs_json_uint(j, "token", f->token);
   if (f->source != NULL) {
-    cs_print(stdout, ",");
-    put_string("file", f->source);
-    cs_print(stdout, ",\"line\":%" PRIu32, f->line);
+    cs_json_text(j, "file", f->source);
+    cs_json_uint(j, "line", f->line);
   }
-  if (f->runtime) cs_print(stdout, ",\"runtime\":true");
-  if (f->kind == CS_CODE_NATIVE) cs_print(stdout, ",\"address\":\"0x%" PRIx64 "\"", f->offset);
-  cs_print(stdout,
-           ",\"ip\":\"0x%" PRIx64 "\",\"sp\":\"0x%" PRIx64 "\",\"exact\":%s,\"funclet\":%s}", f->ip,
-           f->sp, f->flags & CS_FRAME_EXACT ? "true" : "false", f->funclet ? "true" : "false");
+  if (f->runtime) cs_json_bool(j, "runtime", true);
+  if (f->kind == CS_CODE_NATIVE) put_address(j, "address", f->offset);
+  put_address(j, "ip", f->ip);
+  put_address(j, "sp", f->sp);
+  cs_json_bool(j, "exact", (f->flags & CS_FRAME_EXACT) != 0);
+  cs_json_bool(j, "funclet", f->funclet);
+  cs_json_close(j, "}");
 }
 
-static void put_thread(const struct cs_outside_thread *t) {
-  cs_print(stdout, "{\"tid\":%d,", t->tid);
-  put_string("name", t->name);
-  cs_print(stdout, ",");
-  put_string("state", t->state);
-  if (t->waits_for != NULL) {
-    cs_print(stdout, ",");
-    put_string("waits_for", t->waits_for);
-  }
-  cs_print(stdout, ",\"managed\":%s,\"cooperative\":%s,", t->managed ? "true" : "false",
-           t->cooperative ? "true" : "false");
-  if (t->suspends) cs_print(stdout, "\"suspends\":true,");
+static void put_thread(struct cs_json_writer *j, const struct cs_outside_thread *t) {
+  cs_json_open(j, NULL, '{');
+  cs_json_int(j, "tid", t->tid);
+  CS_JSON_TEXTS(j, {"name", t->name}, {"state", t->state});
+  if (t->waits_for != NULL) cs_json_text(j, "waits_for", t->waits_for);
+  cs_json_bool(j, "managed", t->managed);
+  cs_json_bool(j, "cooperative", t->cooperative);
+  if (t->suspends) cs_json_bool(j, "suspends", true);
   if (t->suspends && t->reason != CS_OUTSIDE_REASON_UNKNOWN)
-    cs_print(stdout, "\"suspends_for\":\"%s\",",
-             t->reason == CS_OUTSIDE_REASON_COLLECTION ? "collection" : "other");
-  if (where(t)[0] != '\0') cs_print(stdout, "\"in\":\"%s\",", where(t));
-  cs_print(stdout, "\"complete\":%s,", t->walked && t->stop == CS_STOP_BASE ? "true" : "false");
-  put_string("end", t->walked ? cs_stop_token(t->stop) : "ended");
-  cs_print(stdout, ",\"frames\":[");
-  for (uint32_t i = 0; i < t->count; i++) {
-    if (i > 0) cs_print(stdout, ",");
-    put_frame(&t->frames[i]);
-  }
-  cs_print(stdout, "]}");
+    cs_json_text(j, "suspends_for",
+                 t->reason == CS_OUTSIDE_REASON_COLLECTION ? "collection" : "other");
+  if (where(t)[0] != '\0') cs_json_text(j, "in", where(t));
+  cs_json_bool(j, "complete", t->walked && t->stop == CS_STOP_BASE);
+  cs_json_text(j, "end", t->walked ? cs_stop_token(t->stop) : "ended");
+  cs_json_open(j, "frames", '[');
+  for (uint32_t i = 0; i < t->count; i++) put_frame(j, &t->frames[i]);
+  cs_json_close(j, "]}");
 }
 
 static void print_json(const struct cs_outside *o, const struct options *options) {
-  bool first = true;
-  cs_print(stdout, "{\"pid\":%d,\"runtime\":\"", o->pid);
-  put_version(o, "");
-  cs_print(stdout, "\",");
-  put_string("command", o->command);
-  cs_print(stdout, ",\"stopped_ns\":%" PRIu64 ",\"threads\":[", o->stopped_ns);
+  struct cs_json_writer j = {.out = stdout};
+  char version[VERSION_BYTES];
+  cs_json_open(&j, NULL, '{');
+  cs_json_int(&j, "pid", o->pid);
+  CS_JSON_TEXTS(&j, {"runtime", version_of(o, "", version)}, {"command", o->command});
+  cs_json_uint(&j, "stopped_ns", o->stopped_ns);
+  cs_json_open(&j, "threads", '[');
   for (uint32_t i = 0; i < o->count; i++) {
     if (!o->threads[i].managed && options->managed_only) continue;
-    if (!first) cs_print(stdout, ",\n");
-    put_thread(&o->threads[i]);
-    first = false;
+    if (j.comma) cs_json_new_line(&j);
+    put_thread(&j, &o->threads[i]);
   }
-  cs_print(stdout, "]}\n");
+  (void)cs_json_end(&j, "]}");
 }
 
 int cs_cmd_stack(int argc, char **argv) {

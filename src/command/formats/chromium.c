@@ -4,14 +4,13 @@
 // time, callers before callees. What the other modes have seen is beside them, with its stack as an
 // argument, the leaf first: waits and pauses as asynchronous events ("b", "e"), since they need not
 // nest with the samples; allocations and exceptions as instants ("i"). One thread. Signal-safe: no.
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/writers.h"
 #include "profile/markers.h"
 #include "profile/timeline.h"
-#include "util/text.h"
+#include "util/json.h"
 
 #define MAX_TID 4194304u  // the kernel's limit
 
@@ -22,7 +21,7 @@ struct event {
 
 struct writer {
   const struct cs_profile *p;
-  FILE *out;
+  struct cs_json_writer json;
   struct event *open;    // the stack of frames that go on
   struct event *events;  // that have ended
   size_t depth, open_capacity, count, capacity;
@@ -59,30 +58,29 @@ static void add_span(struct writer *w, const struct cs_span *span, uint64_t at) 
   }
 }
 
-static void put_us(FILE *out, const char *name, uint64_t ns) {
-  (void)fprintf(out, ",\"%s\":%" PRIu64 ".%03u", name, ns / 1000, (unsigned)(ns % 1000));
-}
-
-static void put_event(const struct writer *w, const struct event *e, uint64_t tid) {
+static void put_event(struct writer *w, const struct event *e, uint64_t tid) {
   const struct cs_profile_frame *f = &w->p->frames[e->frame];
+  struct cs_json_writer *j = &w->json;
   size_t len;
   const char *name = cs_strings_get(&w->p->strings, f->name, &len);
-  (void)fputs(",\n{\"ph\":\"X\",\"name\":", w->out);
-  cs_put_json(w->out, name, len);
-  (void)fprintf(w->out, ",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64,
-                cs_kind_token(f->kind), w->p->facts.pid, tid);
-  put_us(w->out, "ts", e->begin_ns);
-  put_us(w->out, "dur", e->end_ns - e->begin_ns);
-  (void)putc('}', w->out);
+  cs_json_open_line(j, NULL, '{');
+  cs_json_text(j, "ph", "X");
+  cs_json_bytes(j, "name", name, len);
+  cs_json_text(j, "cat", cs_kind_token(f->kind));
+  CS_JSON_UINTS(j, {"pid", w->p->facts.pid}, {"tid", tid});
+  cs_json_decimal(j, "ts", e->begin_ns, 3);
+  cs_json_decimal(j, "dur", e->end_ns - e->begin_ns, 3);
+  cs_json_close(j, "}");
 }
 
-static void put_name(const struct writer *w, const char *what, uint64_t tid, const char *name) {
-  (void)fprintf(w->out,
-                "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64
-                ",\"args\":{\"name\":",
-                what, w->p->facts.pid, tid);
-  cs_put_json(w->out, name, strlen(name));
-  (void)fputs("}}", w->out);
+static void put_name(struct writer *w, const char *what, uint64_t tid, const char *name) {
+  struct cs_json_writer *j = &w->json;
+  cs_json_open_line(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"ph", "M"}, {"name", what});
+  CS_JSON_UINTS(j, {"pid", w->p->facts.pid}, {"tid", tid});
+  cs_json_open(j, "args", '{');
+  cs_json_text(j, "name", name);
+  cs_json_close(j, "}}");
 }
 
 // Ids of threads are used again; each thread gets a track of its own all the same.
@@ -111,58 +109,55 @@ static void put_samples(struct writer *w, const struct cs_timeline *t, uint32_t 
 
 // ---- Events of the runtime ----
 
-static void begin_mark(const struct writer *w, const struct cs_marker *m, const char *phase,
+static void begin_mark(struct writer *w, const struct cs_marker *m, const char *phase,
                        uint64_t tid) {
-  (void)fprintf(w->out, ",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":", phase,
-                cs_mode_of(&m->profile->facts)->token);
-  cs_put_json(w->out, m->name, m->len);
-  (void)fprintf(w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu64, w->p->facts.pid, tid);
+  struct cs_json_writer *j = &w->json;
+  cs_json_open_line(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"ph", phase}, {"cat", cs_mode_of(&m->profile->facts)->token});
+  cs_json_bytes(j, "name", m->name, m->len);
+  CS_JSON_UINTS(j, {"pid", w->p->facts.pid}, {"tid", tid});
 }
 
 static void put_arguments(struct writer *w, const struct cs_marker *m) {
   const struct cs_profile *p = m->profile;
+  struct cs_json_writer *j = &w->json;
   size_t depth = cs_tree_path(&p->tree, m->leaf, &w->path, &w->path_capacity);
-  const char *comma = "";
-  (void)fputs(",\"args\":{", w->out);
-  if (cs_mode_of(&p->facts)->unit == CS_UNIT_BYTES)
-    (void)fprintf(w->out, "\"bytes\":%" PRIu64 ",", m->weight);
-  if (cs_mode_of(&p->facts)->unit == CS_UNIT_COUNT)
-    (void)fprintf(w->out, "\"stands for\":%" PRIu64 ",", m->weight);
-  (void)fputs("\"stack\":[", w->out);
+  enum cs_unit unit = cs_mode_of(&p->facts)->unit;
+  cs_json_open(j, "args", '{');
+  if (unit != CS_UNIT_NS)
+    cs_json_uint(j, unit == CS_UNIT_BYTES ? "bytes" : "stands for", m->weight);
+  cs_json_open(j, "stack", '[');
   for (size_t d = depth; d > 0; d--) {
     const struct cs_profile_frame *f = &p->frames[w->path[d - 1]];
     size_t len;
     const char *name = cs_strings_get(&p->strings, f->name, &len);
-    if (f->kind == CS_KIND_TYPE) continue;  // it is the event's name
-    (void)fputs(comma, w->out);
-    cs_put_json(w->out, name, len);
-    comma = ",";
+    if (f->kind != CS_KIND_TYPE) cs_json_bytes(j, NULL, name, len);  // a type is the event's name
   }
-  (void)fputs("]}", w->out);
+  cs_json_close(j, "]}");
 }
 
 static void put_mark(struct writer *w, const struct cs_marker *m, uint64_t tid) {
+  struct cs_json_writer *j = &w->json;
   bool lasts = cs_mode_of(&m->profile->facts)->unit == CS_UNIT_NS;
   begin_mark(w, m, lasts ? "b" : "i", tid);
   if (lasts)
-    (void)fprintf(w->out, ",\"id\":%" PRIu64, ++w->next_id);
+    cs_json_uint(j, "id", ++w->next_id);
   else
-    (void)fputs(",\"s\":\"t\"", w->out);
-  put_us(w->out, "ts", m->begin_ns);
+    cs_json_text(j, "s", "t");
+  cs_json_decimal(j, "ts", m->begin_ns, 3);
   put_arguments(w, m);
-  (void)putc('}', w->out);
+  cs_json_close(j, "}");
   if (!lasts) return;
   begin_mark(w, m, "e", tid);
-  (void)fprintf(w->out, ",\"id\":%" PRIu64, w->next_id);
-  put_us(w->out, "ts", m->end_ns);
-  (void)putc('}', w->out);
+  cs_json_uint(j, "id", w->next_id);
+  cs_json_decimal(j, "ts", m->end_ns, 3);
+  cs_json_close(j, "}");
 }
 
 static void put_thread(struct writer *w, const struct cs_timeline *t,
                        const struct cs_markers *markers, uint32_t thread) {
   const struct cs_profile_thread *info = &w->p->threads[thread];
   uint64_t tid = track_of(w, info->tid);
-  (void)fputs(",\n", w->out);
   const char *name = cs_strings_get(&w->p->strings, info->name, NULL);
   put_name(w, "thread_name", tid, name[0] != '\0' ? name : "thread");
   put_samples(w, t, thread, tid);
@@ -170,9 +165,17 @@ static void put_thread(struct writer *w, const struct cs_timeline *t,
     put_mark(w, &markers->all[i], tid);
 }
 
-static void put_modes(const struct cs_profile_set *set, FILE *out) {
-  for (size_t i = 0; i < set->count; i++)
-    (void)fprintf(out, "%s%s", i > 0 ? "," : "", cs_mode_of(&set->profiles[i].facts)->token);
+static void put_about(struct cs_json_writer *j, const struct cs_profile_set *set) {
+  char modes[128] = "";
+  for (size_t i = 0; i < set->count; i++) {
+    size_t used = strlen(modes);
+    (void)snprintf(modes + used, sizeof modes - used, "%s%s", i > 0 ? "," : "",
+                   cs_mode_of(&set->profiles[i].facts)->token);
+  }
+  cs_json_text(j, "displayTimeUnit", "ms");
+  cs_json_open(j, "otherData", '{');
+  CS_JSON_TEXTS(j, {"producer", "clrsnap " CLRSNAP_VERSION}, {"mode", modes});
+  cs_json_close(j, "}");
 }
 
 bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
@@ -183,23 +186,22 @@ bool cs_write_chromium(const struct cs_profile_set *set, FILE *out) {
   if (!cs_mode_of(&p->facts)->timed) samples.sample_count = 0;
   cs_timeline_make(&t, &samples, true);
   cs_markers_make(&markers, set);
-  struct writer w = {.p = p, .out = out};
-  (void)fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"producer\":\"clrsnap " CLRSNAP_VERSION
-              "\",\"mode\":\"",
-              out);
-  put_modes(set, out);
-  (void)fputs("\"},\n\"traceEvents\":[\n", out);
+  struct writer w = {.p = p, .json = {.out = out}};
+  cs_json_open(&w.json, NULL, '{');
+  put_about(&w.json, set);
+  cs_json_open_line(&w.json, "traceEvents", '[');
   put_name(&w, "process_name", p->facts.pid, p->facts.program);
   for (uint32_t i = 0; i < p->thread_count; i++) {
     if (t.first[i] != t.first[i + 1] || markers.first[i] != markers.first[i + 1])
       put_thread(&w, &t, &markers, i);
   }
-  (void)fputs("\n]}\n", out);
+  cs_json_new_line(&w.json);
+  bool written = cs_json_end(&w.json, "]}");
   free(w.path);
   free(w.open);
   free(w.events);
   cs_map_free(&w.tids);
   cs_timeline_free(&t);
   cs_markers_free(&markers);
-  return fflush(out) == 0 && !ferror(out);
+  return written;
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "formats/writers.h"
 #include "profile/profile.h"
-#include "util/text.h"
 
 static void put_frame(const struct cs_profile *p, uint32_t frame, FILE *out) {
   size_t len;

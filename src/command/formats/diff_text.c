@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "formats/writers.h"
 #include "profile/diff.h"
-#include "util/text.h"
 
 struct row {
   uint32_t frame;

@@ -12,7 +12,6 @@
 #include "profile/functions.h"
 #include "profile/merge.h"
 #include "profile/timeline.h"
-#include "util/text.h"
 
 #define PROCESSED_VERSION 47
 #define NONE UINT32_MAX
@@ -30,7 +29,7 @@ struct writer {
   const struct cs_merged *merged;
   const struct cs_timeline *t;
   const struct cs_markers *markers;
-  FILE *out;
+  struct cs_json_writer *json;
   struct cs_functions functions;
   struct subset nodes, frames, funcs, texts;
 };
@@ -93,7 +92,9 @@ enum column {
   FUNC_NAME,
   FUNC_FILE,
   FUNC_RESOURCE,
+  RESOURCE_NAME,
   ZERO,
+  ONE,
   MINUS_ONE,
   FALSE_VALUE,
   NULL_VALUE
@@ -132,8 +133,12 @@ static int64_t cell(const struct writer *w, enum column column, uint32_t i) {
     case FUNC_RESOURCE:
       frame = w->functions.frame[w->funcs.ids[i]];
       return w->texts.index[w->p->frames[frame].module];
+    case RESOURCE_NAME:
+      return 2 * (int64_t)w->funcs.count + i;
     case MINUS_ONE:
       return -1;
+    case ONE:
+      return 1;
     default:
       return 0;
   }
@@ -141,18 +146,23 @@ static int64_t cell(const struct writer *w, enum column column, uint32_t i) {
 
 static void put_column(const struct writer *w, const char *name, enum column column,
                        uint32_t count) {
-  (void)fprintf(w->out, ",\"%s\":[", name);
+  cs_json_open(w->json, name, '[');
   for (uint32_t i = 0; i < count; i++) {
     int64_t value = cell(w, column, i);
-    if (i > 0) (void)putc(',', w->out);
     if (column == FALSE_VALUE)
-      (void)fputs("false", w->out);
+      cs_json_bool(w->json, NULL, false);
     else if (column == NULL_VALUE || value == INT64_MIN)
-      (void)fputs("null", w->out);
+      cs_json_null(w->json, NULL);
     else
-      (void)fprintf(w->out, "%" PRId64, value);
+      cs_json_int(w->json, NULL, value);
   }
-  (void)putc(']', w->out);
+  cs_json_close(w->json, "]");
+}
+
+// A table is an object of columns.
+static void open_table(const struct writer *w, const char *name, size_t rows) {
+  cs_json_open_line(w->json, name, '{');
+  cs_json_uint(w->json, "length", rows);
 }
 
 struct table {
@@ -162,9 +172,9 @@ struct table {
 
 static void put_table(const struct writer *w, const char *name, const struct table *columns,
                       size_t column_count, uint32_t rows) {
-  (void)fprintf(w->out, ",\n\"%s\":{\"length\":%" PRIu32, name, rows);
+  open_table(w, name, rows);
   for (size_t i = 0; i < column_count; i++) put_column(w, columns[i].name, columns[i].column, rows);
-  (void)putc('}', w->out);
+  cs_json_close(w->json, "}");
 }
 
 static void put_tables(const struct writer *w) {
@@ -181,70 +191,50 @@ static void put_tables(const struct writer *w) {
       {"name", FUNC_NAME},         {"isJS", FALSE_VALUE},   {"relevantForJS", FALSE_VALUE},
       {"resource", FUNC_RESOURCE}, {"fileName", FUNC_FILE}, {"lineNumber", NULL_VALUE},
       {"columnNumber", NULL_VALUE}};
+  // Resources are modules; 1 is the type "library", and there is no file to be symbolicated.
+  static const struct table resources[] = {
+      {"lib", NULL_VALUE}, {"host", NULL_VALUE}, {"name", RESOURCE_NAME}, {"type", ONE}};
+  static const struct table symbols[] = {
+      {"libIndex", ZERO}, {"address", ZERO}, {"name", ZERO}, {"functionSize", ZERO}};
   put_table(w, "stackTable", stacks, CS_COUNT(stacks), w->nodes.count);
   put_table(w, "frameTable", frames, CS_COUNT(frames), w->frames.count);
   put_table(w, "funcTable", funcs, CS_COUNT(funcs), w->funcs.count);
+  put_table(w, "resourceTable", resources, CS_COUNT(resources), w->texts.count);
+  put_table(w, "nativeSymbols", symbols, CS_COUNT(symbols), 0);
 }
 
-static void put_name(FILE *out, const struct cs_profile *p, uint32_t frame) {
+static void put_name(struct cs_json_writer *j, const struct cs_profile *p, uint32_t frame) {
   char *text = NULL;
-  size_t len;
-  const char *name = cs_profile_method(p, frame, &len);
-  if (p->frames[frame].inlined && asprintf(&text, "%s (inlined)", name) >= 0)
-    cs_put_json(out, text, strlen(text));
-  else
-    cs_put_json(out, name, len);
-  free(text);
+  const char *name = cs_profile_method(p, frame, NULL);
+  bool suffixed = p->frames[frame].inlined && asprintf(&text, "%s (inlined)", name) >= 0;
+  cs_json_text(j, NULL, suffixed ? text : name);
+  if (suffixed) free(text);
 }
 
 // The texts that the columns count on: names, files (empty where there is none), modules; then the
 // names of markers.
 static void put_texts(const struct writer *w) {
-  (void)fputs(",\n\"stringArray\":[", w->out);
-  size_t len;
+  cs_json_open_line(w->json, "stringArray", '[');
   for (uint32_t i = 0; i < w->funcs.count; i++) {
-    uint32_t frame = w->functions.frame[w->funcs.ids[i]];
-    if (i > 0) (void)fputs(",\n", w->out);
-    put_name(w->out, w->p, frame);
+    if (i > 0) cs_json_new_line(w->json);
+    put_name(w->json, w->p, w->functions.frame[w->funcs.ids[i]]);
   }
   for (uint32_t i = 0; i < w->funcs.count; i++) {
-    const char *file = cs_profile_file(w->p, w->functions.frame[w->funcs.ids[i]], &len);
-    (void)putc(',', w->out);
-    cs_put_json(w->out, file != NULL ? file : "", file != NULL ? len : 0);
+    const char *file = cs_profile_file(w->p, w->functions.frame[w->funcs.ids[i]], NULL);
+    cs_json_text(w->json, NULL, file != NULL ? file : "");
   }
-  for (uint32_t i = 0; i < w->texts.count; i++) {
-    const char *module = cs_strings_get(&w->p->strings, w->texts.ids[i], &len);
-    (void)putc(',', w->out);
-    cs_put_json(w->out, module, len);
-  }
+  for (uint32_t i = 0; i < w->texts.count; i++)
+    cs_json_text(w->json, NULL, cs_strings_get(&w->p->strings, w->texts.ids[i], NULL));
   for (size_t i = 0; i < CS_FIREFOX_SCHEMAS; i++)
-    (void)fprintf(w->out, "%s\"%s\"", i > 0 || w->funcs.count > 0 ? "," : "",
-                  cs_firefox_marker_name(i));
-  (void)putc(']', w->out);
-}
-
-// Resources are modules; 1 is the type "library", and there is no file to be symbolicated.
-static void put_resources(const struct writer *w) {
-  static const char *const columns[] = {"lib", "host", "name", "type"};
-  (void)fprintf(w->out, ",\n\"resourceTable\":{\"length\":%" PRIu32, w->texts.count);
-  for (size_t c = 0; c < CS_COUNT(columns); c++) {
-    (void)fprintf(w->out, ",\"%s\":[", columns[c]);
-    for (uint32_t i = 0; i < w->texts.count; i++) {
-      if (i > 0) (void)putc(',', w->out);
-      if (c < 2)
-        (void)fputs("null", w->out);
-      else
-        (void)fprintf(w->out, "%" PRIu32, c == 2 ? 2 * w->funcs.count + i : 1);
-    }
-    (void)putc(']', w->out);
-  }
-  (void)putc('}', w->out);
+    cs_json_text(w->json, NULL, cs_firefox_marker_name(i));
+  cs_json_close(w->json, "]");
 }
 
 enum sample_column { SAMPLE_STACK, SAMPLE_TIME, SAMPLE_WEIGHT, SAMPLE_CPU };
 
-static void put_ms(FILE *out, uint64_t ns) {
-  (void)fprintf(out, "%" PRIu64 ".%06u", ns / 1000000, (unsigned)(ns % 1000000));
+// In milliseconds.
+static void put_ms(const struct writer *w, uint64_t ns) {
+  cs_json_decimal(w->json, NULL, ns, 6);
 }
 
 static void put_sample(const struct writer *w, const struct cs_span *span,
@@ -253,61 +243,60 @@ static void put_sample(const struct writer *w, const struct cs_span *span,
   switch (column) {
     case SAMPLE_STACK:
       if (w->p->tree.nodes[span->leaf].parent == 0)
-        (void)fputs("null", w->out);  // no frames at all
+        cs_json_null(w->json, NULL);  // no frames at all
       else
-        (void)fprintf(w->out, "%" PRIu32, w->nodes.index[span->leaf]);
+        cs_json_uint(w->json, NULL, w->nodes.index[span->leaf]);
       break;
     case SAMPLE_TIME:
-      put_ms(w->out, span->begin_ns);
+      put_ms(w, span->begin_ns);
       break;
     case SAMPLE_WEIGHT:
-      put_ms(w->out, length);
+      put_ms(w, length);
       break;
     default:
-      (void)fprintf(w->out, "%" PRIu64, span->asleep ? 0 : length / 1000);
+      cs_json_uint(w->json, NULL, span->asleep ? 0 : length / 1000);
   }
 }
 
 static void put_gap(const struct writer *w, uint64_t at, enum sample_column column) {
   if (column == SAMPLE_STACK)
-    (void)fputs("null,", w->out);
+    cs_json_null(w->json, NULL);
   else if (column == SAMPLE_TIME)
-    put_ms(w->out, at), (void)putc(',', w->out);
+    put_ms(w, at);
   else
-    (void)fputs("0,", w->out);
+    cs_json_uint(w->json, NULL, 0);
 }
 
 static uint64_t put_sample_column(const struct writer *w, uint32_t thread, const char *name,
                                   enum sample_column column) {
   uint64_t at = 0, rows = 0;
-  (void)fprintf(w->out, ",\n\"%s\":[", name);
-  for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++) {
+  cs_json_open_line(w->json, name, '[');
+  for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++, rows++) {
     const struct cs_span *span = &w->t->spans[i];
-    if (rows > 0) (void)putc(',', w->out);
     if (span->begin_ns > at) {
       put_gap(w, at, column);
       rows++;
     }
     put_sample(w, span, column);
     at = span->end_ns;
-    rows++;
   }
-  (void)putc(']', w->out);
+  cs_json_close(w->json, "]");
   return rows;
 }
 
 static void put_samples(const struct writer *w, uint32_t thread) {
-  (void)fputs(",\n\"samples\":{\"weightType\":\"tracing-ms\"", w->out);
+  cs_json_open_line(w->json, "samples", '{');
+  cs_json_text(w->json, "weightType", "tracing-ms");
   (void)put_sample_column(w, thread, "stack", SAMPLE_STACK);
   (void)put_sample_column(w, thread, "time", SAMPLE_TIME);
   (void)put_sample_column(w, thread, "weight", SAMPLE_WEIGHT);
-  uint64_t rows = put_sample_column(w, thread, "threadCPUDelta", SAMPLE_CPU);
-  (void)fprintf(w->out, ",\"length\":%" PRIu64 "}", rows);
+  cs_json_uint(w->json, "length", put_sample_column(w, thread, "threadCPUDelta", SAMPLE_CPU));
+  cs_json_close(w->json, "}");
 }
 
+// Phases: 0 a moment, 1 with a beginning and an end.
 enum marker_column { MARK_CATEGORY, MARK_DATA, MARK_END, MARK_NAME, MARK_PHASE, MARK_START };
 
-// Phases: 0 a moment, 1 with a beginning and an end.
 // Where it is in the merged tree; UINT32_MAX: nowhere, or in no frame at all.
 static uint32_t marker_node(const struct writer *w, const struct cs_marker *m) {
   size_t profile = (size_t)(m->profile - w->set->profiles);
@@ -318,42 +307,66 @@ static uint32_t marker_node(const struct writer *w, const struct cs_marker *m) {
 static void put_marker(const struct writer *w, size_t i, enum marker_column column) {
   const struct cs_marker *m = &w->markers->all[i];
   bool moment = m->begin_ns == m->end_ns;
-  if (column == MARK_CATEGORY)
-    (void)fprintf(w->out, "%d", CS_KIND_TYPE);
-  else if (column == MARK_DATA) {
-    uint32_t node = marker_node(w, m);
-    cs_put_firefox_marker(m, node != UINT32_MAX ? w->nodes.index[node] : UINT32_MAX, w->out);
-  } else if (column == MARK_END && moment)
-    (void)fputs("null", w->out);
-  else if (column == MARK_NAME)
-    (void)fprintf(w->out, "%zu",
-                  (size_t)2 * w->funcs.count + w->texts.count + cs_firefox_marker_schema(m));
-  else if (column == MARK_PHASE)
-    (void)putc(moment ? '0' : '1', w->out);
-  else
-    put_ms(w->out, column == MARK_END ? m->end_ns : m->begin_ns);
+  uint32_t node = UINT32_MAX;
+  switch (column) {
+    case MARK_CATEGORY:
+      cs_json_uint(w->json, NULL, CS_KIND_TYPE);
+      break;
+    case MARK_DATA:
+      node = marker_node(w, m);
+      cs_put_firefox_marker(w->json, m, node != UINT32_MAX ? w->nodes.index[node] : UINT32_MAX);
+      break;
+    case MARK_END:
+      if (moment)
+        cs_json_null(w->json, NULL);
+      else
+        put_ms(w, m->end_ns);
+      break;
+    case MARK_NAME:
+      cs_json_uint(w->json, NULL,
+                   (size_t)2 * w->funcs.count + w->texts.count + cs_firefox_marker_schema(m));
+      break;
+    case MARK_PHASE:
+      cs_json_uint(w->json, NULL, moment ? 0 : 1);
+      break;
+    default:
+      put_ms(w, m->begin_ns);
+  }
 }
 
 static void put_markers(const struct writer *w, uint32_t thread) {
   static const char *const columns[] = {"category", "data",  "endTime",
                                         "name",     "phase", "startTime"};
   size_t first = w->markers->first[thread], end = w->markers->first[thread + 1];
-  (void)fprintf(w->out, ",\n\"markers\":{\"length\":%zu", end - first);
+  open_table(w, "markers", end - first);
   for (int c = 0; c < (int)CS_COUNT(columns); c++) {
-    (void)fprintf(w->out, ",\"%s\":[", columns[c]);
-    for (size_t i = first; i < end; i++) {
-      if (i > first) (void)putc(',', w->out);
-      put_marker(w, i, (enum marker_column)c);
-    }
-    (void)putc(']', w->out);
+    cs_json_open(w->json, columns[c], '[');
+    for (size_t i = first; i < end; i++) put_marker(w, i, (enum marker_column)c);
+    cs_json_close(w->json, "]");
   }
-  (void)putc('}', w->out);
+  cs_json_close(w->json, "}");
+}
+
+static void put_thread_facts(const struct writer *w, const struct cs_profile_thread *t) {
+  const struct cs_profile *p = w->p;
+  struct cs_json_writer *j = w->json;
+  char pid[16];
+  const char *name = cs_strings_get(&p->strings, t->name, NULL);
+  (void)snprintf(pid, sizeof pid, "%" PRIu32, p->facts.pid);
+  cs_json_text(j, "name", name[0] != '\0' ? name : "thread");
+  cs_json_bool(j, "isMainThread", t->tid == p->facts.pid);
+  cs_json_bool(j, "showMarkersInTimeline", true);
+  CS_JSON_TEXTS(j, {"processType", "default"}, {"processName", "dotnet"});
+  cs_json_uint(j, "processStartupTime", 0);
+  cs_json_null(j, "processShutdownTime");
+  cs_json_uint(j, "registerTime", 0);
+  cs_json_null(j, "unregisterTime");
+  put_column(w, "pausedRanges", ZERO, 0);
+  cs_json_text(j, "pid", pid);
+  cs_json_uint(j, "tid", t->tid);
 }
 
 static void put_thread(struct writer *w, uint32_t thread) {
-  const struct cs_profile_thread *t = &w->p->threads[thread];
-  size_t len;
-  const char *name = cs_strings_get(&w->p->strings, t->name, &len);
   for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++)
     add_stack(w, w->t->spans[i].leaf);
   for (size_t i = w->markers->first[thread]; i < w->markers->first[thread + 1]; i++) {
@@ -362,58 +375,55 @@ static void put_thread(struct writer *w, uint32_t thread) {
   }
   for (uint32_t i = 0; i < w->funcs.count; i++)
     (void)subset_add(&w->texts, w->p->frames[w->functions.frame[w->funcs.ids[i]]].module);
-  (void)fputs("{\"name\":", w->out);
-  cs_put_json(w->out, len > 0 ? name : "thread", len > 0 ? len : 6);
-  (void)fprintf(w->out,
-                ",\"isMainThread\":%s,\"showMarkersInTimeline\":true,\"processType\":\"default\","
-                "\"processName\":\"dotnet\","
-                "\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-                "\"unregisterTime\":null,\"pausedRanges\":[],\"pid\":\"%" PRIu32
-                "\",\"tid\":%" PRIu32,
-                t->tid == w->p->facts.pid ? "true" : "false", w->p->facts.pid, t->tid);
+  cs_json_open_line(w->json, NULL, '{');
+  put_thread_facts(w, &w->p->threads[thread]);
   put_tables(w);
   put_texts(w);
-  put_resources(w);
-  (void)fputs(
-      ",\n\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],"
-      "\"functionSize\":[]}",
-      w->out);
   put_markers(w, thread);
   put_samples(w, thread);
-  (void)putc('}', w->out);
+  cs_json_close(w->json, "}");
   subset_clear(&w->nodes);
   subset_clear(&w->frames);
   subset_clear(&w->funcs);
   subset_clear(&w->texts);
 }
 
-static void put_meta(const struct cs_profile *p, FILE *out) {
+static void put_categories(struct cs_json_writer *j) {
   static const char *const colors[] = {"orange", "blue",      "purple", "green", "grey",
                                        "red",    "lightblue", "yellow", "brown"};
   _Static_assert(CS_COUNT(colors) == CS_KIND_COUNT, "a colour for every kind");
-  (void)fprintf(out,
-                "{\"meta\":{\"version\":27,\"preprocessedProfileVersion\":%d,\"interval\":%.6f,"
-                "\"startTime\":%" PRIu64 ".%06u,\"processType\":0,\"product\":",
-                PROCESSED_VERSION, p->facts.hz > 0 ? 1000.0 / p->facts.hz : 1.0,
-                p->facts.start_ns / 1000000, (unsigned)(p->facts.start_ns % 1000000));
-  cs_put_json(out, p->facts.program, strlen(p->facts.program));
-  (void)fputs(",\"importedFrom\":\"clrsnap " CLRSNAP_VERSION
-              "\",\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"usesOnlyOneStackType\":"
-              "true,\"doesNotUseFrameImplementation\":true,\"sourceCodeIsNotOnSearchfox\":true,"
-              "\"extensions\":{\"baseURL\":[],\"id\":[],\"length\":0,\"name\":[]},"
-              "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
-              "\"threadCPUDelta\":\"\\u00b5s\"},\"markerSchema\":[",
-              out);
-  cs_put_firefox_schemas(out);
-  (void)fputs("],\"categories\":[", out);
+  cs_json_open(j, "categories", '[');
   for (int k = 0; k < CS_KIND_COUNT; k++) {
-    (void)fprintf(out, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
-                  k > 0 ? "," : "", cs_kind_label((enum cs_profile_kind)k), colors[k]);
+    cs_json_open(j, NULL, '{');
+    CS_JSON_TEXTS(j, {"name", cs_kind_label((enum cs_profile_kind)k)}, {"color", colors[k]});
+    cs_json_open(j, "subcategories", '[');
+    cs_json_text(j, NULL, "Other");
+    cs_json_close(j, "]}");
   }
-  (void)fputs(
-      "]},\n\"libs\":[],\"pages\":[],\"counters\":[],\"profilerOverhead\":[],"
-      "\"threads\":[",
-      out);
+  cs_json_close(j, "]");
+}
+
+static void put_meta(const struct writer *w) {
+  const struct cs_profile *p = w->p;
+  struct cs_json_writer *j = w->json;
+  static const char *const yes[] = {"symbolicated", "usesOnlyOneStackType",
+                                    "doesNotUseFrameImplementation", "sourceCodeIsNotOnSearchfox"};
+  static const struct table extensions[] = {{"baseURL", ZERO}, {"id", ZERO}, {"name", ZERO}};
+  cs_json_open(j, "meta", '{');
+  CS_JSON_UINTS(j, {"version", 27}, {"preprocessedProfileVersion", PROCESSED_VERSION});
+  cs_json_fixed(j, "interval", p->facts.hz > 0 ? 1000.0 / p->facts.hz : 1.0, 6);
+  cs_json_decimal(j, "startTime", p->facts.start_ns, 6);
+  CS_JSON_UINTS(j, {"processType", 0}, {"stackwalk", 1});
+  CS_JSON_TEXTS(j, {"product", p->facts.program}, {"importedFrom", "clrsnap " CLRSNAP_VERSION});
+  cs_json_bool(j, "debug", false);
+  for (size_t i = 0; i < CS_COUNT(yes); i++) cs_json_bool(j, yes[i], true);
+  put_table(w, "extensions", extensions, CS_COUNT(extensions), 0);
+  cs_json_open(j, "sampleUnits", '{');
+  CS_JSON_TEXTS(j, {"time", "ms"}, {"eventDelay", "ms"}, {"threadCPUDelta", "\u00b5s"});
+  cs_json_close(j, "}");
+  cs_put_firefox_schemas(j);
+  put_categories(j);
+  cs_json_close(j, "}");
 }
 
 // Its samples, of cpu or wall, in the merged tree; all other modes are markers.
@@ -431,7 +441,6 @@ static void take_samples(struct cs_profile *samples, const struct cs_profile_set
 }
 
 static void put_threads(struct writer *w) {
-  const char *comma = "\n";
   subset_make(&w->nodes, w->p->tree.count);
   subset_make(&w->frames, w->p->frame_count);
   subset_make(&w->funcs, w->functions.count);
@@ -439,9 +448,7 @@ static void put_threads(struct writer *w) {
   for (uint32_t i = 0; i < w->p->thread_count; i++) {
     if (w->t->first[i] == w->t->first[i + 1] && w->markers->first[i] == w->markers->first[i + 1])
       continue;
-    (void)fputs(comma, w->out);
     put_thread(w, i);
-    comma = ",\n";
   }
   subset_free(&w->nodes);
   subset_free(&w->frames);
@@ -450,6 +457,7 @@ static void put_threads(struct writer *w) {
 }
 
 bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
+  static const char *const empty[] = {"libs", "pages", "counters", "profilerOverhead"};
   struct cs_profile samples;
   struct cs_timeline t;
   struct cs_markers markers;
@@ -458,16 +466,21 @@ bool cs_write_firefox(const struct cs_profile_set *set, FILE *out) {
   take_samples(&samples, set, &merged);
   cs_timeline_make(&t, &samples, false);
   cs_markers_make(&markers, set);
+  struct cs_json_writer j = {.out = out};
   struct writer w = {
-      .p = &samples, .set = set, .merged = &merged, .t = &t, .markers = &markers, .out = out};
+      .p = &samples, .set = set, .merged = &merged, .t = &t, .markers = &markers, .json = &j};
   cs_functions_make(&w.functions, &samples, true);
-  put_meta(&samples, out);
+  cs_json_open(&j, NULL, '{');
+  put_meta(&w);
+  cs_json_new_line(&j);
+  for (size_t i = 0; i < CS_COUNT(empty); i++) put_column(&w, empty[i], ZERO, 0);
+  cs_json_open(&j, "threads", '[');
   put_threads(&w);
-  (void)fputs("]}\n", out);
+  bool written = cs_json_end(&j, "]}");
   cs_functions_free(&w.functions);
   cs_timeline_free(&t);
   cs_markers_free(&markers);
   free(samples.samples);
   cs_merged_free(&merged);
-  return fflush(out) == 0 && !ferror(out);
+  return written;
 }

@@ -5,69 +5,74 @@
 // a field that a marker has is one of its schema. One thread. Signal-safe: no.
 #include "formats/firefox_markers.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-#include "util/text.h"
 
 enum amount { COUNT, BYTES, DURATION };
 
-// `schema.data` as version 47 of the format has it.
-#define FIELD(key, label, format)                                     \
-  "{\"key\":\"" key "\",\"label\":\"" label "\",\"format\":\"" format \
-  "\","                                                               \
-  "\"searchable\":true}"
-#define WHERE FIELD("where", "Method", "string") "," FIELD("own", "Your code", "string")
-
 static const struct schema {
   enum cs_wire_mode mode;
-  const char *name, *display, *chart, *tooltip, *table, *fields;
-  const char *what;       // the field for the type; NULL: it has none
-  const char *amount_of;  // the field for the amount
+  const char *name;
+  bool overview;  // shown in the overview of the timeline, too
+  const char *chart, *tooltip, *table;
+  const char *what, *what_label;  // the field for the type; NULL: it has none
+  const char *amount_of, *amount_label;
   enum amount amount;
 } schemas[CS_FIREFOX_SCHEMAS] = {
-    {CS_WIRE_MODE_ALLOC, "Allocation", "\"marker-chart\",\"marker-table\"",
-     "{marker.data.typeName}", "Allocation of {marker.data.typeName}",
-     "{marker.data.typeName}, {marker.data.bytes} in {marker.data.where}",
-     FIELD("typeName", "Type", "string") "," FIELD("bytes", "Bytes it stands for",
-                                                   "bytes") "," WHERE,
-     "typeName", "bytes", BYTES},
-    {CS_WIRE_MODE_EXCEPTION, "Exception", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
-     "{marker.data.typeName}", "{marker.data.typeName} thrown",
-     "{marker.data.typeName} in {marker.data.where}",
-     FIELD("typeName", "Type", "string") "," FIELD("count", "Exceptions that it stands for",
-                                                   "integer") "," WHERE,
-     "typeName", "count", COUNT},
-    {CS_WIRE_MODE_LOCK, "Lock", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
-     "{marker.data.where}", "Wait for a lock", "{marker.data.waited} in {marker.data.where}",
-     FIELD("waited", "Waited", "duration") "," WHERE, NULL, "waited", DURATION},
-    {CS_WIRE_MODE_WAIT, "Wait", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
-     "{marker.data.typeName}", "Wait for {marker.data.typeName}",
-     "{marker.data.typeName}, {marker.data.waited} in {marker.data.where}",
-     FIELD("typeName", "What for", "string") "," FIELD("waited", "Waited", "duration") "," WHERE,
-     "typeName", "waited", DURATION},
-    {CS_WIRE_MODE_GC, "GC pause", "\"marker-chart\",\"marker-table\",\"timeline-overview\"",
-     "{marker.data.reason}", "{marker.data.reason}", "{marker.data.reason}, {marker.data.pause}",
-     FIELD("reason", "Reason", "string") "," FIELD("pause", "Pause", "duration") "," WHERE,
-     "reason", "pause", DURATION},
+    {CS_WIRE_MODE_ALLOC, "Allocation", false, "{marker.data.typeName}",
+     "Allocation of {marker.data.typeName}",
+     "{marker.data.typeName}, {marker.data.bytes} in {marker.data.where}", "typeName", "Type",
+     "bytes", "Bytes it stands for", BYTES},
+    {CS_WIRE_MODE_EXCEPTION, "Exception", true, "{marker.data.typeName}",
+     "{marker.data.typeName} thrown", "{marker.data.typeName} in {marker.data.where}", "typeName",
+     "Type", "count", "Exceptions that it stands for", COUNT},
+    {CS_WIRE_MODE_LOCK, "Lock", true, "{marker.data.where}", "Wait for a lock",
+     "{marker.data.waited} in {marker.data.where}", NULL, NULL, "waited", "Waited", DURATION},
+    {CS_WIRE_MODE_WAIT, "Wait", true, "{marker.data.typeName}", "Wait for {marker.data.typeName}",
+     "{marker.data.typeName}, {marker.data.waited} in {marker.data.where}", "typeName", "What for",
+     "waited", "Waited", DURATION},
+    {CS_WIRE_MODE_GC, "GC pause", true, "{marker.data.reason}", "{marker.data.reason}",
+     "{marker.data.reason}, {marker.data.pause}", "reason", "Reason", "pause", "Pause", DURATION},
     // Mode cpu by an event of the kernel's.
-    {CS_WIRE_MODE_CPU, "Kernel event", "\"marker-chart\",\"marker-table\"",
-     "{marker.data.typeName}", "{marker.data.typeName}",
-     "{marker.data.count} {marker.data.typeName} in {marker.data.where}",
-     FIELD("typeName", "Event", "string") "," FIELD("count", "Events that it stands for",
-                                                    "integer") "," WHERE,
-     "typeName", "count", COUNT},
+    {CS_WIRE_MODE_CPU, "Kernel event", false, "{marker.data.typeName}", "{marker.data.typeName}",
+     "{marker.data.count} {marker.data.typeName} in {marker.data.where}", "typeName", "Event",
+     "count", "Events that it stands for", COUNT},
 };
 
-void cs_put_firefox_schemas(FILE *out) {
+// `schema.data` as version 47 of the format has it.
+static void put_field(struct cs_json_writer *j, const char *key, const char *label,
+                      const char *format) {
+  cs_json_open(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"key", key}, {"label", label}, {"format", format});
+  cs_json_bool(j, "searchable", true);
+  cs_json_close(j, "}");
+}
+
+static void put_schema(struct cs_json_writer *j, const struct schema *s) {
+  static const char *const formats[] = {
+      [COUNT] = "integer", [BYTES] = "bytes", [DURATION] = "duration"};
+  cs_json_open(j, NULL, '{');
+  cs_json_text(j, "name", s->name);
+  cs_json_open(j, "display", '[');
+  CS_JSON_TEXTS(j, {NULL, "marker-chart"}, {NULL, "marker-table"});
+  if (s->overview) cs_json_text(j, NULL, "timeline-overview");
+  cs_json_close(j, "]");
+  CS_JSON_TEXTS(j, {"chartLabel", s->chart}, {"tooltipLabel", s->tooltip},
+                {"tableLabel", s->table});
+  cs_json_open(j, "data", '[');
+  if (s->what != NULL) put_field(j, s->what, s->what_label, "string");
+  put_field(j, s->amount_of, s->amount_label, formats[s->amount]);
+  put_field(j, "where", "Method", "string");
+  put_field(j, "own", "Your code", "string");
+  cs_json_close(j, "]}");
+}
+
+void cs_put_firefox_schemas(struct cs_json_writer *j) {
+  cs_json_open(j, "markerSchema", '[');
   for (size_t i = 0; i < CS_FIREFOX_SCHEMAS; i++) {
-    const struct schema *s = &schemas[i];
-    (void)fprintf(out,
-                  "%s{\"name\":\"%s\",\"display\":[%s],\"chartLabel\":\"%s\",\"tooltipLabel\":"
-                  "\"%s\",\"tableLabel\":\"%s\",\"data\":[%s]}",
-                  i > 0 ? ",\n" : "", s->name, s->display, s->chart, s->tooltip, s->table,
-                  s->fields);
+    if (i > 0) cs_json_new_line(j);
+    put_schema(j, &schemas[i]);
   }
+  cs_json_close(j, "]");
 }
 
 const char *cs_firefox_marker_name(size_t number) {
@@ -103,13 +108,13 @@ static uint32_t innermost(const struct cs_marker *m, bool own) {
   return last;
 }
 
-static void put_where(const struct cs_marker *m, bool own, const char *field, FILE *out) {
+static void put_where(struct cs_json_writer *j, const struct cs_marker *m, bool own,
+                      const char *field) {
   uint32_t node = innermost(m, own);
   size_t len;
   if (node == 0) return;
   const char *name = cs_profile_method(m->profile, m->profile->tree.nodes[node].frame, &len);
-  (void)fprintf(out, ",\"%s\":", field);
-  cs_put_json(out, name, len);
+  cs_json_bytes(j, field, name, len);
 }
 
 uint32_t cs_firefox_marker_place(const struct cs_marker *m) {
@@ -118,31 +123,25 @@ uint32_t cs_firefox_marker_place(const struct cs_marker *m) {
   return type ? leaf->parent : m->leaf;
 }
 
-static void put_ms(FILE *out, uint64_t ns) {
-  (void)fprintf(out, "%" PRIu64 ".%06u", ns / 1000000, (unsigned)(ns % 1000000));
-}
-
-void cs_put_firefox_marker(const struct cs_marker *m, uint32_t stack, FILE *out) {
+void cs_put_firefox_marker(struct cs_json_writer *j, const struct cs_marker *m, uint32_t stack) {
   const struct schema *s = &schemas[cs_firefox_marker_schema(m)];
   const char *name = m->name;
   size_t len = m->len;
   if (len > 2 && name[0] == '[' && name[len - 1] == ']') name++, len -= 2;  // no frame here
-  (void)fprintf(out, "{\"type\":\"%s\"", s->name);
-  if (s->what != NULL) {
-    (void)fprintf(out, ",\"%s\":", s->what);
-    cs_put_json(out, name, len);
-  }
-  if (s->amount != DURATION) (void)fprintf(out, ",\"%s\":%" PRIu64, s->amount_of, m->weight);
-  if (s->amount == DURATION) {
-    (void)fprintf(out, ",\"%s\":", s->amount_of);
-    put_ms(out, m->weight);
-  }
-  put_where(m, false, "where", out);
-  put_where(m, true, "own", out);
+  cs_json_open(j, NULL, '{');
+  cs_json_text(j, "type", s->name);
+  if (s->what != NULL) cs_json_bytes(j, s->what, name, len);
+  if (s->amount == DURATION)
+    cs_json_decimal(j, s->amount_of, m->weight, 6);
+  else
+    cs_json_uint(j, s->amount_of, m->weight);
+  put_where(j, m, false, "where");
+  put_where(j, m, true, "own");
   if (stack != UINT32_MAX) {
-    (void)fputs(",\"cause\":{\"time\":", out);
-    put_ms(out, m->begin_ns);
-    (void)fprintf(out, ",\"stack\":%" PRIu32 "}", stack);
+    cs_json_open(j, "cause", '{');
+    cs_json_decimal(j, "time", m->begin_ns, 6);
+    cs_json_uint(j, "stack", stack);
+    cs_json_close(j, "}");
   }
-  (void)putc('}', out);
+  cs_json_close(j, "}");
 }

@@ -5,113 +5,122 @@
 // ("selfWeight"). One such object for each mode that was recorded, in "modes"; "marks"
 // are events on the timeline: [begin, duration, text], in microseconds. Of a comparison, each mode
 // has "diff", or "only" if one of the recordings has not got it. One thread. Signal-safe: no.
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/json.h"
-
 #include "formats/writers.h"
-#include "profile/diff.h"
-#include "util/text.h"
 
-static void put_text(FILE *out, const char *text) {
-  cs_put_json(out, text, strlen(text));
-}
-
-static void put_stops(const struct cs_facts *f, FILE *out) {
-  (void)fputs(",\"stops\":[", out);
+static void put_stops(struct cs_json_writer *j, const struct cs_facts *f) {
+  cs_json_open(j, "stops", '[');
   for (size_t i = 0; i < f->stop_count; i++) {
-    (void)fputs(i > 0 ? ",[" : "[", out);
-    put_text(out, f->stops[i].token);
-    (void)putc(',', out);
-    put_text(out, f->stops[i].text);
-    (void)fprintf(out, ",%" PRIu64 "]", f->stops[i].count);
+    cs_json_open(j, NULL, '[');
+    CS_JSON_TEXTS(j, {NULL, f->stops[i].token}, {NULL, f->stops[i].text});
+    cs_json_uint(j, NULL, f->stops[i].count);
+    cs_json_close(j, "]");
   }
-  (void)putc(']', out);
+  cs_json_close(j, "]");
 }
 
-static void put_engine(const struct cs_facts *f, FILE *out) {
+static void put_engine(struct cs_json_writer *j, const struct cs_facts *f) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->had == CS_WIRE_ENGINE_AUTO) return;
-  (void)fprintf(out,
-                ",\"engine\":{\"asked\":\"%s\",\"had\":\"%s\",\"rate\":%.1f,\"cpuNs\":%" PRIu64
-                ",\"others\":%" PRIu32 ",\"without\":%" PRIu32 ",\"why\":",
-                cs_wire_engine_name(e->asked), cs_wire_engine_name(e->had), cs_rate_had(f),
-                e->cpu_ns, e->others, e->without);
-  put_text(out, e->why);
-  (void)fputs(",\"unseen\":", out);
-  put_text(out, e->unseen);
-  (void)putc('}', out);
+  cs_json_open(j, "engine", '{');
+  CS_JSON_TEXTS(j, {"asked", cs_wire_engine_name(e->asked)}, {"had", cs_wire_engine_name(e->had)});
+  cs_json_fixed(j, "rate", cs_rate_had(f), 1);
+  CS_JSON_UINTS(j, {"cpuNs", e->cpu_ns}, {"others", e->others}, {"without", e->without});
+  CS_JSON_TEXTS(j, {"why", e->why}, {"unseen", e->unseen});
+  cs_json_close(j, "}");
 }
 
-void cs_put_json_facts(const struct cs_facts *f, FILE *out) {
-  (void)fputs("\"facts\":{\"program\":", out);
-  put_text(out, f->program);
-  (void)fputs(",\"runtime\":", out);
-  put_text(out, f->runtime);
-  (void)fputs(",\"mode\":", out);
-  put_text(out, cs_mode_of(f)->token);
-  (void)fputs(",\"unit\":", out);
-  put_text(out, cs_unit_name(cs_mode_of(f)->unit));
-  (void)fprintf(out, ",\"what\":[\"%s\",\"%s\"]", cs_mode_of(f)->what[0], cs_mode_of(f)->what[1]);
-  (void)fprintf(out, ",\"weight\":%" PRIu64 ",\"whole\":\"%s\"", f->weight, cs_mode_of(f)->whole);
-  (void)fprintf(out,
-                ",\"hz\":%" PRIu32 ",\"startMs\":%" PRIu64 ",\"durationMs\":%" PRIu64
-                ",\"samples\":%" PRIu64 ",\"complete\":%" PRIu64,
-                f->hz, f->start_ns / 1000000, f->duration_ns / 1000000, f->samples, f->complete);
-  if (f->events > 0)
-    (void)fprintf(out, ",\"events\":%" PRIu64 ",\"eventsWeight\":%" PRIu64, f->events,
-                  f->events_value);
-  (void)fprintf(out,
-                ",\"lost\":{\"target\":%" PRIu64 ",\"ring\":%" PRIu64 ",\"broken\":%" PRIu64
-                ",\"full\":%" PRIu64 "}",
-                f->lost_target, f->lost_ring, f->lost_broken, f->lost_full);
-  (void)fprintf(out,
-                ",\"held\":{\"count\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p99\":%" PRIu64
-                ",\"max\":%" PRIu64 "},\"asleep\":%" PRIu64,
-                f->held_count, f->held_p50_ns, f->held_p99_ns, f->held_max_ns, f->asleep);
-  put_engine(f, out);
+static void put_mode(struct cs_json_writer *j, const struct cs_mode *mode, uint64_t weight) {
+  CS_JSON_TEXTS(j, {"mode", mode->token}, {"unit", cs_unit_name(mode->unit)});
+  cs_json_open(j, "what", '[');
+  for (int i = 0; i < 2; i++) cs_json_text(j, NULL, mode->what[i]);
+  cs_json_close(j, "]");
+  cs_json_uint(j, "weight", weight);
+  cs_json_text(j, "whole", mode->whole);
+}
+
+static void put_losses(struct cs_json_writer *j, const struct cs_facts *f) {
+  cs_json_open(j, "lost", '{');
+  CS_JSON_UINTS(j, {"target", f->lost_target}, {"ring", f->lost_ring}, {"broken", f->lost_broken},
+                {"full", f->lost_full});
+  cs_json_close(j, "}");
+  cs_json_open(j, "held", '{');
+  CS_JSON_UINTS(j, {"count", f->held_count}, {"p50", f->held_p50_ns}, {"p99", f->held_p99_ns},
+                {"max", f->held_max_ns});
+  cs_json_close(j, "}");
+}
+
+void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
+  cs_json_open(j, "facts", '{');
+  CS_JSON_TEXTS(j, {"program", f->program}, {"runtime", f->runtime});
+  put_mode(j, cs_mode_of(f), f->weight);
+  CS_JSON_UINTS(j, {"hz", f->hz}, {"startMs", f->start_ns / 1000000},
+                {"durationMs", f->duration_ns / 1000000}, {"samples", f->samples},
+                {"complete", f->complete});
+  if (f->events > 0) CS_JSON_UINTS(j, {"events", f->events}, {"eventsWeight", f->events_value});
+  put_losses(j, f);
+  cs_json_uint(j, "asleep", f->asleep);
+  put_engine(j, f);
   if (f->ended) {
-    (void)fprintf(out,
-                  ",\"suspensions\":%" PRIu64 ",\"stoppedNs\":%" PRIu64 ",\"unsampledNs\":%" PRIu64
-                  ",\"overruns\":%" PRIu64,
-                  f->suspensions, f->stopped_ns, f->unsampled_ns, f->overruns);
+    CS_JSON_UINTS(j, {"suspensions", f->suspensions}, {"stoppedNs", f->stopped_ns},
+                  {"unsampledNs", f->unsampled_ns}, {"overruns", f->overruns});
   } else {
-    (void)fputs(",\"suspensions\":null,\"overruns\":null", out);
+    cs_json_null(j, "suspensions");
+    cs_json_null(j, "overruns");
   }
-  (void)fprintf(out, ",\"putOff\":%" PRIu64 ",\"putOffEvents\":%" PRIu64, f->put_off,
-                f->put_off_events);
-  (void)fprintf(out, ",\"inlined\":%s,\"version\":\"" CLRSNAP_VERSION "\"",
-                f->inlined.wanted ? "true" : "false");
-  put_stops(f, out);
-  (void)putc('}', out);
+  CS_JSON_UINTS(j, {"putOff", f->put_off}, {"putOffEvents", f->put_off_events});
+  cs_json_bool(j, "inlined", f->inlined.wanted);
+  cs_json_text(j, "version", CLRSNAP_VERSION);
+  put_stops(j, f);
+  cs_json_close(j, "}");
 }
 
-void cs_put_json_tables(const struct cs_profile *p, FILE *out) {
-  (void)fputs(",\n\"kinds\":[", out);
+void cs_put_json_tables(struct cs_json_writer *j, const struct cs_profile *p) {
+  cs_json_open_line(j, "kinds", '[');
   for (int k = 0; k < CS_KIND_COUNT; k++) {
-    (void)fprintf(out, "%s[\"%s\",\"%s\"]", k > 0 ? "," : "",
-                  cs_kind_token((enum cs_profile_kind)k), cs_kind_label((enum cs_profile_kind)k));
+    cs_json_open(j, NULL, '[');
+    CS_JSON_TEXTS(j, {NULL, cs_kind_token((enum cs_profile_kind)k)},
+                  {NULL, cs_kind_label((enum cs_profile_kind)k)});
+    cs_json_close(j, "]");
   }
-  (void)fputs("],\n\"strings\":[", out);
+  cs_json_close(j, "]");
+  cs_json_open_line(j, "strings", '[');
   for (uint32_t i = 0; i < p->strings.count; i++) {
     size_t len;
     const char *text = cs_strings_get(&p->strings, i, &len);
-    if (i > 0) (void)fputs(",\n", out);
-    cs_put_json(out, text, len);
+    if (i > 0) cs_json_new_line(j);
+    cs_json_bytes(j, NULL, text, len);
   }
-  (void)fputs("],\n\"frames\":[", out);
+  cs_json_close(j, "]");
+  cs_json_open_line(j, "frames", '[');
   for (size_t i = 0; i < p->frame_count; i++) {
-    (void)fprintf(out, "%s%" PRIu32 ",%" PRIu32 ",%d", i > 0 ? "," : "", p->frames[i].name,
-                  p->frames[i].module, (int)p->frames[i].kind);
+    const struct cs_profile_frame *f = &p->frames[i];
+    CS_JSON_UINTS(j, {NULL, f->name}, {NULL, f->module}, {NULL, f->kind});
   }
-  (void)fputs("],\n\"threads\":[", out);
+  cs_json_close(j, "]");
+  cs_json_open_line(j, "threads", '[');
   for (size_t i = 0; i < p->thread_count; i++) {
-    (void)fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", p->threads[i].name,
-                  p->threads[i].tid);
+    cs_json_open(j, NULL, '[');
+    CS_JSON_UINTS(j, {NULL, p->threads[i].name}, {NULL, p->threads[i].tid});
+    cs_json_close(j, "]");
   }
-  (void)putc(']', out);
+  cs_json_close(j, "]");
+}
+
+void cs_put_json_scale(struct cs_json_writer *j, const struct cs_diff *d) {
+  cs_json_text(j, "normalize", cs_normalize_token(d->normalize));
+  cs_json_open(j, "scale", '{');
+  cs_json_real(j, "samples", d->samples_scale);
+  cs_json_real(j, "weight", d->weight_scale);
+  cs_json_close(j, "}");
+}
+
+void cs_put_json_only(struct cs_json_writer *j, const struct cs_profile *p) {
+  if (p->only != CS_ONLY_NONE)
+    cs_json_text(j, "only", p->only == CS_ONLY_BEFORE ? "before" : "after");
 }
 
 enum column { PARENT, FRAME, SAMPLES, WEIGHT, MICROSECONDS };
@@ -132,13 +141,11 @@ static uint64_t value(const struct cs_tree *tree, size_t i, enum column column) 
   }
 }
 
-static void put_column(const struct cs_tree *tree, const char *name, enum column column,
-                       FILE *out) {
-  (void)fprintf(out, ",\n\"%s\":[", name);
-  for (size_t i = 1; i < tree->count; i++) {
-    (void)fprintf(out, i > 1 ? ",%" PRIu64 : "%" PRIu64, value(tree, i, column));
-  }
-  (void)putc(']', out);
+static void put_column(struct cs_json_writer *j, const struct cs_tree *tree, const char *name,
+                       enum column column) {
+  cs_json_open_line(j, name, '[');
+  for (size_t i = 1; i < tree->count; i++) cs_json_uint(j, NULL, value(tree, i, column));
+  cs_json_close(j, "]");
 }
 
 // Samples in time, node by node, as many of each as its `self` says: milliseconds, as distances
@@ -166,22 +173,20 @@ static uint64_t time_value(const struct cs_profile_sample *s, const struct cs_pr
   }
 }
 
-static void put_time_column(const struct cs_profile_sample **sorted, size_t count, const char *name,
-                            enum time_column column, FILE *out) {
+static void put_time_column(struct cs_json_writer *j, const struct cs_profile_sample **sorted,
+                            size_t count, const char *name, enum time_column column) {
   static const struct cs_profile_sample none = {0};
-  (void)fprintf(out, ",\n\"%s\":[", name);
-  for (size_t i = 0; i < count; i++) {
-    (void)fprintf(out, i > 0 ? ",%" PRIu64 : "%" PRIu64,
-                  time_value(sorted[i], i > 0 ? sorted[i - 1] : &none, column));
-  }
-  (void)putc(']', out);
+  cs_json_open_line(j, name, '[');
+  for (size_t i = 0; i < count; i++)
+    cs_json_uint(j, NULL, time_value(sorted[i], i > 0 ? sorted[i - 1] : &none, column));
+  cs_json_close(j, "]");
 }
 
 static bool is_time(const struct cs_profile *p) {
   return cs_mode_of(&p->facts)->unit == CS_UNIT_NS;
 }
 
-static void put_times(const struct cs_profile *p, FILE *out) {
+static void put_times(struct cs_json_writer *j, const struct cs_profile *p) {
   if (p->sample_count == 0) return;
   const struct cs_profile_sample **sorted = cs_allocate(p->sample_count * sizeof *sorted);
   bool any_asleep = false;
@@ -190,55 +195,53 @@ static void put_times(const struct cs_profile *p, FILE *out) {
     any_asleep = any_asleep || p->samples[i].asleep;
   }
   cs_sort(sorted, p->sample_count, sizeof *sorted, by_leaf_and_time);
-  put_time_column(sorted, p->sample_count, "time", TIME, out);
-  put_time_column(sorted, p->sample_count, "timeWeight",
-                  is_time(p) ? TIME_MICROSECONDS : TIME_WEIGHT, out);
-  if (any_asleep) put_time_column(sorted, p->sample_count, "asleep", ASLEEP, out);
+  put_time_column(j, sorted, p->sample_count, "time", TIME);
+  put_time_column(j, sorted, p->sample_count, "timeWeight",
+                  is_time(p) ? TIME_MICROSECONDS : TIME_WEIGHT);
+  if (any_asleep) put_time_column(j, sorted, p->sample_count, "asleep", ASLEEP);
   free(sorted);
 }
 
-static void put_values(const uint64_t *values, size_t count, uint64_t unit, FILE *out) {
-  (void)putc('[', out);
-  for (size_t i = 1; i < count; i++) {
-    (void)fprintf(out, i > 1 ? ",%" PRIu64 : "%" PRIu64, values[i] / unit);
-  }
-  (void)putc(']', out);
+static void put_values(struct cs_json_writer *j, const char *name, const uint64_t *values,
+                       size_t count, uint64_t unit) {
+  cs_json_open_line(j, name, '[');
+  for (size_t i = 1; i < count; i++) cs_json_uint(j, NULL, values[i] / unit);
+  cs_json_close(j, "]");
 }
 
 // What was before: its facts and, node by node, its numbers.
-static void put_diff(const struct cs_diff *d, FILE *out) {
-  (void)fprintf(
-      out, ",\n\"diff\":{\"normalize\":\"%s\",\"scale\":{\"samples\":%.12g,\"weight\":%.12g},\n",
-      cs_normalize_token(d->normalize), d->samples_scale, d->weight_scale);
-  cs_put_json_facts(d->before, out);
-  (void)fputs(",\n\"self\":", out);
-  put_values(d->samples, d->profile.tree.count, 1, out);
+static void put_diff(struct cs_json_writer *j, const struct cs_diff *d) {
   bool time = is_time(&d->profile);
-  (void)fprintf(out, ",\n\"%s\":", time ? "selfUs" : "selfWeight");
-  put_values(d->weight, d->profile.tree.count, time ? 1000 : 1, out);
-  (void)putc('}', out);
+  size_t count = d->profile.tree.count;
+  cs_json_open_line(j, "diff", '{');
+  cs_put_json_scale(j, d);
+  cs_json_new_line(j);
+  cs_put_json_facts(j, d->before);
+  put_values(j, "self", d->samples, count, 1);
+  put_values(j, time ? "selfUs" : "selfWeight", d->weight, count, time ? 1000 : 1);
+  cs_json_close(j, "}");
 }
 
-static void put_profile(const struct cs_profile *p, FILE *out) {
-  (void)putc('{', out);
-  cs_put_json_facts(&p->facts, out);
-  cs_put_json_tables(p, out);
-  put_column(&p->tree, "parent", PARENT, out);
-  put_column(&p->tree, "frame", FRAME, out);
-  put_column(&p->tree, "self", SAMPLES, out);
+static void put_profile(struct cs_json_writer *j, const struct cs_profile *p) {
+  cs_json_open_line(j, NULL, '{');
+  cs_put_json_facts(j, &p->facts);
+  cs_put_json_tables(j, p);
+  put_column(j, &p->tree, "parent", PARENT);
+  put_column(j, &p->tree, "frame", FRAME);
+  put_column(j, &p->tree, "self", SAMPLES);
   if (is_time(p))
-    put_column(&p->tree, "selfUs", MICROSECONDS, out);
+    put_column(j, &p->tree, "selfUs", MICROSECONDS);
   else
-    put_column(&p->tree, "selfWeight", WEIGHT, out);
-  put_times(p, out);
-  if (p->diff != NULL) put_diff(p->diff, out);
-  if (p->only != CS_ONLY_NONE)
-    (void)fprintf(out, ",\n\"only\":\"%s\"", p->only == CS_ONLY_BEFORE ? "before" : "after");
-  (void)putc('}', out);
+    put_column(j, &p->tree, "selfWeight", WEIGHT);
+  put_times(j, p);
+  if (p->diff != NULL) put_diff(j, p->diff);
+  if (p->only != CS_ONLY_NONE) cs_json_new_line(j);
+  cs_put_json_only(j, p);
+  cs_json_close(j, "}");
 }
 
-// Pauses, which are everybody's; but two recordings that are compared have no time in common.
-static void put_marks(const struct cs_profile *p, FILE *out) {
+// Pauses are everybody's; but two recordings that are compared have no time in common.
+static void put_marks(struct cs_json_writer *j, const struct cs_profile *p) {
   for (size_t i = 0; i < p->sample_count; i++) {
     const struct cs_profile_sample *s = &p->samples[i];
     uint64_t begin = s->time_ns > s->weight ? s->time_ns - s->weight : 0;
@@ -246,29 +249,28 @@ static void put_marks(const struct cs_profile *p, FILE *out) {
     size_t len = 0;
     const char *name =
         leaf->parent == 0 ? "" : cs_strings_get(&p->strings, p->frames[leaf->frame].name, &len);
-    (void)fprintf(out, "%s[%" PRIu64 ",%" PRIu64 ",", i > 0 ? "," : "", begin / 1000,
-                  s->weight / 1000);
-    cs_put_json(out, name, len);
-    (void)putc(']', out);
+    cs_json_open(j, NULL, '[');
+    CS_JSON_UINTS(j, {NULL, begin / 1000}, {NULL, s->weight / 1000});
+    cs_json_bytes(j, NULL, name, len);
+    cs_json_close(j, "]");
   }
 }
 
-void cs_put_json_marks(const struct cs_profile_set *set, FILE *out) {
-  (void)fputs("\"marks\":[", out);
+void cs_put_json_marks(struct cs_json_writer *j, const struct cs_profile_set *set) {
+  cs_json_open(j, "marks", '[');
   for (size_t i = 0; i < set->count; i++)
     if (set->profiles[i].facts.mode == CS_WIRE_MODE_GC && set->profiles[i].only == CS_ONLY_NONE)
-      put_marks(&set->profiles[i], out);
-  (void)putc(']', out);
+      put_marks(j, &set->profiles[i]);
+  cs_json_close(j, "]");
 }
 
 bool cs_write_json(const struct cs_profile_set *set, FILE *out) {
-  (void)fputs("{\"modes\":[\n", out);
-  for (size_t i = 0; i < set->count; i++) {
-    if (i > 0) (void)fputs(",\n", out);
-    put_profile(&set->profiles[i], out);
-  }
-  (void)fputs("\n],", out);
-  cs_put_json_marks(set, out);
-  (void)fputs("}\n", out);
-  return !ferror(out);
+  struct cs_json_writer j = {.out = out};
+  cs_json_open(&j, NULL, '{');
+  cs_json_open(&j, "modes", '[');
+  for (size_t i = 0; i < set->count; i++) put_profile(&j, &set->profiles[i]);
+  cs_json_new_line(&j);
+  cs_json_close(&j, "]");
+  cs_put_json_marks(&j, set);
+  return cs_json_end(&j, "}");
 }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Parts of the JSON output that the page has, too. One thread.
+// Parts of the JSON output that the page has, too: members of an object that is open. One thread.
 #ifndef CS_FORMATS_JSON_H
 #define CS_FORMATS_JSON_H
 
-#include "profile/profile.h"
+#include "profile/diff.h"
+#include "util/json.h"
 
 // "facts":{...}
-void cs_put_json_facts(const struct cs_facts *f, FILE *out);
-// ,"kinds":[...],"strings":[...],"frames":[...],"threads":[...]
-void cs_put_json_tables(const struct cs_profile *p, FILE *out);
+void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f);
+// "kinds":[...],"strings":[...],"frames":[...],"threads":[...]
+void cs_put_json_tables(struct cs_json_writer *j, const struct cs_profile *p);
 // "marks":[...]: what is on the timeline of every mode.
-void cs_put_json_marks(const struct cs_profile_set *set, FILE *out);
+void cs_put_json_marks(struct cs_json_writer *j, const struct cs_profile_set *set);
+// "normalize":...,"scale":{...}
+void cs_put_json_scale(struct cs_json_writer *j, const struct cs_diff *d);
+// "only":"before" or "after", of a mode that only one of two recordings has.
+void cs_put_json_only(struct cs_json_writer *j, const struct cs_profile *p);
 
 #endif

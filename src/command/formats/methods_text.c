@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/print.h"
 #include "formats/writers.h"
 #include "profile/profile.h"
-#include "util/text.h"
 
 struct hot {
   uint32_t frame;

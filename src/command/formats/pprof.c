@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "formats/writers.h"
 #include "pprof.pb-c.h"
 #include "profile/functions.h"
@@ -14,7 +15,6 @@
 #include "profile/merge.h"
 #include "profile/timeline.h"
 #include "util/gzip.h"
-#include "util/text.h"
 
 // All messages of the profile, in few arrays. What is repeated wants arrays of pointers.
 struct builder {

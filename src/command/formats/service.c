@@ -4,8 +4,8 @@
 // no.
 #include <string.h>
 
+#include "base/print.h"
 #include "formats/otlp.h"
-#include "util/text.h"
 
 #define FALLBACK "unknown_service"  // as OpenTelemetry has it
 

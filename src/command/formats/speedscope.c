@@ -10,38 +10,35 @@
 
 #include "formats/writers.h"
 #include "profile/timeline.h"
-#include "util/text.h"
+#include "util/json.h"
 
-static void put_frame(const struct cs_profile *p, uint32_t i, FILE *out) {
+static void put_frame(struct cs_json_writer *j, const struct cs_profile *p, uint32_t i) {
   size_t len;
   const char *name = cs_strings_get(&p->strings, p->frames[i].name, &len);
-  (void)fputs("{\"name\":", out);
-  cs_put_json(out, name, len);
+  cs_json_open(j, NULL, '{');
+  cs_json_bytes(j, "name", name, len);
   const char *file = cs_profile_file(p, i, &len);
   bool source = file != NULL;
   if (!source) file = cs_profile_module(p, i, &len);
-  if (len > 0) {
-    (void)fputs(",\"file\":", out);
-    cs_put_json(out, file, len);
-  }
-  if (source) (void)fprintf(out, ",\"line\":%" PRIu32, p->frames[i].line);
-  (void)putc('}', out);
+  if (len > 0) cs_json_bytes(j, "file", file, len);
+  if (source) cs_json_uint(j, "line", p->frames[i].line);
+  cs_json_close(j, "}");
 }
 
-static void put_frames(const struct cs_profile_set *set, FILE *out) {
-  const char *comma = "";
-  (void)fputs("\"shared\":{\"frames\":[", out);
+static void put_frames(struct cs_json_writer *j, const struct cs_profile_set *set) {
+  cs_json_open_line(j, "shared", '{');
+  cs_json_open(j, "frames", '[');
   for (size_t k = 0; k < set->count; k++) {
-    for (uint32_t i = 0; i < set->profiles[k].frame_count; i++, comma = ",\n") {
-      (void)fputs(comma, out);
-      put_frame(&set->profiles[k], i, out);
+    for (uint32_t i = 0; i < set->profiles[k].frame_count; i++) {
+      if (j->comma) cs_json_new_line(j);
+      put_frame(j, &set->profiles[k], i);
     }
   }
-  (void)fputs("]}", out);
+  cs_json_close(j, "]}");
 }
 
 struct writer {
-  FILE *out;
+  struct cs_json_writer json;
   const struct cs_profile *p;
   size_t base;      // where its frames begin in the list
   bool many_modes;  // in the file: profiles say which
@@ -54,10 +51,9 @@ struct writer {
 
 static void put_stack(struct writer *w, uint32_t leaf) {
   size_t depth = cs_tree_path(&w->p->tree, leaf, &w->path, &w->capacity);
-  (void)putc('[', w->out);
-  for (size_t d = 0; d < depth; d++)
-    (void)fprintf(w->out, d > 0 ? ",%zu" : "%zu", w->base + w->path[d]);
-  (void)putc(']', w->out);
+  cs_json_open(&w->json, NULL, '[');
+  for (size_t d = 0; d < depth; d++) cs_json_uint(&w->json, NULL, w->base + w->path[d]);
+  cs_json_close(&w->json, "]");
 }
 
 static void begin_profile(struct writer *w, uint32_t thread) {
@@ -70,16 +66,25 @@ static void begin_profile(struct writer *w, uint32_t thread) {
   (void)snprintf(name, sizeof name, "%.256s%s(%" PRIu32 ")%s%s", given,
                  given[0] != '\0' ? " " : "thread ", t->tid, w->many_modes ? ": " : "",
                  w->many_modes ? mode->token : "");
-  (void)fputs(
-      w->profiles > 0 ? ",\n{\"type\":\"sampled\",\"name\":" : "{\"type\":\"sampled\",\"name\":",
-      w->out);
-  cs_put_json(w->out, name, strlen(name));
-  (void)fprintf(w->out, ",\"unit\":\"%s\",\"startValue\":0,\n\"samples\":[", units[mode->unit]);
+  struct cs_json_writer *j = &w->json;
+  if (w->profiles > 0) cs_json_new_line(j);
+  cs_json_open(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"type", "sampled"}, {"name", name}, {"unit", units[mode->unit]});
+  cs_json_uint(j, "startValue", 0);
+  cs_json_open_line(j, "samples", '[');
+}
+
+static void begin_weights(struct writer *w) {
+  cs_json_close(&w->json, "]");
+  cs_json_open_line(&w->json, "weights", '[');
 }
 
 // `amount`: the thread of the first mode that has most of it is shown first.
 static void end_profile(struct writer *w, uint64_t end, uint64_t amount) {
-  (void)fprintf(w->out, "],\n\"endValue\":%" PRIu64 "}", end);
+  cs_json_close(&w->json, "]");
+  cs_json_new_line(&w->json);
+  cs_json_uint(&w->json, "endValue", end);
+  cs_json_close(&w->json, "}");
   if (amount > w->most && w->base == 0) {
     w->most = amount;
     w->active = w->profiles;
@@ -91,27 +96,24 @@ static void end_profile(struct writer *w, uint64_t end, uint64_t amount) {
 
 static void put_samples(struct writer *w, uint32_t thread) {
   uint64_t at = 0;
-  const char *comma = "";
   for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++) {
     const struct cs_span *span = &w->t->spans[i];
-    (void)fprintf(w->out, span->begin_ns > at ? "%s[]," : "%s", comma);
+    if (w->json.comma) cs_json_new_line(&w->json);
+    if (span->begin_ns > at) {
+      cs_json_open(&w->json, NULL, '[');
+      cs_json_close(&w->json, "]");
+    }
     put_stack(w, span->leaf);
-    comma = ",\n";
     at = span->end_ns;
   }
 }
 
 static uint64_t put_weights(struct writer *w, uint32_t thread) {
   uint64_t at = 0;
-  const char *comma = "";
   for (size_t i = w->t->first[thread]; i < w->t->first[thread + 1]; i++) {
     const struct cs_span *span = &w->t->spans[i];
-    if (span->begin_ns > at) {
-      (void)fprintf(w->out, "%s%" PRIu64, comma, span->begin_ns - at);
-      comma = ",";
-    }
-    (void)fprintf(w->out, "%s%" PRIu64, comma, span->end_ns - span->begin_ns);
-    comma = ",";
+    if (span->begin_ns > at) cs_json_uint(&w->json, NULL, span->begin_ns - at);
+    cs_json_uint(&w->json, NULL, span->end_ns - span->begin_ns);
     at = span->end_ns;
   }
   return at;
@@ -133,7 +135,7 @@ static void put_time(struct writer *w) {
     if (t.first[i] == t.first[i + 1]) continue;
     begin_profile(w, i);
     put_samples(w, i);
-    (void)fputs("],\n\"weights\":[", w->out);
+    begin_weights(w);
     uint64_t end = put_weights(w, i);
     end_profile(w, end, running_ns(&t, i));
   }
@@ -148,13 +150,13 @@ static void put_thread_events(struct writer *w, uint32_t thread, const uint32_t 
   uint64_t sum = 0;
   begin_profile(w, thread);
   for (size_t i = 0; i < count; i++) {
-    if (i > 0) (void)fputs(",\n", w->out);
+    if (i > 0) cs_json_new_line(&w->json);
     put_stack(w, samples[order[i]].leaf);
   }
-  (void)fputs("],\n\"weights\":[", w->out);
+  begin_weights(w);
   for (size_t i = 0; i < count; i++) {
     uint64_t weight = samples[order[i]].weight;
-    (void)fprintf(w->out, i > 0 ? ",%" PRIu64 : "%" PRIu64, weight);
+    cs_json_uint(&w->json, NULL, weight);
     sum += weight;
   }
   end_profile(w, sum, sum);
@@ -172,15 +174,27 @@ static void put_events(struct writer *w) {
   free(order);
 }
 
+// speedscope wants at least one profile.
+static void put_nothing(struct cs_json_writer *j) {
+  cs_json_open(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"type", "sampled"}, {"name", "nothing was sampled"}, {"unit", "nanoseconds"});
+  CS_JSON_UINTS(j, {"startValue", 0}, {"endValue", 0});
+  cs_json_open(j, "samples", '[');
+  cs_json_close(j, "]");
+  cs_json_open(j, "weights", '[');
+  cs_json_close(j, "]}");
+}
+
 bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out) {
-  struct writer w = {.out = out, .many_modes = set->count > 1};
-  const char *program = set->profiles[0].facts.program;
-  (void)fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n", out);
-  (void)fputs("\"exporter\":\"clrsnap " CLRSNAP_VERSION "\",\"name\":", out);
-  cs_put_json(out, program, strlen(program));
-  (void)fputs(",\n", out);
-  put_frames(set, out);
-  (void)fputs(",\n\"profiles\":[", out);
+  struct writer w = {.json = {.out = out}, .many_modes = set->count > 1};
+  struct cs_json_writer *j = &w.json;
+  cs_json_open(j, NULL, '{');
+  cs_json_text(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+  cs_json_new_line(j);
+  CS_JSON_TEXTS(j, {"exporter", "clrsnap " CLRSNAP_VERSION},
+                {"name", set->profiles[0].facts.program});
+  put_frames(j, set);
+  cs_json_open_line(j, "profiles", '[');
   for (size_t k = 0; k < set->count; k++) {
     w.p = &set->profiles[k];
     if (cs_mode_of(&w.p->facts)->timed)
@@ -189,13 +203,10 @@ bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out) {
       put_events(&w);
     w.base += w.p->frame_count;
   }
-  if (w.profiles == 0) {  // speedscope wants at least one
-    (void)fputs(
-        "{\"type\":\"sampled\",\"name\":\"nothing was sampled\",\"unit\":\"nanoseconds\","
-        "\"startValue\":0,\"endValue\":0,\"samples\":[],\"weights\":[]}",
-        out);
-  }
-  (void)fprintf(out, "],\n\"activeProfileIndex\":%u}\n", w.active);
+  if (w.profiles == 0) put_nothing(j);
+  cs_json_close(j, "]");
+  cs_json_new_line(j);
+  cs_json_uint(j, "activeProfileIndex", w.active);
   free(w.path);
-  return fflush(out) == 0 && !ferror(out);
+  return cs_json_end(j, "}");
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "formats/writers.h"
 #include "profile/profile.h"
-#include "util/text.h"
 
 #define CRUMB 1000u
 #define MAX_INDENT 256

@@ -213,37 +213,36 @@ static void put_columns(const struct cs_profile *p, struct counts *counts, struc
   free(page.entry_of);
 }
 
-static void put_head(const struct cs_profile *p, const struct counts *counts, FILE *out) {
-  (void)putc('{', out);
-  cs_put_json_facts(&p->facts, out);
-  cs_put_json_tables(p, out);
-  (void)fprintf(out,
-                ",\"at\":%" PRIu64 ",\"nodes\":%zu,\"entries\":%zu,\"samples\":%zu,\"asleep\":%s",
-                counts->at, counts->nodes, counts->entries, p->sample_count,
-                counts->asleep ? "true" : "false");
+static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
+                     const struct counts *counts) {
+  cs_json_open_line(j, NULL, '{');
+  cs_put_json_facts(j, &p->facts);
+  cs_put_json_tables(j, p);
+  CS_JSON_UINTS(j, {"at", counts->at}, {"nodes", counts->nodes}, {"entries", counts->entries},
+                {"samples", p->sample_count});
+  cs_json_bool(j, "asleep", counts->asleep);
   if (p->diff != NULL) {
-    (void)fprintf(
-        out, ",\n\"diff\":{\"normalize\":\"%s\",\"scale\":{\"samples\":%.12g,\"weight\":%.12g},",
-        cs_normalize_token(p->diff->normalize), p->diff->samples_scale, p->diff->weight_scale);
-    cs_put_json_facts(p->diff->before, out);
-    (void)putc('}', out);
+    cs_json_open_line(j, "diff", '{');
+    cs_put_json_scale(j, p->diff);
+    cs_put_json_facts(j, p->diff->before);
+    cs_json_close(j, "}");
   }
-  if (p->only != CS_ONLY_NONE)
-    (void)fprintf(out, ",\"only\":\"%s\"", p->only == CS_ONLY_BEFORE ? "before" : "after");
-  (void)putc('}', out);
+  cs_put_json_only(j, p);
+  cs_json_close(j, "}");
 }
 
 bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
   struct counts counts[CS_WIRE_MODES];
   struct sink s = {out, 0};
   for (size_t i = 0; i < set->count; i++) put_columns(&set->profiles[i], &counts[i], &s);
-  (void)fputs("{\"modes\":[\n", out);
-  for (size_t i = 0; i < set->count; i++) {
-    if (i > 0) (void)fputs(",\n", out);
-    put_head(&set->profiles[i], &counts[i], out);
-  }
-  (void)fputs("\n],", out);
-  cs_put_json_marks(set, out);
-  (void)fprintf(out, "}%010" PRIu64, s.written);
+  struct cs_json_writer j = {.out = out};
+  cs_json_open(&j, NULL, '{');
+  cs_json_open(&j, "modes", '[');
+  for (size_t i = 0; i < set->count; i++) put_head(&j, &set->profiles[i], &counts[i]);
+  cs_json_new_line(&j);
+  cs_json_close(&j, "]");
+  cs_put_json_marks(&j, set);
+  cs_json_close(&j, "}");
+  (void)fprintf(out, "%010" PRIu64, s.written);
   return !ferror(out);
 }

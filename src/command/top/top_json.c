@@ -1,112 +1,92 @@
 // SPDX-License-Identifier: MIT
 // A moment of `clrsnap top` as one line of JSON. What is not known is null. One thread.
 // Signal-safe: no.
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
 #include "top/top.h"
-#include "util/text.h"
+#include "util/json.h"
 
-static void put_text(FILE *out, const char *key, const char *text) {
-  cs_print(out, "\"%s\":", key);
-  cs_put_json(out, text, strlen(text));
-}
-
-// A number with `decimals`, or null when it is negative.
-static void put_number(FILE *out, const char *key, double value, int decimals) {
+// Null when it is negative, that is not known.
+static void put_number(struct cs_json_writer *j, const char *key, double value, int decimals) {
   if (value < 0)
-    cs_print(out, ",\"%s\":null", key);
+    cs_json_null(j, key);
   else
-    cs_print(out, ",\"%s\":%.*f", key, decimals, value);
+    cs_json_fixed(j, key, value, decimals);
 }
 
-static void put_counters(const struct cs_counters *c, FILE *out) {
-  put_number(out, "heap_bytes", c->known ? c->heap_bytes : -1, 0);
-  put_number(out, "alloc_bytes_per_s", c->known ? c->alloc_bytes_per_s : -1, 0);
-  put_number(out, "gc_pause_percent", c->known && c->gc_pause >= 0 ? 100 * c->gc_pause : -1, 3);
-  if (c->known)
-    cs_print(out, ",\"gc_counts\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", c->gc_counts[0],
-             c->gc_counts[1], c->gc_counts[2]);
-  else
-    cs_print(out, ",\"gc_counts\":null");
-  if (c->known || c->why[0] == '\0') return;
-  cs_print(out, ",");
-  put_text(out, "no_counters_because", c->why);
+static void put_counters(struct cs_json_writer *j, const struct cs_counters *c) {
+  put_number(j, "heap_bytes", c->known ? c->heap_bytes : -1, 0);
+  put_number(j, "alloc_bytes_per_s", c->known ? c->alloc_bytes_per_s : -1, 0);
+  put_number(j, "gc_pause_percent", c->known && c->gc_pause >= 0 ? 100 * c->gc_pause : -1, 3);
+  if (c->known) {
+    cs_json_open(j, "gc_counts", '[');
+    for (int i = 0; i < 3; i++) cs_json_uint(j, NULL, c->gc_counts[i]);
+    cs_json_close(j, "]");
+    return;
+  }
+  cs_json_null(j, "gc_counts");
+  if (c->why[0] != '\0') cs_json_text(j, "no_counters_because", c->why);
 }
 
-static void put_facts(const struct cs_top_facts *f, FILE *out) {
+static void put_facts(struct cs_json_writer *j, const struct cs_top_facts *f) {
   char now[64] = "";
   time_t seconds = time(NULL);
   struct tm utc;
   if (gmtime_r(&seconds, &utc) != NULL) (void)strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  put_text(out, "time", now);
-  cs_print(out, ",\"pid\":%d,", f->pid);
-  put_text(out, "command", f->program);
-  cs_print(out, ",");
-  put_text(out, "runtime", f->runtime);
-  cs_print(out, ",");
-  put_text(out, "mode", f->mode);
-  cs_print(out, ",\"hz\":%" PRIu32, f->hz);
-  put_number(out, "elapsed_s", f->elapsed_s, 3);
-  put_number(out, "interval_s", f->interval_s, 3);
-  cs_print(out, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64, f->samples, f->lost);
-  put_number(out, "samples_per_s", f->samples_per_s, 1);
-  put_number(out, "complete_percent", f->complete < 0 ? -1 : 100 * f->complete, 2);
-  put_number(out, "cpu_percent", f->cpu < 0 ? -1 : 100 * f->cpu, 1);
-  put_number(out, "rss_bytes", f->rss_bytes > 0 ? (double)f->rss_bytes : -1, 0);
-  put_counters(&f->counters, out);
+  cs_json_text(j, "time", now);
+  cs_json_int(j, "pid", f->pid);
+  CS_JSON_TEXTS(j, {"command", f->program}, {"runtime", f->runtime}, {"mode", f->mode});
+  cs_json_uint(j, "hz", f->hz);
+  put_number(j, "elapsed_s", f->elapsed_s, 3);
+  put_number(j, "interval_s", f->interval_s, 3);
+  CS_JSON_UINTS(j, {"samples", f->samples}, {"lost", f->lost});
+  put_number(j, "samples_per_s", f->samples_per_s, 1);
+  put_number(j, "complete_percent", f->complete < 0 ? -1 : 100 * f->complete, 2);
+  put_number(j, "cpu_percent", f->cpu < 0 ? -1 : 100 * f->cpu, 1);
+  put_number(j, "rss_bytes", f->rss_bytes > 0 ? (double)f->rss_bytes : -1, 0);
+  put_counters(j, &f->counters);
 }
 
 static const char *text_of(const struct cs_top *top, uint32_t string) {
   return cs_strings_get(&top->methods.strings, string, NULL);
 }
 
-static void put_method(const struct cs_top_moment *m, const struct cs_top_method *row, FILE *out) {
-  const struct cs_profile_frame *frame = &m->top->methods.frames[row->frame];
-  cs_print(out, "{");
-  put_text(out, "name", text_of(m->top, frame->name));
-  cs_print(out, ",");
-  put_text(out, "module", text_of(m->top, frame->module));
-  cs_print(out, ",");
-  put_text(out, "kind", cs_kind_token(frame->kind));
-  put_number(out, "self_percent", 100 * row->self, 2);
-  put_number(out, "total_percent", 100 * row->total, 2);
-  cs_print(out, "}");
+static void put_method(struct cs_json_writer *j, const struct cs_top *top,
+                       const struct cs_top_method *row) {
+  const struct cs_profile_frame *frame = &top->methods.frames[row->frame];
+  cs_json_open(j, NULL, '{');
+  CS_JSON_TEXTS(j, {"name", text_of(top, frame->name)}, {"module", text_of(top, frame->module)},
+                {"kind", cs_kind_token(frame->kind)});
+  put_number(j, "self_percent", 100 * row->self, 2);
+  put_number(j, "total_percent", 100 * row->total, 2);
+  cs_json_close(j, "}");
 }
 
-static void put_thread(const struct cs_top_moment *m, const struct cs_top_thread *t, FILE *out) {
-  cs_print(out, "{\"tid\":%" PRIu32 ",", t->tid);
-  put_text(out, "name", t->name);
-  put_number(out, "cpu_percent", t->cpu < 0 ? -1 : 100 * t->cpu, 1);
-  put_number(out, "share_percent", 100 * t->share, 2);
-  if (t->hottest != CS_NO_TEXT) {
-    cs_print(out, ",");
-    put_text(out, "hottest", text_of(m->top, m->top->methods.frames[t->hottest].name));
-  } else {
-    cs_print(out, ",\"hottest\":null");
-  }
-  cs_print(out, "}");
+static void put_thread(struct cs_json_writer *j, const struct cs_top *top,
+                       const struct cs_top_thread *t) {
+  bool known = t->hottest != CS_NO_TEXT;
+  cs_json_open(j, NULL, '{');
+  cs_json_uint(j, "tid", t->tid);
+  cs_json_text(j, "name", t->name);
+  put_number(j, "cpu_percent", t->cpu < 0 ? -1 : 100 * t->cpu, 1);
+  put_number(j, "share_percent", 100 * t->share, 2);
+  cs_json_text(j, "hottest", known ? text_of(top, top->methods.frames[t->hottest].name) : NULL);
+  cs_json_close(j, "}");
 }
 
 void cs_top_write_json(const struct cs_top_moment *m, size_t limit, FILE *out) {
-  cs_print(out, "{");
-  put_facts(&m->facts, out);
-  if (m->view.whole)
-    cs_print(out, ",\"window_s\":null");
-  else
-    put_number(out, "window_s", m->facts.window_s, 3);
-  cs_print(out, ",\"inlined\":%s,\"shares_of\":\"%s\",\"methods\":[",
-           m->facts.inlined ? "true" : "false",
-           cs_mode(cs_mode_by_name(m->facts.mode, strlen(m->facts.mode)))->whole);
-  for (size_t i = 0; i < m->method_count && i < limit; i++) {
-    if (i > 0) cs_print(out, ",");
-    put_method(m, &m->methods[i], out);
-  }
-  cs_print(out, "],\"threads\":[");
-  for (size_t i = 0; i < m->thread_count && i < limit; i++) {
-    if (i > 0) cs_print(out, ",");
-    put_thread(m, &m->threads[i], out);
-  }
-  cs_print(out, "]}\n");
+  struct cs_json_writer j = {.out = out};
+  const char *mode = m->facts.mode;
+  cs_json_open(&j, NULL, '{');
+  put_facts(&j, &m->facts);
+  put_number(&j, "window_s", m->view.whole ? -1 : m->facts.window_s, 3);
+  cs_json_bool(&j, "inlined", m->facts.inlined);
+  cs_json_text(&j, "shares_of", cs_mode(cs_mode_by_name(mode, strlen(mode)))->whole);
+  cs_json_open(&j, "methods", '[');
+  for (size_t i = 0; i < m->method_count && i < limit; i++) put_method(&j, m->top, &m->methods[i]);
+  cs_json_close(&j, "]");
+  cs_json_open(&j, "threads", '[');
+  for (size_t i = 0; i < m->thread_count && i < limit; i++) put_thread(&j, m->top, &m->threads[i]);
+  (void)cs_json_end(&j, "]}");
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "util/text.h"
+#include "base/print.h"
 
 // Nothing sensible can be made of half a table; the program under us runs on by itself.
 static void out_of_memory(size_t bytes) {

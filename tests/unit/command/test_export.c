@@ -9,30 +9,28 @@
 
 #include "formats/otlp.h"
 #include "recording/recording.h"
-#include "util/text.h"
+#include "util/json.h"
 #include "wire/decode.h"
 
-typedef void put_fn(FILE *out, const char *data, size_t len);
-
-static void assert_put(put_fn *put, const char *data, size_t len, const char *want) {
+static void assert_text(const char *data, size_t len, const char *want) {
   char *text = NULL;
   size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  put(out, data, len);
-  (void)fclose(out);
+  struct cs_json_writer j = {.out = open_memstream(&text, &size)};
+  cs_json_bytes(&j, NULL, data, len);
+  (void)fclose(j.out);
   assert_string_equal(text, want);
   free(text);
 }
 
 static void json_is_safe_in_a_script(void **state) {
   (void)state;
-  assert_put(cs_put_json, "plain", 5, "\"plain\"");
-  assert_put(cs_put_json, "</script><!--&", 14, "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
-  assert_put(cs_put_json, "a\"b\\c\n\0d", 8, "\"a\\u0022b\\u005cc\\u000a\\u0000d\"");
-  assert_put(cs_put_json, "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5", 9,
-             "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5\"");
-  assert_put(cs_put_json, "\xE2\x80\xA8", 3, "\"\\u2028\"");
-  assert_put(cs_put_json, "\xC2\x9B\xE2\x80\xAE\x7F", 6, "\"\\u009b\\u202e\\u007f\"");
+  assert_text("plain", 5, "\"plain\"");
+  assert_text("</script><!--&", 14, "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
+  assert_text("a\"b\\c\n\0d", 8, "\"a\\u0022b\\u005cc\\u000a\\u0000d\"");
+  assert_text("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5", 9,
+              "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5\"");
+  assert_text("\xE2\x80\xA8", 3, "\"\\u2028\"");
+  assert_text("\xC2\x9B\xE2\x80\xAE\x7F", 6, "\"\\u009b\\u202e\\u007f\"");
 }
 
 static void a_service_is_called_as_its_assembly(void **state) {
@@ -71,7 +69,7 @@ static void invalid_utf8_is_replaced(void **state) {
   for (size_t i = 0; i < CS_COUNT(cases); i++) {
     char want[64] = "\"";
     for (size_t n = 0; n < cases[i].replaced; n++) strcat(want, "\xEF\xBF\xBD");
-    assert_put(cs_put_json, cases[i].bytes, strlen(cases[i].bytes), strcat(want, "\""));
+    assert_text(cases[i].bytes, strlen(cases[i].bytes), strcat(want, "\""));
   }
 }
 
