@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """check_layers.py SOURCE: the layout of src/ is the one that the table of docs/design.md describes. Every room is in
 the table, uses exactly the rooms that it names, none of a building above its own, and no room uses itself through
-others. Each file has at most 500 lines, a room at most 40 files; a header guard and a struct have a name of their own.
+others. Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
+docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at most 40 files; a header guard and a struct have a name of their own.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
 import os
@@ -20,6 +21,9 @@ BUILDINGS = {
 }
 MOST_LINES, MOST_FILES = 500, 40
 ROW = re.compile(r"^\| `([a-z_/]+)`[ *]*\|.*\|([^|]*)\|$", re.M)
+CIRCLE = re.compile(r"^\| `([a-z_/]+)`: ((?:`[a-z_0-9]+`(?:, )?)+) \| *\S", re.M)
+DEFINED = re.compile(r"^([A-Za-z_][^;={}()#]*?)\b(\w+)\([^;{}]*\)[^;{}()]*\{", re.M)
+DECLARED = re.compile(r"^[A-Za-z_][^;={}#]*\([^;={}]*\)[^;={}()]*;", re.M)
 INCLUDE = re.compile(r'^ *# *include +"([a-z_]+)/([a-z_0-9]+\.h)"', re.M)
 CODE = (".c", ".h", ".S")
 TEXT = (*CODE, ".cs", ".js", ".css", ".html", ".proto")
@@ -93,6 +97,50 @@ def check_circles(allowed):
         yield from visit(room, [])
 
 
+def code_of(text):
+    """The text without comments and strings."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
+
+
+def uses_of_files(folder):
+    """stem: the other stems of the room whose functions its files use. A stem is a.c and a.h together."""
+    texts = collections.defaultdict(str)
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(CODE):
+            texts[name.rsplit(".", 1)[0]] += read(os.path.join(folder, name)) + "\n"
+    code = {stem: re.sub(r"__attribute__\(\(.*?\)\)", "", code_of(text)) for stem, text in texts.items()}
+    home = {name: stem for stem, text in code.items() for head, name in DEFINED.findall(text) if "static" not in head}
+    uses = {}
+    for stem, text in code.items():
+        uses[stem] = {home[word] for word in set(re.findall(r"\w+", DECLARED.sub(" ", text))) & set(home)} - {stem}
+    return uses
+
+
+def reach_of(uses, start):
+    reached, todo = set(), [start]
+    while todo:
+        for other in uses[todo.pop()] - reached:
+            reached.add(other)
+            todo.append(other)
+    return reached
+
+
+def circles_of(uses):
+    reach = {stem: reach_of(uses, stem) for stem in uses}
+    return {frozenset(b for b in reach[a] if a in reach[b]) for a in uses if a in reach[a]}
+
+
+def check_file_circles(rooms, source):
+    listed = {(room, frozenset(re.findall(r"\w+", stems)))
+              for room, stems in CIRCLE.findall(read(os.path.join(source, "docs", "design.md")))}
+    names = {name: f"{building}/{name}".replace("wire/wire", "wire") for building, name, _ in rooms}
+    there = {(names[room], circle) for _, room, folder in rooms for circle in circles_of(uses_of_files(folder))}
+    for room, circle in sorted(there - listed, key=str):
+        yield f"a circle of files in {room}, which docs/design.md gives no reason for: {', '.join(sorted(circle))}"
+    for room, circle in sorted(listed - there, key=str):
+        yield f"docs/design.md has a circle of files in {room} that is none: {', '.join(sorted(circle))}"
+
+
 def check_names(rooms):
     places = collections.defaultdict(set)
     for building, room, folder in rooms:
@@ -121,7 +169,8 @@ def check_sizes(rooms):
 
 def check(source):
     rooms, allowed = list(folders(source)), table(source)
-    found = [*check_arrows(rooms, allowed), *check_circles(allowed), *check_names(rooms), *check_sizes(rooms)]
+    found = [*check_arrows(rooms, allowed), *check_circles(allowed), *check_file_circles(rooms, source),
+             *check_names(rooms), *check_sizes(rooms)]
     return found if rooms else ["there are no rooms"]
 
 
@@ -142,6 +191,23 @@ def self_test():
         "a circle of rooms: base -> walk -> base": {
             "docs/design.md": good["docs/design.md"].replace("nothing", "walk"),
             "src/core/base/base.h": '#include "walk/walk.h"\n',
+        },
+        "a circle of files in core/base, which docs/design.md gives no reason for: a, b": {
+            "src/core/base/base.h": good["src/core/base/base.h"] + "int f(int);\nint g(int x);\n",
+            "src/core/base/a.c": '#include "base/base.h"\nint f(int x) {\n  return g(x);\n}\n',
+            "src/core/base/b.c": '#include "base/base.h"\nint g(\n  int x) {\n  return f(x - 1);\n}\n',
+        },
+        "which docs/design.md gives no reason for: c, d, e": {
+            "src/core/base/c.c": "int c(int x) {\n  return d(x);\n}\n",
+            "src/core/base/d.h": "inline int d(int x) {\n  return e(x);\n}\n",
+            "src/core/base/e.c": "int (*const e)(int) = c;\nstruct s *e(struct s *x) {\n  return x;\n}\n",
+        },
+        "has a circle of files in core/base that is none: a, b": {
+            "docs/design.md": good["docs/design.md"] + "| `core/base`: `a`, `b` | recursion |\n",
+            "src/core/base/b.c": "static int f(int x) {\n  return x;\n}\nint g(int x) {\n  // Not a().\n  return f(x);\n}\n",
+            "src/core/base/b.h": "int a(int x);\n",
+            "src/core/base/a.h": "int a(int x) {\n  return g(x);\n}\n",
+            "src/core/base/c.c": "int c(int x) {\n  return g(x);\n}\n",
         },
         "CS_BASE_BASE_H stands in": {"src/core/base/other.h": "#ifndef CS_BASE_BASE_H\n"},
         "struct cs_base stands in": {"src/core/walk/walk.h": "struct cs_base {\n"},

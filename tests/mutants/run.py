@@ -49,7 +49,7 @@ FAULTS = [
     # The sample and the capture.
     ("an interrupted frame is no longer exact", STEP, "library/signal/sample.c",
      "(frame.flags & CS_FRAME_EXACT) != 0);", "false);"),
-    ("a record lacks its flags", STEP, "library/signal/request.c",
+    ("a record lacks its flags", STEP, "library/signal/capture.c",
      "  out->flags = (uint8_t)frame->flags;", "  out->flags = 0;"),
     # The exact walk: what each kind of code is stepped over by.
     ("trap in the exact loop", STEP, "core/walk/walk.c",

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "images/images.h"
+#include "signal/handler.h"
 #include "signal/request.h"
 #include "signal/sample.h"
 #include "unwind/sites.h"

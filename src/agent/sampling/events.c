@@ -54,10 +54,10 @@ static struct session {
 
 // The calling thread as one that is sampled. A thread of the runtime's own may be new to us.
 static struct cs_thread *own_thread(void) {
-  struct cs_thread *thread = cs_registry_own();
+  struct cs_thread *thread = cs_registry_self_cached();
   if (thread == NULL) {
     cs_threads_add_native((uint32_t)syscall(SYS_gettid));
-    thread = cs_registry_own();
+    thread = cs_registry_self_cached();
   }
   return thread != NULL && cs_load_acquire(&thread->agent) != NULL ? thread : NULL;
 }

@@ -7,7 +7,7 @@
 
 enum {
   // .NET's major version. Others are refused. These layouts of it are described by no contract:
-  //   ExInfo's words                        signal/request.c
+  //   ExInfo's words                        signal/capture.c
   //   the words after a method's code header  codemap/method.c
   //   the words after ThreadStore.DeadCount, and g_dacTable   remote/collector.c
   CS_SUPPORTED_RUNTIME = 10,

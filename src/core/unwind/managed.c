@@ -29,14 +29,6 @@ enum {
   LARGE_FRAME_OFFSET = 15,  // header value that goes with OP_SET_FPREG_LARGE
 };
 
-CS_ISLAND enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader, uint64_t address,
-                                            uint8_t *flags) {
-  uint8_t first;
-  if (!cs_get(reader, address, &first, sizeof first)) return CS_STOP_UNREADABLE;
-  *flags = first >> 3;
-  return (first & 7) == CS_SUPPORTED_UNWIND_INFO ? CS_STOP_NONE : CS_STOP_UNWIND_VERSION;
-}
-
 CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
                                            struct cs_unwind_info *info) {
   uint8_t head[4];

@@ -4,6 +4,7 @@
 #define CS_UNWIND_MANAGED_H
 
 #include "codemap/reader.h"
+#include "contract/supported.h"
 #include "unwind/unwind.h"
 
 // One UNWIND_INFO, copied out of the runtime's memory.
@@ -26,8 +27,13 @@ struct cs_step {
 CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
                                            struct cs_unwind_info *info);
 // Only its flags, by a caller that has no stack to spare for the rest.
-CS_ISLAND enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader, uint64_t address,
-                                            uint8_t *flags);
+CS_ISLAND static inline enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader,
+                                                          uint64_t address, uint8_t *flags) {
+  uint8_t first;
+  if (!cs_get(reader, address, &first, sizeof first)) return CS_STOP_UNREADABLE;
+  *flags = first >> 3;
+  return (first & 7) == CS_SUPPORTED_UNWIND_INFO ? CS_STOP_NONE : CS_STOP_UNWIND_VERSION;
+}
 
 // Pops a word off the stack into a register. False: not on the stack.
 CS_ISLAND static inline bool cs_step_pop(struct cs_step *step, unsigned reg) {

@@ -275,33 +275,6 @@ CS_ISLAND static enum cs_stop find_code(struct cs_walk *walk, uint64_t at) {
   return CS_STOP_NONE;
 }
 
-// ---- The limit ----
-
-CS_ISLAND static void look_again_in(struct cs_walk *walk, uint64_t now, uint64_t ns) {
-  walk->near.look_at = now + cs_scale(ns, walk->tick_rate);
-}
-
-CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t tick_rate) {
-  if (limit_ns == 0 || tick_rate == 0) return;
-  walk->limit_ns = limit_ns;
-  walk->tick_rate = tick_rate;
-  look_again_in(walk, cs_tsc(), limit_ns / 8);
-}
-
-// The time-stamp counter is read at each turn, and goes on while the thread has no processor; the
-// thread's own clock, a system call, only when that much time has passed that it may have reached
-// the limit. So a walk that was interrupted is not cut for it, and a short one never asks.
-CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk) {
-  if (walk->limit_ns == 0 || walk->late) return walk->late;
-  uint64_t now = cs_tsc();
-  if (now < walk->near.look_at) return false;
-  uint64_t cpu = cs_thread_cpu_ns();
-  if (walk->cpu_until == 0) walk->cpu_until = cpu + walk->limit_ns - walk->limit_ns / 8;
-  walk->late = cpu >= walk->cpu_until;
-  if (!walk->late) look_again_in(walk, now, walk->cpu_until - cpu);
-  return walk->late;
-}
-
 // ---- Frame by frame ----
 
 CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {

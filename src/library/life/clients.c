@@ -3,8 +3,8 @@
 // records, a profiler under the drop-in, one that links the library), each with an ICorProfilerInfo
 // of its own. Any thread, under the lock of start.c; not for handlers.
 //
-// Invariant: cs_library.info is some client's, and that client has not stopped. The runtime deletes a
-// profiler's ICorProfilerInfo when it has detached, counted references or not.
+// Invariant: cs_library.info is some client's, and that client has not stopped. The runtime deletes
+// a profiler's ICorProfilerInfo when it has detached, counted references or not.
 #include "life/clients.h"
 
 enum { MAX_CLIENTS = 64 };  // the runtime itself has one profiler and 32 that are only notified

@@ -33,7 +33,7 @@ bool cs_epoch_wait(void) {
   bool ok = true;
   pthread_mutex_lock(&lock);
   for (int i = 0; i < 2; i++) {
-    uint32_t old = cs_add_seq(&cs_signal.epoch.turn, 1) & 1;
+    uint32_t old = cs_add_seq(&cs_signal.epoch.phase, 1) & 1;
     ok = wait_for_side(old) && ok;
   }
   pthread_mutex_unlock(&lock);

@@ -154,8 +154,8 @@ uint32_t cs_module_deaths(void) {
 }
 
 // A collectible module may be unloaded between the walk and this, and its FunctionIDs with it.
-// Whoever unloads counts the death first and then waits for `resolving` (cs_library_code_died): either
-// we see the death here, or it waits for us.
+// cs_library_code_died counts the death first and then waits for `resolving`: either the death is
+// seen here, or the unloading thread waits for this one.
 bool cs_function_resolve(struct cs_record *record) {
   if (cs_function_read(record)) return true;
   if (!record->mortal) return resolve_alive(record);

@@ -11,8 +11,8 @@
 // library, each with an `info` of its own: S_FALSE for all but the first.
 HRESULT cs_library_start(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
 // The same in two parts: what must be known at once (a fraction of a millisecond), and what takes
-// long: the tables of native images, the clock. The first caller of cs_library_prepare after a start
-// does the work; others wait for it. After an attach the caller adopts the existing threads.
+// long: the tables of native images, the clock. The first caller of cs_library_prepare after a
+// start does the work; others wait for it. After an attach the caller adopts the existing threads.
 HRESULT cs_library_begin(IUnknown *info, const struct clrsnap_opts *opts, struct cs_error *err);
 HRESULT cs_library_prepare(struct cs_error *err);
 bool cs_library_is_prepared(void);
@@ -23,7 +23,8 @@ HRESULT cs_library_start_native(const struct clrsnap_opts *opts, struct cs_error
 // library.
 void cs_library_stop(const IUnknown *info);
 
-// clrsnap_ready, with the reason. Publishes the world (cs_signal.world) when the checks have passed.
+// clrsnap_ready, with the reason. Publishes the world (cs_signal.world) when the checks have
+// passed.
 HRESULT cs_library_ready(struct cs_error *err);
 // The state of the checks, by a few loads: S_OK, CORPROF_E_STACKSNAPSHOT_UNSAFE (not yet), or
 // CORPROF_E_PROFILEE_INCOMPATIBLE_WITH_TRIGGER (never). Async-signal-safe.

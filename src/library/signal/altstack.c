@@ -6,9 +6,10 @@
 // What the kernel saves with a signal it puts back at the handler's return, so the new stack is
 // written to where it is saved: in this signal's frame, and in those of the handlers around it, as
 // the one in which the runtime stops a thread (docs/signal-safety.md, "Alternate stacks").
-#include <ucontext.h>
+#include "signal/altstack.h"
 
-#include "signal/request.h"
+#include <signal.h>
+#include <ucontext.h>
 
 CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi) {
   const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
@@ -40,12 +41,6 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   write_to(ours, uc);
 }
 
-CS_ISLAND static bool is_fault(const struct cs_capture *capture, uint32_t i) {
-  for (uint32_t k = 0; k < capture->fault_count; k++)
-    if (capture->faults[k].from == i) return true;
-  return false;
-}
-
 // The code that a handler returns to has the handler's ucontext at its sp, and behind it on the
 // stack is what was interrupted. Both are held against each other before anything is written.
 CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct cs_stack *stack,
@@ -74,7 +69,8 @@ CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_captu
     const struct cs_record *record = &capture->records[i];
     if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) != CS_FRAME_EXACT) continue;
     // The runtime does not return out of the handler of a fault that it has made an exception of.
-    if (!write_around(ours, stack, &capture->records[i - 1], record) && !is_fault(capture, i))
+    if (!write_around(ours, stack, &capture->records[i - 1], record) &&
+        !cs_capture_is_fault(capture, i))
       return;
   }
   cs_store_release(&ours->ready, 1u);

@@ -109,10 +109,4 @@ struct cs_await_chain {
 #define CS_AWAIT_WORD_RUNS 2u
 #define CS_AWAIT_WORD_CLASS(word) ((word) & ~3ull)
 
-struct cs_sampled;  // signal/sample.h
-
-// Looks at a stack that has just been walked. `frames`: CS_FRAME_WORD()s, leaf first.
-CS_ISLAND void cs_awaits_find(struct cs_awaits *awaits, const struct cs_sampled *from,
-                              const uint64_t *frames, uint32_t count, struct cs_await_chain *chain);
-
 #endif

@@ -5,13 +5,15 @@
 // Invariant: what came with the signal is believed only when this process itself sent it, and when
 // it names a request slot or an entry of the registry. Why each read in here is allowed is written
 // down in docs/signal-safety.md.
-#include "signal/request.h"
-#include "signal/signal.h"
+#include "signal/handler.h"
 
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-struct cs_signal_state cs_signal;
+#include "signal/altstack.h"
+#include "signal/perf.h"
+#include "signal/request.h"
+#include "signal/sample.h"
 
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext) {
   const greg_t *from = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
@@ -24,16 +26,6 @@ CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext)
   };
   for (unsigned i = 0; i < CS_REG_COUNT; i++) regs->r[i] = (uint64_t)from[at[i]];
   regs->known = CS_REGS_ALL;
-}
-
-CS_ISLAND bool cs_thread_is_own(struct cs_thread *thread) {
-  uint64_t pointer = cs_thread_pointer();
-  uint32_t tid = cs_load_acquire(&thread->tid);
-  if (tid == 0) return false;
-  if (cs_load_relaxed(&thread->thread_pointer) == pointer) return true;
-  if ((uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0) != tid) return false;
-  cs_store_relaxed(&thread->thread_pointer, pointer);
-  return true;
 }
 
 CS_ISLAND static bool is_registered(const struct cs_thread *thread) {
@@ -76,7 +68,7 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
     return;
   }
   struct cs_thread *thread = (void *)(uintptr_t)value;
-  if (!is_registered(thread) || !cs_thread_is_own(thread)) return;
+  if (!is_registered(thread) || !cs_thread_is_caller(thread)) return;
   // The sender must be free to ask again, whatever comes of this.
   uint32_t asked = info->si_code == SI_QUEUE ? cs_take_seq(&thread->asked, 0u) : 0;
   if (!is_sampled(thread, ucontext)) return;
@@ -114,7 +106,8 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   struct cs_thread *thread = cs_perf_thread_of(info);
   bool due = thread != NULL;
   if (thread == NULL) thread = asked_thread(info);
-  if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 || !cs_thread_is_own(thread))
+  if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 ||
+      !cs_thread_is_caller(thread))
     return;
   uint32_t asked = cs_take_seq(&thread->asked, 0u);
   if (!is_sampled(thread, ucontext)) return;

@@ -9,10 +9,10 @@
 // alone writes records, but each number of one is checked against the page. The ring is the calling
 // thread's own, and is unmapped only after it has been taken out of the entry and the epoch has
 // passed. A forked child has no mapping of it, and does not come here (cs_signal.perf_threads).
+#include "signal/kernel.h"
+
 #include <asm/perf_regs.h>
 #include <linux/perf_event.h>
-
-#include "signal/signal.h"
 
 enum { SYSCALL_BYTES = 2 };
 

@@ -12,11 +12,13 @@
 // program that repeats itself is not in step with it. What a signal comes late is taken off the
 // next wait, so that the rate is the one that was asked for. So are numbers of what is counted, but
 // for lateness; there a sample stands for what its event has been armed with since the last one.
+#include "signal/perf.h"
+
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
 #include "base/random.h"
-#include "signal/signal.h"
+#include "signal/kernel.h"
 
 enum { RESTING = 8 };  // periods of a count, while its thread is to be left alone
 
@@ -65,7 +67,7 @@ CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns) {
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   int fd = cs_load_acquire(&thread->perf.fd);
   uint64_t period = cs_load_relaxed(&cs_signal.period);
-  if (fd > 0 && period > 0 && cs_thread_is_own(thread)) {
+  if (fd > 0 && period > 0 && cs_thread_is_caller(thread)) {
     bool counts = cs_load_relaxed(&cs_signal.counts) != 0;
     uint64_t wait = counts ? count_on(thread, period)
                            : cs_perf_wait(&thread->perf, now_ns, period, rest_ns(&thread->rest));

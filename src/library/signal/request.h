@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: MIT
-// A request: "walk yourself", from a requester to a target, by a signal. Slots are static and never
-// freed; a slot's word says whose turn it is, so that an answer that comes too late finds another
-// sequence number there and touches nothing.
+// request: "walk yourself", from a requester to a target, by a signal. Signal-safe: yes.
 //
-//   word   who may write the slot                next
-//   FREE      nobody                             CLAIMED by a requester
-//   CLAIMED   the requester                      PENDING when all is filled in; FREE when it is
-//   done PENDING   nobody; the signal is on its way   WALKING by the target; FREE (next sequence)
-//   when
-//                                                the requester gives up
-//   WALKING   the target                         DONE or HELD by the target; PARKED by the
-//   requester
-//                                                when it gives up
-//   PARKED    the target                         FREE (next sequence) by the target
-//   DONE      the requester                      FREE, as CLAIMED
-//   HELD      the requester; the target waits    RELEASED by the requester; EXPIRED by the target
-//                                                when the time is up
-//   RELEASED  the target, to leave               FREE (next sequence) by the target
-//   EXPIRED   the requester                      FREE, as CLAIMED
+// Slots are static and never freed. The state in a slot's word says which side may write the slot;
+// the sequence number beside it changes with every request, so an answer that comes too late finds
+// another one there and touches nothing.
+//
+//   state      may write the slot              next state
+//   FREE       nobody                          CLAIMED    by a requester
+//   CLAIMED    the requester                   PENDING    when all is filled in
+//                                              FREE       when it is done
+//   PENDING    nobody: the signal is on its    WALKING    by the target
+//              way                             FREE *     when the requester gives up
+//   WALKING    the target                      DONE       by the target
+//                                              HELD       by the target, if it is to be held
+//                                              PARKED     when the requester gives up
+//   PARKED     the target                      FREE *     by the target
+//   DONE       the requester                   as CLAIMED
+//   HELD       the requester; the target       RELEASED   by the requester
+//              waits                           EXPIRED    by the target, when the time is up
+//   RELEASED   the target, to leave            FREE *     by the target
+//   EXPIRED    the requester                   as CLAIMED
+//
+//   * with the next sequence number
 #ifndef CS_SIGNAL_REQUEST_H
 #define CS_SIGNAL_REQUEST_H
 
-#include "signal/signal.h"
-#include "walk/record.h"
+#include "signal/capture.h"
+#include "signal/thread.h"
 
-enum { CS_REQUEST_SLOTS = 64 };  // requesters at a time; one more waits for a slot
+enum { CS_REQUEST_SLOTS = 64 };  // requests at a time; a further requester waits for a slot
 
 enum cs_request_state {
   CS_REQUEST_FREE,
@@ -38,54 +42,11 @@ enum cs_request_state {
   CS_REQUEST_EXPIRED,
 };
 
-// An exception that is being dispatched, or a handler of which runs: its ExInfo's place on the
-// stack, older than what the dispatch calls and younger than what threw.
-struct cs_exception {
-  uint64_t at;
-  bool first_pass;  // nothing is unwound yet: what the dispatch calls are filters
-};
-enum { CS_EXCEPTIONS = 32 };  // nested ones that are noted
-
-// A hardware fault that the runtime has taken up: the first record at or below it, and the
-// ContextFlags that the runtime has kept for it.
-struct cs_fault {
-  uint32_t from, flags;
-};
-enum { CS_FAULTS = 32 };
-
-// What became of a walk.
-struct cs_capture {
-  struct cs_record *records;  // capacity of them, the slot's own memory
-  uint32_t capacity, count;
-  enum cs_stop stop;
-  uint64_t stop_ip;
-  uint32_t generation;     // of the code map at the time of the walk
-  uint32_t module_deaths;  // by the requester, before it asks: cs_module_deaths()
-  uint64_t limit_ns;       // of the walk's CPU time: in a handler only, else 0 (none)
-  bool plain;              // by the requester: CS_REQUEST_PLAIN
-  bool own;                // of the calling thread: its frames live while it waits here
-  bool held;               // of a thread that the requester holds: so do its
-  bool seeded;             // the walk began at the request's seed
-  bool asleep;  // by the requester, while the thread was blocked in the kernel: threads/asleep.h
-  bool kept;    // with `asleep`: it was kept from an earlier walk: snapshot/sleeping.c
-  uint64_t asleep_runs;             // the target's run count then
-  uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by
-                                    // the exception under way, though they are still on the stack
-  uint32_t exception_count;
-  struct cs_exception exceptions[CS_EXCEPTIONS];  // the newest first
-  bool in_unwind;           // an exception's second pass is between two handlers
-  bool no_explicit_frames;  // the thread has called nothing and was called by nobody, as CoreCLR
-                            // sees it
-  uint32_t fault_count;
-  struct cs_fault faults[CS_FAULTS];  // the newest first
-  struct cs_regs leaf;                // all registers of the interrupted instruction
-};
-
 enum cs_request_flag {
   CS_REQUEST_HOLD = 1,       // wait after the walk until released
   CS_REQUEST_INTRODUCE = 2,  // no walk: only the registers and the thread pointer
   CS_REQUEST_SEED = 4,       // walk from `seed`, if the target is in cooperative mode
-  CS_REQUEST_PLAIN = 8,      // nobody asks for the frames' rbx and r12 to r15
+  CS_REQUEST_PLAIN = 8,      // the frames' rbx and r12 to r15 are not needed
   CS_REQUEST_EQUIP = 16,     // and take the larger alternate stack: while the runtime stands still
 };
 
@@ -100,7 +61,7 @@ enum cs_request_answer {
 struct cs_request {
   uint64_t word;  // sequence << 16 | state. A futex waits on its low half
   // Filled in by the requester while CLAIMED:
-  uint32_t sleeps;  // the requester waits in the kernel; by itself, at any time
+  uint32_t sleeps;  // the requester waits in the kernel; written by it at any time
   uint32_t asker;   // its thread id
   uint32_t holder;  // the same while it holds the target for its caller (clrsnap_hold), else 0
   uint32_t flags;
@@ -127,12 +88,7 @@ extern struct cs_request cs_requests[CS_REQUEST_SLOTS] __attribute__((visibility
 #define CS_REQUEST_SIGVAL(index, sequence) \
   ((uint64_t)(sequence) << 16 | (uint64_t)(index) << 1 | CS_SIGVAL_REQUEST)
 
-// Walks into `capture`. The caller is inside the epoch. Fast: what a look-up costs only to name a
-// frame is left open (method_start 0), for cs_capture_complete afterwards.
-CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
-                               const struct cs_regs *regs, const struct cs_stack *stack,
-                               uint64_t clr_thread, uint32_t max_depth);
-// The target's part (signal/request.c).
+// The target's part.
 CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void *ucontext,
                                 uint64_t entry_tsc);
 // Checks a seed against the thread; CS_ANSWER_WALKED when it can be used.

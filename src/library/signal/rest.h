@@ -3,7 +3,7 @@
 #ifndef CS_SIGNAL_REST_H
 #define CS_SIGNAL_REST_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 enum {
   CS_REST_SHARE = 10,  // of its time a thread may spend one part in so many on samples

@@ -9,8 +9,8 @@
 #include "signal/sample.h"
 
 #include "images/images.h"
-#include "signal/awaits.h"
-#include "signal/rest.h"
+#include "signal/await_box.h"
+#include "signal/kernel.h"
 
 enum {
   // Frames in a first record (2 KiB) and how a full one grows. A managed stack of a real program
@@ -194,7 +194,7 @@ CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample
 }
 
 CS_ISLAND static bool is_mine(struct cs_thread *thread) {
-  return cs_load_acquire(&thread->sampling) != 0 && cs_thread_is_own(thread);
+  return cs_load_acquire(&thread->sampling) != 0 && cs_thread_is_caller(thread);
 }
 
 // What its thread's event has counted, or the CPU time, since the last one. What a lost sample

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sample ring: many handlers write, the agent's thread reads. In this process' own memory, so
 // that a handler never depends on a page of a file or on another process.
-// Signal-safe: cs_sample_take (signal/signal.h). The rest: the one reader, outside of handlers.
+// Signal-safe: everything marked CS_ISLAND. The rest is for the one reader, outside of handlers.
 //
 //   tail                                     head
 //    | READY record | BUSY record | READY record |  all zero ...  |
@@ -13,7 +13,8 @@
 #define CS_SIGNAL_SAMPLE_H
 
 #include "signal/label.h"
-#include "signal/signal.h"
+#include "signal/rest.h"
+#include "signal/sampled.h"
 #include "walk/record.h"
 
 enum {
@@ -31,6 +32,21 @@ enum cs_sample_state {
 #define CS_SAMPLE_WORD(size, state) ((uint64_t)(size) << 8 | (uint64_t)(state))
 #define CS_SAMPLE_SIZE(word) ((word) >> 8)
 #define CS_SAMPLE_STATE(word) ((enum cs_sample_state)((word)&0xFFu))
+
+// What has made a thread take a sample.
+enum cs_cause {
+  CS_CAUSE_NONE,     // it has not: another one has while it slept, or it is an event's
+  CS_CAUSE_WALL,     // a look at all threads
+  CS_CAUSE_TIMER,    // a timer of its CPU clock, which the kernel looks at in its tick
+  CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
+  CS_CAUSE_LOOK,     // a look at the threads that have a processor
+};
+struct cs_signal_cause {
+  uint64_t entry_tsc;  // the time-stamp when the handler was entered
+  enum cs_cause cause;
+  uint32_t overrun;  // CS_CAUSE_TIMER: expirations that the kernel merged into this signal
+  uint64_t weight;   // CS_CAUSE_LOOK: what the sample stands for
+};
 
 struct cs_sample {
   uint64_t word;     // CS_SAMPLE_WORD; written last, with release
@@ -87,17 +103,9 @@ struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reser
   struct cs_sample *sample;
   uint64_t at, size;
 };
-struct cs_sampled {  // where a sample's walk begins
-  const struct cs_world *world;
-  const struct cs_thread *thread;
-  void *agent;  // struct cs_thread.agent
-  const struct cs_regs *regs;
-  const struct cs_stack *stack;
-  uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
-  bool kernel;        // the thread's event has it sampled, and has a ring
-  bool at_work;       // the calling thread does what managed code has asked for: if it is in
-                      // cooperative mode, the runtime does not stand still
-};
+// Takes one sample of the calling thread into the ring.
+CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
+                              const struct cs_signal_cause *cause);
 // A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
 // has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns
 // out to be good for. False: there was no room, the sample is lost.

@@ -16,12 +16,6 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-static bool is_fault(const struct cs_capture *capture, uint32_t i) {
-  for (uint32_t k = 0; k < capture->fault_count; k++)
-    if (capture->faults[k].from == i) return true;
-  return false;
-}
-
 // Does a signal frame lie between here and the newest managed frame? The one of a fault whose
 // exception the runtime has taken up does not count: its callbacks are ordinary ones.
 enum place { OUTSIDE, IN_HANDLER, NOWHERE };  // the last: the walk ended before that was known
@@ -30,7 +24,7 @@ static enum place place_of(const struct cs_capture *capture) {
   for (uint32_t i = 1; i < capture->count; i++) {
     const struct cs_record *record = &capture->records[i];
     if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) == CS_FRAME_EXACT &&
-        !is_fault(capture, i))
+        !cs_capture_is_fault(capture, i))
       return IN_HANDLER;
     if (cs_record_is_managed(record)) return OUTSIDE;
   }
@@ -60,7 +54,7 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
                     const struct cs_regs *seed) {
   *take = (struct cs_take){.self = true, .request = cs_request_claim_now()};
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  take->request->capture.own = true;
+  take->request->capture.self = true;
   take->request->capture.held = false;
   take->request->capture.plain = false;
   take->request->capture.asleep = false;

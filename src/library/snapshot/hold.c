@@ -88,7 +88,7 @@ HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, Thread
   *take = (struct cs_take){.quiet = true, .request = cs_request_claim(err)};
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   struct cs_capture *capture = &take->request->capture;
-  capture->own = capture->asleep = false;
+  capture->self = capture->asleep = false;
   capture->held = true;
   capture->plain = (flags & CS_REQUEST_PLAIN) != 0;
   capture->module_deaths = cs_module_deaths();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// il: the IL offset of an instruction, by the map that the runtime keeps with a method's code. Calls
-// the CLR, while the method is alive; not for handlers.
+// il: the IL offset of an instruction, by the map that the runtime keeps with a method's code.
+// Calls the CLR, while the method is alive; not for handlers.
 #ifndef CS_SNAPSHOT_IL_H
 #define CS_SNAPSHOT_IL_H
 

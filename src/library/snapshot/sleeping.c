@@ -120,7 +120,7 @@ static void copy(struct cs_capture *to, struct cs_record *to_records, const stru
   to->generation = from->generation;
   to->module_deaths = from->module_deaths;
   to->plain = from->plain;
-  to->own = to->held = to->seeded = false;
+  to->self = to->held = to->seeded = false;
   to->asleep = true;
   to->asleep_runs = from->asleep_runs;
   to->unwound_lo = from->unwound_lo;

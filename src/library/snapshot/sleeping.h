@@ -6,11 +6,11 @@
 
 #include "signal/request.h"
 
-// Walks the pinned thread into the request's capture, with a few tries. False: it has to be asked by
-// signal. Not inside the epoch.
+// Walks the pinned thread into the request's capture, with a few tries. False: it has to be asked
+// by signal. Not inside the epoch.
 bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread);
-// A request's walk of a thread that has not run since the last such walk is that one: its capture is
-// there again, resolved, for the price of reading one file. False: it has to be walked.
+// If the thread has not run since the last capture that was kept of it, hands that one out again,
+// resolved, for the price of reading one file. False: it has to be walked.
 bool cs_asleep_recall(struct cs_request *request, const struct cs_thread *thread);
 // After cs_asleep_walk, when the capture has been resolved: keeps it for that. `thread` is pinned.
 void cs_asleep_keep(const struct cs_request *request, const struct cs_thread *thread);

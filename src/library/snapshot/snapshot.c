@@ -12,6 +12,7 @@
 #include "life/library.h"
 #include "life/runtime.h"
 #include "life/start.h"
+#include "signal/handler.h"
 #include "snapshot/context.h"
 #include "snapshot/deliver.h"
 #include "snapshot/handler.h"

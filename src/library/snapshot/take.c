@@ -66,7 +66,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
     *take = (struct cs_take){.self = true};
     take->request = cs_request_claim(err);
     if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-    take->request->capture.own = true;
+    take->request->capture.self = true;
     take->request->capture.held = false;
     take->request->capture.plain = false;
     take->request->capture.asleep = false;
@@ -92,7 +92,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     flags |= CS_REQUEST_SEED;
   }
   request->answer = CS_ANSWER_WALKED;  // of a sleeping thread, which says nothing itself
-  request->capture.own = request->capture.held = request->capture.seeded = false;
+  request->capture.self = request->capture.held = request->capture.seeded = false;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = cs_module_deaths();
   // A held thread must stand in its handler; for anything else a sleeping one is let sleep.

@@ -4,6 +4,7 @@
 #include "life/error.h"
 #include "life/function.h"
 #include "life/start.h"
+#include "signal/handler.h"
 #include "snapshot/handler.h"
 #include "snapshot/hold.h"
 #include "snapshot/physical.h"

@@ -3,7 +3,7 @@
 #ifndef CS_THREADS_ALTSTACK_H
 #define CS_THREADS_ALTSTACK_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 // Maps one for a thread; leaves sp 0 when there is no memory.
 void cs_altstack_map(struct cs_altstack *alt, uint32_t tid);

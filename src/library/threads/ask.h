@@ -19,9 +19,9 @@ struct cs_request *cs_request_claim_now(void);
 // Gives back a slot that is CLAIMED, DONE, HELD (the target then runs on) or EXPIRED. False: it was
 // EXPIRED, the target had run on by itself.
 bool cs_request_release(struct cs_request *request);
-// Fills in a claimed slot for a pinned thread, asks, and waits for the answer. First asks the thread
-// to introduce itself if its stack's bounds are not known. After anything but CS_ASK_ANSWERED the
-// slot is no longer the caller's.
+// Fills in a claimed slot for a pinned thread, asks, and waits for the answer. First asks the
+// thread to introduce itself if its stack's bounds are not known. After anything but
+// CS_ASK_ANSWERED the slot is no longer the caller's.
 enum cs_ask cs_request_ask(struct cs_request *request, struct cs_thread *thread, uint32_t flags,
                            struct cs_error *err);
 // The same in steps, to ask several threads at once: fill in (and introduce), send the signal, wait

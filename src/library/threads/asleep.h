@@ -11,7 +11,7 @@
 #ifndef CS_THREADS_ASLEEP_H
 #define CS_THREADS_ASLEEP_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 #include "threads/sleeper.h"
 
 enum {

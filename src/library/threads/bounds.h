@@ -3,7 +3,7 @@
 #ifndef CS_THREADS_BOUNDS_H
 #define CS_THREADS_BOUNDS_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 // The mapping that holds the sp. False: there is none.
 bool cs_stack_by_maps(uint64_t sp, struct cs_stack *stack);

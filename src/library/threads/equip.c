@@ -263,7 +263,7 @@ static void await_some(struct batch *batch, bool all, uint32_t ms) {
 
 // Sorts the list so that the threads to be asked come first, and returns their number. Those that
 // are awake are the very first: of thousands, not all that sleep can be asked in time. A restless
-// thread is asked only where it waits in the runtime: it is on its way out of managed code, or to it.
+// thread is asked only where it waits in the runtime: it is on its way into managed code or out.
 static uint32_t choose(struct list *list, struct cs_request *request) {
   uint32_t kept = 0, awake = 0;
   for (uint32_t i = 0; i < list->count; i++) {

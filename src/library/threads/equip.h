@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// equip: threads that were there before the library get their larger alternate signal stacks, in one
-// short stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
+// equip: gives threads that were there before the library their larger alternate signal stacks, in
+// one short stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the
+// runtime.
 #ifndef CS_THREADS_EQUIP_H
 #define CS_THREADS_EQUIP_H
 

@@ -3,7 +3,7 @@
 #ifndef CS_THREADS_NATIVE_STACK_H
 #define CS_THREADS_NATIVE_STACK_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 // For a thread that was there before us, or that the runtime does not know: finds the bounds of its
 // stack, and whether that has room for a signal. Nothing is learnt of a thread whose stack the C

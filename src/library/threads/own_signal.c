@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The real-time signal that asks a thread for something: which one is ours, and whether it still is.
-// Any thread; not for handlers.
+// The real-time signal that asks a thread for something: which one is ours, and whether it still
+// is. Any thread; not for handlers.
 //
 // Invariant: a signal that the program uses is never taken from it. The handler, once installed,
 // stays: a signal may be on its way for as long as the process lives.
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "signal/handler.h"
 #include "signal/signal.h"
 #include "threads/threads.h"
 

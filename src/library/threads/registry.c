@@ -100,7 +100,7 @@ struct cs_thread *cs_registry_self(void) {
 }
 
 // A thread begins with these zero, whoever had their place before.
-struct cs_thread *cs_registry_own(void) {
+struct cs_thread *cs_registry_self_cached(void) {
   static __thread struct cs_thread *own;
   static __thread uint32_t generation, tid;
   if (own != NULL && cs_load_acquire(&own->tid) == tid && own->generation == generation) return own;

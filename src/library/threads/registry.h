@@ -5,7 +5,7 @@
 #define CS_THREADS_REGISTRY_H
 
 #include "base/error.h"
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 // Reserves the arena (once a process; it is never given back). False: out of address space.
 bool cs_registry_init(struct cs_error *err);
@@ -28,7 +28,7 @@ struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or
 struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registered
 struct cs_thread *cs_registry_self(void);                 // the calling thread; NULL: as above
 // The same, for who is in no handler: without a system call but for the first time on a thread.
-struct cs_thread *cs_registry_own(void);
+struct cs_thread *cs_registry_self_cached(void);
 // Is the calling thread one that runs managed code? (contract: C17)
 bool cs_caller_is_managed(void);
 // Was this the id of a thread that has been destroyed? The last 1,024 are remembered.

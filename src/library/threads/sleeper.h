@@ -4,7 +4,7 @@
 #ifndef CS_THREADS_SLEEPER_H
 #define CS_THREADS_SLEEPER_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 // A thread's two files in /proc. They name the thread itself, not its number: after its end they
 // answer nothing, whoever has the number then.

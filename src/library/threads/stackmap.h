@@ -3,7 +3,7 @@
 #ifndef CS_THREADS_STACKMAP_H
 #define CS_THREADS_STACKMAP_H
 
-#include "signal/signal.h"
+#include "signal/thread.h"
 
 // The calling thread's stack, [lo, hi). False: it cannot be found out.
 bool cs_stack_of_self(struct cs_stack *stack);

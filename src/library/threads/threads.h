@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// threads: the state of the room, and the threads that were there before the library. Not for handlers.
+// threads: the state of the room, and the threads that were there before the library. Not for
+// handlers.
 #ifndef CS_THREADS_THREADS_H
 #define CS_THREADS_THREADS_H
 

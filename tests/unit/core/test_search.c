@@ -22,6 +22,7 @@
 #include "native/native.h"
 #include "native/search.h"
 #include "native/startup.h"
+#include "signal/handler.h"
 #include "signal/signal.h"
 #include "threads/stackmap.h"
 #include "walk/walk.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "signal/await_box.h"
 #include "signal/awaits.h"
 #include "signal/sample.h"
 #include "support/fake_clr.h"

@@ -22,6 +22,7 @@
 #include "life/epoch.h"
 #include "life/images.h"
 #include "life/start.h"
+#include "signal/handler.h"
 #include "signal/signal.h"
 #include "threads/registry.h"
 #include "unwind/sites.h"

@@ -38,9 +38,9 @@ static void *look_and_register(void *data) {
   struct seen *seen = data;
   seen->pointer = cs_thread_pointer();
   seen->self = cs_registry_self();
-  seen->own = cs_registry_own();
+  seen->own = cs_registry_self_cached();
   seen->registered = cs_registry_assigned(seen->id, own_tid());
-  if (cs_registry_self() != seen->registered || cs_registry_own() != seen->registered)
+  if (cs_registry_self() != seen->registered || cs_registry_self_cached() != seen->registered)
     seen->registered = NULL;
   return NULL;
 }

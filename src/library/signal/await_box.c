@@ -12,15 +12,14 @@
 // yesterday. The same goes for the Task whose delegate runs, but any Task will do there. (3) What
 // comes after it: signal/await_chain.c. (4) What might be no object is read guarded; so is all of a
 // thread in preemptive mode, which a collection does not wait for.
-#include "signal/awaits.h"
+#include "signal/await_box.h"
 
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "signal/await_chain.h"
-#include "signal/request.h"
-#include "signal/sample.h"
 #include "unwind/sites.h"
+#include "walk/record.h"
 
 enum {
   PROBES = 16,

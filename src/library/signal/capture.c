@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// A walk into a capture: physical frames, and what the logical view needs to know beside them.
+// Signal-safe: yes; memory reads and nothing else.
+#include "signal/capture.h"
+
+#include "contract/supported.h"
+#include "signal/signal.h"
+
+CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame) {
+  static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
+                                                        CS_R13, CS_R14, CS_R15, CS_RIP};
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) out->preserved[i] = frame->regs.r[preserved[i]];
+  out->known = frame->regs.known;
+  out->kind = (uint8_t)frame->code.kind;
+  out->flags = (uint8_t)frame->flags;
+  out->function_id = frame->code.function_id;
+  out->method_start = frame->code.method_start;
+  out->funclet = frame->code.funclet;
+  out->collectible = frame->code.collectible;
+  out->call_ip = 0;
+  out->resolved = false;
+}
+
+// A managed frame that has called native code by P/Invoke holds an InlinedCallFrame, and CoreCLR's
+// own walk takes its return address from there. In ReadyToRun code that is the instruction behind
+// the helper that links it, some bytes before the call. `*chain` moves on over younger Frames.
+CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
+                                          const struct cs_stack *stack, uint64_t sp,
+                                          uint64_t *chain) {
+  const struct cs_layout *l = &world->layout;
+  uint64_t next, id, call_sp, ip;
+  while (*chain < sp) {
+    if ((*chain & 7) != 0 || !cs_stack_u64(&world->mem, stack, *chain + l->frame.next, &next) ||
+        next <= *chain)
+      return 0;
+    *chain = next;
+  }
+  uint64_t at = *chain;
+  if ((at & 7) != 0 || !cs_stack_u64(&world->mem, stack, at, &id) ||
+      id != l->frame_ids.inlined_call ||
+      !cs_stack_u64(&world->mem, stack, at + l->inlined_call_frame.call_site_sp, &call_sp) ||
+      call_sp != sp ||
+      !cs_stack_u64(&world->mem, stack, at + l->inlined_call_frame.caller_return_address, &ip))
+    return 0;
+  return ip;
+}
+
+// For the managed frames behind native ones, or at the top.
+CS_ISLAND static void add_call_ips(struct cs_record *records, uint32_t count,
+                                   const struct cs_world *world, const struct cs_stack *stack,
+                                   uint64_t chain) {
+  bool above_is_native = true;
+  for (uint32_t i = 0; i < count; i++) {
+    bool managed = cs_record_is_managed(&records[i]);
+    if (managed && above_is_native)
+      records[i].call_ip = inlined_call_ip(world, stack, cs_record_sp(&records[i]), &chain);
+    above_is_native = !managed;
+  }
+}
+
+// Of the exception under way: which frames it has unwound already. They stay on the stack, below
+// the funclets that run meanwhile, until the catch handler is done. The fields are in no
+// descriptor; they were measured on .NET 10.0 (docs/runtime-offsets.md), and values that no such
+// object can have are not used.
+enum {
+  EXINFO_CODE_ENTERED = 60,  // u32: a handler has been entered since the last frame was unwound
+  EXINFO_FLAGS = 64,         // u32
+  EXINFO_UNWOUND_LO = 128,
+  EXINFO_UNWOUND_HI = 136,
+  EXINFO_BYTES = 192,
+  FLAG_UNWIND_HAS_STARTED = 4,
+};
+
+// Notes those that enclose it, too: a handler of one may have thrown the next.
+CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct cs_world *world,
+                                      const struct cs_stack *stack, uint64_t info) {
+  uint64_t flags, next;
+  uint32_t n = 0;
+  while (n < CS_EXCEPTIONS && (info & 7) == 0 && cs_stack_holds(stack, info, EXINFO_BYTES) &&
+         cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags) &&
+         cs_stack_u64(&world->mem, stack, info + world->layout.exception_info.previous_nested,
+                      &next)) {
+    capture->exceptions[n++] = (struct cs_exception){info, (flags & FLAG_UNWIND_HAS_STARTED) == 0};
+    if (next <= info) break;
+    info = next;
+  }
+  capture->exception_count = n;
+}
+
+CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs_world *world,
+                                     const struct cs_stack *stack, uint64_t clr_thread) {
+  uint64_t info, lo, hi, entered, flags;
+  capture->unwound_lo = capture->unwound_hi = 0;
+  capture->in_unwind = false;
+  capture->exception_count = 0;
+  if (clr_thread == 0 || world->layout.runtime_major != CS_SUPPORTED_RUNTIME ||
+      world->layout.thread.exception_tracker == 0 ||
+      !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.exception_tracker, &info) ||
+      (info & 7) != 0 || !cs_stack_holds(stack, info, EXINFO_BYTES) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_UNWOUND_LO, &lo) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_UNWOUND_HI, &hi) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_CODE_ENTERED - 4, &entered) ||
+      !cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags))
+    return;
+  note_exceptions(capture, world, stack, info);
+  if ((flags & FLAG_UNWIND_HAS_STARTED) == 0) return;  // the first pass: nothing is unwound yet
+  capture->in_unwind = entered >> 32 == 0;
+  if (lo <= info || lo > hi || hi >= stack->hi) return;
+  capture->unwound_lo = lo;
+  capture->unwound_hi = hi;
+}
+
+// Has the chain a Frame that stands for a call under way? A method keeps its InlinedCallFrame
+// linked between its calls; CoreCLR's walk passes over those, and fails when there is nothing else.
+CS_ISLAND static bool has_active_frame(const struct cs_world *world, const struct cs_stack *stack,
+                                       uint64_t frame) {
+  const struct cs_layout *l = &world->layout;
+  enum { MOST = 4096 };
+  uint64_t id, next, address;
+  for (int i = 0; i < MOST && frame != CS_END_OF_CHAIN; i++, frame = next) {
+    if (!cs_stack_u64(&world->mem, stack, frame, &id) ||
+        !cs_stack_u64(&world->mem, stack, frame + l->frame.next, &next))
+      return true;
+    if (id == l->frame_ids.debugger_class_init_mark || id == l->frame_ids.debugger_exit ||
+        id == l->frame_ids.debugger_u2m_catch || id == l->frame_ids.protect_value_class ||
+        id == l->frame_ids.exception_filter)
+      continue;
+    if (id != l->frame_ids.inlined_call) return true;
+    if (!cs_stack_u64(&world->mem, stack, frame + l->inlined_call_frame.caller_return_address,
+                      &address) ||
+        address != 0)
+      return true;
+  }
+  return false;
+}
+
+CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world *world,
+                               const struct cs_regs *regs, const struct cs_stack *stack,
+                               uint64_t clr_thread, uint32_t max_depth) {
+  struct cs_walk walk;
+  struct cs_frame frame;
+  uint32_t count = 0;
+  capture->generation = cs_load_acquire(&world->code_generation);
+  capture->fault_count = 0;
+  uint32_t faults = 0;
+  cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
+  cs_walk_limit(&walk, capture->limit_ns, cs_signal.ticks_of_ns);
+  walk.fast = true;
+  uint64_t chain = walk.next_frame;
+  capture->no_explicit_frames = !has_active_frame(world, stack, chain);
+  read_exception(capture, world, stack, clr_thread);
+  while (cs_walk_next(&walk, &frame)) {
+    if (count == capture->capacity) {
+      cs_walk_leave(&walk);
+      walk.stop = CS_STOP_BUFFER;
+      walk.stop_ip = frame.regs.r[CS_RIP];
+      break;
+    }
+    if (walk.faults != faults && capture->fault_count < CS_FAULTS) {
+      capture->faults[capture->fault_count++] = (struct cs_fault){count, walk.fault_flags};
+      faults = walk.faults;
+    }
+    record(&capture->records[count++], &frame);
+    struct cs_record *next = &capture->records[count];
+    uint32_t room = capture->capacity - count;
+    count += capture->plain ? cs_walk_run_plain(&walk, next, room) : cs_walk_run(&walk, next, room);
+  }
+  if (chain != 0) add_call_ips(capture->records, count, world, stack, chain);
+  capture->count = count;
+  capture->stop = walk.stop;
+  capture->stop_ip = walk.stop_ip;
+}

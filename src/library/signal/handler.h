@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// handler: the two signal handlers. Both are installed with SA_SIGINFO | SA_RESTART, never with
+// SA_ONSTACK. Signal-safe: yes.
+#ifndef CS_SIGNAL_HANDLER_H
+#define CS_SIGNAL_HANDLER_H
+
+#include <signal.h>
+
+#include "base/base.h"
+#include "base/regs.h"
+
+// The real-time signal's.
+CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
+// SIGURG's: for threads that are asked for samples, and for perf events.
+CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
+
+// Reads the interrupted registers of a ucontext_t. All are known.
+CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
+
+#endif

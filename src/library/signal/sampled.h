@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// sampled: where the walk of a sample begins. Signal-safe: yes.
+#ifndef CS_SIGNAL_SAMPLED_H
+#define CS_SIGNAL_SAMPLED_H
+
+#include "signal/thread.h"
+
+struct cs_sampled {
+  const struct cs_world *world;
+  const struct cs_thread *thread;
+  void *agent;  // struct cs_thread.agent
+  const struct cs_regs *regs;
+  const struct cs_stack *stack;
+  uint64_t limit_ns;  // of the walk's CPU time, which is the calling thread's; 0: none
+  bool kernel;        // the thread's event has it sampled, and has a ring
+  bool at_work;       // the calling thread does what managed code has asked for: if it is in
+                      // cooperative mode, the runtime does not stand still
+};
+
+#endif

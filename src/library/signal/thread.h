@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// thread: an entry of the registry of threads, which names the thread in a signal. Signal-safe:
+// yes.
+#ifndef CS_SIGNAL_THREAD_H
+#define CS_SIGNAL_THREAD_H
+
+#include "signal/signal.h"
+
+// The larger alternate signal stack of a thread (docs/signal-safety.md, "Alternate stacks").
+struct cs_altstack {
+  uint64_t sp, size;          // ours; 0: none was made for this thread
+  uint64_t old_sp, old_size;  // what the thread had before, to be put back
+  uint32_t old_flags;
+  uint32_t swapped;  // 1: old_* are set. Written by the thread itself only
+  uint32_t ready;    // 1: it is in place and stays. Until then a signal could kill the process
+  uint32_t tid;      // of the thread that it was made for
+};
+
+// No thread spends more than a tenth of its time on samples: after one that took n, none is taken
+// until nine times n have passed (signal/rest.h). Written by the thread itself, in the handler or
+// where an event has it walk.
+struct cs_rest {
+  uint64_t until;         // of the time-stamp counter: no sample before
+  uint64_t until_cpu;     // of the thread's CPU clock, after a sample that took long; else 0
+  uint64_t events_until;  // the same for events, which have an account of their own
+  uint32_t put_off;       // signals that came before their time since the last sample, and of them
+  uint32_t expirations;   // the timer's expirations, which its next sample stands for, too
+  uint32_t ever;          // signals that were put off; never reset
+};
+
+// The perf event of a thread that the engine perf samples (signal/perf.h): its task clock, or a
+// count of something else. The thread's handler writes all but `fd` and `ring`.
+struct cs_perf_event {
+  int32_t fd;        // 0: none
+  uint64_t due_ns;   // of its CPU clock, the next sample
+  uint64_t counted;  // of an event that is no clock: what the next sample stands for; else 0
+  uint64_t random;   // never 0
+  uint8_t *ring;     // the kernel's records of overflows, CS_PERF_RING_BYTES; NULL: none are wanted
+};
+enum {
+  CS_PERF_MAX_FD = 1 << 20,  // descriptors of events are below it
+  // The kernel's page about the ring, and one for its records. With one overflow at a time, of
+  // CS_KERNEL_MOST frames at most, there is no need for more.
+  CS_PERF_PAGE = 4096,
+  CS_PERF_RING_BYTES = 2 * CS_PERF_PAGE,
+  CS_KERNEL_MOST = 127,
+};
+
+// Whether a thread's own stack has room for a signal (docs/signal-safety.md, "Small stacks").
+enum cs_room {
+  CS_ROOM_UNKNOWN,
+  CS_ROOM_ENOUGH,  // for a native thread; a managed one's is seen from its `stack`
+  CS_ROOM_SMALL,
+};
+enum { CS_LEAST_STACK = 64 << 10 };  // bytes, of a thread that is sent signals
+
+// What the agent asks a thread for.
+enum cs_asked {
+  CS_ASKED_WALL = 1,  // a sample of CS_CAUSE_WALL
+  CS_ASKED_LOOK = 2,  // one of CS_CAUSE_LOOK
+};
+
+// A thread that may be walked. Entries come from an arena, are never freed and are reused with a
+// new generation, so that a late signal that names one never touches unmapped memory.
+struct cs_thread {
+  uint32_t tid;         // 0: not in use. Written with release after everything else is set
+  uint32_t generation;  // counted up when the entry is given to a thread, and when it is free again
+  uint64_t clr_thread;  // ThreadID; 0 for a native thread
+  struct cs_stack stack;
+  uint64_t cpu_ns;  // its CPU clock, up to which its samples stand for its time: its handler's
+  struct cs_perf_event perf;
+  // CS_ASKED_ bits that are not done yet. As long as there are any, a signal is on its way, and no
+  // other one is sent. The agent's thread sets them, the handler takes them.
+  uint32_t asked;
+  uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
+  uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
+  uint32_t index;         // its place in the registry
+  uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
+  uint32_t walkers;         // how often it is pinned: ThreadDestroyed waits for 0 (contract: C18)
+  uint32_t room;            // enum cs_room, of a native thread: threads/native_stack.c
+  uint32_t ending;          // 1: ThreadDestroyed has begun, and the runtime's Thread goes with it
+  struct cs_altstack altstack;
+  void *agent;                  // the agent's own data for this thread
+  struct cs_sleeper *sleeper;   // threads/sleeper.h; NULL until it is looked at
+  struct cs_label_slot *label;  // signal/label.h; NULL: it has had none so far
+  struct cs_rest rest;
+};
+
+// The calling thread's thread pointer: on x86-64 its own address is its first word (psABI, TLS
+// variant II).
+CS_ISLAND static inline uint64_t cs_thread_pointer(void) {
+  uint64_t pointer;
+  __asm__("mov %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+// Is this the entry of the calling thread? A signal that was on its way when its thread ended may
+// arrive on the next owner of the tid. The kernel is asked for the tid once per thread, since the
+// call takes 0.7 us of a handler that takes 2 in all; after that the thread pointer is known.
+CS_ISLAND bool cs_thread_is_caller(struct cs_thread *thread);
+
+#endif
