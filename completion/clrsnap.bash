@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# bash completion for clrsnap. The verbs, their options and what these take are read from the
-# command's own help when a key is pressed, so that they are those of the command that is there.
-# tests/cli/test_completion.sh holds it against every verb's help.
+# bash completion for clrsnap. The verbs, their options and the options' values are read from the
+# help of the installed command when a key is pressed.
+# tests/cli/test_completion.sh checks it against every verb's help.
 
-# _clrsnap_help COMMAND VERB: a line for each thing in the verb's help, fields parted by tabs:
+# _clrsnap_help COMMAND VERB: a line for each thing in the verb's help, with tabs between fields:
 # "option LONG SHORT VALUE", "format NAME SUFFIX", "operand WORD".
 _clrsnap_help() {
   "$1" "$2" --help 2> /dev/null | awk '
@@ -34,7 +34,7 @@ _clrsnap_files() {
   _clrsnap_reply -f
 }
 
-# A name for an output: what is there, and what has been typed with each format's suffix.
+# A name for an output: existing files, and the typed stem with each format's suffix.
 _clrsnap_outputs() {
   local folder= base=$cur suffix
   case $cur in */*) folder=${cur%/*}/ base=${cur##*/} ;; esac
@@ -46,7 +46,7 @@ _clrsnap_outputs() {
   done < <(grep '^format' <<< "$help")
 }
 
-# Modes, with commas between them: the next one.
+# The next mode of a list with commas.
 _clrsnap_modes() {
   local before= mode
   case $cur in *,*) before=${cur%,*}, ;; esac
@@ -55,14 +55,13 @@ _clrsnap_modes() {
   done
 }
 
-# What an option's value or an operand may be, by the word that the help has for it.
+# What an option's value or an operand may be, by the word that the help uses for it.
 _clrsnap_value() {
   case $1 in
     *'|'*) _clrsnap_reply -W "${1//|/ }" ;;
     MODE*) _clrsnap_modes ;;
     EVENT*) _clrsnap_reply -W "page-faults minor-faults major-faults cycles ref-cycles bus-cycles instructions branches
       branch-misses cache-references cache-misses stalled-cycles-frontend stalled-cycles-backend" ;;
-    WHICH) _clrsnap_reply -W "grouped each" ;;
     FORMAT) _clrsnap_reply -W "$(awk '/^format/ { print $2 }' <<< "$help")" ;;
     PID) _clrsnap_reply -W "$(_clrsnap_pids "$command")" ;;
     OUT) _clrsnap_outputs ;;
@@ -124,7 +123,7 @@ _clrsnap() {
   fi
 }
 
-# _clrsnap_program I: word I and what follows is a command line of its own.
+# _clrsnap_program I: word I begins a command line of its own.
 _clrsnap_program() {
   if [ "$COMP_CWORD" = "$1" ]; then
     _clrsnap_value program

@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Completion for bash and zsh, against each verb's own help: every verb, every option, and what each
-# option takes. Also that no option is known to the command and not to its help.
+# Completion for bash and zsh, against each verb's own help: every verb, every option, and the values of
+# each option. Also that each verb's manual page has the options of its help and no others.
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/lib.sh"
 . "$source_dir/completion/clrsnap.bash"
 PATH=$(dirname "$CLRSNAP"):$PATH
 
-# complete WORDS...: what bash offers for the last of them, a line each.
+# complete_words WORDS...: what bash offers for the last of them, one per line.
 complete_words() {
   COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
   _clrsnap clrsnap
   printf '%s\n' "${COMPREPLY[@]}" | sort
 }
-# offers WORDS... : what is on standard input is exactly what is offered.
+# offers WORDS...: standard input is exactly what is offered.
 offers() { complete_words "$@" > offered; same offered || fail "that was: $*"; }
 # among CANDIDATE WORDS...: it is one of those that are offered.
 among() {
@@ -31,31 +31,26 @@ for verb in $verbs; do
   "$CLRSNAP" $verb --help > help
   sed -En 's/^ {2}(-[A-Za-z]), (--[a-z-]+).*/\1\n\2/p; s/^ {6}(--[a-z-]+).*/\1/p' help | sort > options
   [ "$(wc -l < options)" -ge 3 ] || fail "$verb has no options: $(cat options)"
+  page=$MAN/clrsnap-$verb.1
+  # An option of the page is named after .TP, in bold.
+  awk '/^\.TP/ { getline; print }' "$page" | grep -E '^\.B[IR]? \\-' | grep -oE '\\-[A-Za-z]\b|\\-\\-[a-z\\-]+' |
+    tr -d '\\' | sort -u > in_page
+  cmp -s options in_page || fail "$verb: the help and the manual page differ: $(diff options in_page)"
   offers clrsnap $verb - < options
-  cat options >> every_option
-  # What an option takes: a word that the completion knows. One that is new has to be put there.
-  sed -n 's/^ *\(-[A-Za-z], \)\{0,1\}--[a-z-]* \([^ ][^ ]*\).*/\2/p' help | sort -u > values
+  # The completion knows the word for each option's value. A new word has to be added there.
+  sed -En 's/^ {2}(-[A-Za-z], | {4})--[a-z-]+ ([^ ]+).*/\2/p' help | sort -u > values
   while read -r value; do
     case $value in
       *'|'*) ;;
-      WHICH | MODE* | EVENT* | FORMAT | PID | OUT | FILE) ;;
+      MODE* | EVENT* | FORMAT | PID | OUT | FILE) ;;
       PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | NAME | GUID | 'ID[:SPAN]') ;; # nothing to offer
-      "'{"*) ;; # in an example
       *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;
     esac
   done < values
 done
 
-# No option is known to getopt and is not offered.
-grep -rhoE '"[a-z-]+", (no|required|optional)_argument' "$source_dir"/src/command/cli/*.[ch] | grep -oE '"[a-z-]+"' | tr -d '"' |
-  sort -u > known
-[ "$(wc -l < known)" -ge 25 ] || fail "no options found in the sources: $(cat known)"
-while read -r option; do
-  grep -qxF -- "--$option" every_option || fail "--$option is never offered"
-done < known
-
 # Values and operands.
-"$CLRSNAP" record --mode no true 2>&1 | sed "s/.*wants//; s/some of//; s/ with commas.*//; s/ not '.*//" |
+"$CLRSNAP" record --mode no true 2>&1 | sed "s/.*takes//; s/one or more of//; s/ with commas.*//; s/ not '.*//" |
   grep -oE '[a-z]+' | grep -vx or | sort > modes
 [ "$(wc -l < modes)" -ge 2 ] || fail "no modes found in: $("$CLRSNAP" record --mode no true 2>&1)"
 offers clrsnap record --mode "" < modes
@@ -92,7 +87,7 @@ unset -f clrsnap
 if have zsh && have python3; then
   for verb in $verbs; do
     case $verb in help | version) continue ;; esac
-    "$CLRSNAP" $verb --help | sed -n '/^    --clsid/d; s/^ *\(-[^ ]*, \)\{0,1\}\(--[a-z-]*\).*/\2/p' | sort -u > "$verb.options"
+    "$CLRSNAP" $verb --help | sed -En 's/^ {2}(-[A-Za-z], | {4})(--[a-z-]+).*/\2/p' | sort -u > "$verb.options"
   done
   timeout 100 python3 "$source_dir/tests/cli/completion_zsh.py" "$source_dir/completion" $verbs || fail "zsh"
 else

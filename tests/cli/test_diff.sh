@@ -121,10 +121,10 @@ usage() {
 }
 run 1 "$CLRSNAP" diff --mode wall wall.clrsnap after.clrsnap
 echo "clrsnap: wall.clrsnap has wall, after.clrsnap has cpu: not both have the mode wall" | same err
-usage "two recordings are compared, not 1" before.clrsnap
-usage "two recordings are compared, not 3" a b c
-usage "--normalize wants 'total', 'rate' or 'none', not 'all'" --normalize all a b
+usage "diff takes two recordings, not 1" before.clrsnap
+usage "diff takes two recordings, not 3" a b c
+usage "--normalize takes 'total', 'rate' or 'none', not 'all'" --normalize all a b
 usage "a comparison can be text, html, json or collapsed, not 'pprof'" -o x.pb.gz a b
-usage "a comparison's format is told by .txt, .html, .json, .collapsed, or by --format: 'x' tells none" -o x a b
+usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, or by --format: 'x' has none of these" -o x a b
 usage "one --output at a time: 'b.html'" -o a.html -o b.html a b
 done_testing

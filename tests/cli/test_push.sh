@@ -185,8 +185,8 @@ refused() {
   echo "clrsnap: $text$more" | same err
 }
 refused "--continuous sends profiles: it needs --push" --continuous 10s
-refused "--continuous wants a time like 10s, from 100ms to 24h, not 'soon'" --continuous soon --push x
-refused "--continuous wants a time like 10s, from 100ms to 24h, not '5ms'" --continuous 5ms --push x
+refused "--continuous takes a time like 10s, from 100ms to 24h, not 'soon'" --continuous soon --push x
+refused "--continuous takes a time like 10s, from 100ms to 24h, not '5ms'" --continuous 5ms --push x
 run 1 "$CLRSNAP" record --push http://host -- touch started
 echo "clrsnap: --push wants otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or https), not 'http://host'" | same err
 run 1 "$CLRSNAP" record --push otlp+http://host --push-header secret -- touch started

@@ -8,11 +8,11 @@ same out <<'X'
 usage: clrsnap VERB [options]
 
   diff          show what grew and what shrank between two recordings
-  doctor        try what works here, or with a process, and say why not
+  doctor        check what works here, or with a process, and explain what does not
   ps            list the .NET processes that you can see
-  record        record where a program spends its time: a new one, or one that runs
+  record        record where a program spends its time: a new one, or one that is running
   report        make a flame graph or another format of a recording
-  run-profiler  run a profiler of somebody else's through clrsnap
+  run-profiler  run another vendor's profiler through clrsnap
   stack         print the stack of every thread of a process, once
   top           watch where a program spends its time, live
   version       print the version
@@ -24,11 +24,12 @@ run 0 "$CLRSNAP" --help
 run 2 "$CLRSNAP"
 run 0 "$CLRSNAP" version
 grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
-for verb in doctor ps record report top; do
+for verb in diff doctor ps record report run-profiler stack top; do
   run 0 "$CLRSNAP" help $verb
   cp out help1
   run 0 "$CLRSNAP" $verb --help
   cmp -s help1 out || fail "help $verb and $verb --help differ"
+  awk 'length > 100' out | grep . && fail "$verb --help has long lines"
   grep -q "^usage: clrsnap $verb" out || fail "$verb --help has no usage"
 done
 
@@ -47,25 +48,26 @@ usage_error "unknown verb 'x'; 'clrsnap help' lists them" help x
 usage_error "no program to record, and no process$more" record
 usage_error "no program to record, and no process$more" record -d 1 --
 usage_error "either a process or a program can be recorded, not both$more" record -p 1 -- true
-usage_error "--pid wants a whole number from 1 to 2147483647, not '0x1'$more" record -p 0x1
+usage_error "--pid takes the number of a process, not '0x1'$more" record -p 0x1
 usage_error "unknown option '--frobnicate'$more" record --frobnicate -- true
 usage_error "unknown option '-x'$more" record -x -- true
-usage_error "option '-o' wants a value$more" record -o
-usage_error "option '--output' wants a value$more" record --output
-usage_error "--frequency wants a whole number from 1 to 10000, not '0'$more" record -F 0 true
-usage_error "--frequency wants a whole number from 1 to 10000, not '99x'$more" record -F 99x true
-usage_error "--frequency wants a whole number from 1 to 10000, not '-5'$more" record -F -5 true
-usage_error "--frequency wants a whole number from 1 to 10000, not '10001'$more" record -F 10001 true
-usage_error "--duration wants seconds, more than 0 and at most 604800, not 'soon'$more" record -d soon true
-usage_error "--duration wants seconds, more than 0 and at most 604800, not '-1'$more" record -d -1 true
-usage_error "--budget wants 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
-usage_error "--budget wants 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
-usage_error "--budget wants 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
-usage_error "--alloc wants bytes between two objects, 100k to 1g, not '99k'$more" record --alloc 99k true
-usage_error "--event-rate wants a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
-usage_error "--engine wants auto, perf, clock or timer, not 'tick'$more" record --engine tick true
-usage_error "--engine is of mode cpu, which is not recorded$more" record --engine timer --mode wall true
-modes="--mode wants some of cpu, wall, alloc, lock, wait, exception, gc with commas between them"
+usage_error "option '--children' takes no value$more" record --children=3 -- true
+usage_error "option '-o' takes a value$more" record -o
+usage_error "option '--output' takes a value$more" record --output
+usage_error "--frequency takes a whole number from 1 to 10000, not '0'$more" record -F 0 true
+usage_error "--frequency takes a whole number from 1 to 10000, not '99x'$more" record -F 99x true
+usage_error "--frequency takes a whole number from 1 to 10000, not '-5'$more" record -F -5 true
+usage_error "--frequency takes a whole number from 1 to 10000, not '10001'$more" record -F 10001 true
+usage_error "--duration takes seconds, 0.001 to 604800, not 'soon'$more" record -d soon true
+usage_error "--duration takes seconds, 0.001 to 604800, not '-1'$more" record -d -1 true
+usage_error "--budget takes 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
+usage_error "--budget takes 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
+usage_error "--budget takes 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
+usage_error "--alloc takes the bytes between two objects, 100k to 1g, not '99k'$more" record --alloc 99k true
+usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
+usage_error "--engine takes 'auto', 'perf', 'clock' or 'timer', not 'tick'$more" record --engine tick true
+usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine timer --mode wall true
+modes="--mode takes one or more of cpu, wall, alloc, lock, wait, exception, gc with commas between them"
 usage_error "$modes, not 'walls'$more" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
 usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
@@ -80,11 +82,11 @@ for name in b x.svg x.json.gz x.nettrace .html x.HTML; do
   usage_error "$told: '$name' tells none$more" record -o a.html -o $name -- touch started
 done
 usage_error "there can be one recording only$more" record -o a.clrsnap -o b.clrsnap true
-usage_error "standard output is the program's: --output wants a file$more" record -o - true
-usage_error "--native wants 'on' or 'off', not '1'$more" record --native 1 true
-usage_error "--depth wants a whole number from 1 to 65536, not '99999999999999999999'$more" \
+usage_error "standard output belongs to the program: --output takes a file$more" record -o - true
+usage_error "--native takes 'on' or 'off', not '1'$more" record --native 1 true
+usage_error "--depth takes a whole number from 1 to 65536, not '99999999999999999999'$more" \
   record --depth 99999999999999999999 true
-usage_error "--buffer wants a whole number from 1 to 1024, not '0'$more" record --buffer 0 true
+usage_error "--buffer takes a whole number from 1 to 1024, not '0'$more" record --buffer 0 true
 more="; 'clrsnap help report' lists the options"
 usage_error "no recording to report$more" report
 usage_error "one recording at a time: 'b'$more" report a b
@@ -94,16 +96,16 @@ ids="--trace wants a trace id of 32 hexadecimal digits, or that, ':' and a span 
 for id in '' 4bf92f3577b34da6 4bf92f3577b34da6a3ce929d0e0e473g 4bf92f3577b34da6a3ce929d0e0e4736:00f067aa 00000000000000000000000000000000; do
   usage_error "$ids '$id'$more" report --trace "$id" a
 done
-usage_error "a recording is what 'a' is already: no output can be one$more" report -o b.clrsnap a
+usage_error "'a' is a recording already: no output can be one$more" report -o b.clrsnap a
 more="; 'clrsnap help top' lists the options"
 usage_error "no program to record, and no process$more" top
 usage_error "either a process or a program can be recorded, not both$more" top -p 1 true
-usage_error "--interval wants seconds, 0.1 to 3600, not '0'$more" top --interval 0 true
-usage_error "--window wants seconds, 0.1 to 3600, not 'nan'$more" top --window nan true
-usage_error "--sort wants 'self', 'total' or 'name', not 'cpu'$more" top --sort cpu true
+usage_error "--interval takes seconds, 0.1 to 3600, not '0'$more" top --interval 0 true
+usage_error "--window takes seconds, 0.1 to 3600, not 'nan'$more" top --window nan true
+usage_error "--sort takes 'self', 'total' or 'name', not 'cpu'$more" top --sort cpu true
 usage_error "--filter takes 63 bytes at most$more" top --filter "$(printf %064d 0)" true
-usage_error "--count wants a whole number from 1 to 1000000000, not '0'$more" top -n 0 true
-usage_error "--json and --text are two things$more" top --json --text true
+usage_error "--count takes a whole number from 1 to 1000000000, not '0'$more" top -n 0 true
+usage_error "--json and --text exclude each other$more" top --json --text true
 
 # What is found out before the program starts leaves no trace of it.
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started

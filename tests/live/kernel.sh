@@ -22,8 +22,8 @@ refuses 'would wake each thread' --event context-switches
 refuses 'PERIOD' --event page-faults:0
 refuses 'NAME:PERIOD' --event page-faults -F 99
 refuses 'needs the engine perf, not clock' --kernel --engine clock
-refuses 'is of mode cpu' --kernel --mode wall
-refuses 'is of mode cpu' --event cycles --mode alloc
+refuses 'belongs to mode cpu' --kernel --mode wall
+refuses 'belongs to mode cpu' --event cycles --mode alloc
 pass "what cannot be is refused with a sentence"
 
 # ---- Where the kernel refuses ----

@@ -16,11 +16,11 @@ refused() {
   [ $rc = "$code" ] && grep -qF -- "$text" "$WORK/err" || { cat "$WORK/err"; fail "$*: $rc, not: $text"; }
   [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/out" ] || fail "$*: more than one line"
 }
-refused 2 "wants the number of one process"
-refused 2 "'x' is not the number of a process" x
-refused 2 "'-5' is not the number" -- -5
+refused 2 "stack takes the number of one process"
+refused 2 "stack takes the number of a process, not 'x'" x
+refused 2 "stack takes the number of a process, not '-5'" -- -5
 refused 2 "unknown option '--nope'" --nope 1
-refused 2 "--native wants 'on' or 'off', not 'maybe'" --native maybe 1
+refused 2 "--native takes 'on' or 'off', not 'maybe'" --native maybe 1
 refused 1 "there is no process 2147483647" 2147483647
 refused 1 "there is no CoreCLR in process $$" $$
 "$CLRSNAP" stack --help | grep -q "usage: clrsnap stack" || fail "--help"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One process of ours for each process that is recorded, so that one's end or its slow symbols hold
-// up no other; this one makes the shared memory for the next, and passes signals on. One thread.
-// Signal-safe: no.
+// The command forks a recorder for each process that is recorded, so that no process waits for the
+// end of another or for its symbols. The parent creates the shared memory for the next process and
+// forwards signals. One thread. Signal-safe: no.
 //
-// A program's children inherit its environment, and with it one path. What lies there is always
-// unclaimed, or about to be: when a process has claimed it, the next one's is put in its place by
-// rename, so that there is no moment without. The agent waits that long. By attach, the processes
-// are found in /proc.
+// All children of a program inherit one path in their environment. The shared memory at that path
+// is unclaimed, or about to be replaced: as soon as a process has claimed it, the memory for the
+// next one is renamed over it, so that the path always leads somewhere, and an agent that finds
+// claimed memory waits. After an attach, processes are found in /proc.
 #include "cli/children.h"
 
 #include <dirent.h>
@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
 #include "process/diag.h"
 #include "process/proc.h"
 #include "util/say.h"
@@ -66,49 +65,23 @@ static bool rename_outputs(struct cs_view *view, pid_t pid, struct cs_error *err
   return true;
 }
 
-// The first process has the outputs as they were named, which are open already.
-static bool open_outputs(struct cs_record_run *r, pid_t pid, bool first, struct cs_error *err) {
-  r->options.pid = pid;
-  free(r->program);
-  r->program = cs_proc_command_line(pid);
-  if (r->program == NULL) r->program = strdup("(it has ended)");
-  if (r->program == NULL) return cs_error_set(err, "out of memory");
-  if (first) return true;
-  uint64_t limit = r->session.limit_ns;
-  r->session = (struct cs_session){.signals = -1, .limit_ns = limit};
-  return rename_outputs(&r->options.view, pid, err) && cs_record_open(r, err);
-}
-
-// It has claimed `consumer` already.
-static bool record_claimed(struct cs_record_run *r, const struct cs_consumer *consumer,
-                           bool first) {
+// The first process has the outputs as they were named. Of a program, they are open already.
+static int record(struct cs_record_run *r, pid_t pid, const struct cs_consumer *claimed,
+                  bool first) {
   struct cs_error err = {""};
-  pid_t pid = (pid_t)cs_consumer_agent_pid(consumer);
-  struct cs_consumer own = *consumer;
-  own.shown = -1;  // it is the next one's, and in the other process
-  if (!open_outputs(r, pid, first, &err)) {
-    cs_say("process %d is not recorded: %s", (int)pid, err.text);
-    return false;
-  }
-  r->session.consumer = own;
-  r->session.patience = 2;
-  // One that has ended already has left what it had to say.
-  r->session.child_ended = !cs_session_attach(&r->session, pid, &err);
-  cs_session_record(&r->session);
-  return cs_record_conclude(r);
-}
-
-static bool record_found(struct cs_record_run *r, pid_t pid, bool first) {
-  struct cs_error err = {""};
-  r->options.pid = pid;
-  if (!first && !rename_outputs(&r->options.view, pid, &err)) return false;
-  return cs_record_attached(r) == 0;
+  bool ready = first && claimed != NULL;
+  r->options->agent.pid = pid;
+  if (!ready) r->session = (struct cs_session){.signals = -1, .limit_ns = r->session.limit_ns};
+  if (first || rename_outputs(&r->options->view, pid, &err))
+    return cs_record_process(r, claimed, ready);
+  cs_say("process %d is not recorded: %s", (int)pid, err.text);
+  return CS_EXIT_FAILURE;
 }
 
 // ---- In the process that starts them ----
 
-// `consumer` NULL: by attach.
-static void start_recorder(struct children *c, pid_t pid, const struct cs_consumer *consumer) {
+// `claimed`: the memory that the process has claimed; NULL: it is attached to.
+static void start_recorder(struct children *c, pid_t pid, const struct cs_consumer *claimed) {
   bool first = c->count == 0;
   if (c->count == MAX_RECORDED) return;
   pid_t recorder = fork();
@@ -117,9 +90,7 @@ static void start_recorder(struct children *c, pid_t pid, const struct cs_consum
     uint64_t limit = c->record->session.limit_ns;
     uint64_t gone = c->began_ns != 0 ? cs_clock_now_ns() - c->began_ns : 0;
     if (limit != 0) c->record->session.limit_ns = limit > gone ? limit - gone : 1;
-    bool good = consumer != NULL ? record_claimed(c->record, consumer, first)
-                                 : record_found(c->record, pid, first);
-    _exit(good ? 0 : CS_EXIT_FAILURE);
+    _exit(record(c->record, pid, claimed, first));
   }
   if (recorder < 0) cs_say("process %d is not recorded: %s", (int)pid, strerror(errno));
   if (c->began_ns == 0) c->began_ns = cs_clock_now_ns();
@@ -128,15 +99,15 @@ static void start_recorder(struct children *c, pid_t pid, const struct cs_consum
   c->recorders[c->count++] = recorder > 0 ? recorder : 0;
 }
 
-// A recorder that is told to end still writes and sends what it has; one that is interrupted, by a
-// user who does not want to wait, sends nothing more (push.c).
+// A recorder that gets SIGHUP still writes and sends what it has. After Ctrl-C the user does not want
+// to wait: SIGTERM makes a recorder send nothing more (push.c).
 static void end_recorders(const struct children *c) {
   int signal_number = c->record->session.interrupts > 0 ? SIGTERM : SIGHUP;
   for (unsigned i = 0; i < c->count; i++)
     if (c->recorders[i] != 0) (void)kill(c->recorders[i], signal_number);
 }
 
-// True: one at least has not ended.
+// True: at least one has not ended.
 static bool take_ended(struct children *c, bool wait) {
   bool left = false;
   for (unsigned i = 0; i < c->count; i++) {
@@ -159,10 +130,14 @@ static bool time_is_up(const struct children *c) {
 
 // ---- With a program of our own ----
 
+static bool make_summary_lock(struct cs_record_run *r, struct cs_error *err) {
+  r->summary_lock = memfd_create("clrsnap-summary", MFD_CLOEXEC);
+  return r->summary_lock > 0 || cs_error_set(err, "cannot make a file in memory: %m");
+}
+
 static bool make_next(struct children *c, struct cs_error *err) {
-  struct cs_consumer_opts ring = cs_record_ring(c->record);
   struct cs_consumer next;
-  if (!cs_consumer_create(&next, &ring, err)) return false;
+  if (!cs_consumer_create(&next, &c->record->options->agent.ask, err)) return false;
   if (!cs_consumer_take_place(&next, &c->waiting, err)) {
     cs_consumer_destroy(&next);
     return false;
@@ -187,13 +162,8 @@ static bool on_tick(void *data) {
   return !time_is_up(c);
 }
 
-static bool make_turn(struct cs_record_run *r, struct cs_error *err) {
-  r->summary_lock = memfd_create("clrsnap-summary", MFD_CLOEXEC);
-  return r->summary_lock > 0 || cs_error_set(err, "cannot make a file in memory: %m");
-}
-
 bool cs_children_prepare(struct cs_record_run *r, struct cs_error *err) {
-  if (!make_turn(r, err)) return false;
+  if (!make_summary_lock(r, err)) return false;
   return setenv(CS_WIRE_CHILDREN_ENV, "1", 1) == 0 || cs_error_set(err, "out of memory");
 }
 
@@ -203,12 +173,13 @@ void cs_record_with_children(struct cs_record_run *r) {
   c.waiting = r->session.consumer;
   r->session.consumer = (struct cs_consumer){.fd = -1};
   cs_session_watch(&r->session, on_tick, &c);
-  (void)on_tick(&c);  // who came just before the end
+  (void)on_tick(&c);  // a process may have come just before the end
   cs_consumer_destroy(&c.waiting);
   end_recorders(&c);
   (void)take_ended(&c, true);
   if (c.count == 0)
-    cs_say("nothing was recorded: no .NET runtime in %s loaded the agent", r->options.program[0]);
+    cs_say("nothing was recorded: no .NET runtime in %s loaded the agent",
+           r->options->agent.program[0]);
 }
 
 // ---- By attach ----
@@ -237,7 +208,6 @@ static bool is_known(const struct children *c, pid_t pid) {
   return false;
 }
 
-// A runtime that has just started refuses; its port is there before. So it is met a scan later.
 static void look_for_children(struct children *c) {
   DIR *proc = opendir("/proc");
   const struct dirent *entry;
@@ -265,13 +235,13 @@ int cs_record_children_of(struct cs_record_run *r) {
   static struct children c;
   struct cs_error err = {""};
   c.record = r;
-  if (!make_turn(r, &err) || !cs_session_open(&r->session, &err) ||
-      !cs_diag_check(r->options.pid, &err) ||
-      !cs_session_attach(&r->session, r->options.pid, &err)) {
+  if (!make_summary_lock(r, &err) || !cs_session_open(&r->session, &err) ||
+      !cs_diag_check(r->options->agent.pid, &err) ||
+      !cs_session_attach(&r->session, r->options->agent.pid, &err)) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;
   }
-  start_recorder(&c, r->options.pid, NULL);
+  start_recorder(&c, r->options->agent.pid, NULL);
   cs_session_watch(&r->session, on_scan, &c);
   end_recorders(&c);
   (void)take_ended(&c, true);

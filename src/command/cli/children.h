@@ -5,13 +5,14 @@
 
 #include "cli/record.h"
 
-// Before the program starts: it and what it starts shall wait for shared memory of their own.
+// To be called before the program starts: makes it and its children wait for shared memory of their
+// own.
 bool cs_children_prepare(struct cs_record_run *r, struct cs_error *err);
-// The program has started: records it and what it starts, until it has ended, the time is up, or a
-// second Ctrl-C comes. All is written then.
+// Records the program, which has started, and its children, until the program has ended, the time is
+// up, or a second Ctrl-C comes. Returns when all results have been written.
 void cs_record_with_children(struct cs_record_run *r);
-// The same by attach: the process options.pid, and what it has started and starts. Answers the
-// command's exit code, which is that of the process' own recording.
+// The same by attach, for the process options->agent.pid and its children. Returns the exit code, which is
+// that of the process's own recording.
 int cs_record_children_of(struct cs_record_run *r);
 
 #endif

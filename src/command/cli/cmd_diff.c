@@ -5,13 +5,100 @@
 #include <string.h>
 
 #include "base/perf.h"
-#include "cli/cli.h"
-#include "cli/options_diff.h"
+#include "base/print.h"
+#include "cli/verbs.h"
+#include "formats/format.h"
 #include "formats/writers.h"
+#include "profile/diff.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
 #include "recording/view.h"
 #include "util/say.h"
+
+enum diff_format { DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED };
+
+struct options {
+  const char *before, *after;  // recordings
+  const char *output;          // NULL, "-": standard output
+  const char *format;          // of --format; NULL: by the output's suffix
+  enum diff_format as;
+  enum cs_normalize normalize;
+  uint32_t top;
+  enum cs_wire_mode mode;  // a page's first one, otherwise the only one; 0: all that both have
+  bool native, signatures, raw_names;
+};
+
+// ---- The command line ----
+
+static bool set_output(const struct cs_option *option, void *field, const char *value,
+                       struct cs_error *err) {
+  const char **output = field;
+  if (*output != NULL) return cs_error_set(err, "one --%s at a time: '%s'", option->name, value);
+  *output = value;
+  return value[0] != '\0' || cs_error_set(err, "--%s takes a name", option->name);
+}
+
+static bool set_mode(const struct cs_option *option, void *field, const char *value,
+                     struct cs_error *err) {
+  enum cs_wire_mode mode = cs_mode_by_name(value, strlen(value));
+  *(enum cs_wire_mode *)field = mode;
+  return mode != 0 ||
+         cs_error_set(err, "--%s takes the name of a mode, not '%s'", option->name, value);
+}
+
+#define DIFF(member) .field = offsetof(struct options, member)
+static const struct cs_option table[] = {
+    {'o', "output", "OUT", "where to write, - for standard output", set_output, DIFF(output)},
+    {0, "format", "FORMAT", "what to write, if OUT's suffix does not say (text)", NULL,
+     DIFF(format)},
+    {0, "normalize", "total|rate|none",
+     "shares of each recording's total (total), per second of each recording, or as recorded",
+     cs_set_word, DIFF(normalize), .least = CS_NORMALIZE_TOTAL},
+    {0, "mode", "MODE", "a page's first mode; the only one of tables and stacks", set_mode,
+     DIFF(mode)},
+    {0, "top", "N", "how many methods a table has at most (20)", cs_set_number, DIFF(top),
+     .most = 1000000},
+    {0, "native", "on|off", "with native frames (on), or managed ones only", cs_set_on_off,
+     DIFF(native)},
+    {0, "signatures", "on|off", "methods with their parameters, which tells overloads apart (off)",
+     cs_set_on_off, DIFF(signatures)},
+    {0, "raw-names", NULL,
+     "names as the compiler made them, and every frame as it was on the stack", NULL,
+     DIFF(raw_names)},
+    {0}};
+static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
+static const struct options defaults = {.native = true, .top = 20};
+
+// The format: that of --format, that of OUT's suffix, or text.
+static bool choose_format(struct options *o, struct cs_error *err) {
+  static const char *const known[] = {"text", "html", "json", "collapsed"};
+  const char *name = o->format;
+  if (name == NULL && o->output != NULL && strcmp(o->output, "-") != 0) {
+    const struct cs_format *format = cs_format_by_path(o->output);
+    if (format == NULL)
+      return cs_error_set(err,
+                          "a comparison's format is chosen by .txt, .html, .json, .collapsed, or "
+                          "by --format: '%s' has none of these",
+                          o->output);
+    name = format->name;
+  }
+  if (name == NULL) name = "text";
+  for (size_t i = 0; i < CS_COUNT(known); i++) {
+    o->as = (enum diff_format)i;
+    if (strcmp(known[i], name) == 0) return true;
+  }
+  return cs_error_set(err, "a comparison can be text, html, json or collapsed, not '%s'", name);
+}
+
+static bool check(void *options, int count, char **operands, struct cs_error *err) {
+  struct options *o = options;
+  if (count != 2) return cs_error_set(err, "diff takes two recordings, not %d", count);
+  o->before = operands[0];
+  o->after = operands[1];
+  return choose_format(o, err);
+}
+
+// ---- The comparison ----
 
 struct side {
   const char *path;
@@ -61,12 +148,12 @@ static const char *counted_by(const struct side *side) {
   return cs_perf_kind(side->rec.meta.event)->words;
 }
 
-static bool is_page(const struct cs_diff_options *o) {
-  return o->as == CS_DIFF_HTML || o->as == CS_DIFF_JSON;
+static bool is_page(const struct options *o) {
+  return o->as == DIFF_HTML || o->as == DIFF_JSON;
 }
 
 // Can that be compared? Both must have the mode of --mode, or any; stacks on lines are of one mode.
-static bool check_modes(const struct side sides[2], const struct cs_diff_options *o) {
+static bool check_modes(const struct side sides[2], const struct options *o) {
   uint32_t both = in_both(sides);
   char has_a[128], has_b[128];
   if (!count_the_same(sides) && (o->mode == 0 || o->mode == CS_WIRE_MODE_CPU)) {
@@ -86,7 +173,7 @@ static bool check_modes(const struct side sides[2], const struct cs_diff_options
            o->before, has_a, o->after, has_b);
     return false;
   }
-  if (o->mode == 0 && o->as == CS_DIFF_COLLAPSED && (both & (both - 1)) != 0) {
+  if (o->mode == 0 && o->as == DIFF_COLLAPSED && (both & (both - 1)) != 0) {
     cs_say("both recordings have the modes %s: choose one with --mode",
            mode_names(both, has_a, sizeof has_a));
     return false;
@@ -94,7 +181,7 @@ static bool check_modes(const struct side sides[2], const struct cs_diff_options
   return true;
 }
 
-static void resolve_side(struct side *side, const struct cs_diff_options *o) {
+static void resolve_side(struct side *side, const struct options *o) {
   struct cs_profile found[CS_WIRE_MODES];
   // By method: a line that moved has not grown.
   const struct cs_resolve_opts opts = {.native = o->native,
@@ -126,7 +213,7 @@ static void compare_mode(struct comparison *c, const struct side sides[2], unsig
 
 // A mode that one of them has is in the page, as it is, behind those that can be compared.
 static void show_mode(struct comparison *c, const struct side sides[2], unsigned mode,
-                      const struct cs_diff_options *o) {
+                      const struct options *o) {
   bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
   if (!is_page(o)) {
     cs_say("%s was recorded without mode %s, which is not compared", before ? o->after : o->before,
@@ -139,7 +226,7 @@ static void show_mode(struct comparison *c, const struct side sides[2], unsigned
 
 // That of --mode first; other than in a page it is the only one.
 static void make_comparison(struct comparison *c, const struct side sides[2],
-                            const struct cs_diff_options *o) {
+                            const struct options *o) {
   uint32_t both = in_both(sides), either = sides[0].rec.meta.modes | sides[1].rec.meta.modes;
   if (o->mode != 0) compare_mode(c, sides, o->mode, o->normalize);
   for (unsigned mode = 0; mode < CS_WIRE_MODES && (o->mode == 0 || is_page(o)); mode++) {
@@ -153,7 +240,7 @@ static void make_comparison(struct comparison *c, const struct side sides[2],
 
 struct content {
   const struct comparison *comparison;
-  const struct cs_diff_options *options;
+  const struct options *options;
 };
 
 static bool write_tables(const struct comparison *c, size_t top, FILE *file) {
@@ -168,25 +255,25 @@ static bool write_content(void *context, FILE *file) {
   const struct content *c = context;
   const struct cs_profile_set set = {c->comparison->profiles, c->comparison->count};
   switch (c->options->as) {
-    case CS_DIFF_HTML:
+    case DIFF_HTML:
       return cs_write_html(&set, file);
-    case CS_DIFF_JSON:
+    case DIFF_JSON:
       return cs_write_json(&set, file);
-    case CS_DIFF_COLLAPSED:
+    case DIFF_COLLAPSED:
       return cs_write_diff_collapsed(&c->comparison->diffs[0], file);
     default:
       return write_tables(c->comparison, c->options->top, file);
   }
 }
 
-static bool write_comparison(const struct comparison *c, const struct cs_diff_options *o,
+static bool write_comparison(const struct comparison *c, const struct options *o,
                              uint64_t recording_bytes) {
   struct content content = {c, o};
   struct cs_output output;
   struct cs_error err;
   bool to_file = o->output != NULL && strcmp(o->output, "-") != 0;
   const struct cs_profile_set set = {c->profiles, 1};
-  if (o->as == CS_DIFF_COLLAPSED &&
+  if (o->as == DIFF_COLLAPSED &&
       !cs_fits(to_file ? o->output : "-", &set, CS_EXPAND_STACKS, recording_bytes))
     return false;
   bool ok = to_file ? cs_output_open(&output, o->output, &err) : cs_output_stdout(&output, &err);
@@ -196,7 +283,7 @@ static bool write_comparison(const struct comparison *c, const struct cs_diff_op
   return ok;
 }
 
-static bool compare(struct side sides[2], const struct cs_diff_options *o) {
+static bool compare(struct side sides[2], const struct options *o) {
   struct comparison comparison = {0};
   if (!read_side(&sides[0]) || !read_side(&sides[1]) || !check_modes(sides, o)) return false;
   uint32_t modes = in_both(sides);
@@ -211,27 +298,45 @@ static bool compare(struct side sides[2], const struct cs_diff_options *o) {
   return ok;
 }
 
-int cs_cmd_diff(int argc, char **argv) {
+static int run(void *options) {
   static struct side sides[2];  // a recording's histogram is large for a stack
-  struct cs_diff_options options;
-  struct cs_error err;
-  if (!cs_diff_options_parse(&options, argc, argv, &err)) {
-    cs_say("%s; 'clrsnap help diff' lists the options", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (options.help) {
-    cs_diff_print_help(stdout);
-    return 0;
-  }
+  const struct options *o = options;
   for (int i = 0; i < 2; i++) {
-    sides[i].path = i == 0 ? options.before : options.after;
+    sides[i].path = i == 0 ? o->before : o->after;
     cs_recording_init(&sides[i].rec);
     for (int m = 0; m < CS_WIRE_MODES; m++) cs_profile_init(&sides[i].profiles[m]);
   }
-  bool ok = compare(sides, &options);
+  bool ok = compare(sides, o);
   for (int i = 0; i < 2; i++) {
     for (int m = 0; m < CS_WIRE_MODES; m++) cs_profile_free(&sides[i].profiles[m]);
     cs_recording_free(&sides[i].rec);
   }
   return ok ? 0 : CS_EXIT_FAILURE;
 }
+
+const struct cs_command cs_diff_command = {
+    .name = "diff",
+    .summary = "show what grew and what shrank between two recordings",
+    .usage = "usage: clrsnap diff [options] A B\n",
+    .about =
+        "Compares two recordings (clrsnap record -o A.clrsnap): what grew from A, before, to B, "
+        "after, and what shrank, in each mode that both have. Prints two tables of methods, by "
+        "their own time, unless --output is given. A page shows both in one flame graph, red where "
+        "it grew and blue where it shrank, with a switch between the modes.",
+    .groups = groups,
+    .notes =
+        "\n"
+        "Formats, and the suffixes that choose them:\n"
+        "  text        .txt               what grew and what shrank, as tables\n"
+        "  html        .html              a page for the browser: flame graph in two colours\n"
+        "  json        .json              for scripts: one call tree, with both numbers\n"
+        "  collapsed   .collapsed         one line per stack, with its time before and after\n"
+        "\n"
+        "Examples:\n"
+        "  clrsnap diff monday.clrsnap tuesday.clrsnap\n"
+        "  clrsnap diff -o diff.html monday.clrsnap tuesday.clrsnap\n"
+        "  clrsnap diff --normalize none --top 50 short.clrsnap long.clrsnap\n",
+    .size = sizeof(struct options),
+    .defaults = &defaults,
+    .check = check,
+    .run = run};

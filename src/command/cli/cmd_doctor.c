@@ -4,39 +4,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "base/print.h"
 #include "cli/doctor.h"
-#include "cli/options.h"
+#include "cli/verbs.h"
 #include "process/diag.h"
 #include "util/json.h"
 #include "util/say.h"
 
-static const char help[] =
-    "usage: clrsnap doctor [options] [PID]\n"
-    "\n"
-    "Tries what clrsnap needs of this machine and, if it is given, of a .NET process, which is\n"
-    "neither stopped nor changed, and says what does not work, why, and what can be done.\n"
-    "\n"
-    "      --json               one JSON object\n"
-    "  -h, --help               this text\n"
-    "\n"
-    "The exit code is 0 when all works, 1 when something does not, 2 for a wrong command line.\n"
-    "\n"
-    "Examples:\n"
-    "  clrsnap doctor\n"
-    "  clrsnap doctor 1234\n"
-    "  clrsnap doctor --json 1234 | jq '.findings[] | select(.state == \"fault\")'\n";
-
 struct options {
-  bool json, help;
-  uint32_t pid;  // 0: the machine only
+  bool json;
+  pid_t pid;  // 0: the machine only
 };
 
-static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
-  if (!cs_parse_options(&cs_only_json, &o->json, argc, argv, &o->help, err)) return false;
-  if (o->help || optind == argc) return true;
-  if (optind + 1 != argc) return cs_error_set(err, "doctor wants one process at most");
-  return cs_parse_number("doctor", argv[optind], INT32_MAX, &o->pid, err);
+static const struct cs_option table[] = {
+    {0, "json", NULL, "one JSON object", NULL, .field = offsetof(struct options, json)}, {0}};
+static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
+
+static bool check(void *options, int count, char **operands, struct cs_error *err) {
+  struct options *o = options;
+  if (count > 1) return cs_error_set(err, "doctor takes one process at most");
+  return count == 0 || cs_parse_pid("doctor", operands[0], &o->pid, err);
 }
 
 static const char *const states[] = {"good", "note", "fault"};
@@ -50,12 +37,12 @@ static void print_list(const struct cs_doctor *d) {
   }
 }
 
-static void print_json(const struct cs_doctor *d, uint32_t pid) {
+static void print_json(const struct cs_doctor *d, pid_t pid) {
   struct cs_json_writer j = {.out = stdout};
   cs_json_open(&j, NULL, '{');
   cs_json_bool(&j, "works", !cs_doctor_has_fault(d));
   if (pid != 0)
-    cs_json_uint(&j, "pid", pid);
+    cs_json_int(&j, "pid", pid);
   else
     cs_json_null(&j, "pid");
   cs_json_open(&j, "findings", '[');
@@ -70,24 +57,35 @@ static void print_json(const struct cs_doctor *d, uint32_t pid) {
   (void)cs_json_end(&j, "]}");
 }
 
-int cs_cmd_doctor(int argc, char **argv) {
+static int run(void *options) {
   static struct cs_doctor doctor;
-  struct cs_error err = {""};
-  struct options o = {0};
-  if (!parse(&o, argc, argv, &err)) {
-    cs_say("%s; 'clrsnap help doctor' lists the options", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (o.help) {
-    cs_print_help(stdout, help);
-    return 0;
-  }
+  const struct options *o = options;
   cs_diag_patience_s = 5;
   cs_doctor_machine(&doctor);
-  if (o.pid != 0) cs_doctor_process(&doctor, (pid_t)o.pid);
-  if (o.json)
-    print_json(&doctor, o.pid);
+  if (o->pid != 0) cs_doctor_process(&doctor, o->pid);
+  if (o->json)
+    print_json(&doctor, o->pid);
   else
     print_list(&doctor);
   return cs_doctor_has_fault(&doctor) ? CS_EXIT_FAILURE : 0;
 }
+
+const struct cs_command cs_doctor_command = {
+    .name = "doctor",
+    .summary = "check what works here, or with a process, and explain what does not",
+    .usage = "usage: clrsnap doctor [options] [PID]\n",
+    .about =
+        "Tries what clrsnap needs of this machine and, if PID is given, of a .NET process, which "
+        "is neither stopped nor changed. Says what does not work, why, and what can be done.\n"
+        "The exit code is 0 if everything works, 1 if something does not, and 2 for a wrong "
+        "command line.",
+    .groups = groups,
+    .notes =
+        "\n"
+        "Examples:\n"
+        "  clrsnap doctor\n"
+        "  clrsnap doctor 1234\n"
+        "  clrsnap doctor --json 1234 | jq '.findings[] | select(.state == \"fault\")'\n",
+    .size = sizeof(struct options),
+    .check = check,
+    .run = run};

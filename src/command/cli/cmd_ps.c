@@ -4,26 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "cli/options.h"
+#include "base/print.h"
+#include "cli/verbs.h"
 #include "process/process.h"
 #include "util/json.h"
 #include "util/say.h"
 
 enum { PATIENCE_S = 2 };  // for a process that is stopped: it would never answer
-
-static const char help[] =
-    "usage: clrsnap ps [options]\n"
-    "\n"
-    "Lists the .NET processes that you can see: number, runtime, main assembly, command line. Of\n"
-    "one that cannot be asked, a line below says why.\n"
-    "\n"
-    "      --json               an array of JSON objects\n"
-    "  -h, --help               this text\n"
-    "\n"
-    "Examples:\n"
-    "  clrsnap ps\n"
-    "  clrsnap record -d 10 $(clrsnap ps --json | jq '.[] | select(.assembly == \"Shop\").pid')\n";
 
 struct list {
   bool json;
@@ -57,31 +44,43 @@ static void put(const struct cs_process *p, void *data) {
   list->count++;
 }
 
-static bool parse(struct list *list, bool *wants_help, int argc, char **argv,
-                  struct cs_error *err) {
-  if (!cs_parse_options(&cs_only_json, &list->json, argc, argv, wants_help, err)) return false;
-  return *wants_help || optind == argc || cs_error_set(err, "ps takes no arguments");
+static const struct cs_option table[] = {
+    {0, "json", NULL, "an array of JSON objects", NULL, .field = offsetof(struct list, json)}, {0}};
+static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
+
+static bool check(void *options, int count, char **operands, struct cs_error *err) {
+  (void)options;
+  return count == 0 || cs_error_set(err, "ps takes no arguments, not '%s'", operands[0]);
 }
 
-int cs_cmd_ps(int argc, char **argv) {
+static int run(void *options) {
+  struct list *list = options;
   struct cs_error err = {""};
-  struct list list = {0};
-  bool wants_help = false;
-  if (!parse(&list, &wants_help, argc, argv, &err)) {
-    cs_say("%s; 'clrsnap help ps' lists the options", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (wants_help) {
-    cs_print_help(stdout, help);
-    return 0;
-  }
   cs_diag_patience_s = PATIENCE_S;
-  list.writer = (struct cs_json_writer){.out = stdout};
-  if (list.json) cs_json_open(&list.writer, NULL, '[');
-  bool good = cs_processes_visit(put, &list, &err);
-  cs_json_new_line(&list.writer);
-  if (list.json) (void)cs_json_end(&list.writer, "]");
+  list->writer = (struct cs_json_writer){.out = stdout};
+  if (list->json) cs_json_open(&list->writer, NULL, '[');
+  bool good = cs_processes_visit(put, list, &err);
+  cs_json_new_line(&list->writer);
+  if (list->json) (void)cs_json_end(&list->writer, "]");
   if (!good) cs_say("%s", err.text);
-  if (good && list.count == 0 && !list.json) cs_say("there is no .NET process that you can see");
+  if (good && list->count == 0 && !list->json) cs_say("there is no .NET process that you can see");
   return good ? 0 : CS_EXIT_FAILURE;
 }
+
+const struct cs_command cs_ps_command = {
+    .name = "ps",
+    .summary = "list the .NET processes that you can see",
+    .usage = "usage: clrsnap ps [options]\n",
+    .about =
+        "Lists the .NET processes that you can see: number, runtime, main assembly, command line. "
+        "Where a process cannot be asked for these, a line below it says why.",
+    .groups = groups,
+    .notes =
+        "\n"
+        "Examples:\n"
+        "  clrsnap ps\n"
+        "  clrsnap record -d 10 $(clrsnap ps --json | jq '.[] | select(.assembly == "
+        "\"Shop\").pid')\n",
+    .size = sizeof(struct list),
+    .check = check,
+    .run = run};

@@ -1,14 +1,78 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap report`: a recording file into what `record` could have written at its end. One thread.
-// Signal-safe: no.
-#include <stdio.h>
+// `clrsnap report`: makes of a recording file what `record` could have written at its end. One
+// thread. Signal-safe: no.
+#include <stdlib.h>
+#include <string.h>
 
-#include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/verbs.h"
 #include "recording/recfile.h"
 #include "util/say.h"
 
-static bool report(struct cs_report_options *o, struct cs_recording *rec) {
+struct options {
+  struct cs_view view;
+  const char *file;
+  bool one_trace;  // only samples of `trace`
+  struct cs_label_choice trace;
+  bool write;  // false: only the table or the push is wanted
+};
+
+static bool set_trace(const struct cs_option *option, void *options, const char *value,
+                      struct cs_error *err) {
+  struct options *o = options;
+  (void)option;
+  o->one_trace = true;
+  return cs_parse_trace(value, &o->trace, err);
+}
+
+#define REPORT(member) .field = offsetof(struct options, member)
+static const struct cs_option what[] = {
+    {'o', "output", "OUT",
+     "where to write (FILE's name with another suffix), - for standard output; can be given "
+     "several times",
+     cs_set_output, REPORT(view)},
+    {0, "format", "FORMAT",
+     "what to write, if OUT's suffix does not say (html; text on standard output)", cs_set_format,
+     REPORT(view)},
+    {0, "mode", "MODE[,MODE]", "only these of the recorded modes (all)", cs_set_modes,
+     REPORT(view.modes)},
+    {0, "trace", "ID[:SPAN]", "only samples with this label: a trace, or one of its spans",
+     set_trace, .field = 0},
+    {0, "no-lines", NULL, "whole methods, even where lines were recorded", NULL,
+     REPORT(view.no_lines)},
+    {0}};
+static const struct cs_option_group groups[] = {
+    {NULL, what, 0},
+    {NULL, cs_view_options, offsetof(struct options, view)},
+    {NULL, cs_push_options, offsetof(struct options, view)},
+    {0}};
+static const struct options defaults = {.view.native = true, .view.async_callers = true};
+
+// "busy.clrsnap" is "busy"; any other name is kept whole.
+static char *stem_of(const char *file) {
+  size_t len = strlen(file), suffix = strlen(".clrsnap");
+  bool has = len > suffix && strcmp(file + len - suffix, ".clrsnap") == 0;
+  return strndup(file, has ? len - suffix : len);
+}
+
+static bool check(void *options, int count, char **operands, struct cs_error *err) {
+  struct options *o = options;
+  struct cs_view *view = &o->view;
+  if (count == 0) return cs_error_set(err, "no recording to report");
+  if (count > 1) return cs_error_set(err, "one recording at a time: '%s'", operands[1]);
+  o->file = operands[0];
+  o->write = view->count > 0 || view->format != NULL || (view->top == 0 && view->wish.url == NULL);
+  if (!o->write) return true;
+  char *stem = stem_of(o->file);
+  bool settled =
+      stem != NULL ? cs_view_settle(view, stem, err) : cs_error_set(err, "out of memory");
+  free(stem);
+  if (settled && cs_view_recording(view) != NULL)
+    return cs_error_set(err, "'%s' is a recording already: no output can be one", o->file);
+  return settled;
+}
+
+static bool report(struct options *o, struct cs_recording *rec) {
   struct cs_error err, note;
   rec->keep_samples = cs_view_timeline(&o->view);
   rec->only = o->one_trace ? &o->trace : NULL;
@@ -26,22 +90,36 @@ static bool report(struct cs_report_options *o, struct cs_recording *rec) {
   return cs_view_write(&o->view, rec);
 }
 
-int cs_cmd_report(int argc, char **argv) {
+static int run(void *options) {
   static struct cs_recording rec;  // its histogram is large for a stack
-  struct cs_report_options options;
-  struct cs_error err;
-  if (!cs_report_options_parse(&options, argc, argv, &err)) {
-    cs_view_close(&options.view);
-    cs_say("%s; 'clrsnap help report' lists the options", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (options.help) {
-    cs_report_print_help(stdout);
-    return 0;
-  }
+  struct options *o = options;
   cs_recording_init(&rec);
-  bool ok = report(&options, &rec);
-  cs_view_close(&options.view);
+  bool ok = report(o, &rec);
+  cs_view_close(&o->view);
   cs_recording_free(&rec);
   return ok ? 0 : CS_EXIT_FAILURE;
 }
+
+const struct cs_command cs_report_command = {
+    .name = "report",
+    .summary = "make a flame graph or another format of a recording",
+    .usage = "usage: clrsnap report [options] FILE\n",
+    .about =
+        "Makes a flame graph or another format of a recording (clrsnap record -o FILE.clrsnap). A "
+        "recording that is still growing, or whose recorder was killed, is shown as far as it "
+        "goes. With --top or --push, and with neither --output nor --format, no file is written.",
+    .groups = groups,
+    .shows_formats = true,
+    .notes =
+        "\n"
+        "Examples:\n"
+        "  clrsnap report busy.clrsnap\n"
+        "  clrsnap report --top 20 busy.clrsnap\n"
+        "  clrsnap report --mode alloc -o allocations.collapsed busy.clrsnap\n"
+        "  clrsnap report --trace 4bf92f3577b34da6a3ce929d0e0e4736 busy.clrsnap\n"
+        "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n"
+        "  clrsnap report --push otlp+http://collector:4318 busy.clrsnap\n",
+    .size = sizeof(struct options),
+    .defaults = &defaults,
+    .check = check,
+    .run = run};

@@ -11,9 +11,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "cli/profiler_attach.h"
 #include "cli/profiler_options.h"
+#include "cli/verbs.h"
 #include "process/launch.h"
 #include "util/say.h"
 
@@ -78,9 +78,9 @@ static bool put_switches(const struct cs_profiler_options *o, struct cs_error *e
   return true;
 }
 
-// Answers only when it cannot become the program.
-static int run(const struct cs_profiler_options *o, const char *library, const char *profiler,
-               struct cs_error *err) {
+// Returns only if it cannot become the program.
+static int become(const struct cs_profiler_options *o, const char *library, const char *profiler,
+                  struct cs_error *err) {
   if (!put_switches(o, err) || !put_takeover(library, err) ||
       (profiler != NULL && !put_profiler(o, library, profiler, err)))
     return CS_EXIT_FAILURE;
@@ -96,24 +96,16 @@ static int attach(const struct cs_profiler_options *o, const char *library, cons
   return 0;
 }
 
-int cs_cmd_run_profiler(int argc, char **argv) {
-  struct cs_profiler_options o;
+int cs_run_profiler(void *options) {
+  const struct cs_profiler_options *o = options;
   struct cs_error err = {""};
-  if (!cs_profiler_options_parse(&o, argc, argv, &err)) {
-    cs_say("%s; 'clrsnap help run-profiler' lists the options", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (o.help) {
-    cs_print_help(stdout, cs_run_profiler_help);
-    return 0;
-  }
   int exit_code = CS_EXIT_FAILURE;
   char *library = cs_find_agent(&err);
   char *profiler =
-      library != NULL && o.profiler != NULL ? cs_profiler_file(o.profiler, &err) : NULL;
-  if (library != NULL && (profiler != NULL || o.profiler == NULL))
+      library != NULL && o->profiler != NULL ? cs_profiler_file(o->profiler, &err) : NULL;
+  if (library != NULL && (profiler != NULL || o->profiler == NULL))
     exit_code =
-        o.attach != 0 ? attach(&o, library, profiler, &err) : run(&o, library, profiler, &err);
+        o->attach != 0 ? attach(o, library, profiler, &err) : become(o, library, profiler, &err);
   if (err.text[0] != '\0') cs_say("%s", err.text);
   free(library);
   free(profiler);

@@ -9,78 +9,35 @@
 #include <time.h>
 
 #include "base/path.h"
-#include "cli/cli.h"
-#include "cli/options.h"
+#include "base/print.h"
+#include "cli/verbs.h"
 #include "stack/outside.h"
 #include "util/json.h"
 #include "util/say.h"
 
-static const char help[] =
-    "usage: clrsnap stack [options] PID\n"
-    "\n"
-    "Prints the stack of every thread of a .NET process, once: managed and native frames as they\n"
-    "lie on the stack, managed ones with file and line where there are portable PDBs. The\n"
-    "process is stopped for some milliseconds and read from outside: it needs no agent, and\n"
-    "answers when it hangs, too. Same user or root, and ptrace must be allowed. A thread runs, in\n"
-    "GC or in native code, or it waits for something, as far as that is known.\n"
-    "\n"
-    "      --json               one JSON object\n"
-    "      --native on|off      with native frames (on), or managed ones only\n"
-    "      --managed            only threads that the runtime knows\n"
-    "      --no-agent           as it is anyhow: no other way is tried\n"
-    "      --raw-names          names as compilers made them: <LoadAsync>d__4.MoveNext\n"
-    "  -h, --help               this text\n"
-    "\n"
-    "  clrsnap stack 1234\n"
-    "  clrsnap stack --json 1234 | jq '.threads[] | select(.state == \"running\")'\n";
-
 struct options {
-  int pid;
-  bool json, managed_only, help;
+  pid_t pid;
+  bool json, managed_only, no_agent;
   struct cs_outside_options take;
 };
 
-enum { JSON = 256, NATIVE, MANAGED, RAW_NAMES, NO_AGENT };
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, JSON},
-    {"native", required_argument, NULL, NATIVE},
-    {"managed", no_argument, NULL, MANAGED},
-    {"raw-names", no_argument, NULL, RAW_NAMES},
-    {"no-agent", no_argument, NULL, NO_AGENT},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+#define STACK(member) .field = offsetof(struct options, member)
+static const struct cs_option table[] = {
+    {0, "json", NULL, "one JSON object", NULL, STACK(json)},
+    {0, "native", "on|off", "with native frames (on), or managed ones only", cs_set_on_off,
+     STACK(take.native)},
+    {0, "managed", NULL, "only threads that the runtime knows", NULL, STACK(managed_only)},
+    {0, "no-agent", NULL, "has no effect: no agent is ever used", NULL, STACK(no_agent)},
+    {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
+     STACK(take.raw_names)},
+    {0}};
+static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
+static const struct options defaults = {.take.native = true};
 
-static bool apply(void *self, int opt, const char *value, struct cs_error *err) {
-  struct options *o = self;
-  bool off = false;
-  switch (opt) {
-    case JSON:
-      return o->json = true;
-    case MANAGED:
-      return o->managed_only = true;
-    case RAW_NAMES:
-      return o->take.raw_names = true;
-    case NATIVE:
-      if (!cs_parse_word("--native", value, "on", "off", &off, err)) return false;
-      o->take.native = !off;
-      return true;
-    default:
-      return true;
-  }
-}
-
-static bool parse(struct options *o, int argc, char **argv, struct cs_error *err) {
-  const struct cs_option_set set = {"+:h", long_options, apply};
-  uint32_t pid;
-  *o = (struct options){.take.native = true};
-  if (!cs_parse_options(&set, o, argc, argv, &o->help, err)) return false;
-  if (o->help) return true;
-  if (optind + 1 != argc) return cs_error_set(err, "stack wants the number of one process");
-  if (!cs_read_number(argv[optind], INT32_MAX, &pid))
-    return cs_error_set(err, "'%s' is not the number of a process", argv[optind]);
-  o->pid = (int)pid;
-  return true;
+static bool check(void *options, int count, char **operands, struct cs_error *err) {
+  struct options *o = options;
+  if (count != 1) return cs_error_set(err, "stack takes the number of one process");
+  return cs_parse_pid("stack", operands[0], &o->pid, err);
 }
 
 // ---- For people ----
@@ -240,29 +197,43 @@ static void print_json(const struct cs_outside *o, const struct options *options
   (void)cs_json_end(&j, "]}");
 }
 
-int cs_cmd_stack(int argc, char **argv) {
-  struct options options;
-  struct cs_error err = {.text = ""};
-  if (!parse(&options, argc, argv, &err)) {
-    cs_say("%s; 'clrsnap help stack' says more", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (options.help) {
-    cs_print_help(stdout, help);
-    return 0;
-  }
-  struct cs_outside *outside = cs_outside_take(options.pid, &options.take, &err);
+static int run(void *options) {
+  const struct options *o = options;
+  struct cs_error err = {""};
+  struct cs_outside *outside = cs_outside_take(o->pid, &o->take, &err);
   if (outside == NULL) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;
   }
-  if (options.json)
-    print_json(outside, &options);
+  if (o->json)
+    print_json(outside, o);
   else
-    print_text(outside, &options);
+    print_text(outside, o);
   if (outside->refused[0] != '\0') cs_say("no names from the files of %s", outside->refused);
   cs_outside_free(outside);
   if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
   cs_say("the output could not be written: %s", strerror(errno));
   return CS_EXIT_FAILURE;
 }
+
+const struct cs_command cs_stack_command = {
+    .name = "stack",
+    .summary = "print the stack of every thread of a process, once",
+    .usage = "usage: clrsnap stack [options] PID\n",
+    .about =
+        "Prints the stack of every thread of a .NET process, once: managed and native frames in "
+        "the order of the stack, managed ones with file and line where there are portable PDBs. "
+        "The process is stopped for some milliseconds and read from outside, so it needs no agent "
+        "and may hang. The same user or root can do this, where ptrace is allowed. A thread is "
+        "shown as running, in a GC, in native code, or waiting for something, as far as that is "
+        "known.",
+    .groups = groups,
+    .notes =
+        "\n"
+        "Examples:\n"
+        "  clrsnap stack 1234\n"
+        "  clrsnap stack --json 1234 | jq '.threads[] | select(.state == \"running\")'\n",
+    .size = sizeof(struct options),
+    .defaults = &defaults,
+    .check = check,
+    .run = run};

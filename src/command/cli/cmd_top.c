@@ -12,30 +12,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/options_top.h"
-#include "process/attach.h"
-#include "process/label_hook.h"
-#include "process/launch.h"
-#include "process/proc.h"
-#include "recording/attach_agent.h"
-#include "recording/hand_over.h"
+#include "cli/start.h"
+#include "cli/verbs.h"
 #include "recording/resolve.h"
-#include "recording/session.h"
 #include "util/say.h"
 
-#define RING_BYTES (16u << 20)
-#define DEPTH 2048
-
 struct watch {
-  struct cs_top_options options;
+  const struct cs_top_options *options;
   struct cs_session session;
+  struct cs_start start;
   struct cs_top top;
   struct cs_top_proc proc;
   struct cs_top_moment moment;
   struct cs_counter_reader *counters;
-  char *agent, *program;
   uint32_t *unnamed;  // frames whose names have not come yet
   size_t unnamed_count, unnamed_capacity;
   struct cs_top_known *known;
@@ -49,7 +38,7 @@ struct watch {
 
 // ---- From the recording to the model ----
 
-// Answers whether all that names it has come.
+// Returns whether everything that names the frame has arrived.
 static bool name_frame(struct watch *w, size_t frame) {
   struct cs_recording *rec = &w->session.recording;
   struct cs_resolved shown;
@@ -97,24 +86,25 @@ static void take_facts(struct watch *w, uint64_t now) {
   struct cs_top_facts *f = &w->moment.facts;
   double span = w->last_ns > 0 ? (double)(now - w->last_ns) / 1e9 : 0;
   // By attach it is our number for it, whatever its own namespace calls it.
-  int agent = w->options.pid != 0 ? (int)w->options.pid : (int)cs_consumer_agent_pid(&s->consumer);
+  int agent = w->options->agent.pid != 0 ? (int)w->options->agent.pid
+                                         : (int)cs_consumer_agent_pid(&s->consumer);
   f->pid = s->began_ns > 0 ? agent : 0;
-  f->program = w->program;
+  f->program = w->start.program;
   f->runtime = rec->runtime;
-  f->mode = w->options.mode == CS_WIRE_MODE_WALL ? "wall" : "cpu";
-  f->hz = w->options.hz;
-  f->inlined = w->options.inlined;
-  f->window_s = w->options.window_s;
+  f->mode = w->options->mode == CS_WIRE_MODE_WALL ? "wall" : "cpu";
+  f->hz = w->options->agent.ask.hz;
+  f->inlined = w->options->agent.ask.inlined;
+  f->window_s = w->options->window_s;
   f->interval_s = span;
   f->elapsed_s = s->began_ns > 0 ? (double)(now - s->began_ns) / 1e9 : 0;
   f->samples = rec->taken;
   f->samples_per_s = span > 0 ? (double)(rec->taken - w->last_taken) / span : -1;
   f->lost = lost(s);
   f->complete = rec->taken > 0
-                    ? (double)rec->sums[w->options.mode].stops[rec->complete] / (double)rec->taken
+                    ? (double)rec->sums[w->options->mode].stops[rec->complete] / (double)rec->taken
                     : -1;
   if (f->pid != 0) (void)cs_top_proc_read(&w->proc, f->pid, now);
-  if (w->options.no_counters)
+  if (w->options->no_counters)
     (void)snprintf(f->counters.why, sizeof f->counters.why, "not asked for (--no-counters)");
   else if (f->pid != 0 && w->counters == NULL)
     w->counters = cs_counters_open(f->pid);
@@ -155,10 +145,10 @@ static void make_tables(struct watch *w) {
 }
 
 static void print_table(struct watch *w) {
-  if (w->options.json)
-    cs_top_write_json(&w->moment, w->options.rows, stdout);
+  if (w->options->json)
+    cs_top_write_json(&w->moment, w->options->rows, stdout);
   else
-    cs_top_write_text(&w->moment, w->options.rows, stdout);
+    cs_top_write_text(&w->moment, w->options->rows, stdout);
   w->tables++;
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   // Whoever has read enough of a pipe closes it.
@@ -182,7 +172,7 @@ static void refresh(struct watch *w, uint64_t now) {
 // ---- What the session calls ----
 
 static bool is_due(struct watch *w, uint64_t now) {
-  uint64_t interval = (uint64_t)(w->options.interval_s * 1e9);
+  uint64_t interval = (uint64_t)(w->options->interval_s * 1e9);
   if (w->next_ns == 0) {
     // A screen has something to say at once; a table is of an interval that has gone by.
     if (w->session.began_ns == 0) {
@@ -215,7 +205,7 @@ static bool look(void *context, uint64_t now) {
     make_tables(w);
     cs_screen_draw(&w->moment);
   }
-  if (w->options.count > 0 && !w->screen && w->tables >= w->options.count) w->quit = true;
+  if (w->options->count > 0 && !w->screen && w->tables >= w->options->count) w->quit = true;
   return !w->quit;
 }
 
@@ -275,20 +265,15 @@ static void restore(const int saved[3]) {
   }
 }
 
-static bool start_program(struct watch *w, int *exit_code, struct cs_error *err) {
-  struct cs_session *s = &w->session;
+static bool start_agent(struct watch *w, int *exit_code, struct cs_error *err) {
   int saved[3];
-  if (w->options.inlined && setenv(CS_RICH_DEBUG_INFO, "1", 1) != 0)
-    return cs_error_set(err, "out of memory");
-  bool good = divert(w, saved, err);
-  if (good)
-    s->child = cs_launch(w->options.program, w->agent, NULL, s->consumer.path, &s->old_mask,
-                         exit_code, err);
+  if (w->options->agent.pid != 0) return cs_start_agent(&w->start, exit_code, err);
+  bool good = divert(w, saved, err) && cs_start_agent(&w->start, exit_code, err);
   restore(saved);
-  return good && s->child != 0;
+  return good;
 }
 
-static void tell_output(struct watch *w) {
+static void report_output(struct watch *w) {
   if (w->output[0] == '\0') return;
   FILE *file = fopen(w->output, "re");
   bool empty = file == NULL || fgetc(file) == EOF;
@@ -316,29 +301,14 @@ static int end_program(struct watch *w) {
 
 // ---- The verb ----
 
-static struct cs_consumer_opts ring_for(const struct cs_top_options *o) {
-  return (struct cs_consumer_opts){.capacity = RING_BYTES,
-                                   .modes = CS_WIRE_MODE_BIT(o->mode),
-                                   .hz = o->hz,
-                                   .engine = o->engine,
-                                   .kernel = o->kernel,
-                                   .max_depth = DEPTH,
-                                   .lines = o->inlined,
-                                   .inlined = o->inlined,
-                                   .async_callers = o->async_callers};
-}
-
 static bool prepare(struct watch *w, struct cs_error *err) {
-  const struct cs_top_options *o = &w->options;
+  const struct cs_top_options *o = w->options;
   struct cs_session *s = &w->session;
-  w->agent = cs_find_agent(err);
-  if (w->agent == NULL) return false;
-  w->program = o->pid != 0 ? cs_proc_command_line(o->pid) : cs_join_words(o->program);
-  if (w->program == NULL) return cs_error_set(err, "out of memory");
+  if (!cs_start_prepare(&w->start, err)) return false;
   if (!cs_session_open(s, err)) return false;
   s->progress = false;
   s->recording.keep_samples = true;
-  s->recording.lines = s->recording.inlined = o->inlined;  // places tell what was inlined there
+  s->recording.lines = s->recording.inlined = o->agent.ask.inlined;  // inlining is known by place
   w->moment.view = o->view;
   w->moment.top = &w->top;
   w->screen = !o->json && !o->text && isatty(STDOUT_FILENO) == 1;
@@ -366,44 +336,22 @@ static bool conclude(struct watch *w) {
   }
   if (s->began_ns > 0 || s->recording.started) return true;
   if (!s->child_ended && w->quit) return true;
-  if (w->options.pid != 0) {
-    cs_say("nothing to show: process %d has ended before it began to record", (int)w->options.pid);
+  if (w->options->agent.pid != 0) {
+    cs_say("nothing to show: process %d has ended before it began to record",
+           (int)w->options->agent.pid);
     return false;
   }
   cs_say(
       "nothing to show: no .NET runtime in %s has loaded the agent; 'clrsnap help record' and "
       "clrsnap-record(1) say when that is so",
-      w->options.program[0]);
+      w->options->agent.program[0]);
   return false;
-}
-
-static bool load_agent(struct watch *w, struct cs_error *err) {
-  struct cs_handed handed;
-  struct cs_consumer_opts ring = ring_for(&w->options);
-  bool good = cs_hand_over(w->options.pid, w->agent, NULL, &w->session, &handed, err) &&
-              cs_attach_agent(&w->session, handed.agent, &ring, err);
-  cs_handed_free(&handed);
-  return good;
-}
-
-static bool attach(struct watch *w, struct cs_error *err) {
-  pid_t pid = w->options.pid;
-  return cs_diag_find(pid, err) && (!w->options.inlined || cs_attach_check_inlined(pid, err)) &&
-         cs_session_attach(&w->session, pid, err) && prepare(w, err) && load_agent(w, err);
-}
-
-static bool start(struct watch *w, int *exit_code, struct cs_error *err) {
-  struct cs_consumer_opts ring = ring_for(&w->options);
-  return prepare(w, err) && cs_consumer_create(&w->session.consumer, &ring, err) &&
-         start_program(w, exit_code, err);
 }
 
 static int run(struct watch *w) {
   struct cs_error err = {""};
   int exit_code = CS_EXIT_FAILURE;
-  w->session.signals = -1;
-  bool begun = w->options.pid != 0 ? attach(w, &err) : start(w, &exit_code, &err);
-  if (!begun) {
+  if (!prepare(w, &err) || !start_agent(w, &exit_code, &err)) {
     cs_say("%s", err.text);
     return exit_code;
   }
@@ -416,7 +364,7 @@ static int run(struct watch *w) {
   if (!opened) cs_say("%s", err.text);
   bool seen = opened && conclude(w);
   exit_code = end_program(w);
-  tell_output(w);
+  report_output(w);
   return seen && !w->failed ? exit_code : CS_EXIT_FAILURE;
 }
 
@@ -426,23 +374,16 @@ static void clean_up(struct watch *w) {
   cs_top_free(&w->top);
   cs_top_proc_free(&w->proc);
   cs_session_close(&w->session);
-  free(w->agent);
-  free(w->program);
+  cs_start_free(&w->start);
   free(w->unnamed);
   free(w->known);
 }
 
-int cs_cmd_top(int argc, char **argv) {
+int cs_run_top(void *options) {
   static struct watch w;  // the session's histogram is large for a stack
-  struct cs_error err;
-  if (!cs_top_options_parse(&w.options, argc, argv, &err)) {
-    cs_say("%s; 'clrsnap help top' lists the options", err.text);
-    return CS_EXIT_USAGE;
-  }
-  if (w.options.help) {
-    cs_print_help(stdout, cs_top_help);
-    return 0;
-  }
+  w.options = options;
+  w.start = (struct cs_start){.options = &w.options->agent, .session = &w.session};
+  w.session.signals = -1;
   int exit_code = run(&w);
   clean_up(&w);
   return exit_code;

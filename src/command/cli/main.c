@@ -5,44 +5,17 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
+#include "base/print.h"
+#include "cli/verbs.h"
 
-static int do_version(int argc, char **argv);
-static int do_help(int argc, char **argv);
+static const struct cs_command *const verbs[] = {
+    &cs_diff_command,   &cs_doctor_command,       &cs_ps_command,    &cs_record_command,
+    &cs_report_command, &cs_run_profiler_command, &cs_stack_command, &cs_top_command};
 
-static const struct verb {
-  const char *name;
-  int (*run)(int argc, char **argv);
-  const char *help;
-  bool has_options;  // and a --help that lists them
-} verbs[] = {
-    {"diff", cs_cmd_diff, "show what grew and what shrank between two recordings", true},
-    {"doctor", cs_cmd_doctor, "try what works here, or with a process, and say why not", true},
-    {"ps", cs_cmd_ps, "list the .NET processes that you can see", true},
-    {"record", cs_cmd_record, "record where a program spends its time: a new one, or one that runs",
-     true},
-    {"report", cs_cmd_report, "make a flame graph or another format of a recording", true},
-    {"run-profiler", cs_cmd_run_profiler, "run a profiler of somebody else's through clrsnap",
-     true},
-    {"stack", cs_cmd_stack, "print the stack of every thread of a process, once", true},
-    {"top", cs_cmd_top, "watch where a program spends its time, live", true},
-    {"version", do_version, "print the version", false},
-    {"help", do_help, "print this text, or that of a verb", false},
-};
-
-static const struct verb *find_verb(const char *name) {
-  for (size_t i = 0; i < CS_COUNT(verbs); i++) {
-    if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
-  }
+static const struct cs_command *find_verb(const char *name) {
+  for (size_t i = 0; i < CS_COUNT(verbs); i++)
+    if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
   return NULL;
-}
-
-static void print_help(FILE *out) {
-  cs_print(out, "usage: clrsnap VERB [options]\n\n");
-  for (size_t i = 0; i < CS_COUNT(verbs); i++) {
-    cs_print(out, "  %-13s %s\n", verbs[i].name, verbs[i].help);
-  }
-  cs_print(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
 }
 
 static int unknown_verb(const char *name) {
@@ -50,26 +23,24 @@ static int unknown_verb(const char *name) {
   return CS_EXIT_USAGE;
 }
 
-static int do_version(int argc, char **argv) {
-  (void)argc;
-  (void)argv;
-  cs_print(stdout, "clrsnap %s\n", CLRSNAP_VERSION);
+static void print_help(FILE *out) {
+  cs_print(out, "usage: clrsnap VERB [options]\n\n");
+  for (size_t i = 0; i < CS_COUNT(verbs); i++)
+    cs_print(out, "  %-13s %s\n", verbs[i]->name, verbs[i]->summary);
+  cs_print(out, "  version       print the version\n");
+  cs_print(out, "  help          print this text, or that of a verb\n");
+  cs_print(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
+}
+
+static int print_verb_help(const char *name) {
+  const struct cs_command *verb = find_verb(name);
+  if (verb == NULL) return unknown_verb(name);
+  cs_command_help(verb, stdout);
   return 0;
 }
 
-static int do_help(int argc, char **argv) {
-  if (argc < 2) {
-    print_help(stdout);
-    return 0;
-  }
-  const struct verb *verb = find_verb(argv[1]);
-  if (verb == NULL) return unknown_verb(argv[1]);
-  if (verb->has_options) {
-    char *args[] = {argv[1], (char[]){"--help"}, NULL};
-    return verb->run(2, args);
-  }
-  cs_print(stdout, "%s: %s\n", verb->name, verb->help);
-  return 0;
+static bool is(const char *word, const char *verb, const char *option, const char *letter) {
+  return strcmp(word, verb) == 0 || strcmp(word, option) == 0 || strcmp(word, letter) == 0;
 }
 
 int main(int argc, char **argv) {
@@ -77,11 +48,18 @@ int main(int argc, char **argv) {
     print_help(stderr);
     return CS_EXIT_USAGE;
   }
-  // A file that may not grow any more is an error of the write, like a full disk.
+  // A file that may not grow any more is a write error, like a full disk.
   (void)signal(SIGXFSZ, SIG_IGN);
-  const char *name = argv[1];
-  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
-  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
-  const struct verb *verb = find_verb(name);
-  return verb != NULL ? verb->run(argc - 1, argv + 1) : unknown_verb(name);
+  if (is(argv[1], "version", "--version", "-V")) {
+    cs_print(stdout, "clrsnap %s\n", CLRSNAP_VERSION);
+    return 0;
+  }
+  if (is(argv[1], "help", "--help", "-h")) {
+    if (argc > 2 && strcmp(argv[2], "version") != 0 && strcmp(argv[2], "help") != 0)
+      return print_verb_help(argv[2]);
+    print_help(stdout);
+    return 0;
+  }
+  const struct cs_command *verb = find_verb(argv[1]);
+  return verb != NULL ? cs_command_main(verb, argc - 1, argv + 1) : unknown_verb(argv[1]);
 }

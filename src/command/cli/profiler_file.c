@@ -46,7 +46,7 @@ static bool check_elf(const char *path, Elf *elf, struct cs_error *err) {
     return cs_error_set(err, "%s is not for x86-64, and this clrsnap is", path);
   if (exports(elf, "clrsnap_version") == EXPORTED_YES)
     return cs_error_set(err,
-                        "%s is clrsnap itself: --profiler wants the profiler that is to run "
+                        "%s is clrsnap itself: --profiler takes the profiler that is to run "
                         "through it",
                         path);
   return exports(elf, "DllGetClassObject") != EXPORTED_NO ||
@@ -57,7 +57,7 @@ static bool check_file(const char *path, struct cs_error *err) {
   struct stat st;
   // Not opened before it is known to be a file: a FIFO would hang us.
   if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-    return cs_error_set(err, "%s is not a file: --profiler wants the profiler's library", path);
+    return cs_error_set(err, "%s is not a file: --profiler takes the profiler's library", path);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return cs_error_set(err, "cannot read the profiler %s: %m", path);
   (void)elf_version(EV_CURRENT);
@@ -102,7 +102,7 @@ bool cs_clsid_parse(const char *from, CLSID *clsid, char text[CS_CLSID_TEXT],
       sscanf(text, "{%8x-%4hx-%4hx-%2hhx%2hhx-%2hhx%2hhx%2hhx%2hhx%2hhx%2hhx}", &clsid->Data1, &d2,
              &d3, &d4[0], &d4[1], &d4[2], &d4[3], &d4[4], &d4[5], &d4[6], &d4[7]) != 11) {
     return cs_error_set(err,
-                        "--clsid wants a class ID such as "
+                        "--clsid takes a class ID such as "
                         "{12345678-9ABC-DEF0-1234-56789ABCDEF0}, not '%s'",
                         from);
   }

@@ -8,19 +8,14 @@
 #include "cli/profiler_file.h"
 
 struct cs_profiler_options {
-  const char *profiler;  // NULL: only what others set up is taken over
+  const char *profiler;  // NULL: only profilers that others set up are taken over
   CLSID clsid;
   char clsid_text[CS_CLSID_TEXT];
   bool hold, dynamic, elide_suspend;
   pid_t attach;      // 0: a program is started
   const char *data;  // the file with the profiler's client data, or NULL
   char **program;    // argv of the program, NULL-terminated
-  bool help;         // nothing else was looked at
 };
-
-extern const char cs_run_profiler_help[];
-bool cs_profiler_options_parse(struct cs_profiler_options *o, int argc, char **argv,
-                               struct cs_error *err);
 
 // The switches that are on, as the drop-in knows them; NULL ends the list.
 const char **cs_profiler_switches(const struct cs_profiler_options *o, const char *names[4]);

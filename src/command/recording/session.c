@@ -255,6 +255,8 @@ int cs_session_exit_code(const struct cs_session *s) {
 }
 
 void cs_session_close(struct cs_session *s) {
+  // An agent that was attached when something after that failed is still recording.
+  if (s->consumer.header != NULL) cs_consumer_stop(&s->consumer);
   cs_consumer_destroy(&s->consumer);
   cs_recfile_close(&s->file);
   cs_recording_free(&s->recording);

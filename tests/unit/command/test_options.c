@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
+#include "cli/verbs.h"
 
 static bool parse(struct cs_record_options *o, const char *option, const char *value) {
   char words[3][64];
@@ -17,8 +18,9 @@ static bool parse(struct cs_record_options *o, const char *option, const char *v
   (void)snprintf(words[0], sizeof words[0], "%s", option);
   (void)snprintf(words[1], sizeof words[1], "%s", value);
   (void)snprintf(words[2], sizeof words[2], "true");
-  optind = 0;
-  bool ok = cs_record_options_parse(o, 4, argv, &err);
+  bool help = true;
+  bool ok = cs_command_parse(&cs_record_command, o, 4, argv, &help, &err);
+  assert_false(help);
   if (!ok && strstr(err.text, value) == NULL) fail_msg("%s %s: %s", option, value, err.text);
   return ok;
 }
@@ -39,19 +41,19 @@ static void bytes_between_objects(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     assert_true(parse(&o, "--alloc", good[i].text));
-    if (o.alloc_interval != good[i].bytes)
-      fail_msg("%s is %lu", good[i].text, (unsigned long)o.alloc_interval);
+    if (o.agent.ask.alloc_interval != good[i].bytes)
+      fail_msg("%s is %lu", good[i].text, (unsigned long)o.agent.ask.alloc_interval);
   }
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (parse(&o, "--alloc", bad[i]))
-      fail_msg("'%s' is %lu", bad[i], (unsigned long)o.alloc_interval);
+      fail_msg("'%s' is %lu", bad[i], (unsigned long)o.agent.ask.alloc_interval);
 }
 
 static void events_a_second(void **state) {
   struct cs_record_options o;
   (void)state;
-  assert_true(parse(&o, "--event-rate", "500") && o.event_rate == 500);
-  assert_true(parse(&o, "--event-rate", "1000000") && o.event_rate == 1000000);
+  assert_true(parse(&o, "--event-rate", "500") && o.agent.ask.event_rate == 500);
+  assert_true(parse(&o, "--event-rate", "1000000") && o.agent.ask.event_rate == 1000000);
   assert_false(parse(&o, "--event-rate", "0"));
   assert_false(parse(&o, "--event-rate", "1000001"));
   assert_false(parse(&o, "--event-rate", "5.5"));
@@ -62,8 +64,9 @@ static void unless_told(void **state) {
   struct cs_record_options o;
   (void)state;
   assert_true(parse(&o, "--mode", "alloc"));
-  assert_true(o.alloc_interval == 0 && o.event_rate == 0 && o.budget_ppm == 0);
-  assert_true(parse(&o, "--budget", "0.3%") && o.budget_ppm == 3000);
+  assert_true(o.agent.ask.alloc_interval == 0 && o.agent.ask.event_rate == 0 &&
+              o.agent.ask.budget_ppm == 0);
+  assert_true(parse(&o, "--budget", "0.3%") && o.agent.ask.budget_ppm == 3000);
 }
 
 int main(void) {

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+// Command lines. Invariant: a value that is accepted has been checked to its last character and
+// against its limits. One thread. Signal-safe: no.
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/print.h"
+#include "formats/format.h"
+#include "util/say.h"
+
+enum {
+  MOST_OPTIONS = 64,
+  FIRST_OPTION = 256,  // getopt's number of the first one
+  ABOUT_COLUMN = 27,
+  WIDTH = 80
+};
+
+// ---- Values ----
+
+bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t *out,
+                     struct cs_error *err) {
+  char *end;
+  errno = 0;
+  unsigned long value = strtoul(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < 1 || value > most)
+    return cs_error_set(err, "%s takes a whole number from 1 to %u, not '%s'", name, most, text);
+  *out = (uint32_t)value;
+  return true;
+}
+
+bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_error *err) {
+  uint32_t pid = 0;
+  if (!cs_parse_number(name, text, INT32_MAX, &pid, NULL))
+    return cs_error_set(err, "%s takes the number of a process, not '%s'", name, text);
+  *out = (pid_t)pid;
+  return true;
+}
+
+bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program,
+                     struct cs_error *err) {
+  const char *word = count > 0 ? operands[0] : "";
+  bool number = count == 1 && word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+  if (number && *pid == 0 && strcmp(operands[-1], "--") != 0)
+    return cs_parse_pid("PID", word, pid, err);
+  if (*pid != 0 && count > 0)
+    return cs_error_set(err, "either a process or a program can be recorded, not both");
+  if (*pid == 0 && count == 0) return cs_error_set(err, "no program to record, and no process");
+  if (*pid == 0) *program = operands;
+  return true;
+}
+
+static const char *full_name(const struct cs_option *option, char name[32]) {
+  (void)snprintf(name, 32, "--%s", option->name);
+  return name;
+}
+
+bool cs_set_number(const struct cs_option *option, void *field, const char *value,
+                   struct cs_error *err) {
+  char name[32];
+  return cs_parse_number(full_name(option, name), value, (uint32_t)option->most, field, err);
+}
+
+bool cs_set_pid(const struct cs_option *option, void *field, const char *value,
+                struct cs_error *err) {
+  char name[32];
+  return cs_parse_pid(full_name(option, name), value, field, err);
+}
+
+bool cs_set_seconds(const struct cs_option *option, void *field, const char *value,
+                    struct cs_error *err) {
+  char *end;
+  double seconds = strtod(value, &end);
+  if (end == value || *end != '\0' || !(seconds >= option->least && seconds <= option->most))
+    return cs_error_set(err, "--%s takes seconds, %g to %.0f, not '%s'", option->name,
+                        option->least, option->most, value);
+  *(double *)field = seconds;
+  return true;
+}
+
+// "a|b|c" as "'a', 'b' or 'c'".
+static bool refuse_word(const struct cs_option *option, const char *value, struct cs_error *err) {
+  char words[160] = "";
+  size_t used = 0;
+  for (const char *word = option->value; *word != '\0';) {
+    size_t length = strcspn(word, "|");
+    const char *before = used == 0 ? "" : word[length] == '\0' ? " or " : ", ";
+    int n = snprintf(words + used, sizeof words - used, "%s'%.*s'", before, (int)length, word);
+    used += (size_t)n;
+    word += length + (word[length] == '|');
+  }
+  return cs_error_set(err, "--%s takes %s, not '%s'", option->name, words, value);
+}
+
+static bool choose_word(const struct cs_option *option, const char *value, unsigned *index,
+                        struct cs_error *err) {
+  *index = 0;
+  for (const char *word = option->value; *word != '\0'; ++*index) {
+    size_t length = strcspn(word, "|");
+    if (strlen(value) == length && memcmp(word, value, length) == 0) return true;
+    word += length + (word[length] == '|');
+  }
+  return refuse_word(option, value, err);
+}
+
+bool cs_set_word(const struct cs_option *option, void *field, const char *value,
+                 struct cs_error *err) {
+  unsigned index;
+  if (!choose_word(option, value, &index, err)) return false;
+  *(unsigned *)field = (unsigned)option->least + index;
+  return true;
+}
+
+bool cs_set_on_off(const struct cs_option *option, void *field, const char *value,
+                   struct cs_error *err) {
+  unsigned index;
+  if (!choose_word(option, value, &index, err)) return false;
+  *(bool *)field = index == 0;
+  return true;
+}
+
+// ---- Parsing ----
+
+// The options of a command as getopt_long takes them, and where each one is.
+struct parser {
+  struct option options[MOST_OPTIONS + 2];
+  char letters[2 * MOST_OPTIONS + 4];
+  const struct cs_option *entries[MOST_OPTIONS];
+  size_t offsets[MOST_OPTIONS];
+  size_t count;
+};
+
+static void prepare(struct parser *p, const struct cs_command *command) {
+  char *letter = p->letters;
+  if (command->takes_program) *letter++ = '+';
+  *letter++ = ':';
+  *letter++ = 'h';
+  for (const struct cs_option_group *group = command->groups; group->options != NULL; group++) {
+    for (const struct cs_option *o = group->options; o->name != NULL; o++) {
+      if (p->count == MOST_OPTIONS) return;
+      p->options[p->count] =
+          (struct option){o->name, o->value != NULL ? required_argument : no_argument, NULL,
+                          FIRST_OPTION + (int)p->count};
+      p->entries[p->count] = o;
+      p->offsets[p->count++] = group->offset + o->field;
+      if (o->letter != 0) *letter++ = o->letter;
+      if (o->letter != 0 && o->value != NULL) *letter++ = ':';
+    }
+  }
+  p->options[p->count] = (struct option){"help", no_argument, NULL, 'h'};
+}
+
+// The entry of what getopt_long has returned or refused; p->count: there is none.
+static size_t find_entry(const struct parser *p, int opt) {
+  size_t i = opt >= FIRST_OPTION ? (size_t)(opt - FIRST_OPTION) : 0;
+  while (opt < FIRST_OPTION && i < p->count && p->entries[i]->letter != opt) i++;
+  return i;
+}
+
+// getopt_long has just refused argv[optind - 1], or a letter in it.
+static bool refuse(const struct parser *p, int opt, char **argv, struct cs_error *err) {
+  const char *word = argv[optind - 1];
+  if (optopt > 0 && optopt < FIRST_OPTION && word[1] != '-')
+    return cs_error_set(err, opt == ':' ? "option '-%c' takes a value" : "unknown option '-%c'",
+                        optopt);
+  if (opt == ':') return cs_error_set(err, "option '%s' takes a value", word);
+  if (optopt != 0) {  // "--lines=3"
+    size_t i = find_entry(p, optopt);
+    return cs_error_set(err, "option '--%s' takes no value",
+                        i < p->count ? p->entries[i]->name : "help");
+  }
+  return cs_error_set(err, "unknown option '%s'", word);
+}
+
+static bool apply(const struct cs_option *o, void *field, const char *value, struct cs_error *err) {
+  if (o->set != NULL) return o->set(o, field, value, err);
+  if (o->value == NULL)
+    *(bool *)field = true;
+  else
+    *(const char **)field = value;
+  return true;
+}
+
+bool cs_command_parse(const struct cs_command *command, void *options, int argc, char **argv,
+                      bool *help, struct cs_error *err) {
+  struct parser p = {0};
+  int opt;
+  prepare(&p, command);
+  memset(options, 0, command->size);
+  if (command->defaults != NULL) memcpy(options, command->defaults, command->size);
+  *help = false;
+  optind = 0;
+  opterr = 0;
+  while ((opt = getopt_long(argc, argv, p.letters, p.options, NULL)) != -1) {
+    if (opt == 'h') return *help = true;
+    if (opt == '?' || opt == ':') return refuse(&p, opt, argv, err);
+    size_t i = find_entry(&p, opt);
+    if (!apply(p.entries[i], (char *)options + p.offsets[i], optarg, err)) return false;
+  }
+  return command->check(options, argc - optind, argv + optind, err);
+}
+
+// ---- Help ----
+
+// `column`: where the line is, and where the next ones begin.
+static void print_wrapped(FILE *out, const char *text, int column) {
+  int at = column;
+  while (*text != '\0') {
+    int length = (int)strcspn(text, " \n");
+    if (at > column && at + 1 + length > WIDTH) {
+      cs_print(out, "\n%*s", column, "");
+      at = column;
+    } else if (at > column) {
+      cs_print(out, " ");
+      at++;
+    }
+    cs_print(out, "%.*s", length, text);
+    at += length;
+    text += length;
+    if (*text == '\n') {
+      cs_print(out, "\n%*s", text[1] != '\0' ? column : 0, "");
+      at = column;
+    }
+    text += *text != '\0';
+  }
+  cs_print(out, "\n");
+}
+
+static void print_option(FILE *out, const struct cs_option *o) {
+  const char *value = o->value != NULL ? o->value : "", *blank = o->value != NULL ? " " : "";
+  int at = 8 + (int)(strlen(o->name) + strlen(blank) + strlen(value));
+  if (o->letter != 0)
+    cs_print(out, "  -%c, ", o->letter);
+  else
+    cs_print(out, "      ");
+  cs_print(out, "--%s%s%s", o->name, blank, value);
+  if (at + 2 > ABOUT_COLUMN)
+    cs_print(out, "\n%*s", ABOUT_COLUMN, "");
+  else
+    cs_print(out, "%*s", ABOUT_COLUMN - at, "");
+  print_wrapped(out, o->about, ABOUT_COLUMN);
+}
+
+static void print_formats(FILE *out) {
+  size_t count;
+  const struct cs_format *formats = cs_formats(&count);
+  cs_print(out, "\nFormats, and the suffixes that choose them:\n");
+  for (size_t i = 0; i < count; i++)
+    cs_print(out, "  %-12s%-18s %s\n", formats[i].name, formats[i].suffixes[0], formats[i].about);
+}
+
+void cs_command_help(const struct cs_command *command, FILE *out) {
+  static const struct cs_option help = {'h', "help", NULL, "print this text", .set = NULL};
+  cs_print_help(out, command->usage);
+  cs_print(out, "\n");
+  print_wrapped(out, command->about, 0);
+  for (const struct cs_option_group *group = command->groups; group->options != NULL; group++) {
+    if (group->title != NULL || group == command->groups) cs_print(out, "\n");
+    if (group->title != NULL) cs_print(out, "%s:\n", group->title);
+    for (const struct cs_option *o = group->options; o->name != NULL; o++) print_option(out, o);
+  }
+  print_option(out, &help);
+  if (command->shows_formats) print_formats(out);
+  if (command->notes != NULL) cs_print_help(out, command->notes);
+}
+
+// ---- A verb ----
+
+int cs_command_main(const struct cs_command *command, int argc, char **argv) {
+  static void *options;  // what it refers to is needed to the end of the process
+  struct cs_error err = {""};
+  bool help = false;
+  options = calloc(1, command->size);
+  if (options == NULL) {
+    cs_say("out of memory");
+    return CS_EXIT_FAILURE;
+  }
+  if (!cs_command_parse(command, options, argc, argv, &help, &err)) {
+    cs_say("%s; 'clrsnap help %s' lists the options", err.text, command->name);
+    return CS_EXIT_USAGE;
+  }
+  if (!help) return command->run(options);
+  cs_command_help(command, stdout);
+  return 0;
+}

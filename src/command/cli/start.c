@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Invariant: nothing is done to a process before it is known to be one that can be recorded. One
+// thread. Signal-safe: no.
+#include "cli/start.h"
+
+#include <stdlib.h>
+
+#include "process/attach.h"
+#include "process/label_hook.h"
+#include "process/launch.h"
+#include "process/proc.h"
+#include "recording/attach_agent.h"
+#include "recording/hand_over.h"
+
+bool cs_start_prepare(struct cs_start *s, struct cs_error *err) {
+  const struct cs_agent_options *o = s->options;
+  pid_t pid = o->pid;
+  if (pid != 0 &&
+      (!cs_diag_find(pid, err) || (o->ask.inlined && !cs_attach_check_inlined(pid, err)) ||
+       !cs_session_attach(s->session, pid, err)))
+    return false;
+  s->agent = cs_find_agent(err);
+  if (s->agent == NULL) return false;
+  if (o->ask.labels && (s->hook = cs_label_hook_find(s->agent, err)) == NULL) return false;
+  free(s->program);
+  s->program = pid != 0 ? cs_proc_command_line(pid) : cs_join_words(o->program);
+  return s->program != NULL || cs_error_set(err, "out of memory");
+}
+
+// The files that the process loads are there for as long as this takes.
+static bool load(struct cs_start *s, struct cs_error *err) {
+  pid_t pid = s->options->pid;
+  struct cs_handed handed;
+  bool good = cs_hand_over(pid, s->agent, s->hook, s->session, &handed, err) &&
+              cs_attach_agent(s->session, handed.agent, &s->options->ask, err) &&
+              (handed.hook == NULL || cs_label_hook_call(pid, handed.hook, err));
+  cs_handed_free(&handed);
+  return good;
+}
+
+bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err) {
+  const struct cs_agent_options *o = s->options;
+  struct cs_session *session = s->session;
+  *exit_code = CS_EXIT_FAILURE;
+  if (o->pid != 0) return load(s, err);
+  if (!cs_consumer_create(&session->consumer, &o->ask, err)) return false;
+  if (o->ask.inlined && setenv(CS_RICH_DEBUG_INFO, "1", 1) != 0)
+    return cs_error_set(err, "out of memory");
+  session->child = cs_launch(o->program, s->agent, s->hook, session->consumer.path,
+                             &session->old_mask, exit_code, err);
+  return session->child != 0;
+}
+
+void cs_start_free(struct cs_start *s) {
+  free(s->agent);
+  free(s->hook);
+  free(s->program);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The start of a recording: a program is launched with the agent in it, or a process that is
+// already running is asked to load it.
+#ifndef CS_CLI_START_H
+#define CS_CLI_START_H
+
+#include "cli/options.h"
+#include "recording/session.h"
+
+struct cs_start {
+  const struct cs_agent_options *options;
+  struct cs_session *session;
+  char *agent;    // path of the agent's library
+  char *hook;     // of the startup hook for labels; NULL: they are not wanted
+  char *program;  // the command line, for people
+};
+
+// Whatever can fail before anything happens to the program, apart from the session's own start.
+bool cs_start_prepare(struct cs_start *s, struct cs_error *err);
+// The session is open. False: *err, and what the command ends with.
+bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err);
+void cs_start_free(struct cs_start *s);
+
+#endif
