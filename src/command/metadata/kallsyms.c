@@ -54,7 +54,7 @@ static void read_lines(struct cs_kallsyms *k, FILE *in) {
   while (fgets(line, sizeof line, in) != NULL)
     if (sscanf(line, "%llx %c %511s", &address, &type, name) == 3 && address != 0)
       add(k, address, type, name);
-  qsort(k->symbols, k->count, sizeof *k->symbols, by_address);
+  cs_sort(k->symbols, k->count, sizeof *k->symbols, by_address);
 }
 
 struct cs_kallsyms *cs_kallsyms_read_from(const char *path) {

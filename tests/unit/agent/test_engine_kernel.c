@@ -5,6 +5,7 @@
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -185,7 +186,7 @@ static void samples_have_the_kernels_part(void **state) {
   end();
   cs_agent.kernel = false;
   assert_true(kernel_parts.samples > 100 && user_parts.samples > 100);
-  if (kernel_parts.in_kernel < kernel_parts.samples * 8 / 10 ||
+  if (kernel_parts.in_kernel < kernel_parts.samples * 6 / 10 ||
       user_parts.in_kernel > user_parts.samples * 2 / 10 ||
       kernel_parts.unknown + user_parts.unknown > 10)
     fail_msg("%u of %u in the kernel, %u of %u in user mode; %u and %u not known",
@@ -286,12 +287,17 @@ static void touch_new_memory(size_t pages) {
 
 static void page_faults_are_counted(void **state) {
   (void)state;
-  enum { PAGES = 40000, PERIOD = 25 };
+#ifdef __SANITIZE_ADDRESS__
+  enum { SHADOW = 8 };  // mmap, intercepted, clears the sanitizer's shadow: a byte for eight
+#else
+  enum { SHADOW = INT_MAX };
+#endif
+  enum { TOUCHED = 40000, PAGES = TOUCHED + TOUCHED / SHADOW, PERIOD = 25 };
   cs_agent.event = cs_perf_kind_by_name("page-faults", 11);
   cs_agent.event_period = PERIOD;
   begin(499, CS_WIRE_ENGINE_AUTO);
   cs_threads_add_native(own_tid());
-  touch_new_memory(PAGES);
+  touch_new_memory(TOUCHED);
   struct sums sums = drain();
   burn_in_user_mode(50 * MS);
   struct sums after = drain();

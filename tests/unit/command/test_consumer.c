@@ -187,10 +187,11 @@ static void message_is_one_line(void **state) {
 
 // A producer that pads faster than the consumer reads. As a thread, since the ring is shared
 // memory.
-static volatile bool racing = true;
+static bool racing = true;
 static void *race(void *context) {
   struct cs_consumer *c = context;
-  while (racing) c->header->head = c->header->tail + RING;
+  while (cs_load_relaxed(&racing))
+    cs_store_release(&c->header->head, cs_load_acquire(&c->header->tail) + RING);
   return NULL;
 }
 
@@ -202,7 +203,7 @@ static void endless_padding_ends(void **state) {
   memcpy(ring_of(&c), &pad, sizeof pad);
   assert_int_equal(pthread_create(&thread, NULL, race, &c), 0);
   for (int i = 0; i < 100; i++) assert_null(cs_consumer_next(&c));
-  racing = false;
+  cs_store_relaxed(&racing, false);
   assert_int_equal(pthread_join(thread, NULL), 0);
   cs_consumer_destroy(&c);
 }

@@ -18,7 +18,7 @@ static uint64_t record[512];
 static size_t used;
 
 static void put(const void *data, size_t size) {
-  memcpy((uint8_t *)record + used, data, size);
+  if (size > 0) memcpy((uint8_t *)record + used, data, size);
   used += size;
 }
 

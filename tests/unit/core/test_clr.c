@@ -107,6 +107,8 @@ static void factory_refuses_what_it_is_not(void **state) {
   assert_int_equal(
       factory->lpVtbl->CreateInstance(factory, NULL, &IID_ICorProfilerCallback2, &object), S_OK);
   assert_non_null(object);
+  ICorProfilerCallback2 *profiler = object;
+  assert_int_equal(profiler->lpVtbl->Release(profiler), 0);
 }
 
 static void utf16_becomes_utf8(void **state) {

@@ -86,7 +86,7 @@ static void begin(struct target *t) {
   assert_int_equal(pthread_create(&t->thread, NULL, body, t), 0);
   while (cs_load_acquire(&t->ready) == 0) (void)usleep(100);
   assert_non_null(t->entry);
-  while (!t->spins && state_of(t->entry->tid) != 'S') (void)usleep(100);
+  while (!t->spins && state_of(cs_load_acquire(&t->entry->tid)) != 'S') (void)usleep(100);
 }
 static void finish(struct target *t) {
   cs_store_release(&t->stop, 1);

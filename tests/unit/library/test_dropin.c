@@ -191,7 +191,8 @@ static void too_long_a_path(void **state) {
 static void without_a_path(void **state) {
   (void)state;
   static const GUID clsid = {1, 2, 3, {4}};
-  void *factory_object, *object;
+  static void *factory_object;  // lives as long as the process, by design
+  void *object;
   unsetenv("CLRSNAP_PROFILER_PATH");
   assert_int_equal(cs_foreign_class_object(&clsid, &IID_ICorProfilerInfo, &factory_object),
                    E_NOINTERFACE);
