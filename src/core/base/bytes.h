@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes that somebody else has written, read from the front: what does not fit is not there. Any
-// thread. Signal-safe: yes, as far as memcpy is.
+// A bounds-checked reader of untrusted bytes. Any thread. Signal-safe: yes, if memcpy is.
 #ifndef CS_BASE_BYTES_H
 #define CS_BASE_BYTES_H
 
@@ -13,7 +12,8 @@ struct cs_bytes {
   size_t left;
 };
 
-// Takes `size` bytes; `out` NULL: they are passed over. False: there are fewer, and all stay.
+// Copies the next `size` bytes to `out` and moves past them; with `out` NULL it only skips them.
+// Returns false, and moves nothing, if fewer are left.
 static inline bool cs_take(struct cs_bytes *bytes, void *out, size_t size) {
   if (bytes->left < size) return false;
   if (out != NULL) memcpy(out, bytes->at, size);

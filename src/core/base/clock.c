@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Counter ticks to nanoseconds: ns = origin_ns + (tsc - origin_tsc) * rate / 2^32.
-// Invariant: the origin is written once, before `rate` is published; only `rate` changes later, so
-// a reader never sees halves of two measurements. Any thread. Signal-safe: cs_clock_ticks_to_ns
-// only.
+// Converts counter ticks to nanoseconds: ns = origin_ns + (tsc - origin_tsc) * rate / 2^32.
+// Invariant: the origin is written once, before `rate` is published, and only `rate` changes later,
+// so a reader never combines two measurements. Any thread. Signal-safe: cs_clock_ticks_to_ns only.
 #include "base/clock.h"
 
 #include <pthread.h>
 #include <time.h>
 
-#define CALIBRATION_NS \
-  5000000  // pairs are good to about 50 ns: 20 ppm, bettered by cs_clock_refine
+// A pair is exact to about 50 ns, which over this time is 20 ppm; cs_clock_refine improves on it.
+#define CALIBRATION_NS 5000000
 
 struct pair {
   uint64_t tsc, ns;
@@ -17,7 +16,7 @@ struct pair {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct pair origin;
-static uint64_t rate;  // nanoseconds per tick, 32.32
+static uint64_t rate;  // nanoseconds per tick, with 32 fractional bits
 
 uint64_t cs_clock_now_ns(void) {
   struct timespec now;
@@ -25,8 +24,8 @@ uint64_t cs_clock_now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// Counter and clock at one instant: the tightest of a few tries, so that an interrupt in between
-// does not count.
+// Reads counter and clock at one instant. The tightest of several tries is used, so that an
+// interrupt between the reads does no harm.
 static struct pair read_pair(void) {
   struct pair best = {0, 0};
   uint64_t best_width = UINT64_MAX;
@@ -70,5 +69,5 @@ uint64_t cs_clock_ticks_to_ns(uint64_t ticks) {
 
 uint64_t cs_clock_tsc_to_ns(uint64_t tsc) {
   if (tsc >= origin.tsc) return origin.ns + cs_clock_ticks_to_ns(tsc - origin.tsc);
-  return origin.ns - cs_clock_ticks_to_ns(origin.tsc - tsc);  // stamped before the calibration
+  return origin.ns - cs_clock_ticks_to_ns(origin.tsc - tsc);  // read before the calibration
 }

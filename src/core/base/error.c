@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Errors as sentences. Invariant: the text is always terminated and holds no line break, since it
-// ends up as one line on stderr, in the log and in the recording. Any thread. Signal-safe: no.
+// Errors as sentences. Invariant: the text is terminated and contains no line break, since it is
+// printed as one line to stderr, the log and the recording. Any thread. Signal-safe: no.
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Errors as sentences: what failed, why, what to do. Not for handlers.
+// Errors as sentences: what failed, why, and what to do. Not for handlers.
 #ifndef CS_BASE_ERROR_H
 #define CS_BASE_ERROR_H
 
 #include <stdbool.h>
 
 struct cs_error {
-  char text[256];  // one sentence, no line break; cut when longer
+  char text[256];  // one sentence without a line break; truncated if longer
 };
 
-// Writes the sentence (err may be NULL) and answers false, for `return cs_error_set(err, ...);`.
+// Formats the sentence into `err`, which may be NULL. Returns false, so that a caller can write
+// `return cs_error_set(err, ...);`.
 __attribute__((format(printf, 2, 3))) bool cs_error_set(struct cs_error *err, const char *format,
                                                         ...);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A label: which distributed trace a thread was working for, and which span of it. The bytes are in
-// the order in which W3C trace context writes them; all zero is none. Plain data. Signal-safe: yes.
+// A label: the distributed trace that a thread was working for, and its span. The bytes are in the
+// order of W3C trace context. All zero: none. Plain data. Signal-safe: yes.
 #ifndef CS_BASE_LABEL_H
 #define CS_BASE_LABEL_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The log. Invariant: one line is one write(2), so that lines of several threads and of several
-// processes that share a file do not mix; no line is longer than LINE_BYTES, and none has a
-// character that a terminal obeys. The file is opened at
-// the first line and stays open (O_CLOEXEC: children open their own). Any thread. Signal-safe: no.
+// The log. Invariant: each line is one write(2), so that lines of several threads, and of several
+// processes that share a file, do not mix. No line is longer than LINE_BYTES or contains a
+// character that a terminal interprets. The file is opened for the first line and stays open
+// (O_CLOEXEC: children open their own). Any thread. Signal-safe: no.
 #include "base/log.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "base/print.h"
 
 #define LINE_BYTES 1024
-#define REMEMBERED 32  // different sentences that are recognised when they come again
+#define REMEMBERED 32  // sentences that are recognised when they are repeated
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool opened;
@@ -30,7 +30,7 @@ static int file = -1;
 static uint64_t said[REMEMBERED];
 static unsigned said_count;
 
-// There is nobody left to tell when the log itself cannot be written.
+// A failure is ignored: there is no other place to report it to.
 static void write_line(int fd, char *line, size_t len) {
   line[len] = '\n';
   ssize_t written = write(fd, line, len + 1);
@@ -43,7 +43,7 @@ static size_t clamp(int printed, size_t used) {
   return len < LINE_BYTES - 1 ? len : LINE_BYTES - 2;
 }
 
-// Caller holds the lock.
+// The caller holds the lock.
 static int log_file(void) {
   if (opened) return file;
   opened = true;
@@ -80,12 +80,12 @@ static bool first_time(const char *text) {
   for (unsigned i = 0; i < said_count; i++) {
     if (said[i] == h) return false;
   }
-  if (said_count == REMEMBERED) return false;  // a flood is worse than a silence: the log has all
+  if (said_count == REMEMBERED) return false;  // the log still has them all
   said[said_count++] = h;
   return true;
 }
 
-// What the arguments hold is not trusted (base/print.h).
+// The arguments are not trusted (base/print.h).
 static void compose(char text[LINE_BYTES], const char *format, va_list args) {
   char raw[LINE_BYTES], shown[CS_ESCAPE_MOST];
   size_t used = 0;

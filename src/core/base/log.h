@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the library has to say. It lives in somebody else's process, so it is silent by default:
-// cs_log goes to the file named by CLRSNAP_LOG and nowhere else; cs_log_important is also printed
-// to stderr, the same sentence once a process. Any thread. Not for handlers.
+// Messages. The library runs in somebody else's process, so it is silent by default: cs_log writes
+// to the file that CLRSNAP_LOG names, and nowhere else. cs_log_important also prints to stderr,
+// each sentence once per process. Any thread. Not for handlers.
 #ifndef CS_BASE_LOG_H
 #define CS_BASE_LOG_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers in half bytes, as the runtime packs a method's debug info: the lower half of a byte
-// first. Any thread. Signal-safe: yes.
+// A reader of nibbles, in which the runtime packs a method's debug info. The low nibble of a byte
+// comes first. Any thread. Signal-safe: yes.
 #ifndef CS_BASE_NIBBLES_H
 #define CS_BASE_NIBBLES_H
 
@@ -8,11 +8,11 @@
 
 struct cs_nibbles {
   const uint8_t *bytes;
-  size_t size;  // bytes
-  size_t next;  // nibble
+  size_t size;  // in bytes
+  size_t next;  // index of the next nibble
 };
 
-// False: there are no more.
+// Returns false at the end.
 static inline bool cs_nibble(struct cs_nibbles *n, uint32_t *out) {
   if (n->next / 2 >= n->size) return false;
   *out = n->bytes[n->next / 2] >> (n->next % 2 * 4) & 0xFu;
@@ -20,8 +20,9 @@ static inline bool cs_nibble(struct cs_nibbles *n, uint32_t *out) {
   return true;
 }
 
-// Three bits in each, the highest ones first; the fourth says that there are more. False: it does
-// not end, or is larger than 32 bits.
+// Reads an unsigned number: three bits from each nibble, the most significant first; the nibble's
+// fourth bit says that another one follows. Returns false if the number does not end, or exceeds 32
+// bits.
 static inline bool cs_nibbles_u32(struct cs_nibbles *n, uint32_t *out) {
   uint64_t value = 0;
   uint32_t nibble;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks the signals before the thread begins, since it inherits what its maker has blocked. Any
+// The signals are blocked in the creating thread, from which the new one inherits the mask. Any
 // thread. Signal-safe: no.
 #include "base/own_thread.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// perf_event_open and the reasons why it is refused. Any thread. Signal-safe: no.
+// perf_event_open, and why it is refused. Any thread. Signal-safe: no.
 #include "base/perf.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #include "base/base.h"
 
-// Not among them: context-switches, whose signal would wake each thread from the very sleep that is
-// counted; cpu-migrations, of which a program has few.
+// Left out: context-switches, whose signal would wake each thread from the very sleep that is
+// counted, and cpu-migrations, which are rare.
 static const struct cs_perf_kind kinds[CS_PERF_KINDS] = {
     {"cpu-time", "CPU time", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0},
     {"page-faults", "page faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 100},
@@ -46,7 +46,7 @@ uint32_t cs_perf_kind_by_name(const char *name, size_t len) {
 void cs_perf_attr(struct perf_event_attr *attr, uint32_t kind, uint64_t period, bool kernel) {
   memset(attr, 0, sizeof *attr);
   attr->type = kinds[kind].type;
-  attr->size = PERF_ATTR_SIZE_VER5;  // of Linux 4.1: later members are not used
+  attr->size = PERF_ATTR_SIZE_VER5;  // of Linux 4.1: later members are not used here
   attr->config = kinds[kind].config;
   attr->sample_period = period;
   attr->disabled = 1;
@@ -59,7 +59,7 @@ int cs_perf_open(const struct perf_event_attr *attr, pid_t tid) {
   return (int)syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-// The first number after `label` in a file; -1: there is none.
+// Returns the first number that follows `label` in a file, or -1.
 static long number_in(const char *path, const char *label) {
   char line[256];
   long value = -1;
@@ -75,7 +75,7 @@ static long number_in(const char *path, const char *label) {
 bool cs_perf_refused(int error, uint32_t kind, bool kernel, struct cs_error *why) {
   long paranoid = number_in("/proc/sys/kernel/perf_event_paranoid", "");
   long allowed = kernel ? 1 : 2;
-  // Which one it is depends on what is missing: all counters, this one, or its interrupt.
+  // The error depends on what is missing: all counters, this one, or its interrupt.
   bool missing = error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == EINVAL;
   if (missing && kinds[kind].type == PERF_TYPE_HARDWARE)
     return cs_error_set(why,
@@ -84,7 +84,7 @@ bool cs_perf_refused(int error, uint32_t kind, bool kernel, struct cs_error *why
                         kinds[kind].words);
   if (error == ENOSYS)
     return cs_error_set(why, "this kernel, or a seccomp filter, has no perf_event_open");
-  // The kernel itself answers EACCES.
+  // The kernel itself returns EACCES.
   if (error == EPERM && number_in("/proc/self/status", "Seccomp:") > 0)
     return cs_error_set(why,
                         "a seccomp filter refuses perf_event_open: allow it (in a container: a "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel's perf events as far as both the agent and the command need them: what can be counted
-// for a thread, and why it cannot. Not for handlers.
+// The part of perf events that the agent and the command share: what can be counted for a thread,
+// and why it cannot be. Not for handlers.
 #ifndef CS_BASE_PERF_H
 #define CS_BASE_PERF_H
 
@@ -13,32 +13,35 @@
 
 struct perf_event_attr;
 
-// What is counted. Number 0 is CPU time; the others are what a sample may stand for in its place.
+// What can be counted. Number 0 is CPU time; a sample may stand for any of the others instead.
 struct cs_perf_kind {
-  const char *name;   // as perf has it: "page-faults"
+  const char *name;   // perf's name: "page-faults"
   const char *words;  // "page faults"
   uint32_t type;
   uint64_t config;
-  uint64_t period;  // between two samples, unless another one is asked for
+  uint64_t period;  // default distance of two samples
 };
 enum { CS_PERF_KINDS = 14 };
-// NULL: there is no such number.
+// Returns NULL if there is no such kind.
 const struct cs_perf_kind *cs_perf_kind(uint32_t number);
-// The number of a kind by its name; 0: none has it.
+// Returns the number of the kind with that name, or 0.
 uint32_t cs_perf_kind_by_name(const char *name, size_t len);
 
-// An event that samples, not enabled yet. `kernel`: in the kernel, too.
+// Fills in the attributes of a sampling event that is not enabled yet. `kernel`: it also counts
+// while the thread is in the kernel.
 void cs_perf_attr(struct perf_event_attr *attr, uint32_t kind, uint64_t period, bool kernel);
-// Opens it for one thread of this process (0: the calling one). -1: errno says why not.
+// Opens an event for one thread of this process (0: the calling thread). Returns the descriptor, or
+// -1 with errno set.
 int cs_perf_open(const struct perf_event_attr *attr, pid_t tid);
-// Why perf_event_open has failed with that error, and what to allow. Returns false.
+// Explains why perf_event_open failed with `error`, and what to permit. Returns false.
 bool cs_perf_refused(int error, uint32_t kind, bool kernel, struct cs_error *why);
-// Could the calling process have such an event? False: *why says why not.
+// Returns whether the calling process may open such an event; if not, `why` receives the reason.
 bool cs_perf_probe(uint32_t kind, bool kernel, struct cs_error *why);
-// kernel.perf_event_max_sample_rate: the most samples a second that the kernel allows an event; 0:
-// not known.
+// Returns kernel.perf_event_max_sample_rate, the highest number of samples per second that the
+// kernel allows an event, or 0 if it is not known.
 uint32_t cs_perf_most_hz(void);
-// Frames of a call chain, as many as the kernel allows (kernel.perf_event_max_stack), up to `most`.
+// Returns the number of frames of a call chain that the kernel allows
+// (kernel.perf_event_max_stack), at most `most`.
 uint16_t cs_perf_most_frames(uint16_t most);
 
 #endif

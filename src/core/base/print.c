@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Harmless text. Invariant: whatever the arguments are, what is written for them is valid UTF-8 on
-// one line, without a character that a terminal obeys. Any thread. Signal-safe: no.
+// Escaped text. Invariant: whatever the arguments are, what is printed for them is valid UTF-8 on
+// one line, without a character that a terminal interprets. Any thread. Signal-safe: no.
 #include "base/print.h"
 
 #include <errno.h>
@@ -35,9 +35,9 @@ bool cs_is_harmful(uint32_t c) {
     uint32_t first, last;
   } ranges[] = {
       {0x00, 0x1F},     {0x7F, 0x9F},      // C0, DEL, C1
-      {0x61C, 0x61C},   {0x200E, 0x200F},  // marks of direction
+      {0x61C, 0x61C},   {0x200E, 0x200F},  // direction marks
       {0x200B, 0x200B}, {0x2028, 0x202E},  // separators, embeddings and overrides
-      {0x2060, 0x206F}, {0xFEFF, 0xFEFF},  // isolates, and what is never seen
+      {0x2060, 0x206F}, {0xFEFF, 0xFEFF},  // isolates, and invisible characters
       {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
@@ -62,7 +62,7 @@ size_t cs_escape_next(const char *data, size_t len, char shown[CS_ESCAPE_MOST]) 
   return taken;
 }
 
-// Most text is harmless ASCII.
+// The length of the harmless ASCII at the start, which is most of any text.
 static size_t harmless_run(const char *data, size_t len) {
   size_t n = 0;
   while (n < len && data[n] >= ' ' && data[n] < 0x7F) n++;
@@ -90,7 +90,7 @@ void cs_print_help(FILE *out, const char *help) {
 struct spec {
   char flags[8];
   int width, precision;  // precision < 0: none
-  char length;           // of the argument: 0 or one of "Hhlqjzt"; H is hh, q is ll
+  char length;           // modifier: 0 or one of "Hhlqjzt"; H is hh, q is ll
   char kind;
 };
 
@@ -105,7 +105,7 @@ static int number(const char **format, va_list *args) {
   return value;
 }
 
-// What stands after a '%'.
+// Parses a conversion specification, from after its '%'.
 static struct spec read_spec(const char **format, va_list *args) {
   struct spec s = {.precision = -1};
   size_t flags = strspn(*format, "-+ #0");
@@ -133,7 +133,7 @@ static intmax_t signed_argument(char length, va_list *args) {
       return (short)va_arg(*args, int);
     case 0:
       return va_arg(*args, int);
-    default:  // all of them are 64 bits
+    default:  // all others have 64 bits
       return va_arg(*args, long);
   }
 }
@@ -154,7 +154,7 @@ static void put_text(FILE *out, const struct spec *s, const char *text) {
   if (text == NULL) text = "(null)";
   size_t len = s->precision >= 0 ? strnlen(text, (size_t)s->precision) : strlen(text);
   size_t shown = len < CS_PRINT_MOST ? len : CS_PRINT_MOST;
-  // Not within a character.
+  // A character is not cut in half.
   while (shown < len && shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--;
   long columns = shown < len ? 3 : 0;
   for (size_t i = 0; i < shown;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers for moments and choices: xorshift64, with a state of the caller's that is not 0.
-// Signal-safe: yes.
+// Random numbers that decide on moments and choices: xorshift64. The caller keeps the state, which
+// must not be 0. Signal-safe: yes.
 #ifndef CS_BASE_RANDOM_H
 #define CS_BASE_RANDOM_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The registers that a walk carries. Numbered as AMD64 unwind codes number them (and as CONTEXT
-// orders them); DWARF's own numbering is translated where .eh_frame is read, nowhere else.
-// Signal-safe: yes (plain data).
+// The registers that a walk carries, numbered as in AMD64 unwind codes and in CONTEXT. DWARF's
+// numbers are translated where .eh_frame is read, and nowhere else. Plain data. Signal-safe: yes.
 #ifndef CS_BASE_REGS_H
 #define CS_BASE_REGS_H
 
@@ -30,11 +29,11 @@ enum cs_reg {
 
 struct cs_regs {
   uint64_t r[CS_REG_COUNT];
-  uint32_t known;  // bit i: r[i] is this frame's own value, not a left-over
+  uint32_t known;  // bit i: r[i] is the value of this frame, not a stale one
 };
 
 #define CS_REG_BIT(reg) (1u << (reg))
-// What a call preserves on SysV, and what a frame in the middle of a stack therefore has.
+// The registers that a SysV call preserves: those that a frame in the middle of a stack has.
 #define CS_REGS_PRESERVED                                                              \
   (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
    CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15) | CS_REG_BIT(CS_RIP))

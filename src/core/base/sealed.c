@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sealed memory. Invariant: what has been opened here keeps its size, so no access to a mapping of
-// all of it ends in SIGBUS, whoever else has it open. Any thread. Signal-safe: no.
+// Sealed memory. Invariant: what has been opened here keeps its size, so that no access to a full
+// mapping of it raises SIGBUS, whoever else has it open. Any thread. Signal-safe: no.
 #include "base/sealed.h"
 
 #include <errno.h>
@@ -41,8 +41,8 @@ int cs_sealed_make(const char *name, size_t bytes, struct cs_error *err) {
   return -1;
 }
 
-// All such files of a machine are on one mount of the kernel's own. Asked without asking whoever
-// serves the file system, who may never answer.
+// All such files of a machine are on one internal mount of the kernel. AT_STATX_DONT_SYNC, because
+// the server of another file system might never respond.
 static bool is_memory(int path_fd) {
   struct statx st, own;
   int fd = make("clrsnap-kind");
@@ -80,7 +80,7 @@ int cs_sealed_open(const char *path, uid_t owner, size_t *bytes, struct cs_error
   (void)snprintf(own, sizeof own, "/proc/self/fd/%d", path_fd);
   if (!is_memory(path_fd))
     (void)cs_error_set(err, "%s is not shared memory of clrsnap's", path);
-  else if ((fd = open(own, O_RDWR | O_CLOEXEC | O_NONBLOCK)) < 0)  // a lease would be waited for
+  else if ((fd = open(own, O_RDWR | O_CLOEXEC | O_NONBLOCK)) < 0)  // an open would wait for a lease
     (void)cs_error_set(err, "cannot open %s: %m", path);
   (void)close(path_fd);
   if (fd < 0 || is_sound(fd, owner, bytes, path, err)) return fd;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stop reasons' names. Signal-safe: yes.
+// The names of the stop reasons. Signal-safe: yes.
 #include "base/stop.h"
 
 const char *cs_stop_token(enum cs_stop stop) {

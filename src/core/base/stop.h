@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why a walk or a step ended. One list for every room, so that a reason born in a single step
-// arrives unchanged in the recording. Signal-safe: yes (plain data); cs_stop_text is not needed in
-// handlers but may be called anywhere.
+// Why a walk or a step ended. There is one list for all rooms, so that the reason of a single step
+// reaches the recording unchanged. Plain data. Signal-safe: yes.
 #ifndef CS_BASE_STOP_H
 #define CS_BASE_STOP_H
 
@@ -34,7 +33,8 @@ enum cs_stop {
       CS_STOP_COUNT
 };
 
-const char *cs_stop_token(enum cs_stop stop);  // "bad-sp"
-const char *cs_stop_text(enum cs_stop stop);   // the sentence
+// Return the token ("bad-sp"), and the sentence.
+const char *cs_stop_token(enum cs_stop stop);
+const char *cs_stop_text(enum cs_stop stop);
 
 #endif

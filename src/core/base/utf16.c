@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UTF-16, which .NET has everywhere, to UTF-8.
-// Invariant: what is written is valid UTF-8 whatever comes in, and never longer than the buffer.
+// UTF-16 to UTF-8. Invariant: whatever the input is, the output is valid UTF-8 and fits the buffer.
 // Any thread. Signal-safe: no (not needed there).
 #include "base/utf16.h"
 
@@ -8,12 +7,12 @@
 
 #define REPLACEMENT 0xFFFDu
 
-// Takes one character off the front; *used is 1 or 2 units.
+// Decodes one character of `src`; *used receives 1 or 2 units.
 static uint32_t next_char(const uint16_t *src, size_t left, bool bounded, size_t *used) {
   uint32_t unit = src[0];
   *used = 1;
   if (unit < 0xD800 || unit > 0xDFFF) return unit;
-  // A high surrogate needs its low one; an unbounded string has at least the NUL to look at.
+  // A high surrogate is followed by a low one. An unbounded string has at least its NUL to look at.
   if (unit > 0xDBFF || (bounded && left < 2)) return REPLACEMENT;
   uint32_t low = src[1];
   if (low < 0xDC00 || low > 0xDFFF) return REPLACEMENT;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// UTF-16, which .NET has everywhere, to UTF-8. Any thread. Signal-safe: no.
+// UTF-16, .NET's encoding, to UTF-8. Any thread. Signal-safe: no.
 #ifndef CS_BASE_UTF16_H
 #define CS_BASE_UTF16_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// UTF-16 (len units, or up to a NUL when len is SIZE_MAX) to UTF-8. Always terminates `dst` when
-// cap > 0, never cuts a character in half, writes U+FFFD for an unpaired surrogate.
-// Returns the bytes written, without the NUL. *src_used (may be NULL) is the units taken.
+// Converts `len` units of UTF-16, or with SIZE_MAX all up to a NUL. The output is terminated if
+// cap > 0, and ends at a whole character. An unpaired surrogate becomes U+FFFD. Returns the number
+// of bytes written, without the NUL; *src_used (which may be NULL) receives the number of units
+// converted.
 size_t cs_utf16_to_utf8(char *dst, size_t cap, const uint16_t *src, size_t len, size_t *src_used);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The default callback object: every slot is filled, so the runtime may call any of them.
-// Invariant: QueryInterface answers for a number only together with all lower ones, since one table
-// of 98 slots serves all; references are counted atomically, the runtime releases on any thread.
-// Threads: whichever the runtime calls on. Signal-safe: no.
+// Invariant: QueryInterface accepts an interface only together with all lower versions of it, since
+// one table of 98 slots serves all. References are counted atomically, because the runtime releases
+// them on any thread. Threads: whichever the runtime calls on. Signal-safe: no.
 #include <string.h>
 
 #include "base/base.h"
@@ -58,9 +58,9 @@ static ULONG release(ICorProfilerCallback11 *self) {
   return left;
 }
 
-// Serves every slot whose arguments do not matter: in the System V ABI the caller owns the
-// arguments, so a function that takes none may be called with any.
-static HRESULT answer_ok(void) {
+// Serves every slot whose arguments do not matter: in the System V ABI arguments belong to the
+// caller, so a function without parameters may be called with any.
+static HRESULT return_ok(void) {
   return S_OK;
 }
 
@@ -85,7 +85,7 @@ static HRESULT load_as_notification_only(ICorProfilerCallback11 *self, BOOL *not
 }
 
 void cs_callback_defaults(struct ICorProfilerCallback11Vtbl *vtbl) {
-  HRESULT (*ok)(void) = answer_ok;
+  HRESULT (*ok)(void) = return_ok;
   _Static_assert(sizeof ok == 8, "a slot is one word");
   for (size_t at = 0; at < sizeof *vtbl; at += sizeof ok) {
     memcpy((char *)vtbl + at, &ok, sizeof ok);

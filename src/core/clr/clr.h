@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// clr: the COM side of living in a CLR process: how the runtime loads us, a callback object that
-// answers S_OK to everything until slots are taken over, and small conversions.
-// Not for handlers: nothing here is signal-safe.
+// clr: the COM side of living in a CLR process: how the runtime loads the library, a callback
+// object that returns S_OK for everything until slots are replaced, and GUIDs. Not for handlers.
 #ifndef CS_CLR_CLR_H
 #define CS_CLR_CLR_H
 
@@ -9,44 +8,48 @@
 
 #include "clrsnap/corprof.h"
 
-// {8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}: the class that CORECLR_PROFILER, a notification list or
-// an attach command names.
+// {8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}: the class id that CORECLR_PROFILER, a notification list
+// or an attach command contains.
 extern const CLSID cs_clsid_clrsnap;
 #define CS_CLSID_TEXT "{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}"
 
 bool cs_guid_equal(const GUID *a, const GUID *b);
 
-// A profiler's callback object. Put it first in a larger structure to add state. The default
-// QueryInterface (IUnknown, ICorProfilerCallback to ICorProfilerCallback11), AddRef and Release
-// work on this head, so they must not be kept for an object that does not start with it.
+// A profiler's callback object. A larger structure adds state by having it as its first member. The
+// default QueryInterface (IUnknown, ICorProfilerCallback to ICorProfilerCallback11), AddRef and
+// Release work on this member, so an object without it must replace them.
 struct cs_callback {
   ICorProfilerCallback11 base;
-  uint32_t refs;  // start with 1
-  // Called when the last reference goes; NULL for an object that is never freed.
+  uint32_t refs;  // starts with 1
+  // Called when the last reference is released. NULL for an object that is never freed.
   void (*destroy)(struct cs_callback *self);
 };
 
-// Fills all 98 slots: the three of IUnknown as above, the others answer S_OK and do nothing.
-// Slots with an answer of their own: JITInlining and JITCachedFunctionSearchStarted answer TRUE (as
-// if there were no profiler), and LoadAsNotificationOnly answers TRUE:
-// the runtime's own lists do not say which kind a profiler is, its answer here does, whichever way
-// it was named (main, notification list, attach). A notification profiler may be one of up to 32,
-// so that answer is right for all three ways, and leaves the one main place to a profiler that
-// needs it. It costs the event flags outside COR_PRF_ALLOWABLE_NOTIFICATION_PROFILER
-// (E_INVALIDARG): a profiler with enter/leave hooks must answer FALSE.
+// Fills all 98 slots: the three of IUnknown as above; all others return S_OK and do nothing,
+// except:
+//
+//   JITInlining, JITCachedFunctionSearchStarted
+//       pass back TRUE, as if there were no profiler
+//   LoadAsNotificationOnly
+//       passes back TRUE. It is this value that decides what kind of profiler is loaded, however
+//       the profiler was named (as the main one, in the notification list, or by an attach). Up to
+//       32 notification profilers can be loaded, so TRUE works in all three cases, and leaves the
+//       one main place to a profiler that needs it. The price is that event flags outside of
+//       COR_PRF_ALLOWABLE_NOTIFICATION_PROFILER are refused (E_INVALIDARG); a profiler with
+//       enter/leave hooks must pass back FALSE.
 void cs_callback_defaults(struct ICorProfilerCallback11Vtbl *vtbl);
 
-// Which of ICorProfilerCallback to ICorProfilerCallback11 an identifier is: 1 to 11; 0: IUnknown;
-// -1: none of them. And the identifier of a version.
+// Returns which version of ICorProfilerCallback an interface id means: 1 to 11, 0 for IUnknown, -1
+// for any other. cs_callback_iid is the inverse.
 enum { CS_NEWEST_CALLBACK = 11 };
 int cs_callback_version(REFIID iid);
 const GUID *cs_callback_iid(int version);
 
-// The class object of somebody else's profiler, which runs under the drop-in. Defined by the room
+// Returns the class object of another profiler, which runs under the drop-in. Defined by the room
 // dropin.
 HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out);
 
-// Makes the profiler that the class above stands for. Defined by the room agent.
+// Makes the profiler of class cs_clsid_clrsnap. Defined by the room agent.
 HRESULT cs_profiler_create(const GUID *iid, void **out);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How the runtime gets its profiler: dlopen, DllGetClassObject, IClassFactory::CreateInstance.
+// How the runtime creates its profiler: dlopen, DllGetClassObject, IClassFactory::CreateInstance.
 // Invariant: the factory is static and never freed; every failure is an HRESULT, and a failed load
 // leaves the application running. Threads: the main thread at start, the diagnostics server's on
-// attach. Signal-safe: no. DllMain is not exported on purpose: the runtime would call it on every
-// thread's start and end.
+// attach. Signal-safe: no.
+//
+// DllMain is deliberately not exported: the runtime would call it when any thread starts or ends.
 #include "clr/clr.h"
 
 static HRESULT query_interface(IClassFactory *self, REFIID iid, void **out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Identifiers. Invariant: cs_clsid_clrsnap and CS_CLSID_TEXT are the same number (a unit test
-// parses the text). Any thread. Signal-safe: no (memcmp).
+// GUIDs. Invariant: cs_clsid_clrsnap and CS_CLSID_TEXT are the same number (a unit test parses the
+// text). Any thread. Signal-safe: no (memcmp).
 #include <string.h>
 
 #include "clr/clr.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// mem: guarded reads of this process. Signal-safe: cs_mem_read_guarded; cs_mem_init_self is for
-// start.
+// mem: guarded reads of this process. Signal-safe: cs_mem_read_guarded. cs_mem_init_self runs at
+// start only.
 //
-// A guarded read asks the kernel to copy (process_vm_readv on oneself), so that memory which has
-// been unmapped answers "no" instead of a fault. It costs about 0.9 us where a load costs nothing,
-// and is used only for what may go away under a walk: collectible code and dynamic methods.
+// A guarded read asks the kernel to copy (process_vm_readv on this very process), so that memory
+// that has been unmapped makes it fail instead of faulting. It costs about 0.9 us where a load
+// costs nothing, so it is used only for memory that may go away under a walk: that of collectible
+// code and dynamic methods.
 #include "mem/mem.h"
 
 #include <sys/syscall.h>
@@ -24,7 +25,7 @@ CS_ISLAND bool cs_mem_read_guarded(const struct cs_mem *mem, uint64_t addr, void
 void cs_mem_init_self(struct cs_mem *mem) {
   mem->read = mem->read_guarded = NULL;
   mem->pid = (int)cs_syscall4(SYS_getpid, 0, 0, 0, 0);
-  // seccomp profiles of some containers refuse the call; then code that may be unloaded cannot be
+  // The seccomp profiles of some containers refuse the call. Collectible code then cannot be
   // walked, and a walk that meets it ends with CS_STOP_NO_GUARD.
   uint64_t probe = 0x5afe, copy = 0;
   mem->guard_works = true;

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT
-// mem: where bytes come from. Today this process; the walker above is written against this, so that
-// another process, a core file or a recorded stack can be a source without a change to it.
-// Signal-safe: yes.
+// mem: the source of the bytes that a walk reads: this process, another one, or a copy. The rest of
+// the core reads through it and does not know which. Signal-safe: yes.
 //
-// Two ways to read. `cs_mem_read` is for memory that something holds: the thread's own stack within
-// its bounds, runtime structures that are never freed. `cs_mem_read_guarded` is for memory that may
-// be gone: it answers false instead of faulting (for this process: process_vm_readv on oneself).
-// A third source is both: a copy of a sleeping thread's stack before this process' own memory
-// (threads/asleep.c).
+// cs_mem_read is for memory that something keeps alive: the thread's own stack within its bounds,
+// and runtime structures that are never freed. cs_mem_read_guarded is for memory that may be gone;
+// it fails instead of faulting. One source combines two: a copy of a sleeping thread's stack,
+// backed by this process' own memory (threads/asleep.c).
 #ifndef CS_MEM_MEM_H
 #define CS_MEM_MEM_H
 
 #include "base/base.h"
 
 struct cs_mem {
-  // NULL: this process, by plain loads. Else: reads `len` bytes at `addr`, false if not readable.
+  // Reads `len` bytes at `addr`; returns false if they are not readable. NULL: plain loads from
+  // this process.
   bool (*read)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
-  // With `read`: what guarded reads do. NULL: the same, since `read` never faults.
+  // What a guarded read calls if `read` is set. NULL: `read`, which then never faults.
   bool (*read_guarded)(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
-  // With `read`: the walked stack lies at its own addresses here all the same, from end to end, so
-  // that the loop that loads its words (walk/run.c) may be used: tests/tools/handlers_walk.c.
+  // If `read` is set: the walked stack nevertheless lies at its own addresses in this process, all
+  // of it, so that the loop that loads its words directly (walk/run.c) may be used. Set by
+  // tests/tools/handlers_walk.c.
   bool stack_in_place;
   int pid;           // this process' own id, for guarded reads
-  bool guard_works;  // process_vm_readv on oneself was tried at start and is allowed
+  bool guard_works;  // process_vm_readv on this process was found to work at start
 };
 
-// Words as they lie in foreign structures: of any alignment, beside whatever type they have there.
+// Words of foreign structures: of any alignment, and aliasing whatever type they have there.
 typedef uint64_t __attribute__((aligned(1), may_alias)) cs_any_u64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) cs_any_u32;
 
-// Prepares `mem` for this process and tries whether guarded reads work. Not for handlers.
+// Prepares `mem` for this process, and tries out guarded reads. Not for handlers.
 void cs_mem_init_self(struct cs_mem *mem);
 
-// Copies without a call to memcpy. Signal-safe. By words: what is read here has 8 to 100 bytes, for
-// which `rep movsb` takes 12 to 30 ns to get going.
+// Copies without calling memcpy, which handlers may not. Word by word, since most copies have 8 to
+// 100 bytes, for which `rep movsb` takes 12 to 30 ns to start. Signal-safe.
 CS_ISLAND static inline void cs_copy(void *dst, const void *src, size_t len) {
   uint8_t *to = (uint8_t *)dst;
   const uint8_t *from = (const uint8_t *)src;

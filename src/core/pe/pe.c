@@ -18,7 +18,8 @@ bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size
   return offset < (uint64_t)1 << 40 && pe->read(pe->from, offset, out, size);
 }
 
-// The optional header: of 32 and 64 bits, which differ in where the directories begin.
+// Reads the optional header, of which the 32-bit and the 64-bit form differ in where the data
+// directories begin.
 static bool read_directories(struct cs_pe *pe, uint64_t at, size_t size) {
   uint8_t optional[112 + CS_COUNT(pe->directory) * DIRECTORY_BYTES];
   size_t have = size < sizeof optional ? size : sizeof optional;
@@ -54,7 +55,7 @@ bool cs_pe_open(struct cs_pe *pe, cs_pe_read_fn *read, void *from, enum cs_pe_la
   return read_headers(pe);
 }
 
-// Is the metadata where the image says, from its first byte to its last?
+// Checks the signature, and that the metadata can be read up to its last byte.
 static bool has_metadata(const struct cs_pe *pe) {
   static const uint8_t signature[] = {'B', 'S', 'J', 'B'};
   uint64_t offset;
@@ -66,14 +67,14 @@ static bool has_metadata(const struct cs_pe *pe) {
          cs_pe_bytes(pe, offset + size - 1, found, 1);
 }
 
-// Mapped first: the first page of a mapped image is the file's, and may have all that is looked at
-// here where a flat one has it, but not what follows.
+// The mapped layout is tried first: the first page of a mapped image is that of the file, so it may
+// have all that is read here at the places of a flat image, but not the metadata that follows.
 bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from) {
   return (cs_pe_open(pe, read, from, CS_PE_MAPPED) && has_metadata(pe)) ||
          (cs_pe_open(pe, read, from, CS_PE_FLAT) && has_metadata(pe));
 }
 
-// The CLI header says where the metadata is.
+// The CLI header has the place of the metadata.
 bool cs_pe_metadata(const struct cs_pe *pe, uint64_t *offset, uint32_t *size) {
   uint8_t cli[16];
   uint64_t at;
