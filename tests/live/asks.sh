@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# asks.sh BUILD SOURCE MATERIAL WHAT: threads are asked for samples by signals, in wall mode and by the engine clock.
-#   deaf   a thread that blocks them has one on its way, not one for each second; and it is said that it does not answer
-#   limit  where no signal can be queued, threads that run have their samples all the same
-#   exec   a process that becomes another program in the middle of it is not killed by one that is on its way
+# asks.sh BUILD SOURCE MATERIAL WHAT: signals that ask threads for samples, in wall mode and with the engine clock.
+#   deaf   a thread that blocks them has one pending, not one for each second, and the summary says so
+#   limit  where no signal can be queued, running threads have their samples all the same
+#   exec   a process that calls exec is not killed by a pending signal
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 
-# record MODE MS OPTIONS...: the program from its start, so that nothing has to be done by signals before they can be taken.
+# record MODE MS OPTIONS...: records the program from its start, so that no signal is needed before samples can be taken.
 record() {
   timeout -k 5 60 "${by[@]}" "$BUILD/bin/clrsnap" record "${@:3}" -F 200 -o "$WORK/out.collapsed" -- dotnet "$APP" "$1" "$2" \
     > /dev/null 2> "$WORK/summary"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # attach.sh BUILD SOURCE MATERIAL: `clrsnap run-profiler --attach` to programs that it cannot reach, or whose
-# runtime or profiler refuses: each is told in words, and the program never notices. That a profiler
-# is attached and works is shown by coverage.sh attach.
+# runtime or profiler refuses: it says why, and the program never notices. coverage.sh attach shows that an
+# attached profiler works.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 unset LD_PRELOAD CLRSNAP_PROFILER_PATH
@@ -10,7 +10,7 @@ build_app Abi
 CLASS='{12345678-9ABC-DEF0-1234-56789ABCDEF0}'
 dotnet "$APP" > "$WORK/want" || [ $? = 42 ] || fail "the program does not run by itself"
 
-# Profilers that refuse, each in its way.
+# Profilers that refuse, each in a different way.
 profiler() {
   echo "$2" | cc -shared -fPIC -o "$WORK/$1.so" -x c - -x none "${@:3}" || fail "cannot compile $1"
 }
@@ -20,7 +20,7 @@ profiler gone 'int gone(void) { return 1; }'
 profiler needs 'int gone(void); int DllGetClassObject(void) { return gone(); }' "$WORK/gone.so"
 rm "$WORK/gone.so"
 
-# start VARIABLE=VALUE... [COMMAND...]: the program, as process PID.
+# start VARIABLE=VALUE... [COMMAND...]: starts the program as process PID.
 start() {
   rm -f "$WORK/until" "$WORK/out"
   timeout -k 5 60 env "$@" sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" \
@@ -32,7 +32,7 @@ start() {
   done
   PID=$(cat "$WORK/pid")
 }
-# finish: it ends as it would have ended; what it has said is in WORK/err.
+# finish: the program ends as it would have ended without the attach; WORK/err has its stderr.
 finish() {
   touch "$WORK/until"
   wait $CHILD || [ $? = 42 ] || fail "the program does not end as it should"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# attach_asleep.sh BUILD SOURCE MATERIAL: a recording by attach stops the runtime once for larger signal stacks; threads
-# that sleep in foreign code at that moment must not notice: no call comes back early or with EINTR. (When all threads
-# get the signal, Usleep, Nanosleep, Poll, EpollWait, Recv and DeepSleep are interrupted, once each. One that waits for a
-# processor all the time that it is looked at cannot be told from one that runs; so two are allowed.)
+# attach_asleep.sh BUILD SOURCE MATERIAL: a recording by attach stops the runtime once for larger signal stacks. Threads
+# that sleep in foreign code at that moment must not notice: no call returns early or with EINTR. (When all threads
+# get the signal, Usleep, Nanosleep, Poll, EpollWait, Recv and DeepSleep are interrupted, once each. A thread that waits for a
+# processor throughout the look cannot be distinguished from a running one, so two are allowed.)
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Proofs

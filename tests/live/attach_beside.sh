@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # attach_beside.sh BUILD SOURCE MATERIAL: `clrsnap record PID` of a program that has a profiler already, which
-# goes on working, and of one in a container: its own process numbers, its own /dev/shm.
+# continues to work, and of a program in a container, with its own process numbers and its own /dev/shm.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 clrsnap=$BUILD/bin/clrsnap
 command -v python3 > /dev/null || skip "there is no python3"
 
-# A file that is mapped as data makes no .NET program.
+# A runtime that is only mapped as data does not make a .NET program.
 coreclr=$(dirname "$(readlink -f "$(command -v dotnet)")")/shared/Microsoft.NETCore.App/10.*/libcoreclr.so
 python3 - $coreclr << 'X' &
 import mmap, sys, time
@@ -26,7 +26,7 @@ record() {
   pass "$2"
 }
 
-# The example is linked with the same library, which then has two users, one of which comes and goes.
+# The example is linked with the same library, which then has two users; one of them comes and goes.
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{12345678-9ABC-DEF0-1234-56789ABCDEF0}' \
   CORECLR_PROFILER_PATH=$BUILD/lib/libstackprinter.so STACKPRINTER_MS=20 \
   dotnet "$APP" names 16000 > "$WORK/out" 2> "$WORK/err" &
@@ -52,7 +52,7 @@ CHILD=$!
 find_program
 record "$PID" "in a container"
 [ -z "$(ls -A "/proc/$PID/root/dev/shm")" ] || fail "a file is left in the container"
-# A killed command is noticed although its number means nothing there.
+# The agent notices a killed command although the command's number is meaningless there.
 timeout 30 "$clrsnap" record -o "$WORK/killed.clrsnap" "$PID" > "$WORK/said" 2>&1 &
 sleep 1
 kill -9 "$(pgrep -P $!)"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# attach_load.sh BUILD SOURCE MATERIAL [ROUNDS]: a Kestrel server under load is recorded by attach, so many
-# times in a row: no request fails, every frame has its name, and the server has as much memory, as many
-# descriptors, mappings and threads afterwards as after the first rounds.
+# attach_load.sh BUILD SOURCE MATERIAL [ROUNDS]: a Kestrel server under load is recorded by attach ROUNDS
+# times in a row. No request fails, every frame has its name, and afterwards the server has as much memory and as many
+# descriptors, mappings and threads as after the first rounds.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 ROUNDS=${4:-8}
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
@@ -27,7 +27,7 @@ exec 4> "$WORK/load"
 sleep 2
 
 bad() { cat "$WORK/said" "$WORK/server.err" "$WORK/requests"; fail "$*"; }
-# What the server has: KiB in memory, threads, descriptors, mappings.
+# The server's KiB in memory, threads, descriptors and mappings.
 holds() {
   echo "$(awk '/^VmRSS/ { print $2 }' "/proc/$PID/status") $(ls "/proc/$PID/task" | wc -l)" \
     "$(ls "/proc/$PID/fd" | wc -l) $(wc -l < "/proc/$PID/maps")"
@@ -43,7 +43,7 @@ round() {
 for i in $(seq $WARM); do round "$i"; done
 first=$(holds)
 for i in $(seq "$ROUNDS"); do round "$i"; done
-# Events, which the runtime tells of by a session of its own.
+# Events, which come through an EventPipe session.
 timeout 200 "$clrsnap" record --mode cpu,alloc,lock,exception -d 0.5 -o "$WORK/all.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
   bad "a recording of events"
 for mode in cpu alloc exception; do
@@ -58,7 +58,7 @@ echo "$ROUNDS rounds: $((memory - memory0)) KiB, $((threads - threads0)) threads
   "$((descriptors - descriptors0)) descriptors, $((mappings - mappings0)) mappings more"
 grep -qsx .clrsnap /proc/"$PID"/task/*/comm && bad "a thread of ours is left"
 [ -s "/proc/$PID/timers" ] && bad "timers are left"
-# The server's own pool and heap move, too. One of anything that is lost in each of 100 rounds is seen.
+# The server's own pool and heap change, too. A leak of one in each of 100 rounds is seen.
 [ $((memory - memory0)) -le 16384 ] || bad "memory grows"
 [ $((threads - threads0)) -le 6 ] || bad "threads grow"
 [ $((descriptors - descriptors0)) -le 6 ] || bad "descriptors grow"

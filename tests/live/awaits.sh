@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# awaits.sh BUILD SOURCE MATERIAL WHAT: who awaits an async method that was resumed, against tests/apps/Awaits, which
-# says of each of its leaves who awaits it (awaits.py judges). Never may a sample have an awaiter that is none.
+# awaits.sh BUILD SOURCE MATERIAL WHAT: the async callers of resumed methods, compared with tests/apps/Awaits, which
+# reports the awaiting methods of each of its leaves (awaits.py judges). No sample may have a wrong one.
 #   chains  two chains that end in the same methods, at once; formats; --async-callers off
 #   kinds   every kind of continuation, in wall mode: threads that run and threads that sleep
-#   debug   the same of a Debug build: state machines are classes, and boxes share their code
-#   gc      the chains beside compacting collections in a loop
-#   edges   pairs of chains through each kind of waiting, beside such collections; edges-wall: in wall mode;
-#           edges-debug: of a Debug build, without collections; edges-events: while the program listens to the events
-#           of tasks, which changes what they are made of
+#   debug   the same with a Debug build, where state machines are classes, and boxes share their code
+#   gc      the chains during compacting collections in a loop
+#   edges   pairs of chains through each kind of waiting, during such collections; edges-wall: in wall mode;
+#           edges-debug: with a Debug build, without collections; edges-events: while the program listens to the events
+#           of tasks, which changes their structure
 #   pid     the chains, recorded by attach
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -18,7 +18,7 @@ build_app $NAME
 cd "$WORK" || exit 1
 CLRSNAP=$BUILD/bin/clrsnap
 
-# record ARGUMENTS... -- PROGRAM'S ARGUMENTS...: into out.collapsed; the program's truth is in `truth`.
+# record OPTIONS... -- PROGRAM'S ARGUMENTS...: records into out.collapsed; `truth` has the program's output.
 record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
@@ -33,7 +33,7 @@ case $WHAT in
   chains)
     record -o out.clrsnap -o out.json -o out.txt -- chains 60
     judge 90 50
-    # The stack as it was has the same samples, a dispatcher, and nobody who awaits.
+    # The stack as it was has the same samples, a dispatcher, and no async callers.
     "$CLRSNAP" report --async-callers off -o off.collapsed out.clrsnap 2> err || { cat err; fail "report"; }
     ! grep -qF '[awaits]' off.collapsed || fail "--async-callers off shows who awaits"
     grep -q 'ThreadPoolWorkQueue.*;Deep.Work;Leaf' off.collapsed || fail "--async-callers off has no dispatcher"
@@ -41,7 +41,7 @@ case $WHAT in
     [ "$(sum off.collapsed)" = "$(sum out.collapsed)" ] || fail "samples are lost with the awaiters"
     "$CLRSNAP" report --raw-names -o raw.collapsed out.clrsnap 2> err || { cat err; fail "report"; }
     ! grep -qF '[awaits]' raw.collapsed || fail "--raw-names shows who awaits"
-    # Whoever reads a page or a tree sees it, too.
+    # The page and the text tree show them as well.
     grep -qF 'Deep.Middle [awaits]' out.txt || fail "the tree does not have it"
     python3 - << 'PY' || fail "the page's data does not have it"
 import json

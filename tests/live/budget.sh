@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# budget.sh BUILD SOURCE MATERIAL: with a budget that cannot be kept the rate comes down, which is said;
-# with one that is never reached it stays. Whatever the rate was when a sample was taken, it stands for
-# as much time as it should: the program's methods have their time, in all and each.
+# budget.sh BUILD SOURCE MATERIAL: with a budget that is too small the rate is lowered, which the summary says;
+# with one that is never reached the rate stays. At any rate a sample stands for the right amount of time:
+# the program's methods have their time, each and in total.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Split
@@ -41,7 +41,7 @@ for line in open("stacks"):
         if method in stack:
             found[method] += int(weight)
 whole, true = sum(found.values()), sum(truth.values())
-# A share's standard deviation is at most 0.5 / sqrt(n), all samples being alike; theirs differ.
+# With samples of equal weight a share's standard deviation is at most 0.5 / sqrt(n); these weights differ.
 margin = max(0.05, 3 / int(sys.argv[1]) ** 0.5)
 print(f"{sys.argv[1]} samples: {100 * whole / true:.2f} % of the time;",
       *(f"{m} {100 * found[m] / whole:.2f} % (truly {100 * truth[m] / true:.2f})" for m in truth))
@@ -50,7 +50,7 @@ PY
 "$BUILD/bin/clrsnap" report --top 1 live.clrsnap 2> report.err || bad "report"
 diff <(grep -A1 budget err) <(grep -A1 budget report.err) || bad "the recording has another budget"
 
-# Wall mode: a thread's samples are as many as the rate allows, and its time is its time.
+# Wall mode: a thread has as many samples as the rate allows, and they stand for its time.
 seconds=2
 record --budget 0.15% --mode wall
 [ "$least" -lt 500 ] || bad "wall: the rate stays at $least"

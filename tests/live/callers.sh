@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# callers.sh BUILD SOURCE MATERIAL: native threads that call managed code, and come and go in thousands: each sample
-# is on the thread that it was taken on, not on one that had its place in memory, its number or its record before.
+# callers.sh BUILD SOURCE MATERIAL: native threads that call managed code, and come and go in thousands. Each sample
+# must belong to its thread, not to an earlier one with the same stack, number or registry entry.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Callers

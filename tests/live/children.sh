@@ -12,7 +12,7 @@ WEB=$MATERIAL/apps/Web/Web.dll
 cd "$WORK" || exit 1
 
 bad() { cat said; fail "$*"; }
-# both: two files; the server's has its name as told, the load's has its number.
+# both: two files; the server's has the name that was given, the load's has its number.
 both() {
   [ "$(ls ./*.folded | wc -l)" = 2 ] || bad "$1: not two files: $(ls ./*.folded)"
   [ "$(ls ./*.clrsnap | wc -l)" = 2 ] || bad "$1: not two recordings"
@@ -43,14 +43,14 @@ both "by attach"
 exec 3>&-
 wait $! || fail "the server does not end as it should"
 
-# One after the other, and one that is none.
+# One after the other, and one that is not a .NET program.
 timeout 60 "$clrsnap" record --children -o r.folded -- \
   sh -c "dotnet $APP names 600; true; dotnet $APP names 600; exit 3" > said 2>&1
 [ $? = 3 ] || bad "the shell's exit code is lost"
 [ "$(grep -l Rec.Program.Hot r.folded r.[0-9]*.folded | wc -l)" = 2 ] || bad "not two files of two programs"
 pass "one after the other"
 
-# Each sends what is its own.
+# Each process sends its own profiles.
 if command -v python3 > /dev/null; then
   mkdir server
   python3 "$SOURCE/tests/tools/collector.py" server 200 &

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # churn.sh BUILD SOURCE MATERIAL: a recording of a program that loads and unloads libraries at each
-# other's addresses. Every frame must be given to the library that was there when it was walked.
+# other's addresses. Every frame must be attributed to the library that was there when it was walked.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Churn
@@ -9,8 +9,8 @@ build_app Churn
   dotnet "$APP" "$BUILD/lib" 6 > "$WORK/app" 2> "$WORK/err" || { cat "$WORK/err"; fail "the recording ended with $?"; }
 read -r _ loads _ replaced < <(grep '^loads' "$WORK/app")
 [ "${replaced:-0}" -ge 20 ] || fail "only ${replaced:-0} of ${loads:-0} libraries came where another one had been"
-# sums FILE: the samples in the methods, those that show the whole way, those in the wrong library. What has no method
-# of ours is not counted; a stack that lacks the library's frames is only in the first.
+# sums FILE: the samples in the program's methods, those with the complete stack, those in the wrong library. A stack
+# without such a method is not counted; one without the library's frames counts in the first number only.
 sums() {
   awk '{
   n = $NF / 1e6

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# container.sh BUILD SOURCE MATERIAL: programs in other namespaces, which do not see the agent's library: it is handed
-# over as their user, to nobody else, and nothing stays; where that cannot be, it is said; links lead nowhere else.
+# container.sh BUILD SOURCE MATERIAL: programs in other namespaces, which do not see the agent's library. They get a
+# copy, as their user, which no other user can replace, and nothing stays. Where that is impossible, the command says so. Links are not followed.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
@@ -22,8 +22,8 @@ within() { # PID: a child of ours, however far below
   while [ "${p:-0}" -gt 1 ] && [ "$p" != $CHILD ]; do p=$(awk '/^PPid:/ { print $2 }' "/proc/$p/status" 2> /dev/null); done
   [ "$p" = $CHILD ]
 }
-# contained COMMAND [UNSHARE-OPTION...] [-- PROGRAM...]: the program as PID, with a /tmp, /var/tmp and /dev/shm of its
-# own, after COMMAND has been run there; PROGRAM starts it.
+# contained COMMAND [UNSHARE-OPTION...] [-- PROGRAM...]: starts the program as PID, with its own /tmp, /var/tmp and
+# /dev/shm, after running COMMAND there; PROGRAM starts it.
 contained() {
   local first=$1 options=()
   shift
@@ -71,7 +71,7 @@ recorded "and once more"
 "$clrsnap" top --text -n 1 "$PID" > said 2>&1 || { cat said; fail top; }
 if [ -f "$LIB/ClrsnapLabels.dll" ]; then recorded "with the labels' startup hook" --labels; fi
 
-# Nothing stays after a command that was killed. The process is stopped: its runtime does not answer.
+# Nothing stays after the command is killed. The process is stopped, so its runtime does not respond.
 kill -STOP "$PID"
 "$clrsnap" record -d 1 -o r.clrsnap "$PID" > said 2>&1 &
 recorder=$!
@@ -85,7 +85,7 @@ for _ in $(seq 200); do [ -z "$(left)" ] && break; sleep 0.05; done
 pass "a command that is killed"
 stop
 
-# What is in the way is neither followed nor used.
+# Links and files in the way are neither followed nor used.
 contained true
 name=$(basename "$(dirname "$first")") # of the other process: its number and its start are other ones
 hash=${name#clrsnap-}
@@ -115,7 +115,7 @@ read-only; /dev/shm: it is mounted read-only): make the file visible there, as b
 grep -q "^FAIL *agent's file .*no folder takes a copy" said || { cat said; fail "doctor"; }
 stop
 
-# As its user, whoever records: 65534 may not read the library, nor could it read a copy of root's.
+# The copy belongs to the process's user: 65534 may not read the library, and could not read a copy of root's.
 chmod 700 "$LIB"
 contained true -- setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp
 kill -STOP "$PID"
@@ -138,7 +138,7 @@ contained 'mount -t proc none /proc' --user --map-root-user --pid --fork --kill-
 recorded "user, PID and mount namespaces"
 stop
 
-# The port: neither a link nor another process' socket is spoken to.
+# The port: neither a link nor another process's socket is used.
 contained true
 port=$(inside sh -c 'ls /tmp/dotnet-diagnostic-*-socket')
 inside mv "$port" /tmp/real

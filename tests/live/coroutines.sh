@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# coroutines.sh BUILD SOURCE MATERIAL: a program whose threads compute on coroutines' stacks of 8 KiB lives through
+# coroutines.sh BUILD SOURCE MATERIAL: a program whose threads compute on coroutines' stacks of 8 KiB survives
 # recordings from its start and by attach. A signal takes little of such a stack, and a walk that begins on one ends there
-# with a reason: it has no frame that may be another stack's.
+# with a reason, without frames that may belong to another stack.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Coroutines
 export LD_LIBRARY_PATH=$BUILD/lib
 bad() { cat "$WORK/said" "$WORK/out" 2> /dev/null; fail "$*"; }
 
-# check NAME RC: of the program. The machine's signal frame, and 2 KiB; the program itself takes some of that.
+# check NAME RC: the program's exit code and stacks. The limit is the machine's signal frame and 2 KiB, of which the program itself uses some.
 check() {
   [ "$2" = 42 ] || bad "$1: the program ended with $2"
   local frame used

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# costs.sh BUILD SOURCE MATERIAL: what the program that is recorded does does not cost a multiple for it (costs.py).
+# costs.sh BUILD SOURCE MATERIAL: recording does not multiply the CPU time of the program's own operations (costs.py).
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Costs

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# coverage.sh BUILD SOURCE MATERIAL alone|host|binary|attach [VERSION]: a CLR profiler that somebody else built,
-# Microsoft's CLR Instrumentation Engine of the package Microsoft.CodeCoverage, by itself and through the
+# coverage.sh BUILD SOURCE MATERIAL alone|host|binary|attach [VERSION]: a real CLR profiler,
+# Microsoft's CLR Instrumentation Engine of the package Microsoft.CodeCoverage, plainly and through the
 # drop-in: its log, its result and the program must be the same. It wraps the profiling API itself.
 #   alone    the engine in a program, by `run-profiler --profiler`
-#   host     the engine and its coverage method in a test host that sets them up by itself, taken over
+#   host     the engine and its coverage method in a test host that sets them up itself, taken over
 #   binary   the same, with the result in the collector's own format
-#   attach   the engine attached to a program that runs
+#   attach   the engine attached to a running program
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4 VERSION=${5:-}
 . "$SOURCE/tests/live/lib.sh"
 unset LD_PRELOAD CLRSNAP_PROFILER_PATH CLRSNAP_HOLD CLRSNAP_DYNAMIC CLRSNAP_ELIDE_SUSPEND
@@ -30,13 +30,13 @@ with() {
     timeout -k 5 200 "$@"
 }
 
-# Times, processes and addresses are those of a run.
+# Times, processes and addresses differ between runs.
 normal() {
   sed -E 's/\[[0-9:]+\]/[T]/; s/process [0-9]+/process N/; s/\b[0-9a-f]{6,16}\b/ADDRESS/g' "$WORK/$1.engine" |
     sort > "$WORK/$1.normal"
 }
 
-# through_us NAME: the drop-in has loaded the engine, and walks for it or says why not.
+# through_us NAME: the drop-in has loaded the engine, and walks for it or says why it does not.
 through_us() {
   grep -qF "profiler $ENGINE, class $ENGINE_CLASS" "$WORK/$1.log" ||
     { cat "$WORK/$1.log"; fail "$1: the engine was not loaded through the drop-in"; }
@@ -71,7 +71,7 @@ alone() {
     [ $name = bare ] || normal $name
   done
   through_us ours
-  # A runtime that is not walked is told of on stderr, in one line; else there is nothing.
+  # One line on stderr if the runtime is not supported; otherwise nothing.
   [ -z "$VERSION" ] || echo "clrsnap: the profiler runs on with the runtime's own DoStackSnapshot: this program \
 runs on .NET $VERSION, which is not supported yet (.NET 10 is)" > "$WORK/want.err"
   [ -n "$VERSION" ] || : > "$WORK/want.err"
@@ -84,7 +84,7 @@ runs on .NET $VERSION, which is not supported yet (.NET 10 is)" > "$WORK/want.er
 
 # ---- The engine in a test host ----
 
-# settings FORMAT: of the test run.
+# settings FORMAT: writes the settings of the test run.
 settings() {
   local muxer=
   [ -z "$VERSION" ] || muxer="<DotNetHostPath>$(realpath "$MATERIAL/runtimes")/dotnet</DotNetHostPath>"
@@ -95,15 +95,15 @@ settings() {
 XML
 }
 
-# test_run NAME FORMAT PREFIX...: RESULT is the file that the collector has written.
+# test_run NAME FORMAT PREFIX...: RESULT becomes the file that the collector has written.
 test_run() {
   local name=$1 format=$2 rc=0
   shift 2
   settings "$format" > "$WORK/$name.runsettings"
-  # The collector rewrites the assembly where it lies, and puts it back afterwards: runs beside each other share none.
+  # The collector rewrites the assembly in place and restores it afterwards, so concurrent runs do not share it.
   rm -rf "$WORK/app"
   cp -r "$(dirname "$APP")" "$WORK/app"
-  # The host is given time to end: it is killed after 100 ms otherwise, and its log torn.
+  # The host gets time to end: otherwise it is killed after 100 ms, and its log is cut off.
   COVERAGE_MAPS=$WORK/$name.maps VSTEST_TESTHOST_SHUTDOWN_TIMEOUT=60000 with "$name" "$@" \
     dotnet test "$WORK/app/${APP##*/}" --collect 'Code Coverage' --settings "$WORK/$name.runsettings" \
     --test-adapter-path "$COLLECTOR" \
@@ -114,7 +114,7 @@ test_run() {
   [ -s "$RESULT" ] || { cat "$WORK/$name.out"; fail "$name: no result was written"; }
 }
 
-# mapped NAME LIBRARY...: the test host had them.
+# mapped NAME LIBRARY...: the test host had them mapped.
 mapped() {
   local name=$1 library
   shift
@@ -142,8 +142,8 @@ host() {
   pass "the same coverage: $(grep -c '<line ' "$WORK/ours.xml") lines of Cobertura"
 }
 
-# The collector's own format, which is what it writes unless told. A profiler of the command line's is in
-# every .NET process of the test run, but not where the collector sets up its own.
+# The collector's own format, its default. A profiler from the command line is in every .NET process of the test run,
+# except where the collector sets up its own.
 binary() {
   build_app Coverage
   test_run ours Coverage "$CLRSNAP" run-profiler --profiler "$ENGINE" --clsid "$ENGINE_CLASS" --
@@ -155,7 +155,7 @@ binary() {
 
 # ---- The engine attached ----
 
-# attached NAME COMMAND...: the program, with the command run beside it; PID in its words is the program's.
+# attached NAME COMMAND...: starts the program and runs the command; the word PID in it becomes the program's number.
 attached() {
   local name=$1 pid rc=0
   shift
@@ -180,7 +180,7 @@ attached() {
 
 attach() {
   build_app Abi
-  # What the engine wants as its client data. Without any it crashes, plainly.
+  # The engine's client data. Without any it crashes, also without clrsnap.
   local data='<InstrumentationEngineConfiguration></InstrumentationEngineConfiguration>'
   printf '%s' "$data" > "$WORK/data"
   attached plain "$BUILD/bin/attach" PID "$ENGINE" "$ENGINE_CLASS" 60000 "$data"

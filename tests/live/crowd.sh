@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# crowd.sh BUILD SOURCE MATERIAL: a program of 2,000 threads is attached to: that takes no longer than it may,
-# each of them is there, with its time, and the one that runs is not lost among them.
+# crowd.sh BUILD SOURCE MATERIAL: attaches to a program of 2,000 threads, within a bounded time.
+# Each thread is in the recording, with its time, and so is the only one that runs.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Proofs
 clrsnap=$BUILD/bin/clrsnap
 bad() { cat "$WORK/said" "$WORK/err"; fail "$*"; }
 
-# begin COUNT: so many threads, as PID.
+# begin COUNT: starts the program with COUNT threads, as PID.
 begin() {
   rm -f "$WORK/stdin" "$WORK/out"
   mkfifo "$WORK/stdin"
@@ -31,7 +31,7 @@ record() {
   TOOK=$(awk -v from="$began" -v to="$EPOCHREALTIME" 'BEGIN { printf "%d", (to - from) * 1000 }')
 }
 
-# A look at something of every thread for each thread takes a hundred times as long. What else runs on the machine may make
+# Code that is quadratic in the number of threads takes a hundred times as long. Other load on the machine may make
 # one of the two slow, but not three times in a row.
 for try in 1 2 3; do
   begin 20

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# doctor.sh BUILD SOURCE MATERIAL: `clrsnap doctor` finds what works, and each fault that is made here.
+# doctor.sh BUILD SOURCE MATERIAL: `clrsnap doctor` finds what works, and each fault that is made on purpose.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 clrsnap=$BUILD/bin/clrsnap
 command -v python3 > /dev/null || skip "there is no python3"
 
-# doctor CODE [WITH...]: its exit code; its findings in WORK/said, in both forms the same.
+# doctor CODE [WITH...]: checks the exit code; WORK/said has the findings, the same in both forms.
 doctor() {
   local rc=0 json=0
   "${@:2}" "$clrsnap" doctor $PID > "$WORK/said" 2>&1 || rc=$?

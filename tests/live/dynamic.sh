@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # dynamic.sh BUILD SOURCE MATERIAL MODE: a program whose frames are code that can die makes nearly as much
-# progress while it is recorded as alone, for the CPU time that it gets.
+# progress per CPU time while it is recorded as it does alone.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 MODE=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Dynamic
 clrsnap=$BUILD/bin/clrsnap
 
-# mark: what the program's thread has done by now, and its CPU time.
+# mark: the progress of the program's thread, and its CPU time.
 mark() {
   echo >&"${PROGRAM[1]}"
   read -r -u "${PROGRAM[0]}" done_ cpu_
 }
-# at_least SHARE KIND DEPTH [OPTION...]: the program recorded does at least that share, in hundredths, of
-# what it does alone in the same CPU time. RATIO is that share.
+# at_least SHARE KIND DEPTH [OPTION...]: the recorded program does at least SHARE hundredths of
+# what it does alone in the same CPU time. RATIO becomes the actual share.
 at_least() {
   local share=$1 kind=$2 depth=$3 rc=0
   shift 3
@@ -47,7 +47,7 @@ at_least() {
   pass "$kind $depth, $MODE $*: $RATIO % of what it does alone"
 }
 
-# Code that is walked: 10 % at most, and what a signal costs outside of the handler and in its caches.
+# Walks take 10 % at most; a signal also costs time outside of the handler and in the caches.
 for kind in method native collectible expression; do at_least 65 $kind 200 -F 1000; done
 at_least 65 regex 26 -F 1000
 at_least 45 method 50 -F 10000  # ten thousand signals a second cost the kernel up to a third of a processor
@@ -55,7 +55,7 @@ at_least 65 methods 1000 -F 1000
 at_least 65 method 1000 -F 10000
 [ "$MODE" != wall ] || grep -q 'samples were put off .* thread .worker. took up to' "$WORK/said" ||
   { cat "$WORK/said"; fail "the summary does not say that samples were put off"; }
-# The stacks are there whole; where the limit is too small, the cut is there instead.
+# The stacks are complete, or, where the limit is too small, cut with that reason.
 deepest() { awk -F';' '/Program.Work/ && NF > n { n = NF } END { print n + 0 }' "$WORK/stacks"; }
 [ "$(deepest)" -gt 1000 ] || fail "the deepest stack has $(deepest) frames"
 at_least 65 methods 1000 -F 1000 --walk-limit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# engine.sh BUILD SOURCE MATERIAL: CPU mode's engines on a real program: the rate that is had, shares of a
-# program in step with the kernel's tick, and the fall-back with its reason where perf events are refused.
+# engine.sh BUILD SOURCE MATERIAL: CPU mode's engines on a real program: the rate that they reach, shares of a
+# program in step with the kernel's tick, and the other engine, with its reason, where perf events are refused.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Engine
@@ -9,7 +9,7 @@ clrsnap=$BUILD/bin/clrsnap
 cd "$WORK" || exit 1
 perf_works() { "$clrsnap" doctor | grep -q 'engine perf: any rate'; }
 
-# record OPTIONS... -- ARGS...: of the program; its output in out, the command's in err.
+# record OPTIONS... -- ARGS...: records the program; out has its output, err the command's.
 record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
@@ -17,7 +17,7 @@ record() {
   "${WITH[@]}" "$clrsnap" record "${options[@]}" -o rec.clrsnap -- dotnet "$APP" "$@" > out 2> err
 }
 says() { grep -qE -- "$1" err || { cat err; fail "not said: $1"; }; }
-# shares WHAT OTHER: the recorded share of Seven, against OTHER, is the one that the program has measured.
+# shares WHAT OTHER: the recorded ratio of Seven to OTHER is the one that the program has measured.
 shares() {
   record -F 999 -- "$1" 2500 || fail "the program failed"
   "$clrsnap" report rec.clrsnap -o rec.folded 2> report || { cat report; fail "report"; }
@@ -34,7 +34,7 @@ WITH=()
 # ---- The rate and the shares ----
 if perf_works; then
   for hz in 499 1000 9999; do
-    # A thread that loses its processor in a handler misses a few: on a busy machine not each try is one.
+    # A thread that loses its processor in a handler misses some samples, so on a busy machine a try may fail.
     for try in 1 2 3 4; do
       record -F $hz -- burn 1500 || fail "the program failed at $hz Hz"
       says '^clrsnap: engine perf: '

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# harmless.sh BUILD SOURCE MATERIAL: a program whose command line and thread are called so that a terminal would obey
-# is listed, looked at and recorded without that (tests/cli/test_harmless.sh has the rest).
+# harmless.sh BUILD SOURCE MATERIAL: the names of a program's command line and thread contain control sequences. ps, stack
+# and record print them escaped (tests/cli/test_harmless.sh has the rest).
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record

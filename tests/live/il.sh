@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# il.sh BUILD SOURCE MATERIAL: IL maps as `clrsnap stack` reads them from a process' memory, against those that the runtime gives a
-# profiler: of every method that was compiled or prepared to run in the C# compiler and in a program that has been through the tiers.
+# il.sh BUILD SOURCE MATERIAL: compares the IL maps that `clrsnap stack` reads from a process's memory with those that the
+# runtime gives a profiler, for every method that was compiled or prepared to run in the C# compiler and in a program that has been
+# through the tiers.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Lines
@@ -9,7 +10,7 @@ sdk=$(dirname "$(readlink -f "$(command -v dotnet)")")/sdk
 compiler=$sdk/$(ls "$sdk" | sort -V | tail -1)/Roslyn/bincore/csc.dll
 [ -f "$compiler" ] || fail "the SDK has no compiler at $compiler"
 
-# check NAME CODE JIT R2R COMMAND...: it ends with CODE; at least so many methods; no place differs, and none has a map on one side only.
+# check NAME CODE JIT R2R COMMAND...: it exits with CODE, has at least JIT and R2R methods, and no place differs or has a map on one side only.
 check() {
   local name=$1 code=$2 jit=$3 r2r=$4 rc=0
   shift 4

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# inlined.sh BUILD SOURCE MATERIAL calls|osr|caller|attach|events: methods that were inlined, against the truth. In
+# inlined.sh BUILD SOURCE MATERIAL calls|osr|caller|attach|events: inlined methods, compared with the truth. In
 # tests/apps/Inlined three of them take 60, 30 and 10 % of the time of one method, two levels deep, generic,
 # and in another assembly; their hot lines are marked in the source.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
@@ -9,7 +9,7 @@ build_app Inlined
 cd "$WORK" || exit 1
 unset DOTNET_RichDebugInfo
 
-# "METHOD FILE:LINE" of each marker. Bag<T>.Mix is called Bag<Tag>.Mix<U> in a recording.
+# "METHOD FILE:LINE" of each marker. A recording has Bag<T>.Mix as Bag<Tag>.Mix<U>.
 sed -s -nE '/\/\/ (hot|call): /{F;=;p}' "$SOURCE"/tests/apps/Inlined/*.cs "$SOURCE"/tests/apps/InlinedOther/*.cs |
   paste - - - | sed -E 's#^.*/([^/\t]*)\t([0-9]*)\t.*// (hot|call): (.*)$#\3 \4 \1:\2#' > truth
 [ "$(wc -l < truth)" = 13 ] || fail "the sources have $(wc -l < truth) markers"
@@ -24,8 +24,8 @@ record() {
   [ $? = 42 ] || { cat "$name.err"; fail "$name: the recording ended otherwise"; }
 }
 
-# shares NAME METHOD POINTS: of all samples below METHOD the three have 60, 30 and 10 to within so many points;
-# where such a leaf was inlined, it is on its hot line; and most are.
+# shares NAME METHOD POINTS: of all samples below METHOD the three have 60, 30 and 10 % to within POINTS;
+# an inlined leaf is on its hot line; and most leaves are inlined.
 shares() {
   awk -v method="$2" -v points="$3" -v deep="$(line_of hot Inl.Program.Deep)" -v far="$(line_of hot InlinedOther.Far.Mix)" \
     -v bag="$(line_of hot 'Inl.Bag<T>.Mix')" '
@@ -87,7 +87,7 @@ calls() {
       grep -q 'Deep (inline) Inl.Program.Middle \(inline\|(inline)\) Inl.Program.Hot' ||
       { go tool pprof -traces with.pb.gz | head -40; fail "go tool pprof sees nothing inlined"; }
   fi
-  # Without: the method that they were inlined into has all of it, and nothing is kept for it.
+  # Without --inlined the outer method has all of the time, and the runtime keeps no data.
   record without calls 1500
   grep -q inlined without.collapsed && fail "inlined frames that nobody asked for"
   awk '{ weight = $NF / 1e6; sub(/ [0-9]+$/, "")
@@ -106,7 +106,7 @@ caller() {
     caller.collapsed || { cat caller.collapsed; fail "a caller is not where it calls"; }
 }
 
-# start MS VARIABLE=VALUE: PID is a program that runs for so much CPU time, and has had all compiled.
+# start MS VARIABLE=VALUE: starts as PID a program that runs for MS of CPU time, and waits until all its code is compiled.
 start() {
   local ms=$1 ticks=0
   shift
@@ -132,7 +132,7 @@ attach() {
   shares attach Inl.Program.Hot 4 # it begins anywhere
 }
 
-# The debug info as it is read, against the event that the runtime sends of the same.
+# Compares the debug info that clrsnap reads with the runtime's event.
 events() {
   local providers='Microsoft-Windows-DotNETRuntime:10:5,Microsoft-Windows-DotNETRuntimePrivate:40000:4'
   export DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath=$WORK/trace DOTNET_EventPipeConfig=$providers

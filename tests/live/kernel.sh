@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# kernel.sh BUILD SOURCE MATERIAL: the kernel's part of stacks (--kernel) against perf and against the program's own
-# clocks, samples by an event in place of CPU time (--event), and the sentences where either cannot be had.
+# kernel.sh BUILD SOURCE MATERIAL: the kernel's part of stacks (--kernel) compared with perf and with the program's own
+# clocks, samples by another event than CPU time (--event), and the messages where either is not available.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Engine
@@ -9,7 +9,7 @@ clrsnap=$BUILD/bin/clrsnap
 cd "$WORK" || exit 1
 says() { grep -qE -- "$1" err || { cat err; fail "not said: $1"; }; }
 
-# ---- What is refused before anything is started ----
+# ---- Refusals before anything is started ----
 refuses() { # SENTENCE OPTIONS...
   local sentence=$1
   shift
@@ -27,7 +27,7 @@ refuses 'belongs to mode cpu' --event cycles --mode alloc
 pass "what cannot be is refused with a sentence"
 
 # ---- Where the kernel refuses ----
-# Without rights of their own, of which root has all, and where kernel.perf_event_paranoid asks for one.
+# Without capabilities, which root has, and where kernel.perf_event_paranoid requires one.
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
   without=()
   [ "$(id -u)" != 0 ] || without=(setpriv --bounding-set=-sys_admin,-perfmon,-syslog)
@@ -43,7 +43,7 @@ fi
   fail "the program failed"
 says '^clrsnap: engine perf: '
 measured=$(sed -n 's/^seven //p' out)
-# Reads' time is in the kernel, nearly all of it; Seven's is its own, but for the clock that it asks.
+# Nearly all of Reads' time is in the kernel; Seven's is its own, except for reading the clock.
 awk -v measured="$measured" '
   { total += $NF }
   /Program\.Reads.*_\[k\]|Program\.Reads.* \[k\]/ { reads_kernel += $NF }
@@ -60,7 +60,7 @@ pass "what a thread does in the kernel stands above what has called it"
 
 if [ -r /proc/kallsyms ] && grep -q '^ffff' /proc/kallsyms; then
   grep -q 'Program.Reads;.*pread.*;.*vfs_read \[k\]' rec.folded || { head -20 rec.folded; fail "no vfs_read of pread"; }
-  # Below no frame of the kernel's is one of the program's.
+  # No frame of the program is called by a frame of the kernel.
   ! grep -E '\[k\];[^;]*[^]];' rec.folded | grep -vE '\[k\];([^;]*\[k\];)*[^;]* \[k\] [0-9]+$' | grep -q . ||
     fail "a frame of the program's above one of the kernel's"
   pass "kernel functions have their names"
@@ -122,7 +122,7 @@ grep -q "each recording's page faults" out || fail "the unit of diff"
 says 'share of [0-9]+ page faults'
 pass "page faults in place of CPU time"
 
-# A machine has counters, or it says that it has none.
+# The machine has counters, or the command says that it has none.
 "$clrsnap" record --event instructions -o cycles.folded -- dotnet "$APP" burn 300 > out 2> err
 grep -qE 'engine perf: a sample in about [0-9]+ instructions' err || says 'nothing was recorded: .*no counter for instructions'
 pass "instructions, or the reason why not"

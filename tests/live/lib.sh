@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# What the live tests share. Sourced; wants BUILD (the build directory), SOURCE (the
-# source tree) and MATERIAL (where apps and runtimes are, for all builds alike).
+# Shared by the live tests, which source it. Needs BUILD (the build directory), SOURCE (the
+# source tree) and MATERIAL (the apps and runtimes, which all builds share).
 set -u
 CLSID='{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}'
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_GENERATE_ASPNET_CERTIFICATE=false
 export MSBUILDDISABLENODEREUSE=1 MSBUILDTERMINALLOGGER=off
-# A profiler that the caller's shell has set up is not part of the test.
+# A profiler in the environment of the caller's shell is not part of the test.
 unset CORECLR_ENABLE_PROFILING CORECLR_PROFILER CORECLR_PROFILER_PATH CORECLR_PROFILER_PATH_64
 unset CORECLR_ENABLE_NOTIFICATION_PROFILERS CORECLR_NOTIFICATION_PROFILERS CLRSNAP_LOG CLRSNAP_SHM CLRSNAP_CHILDREN CLRSNAP_PID_NAMESPACE
 
 fail() { echo "FAIL: $*"; exit 1; }
 skip() { echo "skipped: $*"; exit 77; }
-# have PROGRAM: part of a test needs it. Without it, what has passed is not the whole test, which then is skipped.
+# have PROGRAM: succeeds if PROGRAM, which part of a test needs, is there. Without it the whole test counts as skipped.
 have() { command -v "$1" > /dev/null || { lacking="${lacking:-} $1" && false; }; }
 pass() {
   echo "pass: $*"
@@ -30,17 +30,17 @@ build_app() {
   APP=$MATERIAL/apps/$1/$1.dll
 }
 
-# get_runtimes: other runtimes than the installed one, from NuGet, once.
+# get_runtimes: fetches other runtimes than the installed one from NuGet, once.
 get_runtimes() {
   local rc=0
   "$SOURCE/scripts/fetch-runtimes.sh" "$MATERIAL" > "$WORK/fetch.log" 2>&1 || rc=$?
   [ $rc != 77 ] || skip "$(tail -1 "$WORK/fetch.log")"
   [ $rc = 0 ] || { cat "$WORK/fetch.log"; fail "the other runtimes could not be fetched"; }
 }
-# run_on VERSION DLL ARGS...: a program under one of them.
+# run_on VERSION DLL ARGS...: runs a program on one of them.
 run_on() { CLRSNAP_RUNTIMES=$MATERIAL/runtimes "$SOURCE/scripts/dotnet-with" "$@"; }
 
-# find_program: PID is the .NET program below CHILD, as soon as it has its own code.
+# find_program: PID becomes the .NET program below CHILD, once its own code is loaded.
 find_program() {
   for _ in $(seq 100); do
     PID=$(pgrep -P $CHILD -x dotnet) && grep -qsF "${APP##*/}" "/proc/$PID/maps" && break
@@ -48,7 +48,7 @@ find_program() {
   done
   sleep 0.5
 }
-# start VARIABLE=VALUE...: the program Record as PID, which sleeps until it is stopped.
+# start VARIABLE=VALUE...: starts the program Record as PID; it sleeps until it is stopped.
 start() {
   env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
   CHILD=$!

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# lines.sh BUILD SOURCE MATERIAL tiered|optimized|embedded|replaced: the sampled line against the truth. tests/apps/Lines has methods whose hot
-# line is marked in the source; of all samples with such a method on the stack, 95 of 100 must be on it.
+# lines.sh BUILD SOURCE MATERIAL tiered|optimized|embedded|replaced: compares sampled lines with the truth. tests/apps/Lines has methods whose hot
+# line is marked in the source; of all samples with such a method on the stack, 95 of 100 must be on that line.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 
-# The truth, from the sources: "FILE:LINE PATTERN", where the marker has no place of its own.
+# The truth, from the sources: "FILE:LINE PATTERN" for each marker.
 sed -s -nE '/\/\/ hot: /{F;=;p}' "$SOURCE"/tests/apps/Lines/*.cs | paste - - - |
   sed -E 's#^.*/([^/\t]*)\t([0-9]*)\t.*// hot: (([^ ]*:[0-9]+) )?(.*)$#\4 \1:\2 \5#; s/^([^ ]+) [^ ]+ /\1 /; s/^ //' > "$WORK/truth"
 [ "$(wc -l < "$WORK/truth")" -ge 13 ] || fail "the sources have $(wc -l < "$WORK/truth") markers"
 
-# check NAME: every method of the truth in the recording $WORK/NAME.txt.
+# check NAME: looks every method of the truth up in the recording $WORK/NAME.txt.
 check() {
   awk -v name="$1" '
     FNR == NR { line[$2] = $1; pattern[$2] = $2; gsub(/[.$]/, "[&]", pattern[$2])
@@ -39,13 +39,13 @@ record() {
   awk '{ all += $NF; if (/\[cut: /) cut += $NF } END { exit !(cut <= 0.005 * all) }' "$WORK/$1.txt" ||
     { cat "$WORK/$1.err"; fail "$1: more than 5 of 1000 walks are cut"; }
 }
-# The program's file and its PDB are replaced by another build, whose methods have the same tokens: before the
-# recording, and during it. Not one line of the new build may be shown, and it is said why there is none. What the
-# module says of its PDB is read from memory: if only its file is another one, all lines are there and right.
+# The program's file and its PDB are replaced by another build, whose methods have the same tokens, before and during the
+# recording. No line of the new build may be shown, and the summary says why there is none. The id of the module's PDB
+# is read from memory: if only the module's file is replaced, all lines are there and right.
 replaced() {
   build_app Lines
   cp -r "$(dirname "$APP")" "$WORK/app"
-  # The PDB that the compiler has left is out of the way, else it would be found, and right.
+  # The PDB that the compiler has left is moved away, because clrsnap would find and use it.
   sed -i 's#/obj/Lines/#/obj/Nines/#' "$WORK/app/Lines.dll" && cp "$WORK/app/Lines.dll" "$WORK/original.dll"
   ! cmp -s "$APP" "$WORK/original.dll" || fail "the PDB's path is not in the module"
   other="$MATERIAL/apps/Collects/Collects" && (build_app Collects) || fail "the other build"
@@ -54,7 +54,7 @@ replaced() {
     cp "$other.dll" "$WORK/app/new" && mv "$WORK/app/new" "$WORK/app/Lines.dll"  # in place it would die of it
   }
   restore() { rm "$WORK"/app/Lines.*; cp "$(dirname "$APP")"/Lines.* "$WORK/app/"; cp "$WORK/original.dll" "$WORK/app/Lines.dll"; }
-  # told HOW: no line of the program's module, none of the other's sources, and why.
+  # told HOW: there is no line of the program's module, none of the other build's sources, and a reason.
   told() {
     grep -q 'Lines\.Program\.\|Lin\.' "$WORK/$1.txt" || { head -5 "$WORK/$1.txt"; fail "$1: the program is not in the recording"; }
     ! grep -qE '\((Program|Mapped)\.cs:[0-9]+\)' "$WORK/$1.txt" || { cat "$WORK/$1.err"; fail "$1: lines of another build"; }

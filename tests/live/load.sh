@@ -16,7 +16,7 @@ expect() {
   [ -s "$WORK/stderr" ] && { cat "$WORK/stderr"; fail "$1: something on stderr"; }
   pass "$1"
 }
-# told NAME FILE TEXT...: the test profiler saw these.
+# told NAME FILE TEXT...: the test profiler has logged these.
 told() {
   local name=$1 file=$2 text
   shift 2
@@ -51,8 +51,8 @@ expect "beside another main profiler" $?
 logged "beside another main profiler" "Initialize: .NET 10."
 told "beside another main profiler" "$WORK/both" "slot 97" "slot 3 Initialize" "done"
 
-# Ours under the main profiler's name answers that it is a notification profiler, and leaves the
-# main place free: here the other one is on the list and takes it.
+# clrsnap's library, set up as the main profiler, declares itself a notification profiler and leaves the
+# main place free: the other one, which is on the list, takes it.
 CLRSNAP_TEST_OUT=$WORK/swapped CLRSNAP_TEST_UNTIL=$WORK/until.swapped \
   CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER=$CLSID CORECLR_PROFILER_PATH=$ours \
   CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 CORECLR_NOTIFICATION_PROFILERS="$other=$CLSID;" \
@@ -61,7 +61,7 @@ expect "under the main profiler's name, with another on the list" $?
 logged "swapped" "Initialize: .NET 10."
 told "swapped" "$WORK/swapped" "slot 97" "slot 3 Initialize" "done"
 
-# attach LIBRARY...: starts the program, attaches each, lets it finish.
+# attach LIBRARY...: starts the program, attaches each library, and waits for the program's end.
 attach() {
   local pid rc library ready=0
   mkfifo "$WORK/stdin.$1"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # mapped.sh BUILD SOURCE MATERIAL WHAT: names come from the file that a process has mapped, whatever its path means
-# to us or by now. The file that the process has is "right", what else can be found under its path "wrong".
+# to the command or has come to mean. The mapped file is "right", another file under its path is "wrong".
 #   namespace   a bind mount in a mount namespace of its own      container   a root directory of its own
 #   replaced    renamed over after it was loaded                  deleted     removed after it was loaded
 #   unlabelled  as namespace, and no build id                     fifo        its debug link names a FIFO
-#   later       a recording without its end, reported when the file is another one
+#   later       a recording without its end, reported after the file was replaced
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Mapped
@@ -13,7 +13,7 @@ right=$BUILD/lib/libtest_mapped_right.so wrong=$BUILD/lib/libtest_mapped_wrong.s
 library=$WORK/libmapped.so
 bad() { cat "$WORK"/*.err "$WORK"/said "$WORK/app" 2> /dev/null; head -5 "$WORK/out.folded"; fail "$WHAT: $*"; }
 
-# begin COMMAND...: the program, as PID, when it is in the library.
+# begin COMMAND...: starts the program as PID, and waits until it is in the library.
 begin() {
   "$@" > "$WORK/app" 2> "$WORK/app.err" 3>&- &
   CHILD=$!
@@ -28,8 +28,8 @@ end() {
   kill "$PID" 2> /dev/null
   wait $CHILD 2> /dev/null
 }
-# look NAME [SENTENCE]: the three ways to a name. NAME "": none, and the sentence says why.
-# Only root may ask the kernel for the file of a mapping; FEW is how to go without that right.
+# look NAME [SENTENCE]: checks the three ways to a name. NAME "": there is no name, and SENTENCE says why.
+# Only root may open the file of a mapping; FEW runs a command without that right.
 FEW=()
 [ "$(id -u)" != 0 ] || FEW=(setpriv --bounding-set=-sys_admin,-checkpoint_restore --inh-caps=-sys_admin,-checkpoint_restore)
 look() { clrsnap=("$BUILD/bin/clrsnap"); look_once "$@"; }
@@ -51,7 +51,7 @@ look_once() {
   fi
 }
 run() { timeout -k 5 120 dotnet "$APP" "$library" 60; }
-# unshared SCRIPT: in namespaces of its own, as whoever we are.
+# unshared SCRIPT: runs it in namespaces of its own, as the current user.
 unshared() {
   local user=()
   [ "$(id -u)" = 0 ] || user=(--user --map-root-user)
@@ -89,7 +89,7 @@ case $WHAT in
     end
     ;;
   container)
-    # Everything that the program needs stands under other mounts, but for the library, which is our own path's other build.
+    # Everything that the program needs is under other mounts, except the library: its path has another build outside.
     unshared true 2> /dev/null || skip "no mount namespaces here: unshare is refused"
     cp "$wrong" "$library"
     dotnet=$(readlink -f "$(command -v dotnet)")
@@ -106,7 +106,7 @@ case $WHAT in
     end
     ;;
   fifo)
-    # The debug file that the library names is not there; what is there must not hold anybody up.
+    # In place of the debug file that the library names there is a FIFO, which must not block the command.
     cp "$right" "$library"
     objcopy --only-keep-debug "$library" "$WORK/libmapped.debug"
     objcopy --strip-all --remove-section=.note.gnu.build-id --add-gnu-debuglink="$WORK/libmapped.debug" "$library" "$WORK/linked"

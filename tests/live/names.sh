@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# names.sh BUILD SOURCE MATERIAL APP: names as people write them, against the source. Each method of tests/apps/Names
-# (and NamesFs, in F#) is busy in Mark.At, to which it says what it wants to be called: the frames that have called
-# Mark.At must be exactly those. And --raw-names has the same stacks under the compiler's names.
+# names.sh BUILD SOURCE MATERIAL APP: compares shown names with the source. Each method of tests/apps/Names
+# (and NamesFs, in F#) burns CPU time in Mark.At, to which it passes the name that it should have: the callers of
+# Mark.At must be exactly those. --raw-names has the same stacks under the compiler's names.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 NAME=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app "$NAME"
@@ -15,8 +15,8 @@ callers() {
     for (i = NF; i > 0; i--) { if ($i ~ /(^|[.])Mark[.]At$/) at = 1; else if (at) { print $i; break } } }' |
     LC_ALL=C sort -u
 }
-# The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine the
-# samples may be late by that much, and one name have none: then once more. A name too many is wrong at once.
+# The time under each name is 40 ms: some ten samples, where the kernel ticks 250 times a second. On a loaded machine
+# samples may be late by that much, and a name may have none: then the test tries again. An extra name fails at once.
 for try in 1 2 3; do
   "$BUILD/bin/clrsnap" record -F 999 --native off -o pretty.collapsed -o all.clrsnap -- dotnet "$APP" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
@@ -35,14 +35,14 @@ pass "$(wc -l < expected) names are those of the source"
 sum() { awk '{ n += $NF } END { printf "%.0f\n", n }' "$1"; }
 [ "$(sum raw.collapsed)" = "$(sum pretty.collapsed)" ] || fail "samples are lost with the names"
 
-# An async method and the state machine that it starts are one frame, but for what the start itself takes.
+# An async method and the state machine that it starts are one frame, except for the time of the start itself.
 if [ "$NAME" = Names ]; then
   grep -F 'Program.<Main>$;' raw.collapsed | grep -F 'Builder.Start<Program.<<Main>$>d__0>;' |
     grep -qF ';Program.<<Main>$>d__0.MoveNext;Mark.At' || fail "--raw-names: Main does not start its state machine"
   grep -q '^Program.Main;Mark.At' pretty.collapsed || fail "Main is not one frame"
   ! grep -q 'Builder.*Start<.*>;Program.Main' pretty.collapsed || fail "the start of Main is shown"
 
-  # Threads of one name are one, those that have none are not; and each is itself where that is asked for.
+  # Threads of one name are one, threads without a name are not; --threads each keeps all apart.
   for which in grouped each; do
     "$BUILD/bin/clrsnap" report --threads $which --format text -o $which.txt all.clrsnap 2>> err || fail "--threads $which"
     awk '/^ *[0-9.]+ % +[0-9.]+ % +[0-9]+  [^ ]/ { sub(/^[^%]*%[^%]*% +[0-9]+  /, ""); print > "'$which'.threads" }' $which.txt

@@ -1,26 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ps.sh BUILD SOURCE MATERIAL: `clrsnap ps` lists what there is, and `clrsnap record PID` says why it cannot
-# record what it cannot.
+# ps.sh BUILD SOURCE MATERIAL: `clrsnap ps` lists the processes, and `clrsnap record PID` says why it cannot record
+# some of them.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 clrsnap=$BUILD/bin/clrsnap
 command -v python3 > /dev/null || skip "there is no python3"
 
-# find_process CONDITION KEY: of the processes p of the list for which the condition is true, this one of their properties.
+# find_process CONDITION KEY: prints property KEY of the listed processes p for which CONDITION is true.
 find_process() {
   "$clrsnap" ps --json | python3 -c '
 import json, sys
 print(*[p[sys.argv[2]] for p in json.load(sys.stdin) if eval(sys.argv[1])])' "$1" "$2"
 }
-# listed KEY WANT: what ps says of the process.
+# listed KEY WANT: ps lists the process with this value.
 listed() {
   local got
   got=$(find_process "p['pid'] == $PID" "$1") || fail "ps --json is no JSON"
   [ "$got" = "$2" ] || fail "ps: $1 is '$got', not '$2'"
 }
-# refused NAME TEXT: no recording, this sentence, and no file.
+# refused NAME TEXT: there is no recording and no file, and the command says TEXT.
 refused() {
   local rc=0
   timeout 50 "${@:3}" "$clrsnap" record -d 1 -o "$WORK/none.clrsnap" "$PID" > "$WORK/said" 2>&1 || rc=$?
@@ -66,7 +66,7 @@ runtime has not started"
 PID=4194305
 refused "no process" "there is no process $PID"
 
-# A runtime that is not supported says so, and the program runs on.
+# With an unsupported runtime the command says so, and the program runs on.
 get_runtimes
 build_app Old
 mkfifo "$WORK/go"

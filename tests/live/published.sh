@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# published.sh BUILD SOURCE MATERIAL KIND: a program as dotnet publish makes it, with the runtime in it: recorded
-# from its start and by attach, its stack, top and doctor. Methods have their modules, and lines by the PDB beside the
-# program, and the shares of the program's time that it says itself; the runtime's code has its name and colour, though
+# published.sh BUILD SOURCE MATERIAL KIND: record (from the start and by attach), stack, top and doctor with a program that
+# dotnet publish makes and that contains the runtime. Methods have their modules, lines from the PDB beside the
+# program, and the shares of CPU time that the program reports; the runtime's code has its name and colour, though
 # it may be in the program's own file.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 KIND=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -11,7 +11,7 @@ case $KIND in
   *) native="[Split: runtime]" ;;
 esac
 
-# check NAME: the recording $WORK/NAME.json.
+# check NAME: checks the recording $WORK/NAME.json.
 check() {
   python3 - "$WORK/$1.json" "$native" << 'PY' || { cat "$WORK/$1.err"; fail "$1: above"; }
 import json, sys
@@ -46,7 +46,7 @@ clrsnap record --lines -o "$WORK/launch.json" -- "$APP" 2 > "$WORK/out" 2> "$WOR
   { cat "$WORK/launch.err"; fail "the recording ended with $?"; }
 grep -q '^truth Split.Program.Ten' "$WORK/out" || fail "the program said '$(cat "$WORK/out")'"
 check launch
-# Some 1,000 samples: a share of 60 % is within 8 points of the truth but once in a million recordings.
+# Some 1,000 samples: a share of 60 % is more than 8 points off once in a million recordings.
 python3 - "$WORK/launch.json" "$WORK/out" "$SOURCE/tests/formats" << 'PY' || fail "shares: above"
 import json, sys
 sys.path.insert(0, sys.argv[3])
@@ -96,7 +96,7 @@ PY
 grep -qF "${native%]}+0x" "$WORK/stack.txt" || { cat "$WORK/stack.txt"; fail "stack does not name the runtime"; }
 ! grep -F '[Split+0x' "$WORK/stack.txt" | grep -q . || [ "$native" != "[Split: runtime]" ] || fail "nameless"
 
-# On a loaded machine the program may have next to no processor for some seconds.
+# On a loaded machine the program may get almost no CPU time for some seconds.
 for seconds in 2 10 40; do
   clrsnap record --lines -d $seconds -o "$WORK/attach.json" $PID > /dev/null 2> "$WORK/attach.err" ||
     { cat "$WORK/attach.err"; fail "attach ended with $?"; }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # push.sh BUILD SOURCE MATERIAL: a .NET program in three modes, pushed in windows while it is recorded into a
-# file: each mode is a profile of its own in each window that has samples of it, with an id that no
-# other has, and all windows together have the stacks and sums that the file has, under the same labels.
+# file. Each mode is a profile of its own in each window that has samples of it, with a unique id, and all
+# windows together have the file's stacks and sums, under the same labels.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 unset "${!OTEL_@}" CLRSNAP_PUSH_HEADERS http_proxy all_proxy HTTP_PROXY ALL_PROXY
@@ -21,7 +21,7 @@ pushed=$(sed -n 's/^clrsnap: pushed \([0-9]*\) profiles .*; lost 0, rejected 0$/
   { cat err; fail "$pushed profiles"; }
 
 decoded() { python3 "$SOURCE/tests/tools/otlp.py" "$1" || fail "otlp.py $1"; }
-# sums: without the threads, which may have got their names later.
+# sums: without threads, whose names may arrive later.
 sums() {
   awk -F'|' 'NF == 3 { label = match($1, /trace_id=.*/) ? substr($1, RSTART) : ""; n[label "|" $2] += $3 }
     END { for (s in n) printf "%s|%.0f\n", s, n[s] }' | sort

@@ -13,7 +13,7 @@ app=$(dirname "$APP")
 framework=$(dirname "$(readlink -f "$(command -v dotnet)")")/shared/Microsoft.NETCore.App
 framework=$framework/$(ls "$framework" | grep '^10\.' | sort -V | tail -1)
 
-# compile NAME OPTION...: the program with the library's and its own code compiled ahead of time.
+# compile NAME OPTION...: compiles the program and the library ahead of time.
 compile() {
   local out=$WORK/$1
   shift
@@ -25,7 +25,7 @@ compile() {
 compile composite --composite -o "$WORK/composite/app.r2r.dll"
 [ -f "$WORK/composite/app.r2r.dll" ] || fail "there is no composite image"
 
-# Is the composite image what runs? A program whose image is refused is jitted without a word.
+# Is the composite image in use? If the runtime refuses an image, it silently jits the program.
 dotnet "$WORK/composite/Composite.dll" 20 > /dev/null 2>&1 &
 program=$!
 for _ in $(seq 100); do
@@ -36,7 +36,7 @@ grep -q 'r-xp.*app\.r2r\.dll' "/proc/$program/maps" || fail "the runtime does no
 kill "$program"
 wait "$program" 2> /dev/null
 
-# record NAME: 0 samples is a failure, and so is a walk that was cut in managed code.
+# record NAME: fails without samples, and if a walk was cut in managed code.
 record() {
   DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=1 "$BUILD/bin/clrsnap" record --mode wall -F 1000 \
     --format collapsed -o "$WORK/$1.txt" -- dotnet "$WORK/$1/Composite.dll" 3 > "$WORK/out" 2> "$WORK/err" ||

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# record.sh BUILD SOURCE MATERIAL WHAT: the agent in a running program, and what the other end of the
-# wire gets to see. record_check holds every record against the format; this looks at the contents.
+# record.sh BUILD SOURCE MATERIAL WHAT: the agent in a running program, seen from the other end of the
+# wire. record_check checks every record against the format; this script checks the contents.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 export CLRSNAP_LOG=$WORK/log
@@ -17,14 +17,14 @@ record() {
   [ -s "$WORK/stderr" ] && bad "something on stderr"
 }
 total() { sed -n "s/^total .*\b$1 \([0-9]*\).*/\1/p" "$WORK/out"; }
-# sum KIND PATTERN: samples of all lines of a kind that match.
+# sum KIND PATTERN: adds up the samples of all matching lines of a kind.
 sum() { grep -E "^$1 [0-9]+ ($2)" "$WORK/out" | awk '{ n += $2 } END { print n + 0 }'; }
 need() { [ "$1" -ge "$2" ] || bad "$3: $1, less than $2"; }
 # Walks that are complete, in tenths of a per cent.
 complete() {
   need "$(sum stop base)" $(($(total records) * $1 / 1000)) "complete walks"
 }
-# ended [attached]: a program that we have started is never stopped.
+# ended [attached]: a program that clrsnap has started is never stopped.
 ended() {
   [ "$(total ends)" = 1 ] && [ "$(total starts)" = 1 ] || bad "not one start and one end"
   grep -q '^state 2 ' "$WORK/out" || bad "the agent's state at the end"
@@ -56,20 +56,20 @@ wall() {
   [ "$rc" = 42 ] || bad "exit code $rc"
   ended
   complete 980
-  # A sleeper is seen as long as a burner: its weight is wall time.
+  # A sleeping thread has as much time as a burning one: its weight is wall-clock time.
   slept=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Sleeper$/\1/p' "$WORK/out")
   hot=$(sed -n 's/^thread [0-9]* [0-9]* \([0-9]*\) Hot worker$/\1/p' "$WORK/out")
   need "${slept:-0}" 1000 "ms of the sleeper"
   need "${hot:-0}" 1000 "ms of the burner"
   need "$(sum method 'Rec\.Program\.Sleep\(\)')" 20 "samples of the sleeping method"
-  # Sleepers are not woken: all samples of it but some at its ends are taken without a signal.
+  # Sleeping threads are not woken: all samples of one, except some at its ends, are taken without a signal.
   sleeping=$(total asleep)
   need "$sleeping" "$(($(sum method 'Rec\.Program\.Sleep\(\)') * 9 / 10))" "samples without a signal"
   pass "wall: $(total records) samples, sleeper ${slept} ms, burner ${hot} ms"
 }
 
-# 20 waits of 100 ms of each kind, under a sample every 5 ms: the program counts those that came back
-# early or were interrupted, and how often it was off the processor.
+# 20 waits of 100 ms of each kind, with a sample every 5 ms: the program counts those that returned
+# early or were interrupted, and how often it lost its processor.
 asleep() {
   build_app Proofs
   record wall 200 0 dotnet "$APP" asleep alone
@@ -152,7 +152,7 @@ ends() {
   pass "of two programs the first is recorded"
 }
 
-# The shared memory's path comes as client data; threads that are there already are found.
+# The name of the shared memory comes as client data; existing threads are found.
 attached() {
   export BUILD APP CLSID RECORD_CHECK_PID=$WORK/pid RECORD_CHECK_INVITATION=$WORK/invitation
   record cpu 500 0 bash -c 'env -u CORECLR_ENABLE_PROFILING -u CLRSNAP_SHM dotnet "$APP" names 8000 &

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# record_attach.sh BUILD SOURCE MATERIAL: `clrsnap record PID`: a program that runs is recorded, again and
-# again, as if it had been from its start, and nothing of it is left in the program afterwards.
+# record_attach.sh BUILD SOURCE MATERIAL: `clrsnap record PID`: a running program is recorded again and
+# again, as completely as from its start, and nothing is left in the program afterwards.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 clrsnap=$BUILD/bin/clrsnap
 
 bad() { cat "$WORK/said" "$WORK/err"; fail "$*"; }
-# start ARGS...: the program, as process PID, until its threads run.
+# start ARGS...: starts the program as process PID, and waits until its threads run.
 start() {
   timeout -k 5 120 dotnet "$APP" "$@" > "$WORK/out" 2> "$WORK/err" &
   CHILD=$!
@@ -18,7 +18,7 @@ start() {
   done
   fail "the program does not start"
 }
-# finish CODE: it ends as it would have ended, and has said nothing.
+# finish CODE: the program exits with CODE and has printed nothing.
 finish() {
   local rc=0
   wait $CHILD || rc=$?
@@ -30,7 +30,7 @@ record() {
   timeout 30 "$clrsnap" record --top 20 -o "$WORK/stacks.folded" "$@" > "$WORK/said" 2>&1 || rc=$?
   [ $rc = 0 ] || bad "record $*: exit code $rc"
 }
-# named SUM: nothing is without a name, and what burns is seen.
+# named SUM: every frame has a name, and the burning method is seen.
 named() {
   grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && bad "$1: frames without names"
   for method in Rec.Program.Hot 'Rec.Box<T>.Churn<double>' 'Rec.Box<Pair>.Churn<U>' \
@@ -62,14 +62,14 @@ before=$(descriptors)
 record -d 1 -p "$PID" --mode wall -F 200 -o "$WORK/threads.speedscope.json"
 named "a second one, of the clock"
 grep -qF 'Rec.Program.Sleep' "$WORK/stacks.folded" || bad "the sleeper is not seen"
-# The kernel has 15 bytes of a thread's name.
+# The kernel keeps 15 bytes of a thread's name.
 for name in 'Hot worker' Generisch-Ü Sleeper 'Ein Schläfer, der länger heißt'; do
   grep -qF "$name" "$WORK/threads.speedscope.json" || bad "there is no thread $name"
 done
 clean "the second recording"
 [ "$(descriptors)" -le "$before" ] || bad "descriptors are left: $before, then $(descriptors)"
 
-# Two at a time.
+# Two recordings at a time.
 timeout 30 "$clrsnap" record -d 3 -o "$WORK/one.folded" "$PID" > "$WORK/one" 2>&1 &
 first=$!
 for _ in $(seq 100); do
@@ -82,7 +82,7 @@ grep -qE "^clrsnap: process $PID is being recorded already, by another clrsnap \
 [ -e "$WORK/two.folded" ] && bad "a file is left of the refused recording"
 wait $first || bad "the first of two recordings"
 
-# A command that is killed: the file is good up to there, the program does not notice, and the next one works.
+# The command is killed: the file is valid up to there, the program does not notice, and the next recording works.
 timeout 30 "$clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2>&1 &
 sleep 2
 kill -9 "$(pgrep -P $!)"
@@ -92,7 +92,7 @@ clean "a killed command"
 grep -qF Rec.Program.Hot "$WORK/cut.folded" || bad "the cut file has no stacks"
 pass "a killed command leaves a file and a program"
 
-# Ctrl-C ends the recording, and until the program's own end.
+# A recording that Ctrl-C ends, and one up to the program's own end.
 timeout 30 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
 sleep 1.5
 kill -INT "$(pgrep -P $!)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# refuse.sh BUILD SOURCE MATERIAL: on .NET 8 and 9, which are not supported yet, the program runs unharmed and
-# is told so in one line. Fetches the two runtimes from NuGet once; skipped where that cannot be.
+# refuse.sh BUILD SOURCE MATERIAL: on .NET 8 and 9, which are not supported yet, the program runs unharmed, and
+# one line says so. Fetches the two runtimes from NuGet once; skipped where NuGet cannot be reached.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 get_runtimes

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # remote.sh BUILD SOURCE MATERIAL: processes without any agent are walked from outside: every thread of a
-# .NET 10 program, again and again while it runs, down to its stack's base; and who cannot be walked is told
-# why.
+# .NET 10 program, again and again while it runs, down to its stack's base. If a process cannot be walked, the command
+# says why.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 WALK=$BUILD/bin/remote_walk

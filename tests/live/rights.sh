@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# rights.sh BUILD SOURCE MATERIAL: who may record whom, as root with less than all capabilities, under hidepid, by
-# `record -- PROGRAM` that changes its user or its namespace: it works, or one sentence says why not and what to do.
+# rights.sh BUILD SOURCE MATERIAL: which user may record which process: root without all capabilities, hidepid,
+# `record -- PROGRAM` where PROGRAM changes its user or its namespace. It works, or one sentence says why not and what to do.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 clrsnap=$BUILD/bin/clrsnap
 unshare --mount true || skip "no namespaces can be made here"
-# What another user is to run lies where that one may read.
+# A copy of what the other user runs, where that user may read it.
 chmod 755 "$WORK"
 cp -r "$MATERIAL/apps/Record" "$BUILD/bin/clrsnap" "$BUILD/lib/libclrsnap.so" "$WORK"
 chmod -R a+rX "$WORK"
@@ -47,7 +47,7 @@ says 1 "process $PID belongs to another user ($(id -u)); only that user and root
   "${other[@]}" "$WORK/clrsnap" record -d 1 -o their/r.clrsnap "$PID"
 stop
 
-# The program's own exit code stays.
+# The program keeps its own exit code.
 says 42 "user 65534 may not open the memory of clrsnap record, which is of another user or user namespace: record it by its \
 number instead (clrsnap record PID); the program runs on without being profiled" \
   "$clrsnap" record -o r.clrsnap -- "${other[@]}" dotnet "$APP" hot 300

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# small.sh BUILD SOURCE MATERIAL ENGINE|attach: a library's own threads whose stacks have no room for a signal live
-# through a recording in CPU mode; those with large stacks are sampled, and it is said what is left out.
+# small.sh BUILD SOURCE MATERIAL ENGINE|attach: a library's threads whose stacks have no room for a signal survive
+# a recording in CPU mode; those with large stacks are sampled, and the summary says what is left out.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Record

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# small_stacks.sh BUILD SOURCE MATERIAL: a program with a Go library in it, on whose goroutines' stacks no signal has
-# room, lives when it is recorded: from its start, with the library there at once or later, and by attach. The
-# recording says what it cannot see, and has what it can.
+# small_stacks.sh BUILD SOURCE MATERIAL: a program with a Go library, whose goroutines' stacks have no room for a
+# signal, survives being recorded: from its start, with the library there at once or later, and by attach. The
+# recording says what it cannot see, and has everything else.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 command -v go > /dev/null || skip "there is no go command"
 build_app SmallStacks
 clrsnap=$BUILD/bin/clrsnap
 cp "$SOURCE"/tests/support/go/* "$WORK"
-# With and without the note that says whose it is.
+# With and without the note that identifies a Go library.
 for flags in '' '-ldflags=-buildid='; do
   (cd "$WORK" && GOCACHE=$WORK/cache GOFLAGS=-mod=mod GOTOOLCHAIN=local go build -buildmode=c-shared $flags \
     -o "libsmall$flags.so" .) > "$WORK/build.log" 2>&1 || { cat "$WORK/build.log"; fail "the Go library does not build"; }
@@ -22,8 +22,8 @@ check() {
 }
 launch() {
   local rc=0 calm=
-  # Until the library is seen CPU mode may signal, and a signal of mode wall from before it may be on its way to a thread
-  # that has no processor: docs/signal-safety.md, "Small stacks".
+  # Until the library is found CPU mode may send signals, and an earlier signal of mode wall may be pending for a thread
+  # without a processor: docs/signal-safety.md, "Small stacks".
   [ "$1 $2" = "wall 0" ] || calm=calm
   timeout -k 5 90 "$clrsnap" record --mode "$1" -F 1000 --format collapsed -o "$WORK/stacks" -- \
     dotnet "$APP" "$3" 3 "$2" $calm > "$WORK/said" 2>&1 || rc=$?

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # stack.sh BUILD SOURCE MATERIAL: `clrsnap stack`: a program's threads with the methods that they are known to
-# be in, as text and as JSON; a program that hangs (all its threads stopped) and one that takes all processors;
-# and who cannot be looked at is told why.
+# be in, as text and as JSON; a program that hangs (all its threads stopped) and one that uses all processors;
+# and the reason where a process cannot be read.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 CLRSNAP=$BUILD/bin/clrsnap
 build_app Record
 
-# refused CODE TEXT ARGS...: the command ends with CODE and says TEXT, in one line.
+# refused CODE TEXT ARGS...: the command exits with CODE and prints TEXT in one line.
 refused() {
   local code=$1 text=$2 rc=0
   shift 2
@@ -39,7 +39,7 @@ done
 # check: both threads of the program, and one of the runtime's own, in $WORK/text.
 check() {
   "$CLRSNAP" stack "$pid" > "$WORK/text" || fail "stack ended with $?"
-  # From the thread's line to the empty one: the frames, with what is said of them.
+  # From the thread's line to the empty one: the frames and their details.
   awk '/^Thread .*"Hot worker"/, /^$/' "$WORK/text" > "$WORK/hot"
   grep -q "Rec.Program.Hot  (Record.dll)" "$WORK/hot" || { cat "$WORK/hot"; fail "$1: the hot worker is not in Hot"; }
   grep -q "System.Threading.Thread.StartCallback  (System.Private.CoreLib.dll)" "$WORK/hot" || fail "$1: StartCallback"
@@ -52,7 +52,7 @@ check() {
   ! grep -q "cut here" "$WORK/text" || { cat "$WORK/text"; fail "$1: a stack is cut"; }
 }
 check "a running program"
-# Between two calls the hot thread is not in Hot, for a moment.
+# Between two calls the hot thread is briefly not in Hot.
 for _ in $(seq 10); do
   "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "--json"
   grep -q '"Rec.Program.Hot"' "$WORK/json" && break
@@ -83,7 +83,7 @@ grep -q 'stopped by a signal' "$WORK/text" || fail "the state of a stopped progr
 kill -CONT "$pid"
 pass "a program that answers nobody"
 
-# It runs on as if nothing had been.
+# It runs on undisturbed.
 for _ in $(seq 20); do "$CLRSNAP" stack "$pid" > /dev/null || fail "stack, again and again"; done
 kill -0 "$pid" || fail "the program has died"
 check "after twenty looks"
@@ -92,7 +92,7 @@ wait $launcher 2> /dev/null
 refused 1 "there is no process $pid" "$pid"
 pass "the program has not noticed"
 
-# What threads wait for: each says so by its name, one of which is longer than what the kernel keeps.
+# What threads wait for: each one's name says it; one name is longer than the kernel keeps.
 build_app Waits
 timeout 100 dotnet "$APP" > "$WORK/waits" 2>&1 &
 launcher=$!
@@ -110,7 +110,7 @@ for t in waits: assert t["name"] == t.get("waits_for"), (t["name"], t.get("waits
 PYTHON
 }
 waits || waits || waits || waits || waits || { cat "$WORK/wrong"; fail "threads wait for something else"; }
-# lines NAME MIN: of at least so many frames of the program (optimized code has lost some to tail calls).
+# lines NAME MIN: at least MIN frames of the program have lines (optimized code has lost some frames to tail calls).
 lines() {
   python3 - "$WORK/json" "$SOURCE/tests/apps/Waits/Program.cs" "$2" << 'PYTHON' || fail "$1: a frame is not on the line that it waits in"
 import json, re, sys
@@ -141,8 +141,8 @@ launcher=$!
 for _ in $(seq 300); do grep -qs ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "the optimized program"
 lines optimized 12
-# Its file and its PDB are replaced by another build: all names are those of the one that runs, and so are the lines,
-# from the PDB that the compiler has left, if that is there.
+# The program's file and its PDB are replaced by another build: all names are those of the running one, and so are the
+# lines, from the PDB that the compiler has left, if it is there.
 build_app Collects
 cp "${APP%.dll}.pdb" "$WORK/copy/Waits.pdb" && cp "$APP" "$WORK/copy/new" && mv "$WORK/copy/new" "$WORK/copy/Waits.dll"
 "$CLRSNAP" stack "$pid" | grep '(Waits.dll)' > "$WORK/replaced"
@@ -154,7 +154,7 @@ kill "$pid"
 wait $launcher 2> /dev/null
 pass "what threads wait for, and on which lines"
 
-# Who has suspended the runtime: the thread that collects, at some of so many looks; never another, and nobody when it has ended.
+# Which thread suspends the runtime: at some of so many looks the thread that collects, never another one, and none when it has ended.
 timeout 100 dotnet "$APP" "$WORK/end" > "$WORK/collects" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/collects" && break; sleep 0.1; done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stack_gc.sh BUILD SOURCE MATERIAL KIND: `clrsnap stack` of a program that collects all the time, again and again: who collects,
-# who suspends the runtime and what for, and who waits for the end; each claim fits the thread's stack and what that
+# stack_gc.sh BUILD SOURCE MATERIAL KIND: `clrsnap stack`, again and again, of a program that collects all the time: which thread
+# collects, which one suspends the runtime and why, and which ones wait for the end. Each statement must fit the thread's stack and what that
 # thread of the program can do at all. KIND: workstation, background (concurrent collections), server.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 KIND=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -18,14 +18,14 @@ launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/said" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program that collects"; }
 taken=0
-# looks PHASE COUNT: so many more.
+# looks PHASE COUNT: takes COUNT more looks.
 looks() {
   for _ in $(seq "$2"); do
     taken=$((taken + 1))
     timeout 20 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$1.$taken" || fail "stack"
   done
 }
-# check PHASE: 3: nothing is wrong, but of what is to be seen too little was.
+# check PHASE: returns 3 if nothing is wrong, but too little of what should be seen was seen.
 check() {
   python3 - "$KIND" "$1" "$WORK/look.$1".* << 'PYTHON'
 import collections, json, sys
@@ -51,7 +51,7 @@ for path in sys.argv[3:]:
             assert not t["cooperative"] and t["managed"] and t is not suspends, why
             assert suspends and suspends[0]["suspends_for"] == "collection", why
             assert frames[0]["kind"] == "native" and any(f.get("module", "").endswith("libcoreclr.so") for f in frames), why
-        # What a thread does not do is never said of it.
+        # No statement may be made that is impossible for a thread.
         if name == "Sleeper": assert waits in (None, "time to pass") and t["in"] == "native code", why
         if name == "Worker": assert t.get("in") != "gc" and waits in (None, "a collection to end"), why
         if t.get("in") == "gc": assert name in ("Collector", "Allocator", "dotnet", ".NET Server GC"), why
@@ -70,7 +70,7 @@ if phase == "collecting":
     sys.exit(0 if enough else 3)
 PYTHON
 }
-# A look meets a suspension by chance, one in ten where collections are mostly in the background.
+# A look finds a suspension by chance: one in ten where collections are mostly in the background.
 for _ in 1 2 3 4 5; do
   looks collecting 40
   rc=0

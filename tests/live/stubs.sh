@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # stubs.sh BUILD SOURCE MATERIAL VERSION|names: code without unwind data, as it is in a running process.
-#   VERSION  every kind that docs/code-without-unwind-data.md shows is there on that runtime, and its first
+#   VERSION  every kind in docs/code-without-unwind-data.md exists on that runtime, and its first
 #            instructions are those of the document. Prints the disassembly.
-#   names    what the runtime enters into no map has a name in a recording.
+#   names    stubs that are in no map of the runtime have names in a recording.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 DOC=$SOURCE/docs/code-without-unwind-data.md
@@ -17,7 +17,7 @@ disassemble() {
     sed -n 's/^ *[0-9a-f]*:\t//p' | sed -E 's/ +/ /g; s/ *#.*//; s/ $//'
 }
 
-# mask: operands that differ from run to run are taken out.
+# mask: removes operands that differ from run to run.
 mask() { sed -E 's/0x[0-9a-f]{5,}/N/g; s/0x3f[0-9a-f]{2}\(/N(/g; s/^(j[a-z]+) .*N$/\1 N/'; }
 
 check_version() {
@@ -46,7 +46,7 @@ check_version() {
   pass "$WHAT: $rows kinds of code without unwind data, as the document has them"
 }
 
-# leaves NAME: how many samples' time has it as the youngest frame, at 1999 Hz.
+# leaves NAME: the time with NAME as the youngest frame, in samples of 1999 Hz.
 leaves() { awk -v name="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if (substr($0, length($0) - length(name) + 1) == name) s += n }
   END { printf "%.0f\n", s * 1999 / 1e9 }' "$WORK/out"; }
 

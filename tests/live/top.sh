@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# top.sh BUILD SOURCE MATERIAL WHAT: `clrsnap top` beside a program whose methods take 60, 30 and 10 % of
-# its CPU time: as text, as JSON, of a process that runs, on a terminal.
+# top.sh BUILD SOURCE MATERIAL WHAT: `clrsnap top` of a program whose methods take 60, 30 and 10 % of
+# its CPU time: as text, as JSON, of a running process, on a terminal.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 build_app Split
@@ -16,13 +16,13 @@ near() {
 }
 
 text() {
-  # As long as it runs: its last table is of all. What it prints itself is not among the tables.
+  # The last table covers the program's whole run. The program's own output is not among the tables.
   timeout 60 "$clrsnap" top --interval 0.5 --whole --rows 40 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
   [ "$(grep -c '^truth' err)" = 3 ] || bad "the program's own output is not on standard error"
   grep -q truth out && bad "the program's own output is among the tables"
   [ "$(grep -c '^clrsnap top: [0-9]* dotnet' out)" -ge 4 ] || bad "fewer than 4 tables in 3 s"
   grep -q '^ self %  total %  method  *module$' out || bad "no title"
-  # Of the time of the three: the runtime's own start takes its share of the whole, too.
+  # Shares of the three methods' time: the runtime's start takes a share of the whole, too.
   awk '$1 == "self" { delete total } $3 ~ /^Split.Program.(Sixty|Thirty|Ten)$/ { total[$3] = $2 }
     END { for (m in total) sum += total[m]; for (m in total) print m, 100 * total[m] / sum }' out > shares
   for pair in Sixty:60 Thirty:30 Ten:10; do
@@ -30,10 +30,10 @@ text() {
   done
   grep -Eq '^\.NET [0-9.]+, cpu 499 Hz, [0-9]+ s; [1-9][0-9]* samples, [0-9]+/s, lost 0, complete' out ||
     bad "no facts"
-  # The program's own end is the command's.
+  # The command ends with the program.
   timeout 60 "$clrsnap" top --text -- dotnet "$APP" no-number > out 2> err
   [ $? = 134 ] || bad "the exit code of a program that dies is lost"
-  # The first second may be over before the thread is there.
+  # The first second may be over before the thread exists.
   timeout 60 "$clrsnap" top --no-counters --threads --filter splitter --interval 3 -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
   [ "$(grep -c '^ *[0-9][0-9]* .*Splitter  *Split.Program.Burn$' out)" = 1 ] || bad "no thread Splitter"
   grep -q 'allocations and GC: not asked for' out || bad "counters in spite of --no-counters"
@@ -63,7 +63,7 @@ assert 0 < max(line["cpu_percent"] for line in lines) < 1000
 (thread,) = [t for line in lines for t in line["threads"] if t["name"] == "Splitter"][-1:]
 assert thread["share_percent"] > 60 and thread["hottest"] == "Split.Program.Burn", thread
 PYTHON
-  # Whoever reads no more ends it, and with it the program.
+  # When its reader closes the pipe, the command ends, and with it the program.
   timeout 60 "$clrsnap" top --json --interval 0.2 -- dotnet "$APP" 100 2> err | head -1 > out
   [ "${PIPESTATUS[0]}" = 0 ] && [ -s out ] || bad "a closed pipe is an error"
   timeout 20 "$clrsnap" top ls > out 2> err && bad "ls is a .NET program"
@@ -90,7 +90,7 @@ assert last["window_s"] == 3 and last["samples"] > first["samples"] > 0
 PYTHON
   done
   kill -0 $child || bad "the process did not run on"
-  # It is seen that the process has ended, and that is the end.
+  # The command notices that the process has ended, and ends.
   timeout 60 "$clrsnap" top --text --interval 0.3 $child > out 2> err &
   top=$!
   for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
@@ -101,7 +101,7 @@ PYTHON
   grep -q 'it is not a .NET program' err || bad "not said why"
 }
 
-# Inlined methods have their own time, against the truth of tests/apps/Inlined; without, the method that they are in.
+# Inlined methods have their own time, compared with the truth of tests/apps/Inlined; without --inlined, the outer method has it.
 inlined() {
   build_app Inlined
   for option in --inlined --whole; do
@@ -133,7 +133,7 @@ PYTHON
   grep -q "process $child was started without DOTNET_RichDebugInfo=1" err || bad "not said why"
 }
 
-# Who awaits has the time of what it awaits in its total; with --async-callers off, who has resumed it.
+# A method that awaits has the awaited method's time in its total; with --async-callers off, the code that resumed it has.
 async() {
   build_app Awaits
   for switch in on off; do
@@ -158,7 +158,7 @@ PYTHON
   done
 }
 
-# What a runtime says of its heap, against what the program says of itself: how much it allocates in a
+# The runtime's figures for its heap, compared with the program's own: how much it allocates in a
 # second, and how often each generation is collected.
 heap() {
   build_app Heap
@@ -169,7 +169,7 @@ lines = [json.loads(line) for line in open(sys.argv[1])]
 truth = [float(word) for word in next(l for l in open(sys.argv[2]) if l.startswith("truth")).split()[1:]]
 known = [l for l in lines if l["gc_counts"] is not None]
 assert len(known) >= 3, "fewer than 3 seconds are known"
-# The mean of the seconds that were told; a busy machine makes single ones differ.
+# The mean of the reported seconds; on a busy machine single ones differ.
 rate = truth[0] / truth[5]
 mean = sum(line["alloc_bytes_per_s"] for line in known) / len(known)
 assert 0.6 * rate < mean < 1.6 * rate, (mean, rate)
@@ -181,7 +181,7 @@ for generation in range(3):
     assert 0.4 < share <= 1, (generation, last, truth)
 assert last[0] > last[1] > last[2], last
 PYTHON
-  # Where there is no port it is said why, and all else is there.
+  # Where there is no port the output says why, and everything else is there.
   DOTNET_EnableDiagnostics_IPC=0 timeout 60 "$clrsnap" top -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
   grep -q 'allocations and GC: .*DOTNET_EnableDiagnostics_IPC=0' out || bad "not said why"
   grep -q '^ self %' out || bad "no table"

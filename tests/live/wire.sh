@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # wire.sh BUILD SOURCE MATERIAL: the memory that command and agent share has no name in any file system,
-# nobody can take it away or leave it behind, whoever dies, and a command that waits can be interrupted.
+# cannot be truncated, and does not outlive the two, whichever is killed; and a waiting command can be interrupted.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Record
 clrsnap=$BUILD/bin/clrsnap
 
-# memories PID: how many the process has open or mapped.
+# memories PID: how many such memories the process has open or mapped.
 memories() {
   { ls -l "/proc/$1/fd" 2> /dev/null | grep 'memfd:clrsnap'; grep 'memfd:clrsnap' "/proc/$1/maps"; } | wc -l
 }
@@ -41,7 +41,7 @@ finish() {
   wait $PID 2> /dev/null
 }
 
-# ---- While it records, whoever truncates it gets an error, and both live ----
+# ---- Truncating it during a recording is an error, and both processes survive ----
 launch
 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
 command=$!
@@ -71,7 +71,7 @@ gone $PID "after killed commands"
 record "after killed commands"
 pass "killed commands leave nothing"
 
-# ---- A process that is stopped: Ctrl-C is obeyed at once, and the next attach works ----
+# ---- A stopped process: Ctrl-C works at once, and so does the next attach ----
 for signal in INT TERM; do
   kill -STOP $PID
   env --default-signal "$clrsnap" record -o "$WORK/stopped.folded" "$PID" > "$WORK/said" 2>&1 &
@@ -92,7 +92,7 @@ record "after interrupted commands"
 finish
 pass "a stopped process holds nobody"
 
-# ---- No room in /dev/shm, and one that leads elsewhere: neither is used ----
+# ---- A full /dev/shm, and one that leads elsewhere: neither is used ----
 if unshare --mount true 2> /dev/null; then
   mkdir -p "$WORK/elsewhere"
   launch unshare --mount sh -c 'mount -t tmpfs none /dev && ln -s "$0" /dev/shm &&
@@ -104,7 +104,7 @@ if unshare --mount true 2> /dev/null; then
   pass "/dev/shm is not used"
 fi
 
-# ---- Limits of the process: a sentence, and it lives ----
+# ---- Limits of the process: the command says so, and the process survives ----
 launch
 prlimit --pid $PID --fsize=2097152:
 rc=0
