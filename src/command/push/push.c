@@ -387,9 +387,9 @@ static void end_thread(struct cs_push *push) {
 bool cs_push_finish(struct cs_push *push) {
   end_thread(push);
   while (push->count > 0) lose(push, take_first(push));
-  cs_say("pushed %" PRIu64 " profile%s (%.1f kB) to %s; lost %" PRIu64 ", rejected %" PRIu64,
-         push->arrived, push->arrived == 1 ? "" : "s", (double)push->arrived_bytes / 1000.0,
-         push->target.shown, push->lost, push->rejected);
+  cs_say("pushed %" PRIu64 " %s (%.1f kB) to %s; lost %" PRIu64 ", rejected %" PRIu64,
+         push->arrived, cs_plural(push->arrived, "profile", "profiles"),
+         (double)push->arrived_bytes / 1000.0, push->target.shown, push->lost, push->rejected);
   return push->lost == 0 && push->rejected == 0;
 }
 

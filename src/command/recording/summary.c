@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The summary: samples, what was lost and where, how complete the walks are and why the others are
-// not, how long threads were held, and how often the runtime was stopped. Nothing is left out for
-// being embarrassing. One thread. Signal-safe: no.
+// The summary: samples, what was lost and where, the share of complete walks and the reasons of the
+// others, how long threads were held, and how often the runtime was stopped. It hides no weakness.
+// One thread. Signal-safe: no.
 #include "recording/summary.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/print.h"
+#include "util/say.h"
 
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
 #define PREFIX "clrsnap: "
 
-enum { NOTICEABLE = 20 };  // one in so many looks left out is told
+enum { NOTICEABLE = 20 };  // missed rounds are reported if they are more than one in 20
 
 static void print_losses(const struct cs_facts *f, FILE *out) {
   uint64_t lost = f->lost_target + f->lost_ring + f->lost_broken + f->lost_full;
@@ -57,7 +58,7 @@ static void print_walks(const struct cs_profile_set *set, uint64_t samples, FILE
   uint64_t whole = 0;
   if (samples == 0) return;
   for (size_t i = 0; i < set->count; i++) whole += set->profiles[i].facts.complete;
-  // Two digits, rounded down: 99.996 % must not be told as 100.
+  // Two digits, rounded down: 99.996 % must not be shown as 100.
   double complete = 100.0 * (double)whole / (double)samples;
   complete = (double)(uint64_t)(complete * 100.0) / 100.0;
   cs_print(out, PREFIX "complete walks %.2f %%\n", complete);
@@ -68,7 +69,7 @@ static double us(uint64_t ns) {
   return (double)ns / 1000.0;
 }
 
-// One that was blocked when it was looked at waited; all others ran or wanted to.
+// A thread that was blocked when it was sampled was waiting; all others ran or wanted to.
 static void print_sleepers(const struct cs_facts *f, FILE *out) {
   if (f->asleep == 0 || f->mode != CS_WIRE_MODE_WALL) return;
   cs_print(out,
@@ -80,41 +81,42 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
   cs_print(out, "\n");
   if (f->ticks_left_out > (f->ticks + f->ticks_left_out) / NOTICEABLE)
-    cs_print(out, PREFIX "  %.0f of %u looks a second: for more there was no time\n",
+    cs_print(out, PREFIX "  %.0f of %u rounds per second: there was no time for more\n",
              f->hz * (double)f->ticks / (double)(f->ticks + f->ticks_left_out), f->hz);
 }
 
-// What samples are missing because threads were asked for them in vain.
+// Samples that are missing because threads did not take their signals.
 static void print_asks(const struct cs_facts *f, FILE *out) {
   if (f->unsent > 0)
     cs_print(out,
              PREFIX "%" PRIu64
-                    " signal%s not sent: too many are pending (raise ulimit -i); "
-                    "threads that run are missing, or their next samples stand for more\n",
-             f->unsent, f->unsent == 1 ? " was" : "s were");
+                    " %s not sent: too many are pending (raise ulimit -i); running threads are "
+                    "missing, or their next samples stand for more\n",
+             f->unsent, cs_plural(f->unsent, "signal was", "signals were"));
   if (f->silent > 0)
     cs_print(out,
              PREFIX "%" PRIu64
-                    " thread%s not take %s signal, for %.1f s in all: blocked by "
-                    "the program, or no processor was had\n",
-             f->silent, f->silent == 1 ? " did" : "s did", f->silent == 1 ? "its" : "their",
+                    " %s signal, for %.1f s in total: blocked by the program, or no processor was "
+                    "available\n",
+             f->silent,
+             cs_plural(f->silent, "thread did not take its", "threads did not take their"),
              (double)f->silent_ns / 1e9);
 }
 
-// Threads that a signal would kill. Wall mode has those that sleep.
+// Threads that a signal would kill. In mode wall they are sampled while they sleep.
 static void print_rooms(const struct cs_facts *f, FILE *out) {
   if (f->small_stacks > 0)
     cs_print(out,
              PREFIX "%" PRIu64
-                    " thread%s not sampled while running: a stack below 64 KiB may have no "
-                    "room for a signal\n",
-             f->small_stacks, f->small_stacks == 1 ? " was" : "s were");
+                    " %s not sampled while running: a stack below 64 KiB may have no room for a "
+                    "signal\n",
+             f->small_stacks, cs_plural(f->small_stacks, "thread was", "threads were"));
   if (f->unknown_stacks > 0)
     cs_print(out,
              PREFIX "%" PRIu64
-                    " native thread%s not sampled: the C library does not say how large a "
-                    "stack they have, and a small one has no room for a signal\n",
-             f->unknown_stacks, f->unknown_stacks == 1 ? " was" : "s were");
+                    " native %s not sampled: the C library does not know the size of the stack, "
+                    "and a small one has no room for a signal\n",
+             f->unknown_stacks, cs_plural(f->unknown_stacks, "thread was", "threads were"));
 }
 
 // Only for signal stacks, after an attach (docs/signal-safety.md).
@@ -124,15 +126,17 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
   else
     cs_print(out, PREFIX "the runtime was stopped %" PRIu64 " times", f->suspensions);
   if (f->stopped_ns > 0)
-    cs_print(out, ", %.1f ms, to give %" PRIu64 " thread%s larger signal stacks",
-             (double)f->stopped_ns / 1e6, f->stopped_for, f->stopped_for == 1 ? "" : "s");
+    cs_print(out, ", %.1f ms, to give %" PRIu64 " %s larger signal stacks",
+             (double)f->stopped_ns / 1e6, f->stopped_for,
+             cs_plural(f->stopped_for, "thread", "threads"));
   cs_print(out, "\n");
   if (f->unsampled_ns > 0)
-    cs_print(out, PREFIX "  before they had one, %.1f ms of CPU time were not sampled\n",
+    cs_print(out, PREFIX "  before that, %.1f ms of their CPU time were not sampled\n",
              (double)f->unsampled_ns / 1e6);
 }
 
-// A thread's samples may take a tenth of its time: walk by walk, ten times as long lies between.
+// Samples may take a tenth of a thread's time, so after each walk ten times as long passes until the
+// next one.
 static void print_put_off(const struct cs_facts *f, FILE *out) {
   if (f->put_off + f->put_off_events == 0) return;
   cs_print(out, PREFIX);
@@ -155,7 +159,7 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
     print_suspensions(f, out);
   } else {
     cs_print(out, PREFIX
-             "the program was killed, or ended without a word: what was recorded until then is "
+             "the program was killed, or ended without notice: what was recorded until then is "
              "kept; losses in the program and stops of the runtime are not known\n");
   }
 }
@@ -207,21 +211,22 @@ static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out
            allowed, used, agent, handlers, command);
   cs_print(out,
            PREFIX "  rate %" PRIu32 " Hz, at least %" PRIu32 ", at last %" PRIu32
-                  "; changed %" PRIu32 " time%s\n",
-           hz, b->hz_least, b->hz_last, b->changes, b->changes == 1 ? "" : "s");
+                  "; changed %" PRIu32 " %s\n",
+           hz, b->hz_least, b->hz_last, b->changes, cs_plural(b->changes, "time", "times"));
   if (used > allowed && b->hz_least == 1)
     cs_print(out, PREFIX "  even at 1 Hz, recording costs more than that\n");
   else if (used > allowed)
     cs_print(out, PREFIX "  the beginning costs most: a longer recording comes closer\n");
 }
 
-// What one mode has, where that is not all there is to say.
+// One mode of several, or one of events.
 static void print_mode(const struct cs_facts *f, FILE *out) {
   const struct cs_mode *mode = cs_mode_of(f);
-  // Of objects only those that the runtime has sampled are events.
+  // Only objects that the runtime has sampled are events of mode alloc.
   uint64_t events = f->events > 0 ? f->events : f->samples;
   uint64_t value = f->events > 0 ? f->events_value : f->weight;
-  cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events, mode->what[events != 1]);
+  cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events,
+           cs_plural(events, mode->what[0], mode->what[1]));
   if (events > 0 && f->event != 0) {
     cs_print(out, ", ");
     cs_put_whole(out, mode, value);
@@ -244,8 +249,8 @@ static void print_modes(const struct cs_profile_set *set, FILE *out) {
 
 static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
   const struct cs_facts *f = &set->profiles[0].facts;
-  cs_print(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples, samples == 1 ? "sample" : "samples",
-           (double)f->duration_ns / 1e9);
+  cs_print(out, PREFIX "%" PRIu64 " %s in %.1f s (", samples,
+           cs_plural(samples, "sample", "samples"), (double)f->duration_ns / 1e9);
   for (size_t i = 0; i < set->count; i++)
     cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode_of(&set->profiles[i].facts)->token);
   if (cs_mode_of(f)->timed) cs_print(out, ", %" PRIu32 " Hz", f->hz);
@@ -255,7 +260,7 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
              cs_mode_of(f)->token);
 }
 
-// What made threads take samples of mode cpu, and how many that came to.
+// What made threads take samples in mode cpu, and how many they took.
 static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->had == CS_WIRE_ENGINE_AUTO) return;
@@ -277,11 +282,11 @@ static void print_engine(const struct cs_facts *f, FILE *out) {
   if (e->unseen[0] != '\0') cs_print(out, PREFIX "  %s\n", e->unseen);
   if (e->why[0] != '\0') cs_print(out, PREFIX "  not %s\n", e->why);
   if (e->others > 0)
-    cs_print(out, PREFIX "  %" PRIu32 " thread%s sampled by another engine\n", e->others,
-             e->others == 1 ? " was" : "s were");
+    cs_print(out, PREFIX "  %" PRIu32 " %s sampled by another engine\n", e->others,
+             cs_plural(e->others, "thread was", "threads were"));
   if (e->without > 0)
-    cs_print(out, PREFIX "  %" PRIu32 " thread%s not sampled: no engine was had for %s\n",
-             e->without, e->without == 1 ? " was" : "s were", e->without == 1 ? "it" : "them");
+    cs_print(out, PREFIX "  %" PRIu32 " %s not sampled: no engine was available\n", e->without,
+             cs_plural(e->without, "thread was", "threads were"));
 }
 
 static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {

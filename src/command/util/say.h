@@ -4,6 +4,13 @@
 #ifndef CS_UTIL_SAY_H
 #define CS_UTIL_SAY_H
 
+#include <stdint.h>
+
 __attribute__((format(printf, 1, 2))) void cs_say(const char *format, ...);
+
+// The word that agrees with `count`: "1 thread was", "2 threads were".
+static inline const char *cs_plural(uint64_t count, const char *one, const char *several) {
+  return count == 1 ? one : several;
+}
 
 #endif
