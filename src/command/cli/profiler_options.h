@@ -3,6 +3,7 @@
 #ifndef CS_CLI_PROFILER_OPTIONS_H
 #define CS_CLI_PROFILER_OPTIONS_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "cli/profiler_file.h"
@@ -17,7 +18,15 @@ struct cs_profiler_options {
   char **program;    // argv of the program, NULL-terminated
 };
 
-// The switches that are on, as the drop-in knows them; NULL ends the list.
-const char **cs_profiler_switches(const struct cs_profiler_options *o, const char *names[4]);
+// The names of the drop-in's switches that are on, up to a NULL.
+static inline const char **cs_profiler_switches(const struct cs_profiler_options *o,
+                                                const char *names[4]) {
+  size_t n = 0;
+  if (o->hold) names[n++] = "CLRSNAP_HOLD";
+  if (o->dynamic) names[n++] = "CLRSNAP_DYNAMIC";
+  if (o->elide_suspend) names[n++] = "CLRSNAP_ELIDE_SUSPEND";
+  names[n] = NULL;
+  return names;
+}
 
 #endif
