@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N] [--turns N]: what it costs a server to be recorded. APP is tests/oracle/Web, a
-Kestrel server; wrk asks it for the same page as fast as it answers. Per round and case a new server: warmed up, then
+"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N] [--turns N]: what recording costs a server. APP is tests/oracle/Web, a
+Kestrel server; wrk asks it for the same page as fast as it answers. Each round and case has a new server, which is warmed up, then
 recorded from outside while wrk runs. TRACE is dotnet-trace, or "-". Requests a second and latencies are wrk's; CPU seconds are
-those of the server's process, and of whoever records, from /proc and from wait. The median over the rounds is told.
+those of the server's process and of the recorder, from /proc and from wait. Prints the median over the rounds.
 
-Two servers differ by more than a recording costs. So then one server is recorded and left alone by turns, N times, and each turn
-with a recording is compared with the two without around it; each without, with its neighbours in the same way, which tells how
-much of it is chance."""
+Two servers differ by more than a recording costs. So one server is then recorded and left alone by turns, N times. Each recorded
+turn is compared with the two around it, and each other turn with its neighbours in the same way, which shows how
+much is chance."""
 import argparse
 import json
 import os

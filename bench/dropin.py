@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dropin.py BUILD APP [--json FILE]: what a profiler of today's pattern (SuspendRuntime, EnumThreads,
+"""dropin.py BUILD APP [--json FILE]: what a profiler of the usual pattern (SuspendRuntime, EnumThreads,
 DoStackSnapshot for each, ResumeRuntime; every 10 ms) does to a program and what it sees: plainly, through the
 drop-in, and with CLRSNAP_ELIDE_SUSPEND=1. The program is a loop on one thread that notes when it stood still;
-a round's pause is how much of it lies between the round's begin and 100 us after its end."""
+a round's pause is how much of that lies between the round's beginning and 100 us after its end."""
 import json
 import os
 import subprocess

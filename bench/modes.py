@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """modes.py BUILD APP [--json FILE] [--turns N] [--seconds N] [--only CASE]...: what each mode of recording costs a Kestrel server
-(tests/oracle/Web), per endpoint. One server per case, left alone and recorded by turns while wrk asks it. A turn that is recorded is
-compared with the two around it, and one that is left alone with the two next ones that are: chance. Requests a second are wrk's,
-CPU time per request is that of the server's process, all that records in it included. Medians over the turns, with quartiles."""
+(tests/oracle/Web), per endpoint. One server per case is left alone and recorded by turns under wrk. A recorded turn is
+compared with the two around it, and another one with its two neighbours of that kind, which shows how much is chance. Requests a
+second are wrk's, CPU time per request is that of the server's process, including the agent. Medians over the turns, with quartiles."""
 import argparse
 import json
 import re
@@ -39,7 +39,7 @@ def load(server, endpoint, seconds):
 def record(build, pid, mode, options, work):
     recorder = subprocess.Popen([f"{build}/bin/clrsnap", "record", "--mode", mode, *options, "-o", f"{work}/out.clrsnap", str(pid)],
                                 stderr=subprocess.PIPE, text=True)
-    time.sleep(1)  # the attach itself is not meant
+    time.sleep(1)  # the attach itself is not measured
     return recorder
 
 
@@ -63,7 +63,7 @@ def measure(build, app, case, seconds, turns):
     server = cost.Server(app)
     results, said = [], ""
     with tempfile.TemporaryDirectory() as work:
-        # Warm, and with what the first attach brings into the process.
+        # Warms the server up, including the effects of the first attach.
         end(record(build, server.process.pid, mode, options, work))
         load(server, endpoint, 2 * seconds)
         for turn in range(2 * turns + 1):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""rounds.py BUILD APP [SECONDS [MIX...]]: what a round of a profiler of today's pattern (SuspendRuntime, EnumThreads,
+"""rounds.py BUILD APP [SECONDS [MIX...]]: how long a round of a profiler of the usual pattern (SuspendRuntime, EnumThreads,
 DoStackSnapshot for each, ResumeRuntime; every 10 ms) takes, and how many threads the program can start meanwhile:
 plainly, through the drop-in, and with CLRSNAP_ELIDE_SUSPEND=1, by turns, each a process of its own. A MIX is
-SLEEPING,RUNNING,NAPPING,BREEDING: so many threads of each kind (tests/apps/Guest/Mix.cs)."""
+SLEEPING,RUNNING,NAPPING,BREEDING: the number of threads of each kind (tests/apps/Guest/Mix.cs)."""
 import os
 import re
 import statistics

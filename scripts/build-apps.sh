@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # build-apps.sh OUT [PROJECT_DIR...]: builds C# programs (default: all of tests/apps) into
-# OUT/apps/NAME/NAME.dll, all that are out of date in one go. A project that says
-# <NeedsNuGet>true</NeedsNuGet> is left out where NuGet cannot be reached, and the reason is left in
-# OUT/apps/NAME.unavailable; a test that wants it exits 77 with that text. Any other failure is a failure.
+# OUT/apps/NAME/NAME.dll, all that are out of date at once. A project with
+# <NeedsNuGet>true</NeedsNuGet> is left out where NuGet cannot be reached, and the reason is written to
+# OUT/apps/NAME.unavailable; a test that needs it exits with 77 and that text. Any other failure is an error.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ $# -ge 1 ] || { echo "usage: build-apps.sh OUT [PROJECT_DIR...]" >&2; exit 2; }
@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then projects=("$@"); else projects=("$root"/tests/apps/*/); fi
 shared=("$root/tests/apps/Directory.Build.props" "$root/tests/apps/apps.proj" "${BASH_SOURCE[0]}")
 
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_GENERATE_ASPNET_CERTIFICATE=false
-unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS # of the caller's shell: not for the SDK
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS # the caller's settings are not meant for the SDK
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
 sdk=$(dotnet --version)
 
@@ -22,8 +22,8 @@ sdk=$(dotnet --version)
 exec 9> "$out/apps/.lock"
 flock 9
 
-# up_to_date DIR NAME: built by this SDK, and nothing of the project is newer, the folders included whose
-# sources it uses (a folder is newer when a file was added to it or removed).
+# up_to_date DIR NAME: it was built by this SDK, and nothing of the project, including the folders whose
+# sources it uses, is newer (adding or removing a file makes a folder newer).
 up_to_date() {
   local stamp=$out/apps/$2/.built used
   mapfile -t used < <(sed -n "s#.*Include=\"\(\.\./[A-Za-z]*\)/.*#$1/\1#p" "$1/$2".*proj)
@@ -31,7 +31,7 @@ up_to_date() {
     [ -z "$(find "$1" "${used[@]}" "${shared[@]}" -newer "$stamp" -print -quit)" ]
 }
 
-# msbuild TARGET PROJECT...: no server is left behind, and the log is only shown when it fails.
+# msbuild TARGET PROJECT...: leaves no build server running, and shows the log only on failure.
 msbuild() {
   local target=$1 list
   shift

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# build-labels.sh OUT.dll: compiles src/agent/labels, which `clrsnap record --labels` brings into the program, with
-# the compiler of the .NET SDK, if it is older than its sources. Where there is no SDK it is left out, as
-# `record --labels` then says.
+# build-labels.sh OUT.dll: compiles src/agent/labels, which `clrsnap record --labels` loads into the program, with
+# the compiler of the .NET SDK, if OUT.dll is older than its sources. Without an SDK it is not built, which
+# `record --labels` reports.
 #
-# Not as a project: its references would be the SDK's own version of .NET, and a runtime refuses to load what
-# refers to a later one than itself. System.Private.CoreLib is taken in any version.
+# This is not a project, because its references would be to the SDK's own version of .NET, and a runtime refuses an assembly
+# that refers to a later version. A reference to System.Private.CoreLib works with any version.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ $# = 1 ] || { echo "usage: build-labels.sh OUT.dll" >&2; exit 2; }
@@ -13,14 +13,14 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
 unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_STARTUP_HOOKS
 command -v dotnet > /dev/null || { echo "not built: labels (there is no dotnet command)"; exit 0; }
-cd "$root" # for a global.json, if ever
+cd "$root" # where a global.json may be
 sdk=$(dotnet --list-sdks | sed -n '$s/^\([^ ]*\) \[\(.*\)\]$/\2\/\1/p')
 framework=$(dotnet --list-runtimes | sed -n 's/^Microsoft.NETCore.App \(10[^ ]*\) \[\(.*\)\]$/\2\/\1/p' | tail -n 1)
 if [ ! -f "$sdk/Roslyn/bincore/csc.dll" ] || [ ! -f "$framework/System.Private.CoreLib.dll" ]; then
   echo "not built: labels (there is no SDK with .NET 10)"
   exit 0
 fi
-temporary=$(mktemp -d) # the assembly is called as its file
+temporary=$(mktemp -d) # the file's name is the assembly's
 trap 'rm -rf "$temporary"' EXIT
 dotnet exec "$sdk/Roslyn/bincore/csc.dll" -nologo -noconfig -nostdlib -target:library -optimize -unsafe -deterministic \
   -debug- -warnaserror -langversion:latest "-pathmap:$root=." "-out:$temporary/ClrsnapLabels.dll" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fetch-coverage.sh OUT: a CLR profiler that somebody else built, for the tests of the drop-in:
+# fetch-coverage.sh OUT: fetches Microsoft's CLR profiler for the tests of the drop-in:
 # Microsoft.CodeCoverage from NuGet, unpacked into OUT/coverage (41 MB). The profiler is
-# OUT/coverage/ubuntu/x64/libInstrumentationEngine.so. What is there already is not fetched again.
+# OUT/coverage/ubuntu/x64/libInstrumentationEngine.so. It is fetched only once.
 # Exit 77: NuGet cannot be reached.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/nuget.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fetch-crossgen.sh OUT: the ahead-of-time compiler for ReadyToRun images, from NuGet, as OUT/crossgen/crossgen2
-# (about 100 MB). Once there it is not fetched again. Exit 77: NuGet cannot be reached.
+# fetch-crossgen.sh OUT: fetches the ahead-of-time compiler for ReadyToRun images from NuGet, as OUT/crossgen/crossgen2
+# (about 100 MB), only once. Exit 77: NuGet cannot be reached.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/nuget.sh"
 version=10.0.12

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fetch-dotnet-trace.sh OUT: the .NET tool dotnet-trace from NuGet, as OUT/dotnet-trace/dotnet-trace, to compare
-# with. Once there it is not fetched again. Exit 77: NuGet cannot be reached.
+# fetch-dotnet-trace.sh OUT: fetches the .NET tool dotnet-trace from NuGet, as OUT/dotnet-trace/dotnet-trace, for
+# comparisons, only once. Exit 77: NuGet cannot be reached.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/nuget.sh"
 version=10.0.750501

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# fetch-runtimes.sh OUT: the .NET runtimes that the tests run on beside the SDK's own, from NuGet, as one
-# DOTNET_ROOT in OUT/runtimes (about 400 MB). What is there already is not fetched again.
+# fetch-runtimes.sh OUT: fetches the .NET runtimes that the tests use beside the SDK's own from NuGet, into one
+# DOTNET_ROOT in OUT/runtimes (about 400 MB), each only once.
 # Exit 77: NuGet cannot be reached. Use: scripts/dotnet-with VERSION app.dll.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/nuget.sh"
@@ -19,10 +19,10 @@ if [ ${#missing[@]} -eq 0 ]; then
   echo "there: ${versions[*]}"
   exit 0
 fi
-# The packages are unpacked in the root's folder and moved, so that nothing is kept twice.
+# The packages are unpacked in the same file system and moved, so that nothing is stored twice.
 nuget_get $package "${missing[@]}"
 
-# install VERSION: lays one package out as the host wants to find it. The mark comes last.
+# install VERSION: lays one package out as the host expects it. The mark is written last.
 install() {
   local version=$1 from=$packages/$package/$1/runtimes/linux-x64 to=$framework/$1
   rm -rf "$to"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # format.sh [--check | --which]: formats all C and C++ sources; --check only names the files that differ
 # (exit 1); --which prints the formatter's name. Exit 77: there is no clang-format 14. Other versions
-# of it lay out the same code differently, so no other one will do.
+# format the same code differently, so they cannot be used.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

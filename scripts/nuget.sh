@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Packages from NuGet, for the scripts fetch-*.sh, which source this. Each of them fetches for tests only, once, and ends
+# Packages from NuGet, for the scripts fetch-*.sh, which source this. They fetch what only tests need, once, and exit
 # with 77 where NuGet cannot be reached.
 #
-#   nuget_folder OUT    makes the folder, goes no further while another fetch into it is at work; its path in `out`
-#   nuget_get PACKAGE VERSION...    fetches the packages; they are in $packages/PACKAGE/VERSION until the script ends
+#   nuget_folder OUT    creates the folder, and waits while another script fetches into it; sets `out` to its path
+#   nuget_get PACKAGE VERSION...    fetches the packages into $packages/PACKAGE/VERSION, until the script ends
 
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_GENERATE_ASPNET_CERTIFICATE=false
 
@@ -14,7 +14,7 @@ nuget_folder() {
   flock 9
 }
 
-# Ends the script if its log says that there was no way to NuGet, else shows it and fails.
+# Ends the script with 77 if its log says that NuGet cannot be reached; otherwise shows the log and fails.
 nuget_failed() {
   if grep -q NU1301 "$1"; then
     echo "skipped: NuGet cannot be reached: $(grep -m1 -o 'NU1301.*' "$1")"
@@ -24,7 +24,7 @@ nuget_failed() {
   exit 1
 }
 
-# A dotnet, and a folder for what is on its way that goes with the script.
+# Finds dotnet, and creates a temporary folder that is removed with the script.
 nuget_begin() {
   command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
   work=$(mktemp -d "$out/.fetch.XXXXXX")
@@ -47,7 +47,7 @@ nuget_get() {
   </ItemGroup>
 </Project>
 XML
-  touch "$work/Directory.Build.props" # nobody else's settings
+  touch "$work/Directory.Build.props" # no settings from parent folders
   echo "fetching $* of $package from NuGet"
   NUGET_PACKAGES=$packages dotnet restore "$work/fetch.csproj" -nodeReuse:false > "$work/log" 2>&1 ||
     nuget_failed "$work/log"

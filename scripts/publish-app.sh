@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# publish-app.sh OUT PROJECT_DIR KIND: a program as `dotnet publish` makes it, with the runtime in it. Prints the
-# program's path, which is below OUT/published/NAME/KIND. What is there already, of this SDK and of these sources, is
+# publish-app.sh OUT PROJECT_DIR KIND: publishes a program that contains the runtime (`dotnet publish`). Prints the
+# program's path, which is below OUT/published/NAME/KIND. A program that this SDK has published from these sources is
 # not published again. Exit 77: NuGet cannot be reached.
 set -euo pipefail
 [ $# = 3 ] || { echo "usage: publish-app.sh OUT PROJECT_DIR KIND" >&2; exit 2; }
 project=$(cd "$2" && pwd)
 name=$(basename "$project")
 single=-p:PublishSingleFile=true ready=-p:PublishReadyToRun=true trimmed=-p:PublishTrimmed=true
-# Of a composite, the framework that the program does not use is left out: to compile all of it takes minutes.
+# A composite is trimmed, because compiling the whole framework takes minutes.
 composite=("$ready" -p:PublishReadyToRunComposite=true "$trimmed")
 case $3 in
   self-contained) options=() ;;
@@ -23,7 +23,7 @@ case $3 in
 esac
 
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_GENERATE_ASPNET_CERTIFICATE=false
-unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS # of the caller's shell: not for the SDK
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS # the caller's settings are not meant for the SDK
 mkdir -p "$1/published/$name/$3"
 out=$(cd "$1/published/$name/$3" && pwd)
 exec 9> "$out/.lock"
@@ -42,7 +42,7 @@ if [ "$(cat "$out/.done" 2> /dev/null)" != "$sdk" ] ||
     echo "$name cannot be published as '$3'" >&2
     exit 1
   fi
-  # The PDB that the compiler has left goes: it would be found.
+  # Removes the compiler's own PDB, which clrsnap would find.
   rm -rf "$out/artifacts/obj" "$out/artifacts/bin"
   echo "$sdk" > "$out/.done"
 fi

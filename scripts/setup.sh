@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# Finds what the project needs and installs what is missing. Sourced by ./dev. Nothing is taken on
-# trust: after an installation the same checks decide whether it has helped.
+# Finds what the project needs and installs what is missing. Sourced by ./dev. After an installation
+# the same checks run again and decide whether it has succeeded.
 #
 #   setup_build_tools   C compiler, CMake, Ninja, pkg-config and the C libraries
-#   setup_readers       what only tests need: programs that read what clrsnap writes, a browser, perf; optional
+#   setup_readers       programs that only tests need, such as readers of the output formats and a browser; optional
 #   setup_format        clang-format 14
 #   setup_load          wrk, which loads a server, for tests and benchmarks
-#   setup_others        gdb, strace and perf, which look at a program while it is recorded
-#   setup_perf          perf, to measure against
+#   setup_others        gdb, strace and perf, which observe a program while it is recorded
+#   setup_perf          perf, to compare with
 #   setup_dotnet        a .NET SDK of version 10 or later, put on PATH
 
 DOTNET_HOME=$HOME/.dotnet
@@ -69,7 +69,7 @@ have_perf() { command -v perf > /dev/null; }
 have_clang_format() { scripts/format.sh --which > /dev/null; }
 have_download() { command -v curl > /dev/null || command -v wget > /dev/null; }
 
-# check | what to tell a person | Debian and Ubuntu packages
+# check | description for the user | Debian and Ubuntu packages
 needs() {
   cat << 'TABLE'
 compiler|a C compiler and the C library's headers|gcc libc6-dev
@@ -83,27 +83,27 @@ libelf|libelf of elfutils, with headers|libelf-dev
 libdw|libdw of elfutils, with headers|libdw-dev
 ncurses|ncurses with wide characters, with headers|libncurses-dev
 zsh|zsh, whose completion is tested|zsh
-pyte|a terminal in Python, for tests|python3-pyte
+pyte|pyte, a terminal emulator in Python, for tests|python3-pyte
 zlib|zlib, with headers|zlib1g-dev
 protobuf_c|protobuf-c and its compiler|libprotobuf-c-dev protobuf-c-compiler
 curl_headers|libcurl, with headers|libcurl4-openssl-dev
 go|Go, whose pprof reads our profiles in tests|golang-go
 jsonschema|a JSON schema validator for Python, for tests|python3-jsonschema
 capstone|capstone, a disassembler for the tests|libcapstone-dev
-libunwind|libunwind, for tests and to measure against|libunwind-dev
+libunwind|libunwind, for tests and to compare with|libunwind-dev
 wrk|wrk, which loads a server|wrk
 chromium|Chromium, in which the page is tested|chromium
-node|node, which drives it|nodejs
-npm|npm, by which speedscope comes that reads our files in tests|npm
+node|node, which drives Chromium|nodejs
+npm|npm, which fetches speedscope for tests|npm
 protoc|protobuf's compiler, which reads our profiles in tests|protobuf-compiler
 openssl|openssl, for a server with TLS in tests|openssl
 objdump|objdump, for tests|binutils
 processes|pgrep, for tests|procps
 spaces|unshare and setpriv, for tests|util-linux
-libxml2|libxml2, for somebody else's profiler in tests|libxml2
-perf|perf, to measure against|linux-perf
+libxml2|libxml2, for Microsoft's profiler in tests|libxml2
+perf|perf, to compare with|linux-perf
 gdb|gdb, beside which a program is recorded in tests|gdb
-strace|strace, the same|strace
+strace|strace, beside which a program is recorded in tests|strace
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang|clang and its libFuzzer, for the fuzz targets|clang libclang-rt-14-dev
 clang_format|clang-format 14|clang-format-14
@@ -124,7 +124,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# require CHECK...: installs what is missing of these; ends the command when it cannot be had.
+# require CHECK...: installs what is missing of these; ends the command if that fails.
 require() {
   local lines packages=() say=""
   lines=$(missing "$@")
@@ -147,7 +147,7 @@ require() {
     apt-get install -q -y --no-install-recommends "${packages[@]}" >&2 ||
     die "apt-get install failed (above)."
   lines=$(missing "$@")
-  [ -z "$lines" ] || die "installed, but still not right:" \
+  [ -z "$lines" ] || die "installed, but still not usable:" \
     "$(cut -d'|' -f2 <<< "$lines" | paste -sd, | sed 's/,/, /g')." \
     "This system's packages are too old, or another program of that name comes first in PATH."
 }
@@ -156,8 +156,8 @@ setup_build_tools() {
   require compiler cxx python cmake ninja pkg_config cmocka libelf libdw ncurses zlib protobuf_c curl_headers \
     jsmn capstone libunwind
 }
-# What only tests need. Without it those tests are skipped, which is told, and nothing else is lost. One that this system
-# has no package of keeps no other one from being installed.
+# What only tests need. Without it those tests are skipped, with a message. A package that this system lacks does not
+# keep the others from being installed.
 setup_readers() {
   local one
   for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf gdb strace; do
@@ -212,7 +212,7 @@ setup_dotnet() {
   fi
   DOTNET_ROOT=$(dirname "$(readlink -f "$dotnet")")
   export DOTNET_ROOT PATH="$DOTNET_ROOT:$PATH"
-  # Without ICU a .NET program ends at once unless it is told to do without.
+  # Without ICU a .NET program exits at once unless globalization is set to invariant.
   if ! ldconfig -p 2> /dev/null | grep -q libicuuc; then
     export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
   fi
