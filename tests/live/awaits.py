@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""awaits.py TRUTH COLLAPSED SHARE LEAST: holds who awaits against what the program has said. No sample of a leaf may
+"""awaits.py TRUTH COLLAPSED SHARE LEAST: compares async callers with what the program has reported. No sample of a leaf may
 have an awaiter that does not await it; at least SHARE per cent must have all of them, and there must be LEAST samples.
-What is excused is counted: a chain that ends early (SHARE bounds it), an awaiter that is on the stack itself because its
-Task.Delay was over before it was awaited. Samples of the time before (Leaf.Warm) do not count. With LEAST 0 each leaf
+Excuses are counted: a chain that ends early (SHARE bounds it), an awaiter that is on the stack itself because its
+Task.Delay was over before it was awaited. Samples of the warm-up (Leaf.Warm) do not count. With LEAST 0 each leaf
 that has five samples needs one that is right, and eight leaves must have them.
 awaits.py --self-test: does each fault fail it?"""
 import collections

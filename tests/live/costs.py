@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """costs.py CLRSNAP APP: a program that throws, allocates and waits as fast as it can (tests/apps/Costs) is recorded in all
-modes and left alone by turns. Its CPU time per operation, with all that the recording uses inside it, may not become a multiple. As a
-control it is recorded with every event walked, too: that must be seen."""
+modes and left alone by turns. Its CPU time per operation, including the agent's, must not multiply. As a
+control it is also recorded with every event walked, which must show."""
 import os
 import signal
 import statistics

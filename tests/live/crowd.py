@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""crowd.py FILE COUNT: does a recording in CPU and wall mode, as JSON, have what tests/apps/Proofs/Crowd.cs was? COUNT threads
-that wait in Waiting, all the time; and one that burns, in both modes, all of it in Burning."""
+"""crowd.py FILE COUNT: checks a recording of tests/apps/Proofs/Crowd.cs in CPU and wall mode, as JSON: COUNT threads
+that wait in Waiting all the time, and one that burns CPU time in Burning, in both modes."""
 import json
 import sys
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""inlined_events.py TRACE RECORDING: what a recording has of inlined methods, against the runtime's own event
-JittedMethodRichDebugInfo in an EventPipe trace of the same run: the same trees, the same mappings."""
+"""inlined_events.py TRACE RECORDING: compares the inlined methods of a recording with the runtime's own event
+JittedMethodRichDebugInfo in an EventPipe trace of the same run: the trees and mappings must be equal."""
 import struct
 import sys
 

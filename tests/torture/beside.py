@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Others that look at the program while it is recorded, each on its own way: the program's result must be the same, and
-theirs must be there."""
+"""Other tools that observe the program while it is recorded: the program's result must be the same, and
+the tools' own results must exist."""
 import glob
 import os
 import re

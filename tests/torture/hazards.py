@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What there is to torture with: the programs of tests/apps/Torture, what each is given, and how it may be recorded."""
+"""The hazards: the programs of tests/apps/Torture, their arguments, and how each may be recorded."""
 
 TIERING = {"DOTNET_TC_CallCountThreshold": "2", "DOTNET_TC_CallCountingDelayMs": "0",
            "DOTNET_TC_BackgroundWorkerTimeoutMs": "0", "DOTNET_OSR_HitLimit": "1",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The command is killed, or the program is, at random moments from the attach to the report: nothing stays, whoever is
-left works on, and the next recording is as if nothing had been."""
+"""The command or the program is killed at random moments between the attach and the report: nothing stays, the other
+process continues to work, and the next recording works as well."""
 import glob
 import os
 import subprocess

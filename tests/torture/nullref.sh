@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # nullref.sh BUILD MATERIAL [SECONDS]: null references in a tight loop on three threads, sampled at
-# 10 kHz. The program must survive, no thread may be left with our signal blocked, and samples must
-# still come on each thread afterwards. The short run is in CTest; minutes by hand: ./dev torture.
+# 10 kHz. The program must survive, no thread may be left with clrsnap's signal blocked, and each thread
+# must still be sampled afterwards. The tests have a short run; ./dev torture has longer ones.
 BUILD=$1 APP=$2/apps/Proofs/Proofs.dll SECONDS_WANTED=${3:-8}
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }

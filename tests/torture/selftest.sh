@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# selftest.sh BUILD MATERIAL: a program that computes something else, ends with another code, dies or hangs only when
-# it is recorded is noticed, and so is a profiler that leaves something behind; each with the way to have it again.
+# selftest.sh BUILD MATERIAL: the harness notices a program that has another result or exit code, crashes or hangs only when
+# it is recorded, and a profiler that leaves something behind; it prints the command that repeats each.
 BUILD=$1 MATERIAL=$2
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
 WORK=$(mktemp -d) || exit 1

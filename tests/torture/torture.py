@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """torture.py BUILD MATERIAL [--minutes N] [--seed S] [--seconds T] [HAZARD...]: programs that are hard to record, at
 10 kHz, by all engines, from their start and by attach. Each is then run alone: its result and its exit code must be
-the same. Each hazard once, or again and again for so many minutes. A failure says how to have it again, and its logs
+the same. Runs each hazard once, or again and again for N minutes. A failure prints the command that repeats it, and its logs
 stay in BUILD/torture."""
 import argparse
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One program, recorded, and then alone with as many rounds: both must end alike, with the same checksum."""
+"""Runs one program recorded, and then alone with as many rounds: both must end alike, with the same checksum."""
 import os
 import random
 import re
