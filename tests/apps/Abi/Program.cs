@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A program in which everything happens once that the profiling API's tests need to see: exceptions,
+// A program that does everything once that the tests of the profiling API need: exceptions,
 // a dynamic method, generics, nested types, threads. With "wait" it runs until its input ends, with
-// "until FILE" until that file is there.
+// "until FILE" until that file exists.
 using System;
 using System.Reflection.Emit;
 using System.Threading;

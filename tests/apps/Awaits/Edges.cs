@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every way in which one method may wait for another, each in two chains that run through the same methods at once,
-// two times each: what differs is who awaits. The body of a chain is told which of its two leaves it is to call, so
+// Every way in which one method may await another, each in two chains that run through the same methods at once,
+// two times each: only the awaiting methods differ. The body of a chain gets the leaf that it calls as an argument, so
 // that the truth is on the stack itself.
 using System.Runtime.CompilerServices;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Chains of async methods of known truth. Each ends in an async method that is busy, after real
-// suspensions, in a leaf of its own: whoever samples Leaf.X must find the awaiting methods that are
-// printed for it ("leaf: next awaiter;its awaiter;...", "-" if nobody awaits), and never another
+// suspensions, in a leaf of its own: a sample of Leaf.X must have the awaiting methods that are
+// printed for it ("leaf: next awaiter;its awaiter;...", "-" if there is none), and never another
 // chain's. Before that each chain runs for a while with Leaf.Warm above its leaf. The work is counted,
-// not timed. Awaits.dll chains|kinds|edges ROUNDS [gc|events]; gc: beside compacting collections.
+// not timed. Awaits.dll chains|kinds|edges ROUNDS [gc|events]; gc: during compacting collections.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 
@@ -43,8 +43,8 @@ static partial class Leaf
     public static void Slept() { if (Warming) WarmSleep(); else Thread.Sleep(5); }
 }
 
-// Two chains that end in the same async method: only the awaiters tell them apart. `Deep.Work` is told
-// which of the two leaves it is to call, so that the truth is on the stack itself.
+// Two chains that end in the same async method: only the awaiters distinguish them. `Deep.Work` gets the
+// leaf that it calls as an argument, so that the truth is on the stack itself.
 static class Deep
 {
     public static async Task Work(bool red)
@@ -125,12 +125,12 @@ static class Kinds
     public static async Task ContinueTop() => await ContinueLow().ContinueWith(t => t.Status);
     static async Task ContinueLow() { await Task.Yield(); Leaf.Continued(); }
 
-    // What continues runs where the awaited one has ended, on its stack: it is not awaited by that.
+    // The continuation runs on the stack of the method that has ended, without awaiting it.
     public static async Task InlineTop() => await InlineMiddle();
     static async Task InlineMiddle() { await InlineLow(); Leaf.Inlined(); }
     static async Task InlineLow() => await Task.Delay(1);
 
-    // It goes on when both await it: before that one of them was alone.
+    // It continues once both await it: until then it has a single awaiter.
     public static async Task TwiceTop()
     {
         var both = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -146,7 +146,7 @@ static class Kinds
     static async Task SleepLow() { await Task.Yield(); Leaf.Slept(); }
 }
 
-// While somebody listens to the events of tasks, each continuation is wrapped.
+// While the events of tasks have a listener, each continuation is wrapped.
 sealed class TaskEvents : System.Diagnostics.Tracing.EventListener
 {
     protected override void OnEventSourceCreated(System.Diagnostics.Tracing.EventSource source)

@@ -1,7 +1,7 @@
-// Threads of a native library that call managed code, come and go. Each says by its name which method it runs:
-// a thread "native-3" runs Kinds.Kind3, and nothing else of them.
+// Threads of a native library that call managed code, come and go. A thread's name says which method it runs:
+// a thread "native-3" runs Kinds.Kind3, and no other one.
 //   Callers THREADS AT_ONCE
-//   Callers small SECONDS         threads with small stacks: each calls managed code once, and computes then
+//   Callers small SECONDS         threads with small stacks: each calls managed code once, and then computes
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 

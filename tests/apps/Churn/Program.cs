@@ -1,8 +1,8 @@
 // Libraries that come and go at each other's addresses (tests/unit/lib/plug.c, of eight shapes), under
-// a method of their own each: InShape3 calls shape 3 and no other. So a frame that is given to the
-// wrong library stands above the wrong method.
-// Arguments: folder of the libraries, seconds. Prints how many were loaded, and how many of them where
-// the one before had been.
+// a method of their own each: InShape3 calls shape 3 and no other. So a frame that is attributed to the
+// wrong library is called by the wrong method.
+// Arguments: folder of the libraries, seconds. Prints how many were loaded, and how many of them at the
+// address of the previous one.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A thread that asks for one collection after the other, with objects that make each take its time, beside one that runs managed
-// code and one that sleeps (tests/live/stack.sh, stack_gc.sh). Ends what it collects when the file named by the first argument is
-// there. With a second argument the collections are asked for in the background, and a thread allocates meanwhile.
+// One thread requests one collection after the other, with objects that make each one slow, another runs managed
+// code, and a third one sleeps (tests/live/stack.sh, stack_gc.sh). The collections end when the file named by the first argument
+// exists. With a second argument they are background collections, and a thread allocates meanwhile.
 object[] alive = new object[300_000];
 for (int i = 0; i < alive.Length; i++) alive[i] = new object[] { alive[i / 2] };
 bool collecting = true, background = args.Length > 1;

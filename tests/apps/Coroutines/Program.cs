@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Coroutines SECONDS: two threads compute on coroutines' stacks of a native library, of 8 KiB, and call managed code on
 // a larger one; two others compute as usual, one of them with null references. Prints how much of a small stack was
-// written to, and ends with 42 if all came out as it must.
+// written to, and exits with 42 if all results are right.
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the program's own work costs while it is recorded and while it is not: slices of work that makes events, by turns, until
+// The CPU time of a program's own work, while it is recorded and while it is not: slices of work that makes events, by turns, until
 // standard input ends. Each prints "KIND BEGIN END OPERATIONS CPU": CLOCK_MONOTONIC in nanoseconds, and the CPU
-// time of the whole process in microseconds, so that of whoever records inside it counts.
+// time of the whole process in microseconds, which includes the agent's.
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;

@@ -105,7 +105,7 @@ public class Tests
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static long Work(int n) => n < 2 ? n : Work(n - 1) + Work(n - 2);
 
-    // What the host is made of, for the script that has started it.
+    // Facts about the host, for the script that has started it.
     [Fact]
     public void Libraries() => File.WriteAllText(
         Environment.GetEnvironmentVariable("COVERAGE_MAPS") ?? "/dev/null", File.ReadAllText("/proc/self/maps"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Dynamic KIND DEPTH: one thread that works at the end of DEPTH frames of code that can die, over and over.
 // For each line on its standard input it prints how much that thread has done and the CPU time that it has
-// used, in nanoseconds: progress per CPU time shows what a profiler takes of it. Ends with its input, with 42.
+// used, in nanoseconds: progress per CPU time shows what a profiler costs. Ends with its input, with 42.
 //
 //   method       a DynamicMethod that calls itself
 //   methods      DEPTH DynamicMethods, each of which calls the next

@@ -1,6 +1,6 @@
 // What tests/live/engine.sh records: methods with known shares of CPU time, measured on their own
 // thread's clock, in a rhythm that is the kernel's tick; and a program that uses SIGURG itself.
-// The first argument says what, the second for how many milliseconds of CPU time; of faults, how many thousands.
+// Arguments: the part to run; its milliseconds of CPU time, or, for faults, how many thousands.
 using System;
 using System.IO;
 using System.Runtime.CompilerServices;
@@ -52,8 +52,8 @@ static class Program
         return Used() - from;
     }
 
-    // Some 3 ms of work, then asleep until the next millisecond: where the kernel ticks every 4, a look
-    // at the tick sees always the same of it.
+    // Some 3 ms of work, then asleep until the next millisecond: where the kernel ticks every 4 ms, a look
+    // at the tick always sees the same part of it.
     static void Shares(long ms)
     {
         long seven = 0, three = 0;
@@ -74,7 +74,7 @@ static class Program
         return Used() - from;
     }
 
-    // Seven's time is its own; that of Reads is the kernel's, nearly all of it.
+    // Seven's time is its own; nearly all of Reads' time is in the kernel.
     static void Kernel(long ms)
     {
         using SafeFileHandle zeros = File.OpenHandle("/dev/zero");
@@ -109,7 +109,7 @@ static class Program
         munmap(at, (nint)pages * 4096);
     }
 
-    // None: it is there already. And it takes most of the time.
+    // No page fault, because the page is present; and most of the time.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static unsafe void TouchesOld(byte* at, long pages)
     {
@@ -127,7 +127,7 @@ static class Program
         }
     }
 
-    // It takes the signal after half of its time.
+    // It takes SIGURG after half of its time.
     static void Signal(long ms)
     {
         int count = 0;

@@ -3,8 +3,8 @@
 // them at once, over awaits, hops of the thread pool and nested Activities. One thread sleeps under an
 // Activity. First throws, once a round.
 // Prints "label METHOD TRACE SPAN,SPAN... NANOSECONDS", with - for no label, and "batch".
-// Arguments: rounds of 20 ms of CPU time for each; how often to do it all: with each line of the standard
-// input. In between a thread has an Activity, Early, which it goes on with then. Without: once, at once.
+// Arguments: rounds of 20 ms of CPU time for each; how often to repeat all that, each time on a line of standard
+// input (without: once, at once). In between a thread has an Activity, Early, with which it then continues.
 // "switch", seconds: as many changes as possible instead, awake and asleep; each Activity is a span of its
 // own, printed as *.
 using System;
@@ -88,7 +88,7 @@ static class Program
 
     static Activity Start(string name) => new Activity(name).SetIdFormat(ActivityIdFormat.W3C).Start();
 
-    // Over awaits that go on on any thread of the pool.
+    // Over awaits that continue on any thread of the pool.
     static async Task Under(string name, Func<long> burn, int rounds)
     {
         long all = 0;

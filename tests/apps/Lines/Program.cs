@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Methods whose hot line is known: it ends in "// hot:" and the method's name as a recording has it.
-// All else that such a method does takes no time worth a sample. What is hot is one line, loop and all,
-// so that its loop's counter is not another line. Where a line begins nothing is left on IL's evaluation
-// stack (the compiler keeps locals there): optimized code knows no other beginnings. Argument: milliseconds of
+// Everything else in such a method takes too little time for a sample. The hot line includes its loop,
+// so that the loop's counter is not on another line. At the beginning of a line IL's evaluation stack is
+// empty (the compiler keeps locals there): optimized code has no other line boundaries. Argument: milliseconds of
 // CPU time for each of them: on a busy machine there are as many samples as on an idle one.
 using System.Runtime.CompilerServices;
 
@@ -79,7 +79,7 @@ static class Program
         sink = x;
     }
 
-    // What the call returns to is the next line already.
+    // The return address is on the next line already.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Caller()
     {
@@ -201,8 +201,8 @@ static class Program
 
     class Node { public int Value = 1; }
 
-    // While its exception is on its way the method was stopped where the fault was: the line before is
-    // not to blame, though the ip is its end.
+    // During the exception the method's ip is that of the fault: the previous line must not be
+    // shown, though the ip is its end.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static int Deref(Node? node)
     {
@@ -212,7 +212,7 @@ static class Program
         return 3;
     }
 
-    // The fault is at its first instruction, with nothing of the method before it.
+    // The fault is at the method's first instruction.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static int First(Node? node) => node!.Value; // hot: Lines.Program.First
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A known share in every mode: allocations by type, waits for locks, exceptions by type, collections.
-// Prints what each truly was, "truth MODE NAME AMOUNT", and, as "slack MODE NANOSECONDS", how long the threads that
-// measured waited for a processor: their clocks and the runtime's may differ by so much. Returns 0.
+// Prints the true values, "truth MODE NAME AMOUNT", and, as "slack MODE NANOSECONDS", how long the measuring threads
+// waited for a processor: their clocks and the runtime's may differ by that much. Returns 0.
 // Arguments: megabytes to allocate; or "many", N: N waits and exceptions as fast as they come.
 using System;
 using System.Diagnostics;
@@ -51,7 +51,7 @@ static class Program
         for (int i = 0; i < count; i++) sink = new byte[16 << 20];
     }
 
-    // 60 % small objects, 30 % larger ones, 10 % arrays, mixed, so that none has the collector to itself.
+    // 60 % small objects, 30 % larger ones, 10 % arrays, interleaved, so that collections affect all of them alike.
     static void Allocate(long megabytes)
     {
         long bytes = megabytes << 20;
@@ -97,7 +97,7 @@ static class Program
         return sum;
     }
 
-    // This thread has the lock for so long after the other one has begun to want it.
+    // This thread keeps the lock for so long after the other one has begun to wait.
     static long Contend(Func<object, long> wait, int milliseconds)
     {
         var gate = new object();
@@ -153,7 +153,7 @@ static class Program
         Console.WriteLine("truth exception System.FormatException 10");
     }
 
-    // So much to be looked at that a pause is long against its beginning and its end.
+    // Enough live objects to make a pause long compared with its beginning and its end.
     [MethodImpl(MethodImplOptions.NoInlining)]
     static Small[] Keep(int count)
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waits of every kind that is no lock's, each by a method of its own, timed by this program: "truth wait
+// Waits of every kind except locks, each in a method of its own, timed by this program: "truth wait
 // METHOD NANOSECONDS", "ran wait METHOD NANOSECONDS" with how much of that it was not blocked, and "leaf METHOD NAME" with what it waits for. One goes on until the program ends.
 using System;
 using System.Diagnostics;
@@ -20,7 +20,7 @@ static class Waits
     static long Ran() =>
         File.ReadAllText("/proc/thread-self/schedstat").Split(' ').Take(2).Sum(long.Parse);
 
-    // A thread of its own does it in a while; it sleeps until then, which is no event.
+    // A thread of its own does it later; until then it sleeps, which is no event.
     static void Later(Action action) => new Thread(() =>
     {
         Thread.Sleep(Milliseconds);

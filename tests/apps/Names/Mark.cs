@@ -25,8 +25,8 @@ public static class Mark
     [DllImport("libc")]
     private static extern int clock_gettime(int clock, [In, Out] long[] time);
 
-    // Three threads of one name, and two that have none: busy one after the other. To be
-    // called on the first thread: the kernel gives those without a name the name of who starts them.
+    // Three threads of one name, and two without a name, busy one after the other. Must be
+    // called on the first thread: the kernel gives a thread without a name its creator's name.
     public static void Crew()
     {
         foreach (string? name in new[] { "Baker", null, "Baker", null, "Baker" })

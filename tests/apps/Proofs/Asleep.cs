@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Threads that are blocked in the kernel, each in a wait of its own kind, 20 times 100 ms. What a
-// signal does to them shows here: native waits come back early with EINTR. tests/oracle/asleep.c
-// walks them every 5 ms meanwhile; "alone" there is no such profiler, and it prints what it has seen.
+// Threads that are blocked in the kernel, each in a different kind of wait, 20 times 100 ms. They show
+// the effect of signals: native waits return early with EINTR. tests/oracle/asleep.c walks the threads
+// every 5 ms meanwhile; with "alone" there is no such profiler, and the program prints its results.
 using System;
 using System.Diagnostics;
 using System.IO;

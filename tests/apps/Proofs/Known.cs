@@ -5,7 +5,7 @@
 //   Name{50}  that many     Name?  one or none     Name*  any number
 //   ~         any frames that are not this program's, native runs included
 //   [native]  a run of native frames
-// Frames that are no part of the pattern may not be there.
+// Frames outside of the pattern are an error.
 using System;
 using System.Collections.Generic;
 using System.Reflection;
@@ -44,7 +44,7 @@ static partial class Known
 
     static void Prepare(string name, string frames) { scene = name; pattern = frames; stop = false; Oracle.oracle_scene_prepare(); }
 
-    // The main thread as the target: somebody else has to stop it.
+    // The main thread as the target: another thread has to stop it.
     static void OnMain()
     {
         Prepare("main", "Known.Spin;Known.MainCall;Known.OnMain;Known.Run;Program.Main;~");

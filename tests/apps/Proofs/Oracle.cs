@@ -25,7 +25,7 @@ static unsafe class Oracle
 
     internal static bool Present => !string.IsNullOrEmpty(Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH"));
 
-    // The report of the profiler; its answer is the exit code of the test.
+    // Prints the profiler's report; returns the exit code of the test.
     [DllImport(Lib)] internal static extern int oracle_finish();
 
     // Known stacks: the calling thread is at `scene` now, and its frames match `pattern` (Known.cs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Null references in a tight loop on several threads, for as long as asked, while somebody samples.
-// Afterwards each thread says whether it still takes real-time signals, and works for 0.3 s of CPU time in a
+// Null references in a tight loop on several threads, for a given time, while the program is sampled.
+// Afterwards each thread reports whether it still takes real-time signals, and works for 0.3 s of CPU time in a
 // function that no other thread runs, so that a recording shows that samples still come.
 // Arguments: seconds, threads (3; only the first three have such a function of their own).
 using System;
@@ -55,8 +55,8 @@ static class Torture
     [DllImport("libc")]
     static extern unsafe int clock_gettime(int clock, long* time);
 
-    // Signals 35 to 64 are bits 34 to 63 of SigBlk. A thread that blocks SIGPROF (bit 26), too, blocks
-    // everything of its own will: no managed thread, and none that is sampled.
+    // Signals 35 to 64 are bits 34 to 63 of SigBlk. A thread that blocks SIGPROF (bit 26) as well blocks
+    // everything on purpose: it is neither managed nor sampled.
     static int Blocked()
     {
         int count = 0;

@@ -1,6 +1,6 @@
 // What tests/live/record.sh records: threads with names that burn CPU time in methods with names,
-// one that sleeps, and code that dies. The first argument says what, the second for how many
-// milliseconds, the third, if there is one, what another sleeping thread is called. Answers 42.
+// one that sleeps, and code that dies. Arguments: the part to run, for how many milliseconds, and,
+// optionally, the name of another sleeping thread. Returns 42.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -170,7 +170,7 @@ static class Program
         BurnHot();
     }
 
-    // The process becomes another program, with whatever signals are on their way to this thread.
+    // exec: the process becomes another program while signals may be pending for this thread.
     static void Leave()
     {
         long end = clock.ElapsedMilliseconds + 300;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A known split: three methods take 60, 30 and 10 % of a thread's CPU time, by the thread's own
-// clock. Prints what each really took, "truth NAME NANOSECONDS", and answers 0.
+// clock. Prints the true time of each, "truth NAME NANOSECONDS", and returns 0.
 // Arguments: rounds of one second of CPU time.
 using System;
 using System.Runtime.CompilerServices;

@@ -17,7 +17,7 @@ static class Collections
         yield return new("gc: return addresses replaced", () => Replaced(2000));
     }
 
-    // Somebody else collects whenever asked to, a moment later: by then we are in the calls again.
+    // Another thread collects on request, a moment later: by then this thread is in the calls again.
     static readonly AutoResetEvent asked = new(false);
     static Thread asker;
 

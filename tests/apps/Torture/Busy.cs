@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A little of everything, for those who attach and detach while it runs: collections, new code, exceptions, threads.
+// A mixture, for tests that attach and detach while it runs: collections, new code, exceptions, threads.
 namespace Torture;
 
 sealed class Busy : Hazard

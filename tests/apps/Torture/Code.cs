@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A function that nobody has compiled before, as IL and as what it has to return.
+// A new function, as IL and as the value that it must return.
 using System.Reflection;
 using System.Reflection.Emit;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Collections all the time, of every generation, while threads build trees and look whether they are whole. The harness
+// Collections all the time, of every generation, while threads build trees and verify them. The harness
 // gives the runtime a budget of some 100 KiB between two collections.
 namespace Torture;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process that dies while its threads run: an exception that nobody catches, FailFast, a stack that overflows, a fault
+// A process that dies while its threads run: an uncaught exception, FailFast, a stack that overflows, a fault
 // and an abort in native code. With DOTNET_DbgEnableMiniDump the runtime runs createdump over it.
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A busy program that becomes another one, while all of its threads run: what is on its way to them must not reach that.
+// A busy program that calls exec while all of its threads run: no signal that is pending for them may reach the new program.
 namespace Torture;
 
 sealed class Exec : Hazard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Native code that does not expect EINTR where it may rely on SA_RESTART (signal(7)), and goes on where it may not.
+// Native code that does not expect EINTR where it may rely on SA_RESTART (signal(7)), and handles it elsewhere.
 using System.Runtime.InteropServices;
 
 namespace Torture;

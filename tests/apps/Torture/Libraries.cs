@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Libraries that come and go at each other's addresses, one of them with much thread-local memory, while other threads
-// throw exceptions, whose unwinder asks the loader.
+// throw exceptions, whose unwinder calls the loader.
 using System.Runtime.InteropServices;
 
 namespace Torture;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Programs that are hard to record, one class each. A hazard runs in rounds, each of which computes a number that
-// depends on the seed and on nothing else; so the checksum of so many rounds is the same whether somebody samples or not.
-// Arguments: HAZARD SEED ROUNDS; instead of ROUNDS, SECONDS followed by s, or @ and the name of a file, whose coming is
-// the end. The environment: TORTURE_LIB, the folder of the native parts;
+// depends on the seed only; so the checksum of a number of rounds is the same whether the program is sampled or not.
+// Arguments: HAZARD SEED ROUNDS; instead of ROUNDS, SECONDS followed by s, or @ and the name of a file that ends the
+// run when it appears. The environment: TORTURE_LIB, the folder of the native parts;
 // TORTURE_PLANT, a fault that the harness must notice (checksum, code, crash, hang).
 using System.Diagnostics;
 
@@ -65,7 +65,7 @@ static class Program
         return sum ^ sum >> 29;
     }
 
-    // Threads that do the same at once, each with a number of its own; what they find, in the order of their numbers.
+    // Runs the same on several threads at once, each with a number of its own; returns their results in that order.
     internal static ulong Team(int threads, Func<int, ulong> work, int stack = 0)
     {
         var results = new ulong[threads];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Programs that need signals for themselves: all real-time ones, those that threads mask and wait for, and one that
-// installs handlers over whatever is there. Each signal is counted; none may be missing, and none too many.
+// installs handlers over existing ones. Each signal is counted; none may be missing, and none may be extra.
 using System.Runtime.InteropServices;
 
 namespace Torture;

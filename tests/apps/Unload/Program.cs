@@ -1,6 +1,6 @@
 // Code that dies: dynamic methods and collectible assemblies are made, run for a while, dropped and
 // collected, again and again, on several threads. Each generation's methods have names of their own
-// and burn CPU, so that a sampler meets them on the stack and right before they go.
+// and burn CPU time, so that a sampler finds them on the stack right before they are unloaded.
 // Arguments: seconds, threads. Prints how many of each were made and unloaded.
 using System.Reflection;
 using System.Reflection.Emit;
