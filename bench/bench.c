@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The cost of a snapshot, ours beside CoreCLR's, in one process: walks of the calling thread at
-// several depths, and what it costs a running thread to be looked at: by our capture, and by
-// SuspendRuntime + DoStackSnapshot + ResumeRuntime, which is how profilers do it without us.
+// The cost of a snapshot, with clrsnap and with CoreCLR, in one process: walks of the calling
+// thread at several depths, and what a running thread loses to a walk from outside: by clrsnap's
+// capture, and by SuspendRuntime + DoStackSnapshot + ResumeRuntime, as profilers do it without it.
 // Threads: synchronous walks on the managed thread that calls bench_synchronous, the others on the
 // native scene thread. Signal-safe: no. BENCH_JSON names a file for the numbers.
 #include <stdlib.h>

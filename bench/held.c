@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What it costs a running thread to be looked at by another one: by our capture, and by
-// SuspendRuntime + DoStackSnapshot + ResumeRuntime, which is how profilers do it without us. How
+// What a running thread loses when another one walks it: by clrsnap's capture, and by
+// SuspendRuntime + DoStackSnapshot + ResumeRuntime, as profilers do it without clrsnap. How
 // long a thread stands still is read by the thread itself: it looks at the time-stamp counter all
-// the time and notes the gaps; a signal with a handler that does nothing shows what of that is the
+// the time and notes the gaps; a signal with an empty handler shows how much of that is the
 // kernel's. Threads: scenes on the native one, bench_spin and bench_cold on the target.
 // Signal-safe: no.
 #include "held.h"

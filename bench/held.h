@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of the benchmark that measures what it costs a thread to be looked at by another one:
+// The part of the benchmark that measures what a thread loses when another one walks it:
 // held.c fills it, bench.c prints it.
 #ifndef BENCH_HELD_H
 #define BENCH_HELD_H

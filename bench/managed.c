@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a managed frame costs, ours beside other walkers, in one .NET process and one run. The
+// What a managed frame costs, with clrsnap and other walkers, in one .NET process and one run. The
 // program (tests/apps/Proofs/BenchStacks.cs) builds stacks of managed methods, says which cell of
 // the table comes next (bench_cell), and calls bench_leaf at the top of them. The library is linked
 // into this profiler statically, so that its walk can be measured bare, too. Modes as in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a native frame costs, ours beside other walkers, in one process and one run: leaf-first
+// What a native frame costs, with clrsnap and other walkers, in one process and one run: leaf-first
 // walks of the calling thread's own stack through generated functions (generate.awk) in eight
 // libraries. Per cell the median of many walks; the walkers take turns within each round, so that
-// whatever else the machine does falls on all of them. Threads: one. Signal-safe: no.
+// other load on the machine affects all of them. Threads: one. Signal-safe: no.
 //
 //   one stack    the same stack again and again
 //   64 stacks    64 different stacks in turn, each walked once
@@ -78,8 +78,8 @@ static uint32_t walk_glibc(void **out, uint32_t room) {
   return (uint32_t)glibc_backtrace(out, (int)room);
 }
 
-// Right only where every function keeps rbp as its frame pointer; no checks, to be the bound that
-// nothing can beat.
+// Right only where every function keeps rbp as its frame pointer; without checks, to be the lower
+// bound for all walkers.
 static uint64_t chain_end;
 static uint32_t walk_frame_pointers(void **out, uint32_t room) {
   const uint64_t *frame = __builtin_frame_address(0);
