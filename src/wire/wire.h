@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/label.h"
+#include "wire/frame.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
 #define CS_WIRE_VERSION 18u
@@ -280,25 +281,6 @@ struct cs_wire_events {
   uint32_t mode, pad;
   uint64_t events, value, walked;  // value: all that they add up to, in the mode's unit
 };
-
-// A frame in a sample: kind in the two topmost bits.
-//   0 managed  function id (30 bits) << 32 | exact << 31 | offset from the method's start (31 bits)
-//              exact: interrupted there; else a return address, and the call is before it
-//   1 native   image id (22 bits) << 40 | ip - image begin
-//   2 unknown  the ip itself (61 bits); or, with CS_WIRE_FRAME_IN_KERNEL, the kernel's: the lower
-//   48
-//              bits of its address, of which the others are ones
-//   3 awaits   function id (30 bits) << 32: not on the stack; it awaits the frame before it
-#define CS_WIRE_FRAME_KIND(f) ((unsigned)((f) >> 62))
-#define CS_WIRE_FRAME_MANAGED 0u
-#define CS_WIRE_FRAME_NATIVE 1u
-#define CS_WIRE_FRAME_UNKNOWN 2u
-#define CS_WIRE_FRAME_AWAITS 3u
-#define CS_WIRE_FRAME_IN_KERNEL (5ull << 61)
-#define CS_WIRE_FRAME_IS_KERNEL(f) ((f) >> 61 == 5)
-#define CS_WIRE_KERNEL_ADDRESS 0xFFFFFFFFFFFFull
-#define CS_WIRE_MANAGED_EXACT 0x80000000u
-#define CS_WIRE_MANAGED_OFFSET 0x7FFFFFFFu
 
 _Static_assert(CS_WIRE_MODES <= 8, "struct cs_wire_end has a place for every mode");
 

@@ -116,9 +116,9 @@ static void take_image(const struct cs_wire_record *r) {
 static struct thing *thing_of(uint64_t frame) {
   switch (CS_WIRE_FRAME_KIND(frame)) {
     case CS_WIRE_FRAME_MANAGED:
-      return at(functions, (uint32_t)(frame >> 32), "function id");
+      return at(functions, cs_wire_frame_function(frame), "function id");
     case CS_WIRE_FRAME_NATIVE:
-      return at(images, (uint32_t)(frame >> 40) & 0x3FFFFFu, "image id");
+      return at(images, cs_wire_frame_image(frame), "image id");
     default:
       check(CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_UNKNOWN, "a frame's kind", frame);
       unknown_frames++;

@@ -183,7 +183,7 @@ void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint6
 
 static const struct method *method_of(uint64_t wire_frame) {
   static const struct method none;
-  uint32_t id = (uint32_t)(wire_frame >> 32);
+  uint32_t id = cs_wire_frame_function(wire_frame);
   bool managed = CS_WIRE_FRAME_KIND(wire_frame) == CS_WIRE_FRAME_MANAGED;
   return managed && id < method_capacity ? &methods[id] : &none;
 }
@@ -463,7 +463,7 @@ uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint
   for (uint32_t i = 1; i < count; i++) {
     const struct box *box = box_of(words[i]);
     if (box == NULL) break;
-    if (box->class != 0) out[n++] = (uint64_t)CS_WIRE_FRAME_AWAITS << 62 | (uint64_t)box->id << 32;
+    if (box->class != 0) out[n++] = cs_wire_awaiting_frame(box->id);
   }
   return n;
 }

@@ -137,7 +137,7 @@ static uint32_t prologue_of(uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint64_t frame = frames[1 + i];
     bool managed = CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED;
-    if (managed && !cs_function_is_dispatch((uint32_t)(frame >> 32))) return i;
+    if (managed && !cs_function_is_dispatch(cs_wire_frame_function(frame))) return i;
   }
   return count;
 }
@@ -146,7 +146,7 @@ static uint32_t prologue_of(uint32_t count) {
 static uint32_t waited_for(const uint64_t *first, uint32_t count) {
   const char *name = NULL;
   for (uint32_t i = 0; i < count && CS_WIRE_FRAME_KIND(first[i]) == CS_WIRE_FRAME_MANAGED; i++)
-    if (!cs_function_waits((uint32_t)(first[i] >> 32), &name)) break;
+    if (!cs_function_waits(cs_wire_frame_function(first[i]), &name)) break;
   return name != NULL ? cs_type_intern_text(name) : 0;
 }
 

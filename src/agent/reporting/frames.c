@@ -32,23 +32,17 @@ static void check_cache(uint32_t generation) {
   cache_generation = generation;
 }
 
-static uint64_t managed_frame(uint32_t id, uint64_t offset, bool exact) {
-  if (offset > CS_WIRE_MANAGED_OFFSET) return (uint64_t)id << 32;  // a part far from the start
-  return (uint64_t)id << 32 | (exact ? CS_WIRE_MANAGED_EXACT : 0) | offset;
-}
-
 static bool native_to_wire(const struct cs_image *image, uint64_t ip, uint64_t *out) {
   uint32_t id;
   if (!cs_image_to_wire(image, &id)) return false;
-  *out = (uint64_t)CS_WIRE_FRAME_NATIVE << 62 | (uint64_t)id << 40 |
-         ((ip - image->begin) & 0xFFFFFFFFFFull);
+  *out = cs_wire_native_frame(id, ip - image->begin);
   return true;
 }
 
 static bool unloaded_to_wire(uint64_t *out) {
   uint32_t id;
   if (!cs_unloaded_to_wire(&id)) return false;
-  *out = managed_frame(id, 0, false);
+  *out = cs_wire_managed_frame(id, 0, false);
   return true;
 }
 
@@ -79,8 +73,8 @@ static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t
   if (code->collectible && !cs_unload_is_alive(generation)) return unloaded_to_wire(out);
   struct cs_method_at method = {code->method_start, code->function_id, code->collectible, now};
   if (!cs_function_to_wire(&method, &id)) return false;
-  *out = managed_frame(id, CS_FRAME_WORD_IP(frame) - code->method_start,
-                       (frame & CS_FRAME_WORD_EXACT) != 0);
+  *out = cs_wire_managed_frame(id, CS_FRAME_WORD_IP(frame) - code->method_start,
+                               (frame & CS_FRAME_WORD_EXACT) != 0);
   return true;
 }
 
@@ -106,7 +100,7 @@ static bool translate(uint64_t frame, const struct cs_frame_origin *origin, uint
   } else if (!cs_unknown_to_wire(ip, &id)) {
     return false;
   }
-  *out = id != 0 ? managed_frame(id, 0, false) : (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62 | ip;
+  *out = id != 0 ? cs_wire_managed_frame(id, 0, false) : cs_wire_unknown_frame(ip);
   return true;
 }
 

@@ -42,9 +42,8 @@ struct watch {
 static bool name_frame(struct watch *w, size_t frame) {
   struct cs_recording *rec = &w->session.recording;
   struct cs_resolved shown;
-  if (CS_WIRE_FRAME_KIND(rec->frames[frame]) == CS_WIRE_FRAME_NATIVE ||
-      CS_WIRE_FRAME_IS_KERNEL(rec->frames[frame]))
-    cs_name_native_frame(rec, rec->frames[frame]);
+  enum cs_key_kind kind = cs_key_kind(rec->frames[frame]);
+  if (kind == CS_KEY_NATIVE || kind == CS_KEY_KERNEL) cs_name_native_frame(rec, rec->frames[frame]);
   bool known = cs_resolve_frame(rec, frame, &w->top.methods, &shown);
   if (known)
     cs_top_set_inlined(&w->top, frame, shown.methods, shown.count);

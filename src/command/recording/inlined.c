@@ -33,7 +33,7 @@ static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlin
 }
 
 static uint64_t place_in(const struct cs_rec_inlines *in, uint32_t offset) {
-  return (uint64_t)in->head.function << 32 | CS_REC_PLACE | offset;
+  return cs_key_of_method(in->head.function, CS_REC_PLACE | offset);
 }
 
 // The node that was inlined into the method itself and in which, in the end, this one is.
@@ -86,16 +86,15 @@ void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines
 
 // The method itself where it calls: by its IL, or by its machine code.
 static uint64_t caller_at(const struct cs_rec_inlines *in, uint32_t il, uint32_t call) {
-  uint64_t method = (uint64_t)in->head.function << 32;
-  if (il <= CS_REC_IL) return method | CS_REC_PLACE | CS_REC_AT_IL | il;
-  return call != NOT_KNOWN ? place_in(in, call) : method;
+  if (il <= CS_REC_IL) return cs_key_of_method(in->head.function, CS_REC_PLACE | CS_REC_AT_IL | il);
+  return call != NOT_KNOWN ? place_in(in, call) : cs_key_of_method(in->head.function, 0);
 }
 
 size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
                      uint64_t chain[CS_INLINED_DEPTH]) {
   uint32_t i;
-  if (CS_WIRE_FRAME_KIND(frame) != CS_WIRE_FRAME_MANAGED || (frame & CS_REC_PLACE) == 0 ||
-      !cs_map_get(&rec->inlines_ids, frame >> 32, &i))
+  if (cs_key_kind(frame) != CS_KEY_MANAGED || (frame & CS_REC_PLACE) == 0 ||
+      !cs_map_get(&rec->inlines_ids, cs_wire_frame_function(frame), &i))
     return 0;
   const struct cs_rec_inlines *in = &rec->inlines[i];
   const struct cs_wire_inline_mapping *m = mapping_at(in, (uint32_t)frame & CS_WIRE_MANAGED_OFFSET);
@@ -108,8 +107,8 @@ size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
     if (++count > CS_INLINED_DEPTH) return 0;
   uint32_t node = m->node, il = m->il;
   for (size_t at = count; at-- > 1; node = in->nodes[node].parent) {
-    chain[at] = (uint64_t)in->nodes[node].function << 32 | CS_REC_INLINED;
-    if (il <= CS_REC_IL) chain[at] |= CS_REC_PLACE | il;
+    uint32_t place = il <= CS_REC_IL ? CS_REC_PLACE | il : 0;
+    chain[at] = cs_key_of_method(in->nodes[node].function, CS_REC_INLINED | place);
     il = in->nodes[node].il;
   }
   chain[0] = caller_at(in, il, in->calls[outermost(in, m->node)]);

@@ -68,21 +68,21 @@ static void name_kernel_frame(struct cs_recording *rec, uint64_t frame) {
 
 void cs_name_native_frame(struct cs_recording *rec, uint64_t frame) {
   uint32_t i;
-  if (CS_WIRE_FRAME_IS_KERNEL(frame)) {
+  if (cs_key_kind(frame) == CS_KEY_KERNEL) {
     name_kernel_frame(rec, frame);
     return;
   }
-  if (!cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i)) return;
+  if (!cs_map_get(&rec->image_ids, cs_wire_frame_image(frame), &i)) return;
   const struct cs_rec_image *image = &rec->images[i];
   open_image(rec, i);
-  uint64_t vaddr = image->image.begin + (frame & 0xFFFFFFFFFFull) - image->image.bias;
+  uint64_t vaddr = image->image.begin + cs_wire_frame_offset(frame) - image->image.bias;
   const char *name = cs_elfsyms_find(rec->native, i, vaddr);
   if (name != NULL) cs_recording_set_symbol(rec, frame, name);
 }
 
 static void name_managed(struct cs_recording *rec, struct cs_places *places, uint64_t frame) {
   struct cs_line line;
-  if ((uint32_t)frame == CS_REC_AWAITS) return;
+  if (cs_key_awaits(frame)) return;
   if (cs_places_find(places, frame, &line))
     cs_recording_set_place(rec, frame, cs_recording_text(rec, line.file), line.line);
 }
@@ -125,10 +125,10 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   bool in_kernel = false;
   for (size_t i = first; i < rec->frame_count; i++) {
     uint64_t frame = rec->frames[i];
-    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE || CS_WIRE_FRAME_IS_KERNEL(frame))
-      cs_name_native_frame(rec, frame);
-    in_kernel = in_kernel || CS_WIRE_FRAME_IS_KERNEL(frame);
-    if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && places != NULL) {
+    enum cs_key_kind kind = cs_key_kind(frame);
+    if (kind == CS_KEY_NATIVE || kind == CS_KEY_KERNEL) cs_name_native_frame(rec, frame);
+    in_kernel = in_kernel || kind == CS_KEY_KERNEL;
+    if (kind == CS_KEY_MANAGED && places != NULL) {
       name_managed(rec, places, frame);
       name_inlined(rec, places, frame);
     }

@@ -42,7 +42,9 @@ struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_
 // Ranges may be empty: where two IL offsets share an instruction, only one of them has bytes.
 const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame) {
   uint32_t m, offset = (uint32_t)frame & CS_WIRE_MANAGED_OFFSET;
-  if ((frame & CS_REC_PLACE) == 0 || !cs_map_get(&rec->il_map_ids, frame >> 32, &m)) return NULL;
+  if ((frame & CS_REC_PLACE) == 0 ||
+      !cs_map_get(&rec->il_map_ids, cs_wire_frame_function(frame), &m))
+    return NULL;
   const struct cs_rec_il_map *map = &rec->il_maps[m];
   for (uint32_t i = 0; i < map->head.count; i++)
     if (offset >= map->ranges[i].begin && offset < map->ranges[i].end) return &map->ranges[i];
@@ -66,7 +68,7 @@ uint32_t cs_place_il(uint32_t il) {
 bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
   const struct cs_recording *rec = p->rec;
   uint32_t f, il;
-  if (!cs_map_get(&rec->function_ids, frame >> 32, &f)) return false;
+  if (!cs_map_get(&rec->function_ids, cs_wire_frame_function(frame), &f)) return false;
   const struct cs_rec_function *function = &rec->functions[f];
   if (function->kind != CS_WIRE_FN_METHOD) return false;
   const char *module = cs_strings_get(&rec->strings, function->text[CS_FN_MODULE], NULL);

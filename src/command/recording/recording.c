@@ -189,42 +189,17 @@ static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
   return i;
 }
 
-// The place of a managed frame's instruction: a caller's address is where its call returns to.
-static uint64_t place_of(uint64_t frame) {
-  uint64_t offset = frame & CS_WIRE_MANAGED_OFFSET;
-  if ((frame & CS_WIRE_MANAGED_EXACT) != 0) return CS_REC_PLACE | offset;
-  return offset > 0 ? CS_REC_PLACE | (offset - 1) : 0;
-}
-
-// A managed frame is its function, wherever in it, unless lines are wanted; addresses of unknown
-// code say nothing at all.
-// A native caller's address is where its call returns to: that may be the next function's first
-// byte when the call never returns, so it is named by the byte before.
-static uint64_t frame_key(uint64_t frame, bool leaf, bool lines) {
-  switch (CS_WIRE_FRAME_KIND(frame)) {
-    case CS_WIRE_FRAME_MANAGED:
-      return (frame & ~0xFFFFFFFFull) | (lines ? place_of(frame) : 0);
-    case CS_WIRE_FRAME_NATIVE:
-      return leaf || (frame & 0xFFFFFFFFFFull) == 0 ? frame : frame - 1;
-    case CS_WIRE_FRAME_AWAITS:
-      return (frame & 0x3FFFFFFF00000000ull) | CS_REC_AWAITS;
-    default:
-      if (CS_WIRE_FRAME_IS_KERNEL(frame)) return leaf ? frame : frame - 1;
-      return (uint64_t)CS_WIRE_FRAME_UNKNOWN << 62;
-  }
-}
-
 // The node of the sample's leaf, or CS_TREE_FULL.
 static uint32_t find_leaf(struct cs_recording *rec, const struct cs_wire_sample *s,
                           const uint64_t *frames) {
   uint32_t root = root_index(rec, s->thread, (enum cs_wire_mode)s->mode);
   uint32_t node = cs_tree_child(&rec->tree, 0, root);
   if (node != CS_TREE_FULL && s->stop != CS_STOP_BASE) {
-    node = cs_tree_child(&rec->tree, node, frame_index(rec, CS_REC_CUT | s->stop));
+    node = cs_tree_child(&rec->tree, node, frame_index(rec, cs_key_of_cut(s->stop)));
   }
   for (uint32_t i = s->frame_count; i-- > 0 && node != CS_TREE_FULL;) {
     node =
-        cs_tree_child(&rec->tree, node, frame_index(rec, frame_key(frames[i], i == 0, rec->lines)));
+        cs_tree_child(&rec->tree, node, frame_index(rec, cs_key_of(frames[i], i == 0, rec->lines)));
   }
   return node;
 }
@@ -320,7 +295,8 @@ bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t f
     uint32_t root = root_index(rec, (uint32_t)frame, (enum cs_wire_mode)mode);
     return cs_tree_child(tree, 0, root) == before;
   }
-  if (frame >= CS_REC_CUT && (frame & ~CS_REC_CUT) >= rec->reason_count) return false;
+  if (cs_key_kind(frame) == CS_KEY_CUT && cs_key_cut_reason(frame) >= rec->reason_count)
+    return false;
   return cs_tree_child(tree, parent, frame_index(rec, frame)) == before;
 }
 

@@ -8,6 +8,7 @@
 #include "metadata/elfsym.h"
 #include "profile/labels.h"
 #include "profile/profile.h"
+#include "recording/frame_key.h"
 #include "recording/label_choice.h"
 #include "wire/decode.h"
 
@@ -87,19 +88,7 @@ struct cs_held {
   uint64_t count, max_ns;
 };
 
-// A frame id in the tree is an index into `frames`: CS_REC_CUT | enum cs_stop, or wire frames. Of a
-// managed frame's lower half there is left: nothing; with lines, if it is known, CS_REC_PLACE and
-// the offset of the instruction (of a call, if it is a caller) from the method's start.
-#define CS_REC_CUT (3ull << 62)
-#define CS_REC_PLACE 0x80000000u
-// What is shown above a frame of the tree, and in none itself: a method that was inlined there. The
-// rest of its lower half is nothing, or CS_REC_PLACE and an offset in the method's IL.
-#define CS_REC_INLINED 0x40000000u
-#define CS_REC_AT_IL 0x20000000u  // the method itself; but its offset, too, is one of IL
-#define CS_REC_IL 0x1FFFFFFFu
-// Or this one: it is not on the stack, it awaits the method that is its child in the tree.
-#define CS_REC_AWAITS 1u
-
+// A frame of the tree is an index into `frames`, which are keys (frame_key.h).
 struct cs_recording {
   struct cs_strings strings;
   bool lines;                          // set by the user: places in methods are told apart

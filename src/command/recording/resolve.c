@@ -98,10 +98,6 @@ static uint32_t add_method(struct resolver *r, uint64_t frame, const char *metho
   return id;
 }
 
-static bool is_inlined(uint64_t frame) {
-  return CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED && (frame & CS_REC_INLINED) != 0;
-}
-
 static uint32_t resolve_type(struct resolver *r, const char *raw) {
   char name[NAME_BYTES];
   cs_type_name(raw, name, sizeof name);
@@ -144,7 +140,7 @@ static void write_raw(const struct cs_mangled *m, char *name, size_t cap) {
 
 static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *shown) {
   uint32_t i;
-  if (!cs_map_get(&r->rec->function_ids, frame >> 32, &i)) {
+  if (!cs_map_get(&r->rec->function_ids, cs_wire_frame_function(frame), &i)) {
     shown->frame = cs_profile_frame(r->profile, "[method without a name]", "", CS_KIND_CUT);
     return;
   }
@@ -165,7 +161,7 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
                               : is_framework(module)       ? CS_KIND_FRAMEWORK
                                                            : CS_KIND_USER;
-  shown->awaits = (uint32_t)frame == CS_REC_AWAITS;
+  shown->awaits = cs_key_awaits(frame);
   if (shown->awaits && r->opts->async_callers) {
     (void)strncat(name, AWAITS, sizeof name - strlen(name) - 1);
     shown->frame = cs_profile_frame(r->profile, name, module, CS_KIND_AWAITS);
@@ -174,14 +170,14 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   if (shown->awaits) shown->frame = LEFT_OUT;
   if (shown->awaits) return;
   shown->alone = shown->frame = add_method(r, frame, name, module, kind, "");
-  if (!is_inlined(frame)) return;
+  if (!cs_key_is_inlined(frame)) return;
   shown->frame = add_method(r, frame, name, module, kind, " (inlined)");
   cs_profile_inlined(r->profile, shown->frame, name);
 }
 
 static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) {
-  uint32_t i, id = (uint32_t)(frame >> 40) & 0x3FFFFFu;
-  if (!cs_map_get(&r->rec->image_ids, id, &i)) {
+  uint32_t i;
+  if (!cs_map_get(&r->rec->image_ids, cs_wire_frame_image(frame), &i)) {
     *folds = true;
     return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
   }
@@ -218,24 +214,32 @@ static uint32_t resolve_kernel(struct resolver *r, uint64_t frame, bool *folds) 
 static uint32_t resolve_cut(struct resolver *r, uint64_t frame) {
   char name[64];
   (void)snprintf(name, sizeof name, "[cut: %s]",
-                 text(r->rec, r->rec->reasons[frame & ~CS_REC_CUT].token));
+                 text(r->rec, r->rec->reasons[cs_key_cut_reason(frame)].token));
   return cs_profile_frame(r->profile, name, "", CS_KIND_CUT);
 }
 
 static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *shown) {
-  if (frame >= CS_REC_CUT) {
-    shown->frame = resolve_cut(r, frame);
-  } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED) {
-    resolve_managed(r, frame, shown);
-  } else if (!r->opts->native) {
+  enum cs_key_kind kind = cs_key_kind(frame);
+  if (kind != CS_KEY_CUT && kind != CS_KEY_MANAGED && !r->opts->native) {
     shown->frame = LEFT_OUT;
-  } else if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_NATIVE) {
-    shown->frame = resolve_native(r, frame, &shown->folds);
-  } else if (CS_WIRE_FRAME_IS_KERNEL(frame)) {
-    shown->frame = resolve_kernel(r, frame, &shown->folds);
-  } else {
-    shown->folds = true;
-    shown->frame = cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT);
+    return;
+  }
+  switch (kind) {
+    case CS_KEY_CUT:
+      shown->frame = resolve_cut(r, frame);
+      break;
+    case CS_KEY_MANAGED:
+      resolve_managed(r, frame, shown);
+      break;
+    case CS_KEY_NATIVE:
+      shown->frame = resolve_native(r, frame, &shown->folds);
+      break;
+    case CS_KEY_KERNEL:
+      shown->frame = resolve_kernel(r, frame, &shown->folds);
+      break;
+    default:
+      shown->folds = true;
+      shown->frame = cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT);
   }
 }
 
@@ -436,11 +440,10 @@ size_t cs_resolve(const struct cs_recording *rec, uint32_t modes,
 
 static bool is_announced(const struct cs_recording *rec, uint64_t frame) {
   uint32_t i;
-  if (frame >= CS_REC_CUT) return true;
-  if (CS_WIRE_FRAME_KIND(frame) == CS_WIRE_FRAME_MANAGED)
-    return cs_map_get(&rec->function_ids, frame >> 32, &i);
-  return CS_WIRE_FRAME_KIND(frame) != CS_WIRE_FRAME_NATIVE ||
-         cs_map_get(&rec->image_ids, (uint32_t)(frame >> 40) & 0x3FFFFFu, &i);
+  enum cs_key_kind kind = cs_key_kind(frame);
+  if (kind == CS_KEY_MANAGED)
+    return cs_map_get(&rec->function_ids, cs_wire_frame_function(frame), &i);
+  return kind != CS_KEY_NATIVE || cs_map_get(&rec->image_ids, cs_wire_frame_image(frame), &i);
 }
 
 bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_profile *profile,
@@ -455,7 +458,8 @@ bool cs_resolve_frame(const struct cs_recording *rec, size_t frame, struct cs_pr
   for (size_t i = 0; i < count; i++) {
     struct shown shown = {.alone = LEFT_OUT};
     resolve_frame(&r, chain[i], &shown);
-    out->methods[i] = is_inlined(chain[i]) && shown.alone != LEFT_OUT ? shown.alone : shown.frame;
+    out->methods[i] =
+        cs_key_is_inlined(chain[i]) && shown.alone != LEFT_OUT ? shown.alone : shown.frame;
     out->awaits = shown.awaits;
     out->resumes = shown.resumes;
     known = known && is_announced(rec, chain[i]);
