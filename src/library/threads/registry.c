@@ -9,8 +9,9 @@
 // reads mapped memory. Invariants: an entry's `tid` is set last when it is filled in and cleared
 // first when the thread goes; who pins an entry and then still sees its tid has a thread that does
 // not go before it is unpinned (the two sides are ordered by sequentially consistent accesses).
-// ids[] repeats the ThreadIDs densely: a look-up among 1,000 threads reads 8 KiB at most, without a
-// lock, and one word where the same thread was looked up last.
+// ids[] and tids[] repeat the ThreadIDs and tids densely: a look-up among 1,000 threads reads 8 or
+// 4 KiB at most, without a lock, and one word where the same ThreadID was looked up last. A tid in
+// tids[] outlives its thread; the entry's own `tid` is the one that counts.
 #include "threads/registry.h"
 
 #include <linux/futex.h>
@@ -41,8 +42,9 @@ enum {
 static struct {
   pthread_mutex_t lock;  // for changes
   struct cs_thread *threads;
-  uint64_t ids[MAX_THREADS];  // 0: free
-  uint32_t used;              // entries [0, used) have been in use
+  uint64_t ids[MAX_THREADS];   // 0: free
+  uint32_t tids[MAX_THREADS];  // the last one of each entry
+  uint32_t used;               // entries [0, used) have been in use
   uint64_t destroyed[CS_REGISTRY_REMEMBERED];
   uint32_t destroyed_next;
   uint32_t hints[HINTS];  // by hash of the ThreadID: where it was found last
@@ -89,6 +91,7 @@ struct cs_thread *cs_registry_find(uint64_t clr_thread) {
 struct cs_thread *cs_registry_find_tid(uint32_t tid) {
   uint32_t used = cs_load_acquire(&registry.used);
   for (uint32_t i = 0; i < used && tid != 0; i++) {
+    if (cs_load_relaxed(&registry.tids[i]) != tid) continue;
     struct cs_thread *thread = &registry.threads[i];
     if (cs_load_acquire(&thread->tid) == tid) return thread;
   }
@@ -211,6 +214,7 @@ static struct cs_thread *add(uint64_t clr_thread, uint32_t tid, bool self) {
     }
     thread->stack = stack;
     cs_store_relaxed(&thread->thread_pointer, self ? cs_thread_pointer() : 0);
+    cs_store_relaxed(&registry.tids[thread->index], tid);
     __atomic_store_n(&thread->tid, tid, __ATOMIC_SEQ_CST);
   } else if (thread != NULL && self && thread->tid == tid && !cs_thread_is_equipped(thread)) {
     cs_altstack_enter(&thread->altstack);  // found by EnumThreads first, on its way here
