@@ -67,6 +67,7 @@ static std::unique_ptr<Mode> make_mode() {
       {"crowd", make_crowd},     {"throw", make_throw},     {"detach", make_detach},
       {"leave", make_leave},     {"pause", make_pause},     {"hostile", make_hostile},
       {"rounds", make_rounds},   {"endings", make_endings}, {"late", make_late},
+      {"circle", make_circle},
   };
   const char *name = getenv("GUEST_MODE");
   auto found = modes.find(name != nullptr ? name : "");

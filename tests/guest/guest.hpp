@@ -133,6 +133,7 @@ std::unique_ptr<Mode> make_pause();    // the first of these, measured
 std::unique_ptr<Mode> make_rounds();   // the same, for as long as told, each round's time
 std::unique_ptr<Mode> make_endings();  // what may be asked of threads that end in a round
 std::unique_ptr<Mode> make_late();     // callbacks that outlast a hold
+std::unique_ptr<Mode> make_circle();   // walkers that each want what the other one holds
 std::unique_ptr<Mode> make_handler();  // DoStackSnapshot(0) in a SIGPROF handler
 std::unique_ptr<Mode> make_calls();    // every odd call, and what is answered
 std::unique_ptr<Mode> make_crowd();    // many threads at once, refusing and nesting

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "guest.hpp"
 
@@ -178,8 +179,88 @@ class Late final : public Mode {
   HRESULT within_ = S_OK;
 };
 
+// Two walkers hold a target each, and in their callbacks each walks the other's. The second of these
+// two walks closes a circle and is refused at once, so its target runs on, and the first one
+// succeeds. The measure for "at once" is how long a walk takes that nothing but time ends: of a
+// target whose holder waits for no other one.
+class Circle final : public Mode {
+ public:
+  DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
+
+  void run() override {
+    for (const auto &thread : threads.alive()) {
+      if (thread->name == "Generic") walkers_[0].target = thread->id;
+      if (thread->name == "Wait") walkers_[1].target = thread->id;
+    }
+    for (bool closes : {true, false})
+      for (int round = 0; round < (closes ? kRounds : 1); round++) one_round(closes);
+  }
+
+ private:
+  static constexpr int kRounds = 10, kTries = 20;
+  struct Walker {
+    Walker *other = nullptr;
+    ThreadID target = 0;
+    bool walks = true;               // the other's target
+    std::atomic<bool> holds{false};  // its own
+    std::atomic<bool> is_done{false};
+    HRESULT within = S_OK;
+    uint64_t ns = 0;
+  };
+  Walker walkers_[2];
+
+  void one_round(bool closes) {
+    // On a busy machine a target may get no processor in time; then nothing is held.
+    for (int i = 0; i < kTries; i++) {
+      begin(closes);
+      std::thread first(hold, &walkers_[0]), second(hold, &walkers_[1]);
+      first.join();
+      second.join();
+      if (walkers_[0].holds && walkers_[1].holds) break;
+    }
+    for (const Walker &walker : walkers_)
+      if (walker.walks)
+        notes.say("%s 0x%08x %llu ns", closes ? "circle" : "time",
+                  static_cast<unsigned>(walker.within), static_cast<unsigned long long>(walker.ns));
+  }
+
+  void begin(bool closes) {
+    for (int i = 0; i < 2; i++) {
+      Walker &walker = walkers_[i];
+      walker.other = &walkers_[1 - i];
+      walker.walks = closes || i == 0;
+      walker.holds = walker.is_done = false;
+    }
+  }
+
+  static void hold(Walker *walker) {
+    info->DoStackSnapshot(walker->target, held, COR_PRF_SNAPSHOT_DEFAULT, walker, nullptr, 0);
+    walker->is_done = true;
+  }
+
+  static HRESULT held(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], void *data) {
+    auto *walker = static_cast<Walker *>(data);
+    Walker *other = walker->other;
+    if (walker->holds.exchange(true)) return S_OK;
+    while (!other->holds && !other->is_done) sleep_ms(1);
+    if (!walker->walks) {
+      while (!other->is_done) sleep_ms(1);
+      return S_OK;
+    }
+    unsigned frames = 0;
+    uint64_t begin = now_ns();
+    walker->within = info->DoStackSnapshot(other->target, count_frame, COR_PRF_SNAPSHOT_DEFAULT,
+                                           &frames, nullptr, 0);
+    walker->ns = now_ns() - begin;
+    return S_OK;
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<Mode> make_circle() {
+  return std::make_unique<Circle>();
+}
 std::unique_ptr<Mode> make_late() {
   return std::make_unique<Late>();
 }

@@ -5,6 +5,7 @@
 #             that has ended is refused
 #   sleeping  a round over 100 threads that sleep: plainly, through the drop-in, and with CLRSNAP_ELIDE_SUSPEND=1
 #   late      a callback that outlasts its hold, and a walk in it, with CLRSNAP_HOLD=1 and CLRSNAP_ELIDE_SUSPEND=1
+#   circle    two walkers that each want the thread that the other one holds, with CLRSNAP_HOLD=1
 # CLRSNAP_LIB=FILE is another build of the drop-in.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -58,6 +59,17 @@ case $WHAT in
     grep -q 'late 0x80131360 after 1 callbacks, within 0x80131360' "$WORK/late" ||
       fail "a walk goes on after its hold, or one within its callbacks does"
     pass "a walk and those within its callbacks end with the hold"
+    ;;
+  circle)
+    CLRSNAP_HOLD=1 guest circle "$ours" circle stacks
+    sed -n 's/^say\t//p' "$WORK/circle"
+    ns() { sed -nE "s/^say\t$1 ([0-9]+) ns\$/\1/p" "$WORK/circle" | sort -n; }
+    good=$(ns 'circle 0x00000000' | wc -l) refused=$(ns 'circle 0x80131360' | wc -l) all=$(ns 'circle 0x.*' | wc -l)
+    [ "$all" = 20 ] && [ $((good + refused)) = 20 ] || fail "$good of $all walks were taken, $refused were refused"
+    [ "$good" -gt 0 ] && [ "$refused" -ge 10 ] || fail "$good walks were taken, $refused were refused"
+    half=$(ns 'circle 0x.*' | sed -n 10p) time=$(ns 'time 0x80131360')
+    [ $((half * 4)) -lt "${time:-0}" ] || fail "half of the walks take $half ns or more; one that only time ends, '$time'"
+    pass "of $all walks $refused were refused; half took less than $half ns; one that only time ends takes $time ns"
     ;;
   *) fail "what is $WHAT?" ;;
 esac
