@@ -40,19 +40,24 @@ get_runtimes() {
 # run_on VERSION DLL ARGS...: runs a program on one of them.
 run_on() { CLRSNAP_RUNTIMES=$MATERIAL/runtimes "$SOURCE/scripts/dotnet-with" "$@"; }
 
-# find_program: PID becomes the .NET program below CHILD, once its own code is loaded.
+# find_program [FILE]: PID becomes the .NET program below CHILD, once its own code, or FILE, is mapped.
 find_program() {
-  for _ in $(seq 100); do
-    PID=$(pgrep -P $CHILD -x dotnet) && grep -qsF "${APP##*/}" "/proc/$PID/maps" && break
+  local until=$((SECONDS + 40)) pid
+  PID=
+  while [ $SECONDS -lt $until ]; do
+    pid=$(pgrep -P "$CHILD" -x dotnet) && PID=$pid && grep -qsF "${1:-${APP##*/}}" "/proc/$PID/maps" && break
+    pid=
     sleep 0.05
   done
+  [ -n "$pid" ] || fail "the program has not started"
   sleep 0.5
 }
-# start VARIABLE=VALUE...: starts the program Record as PID; it sleeps until it is stopped.
+# start VARIABLE=VALUE...: starts the program Record as PID; it sleeps until it is stopped. It has started when it has
+# mapped MAPPED, or its own code.
 start() {
-  env "$@" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> "$WORK/err" &
+  env "$@" timeout -k 5 200 dotnet "$APP" names 200000 > /dev/null 2> "$WORK/err" &
   CHILD=$!
-  find_program
+  find_program ${MAPPED:+"$MAPPED"}
 }
 stop() {
   kill -9 "$PID" 2> /dev/null

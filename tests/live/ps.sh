@@ -34,7 +34,7 @@ start A=1
 listed assembly Record
 listed runtime "$(dotnet --list-runtimes | sed -n 's/^Microsoft.NETCore.App \(10[^ ]*\).*/\1/p' | tail -1)"
 listed problem None
-listed command "dotnet $APP names 60000"
+listed command "dotnet $APP names 200000"
 "$clrsnap" ps | grep -qE "^ *$PID +10\.[0-9.]+ +Record +dotnet " || fail "the table"
 kill -STOP "$PID"
 listed problem "process $PID has not answered for 2 s (is it stopped?)"
@@ -56,7 +56,11 @@ start DOTNET_EnableDiagnostics=0
 refused "no diagnostics" "process $PID was started with DOTNET_EnableDiagnostics=0: it has no diagnostics port"
 listed assembly None
 stop
-start DOTNET_DefaultDiagnosticPortSuspend=1
+MAPPED=libcoreclr.so start DOTNET_DefaultDiagnosticPortSuspend=1
+for _ in $(seq 200); do
+  compgen -G "${TMPDIR:-/tmp}/dotnet-diagnostic-$PID-*-socket" > "$WORK/port" && break
+  sleep 0.1
+done
 refused "suspended at its start" "process $PID refuses the profiler (0x8013135b): its runtime is still starting; try again"
 stop
 
