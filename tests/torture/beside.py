@@ -142,7 +142,7 @@ class Perf(Beside):
     def look_at(self, pid):
         data = f"{self.work}/perf.data"
         for _ in range(TRIES):
-            # It gives up when one of the threads that it has listed ends before it is opened.
+            # perf gives up when a thread that it has listed ends before perf opens it.
             self.other(["perf", "record", "-q", "-g", "-F", "999", "-p", str(pid), "-o", data, "--", "sleep", "1"],
                        codes=(0, 255))
             if os.path.exists(data) and os.path.getsize(data) > 20000:
@@ -155,7 +155,7 @@ class Profiler(Beside):
 
     def __init__(self, *args):
         super().__init__(*args)
-        # Its signals kill a program in the middle of a null reference, alone as well as beside us.
+        # This profiler's signals kill a program in the middle of a null reference, also without clrsnap.
         self.program_name = self.rng.choice(["jit", "gc", "malloc", "threads"])
         self.preload = f"{self.build}/lib/libtest_sampler.so"
 

@@ -6,7 +6,7 @@ TIERING = {"DOTNET_TC_CallCountThreshold": "2", "DOTNET_TC_CallCountingDelayMs":
            "DOTNET_TC_OnStackReplacement_InitialCounter": "10", "DOTNET_TieredPGO": "1"}
 COLLECTIONS = {"DOTNET_GCgen0size": "20000"}  # hexadecimal: a collection after each 128 KiB
 
-# The environment that makes it worse.
+# Environment variables that make a hazard harder.
 HAZARDS = {
     "jit": TIERING,
     "dynamic": {},
@@ -31,9 +31,9 @@ HAZARDS = {
     "crash": {"DOTNET_DbgEnableMiniDump": "1", "DOTNET_DbgMiniDumpType": "1"},
     "busy": {**TIERING, **COLLECTIONS},
 }
-# They end before anybody could attach twice, or as something else than they were.
+# These end, or become another program, before a second attach.
 LAUNCHED_ONLY = {"exec", "exit", "crash"}
-# What a recording by attach may be refused for.
+# Accepted reasons for refusing a recording by attach.
 REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use",
             "replaced": "^clrsnap: (all real-time signals from 35 on are in use|.*the program uses (SIGURG|signal))"}
 
@@ -42,7 +42,7 @@ MORE = [[], [], ["--native", "off"], ["--inlined"], ["--lines"], ["--threads", "
 EVENTS = ["alloc", "lock", "wait", "exception", "gc"]
 
 
-# The kernel sends a timer's signals to whoever has reset its handler (docs/signal-safety.md).
+# The kernel sends a timer's signals even if the program has reset the handler (docs/signal-safety.md).
 NOT_BY = {"replaced": ["--engine", "timer"]}
 
 

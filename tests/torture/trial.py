@@ -10,7 +10,7 @@ import time
 
 import hazards
 
-# Seconds beyond those of its rounds until a program counts as one that hangs.
+# Seconds beyond those of its rounds after which a program counts as hung.
 PATIENCE = int(os.environ.get("TORTURE_PATIENCE", "60"))
 
 
@@ -177,7 +177,7 @@ class Trial:
             self.recordings += 1
             self.check_summary(said, least=0)
         elif not re.search("^clrsnap: " if interrupted else hazards.REFUSALS.get(self.hazard, r"^\b$"), said, re.M):
-            # Only because the program has ended.
+            # Accepted only because the program has ended.
             if not re.search(r"^clrsnap: .*(ended|begun to record|no process|diagnostics port)", said, re.M) or \
                     not self.ends_soon(process):
                 raise Failure(f"the command ended with {code}: {said.strip()}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // System calls that a handler with SA_RESTART does not interrupt (signal(7)), made by code that
-// relies on it, and others, by code that goes on after EINTR and has to have waited for as long as
-// it wanted.
+// relies on it, and other calls, made by code that handles EINTR and must wait for as long as it
+// wanted.
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-// Reads bytes, after a while each, and writes them back.
+// Reads bytes one by one, with pauses, and writes them back.
 static void *echo(void *arg) {
   struct other *o = arg;
   unsigned char byte;
@@ -54,7 +54,7 @@ static long child(uint64_t random) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -2000 - WTERMSIG(status);
 }
 
-// As long as it wanted, whatever has come between.
+// Waits for the whole time, across interruptions.
 static long waiting(uint64_t random) {
   int64_t wanted = 200000 + (int64_t)(random % 1000000), end = now_ns() + wanted, left;
   struct timespec rest = {0, wanted};
@@ -66,7 +66,7 @@ static long waiting(uint64_t random) {
   return 7;
 }
 
-// Of what the calls gave; or, negative, what has gone wrong.
+// A checksum of the calls' results, or a negative number for an error.
 long torture_calls(uint64_t seed, int count) {
   int there[2], back[2];
   sem_t full;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks of all sizes, filled, looked at, grown and freed; and a fault.
+// Blocks of all sizes: filled, verified, grown and freed; and a fault.
 #include <stdlib.h>
 #include <string.h>
 

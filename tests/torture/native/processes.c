@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Children that compute for a while and end with a code, by fork, vfork and posix_spawn; and
-// another program instead of this one.
+// Children that compute for a while and exit with a code, by fork, vfork and posix_spawn; and
+// exec of another program.
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Preloaded: a profiler in the process that works as most do, beside whatever else is there. Each
-// thread that uses CPU time gets SIGPROF after every 5 ms of the process' own, and its handler
-// unwinds the stack with libgcc's unwinder; a thread of the profiler's own sends SIGUSR1 to all
-// others in turn, whose handler does the same. At the end it says on standard error how many of
-// either it has had.
+// Preloaded: a profiler that works in the way that most do, beside other ones. A thread that uses
+// CPU time gets SIGPROF after every 5 ms of the process's CPU time, and the handler unwinds the
+// stack with libgcc's unwinder. A thread of the profiler's own sends SIGUSR1 to all others in turn;
+// that handler does the same. At the end the profiler prints to standard error how many signals of
+// either kind there were.
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>

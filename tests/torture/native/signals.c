@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Signals with a number in them that the program sends to itself: every one has to come, and only
-// those count.
+// Signals with a number as data, which the program sends to itself: each of them must arrive, and
+// other signals do not count.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static void send(int number, int value) {
     if (errno != EAGAIN) abort();
 }
 
-// All that nobody has a handler for are the program's, from the first round on.
+// The program takes all signals without a handler, from the first round on.
 uint64_t torture_realtime(uint64_t seed, int count) {
   static unsigned char mine[65];
   uint64_t sum = 0;
@@ -59,7 +59,7 @@ uint64_t torture_realtime(uint64_t seed, int count) {
   return atomic_load(&taken) == wanted ? sum : ~sum;
 }
 
-// A thread that blocks all signals, and waits for what is sent to it.
+// A thread that blocks all signals, and waits for those that are sent to it.
 static void *receive(void *arg) {
   uint64_t *sum = arg;
   int count = (int)*sum;
@@ -95,7 +95,7 @@ uint64_t torture_masked(uint64_t seed, int count) {
   return sum;
 }
 
-// Handlers over whoever's there are, ignored ones, and all as it was again.
+// Installs handlers over existing ones and over ignored signals, and restores all of them.
 uint64_t torture_replaced(uint64_t seed, int count) {
   static struct sigaction old[65];
   uint64_t sum = 0, wanted = 0;

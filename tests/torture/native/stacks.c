@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads with handlers of their own on alternate stacks of their own, as small as the runtime's,
-// which take a signal in each round.
+// Threads with their own handlers on their own alternate stacks, as small as the runtime's. Each
+// takes a signal in each round.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

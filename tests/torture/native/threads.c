@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that live for some microseconds, of all sizes of stacks; the large ones call the
-// function.
+// Threads that live for some microseconds, with stacks of all sizes; those with large stacks call
+// the function.
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// C++ exceptions, whose unwinder asks the loader for the libraries that there are.
+// C++ exceptions, whose unwinder asks the loader for the loaded libraries.
 #include "torture.h"
 
 static __attribute__((noinline)) uint64_t down(uint64_t seed, int depth) {
