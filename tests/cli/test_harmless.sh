@@ -72,7 +72,7 @@ collector() {
 }
 collector evil evil
 run 1 "$CLRSNAP" report --push "otlp+http://$at" h.clrsnap
-harmless 'it answers 500' err
+harmless 'HTTP status 500' err
 collector evilpartial evilpartial
 run 1 "$CLRSNAP" report --push "otlp+http://$at" h.clrsnap
 harmless 'has rejected a profile' err

@@ -37,7 +37,7 @@ otlp many.otlp >many
 [ "$(grep -c 'thread.name=.NET TP Worker' many)" = 10 ] || fail "the pool's threads: $(cat many)"
 collector otlp 503 429:2 200
 run 0 "$CLRSNAP" report --push "otlp+http://me:secret@$at" golden.clrsnap
-said "a push to http://$at/v1development/profiles has failed and is tried again: it answers 503, no: 503"
+said "a push to http://$at/v1development/profiles has failed and will be repeated: HTTP status 503, no: 503"
 said "pushes to http://$at/v1development/profiles arrive again"
 said "pushed 1 profile \([0-9.]+ kB\) to http://$at/v1development/profiles; lost 0, rejected 0"
 grep -q secret err && fail "the password is shown"
@@ -109,7 +109,7 @@ fi
 # ---- What goes wrong ----
 collector refused 500
 run 1 "$CLRSNAP" report --push "otlp+http://$at" golden.clrsnap
-said "profiles for http://$at/v1development/profiles are being lost: it answers 500, no: 500"
+said "profiles for http://$at/v1development/profiles are being lost: HTTP status 500, no: 500"
 said "pushed 0 profiles \(0.0 kB\) to http://$at/v1development/profiles; lost 1, rejected 0"
 [ "$(requests refused)" = 1 ] || fail "OTLP forbids to repeat after 500"
 collector partial partial
@@ -168,7 +168,7 @@ done
 # A server that is away for longer than the queue lasts: the oldest windows are lost, said and counted.
 collector away 503:1 503:1 503:1 503:1 503:1 200
 run 0 "$CLRSNAP" record -d 6.5 --continuous 100ms --push "otlp+http://$at" -- "$FAKE" until-stopped
-said "profiles for http://$at/v1development/profiles are being lost: it answers 503, no: 503"
+said "profiles for http://$at/v1development/profiles are being lost: HTTP status 503, no: 503"
 said "pushes to http://$at/v1development/profiles arrive again"
 read -r arrived lost < <(sed -nE 's/^clrsnap: pushed ([0-9]+) profiles .* lost ([0-9]+), .*/\1 \2/p' err)
 [ "$lost" -gt 0 ] && [ "$arrived" = $(($(requests away) - 5)) ] || fail "arrived $arrived, lost $lost: $(cat err)"
@@ -188,10 +188,10 @@ refused "--continuous sends profiles: it needs --push" --continuous 10s
 refused "--continuous takes a time like 10s, from 100ms to 24h, not 'soon'" --continuous soon --push x
 refused "--continuous takes a time like 10s, from 100ms to 24h, not '5ms'" --continuous 5ms --push x
 run 1 "$CLRSNAP" record --push http://host -- touch started
-echo "clrsnap: --push wants otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or https), not 'http://host'" | same err
+echo "clrsnap: --push takes otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or https), not 'http://host'" | same err
 run 1 "$CLRSNAP" record --push otlp+http://host --push-header secret -- touch started
-echo "clrsnap: --push-header wants 'NAME: VALUE'" | same err
+echo "clrsnap: --push-header takes 'NAME: VALUE'" | same err
 OTEL_EXPORTER_OTLP_TIMEOUT=soon run 1 "$CLRSNAP" record --push otlp+http://host -- touch started
-echo "clrsnap: OTEL_EXPORTER_OTLP_TIMEOUT wants milliseconds, not 'soon'" | same err
+echo "clrsnap: OTEL_EXPORTER_OTLP_TIMEOUT takes milliseconds, not 'soon'" | same err
 [ -e started ] && fail "the program was started"
 done_testing

@@ -139,7 +139,7 @@ CORECLR_PROFILER_PATH=$CLRSNAP_LIB
 LD_PRELOAD=$takeover
 X
 notified '/odd;path.so' 1
-echo "clrsnap: /odd;path.so: a path with ';' cannot stand in a list of profilers" | same err
+echo "clrsnap: /odd;path.so: a path with ';' cannot be in a list of profilers" | same err
 
 # ---- Who is taken over ----
 # below VARIABLE=VALUE...: the environment of a program that a program below run-profiler starts so.

@@ -118,7 +118,7 @@ echo "clrsnap: CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory" | 
 mkdir lib
 touch lib/libclrsnap.so
 CLRSNAP_LIB=$PWD/lib/libclrsnap.so run 1 "$CLRSNAP" record --labels -- touch started
-echo "clrsnap: --labels needs $PWD/lib/ClrsnapLabels.dll, which is not there: it is built where the SDK of .NET 10 is; \
+echo "clrsnap: --labels needs $PWD/lib/ClrsnapLabels.dll, which does not exist: it is built if the SDK of .NET 10 is installed; \
 install that and build clrsnap again" | same err
 rm -r lib
 [ -e started ] && fail "the program was started"

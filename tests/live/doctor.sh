@@ -36,7 +36,7 @@ says '(ok|note)' 'cpu mode' 'engine'
 if [ -f "$BUILD/lib/ClrsnapLabels.dll" ]; then says ok labels "$BUILD/lib/ClrsnapLabels.dll"; fi
 mkdir "$WORK/lib" && cp "$BUILD/lib/libclrsnap.so" "$WORK/lib"
 doctor 0 env CLRSNAP_LIB="$WORK/lib/libclrsnap.so"
-says note labels "--labels needs $WORK/lib/ClrsnapLabels.dll, which is not there"
+says note labels "--labels needs $WORK/lib/ClrsnapLabels.dll, which does not exist"
 doctor 1 env CLRSNAP_LIB=/nowhere/libclrsnap.so
 says FAIL agent 'CLRSNAP_LIB=/nowhere/libclrsnap.so: No such file or directory'
 doctor 1 prlimit --fsize=1048576

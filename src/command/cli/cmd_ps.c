@@ -23,7 +23,7 @@ static void put_json(const struct cs_process *p, struct cs_json_writer *j) {
   cs_json_int(j, "pid", p->pid);
   cs_json_uint(j, "uid", p->uid);
   CS_JSON_TEXTS(j, {"runtime", p->runtime}, {"product", p->product}, {"assembly", p->assembly},
-                {"command", p->command}, {"problem", p->answers ? NULL : p->why.text});
+                {"command", p->command}, {"problem", p->responds ? NULL : p->why.text});
   cs_json_close(j, "}");
 }
 
@@ -32,7 +32,7 @@ static void put_row(const struct cs_process *p, const struct list *list) {
     cs_print(stdout, "%7s  %-9s %-24s %s\n", "PID", "RUNTIME", "ASSEMBLY", "COMMAND");
   cs_print(stdout, "%7d  %-9s %-24s %s\n", (int)p->pid, p->runtime != NULL ? p->runtime : "?",
            p->assembly != NULL ? p->assembly : "?", p->command != NULL ? p->command : "");
-  if (!p->answers) cs_print(stdout, "%7s  (%s)\n", "", p->why.text);
+  if (!p->responds) cs_print(stdout, "%7s  (%s)\n", "", p->why.text);
 }
 
 static void put(const struct cs_process *p, void *data) {

@@ -43,8 +43,9 @@ static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   }
   cs_doctor_note(d, CS_FINDING_GOOD, "process", NULL, "%s",
                  p->command != NULL ? p->command : "(no command line)");
-  cs_doctor_note(d, p->answers ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
-                 p->answers ? NULL : cure_of_port(p), "%s", p->answers ? "answers" : p->why.text);
+  cs_doctor_note(d, p->responds ? CS_FINDING_GOOD : CS_FINDING_FAULT, "diagnostics port",
+                 p->responds ? NULL : cure_of_port(p), "%s",
+                 p->responds ? "responds" : p->why.text);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The message by which a runtime loads a profiler, and its refusals in words. Invariant: nothing is
-// said to have worked that the runtime has not confirmed. One thread. Signal-safe: no.
+// The command that makes a runtime load a profiler, and the reasons for which it refuses.
+// Invariant: success is reported only if the runtime has confirmed it. One thread. Signal-safe: no.
 #include "process/attach.h"
 
 #include <inttypes.h>
@@ -27,21 +27,21 @@ static const char *in_words(HRESULT hr) {
   } known[] = {
       {CORPROF_E_PROFILER_ALREADY_ACTIVE, "it has a profiler already, and a runtime takes one"},
       {HRESULT_MOD_NOT_FOUND, "a library cannot be loaded; its standard error says which and why"},
-      {CLRSNAP_HRESULT(0x8007007Fu), "the library is no profiler (no DllGetClassObject)"},
+      {CLRSNAP_HRESULT(0x8007007Fu), "the library is not a profiler (no DllGetClassObject)"},
       {CLASS_E_CLASSNOTAVAILABLE, "the profiler has no such class: --clsid is not the profiler's"},
       {E_NOTIMPL, "the profiler cannot be attached, only started with a program"},
       {CORPROF_E_PROFILER_NOT_ATTACHABLE, "the profiler cannot be attached"},
       {CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER,
-       "the profiler wants events that only one started with the program can have"},
+       "the profiler needs events that are only available from the start of a program"},
       {CORPROF_E_PROFILER_CANCEL_ACTIVATION, "the profiler has decided not to run"},
       {CORPROF_E_NOT_YET_AVAILABLE, "its runtime is still starting; try again"},
       {CORPROF_E_RUNTIME_UNINITIALIZED, "its runtime is still starting; try again"},
       {CORPROF_E_PROFILER_DETACHING, "a profiler is just leaving it; try again in some seconds"},
       {CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC,
        "its collector was busy for too long; try again"},
-      {COR_E_NOTSUPPORTED, "its runtime does not take profilers"},
+      {COR_E_NOTSUPPORTED, "its runtime does not support profilers"},
       {CORDIAGIPC_E_UNKNOWN_COMMAND, "its runtime does not know how to attach profilers"},
-      {E_INVALIDARG, "an argument is refused; its standard error may say which"},
+      {E_INVALIDARG, "it has refused an argument; its standard error may say which"},
   };
   for (size_t i = 0; i < CS_COUNT(known); i++)
     if (known[i].hr == hr) return known[i].words;

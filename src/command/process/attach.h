@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Having a running .NET program load a profiler, by its diagnostics port.
+// Makes a running .NET program load a profiler, through its diagnostics port.
 #ifndef CS_PROCESS_ATTACH_H
 #define CS_PROCESS_ATTACH_H
 
@@ -12,14 +12,14 @@ struct cs_attach {
   const struct cs_diag_payload *data;  // for InitializeForAttach
 };
 
-// Waits until the runtime has loaded the profiler and has had its answer. False: *err says in words
-// what the runtime or the profiler has answered; *refusal as in cs_diag_command.
+// Waits until the runtime has loaded and initialized the profiler. False: *err explains what the
+// runtime or the profiler responded; *refusal as in cs_diag_command.
 bool cs_attach(const struct cs_attach *attach, HRESULT *refusal, struct cs_error *err);
 
-// Does the process see the file, a profiler of somebody else's? It may live in a container.
+// Checks that the process sees the file, another vendor's profiler: it may be in a container.
 bool cs_attach_check_file(pid_t pid, const char *path, struct cs_error *err);
 
-// The runtime decides when it starts whether it keeps what is inlined. False: it does not.
+// Checks that the runtime records inlining, which it decides when it starts.
 bool cs_attach_check_inlined(pid_t pid, struct cs_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The runtime's counters. A thread asks and reads, because a process may take its time to answer;
-// the command only looks at what has come. Invariant: whoever leaves last frees the reader; numbers
-// go from one thread to the other under the lock. Two threads. Signal-safe: no.
+// The runtime's counters. A thread of its own connects and reads, because the process may be slow
+// to respond; the command only looks at what has arrived. Invariant: the user that leaves last
+// frees the reader, and both threads access the numbers under the lock. Two threads. Signal-safe:
+// no.
 #include "process/counters.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct cs_counter_reader {
   int fd;  // -1: not connected
   bool closed;
   unsigned users;
-  unsigned come;  // bits of what has come at least once
+  unsigned seen;  // a bit for each counter that has arrived at least once
   struct cs_counters now;
 };
 
@@ -33,8 +34,8 @@ static const char *const names[COUNTERS] = {
     "gen-2-gc-count", "total-pause-time-by-gc", "gc-heap-size"};
 #define NEEDED (1u << ALLOC | 1u << GEN0 | 1u << GEN1 | 1u << GEN2 | 1u << HEAP)
 
-// CounterPayload and IncrementingCounterPayload of the runtime's sources: names first, then either
-// the mean or the scale's name, the increment and the seconds that it is of.
+// CounterPayload and IncrementingCounterPayload of the runtime's event sources: first the names,
+// then either the mean, or the display scale, the increment and the seconds that it covers.
 static bool take_value(unsigned which, struct cs_bytes *s, double *value, double *seconds) {
   float interval = 1;
   char scale[32];
@@ -78,8 +79,8 @@ static void on_event(void *context, const uint8_t *payload, size_t size) {
     return;
   (void)pthread_mutex_lock(&r->lock);
   put_value(&r->now, which, value, seconds);
-  r->come |= 1u << which;
-  r->now.known = (r->come & NEEDED) == NEEDED;
+  r->seen |= 1u << which;
+  r->now.known = (r->seen & NEEDED) == NEEDED;
   (void)pthread_mutex_unlock(&r->lock);
 }
 
@@ -119,7 +120,7 @@ static int connect_to(pid_t pid, struct cs_error *err) {
   return fd;
 }
 
-// False: the reader is closed already.
+// False: the reader has been closed.
 static bool set_fd(struct cs_counter_reader *r, int fd) {
   (void)pthread_mutex_lock(&r->lock);
   r->fd = fd;
@@ -146,7 +147,7 @@ static void *read_counters(void *context) {
     if (got > 0 && !cs_nettrace_feed(&reader, chunk, (size_t)got, &err)) break;
   }
   cs_nettrace_free(&reader);
-  leave(r, err.text[0] != '\0' ? err.text : "the runtime has ended its counters");
+  leave(r, err.text[0] != '\0' ? err.text : "the runtime has ended the session");
   return NULL;
 }
 
@@ -159,7 +160,7 @@ struct cs_counter_reader *cs_counters_open(pid_t pid) {
   r->users = 2;
   r->now.gc_pause = -1;
   (void)pthread_mutex_init(&r->lock, NULL);
-  // Signals are the session's: they are blocked here already, and threads inherit that.
+  // The session handles signals; they are blocked here, and threads inherit that.
   int error = pthread_create(&thread, NULL, read_counters, r);
   if (error != 0) {
     leave(r, strerror(error));

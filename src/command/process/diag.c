@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The diagnostics port: a Unix socket in the process' temporary folder, whose name has the process'
-// number as itself sees it and its start time, so that a number that was used again is no danger.
-// Invariant: every failure is told from the others: no such process, another user's, no .NET, a
-// port that is switched off, no answer, a refusal. One thread. Signal-safe: no.
+// The diagnostics port: a Unix socket in the process's temporary folder. Its name contains the PID
+// in the process's own namespace and the start time, so a reused PID does no harm. Invariant: each
+// failure has a message of its own: no such process, another user's process, no .NET program, a
+// port that is switched off, no response, a refusal. One thread. Signal-safe: no.
 #include "process/diag.h"
 
 #include <errno.h>
@@ -47,8 +47,9 @@ static void put_unit(struct cs_diag_payload *payload, uint32_t unit) {
   cs_diag_put(payload, &value, sizeof value);
 }
 
-// The next character of well-formed UTF-8; bytes that are none become themselves, as paths may have
-// any. There is no better answer: the runtime has UTF-16 for paths.
+// The next character of UTF-8. A byte that is not part of well-formed UTF-8, which paths may
+// contain, becomes the character of that number: the runtime uses UTF-16 for paths, so none is
+// right.
 static uint32_t next_char(const char **text) {
   const uint8_t *p = (const uint8_t *)*text;
   unsigned more = p[0] >= 0xF0 ? 3 : p[0] >= 0xE0 ? 2 : p[0] >= 0xC2 ? 1 : 0;
@@ -99,7 +100,7 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
                       (int)pid, folder);
 }
 
-// The socket itself, O_PATH: the name is not followed any further than the target's folder.
+// The socket, O_PATH. Its name is looked up in the target's folder without following links.
 static int open_socket(int folder, pid_t pid, unsigned long long started) {
   char name[96];
   (void)snprintf(name, sizeof name, "dotnet-diagnostic-%d-%llu-socket", cs_proc_own_pid(pid),
@@ -111,8 +112,8 @@ static uint64_t patience_ends(void) {
   return cs_clock_now_ns() + cs_diag_patience_s * 1000000000ull;
 }
 
-// One piece of the time until `deadline`. False: it has passed (EAGAIN), or nobody waits any longer
-// (ECANCELED).
+// Waits for a short part of the time until `deadline`. False: the deadline has passed (EAGAIN), or
+// the wait was interrupted (ECANCELED).
 static bool wait_a_little(int fd, short events, uint64_t deadline) {
   struct pollfd port = {.fd = fd, .events = events};
   uint64_t now = cs_clock_now_ns();
@@ -125,7 +126,7 @@ static bool wait_a_little(int fd, short events, uint64_t deadline) {
   return true;
 }
 
-// A process that is stopped may have a queue of connections that is full.
+// The queue of connections of a stopped process may be full.
 static bool connect_within(int fd, const struct sockaddr_un *addr) {
   for (uint64_t deadline = patience_ends();;) {
     if (connect(fd, (const struct sockaddr *)addr, sizeof *addr) == 0) return true;
@@ -134,7 +135,7 @@ static bool connect_within(int fd, const struct sockaddr_un *addr) {
   }
 }
 
-// Whoever has made a socket of that name: only the process itself is spoken to.
+// Another process may have made a socket of that name; only the target is trusted.
 static bool is_served_by(int fd, pid_t pid) {
   struct ucred server;
   socklen_t size = sizeof server;
@@ -166,7 +167,7 @@ static bool explain_unseen(pid_t pid, struct cs_error *err) {
                       (int)pid);
 }
 
-// Its files are where its port is, and where the agent's library must be.
+// Both its port and the agent's library are opened in its root directory.
 static bool is_within_reach(pid_t pid, struct cs_error *err) {
   struct cs_target *target = cs_target_of(pid);
   bool reached = cs_target_is_within_reach(target);
@@ -176,7 +177,7 @@ static bool is_within_reach(pid_t pid, struct cs_error *err) {
          cs_error_set(err,
                       error == ENOENT || error == ESRCH
                           ? "process %d has ended"
-                          : "the files of process %d are not within reach: it takes its user with "
+                          : "the files of process %d cannot be accessed: this takes its user with "
                             "all of its capabilities, or root with CAP_SYS_PTRACE",
                       (int)pid);
 }
@@ -194,7 +195,7 @@ bool cs_diag_check(pid_t pid, struct cs_error *err) {
   return is_within_reach(pid, err);
 }
 
-// Its temporary folder, as itself calls it, in its own root.
+// The temporary folder `temp`, as the process calls it, in the process's own root.
 static int open_folder(pid_t pid, const char *temp) {
   struct cs_error why;
   struct cs_target *target = cs_target_of(pid);
@@ -282,7 +283,7 @@ static bool send_all(int fd, const void *data, size_t size, uint64_t deadline) {
   return true;
 }
 
-// Exactly so much: the server may leave the connection open after its answer.
+// Reads exactly `size` bytes: the server may keep the connection open after its response.
 static bool receive_all(int fd, void *to, size_t size, uint64_t deadline) {
   for (size_t done = 0; done < size;) {
     ssize_t n = recv(fd, (char *)to + done, size - done, 0);
@@ -312,7 +313,7 @@ static bool exchange(int fd, const uint8_t head[CS_DIAG_HEADER],
 static bool is_done(pid_t pid, const uint8_t back[CS_DIAG_HEADER],
                     const struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err) {
   if (memcmp(back, magic, sizeof magic) != 0 || back[16] != SET_SERVER)
-    return cs_error_set(err, "process %d has answered with something unknown", (int)pid);
+    return cs_error_set(err, "process %d has sent an unknown response", (int)pid);
   if (back[17] == SERVER_OK) return true;
   *refusal = E_FAIL;
   if (back[17] == SERVER_ERROR && answer->size >= sizeof *refusal)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The diagnostics port of a running .NET program: one command, one answer, one connection.
+// The diagnostics port of a running .NET program: one command, one response, one connection.
 // https://github.com/dotnet/diagnostics/blob/main/documentation/design-docs/ipc-protocol.md
 #ifndef CS_PROCESS_DIAG_H
 #define CS_PROCESS_DIAG_H
@@ -14,10 +14,10 @@ enum { CS_DIAG_ATTACH = 1 };                                                 // 
 enum { CS_DIAG_COLLECT = 3 };  // of CS_DIAG_EVENT_PIPE: CollectTracing2
 enum { CS_DIAG_INFO = 4, CS_DIAG_APPLY_STARTUP_HOOK = 7 };  // of CS_DIAG_PROCESS: ProcessInfo2, ...
 
-// The size of a message has 16 bits, its header included.
+// A message's size, header included, is a 16-bit number.
 enum { CS_DIAG_HEADER = 20, CS_DIAG_PAYLOAD = 65535 - CS_DIAG_HEADER };
 
-// What goes with a command. What does not fit is left out and remembered.
+// The payload of a message. What does not fit is left out, and too_long is set.
 struct cs_diag_payload {
   uint8_t bytes[CS_DIAG_PAYLOAD];
   size_t size;
@@ -27,35 +27,35 @@ void cs_diag_put(struct cs_diag_payload *payload, const void *data, size_t size)
 void cs_diag_put_u32(struct cs_diag_payload *payload, uint32_t value);
 void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8);
 
-extern unsigned cs_diag_patience_s;  // how long an answer is waited for: 30 seconds, unless set
-// What this thread does meanwhile, every some milliseconds; false: it waits no longer, and *err of
-// the command says that it was interrupted. NULL: nothing.
+extern unsigned cs_diag_patience_s;  // how long to wait for a response; 30 by default
+// Called every few milliseconds while this thread waits for a response. When it returns false, the
+// wait ends, and the command fails as interrupted. NULL: nothing is called.
 struct cs_diag_meanwhile {
   bool (*look)(void *context);
   void *context;
 };
 extern _Thread_local struct cs_diag_meanwhile cs_diag_meanwhile;
 
-// Sends one command to the process and waits for its answer. True: it has answered
-// "done", and `answer` holds what came with that. False: *err says what; *refusal is the HRESULT
-// with which the process has refused, or 0 when it was not so much as reached. The payload and the
-// answer may be the same.
+// Sends one command to the process and waits for the response. True: the process reports success,
+// and `answer` holds the payload of the response. False: *err says why; *refusal is the HRESULT
+// that the process responded with, or 0 if there was no response. The two payloads may be the same
+// object.
 bool cs_diag_command(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                      struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
-// The same for a command whose answer is followed by a stream. Returns the connection, which does
-// not block, or -1.
+// The same for a command whose response is followed by a stream. Returns the connection, which is
+// non-blocking, or -1.
 int cs_diag_stream(pid_t pid, uint8_t set, uint8_t id, const struct cs_diag_payload *payload,
                    struct cs_diag_payload *answer, HRESULT *refusal, struct cs_error *err);
 
-// The same, and is it a .NET program with a port?
+// cs_diag_check, and the process is a .NET program with a port.
 bool cs_diag_find(pid_t pid, struct cs_error *err);
-// Is there a port where it would be? Answers false where that cannot be seen, too.
+// Returns whether the port exists; false, too, if that cannot be seen.
 bool cs_diag_has_port(pid_t pid);
-// Is there such a process, and may this user reach its port?
+// Checks that the process exists and that this user may connect to its port.
 bool cs_diag_check(pid_t pid, struct cs_error *err);
 
-// The process' temporary folder, where its port is; the caller frees it. NULL: no memory.
+// The process's temporary folder, which its port is in; the caller frees it. NULL: out of memory.
 char *cs_diag_folder(pid_t pid);
 
 #endif

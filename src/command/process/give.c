@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Files for a process that does not see ours. Invariants: all that is opened and made in its root
-// is so by a child that has become its user, has no supplementary groups and no descriptors but
-// those it needs; paths are followed in that root only, and no link at the end; what is made is
-// new, in a folder that is new or that user's own; the child takes it away as soon as its lifeline
-// is cut, which the end of the command does, too. The child allocates nothing. One thread.
+// Files for a process that cannot see ours. Invariants: a child does everything in the process's
+// root; it has become the process's user, has no supplementary groups, and no descriptors but those
+// it needs; it follows paths in that root only, and no link in the last component; it makes only
+// new files, in a folder that is new or that user's own; it removes them as soon as its lifeline is
+// closed, which happens, too, when the command ends. The child allocates nothing. One thread.
 // Signal-safe: no.
 #include "process/give.h"
 
@@ -26,7 +26,7 @@
 enum { PIECE = 32768, SLICE_MS = 20, PATIENCE_MS = 10000, SEEN = -1, NOWHERE = -2 };
 
 struct report {
-  int folder;  // its number, or one of the above
+  int folder;  // index into the folders, SEEN or NOWHERE
   char why[200];
 };
 
@@ -34,7 +34,7 @@ struct keeper {
   const struct cs_target *target;
   const struct cs_give *give;
   int source[CS_GIVE_FILES];  // our files
-  int parent, folder;         // where the folder is made, and itself
+  int parent, folder;         // the folder, and the one that it is made in
   bool made;
 };
 
@@ -106,8 +106,7 @@ static void take_away(struct keeper *k) {
   k->made = false;
 }
 
-// One of an earlier command that did not end well is there: it is that user's own and nobody
-// else's.
+// A folder that an earlier command has left behind is used again if it belongs to that user alone.
 static bool make_folder(struct keeper *k, struct report *report) {
   struct stat st;
   if (mkdirat(k->parent, k->give->name, 0700) != 0 && errno != EEXIST)
@@ -131,7 +130,8 @@ static bool make_files(struct keeper *k, struct report *report) {
   return true;
 }
 
-// May its user make files there that can be executed, and that nobody else can exchange?
+// Opens the folder if the process's user may make executable files in it, and no other user can
+// replace them.
 static bool open_parent(struct keeper *k, const char *path, struct report *report) {
   struct stat st;
   struct statvfs fs;
@@ -180,15 +180,15 @@ static void close_others(const int *keep, size_t count) {
   }
 }
 
-__attribute__((noreturn)) static void keep(struct keeper *k, int tell, int lifeline) {
+__attribute__((noreturn)) static void keep(struct keeper *k, int reports, int lifeline) {
   char none;
-  int used[CS_GIVE_FILES + 3] = {tell, lifeline, cs_target_root(k->target)};
+  int used[CS_GIVE_FILES + 3] = {reports, lifeline, cs_target_root(k->target)};
   for (size_t i = 0; i < CS_GIVE_FILES; i++) used[3 + i] = k->source[i];
   close_others(used, CS_GIVE_FILES + 3);
   (void)prctl(PR_SET_DUMPABLE, 0);
   struct report report = try_all(k);
-  (void)!write(tell, &report, sizeof report);
-  (void)close(tell);
+  (void)!write(reports, &report, sizeof report);
+  (void)close(reports);
   while (read(lifeline, &none, 1) < 0 && errno == EINTR) {
   }
   take_away(k);
@@ -206,34 +206,35 @@ static bool open_sources(struct keeper *k, struct cs_error *err) {
   return true;
 }
 
-// A keeper that hangs in a file system of the target's is given up.
-static bool hear(const struct cs_give *give, int from, struct report *report, pid_t pid,
-                 struct cs_error *err) {
+// Waits for the keeper's report. A keeper that hangs in one of the target's file systems is given
+// up.
+static bool receive(const struct cs_give *give, int from, struct report *report, pid_t pid,
+                    struct cs_error *err) {
   struct pollfd ready = {.fd = from, .events = POLLIN};
   for (int waited = 0; poll(&ready, 1, SLICE_MS) <= 0; waited += SLICE_MS) {
     if (give->wanted != NULL && !give->wanted(give->context))
       return cs_error_set(err, "interrupted before process %d had the agent's library", (int)pid);
     if (waited > PATIENCE_MS)
-      return cs_error_set(err, "the file systems of process %d do not answer", (int)pid);
+      return cs_error_set(err, "the file systems of process %d do not respond", (int)pid);
   }
   return read(from, report, sizeof *report) == (ssize_t)sizeof *report ||
          cs_error_set(err, "the helper that copies files for process %d has ended", (int)pid);
 }
 
-static bool start(struct keeper *k, int tell[2], int lifeline[2], struct cs_given *out,
+static bool start(struct keeper *k, int reports[2], int lifeline[2], struct cs_given *out,
                   struct cs_error *err) {
   sigset_t all, before;
   (void)sigfillset(&all);
   (void)sigprocmask(SIG_BLOCK, &all, &before);
   out->keeper = fork();
   if (out->keeper == 0) {
-    (void)close(tell[0]);
+    (void)close(reports[0]);
     (void)close(lifeline[1]);
-    keep(k, tell[1], lifeline[0]);
+    keep(k, reports[1], lifeline[0]);
   }
   int error = errno;
   (void)sigprocmask(SIG_SETMASK, &before, NULL);
-  (void)close(tell[1]);
+  (void)close(reports[1]);
   (void)close(lifeline[0]);
   out->lifeline = lifeline[1];
   if (out->keeper > 0) return true;
@@ -246,13 +247,13 @@ bool cs_give(const struct cs_target *target, const struct cs_give *give, struct 
              struct cs_error *err) {
   struct keeper k = {.target = target, .give = give, .parent = -1, .folder = -1};
   struct report report = {.folder = NOWHERE};
-  int tell[2] = {-1, -1}, lifeline[2] = {-1, -1};
+  int reports[2] = {-1, -1}, lifeline[2] = {-1, -1};
   *out = (struct cs_given){.lifeline = -1};
   bool good = open_sources(&k, err);
-  if (good && (pipe2(tell, O_CLOEXEC) != 0 || pipe2(lifeline, O_CLOEXEC) != 0))
+  if (good && (pipe2(reports, O_CLOEXEC) != 0 || pipe2(lifeline, O_CLOEXEC) != 0))
     good = cs_error_set(err, "cannot make a pipe: %m");
-  if (good && start(&k, tell, lifeline, out, err)) {
-    good = hear(give, tell[0], &report, cs_target_pid(target), err);
+  if (good && start(&k, reports, lifeline, out, err)) {
+    good = receive(give, reports[0], &report, cs_target_pid(target), err);
     if (!good) (void)kill(out->keeper, SIGKILL);
     if (good && report.folder == NOWHERE) good = cs_error_set(err, "%s", report.why);
     if (good && report.folder >= 0) out->folder = give->folders[report.folder];
@@ -260,7 +261,7 @@ bool cs_give(const struct cs_target *target, const struct cs_give *give, struct 
   } else {
     good = false;
   }
-  if (tell[0] >= 0) (void)close(tell[0]);
+  if (reports[0] >= 0) (void)close(reports[0]);
   for (size_t i = 0; i < CS_GIVE_FILES; i++)
     if (k.source[i] >= 0) (void)close(k.source[i]);
   return good;

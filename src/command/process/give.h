@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Files of ours that a process is to load, for a process that does not see them: one in a
-// container. They are copied for as long as they are needed into a folder of its own, as its user,
-// and taken away again even when this command is killed meanwhile. Part of the command. One thread.
+// Files of ours for a process that cannot see them, such as one in a container. They are copied
+// into a folder that the process sees, with the rights of its user, and removed as soon as they are
+// no longer needed, even if this command is killed. One thread.
 #ifndef CS_PROCESS_GIVE_H
 #define CS_PROCESS_GIVE_H
 
@@ -10,19 +10,19 @@
 enum { CS_GIVE_FILES = 2, CS_GIVE_FOLDERS = 4 };
 
 struct cs_give {
-  uid_t uid;  // whose files they are to be: the process'
+  uid_t uid;  // the process's user, which is to own the files
   gid_t gid;
-  const char *folders[CS_GIVE_FOLDERS + 1];  // that are tried, as the process calls them; NULL ends
-  char name[96];                             // of the folder that is made there
-  const char *files[CS_GIVE_FILES + 1];      // absolute paths; NULL ends
-  bool only_look;                            // nothing is made: would it work?
-  bool (*wanted)(void *context);             // asked while it takes time; NULL: for ten seconds
+  const char *folders[CS_GIVE_FOLDERS + 1];  // to try, as the process calls them; up to a NULL
+  char name[96];                             // of the folder to make there
+  const char *files[CS_GIVE_FILES + 1];      // absolute paths, up to a NULL
+  bool only_look;                            // make nothing, only find out whether it would work
+  bool (*wanted)(void *context);  // polled; when it returns false, the wait ends. NULL: never
   void *context;
 };
 
 struct cs_given {
-  const char *folder;  // where they are in; NULL: the process sees our own, nothing was done
-  pid_t keeper;        // 0: none
+  const char *folder;  // that they were copied into; NULL: the process sees our own files
+  pid_t keeper;        // the child that removes them; 0: none
   int lifeline;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The startup hook that labels need. Invariant: a program is never told
-// of a hook that is not there, because a runtime ends when it cannot load one. One thread.
-// Signal-safe: no.
+// The startup hook that labels need. Invariant: a program is never given the path of a hook that
+// does not exist, because a runtime that cannot load a hook terminates. One thread. Signal-safe:
+// no.
 #include "process/label_hook.h"
 
 #include <stdio.h>
@@ -24,11 +24,11 @@ char *cs_label_hook_find(const char *agent, struct cs_error *err) {
   bool there = access(path, R_OK) == 0, listed = strchr(path, ':') == NULL;
   if (!there)
     (void)cs_error_set(err,
-                       "--labels needs %s, which is not there: it is built where the SDK of .NET "
-                       "10 is; install that and build clrsnap again",
+                       "--labels needs %s, which does not exist: it is built if the SDK of .NET "
+                       "10 is installed; install that and build clrsnap again",
                        path);
   else if (!listed)
-    (void)cs_error_set(err, "%s: a path with ':' cannot stand in a list of startup hooks", path);
+    (void)cs_error_set(err, "%s: a path with ':' cannot be in a list of startup hooks", path);
   if (there && listed) return path;
   free(path);
   return NULL;

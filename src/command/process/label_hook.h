@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labels: bringing the code into a program that reports its Activities (src/agent/labels).
+// The startup hook that reports a program's Activities (src/agent/labels).
 #ifndef CS_PROCESS_LABEL_HOOK_H
 #define CS_PROCESS_LABEL_HOOK_H
 
@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 
-// The startup hook's path, beside the library `agent`; the caller frees it. NULL: it is not there.
+// The startup hook's path, beside the library `agent`; the caller frees it. NULL: *err says why.
 char *cs_label_hook_find(const char *agent, struct cs_error *err);
-// Puts it into the environment, before hooks that are there already. False: no memory.
+// Puts it into the environment, before the hooks that are already there. False: out of memory.
 bool cs_label_hook_put(const char *hook);
-// Has a program that runs, and sees the file, call it. False: *err says why not.
+// Has a running program, which sees the file, call it. False: *err says why not.
 bool cs_label_hook_call(pid_t pid, const char *hook, struct cs_error *err);
 
 #endif

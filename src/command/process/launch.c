@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starting the program. Invariant: another profiler that is already named in the environment stays
-// the main one; ours then goes to the notification list beside it. One thread. Signal-safe: no
+// Starts the program. Invariant: another profiler that is already named in the environment stays
+// the main profiler, and ours is added to the notification profilers. One thread. Signal-safe: no
 // (the child is forked from a single-threaded process, so it may use libc).
 #include "process/launch.h"
 
@@ -71,7 +71,7 @@ static bool put(const char *name, const char *value) {
   return setenv(name, value, 1) == 0;
 }
 
-// The runtime reads the switch as a hex number.
+// The runtime parses this variable as a hexadecimal number.
 static bool other_profiler_is_set(void) {
   return strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) != 0 &&
          env("CORECLR_PROFILER")[0] != '\0' &&
@@ -88,7 +88,7 @@ static bool join_list(const char *name, const char *agent) {
   const char *list = env(name);
   size_t len = strlen(list);
   char *joined;
-  // .NET 9 and 10 drop an entry without a ';' behind it.
+  // .NET 9 and 10 ignore an entry that is not followed by ';'.
   if (asprintf(&joined, "%s%s%s=" CS_AGENT_CLSID ";", list,
                len > 0 && list[len - 1] != ';' ? ";" : "", agent) < 0) {
     return false;
@@ -111,7 +111,7 @@ bool cs_agent_makes_way(struct cs_error *err) {
       strcasecmp(env("CORECLR_PROFILER"), CS_AGENT_CLSID) != 0)
     return true;
   if (strchr(agent, ';') != NULL)
-    return cs_error_set(err, "%s: a path with ';' cannot stand in a list of profilers", agent);
+    return cs_error_set(err, "%s: a path with ';' cannot be in a list of profilers", agent);
   return (become_notification_profiler(agent) && unsetenv("CORECLR_PROFILER") == 0) ||
          cs_error_set(err, "out of memory");
 }
@@ -124,9 +124,9 @@ static bool put_namespace(void) {
   return put(CS_WIRE_NAMESPACE_ENV, number);
 }
 
-// In the child: becomes the program, or tells the parent errno.
+// In the child: becomes the program, or sends errno to the parent.
 _Noreturn static void run_program(char **argv, const char *agent, const char *hook, const char *shm,
-                                  const sigset_t *mask, int tell) {
+                                  const sigset_t *mask, int to_parent) {
   bool ok =
       put(CS_WIRE_ENV, shm) && put_namespace() &&
       (other_profiler_is_set() ? become_notification_profiler(agent) : become_main_profiler(agent));
@@ -138,8 +138,7 @@ _Noreturn static void run_program(char **argv, const char *agent, const char *ho
     (void)execvp(argv[0], argv);
   }
   int error = errno;
-  ssize_t told = write(tell, &error, sizeof error);
-  (void)told;
+  (void)!write(to_parent, &error, sizeof error);
   _exit(CS_EXIT_NOT_FOUND);
 }
 
@@ -155,7 +154,7 @@ pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *sh
   int tell[2];
   *exit_code = 1;
   if (other_profiler_is_set() && strchr(agent, ';') != NULL) {
-    (void)cs_error_set(err, "%s: a path with ';' cannot stand in a list of profilers", agent);
+    (void)cs_error_set(err, "%s: a path with ';' cannot be in a list of profilers", agent);
     return 0;
   }
   if (pipe2(tell, O_CLOEXEC) != 0) {
@@ -173,7 +172,7 @@ pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *sh
   }
   int error = 0;
   ssize_t got;
-  // End of file: exec has closed the other end.
+  // End of file means that exec has closed the other end.
   while ((got = read(tell[0], &error, sizeof error)) < 0 && errno == EINTR) {
   }
   (void)close(tell[0]);

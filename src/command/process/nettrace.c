@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The nettrace stream, version 4: a sequence of objects, some of which are blocks of events, with
-// heads that say only what has changed. Invariant: nothing is believed that has not been checked
-// against the bytes that are there; what is not looked for is passed over by its size. One thread.
+// The nettrace stream, version 4: a sequence of objects. Some of them are blocks of events, whose
+// headers contain only what has changed since the one before. Invariant: every size is checked
+// against the bytes that are there, and what is not needed is skipped by its size. One thread.
 // Signal-safe: no.
 #include "process/nettrace.h"
 #include "base/base.h"
@@ -29,7 +29,7 @@ bool cs_nettrace_text(struct cs_bytes *s, char *out, size_t cap) {
   return true;
 }
 
-// 7 bits a byte, lowest first.
+// 7 bits per byte, the lowest first.
 static bool take_var(struct cs_bytes *s, uint64_t *out) {
   uint8_t byte = 0x80;
   *out = 0;
@@ -48,7 +48,7 @@ static bool is_wanted(const struct cs_nettrace *r, uint64_t kind) {
   return false;
 }
 
-// What a kind of event is called: id, provider, number, name, and more that is of no interest.
+// The definition of a kind of event: id, provider, number, name, and fields that are not needed.
 static void take_metadata(struct cs_nettrace *r, struct cs_bytes payload) {
   uint32_t id, number;
   char provider[128], event[128];
@@ -64,7 +64,7 @@ static void take_metadata(struct cs_nettrace *r, struct cs_bytes payload) {
 enum { HAS_KIND = 1, HAS_SEQUENCE = 2, HAS_THREAD = 4, HAS_STACK = 8 };
 enum { HAS_ACTIVITY = 16, HAS_RELATED = 32, HAS_SIZE = 128 };
 
-// A compressed head: *kind and *size keep their values when it does not have them.
+// A compressed header. *kind and *size keep their values if it does not contain them.
 static bool take_head(struct cs_bytes *s, uint64_t *kind, uint64_t *size) {
   uint8_t flags;
   uint64_t skipped;
@@ -74,7 +74,7 @@ static bool take_head(struct cs_bytes *s, uint64_t *kind, uint64_t *size) {
     good = take_var(s, &skipped) && take_var(s, &skipped) && take_var(s, &skipped);
   if (good && (flags & HAS_THREAD) != 0) good = take_var(s, &skipped);
   if (good && (flags & HAS_STACK) != 0) good = take_var(s, &skipped);
-  good = good && take_var(s, &skipped);  // the time since the one before
+  good = good && take_var(s, &skipped);  // the time since the event before
   if (good && (flags & HAS_ACTIVITY) != 0) good = cs_take(s, NULL, 16);
   if (good && (flags & HAS_RELATED) != 0) good = cs_take(s, NULL, 16);
   if (good && (flags & HAS_SIZE) != 0) good = take_var(s, size);
@@ -103,7 +103,8 @@ static bool take_events(struct cs_nettrace *r, struct cs_bytes s, bool metadata)
 
 enum progress { MORE_NEEDED, READ, BROKEN };
 
-// An object behind its type: all of it must be here, its end's tag too, before any of it is used.
+// The part of an object after its type. All of it, its end tag included, must have arrived before
+// any of it is used.
 static enum progress take_content(struct cs_nettrace *r, const char *name, struct cs_bytes *s) {
   uint32_t size = TRACE_BYTES;
   uint8_t end;
@@ -169,7 +170,7 @@ bool cs_nettrace_feed(struct cs_nettrace *reader, const void *data, size_t size,
                       struct cs_error *err) {
   enum progress progress = READ;
   if (!append(reader, data, size))
-    return cs_error_set(err, "the event stream has no end of a block");
+    return cs_error_set(err, "a block of the event stream does not end");
   struct cs_bytes s = {reader->bytes, reader->used};
   while (progress == READ && !reader->ended && s.left > 0) progress = take_next(reader, &s);
   size_t done = (size_t)(s.at - reader->bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A reader of the nettrace stream that a runtime sends for an EventPipe session, as far as it takes
-// to find events by provider and name.
+// A reader of the nettrace stream, which a runtime sends for an EventPipe session. It finds the
+// events of one provider and name.
 // https://github.com/microsoft/perfview/blob/main/src/TraceEvent/EventPipe/NetTraceFormat_v5.md
 #ifndef CS_PROCESS_NETTRACE_H
 #define CS_PROCESS_NETTRACE_H
@@ -12,26 +12,27 @@
 #define CS_NETTRACE_KINDS 16
 
 struct cs_nettrace {
-  const char *provider, *event;  // what is looked for
-  // One such event: its payload, valid during the call.
+  const char *provider, *event;  // the events to find
+  // Called for each such event with its payload, which is valid during the call.
   void (*found)(void *context, const uint8_t *payload, size_t size);
   void *context;
 
-  uint8_t *bytes;  // what has come and was not read yet
+  uint8_t *bytes;  // that have arrived and are not parsed yet
   size_t used, capacity;
   uint64_t offset;  // of bytes[0] in the stream
   bool begun, ended;
-  uint32_t kinds[CS_NETTRACE_KINDS];  // metadata ids of such events
+  uint32_t kinds[CS_NETTRACE_KINDS];  // metadata ids of the events to find
   unsigned kind_count;
 };
 
-// Reads on. False: this is no such stream, *err says why; nothing more is to be fed.
+// Parses the next part of the stream. False: *err says what is wrong with it, and the reader must
+// not be fed again.
 bool cs_nettrace_feed(struct cs_nettrace *reader, const void *data, size_t size,
                       struct cs_error *err);
 void cs_nettrace_free(struct cs_nettrace *reader);
 
-// Takes a UTF-16 text with its NUL from the front of a payload, as UTF-8; what does not fit is cut.
-// False: it does not end.
+// Reads a UTF-16 text with its NUL from the front of a payload, as UTF-8; what does not fit is cut
+// off. False: it has no end.
 bool cs_nettrace_text(struct cs_bytes *bytes, char *out, size_t cap);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What /proc tells of another process. Invariant: a process may end between two reads, so every
-// answer may be missing. One thread. Signal-safe: no.
+// What /proc says about another process. Invariant: a process may end between two reads, so each
+// result may be missing. One thread. Signal-safe: no.
 #include "process/proc.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ bool cs_proc_is_zero(pid_t pid, const char *name) {
   return zero;
 }
 
-// As code: who only reads the file, for its symbols, is no .NET program.
+// Mapped as code: a process that only reads the file, for its symbols, is no .NET program.
 bool cs_proc_maps_coreclr(pid_t pid) {
   size_t size = 0;
   char *maps = cs_proc_read(pid, "maps", &size), *rest = maps;
@@ -66,7 +66,7 @@ bool cs_proc_maps_coreclr(pid_t pid) {
 bool cs_proc_start_time(pid_t pid, unsigned long long *out) {
   size_t size = 0;
   char *stat = cs_proc_read(pid, "stat", &size);
-  char *p = stat != NULL ? strrchr(stat, ')') : NULL;  // the name in field 2 may hold anything
+  char *p = stat != NULL ? strrchr(stat, ')') : NULL;  // the name in field 2 may contain anything
   for (int field = 2; p != NULL && field < 22; field++) p = strchr(p + 1, ' ');
   if (p != NULL) *out = strtoull(p + 1, NULL, 10);
   free(stat);

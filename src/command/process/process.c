@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// .NET processes: whose maps have libcoreclr.so, or who have a diagnostics port where one would be.
-// Invariant: what is told of a process has been read from itself or its port just now; what is not
-// known stays NULL. One thread. Signal-safe: no.
+// .NET processes: those that map libcoreclr.so or have a diagnostics port. Invariant: each field
+// was just read from the process or its port, or it is NULL. One thread. Signal-safe: no.
 #include "process/process.h"
 
 #include <dirent.h>
@@ -10,35 +9,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "base/utf16.h"
 #include "process/proc.h"
 
-// ---- The port's answer ----
+// ---- The port's response ----
 
-struct cursor {
-  const struct cs_diag_payload *from;
-  size_t at;
-};
-
-static bool skip(struct cursor *c, size_t size) {
-  if (size > c->from->size - c->at) return false;
-  c->at += size;
-  return true;
-}
-
-// A count of UTF-16 units, the NUL included, and the units. NULL: there is none left.
-static char *take_text(struct cursor *c) {
+// A count of UTF-16 units, which includes the NUL, and the units. NULL: there is none left.
+static char *take_text(struct cs_bytes *from) {
   uint32_t units;
-  size_t at = c->at;
-  if (!skip(c, sizeof units)) return NULL;
-  memcpy(&units, c->from->bytes + at, sizeof units);
-  at = c->at;
-  if (units > CS_DIAG_PAYLOAD / 2 || !skip(c, units * 2ull)) return NULL;
-  // The payload's units are not aligned; each takes three bytes of UTF-8 at most.
+  if (!cs_take(from, &units, sizeof units) || units > CS_DIAG_PAYLOAD / 2) return NULL;
+  // The payload's units are not aligned; each takes at most three bytes of UTF-8.
   uint16_t *wide = malloc(units * sizeof *wide + 1);
   char *text = malloc(units * 3ull + 1);
-  if (wide != NULL && text != NULL) {
-    memcpy(wide, c->from->bytes + at, units * sizeof *wide);
+  if (wide != NULL && text != NULL && cs_take(from, wide, units * sizeof *wide)) {
     (void)cs_utf16_to_utf8(text, units * 3ull + 1, wide, units, NULL);
   } else {
     free(text);
@@ -48,14 +32,13 @@ static char *take_text(struct cursor *c) {
   return text;
 }
 
-// ProcessInfo2: number (8 bytes), cookie (16), command line, system, machine, main assembly,
-// version.
-static void take_answer(struct cs_process *p, const struct cs_diag_payload *answer) {
-  struct cursor c = {answer, 0};
-  if (!skip(&c, 24)) return;
-  for (int i = 0; i < 3; i++) free(take_text(&c));
-  p->assembly = take_text(&c);
-  p->product = take_text(&c);
+// ProcessInfo2: PID (8 bytes), cookie (16), command line, system, machine, main assembly, version.
+static void take_response(struct cs_process *p, const struct cs_diag_payload *response) {
+  struct cs_bytes from = {response->bytes, response->size};
+  if (!cs_take(&from, NULL, 24)) return;
+  for (int i = 0; i < 3; i++) free(take_text(&from));
+  p->assembly = take_text(&from);
+  p->product = take_text(&from);
   if (p->assembly != NULL && p->assembly[0] == '\0') {
     free(p->assembly);
     p->assembly = NULL;
@@ -72,15 +55,15 @@ static void ask(struct cs_process *p) {
     (void)cs_error_set(&p->why, "out of memory");
     return;
   }
-  p->answers =
+  p->responds =
       cs_diag_command(p->pid, CS_DIAG_PROCESS, CS_DIAG_INFO, payload, payload, &refusal, &p->why);
-  if (p->answers) take_answer(p, payload);
+  if (p->responds) take_response(p, payload);
   free(payload);
 }
 
 // ---- The process ----
 
-// The folder that libcoreclr.so was loaded from is named after its version, if it is a shared one.
+// A shared runtime's folder is named after its version.
 static char *version_of_folder(pid_t pid) {
   size_t size = 0;
   char *maps = cs_proc_read(pid, "maps", &size), *version = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The files of a process. Invariants: no path of the target's is followed but by openat2 in its
-// root directory, without magic links, which could lead out; nothing is opened that is no regular
-// file; no terminal becomes ours, and no open waits. One thread. Signal-safe: no.
+// The files of a process. Invariants: every path of the target's is opened by openat2 in its root
+// directory, without magic links, which could lead out of it; only regular files are opened; no
+// terminal becomes the controlling one, and no open blocks. One thread. Signal-safe: no.
 #include "process/target.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static int open_in_root(const struct cs_target *target, const char *path, uint64
   if (path[0] != '/') (void)cs_error_set(err, "no file");
   if (path[0] != '/') return -1;
   if (target->root < 0) {
-    (void)cs_error_set(err, "the root directory of process %d is not within reach: %s",
+    (void)cs_error_set(err, "the root directory of process %d cannot be accessed: %s",
                        (int)target->pid, strerror(target->why_no_root));
     return -1;
   }
@@ -78,8 +78,8 @@ static int open_in_root(const struct cs_target *target, const char *path, uint64
   return fd;
 }
 
-// The path is the target's word. Opening a device or a FIFO may do things, so it is looked at
-// before.
+// The target chooses the path. Opening a device or a FIFO may have side effects, so the type is
+// checked first.
 int cs_target_open(const struct cs_target *target, const char *path, struct cs_error *err) {
   struct stat st;
   int there = open_in_root(target, path, O_PATH, err);
@@ -172,7 +172,7 @@ struct range {
   uint64_t begin, end;
 };
 
-// The mapping that has the address, if it is still of that file.
+// The mapping that contains the address, if it is still one of that file.
 static bool find_mapping(const struct cs_target *target, const struct cs_target_mapping *mapping,
                          struct range *out) {
   char path[64], line[512];
@@ -194,8 +194,8 @@ static bool find_mapping(const struct cs_target *target, const struct cs_target_
   return found;
 }
 
-// The kernel's link to the file of a mapping. It is asked twice what is mapped there, so that it is
-// the same from before to after.
+// Opens the kernel's link to the file of a mapping. The mapping is looked up before and after that,
+// and must be the same.
 static int open_by_mapping(const struct cs_target *target,
                            const struct cs_target_mapping *mapping) {
   char path[96];
@@ -214,7 +214,7 @@ static int open_by_mapping(const struct cs_target *target,
   return -1;
 }
 
-// Layered file systems show a mapping under the number of a file below: then this says nothing.
+// Layered file systems report the inode of the lower file for a mapping: then this returns false.
 static bool is_that_file(int fd, const struct cs_target_mapping *mapping) {
   struct stat st;
   return fstat(fd, &st) == 0 && mapping->inode != 0 && st.st_ino == mapping->inode &&

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// target: the files of the process that is looked at, and the only way in which the command opens
-// any. A path means what it means to that process: it is followed in its root directory and never
-// leaves it. What is opened is a regular file: a FIFO or a device that stands there is refused, and
-// nothing waits. Whether it is the right file its contents must say: who opens one checks an id.
-//
-// Part of the command. One thread. Not for handlers.
+// The files of the process that is examined, and the only way in which the command opens any. A
+// path means what it means to that process: it is resolved in the process's root directory and
+// never leaves it. Only regular files are opened: a FIFO or a device is refused, and nothing
+// blocks. Whether it is the right file is for its contents to show: a caller that opens a file
+// checks an id.
 #ifndef CS_PROCESS_TARGET_H
 #define CS_PROCESS_TARGET_H
 
@@ -14,40 +13,39 @@
 #include "base/error.h"
 
 struct cs_target;
-// The files of a process; they stay within reach when it has ended, except that its own mounts go
-// with it. pid 0: this machine's, as the command sees them. Never NULL; ends the program when there
-// is no memory.
+// The files of a process. They stay accessible after it has ended, except for its own mounts. pid
+// 0: this machine's files, as the command sees them. Never NULL; out of memory ends the program.
 struct cs_target *cs_target_of(pid_t pid);
 void cs_target_free(struct cs_target *target);  // may be NULL
 pid_t cs_target_pid(const struct cs_target *target);
 bool cs_target_is_within_reach(const struct cs_target *target);
 int cs_target_root(const struct cs_target *target);  // O_PATH, or -1
 
-// A file to be read, by an absolute path. -1: *err says why not. The caller closes it.
+// Opens a file for reading, by an absolute path. -1: *err says why not. The caller closes it.
 int cs_target_open(const struct cs_target *target, const char *path, struct cs_error *err);
-// A folder, O_PATH.
+// Opens a folder, O_PATH.
 int cs_target_open_folder(const struct cs_target *target, const char *path, struct cs_error *err);
-// A socket, O_PATH, by its name in such a folder; a link is none. -1: errno says why.
+// Opens a socket, O_PATH, by its name in such a folder; links are not followed. -1: see errno.
 int cs_target_open_socket(int folder, const char *name);
-// All of a file, from malloc. NULL: it is not there, cannot be read, is empty or larger than
-// `most`.
+// The content of a file; the caller frees it. NULL: there is no such file, it cannot be read, is
+// empty, or is larger than `most`.
 uint8_t *cs_target_read(const struct cs_target *target, const char *path, size_t most,
                         size_t *size);
 
-// The file's content as it is now, in memory of ours, which nobody can change or shorten: for
-// readers that map what they read. Takes `fd` over. -1: *err says why.
+// A copy of the file's content in memory that nobody can change or shorten, for readers that map
+// the file. Takes ownership of `fd`. -1: *err says why.
 int cs_target_own_copy(int fd, struct cs_error *err);
 
-// What /proc/PID/maps says of a mapping's file.
+// A mapping of a file, as in /proc/PID/maps.
 struct cs_target_mapping {
-  uint64_t begin;   // an address within
+  uint64_t begin;   // an address in the mapping
   uint64_t inode;   // of the file
   uint32_t device;  // major << 20 | minor
   const char *path;
 };
-// The very file that is mapped, which may have been deleted or replaced since. Without the right to
-// ask for that (root): the one that its path leads to now. *exact: it is the mapped one for
-// certain; else its contents must say. -1: *err says why not.
+// Opens the file that is mapped, even if it was deleted or replaced since. Without the right to do
+// that (root's), opens what its path refers to now. *exact: it is certainly the mapped file;
+// otherwise its contents must prove it. -1: *err says why not.
 int cs_target_open_mapped(const struct cs_target *target, const struct cs_target_mapping *mapping,
                           bool *exact, struct cs_error *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Loads libcurl. Invariant: either all of its functions are there, or none; it is never unloaded.
-// One thread. Signal-safe: no.
+// Loads libcurl. Invariant: either all of its functions are resolved, or none; it is never
+// unloaded. One thread. Signal-safe: no.
 #include "push/curl.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 struct cs_curl cs_curl;
 
-// Macros of its header that would take the place of members.
+// Macros of its header that would replace members.
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -30,7 +30,7 @@ bool cs_curl_load(struct cs_error *err) {
 #undef X
   if (!all) return cs_error_set(err, "this libcurl is too old for pushing: it lacks functions");
   if (found.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-    return cs_error_set(err, "libcurl does not start");
+    return cs_error_set(err, "libcurl cannot be initialized");
   cs_curl = found;
   return true;
 }

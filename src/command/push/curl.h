@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libcurl, loaded when something is to be pushed. It brings thirty libraries with it, whose loading
-// is nine tenths of the time that the command needs to start, and `stack` and `top` are to answer
-// at once.
+// libcurl, which is loaded only for a push. It depends on thirty libraries, whose loading would take
+// nine tenths of the command's start-up time.
 #ifndef CS_PUSH_CURL_H
 #define CS_PUSH_CURL_H
 
@@ -9,7 +8,7 @@
 
 #include "base/error.h"
 
-// Its functions by their names less "curl_", with the types of its header.
+// Its functions, named without "curl_", with the types of its header.
 // clang-format off
 #define CS_CURL_FUNCTIONS(X)                                                                 \
   X(global_init) X(easy_init) X(easy_cleanup) X(easy_reset) X(easy_setopt) X(easy_perform)   \
@@ -24,7 +23,8 @@ struct cs_curl {
 };
 extern struct cs_curl cs_curl;  // NULLs before cs_curl_load
 
-// Before any other use, on one thread. False: it is not installed, or does not start.
+// To be called before any other use, by one thread. False: it is not installed, or cannot be
+// initialized.
 bool cs_curl_load(struct cs_error *err);
 
 #endif

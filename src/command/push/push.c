@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The queue of profiles and the thread that sends them, by libcurl. Threads: the command's own
-// adds, one of ours sends; `lock` is around everything they share, and never held during a request.
-// Invariant: every profile that was added is in the queue, on its way, arrived or lost, and counted
-// so. Signal-safe: no.
-#include "push/push_target.h"
+// The queue of profiles and the thread that sends them with libcurl. The command's own thread adds,
+// another one sends; `lock` protects everything that they share, and is not held during a request.
+// Invariant: every profile that was added is in the queue, being sent, arrived or lost, and counted
+// as such. Signal-safe: no.
+#include "push/push.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,30 +16,31 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "push/push_target.h"
 #include "util/say.h"
 
 #define SECOND 1000000000ull
 #define FIRST_PAUSE_NS (SECOND / 2)
 #define LONGEST_PAUSE_NS (30 * SECOND)
-#define LONGEST_WISH_NS (3600 * SECOND)  // of a server that says when to come back
-#define SIGNALS_MS 50                    // between two looks for a signal then
-#define ANSWER_BYTES 4096u               // more of an answer is not read
+#define LONGEST_RETRY_NS (3600 * SECOND)  // that a server may ask for
+#define SIGNALS_MS 50                     // between two checks for a signal at the end
+#define RESPONSE_BYTES 4096u              // more of a response is not kept
 
 struct item {
-  struct item *next;  // a younger one
+  struct item *next;  // the next younger one
   struct cs_push_request request;
 };
 
 enum outcome { ARRIVED, AGAIN, REFUSED };
 
-struct answer {
-  char bytes[ANSWER_BYTES];
+struct response {
+  char bytes[RESPONSE_BYTES];
   size_t size;
 };
 
 struct result {  // of a request
   enum outcome outcome;
-  uint64_t pause_ns;  // that the server wants before the next one; 0: it has not said
+  uint64_t pause_ns;  // before the next request, as the server asks for it; 0: it does not
   char reason[512];   // of a failure
 };
 
@@ -48,16 +49,16 @@ struct cs_push {
   pthread_mutex_t lock;
   pthread_cond_t change;
   pthread_t thread;
-  bool running;  // there is a thread
-  bool ending;   // nothing will be added any more
-  bool stop;     // what is left is not to be sent
-  int through;   // eventfd: the thread has ended
+  bool running;  // the thread exists
+  bool ending;   // nothing more will be added
+  bool stop;     // what is left will not be sent
+  int ended;     // eventfd: the thread has ended
   CURL *curl;    // the thread's own
   struct item *first, *last;
   size_t count, bytes;
   uint64_t arrived, arrived_bytes, lost;
-  uint64_t rejected;     // by servers that took the rest
-  bool failing, losing;  // has been said
+  uint64_t rejected;     // by a server that accepted the request
+  bool failing, losing;  // has been reported
   char reason[512];      // of the last failure
 };
 
@@ -73,14 +74,14 @@ struct cs_push *cs_push_open(const struct cs_push_wish *wish, struct cs_error *e
   (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   (void)pthread_cond_init(&push->change, &attributes);
   (void)pthread_condattr_destroy(&attributes);
-  push->through = eventfd(0, EFD_CLOEXEC);
-  bool ok = push->through >= 0 || cs_error_set(err, "no eventfd: %m");
+  push->ended = eventfd(0, EFD_CLOEXEC);
+  bool ok = push->ended >= 0 || cs_error_set(err, "no eventfd: %m");
   if (ok && cs_push_target_open(&push->target, wish, err)) return push;
   cs_push_close(push);
   return NULL;
 }
 
-// ---- The queue; with the lock ----
+// ---- The queue; the lock is held ----
 
 static void free_item(struct item *item) {
   free(item->request.body);
@@ -122,7 +123,7 @@ static void add_last(struct cs_push *push, struct item *item) {
   push->bytes += item->request.size;
 }
 
-// One that could not be sent is the oldest: it goes where there is no room.
+// A profile that could not be sent is the oldest one, so it is lost if there is no room.
 static void put_back(struct cs_push *push, struct item *item) {
   if (!has_room(push, item->request.size)) {
     lose(push, item);
@@ -137,15 +138,15 @@ static void put_back(struct cs_push *push, struct item *item) {
 
 // ---- One request ----
 
-static size_t take_answer(char *data, size_t one, size_t count, void *context) {
-  struct answer *answer = context;
-  size_t size = one * count, room = sizeof answer->bytes - answer->size;
-  memcpy(answer->bytes + answer->size, data, size < room ? size : room);
-  answer->size += size < room ? size : room;
+static size_t take_response(char *data, size_t one, size_t count, void *context) {
+  struct response *response = context;
+  size_t size = one * count, room = sizeof response->bytes - response->size;
+  memcpy(response->bytes + response->size, data, size < room ? size : room);
+  response->size += size < room ? size : room;
   return size;
 }
 
-// Has curl end a request that is under way.
+// curl polls this during a request; nonzero ends the request.
 static int is_stopped(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
   struct cs_push *push = context;
   (void)a, (void)b, (void)c, (void)d;
@@ -155,7 +156,7 @@ static int is_stopped(void *context, curl_off_t a, curl_off_t b, curl_off_t c, c
   return stop;
 }
 
-static void prepare(struct cs_push *push, const struct item *item, struct answer *answer) {
+static void prepare(struct cs_push *push, const struct item *item, struct response *response) {
   CURL *curl = push->curl;
   long timeout = push->target.timeout_ms;
   cs_curl.easy_reset(curl);  // keeps the connection
@@ -171,21 +172,21 @@ static void prepare(struct cs_push *push, const struct item *item, struct answer
   (void)cs_curl.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   if (push->target.certificates != NULL)
     (void)cs_curl.easy_setopt(curl, CURLOPT_CAINFO, push->target.certificates);
-  (void)cs_curl.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer);
-  (void)cs_curl.easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_response);
+  (void)cs_curl.easy_setopt(curl, CURLOPT_WRITEDATA, response);
   (void)cs_curl.easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   (void)cs_curl.easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, is_stopped);
   (void)cs_curl.easy_setopt(curl, CURLOPT_XFERINFODATA, push);
 }
 
-// Whom it helps to ask again. OTLP names the statuses, and forbids it for all others; Pyroscope
-// answers 500 and 408 when it is overloaded.
-static bool is_passing(enum cs_push_kind kind, long status) {
+// Whether the request may succeed later. OTLP lists these statuses and forbids a retry for all
+// others; Pyroscope responds with 500 and 408 when it is overloaded.
+static bool is_temporary(enum cs_push_kind kind, long status) {
   bool named = status == 429 || status == 502 || status == 503 || status == 504;
   return named || (kind == CS_PUSH_PYROSCOPE && (status == 408 || status == 500));
 }
 
-static bool is_passing_failure(CURLcode code) {
+static bool is_temporary_failure(CURLcode code) {
   switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
@@ -199,9 +200,9 @@ static bool is_passing_failure(CURLcode code) {
   }
 }
 
-static void note_rejected(struct cs_push *push, const struct answer *answer) {
+static void note_rejected(struct cs_push *push, const struct response *response) {
   char message[256];
-  int64_t rejected = cs_otlp_rejected(answer->bytes, answer->size, message, sizeof message);
+  int64_t rejected = cs_otlp_rejected(response->bytes, response->size, message, sizeof message);
   if (rejected <= 0) return;
   (void)pthread_mutex_lock(&push->lock);
   push->rejected += (uint64_t)rejected;
@@ -210,39 +211,41 @@ static void note_rejected(struct cs_push *push, const struct answer *answer) {
   if (first) cs_say("%s has rejected a profile: %s", push->target.shown, message);
 }
 
-static void judge_status(struct cs_push *push, const struct answer *answer, struct result *out) {
+static void evaluate_status(struct cs_push *push, const struct response *response,
+                            struct result *out) {
   long status = 0;
-  curl_off_t wish = 0;
+  curl_off_t retry_after = 0;
   (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RESPONSE_CODE, &status);
   if (status >= 200 && status < 300) {
-    if (push->target.kind == CS_PUSH_OTLP) note_rejected(push, answer);
+    if (push->target.kind == CS_PUSH_OTLP) note_rejected(push, response);
     out->outcome = ARRIVED;
     return;
   }
-  // Its first words, if they are words.
+  // The beginning of the body, as far as it is printable.
   size_t words = 0;
-  while (words < answer->size && words < 200 && answer->bytes[words] >= ' ' &&
-         answer->bytes[words] < 127)
+  while (words < response->size && words < 200 && response->bytes[words] >= ' ' &&
+         response->bytes[words] < 127)
     words++;
-  (void)snprintf(out->reason, sizeof out->reason, "it answers %ld%s%.*s", status,
-                 words > 0 ? ", " : "", (int)words, answer->bytes);
-  (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RETRY_AFTER, &wish);
-  if (wish > 0)
-    out->pause_ns =
-        (uint64_t)wish < LONGEST_WISH_NS / SECOND ? (uint64_t)wish * SECOND : LONGEST_WISH_NS;
-  out->outcome = is_passing(push->target.kind, status) ? AGAIN : REFUSED;
+  (void)snprintf(out->reason, sizeof out->reason, "HTTP status %ld%s%.*s", status,
+                 words > 0 ? ", " : "", (int)words, response->bytes);
+  (void)cs_curl.easy_getinfo(push->curl, CURLINFO_RETRY_AFTER, &retry_after);
+  if (retry_after > 0)
+    out->pause_ns = (uint64_t)retry_after < LONGEST_RETRY_NS / SECOND
+                        ? (uint64_t)retry_after * SECOND
+                        : LONGEST_RETRY_NS;
+  out->outcome = is_temporary(push->target.kind, status) ? AGAIN : REFUSED;
 }
 
 static void send_item(struct cs_push *push, const struct item *item, struct result *out) {
-  struct answer answer = {.size = 0};
-  prepare(push, item, &answer);
+  struct response response = {.size = 0};
+  prepare(push, item, &response);
   CURLcode code = cs_curl.easy_perform(push->curl);
   if (code == CURLE_OK) {
-    judge_status(push, &answer, out);
+    evaluate_status(push, &response, out);
     return;
   }
   (void)snprintf(out->reason, sizeof out->reason, "%s", cs_curl.easy_strerror(code));
-  out->outcome = is_passing_failure(code) ? AGAIN : REFUSED;
+  out->outcome = is_temporary_failure(code) ? AGAIN : REFUSED;
 }
 
 // ---- The thread ----
@@ -251,7 +254,7 @@ static struct timespec at_time(uint64_t ns) {
   return (struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)};
 }
 
-// Twice as long each time, and not in step with the others that lost the same server.
+// The pause doubles each time, and is random so that not all clients of a server come back at once.
 static uint64_t pause_for(const struct result *result, uint64_t backoff) {
   if (result->pause_ns != 0) return result->pause_ns;
   uint64_t random = cs_clock_now_ns() * 0x9E3779B97F4A7C15ull >> 32;
@@ -264,19 +267,19 @@ static void wait_before_retry(struct cs_push *push, uint64_t pause_ns) {
   }
 }
 
-static void tell_failure(struct cs_push *push) {
+static void report_failure(struct cs_push *push) {
   if (push->failing) return;
   push->failing = true;
-  cs_say("a push to %s has failed and is tried again: %s", push->target.shown, push->reason);
+  cs_say("a push to %s has failed and will be repeated: %s", push->target.shown, push->reason);
 }
 
-static void tell_success(struct cs_push *push) {
+static void report_success(struct cs_push *push) {
   if (push->failing || push->losing) cs_say("pushes to %s arrive again", push->target.shown);
   push->failing = push->losing = false;
   push->reason[0] = '\0';
 }
 
-// With the lock, which is given away during the request.
+// The lock is held on entry and on return, but not during the request.
 static void send_first(struct cs_push *push, struct result *result) {
   struct item *item = take_first(push);
   item->next = NULL;
@@ -288,10 +291,10 @@ static void send_first(struct cs_push *push, struct result *result) {
   if (result->outcome == ARRIVED) {
     push->arrived++;
     push->arrived_bytes += item->request.size;
-    tell_success(push);
+    report_success(push);
     free_item(item);
   } else if (result->outcome == AGAIN) {
-    tell_failure(push);
+    report_failure(push);
     put_back(push, item);
   } else {
     lose(push, item);
@@ -318,14 +321,14 @@ static void *run(void *context) {
     if (backoff < LONGEST_PAUSE_NS) backoff *= 2;
   }
   (void)pthread_mutex_unlock(&push->lock);
-  (void)eventfd_write(push->through, 1);
+  (void)eventfd_write(push->ended, 1);
   return NULL;
 }
 
 // ---- The command's own thread ----
 
-// The thread begins with the first profile: the program has long been started then, and signals are
-// where the session wants them.
+// The thread is started for the first profile: by then the program has been launched, and the
+// session has blocked its signals.
 static bool ensure_thread(struct cs_push *push) {
   if (push->running) return true;
   push->curl = push->curl != NULL ? push->curl : cs_curl.easy_init();
@@ -334,7 +337,7 @@ static bool ensure_thread(struct cs_push *push) {
 }
 
 void cs_push_add(struct cs_push *push, const struct cs_profile *profile) {
-  struct cs_error err = {"no thread can be had to send it"};
+  struct cs_error err = {"cannot start a thread to send it"};
   struct item *item = calloc(1, sizeof *item);
   bool good = item != NULL && cs_push_target_request(&push->target, profile, &item->request, &err);
   good = good && ensure_thread(push);
@@ -349,17 +352,18 @@ void cs_push_add(struct cs_push *push, const struct cs_profile *profile) {
   (void)pthread_mutex_unlock(&push->lock);
 }
 
-// While a session blocks signals they wait, and are not ours to take: the program may get them yet.
+// The session blocks signals. Pending ones are only looked at here: the session may still forward
+// them to the program.
 static bool is_interrupted(void) {
   sigset_t waiting;
   return sigpending(&waiting) == 0 &&
          (sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1);
 }
 
-// True: it has ended by itself.
+// True: the thread has ended by itself.
 static bool wait_for_end(const struct cs_push *push) {
-  struct pollfd fd = {.fd = push->through, .events = POLLIN};
-  // As OpenTelemetry has it: the time for one export is for all of its tries.
+  struct pollfd fd = {.fd = push->ended, .events = POLLIN};
+  // As in OpenTelemetry, the timeout of an export covers all of its retries.
   uint64_t until = cs_clock_now_ns() + (uint64_t)push->target.timeout_ms * 1000000u;
   while (cs_clock_now_ns() < until && !is_interrupted())
     if (poll(&fd, 1, SIGNALS_MS) == 1) return true;
@@ -404,6 +408,6 @@ void cs_push_close(struct cs_push *push) {
   cs_push_target_close(&push->target);
   (void)pthread_cond_destroy(&push->change);
   (void)pthread_mutex_destroy(&push->lock);
-  if (push->through >= 0) (void)close(push->through);
+  if (push->ended >= 0) (void)close(push->ended);
   free(push);
 }

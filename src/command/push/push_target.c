@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A push's URL, headers and resource, and one profile made into a request. Invariant: what a user
-// can have wrong is found here, before the program starts; no password is ever shown. One thread.
+// A push's URL, headers and resource, and how a profile becomes a request. Invariant: a user's
+// mistakes are found here, before the program starts; no password is ever shown. One thread.
 // Signal-safe: no.
 #include "push/push_target.h"
 
@@ -16,7 +16,7 @@
 #define DEFAULT_TIMEOUT_MS 10000  // OTEL_EXPORTER_OTLP_TIMEOUT's own default
 
 static const struct kind {
-  const char *scheme, *path;  // what stands before "http"; where a URL without a path leads
+  const char *scheme, *path;  // the prefix of "http"; the default path
   const char *content_type;
 } kinds[] = {
     [CS_PUSH_OTLP] = {"otlp+", "/v1development/profiles", "application/x-protobuf"},
@@ -27,7 +27,7 @@ static const struct kind {
 
 static bool bad_url(const char *text, const char *why, struct cs_error *err) {
   return cs_error_set(err,
-                      "--push wants otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or "
+                      "--push takes otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or "
                       "https), not '%s'%s%s",
                       text, why[0] != '\0' ? ": " : "", why);
 }
@@ -52,7 +52,7 @@ static bool query_names_application(CURLU *url) {
   return named;
 }
 
-// Without what is nobody else's business.
+// The URL without its secrets.
 static char *shown_url(CURLU *url) {
   static const CURLUPart hidden[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
                                      CURLUPART_FRAGMENT};
@@ -93,7 +93,7 @@ static bool add_header(struct cs_push_target *t, const char *line, struct cs_err
 static bool add_given_header(struct cs_push_target *t, const char *line, struct cs_error *err) {
   const char *colon = strchr(line, ':');
   if (colon == NULL || colon == line || strpbrk(line, "\r\n") != NULL)
-    return cs_error_set(err, "--push-header wants 'NAME: VALUE'");  // not shown: it may be secret
+    return cs_error_set(err, "--push-header takes 'NAME: VALUE'");  // not shown: it may be secret
   return add_header(t, line, err);
 }
 
@@ -114,7 +114,7 @@ static const char *keep(struct cs_push_target *t, const char *text) {
   return copy;
 }
 
-// The first one that is said stands.
+// The first value of a key counts.
 static bool add_attribute(struct cs_push_target *t, const char *variable, const char *key,
                           const char *value, struct cs_error *err) {
   if (key[0] == '\0') return cs_error_set(err, "%s has no NAME=VALUE", variable);
@@ -139,7 +139,7 @@ static char *trim(char *text) {
   return text;
 }
 
-// "key=value,key=value" with values in percent-encoding, as OpenTelemetry's variables have it.
+// "key=value,key=value" with percent-encoded values, as in OpenTelemetry's variables.
 static bool take_variable(struct cs_push_target *t, const char *variable, take_pair *take,
                           struct cs_error *err) {
   const char *value = getenv(variable);
@@ -150,7 +150,7 @@ static bool take_variable(struct cs_push_target *t, const char *variable, take_p
     if (text == NULL && key[0] == '\0') continue;
     char *plain = text != NULL ? cs_curl.easy_unescape(NULL, trim(text), 0, NULL) : NULL;
     ok = plain != NULL ? take(t, variable, key, plain, err)
-                       : cs_error_set(err, "%s wants NAME=VALUE,NAME=VALUE", variable);
+                       : cs_error_set(err, "%s takes NAME=VALUE,NAME=VALUE", variable);
     cs_curl.free(plain);
   }
   free(copy);
@@ -161,7 +161,7 @@ static bool add_headers(struct cs_push_target *t, const struct cs_push_wish *wis
                         struct cs_error *err) {
   char type[64];
   (void)snprintf(type, sizeof type, "Content-Type: %s", kinds[t->kind].content_type);
-  // No "Expect: 100-continue", which costs a second where a server does not know it.
+  // No "Expect: 100-continue", which costs a second with a server that ignores it.
   if (!add_header(t, type, err) || !add_header(t, "Expect:", err)) return false;
   if (t->kind == CS_PUSH_OTLP) {
     if (!add_header(t, "Content-Encoding: gzip", err) ||
@@ -182,12 +182,12 @@ static bool add_attributes(struct cs_push_target *t, const struct cs_push_wish *
       !add_attribute(t, "--service", "service.name", service, err))
     return false;
   if (!take_variable(t, "OTEL_RESOURCE_ATTRIBUTES", add_attribute, err)) return false;
-  // Of a recording that is read, nobody knows where it was made.
+  // A recording file does not say on which machine it was made.
   if (!wish->live || gethostname(host, sizeof host - 1) != 0) return true;
   return add_attribute(t, "host.name", "host.name", host, err);
 }
 
-// libcurl itself heeds neither.
+// libcurl itself reads neither variable.
 static void find_certificates(struct cs_push_target *t) {
   t->certificates = getenv("OTEL_EXPORTER_OTLP_CERTIFICATE");
   if (t->certificates == NULL || t->certificates[0] == '\0')
@@ -202,7 +202,7 @@ static bool read_timeout(struct cs_push_target *t, struct cs_error *err) {
   if (text == NULL || text[0] == '\0') return true;
   t->timeout_ms = strtol(text, &end, 10);
   return (*end == '\0' && t->timeout_ms > 0 && t->timeout_ms <= 3600000) ||
-         cs_error_set(err, "OTEL_EXPORTER_OTLP_TIMEOUT wants milliseconds, not '%s'", text);
+         cs_error_set(err, "OTEL_EXPORTER_OTLP_TIMEOUT takes milliseconds, not '%s'", text);
 }
 
 bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wish,
@@ -215,7 +215,7 @@ bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wi
 }
 
 void cs_push_target_close(struct cs_push_target *t) {
-  if (cs_curl.free == NULL) return;  // it could not be loaded, so nothing was opened
+  if (cs_curl.free == NULL) return;  // not loaded, so nothing was opened
   cs_curl.url_cleanup(t->url);
   cs_curl.slist_free_all(t->headers);
   cs_curl.free(t->shown);
@@ -250,7 +250,7 @@ static bool make_body(const struct cs_push_target *t, const struct cs_profile *p
 static bool append(CURLU *url, const char *key, const char *value) {
   char *pair = NULL;
   if (asprintf(&pair, "%s=%s", key, value) < 0) return false;
-  // The first '=' is kept, all else that could be misread is encoded.
+  // The first '=' stays; any other character that could be misread is encoded.
   CURLUcode code = cs_curl.url_set(url, CURLUPART_QUERY, pair, CURLU_APPENDQUERY | CURLU_URLENCODE);
   free(pair);
   return code == CURLUE_OK;
@@ -270,7 +270,7 @@ static const char *service_name(const struct cs_push_target *t, const struct cs_
   return room;
 }
 
-// What Pyroscope is told beside the profile: whose it is, of when, and in which format.
+// The parameters of Pyroscope's URL: the application, the time, and the format.
 static bool describe(const struct cs_push_target *t, const struct cs_profile *p, CURLU *url) {
   const struct cs_facts *f = &p->facts;
   char room[256];

@@ -4,8 +4,9 @@
 #define CS_PUSH_PUSH_TARGET_H
 
 #include "formats/otlp.h"
+#include "profile/profile.h"
 #include "push/curl.h"
-#include "push/push.h"
+#include "push/wish.h"
 
 enum cs_push_kind { CS_PUSH_OTLP, CS_PUSH_PYROSCOPE };
 
@@ -15,11 +16,11 @@ struct cs_push_target {
   enum cs_push_kind kind;
   CURLU *url;
   char *shown;                 // the URL without user, password and query, for people
-  struct curl_slist *headers;  // what is sent with every request
-  bool named;                  // Pyroscope: the URL has the application's name
+  struct curl_slist *headers;  // of every request
+  bool named;                  // Pyroscope: the URL contains the application's name
   long timeout_ms;             // of one request
-  const char *certificates;    // a file of those that are trusted; NULL: the system's
-  // What the environment and --service say of the resource. The texts are in `texts`.
+  const char *certificates;    // a file with the trusted ones; NULL: the system's
+  // The resource's attributes, from the environment and --service. `texts` owns their strings.
   struct cs_attribute attributes[CS_PUSH_MAX_ATTRIBUTES];
   char *texts[2 * CS_PUSH_MAX_ATTRIBUTES];
   size_t attribute_count, text_count;
@@ -29,7 +30,7 @@ bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wi
                          struct cs_error *err);
 void cs_push_target_close(struct cs_push_target *t);
 
-// One profile as a request: its body (to be freed) and the whole URL (to be freed by curl_free).
+// A profile as a request: its body (to be freed) and the whole URL (to be freed with curl_free).
 struct cs_push_request {
   char *body, *url;
   size_t size;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// What the runtime's memory tells of collections, beyond its descriptor: who holds the lock on the
-// list of threads, which code is the collector's interface, and whether one collects in the
-// background. Invariant: nothing is taken by its place alone. An entry of the runtime's table for
-// its debugger (g_dacTable) counts only between neighbours that the descriptor has by name, a word
-// of the ThreadStore only if it agrees with the Thread that stands beside it; what does not fit is
-// unknown. Only .NET 10. One thread at a time. Signal-safe: no.
+// What the runtime's memory shows about collections, beyond its descriptor: which thread holds the
+// lock on the list of threads, which code belongs to the collector's interface, and whether a
+// background collection is in progress. Invariant: nothing is trusted because of its place alone.
+// An entry of the runtime's table for its debugger (g_dacTable) counts only between neighbours that
+// the descriptor names, and a word of the ThreadStore only if it agrees with the Thread beside it;
+// otherwise the result is unknown. Only .NET 10. One thread at a time. Signal-safe: no.
 #include <string.h>
 
 #include "contract/supported.h"
 #include "remote/private.h"
 
 enum {
-  // Words behind ThreadStore.DeadCount: the holder's Thread and its OS id.
+  // Words after ThreadStore.DeadCount: the holder's Thread and its OS id.
   HOLDER_AT = 16,
   HOLDER_ID_AT = 24,
   TABLE_ENTRIES = 256,
-  // Of the interface (IGCHeap), by its contract with collectors that are loaded by the runtime.
+  // Slots of the interface (IGCHeap), fixed by its contract with standalone collectors.
   GARBAGE_COLLECT = 28,
   ALLOC = 53,
-  // Of the collector's variables for the debugger (GcDacVars): version, then words.
+  // The collector's variables for the debugger (GcDacVars): a version, then words.
   VARS_MAJOR = 2,
   VAR_BACKGROUND_STATE = 9,
 };
@@ -42,14 +42,16 @@ bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder)
     return false;
   holder->own_tid = (int)id;
   if (holder->clr_thread == 0) return true;
-  // Between the two stores of whoever takes the lock or gives it back only one of them is there.
+  // While a thread takes or releases the lock, there is a moment at which only one of the two words
+  // is set.
   return id != 0 && cs_remote_read(remote, holder->clr_thread + l->thread.os_id, &os_id, 4) &&
          os_id == id;
 }
 
 // ---- The table for the debugger ----
 
-// Where in the table these addresses stand side by side; -1: nowhere, or one is not told.
+// The index in the table at which these addresses are adjacent; -1: nowhere, or one of them is not
+// known.
 static int find_run(const uint64_t *table, const uint64_t *run, int count) {
   for (int i = 0; i < count; i++)
     if (run[i] == 0) return -1;
@@ -63,7 +65,7 @@ static bool read_table(struct cs_remote *remote, uint64_t *table) {
          cs_remote_read(remote, remote->debug_table, table, TABLE_ENTRIES * sizeof *table);
 }
 
-// The collector's variables stand behind its kind, between the suspending thread and the domains.
+// The collector's variables come after its kind, between the suspending thread and the domains.
 enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote) {
   enum { MARKING, SWEEPING, FREE };
   const struct cs_layout *l = &remote->world.layout;
@@ -83,7 +85,7 @@ enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote) {
   return state == FREE ? CS_GC_BACKGROUND_NO : CS_GC_BACKGROUND_YES;
 }
 
-// The methods of the collector's interface: of the object right before these in the table.
+// The methods of the collector's interface: those of the object just before these in the table.
 static bool read_methods(struct cs_remote *remote, uint64_t *methods) {
   const struct cs_layout *l = &remote->world.layout;
   const uint64_t after[] = {l->landmarks.thread_ids, l->landmarks.object_class};
@@ -109,7 +111,7 @@ static bool entry_at(struct cs_remote *remote, uint32_t i, uint64_t *function) {
   return true;
 }
 
-// The beginning of the function that the instruction belongs to; 0: not known.
+// The beginning of the function that contains the instruction; 0: unknown.
 static uint64_t function_of(struct cs_remote *remote, uint64_t ip) {
   // Version 1; pointers relative to the index, of 4 bytes, sorted.
   static const uint8_t known[] = {1, 0x1B, 0x03, 0x3B};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where a method's debug info is: a jitted one's where its code header says, a
-// ReadyToRun one's in a section of its image, by the index of its function. Invariant: whatever is
-// read may be wrong or gone; then there is no answer. One thread. Signal-safe: no.
+// Finds a method's debug info: for a jitted method through its code header, for a ReadyToRun method
+// in a section of its image, by the index of its function. Invariant: whatever is read may be wrong
+// or gone; then nothing is returned. One thread. Signal-safe: no.
 #include "remote/il.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 // ---- Jitted code ----
 enum {
-  FLAG_PATCHPOINTS = 1,  // of a tier-0 method with loops: where its locals are
-  FLAG_RICH = 2,         // asked for by DOTNET_RichDebugInfo
+  FLAG_PATCHPOINTS = 1,  // a tier-0 method with loops: where its locals are
+  FLAG_RICH = 2,         // with DOTNET_RichDebugInfo=1
   PATCHPOINTS_LOCALS = 16,
   PATCHPOINTS_BYTES = 40,  // and 4 for each local
   MAX_HEAD = 24,           // four numbers
@@ -25,7 +25,7 @@ static bool get(const struct cs_world *world, uint64_t address, void *out, size_
   return cs_mem_read_guarded(&world->mem, address, out, size);
 }
 
-// What stands before the map proper.
+// The header before the map itself.
 static bool skip_extras(const struct cs_world *world, uint64_t *at) {
   uint8_t flags;
   uint32_t n;
@@ -70,7 +70,7 @@ static bool image_number(const struct image *image, uint32_t *at, uint32_t *out)
   return true;
 }
 
-// An array with holes: blocks of 16, each a binary tree whose leaves are the elements.
+// A sparse array: blocks of 16, each a binary tree whose leaves are the elements.
 static bool image_element(const struct image *image, uint32_t array, uint32_t index, uint32_t *at) {
   uint32_t head, node = 0, next;
   if (!image_number(image, &array, &head) || index >= head >> 2) return false;
@@ -97,7 +97,7 @@ static bool image_element(const struct image *image, uint32_t array, uint32_t in
   return true;
 }
 
-// The image's own table of sections; that of the composite image for a part of one.
+// The image's own table of sections; for a component of a composite image, that image's table.
 static bool debug_info_section(const struct cs_world *world, const struct cs_r2r_table *table,
                                uint32_t *rva) {
   struct {
@@ -133,7 +133,7 @@ static bool debug_info_of_r2r(const struct cs_world *world, uint64_t method, uin
     return false;
   const struct image image = {world, table.range.begin};
   if (!image_element(&image, section, index, &at)) return false;
-  // Methods with the same debug info share it: then it lies so far back.
+  // Methods with the same debug info share it; the number is then the distance back to it.
   uint32_t element = at;
   if (!image_number(&image, &at, &back)) return false;
   *info = image.base + (back != 0 ? element - back : at);
@@ -151,8 +151,8 @@ static bool find_bounds(const struct cs_world *world, uint64_t *at, uint32_t *si
   struct cs_nibbles n = {head, got, 0};
   uint32_t instrumented = 0, variables;
   if (!cs_nibbles_u32(&n, size)) return false;
-  // Somebody has changed the method's IL, and said how: the second map is that of the IL that was
-  // compiled, which is what the symbols are about.
+  // If a profiler has changed the method's IL and provided a map of that, there are two maps. The
+  // second one is of the IL that was compiled, which symbols describe.
   bool two = *size == INSTRUMENTED;
   if (two && (!cs_nibbles_u32(&n, &instrumented) || !cs_nibbles_u32(&n, size))) return false;
   if (!cs_nibbles_u32(&n, &variables)) return false;

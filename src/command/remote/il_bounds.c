@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A method's map from native to IL offsets as .NET 10 packs it. Invariant: a map is used only if it
-// fills the bytes that are kept for it, and its ranges are those that the runtime
-// makes of it for debuggers and profilers: entries for call sites begin no range, and one that
-// repeats the IL offset before it is a part of that range. One thread. Signal-safe: no.
+// A method's map from native to IL offsets, as .NET 10 packs it. Invariant: a map is used only if
+// it fills its bytes, and its ranges are those that the runtime derives from it for debuggers and
+// profilers: an entry for a call site begins no range, and an entry that repeats the IL offset
+// before it continues that range. One thread. Signal-safe: no.
 #include "base/nibbles.h"
 #include "remote/il.h"
 
@@ -21,7 +21,7 @@ static uint32_t bits(struct packed *p, uint32_t count) {
   return (uint32_t)value;
 }
 
-// False unless the entries fill their bytes; crossgen may let zeros follow.
+// False: the entries do not fill their bytes; crossgen may add zeros.
 static bool open_packed(struct packed *p, const uint8_t *bounds, size_t size) {
   struct cs_nibbles n = {bounds, size, 0};
   uint32_t delta, il;
@@ -45,7 +45,7 @@ struct entry {
   bool call;
 };
 
-// The JIT gives an IL offset twice where nothing of its own is between; a call may stand between.
+// The JIT repeats an IL offset if no code of its own comes between; a call site may.
 static bool repeats(const struct entry *e, const struct entry *last, const struct entry *before) {
   if (e->call || last == NULL) return false;
   if (last->call) last = before;
@@ -63,7 +63,7 @@ bool cs_il_of_bounds(const uint8_t *bounds, size_t size, uint32_t offset, uint32
     uint32_t delta = bits(&p, p.delta_bits);
     if (delta > UINT32_MAX - e.native) return false;
     e.native += delta;
-    e.il = bits(&p, p.il_bits) + CS_IL_EPILOG;  // the least value that there is
+    e.il = bits(&p, p.il_bits) + CS_IL_EPILOG;  // the least possible value
     if (repeats(&e, kept > 0 ? &last : NULL, kept > 1 ? &before : NULL)) continue;
     before = last;
     last = e;
@@ -72,6 +72,6 @@ bool cs_il_of_bounds(const uint8_t *bounds, size_t size, uint32_t offset, uint32
     *il = e.il;
     found = true;
   }
-  // The range before call sites that end the map ends where the last of them begins.
+  // If call sites end the map, the range before them ends where the last of them begins.
   return found && !(last.call && offset >= last.native);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Another process' memory, page by page: a walk reads the same few dozen pages again and again, and
-// a read through the kernel costs 1.5 us whether it is for 8 bytes or for 4 KiB. Invariant: a page
-// is only answered in the generation in which it was read; what is not mapped is remembered, too.
-// One thread at a time. Signal-safe: no.
+// Another process's memory, page by page: a walk reads the same few dozen pages again and again,
+// and a read through the kernel costs 1.5 us whether it is for 8 bytes or for 4 KiB. Invariant: a
+// page is only used in the generation in which it was read; that a page is not mapped is
+// remembered, too. One thread at a time. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ static unsigned slot_of(uint64_t number) {
   return (unsigned)cs_hash_word(number, 12) % CS_PAGE_SLOTS;
 }
 
-// The page's bytes, NULL if it is not mapped.
+// The page's bytes; NULL: it is not mapped.
 static const uint8_t *page_bytes(struct cs_page_cache *cache, uint64_t number) {
   unsigned slot = slot_of(number);
   struct cs_page *page = &cache->page[slot];

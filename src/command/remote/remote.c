@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opening another process for the walk: its memory as a source, its runtime's layout, its native
-// images. Invariant: a struct cs_remote that was answered has all three. One thread at a time.
+// Opens another process for the walk: its memory as a source, its runtime's layout, its native
+// images. Invariant: a struct cs_remote that was returned has all three. One thread at a time.
 // Signal-safe: no.
 #include "remote/remote.h"
 
@@ -21,7 +21,7 @@ static bool read_remote(const struct cs_mem *mem, uint64_t address, void *dst, s
 _Static_assert(offsetof(struct cs_remote, world) == 0 && offsetof(struct cs_world, mem) == 0,
                "the source of memory leads to its process");
 
-// A read that needs permission and nothing else, for the reason why not.
+// Tries a read that needs nothing but permission, to explain a refusal.
 static bool check_access(int pid, struct cs_error *err) {
   uint8_t byte;
   struct iovec local = {&byte, 1}, remote = {NULL, 1};
@@ -37,7 +37,8 @@ static bool check_access(int pid, struct cs_error *err) {
                       strerrorname_np(errno));
 }
 
-// Never hijacked threads show where those fields are; the finalizer's nearly always is one.
+// Finds the fields for hijacked return addresses in a Thread that was never hijacked; the
+// finalizer's nearly always is one.
 static void find_hijack(struct cs_remote *remote) {
   enum { MAX_THREADS = 65536 };
   struct cs_layout *layout = &remote->world.layout;
@@ -85,8 +86,8 @@ void cs_remote_close(struct cs_remote *remote) {
   if (remote == NULL) return;
   cs_remote_go(remote);
   free(remote->areas);
-  free(remote->told.tid);
-  free(remote->told.signal);
+  free(remote->asked.tid);
+  free(remote->asked.signal);
   free(remote->stopped.tid);
   free(remote->stopped.signal);
   cs_native_free(remote->native);

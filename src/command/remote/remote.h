@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// remote: the walk over another process. No agent runs there and nothing is written to it: its
-// memory is read through the kernel, its threads are stopped with ptrace, and the same code that
-// walks in the handler walks here (cs_walk_begin, cs_walk_next). Same user, or root. Not for
-// handlers; one thread of the caller's at a time, and for everything with ptrace always the same.
+// The walk over another process. No agent runs there and nothing is written to it: its memory is
+// read through the kernel, its threads are stopped with ptrace, and the code that walks in the
+// handler walks here, too (cs_walk_begin, cs_walk_next). Same user, or root. Not for handlers. One
+// thread of the caller's at a time, and always the same one for everything that uses ptrace.
 //
 //   remote = cs_remote_open(pid, &err);
-//   cs_remote_stop(remote, &err);                           // or they are stopped by other means
+//   cs_remote_stop(remote, &err);                           // unless they are stopped by other
+// means
 //   for each tid of cs_remote_threads():
 //     cs_remote_thread(remote, tid, &thread, &err);
 //     cs_remote_walk_begin(remote, &thread, &walk);
 //     while (cs_walk_next(&walk, &frame)) ...
 //   cs_remote_go(remote);                                   // they run again
 //   ...
-//   cs_remote_stop(remote, &err);                           // again: all that was read is read
-//   anew
+//   cs_remote_stop(remote, &err);                           // again; all memory is read anew
 #ifndef CS_REMOTE_REMOTE_H
 #define CS_REMOTE_REMOTE_H
 
@@ -23,71 +23,73 @@
 
 struct cs_remote;
 
-// A thread that is stopped: everything that a walk starts from.
+// A stopped thread: everything that a walk starts from.
 struct cs_remote_thread {
   int tid;
-  struct cs_regs regs;    // all of them
+  struct cs_regs regs;
   uint64_t fs_base;       // its thread pointer
-  int call;               // the system call that the stop has interrupted; -1: it was in none
+  int call;               // the system call that the stop interrupted; -1: none
   struct cs_stack stack;  // bounds, from /proc/PID/maps; its alternate stack if it is on one
-  uint64_t clr_thread;    // Thread *, 0 for a thread that CoreCLR does not know
+  uint64_t clr_thread;    // Thread *; 0: CoreCLR does not know the thread
 };
 
 // Opens the process: finds CoreCLR in it, reads its data contract, and compiles the unwind data of
-// its native images. The process need not be stopped. NULL: `err` has a sentence that says why not
-// (no such process, no permission, no CoreCLR in it, a version that is not supported).
+// its native images. The process need not be stopped. NULL: *err says why not (no such process, no
+// permission, no CoreCLR in it, a version that is not supported).
 struct cs_remote *cs_remote_open(int pid, struct cs_error *err);
-// Lets all threads go that cs_remote_stop has stopped.
+// Resumes all threads that cs_remote_stop has stopped.
 void cs_remote_close(struct cs_remote *remote);
 
 // What the walk reads: offsets, images, the source of memory.
 const struct cs_world *cs_remote_world(const struct cs_remote *remote);
 
-// Reads through the cache. False where nothing is mapped.
+// Reads through the cache. False: not all of it is mapped.
 bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
-// The target ran: nothing that was read before counts.
+// To be called after the target has run: forgets everything that was read.
 void cs_remote_invalidate(struct cs_remote *remote);
-// Only what lies in [begin, end) has changed.
+// Forgets what was read in [begin, end).
 void cs_remote_invalidate_range(struct cs_remote *remote, uint64_t begin, uint64_t end);
-// Libraries have come or gone: reads the maps again and compiles what is new.
+// To be called after libraries have been loaded or unloaded: reads the maps again and compiles what
+// is new.
 void cs_remote_refresh_images(struct cs_remote *remote);
 
-// ---- threads: only with ptrace, by the thread that has attached ----
-// Stops all threads of the process, those that are started meanwhile included, and forgets what was
-// read before. False: none is stopped, and `err` says why.
+// Stops all threads of the process, including those that are started meanwhile, and forgets what
+// was read before. False: none is stopped, and *err says why.
 bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
-// Detaches: they run again, and signals that arrived meanwhile are delivered.
+// Detaches from them: they run again, and signals that arrived meanwhile are delivered.
 void cs_remote_go(struct cs_remote *remote);
 // The threads that cs_remote_stop has stopped.
 unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);
 
-// Fills `thread` for a thread that this tracer has stopped. False: it is gone, or not stopped.
+// Fills in `thread` for a thread that this tracer has stopped. False: it has ended, or is not
+// stopped.
 bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread *thread,
                       struct cs_error *err);
 // Its registers only.
 bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
-// The runtime's Thread of that OS thread, 0 if it has none.
+// The runtime's Thread object for the OS thread; 0: there is none.
 uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid);
 
-// The thread's number in the process' own namespace, which is what the runtime knows it by.
+// The thread's id in the process's own PID namespace, by which the runtime knows it.
 int cs_remote_own_tid(const struct cs_remote *remote, int tid);
 
-// ---- The collector (collector.c): what is not known is said to be so, never guessed ----
-// Who holds the lock on the runtime's list of threads; to stop all others one must. False: unknown.
+// ---- The collector (collector.c): nothing is guessed ----
+// The thread that holds the lock on the runtime's list of threads, as a thread that suspends the
+// runtime does. False: unknown.
 struct cs_remote_holder {
-  int own_tid;          // 0: nobody
-  uint64_t clr_thread;  // 0: it is no managed thread
+  int own_tid;          // in the process's PID namespace; 0: no thread
+  uint64_t clr_thread;  // 0: the thread is not managed
 };
 bool cs_remote_holder(struct cs_remote *remote, struct cs_remote_holder *holder);
-// Is this an instruction of a method of the collector's interface to the runtime?
+// Which method of the collector's interface to the runtime the instruction belongs to.
 enum cs_gc_method {
   CS_GC_METHOD_UNKNOWN,
   CS_GC_METHOD_NONE,
-  CS_GC_METHOD_COLLECT,  // those by which threads collect: GarbageCollect, Alloc
+  CS_GC_METHOD_COLLECT,  // by which threads collect: GarbageCollect, Alloc
   CS_GC_METHOD_OTHER,
 };
 enum cs_gc_method cs_remote_gc_method(struct cs_remote *remote, uint64_t ip);
-// Is a collection in the background under way?
+// Whether a background collection is in progress.
 enum cs_gc_background { CS_GC_BACKGROUND_UNKNOWN, CS_GC_BACKGROUND_NO, CS_GC_BACKGROUND_YES };
 enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where CoreCLR is in another process: its mapping by the name of its file, its descriptor by the
-// symbols that it exports, read from the process' memory (the file may have been deleted or
-// replaced, or lie in another mount namespace). Invariant: whatever the ELF structures say is read
-// guarded, and an address counts only inside the runtime's own mapping. One thread at a time.
-// Signal-safe: no.
+// Finds CoreCLR in another process: its mapping by the name of its file, its descriptor by its
+// exported symbols. They are read from the process's memory, because the file may have been deleted
+// or replaced, or be in another mount namespace. Invariant: whatever the ELF structures point to is
+// read with a guard, and an address counts only inside the runtime's own mapping. One thread at a
+// time. Signal-safe: no.
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct image {
   unsigned data_count;
   struct {
     uint64_t begin, end;
-  } data[MAX_DATA];  // what the file has of its writable segments
+  } data[MAX_DATA];  // the parts of its writable segments that come from the file
   char path[MAX_PATH_BYTES];
 };
 
@@ -47,7 +47,7 @@ static bool visit(const struct cs_mapping *mapping, void *arg) {
   return true;
 }
 
-// Fills everything but base and path. False: no ELF image with a symbol table.
+// Fills in everything except base and path. False: it is no ELF image with a symbol table.
 static bool read_image(struct cs_remote *remote, struct image *image) {
   Elf64_Ehdr eh;
   Elf64_Phdr ph[MAX_PROGRAM_HEADERS];
@@ -77,7 +77,7 @@ static bool read_image(struct cs_remote *remote, struct image *image) {
          image->dynamic.gnu_hash != 0;
 }
 
-// The address of an exported symbol in the image, 0 if it has none of that name.
+// The address of an exported symbol of the image; 0: there is none of that name.
 static uint64_t find_symbol(struct cs_remote *remote, const struct image *image, const char *name) {
   uint64_t at = cs_dynamic_find(&remote->process, &image->dynamic, name);
   return at >= image->begin && at < image->end ? at : 0;
@@ -99,9 +99,9 @@ static struct cs_runtime_version version_of(const char *path) {
   return (struct cs_runtime_version){(uint16_t)major, (uint16_t)minor, (uint16_t)build};
 }
 
-// The runtime has "@(#)Version 10.0.1226.42308 @Commit: ..." in its data, where 1226 is patch 12 of
-// the year 26. Where it does not lie in a folder of its version, nothing else tells: a program that
-// is self-contained, or a single file.
+// The runtime has "@(#)Version 10.0.1226.42308 @Commit: ..." in its data, where 1226 means patch 12
+// of the year 26. In a self-contained or single-file program, whose runtime is in no folder named
+// after a version, nothing else shows the version.
 static bool version_in(const char *text, size_t size, struct cs_runtime_version *out) {
   static const char mark[] = "@(#)Version ";
   enum { MARK = sizeof mark - 1, MOST = 48, PATCH = 100 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Stops all threads of a process with ptrace, and lets them go. Invariant: a thread is in the list
-// exactly while it is stopped by us, with the signal that it has yet to get; nothing else of it is
-// changed. The kernel lets all of them go by itself if this process dies. One thread of the
-// caller's, always the same. Signal-safe: no.
+// Stops all threads of a process with ptrace, and resumes them. Invariant: a thread is in the list
+// exactly while we have stopped it, with the signal that is still to be delivered to it; nothing
+// else of the thread is changed. If this process dies, the kernel resumes all of them. One thread
+// of the caller's, always the same. Signal-safe: no.
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "remote/private.h"
 
-// A thread that the kernel does not let out of a system call for so long is said to be stuck.
+// After this time, a thread that the kernel keeps in a system call is reported as stuck.
 static const uint64_t stop_timeout_ns = 2000000000;
 
 static bool is_stopped(const struct cs_stopped *stopped, int tid) {
@@ -39,7 +39,7 @@ static bool remember(struct cs_stopped *stopped, int tid, int signal) {
   return true;
 }
 
-// Waits until the thread has stopped: 1, has ended: 0, or does neither: -1.
+// Waits for the thread. 1: it has stopped; 0: it has ended; -1: neither.
 static int wait_for(int tid, uint64_t deadline, int *signal) {
   const struct timespec nap = {.tv_nsec = 50000};
   for (;;) {
@@ -48,7 +48,7 @@ static int wait_for(int tid, uint64_t deadline, int *signal) {
     if (got < 0 && errno != EINTR) return 0;
     if (got == tid) {
       if (!WIFSTOPPED(status)) return 0;
-      // Either the stop that was asked for, or a signal came first; it is delivered at the end.
+      // The requested stop, or a signal that came first; that is delivered when it is resumed.
       *signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
       return 1;
     }
@@ -57,7 +57,7 @@ static int wait_for(int tid, uint64_t deadline, int *signal) {
   }
 }
 
-// A thread that has ended but is still listed. The kernel refuses it as if it were not permitted.
+// A thread that has ended but is still listed. The kernel reports this as a missing permission.
 static bool has_ended(int pid, int tid) {
   char path[64], line[512];
   (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
@@ -68,33 +68,33 @@ static bool has_ended(int pid, int tid) {
   return name_end == NULL || strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0;
 }
 
-// Is it a thread that we have told to stop before, and did not wait long enough for?
+// Whether we have asked this thread to stop before, and did not wait long enough.
 static bool is_late(int tid) {
   siginfo_t info;
   return waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
-// Tells the thread to stop, and does not wait for it: on a busy machine it must first get a
-// processor to stop on, and so all of them wait at once. *told: it will stop.
-static bool tell(struct cs_remote *remote, int tid, bool *told, struct cs_error *err) {
+// Asks the thread to stop, and does not wait: on a busy machine it must get a processor before it
+// can stop, so all of them wait at the same time. *asked: it will stop.
+static bool ask_to_stop(struct cs_remote *remote, int tid, bool *asked, struct cs_error *err) {
   int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
-  *told = false;
+  *asked = false;
   if (error == ESRCH || (error != 0 && has_ended(remote->pid, tid))) return true;
   if (error != 0 && !is_late(tid))
     return cs_error_set(
         err, "thread %d of process %d cannot be stopped: %s", tid, remote->pid,
         error == EPERM ? "not permitted, or a debugger has it already" : strerrorname_np(error));
-  *told = error != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0;
-  if (!*told || remember(&remote->told, tid, 0)) return true;
+  *asked = error != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0;
+  if (!*asked || remember(&remote->asked, tid, 0)) return true;
   return cs_error_set(err, "out of memory for the threads of process %d", remote->pid);
 }
 
-static bool wait_for_told(struct cs_remote *remote, int tid, uint64_t deadline,
-                          struct cs_error *err) {
+static bool wait_for_asked(struct cs_remote *remote, int tid, uint64_t deadline,
+                           struct cs_error *err) {
   int signal = 0;
   int stopped = wait_for(tid, deadline, &signal);
   if (stopped < 0 && has_ended(remote->pid, tid)) return true;
-  // It will stop all the same, and is taken up by the next try, or let go when this process ends.
+  // It will stop later, and the next try finds it stopped, or it is resumed when this process ends.
   if (stopped < 0)
     return cs_error_set(err, "thread %d of process %d does not stop: the kernel holds it", tid,
                         remote->pid);
@@ -106,28 +106,29 @@ static bool wait_for_told(struct cs_remote *remote, int tid, uint64_t deadline,
 static bool tell_listed(struct cs_remote *remote, struct cs_error *err) {
   char path[64];
   const struct dirent *entry;
-  bool ok = true, told;
+  bool ok = true, asked;
   (void)snprintf(path, sizeof path, "/proc/%d/task", remote->pid);
   DIR *dir = opendir(path);
   if (dir == NULL) return cs_error_set(err, "process %d has ended", remote->pid);
   while (ok && (entry = readdir(dir)) != NULL) {
     int tid = atoi(entry->d_name);
     if (tid <= 0 || is_stopped(&remote->stopped, tid)) continue;
-    ok = tell(remote, tid, &told, err);
+    ok = ask_to_stop(remote, tid, &asked, err);
   }
   (void)closedir(dir);
   return ok;
 }
 
-// Stops the threads that are there now; `*found` says how many have been added. All that have been
-// told are waited for, whatever became of one: none may be left that stops when nobody looks.
+// Stops the threads that exist now; *found is the number of threads that were added. It waits for
+// all that were asked to stop, even after a failure: none may stop when nobody waits for it any
+// more.
 static bool stop_listed(struct cs_remote *remote, unsigned *found, struct cs_error *err) {
   unsigned before = remote->stopped.count;
   uint64_t deadline = cs_clock_now_ns() + stop_timeout_ns;
   bool ok = tell_listed(remote, err);
-  for (unsigned i = 0; i < remote->told.count; i++)
-    ok = wait_for_told(remote, remote->told.tid[i], deadline, ok ? err : NULL) && ok;
-  remote->told.count = 0;
+  for (unsigned i = 0; i < remote->asked.count; i++)
+    ok = wait_for_asked(remote, remote->asked.tid[i], deadline, ok ? err : NULL) && ok;
+  remote->asked.count = 0;
   *found = remote->stopped.count - before;
   return ok;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A stopped thread of another process: its registers by ptrace, the bounds of its stack by the
-// process' maps, and the runtime's Thread by its OS id. Invariant: a thread's own stack is the
-// mapping that holds its thread pointer (the C library puts that on top of it), the first thread's
-// the one that the kernel names; any other mapping that holds the sp is an alternate stack. One
+// A stopped thread of another process: its registers by ptrace, the bounds of its stack from the
+// process's maps, and the runtime's Thread by its OS id. Invariant: a thread's own stack is the
+// mapping that contains its thread pointer (the C library puts that at the top), the first thread's
+// the one that the kernel marks; any other mapping that contains the sp is an alternate stack. One
 // thread at a time. Signal-safe: no.
 #include <elf.h>
 #include <errno.h>
@@ -15,15 +15,16 @@
 
 #include "remote/private.h"
 
-enum { MAX_THREADS = 65536 };  // of the runtime's list: only to end a looped one
+enum { MAX_THREADS = 65536 };  // in the runtime's list; ends the search in a cyclic one
 
 static bool read_user(int tid, struct user_regs_struct *u) {
   struct iovec io = {.iov_base = u, .iov_len = sizeof *u};
   return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) == 0 && io.iov_len == sizeof *u;
 }
 
-// A call that waits ends early when its thread is stopped: with EINTR, or with one of the kernel's
-// own errors, by which it is made again. One whose time is up has not run since, either.
+// A blocking system call ends early when its thread is stopped: with EINTR, or with one of the
+// kernel's internal errors that restart it. If it has timed out, the thread has not run since,
+// either.
 static int waiting_call(const struct user_regs_struct *u) {
   enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
   int64_t call = (int64_t)u->orig_rax, result = -(int64_t)u->rax;
@@ -87,7 +88,8 @@ static bool add_area(const struct cs_mapping *m, void *arg) {
   return true;
 }
 
-// Once for each stop: a process has thousands of mappings, and stands still while they are listed.
+// Done once per stop: a process may have thousands of mappings, and is stopped while they are
+// listed.
 static bool list_areas(struct cs_remote *remote, struct cs_error *err) {
   if (remote->areas_generation == remote->cache.generation) return true;
   struct listing listing = {remote, false};
@@ -117,7 +119,7 @@ static bool find_stack(struct cs_remote *remote, struct cs_remote_thread *thread
       sp_hi = area->end;
     }
   }
-  if (stack.hi == 0) {  // no thread pointer: a thread that no C library has made
+  if (stack.hi == 0) {  // no thread pointer: no C library created the thread
     stack.lo = sp_lo;
     stack.hi = sp_hi;
   } else if (sp_lo != stack.lo) {
@@ -128,7 +130,8 @@ static bool find_stack(struct cs_remote *remote, struct cs_remote_thread *thread
   return true;
 }
 
-// The numbers of a thread (NSpid in its status): in our namespace first, in its own last. How many.
+// The ids of a thread (NSpid in its status), from the one in our PID namespace to the one in its
+// own. Returns how many there are.
 static unsigned numbers_of(int pid, int tid, int *last) {
   char path[64], line[256];
   unsigned count = 0;

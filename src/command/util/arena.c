@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A list of blocks. Few and large ones are asked for here, tables of a whole profile, so each is
-// one of the allocator's own. One thread. Signal-safe: no.
+// A list of blocks. Requests are few and large, tables of a whole profile, so each gets a block of
+// its own. One thread. Signal-safe: no.
 #include "util/arena.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that is given back all at once: of messages that point at each other until they are
-// written. One thread.
+// Memory that is freed all at once, for messages that point at each other until they are written.
+// One thread.
 #ifndef CS_UTIL_ARENA_H
 #define CS_UTIL_ARENA_H
 
@@ -11,7 +11,7 @@ struct cs_arena {  // zeroed to begin with
   size_t count, capacity;
 };
 
-// `count` things of `size` bytes, zeroed. Ends the program when there is no memory (cs_allocate).
+// `count` objects of `size` bytes, zeroed. Out of memory ends the program (cs_allocate).
 void *cs_arena_take(struct cs_arena *arena, size_t count, size_t size);
 void cs_arena_free(struct cs_arena *arena);
 

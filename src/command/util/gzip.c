@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gzip by zlib, in bounded pieces, because zlib counts in 32 bits. Invariant: no time and no name
-// in the head, so that the same bytes give the same file. One thread. Signal-safe: no.
+// gzip by zlib, in bounded pieces, because zlib counts in 32 bits. Invariant: the header contains
+// neither time nor name, so that the same bytes give the same file. One thread. Signal-safe: no.
 #include "util/gzip.h"
 
 #include <zlib.h>
@@ -9,7 +9,7 @@ bool cs_write_gzip(const uint8_t *data, size_t size, FILE *out) {
   z_stream z = {0};
   uint8_t chunk[65536];
   int result = Z_OK;
-  // 16 + 15 bits: with gzip's head, which has no time in it.
+  // 16 + 15 bits: with gzip's header, which contains no time.
   if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return false;
   do {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes as a gzip member.
+// Writes bytes as a gzip member.
 #ifndef CS_UTIL_GZIP_H
 #define CS_UTIL_GZIP_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-// False: a write failed (errno says why). The same bytes always give the same ones.
+// False: a write has failed (see errno). The output depends on the bytes only.
 bool cs_write_gzip(const uint8_t *data, size_t size, FILE *out);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/print.h"
 
-// Nothing sensible can be made of half a table; the program under us runs on by itself.
+// Half a table is of no use; the recorded program continues by itself.
 static void out_of_memory(size_t bytes) {
   cs_print(
       stderr,

@@ -16,7 +16,7 @@ struct cs_map {
   size_t count, capacity;  // capacity: 0 or a power of two
 };
 
-// The value under `key`, put there as `fresh` if there was none; *added says which.
+// The value of `key`, which becomes `fresh` if there was none; *added says whether.
 uint32_t cs_map_put(struct cs_map *map, uint64_t key, uint32_t fresh, bool *added);
 bool cs_map_get(const struct cs_map *map, uint64_t key, uint32_t *value);
 void cs_map_free(struct cs_map *map);
@@ -26,28 +26,28 @@ struct cs_strings {
   size_t used, room;
   struct cs_string {
     size_t offset, len;
-    uint32_t next;  // one with the same hash, UINT32_MAX: none
+    uint32_t next;  // another one with the same hash; UINT32_MAX: none
   } * items;
   size_t count, capacity;
   struct cs_map by_hash;
 };
 
 uint32_t cs_strings_add(struct cs_strings *s, const char *data, size_t len);
-// As it is shown to people (base/print.h): readers of protobuf refuse a file with a string that is
-// no UTF-8, and print others as they are.
+// Adds the text as it is shown to people (base/print.h): readers of protobuf refuse a file with a
+// string that is not UTF-8, and print other strings as they are.
 uint32_t cs_strings_add_plain(struct cs_strings *s, const char *data, size_t len);
 const char *cs_strings_get(const struct cs_strings *s, uint32_t id, size_t *len);
-// All of them by id, good until the next one is added; the caller frees the array.
+// All strings by id, valid until the next one is added; the caller frees the array.
 char **cs_strings_table(const struct cs_strings *s);
 void cs_strings_free(struct cs_strings *s);
 
-// qsort, which must not be given nothing.
+// qsort, which must not be called without items.
 static inline void cs_sort(void *items, size_t count, size_t size,
                            int (*compare)(const void *a, const void *b)) {
   if (count > 1) qsort(items, count, size, compare);
 }
 
-// Makes room for one more item: answers `items`, moved if need be.
+// Makes room for one more item. Returns `items`, which may have moved.
 void *cs_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
 void *cs_allocate(size_t bytes);  // zeroed
 

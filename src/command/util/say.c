@@ -8,7 +8,7 @@
 void cs_say(const char *format, ...) {
   va_list args;
   va_start(args, format);
-  flockfile(stderr);  // pushes have a thread
+  flockfile(stderr);  // a push has a thread of its own
   cs_print(stderr, "clrsnap: ");
   cs_vprint(stderr, format, args);
   cs_print(stderr, "\n");
