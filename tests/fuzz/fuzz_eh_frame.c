@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct cs_cfi_section section = {.bytes = data, .size = size, .address = ADDRESS};
   (void)cs_cfi_compile(&section, 0x1000, 0x9000000, &rules, &rows, &stats, &err);
   for (uint32_t i = 1; i < rows.count; i++)
-    if (rows.pc[i - 1] >= rows.pc[i]) __builtin_trap();
+    if (rows.ip[i - 1] >= rows.ip[i]) __builtin_trap();
   cs_rows_free(&rows);
   if (rules.count > CS_RULES_MAX / 2) {
     cs_rules_free(&rules);

@@ -41,7 +41,7 @@ static void compile(struct cs_process_memory *process, const struct cs_candidate
         CS_CFI_OK)
       apply_what_is_known(process, candidate, elf, &stats, &rows);
     for (uint32_t i = 1; i < rows.count; i++)
-      if (rows.pc[i - 1] >= rows.pc[i]) __builtin_trap();
+      if (rows.ip[i - 1] >= rows.ip[i]) __builtin_trap();
   }
   free(bytes);
   cs_rows_free(&rows);

@@ -172,7 +172,7 @@ static uint32_t walk_exactly(struct recorded *w, const struct world_thread *t,
     (void)world_ask_about(&w->world, &frame);
   }
   check(w->reads <= READS_BEFORE + count * (uint64_t)READS_PER_FRAME, "too many reads");
-  check(walk->stop != CS_STOP_NONE && walk->near.mortal == NULL, "a walk that has not ended");
+  check(walk->stop != CS_STOP_NONE && walk->near.cache == NULL, "a walk that has not ended");
   return count;
 }
 

@@ -152,19 +152,19 @@ static uint16_t rule_for(uint16_t old) {
 static uint32_t choose_rows(const struct cs_image *image, struct world_row *out) {
   uint32_t count = 0;
   bool wanted = true;  // row 0 is always there
-  out[count++] = (struct world_row){.pc = 0, .rule = CS_NO_RULE};
+  out[count++] = (struct world_row){.ip = 0, .rule = CS_NO_RULE};
   for (uint32_t i = 0; i < image->row_count; i++) {
     uint32_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0, to = i + NEIGHBOURS + 1;
-    uint64_t begin = image->begin + image->row_pc[from];
-    uint64_t end = to < image->row_count ? image->begin + image->row_pc[to] : image->end;
+    uint64_t begin = image->begin + image->row_ip[from];
+    uint64_t end = to < image->row_count ? image->begin + image->row_ip[to] : image->end;
     bool was = wanted;
     wanted = false;
     for (uint32_t k = 0; k < rec.ip_count && !wanted; k++)
       wanted = rec.ips[k] >= begin && rec.ips[k] <= end;
     if (!wanted && !was) continue;
     uint16_t rule = wanted ? rule_for(image->row_rule[i]) : CS_NO_RULE;
-    if (image->row_pc[i] == 0) count = 0;
-    out[count++] = (struct world_row){.pc = image->row_pc[i], .rule = rule};
+    if (image->row_ip[i] == 0) count = 0;
+    out[count++] = (struct world_row){.ip = image->row_ip[i], .rule = rule};
   }
   return count;
 }

@@ -115,12 +115,12 @@ static bool place_stack(struct recorded *w, const struct cs_stack *stack) {
 // ---- Images ----
 
 static void index_blocks(struct cs_image *image) {
-  uint32_t last = image->row_pc[image->row_count - 1], row = 0;
+  uint32_t last = image->row_ip[image->row_count - 1], row = 0;
   image->block_bits = BLOCK_BITS;
   image->block_count = (last >> BLOCK_BITS) + 1;
   uint32_t *blocks = get_memory(image->block_count, sizeof *blocks);
   for (uint32_t block = 0; block < image->block_count; block++) {
-    while (row + 1 < image->row_count && image->row_pc[row + 1] <= block << BLOCK_BITS) row++;
+    while (row + 1 < image->row_count && image->row_ip[row + 1] <= block << BLOCK_BITS) row++;
     blocks[block] = row;
   }
   image->block_row = blocks;
@@ -128,15 +128,15 @@ static void index_blocks(struct cs_image *image) {
 
 static void load_rows(struct input *in, struct cs_image *image, const struct world_head *head) {
   struct world_row *rows = copy(in, image->row_count, sizeof *rows);
-  uint32_t *pc = get_memory(image->row_count, sizeof *pc);
+  uint32_t *ip = get_memory(image->row_count, sizeof *ip);
   uint16_t *rule = get_memory(image->row_count, sizeof *rule);
   for (uint32_t i = 0; i < image->row_count; i++) {
-    pc[i] = rows[i].pc;
+    ip[i] = rows[i].ip;
     rule[i] = rows[i].rule;
     if (rule[i] >= head->rules && rule[i] != CS_NO_RULE) fail(in->path, "a rule is not there");
   }
   free(rows);
-  image->row_pc = pc;
+  image->row_ip = ip;
   image->row_rule = rule;
   if (image->row_count != 0) index_blocks(image);
 }

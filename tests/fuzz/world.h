@@ -35,7 +35,7 @@ struct world_image {
 };
 
 struct world_row {
-  uint32_t pc;
+  uint32_t ip;
   uint16_t rule, pad;
 };
 // the rules: struct cs_cfi_rule

@@ -16,7 +16,7 @@ struct run {
     struct cfi_row row[32];
     unsigned depth;
   } kept;
-  uint64_t loc, pc;
+  uint64_t loc, ip;
   bool done, bad;
 };
 
@@ -164,7 +164,7 @@ static void restore(struct run *run, uint64_t column) {
 }
 
 static void advance(struct run *run, uint64_t to) {
-  if (to > run->pc) {  // the row that holds at pc ends there
+  if (to > run->ip) {  // the row that holds at ip ends there
     run->now.end = to;
     run->done = true;
   }
@@ -288,22 +288,22 @@ static void run_program(struct run *run, struct cfi_bytes program) {
   }
 }
 
-bool cfi_row_at(const struct cfi_function *function, uint64_t pc, struct cfi_row *row) {
+bool cfi_row_at(const struct cfi_function *function, uint64_t ip, struct cfi_row *row) {
   static struct run run;  // large: what is kept is not cleared
   memset(&run.now, 0, sizeof run.now);
   run.kept.depth = 0;
   run.loc = 0;
   run.done = run.bad = false;
   run.function = function;
-  run.pc = UINT64_MAX;
+  run.ip = UINT64_MAX;
   run_program(&run, function->cie_program);
   run.initial = run.now;
   run.loc = function->begin;
-  run.pc = pc;
+  run.ip = ip;
   if (!run.bad) run_program(&run, function->program);
   if (!run.done || run.now.end > function->end) run.now.end = function->end;
   *row = run.now;
-  return !run.bad && row->end > pc;
+  return !run.bad && row->end > ip;
 }
 
 // ---- rows ----

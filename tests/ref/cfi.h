@@ -57,8 +57,8 @@ struct cfi_registers {
 // is empty is left out, as is one whose range was dropped by the linker (begin 0).
 bool cfi_each(const uint8_t *bytes, size_t size, uint64_t address,
               void (*visit)(const struct cfi_function *function, void *arg), void *arg);
-// The row that holds at `pc`. False: malformed.
-bool cfi_row_at(const struct cfi_function *function, uint64_t pc, struct cfi_row *row);
+// The row that holds at `ip`. False: malformed.
+bool cfi_row_at(const struct cfi_function *function, uint64_t ip, struct cfi_row *row);
 // The caller's registers, and the CFA. False: malformed, or `read` refuses.
 bool cfi_apply(const struct cfi_row *row, const struct cfi_registers *from,
                bool (*read)(uint64_t address, uint64_t *word), struct cfi_registers *to,

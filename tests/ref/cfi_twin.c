@@ -84,36 +84,36 @@ static bool product_read(const struct cs_mem *mem, uint64_t address, void *dst, 
   return true;
 }
 
-static void report(const char *what, uint64_t pc) {
+static void report(const char *what, uint64_t place) {
   static int reports;
   if (quiet || reports++ >= MAX_REPORTS) return;
   printf("%s: function at %#llx + %#llx: %s\n", now.path,
          (unsigned long long)(now.function->begin - now.file->bias),
-         (unsigned long long)(pc - now.function->begin), what);
+         (unsigned long long)(place - now.function->begin), what);
 }
 
-static void wrong(const char *what, uint64_t pc) {
+static void wrong(const char *what, uint64_t place) {
   counts.wrong++;
-  report(what, pc);
+  report(what, place);
 }
 
-static bool is_corrected(uint64_t pc) {
-  uint64_t offset = pc - now.image->begin;
+static bool is_corrected(uint64_t place) {
+  uint64_t offset = place - now.image->begin;
   for (unsigned i = 0; i < now.quirks; i++)
     if (offset >= now.quirk[i].begin && offset < now.quirk[i].end) return true;
   return false;
 }
 
 static enum reason reason_for(const struct cfi_row *row, const struct cfi_registers *from,
-                              enum cs_stop stop, uint64_t cfa, uint64_t pc) {
-  if (is_corrected(pc)) return CORRECTED;
+                              enum cs_stop stop, uint64_t cfa, uint64_t place) {
+  if (is_corrected(place)) return CORRECTED;
   if (now.leaves) return EH_RETURN;
   if (stop == CS_STOP_BAD_SP && cfa <= from->r[CFI_RSP]) return NOT_ABOVE;
   if (stop != CS_STOP_NATIVE_RULE) return NONE;
   return row->cfa_is_expression || row->rule[CFI_RSP].kind != CFI_SAME ? FORM : DISTRUSTED;
 }
 
-static void give(enum reason reason, uint64_t pc) {
+static void give(enum reason reason, uint64_t place) {
   counts.reason_places[reason]++;
   if (now.reported[reason]) return;
   now.reported[reason] = true;
@@ -121,7 +121,7 @@ static void give(enum reason reason, uint64_t pc) {
   if (!verbose || quiet) return;
   printf("%s: function at %#llx + %#llx: %s\n", now.path,
          (unsigned long long)(now.function->begin - now.file->bias),
-         (unsigned long long)(pc - now.function->begin), reasons[reason].name);
+         (unsigned long long)(place - now.function->begin), reasons[reason].name);
 }
 
 static bool is_same(const struct cs_regs *regs, const struct cfi_registers *to, bool all) {
@@ -149,7 +149,7 @@ static void make_up(uint64_t ip, struct cfi_registers *from, struct cs_regs *reg
 
 static const struct cs_stack stack = {.lo = STACK_LO, .hi = STACK_HI};
 
-static void check_site(uint64_t pc, uint64_t ip, const struct cfi_registers *to, bool is_base) {
+static void check_site(uint64_t place, uint64_t ip, const struct cfi_registers *to, bool is_base) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
   struct cfi_registers ignored;
   struct cs_regs regs;
@@ -158,11 +158,11 @@ static void check_site(uint64_t pc, uint64_t ip, const struct cfi_registers *to,
   counts.by_site++;
   make_up(ip, &ignored, &regs);
   if (CS_SITE_IS_BASE(site) || is_base) {
-    if (!CS_SITE_IS_BASE(site) || !is_base) wrong("by its site: a base, or not", pc);
+    if (!CS_SITE_IS_BASE(site) || !is_base) wrong("by its site: a base, or not", place);
     return;
   }
   enum cs_stop stop = cs_site_apply(&sites, site, &world.mem, &stack, &regs);
-  if (stop != CS_STOP_NONE || !is_same(&regs, to, false)) wrong("by its site", pc);
+  if (stop != CS_STOP_NONE || !is_same(&regs, to, false)) wrong("by its site", place);
 }
 
 // Is the caller to go on at exactly that ip, and not behind a call? Under a signal, and where a
@@ -171,19 +171,19 @@ static bool goes_on_exactly(const struct cfi_row *row) {
   return now.function->signal_frame || row->rule[CFI_RSP].kind == CFI_OFFSET;
 }
 
-// One step from `pc`, which `row` is of. Not exact: from behind a call that ends at pc.
-static void check_step(const struct cfi_row *row, uint64_t pc, bool exact) {
+// One step from `place`, which `row` is of. Not exact: from behind a call that ends at place.
+static void check_step(const struct cfi_row *row, uint64_t place, bool exact) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
   struct cfi_registers from, to;
   struct cs_regs regs;
-  uint64_t cfa = 0, ip = exact ? pc : pc + 1;
+  uint64_t cfa = 0, ip = exact ? place : place + 1;
   bool is_signal;
   make_up(ip, &from, &regs);
   bool has_rule = cfi_apply(row, &from, twin_read, &to, &cfa);
   enum cs_stop stop = cs_unwind_native(&world, &code, &stack, exact, &regs, &is_signal);
   counts.steps++;
   if (!has_rule) {
-    wrong("the twin has no rule", pc);
+    wrong("the twin has no rule", place);
     return;
   }
   bool is_base = to.undefined[CFI_RIP];
@@ -193,52 +193,52 @@ static void check_step(const struct cfi_row *row, uint64_t pc, bool exact) {
   if (same) {
     counts.bases += is_base;
     counts.signals += is_signal;
-    if (!exact && !is_signal) check_site(pc, ip, &to, is_base);
+    if (!exact && !is_signal) check_site(place, ip, &to, is_base);
     return;
   }
-  enum reason reason = reason_for(row, &from, stop, cfa, pc);
+  enum reason reason = reason_for(row, &from, stop, cfa, place);
   if (reason != NONE)
-    give(reason, pc);
+    give(reason, place);
   else
-    wrong(stop == CS_STOP_NONE ? "another caller" : cs_stop_token(stop), pc);
+    wrong(stop == CS_STOP_NONE ? "another caller" : cs_stop_token(stop), place);
 }
 
-static void check_place(const struct cfi_row *row, uint64_t pc) {
+static void check_place(const struct cfi_row *row, uint64_t place) {
   counts.places++;
-  check_step(row, pc, true);
-  check_step(row, pc, false);
+  check_step(row, place, true);
+  check_step(row, place, false);
 }
 
-// The next place behind `pc`, in [pc, end), where a row of the product begins; `end` if nowhere.
-static uint64_t next_of_product(uint64_t pc, uint64_t end) {
+// The next place behind `place`, in [place, end), where a row of the product begins; `end` if nowhere.
+static uint64_t next_of_product(uint64_t place, uint64_t end) {
   const struct cs_image *image = now.image;
   uint32_t lo = 0, hi = image->row_count;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (image->begin + image->row_pc[mid] <= pc)
+    if (image->begin + image->row_ip[mid] <= place)
       lo = mid + 1;
     else
       hi = mid;
   }
-  if (lo == image->row_count || image->begin + image->row_pc[lo] > end) return end;
-  return image->begin + image->row_pc[lo];
+  if (lo == image->row_count || image->begin + image->row_ip[lo] > end) return end;
+  return image->begin + image->row_ip[lo];
 }
 
-static void check_row(const struct cfi_row *row, uint64_t pc, uint64_t end) {
+static void check_row(const struct cfi_row *row, uint64_t place, uint64_t end) {
   enum { EXPRESSION_MAX = 1 << 16 };  // bytes: PLTs are 16 a function
-  while (pc < end) {
-    uint64_t next = next_of_product(pc, end);
-    bool each = row->cfa_is_expression && next - pc < EXPRESSION_MAX;
-    for (uint64_t at = pc; at < next; at += each || at + 1 >= next ? 1 : next - 1 - at)
+  while (place < end) {
+    uint64_t next = next_of_product(place, end);
+    bool each = row->cfa_is_expression && next - place < EXPRESSION_MAX;
+    for (uint64_t at = place; at < next; at += each || at + 1 >= next ? 1 : next - 1 - at)
       check_place(row, at);
-    pc = next;
+    place = next;
   }
 }
 
 // Of a function that leaves by __builtin_eh_return, and of no other, rax and rdx are saved.
 static bool is_leaving(const struct cfi_function *f, uint64_t end) {
   struct cfi_row row;
-  for (uint64_t pc = f->begin; pc < end && cfi_row_at(f, pc, &row); pc = row.end)
+  for (uint64_t place = f->begin; place < end && cfi_row_at(f, place, &row); place = row.end)
     if (row.rule[0].kind == CFI_OFFSET && row.rule[1].kind == CFI_OFFSET) return true;
   return false;
 }
@@ -249,19 +249,19 @@ static void check_function(const struct cfi_function *f, uint64_t end) {
   now.function = f;
   now.leaves = is_leaving(f, end);
   counts.functions++;
-  for (uint64_t pc = f->begin; pc < end; pc = row.end) {
-    if (!cfi_row_at(f, pc, &row) || f->return_register != CFI_RIP) {
-      wrong("the twin cannot read it", pc);
+  for (uint64_t place = f->begin; place < end; place = row.end) {
+    if (!cfi_row_at(f, place, &row) || f->return_register != CFI_RIP) {
+      wrong("the twin cannot read it", place);
       return;
     }
-    check_row(&row, pc, row.end < end ? row.end : end);
+    check_row(&row, place, row.end < end ? row.end : end);
   }
 }
 
-static enum cs_stop step_in_gap(uint64_t pc, struct cfi_registers *from, struct cs_regs *regs) {
+static enum cs_stop step_in_gap(uint64_t place, struct cfi_registers *from, struct cs_regs *regs) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
   bool is_signal;
-  make_up(pc, from, regs);
+  make_up(place, from, regs);
   return cs_unwind_native(&world, &code, &stack, true, regs, &is_signal);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// codemap: dispatches an ip to the kind of code it is in. Signal-safe: yes.
+// Dispatches an ip to the kind of code that it is in. Signal-safe: yes.
 #include "codemap/codemap.h"
 
 #include "codemap/jit.h"
@@ -10,7 +10,7 @@ CS_ISLAND static void clear(struct cs_code *code) {
   *code = (struct cs_code){.kind = CS_CODE_NONE};
 }
 
-// What `ip` is within its range section.
+// Finds what `ip` is in, within its range section.
 CS_ISLAND static enum cs_stop find_in_range(const struct cs_world *world,
                                             const struct cs_range *range, uint64_t ip,
                                             struct cs_code *code) {
@@ -21,7 +21,7 @@ CS_ISLAND static enum cs_stop find_in_range(const struct cs_world *world,
     stop = cs_r2r_find(world, range, ip, code);
   else if ((range->flags & CS_RANGE_CODE_HEAP) && range->heap != 0)
     stop = cs_jit_find(world, range, ip, code);
-  else if (range->flags & CS_RANGE_RANGE_LIST)  // precode, dispatch stubs: a range without a map
+  else if (range->flags & CS_RANGE_RANGE_LIST)  // precode and dispatch stubs: a range without a map
     code->kind = CS_CODE_STUB;
   if (stop == CS_STOP_UNREADABLE && code->collectible && !world->mem.guard_works)
     return CS_STOP_NO_GUARD;
@@ -65,8 +65,9 @@ CS_ISLAND enum cs_stop cs_codemap_find_near(const struct cs_world *world, uint64
 
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,
                                        struct cs_code *code) {
-  // Native first: a search among some dozen images in one cache line or two, where the managed map
-  // is at least seven dependent loads. No managed code lies inside an ELF image (before .NET 11).
+  // Native images come first: a search among a few dozen of them touches one or two cache lines,
+  // while the managed map takes at least seven dependent loads. No managed code lies inside an ELF
+  // image (before .NET 11).
   const struct cs_images *images = cs_load_acquire(&world->images);
   const struct cs_image *image = images != NULL ? cs_images_find(images, ip) : NULL;
   if (image == NULL) return cs_codemap_find_managed(world, ip, code);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Jitted code: heap -> nibble map -> method start -> code header -> the RUNTIME_FUNCTION with the
-// ip. Invariant: a method is only answered when the ip lies in one of its own RUNTIME_FUNCTIONs; a
-// gap between methods is no code at all. Signal-safe: yes.
+// Jitted code: heap -> nibble map -> method start -> code header -> the RUNTIME_FUNCTION that
+// contains the ip. Invariant: a method is only found if the ip lies in one of its own
+// RUNTIME_FUNCTIONs; a gap between methods is not code. Signal-safe: yes.
 //
-// Nibble map, contract version 2: one nibble per 32-byte bucket of code, eight to a u32, the most
-// significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4. A u32 whose lowest
-// nibble is above 8 is a pointer instead: the whole 256 bytes belong to one method, which starts at
-// map base + (u32 & ~15) + (lowest nibble - 9) * 4.
+// The nibble map, in contract version 2, has one nibble for each 32-byte bucket of code. A u32 has
+// eight of them, the most significant first. Nibble n > 0: a method starts at bucket + (n - 1) * 4.
+// A u32 whose lowest nibble is above 8 is a pointer instead: all of its 256 bytes belong to one
+// method, which starts at map base + (u32 & ~15) + (lowest nibble - 9) * 4.
 #include "codemap/jit.h"
 
 enum {
@@ -14,7 +14,7 @@ enum {
   BUCKETS_PER_UNIT = 8,
   UNIT_BYTES = BUCKET * BUCKETS_PER_UNIT,
   POINTER_NIBBLE = 9,
-  MAX_UNWIND_INFOS = 65536,  // 1 + funclets; more is not a header
+  MAX_UNWIND_INFOS = 65536,  // main body and funclets; a larger number is not that of a header
 };
 
 CS_ISLAND static bool is_pointer(uint32_t unit) {
@@ -25,8 +25,8 @@ CS_ISLAND static uint64_t pointer_start(uint64_t map_base, uint32_t unit) {
   return map_base + (unit & ~15u) + ((unit & 15) - POINTER_NIBBLE) * 4u;
 }
 
-// The start that the last used nibble of `unit` (already shifted so that bucket `bucket` is lowest)
-// names, going back over empty buckets.
+// Returns the start that the last used nibble of `unit` encodes, going back over empty buckets.
+// `unit` is shifted so that the nibble of bucket `bucket` is the lowest.
 CS_ISLAND static uint64_t last_start(uint64_t map_base, uint32_t unit, uint64_t bucket) {
   while ((unit & 15) == 0) {
     unit >>= 4;
@@ -35,7 +35,8 @@ CS_ISLAND static uint64_t last_start(uint64_t map_base, uint32_t unit, uint64_t 
   return map_base + bucket * BUCKET + ((unit & 15) - 1) * 4u;
 }
 
-// The start of the method that holds `ip`, if any does; 0 if none. False: unreadable.
+// Finds the start of the method that may contain `ip`, or 0. Returns false if the map is
+// unreadable.
 CS_ISLAND static bool method_start(const struct cs_reader *r, uint64_t map, uint64_t map_base,
                                    uint64_t ip, uint64_t *start) {
   uint64_t offset = ip - map_base;
@@ -54,7 +55,7 @@ CS_ISLAND static bool method_start(const struct cs_reader *r, uint64_t map, uint
     *start = map_base + bucket * BUCKET + (nibble - 1) * 4u;
     return true;
   }
-  unit >>= 4;  // the bucket's own method starts after the ip, or there is none: look further back
+  unit >>= 4;  // no method of this bucket starts before the ip: look further back
   if (unit != 0) {
     *start = last_start(map_base, unit, bucket - 1);
     return true;
@@ -84,7 +85,8 @@ CS_ISLAND static bool read_entry(const struct cs_layout *layout, const struct cs
   return true;
 }
 
-// Finds the entry with `ip` among the header's: body first, then funclets, by rising address.
+// Finds the entry that contains `ip`. A header's entries are sorted: main body first, then
+// funclets.
 CS_ISLAND static enum cs_stop find_entry(const struct cs_layout *layout, const struct cs_reader *r,
                                          uint64_t header, uint64_t ip, struct cs_code *code) {
   struct cs_members m;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code heaps: jitted methods by nibble map and code header. Signal-safe: yes.
+// Code heaps: jitted methods, by nibble map and code header. Signal-safe: yes.
 #ifndef CS_CODEMAP_JIT_H
 #define CS_CODEMAP_JIT_H
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // FunctionIDs from memory. A ReadyToRun image has a hash map from the entry points of those of its
-// methods that have been prepared to run, to their MethodDescs; code that runs is in it. Funclets
-// are functions of their own and follow their method's main body, so from a funclet the table of
-// functions is gone back until one is in the map. Signal-safe: yes.
+// methods that have been prepared to run to their MethodDescs; all code that runs is in it. A
+// funclet is a function of its own that follows its method's main body, so for a funclet the
+// functions before it are looked up, one after the other, until one is in the map. Signal-safe:
+// yes.
 //
 // The map may grow while it is read: the runtime then fills a new array, puts it in the place of
-// the old one, and frees that when it stops for a collection. Invariant: what was read counts only
-// if the array was the map's own before and after, and every read of it succeeded; else it is read
-// again, for to take a present entry for absent would be to name the wrong method.
+// the old one, and frees the old one when it stops for a collection. Invariant: a result counts
+// only if the array was the map's both before and after, and every read of it succeeded. Otherwise
+// it is read again, since an entry that is missed would lead to the wrong method.
 #include "codemap/method.h"
 
 #include "codemap/r2r.h"
@@ -15,9 +16,9 @@
 
 enum {
   MAX_BACK = 512,      // funclets of one method
-  MAX_TRIES = 8,       // maps that grow under the look-up
-  MAX_PROBES = 4096,   // buckets on the way of one key
-  MAX_SLOTS = 4,       // of a bucket; the descriptor must say so
+  MAX_TRIES = 8,       // look-ups in a map that grows meanwhile
+  MAX_PROBES = 4096,   // buckets probed for one key
+  MAX_SLOTS = 4,       // in a bucket; the descriptor must say the same
   FIRST_REAL_KEY = 2,  // 0 is an empty slot, 1 a deleted one
 };
 
@@ -48,7 +49,7 @@ CS_ISLAND static bool is_same(const struct map *map) {
   return get(map->world, map->field, &now, 8) && now == map->buckets;
 }
 
-// The first bucket's place is taken by the count.
+// The count occupies the place of the first bucket.
 CS_ISLAND static bool read_bucket(const struct map *map, uint32_t index, struct bucket *out) {
   const struct cs_layout *l = &map->world->layout;
   uint64_t at = map->buckets + (uint64_t)(index % map->count + 1) * l->bucket.size;
@@ -56,8 +57,8 @@ CS_ISLAND static bool read_bucket(const struct map *map, uint32_t index, struct 
          get(map->world, at + l->bucket.values, out->value, sizeof out->value);
 }
 
-// Values are stored halved; the bit that frees says, in the first one, that a key which belongs
-// here stands in a later bucket.
+// Values are stored halved. The bit that this frees in a bucket's first value says that a key of
+// this bucket was put into a later one.
 CS_ISLAND static bool probe(const struct map *map, uint64_t key, uint64_t *value) {
   uint64_t mask = map->world->layout.hash_value_mask;
   uint32_t seed = (uint32_t)(key >> 2);
@@ -76,7 +77,7 @@ CS_ISLAND static bool probe(const struct map *map, uint64_t key, uint64_t *value
   return false;
 }
 
-// *value 0: the map has no such key. False: that could not be found out.
+// *value is 0 if the map does not have the key. Returns false if that could not be determined.
 CS_ISLAND static bool look_up(const struct cs_world *world, uint64_t address, uint64_t key,
                               uint64_t *value) {
   struct map map;
@@ -115,8 +116,8 @@ CS_ISLAND uint32_t cs_method_some_of_r2r(const struct cs_world *world, uint64_t 
   return n;
 }
 
-// The descriptor of .NET 10 does not tell that the header's first word leads there, but where the
-// words around are.
+// The descriptor of .NET 10 does not say that the header's first word points to the debug info, but
+// it does say where the words around it are.
 CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start,
                                     uint64_t *function_id, uint64_t *info) {
   enum { INFO, METHOD_DESC = 3, WORDS };

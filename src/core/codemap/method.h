@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT
-// method: which method a place in ReadyToRun code belongs to, and what a MethodDesc says of itself,
-// read from the runtime's own structures: FunctionIDs without a call into the CLR. Signal-safe:
-// yes. Everything is read guarded, since an id may come from memory that is not what it seems.
+// method: which method a place in ReadyToRun code belongs to, and what a MethodDesc says, read from
+// the runtime's own structures: FunctionIDs without a call into the CLR. Signal-safe: yes. All
+// reads are guarded, since an id may be the result of a wrong read.
 #ifndef CS_CODEMAP_METHOD_H
 #define CS_CODEMAP_METHOD_H
 
 #include "codemap/codemap.h"
 
 struct cs_method {
-  uint64_t class;   // its MethodTable; of shared code the canonical one
+  uint64_t class;   // MethodTable; for shared code the canonical one
   uint64_t module;  // ModuleID
   uint32_t token;   // mdMethodDef
-  bool dynamic;     // has no metadata: a dynamic method or an IL stub; all else means nothing
+  bool dynamic;     // a dynamic method or an IL stub, without metadata; the others are not set
 };
-// False: it cannot be read.
+// Returns false if it cannot be read.
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method);
 
-// Of jitted code that begins at `start`: whose it is, and where its debug info lies. False: there
-// is none, or the code header is not as it is known to be.
+// For jitted code that starts at `start`: the method, and the address of its debug info. Returns
+// false if there is none, or the code header is not as expected.
 CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start,
                                     uint64_t *function_id, uint64_t *info);
 
-// The method that the ReadyToRun code at `ip` belongs to (a funclet's is its parent's), and where
-// its main body starts. False: not known.
+// Finds the method of the ReadyToRun code at `ip` (for a funclet: its parent's), and the start of
+// its main body. Returns false if it is unknown.
 CS_ISLAND bool cs_method_of_r2r(const struct cs_world *world, uint64_t ip, uint64_t *function_id,
                                 uint64_t *start);
 
-// Up to `capacity` entry points that the map of the image around `ip` has, for whoever holds them
-// against the profiling API. Answers how many.
+// Copies up to `capacity` entry points from the map of the image that contains `ip`, to be compared
+// with the profiling API. Returns their number.
 CS_ISLAND uint32_t cs_method_some_of_r2r(const struct cs_world *world, uint64_t ip,
                                          uint64_t *entry_points, uint32_t capacity);
 

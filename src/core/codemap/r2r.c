@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// ReadyToRun code: module -> ReadyToRunInfo -> sorted RUNTIME_FUNCTION table. For a component of a
-// composite image the table and the range are the composite's own, so nothing is special here.
-// Cold parts are entries whose unwind info is chained to the hot part's. Signal-safe: yes.
+// ReadyToRun code: module -> ReadyToRunInfo -> sorted RUNTIME_FUNCTION table. A component of a
+// composite image has the table and the range of the composite, so it needs no special treatment.
+// Cold parts are entries whose unwind info is chained to that of the hot part. Signal-safe: yes.
 #include "codemap/r2r.h"
 
-// Section 106: thunks that bind a call when it is first made. Code, but no method.
+// Section 106 contains thunks that bind a call when it is first made: code, but not methods.
 CS_ISLAND static bool in_delay_load_thunks(const struct cs_layout *layout,
                                            const struct cs_reader *r, uint64_t info, uint32_t rva) {
   uint64_t directory;
@@ -15,7 +15,7 @@ CS_ISLAND static bool in_delay_load_thunks(const struct cs_layout *layout,
          rva - begin < size;
 }
 
-// The last entry that begins at or before the rva.
+// Finds the last entry that begins at or before the rva.
 CS_ISLAND static bool search(const struct cs_layout *layout, const struct cs_reader *r,
                              uint64_t table, uint32_t count, uint32_t rva, uint32_t *found) {
   const uint32_t size = layout->runtime_function.size;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The range-section map: five levels of 256 pointers over address bits 56..17, then a short list of
-// fragments per 128 KiB chunk (dotnet/runtime docs/design/datacontracts/ExecutionManager.md).
-// Invariant: from the first pointer that carries the "collectible" mark (bit 0) downwards, every
-// read is guarded, because the runtime itself needs a lock there. Signal-safe: yes.
+// The range-section map: five levels of 256 pointers over address bits 56 to 17, then a short list
+// of fragments for each 128 KiB chunk (dotnet/runtime
+// docs/design/datacontracts/ExecutionManager.md). Invariant: below the first pointer with the
+// "collectible" mark (bit 0), every read is guarded, because the runtime itself needs a lock there.
+// Signal-safe: yes.
 #include "codemap/range.h"
 
 enum {
   LEVELS = 5,
   LEVEL_BITS = 8,
   CHUNK_BITS = 17,
-  MAX_FRAGMENTS = 4096,  // a chunk has at most this many code ranges: 128 KiB / 32 bytes
+  MAX_FRAGMENTS = 4096,  // the most code ranges of a chunk: 128 KiB / 32 bytes
 };
 #define COLLECTIBLE_BIT 1ull
 
-// Takes the mark off a pointer, and remembers it.
+// Removes the mark from a pointer, and records it.
 CS_ISLAND static uint64_t unmark(struct cs_reader *reader, uint64_t pointer) {
   if (pointer & COLLECTIBLE_BIT) reader->guarded = true;
   return pointer & ~COLLECTIBLE_BIT;
@@ -23,7 +24,7 @@ CS_ISLAND static enum cs_stop unreadable(const struct cs_reader *reader) {
   return reader->guarded && !reader->mem->guard_works ? CS_STOP_NO_GUARD : CS_STOP_UNREADABLE;
 }
 
-// The first fragment of the chunk that holds `ip`; 0 when there is none.
+// Finds the first fragment of the chunk that contains `ip`, or 0.
 CS_ISLAND static bool first_fragment(const struct cs_world *world, uint64_t ip,
                                      struct cs_reader *reader, uint64_t *fragment) {
   uint64_t table = world->layout.code_range_map + world->layout.range_section_map.top_level_data;
@@ -86,7 +87,7 @@ CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
     if (!read_fragment(layout, r, fragment, &f)) return unreadable(r);
     if (ip >= f.begin && ip < f.end) {
       if (!read_section(layout, f.section, range)) return unreadable(r);
-      // A section may be marked although no pointer on the way was: trust whichever is stricter.
+      // A section may be marked although no pointer that led to it was; the stricter one counts.
       if (range->flags & CS_RANGE_COLLECTIBLE) r->guarded = true;
       range->found = true;
       return CS_STOP_NONE;

@@ -12,10 +12,10 @@ struct cs_range {
   uint64_t heap;        // CodeHeapListNode* of a code heap, else 0
   uint32_t flags;       // CS_RANGE_*
   bool found;
-  struct cs_reader reader;  // how everything below this range is to be read
+  struct cs_reader reader;  // that everything in this range is to be read with
 };
 
-// Fills `range`; found = false when no range section holds `ip`. `near` may be NULL.
+// Fills in `range`; range->found is false if no section contains `ip`. `near` may be NULL.
 CS_ISLAND enum cs_stop cs_range_find(const struct cs_world *world, uint64_t ip,
                                      struct cs_near *near, struct cs_range *range);
 

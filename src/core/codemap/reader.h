@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Reads of runtime structures, direct or guarded by what they belong to. Signal-safe: yes.
+// Reads of runtime structures, direct or guarded depending on what they belong to. Signal-safe:
+// yes.
 #ifndef CS_CODEMAP_READER_H
 #define CS_CODEMAP_READER_H
 
-#include "codemap/mortal.h"
+#include "codemap/collectible.h"
 #include "contract/layout.h"
 
 struct cs_reader {
   const struct cs_mem *mem;
-  bool guarded;          // the structure belongs to code that may be unloaded
-  struct cs_near *near;  // of the walk that reads; NULL: it keeps nothing
+  bool guarded;          // the structure belongs to collectible code
+  struct cs_near *near;  // of the walk; NULL: nothing is kept
 };
 
 CS_ISLAND static inline bool cs_get_guarded(const struct cs_reader *r, uint64_t addr, void *dst,
                                             size_t len) {
-  return r->near != NULL ? cs_mortal_read(r->mem, r->near, addr, dst, len)
+  return r->near != NULL ? cs_collectible_read(r->mem, r->near, addr, dst, len)
                          : cs_mem_read_guarded(r->mem, addr, dst, len);
 }
 
@@ -32,15 +33,16 @@ CS_ISLAND static inline bool cs_get_u32(const struct cs_reader *r, uint64_t addr
   return cs_mem_u32(r->mem, addr, out);
 }
 
-// Several members of one structure. Guarded they are fetched at once, since each guarded read is a
-// system call of 0.9 us; direct, one by one, and only those that are asked for.
+// Several members of one structure. If guarded, all are copied at once, since each guarded read is
+// a system call of 0.9 us; if not, each is read when it is asked for.
 struct cs_members {
   const struct cs_reader *reader;
   uint64_t base;
   uint8_t copy[CS_MEMBERS_BYTES];
 };
 
-// `size`: up to the end of the last member that will be asked for. False: not readable.
+// `size` reaches to the end of the last member that will be read. Returns false if it is
+// unreadable.
 CS_ISLAND static inline bool cs_members_open(struct cs_members *m, const struct cs_reader *r,
                                              uint64_t base, size_t size) {
   m->reader = r;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The self-check: what the layout says, against what the profiling API says of the same things.
-// Invariant: everything is read guarded, so a wrong layout is found out and not faulted over;
-// nothing is believed for having the right version number. Threads: a native thread of ours or a
+// The self-check: compares the layout with what the profiling API says of the same things.
+// Invariant: everything is read guarded, so that a wrong layout is detected and does not fault.
+// Nothing is trusted because of its version number. Threads: a native thread of the library's, or a
 // callback. Signal-safe: no.
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,12 +9,12 @@
 #include "contract/contract.h"
 #include "contract/guarded.h"
 
-#define MAX_UNWIND_INFOS 4096u  // main body and funclets; the largest method seen had some hundred
+#define MAX_UNWIND_INFOS 4096u  // main body and funclets; the largest method seen had a few hundred
 #define MAX_CODE_BYTES (64u << 20)
-#define MAX_FUNCTIONS 1024  // asked of an enumeration: enough, and it bounds the check's cost
+#define MAX_FUNCTIONS 1024  // taken from an enumeration; this bounds the check's cost
 #define MAX_STARTS 32       // tiers and rejitted versions of one method
 #define HIJACK_SCAN_BYTES 512u
-#define NEVER_HIJACKED 0xCCCCCCCCCCCCCCCCull  // what Thread's constructor puts into both fields
+#define NEVER_HIJACKED 0xCCCCCCCCCCCCCCCCull  // Thread's constructor sets both fields to this
 #define FRAME_TOP UINT64_MAX                  // an empty chain of explicit frames
 
 // ---- one method ----
@@ -47,7 +47,7 @@ static bool check_unwind(const struct cs_layout *l, uint64_t header, uint64_t co
   return true;
 }
 
-// Whether a code header with this method's identity stands before `code_start`.
+// Returns whether a code header that names this method stands before `code_start`.
 static bool has_header(const struct cs_layout *l, FunctionID function, UINT_PTR code_start,
                        uint64_t *header) {
   uint64_t method;
@@ -72,8 +72,8 @@ bool cs_contract_check_method(const struct cs_layout *l, FunctionID function, UI
 }
 
 // ---- all methods ----
-// A method's addresses include that of its ReadyToRun code, before which there is no header: one
-// address that fits is what counts.
+// The addresses of a method include that of its ReadyToRun code, which has no header before it, so
+// one address that matches is enough.
 static bool check_function(const struct cs_layout *l, ICorProfilerInfo15 *info, FunctionID function,
                            ReJITID rejit, struct cs_code_check *report, struct cs_error *err) {
   UINT_PTR starts[MAX_STARTS];
@@ -115,7 +115,7 @@ static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo
   (void)all->lpVtbl->Release(all);
   if (!ok) return CS_CHECK_FAILED;
   if (report->methods > 0) return CS_CHECK_PASSED;
-  // One method alone may have been unloaded under our eyes; ten that all do not fit are a verdict.
+  // A single method may have been unloaded in between. Ten that do not match are conclusive.
   if (report->unmatched < 10) return CS_CHECK_NOT_YET;
   (void)cs_error_set(err,
                      "self-check failed: of %u jitted methods none has a code header where the "
@@ -124,9 +124,9 @@ static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo
   return CS_CHECK_FAILED;
 }
 
-// ---- ReadyToRun images ----
-// The module's base is what the profiling API says it is, and the table of runtime functions lies
-// in the image, sorted. A component of a composite image has its table elsewhere: not checked.
+// ---- ReadyToRun images ---- The module's base must be what the profiling API says, and the table
+// of runtime functions must lie in the image and be sorted. A component of a composite image has
+// its table elsewhere, and is not checked.
 static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, ModuleID module,
                          struct cs_code_check *report, struct cs_error *err) {
   LPCBYTE api_base = NULL;
@@ -139,7 +139,7 @@ static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, Mo
   uint32_t count, begins[2];
   if (!cs_guarded_u64(module + l->module.base, &base) ||
       !cs_guarded_u64(module + l->module.ready_to_run_info, &r2r)) {
-    return true;  // unloaded meanwhile
+    return true;  // unloaded in between
   }
   if (base != (uint64_t)(uintptr_t)api_base) {
     return cs_error_set(err, "self-check failed: a module's base is 0x%llx and should be %p",
@@ -185,7 +185,7 @@ enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfile
 }
 
 // ---- threads ----
-// The one pair of neighbouring words that nobody has written since the constructor.
+// The fields are the only pair of neighbouring words with the constructor's value.
 void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem, uint64_t thread) {
   uint64_t words[HIJACK_SCAN_BYTES / 8];
   if (!cs_mem_read(mem, thread, words, sizeof words)) return;
@@ -216,9 +216,9 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
   uint64_t frame;
   if (!cs_guarded_u32(thread + layout->thread.os_id, &os_id) ||
       !cs_guarded_u64(thread + layout->thread.frame, &frame)) {
-    return CS_CHECK_NOT_YET;  // gone meanwhile
+    return CS_CHECK_NOT_YET;  // it has ended in between
   }
-  // A thread that has ended meanwhile has 0 there, or another one has its place.
+  // In a thread that has ended in between the id is 0, or another thread has taken its place.
   if (os_id == 0 || (os_id != os_tid && !is_thread_of_ours(os_tid))) return CS_CHECK_NOT_YET;
   if (os_id != os_tid) {
     (void)cs_error_set(err,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From the process to a layout: find the runtime, decide by its version whether it can be served,
-// copy its descriptor, parse it. Invariant: `out` is only filled as a whole. The descriptor's
-// memory is read guarded: what a wrong pointer costs is a refusal. Threads: any, at start.
+// Makes the layout of a process: finds the runtime, checks that its version is supported, copies
+// its descriptor, and parses it. Invariant: `out` is only filled in as a whole. The descriptor's
+// memory is read guarded, so a wrong pointer leads to a refusal. Threads: any, at start.
 // Signal-safe: no.
 #include "contract/contract.h"
 
@@ -13,8 +13,8 @@
 #include "contract/runtime.h"
 #include "contract/supported.h"
 
-// .NET 8 has no descriptor and 9 one without the code manager, so both need another way to the code
-// map, which this version does not have.
+// .NET 8 has no descriptor, and that of .NET 9 lacks the code manager, so both would need another
+// way to the code map.
 static bool check_version(const struct cs_runtime_version *v, bool has_descriptor,
                           struct cs_error *err) {
   if (v->major != 0 && v->major < CS_SUPPORTED_RUNTIME) {
@@ -85,7 +85,7 @@ static bool read_self(const struct cs_mem *mem, uint64_t addr, void *dst, size_t
 
 bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
                       struct cs_error *err) {
-  static struct cs_runtime runtime;  // not on the stack of whoever loads us
+  static struct cs_runtime runtime;  // too large for the stack of the thread that loads the library
   static const struct cs_mem self = {.read = read_self};
   struct cs_contract_place place = {.descriptor = 0};
   if (!cs_runtime_find(&runtime)) {

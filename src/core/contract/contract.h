@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// contract: from the runtime's data contract descriptor to struct cs_layout, and the checks that
-// make the layout worth trusting. Not for handlers.
+// contract: makes struct cs_layout from the runtime's data contract descriptor, and checks it.
+// Not for handlers.
 //
-// Order at start-up:
-//   1. cs_contract_read        in Initialize or InitializeForAttach. A refusal is final: say it,
-//   stay
-//                              out of the way.
-//   2. cs_contract_check_thread  for each thread as it becomes known (ThreadAssignedToOSThread, on
-//   the
-//                              thread itself; EnumThreads in ProfilerAttachComplete).
-//   3. cs_contract_check_code  from a thread of our own, or in a callback, again and again until it
-//                              answers something else than CS_CHECK_NOT_YET: at Initialize no
-//                              method has been jitted yet, and nothing else names code that the
-//                              profiling API vouches for. Once a few milliseconds is often enough.
-// Nothing may be walked before one thread has passed, and either the code or (NOT_YET, but with
-// images in the report) ReadyToRun images: then there is no jitted code yet. A failure is final.
+// The order at start:
+//
+//   1. cs_contract_read          in Initialize or InitializeForAttach. A failure is final: report
+//                                it, and do nothing more.
+//   2. cs_contract_check_thread  for each thread as it becomes known: in ThreadAssignedToOSThread,
+//                                on that thread; for those of EnumThreads, in
+//                                ProfilerAttachComplete.
+//   3. cs_contract_check_code    on a thread of the library's or in a callback, repeatedly (every
+//                                few milliseconds), until it returns something other than
+//                                CS_CHECK_NOT_YET. At Initialize no method has been jitted, and the
+//                                profiling API names no other code to compare with.
+//
+// Walks may begin after one thread has passed, and either the code has passed or (NOT_YET, with
+// images in the report) ReadyToRun images have: there is no jitted code then. A failure is final.
 #ifndef CS_CONTRACT_CONTRACT_H
 #define CS_CONTRACT_CONTRACT_H
 
@@ -24,65 +25,66 @@
 #include "mem/mem.h"
 
 struct cs_runtime_version {
-  uint16_t major, minor, build;  // 0.0.0: not known
+  uint16_t major, minor, build;  // 0.0.0: unknown
 };
 
-// What the runtime says of itself. False when it does not (an ICorProfilerInfo before 3).
+// Gets the version from the profiling API. Returns false if there is no ICorProfilerInfo3.
 bool cs_runtime_version_get(IUnknown *info, struct cs_runtime_version *out);
 
 // Finds the runtime in this process (libcoreclr.so, or the executable of a single-file
-// application), reads and validates its descriptor, and fills `out`. `version` may be NULL: the
-// path of libcoreclr then tells. Takes the dynamic loader's lock. On failure `err` has one sentence
-// for the user: the runtime is not supported yet, not known, or its descriptor is not what it
-// should be.
+// application), reads and validates its descriptor, and fills in `out`. With `version` NULL the
+// version is taken from the path of libcoreclr.so. Takes the dynamic loader's lock. On failure
+// returns false, and `err` has one sentence for the user: the runtime is not supported yet, is
+// unknown, or has a descriptor that is not as expected.
 bool cs_contract_read(struct cs_layout *out, const struct cs_runtime_version *version,
                       struct cs_error *err);
 
-// A runtime that somebody else has found, in another process or in this one.
+// The place of a runtime in another process or in this one.
 struct cs_contract_place {
   uint64_t descriptor;  // its address, 0: the runtime has none
   uint64_t begin, end;  // of the runtime's mapping, [begin, end)
   struct cs_runtime_version version;
 };
-// The same over any source of memory, whose reads must fail instead of faulting.
+// The same for a runtime whose place is known, over any source of memory that fails instead of
+// faulting.
 bool cs_contract_read_at(struct cs_layout *out, const struct cs_mem *mem,
                          const struct cs_contract_place *place, struct cs_error *err);
 
-// Looks for the hijack fields in a Thread (see cs_contract_check_thread); fills layout->hijack when
-// that thread shows them. `mem` as above.
+// Looks for the hijack fields of a Thread (see cs_contract_check_thread), and fills in
+// layout->hijack if this thread shows them. `mem` as above.
 void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem, uint64_t thread);
 
 enum cs_check {
   CS_CHECK_PASSED,
-  CS_CHECK_NOT_YET,  // there was nothing to check against so far
-  CS_CHECK_FAILED,   // `err` says what did not fit; do not walk
+  CS_CHECK_NOT_YET,  // there was nothing to compare with so far
+  CS_CHECK_FAILED,   // `err` says what did not match; nothing may be walked
 };
 
-// Checks the Thread offsets against what the profiling API says: the thread's OS id, and a frame
-// chain that is empty or starts at a plausible address. Also finds the hijack fields, which no
-// descriptor has: a thread that was never hijacked has the runtime's filler 0xCC... in both, one
-// pair of words in all of the object (docs/runtime-offsets.md). Until some thread has shown
-// them layout->hijack stays 0 and hijacked frames end a walk instead of being guessed.
+// Compares the Thread offsets with what the profiling API says: the OS id must be equal, and the
+// chain of explicit frames empty or at a plausible address. Also finds the hijack fields, which no
+// descriptor contains: in a thread that has never been hijacked both have the runtime's filler,
+// 0xCC..., and no other pair of words in the object has it (docs/runtime-offsets.md). Until a
+// thread has shown them, layout->hijack is 0, and a hijacked frame ends a walk.
 enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread, DWORD os_tid,
                                        struct cs_error *err);
 
 struct cs_code_check {
-  uint32_t methods;     // jitted methods whose code header was right
-  uint32_t unmatched;   // methods of which no code address had a header: only their ReadyToRun code
-                        // is left, or they were unloaded meanwhile
-  uint32_t images;      // ReadyToRun modules whose tables were right
+  uint32_t methods;     // jitted methods whose code header matched
+  uint32_t unmatched;   // methods none of whose code addresses had a header: only their ReadyToRun
+                        // code is left, or they were unloaded meanwhile
+  uint32_t images;      // ReadyToRun modules whose tables matched
   FunctionID function;  // one of the methods, for further checks
   UINT_PTR code_start;
 };
 
-// Checks code headers and ReadyToRun tables against all methods and modules that the profiling API
-// names at this moment. Calls EnumJITedFunctions2 and EnumModules: from a native thread or inside a
-// callback only. All memory is read guarded: wrong offsets make it fail, not fault.
+// Compares code headers and ReadyToRun tables with all methods and modules that the profiling API
+// names at this moment. Calls EnumJITedFunctions2 and EnumModules, so only a native thread or a
+// callback may call it. All reads are guarded: wrong offsets make it fail, not fault.
 enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfilerInfo15 *info,
                                      struct cs_code_check *report, struct cs_error *err);
 
-// The same for one method, for who knows one: `code_start` must be a jitted version's address
-// (JITCompilationFinished, DynamicMethodJITCompilationFinished), not a ReadyToRun one.
+// The same for a single method. `code_start` must be the address of a jitted version of it, as
+// JITCompilationFinished and DynamicMethodJITCompilationFinished report it, not of ReadyToRun code.
 bool cs_contract_check_method(const struct cs_layout *layout, FunctionID function,
                               UINT_PTR code_start, struct cs_error *err);
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The descriptor's JSON to struct cs_layout. Invariant: success means that every field of the
-// tables below was there, by name, with a sane value; there is no default for anything, but
-// CS_NO_FIELD or 0 for what only names and states are made of. What the tables do not name is not
-// looked at, so a runtime may add fields freely. Any thread. Signal-safe: no.
+// Translates the descriptor's JSON into struct cs_layout. Invariant: on success every field of the
+// tables below was present, by name, with a plausible value. Nothing has a default, except fields
+// that only names and states need: CS_NO_FIELD, or 0. Fields that the tables do not name are
+// ignored, so a runtime may add some. Any thread. Signal-safe: no.
 #include "contract/descriptor.h"
 
 #include "contract/json.h"
 
-// No structure that is read here is larger; a wild offset is refused before it is used.
+// No structure that is read here is larger, so a larger offset is refused before it is used.
 #define MAX_OFFSET 65536u
 
 struct contract {
   const char *name;
   uint64_t version;
 };
-// The algorithms that this code implements. Another version means that the fields may still be
-// there and mean something else.
+// The algorithms that this code implements. In another version the same fields may have another
+// meaning.
 static const struct contract contracts[] = {
     {"ExecutionManager", 2}, {"StackWalk", 1}, {"Thread", 1}, {"Exception", 1}, {"Loader", 1},
 };

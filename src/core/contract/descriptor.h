@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The descriptor's bytes (dotnet/runtime docs/design/datacontracts/contract-descriptor.md): a head
-// in memory, a JSON text, and a table of pointers that the JSON's globals refer to by index.
-// Private to the room; a header of its own so that tests can feed it bytes. Not for handlers.
+// The descriptor's bytes (dotnet/runtime docs/design/datacontracts/contract-descriptor.md): a
+// header in memory, a JSON text, and a table of pointers that the JSON's globals refer to by index.
+// Private to the room; separate so that tests can pass it bytes. Not for handlers.
 #ifndef CS_CONTRACT_DESCRIPTOR_H
 #define CS_CONTRACT_DESCRIPTOR_H
 
 #include "base/error.h"
 #include "contract/layout.h"
 
-struct cs_descriptor_head {  // as it lies in libcoreclr's data
+struct cs_descriptor_head {  // as in libcoreclr's data
   uint64_t magic;            // "DNCCDAC\0"
   uint32_t flags;            // bit 0 is always set, bit 1: 32-bit target
   uint32_t json_bytes;
@@ -23,12 +23,13 @@ struct cs_descriptor_head {  // as it lies in libcoreclr's data
 
 bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_error *err);
 
-// Fills every member of `out` that comes from the descriptor; the others are left alone. The text
-// need not be terminated. On failure `out` is unspecified.
+// Fills in all members of `out` that come from the descriptor, and no others. The text need not be
+// terminated. On failure `out` is unspecified.
 bool cs_descriptor_parse(const char *json, size_t len, const uint64_t *pointers, uint32_t count,
                          struct cs_layout *out, struct cs_error *err);
 
-// Does every read by this layout stay within what is read? cs_descriptor_parse sees to it.
+// Returns whether every read by this layout stays within what is read; cs_descriptor_parse calls
+// it.
 bool cs_descriptor_check_limits(const struct cs_layout *layout, struct cs_error *err);
 
 #endif

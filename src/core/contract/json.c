@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// JSON by jsmn, in its strict form. Invariant: a value's index is that of its token, tokens lie in
-// the order of the text, and a value's inner tokens are those that follow it and start before its
-// end. Any thread, no shared state. Signal-safe: no (allocates).
+// JSON, parsed by jsmn in its strict mode. Invariant: a value's index is that of its token, tokens
+// are in the order of the text, and the tokens inside a value follow it and start before its end.
+// Any thread, no shared state. Signal-safe: no (allocates).
 #include "contract/json.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static const jsmntok_t *token(const struct cs_json *json, int value) {
   return (const jsmntok_t *)json->tokens + value;
 }
 
-// The value after `value` and all that is inside it.
+// Returns the value that follows `value` and everything inside it.
 static int after(const struct cs_json *json, int value) {
   int end = token(json, value)->end;
   do {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// contract: the running CoreCLR's structure offsets, as its own data contract descriptor names
-// them. Filled once at start (contract/contract.c), read-only afterwards. Signal-safe: yes (plain
-// data). Members are named after the descriptor's "Type.Field"; byte offsets unless said.
+// The offsets of the running CoreCLR's structures, by the names in its data contract descriptor:
+// members are named after its "Type.Field", and are byte offsets unless they say otherwise. Filled
+// in once at start (contract/contract.c), then read-only. Plain data. Signal-safe: yes.
 #ifndef CS_CONTRACT_LAYOUT_H
 #define CS_CONTRACT_LAYOUT_H
 
 #include "base/base.h"
 
-// Identifiers that the explicit frames carry in their first word.
+// Identifiers that explicit frames have in their first word.
 struct cs_frame_ids {
   uint64_t inlined_call, resumable, redirected_thread, faulting_exception, software_exception;
   uint64_t func_eval, pinvoke_calli, hijack, prestub_method, call_counting_helper;
@@ -19,33 +19,32 @@ struct cs_layout {
   // Addresses, from the descriptor's indexed globals.
   uint64_t code_range_map;     // the RangeSectionMap itself (ExecutionManagerCodeRangeMapAddress)
   uint64_t thread_store;       // address of the variable that points to the ThreadStore
-  uint64_t suspension_thread;  // address of the Thread that has suspended the others; 0: not told
-  // Addresses by which places in the runtime's table for its debugger are known; 0: not told.
+  uint64_t suspension_thread;  // address of the Thread that has suspended the others; 0: unknown
+  // Addresses that identify entries of the runtime's table for its debugger; 0: unknown.
   struct {
     uint64_t finalizer_thread, app_domain, system_domain, thread_ids, object_class;
   } landmarks;
-  uint64_t coreclr_begin, coreclr_end;  // libcoreclr.so's mapping, [begin, end)
-  uint64_t hash_slots,
-      hash_value_mask;  // of the runtime's HashMap: slots of a bucket, bits of a value
+  uint64_t coreclr_begin, coreclr_end;   // libcoreclr.so's mapping, [begin, end)
+  uint64_t hash_slots, hash_value_mask;  // the runtime's HashMap: slots per bucket, bits of a value
   uint64_t method_desc_alignment, token_remainder_bits;
-  uint64_t stub_code_block_last;  // code header words up to this value are stub kinds, not headers
+  uint64_t stub_code_block_last;  // a code header word up to this value is a kind of stub
 
   struct {
     uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
-    uint32_t exposed_object;  // handle of the managed Thread; CS_NO_FIELD: it is not told
+    uint32_t exposed_object;  // handle of the managed Thread; CS_NO_FIELD: unknown
   } thread;
   struct {
     uint32_t length, first_char;  // CS_NO_FIELD: as above
   } string;
   struct {
-    uint32_t size;  // of an array before its elements. CS_NO_FIELD: it is not told
+    uint32_t size;  // of an array, up to its elements; CS_NO_FIELD: unknown
   } array;
   struct {
     uint32_t first_link;  // of a list through thread.link_next
-    uint32_t dead_count;  // CS_NO_FIELD: it is not told
+    uint32_t dead_count;  // CS_NO_FIELD: unknown
   } thread_store_fields;
-  // Not in any descriptor: found in a fresh thread, else 0 (docs/runtime-offsets.md): the hijacked
-  // return address and the address of its slot in the Thread.
+  // In no descriptor: found in a new thread, else 0 (docs/runtime-offsets.md). The hijacked return
+  // address, and the address of its stack slot, in the Thread.
   struct {
     uint32_t hijack_return_address, hijack_slot;
   } hijack;
@@ -69,7 +68,7 @@ struct cs_layout {
   } runtime_function;
   struct {
     uint32_t ready_to_run_info, base;
-    uint32_t path;  // CS_NO_FIELD: this runtime does not tell
+    uint32_t path;  // CS_NO_FIELD: unknown
   } module;
   struct {
     uint32_t name;  // CS_NO_FIELD: as above
@@ -92,7 +91,7 @@ struct cs_layout {
   } method_desc_chunk;
   struct {
     uint32_t module;
-    uint32_t canonical;  // class, or canonical MethodTable | 1. CS_NO_FIELD: it is not told
+    uint32_t canonical;  // class, or canonical MethodTable | 1. CS_NO_FIELD: unknown
     uint32_t parent;     // as above
   } method_table;
   struct {
@@ -137,11 +136,11 @@ struct cs_layout {
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
 
-// What only names and asynchronous callers are made of may be missing.
+// Fields that only names and asynchronous callers need may be missing.
 #define CS_NO_FIELD UINT32_MAX
 
-// Of structures that are read as a whole: their members are indices into copies of these sizes, so
-// a layout that has them elsewhere is refused (contract/limits.c).
+// Sizes of the copies of structures that are read as a whole. Their members are indices into these
+// copies, so a layout in which they lie outside of them is refused (contract/limits.c).
 #define CS_MEMBERS_BYTES 96u
 #define CS_METHOD_DESC_BYTES 64u
 #define CS_RUNTIME_FUNCTION_BYTES 12u

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a layout may say at most. Invariant: a layout that has passed leads no read of a copied
-// structure outside of the copy, whoever wrote the descriptor: it may be another process'. Any
-// thread. Signal-safe: no.
+// The limits of a layout. Invariant: a layout that has passed never leads a read out of the copy of
+// a structure, whoever wrote the descriptor, which may be that of another process. Any thread.
+// Signal-safe: no.
 #include "contract/descriptor.h"
 
 struct member {
   const char *name;
   size_t at;              // the uint32_t in struct cs_layout
-  uint32_t bytes, whole;  // of the member, of the structure's copy
+  uint32_t bytes, whole;  // of the member, and of the structure's copy
 };
 #define M(name, member, bytes, whole) \
   { name, offsetof(struct cs_layout, member), bytes, whole }
@@ -57,7 +57,7 @@ bool cs_descriptor_check_limits(const struct cs_layout *layout, struct cs_error 
     const struct member *m = &members[i];
     uint32_t value = value_of(layout, m);
     uint32_t whole = m->whole == CS_METHOD_DESC_BYTES ? layout->method_desc.size : m->whole;
-    bool words = m->whole == CS_RUNTIME_FUNCTION_BYTES;  // which is read as such
+    bool words = m->whole == CS_RUNTIME_FUNCTION_BYTES;  // read as an array of words
     if (value + m->bytes > whole || (words && value % 4 != 0)) return refuse(m->name, value, err);
   }
   return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Finds the runtime by the dynamic loader's list of objects and its dynamic symbols.
-// Invariant: an address is only taken for the descriptor's if it lies in the runtime's own mapping,
-// so that another library with a symbol of that name does not count. Threads: any, at start only:
-// takes the dynamic loader's lock. Signal-safe: no.
+// Finds the runtime by the dynamic loader's list of objects and by dynamic symbols. Invariant: an
+// address is only taken for the descriptor's if it lies in the runtime's own mapping, so that a
+// symbol of that name in another library does no harm. Threads: any, at start only, since it takes
+// the dynamic loader's lock. Signal-safe: no.
 #include "contract/runtime.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg) {
   return 1;
 }
 
-// In a single-file application the runtime's exports are the executable's own.
+// In a single-file application the executable exports the runtime's symbols.
 static bool is_single_file_host(struct cs_runtime *runtime) {
   ssize_t n = readlink("/proc/self/exe", runtime->path, sizeof runtime->path - 1);
   runtime->path[n > 0 ? n : 0] = '\0';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the runtime is in this process. Private to the room. Not for handlers.
+// The place of the runtime in this process. Private to the room. Not for handlers.
 #ifndef CS_CONTRACT_RUNTIME_H
 #define CS_CONTRACT_RUNTIME_H
 
@@ -11,12 +11,13 @@ struct cs_runtime {
   bool single_file;     // it is linked into the executable
 };
 
-// Finds libcoreclr.so among the loaded objects; without it, the executable, if that is a
-// single-file host. False: there is no CoreCLR in this process.
+// Finds libcoreclr.so among the loaded objects, or else the executable if it is a single-file host.
+// Returns false if there is no CoreCLR in this process.
 bool cs_runtime_find(struct cs_runtime *out);
-// The descriptor's address, 0 when the runtime has none (.NET 8 and earlier).
+// Returns the descriptor's address, or 0 if the runtime has none (.NET 8 and earlier).
 uint64_t cs_runtime_descriptor(const struct cs_runtime *runtime);
-// The version in .../Microsoft.NETCore.App/10.0.12/libcoreclr.so. False: the path has none.
+// Parses the version in .../Microsoft.NETCore.App/10.0.12/libcoreclr.so. Returns false if the path
+// has none.
 bool cs_runtime_path_version(const char *path, uint16_t version[3]);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The runtime's version as the profiling API tells it. On its own, so that who reads another
-// process' contract needs nothing of the profiling API. Invariant: 0.0.0 when it is not told. Any
-// thread that may call the API. Signal-safe: no.
+// Gets the runtime's version from the profiling API. A file of its own, so that code that reads
+// another process' contract does not depend on the profiling API. Invariant: 0.0.0 if it is not
+// available. Any thread that may call the API. Signal-safe: no.
 #include <string.h>
 
 #include "contract/contract.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which native image an address is in: a binary search over the sorted table; and whether it is
-// still that image. Signal-safe: yes.
+// Finds the native image that contains an address, by binary search, and checks whether it is still
+// that image. Signal-safe: yes.
 #include "images/images.h"
 
 CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, uint64_t ip) {
   uint32_t lo = 0, hi = images->count;
-  while (lo < hi) {  // the first image that ends behind the ip is in [lo, hi]
+  while (lo < hi) {  // the first image that ends after the ip is in [lo, hi]
     uint32_t mid = lo + (hi - lo) / 2;
     if (images->image[mid].end <= ip)
       lo = mid + 1;
@@ -19,7 +19,7 @@ CS_ISLAND const struct cs_image *cs_images_find(const struct cs_images *images, 
 CS_ISLAND bool cs_image_is_there(const struct cs_mem *mem, const struct cs_image *image) {
   uint8_t id[CS_BUILD_ID_MAX];
   if (image->stays) return true;
-  // Without a build id nothing tells it from one that was put in its place.
+  // Without a build id nothing distinguishes it from an image that took its place.
   if (image->id_size == 0 || !cs_mem_read_guarded(mem, image->id_address, id, image->id_size))
     return false;
   for (unsigned i = 0; i < image->id_size; i++)

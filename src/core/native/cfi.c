@@ -14,7 +14,7 @@ enum {
 };
 
 struct fde {
-  uint32_t pc, pc_end;            // relative to the text
+  uint32_t ip, ip_end;            // relative to the text
   uint32_t cie;                   // offset of its CIE
   uint32_t program, program_end;  // offsets of its instructions
 };
@@ -181,7 +181,7 @@ static bool keep(struct scan *s, const struct fde *fde) {
     s->fdes = fdes;
     s->capacity = capacity;
   }
-  if (s->count != 0 && s->fdes[s->count - 1].pc > fde->pc) s->sorted = false;
+  if (s->count != 0 && s->fdes[s->count - 1].ip > fde->ip) s->sorted = false;
   s->fdes[s->count++] = *fde;
   return true;
 }
@@ -207,8 +207,8 @@ static bool scan_fde(struct scan *s, struct cs_cursor c, uint32_t id, uint32_t i
   if (length == 0 || begin < s->build.text || begin >= s->end) return true;
   if (length > s->end - begin) length = s->end - begin;
   struct fde fde = {
-      .pc = (uint32_t)(begin - s->build.text),
-      .pc_end = (uint32_t)(begin + length - s->build.text),
+      .ip = (uint32_t)(begin - s->build.text),
+      .ip_end = (uint32_t)(begin + length - s->build.text),
       .cie = id_at - id,
       .program = (uint32_t)(c.at - section->bytes),
       .program_end = (uint32_t)(c.end - section->bytes),
@@ -236,28 +236,28 @@ static enum cs_cfi_result scan_section(struct scan *s) {
   }
 }
 
-static int by_pc(const void *a, const void *b) {
+static int by_ip(const void *a, const void *b) {
   const struct fde *x = a, *y = b;
-  if (x->pc != y->pc) return x->pc < y->pc ? -1 : 1;
-  return x->pc_end < y->pc_end ? -1 : x->pc_end > y->pc_end;
+  if (x->ip != y->ip) return x->ip < y->ip ? -1 : 1;
+  return x->ip_end < y->ip_end ? -1 : x->ip_end > y->ip_end;
 }
 
 // Runs the programs. Where two functions overlap, the one that begins later has the rest, as it is
 // with the search tables of the C++ runtime's own unwinder.
 static enum cs_cfi_result run_all(struct scan *s) {
   const struct cs_cfi_section *section = s->build.section;
-  if (!s->sorted) qsort(s->fdes, s->count, sizeof *s->fdes, by_pc);
+  if (!s->sorted) qsort(s->fdes, s->count, sizeof *s->fdes, by_ip);
   if (!cs_rows_add(s->build.rows, 0, CS_NO_RULE)) return CS_CFI_NO_MEMORY;
   for (uint32_t i = 0; i < s->count; i++) {
     const struct fde *fde = &s->fdes[i];
-    uint32_t end = fde->pc_end;
-    if (i + 1 < s->count && s->fdes[i + 1].pc < end) end = s->fdes[i + 1].pc;
-    if (end == fde->pc) continue;
+    uint32_t end = fde->ip_end;
+    if (i + 1 < s->count && s->fdes[i + 1].ip < end) end = s->fdes[i + 1].ip;
+    if (end == fde->ip) continue;
     const struct cs_cie *cie = find_cie(s, fde->cie);
     if (cie == NULL) return CS_CFI_MALFORMED;
     struct cs_cursor program =
         cs_cursor(section->bytes + fde->program, fde->program_end - fde->program);
-    enum cs_cfi_result result = cs_cfi_run_fde(&s->build, cie, fde->pc, end, program);
+    enum cs_cfi_result result = cs_cfi_run_fde(&s->build, cie, fde->ip, end, program);
     if (result == CS_CFI_MALFORMED)
       (void)cs_error_set(s->err, "the program at offset %u of its .eh_frame makes no sense",
                          fde->program);
@@ -289,10 +289,10 @@ enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t
   return result;
 }
 
-bool cs_rows_add(struct cs_rows *rows, uint32_t pc, uint16_t rule) {
+bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule) {
   if (rows->count != 0) {
     uint32_t last = rows->count - 1;
-    if (rows->pc[last] == pc) {  // nothing holds between two rows at one place: the later has it
+    if (rows->ip[last] == ip) {  // nothing holds between two rows at one place: the later has it
       rows->rule[last] = rule;
       if (last != 0 && rows->rule[last - 1] == rule) rows->count--;
       return true;
@@ -301,20 +301,20 @@ bool cs_rows_add(struct cs_rows *rows, uint32_t pc, uint16_t rule) {
   }
   if (rows->count == rows->capacity) {
     uint32_t capacity = rows->capacity != 0 ? rows->capacity * 2 : 4096;
-    uint32_t *pcs = realloc(rows->pc, capacity * sizeof *pcs);
-    if (pcs != NULL) rows->pc = pcs;
+    uint32_t *ips = realloc(rows->ip, capacity * sizeof *ips);
+    if (ips != NULL) rows->ip = ips;
     uint16_t *ids = realloc(rows->rule, capacity * sizeof *ids);
     if (ids != NULL) rows->rule = ids;
-    if (pcs == NULL || ids == NULL) return false;
+    if (ips == NULL || ids == NULL) return false;
     rows->capacity = capacity;
   }
-  rows->pc[rows->count] = pc;
+  rows->ip[rows->count] = ip;
   rows->rule[rows->count++] = rule;
   return true;
 }
 
 void cs_rows_free(struct cs_rows *rows) {
-  free(rows->pc);
+  free(rows->ip);
   free(rows->rule);
   *rows = (struct cs_rows){0};
 }

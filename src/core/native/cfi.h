@@ -20,8 +20,8 @@ struct cs_cfi_section {
       *process;  // to look at a function's last instruction; NULL: not looked at
 };
 
-struct cs_rows {  // sorted by pc, no two neighbours with the same rule; pc is relative to the text
-  uint32_t *pc;
+struct cs_rows {  // sorted by ip, no two neighbours with the same rule; ip is relative to the text
+  uint32_t *ip;
   uint16_t *rule;
   uint32_t count, capacity;
 };
@@ -34,7 +34,7 @@ struct cs_cfi_stats {
   uint32_t distrusted;            // functions that describe themselves wrongly: no rule there
   uint32_t unsupported_register;  // registers whose rule has none: CS_CFI_UNDEFINED
   struct {
-    uint32_t pc, leaves, end;      // relative to the text; from `leaves` on rcx has the CFA
+    uint32_t ip, leaves, end;      // relative to the text; from `leaves` on rcx has the CFA
   } eh_return[CS_CFI_EH_RETURNS];  // functions that end by __builtin_eh_return (ehreturn.h)
   uint32_t eh_returns;
 };

@@ -59,10 +59,10 @@ struct cs_cfi_build {  // one compilation under way
 
 // Runs a CIE's own instructions: fills cie->initial. False: malformed.
 bool cs_cfi_run_cie(struct cs_cfi_build *build, struct cs_cie *cie, struct cs_cursor program);
-// Runs an FDE's and appends its rows for [pc, pc_end).
-enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_cie *cie, uint32_t pc,
-                                  uint32_t pc_end, struct cs_cursor program);
+// Runs an FDE's and appends its rows for [ip, ip_end).
+enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_cie *cie, uint32_t ip,
+                                  uint32_t ip_end, struct cs_cursor program);
 // Appends a row unless its rule holds there anyway.
-bool cs_rows_add(struct cs_rows *rows, uint32_t pc, uint16_t rule);
+bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule);
 
 #endif

@@ -222,12 +222,12 @@ static void watch_height(struct machine *m) {
   m->height = height;
 }
 
-// Takes the rows from `pc` on back.
-static bool distrust(struct machine *m, uint32_t pc) {
+// Takes the rows from `ip` on back.
+static bool distrust(struct machine *m, uint32_t ip) {
   struct cs_rows *rows = m->build->rows;
-  while (rows->count != 0 && rows->pc[rows->count - 1] >= pc) rows->count--;
+  while (rows->count != 0 && rows->ip[rows->count - 1] >= ip) rows->count--;
   m->build->stats->distrusted++;
-  return cs_rows_add(rows, pc, CS_RULE_NONE);
+  return cs_rows_add(rows, ip, CS_RULE_NONE);
 }
 
 // Is the stretch that begins at `loc`, the function's last, a return instruction (ret, rep ret)?
@@ -254,10 +254,10 @@ static bool ends_with_ret(const struct machine *m) {
 // second
 //   one: all the way its CFA is a word too high. Who returns with a word more than a call has given
 //   was not called, and has no rule at all. (The runtime links a HijackFrame there.)
-static bool check_function(struct machine *m, uint32_t pc, uint32_t last_row, int32_t last_height) {
+static bool check_function(struct machine *m, uint32_t ip, uint32_t last_row, int32_t last_height) {
   m->loc = last_row;
   bool wrong_ret = last_height != 0 && last_height != 8 && ends_with_ret(m);
-  if (wrong_ret && last_height == 16) return distrust(m, pc);
+  if (wrong_ret && last_height == 16) return distrust(m, ip);
   uint32_t epilogue = m->first_drop < m->end ? m->first_drop : last_row;
   return (!m->lies && !wrong_ret) || distrust(m, epilogue);
 }
@@ -429,8 +429,8 @@ bool cs_cfi_run_cie(struct cs_cfi_build *build, struct cs_cie *cie, struct cs_cu
   return ok;
 }
 
-enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_cie *cie, uint32_t pc,
-                                  uint32_t pc_end, struct cs_cursor program) {
+enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_cie *cie, uint32_t ip,
+                                  uint32_t ip_end, struct cs_cursor program) {
   struct machine m;  // not cleared as a whole: `remembered` is 4 KiB, and rarely used
   m.build = build;
   m.cie = cie;
@@ -438,8 +438,8 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   m.in = program;
   m.now = cie->initial;
   m.depth = 0;
-  m.loc = pc;
-  m.end = m.first_drop = pc_end;
+  m.loc = ip;
+  m.end = m.first_drop = ip_end;
   m.height = 0;
   m.lies = false;
   m.eh_data = 0;
@@ -448,13 +448,13 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   bool ok = run(&m);
   uint32_t last_row = m.loc;
   struct cs_cfi_stats *stats = build->stats;
-  if (ok) reach(&m, pc_end);
+  if (ok) reach(&m, ip_end);
   if (m.leaves != 0 && stats->eh_returns < CS_CFI_EH_RETURNS) {
-    stats->eh_return[stats->eh_returns].pc = pc;
-    stats->eh_return[stats->eh_returns].end = pc_end;
+    stats->eh_return[stats->eh_returns].ip = ip;
+    stats->eh_return[stats->eh_returns].end = ip_end;
     stats->eh_return[stats->eh_returns++].leaves = m.leaves;
   }
-  if (ok && !check_function(&m, pc, last_row, m.height)) m.no_memory = true;
+  if (ok && !check_function(&m, ip, last_row, m.height)) m.no_memory = true;
   if (m.no_memory) return CS_CFI_NO_MEMORY;
   return ok ? CS_CFI_OK : CS_CFI_MALFORMED;
 }

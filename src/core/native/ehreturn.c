@@ -29,12 +29,12 @@ static bool is_function(const struct cs_rows *rows, uint64_t offset) {
   uint32_t lo = 0, hi = rows->count;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (rows->pc[mid] < offset)
+    if (rows->ip[mid] < offset)
       lo = mid + 1;
     else
       hi = mid;
   }
-  return lo < rows->count && rows->pc[lo] == offset && offset % 16 == 0;
+  return lo < rows->count && rows->ip[lo] == offset && offset % 16 == 0;
 }
 
 // endbr64 or not; ret: _Unwind_DebugHook.
@@ -87,20 +87,20 @@ static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leaves, uint
   struct cs_rows out = {0};
   bool ok = true, begun = false, end = false;
   for (uint32_t i = 0; ok && i < rows->count; i++) {
-    uint32_t pc = rows->pc[i], next = i + 1 < rows->count ? rows->pc[i + 1] : UINT32_MAX;
+    uint32_t ip = rows->ip[i], next = i + 1 < rows->count ? rows->ip[i + 1] : UINT32_MAX;
     uint16_t rule = rows->rule[i];
     bool by_rbp = rule == CS_NO_RULE || rules->rule[rule].cfa_reg == CS_RBP;
-    if ((pc > leaves && by_rbp) || pc >= function_end) end = true;
+    if ((ip > leaves && by_rbp) || ip >= function_end) end = true;
     if (!begun && next > from) {
       begun = true;
-      ok = pc >= from || cs_rows_add(&out, pc, rule);
-      pc = pc < from ? from : pc;
+      ok = ip >= from || cs_rows_add(&out, ip, rule);
+      ip = ip < from ? from : ip;
     }
-    if (begun && pc < leaves)
+    if (begun && ip < leaves)
       rule = installed(rules, rule);
     else if (begun && !end)
       rule = leaving(rules, rule);
-    ok = ok && cs_rows_add(&out, pc, rule);
+    ok = ok && cs_rows_add(&out, ip, rule);
   }
   if (!ok) {
     cs_rows_free(&out);
@@ -134,7 +134,7 @@ bool cs_ehreturn_apply(struct cs_process_memory *process, uint64_t begin,
                        struct cs_rows *rows) {
   bool ok = true;
   for (uint32_t i = 0; ok && i < stats->eh_returns; i++)
-    ok = apply_one(process, begin, stats->eh_return[i].pc, stats->eh_return[i].leaves,
+    ok = apply_one(process, begin, stats->eh_return[i].ip, stats->eh_return[i].leaves,
                    stats->eh_return[i].end, rules, rows);
   return ok;
 }

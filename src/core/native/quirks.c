@@ -149,28 +149,28 @@ static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rul
                     struct cs_rows *rows) {
   uint32_t end = at + quirk->size, first = 0, n = 0;
   uint16_t after = CS_NO_RULE;  // what held at `end` goes on to hold there
-  while (first < rows->count && rows->pc[first] < at) after = rows->rule[first++];
+  while (first < rows->count && rows->ip[first] < at) after = rows->rule[first++];
   uint32_t last = first;
-  while (last < rows->count && rows->pc[last] < end) after = rows->rule[last++];
-  bool has_end = last < rows->count && rows->pc[last] == end;
+  while (last < rows->count && rows->ip[last] < end) after = rows->rule[last++];
+  bool has_end = last < rows->count && rows->ip[last] == end;
   uint32_t count = rows->count + quirk->places + 1;
-  uint32_t *pc = malloc(count * sizeof *pc);
+  uint32_t *ip = malloc(count * sizeof *ip);
   uint16_t *rule = malloc(count * sizeof *rule);
-  if (pc == NULL || rule == NULL) {
-    free(pc);
+  if (ip == NULL || rule == NULL) {
+    free(ip);
     free(rule);
     return false;
   }
-  for (; n < first; n++) pc[n] = rows->pc[n], rule[n] = rows->rule[n];
+  for (; n < first; n++) ip[n] = rows->ip[n], rule[n] = rows->rule[n];
   for (unsigned i = 0; i < quirk->places; i++, n++) {
-    pc[n] = at + quirk->place[i].at;
+    ip[n] = at + quirk->place[i].at;
     rule[n] = rule_at(&quirk->place[i], rules);
   }
-  if (!has_end) pc[n] = end, rule[n++] = after;
-  for (uint32_t i = last; i < rows->count; i++, n++) pc[n] = rows->pc[i], rule[n] = rows->rule[i];
-  free(rows->pc);
+  if (!has_end) ip[n] = end, rule[n++] = after;
+  for (uint32_t i = last; i < rows->count; i++, n++) ip[n] = rows->ip[i], rule[n] = rows->rule[i];
+  free(rows->ip);
   free(rows->rule);
-  *rows = (struct cs_rows){.pc = pc, .rule = rule, .count = n, .capacity = count};
+  *rows = (struct cs_rows){.ip = ip, .rule = rule, .count = n, .capacity = count};
   return true;
 }
 

@@ -48,8 +48,8 @@ static uint16_t rule_at(const struct cs_rows *rows, uint32_t offset, uint32_t *e
   uint16_t rule = CS_NO_RULE;
   *end = UINT32_MAX;
   for (uint32_t i = 0; i < rows->count; i++) {
-    if (rows->pc[i] > offset) {
-      *end = rows->pc[i];
+    if (rows->ip[i] > offset) {
+      *end = rows->ip[i];
       break;
     }
     rule = rows->rule[i];
@@ -63,12 +63,12 @@ static bool insert(const struct shape *shape, uint32_t at, struct cs_rules *rule
   uint16_t outside = plain_rule(rules, 8), inside = plain_rule(rules, 16);
   uint32_t i = 0;
   bool ok = true;
-  for (; ok && i < rows->count && rows->pc[i] <= at; i++)
-    ok = cs_rows_add(&out, rows->pc[i], rows->rule[i]);
+  for (; ok && i < rows->count && rows->ip[i] <= at; i++)
+    ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
   ok = ok && cs_rows_add(&out, at, outside) && cs_rows_add(&out, at + shape->taken, inside) &&
        cs_rows_add(&out, at + shape->given_back, outside) &&
        cs_rows_add(&out, at + shape->end, CS_NO_RULE);
-  for (; ok && i < rows->count; i++) ok = cs_rows_add(&out, rows->pc[i], rows->rule[i]);
+  for (; ok && i < rows->count; i++) ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
   if (!ok) {
     cs_rows_free(&out);
     return false;

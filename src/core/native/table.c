@@ -105,7 +105,7 @@ struct cs_native *cs_native_new(int pid) {
 static void index_blocks(struct cs_image *image, uint32_t *block_row) {
   uint32_t row = 0;
   for (uint32_t block = 0; block < image->block_count; block++) {
-    while (row + 1 < image->row_count && image->row_pc[row + 1] <= block << image->block_bits)
+    while (row + 1 < image->row_count && image->row_ip[row + 1] <= block << image->block_bits)
       row++;
     block_row[block] = row;
   }
@@ -113,7 +113,7 @@ static void index_blocks(struct cs_image *image, uint32_t *block_row) {
 
 // What the index takes follows from the rows and not from how wide the image is mapped.
 static size_t size_index(struct cs_image *image, const struct cs_rows *rows) {
-  uint64_t most = rows->count * 4ull + 256, last = rows->count != 0 ? rows->pc[rows->count - 1] : 0;
+  uint64_t most = rows->count * 4ull + 256, last = rows->count != 0 ? rows->ip[rows->count - 1] : 0;
   image->block_bits = CS_BLOCK_BITS;
   while (last >> image->block_bits >= most) image->block_bits++;
   return rows->count != 0 ? (size_t)(last >> image->block_bits) + 1 : 0;
@@ -128,15 +128,15 @@ static bool pack(struct compiled *c, const struct cs_rows *rows, const char *pat
       n * sizeof(uint32_t) + blocks * sizeof(uint32_t) + n * sizeof(uint16_t) + path_bytes;
   c->block = populated(c->block_bytes);
   if (c->block == NULL) return false;
-  uint32_t *row_pc = c->block, *block_row = row_pc + n;
+  uint32_t *row_ip = c->block, *block_row = row_ip + n;
   uint16_t *row_rule = (uint16_t *)(block_row + blocks);
   char *name = (char *)(row_rule + n);
   if (n != 0) {
-    memcpy(row_pc, rows->pc, n * sizeof *row_pc);
+    memcpy(row_ip, rows->ip, n * sizeof *row_ip);
     memcpy(row_rule, rows->rule, n * sizeof *row_rule);
   }
   memcpy(name, path, path_bytes);
-  image->row_pc = row_pc;
+  image->row_ip = row_ip;
   image->row_rule = row_rule;
   image->row_count = (uint32_t)n;
   image->block_count = (uint32_t)blocks;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Epilogs of managed code, known by their bytes: version 1 of UNWIND_INFO says nothing about them.
-// Signal-safe: yes.
+// Epilogs of managed code, recognised by their bytes, since version 1 of UNWIND_INFO does not
+// describe them. Signal-safe: yes.
 //
-// The JIT's epilog is: give up the locals (add rsp / lea rsp), pop the saved registers, and leave
-// by ret or by a tail jump. A frame that is interrupted in it has part of its prolog undone
-// already, so the rest is carried out here. The bytes at the ip must match to the end, or it is the
-// body. Measured on .NET 10 (about 3 % of interrupted managed leaves stand in an epilog). An
-// UNWIND_INFO's frame register is needed to tell `lea rsp, [frame + n]` from the body's own code;
-// until that instruction has been executed body and epilog unwind alike, so nothing is lost
-// without.
+// The JIT's epilog frees the locals (add rsp / lea rsp), pops the saved registers, and leaves by
+// ret or by a tail jump. A frame that is interrupted there has undone part of its prolog already,
+// so the rest of the epilog is carried out here. The bytes at the ip must match up to the end;
+// otherwise the ip is in the body. On .NET 10 about 3 % of interrupted managed leaves are in an
+// epilog. The frame register of the UNWIND_INFO is needed to tell `lea rsp, [frame + n]` from code
+// of the body; without it nothing is lost, since body and epilog unwind alike until that
+// instruction has run.
 #include "unwind/managed.h"
 
-enum {
-  WINDOW = 64
-};  // bytes: add/lea (7) + 8 pops (2 each) + prefix + the longest jump (9), and room
+enum { WINDOW = 64 };  // bytes: add/lea (7) + 8 pops (2 each) + prefix + longest jump (9), and more
 
 struct bytes {
   uint8_t b[WINDOW];
@@ -34,8 +32,8 @@ CS_ISLAND static bool has(const struct bytes *w, unsigned n) {
   return w->at + n <= w->len;
 }
 
-// `add rsp, n`, `lea rsp, [frame + n]`, or (hand-written code) `lea rsp, [rsp + n]`: carried out
-// and passed over, if it stands there.
+// Executes `add rsp, n`, `lea rsp, [frame + n]`, or (in hand-written code) `lea rsp, [rsp + n]`, if
+// one of them is next.
 CS_ISLAND static void free_locals(struct bytes *w, const struct cs_unwind_info *info,
                                   struct cs_regs *regs) {
   int rex = byte_at(w, 0), op = byte_at(w, 1), modrm = byte_at(w, 2);
@@ -65,7 +63,7 @@ CS_ISLAND static void free_locals(struct bytes *w, const struct cs_unwind_info *
   }
 }
 
-// The pops. False: the stack ends before they do.
+// Executes the pops. Returns false if the stack ends before they do.
 CS_ISLAND static bool pop_saved(struct bytes *w, struct cs_step *step) {
   for (;;) {
     int b = byte_at(w, 0), next = byte_at(w, 1);
@@ -81,9 +79,9 @@ CS_ISLAND static bool pop_saved(struct bytes *w, struct cs_step *step) {
   }
 }
 
-// Is a jump to `target` one that leaves the function for good? To its own start it is: a tail call
-// of itself, made after the frame is gone. To a cold part of the same function (an entry whose
-// unwind info is chained) it is not, and then the frame is still there.
+// Returns whether a jump to `target` leaves the function for good. One to the function's own start
+// does: it is a tail call of itself, made after the frame is gone. One to a cold part of the same
+// function (an entry whose unwind info is chained) does not: the frame still exists.
 CS_ISLAND static bool leaves(const struct cs_step *step, const struct cs_unwind_info *info,
                              uint64_t target) {
   const struct cs_code *code = step->code;
@@ -93,25 +91,25 @@ CS_ISLAND static bool leaves(const struct cs_step *step, const struct cs_unwind_
   uint8_t flags;
   if (cs_codemap_find_managed(step->world, target, &other) != CS_STOP_NONE) return false;
   if (!cs_code_is_managed(&other)) return true;  // a stub, or code of the runtime
-  if (other.begin != target) return false;       // the middle of something: no call goes there
+  if (other.begin != target) return false;       // no call goes into the middle of a function
   struct cs_reader reader = {.mem = &step->world->mem, .guarded = other.collectible};
   if (cs_unwind_info_flags(&reader, other.unwind_info, &flags) != CS_STOP_NONE) return false;
   return !(flags & CS_UNWIND_CHAINED);
 }
 
-// ret in its forms, or a jump that leaves.
+// Is it a ret, in one of its forms, or a jump that leaves?
 CS_ISLAND static bool is_exit(const struct bytes *w, const struct cs_step *step,
                               const struct cs_unwind_info *info, uint64_t window_ip) {
   unsigned i = byte_at(w, 0) == 0xF2 ? 1 : 0;  // bnd
   int b = byte_at(w, i), next = byte_at(w, i + 1);
-  uint64_t here = window_ip + w->at + i;
+  uint64_t at = window_ip + w->at + i;
   if (b == 0xC3 || (b == 0xC2 && has(w, i + 3)) || (b == 0xF3 && next == 0xC3)) return true;
   if (b == 0xEB && has(w, i + 2))
-    return leaves(step, info, here + 2 + (uint64_t)(int64_t)(int8_t)next);
+    return leaves(step, info, at + 2 + (uint64_t)(int64_t)(int8_t)next);
   if (b == 0xE9 && has(w, i + 5))
-    return leaves(step, info, here + 5 + (uint64_t)(int64_t)imm32(w, i + 1));
+    return leaves(step, info, at + 5 + (uint64_t)(int64_t)imm32(w, i + 1));
   if (b == 0xFF && next == 0x25) return true;  // jmp [rip + n]
-  // A tail jump through a register or memory carries REX.W, which a switch's jump does not.
+  // A tail jump through a register or memory has REX.W, which the jump of a switch does not.
   return b >= 0x48 && b <= 0x4F && next == 0xFF && (byte_at(w, i + 2) & 0x38) == 0x20 &&
          byte_at(w, i + 2) >= 0;
 }
@@ -123,8 +121,8 @@ CS_ISLAND enum cs_epilog cs_epilog_step(struct cs_step *step, const struct cs_un
   w.len = step->code->end - ip < WINDOW ? (unsigned)(step->code->end - ip) : WINDOW;
   if (!cs_get(&step->reader, ip, w.b, w.len)) return CS_EPILOG_NO;
   free_locals(&w, info, &step->regs);
-  // A body that happens to look like the beginning of an epilog is found out at the end, so the
-  // registers are put back whatever went wrong on the way.
+  // A body that looks like the beginning of an epilog is only detected at its end, so the registers
+  // are restored whatever the reason.
   bool on_stack = pop_saved(&w, step);
   if (on_stack && is_exit(&w, step, info, ip))
     return cs_step_pop(step, CS_RIP) ? CS_EPILOG_DONE : CS_EPILOG_BAD_SP;
@@ -139,7 +137,7 @@ CS_ISLAND bool cs_unwind_native_epilog(const struct cs_world *world, const struc
       .world = world,
       .stack = stack,
       .code = code,
-      .reader = {.mem = &world->mem, .guarded = true},  // the image may be on its way out
+      .reader = {.mem = &world->mem, .guarded = true},  // the image may be unloaded at any time
       .regs = *regs,
   };
   struct bytes w = {.at = 0};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // One step over a managed frame by AMD64 UNWIND_INFO, as CoreCLR's JIT and crossgen write it on
-// Unix (the Windows x64 format, version 1, and one operation of Unix' own). Signal-safe: yes.
+// Unix: the Windows x64 format, version 1, with one more operation. Signal-safe: yes.
 //
-// The codes describe the prolog backwards: last action first. For a frame in the middle of the
-// stack all of them are undone. For an interrupted frame only those whose instruction has been
-// executed; and if it stands in its epilog, the rest of the epilog is carried out instead
-// (epilog.c). Invariant: `regs` are the caller's on success and untouched on failure.
+// The codes describe the prolog backwards, the last action first. For a frame in the middle of the
+// stack all of them are undone; for an interrupted frame, those whose instruction has been
+// executed. If the ip is in an epilog, the rest of the epilog is carried out instead (epilog.c).
+// Invariant: `regs` are the caller's on success, and unchanged on failure.
 #include "unwind/managed.h"
 #include "contract/supported.h"
 #include "unwind/sites.h"
@@ -25,8 +25,8 @@ enum op {
   OP_SET_FPREG_LARGE,  // Unix only: a 32-bit frame offset, in units of 16
 };
 enum {
-  MAX_CHAIN = 32,           // as the runtime's own unwinder
-  LARGE_FRAME_OFFSET = 15,  // header value that goes with OP_SET_FPREG_LARGE
+  MAX_CHAIN = 32,           // the same as in the runtime's own unwinder
+  LARGE_FRAME_OFFSET = 15,  // the header's value if there is an OP_SET_FPREG_LARGE
 };
 
 CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
@@ -45,7 +45,7 @@ CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint6
   return CS_STOP_NONE;
 }
 
-// Slots that the operation takes, itself included; 0 if there is no such operation.
+// Returns the number of slots of the operation, including itself; 0 if it does not exist.
 CS_ISLAND static unsigned slots_of(uint16_t code) {
   unsigned info = code >> 12;
   switch ((enum op)((code >> 8) & 15)) {
@@ -74,7 +74,7 @@ CS_ISLAND static uint32_t operand32(const uint16_t *code) {
   return code[1] | ((uint32_t)code[2] << 16);
 }
 
-// The frame register's displacement from the rsp that it was set from.
+// Returns the distance of the frame register from the rsp that it was set from.
 CS_ISLAND static uint64_t frame_offset(const struct cs_unwind_info *info) {
   if (info->frame_offset == LARGE_FRAME_OFFSET) {
     for (unsigned i = 0, n; i < info->code_count; i += n) {
@@ -87,7 +87,7 @@ CS_ISLAND static uint64_t frame_offset(const struct cs_unwind_info *info) {
   return info->frame_offset * 16u;
 }
 
-// What SAVE operations are relative to: the frame register once it is set, else rsp.
+// Returns what SAVE operations are relative to: the frame register if it has been set, else rsp.
 CS_ISLAND static uint64_t save_base(const struct cs_step *step, const struct cs_unwind_info *info,
                                     unsigned executed) {
   uint64_t rsp = step->regs.r[CS_RSP];
@@ -114,7 +114,7 @@ CS_ISLAND static bool restore(struct cs_step *step, unsigned reg, uint64_t addre
   return true;
 }
 
-// Undoes one operation. `machine_frame` is set when it gave rip and rsp themselves.
+// Undoes one operation. *machine_frame is set if the operation restored rip and rsp themselves.
 CS_ISLAND static enum cs_stop undo(struct cs_step *step, const struct cs_unwind_info *info,
                                    const uint16_t *code, uint64_t base, bool *machine_frame) {
   unsigned arg = *code >> 12;
@@ -145,7 +145,7 @@ CS_ISLAND static enum cs_stop undo(struct cs_step *step, const struct cs_unwind_
     case OP_SAVE_XMM128_FAR:
       break;  // no walk needs them
     case OP_PUSH_MACHFRAME: {
-      uint64_t frame = *rsp + (arg ? 8 : 0);  // past the error code
+      uint64_t frame = *rsp + (arg ? 8 : 0);  // skips the error code
       ok = restore(step, CS_RIP, frame) && restore(step, CS_RSP, frame + 24);
       *machine_frame = true;
       break;
@@ -157,7 +157,7 @@ CS_ISLAND static enum cs_stop undo(struct cs_step *step, const struct cs_unwind_
   return ok ? CS_STOP_NONE : CS_STOP_BAD_SP;
 }
 
-// Undoes those of the info's operations whose instruction ends at or before `executed`.
+// Undoes the operations whose instruction ends at or before `executed`.
 CS_ISLAND static enum cs_stop undo_all(struct cs_step *step, const struct cs_unwind_info *info,
                                        unsigned executed, bool *machine_frame) {
   uint64_t base = save_base(step, info, executed);
@@ -171,7 +171,7 @@ CS_ISLAND static enum cs_stop undo_all(struct cs_step *step, const struct cs_unw
   return CS_STOP_NONE;
 }
 
-// The info that a chained one goes on in: a RUNTIME_FUNCTION stands after the codes.
+// Finds the info that a chained info continues in: a RUNTIME_FUNCTION follows its codes.
 CS_ISLAND static bool chained_info(const struct cs_step *step, const struct cs_unwind_info *info,
                                    uint64_t *address) {
   uint64_t parent = *address + 4 + ((info->code_count + 1u) & ~1u) * 2u;
@@ -192,7 +192,8 @@ CS_ISLAND static enum cs_stop undo_prolog(struct cs_step *step, bool exact) {
     enum cs_stop stop = cs_unwind_info_read(&step->reader, address, &info);
     if (stop != CS_STOP_NONE) return stop;
     unsigned executed = ALL;
-    // A return address may be in the prolog, too: it calls a helper to touch a large frame's pages.
+    // A return address can be in the prolog as well, which calls a helper to touch the pages of a
+    // large frame.
     if (chain == 0 && offset < info.prolog_size) {
       executed = (unsigned)offset;
     } else if (chain == 0 && exact) {
@@ -211,13 +212,13 @@ CS_ISLAND static enum cs_stop undo_prolog(struct cs_step *step, bool exact) {
   return CS_STOP_BAD_UNWIND;
 }
 
-// Where the derivation of a rule stands: everything is relative to one register, since a frame
-// register once set makes whatever rsp was before irrelevant.
+// The state of deriving a rule. All offsets are relative to one register: once a frame register has
+// been set, earlier values of rsp do not matter.
 struct shape {
   unsigned base;              // rsp, or the frame register
-  int64_t at;                 // the rsp that has been arrived at, relative to the base
-  int64_t saved[CS_R15 + 1];  // of each register: where it is saved, relative to the base
-  uint32_t is_saved;          // bit per register
+  int64_t at;                 // the current rsp, relative to the base
+  int64_t saved[CS_R15 + 1];  // where each register is saved, relative to the base
+  uint32_t is_saved;          // one bit per register
   bool placed;                // `at` is known: always with rsp, else once the frame register is set
 };
 
@@ -226,7 +227,7 @@ CS_ISLAND static void shape_save(struct shape *shape, unsigned reg, int64_t at) 
   shape->is_saved |= CS_REG_BIT(reg);
 }
 
-// The symbolic twin of `undo`. False: an operation that no rule can say.
+// The symbolic counterpart of `undo`. Returns false for an operation that a rule cannot express.
 CS_ISLAND static bool shape_undo(struct shape *shape, const struct cs_unwind_info *info,
                                  const uint16_t *code) {
   unsigned arg = *code >> 12;
@@ -287,8 +288,8 @@ CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_
   struct cs_unwind_info info;
   struct shape shape = {.is_saved = 0};
   if (cs_unwind_info_read(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;
-  if (info.flags & CS_UNWIND_CHAINED) return false;       // cold parts are rare: decoded each time
-  if (ip - code->begin < info.prolog_size) return false;  // a call in the prolog: rare as well
+  if (info.flags & CS_UNWIND_CHAINED) return false;  // cold parts are rare, and decoded each time
+  if (ip - code->begin < info.prolog_size) return false;  // a call in the prolog is rare as well
   shape.base = info.frame_register != 0 ? info.frame_register : CS_RSP;
   shape.placed = info.frame_register == 0;
   for (unsigned i = 0, n; i < info.code_count; i += n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to room unwind: what the steps over managed code share. Signal-safe: yes.
+// Private to the room: what the steps over managed code share. Signal-safe: yes.
 #ifndef CS_UNWIND_MANAGED_H
 #define CS_UNWIND_MANAGED_H
 
@@ -9,13 +9,13 @@
 
 // One UNWIND_INFO, copied out of the runtime's memory.
 struct cs_unwind_info {
-  uint8_t version, flags, prolog_size, code_count;  // code_count: 16-bit slots
-  uint8_t frame_register, frame_offset;             // as encoded: 0 = none, offset / 16
+  uint8_t version, flags, prolog_size, code_count;  // code_count is in 16-bit slots
+  uint8_t frame_register, frame_offset;             // as encoded: 0 is none; offset / 16
   uint16_t codes[256];
 };
 enum { CS_UNWIND_CHAINED = 4 };
 
-// A step under way: the registers that it has arrived at and where it may read.
+// A step in progress: the registers so far, and what it may read.
 struct cs_step {
   const struct cs_world *world;
   const struct cs_stack *stack;
@@ -26,7 +26,7 @@ struct cs_step {
 
 CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
                                            struct cs_unwind_info *info);
-// Only its flags, by a caller that has no stack to spare for the rest.
+// Reads only the flags, for a caller without stack space for the rest.
 CS_ISLAND static inline enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader,
                                                           uint64_t address, uint8_t *flags) {
   uint8_t first;
@@ -35,7 +35,7 @@ CS_ISLAND static inline enum cs_stop cs_unwind_info_flags(const struct cs_reader
   return (first & 7) == CS_SUPPORTED_UNWIND_INFO ? CS_STOP_NONE : CS_STOP_UNWIND_VERSION;
 }
 
-// Pops a word off the stack into a register. False: not on the stack.
+// Pops a word off the stack into a register. Returns false if it is not on the stack.
 CS_ISLAND static inline bool cs_step_pop(struct cs_step *step, unsigned reg) {
   uint64_t value;
   if (!cs_stack_u64(&step->world->mem, step->stack, step->regs.r[CS_RSP], &value)) return false;
@@ -46,7 +46,7 @@ CS_ISLAND static inline bool cs_step_pop(struct cs_step *step, unsigned reg) {
 }
 
 enum cs_epilog { CS_EPILOG_NO, CS_EPILOG_DONE, CS_EPILOG_BAD_SP };
-// If the ip is in an epilog, carries the rest of it out, return included (unwind/epilog.c).
+// If the ip is in an epilog, carries out the rest of it, with the return (unwind/epilog.c).
 CS_ISLAND enum cs_epilog cs_epilog_step(struct cs_step *step, const struct cs_unwind_info *info);
 
 #endif

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// One step over a native frame: the row that holds at its ip, from tables made beforehand, says
-// where the caller's registers are. Also the way through the kernel's signal frame. Signal-safe:
-// yes: reads tables of our own and words of the stack, nothing else; code bytes (guarded) only
-// where there is no rule. Invariant: `regs` are the caller's on success and untouched on failure.
+// One step over a native frame: the row for its ip, in tables made beforehand, describes where the
+// caller's registers are. Also the step through the kernel's signal frame. Signal-safe: yes. Reads
+// the library's own tables and words of the stack, and (guarded) bytes of code only where there is
+// no rule. Invariant: `regs` are the caller's on success, and unchanged on failure.
 #include "images/images.h"
 #include "unwind/sites.h"
 
 enum {
-  UCONTEXT_GREGS = 40,  // offset of uc_mcontext.gregs; at the trampoline rsp points to the ucontext
-  GREGS = 17,           // those that a walk carries: r8 ... rip
+  UCONTEXT_GREGS =
+      40,      // offset of uc_mcontext.gregs; at the trampoline, rsp points to the ucontext
+  GREGS = 17,  // r8 to rip: those that a walk carries
 };
 
-// The order of gregs (sys/ucontext.h): r8 is first.
+// The order of gregs (sys/ucontext.h).
 static const uint8_t greg[GREGS] = {
     CS_R8,  CS_R9,  CS_R10, CS_R11, CS_R12, CS_R13, CS_R14, CS_R15, CS_RDI,
     CS_RSI, CS_RBP, CS_RBX, CS_RDX, CS_RAX, CS_RCX, CS_RSP, CS_RIP,
@@ -26,8 +27,8 @@ struct step {
   uint64_t cfa;
 };
 
-// The last row at or before `offset`. The block index leaves a handful of rows to search: the mean
-// in libcoreclr is 5 a block.
+// Returns the last row at or before `offset`. The block index leaves a few rows to search: 5 on
+// average in libcoreclr.
 CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset) {
   uint32_t block = offset >> image->block_bits;
   if (block >= image->block_count) block = image->block_count - 1;
@@ -35,7 +36,7 @@ CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset
   uint32_t hi = block + 1 < image->block_count ? image->block_row[block + 1] : image->row_count - 1;
   while (lo < hi) {
     uint32_t mid = hi - (hi - lo) / 2;
-    if (image->row_pc[mid] <= offset)
+    if (image->row_ip[mid] <= offset)
       lo = mid;
     else
       hi = mid - 1;
@@ -43,9 +44,9 @@ CS_ISLAND static uint32_t find_row(const struct cs_image *image, uint32_t offset
   return lo;
 }
 
-// The rule for the frame, NULL if there is none. A return address counts for the call before it;
-// but the "return address" of a signal handler is the trampoline's first byte, which is looked up
-// as it is when a trampoline begins exactly there.
+// Returns the rule of the frame, or CS_NO_RULE. A return address is looked up as the call before
+// it. The "return address" of a signal handler, though, is the first byte of the trampoline: if one
+// begins exactly there, it is looked up as it is.
 CS_ISLAND static uint16_t find_rule_id(const struct cs_cfi_rule *rules,
                                        const struct cs_image *image, uint64_t ip, bool exact) {
   uint64_t at = exact ? ip : ip - 1;
@@ -54,7 +55,7 @@ CS_ISLAND static uint16_t find_rule_id(const struct cs_cfi_rule *rules,
     return CS_NO_RULE;
   uint32_t offset = (uint32_t)(at - image->begin), row = find_row(image, offset);
   uint16_t id = image->row_rule[row];
-  if (!exact && row + 1 < image->row_count && image->row_pc[row + 1] == offset + 1) {
+  if (!exact && row + 1 < image->row_count && image->row_ip[row + 1] == offset + 1) {
     uint16_t next = image->row_rule[row + 1];
     if (next != CS_NO_RULE && rules[next].signal_frame) id = next;
   }
@@ -68,7 +69,7 @@ CS_ISLAND static const struct cs_cfi_rule *find_rule(const struct cs_cfi_rule *r
   return id != CS_NO_RULE ? &rules[id] : NULL;
 }
 
-// mov rax, 15; syscall: what every libc has for a trampoline, and musl without unwind data.
+// mov rax, 15; syscall: every libc's trampoline; musl's has no unwind data.
 CS_ISLAND static bool is_trampoline(const struct cs_mem *mem, uint64_t ip) {
   static const uint8_t code[] = {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05};
   uint8_t at_ip[sizeof code];
@@ -78,7 +79,7 @@ CS_ISLAND static bool is_trampoline(const struct cs_mem *mem, uint64_t ip) {
   return true;
 }
 
-// The registers that the signal interrupted, all of them.
+// Restores all registers that the signal interrupted.
 CS_ISLAND static enum cs_stop step_signal(const struct cs_mem *mem, const struct cs_stack *stack,
                                           struct cs_regs *regs) {
   uint64_t gregs = regs->r[CS_RSP] + UCONTEXT_GREGS;
@@ -91,7 +92,7 @@ CS_ISLAND static enum cs_stop step_signal(const struct cs_mem *mem, const struct
   return CS_STOP_NONE;
 }
 
-// Words that are on the stack, or anywhere.
+// Reads words that may be on the stack or elsewhere.
 CS_ISLAND static bool read_block(const struct cs_mem *mem, const struct cs_stack *stack,
                                  uint64_t at, uint64_t *words, size_t bytes) {
   return (at & 7) == 0 && cs_stack_holds(stack, at, bytes)
@@ -99,7 +100,7 @@ CS_ISLAND static bool read_block(const struct cs_mem *mem, const struct cs_stack
              : cs_mem_read_guarded(mem, at, words, bytes);
 }
 
-// The registers that a ucontext holds: what setcontext is about to go on with.
+// Restores the registers of a ucontext: those that setcontext is about to continue with.
 CS_ISLAND static enum cs_stop step_ucontext(const struct cs_mem *mem, const struct cs_stack *stack,
                                             uint64_t ucontext, struct cs_regs *regs) {
   uint64_t words[GREGS];
@@ -112,7 +113,7 @@ CS_ISLAND static enum cs_stop step_ucontext(const struct cs_mem *mem, const stru
   return CS_STOP_NONE;
 }
 
-// The registers that a CONTEXT holds: what RtlRestoreContext is about to go on with.
+// Restores the registers of a CONTEXT: those that RtlRestoreContext is about to continue with.
 CS_ISLAND static enum cs_stop step_context(const struct cs_mem *mem, const struct cs_stack *stack,
                                            uint64_t context, struct cs_regs *regs) {
   enum { FLAGS = 48, RAX = 120, RIP = 248, HAS_CONTROL = 1, BYTES = 256 };
@@ -145,7 +146,7 @@ CS_ISLAND static enum cs_stop find_cfa(const struct step *s, const struct cs_cfi
     bool pushed = (s->from->r[CS_RIP] & 15) >= (uint32_t)rule->cfa_off;
     at = s->from->r[CS_RSP] + (pushed ? 16 : 8);
   }
-  // vfork keeps its return address in a register, and has nothing on the stack meanwhile.
+  // vfork keeps its return address in a register, and has nothing on the stack at that time.
   bool above = at > s->from->r[CS_RSP] ||
                (at == s->from->r[CS_RSP] && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG);
   if ((at & 7) != 0 || !above || !cs_stack_holds(s->stack, at, 0)) return CS_STOP_BAD_SP;
@@ -153,9 +154,9 @@ CS_ISLAND static enum cs_stop find_cfa(const struct step *s, const struct cs_cfi
   return CS_STOP_NONE;
 }
 
-enum found { FOUND, NOT_TO_BE_HAD, OFF_STACK };
+enum found { FOUND, UNDEFINED, OFF_STACK };
 
-// The caller's value of a slot's register.
+// Finds the caller's value of a slot's register.
 CS_ISLAND static inline enum found find_slot(const struct step *s, unsigned how, uint64_t off,
                                              uint64_t *value) {
   bool on_stack = true;
@@ -167,25 +168,25 @@ CS_ISLAND static inline enum found find_slot(const struct step *s, unsigned how,
       on_stack = cs_stack_u64(s->mem, s->stack, s->from->r[CS_RSP] + off, value);
       break;
     case CS_CFI_AT_RBP:
-      if (!known(s->from, CS_RBP)) return NOT_TO_BE_HAD;
+      if (!known(s->from, CS_RBP)) return UNDEFINED;
       on_stack = cs_stack_u64(s->mem, s->stack, s->from->r[CS_RBP] + off, value);
       break;
     case CS_CFI_IS_CFA:
       *value = s->cfa + off;
       break;
     case CS_CFI_IN_REG:
-      if (!known(s->from, off & 15)) return NOT_TO_BE_HAD;
+      if (!known(s->from, off & 15)) return UNDEFINED;
       *value = s->from->r[off & 15];
       break;
     case CS_CFI_SAME:
     case CS_CFI_UNDEFINED:
-      return NOT_TO_BE_HAD;
+      return UNDEFINED;
   }
   return on_stack ? FOUND : OFF_STACK;
 }
 
-// All values are found before any register is changed: some are found through registers, and on
-// failure none may have changed.
+// All values are found before any register changes, since some are found through registers, and
+// since on failure none may have changed.
 CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cfi_rule *rule,
                                         struct cs_regs *regs) {
   uint64_t value[CS_CFI_SLOTS];
@@ -202,7 +203,7 @@ CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cf
     value[slot] = 0;
   }
   if ((now_known & CS_REG_BIT(CS_RIP)) == 0) return CS_STOP_NATIVE_RULE;
-  // Nobody calls from 0: a thread's first function was entered with that below it.
+  // No code is called from address 0: it is below a thread's first function.
   if (value[CS_CFI_RA] == 0) return CS_STOP_BASE;
   for (unsigned slot = 0; slot < CS_CFI_SLOTS; slot++)
     if (rule->slot[slot].how != CS_CFI_SAME) regs->r[slot_register[slot]] = value[slot];
@@ -211,17 +212,16 @@ CS_ISLAND static enum cs_stop step_rule(const struct step *s, const struct cs_cf
   return CS_STOP_NONE;
 }
 
-// The runtime's trip wire is the first instruction of one of its functions, and is no call site
-// although it stands where a return address should: a row that begins at the ip itself is left to
-// the full step.
+// OnHijackTripThread is entered by a return, so its first instruction stands where a return address
+// would, but is not a call site. A row that begins at the ip itself is left to the full step.
 CS_ISLAND static bool is_function_entry(const struct cs_image *image, uint64_t ip) {
   uint32_t offset = (uint32_t)(ip - image->begin);
   return image->is_coreclr && ip < image->end && image->row_count != 0 &&
-         image->row_pc[find_row(image, offset)] == offset;
+         image->row_ip[find_row(image, offset)] == offset;
 }
 
-// Goes on elsewhere. Once rsp is the other place's, what was saved has been loaded, and where it
-// was may be below rsp: then the registers themselves count.
+// Continues at another place. Once rsp has that place's value, the saved registers have been
+// restored, and the memory that they were saved in may be below rsp; so the registers count.
 CS_ISLAND static enum cs_stop step_jump(struct step *s, const struct cs_cfi_rule *rule,
                                         struct cs_regs *regs) {
   struct cs_cfi_rule there = *rule;
@@ -236,10 +236,10 @@ CS_ISLAND static enum cs_stop step_jump(struct step *s, const struct cs_cfi_rule
   return stop;
 }
 
-// libgcc's struct _Unwind_Context: where each register of DWARF's numbering is saved, the CFA of
-// the frame below, the ip, and further on the flags: that this is the extended form, which it
-// always is, and perhaps that the frame is a signal's. Places of saved registers alone can look
-// like one.
+// libgcc's struct _Unwind_Context. It has the addresses of the saved registers (in DWARF's order),
+// the CFA of the frame below, the ip, and flags: that the struct is the extended form, which it
+// always is, and possibly that the frame is a signal's. Without the flags, an array of addresses of
+// saved registers could be taken for one.
 enum {
   UNWIND_SAVED_RA = 16 * 8,
   UNWIND_CFA = 18 * 8,
@@ -250,7 +250,8 @@ enum {
 #define UNWIND_EXTENDED 0x4000000000000000ull
 #define UNWIND_SIGNAL 0x8000000000000000ull
 
-// Is there one at `at`, of this frame's caller or of one further up? Answers its CFA, or 0.
+// Returns the CFA of the context at `at`, if there is one, of this frame's caller or of a frame
+// further up; else 0.
 CS_ISLAND static uint64_t unwind_context(const struct step *s, uint64_t at) {
   uint64_t cfa, saved_ra, flags;
   if (!cs_stack_u64(s->mem, s->stack, at + UNWIND_CFA, &cfa) || cfa < s->cfa || (cfa & 7) != 0 ||
@@ -261,9 +262,10 @@ CS_ISLAND static uint64_t unwind_context(const struct step *s, uint64_t at) {
   return (flags & ~UNWIND_SIGNAL) == UNWIND_EXTENDED ? cfa : 0;
 }
 
-// Where libgcc is about to leave for the frame that catches an exception: among the locals of its
-// function are two contexts, that of the function's caller and that of the frame where it goes on.
-// They may be the same frame, but the second has another ip then. 0: not found.
+// Finds the context of the frame that catches an exception, when libgcc is about to continue there.
+// Its function has two contexts among its locals: that of its caller, and that of the catching
+// frame. Both may be of the same frame, but then they differ in the ip. Returns 0 if it is not
+// found.
 CS_ISLAND static uint64_t find_target(const struct step *s, uint64_t sp) {
   enum { MAX_BYTES = 4096 };
   uint64_t ip, own_ip, target = 0;
@@ -309,7 +311,7 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   *signal_frame = false;
   if (code->image == NULL || images == NULL) return CS_STOP_UNKNOWN_CODE;
   uint64_t ip = regs->r[CS_RIP];
-  // The rules stay where they are when the table is replaced.
+  // The array of rules never moves, even if the table is replaced.
   const struct cs_cfi_rule *rule = find_rule(images->rules, code->image, ip, exact);
   bool trampoline = rule != NULL ? rule->signal_frame != 0 : is_trampoline(&world->mem, ip);
   if (trampoline) {
@@ -324,7 +326,7 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
     enum cs_stop stop = rule->cfa_how == CS_CFA_CONTEXT
                             ? step_context(&world->mem, stack, at, regs)
                             : step_ucontext(&world->mem, stack, at, regs);
-    *signal_frame = stop == CS_STOP_NONE;  // where it goes on is no return address
+    *signal_frame = stop == CS_STOP_NONE;  // the ip is not a return address
     return stop;
   }
   if (rule->slot[CS_CFI_RA].how == CS_CFI_UNDEFINED) return CS_STOP_BASE;
@@ -332,7 +334,7 @@ CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const stru
   struct step s = {.mem = &world->mem, .stack = stack, .from = regs};
   if (rule->cfa_how == CS_CFA_JUMP) {
     enum cs_stop stop = step_jump(&s, rule, regs);
-    // Where RtlRestoreContext goes on is no return address; where longjmp does is.
+    // The ip that RtlRestoreContext continues at is not a return address; longjmp's is.
     *signal_frame = stop == CS_STOP_NONE && rule->cfa_reg == CS_RSP;
     return stop;
   }

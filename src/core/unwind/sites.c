@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The cache of call sites and the table of interned rules. Signal-safe: all but cs_sites_forget.
+// The call-site cache and its table of interned rules. Signal-safe: all but cs_sites_forget.
 //
-// Invariant: a word names a valid rule, and that rule is the one of the code that is at that
-// address now. The first holds because a rule is published before the word. The second, of managed
-// code, because none that can die is among the words; of code that can die, because it does not die
-// while it is on a walked stack, and because a generation ends before its memory is used again: a
-// site is put there by a walk with that code on its stack, and is good only for walks of the same
-// generation. (The site is written before the generation, and read after it. Whoever reads a
-// generation that began after the code's death reads a site that was written after it, too.) Of
-// native code, because the words are used and
-// put only by walks that have found the images to be those that the words are for (`loaded`), and
-// are forgotten between the last walk of the old images and the first one of the new (images.c).
+// Invariant: a word refers to a valid rule, and that rule is right for the code that is at the
+// word's address now.
+//
+// The rule is valid because it is published before the word. It is right:
+//   - for managed code that is never unloaded, because collectible code is not among the words;
+//   - for collectible code, because it is not unloaded while it is on a walked stack, and because a
+//     generation ends before its memory is used again. A site is written by a walk with that code
+//     on its stack, and valid only for walks of the same generation. (The site is written before
+//     the generation, and read after it, so a reader of a generation that began after the code was
+//     unloaded also reads a site that was written after that.)
+//   - for native code, because the words are read and written only by walks for which the images
+//     are those that the words are for (`loaded`), and are cleared between the last walk of the old
+//     images and the first walk of the new ones (life/images.c).
 #include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };
@@ -19,7 +22,7 @@ enum { PROBES = 16, MAX_CFA_WORDS = 0x3FFF };
 static const uint8_t reg_of[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
                                              CS_R14, CS_R15, CS_RIP};
 
-// The rule without its CFA, in words. False: it does not fit, or is of another form.
+// Compacts a rule without its CFA. Returns false if it does not fit, or has another form.
 CS_ISLAND static bool compact(const struct cs_cfi_rule *rule, struct cs_site_rule *out) {
   *out = (struct cs_site_rule){.span = 1};
   if (rule->cfa_how != CS_CFA_REG || rule->signal_frame ||
@@ -36,11 +39,13 @@ CS_ISLAND static bool compact(const struct cs_cfi_rule *rule, struct cs_site_rul
     out->restores = (uint16_t)(out->restores | CS_REG_BIT(reg_of[i]));
     if (-(off / 8) > out->span) out->span = (uint16_t) - (off / 8);
   }
-  // What a frame saves lies above its sp: so what a walk reads by rsp needs no lower bound.
+  // A frame saves registers above its sp, so what a walk reads relative to rsp needs no lower
+  // bound.
   return rule->cfa_reg == CS_RBP || out->span <= rule->cfa_off / 8;
 }
 
-// The rule's number, or -1: the table is full here, or another handler is writing this very rule.
+// Returns the rule's number, or -1: the table is full there, or another handler is writing this
+// rule.
 CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_site_rule *rule) {
   const cs_any_u64 *words = (const cs_any_u64 *)(const void *)rule;
   uint32_t at = (uint32_t)((words[0] ^ words[1] * 31) * CS_SITE_MIX >> 52);
@@ -70,8 +75,8 @@ CS_ISLAND cs_site cs_sites_find_beside(const struct cs_sites *sites, uint64_t ha
   return 0;
 }
 
-// Into its own place, or a free one of its line, or over what is in its place. Two handlers may put
-// one address twice; that does no harm, both say the same.
+// Writes to the word's own place, or to a free one of its line, or over what is in its place. Two
+// handlers may write the same address twice, which does no harm: both write the same site.
 CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
   uint64_t hash = CS_SITE_HASH(ip), place = CS_SITE_PLACE(hash);
   uint64_t line = place & ~(CS_SITE_WAYS - 1ull);
@@ -82,10 +87,10 @@ CS_ISLAND static void put(struct cs_sites *sites, uint64_t ip, cs_site site) {
   cs_store_release(&sites->words[place], CS_SITE_TAG(hash) | site);
 }
 
-enum { NOT_NOW, NO_FORM };  // no sites, both
+enum { NOT_NOW, NO_FORM };  // neither is a site
 
-// A rule as a site without its tag. NO_FORM: it is of none that a site can have. NOT_NOW: the table
-// is full, or another handler is in the middle of this very rule.
+// Returns a rule as a site without its tag. NO_FORM: a site cannot express it. NOT_NOW: the table
+// is full, or another handler is writing this rule.
 CS_ISLAND static cs_site site_of_rule(struct cs_sites *sites, const struct cs_cfi_rule *rule,
                                       enum cs_code_kind kind) {
   struct cs_site_rule compacted;
@@ -128,25 +133,25 @@ CS_ISLAND static uint64_t generation_of(const struct cs_world *world) {
   return 1ull + cs_load_acquire(&world->code_generation);
 }
 
-CS_ISLAND cs_site cs_sites_find_mortal(const struct cs_world *world, uint64_t ip) {
+CS_ISLAND cs_site cs_sites_find_collectible(const struct cs_world *world, uint64_t ip) {
   uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13);
   if (!world->deaths_are_told || ip >> CS_SITE_IP_BITS != 0 ||
-      cs_load_acquire(&world->sites->mortals[place].generation) != generation_of(world))
+      cs_load_acquire(&world->sites->collectible[place].generation) != generation_of(world))
     return 0;
-  cs_site site = cs_load_acquire(&world->sites->mortals[place].site);
+  cs_site site = cs_load_acquire(&world->sites->collectible[place].site);
   return cs_site_has_tag(site, hash) ? site : 0;
 }
 
-// Code that may be replaced under a return address.
-CS_ISLAND static cs_site learn_mortal(const struct cs_world *world, uint64_t ip,
-                                      const struct cs_cfi_rule *rule, enum cs_code_kind kind) {
+// The same for code that may be replaced under a return address.
+CS_ISLAND static cs_site learn_collectible(const struct cs_world *world, uint64_t ip,
+                                           const struct cs_cfi_rule *rule, enum cs_code_kind kind) {
   uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13), generation = generation_of(world);
   if (!world->deaths_are_told || ip >> CS_SITE_IP_BITS != 0) return 0;
   cs_site site = site_of_rule(world->sites, rule, kind);
   if (site <= NO_FORM) return 0;
   site |= CS_SITE_TAG(hash);
-  cs_store_release(&world->sites->mortals[place].site, site);
-  cs_store_release(&world->sites->mortals[place].generation, generation);
+  cs_store_release(&world->sites->collectible[place].site, site);
+  cs_store_release(&world->sites->collectible[place].generation, generation);
   return site;
 }
 
@@ -155,7 +160,7 @@ CS_ISLAND cs_site cs_sites_learn(const struct cs_world *world, uint64_t ip,
   struct cs_cfi_rule rule;
   if (code->kind == CS_CODE_NATIVE) return learn_native(world, ip, code->image);
   if (!cs_code_is_managed(code) || !cs_rule_of_managed(world, code, near, ip, &rule)) return 0;
-  if (code->collectible) return learn_mortal(world, ip, &rule, code->kind);
+  if (code->collectible) return learn_collectible(world, ip, &rule, code->kind);
   return cs_sites_add(world->sites, ip, &rule, code->kind);
 }
 

@@ -6,7 +6,7 @@
 #include "base/regs.h"
 #include "codemap/codemap.h"
 
-// Where a thread's stack may be read. A walk may be on the alternate signal stack at first.
+// The memory that is a thread's stack. A walk may start on the alternate signal stack.
 struct cs_stack {
   uint64_t lo, hi;          // the thread's own stack, [lo, hi)
   uint64_t alt_lo, alt_hi;  // its alternate signal stack, 0 if none
@@ -17,32 +17,32 @@ CS_ISLAND static inline bool cs_stack_holds(const struct cs_stack *s, uint64_t a
          (addr >= s->alt_lo && addr <= s->alt_hi && len <= s->alt_hi - addr);
 }
 
-// Reads a word of the stack: false when it is not on the stack.
+// Reads a word of the stack; returns false if the address is not on the stack.
 CS_ISLAND static inline bool cs_stack_u64(const struct cs_mem *mem, const struct cs_stack *s,
                                           uint64_t addr, uint64_t *out) {
   return cs_stack_holds(s, addr, 8) && cs_mem_u64(mem, addr, out);
 }
 
-// Steps over a managed frame by its AMD64 UNWIND_INFO (unwind/managed.c).
-// `exact`: the ip is where the code was interrupted (a leaf, or under a signal frame), so prologs
-// and epilogs matter; else it is a return address. On success `regs` are the caller's, and
-// `regs->known` loses the registers that a call does not preserve. On failure `regs` are unchanged.
+// Steps over a managed frame by its AMD64 UNWIND_INFO (unwind/managed.c). `exact`: the code was
+// interrupted at the ip (a leaf, or below a signal frame), so prologs and epilogs matter; otherwise
+// the ip is a return address. On success `regs` are the caller's, and `regs->known` excludes the
+// registers that a call does not preserve. On failure `regs` are unchanged.
 CS_ISLAND enum cs_stop cs_unwind_managed(const struct cs_world *world, const struct cs_code *code,
                                          const struct cs_stack *stack, bool exact,
                                          struct cs_regs *regs);
 
-// Steps over a native frame by its image's .eh_frame rows (unwind/native.c).
-// `*signal_frame` is set when the frame is the kernel's signal trampoline: the caller's registers
-// are then those that the signal interrupted, all of them known and its ip exact; or the frame that
-// the runtime fakes between its fault handler and the fault: the ip is exact, not all are known. A
-// function whose return address is undefined is the stack's base: CS_STOP_BASE.
+// Steps over a native frame by the .eh_frame rows of its image (unwind/native.c). *signal_frame is
+// set for the kernel's signal trampoline: all registers of the caller are then known, as the signal
+// interrupted it, and its ip is exact. It is also set for the frame that the runtime fakes between
+// its fault handler and the fault: the ip is exact, but not all registers are known. A function
+// whose return address is undefined is the stack's base: CS_STOP_BASE.
 CS_ISLAND enum cs_stop cs_unwind_native(const struct cs_world *world, const struct cs_code *code,
                                         const struct cs_stack *stack, bool exact,
                                         struct cs_regs *regs, bool *signal_frame);
 
-// Native code at an exact ip that has no rule: some of libcoreclr's hand-written helpers describe
-// their epilogs wrongly, and those rows have been dropped. If the rest of an epilog stands there,
-// up to its ret, it is carried out and true is answered (unwind/epilog.c).
+// For native code at an exact ip that has no rule: some hand-written helpers of libcoreclr describe
+// their epilogs wrongly, and those rows have been dropped. If the rest of an epilog, up to its ret,
+// is at the ip, carries it out and returns true (unwind/epilog.c).
 CS_ISLAND bool cs_unwind_native_epilog(const struct cs_world *world, const struct cs_code *code,
                                        const struct cs_stack *stack, struct cs_regs *regs);
 

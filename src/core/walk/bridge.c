@@ -2,14 +2,14 @@
 // The way across native code that has no unwind rule: the runtime's chain of explicit Frames, which
 // it links where managed code calls into it. Signal-safe: yes.
 //
-// Only the thread itself links and unlinks its Frames, so while it is interrupted the chain stands
-// still; but it may stand in the few instructions of linking or unlinking. So nothing is believed
-// that is not plausible: a Frame lies on the stack above the sp, its return address is in managed
-// code and follows a call, and the sp that it leads to is above the one that the walk has.
+// Only the thread itself links and unlinks its Frames, so the chain does not change while the
+// thread is interrupted; but the thread may be in the middle of linking or unlinking one. So a
+// Frame is used only if it is plausible: it is on the stack above the sp, its return address is in
+// managed code and follows a call, and the sp that it leads to is above the current one.
 #include "walk/bridge.h"
 
 enum {
-  MAX_FRAMES = 1 << 16,    // of one chain; only to end a walk over a looped one
+  MAX_FRAMES = 1 << 16,    // of one chain; ends a walk over a chain with a loop
   MAX_SKIPPED = 64 << 10,  // bytes of stack that are searched for managed callers
 };
 
@@ -67,8 +67,8 @@ CS_ISLAND static bool from_callee_saved(const struct cs_walk *walk, uint64_t blo
   return true;
 }
 
-// ReadyToRun code fills its Frame in by a helper, and the Frame then has the return address of that
-// helper's call. The call that is under way has pushed its own just below the call site's sp.
+// ReadyToRun code has a helper fill in its Frame, whose return address is then that of the call of
+// the helper. The call that is in progress has pushed its own just below the call site's sp.
 CS_ISLAND static uint64_t call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
   struct cs_code noted, pushed;
   uint64_t word;
@@ -82,8 +82,8 @@ CS_ISLAND static uint64_t call_under_way(const struct cs_walk *walk, uint64_t ip
   return word;
 }
 
-// P/Invokes and QCalls: the call site is in the Frame. rbx and r12..r15 are not; a method with such
-// a Frame saves them in its prolog, so its callers have theirs again.
+// P/Invokes and QCalls: the call site is in the Frame. rbx and r12 to r15 are not, but a method
+// with such a Frame saves them in its prolog, so its callers get theirs back.
 CS_ISLAND static bool from_inlined_call(const struct cs_walk *walk, uint64_t frame,
                                         struct cs_regs *regs) {
   const struct cs_layout *l = &walk->world->layout;
@@ -129,7 +129,7 @@ CS_ISLAND static void note_fault(struct cs_walk *walk, uint64_t context) {
   walk->faults++;
 }
 
-// What the Frame leads to; false for the kinds that lead nowhere.
+// Reads what the Frame leads to. Returns false for the kinds that lead nowhere.
 CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t id,
                                  struct cs_regs *regs, bool *exact) {
   const struct cs_layout *l = &walk->world->layout;
@@ -143,7 +143,7 @@ CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t 
   if (id == ids->hijack) return from_hijack(walk, frame, regs);
   if (id == ids->software_exception)
     return from_context(walk, frame + l->software_exception_frame.target_context, regs);
-  *exact = true;  // the rest stopped the thread at an instruction of its own
+  *exact = true;  // the others were made where the thread was stopped
   if (id == ids->faulting_exception) {
     note_fault(walk, frame + l->faulting_exception_frame.target_context);
     return from_context(walk, frame + l->faulting_exception_frame.target_context, regs);
@@ -166,11 +166,11 @@ CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs
   return exact || cs_is_return_address(walk->world, ip);
 }
 
-// May a managed frame lie between the sp and the Frame, which the chain says nothing of? In
-// preemptive mode not: managed code has left through the innermost Frame. In cooperative mode it
-// may: helpers (allocation, casts, write barriers) are called without one. Then every word up to
-// the call site is looked at, and one that returns into managed code is reason enough not to skip
-// it.
+// Returns whether a managed frame may lie between the sp and the Frame, without a Frame of its own.
+// In preemptive mode there is none, since managed code has left through the innermost Frame. In
+// cooperative mode there may be, since helpers (allocation, casts, write barriers) are called
+// without a Frame. Then every word up to the call site is inspected, and the Frame is not used if
+// one of them returns into managed code.
 CS_ISLAND static bool may_skip_managed(struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_world *world = walk->world;
   uint64_t end = regs->r[CS_RSP];
@@ -184,7 +184,7 @@ CS_ISLAND static bool may_skip_managed(struct cs_walk *walk, const struct cs_reg
   for (uint64_t at = walk->regs.r[CS_RSP]; at < end; at += 8) {
     uint64_t word;
     if (cs_walk_is_late(walk) || !get(walk, at, &word)) return true;
-    if (word == regs->r[CS_RIP]) continue;  // the Frame's own copy, and the call's
+    if (word == regs->r[CS_RIP]) continue;  // the copies of the Frame and of the call
     if (cs_codemap_find_managed_near(world, word - 1, &walk->near, &code) == CS_STOP_NONE &&
         cs_code_is_managed(&code) && cs_is_return_address(world, word))
       return true;
@@ -201,7 +201,7 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
         !cs_mem_u64(&walk->world->mem, frame, &id) ||
         !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next))
       return false;
-    if (next != CS_END_OF_CHAIN && next <= frame) return false;  // the chain grows with the stack
+    if (next != CS_END_OF_CHAIN && next <= frame) return false;  // the chain leads up the stack
     walk->next_frame = next;
     if (frame >= walk->regs.r[CS_RSP]) {
       *regs = (struct cs_regs){.known = 0};
@@ -213,8 +213,9 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
   return false;
 }
 
-// Is `fault` about the instruction at `regs`? A fault in a leaf helper (a write barrier, a dispatch
-// stub) is taken for its caller's: the runtime has popped the return address.
+// Returns whether `fault` is about the instruction at `regs`. The runtime attributes a fault in a
+// leaf helper (a write barrier, a dispatch stub) to the helper's caller, and has popped the return
+// address.
 CS_ISLAND static bool is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
                                   const struct cs_regs *regs, bool *in_caller) {
   uint64_t word, sp = regs->r[CS_RSP];
@@ -237,7 +238,7 @@ CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs) {
     if (id == l->frame_ids.faulting_exception && from_context(walk, context, &fault) &&
         is_fault_at(walk, &fault, regs, &in_caller)) {
       note_fault(walk, context);
-      if (in_caller) {  // such a helper leaves the callee-saved registers alone
+      if (in_caller) {  // such a helper preserves the callee-saved registers
         fault.r[CS_RIP] = regs->r[CS_RIP];
         fault.r[CS_RSP] = regs->r[CS_RSP];
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A physical frame as a walk leaves it behind, and the part of a walk that writes many of them at
-// once: over frames whose return addresses have been seen before. Signal-safe: yes.
+// The record that a walk leaves of a physical frame, and the part of a walk that writes many of
+// them at once, for frames whose return addresses have been seen before. Signal-safe: yes.
 #ifndef CS_WALK_RECORD_H
 #define CS_WALK_RECORD_H
 
@@ -18,25 +18,25 @@ enum {
   CS_PRESERVED_COUNT
 };
 
-// What is needed afterwards to name it, to build its CONTEXT, and to derive the logical view. 104
-// bytes where struct cs_frame has some 240.
+// What is needed afterwards to name a frame, to make its CONTEXT, and to derive the logical view.
+// It has 104 bytes, struct cs_frame about 240.
 struct cs_record {
   uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
-  uint64_t function_id;  // 0: native, a stub, or ReadyToRun code that is not resolved
+  uint64_t function_id;                    // 0: native, a stub, or unresolved ReadyToRun code
   uint64_t method_start;
-  uint64_t call_ip;  // 0, or the ip that the frame's own InlinedCallFrame has for it
+  uint64_t call_ip;  // 0, or the frame's ip according to its own InlinedCallFrame
   uint32_t known;    // CS_REG_BIT()s
   uint8_t kind;      // enum cs_code_kind
   uint8_t flags;     // CS_FRAME_*
   bool funclet;
   bool collectible;
-  bool mortal;  // its code may have been unloaded since the walk: life/function.c
-  // Filled in by the requester (life/function.c), and kept here so that what a capture tells
-  // does not depend on a cache that somebody else may empty meanwhile:
-  bool resolved;    // function_id is what the runtime says, and the next two are known
-  bool dynamic;     // has no metadata: a dynamic method or an IL stub; function_id may be 0
+  bool may_be_gone;  // its code may have been unloaded since the walk (life/function.c)
+  // Filled in by the requester (life/function.c), and kept here so that the result of a capture
+  // does not depend on a cache that may be emptied by others:
+  bool resolved;    // function_id is the runtime's, and the next two are valid
+  bool dynamic;     // a dynamic method or an IL stub, without metadata; function_id may be 0
   uint8_t eh;       // enum cs_eh_role
-  uint16_t deaths;  // with `mortal`: cs_module_deaths() before the walk, its low half
+  uint16_t deaths;  // with `may_be_gone`: the low half of cs_module_deaths() before the walk
 };
 static inline bool cs_record_is_managed(const struct cs_record *record) {
   return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;
@@ -48,19 +48,19 @@ static inline uint64_t cs_record_sp(const struct cs_record *record) {
   return record->preserved[CS_PRESERVED_RSP];
 }
 
-// Steps on over frames that are known (unwind/sites.h), as long as they are and there is room, and
-// writes them down: after cs_walk_next has answered a frame, for the ones behind it. Answers how
-// many. Nothing is decided here: what is not plain is left to the next cs_walk_next.
+// Continues, after cs_walk_next has returned a frame, over frames whose call sites are known
+// (unwind/sites.h), and writes them down, up to `room`. Returns their number. It decides nothing:
+// any step that is not plain is left to the next cs_walk_next.
 CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room);
-// The same without writing them down: at most so many.
+// The same for at most `frames` frames, without writing them down.
 CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames);
-// As cs_walk_run, without rbx and r12 to r15: half the work.
+// Like cs_walk_run, without rbx and r12 to r15: half the work.
 CS_ISLAND uint32_t cs_walk_run_plain(struct cs_walk *walk, struct cs_record *out, uint32_t room);
 
-// The same with a word per frame instead of a record: its ip, which has 47 bits in user space, and
-// what the walk knew of it.
+// The same with one word per frame instead of a record: the ip, which has 47 bits in user space,
+// and what the walk knew of the frame.
 enum { CS_FRAME_WORD_KIND_AT = 47 };
-#define CS_FRAME_WORD_EXACT (1ull << 63)  // interrupted here; else a return address
+#define CS_FRAME_WORD_EXACT (1ull << 63)  // interrupted at the ip; else a return address
 #define CS_FRAME_WORD_IP(word) ((word) & ((1ull << CS_FRAME_WORD_KIND_AT) - 1))
 #define CS_FRAME_WORD(ip, kind, exact)                                \
   (CS_FRAME_WORD_IP(ip) | (uint64_t)(kind) << CS_FRAME_WORD_KIND_AT | \

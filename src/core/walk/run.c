@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The short way through a stack whose return addresses have been seen before: per frame one word of
-// the cache, one interned rule, and the words of the stack that the frame has saved. Signal-safe:
-// yes: reads the cache, which is never freed, and the stack within its bounds.
+// The fast path through a stack whose return addresses have been seen before: for each frame, one
+// word of the cache, one interned rule, and the stack words that the frame has saved. Signal-safe:
+// yes. Reads the cache, which is never freed, and the stack within its bounds.
 //
-// Invariant: a step is made only when the cache has both ends of it: the frame's own site and the
-// return address' that it leads to, which may just have been put there. So the runtime's trip wire,
-// which is no return address, a stack's base and code of no plain form end the run before that
-// step, and cs_walk_next makes it. What the next look-up waits for is kept short: stack word, cache
-// word, CFA, stack word.
-#include "codemap/mortal.h"
+// Invariant: a step is made only if the cache has both ends of it: the frame's own site, and that
+// of the return address that it leads to (which may just have been added). So the run ends before a
+// step to OnHijackTripThread (which is not a return address), over a stack's base, or over code
+// whose rule a site cannot express; cs_walk_next makes that step. The chain of dependent loads is
+// kept short: stack word, cache word, CFA, stack word.
+#include "codemap/collectible.h"
 #include "unwind/sites.h"
 #include "walk/record.h"
 
-// So that a run's registers are the processor's: not even once is its address taken.
+// A run's registers must stay in processor registers, so its address is never taken.
 #define INLINED inline __attribute__((always_inline))
 
 struct run {
@@ -29,41 +29,43 @@ CS_ISLAND static inline uint64_t word_at(uint64_t addr) {
   return *(const volatile cs_any_u64 *)(uintptr_t)addr;
 }
 
-// A register that the frame has saved `words` from its CFA, or else as it was. No branch: which
-// frames save what is not to be foreseen. The return address' place can always be read.
+// Returns a register's value in the caller: saved `words` from the CFA, or unchanged. Without a
+// branch, since it cannot be predicted which frames save which registers. The place of the return
+// address can always be read.
 CS_ISLAND static inline uint64_t restored(uint64_t cfa, int64_t words, uint64_t own) {
   uint64_t there = word_at(cfa + (uint64_t)((words != 0 ? words : -1) * 8));
   return words != 0 ? there : own;
 }
 
-// `value`, but taken from `guess` when they are equal: what depends on it can then start before
-// `value` is known. Said to the compiler as two guesses of which it cannot know that they are one.
+// Returns `value`, but taken from `guess` if both are equal, so that the processor can go on with
+// the guess before `value` is known. The asm statements keep the compiler from seeing that they are
+// equal.
 CS_ISLAND static inline uint64_t foreseen(uint64_t value, uint64_t guess) {
   uint64_t taken = guess;
   __asm__ volatile("" : "+r"(guess));
   __asm__ volatile("" : "+r"(taken));
   if (value == guess) {
     value = taken;
-    __asm__ volatile("" : "+r"(value));  // a branch, not a choice
+    __asm__ volatile("" : "+r"(value));  // a branch, not a conditional move
   }
   return value;
 }
 
-// A return address that is not among those of code that stays. The frame that it was found by is a
-// site's, and those are never wrong, so it is one.
+// Finds the site of a return address that is not in the cache of code that stays. The address was
+// found by a site, and sites are never wrong, so it is a return address.
 CS_ISLAND static __attribute__((noinline)) cs_site learn(const struct cs_world *world, uint64_t ip,
                                                          struct cs_near *near) {
   struct cs_code code;
-  cs_site site = cs_sites_find_mortal(world, ip);
+  cs_site site = cs_sites_find_collectible(world, ip);
   if (site != 0) return site;
-  if (near->look_at != 0 && cs_tsc() >= near->look_at) return 0;  // cs_walk_next looks at the time
-  if (cs_mortal_find(near, ip) != NULL) return 0;
+  if (near->look_at != 0 && cs_tsc() >= near->look_at) return 0;  // cs_walk_next checks the time
+  if (cs_collectible_find(near, ip) != NULL) return 0;
   if (ip == 0 || cs_codemap_find_near(world, ip - 1, near, &code) != CS_STOP_NONE) return 0;
   return cs_sites_learn(world, ip, &code, near);
 }
 
-// One step, if it is plain. `all`: every register is followed, else only those that sites need,
-// and rbp must be known.
+// Makes one step, if it is plain. `all`: every register is followed; otherwise only those that
+// sites need, and rbp must be known.
 CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world,
                                    const struct cs_sites *sites, const struct cs_stack *stack,
                                    struct cs_near *near, bool all) {
@@ -108,7 +110,7 @@ CS_ISLAND static inline void write_rest(struct cs_record *out, const struct run 
   out->known = known;
   out->kind = (uint8_t)CS_SITE_KIND(run->site);
   out->flags = 0;
-  out->funclet = out->collectible = out->mortal = out->resolved = out->dynamic = false;
+  out->funclet = out->collectible = out->may_be_gone = out->resolved = out->dynamic = false;
   out->eh = 0;
   out->deaths = 0;
 }
@@ -159,7 +161,7 @@ CS_ISLAND static INLINED uint32_t finish(const struct run *run, struct cs_walk *
   return count;
 }
 
-// A walk with a limit looks at the time between two runs: of some 50 us each at most.
+// A walk with a limit checks the time between two runs, so each of these takes 50 us at most.
 CS_ISLAND static uint32_t most(const struct cs_walk *walk, uint32_t room) {
   enum { UNTIMED = 4096 };
   uint32_t left = walk->max_depth - walk->depth;
@@ -192,8 +194,9 @@ CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames) {
 
 _Static_assert((int)CS_SITE_KIND_AT == (int)CS_FRAME_WORD_KIND_AT, "a site's kind is the word's");
 
-// Nobody asks for the registers of these frames. So what no site needs is left behind, and followed
-// once more, if the walk must go on by something else than sites: mostly the run ends at the base.
+// The registers of these frames are not needed, so those that no site uses are not followed. If the
+// walk must continue by other means than sites, they are followed in a second pass; most runs end
+// at the base.
 CS_ISLAND static INLINED uint32_t run_plain(struct cs_walk *walk, struct cs_record *records,
                                             uint64_t *words, uint32_t room) {
   const struct cs_sites *sites = walk->world->sites;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Stubs of the runtime have no unwind data: precode, call-counting, dispatch, resolve and lookup
-// stubs, delay-load thunks, jump stubs, write barriers that were copied into executable memory.
-// They run as leaves: most have touched nothing, a few have pushed one or two words (a resolve stub
-// its cache entry, a lookup stub and a delay-load thunk their arguments). So the caller's return
-// address is one of the topmost words of the stack, and it is told by what stands before it in the
-// code that it points into: a call. Nothing else is believed. Signal-safe: yes.
+// stubs, delay-load thunks, jump stubs, and write barriers that were copied to executable memory.
+// They run as leaves: most push nothing, a few push one or two words (a resolve stub its cache
+// entry, a lookup stub and a delay-load thunk their arguments). So the caller's return address is
+// one of the topmost words of the stack, and is recognised by the call before it in the code that
+// it points into. Nothing else is accepted. Signal-safe: yes.
 #include "walk/bridge.h"
 
 enum {
-  MAX_PUSHED = 3,  // words a stub may have pushed: slow resolve path 2, delay-load thunk 2, and one
+  MAX_PUSHED = 3,  // words that a stub may have pushed: slow resolve path 2, delay-load thunk 2, +1
   LONGEST_CALL = 8,   // prefix, FF /2, SIB, disp32
   SHORTEST_CALL = 2,  // call reg
-  // A stub's bytes from its start; the longest, a copied write barrier, has some 160.
+  // Bytes of a stub; the longest, a copied write barrier, has about 160.
   LONGEST_STUB = 256,
 };
 
-// Length of the `FF /2` call whose opcode is at b[0], if it is one.
+// Returns the length of the `FF /2` call whose opcode is at b[0], or 0.
 CS_ISLAND static unsigned indirect_call_length(const uint8_t *b, unsigned room) {
   if (room < 2 || b[0] != 0xFF || (b[1] & 0x38) != 0x10) return 0;
   unsigned mod = b[1] >> 6, rm = b[1] & 7;
@@ -41,14 +41,14 @@ CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
   if (ip < LONGEST_CALL || cs_codemap_find(world, ip - 1, &code) != CS_STOP_NONE) return false;
   if (!cs_code_is_managed(&code) && code.kind != CS_CODE_NATIVE) return false;
   unsigned len = ip - code.begin < LONGEST_CALL ? (unsigned)(ip - code.begin) : LONGEST_CALL;
-  // Native text is read guarded: the image may be on its way out while a stale word names it.
+  // Native text is read guarded, since a stale word may point into an image that is being unloaded.
   bool read = code.collectible || code.kind == CS_CODE_NATIVE
                   ? cs_mem_read_guarded(&world->mem, ip - len, before, len)
                   : cs_mem_read(&world->mem, ip - len, before, len);
   return read && ends_with_call(before, len);
 }
 
-// endbr64 or not, then jmp [rip + n]: .NET's libraries are linked with -z now, so that the lazy
+// An optional endbr64, then jmp [rip + n]. .NET's libraries are linked with -z now, so the lazy
 // half of an entry (push, jmp) never runs.
 CS_ISLAND static bool is_plt_entry(const uint8_t *b, unsigned len) {
   static const uint8_t endbr[4] = {0xF3, 0x0F, 0x1E, 0xFA};
@@ -58,10 +58,10 @@ CS_ISLAND static bool is_plt_entry(const uint8_t *b, unsigned len) {
 }
 
 // syscall; test rax, rax; jl ...; je +1; ret: glibc's clone and clone3 have no rule from the system
-// call on, because the child comes back there with another stack. In the child rax is 0.
+// call on, because the child returns there on another stack. In the child rax is 0.
 CS_ISLAND static bool is_clone(const uint8_t *b, unsigned len, uint64_t rax) {
   static const uint8_t code[] = {0x0F, 0x05, 0x48, 0x85, 0xC0, 0x7C, 0, 0x74, 0x01, 0xC3};
-  static const uint8_t starts[] = {0, 2, 5, 7, 9};  // of the instructions
+  static const uint8_t starts[] = {0, 2, 5, 7, 9};  // offsets of the instructions
   for (unsigned i = 0; i < CS_COUNT(starts); i++) {
     unsigned at = starts[i], n = 0;
     while (at + n < sizeof code && n < len && (b[n] == code[at + n] || at + n == 6)) n++;
@@ -70,7 +70,7 @@ CS_ISLAND static bool is_clone(const uint8_t *b, unsigned len, uint64_t rax) {
   return false;
 }
 
-// All of these have left the stack as their caller's call had it.
+// In all of these, rsp is as the caller's call left it.
 CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_regs *regs) {
   enum { LONGEST = 10 };
   uint8_t b[LONGEST];
@@ -103,7 +103,7 @@ CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs
   return CS_STOP_STUB;
 }
 
-// Where the call that ends at `ip` leads to, if that can be told: call rel32, call [rip + disp32].
+// Finds the target of the call that ends at `ip`, if it is call rel32 or call [rip + disp32].
 CS_ISLAND static bool call_target(const struct cs_mem *mem, uint64_t ip, uint64_t *target) {
   enum { DIRECT = 5, BY_CELL = 6 };
   uint8_t b[BY_CELL];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The heart: from a thread's registers and stack to its frames, leaf first, with a reason for the
-// end. Signal-safe: yes; nothing here but memory reads of what the walked thread itself keeps
-// alive.
+// end. Signal-safe: yes. Only reads memory that the walked thread itself keeps alive.
 //
-// Each turn looks up the code that the ip is in, answers that frame, and (on the next turn) steps
-// to its caller: managed code by its unwind data, native code by its .eh_frame rows, a stub by its
-// pushed return address, and native code without a rule by the runtime's explicit Frames.
-// Invariant: the stack pointer strictly grows, is aligned and stays on the thread's stack; the one
-// way down is back from the alternate signal stack, through the kernel's own frame.
+// Each iteration looks up the code that contains the ip, returns that frame, and (in the next
+// iteration) steps to its caller: managed code by its unwind data, native code by its .eh_frame
+// rows, a stub by its pushed return address, and native code without a rule by the runtime's
+// explicit Frames. Invariant: the stack pointer strictly grows, is aligned, and stays on the
+// thread's stack. The only way down is back from the alternate signal stack, through the kernel's
+// own frame.
 #include "walk/walk.h"
 
-#include "codemap/mortal.h"
+#include "codemap/collectible.h"
 #include "images/images.h"
 #include "unwind/sites.h"
 #include "walk/bridge.h"
@@ -19,8 +19,8 @@ CS_ISLAND static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
   return sp >= stack->alt_lo && sp < stack->alt_hi;
 }
 
-// After the registers have been taken: a library whose code is on the stack has been counted by
-// then.
+// Runs after the registers have been taken: a library whose code is on the stack has been counted
+// by then.
 CS_ISLAND static void look_at_loader(struct cs_walk *walk) {
   const struct cs_world *world = walk->world;
   const struct cs_images *images = cs_load_acquire(&world->images);
@@ -60,7 +60,7 @@ CS_ISLAND void cs_walk_begin(struct cs_walk *walk, const struct cs_world *world,
 }
 
 CS_ISLAND void cs_walk_leave(struct cs_walk *walk) {
-  cs_mortal_release(&walk->near);
+  cs_collectible_release(&walk->near);
 }
 
 CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
@@ -71,10 +71,10 @@ CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
   return false;
 }
 
-// A managed frame's return address that the runtime has replaced by its own trip wire, to stop the
-// thread for a collection: the true one stands in the Thread, beside the slot's address.
-// While the trip wire itself runs, the slot holds neither, until the runtime has put the true one
-// there.
+// Handles a managed frame's return address that the runtime has replaced by OnHijackTripThread, to
+// stop the thread for a collection. The true address is in the Thread, beside the address of the
+// slot. While OnHijackTripThread itself runs, the slot contains neither, until the runtime has
+// written the true one.
 CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_layout *layout = &walk->world->layout;
   uint64_t slot, address;
@@ -82,8 +82,8 @@ CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *re
   if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_slot, &slot) ||
       slot != regs->r[CS_RSP] - 8)
     return false;
-  // The fields outlive a hijack: only a slot that holds no return address is one now. The trip
-  // wire's own address is none, being a function's first instruction.
+  // The fields outlive a hijack, which is in effect only if the slot contains no return address.
+  // OnHijackTripThread's own address, a function's first instruction, is not one.
   if (cs_is_return_address(walk->world, regs->r[CS_RIP])) return false;
   if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_return_address,
                   &address) ||
@@ -93,18 +93,18 @@ CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *re
   return true;
 }
 
-// Only a return address in the runtime's own text can be the trip wire's.
+// Only a return address in the runtime's own text can be that of OnHijackTripThread.
 CS_ISLAND static bool leads_to_trip_wire(const struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_layout *layout = &walk->world->layout;
   return regs->r[CS_RIP] >= layout->coreclr_begin && regs->r[CS_RIP] < layout->coreclr_end;
 }
 
-// By the rule that was derived when this walk met the return address first, if it has one.
+// Steps by the rule that was derived when this walk first met the return address, if there is one.
 CS_ISLAND static enum cs_stop unwind_managed(const struct cs_walk *walk, const struct cs_code *code,
                                              struct cs_regs *regs) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   if (!exact && code->collectible) {
-    const struct cs_mortal_frame *known = cs_mortal_find(&walk->near, regs->r[CS_RIP]);
+    const struct cs_collectible_frame *known = cs_collectible_find(&walk->near, regs->r[CS_RIP]);
     if (known != NULL && known->has_rule)
       return cs_rule_apply(&known->rule, &walk->world->mem, &walk->stack, regs);
   }
@@ -119,7 +119,7 @@ CS_ISLAND static enum cs_stop step_managed(const struct cs_walk *walk, const str
   return stop;
 }
 
-// A return address that was seen before: how to step is known, and nothing is looked up.
+// For a return address that was seen before the step is known, and nothing is looked up.
 CS_ISLAND static enum cs_stop step_by_site(const struct cs_walk *walk, struct cs_regs *regs,
                                            uint32_t *flags) {
   const struct cs_world *world = walk->world;
@@ -130,7 +130,7 @@ CS_ISLAND static enum cs_stop step_by_site(const struct cs_walk *walk, struct cs
   return stop;
 }
 
-// The bytes at the ip may look like an epilog by chance: what it returns to must be a return
+// The bytes at the ip may look like an epilog by chance, so what it returns to must be a return
 // address.
 CS_ISLAND static bool is_return_by_epilog(const struct cs_walk *walk, const struct cs_code *code,
                                           struct cs_regs *regs) {
@@ -142,9 +142,9 @@ CS_ISLAND static bool is_return_by_epilog(const struct cs_walk *walk, const stru
   return true;
 }
 
-// Code that is in no map may be one of the runtime's stubs that it enters nowhere: those are run by
-// managed code, in cooperative mode, which a fault in one may have left since. Or it is what
-// somebody else's compiler has made: its frames may hold anything.
+// Unknown code may be one of the runtime's stubs that are in no map. Managed code runs them, in
+// cooperative mode, although a fault in one may have changed the mode since. Or it was generated by
+// somebody else's compiler, and its frames may contain anything.
 CS_ISLAND static bool may_be_stub(const struct cs_walk *walk) {
   const struct cs_world *world = walk->world;
   uint32_t cooperative;
@@ -155,23 +155,22 @@ CS_ISLAND static bool may_be_stub(const struct cs_walk *walk) {
           cooperative != 0);
 }
 
-// Until it is known which libraries are there it may also be one that has just come.
+// While the set of libraries is unsettled, the code may also belong to one that was just loaded.
 CS_ISLAND static enum cs_stop step_unknown(const struct cs_walk *walk, struct cs_regs *regs) {
   if (!may_be_stub(walk)) return CS_STOP_UNKNOWN_CODE;
   enum cs_stop stop = walk->settled ? cs_bridge_stub(walk, regs) : cs_bridge_called(walk, regs);
   return stop == CS_STOP_NONE ? CS_STOP_NONE : CS_STOP_UNKNOWN_CODE;
 }
 
-// Native code that has no rule, or none that works, is crossed by an explicit Frame if there is
-// one.
+// Native code without a working rule is crossed by an explicit Frame, if there is one.
 CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_code *code,
                                           struct cs_regs *regs, uint32_t *flags) {
   bool signal_frame = false, exact = (walk->flags & CS_FRAME_EXACT) != 0;
   enum cs_stop stop = CS_STOP_UNKNOWN_CODE;
   if (code->kind == CS_CODE_NATIVE) {
     stop = cs_unwind_native(walk->world, code, &walk->stack, exact, regs, &signal_frame);
-    // Out of the trip wire of a hijack: the slot may not hold the true address yet. Where a fault
-    // has interrupted code there is no slot, though an old one may have been at that place.
+    // Out of OnHijackTripThread: the slot may not contain the true address yet. Where a fault has
+    // interrupted code there is no slot, although an old one may have been at that address.
     if (stop == CS_STOP_NONE && !signal_frame && code->image->is_coreclr && undo_hijack(walk, regs))
       *flags |= CS_FRAME_HIJACKED;
   }
@@ -179,7 +178,7 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   if (stop == CS_STOP_NO_NATIVE_RULE && exact) stop = cs_bridge_unruled(walk, regs);
   if (stop == CS_STOP_NATIVE_RULE && exact && is_return_by_epilog(walk, code, regs))
     stop = CS_STOP_NONE;
-  // At the trip wire's first instruction the slot has just been popped.
+  // At the first instruction of OnHijackTripThread the slot has just been popped.
   if (stop == CS_STOP_NATIVE_RULE && exact && code->image->is_coreclr && undo_hijack(walk, regs)) {
     regs->known &= CS_REGS_PRESERVED;
     *flags |= CS_FRAME_HIJACKED;
@@ -197,20 +196,20 @@ CS_ISLAND static enum cs_stop step_native(struct cs_walk *walk, const struct cs_
   return CS_STOP_NONE;
 }
 
-// Is `next` a place on the stack that a caller of the frame at `now` can have?
+// Returns whether the caller of a frame whose sp is `now` can have the sp `next`.
 CS_ISLAND static bool sp_is_above(const struct cs_walk *walk, uint64_t now, uint64_t next) {
   if ((next & 7) != 0) return false;
   bool was_alternate = on_alternate(&walk->stack, now);
   if (was_alternate != on_alternate(&walk->stack, next))
     return was_alternate && next >= walk->stack.lo && next <= walk->stack.hi;
-  // Where a thread was interrupted, code that jumps elsewhere has that place's sp already, and the
-  // trip wire starts with its caller's: in the leaf, and in what lies under a signal's frame.
+  // In interrupted code (a leaf, or below a signal frame) sp may stay the same: code that jumps
+  // elsewhere already has that place's sp, and OnHijackTripThread starts with its caller's.
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   return (next > now || (next == now && exact)) && cs_stack_holds(&walk->stack, next, 0);
 }
 
-// A site whose CFA is rbp's says nothing when rbp is not known, as in a thread that is walked from
-// outside while it sleeps. The code is looked up after all: an explicit Frame may lead on from it.
+// A site whose CFA is relative to rbp is useless if rbp is unknown, as in a sleeping thread that is
+// walked from outside. The code is then looked up after all, since an explicit Frame may lead on.
 CS_ISLAND static enum cs_stop drop_useless_site(struct cs_walk *walk) {
   if (CS_LIKELY(!(walk->site & CS_SITE_BY_RBP) || (walk->regs.known & CS_REG_BIT(CS_RBP)) != 0))
     return CS_STOP_NONE;
@@ -234,28 +233,28 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
     stop = step_native(walk, code, &regs, &flags);
   if (stop != CS_STOP_NONE) return stop;
   if (!sp_is_above(walk, walk->regs.r[CS_RSP], regs.r[CS_RSP])) return CS_STOP_BAD_SP;
-  // Nobody returns to 0, so it is the base; but a call through NULL can be interrupted there.
+  // No code returns to 0, so it is the base; but a call through NULL can be interrupted there.
   if (regs.r[CS_RIP] == 0 && !(flags & CS_FRAME_EXACT)) return CS_STOP_BASE;
   walk->regs = regs;
   walk->flags = flags;
   return CS_STOP_NONE;
 }
 
-// What has no site, as where deaths are not told, is kept for this walk.
-CS_ISLAND static void note_mortal(struct cs_walk *walk, uint64_t ip) {
-  struct cs_mortal_frame *frame = cs_mortal_place(&walk->near, ip);
+// Collectible code without a site, as where unloading is not reported, is kept for this walk.
+CS_ISLAND static void keep_collectible(struct cs_walk *walk, uint64_t ip) {
+  struct cs_collectible_frame *frame = cs_collectible_place(&walk->near, ip);
   if (frame == NULL || !walk->code.collectible || !cs_code_is_managed(&walk->code) ||
-      cs_mortal_find(&walk->near, ip) != NULL)
+      cs_collectible_find(&walk->near, ip) != NULL)
     return;
   frame->code = walk->code;
   frame->has_rule = cs_rule_of_managed(walk->world, &walk->code, &walk->near, ip, &frame->rule);
-  cs_mortal_keep(&walk->near, frame, ip);
+  cs_collectible_keep(&walk->near, frame, ip);
 }
 
-// Code that may be unloaded is looked up once for each return address of a walk.
+// Collectible code is looked up once for each return address of a walk.
 CS_ISLAND static enum cs_stop look_up(struct cs_walk *walk, uint64_t at) {
   uint64_t ip = walk->regs.r[CS_RIP];
-  const struct cs_mortal_frame *known = at != ip ? cs_mortal_find(&walk->near, ip) : NULL;
+  const struct cs_collectible_frame *known = at != ip ? cs_collectible_find(&walk->near, ip) : NULL;
   if (known != NULL) {
     walk->code = known->code;
     return CS_STOP_NONE;
@@ -292,14 +291,15 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   bool by_site = walk->fast && !exact && walk->sites_hold && ip >> CS_SITE_IP_BITS == 0;
   walk->site = by_site ? cs_sites_find(walk->world->sites, ip) : 0;
-  if (CS_UNLIKELY(walk->site == 0) && by_site) walk->site = cs_sites_find_mortal(walk->world, ip);
+  if (CS_UNLIKELY(walk->site == 0) && by_site)
+    walk->site = cs_sites_find_collectible(walk->world, ip);
   if (walk->site != 0) {
     walk->code = (struct cs_code){.kind = CS_SITE_KIND(walk->site)};
   } else {
     enum cs_stop stop = find_code(walk, exact ? ip : ip - 1);
     if (stop != CS_STOP_NONE) return end(walk, stop);
     if (by_site) walk->site = cs_sites_learn(walk->world, ip, &walk->code, &walk->near);
-    if (walk->site == 0 && !exact) note_mortal(walk, ip);
+    if (walk->site == 0 && !exact) keep_collectible(walk, ip);
   }
   frame->regs = walk->regs;
   frame->code = walk->code;

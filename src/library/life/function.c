@@ -99,7 +99,7 @@ static bool read_method(const struct cs_record *record, uint64_t *value) {
 bool cs_function_read(struct cs_record *record) {
   uint64_t value;
   if (cached(record)) return true;
-  if (record->mortal || cs_load_acquire(&memory) != TRUSTED || !read_method(record, &value))
+  if (record->may_be_gone || cs_load_acquire(&memory) != TRUSTED || !read_method(record, &value))
     return false;
   remember(record->method_start, value);
   unpack(value, record);
@@ -158,7 +158,7 @@ uint32_t cs_module_deaths(void) {
 // seen here, or the unloading thread waits for this one.
 bool cs_function_resolve(struct cs_record *record) {
   if (cs_function_read(record)) return true;
-  if (!record->mortal) return resolve_alive(record);
+  if (!record->may_be_gone) return resolve_alive(record);
   cs_add_seq(&resolving, 1);
   bool resolved = (uint16_t)cs_module_deaths() == record->deaths && resolve_alive(record);
   cs_add_seq(&resolving, (uint32_t)-1);

@@ -54,7 +54,7 @@ void cs_capture_complete(struct cs_capture *capture) {
   for (uint32_t i = 0; i < capture->count; i++) {
     struct cs_record *record = &capture->records[i];
     if (!cs_record_is_managed(record)) continue;
-    record->mortal = record->collectible && !capture->self && !capture->held;
+    record->may_be_gone = record->collectible && !capture->self && !capture->held;
     record->deaths = (uint16_t)capture->module_deaths;
     if (record->method_start != 0) continue;
     uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);

@@ -72,10 +72,10 @@ static void add_fde_head(uint32_t *at) {
   put_u32(b.size - b.cie);
 }
 // For a CIE with "zR" and pcrel | sdata4.
-static void add_fde(uint32_t pc, uint32_t len, const char *ops, size_t ops_len) {
+static void add_fde(uint32_t ip, uint32_t len, const char *ops, size_t ops_len) {
   uint32_t at;
   add_fde_head(&at);
-  put_u32((uint32_t)(TEXT + pc - (SECTION + b.size)));
+  put_u32((uint32_t)(TEXT + ip - (SECTION + b.size)));
   put_u32(len);
   put_u8(0);
   put(ops, ops_len);
@@ -107,21 +107,21 @@ static enum cs_cfi_result compile(void) {
 }
 
 // The rule at a place; NULL in a gap.
-static const struct cs_cfi_rule *rule_at(uint32_t pc) {
+static const struct cs_cfi_rule *rule_at(uint32_t ip) {
   uint16_t id = CS_NO_RULE;
-  for (uint32_t i = 0; i < rows.count && rows.pc[i] <= pc; i++) id = rows.rule[i];
+  for (uint32_t i = 0; i < rows.count && rows.ip[i] <= ip; i++) id = rows.rule[i];
   return id == CS_NO_RULE ? NULL : &rules.rule[id];
 }
-static void expect_cfa(uint32_t pc, unsigned how, unsigned reg, int32_t off) {
-  const struct cs_cfi_rule *rule = rule_at(pc);
+static void expect_cfa(uint32_t ip, unsigned how, unsigned reg, int32_t off) {
+  const struct cs_cfi_rule *rule = rule_at(ip);
   assert_non_null(rule);
   assert_int_equal(rule->cfa_how, how);
   if (how == CS_CFA_NONE) return;
   assert_int_equal(rule->cfa_reg, reg);
   assert_int_equal(rule->cfa_off, off);
 }
-static void expect_slot(uint32_t pc, unsigned slot, unsigned how, int32_t off) {
-  const struct cs_cfi_rule *rule = rule_at(pc);
+static void expect_slot(uint32_t ip, unsigned slot, unsigned how, int32_t off) {
+  const struct cs_cfi_rule *rule = rule_at(ip);
   assert_non_null(rule);
   assert_int_equal(rule->slot[slot].how, how);
   assert_int_equal(rule->slot[slot].off, off);
@@ -326,8 +326,8 @@ static void returns_tell_the_truth(void **state) {
         .bytes = b.bytes, .size = b.size, .address = SECTION, .process = &self};
     assert_int_equal(cs_cfi_compile(&section, text, text + 64, &rules, &rows, &stats, &err),
                      CS_CFI_OK);
-    for (uint32_t pc = 0; pc < 8; pc++)
-      assert_int_equal(rule_at(pc)->cfa_how == CS_CFA_NONE, pc >= cases[i].none_from);
+    for (uint32_t ip = 0; ip < 8; ip++)
+      assert_int_equal(rule_at(ip)->cfa_how == CS_CFA_NONE, ip >= cases[i].none_from);
     assert_null(rule_at(8));
   }
 }
@@ -441,7 +441,7 @@ static void functions_in_any_order_and_overlapping(void **state) {
   expect_cfa(0x300, CS_CFA_REG, CS_RSP, 48);
   assert_null(rule_at(0x500));
   expect_cfa(0xFFFF, CS_CFA_REG, CS_RSP, 56);
-  for (uint32_t i = 1; i < rows.count; i++) assert_true(rows.pc[i] > rows.pc[i - 1]);
+  for (uint32_t i = 1; i < rows.count; i++) assert_true(rows.ip[i] > rows.ip[i - 1]);
 }
 
 static void malformed_sections_are_refused(void **state) {
@@ -508,9 +508,9 @@ static uint32_t random_below(uint32_t n) {
 
 static void rows_are_sound(uint64_t text_bytes) {
   for (uint32_t i = 0; i < rows.count; i++) {
-    assert_true(rows.pc[i] <= text_bytes);
+    assert_true(rows.ip[i] <= text_bytes);
     assert_true(rows.rule[i] == CS_NO_RULE || rows.rule[i] < rules.count);
-    if (i != 0) assert_true(rows.pc[i] > rows.pc[i - 1] && rows.rule[i] != rows.rule[i - 1]);
+    if (i != 0) assert_true(rows.ip[i] > rows.ip[i - 1] && rows.rule[i] != rows.rule[i - 1]);
   }
 }
 

@@ -280,7 +280,7 @@ static bool is_eh_return(const struct cs_image *image, uint32_t row) {
     if (id == CS_NO_RULE) return false;
     const struct cs_cfi_rule *rule = &images->rules[id];
     if (rule->cfa_how == CS_CFA_EH_RETURN) return true;
-    if (rule->cfa_reg == CS_RBP || (image->begin + image->row_pc[row - back]) % 16 == 0)
+    if (rule->cfa_reg == CS_RBP || (image->begin + image->row_ip[row - back]) % 16 == 0)
       return false;
   }
   return false;
@@ -291,9 +291,9 @@ static void compare_image(const struct cs_image *image, Dwarf_CFI *cfi, struct t
   uint64_t next;
   tally->rows = image->row_count;
   for (uint32_t row = 0; row < image->row_count; row++) {
-    uint64_t at = image->begin + image->row_pc[row];
+    uint64_t at = image->begin + image->row_ip[row];
     uint64_t row_end =
-        row + 1 < image->row_count ? image->begin + image->row_pc[row + 1] : image->end;
+        row + 1 < image->row_count ? image->begin + image->row_ip[row + 1] : image->end;
     if (is_corrected(image, at) || is_eh_return(image, row)) {
       tally->corrected++;
       continue;

@@ -304,7 +304,7 @@ static void libraries_come_and_go(void **state) {
   // A walk that is under way may still hold either of the older tables.
   cs_native_retire(native, with);
   assert_ptr_equal(find_library(with), image);
-  assert_true(image->row_pc[image->row_count - 1] <= image->end - image->begin);
+  assert_true(image->row_ip[image->row_count - 1] <= image->end - image->begin);
   cs_native_retire(native, NULL);
   assert_ptr_equal(cs_native_refresh(native), after);
 }
@@ -313,14 +313,14 @@ static void libraries_come_and_go(void **state) {
 static void what_stays_is_kept(void **state) {
   (void)state;
   const struct cs_images *before = cs_native_refresh(native);
-  const uint32_t *rows = cs_images_find(before, (uint64_t)(uintptr_t)&what_stays_is_kept)->row_pc;
+  const uint32_t *rows = cs_images_find(before, (uint64_t)(uintptr_t)&what_stays_is_kept)->row_ip;
   void *library = dlopen(TEST_LIBRARY, RTLD_NOW);
   assert_non_null(library);
   const struct cs_images *with = cs_native_refresh(native);
   assert_ptr_not_equal(with, before);
-  assert_ptr_equal(cs_images_find(with, (uint64_t)(uintptr_t)&what_stays_is_kept)->row_pc, rows);
+  assert_ptr_equal(cs_images_find(with, (uint64_t)(uintptr_t)&what_stays_is_kept)->row_ip, rows);
   cs_native_retire(native, NULL);
-  assert_ptr_equal(cs_images_find(with, (uint64_t)(uintptr_t)&what_stays_is_kept)->row_pc, rows);
+  assert_ptr_equal(cs_images_find(with, (uint64_t)(uintptr_t)&what_stays_is_kept)->row_ip, rows);
   assert_int_equal(dlclose(library), 0);
 }
 

@@ -17,7 +17,7 @@ static uint64_t words[WORDS];
 static uint8_t code_bytes[CODE_BYTES];
 static struct cs_cfi_rule rules[RULES];
 
-static uint32_t row_pc[8];
+static uint32_t row_ip[8];
 static uint16_t row_rule[8];
 static uint32_t block_row[CODE_BYTES >> CS_BLOCK_BITS];
 static struct {
@@ -38,13 +38,13 @@ static uint64_t ip_at(unsigned offset) {
   return (uint64_t)(uintptr_t)code_bytes + offset;
 }
 
-static void add_row(uint32_t pc, uint16_t rule) {
-  row_pc[table.image.row_count] = pc;
+static void add_row(uint32_t ip, uint16_t rule) {
+  row_ip[table.image.row_count] = ip;
   row_rule[table.image.row_count++] = rule;
   table.image.block_bits = CS_BLOCK_BITS;
   table.image.block_count = CODE_BYTES >> CS_BLOCK_BITS;
   for (uint32_t block = 0; block < table.image.block_count; block++)
-    if (pc <= block << CS_BLOCK_BITS) block_row[block] = table.image.row_count - 1;
+    if (ip <= block << CS_BLOCK_BITS) block_row[block] = table.image.row_count - 1;
 }
 
 // Rules 1 (usual: a frame of 4 words, rbx and rbp saved) holds in [0x10, 0x80).
@@ -57,7 +57,7 @@ static int setup(void **state) {
   table.image = (struct cs_image){.begin = ip_at(0),
                                   .end = ip_at(CODE_BYTES),
                                   .path = "/made/up",
-                                  .row_pc = row_pc,
+                                  .row_ip = row_ip,
                                   .row_rule = row_rule,
                                   .block_row = block_row};
   table.head.count = 1;

@@ -244,9 +244,9 @@ static void segments_over_the_same_bytes_take_time_once(void **state) {
 static struct cs_rules rules;
 static struct cs_rows rows;
 
-static uint16_t rule_at(uint32_t pc) {
+static uint16_t rule_at(uint32_t ip) {
   uint16_t id = CS_NO_RULE;
-  for (uint32_t i = 0; i < rows.count && rows.pc[i] <= pc; i++) id = rows.rule[i];
+  for (uint32_t i = 0; i < rows.count && rows.ip[i] <= ip; i++) id = rows.rule[i];
   return id;
 }
 
@@ -257,12 +257,12 @@ static void describe(const uint8_t *code, uint32_t at) {
   const struct cs_candidate candidate = {.begin = text, .end = text + 128};
   cs_process_memory_init(&self, 0);
   cs_rows_free(&rows);
-  static const uint32_t pcs[] = {0, 16, 64, 80};
-  rows.pc = malloc(sizeof pcs);
+  static const uint32_t ips[] = {0, 16, 64, 80};
+  rows.ip = malloc(sizeof ips);
   rows.rule = malloc(4 * sizeof *rows.rule);
   rows.count = rows.capacity = 4;
-  assert_true(rows.pc != NULL && rows.rule != NULL);
-  memcpy(rows.pc, pcs, sizeof pcs);
+  assert_true(rows.ip != NULL && rows.rule != NULL);
+  memcpy(rows.ip, ips, sizeof ips);
   rows.rule[0] = rows.rule[2] = 0;
   rows.rule[1] = rows.rule[3] = CS_NO_RULE;
   assert_true(cs_startup_apply(&self, &candidate, text + at, &rules, &rows));

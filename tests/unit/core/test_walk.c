@@ -197,7 +197,7 @@ static void what_may_be_unloaded_is_read_once_a_walk(void **state) {
   assert_int_equal(count_frames(), DEEP);
   assert_true(cs_walk_complete(&scene.walk));
   assert_in_range(guarded_reads, 1, one);
-  assert_null(scene.walk.near.mortal);
+  assert_null(scene.walk.near.cache);
 }
 
 // The next walk reads again: by then it may be other code.
@@ -237,7 +237,7 @@ static void walks_without_a_lease_find_the_same(void **state) {
     while (cs_walk_next(&walks[i], &frame)) n++;
     assert_int_equal(n, 20);
     assert_int_equal(walks[i].stop, CS_STOP_BASE);
-    assert_null(walks[i].near.mortal);
+    assert_null(walks[i].near.cache);
   }
 }
 
