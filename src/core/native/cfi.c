@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// .eh_frame's records: finds all FDEs and their CIEs, and has their programs run in the order of
-// their code, so that the rows come out sorted. Works on a copy of the section (the image may be
-// unloaded meanwhile). Invariant: every read is bounds-checked, and every record moves on by at
+// The records of .eh_frame: finds all FDEs and their CIEs, and runs their programs in the order of
+// the code, so that the rows come out sorted. Works on a copy of the section, since the image may
+// be unloaded meanwhile. Invariant: every read is bounds-checked, and every record advances by at
 // least its length word. One thread at a time. Signal-safe: no.
 #include <stdlib.h>
 
 #include "native/cfi_private.h"
 
 enum {
-  CIE_CACHE = 64,  // by offset; the images at hand have 1 to 13 CIEs
+  CIE_CACHE = 64,  // by offset; images were seen to have 1 to 13 CIEs
   EXTENDED_LENGTH = 0xFFFFFFFF,
   EMPTY = 0xFFFFFFFF,
 };
@@ -33,7 +33,7 @@ static uint64_t address_of(const struct cs_cfi_section *section, const struct cs
   return section->address + (uint64_t)(c->at - section->bytes);
 }
 
-// The value's bytes alone, without what they are relative to.
+// Reads the bytes of the value, without adding what it is relative to.
 static bool read_form(struct cs_cursor *c, uint8_t encoding, uint64_t *value) {
   switch (encoding & 0x0F) {
     case CS_PE_ABSPTR:
@@ -78,12 +78,12 @@ bool cs_pe_read(const struct cs_cfi_section *section, struct cs_cursor *c, uint8
     case CS_PE_DATAREL:
       *value += section->data_base;
       return true;
-    default:  // relative to the text's begin or the function's: not on x86-64
+    default:  // relative to the start of the text or of the function: not on x86-64
       return false;
   }
 }
 
-// Skips the personality routine's pointer.
+// Skips the pointer to the personality routine.
 static bool skip_pointer(const struct cs_cfi_section *section, struct cs_cursor *c,
                          uint8_t encoding) {
   uint64_t ignored;
@@ -95,7 +95,7 @@ static bool skip_pointer(const struct cs_cfi_section *section, struct cs_cursor 
   return read_form(c, encoding, &ignored);
 }
 
-// What the augmentation string announces. False: something in it is not known.
+// Reads what the augmentation string announces. Returns false if something in it is unknown.
 static bool read_augmentation(const struct cs_cfi_section *section, struct cs_cie *cie,
                               const char *string, struct cs_cursor *c) {
   if (*string == 'z') {
@@ -111,13 +111,13 @@ static bool read_augmentation(const struct cs_cfi_section *section, struct cs_ci
       continue;
     else if (*string == 'S')
       cie->signal_frame = true;
-    else if (*string != 'B')  // signed return addresses: Arm's, harmless
+    else if (*string != 'B')  // signed return addresses: only on Arm, and harmless
       return false;
   }
   return !c->bad;
 }
 
-// One record's body: a cursor behind its length word. False: no further record here.
+// Reads a record's length; `body` is what follows it. Returns false if there is no further record.
 static bool next_record(struct cs_cursor *c, struct cs_cursor *body, bool *malformed) {
   if (cs_cursor_left(c) < 4) return false;
   uint64_t len = cs_cursor_u32(c);
@@ -139,7 +139,7 @@ static bool parse_cie(struct scan *s, struct cs_cie *cie, struct cs_cursor c) {
   } while (string[len] != '\0' && ++len < sizeof string);
   cie->usable = len < sizeof string && (version == 1 || version == 3 || version == 4);
   if (!cie->usable) return !c.bad;
-  if (version == 4) cs_cursor_skip(&c, 2);  // sizes of an address (8) and of a segment selector
+  if (version == 4) cs_cursor_skip(&c, 2);  // the sizes of an address (8) and of a segment selector
   cie->code_align = cs_cursor_uleb(&c);
   cie->data_align = cs_cursor_sleb(&c);
   cie->return_register = version == 1 ? cs_cursor_u8(&c) : cs_cursor_uleb(&c);
@@ -156,7 +156,7 @@ static bool parse_cie(struct scan *s, struct cs_cie *cie, struct cs_cursor c) {
   return !cie->usable || cs_cfi_run_cie(&s->build, cie, program);
 }
 
-// The CIE at an offset, from the cache if it is there. NULL: malformed.
+// Returns the CIE at an offset, from the cache if possible; NULL if it is malformed.
 static const struct cs_cie *find_cie(struct scan *s, uint32_t offset) {
   const struct cs_cfi_section *section = s->build.section;
   struct cs_cie *cie = &s->cies[(offset >> 2) % CIE_CACHE];
@@ -186,7 +186,7 @@ static bool keep(struct scan *s, const struct fde *fde) {
   return true;
 }
 
-// An FDE whose id word has been read at offset `id_at`.
+// Reads an FDE whose id word, at offset `id_at`, has been read already.
 static bool scan_fde(struct scan *s, struct cs_cursor c, uint32_t id, uint32_t id_at) {
   const struct cs_cfi_section *section = s->build.section;
   if (id > id_at) return false;
@@ -203,7 +203,7 @@ static bool scan_fde(struct scan *s, struct cs_cursor c, uint32_t id, uint32_t i
     return false;
   if (cie->has_augmentation_length) cs_cursor_skip(&c, cs_cursor_uleb(&c));
   if (c.bad) return false;
-  // Functions that the linker dropped have a range of nothing, or at 0; others lie in another text.
+  // Functions that the linker dropped have an empty range, or one at 0; others are in another text.
   if (length == 0 || begin < s->build.text || begin >= s->end) return true;
   if (length > s->end - begin) length = s->end - begin;
   struct fde fde = {
@@ -224,12 +224,12 @@ static enum cs_cfi_result scan_section(struct scan *s) {
     uint32_t at = (uint32_t)(c.at - section->bytes);
     if (next_record(&c, &body, &malformed)) {
       uint32_t id_at = (uint32_t)(body.at - section->bytes), id = cs_cursor_u32(&body);
-      if (id == 0 || scan_fde(s, body, id, id_at)) continue;  // 0: a CIE, read when it is needed
+      if (id == 0 || scan_fde(s, body, id, id_at)) continue;  // 0: a CIE, read when needed
       if (s->no_memory) return CS_CFI_NO_MEMORY;
     } else if (!malformed) {
       return CS_CFI_OK;
     }
-    // A section that ends without a zero length is followed by something else.
+    // A section that does not end with a zero length is followed by something else.
     if (section->fde_count != 0 && s->seen >= section->fde_count) return CS_CFI_OK;
     (void)cs_error_set(s->err, "the record at offset %u of its .eh_frame makes no sense", at);
     return CS_CFI_MALFORMED;
@@ -242,8 +242,8 @@ static int by_ip(const void *a, const void *b) {
   return x->ip_end < y->ip_end ? -1 : x->ip_end > y->ip_end;
 }
 
-// Runs the programs. Where two functions overlap, the one that begins later has the rest, as it is
-// with the search tables of the C++ runtime's own unwinder.
+// Runs all programs. If two functions overlap, the one that begins later gets the overlap, as with
+// the search tables of the C++ runtime's unwinder.
 static enum cs_cfi_result run_all(struct scan *s) {
   const struct cs_cfi_section *section = s->build.section;
   if (!s->sorted) qsort(s->fdes, s->count, sizeof *s->fdes, by_ip);
@@ -292,7 +292,7 @@ enum cs_cfi_result cs_cfi_compile(const struct cs_cfi_section *section, uint64_t
 bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule) {
   if (rows->count != 0) {
     uint32_t last = rows->count - 1;
-    if (rows->ip[last] == ip) {  // nothing holds between two rows at one place: the later has it
+    if (rows->ip[last] == ip) {  // of two rows at one place the later counts
       rows->rule[last] = rule;
       if (last != 0 && rows->rule[last - 1] == rule) rows->count--;
       return true;

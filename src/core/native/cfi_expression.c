@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The DWARF expressions of call-frame programs: the PLT's, [reg + off] + n, [rsp + off + reg * 8] +
-// n, and a register at [rsp + off] or [rbp + off]; cfi_run.c says how often each occurs. Invariant:
-// an expression is of a form as a whole, or of none. Signal-safe: no.
+// n, and a register at [rsp + off] or [rbp + off]; cfi_run.c has the number of each. Invariant: an
+// expression matches a form as a whole, or not at all. Signal-safe: no.
 #include "native/cfi_expression.h"
 
 enum {  // DW_OP_*
@@ -27,7 +27,7 @@ static bool is_whole(const struct cs_cursor *c) {
   return !c->bad && cs_cursor_left(c) == 0;
 }
 
-// A PLT entry: rsp + 8, and 8 more once it has pushed its index, `litN` bytes into its 16.
+// A PLT entry: rsp + 8, and 8 more from `litN` bytes into its 16 on, where it has pushed its index.
 static bool is_plt(struct cs_cursor c, struct cs_cfa_form *form) {
   if (!takes(&c, OP_BREG0 + DWARF_RSP) || cs_cursor_sleb(&c) != 8) return false;
   if (!takes(&c, OP_BREG0 + DWARF_RIP) || cs_cursor_sleb(&c) != 0) return false;

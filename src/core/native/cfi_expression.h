@@ -9,21 +9,21 @@
 
 enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RIP = 16, DWARF_REGISTERS = 16 };
 
-// An offset as a rule can have it.
+// Returns whether a rule can have this offset.
 static inline bool cs_cfi_fits(int64_t v) {
   return v >= INT32_MIN && v <= INT32_MAX;
 }
 
 struct cs_cfa_form {
-  uint8_t how, add;  // enum cs_cfa_how; CS_CFA_NONE: a form that is not known
+  uint8_t how, add;  // enum cs_cfa_how; CS_CFA_NONE: an unknown form
   unsigned reg;      // DWARF's number
   int64_t off;
 };
-// What DW_CFA_def_cfa_expression's block says.
+// Parses the block of a DW_CFA_def_cfa_expression.
 struct cs_cfa_form cs_cfa_form(struct cs_cursor block);
 
-// A register's DW_CFA_expression: returns CS_CFI_AT_RSP or CS_CFI_AT_RBP with the offset from it;
-// CS_CFI_UNDEFINED for a form that is not known.
+// Parses the block of a register's DW_CFA_expression. Returns CS_CFI_AT_RSP or CS_CFI_AT_RBP, with
+// the offset, or CS_CFI_UNDEFINED for an unknown form.
 uint8_t cs_cfi_register_form(struct cs_cursor block, int64_t *off);
 
 #endif

@@ -23,23 +23,24 @@ enum {  // pointer encodings, DW_EH_PE_*
   CS_PE_INDIRECT = 0x80,
   CS_PE_OMIT = 0xFF,
 };
-// Reads a pointer as `encoding` says; false for one that an FDE's range cannot have.
+// Reads a pointer in this encoding. Returns false for an encoding that the range of an FDE cannot
+// have.
 bool cs_pe_read(const struct cs_cfi_section *section, struct cs_cursor *c, uint8_t encoding,
                 uint64_t *value);
 
-// What the rules are at one place of a program: a rule to be, and what does not fit into one.
+// The state of a program at one place: the rule so far, and what does not fit into a rule.
 struct cs_cfi_state {
   struct cs_cfi_rule rule;
-  bool rsp_ruled;  // the program gives the caller's rsp a rule of its own: it is not the CFA
-  uint8_t rsp_in;  // and this is the register that has it, plus 1; 0: in none
-  int32_t rsp_at;  // or where it is from the CFA; 0: nowhere there
-  bool interned;   // `index` is the rule's: remembered with the state, since most states come again
+  bool rsp_ruled;  // the program has a rule for the caller's rsp, which then is not the CFA
+  uint8_t rsp_in;  // the register that contains it, plus 1; 0: none does
+  int32_t rsp_at;  // or its offset from the CFA; 0: it is not saved there
+  bool interned;   // `index` is valid. Remembered with the state, since most states recur
   uint16_t index;
 };
 
 struct cs_cie {
-  uint32_t offset;  // in the section, 0xFFFFFFFF: an empty place of the cache
-  bool usable;      // false: of an augmentation that is not known
+  uint32_t offset;  // in the section, 0xFFFFFFFF: an empty cache entry
+  bool usable;      // false: it has an unknown augmentation
   bool signal_frame;
   uint8_t fde_encoding;
   bool has_augmentation_length;
@@ -49,20 +50,20 @@ struct cs_cie {
   struct cs_cfi_state initial;
 };
 
-struct cs_cfi_build {  // one compilation under way
+struct cs_cfi_build {  // a compilation in progress
   const struct cs_cfi_section *section;
   struct cs_rules *rules;
   struct cs_rows *rows;
   struct cs_cfi_stats *stats;
-  uint64_t text;  // what rows are relative to
+  uint64_t text;  // that rows are relative to
 };
 
-// Runs a CIE's own instructions: fills cie->initial. False: malformed.
+// Runs the instructions of a CIE, and sets cie->initial. Returns false if they are malformed.
 bool cs_cfi_run_cie(struct cs_cfi_build *build, struct cs_cie *cie, struct cs_cursor program);
-// Runs an FDE's and appends its rows for [ip, ip_end).
+// Runs the instructions of an FDE, and appends its rows for [ip, ip_end).
 enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_cie *cie, uint32_t ip,
                                   uint32_t ip_end, struct cs_cursor program);
-// Appends a row unless its rule holds there anyway.
+// Appends a row, unless its rule holds there already.
 bool cs_rows_add(struct cs_rows *rows, uint32_t ip, uint16_t rule);
 
 #endif

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Runs call-frame programs (DWARF 5, section 6.4.2, with GNU's additions) and turns every state
-// that holds somewhere into an interned rule. Invariant: no program reads beyond its own bytes,
-// runs longer than them, or writes a row outside of its function. What a rule cannot say becomes
-// "none", never something near it. Signal-safe: no.
+// Runs call-frame programs (DWARF 5, section 6.4.2, with GNU's additions) and interns a rule for
+// each state that holds somewhere. Invariant: no program reads beyond its own bytes, runs longer
+// than them, or writes a row outside of its function. A state that no rule can express becomes
+// "none", never something similar. Signal-safe: no.
 //
-// What occurs (25 images: the 15 of .NET 10.0.12, and Debian 12's libc, ld.so, libm, libgcc_s,
-// libstdc++, OpenSSL, ICU and zlib; 73,000 functions): advance_loc 330,973, def_cfa_offset 216,339,
-// offset 187,716, def_cfa 66,764, def_cfa_register 37,979, advance_loc1 24,493, remember_state and
-// restore_state 18,265 each, advance_loc2 12,493, restore 12,137, GNU_args_size 7,135,
-// def_cfa_expression 75, expression 34, offset_extended_sf 24, register 20, undefined 3,
-// advance_loc4 2, same_value 1. The expressions: the PLT's (10), [reg + off] + n (58, OpenSSL),
-// the signal trampoline's (2), and [rsp + 8 + r9 * 8] + 8 (3, OpenSSL). All are supported.
-// (Every ELF file of a full Debian 12 desktop, 1,830 with 2.0 million functions: 20 places without
-// a supported CFA, 5,844 rules in all, none malformed; 70 ns a row.)
+// What occurs in 25 images with 73,000 functions: the 15 of .NET 10.0.12, and Debian 12's libc,
+// ld.so, libm, libgcc_s, libstdc++, OpenSSL, ICU and zlib. All of it is supported.
+//
+//   advance_loc       330,973    remember_state  18,265    def_cfa_expression  75
+//   def_cfa_offset    216,339    restore_state   18,265    expression          34
+//   offset            187,716    advance_loc2    12,493    offset_extended_sf  24
+//   def_cfa            66,764    restore         12,137    register            20
+//   def_cfa_register   37,979    GNU_args_size    7,135    undefined            3
+//   advance_loc1       24,493    advance_loc4         2    same_value           1
+//
+// The expressions: the PLT's (10), [reg + off] + n (58, OpenSSL), the signal trampoline's (2), and
+// [rsp + 8 + r9 * 8] + 8 (3, OpenSSL). In all ELF files of a full Debian 12 desktop, 1,830 with 2.0
+// million functions, 20 places have no supported CFA, and none is malformed; they need 5,844 rules,
+// and take 70 ns a row.
 #include "native/cfi_expression.h"
 #include "native/cfi_private.h"
 
@@ -43,36 +48,36 @@ enum {  // DW_CFA_*
   CFA_MIPS_ADVANCE_LOC8 = 0x1D,
   CFA_GNU_ARGS_SIZE = 0x2E,
   CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2F,
-  // with an operand in the low six bits
+  // with an operand in the low six bits:
   CFA_ADVANCE_LOC = 0x40,
   CFA_OFFSET = 0x80,
   CFA_RESTORE = 0xC0,
 };
 enum { UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };  // uc_mcontext.gregs, from the trampoline's rsp
-enum { MAX_REMEMBERED = 64 };                     // deepest that occurs: 2
+enum { MAX_REMEMBERED = 64 };                     // the deepest that occurs is 2
 
 struct machine {
   struct cs_cfi_build *build;
-  const struct cs_cie *cie;  // the FDE's, or the one whose own instructions run
+  const struct cs_cie *cie;  // of the FDE, or the one whose instructions run
   bool in_cie;
   struct cs_cursor in;
   struct cs_cfi_state now, remembered[MAX_REMEMBERED];
   unsigned depth;
-  uint32_t loc, end;    // rows before `loc` are written; none at or behind `end`
-  int32_t height;       // of the frame in the last row: CFA - rsp, 0 if that is not known
-  uint32_t first_drop;  // where the frame first became smaller: an epilogue; `end` if nowhere
-  bool lies;            // some row has its CFA below rsp, which cannot be
-  uint8_t eh_data;      // bit 0: rax is saved, bit 1: rdx is
-  uint32_t leaves;      // with both: where rcx has the CFA first; 0: nowhere
+  uint32_t loc, end;    // rows before `loc` have been written; none is written at or after `end`
+  int32_t height;       // of the frame in the last row: CFA - rsp, or 0 if that is unknown
+  uint32_t first_drop;  // where the frame first becomes smaller, in an epilog; `end` if nowhere
+  bool contradicts;     // some row has its CFA below rsp, which is impossible
+  uint8_t eh_data;      // bit 0: rax is saved, bit 1: rdx is saved
+  uint32_t leaves;      // if both are: where the CFA is first in rcx; 0: nowhere
   bool malformed, no_memory, unknown_op;
 };
 
-// DWARF's register numbers to ours (unwind/regs.h): the one place where that is done.
+// DWARF's register numbers as cs_reg (base/regs.h). They are translated nowhere else.
 static const uint8_t our_register[DWARF_REGISTERS] = {
     CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI, CS_RBP, CS_RSP,
     CS_R8,  CS_R9,  CS_R10, CS_R11, CS_R12, CS_R13, CS_R14, CS_R15,
 };
-// The slot + 1 of a DWARF column, 0: a register that no call preserves, of no interest.
+// The slot of a DWARF column, plus 1; 0: a register that no call preserves, which is ignored.
 static const uint8_t slot_of[DWARF_RIP + 1] = {
     [3] = CS_CFI_RBX + 1,  [6] = CS_CFI_RBP + 1,  [12] = CS_CFI_R12 + 1, [13] = CS_CFI_R13 + 1,
     [14] = CS_CFI_R14 + 1, [15] = CS_CFI_R15 + 1, [16] = CS_CFI_RA + 1,
@@ -91,7 +96,7 @@ static void set_how(struct machine *m, uint64_t column, uint8_t how, int64_t off
     off = 0;
   }
   unsigned slot = slot_of[column] - 1u;
-  // A return address that cannot be had by a supported rule is not "undefined": that would mean the
+  // A return address that no supported rule finds is not made "undefined", which would mean the
   // stack's base. Without a return address there is no rule at all.
   m->now.rule.slot[slot].how = how;
   m->now.rule.slot[slot].off = (int32_t)off;
@@ -169,22 +174,22 @@ static struct cs_cursor block(struct machine *m) {
   return c;
 }
 
-// The kernel's frame is read whole from the ucontext, so its rule must be about exactly that.
+// The kernel's frame is read as a whole from the ucontext, so its rule must describe exactly that.
 static bool is_kernel_frame(const struct cs_cfi_rule *rule) {
   return rule->cfa_how == CS_CFA_DEREF && rule->cfa_reg == CS_RSP &&
          rule->cfa_off == UCONTEXT_RSP && rule->cfa_add == 0 &&
          rule->slot[CS_CFI_RA].how == CS_CFI_AT_RSP && rule->slot[CS_CFI_RA].off == UCONTEXT_RIP;
 }
 
-// A longjmp says that its caller is where it will go on: rsp and the return address are in
-// registers, the others in memory at what it calls the CFA.
+// longjmp describes the place where it will continue as its caller: rsp and the return address are
+// in registers, the other registers in memory at what it calls the CFA.
 static bool is_jump(const struct cs_cfi_state *state) {
   const struct cs_cfi_rule *rule = &state->rule;
   return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
          rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
 }
 
-// A setcontext: where it will go on is in a ucontext, which the CFA is.
+// setcontext: the place where it will continue is described by a ucontext, which is the CFA.
 static bool is_ucontext(const struct cs_cfi_state *state) {
   const struct cs_cfi_rule *rule = &state->rule;
   return state->rsp_ruled && state->rsp_at == UCONTEXT_RSP && rule->cfa_how == CS_CFA_REG &&
@@ -192,7 +197,7 @@ static bool is_ucontext(const struct cs_cfi_state *state) {
          rule->slot[CS_CFI_RA].off == UCONTEXT_RIP;
 }
 
-// Makes a rule of the state, if it can be one.
+// Interns the state's rule, if it can be expressed as one.
 static void intern(struct machine *m) {
   struct cs_cfi_rule *rule = &m->now.rule;
   bool supported = rule->cfa_how != CS_CFA_NONE && rule->slot[CS_CFI_RA].how != CS_CFI_SAME &&
@@ -218,11 +223,11 @@ static void watch_height(struct machine *m) {
   bool from_rsp = rule->cfa_how == CS_CFA_REG && rule->cfa_reg == CS_RSP;
   int32_t height = from_rsp ? rule->cfa_off : 0;
   if (from_rsp && height < m->height && m->first_drop == m->end) m->first_drop = m->loc;
-  if (height < 0) m->lies = true;
+  if (height < 0) m->contradicts = true;
   m->height = height;
 }
 
-// Takes the rows from `ip` on back.
+// Removes the rows from `ip` on.
 static bool distrust(struct machine *m, uint32_t ip) {
   struct cs_rows *rows = m->build->rows;
   while (rows->count != 0 && rows->ip[rows->count - 1] >= ip) rows->count--;
@@ -230,7 +235,8 @@ static bool distrust(struct machine *m, uint32_t ip) {
   return cs_rows_add(rows, ip, CS_RULE_NONE);
 }
 
-// Is the stretch that begins at `loc`, the function's last, a return instruction (ret, rep ret)?
+// Returns whether the last rows' code, from `loc` to the function's end, is a return (ret, rep
+// ret).
 static bool ends_with_ret(const struct machine *m) {
   uint8_t code[2];
   uint32_t len = m->end - m->loc;
@@ -241,28 +247,32 @@ static bool ends_with_ret(const struct machine *m) {
   return code[len - 1] == 0xC3 && (len == 1 || code[0] == 0xF3);
 }
 
-// Hand-written code can describe itself wrongly. Such rules would lead to wrong frames, so they are
-// found out by what cannot be, and taken back. All that is known of (by comparing the rule at every
-// ret of libcoreclr, libclrjit, libc, libstdc++ and libcrypto with rsp + 8, which it must be):
-// - libcoreclr's delay-load helpers have two epilogues in a row, and forget that the pops of the
-//   first do not hold for the second: their CFA ends up below rsp. 5 functions.
-// - an adjustment is missing or has the wrong sign, and the last ret has its CFA elsewhere: the
-// hook
-//   for a method's end in libcoreclr, two functions of libcrypto. Of these and the helpers, prologs
-//   and bodies are right; from the first epilogue on nothing is believed.
-// - OnHijackTripThread is entered by a ret, pushes room for a return address, and leaves by a
-// second
-//   one: all the way its CFA is a word too high. Who returns with a word more than a call has given
-//   was not called, and has no rule at all. (The runtime links a HijackFrame there.)
+// Hand-written code may have wrong unwind data, which would lead to wrong frames. Such functions
+// are detected by contradictions, and lose rules. These are all that are known, from a comparison
+// of the rule at every ret of libcoreclr, libclrjit, libc, libstdc++ and libcrypto with rsp + 8,
+// which it must be:
+//
+//   libcoreclr's delay-load helpers (5)    They have two epilogs in a row, and the pops of the
+//                                          first are taken to hold for the second, so the CFA ends
+//                                          up below rsp.
+//   libcoreclr's hook for a method's end,  An adjustment is missing or has the wrong sign, and the
+//   two functions of libcrypto             CFA at the last ret is wrong.
+//   OnHijackTripThread                     It is entered by a ret, pushes room for a return
+//                                          address, and leaves by a second ret. Its CFA is a word
+//                                          too high throughout.
+//
+// In the first two rows, prologs and bodies are right; everything from the first epilog on is
+// dropped. A function that returns with one word more than a call would have pushed was not called,
+// and gets no rule at all. (The runtime links a HijackFrame there.)
 static bool check_function(struct machine *m, uint32_t ip, uint32_t last_row, int32_t last_height) {
   m->loc = last_row;
   bool wrong_ret = last_height != 0 && last_height != 8 && ends_with_ret(m);
   if (wrong_ret && last_height == 16) return distrust(m, ip);
-  uint32_t epilogue = m->first_drop < m->end ? m->first_drop : last_row;
-  return (!m->lies && !wrong_ret) || distrust(m, epilogue);
+  uint32_t epilog = m->first_drop < m->end ? m->first_drop : last_row;
+  return (!m->contradicts && !wrong_ret) || distrust(m, epilog);
 }
 
-// The state as it is holds from `loc` up to `to`.
+// The current state holds from `loc` up to `to`.
 static void reach(struct machine *m, uint64_t to) {
   if (m->in_cie) return;
   if (to > m->end) to = m->end;
@@ -314,7 +324,7 @@ static void do_register(struct machine *m) {
     unsupported(m, column);
 }
 
-// Operations about the CFA.
+// Operations that set the CFA.
 static bool step_cfa(struct machine *m, uint8_t op) {
   struct cs_cursor *in = &m->in;
   uint64_t reg;
@@ -347,7 +357,7 @@ static bool step_cfa(struct machine *m, uint8_t op) {
   }
 }
 
-// Operations about one register.
+// Operations that set the rule of one register.
 static bool step_register(struct machine *m, uint8_t op) {
   struct cs_cursor *in = &m->in;
   if (op == CFA_REGISTER) {
@@ -417,7 +427,7 @@ static bool run(struct machine *m) {
     if (m->in.bad) m->malformed = true;
     if (m->malformed || m->no_memory) return false;
   }
-  if (m->unknown_op) set_cfa(m, CS_CFA_NONE, 0, 0, 0);  // nothing behind it can be known
+  if (m->unknown_op) set_cfa(m, CS_CFA_NONE, 0, 0, 0);  // what follows it cannot be known
   return true;
 }
 
@@ -431,7 +441,7 @@ bool cs_cfi_run_cie(struct cs_cfi_build *build, struct cs_cie *cie, struct cs_cu
 
 enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_cie *cie, uint32_t ip,
                                   uint32_t ip_end, struct cs_cursor program) {
-  struct machine m;  // not cleared as a whole: `remembered` is 4 KiB, and rarely used
+  struct machine m;  // not cleared as a whole: `remembered` has 4 KiB, and is rarely used
   m.build = build;
   m.cie = cie;
   m.in_cie = false;
@@ -441,7 +451,7 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   m.loc = ip;
   m.end = m.first_drop = ip_end;
   m.height = 0;
-  m.lies = false;
+  m.contradicts = false;
   m.eh_data = 0;
   m.leaves = 0;
   m.malformed = m.no_memory = m.unknown_op = false;

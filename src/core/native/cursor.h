@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A bounds-checked reader of bytes. Invariant: it never reads beyond `end`; once it would have had
-// to, `bad` is set, stays set, and everything read from then on is 0. Not for handlers (no reason).
+// A bounds-checked reader of bytes. Invariant: it never reads beyond `end`. The first read that
+// would sets `bad`, which stays set, and from then on every read returns 0. Not for handlers (no
+// reason).
 #ifndef CS_NATIVE_CURSOR_H
 #define CS_NATIVE_CURSOR_H
 
@@ -57,8 +58,7 @@ static inline uint64_t cs_cursor_u64(struct cs_cursor *c) {
   return v;
 }
 
-// Bits beyond the 64th are dropped: nothing that is worth reading has any. `extend`: the last byte
-// has a sign, which the bits after it take.
+// Reads a LEB128 number. Bits beyond the 64th are dropped. `extend`: it is signed.
 static inline uint64_t cs_cursor_leb(struct cs_cursor *c, bool extend) {
   uint64_t v = 0;
   unsigned shift = 0;

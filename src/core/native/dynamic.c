@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The dynamic section of an image, and its exported symbols by the GNU hash table. Invariant: all
-// reads are guarded and their number is bounded, whatever the image says. Any thread. Signal-safe:
-// no.
+// The dynamic section of an image, and its exported symbols, through the GNU hash table. Invariant:
+// all reads are guarded, and their number is bounded, whatever the image says. Any thread.
+// Signal-safe: no.
 #include "native/dynamic.h"
 
 #include <elf.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_ENTRIES = 256, MAX_CHAIN = 4096, MAX_NAME = 64 };
 
-// glibc relocates these in place, other loaders leave the file's own values.
+// glibc relocates these pointers in place; other loaders leave the values of the file.
 static uint64_t pointer(uint64_t bias, uint64_t value) {
   return value != 0 && value < bias ? value + bias : value;
 }

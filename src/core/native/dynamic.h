@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What an ELF image's dynamic section says: where it begins and ends to run, and what it exports.
-// Read from memory: its file may have gone. Not for handlers.
+// What the dynamic section of an ELF image says: its first and last functions, and its exports.
+// Read from memory, since the file may be gone. Not for handlers.
 #ifndef CS_NATIVE_DYNAMIC_H
 #define CS_NATIVE_DYNAMIC_H
 
 #include "native/maps.h"
 
-// The runtime's descriptor, as CoreCLR exports it.
+// The runtime's descriptor, which CoreCLR exports.
 #define CS_CORECLR_SYMBOL "DotNetRuntimeContractDescriptor"
 
 struct cs_dynamic {
@@ -15,11 +15,11 @@ struct cs_dynamic {
   uint64_t symbols, strings, gnu_hash;  // 0: none
 };
 
-// The section is at `address`, of `size` bytes. False: it cannot be read.
+// Reads the section of `size` bytes at `address`. Returns false if it cannot be read.
 bool cs_dynamic_read(struct cs_process_memory *process, uint64_t bias, uint64_t address,
                      uint64_t size, struct cs_dynamic *out);
-// The address of an exported symbol; 0: the image exports none of that name. Not checked: whether
-// it is in the image.
+// Returns the address of an exported symbol, or 0 if there is none of that name. Does not check
+// that the address is in the image.
 uint64_t cs_dynamic_find(struct cs_process_memory *process, const struct cs_dynamic *dynamic,
                          const char *name);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A C++ exception that is caught: libgcc copies the registers of the frame that catches it over
-// those that its own function has saved (uw_install_context), return address included, and leaves
-// by restoring "its caller's". From then on .eh_frame describes a caller that is a mixture of two
-// frames. Such a function is told by its .eh_frame: it saves rax and rdx, which no other does, and
-// its CFA ends up in rcx. The copying is its last call but one, before an empty function that is
-// there for debuggers. From that call on the rules say so, and a walk goes on in the catching
-// frame; from where rcx has the CFA on they say that the registers are what they are. Invariant:
-// where the code has another form all rows stay as they are. Not for handlers.
+// The catching of a C++ exception. libgcc overwrites the registers that its own function has saved,
+// the return address included, with those of the catching frame (uw_install_context), and leaves by
+// restoring "its caller's". From then on .eh_frame describes a caller that is a mixture of two
+// frames. Such a function is recognised by its .eh_frame: it saves rax and rdx, which no other
+// function does, and its CFA ends up in rcx. The copying is its last call but one; the last is of
+// an empty function, for debuggers. From the copying on, the corrected rules lead to the catching
+// frame. From where the CFA is in rcx, they say that the registers have their final values.
+// Invariant: if the code has another form, all rows stay as they are. Not for handlers.
 #include "native/ehreturn.h"
 
 #include <stdlib.h>
@@ -17,14 +17,15 @@
 
 enum { CALL = 0xE8, CALL_BYTES = 5, NEAR = 64, MAX_FUNCTION = 64 << 10 };
 
-// The target of a call at code[at], as an offset into the text.
+// Returns the target of the call at code[at], as an offset in the text.
 static uint64_t target(const uint8_t *code, size_t at, uint64_t offset) {
   int32_t by;
   memcpy(&by, code + at + 1, sizeof by);
   return offset + at + CALL_BYTES + (uint64_t)(int64_t)by;
 }
 
-// Does a function begin there? Otherwise it was no call, but bytes of another instruction.
+// Returns whether a function begins at `offset`. If not, the call was in the middle of an
+// instruction.
 static bool is_function(const struct cs_rows *rows, uint64_t offset) {
   uint32_t lo = 0, hi = rows->count;
   while (lo < hi) {
@@ -37,7 +38,7 @@ static bool is_function(const struct cs_rows *rows, uint64_t offset) {
   return lo < rows->count && rows->ip[lo] == offset && offset % 16 == 0;
 }
 
-// endbr64 or not; ret: _Unwind_DebugHook.
+// An optional endbr64, then ret: _Unwind_DebugHook.
 static bool is_empty(struct cs_process_memory *process, uint64_t address) {
   static const uint8_t endbr[] = {0xF3, 0x0F, 0x1E, 0xFA};
   uint8_t code[sizeof endbr + 1];
@@ -45,11 +46,11 @@ static bool is_empty(struct cs_process_memory *process, uint64_t address) {
   return code[memcmp(code, endbr, sizeof endbr) == 0 ? sizeof endbr : 0] == 0xC3;
 }
 
-// Where in the function the copying is called; 0: nowhere.
+// Returns the offset in the function at which the copying is called, or 0.
 static size_t find_install(struct cs_process_memory *process, uint64_t begin,
                            const struct cs_rows *rows, const uint8_t *code, size_t size,
                            uint64_t offset) {
-  size_t hook = 0;  // of the debuggers' function, once that is found
+  size_t hook = 0;  // of the call of the empty function, once it is found
   for (size_t at = size >= CALL_BYTES ? size - CALL_BYTES : 0; at > 0; at--) {
     if (hook != 0 && hook - at > NEAR) return 0;
     if (code[at] != CALL || !is_function(rows, target(code, at, offset))) continue;
@@ -60,7 +61,7 @@ static size_t find_install(struct cs_process_memory *process, uint64_t begin,
   return 0;
 }
 
-// What holds instead while the copying runs, and after it.
+// Returns the rule that holds instead while the copying runs, and after it.
 static uint16_t installed(struct cs_rules *rules, uint16_t rule) {
   struct cs_cfi_rule r = rules->rule[rule];
   if (rule == CS_NO_RULE || r.cfa_how != CS_CFA_REG) return rule;
@@ -68,7 +69,7 @@ static uint16_t installed(struct cs_rules *rules, uint16_t rule) {
   return cs_rules_intern(rules, &r);
 }
 
-// And at the end, where all registers have been loaded.
+// Returns the rule that holds at the end, where all registers have been loaded.
 static uint16_t leaving(struct cs_rules *rules, uint16_t rule) {
   if (rule == CS_NO_RULE) return rule;
   struct cs_cfi_rule r = rules->rule[rule];
@@ -81,7 +82,8 @@ static uint16_t leaving(struct cs_rules *rules, uint16_t rule) {
   return cs_rules_intern(rules, &r);
 }
 
-// [from, leaves): installed; from `leaves` on for as long as the CFA is not rbp's again: leaving.
+// Uses `installed` in [from, leaves), and `leaving` from `leaves` until the CFA is relative to rbp
+// again.
 static bool correct(struct cs_rules *rules, uint32_t from, uint32_t leaves, uint32_t function_end,
                     struct cs_rows *rows) {
   struct cs_rows out = {0};
@@ -121,7 +123,7 @@ static bool apply_one(struct cs_process_memory *process, uint64_t begin, uint32_
     at = find_install(process, begin, rows, code, size, from);
   free(code);
   if (at == 0) {
-    cs_log("the end of an exception's way is not found in the function at 0x%llx",
+    cs_log("the copying of the catching frame's registers is not found in the function at 0x%llx",
            (unsigned long long)(begin + from));
     return true;
   }

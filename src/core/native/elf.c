@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From an ELF header in memory to the address of .eh_frame, over the program headers, which are
-// mapped with every image, and .eh_frame_hdr, or a search. Invariant: nothing that the image says
-// is used as an address before it is found to be inside one of its own segments, and all reads are
-// guarded (a dlclose may be under way). One thread at a time. Signal-safe: no.
+// From an ELF header in memory to the address of .eh_frame, through the program headers (which are
+// mapped with every image) and .eh_frame_hdr, or by a search. Invariant: no value of the image is
+// used as an address before it is known to be inside one of the image's own segments, and all reads
+// are guarded, since the image may be unloaded meanwhile. One thread at a time. Signal-safe: no.
 #include "native/elf.h"
 
 #include <elf.h>
@@ -20,7 +20,7 @@ struct segments {
   struct cs_elf *elf;
   unsigned count;
   uint64_t table;     // address of the program headers
-  uint64_t looked;    // bytes that were looked through for Go's mark, in all segments,
+  uint64_t looked;    // bytes of all segments that were searched for Go's mark,
   uint64_t searched;  // and for .eh_frame
 };
 
@@ -54,7 +54,7 @@ static bool program_header(const struct segments *s, unsigned i, Elf64_Phdr *ph)
   return cs_process_memory_read(s->process, s->candidate->base + at, ph, sizeof *ph);
 }
 
-// Looks through one segment of notes for the build id.
+// Searches a segment of notes for the build id.
 static void read_notes(const struct segments *s, const Elf64_Phdr *notes) {
   enum { MAX_BYTES = 2048, GO_BUILD_ID = 4 };
   uint8_t bytes[MAX_BYTES];
@@ -79,8 +79,8 @@ static void read_notes(const struct segments *s, const Elf64_Phdr *notes) {
   }
 }
 
-// Go's linker puts what the toolchain says of a build into the data, also where it was told to
-// leave the note out.
+// Go's linker puts the toolchain's description of a build into the data, even if it was told to
+// leave out the note.
 static void look_for_go(struct segments *s, const Elf64_Phdr *data) {
   static const uint8_t magic[] = "\xFF Go buildinf:";
   enum { STEP = 16, PIECE = 64 << 10, MOST = 64 << 20 };
@@ -99,8 +99,8 @@ static void look_for_go(struct segments *s, const Elf64_Phdr *data) {
   free(bytes);
 }
 
-// The functions that run first and last; and whether this is CoreCLR, by what it exports for
-// debuggers: libcoreclr.so, or a program that is a single file.
+// Finds the functions that run first and last, and whether this is CoreCLR (libcoreclr.so, or a
+// single-file program), which exports a symbol for debuggers.
 static void read_dynamic(const struct segments *s, const Elf64_Phdr *ph) {
   struct cs_dynamic dynamic;
   if (!cs_dynamic_read(s->process, s->elf->bias, s->elf->bias + ph->p_vaddr, ph->p_filesz,
@@ -111,7 +111,7 @@ static void read_dynamic(const struct segments *s, const Elf64_Phdr *ph) {
   s->elf->is_coreclr = cs_dynamic_find(s->process, &dynamic, CS_CORECLR_SYMBOL) != 0;
 }
 
-// What the bias is needed for. An image without these is none the worse for it.
+// Finds what requires the bias. None of it is required of an image.
 static enum cs_elf_result find_notes(struct segments *s) {
   for (unsigned i = 0; i < s->count; i++) {
     Elf64_Phdr ph;
@@ -123,8 +123,8 @@ static enum cs_elf_result find_notes(struct segments *s) {
   return CS_ELF_OK;
 }
 
-// The load bias follows from the executable segment that the candidate maps. (Not from where the
-// file's first byte is: small images have that page mapped twice, for two segments.)
+// The load bias follows from the executable segment that the candidate maps. (It does not follow
+// from the place of the file's first byte: small images map that page twice, for two segments.)
 static enum cs_elf_result find_bias(const struct segments *s, bool *has_hdr, Elf64_Phdr *hdr) {
   const struct cs_candidate *candidate = s->candidate;
   bool found = false;
@@ -146,7 +146,8 @@ static enum cs_elf_result find_bias(const struct segments *s, bool *has_hdr, Elf
   return found ? CS_ELF_OK : CS_ELF_MALFORMED;
 }
 
-// The end of the loaded segment that holds the address (of what the file has of it); 0: in none.
+// Finds the end of the loaded segment that contains the address, as far as it is in the file; 0 if
+// there is none.
 static enum cs_elf_result segment_end(const struct segments *s, uint64_t address, uint64_t *end) {
   *end = 0;
   for (unsigned i = 0; i < s->count; i++) {
@@ -159,8 +160,8 @@ static enum cs_elf_result segment_end(const struct segments *s, uint64_t address
   return CS_ELF_OK;
 }
 
-// .eh_frame_hdr: version 1, three encodings, the pointer to .eh_frame, the number of FDEs (if there
-// is a search table; it is not needed here, all records are read anyway).
+// .eh_frame_hdr has version 1, three encodings, the pointer to .eh_frame, and the number of FDEs if
+// there is a search table, which is not needed here, since all records are read anyway.
 static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
                                    struct cs_error *err) {
   struct cs_elf *elf = s->elf;
@@ -190,7 +191,7 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
   return CS_ELF_MALFORMED;
 }
 
-// Nothing says where .eh_frame is: it is looked for in every loaded segment.
+// Nothing points to .eh_frame, so every loaded segment is searched for it.
 static enum cs_elf_result search(struct segments *s, struct cs_error *err) {
   enum { MAX_BYTES = 64 << 20, MAX_IN_ALL = 128 << 20 };
   for (unsigned i = 0; i < s->count; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// See loader.h. What is found is in the data of ld.so, which is never unmapped. Invariant: nothing
-// is watched that did not have, under the loader's lock, the value that it must have there. Not for
+// See images/loader.h. What is found is in the data of ld.so, which is never unmapped. Invariant: a
+// word is watched only if it had, under the loader's lock, the value that it must have. Not for
 // handlers.
 #include "native/native.h"
 
@@ -24,7 +24,7 @@ static uint32_t count_images(const struct link_map *map) {
   return n;
 }
 
-// Under the lock: the first two members are the list of images and how many they are.
+// Under the lock: the first two members are the list of images, and their number.
 static bool is_known_layout(const struct search *s) {
   enum { FIRST = 0, LOADED = 8 };
   uint64_t first;

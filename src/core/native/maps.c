@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads /proc/PID/maps: which files are mapped executable, and where. The kernel is asked and not
-// the dynamic loader, whose lock another thread may hold while it waits for something of ours.
-// Invariant: a candidate's strings live as long as the text they were cut from. One thread at a
+// Reads /proc/PID/maps: which files are mapped executable, and where. The source is the kernel and
+// not the dynamic loader, whose lock another thread may hold while it waits for this library.
+// Invariant: a candidate's strings live as long as the text that they are part of. One thread at a
 // time. Signal-safe: no.
 #include "native/maps.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 
-enum { FIRST_CAPACITY = 128 << 10 };  // a .NET 10 process has some 500 lines of 90 bytes
+enum { FIRST_CAPACITY = 128 << 10 };  // a .NET 10 process has about 500 lines of 90 bytes
 
 static int open_proc(int pid, const char *name, int flags) {
   char path[64];
@@ -69,8 +69,9 @@ static bool parse_line(char *text, struct cs_mapping *line) {
   return line->begin < line->end;
 }
 
-// Deleted files stay in: a library that an update has replaced goes on running. What is not ELF
-// (the runtime's double-mapped code heaps are a deleted memfd) is told by its first bytes later.
+// Deleted files are included, since a library that an update has replaced is still running. What is
+// not ELF (the runtime's double-mapped code heaps are a deleted memfd) is recognised later, by its
+// first bytes.
 static bool is_image(const struct cs_mapping *line) {
   if (strcmp(line->path, "[vdso]") == 0) return true;
   return line->path[0] == '/' && line->inode != 0 &&
@@ -120,7 +121,7 @@ bool cs_maps_each(struct cs_maps *maps, int pid,
   for (char *at = maps->text, *next; *at != '\0'; at = next) {
     struct cs_mapping line;
     next = strchr(at, '\n');
-    if (next == NULL) break;  // cut off in the middle: no line
+    if (next == NULL) break;  // an incomplete line is ignored
     *next++ = '\0';
     if (!parse_line(at, &line)) return cs_error_set(err, "cannot make out a line of the maps");
     if (!visit(&line, arg)) break;
@@ -130,7 +131,7 @@ bool cs_maps_each(struct cs_maps *maps, int pid,
 
 struct collection {
   struct cs_maps *maps;
-  struct cs_mapping first;  // the last mapping of a file's begin that was passed
+  struct cs_mapping first;  // the last mapping of the start of a file
   bool no_memory;
 };
 
@@ -196,7 +197,8 @@ bool cs_process_memory_read(struct cs_process_memory *process, uint64_t address,
   int pid = process->pid != 0 ? process->pid : getpid();
   ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
   if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return got == (ssize_t)len;
-  // Containers with a strict seccomp profile refuse the call; the file is guarded just as well.
+  // Strict seccomp profiles of containers refuse the call; reads of the file are guarded just as
+  // well.
   process->mem_fd = open_proc(process->pid, "mem", O_RDONLY);
   cs_log("process_vm_readv is refused (%s): images are read through /proc/%d/mem%s",
          strerrorname_np(errno), pid, process->mem_fd < 0 ? ", which cannot be opened either" : "");

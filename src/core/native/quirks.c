@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Hand-written code of CoreCLR whose .eh_frame is wrong (seen on .NET 10.0.12 and 10.0.14 as walks
-// that ended in unknown code, one in 10,000 while collections run back to back). Each is recognised
-// by its code and gets rows of its own; where it is not found the rows stay as they are. Not for
-// handlers.
+// Hand-written code of CoreCLR whose .eh_frame is wrong. (Seen on .NET 10.0.12 and 10.0.14 as walks
+// that ended in unknown code, one in 10,000 while collections run back to back.) Each function is
+// recognised by its code and gets rows of its own; if it is not found, the rows stay as they are.
+// Not for handlers.
 //
-// OnHijackTripThread is not called but returned to: the runtime has put its address over a return
-// address. It pushes a word where that one stood, for the runtime to fill in the true address, so
-// the caller's frame is one word nearer than if it had been called, as .eh_frame claims. It also
-// saves the callee-saved registers, in which the collector may meanwhile move objects.
-//
-// ResolveWorkerChainLookupAsmStub is jumped to from a resolve stub that has pushed two words, and
-// pops them at its own pace; .eh_frame claims an untouched stack.
-//
-// Helpers with a transition block (allocation's slow path, throw, rethrow) push all callee-saved
-// registers for the collector to see, and use them: RhpNewObject's keeps the type in rbx.
-// .eh_frame tells the pushes but not what they save, so a caller's rbx would be the helper's. There
-// are several of them, alike but for what they call; all that have the shape are corrected.
+//   OnHijackTripThread
+//       is not called but returned to: the runtime has overwritten a return address with its
+//       address. It pushes a word in place of the one that the return has popped, for the runtime
+//       to fill in the true address, so the caller's frame is one word nearer than after a call,
+//       which .eh_frame describes. It also saves the callee-saved registers, in which the collector
+//       may move objects.
+//   ResolveWorkerChainLookupAsmStub
+//       is jumped to from a resolve stub that has pushed two words, and pops them one by one;
+//       .eh_frame describes an untouched stack.
+//   Helpers with a transition block (allocation's slow path, throw, rethrow)
+//       push all callee-saved registers for the collector to see, and use them: RhpNewObject keeps
+//       the type in rbx. .eh_frame describes the pushes but not which registers they save, so the
+//       caller would get the helper's rbx. There are several such helpers, which differ only in
+//       what they call; all of that shape are corrected.
 #include "native/quirks.h"
 
 #include <stdlib.h>
@@ -23,18 +25,18 @@
 
 #include "base/regs.h"
 
-struct piece {  // bytes that must stand at an offset
+struct piece {  // bytes that must be at an offset
   uint8_t at, size;
   const char *bytes;
 };
-struct place {  // from this offset on: the CFA is rsp + cfa, `saved` registers have been pushed
+struct place {  // from offset `at` on, the CFA is rsp + cfa, and `saved` registers are pushed
   uint8_t at, cfa, saved;
-  uint8_t context;  // not 0: the register that points to the CONTEXT instead; or JUMPS
+  uint8_t context;  // if not 0: the register that points to a CONTEXT, or JUMPS or TRIP
 };
 enum {
-  JUMPS = 0xFF,  // all registers are those of the place that it goes on at, which rax has
-  TRIP = 0xFE,   // as if it had no CONTEXT, but no call site that is stepped over by a kept rule:
-                 // what stands in the return address' place has to be looked at each time
+  JUMPS = 0xFF,  // all registers are those of the place where it continues, whose address rax has
+  TRIP = 0xFE,   // as with 0, but the call-site cache must not step over it: the word in place
+                 // of the return address has to be checked each time
 };
 struct quirk {
   const char *name;
@@ -46,9 +48,8 @@ struct quirk {
 };
 
 // push rax; push rbp, rbx, r15, r14, r13, r12; push rcx, rdx, rax; mov rdi, rsp; lea rsp,
-// [rsp-20h];
-// ... call ...; lea rsp, [rsp+20h]; and all pops. CFA 0: no rule (the first instruction, where the
-// slot is below the sp).
+// [rsp-20h]; ... call ...; lea rsp, [rsp+20h]; and all pops. CFA 0: no rule (at the first
+// instruction, where the slot is below the sp).
 static const struct place trip_places[] = {
     {0x00, 0, 0, 0},  {0x01, 8, 0, 0},      {0x02, 16, 1, 0}, {0x03, 24, 2, 0}, {0x05, 32, 3, 0},
     {0x07, 40, 4, 0}, {0x09, 48, 5, 0},     {0x0B, 56, 6, 0}, {0x0C, 64, 6, 0}, {0x0D, 72, 6, 0},
@@ -62,7 +63,8 @@ static const struct place resolve_places[] = {
     {0x35, 16, 0, 0}, {0x44, 8, 0, 0},  {0x46, 16, 0, 0},
 };
 // push rbp; mov r10, rdi; mov r11, rsi; loads; mov rax, [r10+rip]; mov rsp, [r10+rsp]; jmp rax; and
-// for a CONTEXT without control registers pop rbp; ret. At the jump the sp is the target's already.
+// for a CONTEXT without control registers pop rbp; ret. At the jump, the sp is already the
+// target's.
 static const struct place restore_places[] = {
     {0x00, 8, 0, 0},     {0x01, 0, 0, CS_RDI}, {0x04, 0, 0, CS_R10},
     {0xA0, 0, 0, JUMPS}, {0xA2, 16, 1, 0},     {0xA3, 8, 0, 0},
@@ -102,7 +104,8 @@ static bool matches(const struct quirk *quirk, const uint8_t *code, size_t room)
   return true;
 }
 
-// Where the function is in the text: functions begin on 16 bytes. UINT32_MAX: nowhere, or twice.
+// Returns the function's offset in the text, where functions are aligned to 16 bytes; UINT32_MAX if
+// it is not there, or there twice.
 static uint32_t locate(const struct quirk *quirk, const uint8_t *text, size_t size) {
   uint32_t at = UINT32_MAX;
   for (size_t i = 0; i + quirk->size <= size; i += 16) {
@@ -144,11 +147,11 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
   return cs_rules_intern(rules, &rule);
 }
 
-// Replaces what the rows say of [at, at + size).
+// Replaces the rows of [at, at + size).
 static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rules,
                     struct cs_rows *rows) {
   uint32_t end = at + quirk->size, first = 0, n = 0;
-  uint16_t after = CS_NO_RULE;  // what held at `end` goes on to hold there
+  uint16_t after = CS_NO_RULE;  // the rule that holds at `end` stays
   while (first < rows->count && rows->ip[first] < at) after = rows->rule[first++];
   uint32_t last = first;
   while (last < rows->count && rows->ip[last] < end) after = rows->rule[last++];
@@ -175,8 +178,8 @@ static bool replace(const struct quirk *quirk, uint32_t at, struct cs_rules *rul
 }
 
 // The helpers with a transition block: push rbp, rbx, r15, r14, r13, r12; lea rsp, [rsp-38h]; a
-// body that leaves rsp alone; lea rsp, [rsp+38h] and all pops; ret. Or je over that epilog to a
-// second body, whose epilog ends with a jump.
+// body that does not change rsp; lea rsp, [rsp+38h] and all pops; ret. Or a je across that epilog
+// to a second body, whose epilog ends with a jump.
 enum { BLOCK_PROLOG = 15, BLOCK_EPILOG = 15, BLOCK_BODY = 64, BLOCK_MAX = 160, BLOCK_PLACES = 32 };
 static const char block_prolog[] = "\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x48\x8D\x64\x24\xC8";
 static const char block_epilog[] = "\x48\x8D\x64\x24\x38\x41\x5C\x41\x5D\x41\x5E\x41\x5F\x5B\x5D";
@@ -193,7 +196,8 @@ static unsigned find_epilog(const uint8_t *code, unsigned from) {
   return 0;
 }
 
-// Describes the function at `code`, of which BLOCK_MAX bytes can be read. False: not the shape.
+// Describes the function at `code`, of which BLOCK_MAX bytes can be read. Returns false if it does
+// not have the shape.
 static bool describe_block(const uint8_t *code, struct place places[BLOCK_PLACES],
                            struct quirk *quirk) {
   enum { JE = 0x74, RET = 0xC3, JMP = 0xE9, JMP_BYTES = 5 };
@@ -233,10 +237,10 @@ static bool correct_blocks(const uint8_t *text, size_t size, struct cs_rules *ru
   return true;
 }
 
-// Between the code that faulted and the runtime's handler for it stands a frame that nobody has
-// called: CallSignalHandlerWrapper, whose rows lead to the ip and rbp that its maker has pushed.
-// They pass the handler's own rbx and r12 to r15 off as the interrupted ones, and its caller is not
-// at a call. Told by a return address that lies behind the red zone, where no call puts one.
+// Between the code that faulted and the runtime's handler is a frame that was not called:
+// CallSignalHandlerWrapper, whose rows lead to the ip and rbp that its creator has pushed. They
+// present the handler's own rbx and r12 to r15 as the interrupted ones, and its caller is not at a
+// call. It is recognised by a return address beyond the red zone, where no call pushes one.
 static bool correct_faults(struct cs_rules *rules, struct cs_rows *rows) {
   enum { RED_ZONE = 128 };
   static const uint8_t lost[] = {CS_CFI_RBX, CS_CFI_R12, CS_CFI_R13, CS_CFI_R14, CS_CFI_R15};
@@ -254,7 +258,8 @@ static bool correct_faults(struct cs_rules *rules, struct cs_rows *rows) {
   return true;
 }
 
-// push rbp; call; pop rbp; ret; and before it, aligned, the offset of the return address: 6.
+// push rbp; call; pop rbp; ret; and before it, aligned, the offset of the return address, which is
+// 6.
 static bool is_fault_wrapper(const uint8_t *text, uint32_t at) {
   static const uint8_t offset[] = {6, 0, 0, 0};
   const uint8_t *code = text + at;

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Hand-written code of CoreCLR whose .eh_frame is wrong, and what is right. Not for handlers.
+// Hand-written code of CoreCLR whose .eh_frame is wrong, and its corrections. Not for handlers.
 #ifndef CS_NATIVE_QUIRKS_H
 #define CS_NATIVE_QUIRKS_H
 
 #include "native/cfi.h"
 
 enum {
-  CS_QUIRKS = 3,       // functions that are known each by its own code, on .NET 10
-  CS_QUIRK_MAX = 128,  // more than there are of those and of the families that are known by shape
+  CS_QUIRKS = 3,       // functions that are recognised by their own code, on .NET 10
+  CS_QUIRK_MAX = 128,  // more than the number of those and of functions recognised by shape
 };
 
 struct cs_quirk_range {
   const char *name;
-  uint32_t begin, end;  // in the text
+  uint32_t begin, end;  // offsets in the text
 };
 
-// Finds them by their code in libcoreclr's `text` (a copy of it, or the text itself). Answers how
-// many: 3, 5 helpers with a transition block and 2 fault wrappers on .NET 10.
+// Finds the functions by their code in libcoreclr's `text` (or a copy of it). Returns their number:
+// on .NET 10 there are 3, 5 helpers with a transition block, and 2 fault wrappers.
 unsigned cs_quirks_find(const uint8_t *text, size_t size,
                         struct cs_quirk_range found[CS_QUIRK_MAX]);
-// Finds them and puts right the rows of that text. False: no memory, and some may still be wrong.
+// Finds the functions and corrects the rows of that text. Returns false if it runs out of memory;
+// some rows may then still be wrong.
 bool cs_quirks_apply(const uint8_t *text, size_t size, struct cs_rules *rules, struct cs_rows *rows,
                      unsigned *found);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Interned unwind rules: an append-only array with a hash beside it. Invariant: a rule that has
-// been answered never changes or moves, because handlers read it without any lock while others are
-// added behind it. One thread at a time adds. Signal-safe: no (reading rules[i] is).
+// Interned unwind rules: an append-only array, and a hash table. Invariant: a rule that has been
+// returned never changes or moves, because handlers read it without a lock while others are
+// appended. One thread at a time appends. Signal-safe: no (but reading rules[i] is).
 #include "native/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HASH_SLOTS = 1 << 17 };  // twice the most rules: probes stay short
+enum { HASH_SLOTS = 1 << 17 };  // twice the largest number of rules, so that probes are short
 _Static_assert(sizeof(struct cs_cfi_rule) == 64,
                "one cache line, and no hidden padding to compare");
 
@@ -19,7 +19,8 @@ static size_t rules_bytes(void) {
 bool cs_rules_init(struct cs_rules *rules) {
   *rules = (struct cs_rules){.hash = calloc(HASH_SLOTS, sizeof(uint16_t))};
   if (rules->hash == NULL) return false;
-  // 4 MiB of addresses; only what is written gets memory, and it is written before it is published.
+  // 4 MiB of address space. Only what is written uses memory, and is written before it is
+  // published.
   void *memory = mmap(NULL, rules_bytes(), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -38,7 +39,7 @@ void cs_rules_free(struct cs_rules *rules) {
   *rules = (struct cs_rules){0};
 }
 
-// The products do not wait for each other, which makes this 3 times as fast as a chain of them.
+// The products do not depend on each other, which makes this 3 times as fast as a chain.
 static uint32_t hash_of(const struct cs_cfi_rule *rule) {
   static const uint64_t odd[] = {0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u,
                                  0xD6E8FEB86659FD93u, 0xA0761D6478BD642Fu, 0xE7037ED1A0B428DBu,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// An image that was linked without .eh_frame_hdr (ld --no-eh-frame-hdr, some static linkers) has
-// .eh_frame in a loaded segment, but no program header leads there, and the section headers are not
-// loaded; the file may be gone. So the records are looked for: a section begins with a CIE, which
-// on x86-64 always says 1, -8 and 16 in a row (code and data alignment, return register), and each
-// FDE that follows names one. The longest run of such records is it. Invariant: what is answered
-// consists of whole records, every FDE's CIE lies among them, and there is at least one FDE. Not
+// The search for .eh_frame in an image that was linked without .eh_frame_hdr (ld --no-eh-frame-hdr,
+// some static linkers): .eh_frame is in a loaded segment, but no program header leads to it, and
+// the section headers are not loaded; the file may be gone. A section begins with a CIE, which on
+// x86-64 always contains 1, -8 and 16 in a row (code and data alignment, return register), and each
+// FDE that follows refers to one. The longest run of such records is the section. Invariant: a
+// result consists of whole records, includes the CIE of every FDE, and has at least one FDE. Not
 // for handlers.
 #include "native/search.h"
 
@@ -18,7 +18,7 @@ static uint32_t word_at(const uint8_t *bytes) {
   return word;
 }
 
-// Does a CIE with its length stand there?
+// Returns whether `bytes` start with a CIE and its length.
 static bool is_cie(const uint8_t *bytes, size_t size) {
   static const uint8_t alike[] = {0x01, 0x78, 0x10};
   if (size < 4 + MIN_CIE || word_at(bytes) < MIN_CIE || word_at(bytes) > MAX_CIE ||
@@ -33,7 +33,7 @@ static bool is_cie(const uint8_t *bytes, size_t size) {
   return memcmp(augmentation + n + 1, alike, sizeof alike) == 0;
 }
 
-// Follows the records from a CIE on, as long as they make sense.
+// Follows the records from a CIE on, as long as they are plausible.
 static void follow(const uint8_t *bytes, size_t size, size_t begin, struct cs_found *found) {
   size_t at = begin;
   *found = (struct cs_found){.begin = begin, .last = begin};
@@ -57,8 +57,8 @@ bool cs_eh_frame_search(const uint8_t *bytes, size_t size, struct cs_found *foun
   for (size_t at = 0; at + 4 + MIN_CIE <= size; at += ALIGNMENT) {
     if (!is_cie(bytes + at, size - at)) continue;
     follow(bytes, size, at, &run);
-    // What begins at a later record of the run goes no further, so that none is followed twice; the
-    // last one may only look like a record, and hide a true beginning.
+    // A run that begins at a later record of this run goes no further, so none is followed twice.
+    // But the last record may only look like one, and hide the start of another run.
     if (run.fdes == 0) {
       at = run.last - run.last % ALIGNMENT;
       continue;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// .eh_frame without anything that says where it is. Not for handlers.
+// Finds .eh_frame without anything that points to it. Not for handlers.
 #ifndef CS_NATIVE_SEARCH_H
 #define CS_NATIVE_SEARCH_H
 
 #include "base/base.h"
 
 struct cs_found {
-  size_t begin, end;  // of the records, in the bytes
-  size_t last;        // where the last of them begins
+  size_t begin, end;  // offsets of the records
+  size_t last;        // offset of the last record
   uint32_t fdes;
 };
 
-// Finds it in a copy of a segment: the longest run of records that are one with another.
+// Finds the longest run of records that refer to each other, in a copy of a segment.
 bool cs_eh_frame_search(const uint8_t *bytes, size_t size, struct cs_found *found);
 
 #endif

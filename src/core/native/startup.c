@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// _init and _fini are put together from pieces of every object file (crti.o has their beginning,
-// crtn.o their end), so no compiler describes them. They take one word of the stack and give it
-// back: sub rsp, 8; ...; add rsp, 8; ret, after an endbr64 perhaps. Invariant: rows are added only
-// where none were, and only if the code is that. Not for handlers.
+// _init and _fini are assembled from pieces of every object file (crti.o has their start, crtn.o
+// their end), so no compiler describes them. They take one word of the stack and return it: sub
+// rsp, 8; ...; add rsp, 8; ret, possibly after an endbr64. Invariant: rows are added only where
+// there were none, and only if the code has that form. Not for handlers.
 #include "native/startup.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static uint16_t plain_rule(struct cs_rules *rules, int32_t cfa) {
 }
 
 struct shape {
-  uint32_t taken, given_back, end;  // offsets behind sub, behind add, behind ret
+  uint32_t taken, given_back, end;  // offsets after sub, after add, after ret
 };
 
 static bool is_startup(const uint8_t *code, size_t size, struct shape *shape) {
@@ -43,7 +43,7 @@ static bool is_startup(const uint8_t *code, size_t size, struct shape *shape) {
   return false;
 }
 
-// The rule that holds at an offset, and up to where.
+// Returns the rule that holds at an offset, and up to which offset.
 static uint16_t rule_at(const struct cs_rows *rows, uint32_t offset, uint32_t *end) {
   uint16_t rule = CS_NO_RULE;
   *end = UINT32_MAX;

@@ -5,8 +5,8 @@
 
 #include "native/cfi.h"
 
-// Describes the function at `address` (0: there is none) by its code, if it has no rows and is what
-// the C library's crti.o and crtn.o make of it. False: no memory.
+// Describes the function at `address` (0: there is none) by its code, if it has no rows and the
+// form that the C library's crti.o and crtn.o give it. Returns false if it runs out of memory.
 bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candidate *candidate,
                       uint64_t address, struct cs_rules *rules, struct cs_rows *rows);
 

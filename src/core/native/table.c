@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The table of native images: what is mapped is compiled once, and published as an immutable
+// The table of native images: each mapped image is compiled once, and published in an immutable
 // snapshot. Invariant: nothing that a published table points to is changed or freed before
-// cs_native_retire; all of it is in memory that has been touched (MAP_POPULATE), so that a handler
-// meets no page fault. One thread at a time; readers need nothing. Signal-safe: no.
+// cs_native_retire, and all of it is in memory that has been touched (MAP_POPULATE), so that a
+// handler does not incur a page fault. One thread at a time; readers need no lock. Signal-safe: no.
 //
 // Measured (Xeon at 2.5 GHz, one core; CLRSNAP_LOG has these numbers for any process):
 //   image (.NET 10.0.12, Debian 12)  functions     rows  table bytes  time
@@ -35,13 +35,13 @@ struct compiled {
   uint64_t base, offset, inode, fingerprint;
   uint64_t loaded;  // cs_loader_now when it was compiled
   uint32_t device;
-  bool checked;      // it was there at a moment when the maps, too, were known to be right
-  uint8_t patience;  // unchecked: how many more times it is kept
+  bool checked;      // it was mapped at a moment when the maps were known to be right
+  uint8_t patience;  // if not checked: how many more times it is kept
   void *block;
   size_t block_bytes;
 };
 
-struct table {  // what cs_native_refresh answered once
+struct table {  // a result of cs_native_refresh
   struct table *next;
   size_t bytes;
   struct cs_images images;  // at the end: its last member has no fixed length
@@ -50,9 +50,9 @@ struct table {  // what cs_native_refresh answered once
 struct cs_native {
   struct cs_process_memory process;
   struct cs_maps maps;
-  struct cs_loader loader;  // of this process; not of another one's
-  bool counted;             // and it tells when images come and go
-  uint64_t loaded;          // as it was before the maps were read
+  struct cs_loader loader;  // of this process; not set for another one
+  bool counted;             // the loader's counters were found
+  uint64_t loaded;          // cs_loader_now before the maps were read
   struct {                  // places in images that stay as long as this process lives
     uint64_t text[3], base[2];
   } stays;
@@ -60,7 +60,7 @@ struct cs_native {
   struct compiled *compiled;
   struct table *tables;  // the newest first
   uint32_t sequence;     // of the newest
-  uint32_t keep;         // tables from here on are not retired
+  uint32_t keep;         // tables from this number on are not retired
 };
 
 static void *populated(size_t bytes) {
@@ -101,7 +101,7 @@ struct cs_native *cs_native_new(int pid) {
   return NULL;
 }
 
-// Fills block_row: for each block of text the last row at or before its begin. Row 0 is at 0.
+// Fills in block_row: for each block of text, the last row at or before its start. Row 0 is at 0.
 static void index_blocks(struct cs_image *image, uint32_t *block_row) {
   uint32_t row = 0;
   for (uint32_t block = 0; block < image->block_count; block++) {
@@ -111,7 +111,7 @@ static void index_blocks(struct cs_image *image, uint32_t *block_row) {
   }
 }
 
-// What the index takes follows from the rows and not from how wide the image is mapped.
+// Chooses the size of blocks, by the number of rows and not by the width of the mapping.
 static size_t size_index(struct cs_image *image, const struct cs_rows *rows) {
   uint64_t most = rows->count * 4ull + 256, last = rows->count != 0 ? rows->ip[rows->count - 1] : 0;
   image->block_bits = CS_BLOCK_BITS;
@@ -119,7 +119,7 @@ static size_t size_index(struct cs_image *image, const struct cs_rows *rows) {
   return rows->count != 0 ? (size_t)(last >> image->block_bits) + 1 : 0;
 }
 
-// Packs rows, index and path into one block of their own.
+// Packs rows, index and path into one block of memory.
 static bool pack(struct compiled *c, const struct cs_rows *rows, const char *path) {
   struct cs_image *image = &c->image;
   size_t n = rows->count, path_bytes = strlen(path) + 1;
@@ -146,8 +146,8 @@ static bool pack(struct compiled *c, const struct cs_rows *rows, const char *pat
   return true;
 }
 
-// Compiles a copy of .eh_frame into rows. An image that has none, or whose unwind data makes no
-// sense, has no rows: then a walk knows whose code it is in, and stops there with a reason.
+// Compiles a copy of .eh_frame into rows. An image without usable unwind data has no rows: a walk
+// then knows which image it is in, and stops there with a reason.
 static enum cs_elf_result compile_rows(struct cs_native *native,
                                        const struct cs_candidate *candidate,
                                        const struct cs_elf *elf, struct cs_rows *rows,
@@ -191,7 +191,7 @@ static void report(const struct compiled *c, const struct cs_cfi_stats *stats, u
         stats->skipped, stats->distrusted);
 }
 
-// The runtime's own text is needed for that, 5 MB of libcoreclr: 2 ms, once.
+// Needs the runtime's own text, 5 MB of libcoreclr, which takes 2 ms once.
 static void correct_rows(struct cs_native *native, const struct cs_candidate *candidate,
                          struct cs_rows *rows) {
   enum { MOST = 64 << 20 };  // the text of a program that is a single file has 8 MB
@@ -208,14 +208,14 @@ static void correct_rows(struct cs_native *native, const struct cs_candidate *ca
         candidate->path, found, (unsigned)CS_QUIRKS);
 }
 
-// Has no image come or gone since then? Not asked where nobody can tell: of another process, or
-// when the loader's counters were not found.
+// Returns whether no image has been loaded or unloaded since `then`. True if that is not known: for
+// another process, and if the loader's counters were not found.
 static bool is_as_before(const struct cs_native *native, uint64_t then) {
   if (native->process.pid != 0 || !native->counted) return true;
   return then != CS_LOADER_UNSETTLED && cs_loader_now(&native->loader) == then;
 }
 
-// An image that is only on its way, or on its way out, is none; it may be one the next time.
+// An image that is being loaded or unloaded is left out, and may be included the next time.
 static bool check(const struct cs_native *native, struct compiled *c) {
   if (!c->checked) c->checked = c->image.stays || is_as_before(native, native->loaded);
   return c->checked;
@@ -236,7 +236,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
   uint64_t id_address = elf->id_address;
   uint32_t id_size = elf->id_size < CS_BUILD_ID_MAX ? elf->id_size : CS_BUILD_ID_MAX;
   bool small_stacks = elf->small_stacks;
-  // Another image may have come to the same place meanwhile. Then not this time.
+  // Another image may have taken its place meanwhile. It is then left out this time.
   struct compiled *c = NULL;
   if (result == CS_ELF_UNREADABLE || cs_elf_open(&native->process, candidate, elf) != CS_ELF_OK ||
       elf->fingerprint != fingerprint)
@@ -257,7 +257,7 @@ static struct compiled *compile(struct cs_native *native, const struct cs_candid
     c->image.id_size = 0;
   c->loaded = loaded;
   c->patience = PATIENCE;
-  // It may have gone and come again between those looks.
+  // It may have been unloaded and loaded again between those reads.
   if (!c->image.stays && !is_as_before(native, loaded)) {
     free(c);
     c = NULL;
@@ -281,7 +281,7 @@ out:
   return c;
 }
 
-// Without a build id it may be another one that looks the same from the outside.
+// Without a build id, another image may look the same.
 static bool is_the_same_still(const struct cs_native *native, const struct compiled *c) {
   return c->image.stays || c->image.id_size != 0 || is_as_before(native, c->loaded);
 }
@@ -315,7 +315,7 @@ static size_t table_bytes(uint32_t count) {
   return sizeof(struct table) + count * sizeof(struct cs_image);
 }
 
-// Enters the images of the maps in the table.
+// Adds the images of the maps to the table.
 static void fill(struct cs_native *native, struct table *table, struct cs_elf *elf) {
   for (uint32_t i = 0; i < native->maps.count; i++) {
     const struct cs_candidate *candidate = &native->maps.candidate[i];
@@ -376,7 +376,7 @@ static bool holds(const struct cs_native *native, const struct compiled *c) {
   return false;
 }
 
-// Images that are in no table any more go, with their rows.
+// Frees images that are in no table any more, with their rows.
 static void free_compiled(struct cs_native *native, bool all) {
   for (struct compiled **at = &native->compiled; *at != NULL;) {
     struct compiled *c = *at;

@@ -13,9 +13,9 @@ CS_ISLAND void cs_walk_limit(struct cs_walk *walk, uint64_t limit_ns, uint64_t t
   look_again_in(walk, cs_tsc(), limit_ns / 8);
 }
 
-// The time-stamp counter is read at each turn, and goes on while the thread has no processor; the
-// thread's own clock, a system call, only when that much time has passed that it may have reached
-// the limit. So a walk that was interrupted is not cut for it, and a short one never asks.
+// The time-stamp counter, which goes on while the thread has no processor, is read for each frame.
+// The thread's own clock, a system call, is read only after enough time for it to have reached the
+// limit. So a walk is not cut because it was preempted, and a short one never makes the call.
 CS_ISLAND bool cs_walk_is_late(struct cs_walk *walk) {
   if (walk->limit_ns == 0 || walk->late) return walk->late;
   uint64_t now = cs_tsc();
