@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Who has started the library: several profilers of one process may share it (an agent that
-// records, a profiler under the drop-in, one that links the library), each with an ICorProfilerInfo
-// of its own. Any thread, under the lock of start.c; not for handlers.
+// The profilers that have started the library: several of one process may share it (the agent, a
+// profiler under the drop-in, one that links the library), each with an ICorProfilerInfo of its
+// own. Any thread, under the lock of start.c; not for handlers.
 //
 // Invariant: cs_library.info is some client's, and that client has not stopped. The runtime deletes
-// a profiler's ICorProfilerInfo when it has detached, counted references or not.
+// a profiler's ICorProfilerInfo when it has detached, whatever its reference count.
 #include "life/clients.h"
 
 enum { MAX_CLIENTS = 64 };  // the runtime itself has one profiler and 32 that are only notified

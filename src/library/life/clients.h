@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to room snapshot: the profilers that share the library (clients.c). Under the lock of
-// start.c.
+// clients: the profilers that share the library. Under the lock of start.c.
 #ifndef CS_LIFE_CLIENTS_H
 #define CS_LIFE_CLIENTS_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which methods are the runtime's own exception dispatch: since .NET 9 it is managed code, in the
-// classes System.Runtime.EH and System.Runtime.StackFrameIterator of CoreLib, with the calls into
-// the runtime that they make, and CoreCLR's walk leaves it out. Not for handlers.
+// Which methods are the runtime's own exception dispatch. Since .NET 9 it is managed code of
+// CoreLib, which CoreCLR's own walk leaves out. Not for handlers.
 //
 // Invariant: filled once, before anything is walked, and read-only afterwards. A runtime without
 // these classes has no such methods, and nothing is left out.
@@ -25,7 +24,7 @@ static struct {
 
 static const WCHAR eh_class[] = u"System.Runtime.EH";
 static const WCHAR iterator_class[] = u"System.Runtime.StackFrameIterator";
-// Frames of their own only where nothing is inlined: under a profiler's enter and leave hooks.
+// Inlined, except under a profiler's enter and leave hooks.
 static const WCHAR calls_class[] = u"System.Runtime.ExceptionServices.InternalCalls";
 static const WCHAR filter_caller[] = u"FindFirstPassHandler";
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Waiting for walks. Not for handlers.
 //
-// Invariant: when cs_epoch_wait answers true, every walk that had begun before the call has ended.
-// A walk that began later has seen whatever the caller made unreachable before.
+// Invariant: when cs_epoch_wait returns true, every walk that had begun before the call has ended.
+// A walk that began later cannot reach what the caller made unreachable before.
 #include "life/epoch.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "signal/signal.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // one page-turner at a time
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // one phase at a time
 
 static bool wait_for_side(uint32_t side) {
   uint64_t give_up = cs_clock_now_ns() + 2000000000ull;

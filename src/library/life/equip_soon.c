@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The library's own stop of the runtime, for profilers that have started it by attach (equip.c does
-// the stop; an agent does its own). Any thread may ask for it; not for handlers.
+// The library's own stop of the runtime (threads/equip.h), for profilers that have started it by
+// attach; an agent makes its own. Any thread; not for handlers.
 //
-// Invariant: it is made on a thread of its own, which holds nothing that anybody else may want: a
-// caller could hold a lock that a thread on its way to a safe point waits for. Callers wait for it
-// for a bounded time, and one that runs managed code not at all, since the stop waits for that one.
+// Invariant: the stop is made by a thread of the library's own, which holds no lock: a caller could
+// hold one that a thread on its way to a safe point waits for. Callers wait for a bounded time, and
+// a managed thread does not wait at all, since the stop waits for that thread.
 #include "life/equip_soon.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define MS 1000000ull
 
 enum {
-  READY_US = 2000,  // how often it is tried whether walks may be taken
+  READY_US = 2000,  // between two tries whether walks may be taken
   READY_TRIES = 5000,
 };
 
@@ -39,13 +39,13 @@ static struct {
   uint64_t next_ns, gap_ns;
 } soon = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 
-// True: it is over, one way or the other.
+// True: no further try is needed.
 static bool try_to_equip(void) {
   struct cs_error err;
-  struct cs_equipment told;
+  struct cs_equipment equipment;
   if (!cs_library_enter()) return true;
   HRESULT hr = cs_library_ready(&err);
-  if (hr == S_OK) hr = cs_equip_threads(cs_library.info, &told);
+  if (hr == S_OK) hr = cs_equip_threads(cs_library.info, &equipment);
   bool again = hr == CORPROF_E_STACKSNAPSHOT_UNSAFE;
   if (FAILED(hr) && !again)
     cs_log_important("threads that were there before cannot be walked while they run: 0x%08x",

@@ -14,7 +14,7 @@ struct cs_thread;
 // now and then, unless `at_once`: when the library has been started.
 void cs_library_equip_soon(bool at_once);
 // May the caller ask the thread by signal now? Waits for a stop that is under way, for a bounded
-// time. If it is the caller who has stopped the runtime, *flags has CS_REQUEST_EQUIP then.
+// time. If the caller itself has stopped the runtime, *flags gets CS_REQUEST_EQUIP.
 bool cs_library_may_ask(struct cs_thread *thread, uint32_t *flags, struct cs_error *err);
 // The thread that has called SuspendRuntime, 0 after ResumeRuntime: as far as the drop-in's guest
 // has done it.

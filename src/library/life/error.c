@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last error of each thread, and the small texts of the public API. Not for handlers, but
+// The last error of each thread, and the texts of the public API. Not for handlers, except
 // clrsnap_version and the stop texts, which are constants.
 #include "life/error.h"
 

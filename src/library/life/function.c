@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// FunctionIDs: which method a managed frame belongs to, and whether it has metadata. Safe for
-// handlers up to cs_function_read; the rest is not.
+// FunctionIDs: which method a managed frame belongs to, and whether it has metadata. Signal-safe up
+// to cs_function_read; the rest is not.
 //
-// For jitted code the code header names the method, for ReadyToRun code the map of its image's
-// entry points does (codemap/method.h); what the MethodDesc says of itself tells the rest. Only
-// where that memory cannot be read the CLR is asked. The answer is kept per method start.
-// Invariant: look-ups in the cache take no lock and make no call, so they may be made while a
-// thread is held. All is forgotten when code dies, because starts and ids are used again then; so
-// what was found out once is copied into the record, and no two look-ups of one frame need agree.
+// The code header of jitted code names the method, and the entry points of its image do for
+// ReadyToRun code (codemap/method.h); its MethodDesc has the rest. The CLR is asked only if that
+// memory cannot be read. Results are cached per method start. Invariant: look-ups in the cache take
+// no lock and make no call, so they are allowed while a thread is held. The cache is emptied when
+// code dies, because starts and ids are reused; so a result is copied into the record, and no two
+// look-ups of one frame need agree.
 #include "life/function.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ static bool look_up(uint64_t key, uint64_t *value) {
   return false;
 }
 
-// A full neighbourhood is not remembered: then the CLR is asked again, which is slower, not wrong.
+// If all probed entries are taken, nothing is remembered, and the next look-up is slower.
 static void remember(uint64_t key, uint64_t value) {
   for (uint32_t i = 0, at = (uint32_t)cs_hash_word(key, CACHE_BITS); i < PROBES;
        i++, at = (at + 1) % CACHE_SIZE) {
@@ -68,7 +68,7 @@ static bool cached(struct cs_record *record) {
   uint64_t value;
   if (record->resolved) return true;
   if (record->method_start == 0 || !look_up(record->method_start, &value)) return false;
-  // The code header is the truth: another method may have come to live at this address.
+  // The code header decides: another method may be at this address by now.
   if (record->function_id != 0 && record->function_id != (value & ~7ull)) return false;
   unpack(value, record);
   return true;
@@ -78,7 +78,7 @@ static uint64_t pack(uint64_t function_id, enum cs_eh_role role, bool dynamic) {
   return function_id | (uint64_t)role << 1 | (dynamic ? 1 : 0);
 }
 
-// Has what is read been right? (cs_function_check)
+// Does what is read agree with the CLR? (cs_function_check)
 enum { OPEN, TRUSTED, DISTRUSTED };
 static uint32_t memory;
 
@@ -107,7 +107,7 @@ bool cs_function_read(struct cs_record *record) {
 }
 
 // GetFunctionFromIP is preferred to its successors, because it may be called at any time and on any
-// thread; its E_FAIL means a method without metadata. Any other failure says nothing of the method.
+// thread. Its E_FAIL means a method without metadata; other failures say nothing about the method.
 static bool ask_for_function(const struct cs_record *record, FunctionID *id) {
   ICorProfilerInfo15 *info = cs_library.info;
   *id = (FunctionID)record->function_id;
@@ -165,8 +165,8 @@ bool cs_function_resolve(struct cs_record *record) {
   return resolved;
 }
 
-// An entry that is being written is left to its writer: given away, it could get one writer's key
-// and another one's value.
+// An entry that is being written stays its writer's: freed, it could get one writer's key and
+// another one's value.
 void cs_functions_forget(void) {
   for (uint32_t i = 0; i < CACHE_SIZE; i++) {
     uint64_t key = cs_load_acquire(&cache[i].key);
@@ -174,7 +174,7 @@ void cs_functions_forget(void) {
   }
 }
 
-// Bounded, against the case that a resolver waits in the CLR for a lock that our caller holds.
+// Bounded, since a resolver may wait in the CLR for a lock that our caller holds.
 static void wait_for_resolvers(void) {
   enum { TRIES = 10000, NAP_US = 100 };
   for (int i = 0; i < TRIES; i++) {
@@ -185,14 +185,13 @@ static void wait_for_resolvers(void) {
 }
 
 void cs_library_deaths_are_told(bool told) {
-  // Nobody may have counted since the last time.
+  // Code may have died uncounted since the last time.
   if (told) cs_add_seq(&cs_library.world.code_generation, 1);
   cs_library.world.deaths_are_told = told;
 }
 
-// The call sites stay: those of code that can die are good for one generation only. Measured with
-// 4,000 dynamic methods dying a second: emptying both tables each time took 14 % of the program's
-// time.
+// The call sites stay, since those of code that can die are valid for one generation only. Emptying
+// them as well took 14 % of a program's time in which 4,000 dynamic methods a second died.
 void cs_library_code_died(bool module) {
   if (!cs_load_acquire(&cs_library.running)) return;
   if (module) cs_add_seq(&module_deaths, 1);
@@ -226,7 +225,7 @@ bool cs_capture_resolve(struct cs_capture *capture) {
 
 enum opinion { AGREES, DISAGREES, HAS_NONE };
 
-// What a MethodDesc says of itself, held against the CLR, which may have no answer yet.
+// Compares a MethodDesc with what the CLR says, which may be nothing yet.
 static enum opinion compare_method(ICorProfilerInfo15 *info, FunctionID id) {
   ClassID class_id;
   ModuleID module;
@@ -241,7 +240,7 @@ static enum opinion compare_method(ICorProfilerInfo15 *info, FunctionID id) {
   return same ? AGREES : DISAGREES;
 }
 
-// The same of a ReadyToRun method's entry point.
+// The same for a ReadyToRun method's entry point.
 static enum opinion compare_entry_point(ICorProfilerInfo15 *info, uint64_t entry_point) {
   FunctionID id = 0;
   uint64_t read, start;
@@ -305,7 +304,7 @@ bool cs_function_check(void) {
   }
   check_jitted(info, &ballot);
   if (ballot.refuted) {
-    cs_log_important("FunctionIDs are asked of the CLR: its memory is not what was expected");
+    cs_log_important("methods are resolved by calls into the CLR: its memory is not as expected");
     cs_store_release(&memory, DISTRUSTED);
   } else if (ballot.agreed > 0) {
     cs_store_release(&memory, TRUSTED);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The table of native images while the process runs, and the kept rules of return addresses that go
-// with it. Not for handlers.
+// The table of native images, and the cached rules of call sites that go with it. Not for handlers.
 //
-// Invariant: no walk meets a rule of an image that is not there any more. A walk asks the dynamic
-// loader's counters (native/loader.h) once, at its beginning: what is on its stack stays loaded
-// until it ends. If they say what they said when the table was made, the table is that of the
-// process; the kept rules (unwind/sites.h) have such a number of their own, which is given only
-// when all walks of older tables have ended and what is kept of images that have gone is forgotten.
-// If they say anything else, the walk keeps and uses no rules, and believes an image only when its
-// build id stands where the table says. So it does not matter how late this looks.
+// Invariant: no walk uses a rule of an image that has been unloaded. A walk reads the dynamic
+// loader's counters once, at its beginning: what is on its stack stays loaded until it ends. If the
+// counters are those of the table, the table is valid. The cached rules (unwind/sites.h) have such
+// a number of their own, which is set only when all walks of older tables have ended and the rules
+// of unloaded images are forgotten. Otherwise the walk neither uses nor adds rules, and uses an
+// image only if its build id is in memory where the table says. So it does not matter how late the
+// table is refreshed (docs/signal-safety.md, "Libraries that come and go").
 #include "life/images.h"
 
 #include <pthread.h>
@@ -25,8 +24,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_native *native;
 static struct cs_sites sites;   // 0.6 MiB, touched as it fills
-static bool stale;              // rules are kept of images that have gone; under the lock
-static bool unretired;          // there are older tables still; under the lock
+static bool stale;              // there are rules of unloaded images; under the lock
+static bool unretired;          // there are still older tables; under the lock
 static bool met_unknown_code;   // set by walks in handlers, cleared by the next look
 static char small_stacks[256];  // written under the lock before cs_signal.small_stacks is
 
@@ -48,7 +47,7 @@ static void publish(const struct cs_images *before, const struct cs_images *now)
   unretired = true;
 }
 
-// It stays: such libraries cannot be unloaded.
+// Once set it stays: such libraries cannot be unloaded.
 static void look_for_small_stacks(const struct cs_images *images) {
   for (uint32_t i = 0; i < images->count && cs_signal.small_stacks == 0; i++) {
     if (!images->image[i].small_stacks) continue;
@@ -71,7 +70,7 @@ bool cs_library_refresh_images(void) {
     look_for_small_stacks(now);
     publish(before, now);
   }
-  // If walks do not end in time, next time.
+  // If walks do not end in time, the next call tries again.
   if (unretired && cs_epoch_wait()) {
     if (stale) cs_sites_forget(&sites);
     cs_native_retire(native, now);

@@ -18,9 +18,8 @@ void cs_library_note_unknown_code(void);
 void cs_library_refresh_after_handlers(void);
 // Have images come or gone since the table was made, and is that over? A few loads.
 bool cs_library_images_are_old(void);
-// For a caller that names frames later, by the table that they were walked by: tables from that
-// number on are kept (UINT32_MAX: none), and the one of a walk can be had (native/native.h). One
-// such caller.
+// For the one caller that names frames later, by the table that they were walked by: tables from
+// that number on are kept (UINT32_MAX: none), and the table of a walk is found (native/native.h).
 uint32_t cs_library_images_sequence(void);  // of the newest
 void cs_library_images_keep(uint32_t sequence);
 const struct cs_images *cs_library_images_of(uint64_t loaded, uint32_t sequence, bool *exact);

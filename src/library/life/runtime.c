@@ -2,7 +2,7 @@
 // What the runtime itself says about snapshots. Calls the CLR; any thread that may; not for
 // handlers.
 //
-// Invariant: DoStackSnapshot is called with flags that nobody knows, which CoreCLR refuses after it
+// Invariant: DoStackSnapshot is called with unknown flags, which CoreCLR refuses after it
 // has checked that it has started and that the event mask allows snapshots. So nothing is walked.
 #include "life/runtime.h"
 

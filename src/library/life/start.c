@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The library's life in a process: options, the runtime's layout, native images, the signal; and
-// the checks that must have passed before anything is walked. Not for handlers.
+// the checks that have to pass before anything is walked. Not for handlers.
 //
-// Invariant: cs_signal.world, without which no handler walks, is published only when the layout has
-// been held against one thread and against code that the profiling API names; and it is taken back
-// before anything that it points to goes.
+// Invariant: cs_signal.world, without which no handler walks, is published only after the layout
+// has been checked against a thread and against code that the profiling API names; and it is taken
+// back before anything that it points to is freed.
 #include "life/start.h"
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ enum {
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t check_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// What the checks have said so far.
+// The results of the checks so far.
 enum { CHECK_OPEN, CHECK_PASSED, CHECK_FAILED };
 static uint32_t thread_check, code_check;
 static struct cs_error check_error;
@@ -195,9 +195,8 @@ HRESULT cs_library_start(IUnknown *info, const struct clrsnap_opts *opts, struct
   return hr;
 }
 
-// Nobody is in the core any more when this returns, nor gets in before it runs again.
+// When this returns, no public call is under way, and none begins before the library runs again.
 static void close_doors(void) {
-  // In one order with cs_library_enter's count and look: either sees the other.
   __atomic_store_n(&cs_library.running, false, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&cs_library.users, __ATOMIC_SEQ_CST) != 0) (void)usleep(1000);
 }
@@ -263,13 +262,12 @@ void cs_library_adopt_threads(void) {
   check_known_threads();
 }
 
-// True: ReadyToRun images have been right, or a jitted method has. With images alone there is
-// nothing else to walk yet, and the check goes on at the next call until the first method has been
-// jitted.
+// True: a jitted method agrees with the layout, or ReadyToRun images do. With images alone there is
+// no jitted code to walk yet, and the check goes on at the next call.
 static bool check_code(void) {
   struct cs_error err = {0};
   struct cs_code_check report;
-  // No lock is held here: the check calls the CLR (contract: C19). Two at a time do no harm.
+  // The check calls the CLR, so no lock is held (contract: C19). Two at a time do no harm.
   enum cs_check check =
       cs_contract_check_code(&cs_library.world.layout, cs_library.info, &report, &err);
   note_check(&code_check, check, &err);
@@ -299,7 +297,7 @@ bool cs_library_look(void) {
 
 HRESULT cs_library_ready(struct cs_error *err) {
   bool walks = cs_load_acquire(&cs_signal.world) != NULL;
-  // Without a runtime (the unit tests walk native threads) there is nothing to check.
+  // Without a runtime (in unit tests) there is nothing to check.
   if (walks && (cs_library.info == NULL || cs_load_acquire(&code_check) == CHECK_PASSED))
     return S_OK;
   if (!cs_load_acquire(&cs_library.running)) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The alternate signal stack of the thread that a handler runs on: which one it has, and how it
-// gets a larger one. Signal-safe: yes; on the thread itself, in the handler.
+// The handler's part of alternate signal stacks. Signal-safe: yes; on the thread itself.
 //
-// Invariant: `ready` is set only when no way back out of a handler leads to the old stack any more.
-// What the kernel saves with a signal it puts back at the handler's return, so the new stack is
-// written to where it is saved: in this signal's frame, and in those of the handlers around it, as
-// the one in which the runtime stops a thread (docs/signal-safety.md, "Alternate stacks").
+// Invariant: `ready` is set only when no return from a handler leads back to the old stack. The
+// kernel restores the alternate stack from the signal frame, so the new one is written there: into
+// this signal's frame, and into those of the enclosing handlers, such as the one in which the
+// runtime stops a thread.
 #include "signal/altstack.h"
 
 #include <signal.h>
@@ -24,9 +23,8 @@ CS_ISLAND static void write_to(const struct cs_altstack *ours, ucontext_t *uc) {
   uc->uc_stack.ss_flags = 0;
 }
 
-// After an attach no code of ours runs on the threads that are there already, but what a handler
-// writes into its ucontext, sigreturn installs. Not while the alternate stack is in use: the kernel
-// refuses then, silently.
+// sigreturn installs what the handler writes into its ucontext. Not while the alternate stack is in
+// use: the kernel then refuses without an error.
 CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   ucontext_t *uc = ucontext;
   uint64_t lo, hi, sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
@@ -41,8 +39,8 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   write_to(ours, uc);
 }
 
-// The code that a handler returns to has the handler's ucontext at its sp, and behind it on the
-// stack is what was interrupted. Both are held against each other before anything is written.
+// At the restorer of a handler, sp points to the handler's ucontext, and the next frame is what was
+// interrupted. The two are compared before anything is written.
 CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct cs_stack *stack,
                                    const struct cs_record *restorer,
                                    const struct cs_record *interrupted) {
@@ -68,7 +66,7 @@ CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_captu
   for (uint32_t i = 1; i < capture->count; i++) {
     const struct cs_record *record = &capture->records[i];
     if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) != CS_FRAME_EXACT) continue;
-    // The runtime does not return out of the handler of a fault that it has made an exception of.
+    // The runtime does not return from the handler of a fault that it turns into an exception.
     if (!write_around(ours, stack, &capture->records[i - 1], record) &&
         !cs_capture_is_fault(capture, i))
       return;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Who awaits, read from the heap by the thread that is sampled. Signal-safe: yes; memory reads and
-// nothing else, bounded.
+// Finds the box of a stack's innermost async method, by the thread that is sampled. Signal-safe:
+// yes; memory reads and nothing else, bounded.
 //
-// Invariants. (1) Objects stay where they are while this runs: `stops` was even before the first
-// read of an object, and has not changed after the last one; the runtime counts it up when all
-// threads stand still for a collection, before anything moves, and again before they go on. What
-// was read is thrown away otherwise. (2) The first box is a value of its own frame, and the only
-// one whose class is that of the frame's method: `this` is needed after the call that the frame
-// stands at, so it is among the frame's values for sure: in a register that the method has saved
-// before using it, or in a slot of its own. What it has saved is its caller's, and may be of
-// yesterday. The same goes for the Task whose delegate runs, but any Task will do there. (3) What
-// comes after it: signal/await_chain.c. (4) What might be no object is read guarded; so is all of a
-// thread in preemptive mode, which a collection does not wait for.
+// Invariants. (1) Objects do not move while this runs: `stops` was even before the first read of an
+// object, and is unchanged after the last one. The suspension callbacks count it up when all
+// threads stand still, before anything moves, and again before they go on; a chain read across a
+// stop is thrown away. (2) The box is a value of its own frame, and the only one with the class of
+// the frame's method. The method needs `this` after the call that the frame is at, so it is in a
+// callee-saved register that the method has saved, or in a slot of its own; what the method has
+// saved belongs to its caller, and may be stale. The same goes for a Task whose delegate runs, but
+// any Task will do there. (3) Values that might be no objects are read guarded; so is everything on
+// a thread in preemptive mode, which a collection does not wait for.
 #include "signal/await_box.h"
 
 #include <sys/syscall.h>
@@ -24,9 +23,9 @@
 enum {
   PROBES = 16,
   SLOTS = 48,   // of a frame; a box's MoveNext has some ten
-  VALUES = 24,  // of them and of its registers, that may be addresses
+  VALUES = 24,  // of slots and registers, that may be addresses
   BASES = 8,
-  MOST_DERIVED = 1,  // a box's class from that of its method
+  MOST_DERIVED = 1,  // levels from the class of its method to that of a box
   FIRST_ADDRESS = 0x10000,
   CANONICAL_IS_ELSEWHERE = 1,  // lowest bit of EEClassOrCanonMT: it is a MethodTable
 };
@@ -44,9 +43,9 @@ CS_ISLAND static struct cs_await_site *find_site(struct cs_awaits *awaits, uint6
   return NULL;
 }
 
-// The box that is next to the leaf: what stands below it on the stack is not its caller. So it is
-// with a Task's delegate, if a thread that had nothing else to do has run it, or the end of another
-// Task: otherwise it was run on the spot, by who waits for it.
+// Finds the frame of the box nearest to the leaf: the frames below that are not its callers. The
+// same for a Task's delegate, if an idle thread runs it, or another Task has completed; otherwise
+// the thread that waits for the Task runs it on the spot.
 CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
                                                       const uint64_t *frames, uint32_t count,
                                                       uint32_t *at) {
@@ -68,7 +67,7 @@ CS_ISLAND static struct cs_await_site *find_box_frame(struct cs_awaits *awaits,
   return NULL;
 }
 
-// What a handler goes by: a copy, that of one ip. False: it has just been given to another one.
+// A consistent copy. False: the site has just been given to another ip.
 CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
                                 struct cs_await_site *copy) {
   copy->ip = ip;
@@ -94,9 +93,8 @@ CS_ISLAND static void take_frame(struct box_frame *out, const struct cs_regs *re
   out->known = regs->known;
 }
 
-// Walks once more, up to that frame's caller, with all registers. The first walk has kept none.
-// What it needs of the stack is not to be there while the box is looked for, nor the other way
-// round.
+// Walks once more, up to that frame's caller, with all registers, since the first walk has kept
+// none. Not inlined, so that its variables are not on the stack while the box is looked for.
 __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampled *from,
                                                            uint32_t index, struct box_frame *out) {
   struct cs_walk walk;
@@ -118,8 +116,8 @@ __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampl
 
 // ---- Reading ----
 
-// The words that the values point to, where they point to any; 0 where they do not. Of this process
-// in as few calls as can be: each costs some 1 us.
+// Reads the words that the values point to; 0 where one cannot be read. In as few system calls as
+// possible: each costs about 1 us.
 CS_ISLAND static void read_all(const struct cs_mem *mem, const uint64_t *at, uint64_t *out,
                                uint32_t count) {
   struct iovec remote[VALUES], local;
@@ -136,7 +134,7 @@ CS_ISLAND static void read_all(const struct cs_mem *mem, const uint64_t *at, uin
       got = cs_syscall6(SYS_process_vm_readv, mem->pid, (long)(uintptr_t)&local, 1,
                         (long)(uintptr_t)&remote[i], count - i, 0);
     }
-    // It ends before the first one that cannot be read.
+    // The call stops at the first address that cannot be read.
     i += got > 0 ? (uint32_t)got / 8 : 0;
     if (i < count && (mem->read == NULL || got != 8)) out[i++] = 0;
   }
@@ -148,8 +146,8 @@ CS_ISLAND static bool may_be_address(uint64_t value) {
   return (value & 7) == 0 && value >= FIRST_ADDRESS && value < LAST_ADDRESS;
 }
 
-// Values of a frame that may be addresses, and the places that each is in: bit by bit, first the
-// registers, as sites order them, then the slots, from the return address down.
+// Values of a frame that may be addresses, and the places of each, as bits: first the registers, in
+// the order of call sites, then the slots, from the return address down.
 struct values {
   uint32_t count;
   uint64_t value[VALUES], places[VALUES];
@@ -178,7 +176,7 @@ CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, ui
   return false;
 }
 
-// All values that can be the method's own, of the places that are `left`.
+// Collects the values that can be the method's own, of the places that are `left`.
 CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
                               uint64_t left, struct values *values) {
   static const uint8_t of[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
@@ -204,8 +202,7 @@ CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_fr
   return true;
 }
 
-// Shared code belongs to many classes, which have their canonical one in common: replaces each
-// class by that.
+// Replaces each class by its canonical one, which all classes that share code have in common.
 CS_ISLAND static void read_canonical(const struct cs_awaits *awaits, const struct cs_mem *mem,
                                      uint64_t *classes, uint32_t count) {
   uint64_t at[VALUES];
@@ -240,7 +237,7 @@ CS_ISLAND static void keep_class(uint64_t *classes, uint32_t count, uint64_t wan
     if (classes[i] != wanted) classes[i] = 0;
 }
 
-// Which of the classes are Task's or derived from it; the others become 0.
+// Replaces by 0 each class that is neither Task nor derived from it.
 CS_ISLAND static void keep_tasks(const struct cs_awaits *awaits, const struct cs_mem *mem,
                                  uint64_t *classes, uint32_t count) {
   uint64_t at[VALUES], base[VALUES], task = cs_load_acquire(&awaits->task), left = 0;
@@ -263,7 +260,7 @@ CS_ISLAND static void keep_tasks(const struct cs_awaits *awaits, const struct cs
     if (base[i] != task || task == 0) classes[i] = 0;
 }
 
-// Replaces by 0 each class that is known to be no box's.
+// Replaces by 0 each class that is known not to be a box's.
 CS_ISLAND static void keep_unless_known(const struct cs_awaits *awaits, uint64_t *classes,
                                         uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
@@ -278,21 +275,21 @@ CS_ISLAND static void keep_unless_known(const struct cs_awaits *awaits, uint64_t
 CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct cs_mem *mem,
                                   const struct cs_await_site *site, uint64_t *classes,
                                   uint32_t count) {
-  uint64_t own[VALUES], wanted = site->class;
-  // The only value is of a class that has been looked at here before.
+  uint64_t before[VALUES], wanted = site->class;
+  // The only value has the class of the last box here.
   if (count == 1 && site->seen != 0 && classes[0] == site->seen) return;
   if (wanted == CS_AWAIT_ANY_BOX || wanted == CS_AWAIT_TASK_RUNS) {
     if (wanted == CS_AWAIT_ANY_BOX) keep_unless_known(awaits, classes, count);
     keep_tasks(awaits, mem, classes, count);
     return;
   }
-  // Itself, its canonical one; or its base, which the runtime has one class derived from; and
-  // that's.
+  // The class itself, or its canonical one; or its base, since the runtime may derive a class from
+  // a box's; or the base's canonical one.
   for (int level = 0; !has_class(classes, count, wanted); level++) {
-    for (uint32_t i = 0; i < count; i++) own[i] = classes[i];
+    for (uint32_t i = 0; i < count; i++) before[i] = classes[i];
     read_canonical(awaits, mem, classes, count);
     if (level == MOST_DERIVED || has_class(classes, count, wanted)) break;
-    for (uint32_t i = 0; i < count; i++) classes[i] = own[i];
+    for (uint32_t i = 0; i < count; i++) classes[i] = before[i];
     read_bases(awaits, mem, classes, count);
   }
   keep_class(classes, count, wanted);
@@ -300,7 +297,7 @@ CS_ISLAND static void keep_wanted(const struct cs_awaits *awaits, const struct c
 
 struct box {
   uint64_t object;  // 0: none, or more than one
-  uint64_t places;  // all that have one that it could be
+  uint64_t places;  // of all values that could be it
 };
 
 __attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits *awaits,
@@ -325,10 +322,10 @@ __attribute__((noinline)) CS_ISLAND static void find_box(const struct cs_awaits 
   if (found != 1) box->object = 0;
 }
 
-// ---- All of it ----
+// ---- The chain ----
 
-// Nobody has told yet whether the runtime stood still when the recording began. A thread that runs
-// in cooperative mode shows that it does not, and from here on each stop is told.
+// At first (1) it is not known whether the runtime was suspended when the recording began. A thread
+// that runs in cooperative mode shows that it is not, and later stops are all counted.
 CS_ISLAND static uint32_t stops_now(struct cs_awaits *awaits, bool runs) {
   uint32_t stops = cs_load_acquire(&awaits->stops), unknown = 1;
   if (stops == 1 && runs && cs_cas(&awaits->stops, &unknown, 2)) stops = 2;
@@ -348,7 +345,7 @@ CS_ISLAND static enum cs_await_state read_chain(const struct cs_awaits *awaits,
   return cs_await_follow(awaits, &reader, box->object, site->class == CS_AWAIT_TASK_RUNS, chain);
 }
 
-// The places that had no box are struck out, unless somebody else has done so meanwhile.
+// Rules out the places that had no box, unless another thread has changed them meanwhile.
 CS_ISLAND static void strike_out(struct cs_await_site *site, const struct cs_await_site *copy,
                                  uint64_t places) {
   uint64_t old = copy->places;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// From a box to who awaits it, and on. Signal-safe: yes; memory reads and nothing else, bounded.
+// From a box to the boxes that await it. Signal-safe: yes; memory reads and nothing else, bounded.
 //
-// Invariants. (1) Each object is a member of one that was verified, at an offset that the profiling
-// API has told; the first one is verified by who calls. (2) Whoever awaits is suspended as long as
-// what it awaits has not completed: so is a chain of them, all of which is read while the sampled
-// thread runs, or sleeps in, the first. (3) A Task's continuation is set once, and taken away for
-// good when it completes. A source is reset and used again, by another chain too, but only after
-// who was awaited by it has run: so where a chain leads over one it is read a second time. What was
-// the same then has been true at one moment between, all of it.
+// Invariants. (1) Each object is a member of a verified one, at an offset that the profiling API
+// has told; the caller verifies the first. (2) A method that awaits is suspended until what it
+// awaits has completed. So the whole chain is suspended while the sampled thread runs, or sleeps
+// in, its first method. (3) A Task's continuation is set once, and removed for good when the Task
+// completes. A source is reset and used again, perhaps by another chain, but only after its awaiter
+// has run. So a chain that passes a source is read twice: if both readings agree, all of it was
+// true at one moment between them.
 #include "signal/await_chain.h"
 
 enum {
   PROBES = 16,
-  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are no method's
+  HOPS = 4 * CS_AWAITS_MOST,  // objects in a chain, most of which are of no method
   BASES = 8,
   LISTED = 16,  // entries of a list, most of which have given up
 };
@@ -20,9 +20,9 @@ enum {
 // A chain that is being followed.
 struct way {
   uint64_t object;     // the next one; 0: there is none
-  bool of_a_task;      // it is a Task's continuation: only there does a list say who awaits
-  uint64_t trace;      // of all so far
-  bool over_a_source;  // or a list: which may be used for something else, or changed
+  bool of_a_task;      // it is a Task's continuation: only there is a list one of awaiters
+  uint64_t trace;      // a hash of all so far
+  bool over_a_source;  // or a list: it may have been reused, or changed
 };
 
 CS_ISLAND static bool read_u64(const struct cs_await_reader *r, uint64_t addr, uint64_t *out) {
@@ -45,7 +45,7 @@ CS_ISLAND static bool add_word(struct cs_await_chain *chain, uint64_t word) {
   return true;
 }
 
-// Is the class, which nobody has asked about yet, derived from Task? Then it is known how to go on.
+// Is this class, which is not in the table yet, derived from Task? Then its continuation leads on.
 CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct cs_await_reader *r,
                               uint64_t class) {
   uint64_t task = cs_load_acquire(&awaits->task);
@@ -61,7 +61,8 @@ CS_ISLAND static enum cs_await_state tell_unknown(struct cs_await_chain *chain, 
   return CS_AWAITS_UNKNOWN;
 }
 
-// What the source calls back is who awaits only if it does so by a delegate of the runtime's own.
+// The state of a source is its awaiter only if the source resumes it by a delegate of the
+// runtime's.
 CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awaits,
                                                      const struct cs_await_reader *r,
                                                      uint64_t delegate, bool *resumes,
@@ -78,7 +79,8 @@ CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awa
   return CS_AWAITS_COMPLETE;
 }
 
-// In this order: its state is set before the continuation, and it completes before that is called.
+// In this order: the state is set before the continuation, and the source completes before that is
+// called.
 CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
                                                  const struct cs_await_reader *r,
                                                  const struct cs_await_source *source,
@@ -101,8 +103,8 @@ CS_ISLAND static enum cs_await_state pass_source(const struct cs_awaits *awaits,
   return looked;
 }
 
-// Who has given up (WhenAny's Task, when another one has completed) has left a gap. The count comes
-// first: an array that is put in the list's place has room for at least as many.
+// An awaiter that has given up (WhenAny's Task, when another Task has completed) leaves a gap. The
+// count is read first: an array that replaces the list's has room for at least as many.
 CS_ISLAND static enum cs_await_state pass_list(const struct cs_awaits *awaits,
                                                const struct cs_await_reader *r,
                                                const struct cs_await_source *list,
@@ -135,7 +137,7 @@ CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
       uint64_t word;
       struct cs_await_source source;
     } at = {.word = cs_load_acquire(&awaits->sources[slot])};
-    // All types may have been forgotten since, and this place be another one's.
+    // The types may have been forgotten since, and the slot be another type's now.
     if (cs_load_acquire(&awaits->types[slot]) != type) return CS_AWAITS_STOPPED;
     if (kind == CS_AWAIT_LIST && (at.word == 0 || !way->of_a_task)) return CS_AWAITS_SEVERAL;
     way->of_a_task = false;
@@ -150,7 +152,7 @@ CS_ISLAND static enum cs_await_state pass(const struct cs_awaits *awaits,
   return CS_AWAITS_COMPLETE;
 }
 
-// Takes the object's class down, if it counts, and goes on to the next one.
+// Writes down the object's class, if it is a method's, and goes on to the next object.
 CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
                                           const struct cs_await_reader *r, struct way *way,
                                           struct cs_await_chain *chain) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// await_chain: from an object that is known to be a box, or a Task, to who awaits it.
+// await_chain: from an object that is known to be a box, or a Task, to the boxes that await it.
 // Signal-safe: all of it.
 #ifndef CS_SIGNAL_AWAIT_CHAIN_H
 #define CS_SIGNAL_AWAIT_CHAIN_H
@@ -8,12 +8,13 @@
 
 struct cs_await_reader {
   const struct cs_mem *mem;
-  bool guarded;  // objects may go meanwhile
+  bool guarded;  // objects may be collected meanwhile
 };
 
-// What an object of this class is to a chain: struct cs_awaits.types; 0: not known.
+// Returns the class's entry in struct cs_awaits.types; 0: not known.
 CS_ISLAND uint64_t cs_await_type(const struct cs_awaits *awaits, uint64_t class, uint32_t *slot);
-// Writes down the object's chain, itself the first. `runs`: it is a Task whose delegate runs.
+// Writes down the object's chain, beginning with the object. `runs`: it is a Task whose delegate
+// runs.
 CS_ISLAND enum cs_await_state cs_await_follow(const struct cs_awaits *awaits,
                                               const struct cs_await_reader *r, uint64_t object,
                                               bool runs, struct cs_await_chain *chain);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// awaits: who awaits the async method that a stack was resumed in. Such a method's state machine
-// lives in an object of the heap, its box, which is a Task too; the box's frame stands below the
-// method's on the stack, and the box leads to who awaits it, box by box. Nothing of that is on the
-// stack itself.
-// Signal-safe: everything marked CS_ISLAND. The tables are filled by the agent's thread only, while
+// awaits: which methods await the async method that a stack was resumed in. The state machine of
+// such a method lives in a heap object, its box (AsyncStateMachineBox), which is its Task, too. The
+// box's frame is the caller of the method's on the stack, and the box leads to the box that awaits
+// it, and so on; none of the others is on the stack. The same for a Task that runs a delegate.
+// Signal-safe: everything marked CS_ISLAND. The agent's thread alone fills the tables, while
 // handlers read them.
 //
-// The same for a Task that is no async method's, but has been given a delegate to run.
+// There are two tables, with what the profiling API has told the agent and nothing else:
 //
-// Two tables, of what the agent has found out from the profiling API and nothing else:
-//   sites   return addresses in a box's MoveNext, by which its frame is known, with the box's
-//           class; or in a method into which that was inlined, whatever the class; or in the one
-//           that runs a Task's delegate
-//   types   classes of objects that may stand in such a chain, and where each leads on
+//   sites   return addresses in a box's MoveNext, which identify its frame, with the box's class;
+//           or in a method into which a MoveNext was inlined, for any class; or in the method that
+//           runs a Task's delegate
+//   types   classes of objects that such a chain may pass, and which member of each leads on
 #ifndef CS_SIGNAL_AWAITS_H
 #define CS_SIGNAL_AWAITS_H
 
@@ -25,24 +24,24 @@ enum {
   CS_AWAITS_MOST = 32,  // boxes in a sample, the first included
 };
 
-// What an object of a class is to a chain. In a type's lowest bits.
+// What an object of a class means to a chain; in a type's lowest bits.
 enum cs_await_kind {
-  CS_AWAIT_END = 1,  // nothing that leads on: nobody awaits, or who does cannot be told
+  CS_AWAIT_END = 1,  // leads nowhere: nothing awaits it, or that cannot be found out
   CS_AWAIT_BOX,      // an async method; its Task's continuation leads on
-  CS_AWAIT_LINK,     // leads on by a member, and is nobody itself: a delegate, ...
-  CS_AWAIT_LIST,     // several await the same Task; or all but one have given up
+  CS_AWAIT_LINK,     // leads on by a member, and is no method: a delegate, ...
+  CS_AWAIT_LIST,     // several await the same Task; or all but one of them have given up
   CS_AWAIT_SOURCE,   // an async method that is awaited by a ManualResetValueTaskSourceCore
-  CS_AWAIT_PROMISE,  // a Task that is nobody: WhenAll's, ... Its continuation leads on
-  CS_AWAIT_RESUMER,  // the target of the delegates by which such a source resumes who awaits it
+  CS_AWAIT_PROMISE,  // a Task of no method: WhenAll's, ... Its continuation leads on
+  CS_AWAIT_RESUMER,  // the target of the delegates by which such a source resumes its awaiter
 };
 
 // How a sample's chain ended.
 enum cs_await_state {
   CS_AWAITS_NONE,       // no box on the stack: nothing was looked for
-  CS_AWAITS_COMPLETE,   // up to a box that nobody awaits
+  CS_AWAITS_COMPLETE,   // up to a box that nothing awaits
   CS_AWAITS_SEVERAL,    // up to one that several await
   CS_AWAITS_CUT,        // more than CS_AWAITS_MOST
-  CS_AWAITS_UNKNOWN,    // the last word is a class that is not in the table yet, and no Task's
+  CS_AWAITS_UNKNOWN,    // the last word is a class that is not in the table, nor derived from Task
   CS_AWAITS_STOPPED,    // the runtime stood still, or did meanwhile: objects may have moved
   CS_AWAITS_AMBIGUOUS,  // the box could not be told from other values in its frame
 };
@@ -50,21 +49,21 @@ enum cs_await_state {
 struct cs_await_site {
   uint64_t ip;     // 0: free. Written last
   uint64_t class;  // the box's MethodTable; of shared code, that of all its instantiations
-  // In which of the frame's places (CS_AWAIT_PLACES bits) the box may be. The code keeps it in the
-  // same ones each time it stands here, so each sample strikes out those that had none; when one is
-  // left, no other is looked at. Above them the number of the table's life, by its agent.
+  // CS_AWAIT_PLACES bits: the places of the frame in which the box may be. The code keeps it in the
+  // same ones whenever it is at this address, so each sample rules out those that had none; when
+  // one is left, only that is read. The bits above are the agent's generation of the table.
   uint64_t places;
   uint64_t seen;  // the MethodTable of the last box that was found here; 0: none yet
 };
 #define CS_AWAIT_PLACES ((1ull << 54) - 1)
 enum { CS_AWAIT_LIFE_AT = 54 };
-// In place of that: any box's; the return address is one of Task.ExecuteWithThreadLocal, which runs
-// a Task's delegate; or of who calls that for a thread that has nothing else to do, or because
-// another Task has completed.
+// In place of a class: any box's; the return address is in Task.ExecuteWithThreadLocal, which runs
+// a Task's delegate; or in a method that calls it for an idle thread, or because another Task has
+// completed.
 #define CS_AWAIT_ANY_BOX 1u
 #define CS_AWAIT_TASK_RUNS 2u
 #define CS_AWAIT_DISPATCHES 3u
-enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // it may be that far down
+enum { CS_AWAIT_DISPATCH_FRAMES = 4 };  // the caller is at most that far down
 
 // Where a CS_AWAIT_SOURCE has the members of its ManualResetValueTaskSourceCore; or a CS_AWAIT_LIST
 // its array (holder) and how much of it is in use (state). A word, so that it is read whole.
@@ -74,7 +73,7 @@ struct cs_await_source {
 };
 
 struct cs_awaits {
-  // Odd: the runtime stands still, and objects move. Written by the callbacks of its suspensions.
+  // Odd: the runtime is suspended, and objects may move. Written by its suspension callbacks.
   uint32_t stops;
   uint32_t canonical, parent;  // offsets in a MethodTable
   uint64_t task;               // Task's own MethodTable, 0: not known yet,
@@ -98,11 +97,11 @@ static inline uint32_t cs_await_slot(uint64_t key, uint32_t slots) {
 
 struct cs_await_chain {
   enum cs_await_state state;
-  uint32_t at;     // the frame of the box, by its number in the sample
+  uint32_t at;     // the index of the box's frame in the sample
   uint32_t count;  // of words
-  // MethodTables: of the box on the stack, of who awaits it, and so on. One that is a Task's but is
-  // not in the table yet has the lowest bit set: it may be a box or not. Where a Task's delegate
-  // runs, its own class is the first, with a bit of its own.
+  // MethodTables: of the box on the stack, of the box that awaits it, and so on. CS_AWAIT_WORD_NEW:
+  // derived from Task but not in the table yet, so a box or not. CS_AWAIT_WORD_RUNS: the first, of
+  // a Task whose delegate runs.
   uint64_t words[CS_AWAITS_MOST + 1];
 };
 #define CS_AWAIT_WORD_NEW 1u

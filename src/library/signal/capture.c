@@ -21,9 +21,9 @@ CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame
   out->resolved = false;
 }
 
-// A managed frame that has called native code by P/Invoke holds an InlinedCallFrame, and CoreCLR's
-// own walk takes its return address from there. In ReadyToRun code that is the instruction behind
-// the helper that links it, some bytes before the call. `*chain` moves on over younger Frames.
+// A managed frame that has called native code by P/Invoke holds an InlinedCallFrame, from which
+// CoreCLR's own walk takes the return address. In ReadyToRun code that is the instruction after the
+// helper that links the Frame, some bytes before the call. `*chain` moves past younger Frames.
 CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
                                           const struct cs_stack *stack, uint64_t sp,
                                           uint64_t *chain) {
@@ -45,7 +45,7 @@ CS_ISLAND static uint64_t inlined_call_ip(const struct cs_world *world,
   return ip;
 }
 
-// For the managed frames behind native ones, or at the top.
+// For the managed frames that called native ones, and for the leaf.
 CS_ISLAND static void add_call_ips(struct cs_record *records, uint32_t count,
                                    const struct cs_world *world, const struct cs_stack *stack,
                                    uint64_t chain) {
@@ -58,10 +58,10 @@ CS_ISLAND static void add_call_ips(struct cs_record *records, uint32_t count,
   }
 }
 
-// Of the exception under way: which frames it has unwound already. They stay on the stack, below
-// the funclets that run meanwhile, until the catch handler is done. The fields are in no
-// descriptor; they were measured on .NET 10.0 (docs/runtime-offsets.md), and values that no such
-// object can have are not used.
+// Which frames the exception under way has unwound already. They stay on the stack, below the
+// funclets that run meanwhile, until the catch handler is done. The data contract does not have
+// these fields; they were measured on .NET 10.0 (docs/runtime-offsets.md), and implausible values
+// are not used.
 enum {
   EXINFO_CODE_ENTERED = 60,  // u32: a handler has been entered since the last frame was unwound
   EXINFO_FLAGS = 64,         // u32
@@ -71,7 +71,7 @@ enum {
   FLAG_UNWIND_HAS_STARTED = 4,
 };
 
-// Notes those that enclose it, too: a handler of one may have thrown the next.
+// Notes the enclosing exceptions, too: a handler of one may have thrown the next.
 CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct cs_world *world,
                                       const struct cs_stack *stack, uint64_t info) {
   uint64_t flags, next;
@@ -110,8 +110,8 @@ CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs
   capture->unwound_hi = hi;
 }
 
-// Has the chain a Frame that stands for a call under way? A method keeps its InlinedCallFrame
-// linked between its calls; CoreCLR's walk passes over those, and fails when there is nothing else.
+// Does the chain have a Frame of a call under way? A method keeps its InlinedCallFrame linked
+// between its calls; CoreCLR's walk skips those, and fails when there is nothing else.
 CS_ISLAND static bool has_active_frame(const struct cs_world *world, const struct cs_stack *stack,
                                        uint64_t frame) {
   const struct cs_layout *l = &world->layout;

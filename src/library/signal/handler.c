@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The signal handler: reads who asks for what, and hands over. Signal-safe: yes; it calls nothing
-// outside of the island and changes no errno, because nothing here sets one.
+// The signal handlers: find out what a signal asks for, and hand over. Signal-safe: yes; nothing
+// here sets errno.
 //
-// Invariant: what came with the signal is believed only when this process itself sent it, and when
-// it names a request slot or an entry of the registry. Why each read in here is allowed is written
-// down in docs/signal-safety.md.
+// Invariant: a signal is believed only if this process sent it and it names a request slot or an
+// entry of the registry. docs/signal-safety.md says why each read is allowed.
 #include "signal/handler.h"
 
 #include <sys/syscall.h>
@@ -34,8 +33,8 @@ CS_ISLAND static bool is_registered(const struct cs_thread *thread) {
          (at - cs_signal.threads_lo) % sizeof(struct cs_thread) == 0;
 }
 
-// Which requests and samples are ours: a timer of this process, or this process' own sigqueue.
-CS_ISLAND static bool is_own(const siginfo_t *info) {
+// From a timer of this process, or its own sigqueue.
+CS_ISLAND static bool is_from_us(const siginfo_t *info) {
   return info->si_code == SI_TIMER ||
          (info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid));
 }
@@ -48,8 +47,8 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
   if (asked & CS_ASKED_LOOK) cs_sample_take(thread, regs, &look);
 }
 
-// Notes which alternate stack the thread has. False: it is not to be sampled.
-CS_ISLAND static bool is_sampled(struct cs_thread *thread, void *ucontext) {
+// Notes which alternate stack the thread has. False: the thread is not being sampled.
+CS_ISLAND static bool begin_sample(struct cs_thread *thread, void *ucontext) {
   if (cs_load_acquire(&thread->sampling) == 0) return false;
   cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
   cs_altstack_install(&thread->altstack, ucontext);
@@ -59,7 +58,7 @@ CS_ISLAND static bool is_sampled(struct cs_thread *thread, void *ucontext) {
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   (void)signo;
-  if (!is_own(info) || cs_load_relaxed(&cs_signal.small_stacks) != 0) return;
+  if (!is_from_us(info) || cs_load_relaxed(&cs_signal.small_stacks) != 0) return;
   struct cs_regs regs;
   cs_regs_from_ucontext(&regs, ucontext);
   uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
@@ -69,9 +68,9 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   }
   struct cs_thread *thread = (void *)(uintptr_t)value;
   if (!is_registered(thread) || !cs_thread_is_caller(thread)) return;
-  // The sender must be free to ask again, whatever comes of this.
+  // Taken in any case, so that the agent can ask again.
   uint32_t asked = info->si_code == SI_QUEUE ? cs_take_seq(&thread->asked, 0u) : 0;
-  if (!is_sampled(thread, ucontext)) return;
+  if (!begin_sample(thread, ucontext)) return;
   take_asked(thread, asked, &regs, entry_tsc);
   if (info->si_code != SI_TIMER) return;
   uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
@@ -81,8 +80,8 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
 
 // ---- SIGURG ----
 
-// A standard signal comes without a word of who has sent it when the limit of pending signals is
-// used up (RLIMIT_SIGPENDING): the calling thread's entry is looked for then.
+// Beyond RLIMIT_SIGPENDING a standard signal arrives without the sender's value: the calling
+// thread's entry is looked up instead.
 CS_ISLAND static struct cs_thread *find_self(void) {
   struct cs_thread *threads = (struct cs_thread *)(uintptr_t)cs_signal.threads_lo;
   uint32_t tid = (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
@@ -94,11 +93,11 @@ CS_ISLAND static struct cs_thread *find_self(void) {
 CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
   struct cs_thread *thread = info->si_value.sival_ptr;
   if (info->si_code == SI_USER && info->si_pid == 0) return find_self();
-  return info->si_code == SI_QUEUE && is_own(info) && is_registered(thread) ? thread : NULL;
+  return info->si_code == SI_QUEUE && is_from_us(info) && is_registered(thread) ? thread : NULL;
 }
 
-// Of two such signals at once the kernel keeps the first. So whatever has sent this one, the thread
-// may have been asked; and its event may have signalled, if its time has come.
+// The kernel keeps only the first of two pending standard signals. So whatever has sent this one,
+// the thread may have been asked for a sample as well, and its event may have signalled, if due.
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   struct cs_regs regs;
@@ -110,7 +109,7 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
       !cs_thread_is_caller(thread))
     return;
   uint32_t asked = cs_take_seq(&thread->asked, 0u);
-  if (!is_sampled(thread, ucontext)) return;
+  if (!begin_sample(thread, ucontext)) return;
   cs_regs_from_ucontext(&regs, ucontext);
   take_asked(thread, asked, &regs, entry_tsc);
   if (!due && !cs_perf_is_due(thread)) return;

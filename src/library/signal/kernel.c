@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The kernel's part of a sample's stack. When an event overflows in the kernel, the kernel writes
-// its own call chain into the event's ring; the signal comes when the thread is about to go back to
-// user mode, and its handler finds the chain there. Signal-safe: yes; loads, and one store.
+// its own call chain into the event's ring. The signal is delivered on the way back to user mode,
+// and the handler finds the chain in the ring. Signal-safe: yes; loads, and one store.
 //
-// Invariants: the chain is that of the last overflow, and is believed only if it was written for
-// this thread when its user-mode registers were those that the signal has interrupted. (A system
-// call that is to be made again has its instruction pointer put back by two bytes.) The kernel
-// alone writes records, but each number of one is checked against the page. The ring is the calling
-// thread's own, and is unmapped only after it has been taken out of the entry and the epoch has
-// passed. A forked child has no mapping of it, and does not come here (cs_signal.perf_threads).
+// Invariants: the chain of the last overflow is believed only if it was written for this thread
+// with the user-mode registers that the signal has interrupted (the ip of a system call that is to
+// be restarted is moved back by two bytes). Each number of a record is checked against the page.
+// The ring is the calling thread's own, and is unmapped only after it has been taken out of the
+// entry and the epoch has passed. A forked child has no mapping of it, and does not get here
+// (cs_signal.perf_threads).
 #include "signal/kernel.h"
 
 #include <asm/perf_regs.h>
@@ -29,7 +29,7 @@ static inline CS_ISLAND uint64_t size_of(uint64_t head) {
   return head >> 48;  // struct perf_event_header
 }
 
-// Where the last sample's record begins. False: there is none.
+// Finds the beginning of the last sample's record. False: there is none.
 CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
   const struct perf_event_mmap_page *page = (const void *)ring;
   uint64_t head = cs_load_acquire(&page->data_head), at = page->data_tail;
@@ -47,7 +47,7 @@ CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
   return any;
 }
 
-// Was it written where the signal was taken?
+// Was it written where the signal arrived?
 CS_ISLAND static bool is_of(const uint8_t *ring, uint64_t registers, const struct cs_regs *regs) {
   uint64_t abi = word_at(ring, registers), sp = word_at(ring, registers + 8),
            ip = word_at(ring, registers + 16);

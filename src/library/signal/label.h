@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where a thread keeps its label (base/label.h), for whoever takes a sample of it. Managed code of
-// ours (src/labels) writes it, on the thread itself; a handler may interrupt that very write, and a
-// thread that sleeps is looked at by another one. Slots lie in memory that is never given back.
-// Signal-safe: yes.
+// The slot of a thread's label (base/label.h). Managed code of ours (src/agent/labels) writes it on
+// the thread itself; a handler may interrupt the write, and a sleeping thread's slot is read by
+// another thread. Slots are never freed. Signal-safe: yes.
 #ifndef CS_SIGNAL_LABEL_H
 #define CS_SIGNAL_LABEL_H
 
@@ -11,16 +10,17 @@
 // As src/labels/ClrsnapLabels.cs has it. A cache line, so that no two threads write to one.
 struct cs_label_slot {
   uint32_t sequence;   // odd while it is being written
-  uint32_t recording;  // in which it was written, by number; labels of earlier ones are not valid
+  uint32_t recording;  // the number of the recording that it was written in; valid for that only
   struct cs_label label;
-  uint32_t tid;  // whose it is, 0: nobody's. Written by agent/labels.c
+  uint32_t tid;  // of its thread; 0: free. Written by the agent
   uint8_t rest[28];
 };
 _Static_assert(sizeof(struct cs_label_slot) == 64 && offsetof(struct cs_label_slot, label) == 8 &&
                    offsetof(struct cs_label_slot, tid) == 32,
                "managed code writes it");
 
-// The label of the thread `tid` in that recording. False: it has none, or is just changing it.
+// Reads the label of the thread `tid` in that recording. False: there is none, or it is just being
+// written.
 CS_ISLAND static inline bool cs_label_read(const struct cs_label_slot *slot, uint32_t tid,
                                            uint32_t recording, struct cs_label *out) {
   const uint64_t *from = (const uint64_t *)(const void *)&slot->label;

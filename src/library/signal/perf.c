@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A sample because a thread's perf event has overflowed: its task clock, or what is counted in its
-// stead. The kernel sends SIGURG to that very thread. Signal-safe: yes; two system calls beside
-// what a sample needs, and neither sets errno.
+// A sample because a thread's perf event has overflowed: its task clock, or another count. The
+// kernel sends SIGURG to that thread. Signal-safe: yes; two raw system calls beside what a sample
+// needs.
 //
-// Invariants: an event signals once and is then disarmed by the kernel, until its own thread's
-// handler has ended or the agent has found it so; thus signals never pile up, nor do they leave a
-// slow thread no time of its own. The file descriptor is only used inside the epoch, and only
-// closed after it has been taken out of the entry and the epoch has passed (agent/engine_perf.c).
+// Invariants: an event signals once and is then disarmed by the kernel until its thread's handler,
+// or the agent, arms it again. So signals never pile up, and a slow thread still has time of its
+// own. The descriptor is used only inside the epoch, and closed only after it has been taken out of
+// the entry and the epoch has passed.
 //
-// The time between two samples is random, evenly between a half and three halves of the period: a
-// program that repeats itself is not in step with it. What a signal comes late is taken off the
-// next wait, so that the rate is the one that was asked for. So are numbers of what is counted, but
-// for lateness; there a sample stands for what its event has been armed with since the last one.
+// The time between two samples is random, evenly between a half and three halves of the period, so
+// that a periodic program is not in step with it. A late signal shortens the next wait, which keeps
+// the rate. A count is random in the same way, without the correction; its sample stands for what
+// the event has been armed with since the last one.
 #include "signal/perf.h"
 
 #include <linux/perf_event.h>
@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "signal/kernel.h"
 
-enum { RESTING = 8 };  // periods of a count, while its thread is to be left alone
+enum { RESTING = 8 };  // periods of a count by which a thread at rest waits longer
 
 // Evenly spread over a period.
 CS_ISLAND static uint64_t next_wait(struct cs_perf_event *event, uint64_t period) {
@@ -37,13 +37,13 @@ CS_ISLAND uint64_t cs_perf_wait(struct cs_perf_event *event, uint64_t now_ns, ui
   return wait > (int64_t)least_ns ? (uint64_t)wait : least_ns;
 }
 
-// For how long the thread is to be left alone, as far as the time-stamp counter knows.
+// How long the thread is still at rest, by the time-stamp counter.
 CS_ISLAND static uint64_t rest_ns(const struct cs_rest *rest) {
   uint64_t now = cs_tsc();
   return rest->until > now ? cs_scale(rest->until - now, cs_signal.ns_of_tick) : 0;
 }
 
-// What is counted is not known to take time: a thread that is to be left alone has a longer wait.
+// A count does not say how much time passes, so a thread at rest just waits longer.
 CS_ISLAND static uint64_t count_on(struct cs_thread *thread, uint64_t period) {
   uint64_t wait = next_wait(&thread->perf, period);
   if (rest_ns(&thread->rest) > 0) wait += RESTING * period;
@@ -52,9 +52,9 @@ CS_ISLAND static uint64_t count_on(struct cs_thread *thread, uint64_t period) {
   return wait;
 }
 
-// Of two signals of one number the kernel keeps the first, so another one may have come in the
-// event's place. A forked child has the entry, but no table. Of what is no clock it is not known;
-// the agent arms it again.
+// The kernel keeps only the first of two pending signals of one number, so another one may have
+// taken the place of the event's. A forked child has the entry, but no table. Whether a count is
+// due is not known; the agent arms it again.
 CS_ISLAND bool cs_perf_is_due(const struct cs_thread *thread) {
   const uint32_t *threads = cs_load_acquire(&cs_signal.perf_threads);
   int fd = cs_load_acquire(&thread->perf.fd);
@@ -78,8 +78,8 @@ CS_ISLAND void cs_perf_rearm(struct cs_thread *thread, uint64_t now_ns) {
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
-// Codes above 0 are the kernel's only, or the thread's own doing. The table has all descriptors
-// that events of ours have been given: another file's is not in it, or not the calling thread's.
+// Only the kernel, or the thread itself, sends codes above 0. The table has the descriptors of all
+// our events: another file's is not in it, or belongs to another thread's entry.
 CS_ISLAND struct cs_thread *cs_perf_thread_of(const siginfo_t *info) {
   uint32_t *threads = cs_load_acquire(&cs_signal.perf_threads);
   if (info->si_code < POLL_IN || info->si_code > POLL_HUP || threads == NULL || info->si_fd < 0 ||

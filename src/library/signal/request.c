@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The target's part of a request: walk oneself into the slot, say so, and in a hold wait.
-// Signal-safe: yes; it runs in the handler and does memory reads, atomics, and the raw system calls
-// futex and gettid.
+// The target's part of a request: it walks itself into the slot, says so, and waits if it is to be
+// held. Signal-safe: yes; memory reads, atomics, and the raw system calls futex and gettid.
 //
-// Invariant: the slot is written only between the change PENDING -> WALKING, which succeeds for the
-// one right sequence number, and the change to DONE, HELD or FREE; after that nothing of the slot
-// is touched, except its word while held. No handler ever waits beyond the slot's deadline.
+// Invariant: the slot is written only between the change from PENDING to WALKING, which succeeds
+// for the right sequence number only, and the change to DONE, HELD or FREE. After that only its
+// word is touched, while held. No handler waits beyond the slot's deadline.
 #include "signal/request.h"
 
 #include <sys/syscall.h>
@@ -49,8 +48,7 @@ CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
     cs_capture_walk(&request->capture, world, from, &request->stack, request->clr_thread,
                     request->max_depth);
   request->capture.limit_ns = 0;
-  // Left before a hold: a held thread stands still and reads nothing, and whoever waits for the
-  // epoch must not wait for it.
+  // Before a hold: a held thread reads nothing, so cs_epoch_wait need not wait for it.
   cs_epoch_leave(&cs_signal.epoch, parity);
   return answer;
 }
@@ -65,8 +63,8 @@ CS_ISLAND static void wake(struct cs_request *request) {
   cs_syscall4(SYS_futex, (long)(uintptr_t)&request->word, FUTEX_WAKE_PRIVATE, 1 << 30, 0);
 }
 
-// Waits until the requester lets go or the deadline has passed. Other signals interrupt the wait
-// and are served; then it goes on.
+// Waits until the requester releases the thread or the deadline has passed. Other signals interrupt
+// the wait and are served; then it goes on.
 CS_ISLAND static void stand_still(struct cs_request *request, uint64_t sequence) {
   uint64_t held = CS_REQUEST_WORD(sequence, CS_REQUEST_HELD);
   for (;;) {
@@ -79,7 +77,7 @@ CS_ISLAND static void stand_still(struct cs_request *request, uint64_t sequence)
       if (cs_cas(&request->word, &expected, CS_REQUEST_WORD(sequence, CS_REQUEST_EXPIRED))) return;
     }
   }
-  // Released: this was the last that anybody does with this sequence.
+  // Released: nothing else uses this sequence number.
   cs_store_release(&request->word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE));
 }
 
@@ -90,7 +88,7 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   struct cs_request *request = &cs_requests[index];
   uint64_t expected = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
   uint64_t walking = CS_REQUEST_WORD(sequence, CS_REQUEST_WALKING);
-  if (!cs_cas(&request->word, &expected, walking)) return;  // too late: nobody asks any more
+  if (!cs_cas(&request->word, &expected, walking)) return;  // too late: the requester gave up
 
   request->entry_tsc = entry_tsc;
   request->capture.leaf = *regs;
@@ -117,12 +115,12 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   expected = walking;
   if (!cs_cas(&request->word, &expected,
               CS_REQUEST_WORD(sequence, hold ? CS_REQUEST_HELD : CS_REQUEST_DONE))) {
-    // Parked: the requester has gone, the slot is ours to give back.
+    // Parked: the requester has given up, and this thread frees the slot.
     cs_store_release(&request->word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE));
     return;
   }
-  // Only who sleeps is woken: that costs the target 4 us. The exchange above and the one that the
-  // requester announces itself by are in one order, so that either sees the other.
+  // A wake-up costs the target 4 us, so only a requester that sleeps gets one. The exchange above
+  // and the requester's exchange of `sleeps` are in one order, so either side sees the other.
   if (__atomic_load_n(&request->sleeps, __ATOMIC_SEQ_CST) != 0) wake(request);
   if (hold) stand_still(request, sequence);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // When a thread may be sampled again. Signal-safe: yes; on the thread itself.
 //
-// The time-stamp counter costs nothing, but goes on while the thread has no processor: a thread
-// that gets one for a tenth of the time would spend all of it in walks, and one that loses it
-// during a walk would not be sampled for a long time. So both the cost of a walk that took long and
-// the time after it are measured by the thread's own clock, a system call, too. A short walk needs
-// none: a thread that has been given a processor keeps it for a hundred times as long.
+// The time-stamp counter costs nothing, but runs on while the thread is switched out: a thread that
+// runs for a tenth of the time would spend all of it in walks, and one that is switched out during
+// a walk would not be sampled for a long time. So the cost of a long walk, and the rest after it,
+// are measured by the thread's CPU clock as well, which is a system call. A short walk does
+// without: a time slice is a hundred times as long.
 #include "signal/rest.h"
 
 enum {
@@ -13,7 +13,7 @@ enum {
   SLACK_NS = 200000,  // what a sample takes besides its walk, at most
 };
 
-// Time without a processor is in the counter, too, but not more than the walk may have used.
+// The counter includes time without a processor; `most_ns` bounds what the walk can have used.
 CS_ISLAND static uint64_t cost_ns(uint64_t begin, uint64_t now, uint64_t most_ns) {
   uint64_t ns = cs_scale(now - begin, cs_signal.ns_of_tick);
   return most_ns != 0 && ns > most_ns + SLACK_NS ? most_ns + SLACK_NS : ns;

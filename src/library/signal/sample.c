@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A sample: the interrupted thread walks itself straight into the ring. Signal-safe: yes; atomics
-// and loads only, no wait: a try that loses a race a few times gives up and counts.
+// and loads only. Nothing waits: after a few lost races the sample is given up, and counted.
 //
-// Invariants: a handler writes only into what it has reserved by compare-and-swap on `head`; what
-// it gives back it has not written to, so free space stays zero; the record's first word is written
-// last. A walk starts in a small record and moves to a larger one when it needs more, so that
-// several threads in deep recursion do not each keep the largest size from the others.
+// Invariants: a handler writes only into what it has reserved by compare-and-swap on `head`; it
+// gives back only what it has not written to, so free space stays zero; the record's first word is
+// written last. A walk starts in a small record and moves to a larger one when it needs more, so
+// that several deep stacks do not each reserve the largest size.
 #include "signal/sample.h"
 
 #include "images/images.h"
@@ -33,11 +33,11 @@ CS_ISLAND static uint64_t *word_at(const struct cs_sample_ring *ring, uint64_t a
   return (uint64_t *)(void *)(ring->bytes + (at & (ring->capacity - 1)));
 }
 
-// A record does not wrap: what is left at the ring's end is reserved with it, as padding.
+// A record does not wrap around: the rest of the ring is reserved with it, as padding.
 CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
                               struct cs_sample_place *out) {
   for (int i = 0; i < RESERVE_TRIES; i++) {
-    // The tail first: an old tail costs room, but with an old head the tail could be beyond it.
+    // The tail first: a stale tail costs room, but the tail may be beyond a stale head.
     uint64_t tail = cs_load_acquire(&ring->tail), head = cs_load_acquire(&ring->head);
     uint64_t to_end = ring->capacity - (head & (ring->capacity - 1));
     uint64_t pad = size > to_end ? to_end : 0;
@@ -52,7 +52,7 @@ CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
   return false;
 }
 
-// Makes room for more frames: in place when nobody has reserved after us, else in a larger record.
+// Makes room for more frames, in a larger record.
 CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *place,
                            uint32_t count) {
   uint64_t size = bytes_for((uint64_t)frames_in(place->size) * GROWTH);
@@ -61,7 +61,7 @@ CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *
   if (size <= place->size) return false;
   struct cs_sample_place larger;
   if (!reserve(ring, size, &larger)) return false;
-  // With what has been said of it already, but for the word that says it is ready.
+  // All but the first word, which says that the record is ready.
   enum { AFTER_WORD = sizeof place->sample->word };
   cs_copy((uint8_t *)larger.sample + AFTER_WORD, (uint8_t *)place->sample + AFTER_WORD,
           sizeof *place->sample - AFTER_WORD + count * 8ull);
@@ -70,7 +70,7 @@ CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *
   return true;
 }
 
-// Gives back what the record does not need, unless somebody has reserved what comes after it.
+// Gives back what the record does not need, unless the space after it has been reserved.
 CS_ISLAND static void shrink(struct cs_sample_ring *ring, struct cs_sample_place *place,
                              uint32_t count) {
   uint64_t end = place->at + place->size, size = bytes_for(count);
@@ -85,7 +85,8 @@ CS_ISLAND static bool make_room(struct cs_sample_ring *ring, struct cs_sample_pl
   return true;
 }
 
-// After the frames; what finds no room is left out. Returns how many words there are then.
+// Adds the chain of awaiting methods after the frames, or none if there is no room. Returns the
+// number of words then.
 CS_ISLAND static __attribute__((noinline)) uint32_t add_awaits(struct cs_sample_ring *ring,
                                                                struct cs_sample_place *place,
                                                                const struct cs_sampled *from,
@@ -102,7 +103,7 @@ CS_ISLAND static __attribute__((noinline)) uint32_t add_awaits(struct cs_sample_
   return count + chain.count;
 }
 
-// After those.
+// Adds the kernel's addresses after those.
 CS_ISLAND static __attribute__((noinline)) uint32_t add_kernel(struct cs_sample_ring *ring,
                                                                struct cs_sample_place *place,
                                                                const struct cs_sampled *from,
@@ -115,7 +116,8 @@ CS_ISLAND static __attribute__((noinline)) uint32_t add_kernel(struct cs_sample_
   return added != CS_KERNEL_UNKNOWN ? count + added : count;
 }
 
-// How many frames. Not inlined: the walk is off the handler's stack when who awaits is looked for.
+// Returns the number of frames. Not inlined: the walk is off the handler's stack when the awaiting
+// methods are looked for.
 CS_ISLAND static __attribute__((noinline)) uint32_t walk_into(struct cs_sample_ring *ring,
                                                               struct cs_sample_place *place,
                                                               const struct cs_sampled *from) {
@@ -158,7 +160,7 @@ CS_ISLAND static bool reserve_first(struct cs_sample_ring *ring, struct cs_sampl
   return false;
 }
 
-// Without one the record stays as it is: all zero.
+// Without a label the record's stays all zero.
 CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread *thread) {
   uint32_t recording = cs_load_acquire(&cs_signal.labels);
   const struct cs_label_slot *slot = cs_load_acquire(&thread->label);
@@ -166,7 +168,7 @@ CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread
     (void)cs_label_read(slot, cs_load_relaxed(&thread->tid), recording, &sample->label);
 }
 
-// All but the frames, and what says how it was taken.
+// Fills in all but the frames and the circumstances.
 CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled *from,
                                uint32_t generation) {
   sample->sp = from->regs->r[CS_RSP];
@@ -178,7 +180,7 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
   sample->overrun = sample->put_off = 0;
   sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
-  // Of the last one, if there was more than one: it has all that are on this stack.
+  // If the table was replaced meanwhile, the new one has all images of this stack, too.
   const struct cs_images *images = cs_load_acquire(&from->world->images);
   sample->images = images != NULL ? images->sequence : 0;
   add_label(sample, from->thread);
@@ -193,12 +195,12 @@ CS_ISLAND static void write_sample(struct cs_sample_ring *ring, struct cs_sample
   describe(place->sample, from, generation);
 }
 
-CS_ISLAND static bool is_mine(struct cs_thread *thread) {
+CS_ISLAND static bool is_sampled(struct cs_thread *thread) {
   return cs_load_acquire(&thread->sampling) != 0 && cs_thread_is_caller(thread);
 }
 
-// What its thread's event has counted, or the CPU time, since the last one. What a lost sample
-// stood for goes to the next one.
+// The sample stands for what the thread's event has counted since the last one, or for the CPU
+// time. The weight of a lost sample goes to the next one.
 CS_ISLAND static void stand_for_all(struct cs_sample *sample, struct cs_thread *thread,
                                     uint64_t now) {
   if (cs_load_relaxed(&cs_signal.counts) != 0)
@@ -251,13 +253,13 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
-  if (world != NULL && ring != NULL && is_mine(thread)) take(ring, world, thread, regs, cause);
+  if (world != NULL && ring != NULL && is_sampled(thread)) take(ring, world, thread, regs, cause);
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
-// ---- Of the calling thread, because of an event ----
+// ---- An event, by the calling thread itself ----
 
-// It has happened, and says so; where is not looked for.
+// Says that the event has happened, but not where.
 CS_ISLAND static void write_unwalked(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                      const struct cs_sampled *from) {
   shrink(ring, place, 0);
@@ -295,7 +297,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   return true;
 }
 
-// ---- Of a thread that sleeps, by another one ----
+// ---- A sleeping thread, by another one ----
 
 CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                const struct cs_sampled *sleeping) {

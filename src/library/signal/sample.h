@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The sample ring: many handlers write, the agent's thread reads. In this process' own memory, so
-// that a handler never depends on a page of a file or on another process.
-// Signal-safe: everything marked CS_ISLAND. The rest is for the one reader, outside of handlers.
+// The sample ring: many handlers write, the agent's thread reads. It lies in private memory of this
+// process, so that a handler never depends on a page of a file or on another process. Signal-safe:
+// everything marked CS_ISLAND. The rest is for the one reader, outside of handlers.
 //
 //   tail                                     head
 //    | READY record | BUSY record | READY record |  all zero ...  |
 //
-// A record's first word is 0 while it is being written, and its size and state from then on. Free
-// space is all zero: the reader clears what it has read before it moves the tail. So a reserved
-// record is BUSY by itself, whatever lay there before.
+// A record's first word is 0 while the record is being written, and holds its size and state after
+// that. Free space is all zero, because the reader clears what it has read before it moves the
+// tail. So a reserved record is BUSY without a store.
 #ifndef CS_SIGNAL_SAMPLE_H
 #define CS_SIGNAL_SAMPLE_H
 
@@ -18,10 +18,9 @@
 #include "walk/record.h"
 
 enum {
-  CS_SAMPLE_RING_BYTES = 4 << 20,  // 4 MiB: 13,000 samples of 30 frames, one drain of which is due
-                                   // every 10 ms. docs/wire-format.md
+  CS_SAMPLE_RING_BYTES = 4 << 20,  // 13,000 samples of 30 frames; it is drained every 10 ms
   CS_SAMPLE_ALIGN = 16,
-  CS_SAMPLE_MODES = 8,  // numbers of modes are below
+  CS_SAMPLE_MODES = 8,  // more than any mode's number
 };
 
 enum cs_sample_state {
@@ -35,7 +34,7 @@ enum cs_sample_state {
 
 // What has made a thread take a sample.
 enum cs_cause {
-  CS_CAUSE_NONE,     // it has not: another one has while it slept, or it is an event's
+  CS_CAUSE_NONE,     // another thread took it while this one slept, or it is an event's
   CS_CAUSE_WALL,     // a look at all threads
   CS_CAUSE_TIMER,    // a timer of its CPU clock, which the kernel looks at in its tick
   CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
@@ -106,17 +105,17 @@ struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reser
 // Takes one sample of the calling thread into the ring.
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
                               const struct cs_signal_cause *cause);
-// A sample of a thread that sleeps, which another thread takes over a copy of its stack: `world`
-// has it in its memory. First it is walked; then it is kept or dropped, whichever the copy turns
-// out to be good for. False: there was no room, the sample is lost.
+// A sample of a sleeping thread, which another thread takes over a copy of its stack (in the memory
+// of `world`). It is walked first, and then kept, if the copy has proved valid, or dropped. False:
+// there was no room, the sample is lost.
 CS_ISLAND bool cs_sample_draft(struct cs_sample_ring *ring, struct cs_sample_place *place,
                                const struct cs_sampled *sleeping);
 CS_ISLAND void cs_sample_keep(struct cs_sample_ring *ring, const struct cs_sample_place *place);
 CS_ISLAND void cs_sample_drop(const struct cs_sample_place *place);
 
-// A sample that the calling thread takes of itself, outside of any handler, because of an event: of
-// the function that `from` has the registers of, and its callers. Inside the epoch. When its last
-// ones have taken too much of the thread's time (`rest`), a sample without frames. False: there
+// A sample that the calling thread takes of itself outside of a handler, because of an event: of
+// the function whose registers `from` has, and its callers. Inside the epoch. If the thread's last
+// event samples have taken too much of its time (`rest`), the sample has no frames. False: there
 // was no room, it is lost.
 struct cs_sample_event {
   uint64_t tsc;  // when it came
@@ -127,11 +126,11 @@ struct cs_sample_event {
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_rest *rest, const struct cs_sample_event *event);
 
-// Makes the ring's memory, all of it present. `bytes` a power of two of at least 64 KiB. False: no
-// memory. Not for handlers (agent/ring.c: the island calls nothing).
+// Allocates the ring, with all pages present. `bytes`: a power of two, at least 64 KiB. False: no
+// memory. Not for handlers; in sampling/ring.c, since the island calls nothing.
 bool cs_sample_ring_open(struct cs_sample_ring *ring, uint64_t bytes, uint32_t max_depth);
 void cs_sample_ring_close(struct cs_sample_ring *ring);
-// The oldest record that is READY, NULL if there is none. Valid until cs_sample_ring_pop.
+// Returns the oldest READY record, or NULL. Valid until cs_sample_ring_pop.
 const struct cs_sample *cs_sample_ring_peek(struct cs_sample_ring *ring);
 void cs_sample_ring_pop(struct cs_sample_ring *ring, const struct cs_sample *sample);
 // Bytes that are reserved or unread.

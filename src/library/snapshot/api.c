@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rest of the public API: start and stop, and what a profiler passes on.
-// Threads as clrsnap.h says; not for handlers.
+// The public API: start and stop, and what a profiler passes on. Threads as clrsnap.h says; not for
+// handlers.
 #include "snapshot/api.h"
 
 #include "base/log.h"
@@ -17,7 +17,7 @@ static HRESULT report(HRESULT hr, const struct cs_error *err) {
   return hr;
 }
 
-static IUnknown *started_with;  // by clrsnap_start; an agent in the same process has its own
+static IUnknown *started_with;  // in clrsnap_start; an agent in the same process has another
 
 CLRSNAP_API HRESULT clrsnap_start(IUnknown *info, const struct clrsnap_opts *opts) {
   struct cs_error err = {0};
@@ -43,8 +43,8 @@ CLRSNAP_API HRESULT clrsnap_ready(void) {
                  "the runtime has run no method so far to check its layout against; try again");
     hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
-  struct cs_error unasked;  // whoever holds a thread later cannot ask the CLR then
-  if (hr == S_OK) (void)cs_runtime_check(true, &unasked);
+  struct cs_error ignored;  // checked now, since a thread that holds another cannot call the CLR
+  if (hr == S_OK) (void)cs_runtime_check(true, &ignored);
   return report(hr, &err);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CONTEXTs: a frame's registers in the shape that the profiling API gives them. Pure; any thread.
+// A frame's registers as a CONTEXT of the profiling API. Pure; any thread.
 //
-// Invariant: nothing is written but what is known of the frame; ContextFlags say which part that
-// is, as CoreCLR's own walk does.
+// Invariant: only known registers are written; ContextFlags are set as by CoreCLR's own walk.
 #include "snapshot/context.h"
 
 #include <string.h>

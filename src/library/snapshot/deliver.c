@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A resolved capture, told to a DoStackSnapshot callback frame by frame. Any thread; async-signal-
-// safe as far as the callback is, when `err` is NULL: nothing is called, allocated or waited for.
-// Invariant: the CLR is not called (contract: C20); the callbacks stop at the first that says so.
+// Passes a resolved capture to a DoStackSnapshot callback, frame by frame. Any thread; with a NULL
+// `err` as async-signal-safe as the callback. Invariant: the CLR is not called (contract: C20), and
+// no further callback is made after one that does not return S_OK.
 #include "snapshot/deliver.h"
 
 #include <string.h>
@@ -12,10 +12,10 @@
 
 enum { CONTEXT_BYTES = 4096 };  // more than any runtime's CONTEXT: 3,232 on .NET 10
 
-// CoreCLR carries one CONTEXT down the stack, so its ContextFlags are those of where it has come
-// from: of the seed if it is used; none at all for an unseeded walk of the calling thread, which
-// starts at a Frame; and from a hardware fault on those that it was recorded with. Of another
-// thread CoreCLR on Linux has no answer; the flags then say what is filled in.
+// CoreCLR carries one CONTEXT down the stack, so ContextFlags are those of its source: the seed, if
+// it is used; none for an unseeded walk of the calling thread, which starts at a Frame; and from a
+// hardware fault on, those of the fault. For another thread, which CoreCLR on Linux does not walk,
+// the flags say what is filled in.
 static uint32_t context_flags(const struct cs_delivery *to, const struct cs_capture *capture,
                               const struct cs_record *record) {
   uint32_t flags = capture->seeded ? to->seed_flags : to->context_flags;
@@ -44,8 +44,7 @@ static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_captu
   return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
 
-// A callback that takes longer than a target is held for: it runs on, and what is left to tell is
-// not true of it any more.
+// Has the target run on, since a callback took longer than the hold? Then the rest is stale.
 static bool is_over(const struct cs_delivery *to) {
   return to->held != NULL && CS_REQUEST_STATE(cs_load_acquire(&to->held->word)) != CS_REQUEST_HELD;
 }
@@ -66,7 +65,7 @@ HRESULT cs_deliver(const struct cs_capture *capture, const struct cs_delivery *t
     return CORPROF_E_STACKSNAPSHOT_ABORTED;
   }
   if (view.unresolved != NULL) {
-    cs_error_set(err, "the runtime did not tell which method the frame at 0x%llx belongs to",
+    cs_error_set(err, "the runtime did not say which method the frame at 0x%llx belongs to",
                  (unsigned long long)cs_record_ip(view.unresolved));
     return E_FAIL;
   }

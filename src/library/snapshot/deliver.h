@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to room snapshot: from a capture to callbacks. Async-signal-safe with a NULL `err`.
+// deliver: from a capture to DoStackSnapshot callbacks. Async-signal-safe with a NULL `err`.
 #ifndef CS_SNAPSHOT_DELIVER_H
 #define CS_SNAPSHOT_DELIVER_H
 

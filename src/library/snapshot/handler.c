@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Walks that the calling thread takes of itself in a signal handler of somebody else's, at any
-// instruction: it may own any lock, be inside malloc, the JIT or the collector. Async-signal-safe,
-// all of it, the callback's own doing apart.
+// Walks of the calling thread in another component's signal handler, at any instruction: the thread
+// may own any lock, be inside malloc, the JIT or the collector. Async-signal-safe.
 //
-// Invariant: what is called here takes no lock, allocates nothing, waits for nothing, touches
-// neither errno nor thread-local memory, and never calls the CLR. So there is no error text, and a
-// method that neither the cache nor the runtime's memory can tell is a failure.
+// Invariant: nothing here takes a lock, allocates, waits, touches errno or thread-local memory, or
+// calls the CLR. So there is no error text, and a method that is neither in the cache nor in the
+// runtime's memory is a failure.
 #include "snapshot/handler.h"
 
 #include <sys/syscall.h>
@@ -16,9 +15,9 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-// Does a signal frame lie between here and the newest managed frame? The one of a fault whose
-// exception the runtime has taken up does not count: its callbacks are ordinary ones.
-enum place { OUTSIDE, IN_HANDLER, NOWHERE };  // the last: the walk ended before that was known
+// Is there a signal frame above the newest managed frame? The frame of a fault that the runtime
+// turns into an exception does not count: its callbacks are ordinary ones.
+enum place { OUTSIDE, IN_HANDLER, UNKNOWN };  // UNKNOWN: the walk ended too early
 
 static enum place place_of(const struct cs_capture *capture) {
   for (uint32_t i = 1; i < capture->count; i++) {
@@ -28,20 +27,20 @@ static enum place place_of(const struct cs_capture *capture) {
       return IN_HANDLER;
     if (cs_record_is_managed(record)) return OUTSIDE;
   }
-  return capture->stop == CS_STOP_BASE ? OUTSIDE : NOWHERE;
+  return capture->stop == CS_STOP_BASE ? OUTSIDE : UNKNOWN;
 }
 
-// The same without a walk: a signal frame begins with the address that its handler returns to. One
-// that is left over in memory which nobody has written since is taken for one that lives.
-static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *here) {
+// The same without a walk: a signal frame begins with the address that its handler returns to. A
+// stale one in memory that was not written since counts as well.
+static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *caller) {
   enum { MOST = 64 << 10 };
   struct {
     uint64_t handler, flags, restorer, mask;
   } ours = {0};
   struct cs_stack stack;
-  uint64_t sp = here->r[CS_RSP];
+  uint64_t sp = caller->r[CS_RSP];
   (void)cs_syscall4(SYS_rt_sigaction, cs_threads.signal_number, 0, (long)(uintptr_t)&ours, 8);
-  cs_self_bounds(cs_registry_find(clr_thread), here, &stack);
+  cs_self_bounds(cs_registry_find(clr_thread), caller, &stack);
   uint64_t hi = sp >= stack.lo && sp < stack.hi ? stack.hi : stack.alt_hi;
   if (sp >= hi || ours.restorer == 0) return true;
   if (hi - sp > MOST) hi = sp + MOST;
@@ -73,22 +72,22 @@ uint64_t cs_clr_thread_of_caller(void) {
 
 // `capture` may be NULL: there was no room for one.
 static bool is_in_handler(const struct cs_capture *capture, uint64_t clr_thread,
-                          const struct cs_regs *here, bool quiet) {
-  enum place place = capture != NULL ? place_of(capture) : NOWHERE;
-  return place == NOWHERE ? quiet && may_be_in_handler(clr_thread, here) : place == IN_HANDLER;
+                          const struct cs_regs *caller, bool quiet) {
+  enum place place = capture != NULL ? place_of(capture) : UNKNOWN;
+  return place == UNKNOWN ? quiet && may_be_in_handler(clr_thread, caller) : place == IN_HANDLER;
 }
 
-// Of another thread. Whoever asks in a handler may own a lock that is needed for it.
-static HRESULT look_before_other(uint64_t clr_thread, const struct cs_regs *here,
+// For a walk of another thread: a caller in a handler may own a lock that is needed for it.
+static HRESULT look_before_other(uint64_t clr_thread, const struct cs_regs *caller,
                                  bool *in_handler) {
-  struct cs_take own;
-  bool taken = cs_take_now(&own, clr_thread, here, NULL) == S_OK;
-  *in_handler = is_in_handler(taken ? &own.request->capture : NULL, clr_thread, here, true);
-  if (taken) (void)cs_take_end(&own);
+  struct cs_take self;
+  bool taken = cs_take_now(&self, clr_thread, caller, NULL) == S_OK;
+  *in_handler = is_in_handler(taken ? &self.request->capture : NULL, clr_thread, caller, true);
+  if (taken) (void)cs_take_end(&self);
   return *in_handler ? CORPROF_E_STACKSNAPSHOT_UNSAFE : S_OK;
 }
 
-HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *here,
+HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *caller,
                       const struct cs_regs *seed, bool quiet, bool *in_handler) {
   uint64_t clr_thread = cs_clr_thread_of_caller();
   *take = (struct cs_take){0};
@@ -96,17 +95,17 @@ HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *h
   if (*in_handler) return S_FALSE;
   if (cs_load_acquire(&cs_signal.world) == NULL || clr_thread == 0) return S_OK;
   if (id != 0 && id != clr_thread)
-    return quiet && cs_registry_find(id) != NULL ? look_before_other(clr_thread, here, in_handler)
+    return quiet && cs_registry_find(id) != NULL ? look_before_other(clr_thread, caller, in_handler)
                                                  : S_OK;
-  HRESULT hr = cs_take_now(take, clr_thread, here, seed);
+  HRESULT hr = cs_take_now(take, clr_thread, caller, seed);
   if (hr == S_OK && seed == NULL) {
-    *in_handler = is_in_handler(&take->request->capture, clr_thread, here, quiet);
+    *in_handler = is_in_handler(&take->request->capture, clr_thread, caller, quiet);
     return hr;
   }
-  // What a seed leads to says nothing of where we are.
+  // A walk from a seed says nothing about the caller.
   struct cs_take unseeded;
-  bool taken = cs_take_now(&unseeded, clr_thread, here, NULL) == S_OK;
-  *in_handler = is_in_handler(taken ? &unseeded.request->capture : NULL, clr_thread, here, quiet);
+  bool taken = cs_take_now(&unseeded, clr_thread, caller, NULL) == S_OK;
+  *in_handler = is_in_handler(taken ? &unseeded.request->capture : NULL, clr_thread, caller, quiet);
   if (taken) (void)cs_take_end(&unseeded);
   return hr;
 }

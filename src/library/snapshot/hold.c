@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Holding a thread: what SuspendThread, GetThreadContext and ResumeThread are elsewhere (contract:
+// Holding a thread, as SuspendThread, GetThreadContext and ResumeThread do on Windows (contract:
 // C14). Not for handlers.
 //
-// Invariant: a held thread is released by its holder or by its own deadline, whichever is first. A
-// hold is nothing but its slot, so between hold and release nothing is allocated and no lock taken.
-// A thread holds one other at most: whatever else it asked for could wait for what that one owns.
+// Invariant: a held thread is released by its holder or by its deadline, whichever is first. A hold
+// is only its slot, so between hold and release nothing is allocated and no lock taken. A thread
+// holds at most one other: a further request could wait for a lock that the held one owns.
 #include "snapshot/hold.h"
 
 #include <sys/syscall.h>
@@ -21,14 +21,14 @@
 
 enum { HELD_FLAGS = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER };
 
-// A hold is the request that it is made of; the public type only keeps that from showing.
+// A hold is its request; the public type is opaque.
 static struct cs_request *request_of(const struct clrsnap_hold *hold) {
   return (struct cs_request *)(uintptr_t)hold;
 }
 
-// Found by the holder's thread id, not kept in a thread-local variable: the first use of one may
-// allocate, and the target may own malloc's lock.
-static uint32_t holds;  // under way
+// Holds under way. The caller's is found by its thread id, since the first use of a thread-local
+// variable may allocate, and the target may own malloc's lock.
+static uint32_t holds;
 
 static uint32_t own_tid(void) {
   return (uint32_t)cs_syscall4(SYS_gettid, 0, 0, 0, 0);
@@ -55,9 +55,9 @@ static HRESULT hold_is_over(struct cs_error *err) {
   return CORPROF_E_STACKSNAPSHOT_UNSAFE;
 }
 
-// The target stands in its handler, so its registers and its stack are what they were when it was
-// interrupted, and can be walked from here as well as from there. What it did not walk for, a seed
-// or registers, is walked for now.
+// The target is in its handler, so its registers and its stack are unchanged since the signal, and
+// can be walked from this thread as well; now with the seed and the registers that this call asks
+// for.
 static enum cs_request_answer walk_held(struct cs_request *request, const struct cs_request *held,
                                         const struct cs_regs *seed) {
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
@@ -96,7 +96,7 @@ HRESULT cs_take_held(struct cs_take *take, const struct cs_request *held, Thread
   capture->count = 0;
   HRESULT hr = cs_answer_to_hresult(walk_held(take->request, held, seed), err);
   if (hr == S_OK) cs_capture_read_functions(capture);
-  // It may have run on meanwhile; then this is no stack at all, and methods may have died.
+  // If it has run on meanwhile, this is no valid stack, and methods may have died.
   if (hr == S_OK && !is_held(held)) {
     cs_functions_forget();
     hr = hold_is_over(err);
@@ -118,7 +118,7 @@ static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_err
     cs_error_set(err, "the calling thread holds a thread already: clrsnap_release it first");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
-  (void)cs_runtime_check(true, err);  // a snapshot of the held thread cannot ask any more
+  (void)cs_runtime_check(true, err);  // a snapshot of the held thread must not call the CLR
   if (id == 0 || cs_target_find(id, &clr_thread, &thread) != CS_TARGET_OTHER) {
     cs_error_set(err, "there is no such managed thread to hold");
     return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From an ip in managed code to the IL offset that its instruction comes from, by the map that the
-// JIT made and the runtime keeps with the code: for jitted code of every version (tier, OSR, ReJIT)
-// and for ReadyToRun code. Invariant: a map is kept as the runtime gave it, or not at all. Calls
-// the CLR (contract: C19, C20). Threads: any that may do that. Signal-safe: no.
+// From an ip in managed code to the IL offset of its instruction, by the map that the runtime keeps
+// with the code: for jitted code of every version (tier, OSR, ReJIT) and for ReadyToRun code. Calls
+// the CLR (contract: C19, C20). Any thread that may do that. Signal-safe: no.
 #include "snapshot/il.h"
 
 #include <stdlib.h>
@@ -68,7 +67,7 @@ CLRSNAP_API HRESULT clrsnap_il_offset(UINT_PTR ip, uint32_t flags, ULONG32 *out)
   struct cs_error err = {0};
   HRESULT hr = E_INVALIDARG;
   if (out == NULL || ip == 0) {
-    cs_error_set(&err, "clrsnap_il_offset needs an ip and a place for the answer");
+    cs_error_set(&err, "clrsnap_il_offset needs an ip and a place for the result");
   } else if (!cs_library_enter()) {
     cs_error_set(&err, "clrsnap is not running");
     hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The contract's view of a physical stack, as CoreCLR's own DoStackSnapshot reports it (contract:
-// C1, C2, C11). Pure; any thread. What it makes of the physical frames:
+// C1, C2, C11). Pure; any thread. How the physical frames are reported:
 //   one callback per managed frame, and one per run of unmanaged frames below managed code;
 //   a funclet and the method that it is part of are one frame: the method's, where it stood when
-//   the exception was thrown; what lies between them has been unwound already and is left out;
+//   the exception was thrown; the frames between them have been unwound and are left out;
 //   frames that an exception has unwound, but that are still on the stack, are left out;
 //   filters run before anything is unwound: they are frames of their own;
 //   the runtime's managed exception dispatch is left out, with the unmanaged frames around it.
@@ -16,7 +16,7 @@ void cs_logical_begin(struct cs_logical *view, const struct cs_capture *capture)
   *view = (struct cs_logical){.capture = capture};
 }
 
-// The managed record at `i`; NULL, and the view ends, when nobody has told what method it is.
+// Returns the managed record at `i`. NULL, and the view ends: its method is not known.
 static const struct cs_record *managed_at(struct cs_logical *view, uint32_t i) {
   const struct cs_record *record = &view->capture->records[i];
   if (record->resolved) return record;
@@ -30,8 +30,8 @@ static uint32_t next_managed(const struct cs_capture *capture, uint32_t i) {
   return i;
 }
 
-// What the unmanaged frames from `i` on lead to. The dispatch calls them by a stub of its own, when
-// the call has not been compiled into it.
+// The role of the caller of the unmanaged frames from `i` on. Where the dispatch's call is not
+// inlined, there is a stub of its own in between.
 static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   for (i = next_managed(view->capture, i); i < view->capture->count;
        i = next_managed(view->capture, i + 1)) {
@@ -42,8 +42,8 @@ static enum cs_eh_role role_below(struct cs_logical *view, uint32_t i) {
   return CS_EH_NONE;
 }
 
-// The exception in whose dispatch the frame at `i` is a funclet: the dispatch keeps it on the stack
-// just below what it calls. NULL: it was not noted.
+// The exception whose dispatch has called the funclet at `i`: the dispatch keeps it on the stack,
+// next to what it calls. NULL: it was not noted.
 static const struct cs_exception *exception_of(const struct cs_capture *capture, uint32_t i) {
   uint64_t sp = cs_record_sp(&capture->records[i]);
   for (uint32_t k = 0; k < capture->exception_count; k++)
@@ -51,9 +51,9 @@ static const struct cs_exception *exception_of(const struct cs_capture *capture,
   return NULL;
 }
 
-// Is the funclet at `i` a filter? The exception's pass says so. Where that is not known, by who has
-// called it: the dispatch does so by way of stubs and, where it has been compiled anew (a
-// profiler's hooks do that), of small methods of its own.
+// Is the funclet at `i` a filter? The exception's pass says so; where that is not known, the caller
+// does. The dispatch calls filters through stubs and, where nothing is inlined (under a profiler's
+// hooks), through small methods of its own.
 static bool is_filter(struct cs_logical *view, uint32_t i) {
   const struct cs_exception *exception = exception_of(view->capture, i);
   if (exception != NULL) return exception->first_pass;

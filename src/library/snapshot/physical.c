@@ -16,7 +16,7 @@ static uint32_t kind_of(const struct cs_record *record) {
   }
 }
 
-// A physical frame is reported whether or not its function can be told.
+// A frame is reported whether or not its function is known.
 static void describe(const struct cs_record *record, struct clrsnap_frame *frame) {
   *frame = (struct clrsnap_frame){
       .ip = cs_record_ip(record),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A walk of the calling thread: no signal, the same walk. Async-signal-safe: no lock, no call, no
-// allocation, so that it may be made in anybody's signal handler.
+// A walk of the calling thread, without a signal. Async-signal-safe: no lock, no call, no
+// allocation.
 //
-// Invariant: the registers are those of the caller of cs_regs_of_caller as it goes on, so the walk
-// begins in that function's own native frame, which is still there while it works.
+// Invariant: the registers are those of cs_regs_of_caller's caller after the call, so the walk
+// begins in that function's native frame, which lives on during the walk.
 #include "snapshot/self.h"
 
 #include "snapshot/complete.h"
@@ -11,8 +11,8 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-// In assembly, because no C function can know what its caller's registers were: callee-saved ones
-// are untouched so far, the return address is at the top of the stack, the caller's sp above it.
+// In assembly, since no C function knows its caller's registers: the callee-saved ones are still
+// untouched, the return address is at the top of the stack, and the caller's sp above it.
 __asm__(
     ".text\n"
     ".p2align 4\n"
@@ -48,7 +48,7 @@ void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
   else
     (void)cs_stack_by_maps(sp, stack);
   stack->alt_lo = stack->alt_hi = 0;
-  // A handler that runs there: its thread goes on where the signal has interrupted it.
+  // A handler on the alternate stack: the walk crosses to where the signal has interrupted.
   if (sp < stack->lo || sp >= stack->hi) cs_altstack_of_self(stack);
 }
 

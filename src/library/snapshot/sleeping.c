@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a request's walk of a sleeping thread has found, kept until the thread has run. Most threads
-// of most programs sleep from one look to the next: then the look is one read of their run count.
+// Requests for sleeping threads. A capture is kept until its thread has run: most threads sleep
+// from one snapshot to the next, which then costs one read of their run count. Any thread; not for
+// handlers.
 //
-// Invariants: what is handed out belongs to a run count that the thread has now, so the thread has
-// been blocked ever since, and its stack is what it was; every method of it is resolved, and alive,
-// being on that stack. A place belongs to the thread whose sleeper has the place in the table. Any
-// thread; not for handlers.
+// Invariant: a kept capture is used only while the thread has the same run count. So the thread has
+// been blocked since, its stack is unchanged, and all methods on it are alive; and all are
+// resolved. The capture's place is that of the thread's sleeper.
 #include "snapshot/sleeping.h"
 
 #include <pthread.h>
@@ -42,8 +42,8 @@ static enum cs_asleep_answer walk_once(struct cs_asleep *a, struct cs_request *r
   return answer;
 }
 
-// One that sleeps at every look, nearly, is worth the time; one that has just begun, or runs as
-// often as not, would take it from the caller's other threads at each look.
+// A thread that sleeps at nearly every look is worth a nap; one that often runs would cost the
+// caller the time at each look.
 static bool is_calm(const struct cs_thread *thread) {
   const struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   return sleeper != NULL && cs_load_relaxed(&sleeper->calm) >= CALM;
@@ -59,7 +59,7 @@ static void note_calm(const struct cs_thread *thread, enum cs_asleep_answer answ
 }
 
 bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
-  static struct cs_asleep asleep[CS_REQUEST_SLOTS];  // whose slot it is, his is this
+  static struct cs_asleep asleep[CS_REQUEST_SLOTS];  // one per slot, used with it
   struct cs_asleep *a = &asleep[request - cs_requests];
   int naps = 0;
   if (cs_library.opts.flags & CLRSNAP_ALWAYS_SIGNAL) return false;
@@ -74,7 +74,7 @@ bool cs_asleep_walk(struct cs_request *request, struct cs_thread *thread) {
     if (answer == CS_ASLEEP_MOVED) continue;
     if (answer != CS_ASLEEP_YES) return false;
     if (request->capture.stop == CS_STOP_BASE) return true;
-    // A library that was loaded since: its tables are made, outside of the epoch.
+    // A library has been loaded since: make its tables, outside of the epoch.
     if (request->capture.stop != CS_STOP_UNKNOWN_CODE || !cs_library_refresh_images()) return false;
   }
   return false;
@@ -100,7 +100,7 @@ static void make_arena(void) {
   if (at != MAP_FAILED) cs_store_release(&arena, (uint8_t *)at);
 }
 
-// NULL: the thread has no place. `make`: there may be no arena yet.
+// NULL: the thread has no place. `make`: makes the arena if there is none yet.
 static struct kept *kept_of(const struct cs_sleeper *sleeper, bool make) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   int place = sleeper != NULL ? cs_sleeper_place(sleeper) : -1;
@@ -110,8 +110,8 @@ static struct kept *kept_of(const struct cs_sleeper *sleeper, bool make) {
   return at != NULL ? (struct kept *)(void *)(at + (size_t)place * KEPT_BYTES) : NULL;
 }
 
-// Everything but where the records are; of the two lists as much as there is, since a look at a
-// thousand threads is made of cache lines that were used last a thousand threads ago.
+// Copies all but the place of the records, and of the two lists only what is in use: with a
+// thousand threads each cache line is a miss.
 static void copy(struct cs_capture *to, struct cs_record *to_records, const struct cs_capture *from,
                  const struct cs_record *from_records) {
   to->count = from->count;

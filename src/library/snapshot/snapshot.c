@@ -22,23 +22,23 @@
 #include "threads/registry.h"
 
 enum {
-  // A hold that meets methods whose ids are not known yet lets go, asks the CLR and tries again.
-  // Each round knows more; a thread that shows something new every time is not to be held.
+  // A hold that finds methods whose ids are not known lets the thread run on, asks the CLR and
+  // tries again. Each round knows more; a thread with something new in every round cannot be held.
   HOLD_ROUNDS = 8,
-  RESOLVE_ROUNDS = 4,  // captures, while modules are unloaded under each of them
-  MAX_MET = 64,        // methods to ask for between two holds
+  RESOLVE_ROUNDS = 4,  // captures, if a module is unloaded during each
+  MAX_LEARNED = 64,    // methods to ask for between two holds
 };
 
-// The methods that earlier rounds did not know, and have asked for since. The cache has them too,
-// until a module is unloaded: rounds that had nothing but the cache could go on in vain.
-struct met {
-  struct cs_record records[MAX_MET];  // a ring
+// The methods that earlier rounds did not know, and have asked for since. The cache has them, too,
+// but only until a module is unloaded, and then no round would know enough.
+struct learned {
+  struct cs_record records[MAX_LEARNED];  // a ring
   uint32_t next;
 };
 
-static bool resolve_met(const struct met *met, struct cs_record *record) {
-  for (uint32_t i = 0; i < MAX_MET; i++) {
-    const struct cs_record *known = &met->records[i];
+static bool resolve_learned(const struct learned *learned, struct cs_record *record) {
+  for (uint32_t i = 0; i < MAX_LEARNED; i++) {
+    const struct cs_record *known = &learned->records[i];
     if (!known->resolved || known->method_start != record->method_start ||
         (record->function_id != 0 && record->function_id != known->function_id))
       continue;
@@ -51,31 +51,33 @@ static bool resolve_met(const struct met *met, struct cs_record *record) {
   return false;
 }
 
-// Resolves what can be resolved without the CLR; the rest is noted in `met`. True: that is all.
-static bool resolve_held(struct cs_capture *capture, struct met *met) {
+// Resolves what can be resolved without the CLR, and notes the rest in `learned`. True: there is
+// none.
+static bool resolve_held(struct cs_capture *capture, struct learned *learned) {
   uint32_t unknown = 0;
-  for (uint32_t i = 0; i < capture->count && unknown < MAX_MET; i++) {
+  for (uint32_t i = 0; i < capture->count && unknown < MAX_LEARNED; i++) {
     struct cs_record *record = &capture->records[i];
-    if (!cs_record_is_managed(record) || cs_function_read(record) || resolve_met(met, record))
+    if (!cs_record_is_managed(record) || cs_function_read(record) ||
+        resolve_learned(learned, record))
       continue;
-    met->records[met->next++ % MAX_MET] = *record;
+    learned->records[learned->next++ % MAX_LEARNED] = *record;
     unknown++;
   }
   return unknown == 0;
 }
 
-static void ask_for_met(struct met *met) {
-  for (uint32_t i = 0; i < MAX_MET; i++) {
-    if (cs_record_is_managed(&met->records[i])) (void)cs_function_resolve(&met->records[i]);
+static void learn(struct learned *learned) {
+  for (uint32_t i = 0; i < MAX_LEARNED; i++) {
+    if (cs_record_is_managed(&learned->records[i])) (void)cs_function_resolve(&learned->records[i]);
   }
 }
 
-// A callback may be C++ and throw through us: what is held is given back all the same. (The room is
-// compiled with -fexceptions for it.)
+// A callback in C++ may throw through these frames. What is held is given back all the same: the
+// room is compiled with -fexceptions.
 static void end_take(struct cs_take *take) {
   if (take->request != NULL) (void)cs_take_end(take);
 }
-#define ENDED_BY_ITSELF __attribute__((cleanup(end_take)))
+#define ENDED_AT_SCOPE_EXIT __attribute__((cleanup(end_take)))
 
 static void leave_core(const bool *entered) {
   if (*entered) cs_library_leave();
@@ -91,8 +93,7 @@ static bool has_managed(const struct cs_capture *capture) {
 }
 
 // CoreCLR's walk fails when there is nothing to walk (contract: C11). It starts at the innermost
-// Frame that is a call, managed code or not; in an enter hook there is none, but managed code all
-// the same.
+// Frame of a call; in an enter hook there is none, but there is managed code.
 static HRESULT report(const struct cs_capture *capture, const struct cs_delivery *to,
                       struct cs_error *err) {
   HRESULT hr = cs_deliver(capture, to, err);
@@ -101,25 +102,25 @@ static HRESULT report(const struct cs_capture *capture, const struct cs_delivery
   return E_FAIL;
 }
 
-// One hold. True: it is over, *hr is the answer. False: there were unknown methods, by now asked
-// for; the thread runs.
-static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct met *met,
+// One hold. True: *hr is final. False: there were unknown methods, which are learned now; the
+// thread runs.
+static bool hold_once(struct cs_thread *thread, const struct cs_regs *seed, struct learned *learned,
                       const struct cs_delivery *to, HRESULT *hr, struct cs_error *err) {
-  struct cs_take take ENDED_BY_ITSELF = {0};
+  struct cs_take take ENDED_AT_SCOPE_EXIT = {0};
   *hr = cs_take_other(&take, thread, CS_REQUEST_HOLD, seed, err);
   if (*hr != S_OK) return true;
-  bool resolved = resolve_held(&take.request->capture, met);
+  bool resolved = resolve_held(&take.request->capture, learned);
   struct cs_delivery held = *to;
   held.held = take.request;
   if (resolved) *hr = report(&take.request->capture, &held, err);
   end_take(&take);
-  if (!resolved) ask_for_met(met);
+  if (!resolved) learn(learned);
   return resolved;
 }
 
-// Most methods of a stack are new at first: a capture finds them all without a hold.
-static HRESULT get_acquainted(struct cs_thread *thread, const struct cs_regs *seed,
-                              struct cs_error *err) {
+// At first most methods of a stack are unknown: a capture finds them all without a hold.
+static HRESULT learn_by_capture(struct cs_thread *thread, const struct cs_regs *seed,
+                                struct cs_error *err) {
   struct cs_take take;
   if (!cs_thread_pin(thread, thread->clr_thread)) return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   HRESULT hr = cs_take_other(&take, thread, 0, seed, err);
@@ -130,20 +131,20 @@ static HRESULT get_acquainted(struct cs_thread *thread, const struct cs_regs *se
 }
 
 // Callbacks while the target stands still (CLRSNAP_HOLD_TARGET). `thread` is pinned, and stays so.
-// When all methods are known already, this makes no call into the CLR at all (contract: C20).
+// If all methods are known already, this does not call the CLR at all (contract: C20).
 static HRESULT snapshot_held(struct cs_thread *thread, const struct cs_regs *seed,
                              const struct cs_delivery *to, struct cs_error *err) {
   if (cs_caller_is_managed()) {
     cs_error_set(err, "a thread that runs managed code may not hold another one (contract: C17)");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
-  struct met met = {0};
+  struct learned learned = {0};
   HRESULT hr = S_OK;
   for (int round = 0; round < HOLD_ROUNDS && hr == S_OK; round++) {
     if (!cs_thread_pin(thread, thread->clr_thread))
       return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
-    if (hold_once(thread, seed, &met, to, &hr, err)) return hr;
-    if (round == 0) hr = get_acquainted(thread, seed, err);
+    if (hold_once(thread, seed, &learned, to, &hr, err)) return hr;
+    if (round == 0) hr = learn_by_capture(thread, seed, err);
   }
   if (hr != S_OK) return hr;
   cs_error_set(err, "the thread ran into code that was not known yet in each of %d holds",
@@ -158,13 +159,13 @@ static void keep(const struct cs_take *take, struct cs_thread *thread, uint64_t 
   cs_thread_unpin(thread);
 }
 
-// Walks and resolves; a capture whose modules are unloaded meanwhile is taken anew. `thread` NULL:
-// the calling thread.
+// Walks and resolves. A capture that cannot be resolved, since a module is being unloaded, is taken
+// anew. `thread` NULL: the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
-                             const struct cs_regs *here, const struct cs_regs *seed, uint32_t flags,
-                             struct cs_error *err) {
+                             const struct cs_regs *caller, const struct cs_regs *seed,
+                             uint32_t flags, struct cs_error *err) {
   for (int round = 1;; round++) {
-    HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, here, seed, err)
+    HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, caller, seed, err)
                                 : cs_take_other(take, thread, flags, seed, err);
     bool resolved = hr == S_OK && cs_capture_resolve(&take->request->capture);
     if (resolved && thread != NULL) keep(take, thread, clr_thread);
@@ -180,15 +181,15 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
 // Captures, lets the target run on, then calls back. `thread` NULL: the calling thread, whose walk
 // `take` may hold already.
 static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
-                                 uint64_t clr_thread, const struct cs_regs *here,
+                                 uint64_t clr_thread, const struct cs_regs *caller,
                                  const struct cs_regs *seed, const struct cs_delivery *to,
                                  struct cs_error *err) {
   uint32_t flags = to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
-  HRESULT hr = take_resolved(take, thread, clr_thread, here, seed, flags, err);
+  HRESULT hr = take_resolved(take, thread, clr_thread, caller, seed, flags, err);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take->request->capture;
-  // What CoreCLR refuses to do for the calling thread is refused here too (contract: the list of
-  // HRESULTs, 8); of another thread it would have answered E_NOTIMPL, and we have an answer.
+  // As CoreCLR does for the calling thread (contract: the list of HRESULTs, 8); for another thread
+  // it would return E_NOTIMPL.
   if (thread == NULL && seed == NULL && capture->in_unwind) {
     cs_error_set(err, "an exception is unwinding the thread's frames; walk in a handler instead");
     return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
@@ -196,8 +197,8 @@ static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
   return report(capture, to, err);
 }
 
-// With CLRSNAP_HOLD_TARGET it is not asked again once both were so: see snapshot_held. While a
-// thread is held it is not asked at all.
+// With CLRSNAP_HOLD_TARGET the runtime is asked until the check has passed once (snapshot_held); by
+// a thread that holds another, not at all.
 static HRESULT check_runtime(const struct cs_delivery *to, bool holds, struct cs_error *err) {
   if (!holds) return cs_runtime_check((to->flags & CLRSNAP_HOLD_TARGET) != 0, err);
   if (cs_runtime_checked()) return S_OK;
@@ -212,7 +213,7 @@ struct seed {
   struct cs_regs regs;
 };
 
-// By a copy that the kernel makes, where it does: the address may be any.
+// The kernel makes the copy if it can, since the address may be invalid.
 static bool read_seed(struct seed *seed, uint32_t *flags) {
   BYTE copy[CS_CONTEXT_MIN];
   const struct cs_mem *mem = &cs_library.world.mem;
@@ -248,8 +249,8 @@ static HRESULT check_arguments(const struct cs_delivery *to, const struct seed *
   return E_INVALIDARG;
 }
 
-// Of the calling thread in a signal handler: nothing is called, and no reason is given. Before the
-// runtime has run its first methods, theirs cannot be told without it.
+// Of the calling thread in a signal handler: no calls, no error text. Methods cannot be resolved
+// before the runtime's memory has been checked.
 static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_delivery *to) {
   cs_capture_read_functions(&take->request->capture);
   if (!cs_function_checked() && has_managed(&take->request->capture))
@@ -268,7 +269,7 @@ static HRESULT snapshot_of_held(struct cs_take *take, const struct cs_request *h
 }
 
 static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct cs_delivery *to,
-                                const struct cs_regs *here, const struct seed *seed,
+                                const struct cs_regs *caller, const struct seed *seed,
                                 struct cs_error *err) {
   const struct cs_regs *regs = seed->readable ? &seed->regs : NULL;
   struct cs_thread *thread;
@@ -284,7 +285,7 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
       cs_error_set(err, "the thread has been destroyed");
       return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
     case CS_TARGET_SELF:
-      return snapshot_captured(take, NULL, clr_thread, here, regs, to, err);
+      return snapshot_captured(take, NULL, clr_thread, caller, regs, to, err);
     case CS_TARGET_OTHER:
       break;
   }
@@ -294,20 +295,20 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
   return snapshot_held(pinned, regs, to, err);
 }
 
-// *in_handler: nothing may be called any more, not even for an error's text.
-static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_regs *here,
+// *in_handler: nothing may be called any more, not even for an error text.
+static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_regs *caller,
                         struct seed *seed, bool *in_handler, struct cs_error *err) {
-  struct cs_take take ENDED_BY_ITSELF = {0};
+  struct cs_take take ENDED_AT_SCOPE_EXIT = {0};
   bool quiet = (to->flags & CS_SNAPSHOT_QUIET) != 0;
   if (quiet && cs_library_state() != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   seed->readable = read_seed(seed, &to->seed_flags);
   HRESULT hr =
-      cs_take_early(&take, id, here, seed->readable ? &seed->regs : NULL, quiet, in_handler);
+      cs_take_early(&take, id, caller, seed->readable ? &seed->regs : NULL, quiet, in_handler);
   if (take.self || id == 0) to->context_flags = 0;
   if (*in_handler && what_is_wrong(to, seed) != NULL)
     hr = E_INVALIDARG;
   else if (!*in_handler)
-    hr = snapshot_outside(&take, id, to, here, seed, err);
+    hr = snapshot_outside(&take, id, to, caller, seed, err);
   else if (hr == S_OK)
     hr = snapshot_in_handler(&take, to);
   return hr == S_FALSE ? S_OK : hr;
@@ -320,16 +321,16 @@ HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *call
       flags,    0,           NULL};
   struct seed seed;
   struct cs_error err;
-  struct cs_regs here;
+  struct cs_regs caller;
   bool in_handler = false;
   HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
   seed.context = context;
   seed.size = context_size;
   err.text[0] = '\0';
-  cs_regs_of_caller(&here);
+  cs_regs_of_caller(&caller);
   bool entered __attribute__((cleanup(leave_core))) = cs_library_enter();
   if (entered)
-    hr = snapshot(thread, &to, &here, &seed, &in_handler, &err);
+    hr = snapshot(thread, &to, &caller, &seed, &in_handler, &err);
   else
     cs_error_set(&err, "clrsnap is not started: call clrsnap_start first");
   if (hr != S_OK && !in_handler && !(flags & CS_SNAPSHOT_QUIET)) *cs_last_error() = err;

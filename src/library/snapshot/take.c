@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From a ThreadID to a capture: whose thread is it, how is it asked, what does its answer mean as
-// an HRESULT. Any thread; not for handlers.
+// From a ThreadID to a capture: which thread it is, how it is asked, and the HRESULT of its answer.
+// Any thread; not for handlers.
 //
-// Invariant: whatever fails, the slot is given back and the thread unpinned, here.
+// Invariant: on a failure the slot is released and the thread unpinned here.
 #include "snapshot/take.h"
 
 #include <unistd.h>
@@ -54,7 +54,7 @@ HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err) {
 }
 
 // Did the walk end in a library that has been loaded since the tables were made? Then they are made
-// anew, and it is worth another try. The target runs meanwhile.
+// anew, and another try is worth it. The target runs meanwhile.
 static bool worth_another(const struct cs_capture *capture) {
   return capture->stop == CS_STOP_UNKNOWN_CODE && cs_library_refresh_images();
 }
@@ -91,11 +91,11 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     request->seed = *seed;
     flags |= CS_REQUEST_SEED;
   }
-  request->answer = CS_ANSWER_WALKED;  // of a sleeping thread, which says nothing itself
+  request->answer = CS_ANSWER_WALKED;  // a sleeping thread does not set it
   request->capture.self = request->capture.held = request->capture.seeded = false;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = cs_module_deaths();
-  // A held thread must stand in its handler; for anything else a sleeping one is let sleep.
+  // A held thread has to be in its handler; otherwise a sleeping thread is not woken.
   request->capture.asleep = !(flags & CS_REQUEST_HOLD) &&
                             (cs_asleep_recall(request, thread) || cs_asleep_walk(request, thread));
   if (!request->capture.asleep && !cs_library_may_ask(thread, &flags, err)) {

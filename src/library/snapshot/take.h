@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to room snapshot: from a ThreadID to the capture of its stack. Not for handlers.
+// take: from a ThreadID to the capture of its stack. Not for handlers.
 #ifndef CS_SNAPSHOT_TAKE_H
 #define CS_SNAPSHOT_TAKE_H
 
@@ -7,8 +7,7 @@
 #include "clrsnap/clrsnap.h"
 #include "signal/request.h"
 
-// A capture that was taken; the slot and, while `thread` is set, the pinned thread are the
-// holder's.
+// A capture that was taken, with the slot and, while `thread` is set, the pinned thread.
 struct cs_take {
   struct cs_request *request;
   struct cs_thread *thread;
@@ -31,7 +30,7 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
                      const struct cs_regs *seed, struct cs_error *err);
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err);
-// What an answer means to a caller; `err` may be NULL.
+// The HRESULT of an answer; `err` may be NULL.
 HRESULT cs_answer_to_hresult(uint32_t answer, struct cs_error *err);
 // Lets the thread run on if it is held, and gives everything back. False: it had run on by itself.
 bool cs_take_end(struct cs_take *take);

@@ -10,8 +10,8 @@
 #include "snapshot/physical.h"
 #include "snapshot/self.h"
 
-// The calling thread's capture is taken already, or nobody's.
-static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take *take,
+// `take` may have a capture of the calling thread already.
+static HRESULT take_walk(ThreadID id, const struct cs_regs *caller, struct cs_take *take,
                          struct cs_error *err) {
   struct cs_thread *thread;
   uint64_t clr_thread;
@@ -20,7 +20,7 @@ static HRESULT take_walk(ThreadID id, const struct cs_regs *here, struct cs_take
   if (held != NULL) return cs_take_held(take, held, id, CS_REQUEST_PLAIN, NULL, err);
   switch (cs_target_find(id, &clr_thread, &thread)) {
     case CS_TARGET_SELF:
-      return cs_take_self(take, clr_thread, here, NULL, err);
+      return cs_take_self(take, clr_thread, caller, NULL, err);
     case CS_TARGET_OTHER:
       return cs_take_other(take, thread, CS_REQUEST_PLAIN, NULL, err);
     case CS_TARGET_GONE:
@@ -39,19 +39,19 @@ static uint64_t held_ns(const struct cs_take *take) {
 
 struct walk_request {
   ThreadID id;
-  const struct cs_regs *here;
+  const struct cs_regs *caller;
   clrsnap_frame_callback *callback;
   void *data;
   bool no_functions;
   struct clrsnap_walk_result *result;  // may be NULL
 };
 
-// *in_handler: nothing may be called any more, not even for an error's text.
+// *in_handler: nothing may be called any more, not even for an error text.
 static HRESULT walk(const struct walk_request *request, bool *in_handler, struct cs_error *err) {
   struct cs_take take = {0};
   struct clrsnap_walk_result out = {.size = sizeof out};
-  HRESULT hr = cs_take_early(&take, request->id, request->here, NULL, false, in_handler);
-  if (!*in_handler) hr = take_walk(request->id, request->here, &take, err);
+  HRESULT hr = cs_take_early(&take, request->id, request->caller, NULL, false, in_handler);
+  if (!*in_handler) hr = take_walk(request->id, request->caller, &take, err);
   if (hr == S_OK) {
     struct cs_capture *capture = &take.request->capture;
     if (*in_handler)
@@ -70,13 +70,13 @@ CLRSNAP_API HRESULT clrsnap_walk(ThreadID thread, clrsnap_frame_callback *callba
                                  const struct clrsnap_walk_opts *opts,
                                  struct clrsnap_walk_result *result) {
   struct cs_error err;
-  struct cs_regs here;
+  struct cs_regs caller;
   HRESULT hr = E_INVALIDARG;
   bool in_handler = false;
   err.text[0] = '\0';
-  cs_regs_of_caller(&here);
+  cs_regs_of_caller(&caller);
   const struct walk_request request = {
-      thread, &here, callback, data, opts != NULL && opts->no_functions != 0, result,
+      thread, &caller, callback, data, opts != NULL && opts->no_functions != 0, result,
   };
   if (callback == NULL || (opts != NULL && opts->size != sizeof *opts) ||
       (result != NULL && result->size != sizeof *result)) {

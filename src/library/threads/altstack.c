@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Larger alternate signal stacks for managed threads. Not for handlers (they have their own part:
-// signal/altstack.c).
+// Larger alternate signal stacks for managed threads, outside of handlers (signal/altstack.c is the
+// handlers' part).
 //
-// Why: the runtime turns a managed null reference's SIGSEGV into an exception, and for that leaves
-// a signal frame on the thread's alternate stack while it goes on working. Its own alternate stacks
-// have 12 KiB, and a profiler's signal that arrives at that moment needs a second frame there (up
-// to 11 KiB with AMX state): the kernel then kills the process. 64 KiB and a frame's worth is
-// enough, measured over minutes of null references under a signal (docs/signal-safety.md).
+// Why: while the runtime turns the SIGSEGV of a null reference into an exception, a further signal
+// frame does not fit on its alternate stack, and the kernel kills the process
+// (docs/signal-safety.md, "Alternate stacks"). 64 KiB and a frame's size are enough.
 //
-// Invariants: a thread's own old stack is put back on that thread, before ours is unmapped; if
-// somebody else has put in another one meanwhile, that one stays. What cannot be put back, because
-// the runtime tells on another thread that this one ends, is unmapped only when the kernel says
-// that there is no such thread any more.
+// Invariants: a thread puts its old stack back itself, before ours is unmapped; an alternate stack
+// that other code has set meanwhile stays. When the end of a thread is announced on another thread,
+// ours is unmapped only after the kernel says that the thread is gone.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -37,7 +34,7 @@ static size_t usable_size(void) {
   return (ALTSTACK_BYTES + frame + page - 1) & ~(page - 1);
 }
 
-// ---- Those of threads that have ended, or are just about to ----
+// ---- Stacks of threads that have ended, or are about to ----
 
 struct left {
   struct left *next;
@@ -50,7 +47,7 @@ static bool has_ended(uint32_t tid) {
   return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
 }
 
-// A few each time: they come one by one, too.
+// A few each time, since they also come one by one.
 static void free_left(void) {
   enum { AT_ONCE = 8 };
   struct left *gone = NULL;
@@ -74,7 +71,7 @@ static void free_left(void) {
   }
 }
 
-// Without memory for a note of it, it stays for good.
+// Without memory for the note, the stack stays mapped for good.
 static void leave_to(const struct cs_altstack *alt) {
   struct left *l = malloc(sizeof *l);
   if (l == NULL) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The requester's part of a request: claim a slot, send the signal, wait, give up in good order.
-// Any thread, a managed one included: while it waits it still serves requests of others, so two
-// threads that ask for each other's stack both get it. Not for handlers.
+// The requester's part of a request: it claims a slot, sends the signal, waits, and gives up in
+// good order. Any thread, a managed one included: it serves requests while it waits, so two threads
+// that ask for each other's stack both get it. Not for handlers.
 //
-// Invariant: a slot that was given up is never touched again by its requester; a target that is
-// late finds another sequence number in it, or (if it was already walking) gives it back itself.
+// Invariant: a requester never touches a slot again that it has given up. A late target finds
+// another sequence number in the slot, or, if it is already walking, frees the slot itself.
 #include "threads/ask.h"
 
 #include <errno.h>
@@ -28,10 +28,11 @@
 
 enum {
   PREFAULT_BYTES = 64 * 1024,  // some 680 frames: no page fault in most handlers
-  // A running thread answers within 10 to 25 us (./dev bench, "from the question to the answer");
-  // while we look ourselves, it need not wake us, which is half of what it feels of a walk.
+  // A running thread answers within 10 to 25 us (./dev bench). While the requester polls, the
+  // target need not wake it, which is half of what a walk costs the target.
   AWAKE_NS = 40000,
-  // While the runtime stands still. Who has no processor takes the signal before anything else.
+  // While the runtime stands still. A thread without a processor takes the signal before it goes
+  // on.
   EQUIP_MS = 10,
 };
 
@@ -39,8 +40,8 @@ static uint64_t deadline_ns(uint32_t ms) {
   return cs_clock_now_ns() + ms * 1000000ull;
 }
 
-// Memory for the deepest walk, kept by the slot for good. Untouched pages cost nothing. By raw
-// system calls: a handler may be the first to use a slot.
+// Maps memory for the deepest walk, which the slot keeps for good; untouched pages cost nothing.
+// Raw system calls, since a handler may be the first to use a slot.
 static bool have_records(struct cs_request *request, struct cs_error *err) {
   struct cs_capture *capture = &request->capture;
   uint32_t wanted = cs_threads.max_depth;
@@ -111,7 +112,7 @@ bool cs_request_release(struct cs_request *request) {
   return CS_REQUEST_STATE(word) != CS_REQUEST_EXPIRED;
 }
 
-// Why did a thread not answer? Its own status file knows.
+// Says why a thread did not answer, by its status file.
 static enum cs_ask explain_silence(uint32_t tid, uint32_t ms, struct cs_error *err) {
   char path[64], line[256], state = '?';
   unsigned long long blocked = 0;
@@ -147,6 +148,8 @@ static bool has_hold(const struct cs_request *request) {
   return state == CS_REQUEST_HELD || state == CS_REQUEST_EXPIRED;
 }
 
+// When the first hold of the calling thread ends, or `otherwise` if that is sooner: a request from
+// a hold's callback must not outlast that hold.
 static uint64_t hold_end(uint64_t otherwise) {
   uint32_t tid = (uint32_t)gettid();
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
@@ -157,7 +160,7 @@ static uint64_t hold_end(uint64_t otherwise) {
   return otherwise;
 }
 
-// The one that `asker` waits for with, or that keeps `target` still.
+// A request in this state by `asker` (0: any), for `target` (0: any).
 static const struct cs_request *find(enum cs_request_state state, uint32_t asker, uint32_t target) {
   for (uint32_t i = 0; i < CS_REQUEST_SLOTS; i++) {
     const struct cs_request *request = &cs_requests[i];
@@ -169,6 +172,7 @@ static const struct cs_request *find(enum cs_request_state state, uint32_t asker
   return NULL;
 }
 
+// Is the target held by a thread that waits for one that the caller holds, or by the caller itself?
 static bool is_circular(const struct cs_request *request) {
   uint32_t tid = (uint32_t)gettid();
   const struct cs_request *wanted = request, *held;
@@ -182,9 +186,9 @@ static bool is_circular(const struct cs_request *request) {
   return false;
 }
 
-// ---- The question, and its answer ----
+// ---- The signal, and the answer ----
 
-// Time is up. True: the answer came at the last moment after all.
+// The time is up. True: the answer came at the last moment after all.
 static bool give_up(struct cs_request *request, uint64_t sequence) {
   uint64_t word = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
   if (cs_cas(&request->word, &word, CS_REQUEST_WORD(sequence + 1, CS_REQUEST_FREE))) return false;
@@ -256,7 +260,7 @@ enum cs_ask cs_request_await(struct cs_request *request, uint64_t asked, uint32_
   uint32_t tid = request->tid;
   bool holds = request->flags & CS_REQUEST_HOLD;
   if (holds && is_circular(request) && !give_up(request, asked)) {
-    cs_error_set(err, "thread %u is held, and would be until a thread that the caller holds runs",
+    cs_error_set(err, "thread %u is held by a thread that waits for one that the caller holds",
                  tid);
     return CS_ASK_NO_ANSWER;
   }
@@ -271,17 +275,17 @@ static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, str
   return sent == CS_ASK_ANSWERED ? cs_request_await(request, asked, ms, err) : sent;
 }
 
-// The stack of a thread that was there before us is the mapping that its stack pointer lies in. The
-// C library is not asked: its record of a thread goes with the thread, which the runtime may still
-// know when it has ended. One that is on its alternate stack keeps that record on the other one;
-// the main thread has the kernel's random bytes there.
+// The stack of a thread that was there before the library is the mapping of its stack pointer; or,
+// if it is on its alternate stack, that of the C library's record of it (the thread pointer), or of
+// the kernel's random bytes for the main thread. The C library itself is not asked: its record is
+// freed with the thread.
 static void learn_stack(struct cs_thread *thread, const struct cs_request *request) {
   struct cs_stack stack;
   uint64_t at = request->capture.leaf.r[CS_RSP];
   if (request->answer != CS_ANSWER_WALKED) return;
   if (at >= request->stack.alt_lo && at < request->stack.alt_hi)
     at = request->tid == (uint32_t)getpid() ? getauxval(AT_RANDOM) : request->thread_pointer;
-  if (!cs_stack_around(at, &stack)) return;  // then the walk ends: no bounds
+  if (!cs_stack_around(at, &stack)) return;  // the walk will end for lack of bounds
   thread->stack.lo = stack.lo;
   cs_store_release(&thread->stack.hi, stack.hi);
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A blocked thread is walked by the one who asks, over a copy of its stack. Any thread; not for
-// handlers: it makes system calls, and the first walk of all maps memory.
+// The copy over which a blocked thread is walked. Any thread; not for handlers: it makes system
+// calls, and the first walk maps memory.
 //
-// Invariants: a byte of the copy is answered only after the thread's run count has been found
-// unchanged since before its registers were read (cs_sleeper_runs); so it is a byte of the stack
-// that belongs to those registers, whatever the thread does meanwhile. No byte of another thread's
-// stack is loaded directly: the kernel copies it, and refuses where a load would fault. Only a
-// thread in preemptive mode is believed: it has left managed code through its innermost explicit
-// Frame, and the collector itself relies on that. What runtime structures the walk reads live on as
-// for any walk (the epoch, docs/signal-safety.md).
+// Invariants: a byte of the copy is used only after the thread's run count has been found unchanged
+// since before its registers were read; so it belongs to those registers, whatever the thread does
+// meanwhile. The kernel copies the stack: it is never loaded directly, which could fault. Only a
+// thread in preemptive mode is walked: it has left managed code through its innermost explicit
+// Frame, as the collector itself relies on (docs/signal-safety.md).
 #include "threads/asleep.h"
 
 #include <stdlib.h>
@@ -38,7 +36,7 @@ static bool copy_in(const struct cs_asleep *a, const struct iovec *local,
   return process_vm_readv(a->world.mem.pid, local, parts, remote, parts, 0) == (ssize_t)bytes;
 }
 
-// More of the stack, up to `end` and some more. It belongs to the rest if the thread has not run.
+// Copies more of the stack, at least up to `end`. It belongs to the rest if the thread has not run.
 static bool extend(struct cs_asleep *a, uint64_t end) {
   uint64_t to = a->to + (a->to - a->from);
   if (to < end) to = end;
@@ -58,19 +56,19 @@ static bool extend(struct cs_asleep *a, uint64_t end) {
   return true;
 }
 
-enum where { IN_COPY, NOT_TO_BE_HAD, ELSEWHERE };
+enum where { IN_COPY, UNREADABLE, ELSEWHERE };
 
 static enum where read_thread(struct cs_asleep *a, uint64_t addr, void *dst, size_t len) {
   if (addr >= a->stack.lo && addr < a->stack.hi) {
-    if (addr < a->from || len > a->stack.hi - addr) return NOT_TO_BE_HAD;
-    if (addr + len > a->to && !extend(a, addr + len)) return NOT_TO_BE_HAD;
+    if (addr < a->from || len > a->stack.hi - addr) return UNREADABLE;
+    if (addr + len > a->to && !extend(a, addr + len)) return UNREADABLE;
     memcpy(dst, a->bytes + (addr - a->from), len);
     return IN_COPY;
   }
   if (a->clr_thread == 0 || addr < a->clr_thread || addr >= a->clr_thread + CS_ASLEEP_OBJECT)
     return ELSEWHERE;
   uint64_t offset = addr - a->clr_thread;
-  if (offset > a->object_bytes || len > a->object_bytes - offset) return NOT_TO_BE_HAD;
+  if (offset > a->object_bytes || len > a->object_bytes - offset) return UNREADABLE;
   memcpy(dst, a->object + offset, len);
   return IN_COPY;
 }
@@ -78,7 +76,7 @@ static enum where read_thread(struct cs_asleep *a, uint64_t addr, void *dst, siz
 static bool read_plain(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
   enum where where = read_thread(of_mem(mem), addr, dst, len);
   if (where == ELSEWHERE) memcpy(dst, (const void *)(uintptr_t)addr, len);
-  return where != NOT_TO_BE_HAD;
+  return where != UNREADABLE;
 }
 
 static bool read_guarded(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len) {
@@ -118,7 +116,7 @@ static bool find_stack(struct cs_asleep *a, const struct cs_thread *thread, uint
   struct cs_sleeper *s = a->sleeper;
   a->stack = (struct cs_stack){.lo = thread->stack.lo};
   a->stack.hi = cs_load_acquire(&thread->stack.hi);
-  if (a->stack.hi == 0) {  // of a thread that was there before us: from the process' mappings
+  if (a->stack.hi == 0) {  // the thread was there before the library: by the process' mappings
     if (cs_load_acquire(&s->stack_hi) == 0 && cs_stack_around(sp, &a->stack)) {
       s->stack_lo = a->stack.lo;
       cs_store_release(&s->stack_hi, a->stack.hi);
@@ -129,7 +127,7 @@ static bool find_stack(struct cs_asleep *a, const struct cs_thread *thread, uint
   return sp >= a->stack.lo && sp < a->stack.hi && (sp & 7) == 0;
 }
 
-// Its stack from the sp on, and the part of the runtime's Thread that walks read.
+// Copies its stack from the sp on, and the part of the runtime's Thread that walks read.
 static bool copy_thread(struct cs_asleep *a) {
   uint64_t sp = a->regs.r[CS_RSP];
   a->from = sp - a->stack.lo > RED_ZONE ? sp - RED_ZONE : a->stack.lo;
@@ -150,8 +148,8 @@ static bool copy_thread(struct cs_asleep *a) {
 
 static enum cs_asleep_answer locate(struct cs_asleep *a, const struct cs_thread *thread) {
   uint64_t sp, ip;
-  bool restless = a->sleeper == &a->own || cs_load_relaxed(&a->sleeper->restless) != 0;
-  // Most likely it runs again, which one file tells.
+  bool restless = a->sleeper == &a->spare || cs_load_relaxed(&a->sleeper->restless) != 0;
+  // It probably runs again, which one file says.
   if (restless && cs_sleeper_where(a->sleeper, &sp, &ip) == CS_SLEEP_RUNNING)
     return CS_ASLEEP_RESTLESS;
   if (!cs_sleeper_runs(a->sleeper, &a->runs)) return CS_ASLEEP_NO;
@@ -182,7 +180,7 @@ static enum cs_asleep_answer begin(struct cs_asleep *a, const struct cs_thread *
 enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thread) {
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   if (world == NULL || !world->mem.guard_works || !have_memory(a)) return CS_ASLEEP_NO;
-  a->sleeper = cs_sleeper_open(thread, &a->own);
+  a->sleeper = cs_sleeper_open(thread, &a->spare);
   if (a->sleeper == NULL) return CS_ASLEEP_NO;
   a->world = *world;
   a->process = &world->mem;
@@ -193,14 +191,14 @@ enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thr
   a->clr_thread = thread->clr_thread;
   a->beyond = a->moved = false;
   enum cs_asleep_answer answer = begin(a, thread);
-  if (answer != CS_ASLEEP_YES) cs_sleeper_close(a->sleeper, &a->own);
+  if (answer != CS_ASLEEP_YES) cs_sleeper_close(a->sleeper, &a->spare);
   return answer;
 }
 
 bool cs_asleep_end(struct cs_asleep *a) {
   uint64_t sp = a->regs.r[CS_RSP], ip = a->regs.r[CS_RIP];
   bool valid = !a->moved && (!a->beyond || cs_sleeper_is_still(a->sleeper, a->runs, sp, ip));
-  cs_sleeper_close(a->sleeper, &a->own);
+  cs_sleeper_close(a->sleeper, &a->spare);
   give_back_memory(a);
   return valid;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The calling thread's stack, found without the C library, which allocates and locks for it: a
-// signal handler may ask. Any thread. Async-signal-safe: raw system calls only, errno untouched.
+// The calling thread's stack for signal handlers, without the C library, which allocates and locks
+// to find it. Any thread. Async-signal-safe: raw system calls only, errno untouched.
 //
-// Invariant: what is answered is one mapping of the process that holds the sp, so all of it can be
-// read. It may be larger than the stack proper, which only makes fewer wrong addresses implausible.
+// Invariant: the result is the mapping that holds the sp, so all of it is readable. It may be
+// larger than the stack proper; then fewer wrong addresses are recognised as such.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -29,7 +29,7 @@ static int next_char(struct maps *maps) {
   return (unsigned char)maps->buffer[maps->at++];
 }
 
-// A number in hexadecimal, and the character behind it.
+// A hexadecimal number, and the character after it.
 static uint64_t next_number(struct maps *maps, int *end) {
   uint64_t value = 0;
   for (;;) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Threads that were there before us get their larger alternate stacks, in one stop of the runtime.
-// Any native thread, one at a time; not for handlers, nor from a callback of the runtime.
+// Threads that were there before the library get their larger alternate stacks, in one stop of the
+// runtime. Any native thread, one at a time; not for handlers, nor from a callback of the runtime.
 //
 // Invariant: a thread without the larger stack is sent a signal only while the runtime stands
-// still. Then it is not on its small one: whoever is in the middle of a null reference there is in
-// cooperative mode, and has gone on to a safe point before the stop is complete. A signal is taken
-// before the next instruction in user mode, so an answer that comes after the stop, of a thread
-// that had no processor, is still that of a moment in it. Nothing here waits without end.
-//
-// Threads that sleep in foreign code are left to sleep: they could notice (EINTR).
+// still, when no thread is in the middle of a null reference (docs/signal-safety.md, "After an
+// attach"). A signal is taken before the next instruction in user mode, so an answer
+// that comes after the stop, of a thread that had no processor, still belongs to the stop. All
+// waits are bounded. Threads that sleep in foreign code are not asked: they could notice (EINTR).
 #include "threads/equip.h"
 
 #include <pthread.h>
@@ -29,20 +27,20 @@
 #include "threads/stackmap.h"
 
 enum {
-  SUSPEND_TRIES = 200,  // somebody else may have stopped the runtime just now
+  SUSPEND_TRIES = 200,  // the runtime may be suspended already
   SUSPEND_NAP_US = 1000,
-  STOP_NS = 50000000,  // nobody else is asked after that
+  STOP_NS = 50000000,  // after that no further thread is asked
   AT_ONCE = 32,        // threads that are asked together
   LOOKS = 10,          // at a thread that is awake, before the stop
   LOOK_US = 2000,
   STOPPED_MS = 10,  // for an answer, while the runtime stands still
   LATE_MS = 200,    // and after that
-  SHALLOW = 16,     // frames from the system call to who has made it
+  SHALLOW = 16,     // frames from the system call to the code that has made it
 };
 
 struct wanting {
   struct cs_thread *thread;  // pinned
-  bool awake;                // when it was looked at last
+  bool awake;                // at the last look
   bool restless;             // before the stop it was seen awake, and then asleep in foreign code
   uint64_t runs;  // its run count when it was found waiting in the runtime; 0: it was not
 };
@@ -54,7 +52,7 @@ struct list {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// ---- Who is asleep where ----
+// ---- Where a thread sleeps ----
 
 static bool has_prefix(const char *name, const char *const *prefixes, size_t count) {
   for (size_t i = 0; i < count; i++)
@@ -68,14 +66,14 @@ static bool is_libc(const char *name) {
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-// It goes on waiting when it is interrupted, for what is left of its time.
+// Code that goes on waiting after an interruption, for the rest of its time.
 static bool is_runtime(const char *name) {
   static const char *const names[] = {"libcoreclr.so", "libclrgc"};
   return has_prefix(name, names, CS_COUNT(names));
 }
 
-// So does this, but a wait with a time-out is begun anew (Socket.Receive): only for events without
-// one (the threads of sockets and of signals).
+// So does this, but it begins a wait with a time-out anew (Socket.Receive). So only waits for
+// events are left, which have none (the threads of sockets and of signals).
 static bool is_events(const char *name) {
   static const char *const names[] = {"libSystem."};
   return has_prefix(name, names, CS_COUNT(names));
@@ -109,7 +107,7 @@ static bool waits_in_runtime(const struct cs_world *world, const struct cs_captu
 
 enum place { AWAKE, IN_RUNTIME, IN_FOREIGN_CODE };
 
-// Where a thread sleeps. Walked from here: it does not wake.
+// Where a thread sleeps, by a walk that does not wake it.
 static enum place place_of(struct cs_request *request, struct wanting *w) {
   static struct cs_asleep asleep;
   enum place place = AWAKE;
@@ -128,13 +126,13 @@ static enum place place_of(struct cs_request *request, struct wanting *w) {
   return place;
 }
 
-// Has it been waiting in the runtime ever since it was looked at?
+// Has it been waiting in the runtime since the last look?
 static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
   uint64_t runs;
   return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
 }
 
-// By the sp that the kernel tells of a thread that sleeps.
+// Finds the stack of a sleeping thread by its sp in /proc.
 static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
                         const struct cs_stack_maps *maps) {
   struct cs_stack stack;
@@ -147,15 +145,15 @@ static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
   cs_store_release(&thread->stack.hi, stack.hi);
 }
 
-// May it be sent a signal, when the runtime stands still, without anybody noticing?
+// Can it be sent a signal while the runtime stands still, without foreign code noticing?
 static bool may_ask(struct cs_request *request, struct wanting *w,
                     const struct cs_stack_maps *maps) {
-  struct cs_sleeper own, *sleeper = cs_sleeper_open(w->thread, &own);
+  struct cs_sleeper spare, *sleeper = cs_sleeper_open(w->thread, &spare);
   w->awake = true;
   if (sleeper == NULL) return true;
   learn_stack(w->thread, sleeper, maps);
   bool waits = still_waits(w, sleeper);
-  cs_sleeper_close(sleeper, &own);
+  cs_sleeper_close(sleeper, &spare);
   enum place place = waits ? IN_RUNTIME : place_of(request, w);
   w->awake = place == AWAKE;
   return place != IN_FOREIGN_CODE;
@@ -169,8 +167,8 @@ static void release(struct list *list) {
   cs_stack_maps_free(&list->maps);
 }
 
-// Those that lack the stack, pinned, but for those whose own has no room for the signal. False: no
-// memory.
+// Collects and pins the threads that lack the larger stack, and whose own stack has room for the
+// signal. False: no memory.
 static bool collect(struct list *list) {
   uint32_t count = cs_registry_count();
   *list = (struct list){.threads = calloc(count > 0 ? count : 1, sizeof *list->threads)};
@@ -249,8 +247,7 @@ static void post_some(const struct wanting *threads, uint32_t count, struct batc
   }
 }
 
-// Of those that are awake, or of all. A thread that is late keeps its slot, and gives it back
-// itself.
+// Waits for the threads that are awake, or for all. A late thread frees its slot itself.
 static void await_some(struct batch *batch, bool all, uint32_t ms) {
   struct cs_error err;
   for (uint32_t i = 0; i < batch->posted; i++) {
@@ -282,9 +279,9 @@ static uint32_t choose(struct list *list, struct cs_request *request) {
   return kept;
 }
 
-// All but the last ones have answered, or had their time, when this returns; of the last ones,
-// those that were awake. Who sleeps takes the signal when it wakes, before anything else: the
-// runtime need not stand still for that.
+// When this returns, the threads of all batches but the last have answered, or had their time; of
+// the last batch, those that were awake. A sleeping thread takes the signal when it wakes, before
+// anything else, and the runtime need not stand still for that.
 static void ask_all(const struct list *list, uint32_t count, struct batch *batch) {
   uint64_t until = cs_clock_now_ns() + STOP_NS;
   for (uint32_t at = 0; at < count && cs_clock_now_ns() < until; at += batch->posted) {
@@ -300,36 +297,36 @@ static void ask_all(const struct list *list, uint32_t count, struct batch *batch
 }
 
 static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfilerInfo15 *info,
-                        struct cs_equipment *told) {
+                        struct cs_equipment *result) {
   struct batch batch;
-  claim_slots(&batch, list->count);  // their memory, too, before the stop
+  claim_slots(&batch, list->count);  // with their memory, before the stop
   uint64_t begin = cs_clock_now_ns();
   HRESULT hr = suspend(info);
   uint64_t stopped = cs_clock_now_ns();
   if (hr == S_OK) {
     uint32_t count = choose(list, request);
-    told->asleep = list->count - count;
+    result->asleep = list->count - count;
     ask_all(list, count, &batch);
     hr = info->lpVtbl->ResumeRuntime(info);
-    told->stopped_ns = cs_clock_now_ns() - stopped;
-    told->stopping_ns = stopped - begin;
-    if (hr != S_OK) cs_log_important("ResumeRuntime has answered 0x%08x", (unsigned)hr);
+    result->stopped_ns = cs_clock_now_ns() - stopped;
+    result->stopping_ns = stopped - begin;
+    if (hr != S_OK) cs_log_important("ResumeRuntime has returned 0x%08x", (unsigned)hr);
     hr = S_OK;
     await_some(&batch, true, LATE_MS);
   }
   for (uint32_t i = 0; i < batch.count; i++)
     if (batch.slots[i] != NULL) (void)cs_request_release(batch.slots[i]);
   for (uint32_t i = 0; i < list->count; i++)
-    if (cs_thread_is_equipped(list->threads[i].thread)) told->given++;
-  told->unanswered = list->count - told->given - told->asleep;
+    if (cs_thread_is_equipped(list->threads[i].thread)) result->given++;
+  result->unanswered = list->count - result->given - result->asleep;
   return hr;
 }
 
-HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told) {
+HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result) {
   struct list list;
   struct cs_error err = {""};
   HRESULT hr = S_FALSE;
-  *told = (struct cs_equipment){0};
+  *result = (struct cs_equipment){0};
   if (cs_load_acquire(&cs_signal.small_stacks) != 0) return S_FALSE;
   pthread_mutex_lock(&lock);
   struct cs_request *request = cs_request_claim(&err);
@@ -337,14 +334,14 @@ HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *told) {
     hr = E_OUTOFMEMORY;
   } else {
     uint32_t asleep = leave_sleepers(&list, request);
-    if (list.count > 0) hr = stop_for(&list, request, info, told);
-    told->asleep += asleep;
+    if (list.count > 0) hr = stop_for(&list, request, info, result);
+    result->asleep += asleep;
     if (hr == S_OK)
       cs_log(
           "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal "
           "stacks now, %u sleep in foreign code, %u have not answered",
-          (double)told->stopping_ns / 1e6, (double)told->stopped_ns / 1e6, told->given,
-          told->asleep, told->unanswered);
+          (double)result->stopping_ns / 1e6, (double)result->stopped_ns / 1e6, result->given,
+          result->asleep, result->unanswered);
     release(&list);
   }
   if (request != NULL) (void)cs_request_release(request);

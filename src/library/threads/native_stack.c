@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The stack of a thread that somebody else has made, and whether it has room for a signal: a
-// library may give its threads 16 KiB, and a signal that does not fit ends the program. The runtime
-// may know the thread, which has called managed code then. Any thread but a handler. Signal-safe:
-// no.
+// The stacks of threads that other code has made, and whether they have room for a signal: a
+// library may give its threads 16 KiB, and a signal that does not fit ends the program
+// (docs/signal-safety.md, "Small stacks"). Any thread. Signal-safe: no.
 //
-// What is believed is the C library's own record of the thread, so that it may run meanwhile. The
-// record lies at a fixed distance from the thread's list of robust mutexes, of which the kernel
-// tells; where in it the bounds are is learned from that of a thread of ours, whose bounds are
-// known. A record may go with its thread at any moment: reads are guarded. Of a thread without one
-// (clone called by somebody else, another C library) nothing is known, and it is sent no signal.
+// The bounds come from the C library's record of the thread, which may run meanwhile. The record
+// lies at a fixed distance from the thread's robust-mutex list, whose address the kernel returns;
+// where it has the bounds is learned from the record of a thread of ours. A record may go with its
+// thread at any moment, so reads are guarded. A thread without one (made by clone, or by another C
+// library) stays unknown, and is sent no signal.
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -40,7 +39,7 @@ static bool robust_list_of(uint32_t tid, uint64_t *head) {
   return *head != 0;
 }
 
-// On the calling thread. The main thread's record has no bounds.
+// By the calling thread's record, which is not to be the main thread's: that one has no bounds.
 static bool learn_place(void) {
   uint64_t self = (uint64_t)pthread_self(), robust;
   struct cs_stack stack;
@@ -66,13 +65,13 @@ static bool is_learned(void) {
   return learned;
 }
 
-// The stack of a thread, and up to where it is free for it to use.
+// Finds a thread's stack, and where the part that its code may use ends.
 static bool find(uint32_t tid, struct cs_stack *stack, uint64_t *top) {
   uint64_t robust;
   struct block block;
   struct cs_mem mem;
   if (tid == (uint32_t)getpid()) {
-    *top = getauxval(AT_RANDOM);  // the kernel's, on that very stack
+    *top = getauxval(AT_RANDOM);  // on the main thread's stack
     return cs_stack_around(*top, stack);
   }
   if (!is_learned() || !robust_list_of(tid, &robust) || robust < place.robust) return false;

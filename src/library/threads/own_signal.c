@@ -26,15 +26,15 @@ static bool is_free(int signo) {
          !sigismember(&blocked, signo);
 }
 
-// The handler of an earlier start is still there: that signal is ours.
+// The handler of an earlier start is still installed.
 static bool is_ours(int signo) {
   struct sigaction now;
   return sigaction(signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
          now.sa_sigaction == cs_signal_handler;
 }
 
-// Another profiler's signal in the middle of our handler could park the thread there, with our
-// signal blocked. What a fault raises is delivered at once or kills, so it stays.
+// Another profiler's signal within our handler could hold the thread there, with our signal
+// blocked. The signals of faults stay unblocked: a blocked one kills the process.
 void cs_block_all_but_faults(sigset_t *set) {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
   (void)sigfillset(set);

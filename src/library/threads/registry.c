@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The registry of threads. Not for handlers.
 //
-// A thread is known by its tid as long as it lives, never by an address: the ThreadID, the thread
-// pointer and the stack of one that has ended are soon another thread's, and the runtime forgets a
-// thread that it has not made only some time after it has ended.
+// A live thread is identified by its tid, never by an address: the ThreadID, the thread pointer and
+// the stack of an ended thread are soon reused, and the runtime forgets a thread that it has not
+// made only some time after its end.
 //
-// Entries lie in one arena that is never given back, so that a late signal which names an entry
-// reads mapped memory. Invariants: an entry's `tid` is set last when it is filled in and cleared
-// first when the thread goes; who pins an entry and then still sees its tid has a thread that does
-// not go before it is unpinned (the two sides are ordered by sequentially consistent accesses).
-// ids[] and tids[] repeat the ThreadIDs and tids densely: a look-up among 1,000 threads reads 8 or
-// 4 KiB at most, without a lock, and one word where the same ThreadID was looked up last. A tid in
-// tids[] outlives its thread; the entry's own `tid` is the one that counts.
+// Entries lie in an arena that is never freed, so that a late signal which names one reads mapped
+// memory. Invariants: an entry's `tid` is set last when it is filled in and cleared first when the
+// thread ends. A thread whose tid is still there after its entry was pinned does not go before it
+// is unpinned (both sides use sequentially consistent accesses). ids[] and tids[] repeat the
+// ThreadIDs and tids densely: a look-up among 1,000 threads reads at most 8 or 4 KiB without a
+// lock, or one word if the hint of its ThreadID is right. A tid in tids[] outlives its thread; the
+// entry's own `tid` decides.
 #include "threads/registry.h"
 
 #include <linux/futex.h>
@@ -28,12 +28,12 @@
 #include "threads/sleeper.h"
 #include "threads/stackmap.h"
 
-#define AWAITED 0x80000000u  // in struct cs_thread.walkers: the last one is to wake somebody
+#define AWAITED 0x80000000u  // in struct cs_thread.walkers: the last unpin wakes ThreadDestroyed
 
 enum {
   MAX_THREADS = 65536,
-  // ThreadDestroyed waits for walks that are themselves bounded by time-outs; this is for a hold
-  // whose holder never came back, so that a program's thread can end all the same.
+  // ThreadDestroyed waits for walks that have time-outs of their own; this bounds the wait for a
+  // hold that is never released.
   MAX_DESTROY_WAIT_S = 60,
   HINT_BITS = 12,
   HINTS = 1 << HINT_BITS,
@@ -51,7 +51,7 @@ static struct {
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define NATIVE_ID(tid) (1ull << 63 | (tid))  // ids[] of a native thread; no ThreadID looks like it
-#define ASIDE_ID NATIVE_ID(0)  // of a thread that has ended unannounced, and is walked still
+#define ASIDE_ID NATIVE_ID(0)  // of a thread that has ended unannounced, and is still pinned
 
 bool cs_registry_init(struct cs_error *err) {
   size_t size = sizeof(struct cs_thread) * MAX_THREADS;
@@ -102,20 +102,21 @@ struct cs_thread *cs_registry_self(void) {
   return cs_registry_find_tid((uint32_t)syscall(SYS_gettid));
 }
 
-// A thread begins with these zero, whoever had their place before.
+// The cache is thread-local, so a new thread begins with an empty one.
 struct cs_thread *cs_registry_self_cached(void) {
-  static __thread struct cs_thread *own;
+  static __thread struct cs_thread *self;
   static __thread uint32_t generation, tid;
-  if (own != NULL && cs_load_acquire(&own->tid) == tid && own->generation == generation) return own;
-  own = cs_registry_self();
-  if (own == NULL) return NULL;
-  tid = cs_load_acquire(&own->tid);
-  generation = own->generation;
-  return own;
+  if (self != NULL && cs_load_acquire(&self->tid) == tid && self->generation == generation)
+    return self;
+  self = cs_registry_self();
+  if (self == NULL) return NULL;
+  tid = cs_load_acquire(&self->tid);
+  generation = self->generation;
+  return self;
 }
 
-// Only the registry is asked: a call into the CLR could wait for a lock that a thread which is to
-// be held owns. Every thread that runs managed code has been passed on by ThreadAssignedToOSThread.
+// The CLR is not asked: the call could wait for a lock that the thread to be held owns. Every
+// thread that runs managed code has come through ThreadAssignedToOSThread.
 bool cs_caller_is_managed(void) {
   const struct cs_thread *thread = cs_registry_self();
   return thread != NULL && thread->clr_thread != 0;
@@ -128,7 +129,7 @@ struct cs_thread *cs_registry_at(uint32_t i) {
   return &registry.threads[i];
 }
 
-// One that was set aside is free as soon as nobody walks it.
+// An entry that was set aside is free as soon as it is not pinned.
 static bool is_free(uint32_t i) {
   uint64_t id = cs_load_acquire(&registry.ids[i]);
   struct cs_thread *thread = &registry.threads[i];
@@ -138,7 +139,8 @@ static bool is_free(uint32_t i) {
   return true;
 }
 
-// The entry of `id`, or a fresh one, not yet visible to walkers. NULL: not initialised, or full.
+// Returns the entry of `id`, or a fresh one, not yet visible to walkers. NULL: not initialised, or
+// full.
 static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   if (registry.threads == NULL) return NULL;
   struct cs_thread *thread = find_id(id);
@@ -170,8 +172,8 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   return thread;
 }
 
-// The thread that notices it may be one that the runtime waits for to stop, and whoever walks the
-// other one may wait for that stop (equip.c). So it does not wait for walkers.
+// Does not wait for walkers: the runtime may be waiting for the calling thread in order to stop,
+// and a walker of the other thread may be waiting for that stop (equip.c).
 static void end_unannounced(struct cs_thread *thread) {
   cs_registry_ended(thread);
   if (__atomic_load_n(&thread->walkers, __ATOMIC_SEQ_CST) == 0) {
@@ -183,16 +185,16 @@ static void end_unannounced(struct cs_thread *thread) {
   pthread_mutex_unlock(&registry.lock);
 }
 
-// A thread says that it is the runtime's `clr_thread`. So an entry that has this tid, or this id,
-// of another one is that of a thread which has ended.
+// The calling thread is the runtime's `clr_thread`, so an entry with only this tid, or only this
+// id, is of a thread that has ended.
 static void end_former(uint64_t clr_thread, uint32_t tid) {
   uint32_t used = cs_load_acquire(&registry.used);
   for (uint32_t i = 0; i < used; i++) {
     struct cs_thread *thread = &registry.threads[i];
-    uint32_t its = cs_load_acquire(&thread->tid);
-    if (its == 0 || thread->clr_thread == 0) continue;
-    if (its == tid && thread->clr_thread != clr_thread) cs_registry_ended(thread);
-    if (its != tid && thread->clr_thread == clr_thread) end_unannounced(thread);
+    uint32_t entry_tid = cs_load_acquire(&thread->tid);
+    if (entry_tid == 0 || thread->clr_thread == 0) continue;
+    if (entry_tid == tid && thread->clr_thread != clr_thread) cs_registry_ended(thread);
+    if (entry_tid != tid && thread->clr_thread == clr_thread) end_unannounced(thread);
   }
 }
 
@@ -255,8 +257,8 @@ void cs_thread_unpin(struct cs_thread *thread) {
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
 }
 
-// The dying thread waits here itself; a signal of a walk that is still under way interrupts the
-// wait, is served, and the wait goes on.
+// The dying thread itself waits here. The signal of a walk under way interrupts the wait and is
+// served; then the wait goes on.
 static void wait_for_walkers(struct cs_thread *thread) {
   uint64_t give_up = cs_clock_now_ns() + MAX_DESTROY_WAIT_S * 1000000000ull;
   uint32_t walkers;
@@ -266,8 +268,8 @@ static void wait_for_walkers(struct cs_thread *thread) {
     (void)syscall(SYS_futex, &thread->walkers, FUTEX_WAIT_PRIVATE, walkers, &second, NULL, 0);
     if (cs_clock_now_ns() < give_up) continue;
     cs_log_important(
-        "clrsnap: a walk of a thread that ends was not over after %d s: is a hold "
-        "never released?",
+        "clrsnap: a thread ends although a walk of it was not over after %d s: was a hold not "
+        "released?",
         MAX_DESTROY_WAIT_S);
     break;
   }
@@ -279,7 +281,7 @@ void cs_registry_ended(struct cs_thread *thread) {
   __atomic_store_n(&thread->tid, 0, __ATOMIC_SEQ_CST);
 }
 
-// Nobody walks it any more.
+// After this the thread is not walked any more.
 static void close_entry(struct cs_thread *thread) {
   __atomic_store_n(&thread->ending, 1u, __ATOMIC_SEQ_CST);
   cs_registry_ended(thread);

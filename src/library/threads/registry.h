@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// registry: the threads that may be walked. Look-ups take no lock; changes take one, outside of
-// handlers. Not for handlers (they get their entry with the signal).
+// registry: the threads that may be walked. Look-ups take no lock and are async-signal-safe, except
+// cs_registry_self_cached; changes take a lock, and are not for handlers.
 #ifndef CS_THREADS_REGISTRY_H
 #define CS_THREADS_REGISTRY_H
 
@@ -10,30 +10,30 @@
 // Reserves the arena (once a process; it is never given back). False: out of address space.
 bool cs_registry_init(struct cs_error *err);
 
-// Life of a managed thread. `assigned` runs on the thread itself, as `destroyed` does for a thread
-// that the runtime has made; for another one it comes later, on the finalizer's thread. `attached`
-// is for threads that were there before us: their stack bounds are asked for on first use. Each may
-// be called without the others. `assigned` with clr_thread 0 registers a native thread under its
-// tid.
+// The life of a managed thread. `assigned` runs on the thread itself, and so does `destroyed` if
+// the runtime has made the thread; otherwise `destroyed` comes later, on the finalizer's thread.
+// `attached` is for threads that were there before the library, whose stack bounds are found on
+// first use. Each may be called without the others. `assigned` with clr_thread 0 registers a native
+// thread under its tid.
 struct cs_thread *cs_registry_created(uint64_t clr_thread);
 struct cs_thread *cs_registry_assigned(uint64_t clr_thread, uint32_t tid);
 struct cs_thread *cs_registry_attached(uint64_t clr_thread, uint32_t tid);
-// Waits until nobody has the thread pinned, then puts its alternate stack back and forgets it.
+// Waits until the thread is not pinned, puts its alternate stack back and forgets the thread.
 void cs_registry_destroyed(uint64_t clr_thread);
 void cs_registry_destroyed_entry(struct cs_thread *thread);
-// The OS thread has ended, whatever the runtime still keeps of it: its tid is not its own any more.
+// The OS thread has ended, so its tid may be another thread's; the runtime may still know it.
 void cs_registry_ended(struct cs_thread *thread);
 
 struct cs_thread *cs_registry_find(uint64_t clr_thread);  // NULL: not known, or gone
 struct cs_thread *cs_registry_find_tid(uint32_t tid);     // NULL: not registered
 struct cs_thread *cs_registry_self(void);                 // the calling thread; NULL: as above
-// The same, for who is in no handler: without a system call but for the first time on a thread.
+// The same outside of handlers, with a system call only the first time on a thread.
 struct cs_thread *cs_registry_self_cached(void);
 // Is the calling thread one that runs managed code? (contract: C17)
 bool cs_caller_is_managed(void);
 // Was this the id of a thread that has been destroyed? The last 1,024 are remembered.
 bool cs_registry_was_destroyed(uint64_t clr_thread);
-// How many have been so far; and the number of those that are remembered.
+// How many threads have been destroyed so far; and how many are remembered.
 uint32_t cs_registry_deaths(void);
 enum { CS_REGISTRY_REMEMBERED = 1024 };
 
@@ -42,12 +42,12 @@ enum { CS_REGISTRY_REMEMBERED = 1024 };
 uint32_t cs_registry_count(void);
 struct cs_thread *cs_registry_at(uint32_t i);
 
-// Keeps a thread from being forgotten (its ThreadDestroyed waits). False: it is gone, or the entry
+// Keeps a thread from being forgotten: its ThreadDestroyed waits. False: it is gone, or the entry
 // is another thread's by now. Unpin soon.
 bool cs_thread_pin(struct cs_thread *thread, uint64_t clr_thread);
 void cs_thread_unpin(struct cs_thread *thread);
-// Keeps the runtime's Thread from being freed, whether it has an OS thread or not. False: its end
-// has been told. Ended by cs_thread_unpin, too.
+// Keeps the runtime's Thread from being freed, whether it has an OS thread or not, until
+// cs_thread_unpin. False: ThreadDestroyed has begun.
 bool cs_thread_keep(struct cs_thread *thread, uint64_t clr_thread);
 
 #endif

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What /proc tells of a blocked thread. Any thread may ask; the one asked for is not disturbed. Not
-// for handlers.
+// What /proc says about a blocked thread. Any thread; not for handlers.
 //
-// Why a count proves that nothing ran: /proc/.../syscall gives the registers of a thread that the
-// kernel has found blocked and off every processor. To run again it must be switched in, and that
-// counts (schedstat's third field) before its first instruction. So a count that was taken before
-// the registers and is the same after some reading says: all that was read belongs to them.
-// Kernels without that count have the one of context switches (status), which rises when a thread
-// stops running: there the thread must be found blocked a second time before it is compared.
+// Why an unchanged count proves that the thread has not run: /proc/.../syscall has registers only
+// of a thread that is blocked and off every processor. To run, it must be switched in, and that is
+// counted (schedstat's third field) before its first instruction. Kernels without that count have
+// one of context switches (status), which rises when a thread stops running: there the thread must
+// be found blocked a second time before the counts are compared (docs/signal-safety.md).
 //
 // Costs here (Linux 6.18, descriptors open): syscall 1.8 us, schedstat 1.1 us, status 5.8 us;
 // opening and closing one, 3.8 us more.
@@ -64,9 +62,9 @@ static bool open_files(struct cs_sleeper *sleeper, uint32_t tid) {
   return sleeper->runs >= 0;
 }
 
-// A place in the table that is ours from now on, NULL: there is none.
+// Takes a place in the table. NULL: there is none.
 static struct cs_sleeper *take_place(void) {
-  if (cs_load_relaxed(&in_use) >= places) return NULL;  // not searched for each thread anew
+  if (cs_load_relaxed(&in_use) >= places) return NULL;  // no search in a full table
   uint32_t from = cs_add_relaxed(&next_place, 1);
   for (uint32_t i = 0; i < places; i++) {
     uint32_t at = (from + i) % places, no = 0;
@@ -83,21 +81,21 @@ static void give_place(struct cs_sleeper *sleeper) {
   cs_add_relaxed(&in_use, (uint32_t)-1);
 }
 
-struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *own) {
+struct cs_sleeper *cs_sleeper_open(struct cs_thread *thread, struct cs_sleeper *spare) {
   struct cs_sleeper *sleeper = cs_load_acquire(&thread->sleeper);
   uint32_t tid = cs_load_acquire(&thread->tid);
   if (sleeper != NULL) return sleeper;
   if (tid == 0 || cs_sleeper_counts_by() == CS_RUNS_NONE) return NULL;
   sleeper = take_place();
-  if (sleeper == NULL) return open_files(own, tid) ? own : NULL;
+  if (sleeper == NULL) return open_files(spare, tid) ? spare : NULL;
   struct cs_sleeper *before = NULL;
   if (open_files(sleeper, tid) && cs_cas(&thread->sleeper, &before, sleeper)) return sleeper;
   give_place(sleeper);
-  return before;  // somebody else's, who was faster; or there are no descriptors to be had
+  return before;  // another thread's, which was faster; or NULL: no descriptors
 }
 
-void cs_sleeper_close(struct cs_sleeper *sleeper, const struct cs_sleeper *own) {
-  if (sleeper != NULL && sleeper == own) close_files(sleeper);
+void cs_sleeper_close(struct cs_sleeper *sleeper, const struct cs_sleeper *spare) {
+  if (sleeper != NULL && sleeper == spare) close_files(sleeper);
 }
 
 void cs_sleeper_forget(struct cs_thread *thread) {
@@ -114,9 +112,9 @@ uint32_t cs_sleeper_places(void) {
   return places;
 }
 
-// ---- What they say ----
+// ---- Their contents ----
 
-// The file as a string. 0: it says nothing, the thread is gone.
+// Reads the file as a string. 0: it is empty, the thread is gone.
 static size_t read_text(int file, char *text, size_t cap) {
   ssize_t got = pread(file, text, cap - 1, 0);
   if (got <= 0) return 0;
@@ -149,7 +147,7 @@ bool cs_sleeper_runs(const struct cs_sleeper *sleeper, uint64_t *runs) {
   return true;
 }
 
-// "202 0x7f.. (six arguments) SP PC"; "-1 SP PC" outside of a system call; "running".
+// "202 0x7f.. (six arguments) SP IP"; "-1 SP IP" outside of a system call; "running".
 enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, uint64_t *ip) {
   char text[256], *end;
   size_t length = read_text(sleeper->where, text, sizeof text);
@@ -157,13 +155,13 @@ enum cs_sleep cs_sleeper_where(const struct cs_sleeper *sleeper, uint64_t *sp, u
   if (text[0] == 'r') return CS_SLEEP_RUNNING;
   long number = strtol(text, &end, 10);
   if (end == text || *end != ' ' || number < 0) return CS_SLEEP_UNKNOWN;
-  // In these a child may be running on the very stack.
+  // In these calls a child may be running on the same stack.
   if (number == SYS_vfork || number == SYS_clone || number == SYS_clone3) return CS_SLEEP_UNKNOWN;
-  char *pc = memrchr(text, ' ', length);
-  char *before = pc > end ? memrchr(text, ' ', (size_t)(pc - text)) : NULL;
-  if (before == NULL || before <= end) return CS_SLEEP_UNKNOWN;
-  *ip = strtoull(pc, NULL, 16);
-  *sp = strtoull(before, NULL, 16);
+  char *ip_text = memrchr(text, ' ', length);
+  char *sp_text = ip_text > end ? memrchr(text, ' ', (size_t)(ip_text - text)) : NULL;
+  if (sp_text == NULL || sp_text <= end) return CS_SLEEP_UNKNOWN;
+  *ip = strtoull(ip_text, NULL, 16);
+  *sp = strtoull(sp_text, NULL, 16);
   return *sp != 0 && *ip != 0 ? CS_SLEEP_BLOCKED : CS_SLEEP_UNKNOWN;
 }
 
@@ -184,9 +182,9 @@ bool cs_sleeper_is_still(const struct cs_sleeper *sleeper, uint64_t runs, uint64
   return cs_sleeper_runs(sleeper, &now) && now == runs;
 }
 
-// ---- Where it was last ----
+// ---- Where it was seen last ----
 
-// Who finds the lock taken does without: it saves a system call, no more.
+// A caller that finds the lock taken does without, which costs it a system call.
 bool cs_sleeper_try_lock(struct cs_sleeper *sleeper) {
   uint32_t no = 0;
   return cs_cas(&sleeper->busy, &no, 1);
@@ -225,7 +223,7 @@ static bool count_rises(void) {
   bool ok = cs_sleeper_runs(&self, &before);
   (void)nanosleep(&nap, NULL);
   ok = ok && cs_sleeper_runs(&self, &after) && after > before;
-  // One's own registers are told, too: the kernel has the file, and lets us read it.
+  // It can be read for the calling thread, too: so the kernel has the file, and permits it.
   ok = ok && cs_sleeper_where(&self, &sp, &ip) == CS_SLEEP_BLOCKED;
   close_files(&self);
   return ok;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bounds of a stack that nobody has told: the mapping that its stack pointer lies in. Not for
-// handlers. Invariant: what is answered was mapped a moment ago; no more is claimed.
+// The bounds of a stack: by the C library, or the mapping that its stack pointer lies in. Not for
+// handlers. Invariant: a result was mapped a moment ago, and may be gone by now.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ bool cs_stack_of_self(struct cs_stack *stack) {
   return true;
 }
 
-// One line of /proc/self/maps. False: it is no memory that a stack can be in.
+// One line of /proc/self/maps. False: no stack can be in this mapping.
 static bool read_line(char *at, struct cs_stack *stack) {
   uint64_t lo = strtoull(at, &at, 16);
   uint64_t hi = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
@@ -47,9 +47,9 @@ bool cs_stack_around(uint64_t addr, struct cs_stack *stack) {
   FILE *maps = fopen("/proc/self/maps", "re");
   if (maps == NULL) return false;
   while (!found && fgets(line, sizeof line, maps) != NULL) {
-    struct cs_stack here;
-    found = read_line(line, &here) && addr >= here.lo && addr < here.hi;
-    if (found) *stack = here;
+    struct cs_stack mapping;
+    found = read_line(line, &mapping) && addr >= mapping.lo && addr < mapping.hi;
+    if (found) *stack = mapping;
   }
   (void)fclose(maps);
   return found;

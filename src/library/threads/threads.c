@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Threads that were there before us: after an attach, and after an attach that follows a detach, in
-// whose time nobody has told of threads that began or ended. Not for handlers.
+// The state of the room, and threads that no callback has announced: those from before an attach,
+// and the beginnings and ends between a detach and the next attach. Not for handlers.
 //
-// Invariant: what is forgotten here has ended while no profiler of ours was told of threads; this
-// runs before one is told again.
+// Invariant: a thread is forgotten here only if it has ended while no profiler of ours got
+// callbacks; this runs before the callbacks begin again.
 #include "threads/threads.h"
 
 #include <stdlib.h>
@@ -19,13 +19,13 @@ struct known {
   DWORD tid;
 };
 
-// Calls `visit` for each thread that the runtime knows. False: it did not say.
+// Calls `visit` for each thread that the runtime knows. False: the runtime does not say.
 static bool visit_threads(ICorProfilerInfo15 *info,
                           void (*visit)(const struct known *thread, void *data), void *data) {
   ICorProfilerThreadEnum *threads = NULL;
   struct known known;
   ULONG got = 0;
-  // At start-up there are none yet, and the call may be refused: then they come as events.
+  // At the program's start the call may be refused: then all threads come by callbacks.
   if (info == NULL || info->lpVtbl->EnumThreads(info, &threads) != S_OK || threads == NULL)
     return false;
   while (threads->lpVtbl->Next(threads, 1, &known.id, &got) == S_OK && got == 1) {
