@@ -13,53 +13,59 @@ figure() {
   [ "$found" = "$3" ] || fail "$1 says '${found:-nothing}' where it is '$3' ($2)"
 }
 
-check() {
-  local source=$1 build=$2 in_source in_docs page pages link target name tests
-  cd "$source"
-  pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md)
+# named PATTERN: "PAGE:TEXT" for each text on the pages that matches.
+named() { grep -oPH -- "$1" "${pages[@]}" | sort -u; }
+
+check_reasons() {
+  local in_source in_docs
   in_source=$(grep -oE '^ *X\([A-Z_]+, "[a-z-]+"' src/core/base/stop.h | sed 's/.*"\(.*\)"/\1/' | sort)
   in_docs=$(grep -oE '^\| `[a-z-]+` \|' docs/stop-reasons.md | sed 's/[|` ]//g' | sort)
   [ -n "$in_source" ] || fail "no stop reasons found in src/core/base/stop.h"
   [ "$in_source" = "$in_docs" ] ||
     fail "stop reasons and their page differ:" $(comm -3 <(echo "$in_source") <(echo "$in_docs"))
+}
 
-  for page in "${pages[@]}"; do
-    for link in $(grep -oE '\]\([^)]+' "$page" | sed 's/](//' | grep -vE '^https?:'); do
-      target=$(dirname "$page")/${link%%#*}
-      [ "${link%%#*}" != "" ] || target=$page
-      [ -e "$target" ] || { fail "$page: the link to $link leads nowhere"; continue; }
-      [[ $link != *'#'* ]] || headings "$target" | grep -qxF "${link#*#}" || fail "$page: there is no heading for the link to $link"
-    done
-  done
+check_links() {
+  local page link target
+  while IFS=: read -r page link; do
+    target=$page
+    [ "${link%%#*}" = "" ] || target=$(dirname "$page")/${link%%#*}
+    [ -e "$target" ] || { fail "$page: the link to $link leads nowhere"; continue; }
+    [[ $link != *'#'* ]] || headings "$target" | grep -xF "${link#*#}" > /dev/null ||
+      fail "$page: there is no heading for the link to $link"
+  done < <(named '\]\(\K(?!https?:)[^)]+')
+}
 
-  for page in "${pages[@]}"; do
-    for name in $(grep -oP '(?<![\w/.])(src|tests|scripts|bench|examples|include|docs)/[\w/-]+(\.[A-Za-z0-9]+)?(?!\w*\*)' "$page" |
-      grep -vE 'NAME|BUILDING' | sort -u); do
-      [ -e "$name" ] || fail "$page: there is no $name"
-    done
-    # A room and a file of it: `walk/run.c`.
-    for name in $(grep -oP '(?<![\w/.])[a-z_]+/[a-z0-9_]+\.[chS](?=\W)' "$page" | sort -u); do
-      [ -e "$name" ] || compgen -G "src/*/$name" > /dev/null || fail "$page: there is no $name in src"
-    done
-    for name in $(grep -oE '\./dev [a-z]+( (sync|clrmd|cost|modes|shares))?' "$page" | tr ' ' '_' | sort -u); do
-      grep -qE "^  ${name#./dev_}( |$)" <(./dev help | sed -E 's/^  (oracle|bench) (sync|clrmd|cost|modes|shares)/  \1_\2/') ||
-        fail "$page: there is no command ${name/_/ }"
-    done
-  done
+check_names() {
+  local page name commands
+  while IFS=: read -r page name; do
+    [[ $name == *NAME* || $name == *BUILDING* || -e $name ]] || fail "$page: there is no $name"
+  done < <(named '(?<![\w/.])(src|tests|scripts|bench|examples|include|docs)/[\w/-]+(\.[A-Za-z0-9]+)?(?!\w*\*)')
+  # A room and a file of it: `walk/run.c`.
+  while IFS=: read -r page name; do
+    [ -e "$name" ] || compgen -G "src/*/$name" > /dev/null || fail "$page: there is no $name in src"
+  done < <(named '(?<![\w/.])[a-z_]+/[a-z0-9_]+\.[chS](?=\W)')
+  commands=$'\n'$(./dev help)
+  while IFS=: read -r page name; do
+    [[ $commands == *$'\n'"  ${name#./dev }"[$' \n']* ]] || fail "$page: there is no command $name"
+  done < <(named '\./dev [a-z]+( (sync|clrmd|cost|modes|shares))?')
+}
 
-  # `live.stubs-*` stands for all of them; a name after -R is a regular expression, as ctest has it.
+# `live.stubs-*` stands for all of them; a name after -R is a regular expression, as ctest has it.
+check_tests() {
+  local page name tests
   tests=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
   [ "$(wc -l <<< "$tests")" -gt 50 ] || fail "ctest lists no tests in $build"
-  for page in "${pages[@]}"; do
-    for name in $(grep -oE '`(unit|oracle|live|guest|ref|step|island|record|torture|formats|cli|fuzz|layers|header)\.[a-z0-9_.-]+\*?`' \
-      "$page" | tr -d '`' | sort -u); do
-      grep -q "^${name//\*/.*}$" <<< "$tests" || fail "$page: there is no test $name"
-    done
-    for name in $(grep -oE -- "(test|build) -R '?[^ '\`]+" "$page" | sed -E "s/.*-R '?//" | sort -u); do
-      grep -qE -- "$name" <<< "$tests" || fail "$page: no test is called $name"
-    done
-  done
+  tests=$'\n'$tests$'\n'
+  while IFS=: read -r page name; do
+    [[ $tests == *$'\n'$name$'\n'* ]] || fail "$page: there is no test $name"
+  done < <(named '`\K(unit|oracle|live|guest|ref|step|island|record|torture|formats|cli|fuzz|layers|header)\.[a-z0-9_.-]+\*?(?=`)')
+  while IFS=: read -r page name; do
+    grep -E -- "$name" <<< "$tests" > /dev/null || fail "$page: no test is called $name"
+  done < <(named "(test|build) -R '?\K[^ '\`]+")
+}
 
+check_figures() {
   local kinds scenes instructions limit
   kinds=$(sed -nE 's/.*ORACLE_KINDS=([0-9]+).*/\1/p' tests/oracle/CMakeLists.txt)
   scenes=$(sed -nE 's/.*known known "ORACLE_SCENES=([0-9]+)".*/\1/p' tests/oracle/CMakeLists.txt)
@@ -81,6 +87,15 @@ check() {
   figure README.md 'at every instruction: ([0-9.]+) million' "$(awk "BEGIN { printf \"%.1f\", $instructions / 1e6 }")"
 }
 
+# check KIND...: these kinds of statements, in the tree $source.
+check() {
+  local kind
+  cd "$source"
+  pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md)
+  for kind in "$@"; do "check_$kind"; done
+}
+kinds_of_checks=(reasons links names tests figures)
+
 # headings FILE: the anchors of its headings, as a Markdown viewer makes them.
 headings() {
   sed -n 's/^#\{1,6\} //p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
@@ -91,15 +106,15 @@ defined() { sed -nE "s/^#define $1 ([0-9]+)u$/\1/p" "$2"; }
 setting() { sed -nE "s/.*oracle_env\(\"$2\", ([0-9]+)\).*/\1/p" "$1" | sort -u; }
 grouped() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<< "$1"; }
 
-# holds: the check passes on the copy.
-holds() { (check "$copy" "$build" > /dev/null); }
+# holds KIND...: the check passes on the copy.
+holds() { (source=$copy; check "$@" > /dev/null); }
 
-# spoil FILE OLD NEW: with this one change in the copy the check must fail.
+# spoil KIND FILE OLD NEW: with this one change in the copy that check must fail.
 spoil() {
-  sed -i -E "0,/$2/s//$3/" "$copy/$1"
-  ! cmp -s "$source/$1" "$copy/$1" || { echo "FAIL: '$2' is not in $1"; exit 1; }
-  ! holds || { echo "FAIL: not noticed: $1 with '$3'"; exit 1; }
-  cp "$source/$1" "$copy/$1"
+  sed -i -E "0,/$3/s//$4/" "$copy/$2"
+  ! cmp -s "$source/$2" "$copy/$2" || { echo "FAIL: '$3' is not in $2"; exit 1; }
+  ! holds "$1" || { echo "FAIL: not noticed: $2 with '$4'"; exit 1; }
+  cp "$source/$2" "$copy/$2"
 }
 
 if [ "$1" = --self-test ]; then
@@ -108,26 +123,26 @@ if [ "$1" = --self-test ]; then
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
   (cd "$source" && tar cf - --exclude=./build --exclude=./.git .) | tar xf - -C "$copy"
-  holds || { echo "FAIL: the check fails on an unchanged copy"; exit 1; }
-  spoil docs/stop-reasons.md '^\| `bad-sp`' '| `bad-sq`'
-  spoil README.md '\(docs\/design\.md\)' '(docs\/desine.md)'
-  spoil docs/design.md 'src\/core\/walk\/walk\.c' 'src\/walk\/walk.c'
-  spoil docs/design.md '`native\/quirks\.c`' '`native\/querks.c`'
-  spoil docs/contract.md '`oracle\.foreign-handler`' '`oracle.foreign`'
-  spoil README.md 'in [0-9]+ kinds of callback' 'in 17 kinds of callback'
-  spoil docs/signal-safety.md 'at most [0-9,]+ bytes of stack' 'at most 4,096 bytes of stack'
-  spoil README.md 'signal-safety\.md#after-an-attach' 'signal-safety.md#after-the-attach'
-  spoil docs/oracles.md '-R ref\.cfi' '-R ref.cfg'
-  spoil docs/security.md '`fuzz\.ring`' '`fuzz.rung`'
-  spoil docs/oracles.md 'tests\/mutants\/run\.py' 'tests\/mutants\/runs.py'
-  spoil docs/oracles.md 'dev oracle clrmd' 'dev orakle clrmd'
-  spoil docs/wire-format.md 'in the header is [0-9]+' 'in the header is 17'
-  spoil docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
+  holds "${kinds_of_checks[@]}" || { echo "FAIL: the check fails on an unchanged copy"; exit 1; }
+  spoil reasons docs/stop-reasons.md '^\| `bad-sp`' '| `bad-sq`'
+  spoil links README.md '\(docs\/design\.md\)' '(docs\/desine.md)'
+  spoil names docs/design.md 'src\/core\/walk\/walk\.c' 'src\/walk\/walk.c'
+  spoil names docs/design.md '`native\/quirks\.c`' '`native\/querks.c`'
+  spoil tests docs/contract.md '`oracle\.foreign-handler`' '`oracle.foreign`'
+  spoil figures README.md 'in [0-9]+ kinds of callback' 'in 17 kinds of callback'
+  spoil figures docs/signal-safety.md 'at most [0-9,]+ bytes of stack' 'at most 4,096 bytes of stack'
+  spoil links README.md 'signal-safety\.md#after-an-attach' 'signal-safety.md#after-the-attach'
+  spoil tests docs/oracles.md '-R ref\.cfi' '-R ref.cfg'
+  spoil tests docs/security.md '`fuzz\.ring`' '`fuzz.rung`'
+  spoil names docs/oracles.md 'tests\/mutants\/run\.py' 'tests\/mutants\/runs.py'
+  spoil names docs/oracles.md 'dev oracle clrmd' 'dev orakle clrmd'
+  spoil figures docs/wire-format.md 'in the header is [0-9]+' 'in the header is 17'
+  spoil figures docs/oracles.md '^\| all \| [0-9]+' '| all | 99'
   echo "pass: each of fourteen disagreements is noticed"
   exit 0
 fi
-failed=0
+source=$1 build=$2 failed=0
 fail() { echo "FAIL: $*"; failed=1; }
-check "$1" "$2"
+check "${kinds_of_checks[@]}"
 [ $failed = 0 ] && echo "pass: the documents agree with the tree"
 exit $failed
