@@ -17,6 +17,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "life/epoch.h"
+#include "sampling/ask.h"
 #include "support/fake_clr.h"
 #include "threads/registry.h"
 #include "wire/decode.h"
@@ -49,9 +51,9 @@ void open_recording(uint32_t hz, enum cs_wire_engine_kind engine) {
   assert_true(cs_consumer_create(&consumer, &opts, &err));
   assert_true(cs_producer_open(&cs_agent.wire, consumer.path, &err));
   assert_true(cs_producer_claim(&cs_agent.wire));
-  cs_agent.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU);
-  cs_agent.engine = engine;
-  cs_agent.hz = hz;
+  cs_options.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU);
+  cs_options.engine = engine;
+  cs_options.hz = hz;
   cs_agent.period_ns = 1000000000u / hz;
   assert_true(cs_sample_ring_open(&cs_agent.ring, CS_SAMPLE_RING_BYTES, 64));
   cs_threads_start();
@@ -92,7 +94,7 @@ struct cs_wire_engine told(char why[256]) {
   struct cs_wire_engine engine = {0};
   struct cs_text text[CS_ENGINE_TEXTS];
   const struct cs_wire_record *r;
-  assert_true(cs_engines_tell());
+  assert_true(cs_engines_report());
   while ((r = cs_consumer_next(&consumer)) != NULL) {
     assert_true(cs_decode_engine(r, &engine, text));
     (void)snprintf(why, 256, "%.*s", (int)text[CS_ENGINE_WHY].len, text[CS_ENGINE_WHY].data);

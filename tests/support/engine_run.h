@@ -3,7 +3,8 @@
 #ifndef CS_ENGINE_RUN_H
 #define CS_ENGINE_RUN_H
 
-#include "sampling/engine.h"
+#include "sampling/engines.h"
+#include "sampling/thread_life.h"
 #include "wire/consumer.h"
 
 #define MS 1000000ull

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The profiler object: what the runtime calls. Every callback does its own small part and passes
-// the event on to the library (snapshot); what takes time is left to the agent's thread.
+// The profiler object, which the runtime calls. Callbacks pass events on to the library (snapshot) and
+// to the rooms below; what takes time is left to the agent's thread.
 //
-// Invariant: whatever goes wrong here, the program runs on: a refusal is a failed load and one
-// line, never an exception, a signal or a wait without end. Threads: the runtime's, several at a
-// time. Signal-safe: no.
+// Invariant: whatever goes wrong here, the program runs on. A refusal is a failed load and one line,
+// never an exception, a signal or an endless wait. Threads: the runtime's, several at a time.
+// Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/loop.h"
+#include "agent/start.h"
 #include "base/log.h"
 #include "clr/clr.h"
 #include "contract/contract.h"
-#include "sampling/agent.h"
+#include "life/start.h"
+#include "reporting/awaits.h"
+#include "reporting/unload.h"
+#include "sampling/events.h"
+#include "sampling/thread_life.h"
 
 static ICorProfilerCallback11Vtbl vtbl;
 
-// Without a recording: is this a runtime that the library could serve? The log tells.
+// Without a recording: can the library serve this runtime? The answer is logged.
 static HRESULT look_only(void) {
   static struct cs_layout layout;
   struct cs_error err = {""};
@@ -31,7 +37,7 @@ static HRESULT look_only(void) {
 static HRESULT start(IUnknown *info, const struct cs_agent_wish *wish) {
   struct cs_runtime_version version;
   if (!cs_runtime_version_get(info, &version)) {
-    cs_log_important("the runtime does not tell its version; it runs on without being profiled");
+    cs_log_important("the runtime does not give its version; it runs on without being profiled");
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
   cs_log("%s: .NET %u.%u.%u", wish->attached ? "InitializeForAttach" : "Initialize", version.major,
@@ -59,8 +65,7 @@ static HRESULT attach_complete(ICorProfilerCallback11 *self) {
   if (!cs_agent_is_active()) return S_OK;
   cs_library_adopt_threads();
   cs_threads_adopt();
-  cs_store_release(&cs_agent.attach_complete, 1u);
-  cs_agent_wake();
+  cs_loop_note_attached();
   return S_OK;
 }
 
@@ -85,7 +90,7 @@ static HRESULT thread_assigned(ICorProfilerCallback11 *self, ThreadID id, DWORD 
 
 static HRESULT thread_destroyed(ICorProfilerCallback11 *self, ThreadID id) {
   (void)self;
-  clrsnap_thread_destroyed(id);  // tells cs_threads_destroyed first
+  clrsnap_thread_destroyed(id);  // calls cs_threads_destroyed first
   return S_OK;
 }
 
@@ -98,25 +103,25 @@ static HRESULT thread_renamed(ICorProfilerCallback11 *self, ThreadID id, ULONG u
 
 static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID module) {
   (void)self, (void)module;
-  cs_unload(true);
+  if (cs_unload(true)) cs_awaits_forget();
   return S_OK;
 }
 
 static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID function) {
   (void)self, (void)function;
-  cs_unload(false);
+  (void)cs_unload(false);
   return S_OK;
 }
 
 static HRESULT suspend_finished(ICorProfilerCallback11 *self) {
   (void)self;
-  cs_awaits_stop_begins();
+  cs_awaits_suspended();
   return S_OK;
 }
 
 static HRESULT resume_started(ICorProfilerCallback11 *self) {
   (void)self;
-  cs_awaits_stop_ends();
+  cs_awaits_resuming();
   return S_OK;
 }
 

@@ -1,73 +1,90 @@
 // SPDX-License-Identifier: MIT
-// A recording's beginning and end. Invariants: one recording a process at a time; who has claimed
-// the shared memory writes a last word into it, a refusal or CS_WIRE_END. Threads: Initialize's,
-// whoever ends the process, and the agent's, which takes itself down. Signal-safe: no.
+// A recording's beginning and end. Invariants: one recording at a time in a process; the thread that
+// has claimed the shared memory writes a last word into it, a refusal or CS_WIRE_END. Threads:
+// Initialize's, the one that ends the process, and the agent's, which ends itself. Signal-safe: no.
 //
-// After a recording the profiler asks to be detached, so that none of its callbacks costs anything
-// any more and its place among the runtime's 32 is free; the library itself stays mapped. The next
-// recording is a new attach, which finds it there.
+// After a recording the profiler asks to be detached, so that its callbacks cost nothing any more
+// and its place among the runtime's 32 is free; the library itself stays mapped. The next recording
+// is a new attach, which finds it there.
+#include "agent/start.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "agent/loop.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "base/perf.h"
-#include "sampling/agent.h"
+#include "life/function.h"
+#include "life/library.h"
+#include "life/start.h"
+#include "reporting/awaits.h"
+#include "reporting/drain.h"
+#include "reporting/frames.h"
+#include "reporting/images.h"
+#include "reporting/methods.h"
+#include "reporting/modules.h"
+#include "reporting/unload.h"
+#include "reporting/wait_names.h"
+#include "sampling/events.h"
+#include "sampling/label_slots.h"
+#include "sampling/thread_life.h"
+#include "sampling/wall.h"
+#include "snapshot/api.h"
 
 enum {
   STOP_TIMEOUT_S = 2,
-  COMMAND_TIMEOUT_S = 5,  // it looks every some milliseconds
+  COMMAND_TIMEOUT_S = 5,  // the command checks every few milliseconds
   LEAVE_TIMEOUT_S = 3,
-  // When the runtime looks whether all callbacks have returned. It takes no attach until then, and
-  // makes 300 of anything less.
+  // When the runtime checks whether all callbacks have returned. It accepts no attach until then,
+  // and takes anything less for 300.
   DETACH_MS = 300,
 };
 
-struct cs_agent cs_agent;
+static const IUnknown *client;  // what the library was started with; NULL: it was not
+static uint32_t command_pid;    // of the command that records, in its own PID namespace
+static uint32_t exiting;        // atomic. 1: the process ends, and nothing is freed any more
+static bool walks_ended;        // no handler is left that could write to the ring
 
-static void set_state(enum cs_agent_state state) {
-  cs_store_release(&cs_agent.state, (uint32_t)state);
-  (void)syscall(SYS_futex, &cs_agent.state, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
-}
-
-// Waits until the state is `wanted` or one behind it. False: not within so many seconds.
+// Waits until the state is `wanted`, or PASSIVE. False: not within so many seconds.
 static bool wait_for_state(enum cs_agent_state wanted, unsigned seconds) {
   uint64_t until = cs_clock_now_ns() + seconds * 1000000000ull;
-  struct timespec nap = {.tv_nsec = 10000000};
   for (;;) {
     uint32_t state = cs_load_acquire(&cs_agent.state);
     if (state == (uint32_t)wanted || state == CS_AGENT_PASSIVE) return true;
-    if (cs_clock_now_ns() > until) return false;
-    (void)syscall(SYS_futex, &cs_agent.state, FUTEX_WAIT_PRIVATE, state, &nap, NULL, 0);
+    if (cs_clock_now_ns() >= until) return false;
+    cs_futex_wait_until(&cs_agent.state, state, until);
   }
 }
 
-// What a recording has taken, in an order in which nothing is used after it has gone. No callback
-// uses any of it: the state is OVER or has never been WAITING.
-static void give_back(void) {
+// Frees what a recording uses, each thing after everything that refers to it. No callback uses any of
+// it: the state is OVER or has never been WAITING.
+static void free_recording(void) {
   cs_labels_end();
   cs_threads_free_all();
   cs_on_thread_end(NULL);
-  if (cs_agent.client != NULL) cs_library_stop(cs_agent.client);
-  cs_agent.client = NULL;
+  if (client != NULL) cs_library_stop(client);
+  client = NULL;
   cs_frames_forget();
-  cs_known_functions_free();
-  cs_known_images_free();
-  cs_known_modules_free();
+  cs_function_ids_free();
+  cs_methods_free();
+  cs_wait_names_free();
+  cs_image_ids_free();
+  cs_modules_free();
   cs_drain_free();
   cs_wall_free();
-  // A handler that has not ended yet may still write there; 4 MiB are then lost, and not the
-  // program.
-  if (cs_agent.walks_ended) cs_sample_ring_close(&cs_agent.ring);
-  if (cs_agent.walks_ended) cs_events_free();
-  if (cs_agent.walks_ended) cs_awaits_free();
+  // Handlers that have not ended may still write there; better lose 4 MiB than the program.
+  if (walks_ended) {
+    cs_sample_ring_close(&cs_agent.ring);
+    cs_events_free();
+    cs_awaits_free();
+  }
   cs_producer_close(&cs_agent.wire);
 }
 
@@ -77,18 +94,18 @@ static HRESULT refuse(const char *sentence) {
   cs_library_deaths_are_told(false);
   if (cs_agent.info != NULL) (void)cs_agent.info->lpVtbl->Release(cs_agent.info);
   cs_agent.info = NULL;
-  cs_agent.walks_ended = true;  // none has begun
-  give_back();
-  set_state(CS_AGENT_PASSIVE);
+  walks_ended = true;  // none has begun
+  free_recording();
+  cs_agent_set_state(CS_AGENT_PASSIVE);
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
-// Tells another command than the one that records.
+// Gives the reason to a command other than the one that records.
 static HRESULT refuse_second(const struct cs_agent_wish *wish) {
   struct cs_producer other;
   struct cs_error err = {""}, busy = {""};
   (void)cs_error_set(&busy, "process %d is being recorded already, by another clrsnap (process %u)",
-                     (int)getpid(), cs_agent.command_pid);
+                     (int)getpid(), command_pid);
   cs_log("%s", busy.text);
   (void)cs_producer_make(&other, wish->invitation, wish->size, &err);
   if (other.header != NULL && cs_producer_wait_for_command(&other, COMMAND_TIMEOUT_S))
@@ -97,7 +114,7 @@ static HRESULT refuse_second(const struct cs_agent_wish *wish) {
   return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
 }
 
-// Numbers of processes are others here than where the command is.
+// Is this process in another PID namespace than the command?
 static bool is_elsewhere(void) {
   struct stat st;
   const char *ours = getenv(CS_WIRE_NAMESPACE_ENV);
@@ -105,7 +122,7 @@ static bool is_elsewhere(void) {
          strtoull(ours, NULL, 10) != st.st_ino;
 }
 
-// An attach reaches a process that cannot reach the command, because that one makes the memory.
+// By attach such processes can be recorded, because there it is the process that makes the memory.
 static void explain_reach(const char *path, struct cs_error *err) {
   if (access(path, F_OK) == 0) return;
   if (errno == EACCES)
@@ -120,15 +137,15 @@ static void explain_reach(const char *path, struct cs_error *err) {
                        "by its number instead (clrsnap record PID)");
 }
 
-// A process that was started by the one that is recorded has the same environment. It is not
-// recorded, and says nothing about it.
+// A child of the recorded process has the same environment. It is not recorded, and says nothing
+// about that.
 static bool is_for_somebody_else(const char *path) {
   if (access(path, F_OK) == 0 || errno != ENOENT || is_elsewhere()) return false;
   cs_log("%s is gone: another process is being recorded", path);
   return true;
 }
 
-// Maps and claims the file. With --children, there is soon another one for the next process.
+// Maps and claims the file. With --children there is soon another one, for the next process.
 enum open_result { OPEN_OURS, OPEN_TAKEN, OPEN_FAILED };
 static enum open_result find_wire(const char *path, struct cs_error *err) {
   enum { TRIES = 200, NAP_US = 5000 };
@@ -143,7 +160,7 @@ static enum open_result find_wire(const char *path, struct cs_error *err) {
   return OPEN_TAKEN;
 }
 
-// Makes it, and waits for the command, without which there is nobody to record for.
+// Makes the memory, and waits for the command to come for it.
 static enum open_result make_wire(const struct cs_agent_wish *wish, struct cs_error *err) {
   bool made = cs_producer_make(&cs_agent.wire, wish->invitation, wish->size, err);
   if (cs_agent.wire.header == NULL) return OPEN_FAILED;
@@ -153,33 +170,36 @@ static enum open_result make_wire(const struct cs_agent_wish *wish, struct cs_er
   return made && cs_producer_claim(&cs_agent.wire) ? OPEN_OURS : OPEN_FAILED;
 }
 
-static bool read_wishes(struct cs_error *err) {
+static bool read_options(struct cs_error *err) {
   const struct cs_wire_header *h = cs_agent.wire.header;
-  cs_agent.modes = h->modes;
-  cs_agent.hz = h->hz;
-  cs_agent.lines = (h->lines & CS_WIRE_LINES_IL) != 0;
-  cs_agent.inlined = (h->lines & CS_WIRE_LINES_INLINED) != 0;
-  cs_agent.async_callers = h->async_callers != 0;
-  cs_agent.budget_ppm = h->budget_ppm;
-  cs_agent.engine =
-      h->engine < CS_WIRE_ENGINES ? (enum cs_wire_engine_kind)h->engine : CS_WIRE_ENGINE_AUTO;
-  cs_agent.kernel = h->kernel != 0;
-  cs_agent.event = h->event;
-  cs_agent.event_period = h->event_period;
-  cs_agent.event_rate = h->event_rate;
-  cs_agent.alloc_interval = h->alloc_interval;
   bool labels = h->labels != 0;
-  if (cs_agent.modes == 0 || (cs_agent.modes & ~CS_WIRE_ALL_MODES) != 0)
+  cs_options = (struct cs_options){
+      .modes = h->modes,
+      .hz = h->hz,
+      .engine =
+          h->engine < CS_WIRE_ENGINES ? (enum cs_wire_engine_kind)h->engine : CS_WIRE_ENGINE_AUTO,
+      .kernel = h->kernel != 0,
+      .event = h->event,
+      .event_period = h->event_period,
+      .lines = (h->lines & CS_WIRE_LINES_IL) != 0,
+      .inlined = (h->lines & CS_WIRE_LINES_INLINED) != 0,
+      .async_callers = h->async_callers != 0,
+      .budget_ppm = h->budget_ppm,
+      .event_rate = h->event_rate,
+      .alloc_interval = h->alloc_interval,
+  };
+  if (cs_options.modes == 0 || (cs_options.modes & ~CS_WIRE_ALL_MODES) != 0)
     return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",
-                        cs_agent.modes);
-  if (cs_agent.hz == 0 || cs_agent.hz > 100000)
+                        cs_options.modes);
+  if (cs_options.hz == 0 || cs_options.hz > 100000)
     return cs_error_set(err, "the command asks for %u samples a second: 1 to 100,000 can be had",
-                        cs_agent.hz);
-  if (cs_perf_kind(cs_agent.event) == NULL || (cs_agent.event != 0 && cs_agent.event_period == 0))
+                        cs_options.hz);
+  if (cs_perf_kind(cs_options.event) == NULL ||
+      (cs_options.event != 0 && cs_options.event_period == 0))
     return cs_error_set(err, "the command asks for an event that this library does not know: %u",
-                        cs_agent.event);
-  cs_agent.period_ns = 1000000000u / cs_agent.hz;
-  cs_agent.command_pid = h->command_pid;
+                        cs_options.event);
+  cs_agent.period_ns = 1000000000u / cs_options.hz;
+  command_pid = h->command_pid;
   if (!cs_producer_command_lives(&cs_agent.wire))
     return cs_error_set(err, "the command that wanted a recording has ended");
   if (labels) cs_labels_begin();
@@ -195,22 +215,48 @@ static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
       COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS;
-  if (cs_agent.async_callers) low |= COR_PRF_MONITOR_SUSPENDS;
+  if (cs_options.async_callers) low |= COR_PRF_MONITOR_SUSPENDS;
   DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
-  if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) != 0) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
+  if (cs_wants_events()) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
   if (hr == S_OK) {
     cs_library_deaths_are_told(true);
     return true;
   }
-  return cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
+  return cs_error_set(err, "the runtime refuses to report threads and unloaded code (0x%08x)",
                       (unsigned)hr);
 }
 
+// No callback comes after the mask is empty, except those that are under way. The runtime deletes
+// `info` some time after it has been asked to detach, so that comes last.
+static void leave(void) {
+  ICorProfilerInfo15 *info = cs_agent.info;
+  cs_library_deaths_are_told(false);
+  (void)info->lpVtbl->SetEventMask2(info, 0, 0);
+  cs_agent.info = NULL;
+  free_recording();
+  (void)info->lpVtbl->Release(info);
+  HRESULT hr = info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
+  cs_log("the recording is over; the runtime %s (0x%08x)",
+         hr == S_OK ? "detaches the profiler" : "keeps the profiler, which does nothing",
+         (unsigned)hr);
+  cs_agent_set_state(CS_AGENT_PASSIVE);
+}
+
+static void *main_of_thread(void *unused) {
+  (void)unused;
+  (void)prctl(PR_SET_NAME, ".clrsnap");
+  cs_store_release(&cs_agent.tid, (uint32_t)gettid());
+  walks_ended = cs_loop_run();
+  cs_agent_set_state(CS_AGENT_OVER);
+  cs_unload_drained();  // callbacks that wait for it see that the recording is over
+  if (cs_load_acquire(&exiting) == 0) leave();
+  return NULL;
+}
+
 static bool start_thread(struct cs_error *err) {
-  int failed = cs_own_thread_start(cs_agent_main);
-  if (failed == 0) return true;
-  return cs_error_set(err, "no thread for the recording: %s", strerror(failed));
+  int failed = cs_own_thread_start(main_of_thread);
+  return failed == 0 || cs_error_set(err, "no thread for the recording: %s", strerror(failed));
 }
 
 HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
@@ -221,9 +267,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
     (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
     return attached ? refuse_second(wish) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
-  cs_agent.stop = 0;
-  cs_agent.attached = attached;
-  cs_agent.attach_complete = 0;
+  cs_loop_prepare(attached);
   enum open_result opened = attached ? make_wire(wish, &err) : find_wire(wish->path, &err);
   if (opened == OPEN_FAILED && !attached) explain_reach(wish->path, &err);
   if (opened == OPEN_FAILED) return refuse(err.text);
@@ -231,11 +275,11 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
     cs_log("%s: another process is being recorded", wish->path);
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
-  if (!read_wishes(&err)) return refuse(err.text);
+  if (!read_options(&err)) return refuse(err.text);
   struct clrsnap_opts opts = {.size = sizeof opts, .max_depth = cs_agent.wire.header->max_depth};
   if (FAILED(cs_library_start(info, &opts, &err))) return refuse(err.text);
-  // The library may be another profiler's too, and then runs on that one's ICorProfilerInfo.
-  cs_agent.client = info;
+  // The library may be serving another profiler, too, and then uses that one's ICorProfilerInfo.
+  client = info;
   (void)info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo8, (void **)&cs_agent.info);
   cs_on_thread_end(cs_threads_destroyed);
   cs_threads_start();
@@ -244,44 +288,21 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   cs_agent.ring.walk_limit_ns = walk_limit_ns(cs_agent.wire.header->walk_limit_us);
   if (!cs_drain_init(&err) || !cs_awaits_start(attached, &err) || !set_event_mask(&err))
     return refuse(err.text);
-  set_state(CS_AGENT_WAITING);
+  cs_agent_set_state(CS_AGENT_WAITING);
   return start_thread(&err) ? S_OK : refuse(err.text);
 }
 
-bool cs_agent_is_active(void) {
-  uint32_t state = cs_load_acquire(&cs_agent.state);
-  return (state == CS_AGENT_WAITING || state == CS_AGENT_RECORDING) &&
-         getpid() == cs_agent.wire.pid;
-}
-
-// Bounded, because it runs in the program's way out: a thread of ours that hangs in the CLR must
-// not keep the program from ending.
+// The wait is bounded because it delays the end of the program, which a thread of ours that hangs in
+// the CLR must not prevent.
 void cs_agent_stop(void) {
-  cs_store_release(&cs_agent.exiting, 1u);
+  cs_store_release(&exiting, 1u);
   if (!cs_agent_is_active()) return;
-  cs_store_release(&cs_agent.stop, 1u);
-  cs_agent_wake();
+  cs_loop_stop();
   if (!wait_for_state(CS_AGENT_OVER, STOP_TIMEOUT_S))
     cs_log("the recording's thread did not end within %d s", STOP_TIMEOUT_S);
 }
 
-// No callback comes after the mask is empty, but for those that are under way. The runtime deletes
-// `info` some time after it has been asked to detach, so that comes last.
-void cs_agent_leave(void) {
-  ICorProfilerInfo15 *info = cs_agent.info;
-  cs_library_deaths_are_told(false);
-  (void)info->lpVtbl->SetEventMask2(info, 0, 0);
-  cs_agent.info = NULL;
-  give_back();
-  (void)info->lpVtbl->Release(info);
-  HRESULT hr = info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
-  cs_log("the recording is over; the runtime %s (0x%08x)",
-         hr == S_OK ? "detaches the profiler" : "keeps the profiler, which does nothing",
-         (unsigned)hr);
-  set_state(CS_AGENT_PASSIVE);
-}
-
-// exit() without the runtime's own shutdown: what has been sampled is still written.
+// exit() without the runtime's own shutdown: samples are still written.
 __attribute__((destructor)) static void at_exit(void) {
   cs_agent_stop();
 }

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Where an async method has who awaits it, if that is in no Task: in a
-// ManualResetValueTaskSourceCore. So it is with an async iterator, whose box is a Task that nobody
-// awaits: the compiler has put the source into the state machine, which is an object of its own;
-// and with a method whose box is pooled, which has it itself. Invariants: every offset is looked up
-// by the member's name, and one that is not as it should be means that there is none. Threads: the
-// agent's, while the class is known to be alive. Signal-safe: no.
+// Some async methods have their awaiter in no Task, but in a ManualResetValueTaskSourceCore. That of
+// an async iterator is in its state machine, an object of its own, where the compiler has put it;
+// the iterator's box is a Task that nothing awaits. A method with a pooled box has it in the box.
+// Invariants: every offset is looked up by the member's name; if one is not as expected, there is no
+// source. The agent's thread only, while the class is known to be alive. Signal-safe: no.
+#include "reporting/await_source.h"
+
 #include <string.h>
 
 #include "base/log.h"
-#include "clr_names/class.h"
-#include "sampling/agent.h"
-#include "signal/awaits.h"
+#include "sampling/state.h"
 
 #define SERVICES "System.Runtime.CompilerServices."
 #define POOLED SERVICES "PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox"
 
 enum { MOST_OFFSET = 0xFFF };
 
-// Where the source is, and what its result is.
+// Where the source is, and its type of result.
 struct place {
   uint32_t holder, offset;
   ClassID result;
@@ -28,7 +27,7 @@ static bool is_core_class(ClassID id, const char *name, struct cs_class *out) {
          strcmp(out->name, name) == 0;
 }
 
-// MoveNextAsync tells by it whether there is a value.
+// The result of an iterator's source says whether there is a value.
 static bool find_in_iterator(const struct cs_class *box, struct place *place) {
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class machine, other;

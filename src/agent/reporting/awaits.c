@@ -1,43 +1,46 @@
 // SPDX-License-Identifier: MIT
-// What handlers need to know to find out who awaits (signal/awaits.h), learnt from the profiling
-// API where a sample shows that it is missing: which return addresses are in a box's MoveNext, and
-// what the classes are that its Task's continuation leads to. And from such a chain of classes to
-// frames.
+// Learns from the profiling API what handlers need in order to find awaiting methods
+// (signal/awaits.h), where a sample shows that it is missing: which return addresses are in a box's
+// MoveNext, and what the classes are that its Task's continuation leads to. And turns such a chain of
+// classes into frames.
 //
-// Invariants: a class is asked about only if no code has died since an object of it was seen, and
-// whoever unloads waits for the end of that (cs_unload_begin_naming); when a module has gone, all
-// is learnt anew. A chain is believed only if its first box is one of the method that stands above
-// the box's frame on the stack. Threads: the agent's; cs_awaits_stop_begins and _ends, the one that
-// has stopped the runtime; cs_awaits_forget, one that unloads. Signal-safe: no.
+// Invariants: a class is looked up only if no code has been unloaded since an object of it was seen,
+// and unloading waits for the end of that (cs_unload_begin_naming); when a module has been unloaded,
+// everything is learnt anew. A chain is believed only if its first box is one of the method whose
+// frame is above the box's frame. Threads: the agent's; cs_awaits_suspended and _resuming, the one
+// that has stopped the runtime; cs_awaits_forget, one that unloads. Signal-safe: no.
+#include "reporting/awaits.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "clr_names/class.h"
-#include "clr_names/names.h"
 #include "codemap/method.h"
-#include "sampling/agent.h"
-#include "signal/awaits.h"
+#include "life/library.h"
+#include "reporting/await_source.h"
+#include "reporting/functions.h"
+#include "reporting/unload.h"
+#include "sampling/state.h"
 
 enum {
   MOST_OFFSET = 0xFFF,
   BASES = 8,
 };
 
-// A method of the wire, by its id.
+// A method on the wire, by its id.
 struct method {
   uint64_t identity;   // of the method in the source, whatever its instantiation; 0: not known
-  uint64_t box_class;  // it is a box's MoveNext: struct cs_await_site.class; else 0
-  bool between;        // it may stand between a box's MoveNext and its method's
-  bool runs_context;   // and is ExecutionContext's
-  bool moves_next;     // it may be a state machine's own
-  bool of_delegate;    // called by who runs a Task, it is on the way to the delegate, or is that
+  uint64_t box_class;  // of a box's MoveNext: struct cs_await_site.class; else 0
+  bool between;        // may be between a box's MoveNext and its state machine's
+  bool runs_context;   // is ExecutionContext.Run...
+  bool moves_next;     // may be a state machine's MoveNext
+  bool of_delegate;    // called by code that runs a Task, it leads to the delegate, or is that
 };
 static struct method *methods;
 static uint32_t method_capacity;
 
-// A box's class as the wire has it: the method whose box it is.
+// A class of boxes, and the method whose boxes they are.
 struct box {
   uint64_t class;  // 0: free
   uint64_t identity;
@@ -47,30 +50,30 @@ enum { BOXES = CS_AWAIT_TYPES };
 static struct box *boxes;
 static uint32_t type_count, site_count, forgets, seen_forgets;
 enum { STATES = CS_AWAITS_AMBIGUOUS + 1 };
-static uint32_t states[STATES];  // samples, by how their chains ended
+static uint32_t states[STATES];  // samples, by the state of their chains
 
-// ---- A recording's beginning and end, and what the runtime tells meanwhile ----
+// ---- A recording's beginning and end, and the runtime's callbacks ----
 
-// Handlers read it, and callbacks may come before and after a recording: so it is always there.
+// Handlers read it, and callbacks may come before and after a recording, so it is static.
 static struct cs_awaits table;
 
 bool cs_awaits_start(bool attached, struct cs_error *err) {
-  if (!cs_agent.async_callers) return true;
+  if (!cs_options.async_callers) return true;
   boxes = calloc(BOXES, sizeof *boxes);
   if (boxes == NULL) return cs_error_set(err, "no memory for the classes of asynchronous callers");
   type_count = site_count = 0;
   memset(states, 0, sizeof states);
   memset(&table, 0, sizeof table);  // so a handler takes no page fault either
-  // From a program's start on every stop is told. In one that runs already there may be one now.
+  // From a program's start on, every stop has a callback. After an attach one may be under way.
   table.stops = attached ? 1 : 0;
   return true;
 }
 
 void cs_awaits_publish(void) {
   const struct cs_layout *l = &cs_library.world.layout;
-  if (!cs_agent.async_callers) return;
+  if (!cs_options.async_callers) return;
   if (l->method_table.canonical == CS_NO_FIELD || l->method_table.parent == CS_NO_FIELD) {
-    cs_log("this runtime does not tell of base classes: who awaits is not looked for");
+    cs_log("this runtime does not describe base classes: awaiting methods are not looked for");
     return;
   }
   table.canonical = l->method_table.canonical;
@@ -86,13 +89,13 @@ void cs_awaits_free(void) {
   method_capacity = 0;
 }
 
-// In RuntimeSuspendFinished, after which objects move, and in RuntimeResumeStarted, before which
-// they have: one thread at a time, with the runtime's lock of all threads.
-void cs_awaits_stop_begins(void) {
+// Objects move only between RuntimeSuspendFinished and RuntimeResumeStarted, which come on one thread
+// at a time, under the runtime's lock of the thread list.
+void cs_awaits_suspended(void) {
   __atomic_store_n(&table.stops, (cs_load_acquire(&table.stops) + 1) | 1, __ATOMIC_SEQ_CST);
 }
 
-void cs_awaits_stop_ends(void) {
+void cs_awaits_resuming(void) {
   __atomic_store_n(&table.stops, (cs_load_acquire(&table.stops) | 1) + 1, __ATOMIC_SEQ_CST);
 }
 
@@ -114,12 +117,12 @@ static bool is_box_name(const struct cs_class *class) {
   return class->core && strcmp(class->name, TASK_BOX "AsyncStateMachineBox`1") == 0;
 }
 
-// Derived from that; made while somebody listens to the events of tasks.
+// Derived from the class above; used while anything listens to the events of tasks.
 static bool is_watched_box_name(const struct cs_class *class) {
   return class->core && strcmp(class->name, TASK_BOX "DebugFinalizableAsyncStateMachineBox`1") == 0;
 }
 
-// Those in which `this` is needed after the state machine's MoveNext has returned.
+// Is it a method of a box that needs `this` after the state machine's MoveNext has returned?
 static bool may_run_box(const struct cs_method_name *name) {
   static const char *const in[] = {"MoveNext", "ExecuteFromThreadPool", "ExecuteDirectly"};
   if (strstr(name->type, "AsyncStateMachineBox<") == NULL ||
@@ -130,7 +133,8 @@ static bool may_run_box(const struct cs_method_name *name) {
   return false;
 }
 
-// The methods of which `this` is not the box, but a Task that runs, or that have called such a one.
+// The class for methods whose `this` is not a box but a running Task, and for their callers; 0: it is
+// neither.
 static uint64_t runner_of(const struct cs_method_name *name) {
   static const struct {
     const char *space, *type, *method;
@@ -149,7 +153,7 @@ static uint64_t runner_of(const struct cs_method_name *name) {
   return 0;
 }
 
-// What a Task does when its delegate has returned is the runtime's own.
+// Is it not the runtime's own code, which runs after a Task's delegate has returned?
 static bool is_of_delegate(const struct cs_method_name *name) {
   if (strstr(name->module, "System.Private.CoreLib") == NULL) return name->module[0] != '\0';
   return strcmp(name->space, "System.Threading.Tasks") == 0 &&
@@ -157,7 +161,7 @@ static bool is_of_delegate(const struct cs_method_name *name) {
 }
 
 void cs_awaits_note_method(uint32_t id, const struct cs_method_name *name, uint64_t box_class) {
-  if (!cs_agent.async_callers) return;
+  if (!cs_options.async_callers) return;
   if (id >= method_capacity) {
     uint32_t capacity = method_capacity == 0 ? 1024 : method_capacity;
     while (capacity <= id) capacity *= 2;
@@ -203,8 +207,8 @@ static void add_site(uint64_t ip, uint64_t class) {
   site_count++;
 }
 
-// Frame i has called ExecutionContext.Run, which runs a state machine. Only a box's MoveNext does
-// that: if it is none, one has been inlined there.
+// Has frame i called ExecutionContext.Run to run a state machine? Only a box's MoveNext does that, so
+// if it is none, one has been inlined there.
 static bool has_box_inlined(const uint64_t *wire, uint32_t i) {
   const struct method *own = method_of(wire[i]), *run = method_of(wire[i - 1]);
   if (i < 2 || own->identity == 0 || own->between || !run->runs_context) return false;
@@ -216,7 +220,7 @@ static void learn_sites(const struct cs_sample *s, const uint64_t *wire, uint32_
   for (uint32_t i = 1; i < count; i++) {
     uint64_t class = method_of(wire[i])->box_class;
     if (class == 0 && has_box_inlined(wire, i)) class = CS_AWAIT_ANY_BOX;
-    // The Task is needed after its delegate, but not when it has finished.
+    // `this` is live until the Task has finished, that is, while it runs its delegate.
     if (class == CS_AWAIT_TASK_RUNS && !method_of(wire[i - 1])->of_delegate) continue;
     if (class != 0 && (s->frames[i] & CS_FRAME_WORD_EXACT) == 0)
       add_site(CS_FRAME_WORD_IP(s->frames[i]), class);
@@ -232,7 +236,7 @@ static struct box *box_slot(uint64_t class) {
   return b;
 }
 
-// A member that leads on, of a class or of one of its bases.
+// Members that lead on along a chain, of a class or of one of its bases.
 static const struct member {
   const char *class;
   const WCHAR *field;
@@ -242,7 +246,7 @@ static const struct member {
     {"System.Delegate", u"_target"},
     {"System.Threading.Tasks.AwaitTaskContinuation", u"m_action"},
     {"System.Threading.Tasks.ContinueWithTaskContinuation", u"m_task"},
-    // While somebody listens to the events of tasks.
+    // While anything listens to the events of tasks.
     {"System.Runtime.CompilerServices.AsyncMethodBuilderCore+ContinuationWrapper",
      u"_continuation"},
 };
@@ -252,7 +256,7 @@ static void note_task(ClassID class, uint32_t offset) {
   cs_store_release(&table.task, (uint64_t) class);
 }
 
-// CS_AWAIT_END: it has none.
+// CS_AWAIT_END: the class has no such member.
 static enum cs_await_kind find_member(const struct cs_class *class, uint32_t *offset) {
   ICorProfilerInfo15 *info = cs_agent.info;
   struct cs_class base = *class;
@@ -269,7 +273,7 @@ static enum cs_await_kind find_member(const struct cs_class *class, uint32_t *of
   return CS_AWAIT_END;
 }
 
-// A Task is told from other objects by its class, which is the one that runs it.
+// A Task is recognised by its class, which declares the method that runs it.
 static bool is_runner(const struct cs_class *class, uint64_t runner) {
   uint32_t offset;
   return class->core &&
@@ -282,13 +286,13 @@ uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *n
   struct cs_method method;
   ClassID told = 0;
   uint64_t runner = runner_of(name);
-  if (!cs_agent.async_callers || (runner == 0 && !may_run_box(name)) ||
+  if (!cs_options.async_callers || (runner == 0 && !may_run_box(name)) ||
       !cs_method_read(&cs_library.world, function, &method) || method.dynamic)
     return 0;
   if (runner != 0)
     return cs_class_read(info, (ClassID)method.class, &class) && is_runner(&class, runner) ? runner
                                                                                            : 0;
-  // Of shared code it may tell nothing.
+  // For shared code this may return no class.
   if (FAILED(info->lpVtbl->GetFunctionInfo2(info, function, 0, &told, NULL, NULL, 0, NULL, NULL)) ||
       (told != 0 && told != method.class))
     return 0;
@@ -296,7 +300,7 @@ uint64_t cs_awaits_box_class(FunctionID function, const struct cs_method_name *n
                                                                                    : 0;
 }
 
-// The method of a box's state machine. False: there was no room for its record.
+// Names the method of a box's state machine. False: there was no room for its record.
 static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   static struct cs_method_name name;
   ICorProfilerInfo15 *info = cs_agent.info;
@@ -315,7 +319,7 @@ static bool name_box(const struct cs_class *class, enum cs_await_kind *kind) {
   return true;
 }
 
-// The place of a class in the handlers' table, 0 if it is not there yet.
+// The slot of a class in the handlers' table, which is 0 if the class is not there yet.
 static uint64_t *type_slot(uint64_t class) {
   uint32_t at = cs_await_slot(class, CS_AWAIT_TYPES);
   while (table.types[at] != 0 && CS_AWAIT_TYPE_CLASS(table.types[at]) != class)
@@ -334,7 +338,7 @@ static bool learn_box(const struct cs_class *class, const uint64_t *slot,
   uint32_t target;
   if (!name_box(class, kind)) return false;
   if (is_watched_box_name(class) && !cs_class_read(cs_agent.info, class->parent, &box)) return true;
-  // One that is no Task leads on by its source or not at all.
+  // A box that is no Task leads on through its source, or not at all.
   if (cs_await_is_pooled_box(class) && *kind != CS_AWAIT_BOX) *kind = CS_AWAIT_END;
   if (*kind != CS_AWAIT_BOX) return true;
   if (!cs_await_find_source(&box, &at.source, &target)) {
@@ -361,12 +365,12 @@ static void learn_list(const struct cs_class *class, const uint64_t *slot) {
   cs_store_release(&table.sources[slot - table.types], at.word);
 }
 
-// What an object of the class is to a chain. One without metadata, as an array, leads nowhere.
+// Learns what an object of the class is to a chain. A class without metadata (an array) ends it.
 static void learn_class(uint64_t id) {
   struct cs_class class;
   enum cs_await_kind kind = CS_AWAIT_END;
   uint32_t offset = 0;
-  // Several samples in a row have met it for the first time.
+  // Several samples in a row may have met it first.
   if (type_count >= CS_AWAIT_TYPES / 2 || *type_slot(id) != 0) return;
   if (cs_class_read(cs_agent.info, (ClassID)id, &class)) {
     kind = find_member(&class, &offset);
@@ -386,7 +390,7 @@ static void learn_class(uint64_t id) {
 
 // ---- From a sample to frames ----
 
-// Everything that is new in its chain; what a Task is to one, the handler knew.
+// Learns what is new in the chain; the handler already knew what a Task is.
 static void learn_classes(const struct cs_sample *s) {
   for (uint32_t i = 0; i < s->await_count; i++) {
     uint64_t word = s->frames[s->frame_count + i];
@@ -395,21 +399,21 @@ static void learn_classes(const struct cs_sample *s) {
   }
 }
 
-// Of boxes; the last word may be a class that is none's.
+// The number of boxes; the last word may be a class that is not a box's.
 static uint32_t chain_length(const struct cs_sample *s) {
   uint32_t count = s->await_count;
   if (s->await_state == CS_AWAITS_UNKNOWN && count > 0) count--;
   return s->await_at < s->frame_count ? count : 0;
 }
 
-// Does the box's frame run this method? What runs it stands directly above.
+// Does the box's frame run this method? The method's frame is then directly above.
 static bool is_run_by(const struct cs_sample *s, const uint64_t *wire, uint64_t identity) {
   uint32_t i = s->await_at;
   while (i-- > 0 && method_of(wire[i])->between) continue;
   return i != UINT32_MAX && method_of(wire[i])->identity == identity;
 }
 
-// NULL: not named. A Task that is no box is nobody, and passed over: it has an empty entry.
+// NULL: not named. A Task that is no box is passed over: its entry is empty.
 static const struct box *box_of(uint64_t word) {
   static const struct box nobody;
   uint64_t class = CS_AWAIT_WORD_CLASS(word);
@@ -419,7 +423,7 @@ static const struct box *box_of(uint64_t word) {
   return type != 0 && CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_PROMISE ? &nobody : NULL;
 }
 
-// Is the chain's first one what the frame runs that it was found by?
+// Is the chain's first box run by the frame that it was found in?
 static bool is_first(const struct cs_sample *s, const uint64_t *wire, uint64_t word) {
   if ((word & CS_AWAIT_WORD_RUNS) != 0)
     return method_of(wire[s->await_at])->box_class == CS_AWAIT_TASK_RUNS;
@@ -427,7 +431,7 @@ static bool is_first(const struct cs_sample *s, const uint64_t *wire, uint64_t w
   return first != NULL && first->identity != 0 && is_run_by(s, wire, first->identity);
 }
 
-// Handlers need not look closer at the next box of this class at this place.
+// Handlers need not verify the next box of this class at this return address.
 static void note_seen(const struct cs_sample *s, const uint64_t *wire) {
   const uint64_t *words = &s->frames[s->frame_count];
   if (chain_length(s) == 0 || !is_first(s, wire, words[0])) return;
@@ -454,7 +458,7 @@ static void learn(const struct cs_sample *s, const uint64_t *wire) {
 
 uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint64_t *out) {
   uint32_t count = chain_length(s), n = 0;
-  if (!cs_agent.async_callers) return 0;
+  if (!cs_options.async_callers) return 0;
   learn(s, wire);
   states[s->await_state < STATES ? s->await_state : 0]++;
   if (count == 0) return 0;
@@ -468,8 +472,8 @@ uint32_t cs_awaits_to_wire(const struct cs_sample *s, const uint64_t *wire, uint
   return n;
 }
 
-void cs_awaits_tell(void) {
-  if (!cs_agent.async_callers) return;
+void cs_awaits_log(void) {
+  if (!cs_options.async_callers) return;
   cs_log(
       "chains of awaiters: %u complete, %u several, %u cut, %u of new classes, %u while the "
       "runtime stood still, %u without a box; %u classes, %u return addresses",

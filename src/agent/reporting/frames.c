@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
-// A frame of a sample as the wire has it: which method, stub or image its ip is in. The walk has
-// noted only what kind of code it is; here there is time to look closer, once an ip.
+// Frames of samples. The walk has noted only what kind of code an ip is in; here there is time to
+// find the method, stub or image, once for each ip.
 //
-// Invariants: the code map is read inside the epoch, since it may go; images are those of the
-// table that the sample was walked by, which is kept until then; the CLR is called outside of it.
-// Code that can die is named only if no code has died since the sample was taken. The agent's
-// thread only. Signal-safe: no.
+// Invariants: the code map is read inside the epoch, since it may be freed; images are those of the
+// table that the sample was walked by, which is kept until then; the CLR is called outside of the
+// epoch. Collectible code is named only if none has been unloaded since the sample was taken. The
+// agent's thread only. Signal-safe: no.
+#include "reporting/frames.h"
+
 #include <string.h>
 
 #include "base/hash.h"
-#include "images/images.h"
-#include "sampling/agent.h"
+#include "life/library.h"
+#include "reporting/images.h"
+#include "reporting/methods.h"
+#include "reporting/unload.h"
+#include "sampling/state.h"
 
 enum { CACHE_BITS = 14 };  // 16,384 ips, 256 KiB: the call sites of a large program
 
@@ -25,7 +30,7 @@ static struct cached *slot_of(uint64_t frame) {
   return &cache[cs_hash_word(frame, CACHE_BITS)];
 }
 
-// Within one generation a managed ip means what it meant before.
+// Within one generation a managed ip always means the same.
 static void check_cache(uint32_t generation) {
   if (generation == cache_generation) return;
   memset(cache, 0, sizeof cache);
@@ -46,9 +51,9 @@ static bool unloaded_to_wire(uint64_t *out) {
   return true;
 }
 
-// The code that the ip was in. The native part is finished here: *out is set and true answered, or
-// `full` says that there was no room. An image is looked for in the table of the walk: others may
-// have come to its place since.
+// Finds the code that the ip was in. True: it is native, and *out is set unless *full says that there
+// was no room; else *code is. Images are looked up in the table of the walk, because others may have
+// taken their place since.
 static bool look_up(uint64_t frame, const struct cs_frame_origin *origin, struct cs_code *code,
                     uint64_t *out, bool *full) {
   uint64_t ip = CS_FRAME_WORD_IP(frame), at = (frame & CS_FRAME_WORD_EXACT) != 0 ? ip : ip - 1;
@@ -72,7 +77,7 @@ static bool managed_to_wire(uint64_t frame, const struct cs_code *code, uint32_t
   uint32_t id, now = cs_load_acquire(&cs_library.world.code_generation);
   if (code->collectible && !cs_unload_is_alive(generation)) return unloaded_to_wire(out);
   struct cs_method_at method = {code->method_start, code->function_id, code->collectible, now};
-  if (!cs_function_to_wire(&method, &id)) return false;
+  if (!cs_method_at_to_wire(&method, &id)) return false;
   *out = cs_wire_managed_frame(id, CS_FRAME_WORD_IP(frame) - code->method_start,
                                (frame & CS_FRAME_WORD_EXACT) != 0);
   return true;
@@ -85,8 +90,8 @@ static bool translate(uint64_t frame, const struct cs_frame_origin *origin, uint
   struct cs_code code;
   bool full, walked_managed = walked == CS_CODE_JIT || walked == CS_CODE_R2R;
   if (look_up(frame, origin, &code, out, &full)) {
-    // A library may have been found since the walk; native code where managed code was has come
-    // later.
+    // The library may have been found since the walk; where that saw managed code, it was loaded
+    // since.
     return walked_managed ? unloaded_to_wire(out) : !full;
   }
   if (walked_managed)
@@ -113,8 +118,8 @@ bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint
     return true;
   }
   if (!translate(frame, origin, out)) return false;
-  // What was found under a newer generation is not remembered under the sample's. Native images
-  // come and go without one, and are found fast.
+  // What was found under a newer generation must not be cached under the sample's. Native images come
+  // and go without a new generation, and are found fast.
   if (cs_load_acquire(&cs_library.world.code_generation) == code_generation &&
       CS_WIRE_FRAME_KIND(*out) == CS_WIRE_FRAME_MANAGED)
     *cached = (struct cached){frame, *out};

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Native images as the wire knows them: one record and one id for each (file, place) that a sample
-// has met. Invariant: an id is never given to two images, even if one is unloaded and another one
-// takes its place. The agent's thread only. Signal-safe: no.
+// Native images: a record and an id for each (file, place) that a sample has met. Invariant: an id is
+// never given to two images, even if one is unloaded and another one takes its place. The agent's
+// thread only. Signal-safe: no.
+#include "reporting/images.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "images/images.h"
-#include "sampling/agent.h"
+#include "life/library.h"
+#include "sampling/state.h"
 
-enum { MAX_IMAGES = 1 << 20 };  // an id has 22 bits in a frame
+enum { MAX_IMAGES = 1 << 20 };  // ids have 22 bits in a frame
 
 struct known_image {
   uint64_t begin, end, bias, inode;
@@ -37,7 +39,7 @@ static bool make_room(void) {
 }
 
 bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
-  for (uint32_t i = count; i-- > 0;) {  // the newest first: the same place may have had others
+  for (uint32_t i = count; i-- > 0;) {  // newest first: other images may have been in its place
     *id = i;
     if (is_same(&images[i], image)) return true;
   }
@@ -58,7 +60,7 @@ bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
                                  .bias = image->bias,
                                  .inode = image->inode,
                                  .device = image->device};
-  _Static_assert(sizeof record.build_id == sizeof image->id, "all of it");
+  _Static_assert(sizeof record.build_id == sizeof image->id, "the whole id");
   memcpy(record.build_id, image->id, sizeof record.build_id);
   const char *strings[] = {known.path};
   if (!cs_producer_put(&cs_agent.wire, CS_WIRE_IMAGE, &record, sizeof record, strings, 1)) {
@@ -70,7 +72,7 @@ bool cs_image_to_wire(const struct cs_image *image, uint32_t *id) {
   return true;
 }
 
-void cs_known_images_free(void) {
+void cs_image_ids_free(void) {
   for (uint32_t i = 0; i < count; i++) free(images[i].path);
   free(images);
   images = NULL;

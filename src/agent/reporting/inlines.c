@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
-// What the JIT has inlined into a method, from the debug info that the runtime keeps with the code
-// when it was started with DOTNET_RichDebugInfo=1. No API hands it out; docs/inlined.md has its
-// form, which is no part of the data contract, so inline_tree.c believes nothing that does not fit.
-// Invariant: all is read guarded. The agent's thread only. Signal-safe: no.
+// What the JIT has inlined into a method, from the debug info that a runtime started with
+// DOTNET_RichDebugInfo=1 keeps with the code. No API returns it; docs/inlined.md has its format,
+// which is no part of the data contract, so inline_tree.c rejects what is not consistent.
+// Invariant: all reads are guarded. The agent's thread only. Signal-safe: no.
+#include "reporting/inlines.h"
+
 #include <string.h>
 
 #include "base/nibbles.h"
 #include "clr_names/calls.h"
 #include "codemap/method.h"
+#include "life/library.h"
 #include "reporting/inline_tree.h"
-#include "sampling/agent.h"
+#include "sampling/state.h"
 
 enum {
-  FLAG_PATCHPOINTS = 1,  // a code version that on-stack replacement leaves: nothing is inlined
+  FLAG_PATCHPOINTS = 1,  // code that on-stack replacement will leave: nothing is inlined
   FLAG_RICH = 2,
   MAX_BYTES = 256 << 10,
 };
-
-// ---- To the wire ----
 
 static bool put_tree(const struct cs_method_at *method, uint32_t id,
                      const struct cs_inline_tree *tree) {
@@ -41,13 +42,12 @@ static bool put_tree(const struct cs_method_at *method, uint32_t id,
   memcpy(record.rest + size, tree->mappings, mappings);
   size += mappings;
   record.head = (struct cs_wire_inlines){id, tree->node_count, tree->mapping_count, 0};
-  // One that would fill the ring must not keep its method's samples out.
+  // A tree that would fill the wire's ring is left out: it must not keep its method's samples out.
   if (size > cs_agent.wire.capacity / 4) {
     record.head.nodes = record.head.mappings = 0;
     size = 0;
   }
-  return cs_producer_put(&cs_agent.wire, CS_WIRE_INLINES, &record, sizeof record.head + size, NULL,
-                         0);
+  return cs_send(CS_WIRE_INLINES, &record, sizeof record.head + size);
 }
 
 bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id) {
@@ -57,7 +57,7 @@ bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id) {
   uint64_t at, function;
   uint8_t flags;
   uint32_t size;
-  // Without a FunctionID it is ReadyToRun code, which has no header, and no tree.
+  // Code without a FunctionID is ReadyToRun code, which has no header and so no tree.
   if (method->function_id == 0 ||
       !cs_method_debug_info(&cs_library.world, method->start, &function, &at) ||
       function != method->function_id || !cs_mem_read_guarded(mem, at, &flags, 1) ||

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
-// What modules say of their PDBs, for who looks for lines: read from the image that runs, because
-// the file that it came from may be another one by now, or none (a program that is a single file).
-// Invariant: the wire has a record of each (path, PDB) before the first method of it. All reads are
-// guarded. The agent's thread only, while the module is alive. Signal-safe: no.
+// What modules say of their PDBs, for those who look up source lines. It is read from the image in
+// memory, because the file that it came from may have been replaced, or may not exist (single-file
+// programs). Invariant: the wire has a record of each (path, PDB) before the first method of it. All
+// reads are guarded. The agent's thread only, while the module is loaded. Signal-safe: no.
+#include "reporting/modules.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "clr_names/names.h"
+#include "life/library.h"
 #include "pe/pe.h"
-#include "sampling/agent.h"
+#include "sampling/state.h"
 
 struct known {
   struct known *next;
   struct cs_wire_module module;
   char path[];
 };
-static struct known *known;  // the one that was met last comes first
+static struct known *known;  // the last one that was looked up comes first
 
 static bool read_loaded(void *from, uint64_t offset, void *out, size_t size) {
   return cs_mem_read_guarded(&cs_library.world.mem, *(const uint64_t *)from + offset, out, size);
@@ -43,7 +45,7 @@ bool cs_module_to_wire(const struct cs_method_name *name) {
     (void)cs_pe_read_debug(&pe, &debug);
     module.flags = CS_WIRE_MODULE_READ | (debug.has_id ? CS_WIRE_MODULE_HAS_ID : 0) |
                    (debug.embedded_size != 0 ? CS_WIRE_MODULE_EMBEDDED : 0);
-    _Static_assert(sizeof module.pdb_id == sizeof debug.id, "all of it");
+    _Static_assert(sizeof module.pdb_id == sizeof debug.id, "the whole id");
     memcpy(module.pdb_id, debug.id, sizeof module.pdb_id);
   }
   if (is_known(name->module, &module)) return true;
@@ -52,7 +54,7 @@ bool cs_module_to_wire(const struct cs_method_name *name) {
     return false;
   size_t size = strlen(name->module) + 1;
   struct known *k = malloc(sizeof *k + size);
-  if (k == NULL) return true;  // it is sent once more with its next method
+  if (k == NULL) return true;  // it is sent again with its next method
   k->module = module;
   memcpy(k->path, name->module, size);
   k->next = known;
@@ -60,7 +62,7 @@ bool cs_module_to_wire(const struct cs_method_name *name) {
   return true;
 }
 
-void cs_known_modules_free(void) {
+void cs_modules_free(void) {
   for (struct known *next; known != NULL; known = next) {
     next = known->next;
     free(known);

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 // What a thread waits for, by the methods of the runtime's libraries that lead to the wait: the
-// outermost of them that stand together at the stack's leaf. `SemaphoreSlim.Wait` waits by
-// `Monitor.Wait`, and is what is told. Named by type, since the methods between are inlined now and
-// then. A wait that is made by the runtime's own idle threads says so. The agent's thread only.
-// Signal-safe: no.
+// outermost of those that are next to each other at the leaf. `SemaphoreSlim.Wait` waits by
+// `Monitor.Wait`, and is what is shown. The name is the type's, because methods in between are
+// inlined now and then. A wait of the runtime's own idle threads has a name that says so. The
+// agent's thread only. Signal-safe: no.
+#include "reporting/wait_names.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "clr_names/names.h"
-#include "sampling/agent.h"
+#include "base/base.h"
 
-enum { KNOWN = 1024, NAME_BYTES = 64 };  // ids are looked up by their low bits; later ones win
+enum { KNOWN = 1024, NAME_BYTES = 64 };  // indexed by the low bits of ids; later ones win
 
 static struct waiter {
   uint32_t id;  // 0: none
   char name[NAME_BYTES];
 } waiters[KNOWN];
 
-// Threads of the runtime's own that wait for work.
+// The runtime's own threads, waiting for work.
 static const struct {
   const char *type, *name;
 } idle[] = {
@@ -29,7 +29,7 @@ static const struct {
     {"TimerQueue", "[idle: timers]"},
 };
 
-// Those whose type alone does not say it.
+// Types whose name alone does not say what is waited for.
 static const struct {
   const char *type, *name;
 } others[] = {
@@ -37,7 +37,7 @@ static const struct {
     {"Thread", "Thread.Join"},
 };
 
-// Of those that go on in other code when it is done, and whose names are of no use.
+// Methods that call the program's code, and whose names are of no use.
 static bool runs_code(const struct cs_method_name *name) {
   return strncmp(name->type, "ThreadPool", 10) == 0 ||
          strcmp(name->type, "ExecutionContext") == 0 || strncmp(name->type, "Thread.", 7) == 0 ||
@@ -59,7 +59,7 @@ static const char *fixed_name(const char *type) {
   return NULL;
 }
 
-void cs_waiters_note(uint32_t id, const struct cs_method_name *name) {
+void cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
   struct waiter *w = &waiters[id % KNOWN];
   bool awaiter = is_awaiter(name);
   if (!awaiter && strcmp(name->space, "System.Threading") != 0 &&
@@ -68,7 +68,7 @@ void cs_waiters_note(uint32_t id, const struct cs_method_name *name) {
   if (runs_code(name)) return;
   const char *fixed = fixed_name(name->type);
   if (strcmp(name->type, "Monitor") == 0 && strstr(name->method, "Enter") != NULL)
-    fixed = "Monitor.Enter";  // a lock that is held: mode lock has it, too
+    fixed = "Monitor.Enter";  // a lock that is held: in mode lock, too
   int len = (int)strcspn(name->type, "<");
   w->id = id;
   if (awaiter || strncmp(name->type, "Task<", 5) == 0)
@@ -79,13 +79,13 @@ void cs_waiters_note(uint32_t id, const struct cs_method_name *name) {
     (void)snprintf(w->name, sizeof w->name, "%.*s", len, name->type);
 }
 
-bool cs_function_waits(uint32_t id, const char **name) {
+bool cs_wait_name_of(uint32_t id, const char **name) {
   const struct waiter *w = &waiters[id % KNOWN];
   if (w->id != id) return false;
   *name = w->name;
   return true;
 }
 
-void cs_waiters_free(void) {
+void cs_wait_names_free(void) {
   memset(waiters, 0, sizeof waiters);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A thread is asked to take a sample of itself, by a signal: SIGURG (urg.c), or the library's own
-// where the program uses that. Invariant: a thread that has not taken its signal yet is sent no
-// other one; so one that blocks signals, or gets no processor, has one on its way, whatever it is
-// asked for meanwhile, in this recording or the next. The agent's thread only. Signal-safe: no.
+// Asks by signal: SIGURG, or the library's own signal where the program uses SIGURG. Invariant: a
+// thread that has not taken its signal yet is sent no other one. So a thread that blocks signals, or
+// gets no processor, has a single one pending, whatever it is asked for meanwhile, in this recording
+// or the next. The agent's thread only. Signal-safe: no.
+#include "sampling/ask.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -11,28 +13,32 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/agent.h"
+#include "life/images.h"
+#include "sampling/sigurg.h"
+#include "threads/altstack.h"
+#include "threads/own_signal.h"
+#include "threads/threads.h"
 
 enum {
-  PATIENCE_NS = 1000000000,  // longer than a thread that can run waits for a processor
-  TURN_NS = 200000000,       // between two looks whether SIGURG is still ours
+  PATIENCE_NS = 1000000000,  // longer than a runnable thread waits for a processor
+  CHECK_NS = 200000000,      // between two checks whether SIGURG is still ours
 };
 
 static struct cs_wire_asks asks;
-static uint64_t turn_ns;
-static bool told;  // that there is no signal to ask with
+static uint64_t check_ns;
+static bool reported;  // that there is no signal to ask with
 
 static bool send_signal(const struct cs_thread *entry, uint32_t tid) {
   siginfo_t info;
   struct cs_error why;
-  if (!cs_urg_is_had() && !cs_own_signal_is_there(&why)) {
-    if (!told) cs_producer_say(&cs_agent.wire, why.text);
-    told = true;
+  if (!cs_sigurg_is_taken() && !cs_own_signal_is_there(&why)) {
+    if (!reported) cs_producer_say(&cs_agent.wire, why.text);
+    reported = true;
     errno = EBUSY;
     return false;
   }
   memset(&info, 0, sizeof info);
-  info.si_signo = cs_urg_is_had() ? SIGURG : cs_threads.signal_number;
+  info.si_signo = cs_sigurg_is_taken() ? SIGURG : cs_threads.signal_number;
   info.si_code = SI_QUEUE;
   info.si_pid = (pid_t)cs_load_relaxed(&cs_signal.pid);
   info.si_uid = getuid();
@@ -40,13 +46,13 @@ static bool send_signal(const struct cs_thread *entry, uint32_t tid) {
   return syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, info.si_signo, &info) == 0;
 }
 
-void cs_ask(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
-            uint64_t weight) {
-  if (!cs_thread_is_equipped(entry)) return;  // equip.c counts what it misses
+void cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
+                   uint64_t weight) {
+  if (!cs_thread_is_equipped(entry)) return;  // equip.c counts the time that it is not sampled
   if (cs_thread_room(entry) != CS_ROOM_ENOUGH) return;
-  // A program that has begun to use SIGURG is sent none from then on.
-  if (cs_urg_is_had() && cs_urg_is_lost()) cs_asks_end();
-  // A library that has just come may be one beside which no signal may be sent (signal-safety.md).
+  // From here on a program that has begun to use SIGURG is sent none.
+  if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
+  // A new library may be one beside which no signal may be sent (docs/signal-safety.md).
   if (cs_load_acquire(&cs_signal.small_stacks) != 0 || cs_library_images_are_old()) return;
   if ((cs_load_acquire(&entry->asked) & what) != 0) return;
   if (what == CS_ASKED_LOOK) entry->asked_weight = weight;
@@ -57,7 +63,7 @@ void cs_ask(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked wh
   if (errno == EAGAIN) asks.unsent++;  // else it has ended
 }
 
-// Of a signal that its thread will never take: SIGURG that is not ours any more.
+// Threads will never take the signals that are pending once SIGURG is not ours any more.
 static void forget_all(void) {
   for (uint32_t i = 0; i < cs_registry_count(); i++)
     cs_store_release(&cs_registry_at(i)->asked, 0u);
@@ -66,25 +72,25 @@ static void forget_all(void) {
 void cs_asks_begin(void) {
   struct cs_error why = {""};
   memset(&asks, 0, sizeof asks);
-  turn_ns = 0;
-  told = false;
-  if ((cs_agent.modes & CS_WIRE_TIMED_MODES) != 0 && !cs_urg_take(&why))
+  check_ns = 0;
+  reported = false;
+  if ((cs_options.modes & CS_WIRE_TIMED_MODES) != 0 && !cs_sigurg_take(&why))
     cs_log("signal %d for samples: %s", cs_threads.signal_number, why.text);
 }
 
 void cs_asks_end(void) {
-  if (!cs_urg_is_had()) return;
-  cs_urg_give_back();
+  if (!cs_sigurg_is_taken()) return;
+  cs_sigurg_release();
   forget_all();
 }
 
-void cs_asks_turn(uint64_t now_ns) {
-  if (now_ns < turn_ns || !cs_urg_is_had()) return;
-  turn_ns = now_ns + TURN_NS;
-  if (cs_urg_is_lost()) cs_asks_end();
+void cs_asks_check(uint64_t now_ns) {
+  if (now_ns < check_ns || !cs_sigurg_is_taken()) return;
+  check_ns = now_ns + CHECK_NS;
+  if (cs_sigurg_is_lost()) cs_asks_end();
 }
 
-static bool look_at(struct cs_agent_thread *t, void *data) {
+static bool count_unanswered(struct cs_agent_thread *t, void *data) {
   uint64_t now = *(const uint64_t *)data;
   if (cs_load_acquire(&t->thread->asked) == 0 || now - t->asked_ns < PATIENCE_NS) return true;
   uint64_t since = t->asked_ns > cs_agent.start_ns ? t->asked_ns : cs_agent.start_ns;
@@ -93,11 +99,10 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   return true;
 }
 
-void cs_asks_count(uint64_t now_ns) {
-  cs_threads_visit(look_at, &now_ns);
+void cs_asks_count_unanswered(uint64_t now_ns) {
+  cs_threads_visit(count_unanswered, &now_ns);
 }
 
-bool cs_asks_tell(void) {
-  if (asks.unsent == 0 && asks.silent == 0) return true;
-  return cs_producer_put(&cs_agent.wire, CS_WIRE_ASKS, &asks, sizeof asks, NULL, 0);
+bool cs_asks_report(void) {
+  return (asks.unsent == 0 && asks.silent == 0) || cs_send(CS_WIRE_ASKS, &asks, sizeof asks);
 }

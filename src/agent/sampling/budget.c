@@ -1,97 +1,99 @@
 // SPDX-License-Identifier: MIT
-// The budget: how much of a processor recording may use. Counted are the agent's thread and the
-// command by their CPU clocks, and what handlers hold the program's threads; not counted is what
-// the kernel itself spends on signals and on reading clocks.
+// The budget: how much of a processor recording may use. It includes the CPU clocks of the agent's
+// thread and of the command, and the time that handlers hold the program's threads; not what the
+// kernel itself spends on signals and on reading clocks.
 //
-// A part of the cost does not depend on the rate, and a first look at a library costs once what
-// later ones do not. So cost and rate are both averaged over the last seconds, and the next rate is
-// the average one times what is allowed over what was used: that settles where the two are equal,
+// Part of the cost does not depend on the rate, and the first use of a library costs once what later
+// ones do not. So cost and rate are both averaged over the last seconds, and the next rate is the
+// average rate times the allowed cost over the average one: that settles where the two are equal,
 // whatever the fixed part, and a single burst does not swing it. Where even the lowest rate costs
 // more than is allowed, the summary says so.
 //
-// Of several modes each may have the same share; what one does not need is the others'. Samples in
-// time are one party, with all that is no sample's cost; each mode of events is another, and is
-// told what part of a processor its walks may take (gate.c). The agent's thread only. Signal-safe:
-// no.
+// Each mode has the same share, and what one does not need goes to the others. Timed samples are
+// one party, which includes all costs that belong to no sample; each mode of events is another, and
+// is given the part of a processor that its walks may take (gate.h). The agent's thread only.
+// Signal-safe: no.
+#include "sampling/budget.h"
+
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/agent.h"
+#include "sampling/engines.h"
+#include "sampling/gate.h"
 
 #define SECOND 1000000000ull
 
 enum {
-  TURN_MS = 500,
+  UPDATE_MS = 500,
   LEAST_HZ = 1,
   FEW_HZ = 20,
-  MOST_HELD_NS = 200000,  // that a sample can take, its stack and caches being cold
-  // Per turn, of a hundred: what is forgotten, what of the budget is aimed at, and below what
-  // change the rate is left alone.
+  MOST_HELD_NS = 200000,  // the longest that a sample can take, with cold stack and caches
+  // Percentages, for each update: what past sums forget, how much of the budget to aim for, and the
+  // least change of the rate.
   FADE = 10,
   AIM = 90,
   NARROW = 10,
 };
 
 static struct {
-  uint64_t begin_ns, turn_ns;     // when the recording and the last turn began
-  uint64_t agent_ns, command_ns;  // clocks at the last turn
+  uint64_t begin_ns, updated_ns;  // when the recording began, and the last update was
   uint64_t agent_begin, command_begin;
-  uint64_t held_ns, held_at_turn;  // of all handlers
+  // At the last update: the CPU clocks, and the counters.
+  uint64_t agent_at, command_at, held_at, samples_at;
+  uint64_t held_ns;                // in all handlers
   double cost, time, hz;           // faded sums: ns used, ns passed, hz * ns
-  double command, samples;         // and of the command's ns, and samples
-  uint64_t samples_at;
-  double shares[CS_SAMPLE_MODES];  // parts of a processor; [0] is that of samples in time
+  double command, samples;         // and of the command's ns, and of samples
+  double shares[CS_SAMPLE_MODES];  // parts of a processor, by mode; [0]: timed samples
   uint32_t hz_now, hz_least, changes;
 } budget;
-
-static uint64_t thread_cpu_ns(void) {
-  struct timespec t;
-  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t command_cpu_ns(void) {
   return cs_load_acquire(&cs_agent.wire.header->command_cpu_ns);
 }
 
-void cs_budget_start(uint64_t now_ns) {
-  budget.begin_ns = budget.turn_ns = now_ns;
-  budget.agent_ns = budget.agent_begin = thread_cpu_ns();
-  budget.command_ns = budget.command_begin = command_cpu_ns();
-  budget.held_ns = budget.held_at_turn = 0;
-  budget.cost = budget.time = budget.hz = budget.command = budget.samples = 0;
-  budget.samples_at = cs_load_relaxed(&cs_agent.ring.samples);
-  for (int i = 0; i < CS_SAMPLE_MODES; i++) budget.shares[i] = cs_agent.budget_ppm / 1e6;
-  budget.hz_now = budget.hz_least = cs_agent.hz;
-  budget.changes = 0;
+static void publish_shares(void) {
+  for (int mode = 1; mode < CS_SAMPLE_MODES; mode++)
+    cs_gate_set_share((enum cs_wire_mode)mode, budget.shares[mode]);
 }
 
-// A thread that was put aside meanwhile used no processor then.
+void cs_budget_start(uint64_t now_ns) {
+  budget = (typeof(budget)){.begin_ns = now_ns, .updated_ns = now_ns};
+  budget.agent_at = budget.agent_begin = cs_thread_cpu_ns();
+  budget.command_at = budget.command_begin = command_cpu_ns();
+  budget.samples_at = cs_load_relaxed(&cs_agent.ring.samples);
+  budget.hz_now = budget.hz_least = cs_options.hz;
+  if (cs_options.budget_ppm == 0) return;
+  for (int i = 0; i < CS_SAMPLE_MODES; i++) budget.shares[i] = cs_options.budget_ppm / 1e6;
+  publish_shares();
+}
+
+// A thread that was preempted meanwhile used no processor then.
 void cs_budget_add_held(uint64_t ticks) {
   uint64_t ns = cs_clock_ticks_to_ns(ticks);
   budget.held_ns += ns < MOST_HELD_NS ? ns : MOST_HELD_NS;
 }
 
-static void add_turn(uint64_t now_ns) {
+static void add_up(uint64_t now_ns) {
   double keep = (100 - FADE) / 100.0;
-  uint64_t agent = thread_cpu_ns(), command = command_cpu_ns();
-  double passed = (double)(now_ns - budget.turn_ns);
-  double used = (double)(agent - budget.agent_ns) + (double)(command - budget.command_ns) +
-                (double)(budget.held_ns - budget.held_at_turn);
+  uint64_t agent = cs_thread_cpu_ns(), command = command_cpu_ns();
+  uint64_t samples = cs_load_relaxed(&cs_agent.ring.samples);
+  double passed = (double)(now_ns - budget.updated_ns);
+  double by_command = (double)(command - budget.command_at);
+  double used =
+      (double)(agent - budget.agent_at) + by_command + (double)(budget.held_ns - budget.held_at);
   budget.cost = budget.cost * keep + used;
   budget.time = budget.time * keep + passed;
   budget.hz = budget.hz * keep + budget.hz_now * passed;
-  uint64_t samples = cs_load_relaxed(&cs_agent.ring.samples);
-  budget.command = budget.command * keep + (double)(command - budget.command_ns);
+  budget.command = budget.command * keep + by_command;
   budget.samples = budget.samples * keep + (double)(samples - budget.samples_at);
+  cs_gate_set_command_cost(budget.samples >= 1 ? budget.command / budget.samples : 0);
+  budget.updated_ns = now_ns;
+  budget.agent_at = agent;
+  budget.command_at = command;
+  budget.held_at = budget.held_ns;
   budget.samples_at = samples;
-  cs_gate_set_beside(budget.samples >= 1 ? budget.command / budget.samples : 0);
-  budget.turn_ns = now_ns;
-  budget.agent_ns = agent;
-  budget.command_ns = command;
-  budget.held_at_turn = budget.held_ns;
 }
 
-// What part of a processor samples in time take, with all that is no sample's.
+// The part of a processor that timed samples take, with the costs that belong to no sample.
 static double used_in_time(void) {
   double used = budget.cost / budget.time;
   for (int mode = 1; mode < CS_SAMPLE_MODES; mode++) used -= cs_gate_used((enum cs_wire_mode)mode);
@@ -100,10 +102,10 @@ static double used_in_time(void) {
 
 // The smallest demand first: what it leaves of its share is divided among the others.
 static void share_out(void) {
-  double demand[CS_SAMPLE_MODES], left = cs_agent.budget_ppm * (AIM / 100.0) / 1e6;
+  double demand[CS_SAMPLE_MODES], left = cs_options.budget_ppm * (AIM / 100.0) / 1e6;
   bool given[CS_SAMPLE_MODES] = {false};
   int parties = 0;
-  demand[0] = used_in_time() * cs_agent.hz / (budget.hz / budget.time);
+  demand[0] = used_in_time() * cs_options.hz / (budget.hz / budget.time);
   for (int i = 0; i < CS_SAMPLE_MODES; i++) {
     if (i > 0) demand[i] = cs_gate_demand((enum cs_wire_mode)i);
     if (demand[i] > 0) parties++;
@@ -117,55 +119,51 @@ static void share_out(void) {
     left -= demand[least] < even ? demand[least] : even;
     budget.shares[least] = even;
   }
+  publish_shares();
 }
 
 static uint32_t wanted_hz(void) {
   double used = used_in_time();
-  double hz = used > 0 ? budget.hz / budget.time * budget.shares[0] / used : cs_agent.hz;
+  double hz = used > 0 ? budget.hz / budget.time * budget.shares[0] / used : cs_options.hz;
   if (hz > 2.0 * budget.hz_now) hz = 2.0 * budget.hz_now;
   if (hz < LEAST_HZ) hz = LEAST_HZ;
-  return hz < cs_agent.hz ? (uint32_t)hz : cs_agent.hz;
+  return hz < cs_options.hz ? (uint32_t)hz : cs_options.hz;
 }
 
-double cs_budget_share(enum cs_wire_mode mode) {
-  return cs_agent.budget_ppm != 0 ? budget.shares[mode] : -1;
-}
-
-// Few samples a second at even times are in step with whatever the program does once a second, and
-// then each of them sees the same of it. So their time is somewhat longer, by the golden section's
-// tenth: it has no multiple that is near a whole one.
+// Few samples a second at regular times would be in step with whatever the program does once a
+// second, and would all see the same part of it. So the period is longer by a tenth of the golden
+// ratio, which has no multiple near a whole number.
 static uint64_t period_of(uint32_t hz) {
   uint64_t even = SECOND / hz;
   return hz > FEW_HZ ? even : even + even * 618034 / 10000000;
 }
 
-void cs_budget_turn(uint64_t now_ns) {
-  if (cs_agent.budget_ppm == 0 || now_ns - budget.turn_ns < TURN_MS * 1000000ull) return;
-  add_turn(now_ns);
+void cs_budget_update(uint64_t now_ns) {
+  if (cs_options.budget_ppm == 0 || now_ns - budget.updated_ns < UPDATE_MS * 1000000ull) return;
+  add_up(now_ns);
   share_out();
   uint32_t hz = wanted_hz(), now = budget.hz_now;
   uint32_t change = hz > now ? hz - now : now - hz;
-  bool at_end = hz == cs_agent.hz || hz == LEAST_HZ;
+  bool at_end = hz == cs_options.hz || hz == LEAST_HZ;
   if (change == 0 || (!at_end && change * 100 < now * NARROW)) return;
   cs_log("budget: %.3f %% of a processor at %u Hz; %u Hz from now on",
          100 * budget.cost / budget.time, now, hz);
   budget.hz_now = hz;
   if (hz < budget.hz_least) budget.hz_least = hz;
   budget.changes++;
-  cs_threads_set_period(period_of(hz));
+  cs_engines_set_period(period_of(hz));
 }
 
-bool cs_budget_tell(uint64_t now_ns) {
-  struct cs_wire_budget told = {
+bool cs_budget_report(uint64_t now_ns) {
+  struct cs_wire_budget record = {
       .recorded_ns = now_ns - budget.begin_ns,
-      .agent_ns = thread_cpu_ns() - budget.agent_begin,
+      .agent_ns = cs_thread_cpu_ns() - budget.agent_begin,
       .handlers_ns = budget.held_ns,
       .command_ns = command_cpu_ns() - budget.command_begin,
-      .budget_ppm = cs_agent.budget_ppm,
+      .budget_ppm = cs_options.budget_ppm,
       .hz_least = budget.hz_least,
       .hz_last = budget.hz_now,
       .changes = budget.changes,
   };
-  if (cs_agent.budget_ppm == 0) return true;
-  return cs_producer_put(&cs_agent.wire, CS_WIRE_BUDGET, &told, sizeof told, NULL, 0);
+  return cs_options.budget_ppm == 0 || cs_send(CS_WIRE_BUDGET, &record, sizeof record);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The engine "clock", for where the kernel's perf events are refused: the agent's thread wakes at
-// random moments and asks those threads for a sample that had a processor at that moment. A thread
-// had one if its CPU clock goes on between two readings (it runs on another processor), or if it
-// was pushed off this one for this very look. A thread that only waits for a processor, or sleeps
-// again, has used its time elsewhere than where it stands: it is left alone.
+// random moments, and asks those threads for a sample that were running at that moment. A thread
+// was running if its CPU clock advances between two readings (it runs on another processor), or if
+// it was preempted on this one by this very look. A thread that only waits for a processor, or has
+// gone to sleep, has used its time elsewhere than where it is now, and is left alone.
 //
 // A sample stands for the time between looks, so that each moment of a thread's CPU time counts the
-// same however long the thread lives; and for a small part of what its clock says is
-// missing from its samples (or too much in them), so that their sum follows the clock.
+// same however long the thread lives; corrected by a small part of the difference between the
+// thread's clock and the sum of its samples, so that the sum follows the clock.
 //
-// Invariant: the moments depend neither on the program nor on the tick; a look that comes late
-// does, and is left out unless nearly all are. The agent's thread only. Signal-safe: no.
+// Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
+// depend on them, and is dropped unless nearly all are late. The agent's thread only, except for
+// begin and start. Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -22,44 +23,37 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/random.h"
+#include "sampling/ask.h"
 #include "sampling/engine.h"
 
-#define HOPELESS 0.9  // of the last looks late: then they are taken
+#define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped
 
 enum {
-  LATE_NS = 150000,   // so late a look was not brought by its own timer but by the tick
+  LATE_NS = 150000,   // a look that is later than this was brought by the tick, not by its timer
   SAME_NS = 20000,    // at most between a thread's last moment on a processor and our first there
-  SLICE_NS = 100000,  // that we ask the scheduler for: who asks for little need not wait
+  SLICE_NS = 100000,  // what we ask the scheduler for: a short slice is granted sooner
   REST = 39,          // looks take a fortieth of a processor at most
-  PART = 16,          // of what is missing from a thread's samples goes into the next one
-  MEMORY = 32,        // looks over which it is judged whether most are late
+  PART = 16,          // the part of a thread's difference that its next sample makes up for
+  MEMORY = 32,        // looks in the average of `lateness`
   MOST_STOPPED = 64,
-};
-
-struct stopped {
-  struct cs_agent_thread *agent;
-  struct cs_thread *thread;  // pinned
 };
 
 static struct {
   uint64_t random;
   uint64_t begin_ns, due_ns;
-  uint64_t weight_ns;  // of the time between looks: what a sample of the next one stands for
-  uint64_t taken, late, unclear;
+  uint64_t weight_ns;  // the mean time until the next look: what its samples stand for
+  uint64_t taken, late;
   bool hurried;
-  double lateness;  // the share of late ones among the last looks
-  // Threads that have run since the last look but do not now.
-  struct stopped stopped[MOST_STOPPED];
-  size_t stopped_count;
+  double lateness;                // the share of late ones among the last looks
+  struct cs_pinned_list stopped;  // threads that have run since the last look but do not now
 } looks;
 
 // ---- Moments ----
 
-// After a look, from half a period to one and a half: spread over a whole one, so nothing that
-// repeats itself with that period, or a part of it, is in step with the looks. After a late one,
-// which has come when the scheduler had it come, anywhere in the next period.
+// The next look comes half a period to one and a half after this one. That range is a whole period,
+// so nothing that recurs with that period, or a fraction of it, is in step with the looks. After a
+// late one, whose moment the scheduler chose, it comes anywhere in the next period.
 static void plan(uint64_t now_ns, bool late, uint64_t rest_ns) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   if (period < rest_ns) period = rest_ns;
@@ -67,9 +61,9 @@ static void plan(uint64_t now_ns, bool late, uint64_t rest_ns) {
   looks.due_ns = now_ns + (late ? 0 : period / 2) + cs_random_next(&looks.random) % (period + 1);
 }
 
-// The kernel may wake a thread some 50 us late to save power, and lets one that wakes wait for the
-// next tick rather than interrupt the slice of another. Both can be asked for differently, without
-// any privilege; where not, more looks are late.
+// By default the kernel may wake a thread some 50 us late to save power, and then has it wait for
+// the next tick rather than preempt another. Both can be changed without any privilege; where they
+// cannot, more looks are late.
 static void hurry(void) {
   struct {
     uint32_t size, policy;
@@ -85,10 +79,10 @@ static void hurry(void) {
     (void)syscall(SYS_sched_setattr, 0, &wanted, 0u);
 }
 
-// ---- Who had our processor ----
+// ---- The thread that was preempted ----
 
-// A file of the thread's in /proc, up to `cap` bytes of it. False: it has ended, or is not to be
-// had.
+// Reads up to `cap` bytes of a file of the thread's in /proc. False: it has ended, or there is no
+// such file.
 static bool read_file(uint32_t tid, const char *name, char *text, size_t cap) {
   char path[64];
   (void)snprintf(path, sizeof path, "/proc/self/task/%u/%s", tid, name);
@@ -100,7 +94,7 @@ static bool read_file(uint32_t tid, const char *name, char *text, size_t cap) {
   return size > 0;
 }
 
-// When the thread was last seen on a processor, by that one's clock; 0: the kernel does not say.
+// When the thread last ran, by its processor's clock; 0: this kernel does not say.
 static uint64_t last_ran(uint32_t tid) {
   char text[512], *point;
   if (!read_file(tid, "sched", text, sizeof text)) return 0;
@@ -112,8 +106,8 @@ static uint64_t last_ran(uint32_t tid) {
   return *point == '.' ? ms * 1000000u + strtoull(point + 1, NULL, 10) : 0;
 }
 
-// It wants a processor, and this one is the last that it had. proc(5), "stat": of the fields after
-// the name the first is the state, the 37th the processor.
+// Is it runnable, and was this the last processor that it ran on? proc(5), "stat": of the fields
+// after the name the first is the state, the 37th the processor.
 static bool waits_here(uint32_t tid, int processor) {
   char text[512];
   if (!read_file(tid, "stat", text, sizeof text)) return false;
@@ -124,27 +118,24 @@ static bool waits_here(uint32_t tid, int processor) {
   return at != NULL && strtol(at, NULL, 10) == processor;
 }
 
-// The one that ran on our processor until we came: the last that ran there, and, by the same clock,
-// just before us. Where the kernel does not say when threads ran, the only one.
-static const struct stopped *find_pushed(uint64_t began_ns) {
+// Returns the thread that ran on our processor until we came: the last one that ran there, and, by
+// the same clock, just before us. Where the kernel does not say when threads ran, the only one.
+static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   int processor = sched_getcpu();
   uint64_t own = 0, latest = 0;
-  const struct stopped *found = NULL;
+  const struct cs_pinned *found = NULL;
   size_t waiting = 0;
-  for (size_t i = 0; i < looks.stopped_count; i++) {
-    uint32_t tid = looks.stopped[i].agent->tid;
+  for (size_t i = 0; i < looks.stopped.count; i++) {
+    uint32_t tid = looks.stopped.at[i].agent->tid;
     if (!waits_here(tid, processor)) continue;
     if (waiting == 0) own = last_ran(cs_load_relaxed(&cs_agent.tid));
     uint64_t ran = own != 0 ? last_ran(tid) : 0;
-    if (waiting++ == 0 || ran > latest) found = &looks.stopped[i];
+    if (waiting++ == 0 || ran > latest) found = &looks.stopped.at[i];
     if (ran > latest) latest = ran;
   }
   if (waiting == 0) return NULL;
-  if (own == 0 && waiting > 1) {
-    looks.unclear++;
-    return NULL;
-  }
-  // Our own is later than when we began if a tick has come meanwhile.
+  if (own == 0 && waiting > 1) return NULL;
+  // `own` is later than `began_ns` if a tick has come meanwhile.
   uint64_t slack = SAME_NS + (cs_clock_now_ns() - began_ns);
   return own == 0 || latest + slack >= own ? found : NULL;
 }
@@ -153,12 +144,12 @@ static const struct stopped *find_pushed(uint64_t began_ns) {
 
 static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
   int64_t used = (int64_t)(t->clock_to - t->clock_from);
-  // As many looks as were late are missing: those that were not stand for their time, too.
+  // Looks that were not late stand for the time of those that were.
   double kept = 1.0 - (looks.lateness < HOPELESS ? looks.lateness : 0.0);
   int64_t usual = (int64_t)((double)looks.weight_ns / kept);
-  int64_t weight = usual + (used - (int64_t)t->stood_ns - usual) / PART;
+  int64_t weight = usual + (used - (int64_t)t->represented_ns - usual) / PART;
   if (weight < usual / 2) weight = usual / 2;
-  cs_ask(t, thread, CS_ASKED_LOOK, (uint64_t)weight);
+  cs_ask_sample(t, thread, CS_ASKED_LOOK, (uint64_t)weight);
 }
 
 static bool look_at(struct cs_agent_thread *t, void *data) {
@@ -167,24 +158,21 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   uint64_t clock = cs_cpu_ns_of(t->tid);
   if (clock == 0 || clock == t->clock_to) return true;
   t->clock_to = cs_cpu_ns_of(t->tid);
-  if (t->clock_to > clock) {
+  if (t->clock_to > clock)
     ask(t, t->thread);
-  } else if (looks.stopped_count == MOST_STOPPED) {
-    looks.unclear++;
-  } else if (cs_thread_pin(t->thread, t->clr_thread)) {
-    looks.stopped[looks.stopped_count++] = (struct stopped){t, t->thread};
-  }
+  else if (looks.stopped.count < MOST_STOPPED)
+    (void)cs_pinned_add(&looks.stopped, t);
   return true;
 }
 
 static void look(uint64_t now_ns) {
   looks.taken++;
-  looks.stopped_count = 0;
+  looks.stopped.count = 0;
   cs_threads_visit(look_at, NULL);
-  if (looks.stopped_count == 0) return;
-  const struct stopped *pushed = find_pushed(now_ns);
-  if (pushed != NULL) ask(pushed->agent, pushed->thread);
-  for (size_t i = 0; i < looks.stopped_count; i++) cs_thread_unpin(looks.stopped[i].thread);
+  if (looks.stopped.count == 0) return;
+  const struct cs_pinned *preempted = find_preempted(now_ns);
+  if (preempted != NULL) ask(preempted->agent, preempted->thread);
+  for (size_t i = 0; i < looks.stopped.count; i++) cs_thread_unpin(looks.stopped.at[i].thread);
 }
 
 // ---- The engine ----
@@ -198,9 +186,13 @@ static bool begin(struct cs_error *why) {
   return true;
 }
 
+static void end(void) {
+  cs_pinned_free(&looks.stopped);
+}
+
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   (void)why;
-  t->stood_ns = 0;
+  t->represented_ns = 0;
   return t->clock_from != 0;
 }
 
@@ -208,10 +200,12 @@ static void stop(struct cs_agent_thread *t) {
   (void)t;
 }
 
-static uint64_t turn(uint64_t now_ns) {
+static bool poll(uint64_t now_ns, uint64_t *next_ns, struct cs_error *why) {
+  (void)why;
   if (!looks.hurried) hurry();
   looks.hurried = true;
-  if (now_ns < looks.due_ns) return looks.due_ns;
+  *next_ns = looks.due_ns;
+  if (now_ns < looks.due_ns) return true;
   bool late = now_ns - looks.due_ns > LATE_NS;
   looks.lateness += ((late ? 1.0 : 0.0) - looks.lateness) / MEMORY;
   looks.late += late;
@@ -221,7 +215,8 @@ static uint64_t turn(uint64_t now_ns) {
     took = cs_thread_cpu_ns() - began;
   }
   plan(now_ns, late, took * REST);
-  return looks.due_ns;
+  *next_ns = looks.due_ns;
+  return true;
 }
 
 static const char *unseen(void) {
@@ -238,7 +233,8 @@ const struct cs_engine cs_engine_clock = {
     .kind = CS_WIRE_ENGINE_CLOCK,
     .unseen = unseen,
     .begin = begin,
+    .end = end,
     .start = start,
     .stop = stop,
-    .turn = turn,
+    .poll = poll,
 };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The engine "perf": an event of the kernel's for each thread, which sends SIGURG to it when it
-// overflows (signal/perf.c): a task clock, on a high-resolution timer, or what is counted in its
-// stead (--event). With --kernel the kernel writes its call chain into a ring of the event's own,
-// one page, since one ring for several threads cannot be had (signal/kernel.c).
+// The engine "perf": for each thread an event of the kernel's, which sends it SIGURG when it
+// overflows (signal/perf.c): a task clock, on a high-resolution timer, or what is counted instead
+// (--event). With --kernel the kernel writes its call chain to a ring of the event's own, one page,
+// because several threads cannot share a ring (signal/kernel.c).
 //
-// Why SIGURG: see urg.c; and a real-time signal that cannot be queued (RLIMIT_SIGPENDING) becomes a
-// plain SIGIO, which ends the program.
+// Why SIGURG: see sigurg.h. Besides, a real-time signal that cannot be queued (RLIMIT_SIGPENDING)
+// becomes a plain SIGIO, which ends the program.
 //
-// Invariants: a descriptor is in its thread's entry and in the table only while it is open; it is
+// Invariants: a descriptor is in its thread's entry and in the table only while it is open. It is
 // disabled before it is closed, because a forked child may hold it, too; and closed by its own
-// thread, or after the epoch. A number that is not that event's any more (the program has closed
-// it) is left alone. Threads: under the lock of the list of threads; `closing` and the turn: the
-// agent's. Signal-safe: no.
+// thread, or after the epoch. A descriptor that the program has closed, and that may name another
+// file by now, is left alone. Threads: with the list's lock held; `closing` and polls: the agent's.
+// Signal-safe: no.
 #include <asm/perf_regs.h>
 #include <dirent.h>
 #include <errno.h>
@@ -28,20 +28,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/perf.h"
+#include "life/epoch.h"
 #include "sampling/engine.h"
 #include "sampling/perf_cost.h"
+#include "sampling/sigurg.h"
 
 #define MS 1000000ull
 
 enum {
-  LOOK_MS = 200,    // between two looks for events that are disarmed
+  CHECK_MS = 200,   // between two checks for events that are disarmed
   COUNT_MS = 1000,  // between two counts of the program's descriptors
-  // Descriptors that are easily reached are the program's: some use select(), which ends at 1,024.
+  // Low descriptors are left to the program, which may use select(); that ends at 1,024.
   FIRST_FD = 4096,
-  LEAST_NS = 10000,  // that the kernel waits
-  PATIENCE = 4,      // periods
+  LEAST_NS = 10000,  // for which an event is armed
+  PATIENCE = 4,      // periods without a sample before an event is armed again
 };
 
 struct event {
@@ -51,17 +54,18 @@ struct event {
 };
 
 static struct {
-  pthread_mutex_t lock;  // of `closing`
-  uint32_t *threads;     // cs_signal.perf_threads, which is never given back
-  bool kernel;           // they sample in the kernel, too
-  uint16_t chain;        // the most frames of a kernel's call chain
-  unsigned ringless;     // threads that no ring could be had for, and why the last one not
-  int ringless_error;
+  pthread_mutex_t lock;    // of `closing`
+  uint32_t *threads;       // cs_signal.perf_threads, which is never given back
+  bool kernel;             // events count in kernel mode, too
+  uint16_t chain;          // the most frames of a kernel's call chain
+  unsigned ringless;       // threads without a ring, because of
+  int ringless_error;      // this error at the last one
   unsigned open, most;     // descriptors that are open, and that may be
   unsigned in_use, limit;  // at the last count
-  struct event *closing;   // taken out, to be closed when no handler can use them any more
+  struct event *closing;   // to be closed when no handler can use them any more
   size_t closing_count, closing_capacity;
-  uint64_t look_ns, count_ns;
+  uint64_t check_ns, count_ns;  // when the next ones are due
+  uint64_t kernel_unknown;      // samples of which it is not known whether they were in the kernel
 } perf = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 // ---- Descriptors ----
@@ -75,7 +79,7 @@ static unsigned count_in(const char *path) {
   return count > 2 ? count - 2 : 0;
 }
 
-// Events take half of what the program has left at most.
+// Events may take half of what the program leaves.
 static void count_descriptors(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -97,8 +101,8 @@ static bool is_event(int fd, uint64_t id) {
   return ioctl(fd, PERF_EVENT_IOC_ID, &now) == 0 && now == id;
 }
 
-// To a place where it is in nobody's way. The flags are the file's, but the number that is sent is
-// that of the descriptor with which it was made asynchronous.
+// Moves an event to a high descriptor. Before it is made asynchronous, because signals carry the
+// descriptor with which that was done.
 static int move_up(int fd) {
   unsigned first = perf.limit / 2 < FIRST_FD ? perf.limit / 2 : FIRST_FD;
   int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)first);
@@ -115,7 +119,7 @@ static int move_up(int fd) {
 
 // ---- Rings ----
 
-// What signal/kernel.c reads.
+// Asks for what signal/kernel.c reads.
 static void want_chain(struct perf_event_attr *attr) {
   attr->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER;
   attr->sample_regs_user = 1ull << PERF_REG_X86_SP | 1ull << PERF_REG_X86_IP;
@@ -123,7 +127,7 @@ static void want_chain(struct perf_event_attr *attr) {
   attr->sample_max_stack = perf.chain;
 }
 
-// Without one its samples have no kernel frames, which is told.
+// NULL: the thread's samples have no kernel frames, which is reported.
 static uint8_t *map_ring(int fd) {
   void *at = mmap(NULL, CS_PERF_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at != MAP_FAILED) return at;
@@ -141,8 +145,8 @@ static void unmap_ring(uint8_t *ring) {
 static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
   struct perf_event_attr attr;
   struct f_owner_ex owner = {F_OWNER_TID, (pid_t)tid};
-  cs_perf_attr(&attr, cs_agent.event, first, perf.kernel);
-  if (cs_agent.kernel) want_chain(&attr);
+  cs_perf_attr(&attr, cs_options.event, first, perf.kernel);
+  if (cs_options.kernel) want_chain(&attr);
   int fd = cs_perf_open(&attr, (pid_t)tid);
   if (fd >= 0) fd = move_up(fd);
   if (fd < 0) return -1;
@@ -155,7 +159,7 @@ static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
   return -1;
 }
 
-// Its number may be the program's by now, which has then closed the event itself.
+// If the program has closed the event, the descriptor may be its own by now.
 static void close_event(struct event event) {
   unmap_ring(event.ring);
   if (is_event(event.fd, event.id)) (void)close(event.fd);
@@ -169,12 +173,12 @@ static void close_later(struct event event) {
     if (larger != NULL) perf.closing = larger;
     if (larger != NULL) perf.closing_capacity = capacity;
   }
-  // Without memory it stays open; it is disabled.
+  // Without memory it stays open, but disabled.
   if (perf.closing_count < perf.closing_capacity) perf.closing[perf.closing_count++] = event;
   (void)pthread_mutex_unlock(&perf.lock);
 }
 
-// Those whose handlers may have been in the middle of using them. The agent's thread.
+// Waits for the handlers that may be using them. The agent's thread.
 static void close_all(void) {
   (void)pthread_mutex_lock(&perf.lock);
   struct event *events = perf.closing;
@@ -195,10 +199,10 @@ static void close_all(void) {
 // ---- A recording ----
 
 static uint64_t period(void) {
-  return cs_agent.event != 0 ? cs_agent.event_period : cs_load_acquire(&cs_agent.period_ns);
+  return cs_options.event != 0 ? cs_options.event_period : cs_load_acquire(&cs_agent.period_ns);
 }
 
-// By a descriptor: whose event it is. In a forked child, which has none of them, all zero.
+// Maps descriptors to threads. All zero in a forked child, which owns no events.
 static bool make_table(struct cs_error *why) {
   size_t bytes = CS_PERF_MAX_FD * sizeof *perf.threads;
   if (perf.threads != NULL) return true;
@@ -214,27 +218,28 @@ static bool make_table(struct cs_error *why) {
 }
 
 static bool begin_with(bool kernel, struct cs_error *why) {
-  if (!cs_perf_probe(cs_agent.event, kernel, why)) return false;
+  if (!cs_perf_probe(cs_options.event, kernel, why)) return false;
   perf.kernel = kernel;
   perf.chain = cs_perf_most_frames(CS_KERNEL_MOST);
   perf.ringless = 0;
+  perf.kernel_unknown = 0;
   count_descriptors();
   unsigned threads = count_in("/proc/self/task");
   if (threads > perf.most) return too_many(why, threads);
-  if (!make_table(why) || !cs_urg_take(why)) return false;
+  if (!make_table(why) || !cs_sigurg_take(why)) return false;
   cs_store_release(&cs_signal.perf_threads, perf.threads);
-  cs_store_release(&cs_signal.counts, cs_agent.event != 0 ? 1u : 0u);
+  cs_store_release(&cs_signal.counts, cs_options.event != 0 ? 1u : 0u);
   cs_store_release(&cs_signal.period, period());
-  perf.look_ns = perf.count_ns = 0;
+  perf.check_ns = perf.count_ns = 0;
   return true;
 }
 
-// Only where there is a choice is it left for what it costs.
+// It may be refused or given up because of its cost only where the user has left the choice to us.
 static bool is_choice(void) {
-  return cs_agent.engine == CS_WIRE_ENGINE_AUTO && cs_agent.event == 0 && !cs_agent.kernel;
+  return cs_options.engine == CS_WIRE_ENGINE_AUTO && cs_options.event == 0 && !cs_options.kernel;
 }
 
-// What a switch costs is measured only where the event can be had: else it is refused here.
+// Measures the cost of a context switch only where events are available.
 static bool begin(struct cs_error *why) {
   return begin_with(true, why) &&
          (!is_choice() || cs_perf_cost_begin(cs_load_acquire(&cs_agent.period_ns), why));
@@ -256,9 +261,8 @@ static void say(char *text, size_t cap, const char *format, ...) {
 static const char *unseen(void) {
   static char text[400];
   uint32_t most_hz = cs_perf_most_hz();
-  uint64_t unknown = cs_drain_kernel_unknown();
   text[0] = '\0';
-  if (cs_agent.event == 0 && most_hz != 0 && most_hz < cs_agent.hz)
+  if (cs_options.event == 0 && most_hz != 0 && most_hz < cs_options.hz)
     say(text, sizeof text,
         "kernel.perf_event_max_sample_rate allows no more than %u samples a "
         "second and thread",
@@ -270,14 +274,14 @@ static const char *unseen(void) {
             ? "8 KiB of locked memory for each are more than is allowed (raise ulimit -l or "
               "kernel.perf_event_mlock_kb)"
             : strerror(perf.ringless_error));
-  if (unknown > 0)
+  if (perf.kernel_unknown > 0)
     say(text, sizeof text, "of %lu samples it is not known whether they were in the kernel",
-        (unsigned long)unknown);
+        (unsigned long)perf.kernel_unknown);
   return text;
 }
 
 static const char *unseen_user(void) {
-  if (cs_agent.event != 0) return "it counts in user mode only";
+  if (cs_options.event != 0) return "it counts in user mode only";
   return "it samples in user mode only: CPU time in the kernel is given to what its thread runs "
          "next";
 }
@@ -288,18 +292,27 @@ static void end(void) {
 
 // ---- A thread ----
 
-// A wait as the handler has them, chosen as likely as it is long, and a moment in it: what a thread
-// would find that was sampled since long ago.
+// Draws a wait like the handler's, as likely as it is long, and a moment in it: what a thread that
+// has been sampled for long would be in.
 static uint64_t first_wait(uint64_t *random, uint64_t between, uint64_t *whole) {
-  *random = cs_tsc() * 0x9E3779B97F4A7C15ull | 1;
+  *random = cs_hash_word(cs_tsc(), 64) | 1;
   for (int i = 0; i < 64; i++) {
     *random = *random * 6364136223846793005ull + 1442695040888963407ull;
     *whole = between / 2 + (*random >> 20) % between;
     if ((*random >> 33) % (between + between / 2) < *whole) break;
   }
-  uint64_t first = *whole > 0 ? (cs_tsc() * 0x9E3779B97F4A7C15ull >> 24) % *whole : 0;
-  uint64_t least = cs_agent.event != 0 ? 1 : LEAST_NS;
+  uint64_t first = *whole > 0 ? cs_hash_word(cs_tsc(), 40) % *whole : 0;
+  uint64_t least = cs_options.event != 0 ? 1 : LEAST_NS;
   return first > least ? first : least;
+}
+
+// The thread's first sample is due in `first_ns` of its CPU time, a random part of the wait
+// `whole_ns`, all of which that sample stands for. So threads that live for less than that are
+// given, on average, the time that they have used; and so are all others.
+static uint64_t clocked_from_now(struct cs_agent_thread *t, uint64_t first_ns, uint64_t whole_ns) {
+  uint64_t now = cs_cpu_ns_of(t->tid);
+  cs_store_relaxed(&t->thread->cpu_ns, now + first_ns - whole_ns);
+  return now;
 }
 
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
@@ -309,20 +322,20 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   if (perf.open >= perf.most) return too_many(why, perf.open + 1);
   int fd = open_event(t->tid, first, &t->event_id);
   if (fd < 0)
-    return errno == ESRCH ? false : cs_perf_refused(errno, cs_agent.event, perf.kernel, why);
+    return errno == ESRCH ? false : cs_perf_refused(errno, cs_options.event, perf.kernel, why);
   perf.open++;
-  event->counted = cs_agent.event != 0 ? whole : 0;
-  event->due_ns = cs_clocked_from_now(t, first, whole) + first;
-  t->looked_ns = t->enabled_ns = 0;
-  cs_store_release(&event->ring, cs_agent.kernel ? map_ring(fd) : NULL);
+  event->counted = cs_options.event != 0 ? whole : 0;
+  event->due_ns = clocked_from_now(t, first, whole) + first;
+  t->checked_ns = t->enabled_ns = 0;
+  cs_store_release(&event->ring, cs_options.kernel ? map_ring(fd) : NULL);
   cs_store_release(&perf.threads[fd], t->thread->index + 1);
   cs_store_release(&event->fd, fd);
   (void)ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
   return true;
 }
 
-// Takes the descriptor and the ring out; returns them.
-static struct event take_out(struct cs_agent_thread *t) {
+// Removes the event from the thread's entry and from the table, and returns it.
+static struct event detach(struct cs_agent_thread *t) {
   struct event event = {t->thread->perf.fd, t->event_id, t->thread->perf.ring};
   cs_store_release(&t->thread->perf.fd, 0);
   cs_store_release(&t->thread->perf.ring, (uint8_t *)NULL);
@@ -332,7 +345,7 @@ static struct event take_out(struct cs_agent_thread *t) {
 }
 
 static void stop(struct cs_agent_thread *t) {
-  struct event event = take_out(t);
+  struct event event = detach(t);
   if (event.fd <= 0) return;
   if (is_event(event.fd, event.id)) (void)ioctl(event.fd, PERF_EVENT_IOC_DISABLE, 0);
   if ((uint32_t)gettid() == t->tid)
@@ -341,7 +354,7 @@ static void stop(struct cs_agent_thread *t) {
     close_later(event);
 }
 
-// Handlers take it from there.
+// Handlers read the period from cs_signal.
 static void change(struct cs_agent_thread *t) {
   (void)t;
   cs_store_release(&cs_signal.period, period());
@@ -349,70 +362,71 @@ static void change(struct cs_agent_thread *t) {
 
 // ---- The agent's loop ----
 
-// A clock: its thread has used several periods' time without a sample.
+// A clock stands if its thread has used several periods of CPU time without a sample.
 static bool clock_stands(struct cs_agent_thread *t, uint64_t now) {
   uint64_t sampled = cs_load_relaxed(&t->thread->cpu_ns);
-  uint64_t since = t->looked_ns > sampled ? t->looked_ns : sampled;
+  uint64_t since = t->checked_ns > sampled ? t->checked_ns : sampled;
   if (now < since + PATIENCE * period()) return false;
-  t->looked_ns = now;
+  t->checked_ns = now;
   return true;
 }
 
-// Another event, which may not come for long: its thread has run, and it was not enabled meanwhile.
+// Other events may not overflow for long. One stands if its thread has run while the event was not
+// enabled.
 static bool count_stands(struct cs_agent_thread *t, uint64_t now) {
   uint64_t values[2];  // its count, and for how long it has been enabled
   if (read(t->thread->perf.fd, values, sizeof values) != sizeof values) return false;
-  bool stands = t->looked_ns != 0 && now > t->looked_ns + MS && values[1] == t->enabled_ns;
-  t->looked_ns = now;
+  bool stands = t->checked_ns != 0 && now > t->checked_ns + MS && values[1] == t->enabled_ns;
+  t->checked_ns = now;
   t->enabled_ns = values[1];
   return stands;
 }
 
-// One that stands: its signal was lost, its thread blocks it, or the kernel has disarmed it just
-// after its handler has armed it. One more overflow then, which does no harm to one that is armed;
-// and a new event where the program has closed this one.
-static bool look_at(struct cs_agent_thread *t, void *data) {
+// An event stands when its signal was lost, when its thread blocks the signal, or when the kernel
+// disarmed it just after its handler had armed it. It is armed once more, which does no harm if it
+// was armed; where the program has closed it, a new one is opened.
+static bool check(struct cs_agent_thread *t, void *data) {
   struct cs_error why = {""};
   uint64_t now = t->engine == data ? cs_cpu_ns_of(t->tid) : 0;
   if (now == 0) return true;
   bool is_there = is_event(t->thread->perf.fd, t->event_id);
-  if (cs_agent.event != 0 ? is_there && !count_stands(t, now) : !clock_stands(t, now)) return true;
+  if (cs_options.event != 0 ? is_there && !count_stands(t, now) : !clock_stands(t, now))
+    return true;
   if (is_there) {
     (void)ioctl(t->thread->perf.fd, PERF_EVENT_IOC_REFRESH, 1);
     return true;
   }
-  close_later(take_out(t));
+  close_later(detach(t));
   if (!start(t, &why)) cs_log_important("a thread is not sampled any more: %s", why.text);
   return true;
 }
 
-static uint64_t turn_of(const struct cs_engine *self, uint64_t now) {
-  struct cs_error why;
+static bool poll_as(const struct cs_engine *self, uint64_t now, struct cs_error *why) {
   close_all();
-  if (cs_urg_is_lost()) {
-    (void)cs_error_set(&why, "the program has begun to use SIGURG, which its samples come with");
-    cs_engine_abandon(self, &why);
-    return UINT64_MAX;
+  if (cs_sigurg_is_lost())
+    return cs_error_set(why, "the program has begun to use SIGURG, which its samples come with");
+  if (now >= perf.check_ns) {
+    perf.check_ns = now + CHECK_MS * MS;
+    cs_threads_visit(check, (void *)(uintptr_t)self);
   }
-  if (now >= perf.look_ns) {
-    perf.look_ns = now + LOOK_MS * MS;
-    cs_threads_visit(look_at, (void *)(uintptr_t)self);
-  }
-  if (now >= perf.count_ns) {
-    perf.count_ns = now + COUNT_MS * MS;
-    count_descriptors();
-    bool enough = perf.open <= perf.most;
-    if (!enough) (void)too_many(&why, perf.open);
-    if (!enough || (is_choice() && !cs_perf_cost_turn(&why))) cs_engine_abandon(self, &why);
-  }
-  return UINT64_MAX;
+  if (now < perf.count_ns) return true;
+  perf.count_ns = now + COUNT_MS * MS;
+  count_descriptors();
+  if (perf.open > perf.most) return too_many(why, perf.open);
+  return !is_choice() || cs_perf_cost_check(why);
 }
 
-static uint64_t turn(uint64_t now) {
-  return turn_of(&cs_engine_perf, now);
+static bool poll(uint64_t now, uint64_t *next_ns, struct cs_error *why) {
+  (void)next_ns;
+  return poll_as(&cs_engine_perf, now, why);
 }
-static uint64_t turn_user(uint64_t now) {
-  return turn_of(&cs_engine_perf_user, now);
+static bool poll_user(uint64_t now, uint64_t *next_ns, struct cs_error *why) {
+  (void)next_ns;
+  return poll_as(&cs_engine_perf_user, now, why);
+}
+
+void cs_perf_count_kernel_unknown(void) {
+  perf.kernel_unknown++;
 }
 
 const struct cs_engine cs_engine_perf = {
@@ -423,7 +437,7 @@ const struct cs_engine cs_engine_perf = {
     .start = start,
     .stop = stop,
     .change = change,
-    .turn = turn,
+    .poll = poll,
 };
 
 const struct cs_engine cs_engine_perf_user = {
@@ -434,5 +448,5 @@ const struct cs_engine cs_engine_perf_user = {
     .start = start,
     .stop = stop,
     .change = change,
-    .turn = turn_user,
+    .poll = poll_user,
 };

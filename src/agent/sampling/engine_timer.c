@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 // The engine "timer": a POSIX timer on each thread's own CPU clock, which sends the signal to that
-// very thread. What sleeps costs nothing and is not woken. The kernel looks at these timers in its
-// tick only, so that samples are no more frequent than that, and in step with it.
+// very thread. Threads that sleep cost nothing and are not woken. The kernel checks these timers at
+// its tick only, so samples are no more frequent than the tick, and in step with it.
 //
-// Invariant: a timer exists only while its thread's entry is in the list of threads (threads.c,
-// under its lock). Any thread may make one: a thread's clock is named by its tid. Signal-safe: no.
+// Invariant: a timer exists only while its thread is in the list of threads. Threads: any, with the
+// list's lock held; a thread's clock is named by its tid. Signal-safe: no.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "sampling/engine.h"
+#include "threads/threads.h"
 
-static struct timespec to_timespec(uint64_t ns) {
-  return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+// A random part of the period, at least 1: when a thread's first sample is due. Were it the whole
+// period, threads that live for less would never be seen, and all others too rarely.
+static uint64_t random_part(uint64_t period_ns) {
+  return 1 + cs_hash_word(cs_tsc(), 32) % period_ns;
 }
 
-// Nothing to say of a thread that has ended meanwhile.
+// Without a sentence if the thread has ended.
 static bool refuse(struct cs_error *why, const char *what) {
   if (errno == EINVAL || errno == ESRCH) return false;
   return cs_error_set(why, "%s: %s%s", what, strerror(errno),
@@ -33,7 +37,7 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   if (timer_create(cs_cpu_clock_of(t->tid), &event, &t->timer) != 0)
     return refuse(why, "no timer for them");
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
-  struct itimerspec when = {to_timespec(period), to_timespec(cs_first_of(period))};
+  struct itimerspec when = {cs_timespec_of(period), cs_timespec_of(random_part(period))};
   t->timer_ns = period;
   t->timer_set = 0;
   if (timer_settime(t->timer, 0, &when, NULL) == 0) return true;
@@ -42,20 +46,16 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   return false;
 }
 
-static uint64_t to_ns(struct timespec t) {
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-// What is left of the period stays the same part of it: it is as likely as before, per period, that
-// a sample falls into a given piece of the thread's time. Started anew, or left to run out, a
-// period would be too short or too long for its weight, each time.
+// The rest of the period remains the same fraction of it, so a sample is as likely as before, per
+// period, to fall into a given piece of the thread's time. Restarted, or left to run out, each
+// period would be too short or too long for its weight.
 static void change(struct cs_agent_thread *t) {
   uint64_t period = cs_load_acquire(&cs_agent.period_ns);
   struct itimerspec when;
   if (t->timer_ns == period || timer_gettime(t->timer, &when) != 0) return;
-  double left = (double)to_ns(when.it_value) / (double)t->timer_ns;
+  double left = (double)cs_timespec_ns(when.it_value) / (double)t->timer_ns;
   uint64_t first = (uint64_t)(left * (double)period);
-  when = (struct itimerspec){to_timespec(period), to_timespec(first > 0 ? first : 1)};
+  when = (struct itimerspec){cs_timespec_of(period), cs_timespec_of(first > 0 ? first : 1)};
   uint64_t now = cs_tsc();
   if (timer_settime(t->timer, 0, &when, NULL) != 0) return;
   t->timer_before_ns = t->timer_ns;
@@ -67,7 +67,7 @@ static void stop(struct cs_agent_thread *t) {
   (void)timer_delete(t->timer);
 }
 
-// The period of the timer that has sent the sample's signal, for each of its expirations.
+// The period with which the timer sent the sample's signal, for each of its expirations.
 uint64_t cs_timer_weight(const struct cs_agent_thread *t, const struct cs_sample *s) {
   uint64_t period = s->tsc < t->timer_set ? t->timer_before_ns : t->timer_ns;
   return period * (1 + (uint64_t)s->overrun);

@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: MIT
-// Modes alloc, lock, wait, exception and gc: the runtime's own events, which an EventPipe session
-// hands to this profiler on the very thread that they happen to. That thread walks itself right
-// there, if the event is among those that are walked (gate.c).
+// Events come from an EventPipe session, which delivers each of them to this profiler on the very
+// thread that it happens to. That thread walks itself there and then, if the event is one of those
+// that are walked (gate.c).
 //
 // Invariants: only the keywords that the modes need are on, and none after cs_events_stop. A
-// callback writes into the ring inside the epoch, so none is left when cs_epoch_wait has returned.
-// It calls nothing of the CLR and waits for nothing but short locks of ours: the runtime may have
+// callback writes to the ring inside the epoch, so none is left when cs_epoch_wait has returned. It
+// calls nothing of the CLR and waits only for short locks of ours, because the runtime may have
 // stopped all other threads. Threads: the runtime's, several at a time. Signal-safe: no.
+#include "sampling/events.h"
+
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/agent.h"
+#include "sampling/event_names.h"
+#include "sampling/gate.h"
 #include "sampling/gc_names.h"
+#include "sampling/thread_life.h"
+#include "sampling/wall.h"
+#include "snapshot/self.h"
 
-// The provider's keywords and events, as its manifest has them (facts of .NET 10).
+// The provider's keywords and events, from its manifest (.NET 10).
 #define KEYWORD_GC 0x1ull
 #define KEYWORD_CONTENTION 0x4000ull
 #define KEYWORD_EXCEPTION 0x8000ull
 #define KEYWORD_WAIT_HANDLE 0x40000000000ull
 #define KEYWORD_ALLOCATION_SAMPLING 0x80000000000ull
 enum {
-  // What is thrown; from the next level on each catch, filter and finally clause on the way has an
-  // event, too, which takes as long.
-  LEVEL_ERROR = 2,
+  LEVEL_ERROR = 2,  // exceptions that are thrown; above it also each catch, filter and finally
+                    // clause on their way, at the same cost
   LEVEL_INFORMATIONAL = 4,
-  LEVEL_VERBOSE = 5,  // waits; with it other keywords have events that are many
+  LEVEL_VERBOSE = 5,  // waits; other keywords have far too many events at this level
   GC_START = 1,
   GC_RESTART_END = 3,
   GC_SUSPEND_END = 8,
@@ -43,7 +45,7 @@ enum {
   ALLOCATION_SAMPLED = 303,
 };
 
-static __thread bool is_ours;  // a thread of this agent's: what happens on it is not the program's
+static __thread bool is_ours;  // the agent's own thread: its events are not the program's
 
 static struct session {
   uint64_t keywords;
@@ -52,7 +54,7 @@ static struct session {
   bool open;
 } sessions[3];
 
-// The calling thread as one that is sampled. A thread of the runtime's own may be new to us.
+// The calling thread, if it is sampled. A thread of the runtime's own may be new to us.
 static struct cs_thread *own_thread(void) {
   struct cs_thread *thread = cs_registry_self_cached();
   if (thread == NULL) {
@@ -62,9 +64,9 @@ static struct cs_thread *own_thread(void) {
   return thread != NULL && cs_load_acquire(&thread->agent) != NULL ? thread : NULL;
 }
 
-// ---- What the events say ----
+// ---- The contents of events ----
 
-// How many bytes a text has that ends with a NUL, without that. False: it does not.
+// The length of a text in bytes, without the NUL that ends it. False: nothing ends it.
 static bool length_of_text(const struct cs_bytes *p, size_t *len) {
   for (*len = 0; *len + 2 <= p->left; *len += 2)
     if (p->at[*len] == 0 && p->at[*len + 1] == 0) return true;
@@ -76,15 +78,15 @@ static bool pass_text(struct cs_bytes *p) {
   return length_of_text(p, &len) && cs_take(p, NULL, len + 2);
 }
 
-// A text as a number. An empty one is that of "?".
+// Takes a text and returns its number as a name. An empty one counts as "?".
 static bool take_name(struct cs_bytes *p, uint32_t *type) {
   size_t len;
   if (!length_of_text(p, &len)) return false;
-  *type = len > 0 ? cs_type_intern(p->at, len) : cs_type_intern_text("?");
+  *type = len > 0 ? cs_event_name_of_utf16(p->at, len) : cs_event_name_of("?");
   return cs_take(p, NULL, len + 2) && *type != 0;
 }
 
-// 1 - e^-x, without libm, which a program need not have.
+// 1 - e^-x, without libm, which the program may not have loaded.
 static double one_less_exp(double x) {
   int doublings = 0;
   if (x > 40) return 1;
@@ -94,8 +96,8 @@ static double one_less_exp(double x) {
   return y;
 }
 
-// The runtime samples bytes, one of 102,400 at random, and tells of the object that a sampled one
-// is in. So an object of that size stands for its size, divided by its chance to be met.
+// The runtime samples one of 102,400 bytes at random, and reports the object that contains it. So an
+// object stands for its size divided by the probability that one of that size is reported.
 static uint64_t estimate(uint64_t size) {
   const double mean = 102400;
   double bytes = (double)size;
@@ -118,41 +120,45 @@ static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
   return cs_gate_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight);
 }
 
-// Each is owed to its type, and one that is walked takes all that are: so each type has as many as
-// there were.
+// One that is walked stands for all of its type since the last one that was walked, so each type
+// has as many as were thrown.
 static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
   uint64_t weight;
   if (!take_name(p, &e->type)) return false;
-  cs_type_owe(e->type, 1);
+  cs_event_name_add_unsampled(e->type, 1);
   if (!cs_gate_take(CS_WIRE_MODE_EXCEPTION, 1, &weight)) return false;
-  e->weight = cs_type_take(e->type);
+  e->weight = cs_event_name_take_unsampled(e->type);
   return e->weight > 0;
 }
 
 // ---- Waits ----
 
-static void begin_wait(void) {
+static struct cs_agent_thread *own_sampled(void) {
   struct cs_thread *thread = own_thread();
-  struct cs_agent_thread *t = thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
-  if (t != NULL) cs_store_release(&t->waits_since, cs_tsc());
+  return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
 }
 
-// False: it began before we listened, or it is not to be walked.
+static void begin_wait(void) {
+  struct cs_agent_thread *t = own_sampled();
+  if (t != NULL) cs_store_release(&t->waiting_from, cs_tsc());
+}
+
+// False: it began before the session did, or it is not to be walked.
 static bool end_wait(struct cs_sample_event *e) {
-  struct cs_thread *thread = own_thread();
-  struct cs_agent_thread *t = thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
-  uint64_t since = t != NULL ? __atomic_exchange_n(&t->waits_since, 0, __ATOMIC_ACQ_REL) : 0;
+  struct cs_agent_thread *t = own_sampled();
+  uint64_t since = t != NULL ? cs_take_seq(&t->waiting_from, 0) : 0;
   if (since == 0) return false;
   return cs_gate_take(CS_WIRE_MODE_WAIT, cs_clock_ticks_to_ns(cs_tsc() - since), &e->weight);
 }
 
 // ---- Pauses ----
 
-// A thread that wants to stop all others says so, may have to wait until a pause of somebody else's
-// is over, and then says that all stand still. Another one may let them go.
-static __thread uint64_t suspend_ns;
+// A thread that stops all others has an event when it begins to, may have to wait for the end of
+// another thread's pause, and has another event when all are stopped. Any thread may resume them.
+static __thread uint64_t suspend_ns;  // when the calling thread last began to
+// All atomic.
 static uint64_t pause_ns, resumed_ns;        // when this pause began; when the last one ended
-static uint32_t suspend_reason, collection;  // 1 + number of a kind of collection; 0: none began
+static uint32_t suspend_reason, collection;  // cs_gc_number of the pause's collection; 0: none
 
 static void note_suspension(struct cs_bytes *p) {
   uint32_t reason;
@@ -176,32 +182,27 @@ static bool end_pause(struct cs_sample_event *e) {
   uint64_t now = cs_clock_now_ns(), from = cs_load_acquire(&pause_ns);
   cs_store_release(&resumed_ns, now);
   cs_store_release(&pause_ns, 0u);
-  cs_gc_name(__atomic_exchange_n(&collection, 0u, __ATOMIC_ACQ_REL),
-             cs_load_relaxed(&suspend_reason), name, sizeof name);
-  if (from == 0 || now <= from) return false;  // it began before we listened
+  cs_gc_name(cs_take_seq(&collection, 0u), cs_load_relaxed(&suspend_reason), name, sizeof name);
+  if (from == 0 || now <= from) return false;  // it began before the session did
   e->weight = now - from;
-  e->type = cs_type_intern_text(name);
+  e->type = cs_event_name_of(name);
   return e->type != 0;
 }
 
 // ---- The callback ----
 
-static bool wants(enum cs_wire_mode mode) {
-  return (cs_agent.modes & CS_WIRE_MODE_BIT(mode)) != 0;
-}
-
-// False: it is not to be a sample.
+// False: it makes no sample.
 static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *e) {
   switch (id) {
     case ALLOCATION_SAMPLED:
       e->mode = CS_WIRE_MODE_ALLOC;
-      return wants(CS_WIRE_MODE_ALLOC) && read_allocation(p, e);
+      return cs_wants(CS_WIRE_MODE_ALLOC) && read_allocation(p, e);
     case CONTENTION_STOP:
       e->mode = CS_WIRE_MODE_LOCK;
-      return wants(CS_WIRE_MODE_LOCK) && read_contention(p, e);
+      return cs_wants(CS_WIRE_MODE_LOCK) && read_contention(p, e);
     case EXCEPTION_THROWN:
       e->mode = CS_WIRE_MODE_EXCEPTION;
-      return wants(CS_WIRE_MODE_EXCEPTION) && read_exception(p, e);
+      return cs_wants(CS_WIRE_MODE_EXCEPTION) && read_exception(p, e);
     case WAIT_START:
       begin_wait();
       return false;
@@ -219,14 +220,14 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
       return false;
     case GC_RESTART_END:
       e->mode = CS_WIRE_MODE_GC;
-      return end_pause(e) && wants(CS_WIRE_MODE_GC) &&
+      return end_pause(e) && cs_wants(CS_WIRE_MODE_GC) &&
              cs_gate_take(CS_WIRE_MODE_GC, e->weight, &e->weight);
     default:
       return false;
   }
 }
 
-// The walk begins in this very function, so it must not be part of another one.
+// Not inlined, because the walk begins in this function.
 __attribute__((noinline)) static bool walk(const struct cs_sample_event *event) {
   struct cs_regs regs;
   struct cs_stack stack;
@@ -251,7 +252,7 @@ static void take(const struct cs_sample_event *event) {
   if (walk(event))
     cs_gate_add_walk((enum cs_wire_mode)event->mode);
   else if (event->mode == CS_WIRE_MODE_EXCEPTION)
-    cs_type_owe(event->type, event->weight);
+    cs_event_name_add_unsampled(event->type, event->weight);
 }
 
 void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
@@ -265,72 +266,47 @@ void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
 
 // ---- At the end ----
 
-struct waiting {
-  struct cs_agent_thread *agent;
-  struct cs_thread *thread;  // pinned
-  uint64_t since;
-};
-struct waiting_list {
-  struct waiting *at;
-  size_t count, capacity;
-};
-
-static bool count_waiting(struct cs_agent_thread *t, void *data) {
-  struct waiting_list *list = data;
-  if (cs_load_acquire(&t->waits_since) != 0) list->capacity++;
-  return true;
-}
-
 static bool collect_waiting(struct cs_agent_thread *t, void *data) {
-  struct waiting_list *list = data;
-  uint64_t since = cs_load_acquire(&t->waits_since);
-  if (since == 0 || t->tid == 0 || !cs_thread_pin(t->thread, t->clr_thread)) return true;
-  list->at[list->count++] = (struct waiting){t, t->thread, since};
-  return list->count < list->capacity;
+  if (cs_load_acquire(&t->waiting_from) == 0 || t->tid == 0) return true;
+  return cs_pinned_add(data, t);
 }
 
 void cs_events_end_waits(void) {
-  struct waiting_list list = {NULL, 0, 0};
-  if (!wants(CS_WIRE_MODE_WAIT)) return;
-  cs_threads_visit(count_waiting, &list);
-  list.at = list.capacity > 0 ? calloc(list.capacity, sizeof *list.at) : NULL;
-  if (list.at == NULL) return;
+  struct cs_pinned_list list = {NULL, 0, 0};
+  if (!cs_wants(CS_WIRE_MODE_WAIT)) return;
   cs_threads_visit(collect_waiting, &list);
   for (size_t i = 0; i < list.count; i++) {
-    const struct waiting *w = &list.at[i];
-    uint64_t now = cs_tsc(), weight;
-    struct cs_sample_event event = {.tsc = now, .mode = CS_WIRE_MODE_WAIT};
-    event.weight = cs_clock_ticks_to_ns(now - w->since);
-    // It may have ended meanwhile, and then it has been told.
-    uint64_t since = w->since;
-    if (cs_cas(&w->agent->waits_since, &since, 0)) {
+    struct cs_sample_event event = {.tsc = cs_tsc(), .mode = CS_WIRE_MODE_WAIT};
+    uint64_t weight, since = cs_take_seq(&list.at[i].agent->waiting_from, 0);
+    if (since != 0) {  // else it has ended by itself
+      event.weight = cs_clock_ticks_to_ns(event.tsc - since);
       (void)cs_gate_take(CS_WIRE_MODE_WAIT, event.weight, &weight);
-      cs_wall_walk_waiting(w->agent, w->thread, &event);
+      cs_wall_walk_waiting(&list.at[i], &event);
     }
-    cs_thread_unpin(w->thread);
+    cs_thread_unpin(list.at[i].thread);
   }
-  free(list.at);
+  cs_pinned_free(&list);
 }
 
 // ---- The session ----
 
-// One for each level. The runtime gives each event to those that want it.
+// One for each level.
 static void choose_keywords(void) {
-  sessions[0] =
-      (struct session){.keywords = (wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
-                                   (wants(CS_WIRE_MODE_LOCK) ? KEYWORD_CONTENTION : 0) |
-                                   (wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0),
-                       .level = LEVEL_INFORMATIONAL};
-  sessions[1] = (struct session){.keywords = wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,
+  sessions[0] = (struct session){
+      .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
+                  (cs_wants(CS_WIRE_MODE_LOCK) ? KEYWORD_CONTENTION : 0) |
+                  (cs_wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0),
+      .level = LEVEL_INFORMATIONAL};
+  sessions[1] = (struct session){.keywords = cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,
                                  .level = LEVEL_VERBOSE};
-  sessions[2] = (struct session){.keywords = wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_EXCEPTION : 0,
-                                 .level = LEVEL_ERROR};
+  sessions[2] = (struct session){
+      .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_EXCEPTION : 0, .level = LEVEL_ERROR};
 }
 
-// In a program that runs, the runtime has its EventSources told, in managed code, on the thread
-// that starts or ends a session. That makes a managed thread of it for good, and a managed thread
-// may ask the profiling API nothing outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE).
-// The agent's thread has names to ask for. So a thread of its own does it.
+// The runtime notifies its EventSources, in managed code, on the thread that starts or ends a
+// session. That makes it a managed thread for good, and a managed thread may not call the profiling
+// API outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE), as the agent's thread has to.
+// Hence a thread for this alone.
 static void *start_sessions(void *result) {
   static const WCHAR name[] = u"Microsoft-Windows-DotNETRuntime";
   ICorProfilerInfo15 *info = NULL;
@@ -363,7 +339,7 @@ static void *stop_sessions(void *result) {
   return NULL;
 }
 
-// False: there is no thread.
+// False: no thread could be started.
 static bool on_own_thread(void *(*work)(void *result), HRESULT *result) {
   pthread_t thread;
   *result = E_FAIL;
@@ -372,24 +348,24 @@ static bool on_own_thread(void *(*work)(void *result), HRESULT *result) {
 
 bool cs_events_start(struct cs_error *err) {
   HRESULT hr;
-  if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) == 0) return true;
+  if (!cs_wants_events()) return true;
   choose_keywords();
   if (on_own_thread(start_sessions, &hr) && hr == S_OK) return true;
   return cs_error_set(err,
-                      "the runtime refuses to tell of allocations, locks, waits, exceptions "
+                      "the runtime refuses to report allocations, locks, waits, exceptions "
                       "or collections (EventPipeStartSession: 0x%08x)",
                       (unsigned)hr);
 }
 
 void cs_events_stop(void) {
   HRESULT hr;
-  if ((cs_agent.modes & ~CS_WIRE_TIMED_MODES) == 0) return;
+  if (!cs_wants_events()) return;
   if (!on_own_thread(stop_sessions, &hr) || hr != S_OK)
     cs_log_important("events go on: EventPipeStopSession: 0x%08x", (unsigned)hr);
 }
 
 void cs_events_free(void) {
-  cs_types_free();
+  cs_event_names_free();
   pause_ns = resumed_ns = 0;
   collection = 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words for a pause. The numbers are those of the runtime's manifest (facts of .NET 10); one
-// that is not known is told as a number. Any thread. Signal-safe: no.
+// Names of pauses. The numbers are those of the runtime's manifest (.NET 10); an unknown one is
+// shown as a number. Any thread. Signal-safe: no.
 #include "sampling/gc_names.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words for a pause: which collection it was for, and why. Any thread.
+// The name of a pause: which collection it was for, and why. Any thread. Not for handlers.
 #ifndef CS_SAMPLING_GC_NAMES_H
 #define CS_SAMPLING_GC_NAMES_H
 
@@ -8,8 +8,8 @@
 
 // Generation, reason and type of a GCStart event as one number, never 0.
 uint32_t cs_gc_number(uint32_t generation, uint32_t reason, uint32_t type);
-// "[GC gen 1, allocation, blocking]". `collection`: the number above, or 0 for a pause in which
-// none began; `suspend_reason`: of SuspendEEBegin, what it was for then.
+// "[GC gen 1, allocation, blocking]". `collection`: such a number, or 0 for a pause in which no
+// collection began; that one is named by the reason of its SuspendEEBegin event.
 void cs_gc_name(uint32_t collection, uint32_t suspend_reason, char *name, size_t size);
 
 #endif

@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: MIT
-// Slots for labels (signal/label.h), one for each thread that has ever had a label, and the two
-// functions that managed code of ours (src/labels) calls: by name, so they are exported, and are no
-// part of the library's interface.
+// Slots for labels, one for each thread that has ever had a label, and the two functions that the
+// startup hook (src/agent/labels) looks up by name. They are exported for that, but no part of the
+// library's interface.
 //
-// Invariants: a slot's memory is never given back, because that code keeps its address for as long
-// as its thread lives, whatever becomes of recordings. A slot is its thread's until the thread has
-// ended, and names it: who finds another thread's number there has no label. Threads: any that runs
-// managed code; the agent's. Signal-safe: no.
+// Invariants: a slot's memory is never freed, because the hook keeps its address for as long as its
+// thread lives, whatever becomes of recordings. A slot belongs to its thread until the thread has
+// ended, and holds its tid; a slot that holds another tid is not the reader's. Threads: any that
+// runs managed code; the agent's. Signal-safe: no.
+#include "sampling/label_slots.h"
+
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "sampling/agent.h"
+#include "signal/label.h"
+#include "threads/registry.h"
 
 enum { SLOTS = 65536 };  // 4 MiB of address space; a page is used by 64 threads
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // for changes
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // for all changes to the next four
 static struct cs_label_slot *slots;
-static uint32_t used;  // [0, used) have been somebody's
+static uint32_t used;  // [0, used) have been given to a thread
 static pthread_key_t key;
 static bool key_works;
-static uint32_t recording;  // the number of the last one that wanted labels
-static uint32_t hooks;      // of the one under way: 1: that code has come
+static uint32_t recording;  // the number of the last one that wanted labels. Its starting thread
+static uint32_t has_hook;   // atomic. 1: the hook has come in this recording
 
-// Declared here, because nothing but managed code calls them.
+// Declared here, because only managed code calls them.
 __attribute__((visibility("default"))) const uint32_t *clrsnap_labels_wanted(void);
 __attribute__((visibility("default"))) struct cs_label_slot *clrsnap_label_slot(void);
 
 void cs_labels_begin(void) {
-  cs_store_release(&hooks, 0u);
+  cs_store_release(&has_hook, 0u);
   if (++recording == 0) recording = 1;
   cs_store_release(&cs_signal.labels, recording);
 }
@@ -39,8 +42,8 @@ void cs_labels_end(void) {
   cs_store_release(&cs_signal.labels, 0u);
 }
 
-bool cs_labels_have_hooks(void) {
-  return cs_load_acquire(&hooks) != 0;
+bool cs_labels_have_hook(void) {
+  return cs_load_acquire(&has_hook) != 0;
 }
 
 static struct cs_label_slot *find(uint32_t tid) {
@@ -50,15 +53,15 @@ static struct cs_label_slot *find(uint32_t tid) {
   return NULL;
 }
 
-// Its entry has its tid by now, and a slot gets its own before its thread looks for the entry: so
-// either of the two finds the other.
-void cs_labels_link(struct cs_thread *thread) {
+// The entry has its tid by now, and a slot is given its tid before its thread looks for the entry, so
+// one of the two finds the other.
+void cs_label_slot_link(struct cs_thread *thread) {
   struct cs_label_slot *slot = find(cs_load_acquire(&thread->tid));
   if (slot != NULL) cs_store_release(&thread->label, slot);
 }
 
-// The thread ends. No managed code runs on it any more; should some library have it run there once
-// more, it comes as a new managed thread, and asks for a slot again.
+// The thread ends, and no managed code runs on it any more. Should a library call managed code there
+// again, it becomes a new managed thread, which asks for a slot again.
 static void give_back(void *slot) {
   __atomic_store_n(&((struct cs_label_slot *)slot)->tid, 0u, __ATOMIC_SEQ_CST);
 }
@@ -77,7 +80,7 @@ static struct cs_label_slot *take(uint32_t tid) {
   uint32_t i = 0;
   while (i < used && cs_load_acquire(&slots[i].tid) != 0) i++;
   if (i == SLOTS || pthread_setspecific(key, &slots[i]) != 0) return NULL;
-  // Nobody's, so nobody writes: what it says is as old as its last owner.
+  // No thread writes to it, and its contents are its last owner's.
   cs_store_release(&slots[i].sequence, (slots[i].sequence | 1) + 1);
   cs_store_release(&slots[i].recording, 0u);
   __atomic_store_n(&slots[i].tid, tid, __ATOMIC_SEQ_CST);
@@ -85,13 +88,13 @@ static struct cs_label_slot *take(uint32_t tid) {
   return &slots[i];
 }
 
-// The word that says which recording wants labels, by its number: 0 when none does. Good for ever.
+// The word that has the number of the recording that wants labels; 0: none does. Always valid.
 const uint32_t *clrsnap_labels_wanted(void) {
-  if (cs_load_acquire(&cs_signal.labels) != 0) cs_store_release(&hooks, 1u);
+  if (cs_load_acquire(&cs_signal.labels) != 0) cs_store_release(&has_hook, 1u);
   return &cs_signal.labels;
 }
 
-// The calling thread's slot, its own until it ends. NULL: there is none to be had.
+// The calling thread's slot, which remains its own until it ends. NULL: there are none left.
 struct cs_label_slot *clrsnap_label_slot(void) {
   uint32_t tid = (uint32_t)syscall(SYS_gettid);
   (void)pthread_mutex_lock(&lock);
@@ -102,7 +105,7 @@ struct cs_label_slot *clrsnap_label_slot(void) {
   }
   (void)pthread_mutex_unlock(&lock);
   if (slot == NULL) {
-    cs_log_important("samples of some threads have no labels: there is no room for more");
+    cs_log_important("samples of some threads have no labels: all slots are taken");
     return NULL;
   }
   struct cs_thread *thread = cs_registry_self();

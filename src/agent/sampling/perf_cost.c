@@ -89,7 +89,7 @@ bool cs_perf_cost_begin(uint64_t period_ns, struct cs_error *why) {
          !cs_perf_costs_too_much(state.switch_ns, (struct cs_perf_use){0, 0}, state.last, why);
 }
 
-bool cs_perf_cost_turn(struct cs_error *why) {
+bool cs_perf_cost_check(struct cs_error *why) {
   enum { PATIENCE = 2 };
   struct cs_perf_use now = use_of_program();
   bool much = cs_perf_costs_too_much(state.switch_ns, state.last, now, why);

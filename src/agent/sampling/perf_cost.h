@@ -23,6 +23,6 @@ bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct 
 // A recording begins: measures, and judges by what the program has done up to now. Each second of
 // it after that: has it been bearable lately? False: *why says why not.
 bool cs_perf_cost_begin(uint64_t period_ns, struct cs_error *why);
-bool cs_perf_cost_turn(struct cs_error *why);
+bool cs_perf_cost_check(struct cs_error *why);
 
 #endif

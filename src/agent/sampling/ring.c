@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The reader's side of the sample ring (signal/sample.h). One thread: the agent's. Not for
-// handlers.
-//
-// Invariant: everything from head on, up to tail + capacity, is zero. The reader clears a record
-// before it moves the tail over it; nobody else makes space.
+// Reads the sample ring. Invariant: all bytes from head up to tail + capacity are zero. The reader
+// clears a record before it moves the tail over it; nothing else frees space. The agent's thread
+// only. Signal-safe: no.
+#include "sampling/ring.h"
+
 #include <string.h>
 #include <sys/mman.h>
-
-#include "signal/sample.h"
 
 bool cs_sample_ring_open(struct cs_sample_ring *ring, uint64_t bytes, uint32_t max_depth) {
   memset(ring, 0, sizeof *ring);

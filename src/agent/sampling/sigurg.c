@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// SIGURG: the signal that samples come with, as long as the program does not use it. A standard
-// signal is merged with the one that is pending already, and is not kept back by the limit of
-// pending signals; and pending signals survive execve: one that is ignored by default does the next
-// program no harm. The agent's thread; taken by any, once a recording. Signal-safe: no.
+// Takes and releases SIGURG. The agent's thread; it may be taken by any thread, once a recording.
+// Signal-safe: no.
+#include "sampling/sigurg.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-#include "sampling/agent.h"
+#include "signal/handler.h"
+#include "signal/signal.h"
+#include "threads/own_signal.h"
 
 static struct {
   struct sigaction before;
@@ -23,7 +25,7 @@ static bool is_unused(const struct sigaction *now) {
          (now->sa_handler == SIG_DFL || now->sa_handler == SIG_IGN);
 }
 
-bool cs_urg_take(struct cs_error *why) {
+bool cs_sigurg_take(struct cs_error *why) {
   struct sigaction now,
       ours = {.sa_sigaction = cs_urg_handler, .sa_flags = SA_SIGINFO | SA_RESTART};
   if (urg.taken) return true;
@@ -37,20 +39,20 @@ bool cs_urg_take(struct cs_error *why) {
   return true;
 }
 
-// What is still on its way is ignored from then on. (Unless the program took it in this very
-// moment.)
-void cs_urg_give_back(void) {
+// A signal that is still on its way is ignored from then on, unless the program installs a handler at
+// this very moment.
+void cs_sigurg_release(void) {
   struct sigaction now;
   if (urg.taken && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))
     (void)sigaction(SIGURG, &urg.before, NULL);
   urg.taken = false;
 }
 
-bool cs_urg_is_lost(void) {
+bool cs_sigurg_is_lost(void) {
   struct sigaction now;
   return sigaction(SIGURG, NULL, &now) == 0 && !is_ours(&now);
 }
 
-bool cs_urg_is_had(void) {
+bool cs_sigurg_is_taken(void) {
   return urg.taken;
 }

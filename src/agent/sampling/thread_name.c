@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The whole name of a managed thread that was named before we came: the kernel keeps 15 bytes of
-// it, the managed Thread has it all. Any thread but a handler.
-//
-// Which field of the object it is no descriptor tells, and a collection may move both objects while
-// they are read. So all reads are guarded, and a name is believed only if it begins with all that
-// the kernel has, and is the same when it is read again.
+// Names of threads. The kernel keeps 15 bytes of a name, the managed Thread object all of it. No
+// descriptor says which field of that object it is, and a collection may move both objects while
+// they are read. So all reads are guarded, and a name is believed only if it begins with what the
+// kernel has and reads the same twice. Any thread. Signal-safe: no.
+#include "sampling/thread_name.h"
+
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/utf16.h"
-#include "clr/clr.h"
-#include "sampling/agent.h"
+#include "life/library.h"
 
 enum { COMM = 15, FIELDS = 8, MAX_UNITS = 128 };
+
+void cs_thread_kernel_name(uint32_t tid, char *name, size_t cap) {
+  char path[64];
+  name[0] = '\0';
+  if (tid == (uint32_t)getpid()) {  // the kernel has the program's file name there
+    (void)snprintf(name, cap, "Main");
+    return;
+  }
+  (void)snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return;
+  if (fgets(name, (int)cap, file) == NULL) name[0] = '\0';
+  name[strcspn(name, "\n")] = '\0';
+  (void)fclose(file);
+}
 
 static bool read_bytes(uint64_t address, void *out, size_t size) {
   return address != 0 && address % 8 == 0 &&

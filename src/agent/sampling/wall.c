@@ -1,46 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Wall mode: in every period a sample of each managed thread, whether it runs or waits. One that is
-// blocked in the kernel is walked from here and does not wake (threads/asleep.h): no EINTR in
-// foreign code; and only once, as long as it has not run since. All others get a signal. Native
-// threads are left out: the runtime's own sleep mostly. The agent's thread only. Signal-safe: no.
+// Samples all managed threads. One that is blocked in the kernel is walked from here and not woken
+// (threads/asleep.h), so that foreign code sees no EINTR; and only once, as long as it does not
+// run. All others get a signal. Native threads are left out: they are mostly the runtime's, asleep.
 //
 // A thread that is found running but mostly sleeps is looked at again a few times, 50 us apart, all
-// such threads together: a signal could meet it on its way to sleep. A thread that has not taken
-// its signal yet is left out; what it misses is in the weight of its next sample.
+// such threads together: a signal could catch it on its way to sleep. A thread that has not taken
+// its last signal yet is left out; the weight of its next sample includes what it misses.
 //
-// Invariant: the threads of a tick are pinned while it works on them without the lock of the list,
-// so none of them ends before it is done with it.
-#include <stdlib.h>
+// Invariant: the threads of a tick are pinned while they are worked on without the list's lock, so
+// none of them ends meanwhile. The agent's thread only. Signal-safe: no.
+#include "sampling/wall.h"
+
 #include <unistd.h>
 
 #include "base/log.h"
-#include "sampling/agent.h"
+#include "sampling/ask.h"
+#include "sampling/weight.h"
 #include "threads/asleep.h"
 
 enum { TRIES = 3 };
 
-struct due {
-  struct cs_agent_thread *agent;
-  struct cs_thread *thread;             // pinned
-  const struct cs_sample_event *event;  // that it is because of; NULL: it is in time
-};
-static struct due *due;
-static size_t due_count, due_capacity;
-
-// ---- The list ----
-
-static bool add_due(struct cs_agent_thread *t) {
-  if (due_count == due_capacity) {
-    size_t capacity = due_capacity != 0 ? due_capacity * 2 : 64;
-    struct due *larger = realloc(due, capacity * sizeof *due);
-    if (larger == NULL) return false;
-    due = larger;
-    due_capacity = capacity;
-  }
-  if (!cs_thread_pin(t->thread, t->clr_thread)) return true;  // it is ending
-  due[due_count++] = (struct due){t, t->thread, NULL};
-  return true;
-}
+static struct cs_pinned_list due;
 
 struct tick {
   uint64_t now;
@@ -50,24 +30,26 @@ struct tick {
 static bool collect(struct cs_agent_thread *t, void *data) {
   const struct tick *tick = data;
   if (t->clr_thread == 0 || t->tid == 0 || t->id % tick->parts != tick->part) return true;
-  cs_drain_note_put_off(t, tick->now);
+  cs_weight_note_put_off(t, tick->now);
   if ((cs_load_acquire(&t->thread->asked) & CS_ASKED_WALL) != 0) return true;
-  if (add_due(t)) return true;
+  if (cs_pinned_add(&due, t)) return true;
   cs_log_important("no memory for the list of threads: not all are sampled");
   return false;
 }
 
 // ---- One thread ----
 
-static void ask(const struct due *d, uint64_t now) {
+static void ask(const struct cs_pinned *d, uint64_t now) {
   if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until))
-    cs_drain_put_off(d->agent, now);
+    cs_weight_put_off(d->agent, now);
   else
-    cs_ask(d->agent, d->thread, CS_ASKED_WALL, 0);
+    cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
 }
 
-// Only a complete walk is kept: what a sleeper's registers do not lead to, its own may.
-static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct due *d) {
+// Only a complete walk is kept: where the few registers that are known of a sleeper do not suffice,
+// the thread itself may do better. `event`: what the sample is because of; NULL: the tick.
+static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct cs_pinned *d,
+                                           const struct cs_sample_event *event) {
   struct cs_sample_place place;
   struct cs_sampled sampled = {.world = &asleep->world,
                                .thread = d->thread,
@@ -81,10 +63,10 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
   bool valid = cs_asleep_end(asleep);
   if (!written) return CS_ASLEEP_YES;  // lost, and counted
   bool complete = place.sample->stop == CS_STOP_BASE;
-  if (d->event != NULL) {
-    place.sample->tsc = d->event->tsc;
-    place.sample->weight = d->event->weight;
-    place.sample->mode = d->event->mode;
+  if (event != NULL) {
+    place.sample->tsc = event->tsc;
+    place.sample->weight = event->weight;
+    place.sample->mode = event->mode;
   }
   if (valid && complete)
     cs_sample_keep(&cs_agent.ring, &place);
@@ -96,13 +78,14 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
   return complete ? CS_ASLEEP_YES : CS_ASLEEP_NO;
 }
 
-static enum cs_asleep_answer look_at(const struct due *d) {
+static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
+                                         const struct cs_sample_event *event) {
   static struct cs_asleep asleep;
   enum cs_asleep_answer answer = CS_ASLEEP_NO;
-  if (cs_load_acquire(&d->thread->sampling) == 0) return CS_ASLEEP_YES;  // it is not to be sampled
+  if (cs_load_acquire(&d->thread->sampling) == 0) return CS_ASLEEP_YES;  // not sampled any more
   for (int i = 0; i < TRIES; i++) {
     uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-    answer = sample_asleep(&asleep, d);
+    answer = sample_asleep(&asleep, d, event);
     cs_epoch_leave(&cs_signal.epoch, parity);
     if (answer != CS_ASLEEP_MOVED) break;
   }
@@ -111,15 +94,15 @@ static enum cs_asleep_answer look_at(const struct due *d) {
 
 // ---- A tick ----
 
-// As it was at its last sample.
-static bool sleeps_on(const struct due *d, uint64_t now) {
+// Does its last sample describe it still? Then that is sent again.
+static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
   return d->agent->repeatable && cs_load_acquire(&d->thread->sampling) != 0 &&
-         cs_asleep_stays(d->thread, d->agent->slept_runs) && cs_drain_again(d->agent, now);
+         cs_asleep_stays(d->thread, d->agent->slept_runs) && cs_weight_repeat(d->agent, now);
 }
 
-// True: it is done with. Else it is to be looked at again.
-static bool sample(const struct due *d, bool last, uint64_t now) {
-  enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : look_at(d);
+// False: the thread is to be looked at again.
+static bool sample(const struct cs_pinned *d, bool last, uint64_t now) {
+  enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : walk_asleep(d, NULL);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
   if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(d->thread);
   if (answer != CS_ASLEEP_YES) ask(d, now);
@@ -129,25 +112,21 @@ static bool sample(const struct due *d, bool last, uint64_t now) {
 
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
   struct tick tick = {now_ns, part, parts};
-  due_count = 0;
+  due.count = 0;
   cs_threads_visit(collect, &tick);
-  for (int look = 0; due_count != 0; look++) {
+  for (int look = 0; due.count != 0; look++) {
     size_t left = 0;
     if (look != 0) (void)usleep(CS_ASLEEP_NAP_US);
-    for (size_t i = 0; i < due_count; i++)
-      if (!sample(&due[i], look == CS_ASLEEP_PATIENCE, now_ns)) due[left++] = due[i];
-    due_count = left;
+    for (size_t i = 0; i < due.count; i++)
+      if (!sample(&due.at[i], look == CS_ASLEEP_PATIENCE, now_ns)) due.at[left++] = due.at[i];
+    due.count = left;
   }
 }
 
-void cs_wall_walk_waiting(struct cs_agent_thread *thread, struct cs_thread *pinned,
-                          const struct cs_sample_event *event) {
-  struct due one = {thread, pinned, event};
-  (void)look_at(&one);
+void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event) {
+  (void)walk_asleep(thread, event);
 }
 
 void cs_wall_free(void) {
-  free(due);
-  due = NULL;
-  due_count = due_capacity = 0;
+  cs_pinned_free(&due);
 }

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 
 #include <pthread.h>
-#include <time.h>
 
 // A pair is exact to about 50 ns, which over this time is 20 ppm; cs_clock_refine improves on it.
 #define CALIBRATION_NS 5000000
@@ -18,10 +17,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct pair origin;
 static uint64_t rate;  // nanoseconds per tick, with 32 fractional bits
 
-uint64_t cs_clock_now_ns(void) {
+uint64_t cs_clock_read_ns(clockid_t clock) {
   struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  return clock_gettime(clock, &now) == 0 ? cs_timespec_ns(now) : 0;
+}
+
+uint64_t cs_clock_now_ns(void) {
+  return cs_clock_read_ns(CLOCK_MONOTONIC);
 }
 
 // Reads counter and clock at one instant. The tightest of several tries is used, so that an

@@ -4,6 +4,8 @@
 #ifndef CS_BASE_CLOCK_H
 #define CS_BASE_CLOCK_H
 
+#include <time.h>
+
 #include "base/base.h"
 
 // Measures the counter's rate against CLOCK_MONOTONIC, which takes about 5 ms of sleep. Must be
@@ -18,5 +20,14 @@ uint64_t cs_clock_tsc_to_ns(uint64_t tsc);
 uint64_t cs_clock_ticks_to_ns(uint64_t ticks);
 // Returns the CLOCK_MONOTONIC time.
 uint64_t cs_clock_now_ns(void);
+// Returns the time of any clock of clock_gettime(2), or 0 if it does not exist (its thread has ended).
+uint64_t cs_clock_read_ns(clockid_t clock);
+
+static inline struct timespec cs_timespec_of(uint64_t ns) {
+  return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+static inline uint64_t cs_timespec_ns(struct timespec t) {
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 #endif

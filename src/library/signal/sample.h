@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sample ring: many handlers write, the agent's thread reads. It lies in private memory of this
 // process, so that a handler never depends on a page of a file or on another process. Signal-safe:
-// everything marked CS_ISLAND. The rest is for the one reader, outside of handlers.
+// everything marked CS_ISLAND. The reader is sampling/ring.h.
 //
 //   tail                                     head
 //    | READY record | BUSY record | READY record |  all zero ...  |
@@ -125,15 +125,5 @@ struct cs_sample_event {
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_rest *rest, const struct cs_sample_event *event);
-
-// Allocates the ring, with all pages present. `bytes`: a power of two, at least 64 KiB. False: no
-// memory. Not for handlers; in sampling/ring.c, since the island calls nothing.
-bool cs_sample_ring_open(struct cs_sample_ring *ring, uint64_t bytes, uint32_t max_depth);
-void cs_sample_ring_close(struct cs_sample_ring *ring);
-// Returns the oldest READY record, or NULL. Valid until cs_sample_ring_pop.
-const struct cs_sample *cs_sample_ring_peek(struct cs_sample_ring *ring);
-void cs_sample_ring_pop(struct cs_sample_ring *ring, const struct cs_sample *sample);
-// Bytes that are reserved or unread.
-uint64_t cs_sample_ring_used(const struct cs_sample_ring *ring);
 
 #endif

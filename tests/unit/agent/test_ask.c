@@ -13,7 +13,10 @@
 
 #include <cmocka.h>
 
-#include "sampling/agent.h"
+#include "sampling/ask.h"
+#include "sampling/sigurg.h"
+#include "signal/handler.h"
+#include "threads/threads.h"
 
 static struct cs_thread entry;
 static struct cs_agent_thread thread;
@@ -58,14 +61,14 @@ static void test_one_signal(void **state) {
   (void)state;
   block(SIG_BLOCK);
   for (int i = 0; i < 5; i++) {
-    cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
-    cs_ask(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
+    cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+    cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
   }
   assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
   assert_int_equal(entry.asked_weight, 1000);  // of the one that is on its way
   assert_int_equal(take_pending(), 1);
   // It was eaten: nobody knows, and no other one is sent.
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(take_pending(), 0);
   entry.asked = 0;
   block(SIG_UNBLOCK);
@@ -74,12 +77,12 @@ static void test_one_signal(void **state) {
 static void test_taken(void **state) {
   (void)state;
   block(SIG_BLOCK);
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, CS_ASKED_WALL);
   block(SIG_UNBLOCK);  // here the handler runs; nothing is sampled, and it is taken all the same
   assert_int_equal(entry.asked, 0);
   block(SIG_BLOCK);
-  cs_ask(&thread, &entry, CS_ASKED_LOOK, 7);
+  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 7);
   assert_int_equal(take_pending(), 1);
   entry.asked = 0;
   block(SIG_UNBLOCK);
@@ -89,7 +92,7 @@ static void test_taken(void **state) {
 static void test_not_its_own(void **state) {
   (void)state;
   block(SIG_BLOCK);
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   entry.tid++;
   block(SIG_UNBLOCK);
   assert_int_equal(entry.asked, CS_ASKED_WALL);
@@ -100,7 +103,7 @@ static void test_not_equipped(void **state) {
   (void)state;
   entry.clr_thread = 1;
   entry.altstack.ready = 0;
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, 0);
 }
 
@@ -108,12 +111,12 @@ static void test_not_equipped(void **state) {
 static void test_no_room(void **state) {
   (void)state;
   entry.room = CS_ROOM_SMALL;
-  cs_ask(&thread, &entry, CS_ASKED_LOOK, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
   entry.room = CS_ROOM_UNKNOWN;
-  cs_ask(&thread, &entry, CS_ASKED_LOOK, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
   entry.clr_thread = 1;
   entry.stack = (struct cs_stack){.lo = 4096, .hi = 4096 + CS_LEAST_STACK - 1};
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, 0);
 }
 
@@ -134,20 +137,20 @@ static void test_limit(void **state) {
   assert_int_equal(getrlimit(RLIMIT_SIGPENDING, &before), 0);
   none.rlim_max = before.rlim_max;
   assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &none), 0);
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);  // by a real-time signal: it cannot be sent
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);  // by a real-time signal: it cannot be sent
   assert_int_equal(entry.asked, 0);
-  assert_true(cs_urg_take(&why));
+  assert_true(cs_sigurg_take(&why));
   (void)sigemptyset(&set);
   (void)sigaddset(&set, SIGURG);
   (void)sigprocmask(SIG_BLOCK, &set, NULL);
-  cs_ask(&thread, &entry, CS_ASKED_WALL, 0);
-  cs_ask(&thread, &entry, CS_ASKED_LOOK, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
   assert_int_equal(pending_of(SIGURG), 1);
   assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
   (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
   assert_int_equal(entry.asked, 0);
   assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &before), 0);
-  cs_urg_give_back();
+  cs_sigurg_release();
 }
 
 static void theirs(int signo) {
@@ -159,15 +162,15 @@ static void test_others(void **state) {
   (void)state;
   struct cs_error why = {""};
   struct sigaction now;
-  assert_true(cs_urg_take(&why));
+  assert_true(cs_sigurg_take(&why));
   entry.asked = CS_ASKED_WALL;
   (void)kill(getpid(), SIGURG);
   assert_int_equal(entry.asked, CS_ASKED_WALL);
   entry.asked = 0;
   (void)signal(SIGURG, theirs);
-  assert_true(cs_urg_is_lost());
-  cs_urg_give_back();
-  assert_false(cs_urg_take(&why));
+  assert_true(cs_sigurg_is_lost());
+  cs_sigurg_release();
+  assert_false(cs_sigurg_take(&why));
   assert_int_equal(sigaction(SIGURG, NULL, &now), 0);
   assert_true(now.sa_handler == theirs);
   (void)signal(SIGURG, SIG_DFL);

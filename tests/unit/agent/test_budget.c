@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "sampling/agent.h"
+#include "sampling/budget.h"
+#include "sampling/state.h"
 #include "wire/consumer.h"
 
 #define SECOND 1000000000ull
@@ -32,15 +33,15 @@ static void few_samples_are_not_in_step(void **state) {
   assert_true(cs_consumer_create(&consumer, &opts, &err));
   assert_true(cs_producer_open(&cs_agent.wire, consumer.path, &err));
   assert_true(cs_producer_claim(&cs_agent.wire));
-  cs_agent.hz = 999;
-  cs_agent.budget_ppm = 1;
-  cs_agent.period_ns = SECOND / cs_agent.hz;
+  cs_options.hz = 999;
+  cs_options.budget_ppm = 1;
+  cs_agent.period_ns = SECOND / cs_options.hz;
   uint64_t now = 0, last = 0;
   cs_budget_start(now);
   for (int turn = 0; turn < 60; turn++) {
     now += SECOND;
     cs_agent.wire.header->command_cpu_ns += SECOND / 100;  // far more than is allowed
-    cs_budget_turn(now);
+    cs_budget_update(now);
     last = cs_agent.period_ns;
   }
   assert_true(last >= SECOND && last < SECOND * 11 / 10);

@@ -31,7 +31,7 @@ static int few_descriptors(void) {
   few.rlim_cur = few.rlim_max = (rlim_t)count_fds() + 1;
   if (setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
   if (cs_engines_begin(&err) || strstr(err.text, "ulimit -n") == NULL) return 2;
-  cs_agent.engine = CS_WIRE_ENGINE_AUTO;
+  cs_options.engine = CS_WIRE_ENGINE_AUTO;
   if (!cs_engines_begin(&err)) return 3;
   struct cs_wire_engine engine = told(why);
   if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 4;
@@ -56,15 +56,15 @@ static int fewer_descriptors(void) {
   int used = count_fds();
   struct rlimit some = {(rlim_t)used + 100, (rlim_t)used + 100};
   if (setrlimit(RLIMIT_NOFILE, &some) != 0) return 1;
-  (void)cs_engines_turn(cs_clock_now_ns());
+  (void)cs_engines_poll(cs_clock_now_ns());
   for (int i = 0; i < THREADS; i++)
     if (pthread_create(&threads[i], NULL, wait_about, NULL) != 0) return 2;
   for (int i = 0; i < 200 && count_fds() < used + THREADS; i++) (void)usleep(5000);
   if (count_fds() != used + THREADS) return 3;
   for (int i = 0; i < 60; i++)
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return 4;
-  (void)cs_engines_turn(cs_clock_now_ns() + 2000 * MS);
-  (void)cs_engines_turn(cs_clock_now_ns() + 2010 * MS);
+  (void)cs_engines_poll(cs_clock_now_ns() + 2000 * MS);
+  (void)cs_engines_poll(cs_clock_now_ns() + 2010 * MS);
   if (count_fds() != used + 60) return 5;  // events have given theirs back
   struct cs_wire_engine engine = told(why);
   if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 6;
@@ -90,7 +90,7 @@ static int closes_all(void) {
   (void)drain();
   burn(100 * MS);
   if (drain().samples > 1) return 3;  // its event has gone
-  (void)cs_engines_turn(cs_clock_now_ns() + 1000 * MS);
+  (void)cs_engines_poll(cs_clock_now_ns() + 1000 * MS);
   burn(100 * MS);
   if (drain().samples < 50) return 4;  // it has got another one
   cs_threads_stop();

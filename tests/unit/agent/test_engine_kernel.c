@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/perf.h"
+#include "signal/kernel.h"
 #include "support/engine_run.h"
 #include "wire/decode.h"
 
@@ -176,7 +177,7 @@ static struct parts drain_parts(void) {
 
 static void samples_have_the_kernels_part(void **state) {
   (void)state;
-  cs_agent.kernel = true;
+  cs_options.kernel = true;
   begin(999, CS_WIRE_ENGINE_AUTO);
   cs_threads_add_native(own_tid());
   burn_in_kernel(300 * MS);
@@ -184,7 +185,7 @@ static void samples_have_the_kernels_part(void **state) {
   burn_in_user_mode(300 * MS);
   struct parts user_parts = drain_parts();
   end();
-  cs_agent.kernel = false;
+  cs_options.kernel = false;
   assert_true(kernel_parts.samples > 100 && user_parts.samples > 100);
   if (kernel_parts.in_kernel < kernel_parts.samples * 6 / 10 ||
       user_parts.in_kernel > user_parts.samples * 2 / 10 ||
@@ -226,7 +227,7 @@ static int without_locked_memory(void) {
   (void)fclose(in);
   if (paranoid < 0) return 0;  // nothing is ever refused
   if (drop_lock_right() != 0 || !use_up_locked_memory()) return 2;
-  cs_agent.kernel = true;
+  cs_options.kernel = true;
   begin(999, CS_WIRE_ENGINE_AUTO);
   cs_threads_add_native(own_tid());
   burn_in_kernel(100 * MS);
@@ -246,7 +247,7 @@ static void threads_without_a_ring_are_told_of(void **state) {
 // A forked child has the parent's entries, but neither its rings nor the table that leads to them.
 static int events_in_a_forked_child(void) {
   int status = 0;
-  cs_agent.kernel = true;
+  cs_options.kernel = true;
   begin(999, CS_WIRE_ENGINE_AUTO);
   cs_threads_add_native(own_tid());
   burn_in_kernel(20 * MS);
@@ -293,8 +294,8 @@ static void page_faults_are_counted(void **state) {
   enum { SHADOW = INT_MAX };
 #endif
   enum { TOUCHED = 40000, PAGES = TOUCHED + TOUCHED / SHADOW, PERIOD = 25 };
-  cs_agent.event = cs_perf_kind_by_name("page-faults", 11);
-  cs_agent.event_period = PERIOD;
+  cs_options.event = cs_perf_kind_by_name("page-faults", 11);
+  cs_options.event_period = PERIOD;
   begin(499, CS_WIRE_ENGINE_AUTO);
   cs_threads_add_native(own_tid());
   touch_new_memory(TOUCHED);
@@ -302,7 +303,7 @@ static void page_faults_are_counted(void **state) {
   burn_in_user_mode(50 * MS);
   struct sums after = drain();
   end();
-  cs_agent.event = 0;
+  cs_options.event = 0;
   if (sums.samples < 100 || sums.weight < PAGES * 9 / 10 || sums.weight > PAGES * 11 / 10)
     fail_msg("%lu samples stand for %lu page faults of %d", (unsigned long)sums.samples,
              (unsigned long)sums.weight, PAGES);
@@ -318,13 +319,13 @@ static void an_event_without_a_counter_is_refused_with_a_reason(void **state) {
   assert_int_equal(cs_perf_kind_by_name("cycle", 5), 0);
   assert_int_equal(cs_perf_kind_by_name("cpu-time", 8), 0);
   if (cs_perf_probe(cycles, true, &why)) return;  // this machine has them
-  cs_agent.event = cycles;
-  cs_agent.event_period = 1000000;
+  cs_options.event = cycles;
+  cs_options.event_period = 1000000;
   open_recording(499, CS_WIRE_ENGINE_AUTO);
   assert_false(cs_engines_begin(&why));
   assert_non_null(strstr(why.text, "perf: "));
   assert_null(strstr(why.text, "clock: "));
-  cs_agent.event = 0;
+  cs_options.event = 0;
   end();
 }
 

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/perf.h"
 #include "sampling/perf_cost.h"
+#include "signal/perf.h"
 #include "support/engine_run.h"
 
 // ---- Waits ----
@@ -102,12 +103,12 @@ static void threads_that_come_and_go_have_their_share(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, live_shortly, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     cs_threads_sweep_native();  // it has not been seen
-    (void)cs_engines_turn(cs_clock_now_ns());
+    (void)cs_engines_poll(cs_clock_now_ns());
     weight += drain().weight;
     cs_threads_free_dead();
   }
   cs_threads_sweep_native();
-  (void)cs_engines_turn(cs_clock_now_ns());
+  (void)cs_engines_poll(cs_clock_now_ns());
   assert_int_equal(count_fds(), before);
   double share = (double)weight / (double)short_used;
   if (share < 0.85 || share > 1.15) fail_msg("samples stand for %.3f of their time", share);
@@ -136,7 +137,7 @@ static void a_thread_that_blocks_the_signal_has_one_pending_at_most(void **state
   cs_threads_add_native(own_tid());
   for (uint64_t i = 0; i < 10; i++) {
     burn(20 * MS);
-    (void)cs_engines_turn(cs_clock_now_ns() + i * 1000 * MS);  // each time it looks at all events
+    (void)cs_engines_poll(cs_clock_now_ns() + i * 1000 * MS);  // each time it looks at all events
   }
   (void)sigpending(&pending);
   assert_int_equal(sigismember(&pending, SIGURG), 1);  // else nothing was tried
@@ -198,7 +199,7 @@ static int begins_to_use_urg(void) {
   begin(999, CS_WIRE_ENGINE_AUTO);
   cs_threads_add_native(own_tid());
   (void)signal(SIGURG, on_urg);
-  (void)cs_engines_turn(cs_clock_now_ns());
+  (void)cs_engines_poll(cs_clock_now_ns());
   struct cs_wire_engine engine = told(why);
   if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "SIGURG") == NULL) return 1;
   handled = 0;

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
-#include "sampling/agent.h"
+#include "life/library.h"
+#include "reporting/methods.h"
+#include "sampling/state.h"
 #include "wire/consumer.h"
 
 static struct cs_consumer consumer;
@@ -36,7 +38,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  cs_known_functions_free();
+  cs_function_ids_free();
   cs_producer_close(&cs_agent.wire);
   cs_consumer_destroy(&consumer);
   return 0;
@@ -47,7 +49,7 @@ static uint32_t id_of(uint64_t start, bool collectible) {
   struct cs_method_at method = {start, start + 8, collectible, now};
   while (cs_consumer_next(&consumer) != NULL) {
   }
-  assert_true(cs_function_to_wire(&method, &id));
+  assert_true(cs_method_at_to_wire(&method, &id));
   return id;
 }
 
@@ -68,14 +70,14 @@ static void code_that_dies_does_not_pile_up(void **state) {
   enum { LIVING = 3000, DYING = 200000 };
   static uint32_t ids[LIVING];
   for (uint32_t i = 0; i < LIVING; i++) ids[i] = id_of(0x100000 + 64ull * i, false);
-  size_t before = cs_known_functions_bytes();
+  size_t before = cs_function_table_bytes();
   for (uint32_t i = 0; i < DYING; i++) {
     uint64_t start = 0x10000000 + 64ull * i;
     uint32_t id = id_of(start, true);
     if (i % 1000 == 0) assert_int_equal(id_of(start, true), id);
     cs_library.world.code_generation++;
   }
-  assert_true(cs_known_functions_bytes() <= 2 * before);
+  assert_true(cs_function_table_bytes() <= 2 * before);
   for (uint32_t i = 0; i < LIVING; i++)
     assert_int_equal(id_of(0x100000 + 64ull * i, false), ids[i]);
 }

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "sampling/agent.h"
+#include "sampling/budget.h"
+#include "sampling/gate.h"
 #include "wire/consumer.h"
 
 enum { TURNS_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds
@@ -30,9 +31,9 @@ static uint64_t now_ns;
 static int setup(void **state) {
   (void)state;
   cs_clock_init();
-  memset(&cs_agent, 0, sizeof cs_agent);
-  cs_agent.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_EXCEPTION) |
-                   CS_WIRE_MODE_BIT(CS_WIRE_MODE_WAIT);
+  memset(&cs_options, 0, sizeof cs_options);
+  cs_options.modes = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ALLOC) |
+                     CS_WIRE_MODE_BIT(CS_WIRE_MODE_EXCEPTION) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WAIT);
   now_ns = SECOND;
   return 0;
 }
@@ -55,10 +56,11 @@ static void turn(struct stream *s, bool counts) {
 
 static void run(struct stream *streams, unsigned count) {
   cs_gate_start(now_ns);
+  if (cs_options.budget_ppm != 0) cs_budget_start(now_ns);
   for (unsigned i = 0; i < (SETTLING + COUNTED) * TURNS_A_SECOND; i++) {
     for (unsigned k = 0; k < count; k++) turn(&streams[k], i >= SETTLING * TURNS_A_SECOND);
     now_ns += SECOND / TURNS_A_SECOND;
-    cs_gate_turn(now_ns);
+    cs_gate_update(now_ns);
   }
   for (unsigned k = 0; k < count; k++)
     print_message("mode %d: %.0f of %.0f walked, which stand for %.1f %%\n", (int)streams[k].mode,
@@ -107,10 +109,10 @@ static void those_that_are_walked_stand_for_all(void **state) {
 static void as_many_as_the_user_says(void **state) {
   struct stream exceptions = {.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
   (void)state;
-  cs_agent.event_rate = 50;
+  cs_options.event_rate = 50;
   run(&exceptions, 1);
   assert_near(exceptions.walked, 50 * COUNTED, 0.2);
-  cs_agent.event_rate = 1000000;
+  cs_options.event_rate = 1000000;
   exceptions = (struct stream){.mode = CS_WIRE_MODE_EXCEPTION, .a_second = 20000, .value = one};
   run(&exceptions, 1);
   assert_true(exceptions.walked == exceptions.events);
@@ -119,7 +121,7 @@ static void as_many_as_the_user_says(void **state) {
 static void objects_by_their_interval(void **state) {
   struct stream objects = {.mode = CS_WIRE_MODE_ALLOC, .a_second = 20000, .value = object};
   (void)state;
-  cs_agent.alloc_interval = 1024000;  // the runtime has one in 102,400 bytes
+  cs_options.alloc_interval = 1024000;  // the runtime has one in 102,400 bytes
   run(&objects, 1);
   assert_near(objects.walked, objects.events / 10, 0.1);
   assert_near(objects.estimate, objects.sum, 0.1);
@@ -152,10 +154,9 @@ static void the_budget_is_held_over_all_modes(void **state) {
   assert_true(cs_consumer_create(&consumer, &opts, &err));
   assert_true(cs_producer_open(&cs_agent.wire, consumer.path, &err));
   assert_true(cs_producer_claim(&cs_agent.wire));
-  cs_agent.hz = 999;
-  cs_agent.budget_ppm = 3000;  // a tenth of a second in 30
-  cs_agent.event_rate = 10000;
-  cs_budget_start(now_ns);
+  cs_options.hz = 999;
+  cs_options.budget_ppm = 3000;  // a tenth of a second in 30
+  cs_options.event_rate = 10000;
   run(streams, 2);
   double each = (double)cs_clock_ticks_to_ns(streams[0].ticks), used = 0;
   for (unsigned i = 0; i < 2; i++) used += streams[i].walked * each;

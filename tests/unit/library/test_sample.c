@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "sampling/ring.h"
 #include "signal/rest.h"
 #include "signal/sample.h"
 #include "support/fake_clr.h"

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "sampling/agent.h"
+#include "sampling/event_names.h"
 
 static uint32_t number_of(unsigned type) {
   char name[32];
   (void)snprintf(name, sizeof name, "Shop.Type%u", type);
-  return cs_type_intern_text(name);
+  return cs_event_name_of(name);
 }
 
 static void not_all_names_are_kept(void **state) {
@@ -25,10 +25,10 @@ static void not_all_names_are_kept(void **state) {
     if (number_of(i) != want) fail_msg("type %u is not number %u", i, want);
   }
   for (unsigned i = 0; i < KEPT; i += 97) assert_int_equal(number_of(i), i + 1);
-  assert_int_equal(cs_type_intern_text("[types beyond the first 65,535]"), KEPT + 1);
-  cs_types_free();
+  assert_int_equal(cs_event_name_of("[types beyond the first 65,535]"), KEPT + 1);
+  cs_event_names_free();
   assert_int_equal(number_of(3), 1);
-  cs_types_free();
+  cs_event_names_free();
 }
 
 // A thread keeps the last name that it was given; a new recording begins with none.
@@ -37,18 +37,18 @@ static void a_name_as_the_runtime_has_it_is_the_same_names(void **state) {
   (void)state;
   for (int recording = 0; recording < 2; recording++) {
     for (int again = 0; again < 2; again++) {
-      assert_int_equal(cs_type_intern((const uint8_t *)small, sizeof small - 2), 1);
-      assert_int_equal(cs_type_intern((const uint8_t *)small, sizeof small - 2), 1);
-      assert_int_equal(cs_type_intern((const uint8_t *)large, sizeof large - 2), 2);
-      assert_int_equal(cs_type_intern((const uint8_t *)longer, sizeof longer - 2), 3);
-      assert_int_equal(cs_type_intern((const uint8_t *)longer, sizeof small - 2), 1);
-      assert_int_equal(cs_type_intern_text("Shop.Large"), 2);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2), 1);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2), 1);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)large, sizeof large - 2), 2);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof longer - 2), 3);
+      assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof small - 2), 1);
+      assert_int_equal(cs_event_name_of("Shop.Large"), 2);
     }
-    cs_types_free();
-    assert_int_equal(cs_type_intern((const uint8_t *)longer, sizeof small - 2), 1);
-    cs_types_free();
-    assert_int_equal(cs_type_intern((const uint8_t *)small, sizeof small - 2), 1);
-    cs_types_free();
+    cs_event_names_free();
+    assert_int_equal(cs_event_name_of_utf16((const uint8_t *)longer, sizeof small - 2), 1);
+    cs_event_names_free();
+    assert_int_equal(cs_event_name_of_utf16((const uint8_t *)small, sizeof small - 2), 1);
+    cs_event_names_free();
   }
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// A recording, on the agent's thread. Not for handlers.
+#ifndef CS_AGENT_LOOP_H
+#define CS_AGENT_LOOP_H
+
+#include <stdbool.h>
+
+// Before the agent's thread exists.
+void cs_loop_prepare(bool attached);
+// Waits until the runtime can be walked, and records until the program, the command or an error
+// ends it; then the last record is on the wire. The agent's thread. False: handlers may still be
+// writing to the ring.
+bool cs_loop_run(void);
+// Ends the recording soon. Any thread.
+void cs_loop_stop(void);
+// The runtime has reported ProfilerAttachComplete: all threads that begin from now on have a
+// callback. Any thread.
+void cs_loop_note_attached(void);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// A recording's beginning and end. Not for handlers.
+#ifndef CS_AGENT_START_H
+#define CS_AGENT_START_H
+
+#include <stddef.h>
+
+#include "clr/clr.h"
+
+// How to reach the command: by the path of its memory, or, by attach, through an invitation, which
+// has not been verified.
+struct cs_agent_wish {
+  bool attached;
+  const char *path;
+  const void *invitation;
+  size_t size;
+};
+// Maps and claims the shared memory, starts the library and the agent's thread. Returns what
+// Initialize is to return. Waits for a recording that is just ending, 3 s at most. By attach the
+// command is waiting for the reason if there is no recording.
+HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish);
+// The process ends: ends the recording, if there is one, and waits until its last record is written,
+// 2 s at most. Any thread.
+void cs_agent_stop(void);
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Where an async method that is awaited by no Task has its awaiter. The agent's thread only, while
+// the class is known to be alive. Not for handlers.
+#ifndef CS_REPORTING_AWAIT_SOURCE_H
+#define CS_REPORTING_AWAIT_SOURCE_H
+
+#include "clr_names/class.h"
+#include "signal/awaits.h"
+
+bool cs_await_is_pooled_box(const struct cs_class *class);
+bool cs_await_is_resumer(const struct cs_class *class);  // CS_AWAIT_RESUMER
+// Where a box has its source, and where Delegate has its target, which is needed then. False: the
+// box has no source.
+bool cs_await_find_source(const struct cs_class *box, struct cs_await_source *out,
+                          uint32_t *target);
+
+#endif

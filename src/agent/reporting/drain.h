@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// From the ring to the wire. The agent's thread only. Not for handlers.
+#ifndef CS_REPORTING_DRAIN_H
+#define CS_REPORTING_DRAIN_H
+
+#include "base/error.h"
+#include "signal/sample.h"
+
+bool cs_drain_init(struct cs_error *err);
+void cs_drain(void);                                   // sends all samples that are in the ring
+void cs_drain_end(void);                               // after the last one
+void cs_drain_losses(uint64_t lost[CS_SAMPLE_MODES]);  // samples lost up to now, by mode
+void cs_drain_free(void);
+
+#endif

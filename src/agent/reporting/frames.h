@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The frames of samples as the wire has them. The agent's thread only. Not for handlers.
+#ifndef CS_REPORTING_FRAMES_H
+#define CS_REPORTING_FRAMES_H
+
+#include "images/images.h"
+
+struct cs_frame_origin {  // of a sample's frames
+  uint32_t code_generation;
+  const struct cs_images *images;  // the process's at that time, or NULL
+  bool all;  // the table is complete; else it is right only about frames that the walk found native
+};
+// False: no room for a record that the frame needs.
+bool cs_frame_to_wire(uint64_t frame, const struct cs_frame_origin *origin, uint64_t *out);
+void cs_frames_forget(void);  // the recording is over; the next one has ids of its own
+
+#endif

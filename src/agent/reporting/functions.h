@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Functions as the wire knows them: a record and an id for each piece of code (method start) that a
+// sample has met, for each inlined method (FunctionID), and for each name of something that is no
+// method. All that return a bool return false when there is no room for a record. The agent's
+// thread only. Not for handlers.
+#ifndef CS_REPORTING_FUNCTIONS_H
+#define CS_REPORTING_FUNCTIONS_H
+
+#include "clr_names/names.h"
+#include "wire/wire.h"
+
+struct cs_method_at {
+  uint64_t start, function_id;
+  bool collectible;
+  uint32_t generation;  // of code; only counts if it is collectible
+};
+
+// ---- Code that has been named ----
+// `key`: a method's start, or an inlined method's FunctionID. False: it is not known, or other code
+// is in its place.
+bool cs_function_find(uint64_t key, const struct cs_method_at *method, uint32_t *id);
+// Makes room for one more to remember. False: no memory.
+bool cs_function_reserve(void);
+void cs_function_remember(uint64_t key, const struct cs_method_at *method, uint32_t id);
+// The id of a method that was inlined into `into`, which is alive; whatever code it has of its own.
+bool cs_inlinee_to_wire(uint64_t function_id, const struct cs_method_at *into, uint32_t *id);
+
+// ---- Records ----
+uint32_t cs_function_new_id(void);  // never used twice, not even if its record did not fit
+bool cs_function_put(uint32_t id, const struct cs_method_name *name);
+// A method that has no code on the stack.
+bool cs_method_to_wire(const struct cs_method_name *name, uint32_t *id);
+bool cs_event_name_to_wire(uint32_t name, uint32_t *id);  // sampling/event_names.h
+// Code that was unloaded before it could be named; stubs, by their kind; and code that is in no map
+// but looks like a stub (*id 0: it does not).
+bool cs_unloaded_to_wire(uint32_t *id);
+bool cs_stub_to_wire(uint32_t stub_kind, uint32_t *id);
+bool cs_unknown_to_wire(uint64_t ip, uint32_t *id);
+
+void cs_function_ids_free(void);       // the recording is over; the next one has ids of its own
+size_t cs_function_table_bytes(void);  // the size of the table of named code
+
+#endif

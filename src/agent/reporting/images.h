@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// Native images as the wire knows them. The agent's thread only. Not for handlers.
+#ifndef CS_REPORTING_IMAGES_H
+#define CS_REPORTING_IMAGES_H
+
+#include "images/images.h"
+
+bool cs_image_to_wire(const struct cs_image *image, uint32_t *id);  // False: no room
+void cs_image_ids_free(void);  // the recording is over; the next one has ids of its own
+
+#endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// What was inlined into a method. The agent's thread only. Not for handlers.
+#ifndef CS_REPORTING_INLINES_H
+#define CS_REPORTING_INLINES_H
+
+#include "reporting/functions.h"
+
+// Sends what was inlined into a method, which is alive and whose id is `id`, if the runtime has kept
+// that. False: no room.
+bool cs_inlines_to_wire(const struct cs_method_at *method, uint32_t id);
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Methods on the stack: their names, IL maps, modules, inlined methods, and what they do there. The
+// agent's thread only. Not for handlers.
+#ifndef CS_REPORTING_METHODS_H
+#define CS_REPORTING_METHODS_H
+
+#include "reporting/functions.h"
+
+// The id under which the wire knows the method. False: no room for a record.
+bool cs_method_at_to_wire(const struct cs_method_at *method, uint32_t *id);
+// Is it part of the runtime's exception dispatch, whose frames are above those of the thrower?
+bool cs_method_is_dispatch(uint32_t id);
+void cs_methods_free(void);  // the recording is over
+
+#endif

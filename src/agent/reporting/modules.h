@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Modules as the wire knows them, with the ids of their PDBs. The agent's thread only. Not for
+// handlers.
+#ifndef CS_REPORTING_MODULES_H
+#define CS_REPORTING_MODULES_H
+
+#include "clr_names/names.h"
+
+// Sends the record of the method's module, which is loaded, unless the wire has it. False: no room.
+bool cs_module_to_wire(const struct cs_method_name *name);
+void cs_modules_free(void);  // the recording is over
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// What a thread waits for, by the runtime's methods on its stack. The agent's thread only. Not for
+// handlers.
+#ifndef CS_REPORTING_WAIT_NAMES_H
+#define CS_REPORTING_WAIT_NAMES_H
+
+#include "clr_names/names.h"
+
+// A method has been named under this id.
+void cs_wait_name_note(uint32_t id, const struct cs_method_name *name);
+// Does the method wait? *name (static): for what, unless a method nearer to the leaf says so.
+bool cs_wait_name_of(uint32_t id, const char **name);
+void cs_wait_names_free(void);
+
+#endif

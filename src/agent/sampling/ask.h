@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Asks threads for samples, by signal. The agent's thread only. Not for handlers.
+#ifndef CS_SAMPLING_ASK_H
+#define CS_SAMPLING_ASK_H
+
+#include "sampling/threads.h"
+
+// Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
+// for (CS_ASKED_LOOK). Does nothing if the same has been asked for and not been done yet.
+void cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
+                   uint64_t weight);
+void cs_asks_begin(void);
+void cs_asks_check(uint64_t now_ns);             // now and then: is SIGURG still ours?
+void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten
+void cs_asks_end(void);                          // no thread is asked any more
+bool cs_asks_report(void);                       // CS_WIRE_ASKS, if any failed. False: no room
+
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The engine of a recording: the best one that is available, or the one that was asked for. A
+// single thread for which it is not available gets the next best one. Not for handlers.
+#ifndef CS_SAMPLING_ENGINES_H
+#define CS_SAMPLING_ENGINES_H
+
+#include "sampling/engine.h"
+
+// ---- A recording; the agent's thread ----
+bool cs_engines_begin(struct cs_error *err);  // False: what was asked for is not available
+// Returns when (CLOCK_MONOTONIC) to call it again at the latest.
+uint64_t cs_engines_poll(uint64_t now_ns);
+void cs_engines_end(void);     // no thread is sampled any more
+bool cs_engines_report(void);  // CS_WIRE_ENGINE, in mode cpu. False: no room
+// Changes the time between samples, of the threads that there are and will be. Call it right after
+// the ring has been read: only the last two periods of a thread are known.
+void cs_engines_set_period(uint64_t period_ns);
+
+// ---- One thread, with the list's lock held ----
+void cs_engine_start(struct cs_agent_thread *thread);
+void cs_engine_stop(struct cs_agent_thread *thread);  // does nothing if it has none
+
+#endif

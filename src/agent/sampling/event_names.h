@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The names of what events are about (types of objects and exceptions, kinds of pauses), by number,
+// so that a sample carries four bytes of a name. Not for handlers.
+#ifndef CS_SAMPLING_EVENT_NAMES_H
+#define CS_SAMPLING_EVENT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CS_EVENT_NAME_BYTES = 1024 };  // with the NUL; longer names are cut
+
+// ---- Any thread ----
+// A name's number, from 1 on, the same for the same text; 0: no memory.
+uint32_t cs_event_name_of_utf16(const uint8_t *utf16, size_t bytes);
+uint32_t cs_event_name_of(const char *text);
+// Counts events of a name that no sample stands for yet. cs_event_name_take_unsampled returns their
+// number, for the sample that is to stand for them, and starts again at 0.
+void cs_event_name_add_unsampled(uint32_t name, uint64_t events);
+uint64_t cs_event_name_take_unsampled(uint32_t name);
+
+// ---- The agent's thread ----
+void cs_event_name_copy(uint32_t name, char text[CS_EVENT_NAME_BYTES]);
+uint32_t cs_event_names_count(void);  // the highest number
+void cs_event_names_free(void);       // no other thread uses them any more
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The runtime's events of allocations, locks, waits, exceptions and collections: modes alloc, lock,
+// wait, exception and gc. Not for handlers.
+#ifndef CS_SAMPLING_EVENTS_H
+#define CS_SAMPLING_EVENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+// The callback: an event of the calling thread.
+void cs_events_take(uint32_t id, const uint8_t *data, size_t size);
+
+// ---- The agent's thread ----
+// Has the runtime deliver the events that the modes need, if any, each on the thread that it
+// happens to. Before the first sample. False: the runtime refuses, *err says why.
+bool cs_events_start(struct cs_error *err);
+// Takes samples of the waits that have not ended; before cs_events_stop.
+void cs_events_end_waits(void);
+void cs_events_stop(void);  // a callback that is under way ends before cs_epoch_wait returns
+void cs_events_free(void);  // no callback is left
+
+#endif

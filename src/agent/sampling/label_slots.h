@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Labels: which Activity is current on a thread, as the startup hook (src/agent/labels) writes it
+// into the thread's slot (signal/label.h). Not for handlers.
+#ifndef CS_SAMPLING_LABEL_SLOTS_H
+#define CS_SAMPLING_LABEL_SLOTS_H
+
+#include "signal/thread.h"
+
+// A recording that wants labels begins. At the end of any recording.
+void cs_labels_begin(void);
+void cs_labels_end(void);
+// Has the hook come? It may never: a program can be built without startup hooks.
+bool cs_labels_have_hook(void);
+// Gives a registry entry the slot that its thread already had. Any thread.
+void cs_label_slot_link(struct cs_thread *thread);
+
+#endif

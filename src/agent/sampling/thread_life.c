@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// When a thread's sampling begins and ends. Invariants: a thread is in the list before it is marked
+// as sampled and before its engine starts, and is removed after both have ended. An entry whose OS
+// thread has ended is taken out before the tid can be taken for its next owner's. Signal-safe: no.
+#include "sampling/thread_life.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/utf16.h"
+#include "life/images.h"
+#include "sampling/engines.h"
+#include "sampling/label_slots.h"
+#include "sampling/thread_name.h"
+#include "threads/altstack.h"
+#include "threads/native_stack.h"
+
+static struct cs_wire_rooms rooms;  // with the lock held
+static bool stopped;                // with the lock held: no thread is added or sampled any more
+static bool delayed;                // atomic: an engine was not started because of new libraries
+
+// ---- With the lock held ----
+
+// The struct of a registry entry; a new one if it has none.
+static struct cs_agent_thread *of_entry(struct cs_thread *entry) {
+  struct cs_agent_thread *t = entry->agent;
+  return t != NULL || stopped ? t : cs_threads_add(entry);
+}
+
+// Not while there are libraries that have not been examined: one may be such that no signal may be
+// sent, and the thread its own.
+static void start_engine(struct cs_agent_thread *t) {
+  if (t->engine != NULL) return;
+  if (cs_library_images_are_old())
+    cs_store_release(&delayed, true);
+  else if (cs_wants(CS_WIRE_MODE_CPU) && cs_load_acquire(&cs_agent.state) == CS_AGENT_RECORDING &&
+           cs_thread_is_equipped(t->thread) && cs_thread_room(t->thread) == CS_ROOM_ENOUGH)
+    cs_engine_start(t);
+}
+
+static void begin_sampling(struct cs_agent_thread *t, uint32_t tid) {
+  if (t->tid != 0 || stopped) return;
+  t->tid = tid;
+  t->accounted_to_ns = cs_clock_now_ns();
+  cs_label_slot_link(t->thread);
+  // Before the engine: a signal for a thread that is not sampled is ignored.
+  cs_store_release(&t->thread->sampling, 1u);
+  start_engine(t);
+}
+
+static void end_sampling(struct cs_agent_thread *t) {
+  cs_store_release(&t->thread->sampling, 0u);
+  cs_engine_stop(t);
+}
+
+// Counts a thread that ends, or that the recording ends before. Native ones are sampled in mode cpu
+// only.
+static void count_room(const struct cs_agent_thread *t) {
+  uint32_t signalled =
+      t->clr_thread == 0 ? CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) : CS_WIRE_TIMED_MODES;
+  if (t->tid == 0 || (cs_options.modes & signalled) == 0) return;
+  if (cs_thread_room(t->thread) == CS_ROOM_SMALL) rooms.small++;
+  if (cs_thread_room(t->thread) == CS_ROOM_UNKNOWN && t->room_unknown) rooms.unknown++;
+}
+
+// What becomes of the registry's entry: a native thread's is given back; a managed thread's stays
+// until ThreadDestroyed, which for threads that the runtime has not made comes some time after
+// their end, and is told that its tid and thread pointer are another thread's from now on.
+enum ending { NATIVE_ENDED, MANAGED_ENDED, DESTROYED };
+
+static void remove_thread(struct cs_agent_thread **link, enum ending ending) {
+  struct cs_thread *entry = (*link)->thread;
+  end_sampling(*link);
+  cs_threads_remove(link);
+  if (ending == NATIVE_ENDED) cs_registry_destroyed_entry(entry);
+  if (ending == MANAGED_ENDED) cs_registry_ended(entry);
+}
+
+// The calling thread is `clr_thread`, so all others that have its tid have ended.
+static void remove_former(uint64_t clr_thread, uint32_t tid) {
+  struct cs_agent_thread **link = cs_threads_living();
+  while (*link != NULL) {
+    const struct cs_agent_thread *t = *link;
+    if (t->tid != tid || t->clr_thread == clr_thread)
+      link = &(*link)->next;
+    else
+      remove_thread(link, t->clr_thread == 0 ? NATIVE_ENDED : MANAGED_ENDED);
+  }
+}
+
+// ---- Callbacks ----
+
+// On the new thread, before the program can have named it.
+void cs_threads_assigned(ThreadID id, uint32_t tid) {
+  char given[sizeof((struct cs_agent_thread *)0)->given];
+  if (!cs_agent_is_active() || tid == 0) return;
+  struct cs_thread *entry = cs_registry_find(id);
+  cs_thread_kernel_name(tid, given, sizeof given);
+  cs_threads_lock();
+  remove_former(id, tid);  // among them the thread itself, if it was a native one up to now
+  struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
+  if (t != NULL) {
+    memcpy(t->given, given, sizeof t->given);
+    t->started_by_pool = strcmp(given, CS_POOL_WORKER) == 0;
+    begin_sampling(t, tid);
+  }
+  cs_threads_unlock();
+}
+
+// May come before the thread is started, and so before the registry has it.
+void cs_threads_renamed(ThreadID id, const WCHAR *name, ULONG units) {
+  char text[sizeof((struct cs_agent_thread *)0)->name];
+  if (!cs_agent_is_active() || id == 0 || name == NULL) return;
+  while (units > 0 && name[units - 1] == 0) units--;
+  (void)cs_utf16_to_utf8(text, sizeof text, name, units, NULL);
+  struct cs_thread *entry = cs_registry_created(id);
+  cs_threads_lock();
+  struct cs_agent_thread *t = entry != NULL ? of_entry(entry) : NULL;
+  if (t != NULL) {
+    memcpy(t->name, text, sizeof text);
+    t->named = text[0] != '\0';
+    cs_store_release(&t->announced, 0u);
+  }
+  cs_threads_unlock();
+}
+
+void cs_threads_destroyed(ThreadID id) {
+  struct cs_thread *entry = cs_registry_find(id);
+  if (entry == NULL) return;
+  cs_threads_lock();
+  struct cs_agent_thread **link = cs_threads_living();
+  while (*link != NULL && *link != entry->agent) link = &(*link)->next;
+  if (*link != NULL) {
+    count_room(*link);
+    remove_thread(link, DESTROYED);
+  }
+  cs_threads_unlock();
+}
+
+// ---- Threads that were there before us ----
+
+void cs_threads_adopt(void) {
+  for (uint32_t i = 0; i < cs_registry_count(); i++) {
+    struct cs_thread *entry = cs_registry_at(i);
+    uint32_t tid = cs_load_acquire(&entry->tid);
+    uint64_t clr_thread = entry->clr_thread;
+    // Pinned, so that its ThreadDestroyed waits until it is in the list, and then removes it.
+    if (tid == 0 || clr_thread == 0 || !cs_thread_pin(entry, clr_thread)) continue;
+    cs_threads_lock();
+    struct cs_agent_thread *t = of_entry(entry);
+    if (t != NULL) begin_sampling(t, tid);
+    cs_threads_unlock();
+    cs_thread_unpin(entry);
+  }
+}
+
+// A thread may have become a managed one while the scan was looking at it.
+static bool is_managed(uint32_t tid) {
+  const struct cs_agent_thread *t = *cs_threads_living();
+  while (t != NULL && !(t->clr_thread != 0 && t->tid == tid)) t = t->next;
+  return t != NULL;
+}
+
+void cs_threads_add_native(uint32_t tid) {
+  struct cs_thread *entry = cs_registry_attached(0, tid);
+  if (entry == NULL) return;
+  cs_thread_learn_stack(entry, tid);
+  cs_threads_lock();
+  struct cs_agent_thread *t = is_managed(tid) ? NULL : of_entry(entry);
+  if (t != NULL) {
+    begin_sampling(t, tid);
+    t->seen = true;
+  } else {
+    cs_registry_destroyed_entry(entry);
+  }
+  cs_threads_unlock();
+}
+
+// A native thread that is in the list lives; its stack may be known by now.
+static bool see_native(struct cs_agent_thread *t, void *data) {
+  uint32_t tid = *(const uint32_t *)data;
+  if (t->clr_thread != 0 || t->tid != tid) return true;
+  t->seen = true;
+  if (cs_thread_room(t->thread) != CS_ROOM_UNKNOWN) return false;
+  cs_thread_learn_stack(t->thread, tid);
+  t->room_unknown = cs_thread_room(t->thread) == CS_ROOM_UNKNOWN;
+  if (!stopped) start_engine(t);
+  return false;
+}
+
+static void scan(uint32_t tid) {
+  if (tid == 0 || tid == cs_load_acquire(&cs_agent.tid)) return;
+  struct cs_thread *entry = cs_registry_find_tid(tid);
+  if (entry == NULL)
+    cs_threads_add_native(tid);
+  else if (entry->clr_thread == 0)
+    cs_threads_visit(see_native, &tid);
+}
+
+void cs_threads_scan_native(void) {
+  DIR *tasks = cs_wants(CS_WIRE_MODE_CPU) ? opendir("/proc/self/task") : NULL;
+  if (tasks == NULL) return;
+  const struct dirent *entry;
+  while ((entry = readdir(tasks)) != NULL) scan((uint32_t)strtoul(entry->d_name, NULL, 10));
+  (void)closedir(tasks);
+  cs_threads_sweep_native();
+}
+
+// ---- Threads that are gone ----
+
+static bool is_native_unseen(struct cs_agent_thread *t) {
+  bool unseen = t->clr_thread == 0 && !t->seen;
+  t->seen = false;
+  return unseen;
+}
+
+static bool is_managed_ended(struct cs_agent_thread *t) {
+  return t->clr_thread != 0 && t->tid != 0 && syscall(SYS_tgkill, cs_signal.pid, t->tid, 0) != 0 &&
+         errno == ESRCH;
+}
+
+static void sweep(bool (*is_gone)(struct cs_agent_thread *thread), enum ending ending) {
+  cs_threads_lock();
+  struct cs_agent_thread **link = cs_threads_living();
+  while (*link != NULL) {
+    if (is_gone(*link)) {
+      count_room(*link);
+      remove_thread(link, ending);
+    } else {
+      link = &(*link)->next;
+    }
+  }
+  cs_threads_unlock();
+}
+
+void cs_threads_sweep_native(void) {
+  sweep(is_native_unseen, NATIVE_ENDED);
+}
+
+void cs_threads_sweep_ended(void) {
+  sweep(is_managed_ended, MANAGED_ENDED);
+}
+
+// ---- Engines ----
+
+static bool start_late(struct cs_agent_thread *t, void *data) {
+  (void)data;
+  if (t->tid != 0 && !stopped) start_engine(t);
+  return true;
+}
+
+void cs_threads_start_engines(void) {
+  cs_threads_visit(start_late, NULL);
+}
+
+void cs_threads_start_delayed(void) {
+  if (!cs_load_acquire(&delayed)) return;
+  cs_store_release(&delayed, false);
+  cs_threads_start_engines();
+}
+
+static bool stop_engine(struct cs_agent_thread *t, void *data) {
+  (void)data;
+  cs_engine_stop(t);
+  return true;
+}
+
+void cs_threads_stop_engines(void) {
+  cs_threads_visit(stop_engine, NULL);
+}
+
+// ---- A recording ----
+
+void cs_threads_start(void) {
+  cs_threads_lock();
+  stopped = false;
+  rooms = (struct cs_wire_rooms){0, 0};
+  cs_threads_unlock();
+}
+
+void cs_threads_stop(void) {
+  cs_threads_lock();
+  stopped = true;
+  for (struct cs_agent_thread *t = *cs_threads_living(); t != NULL; t = t->next) {
+    count_room(t);
+    end_sampling(t);
+  }
+  cs_threads_unlock();
+}
+
+bool cs_threads_report_rooms(void) {
+  return rooms.small + rooms.unknown == 0 || cs_send(CS_WIRE_ROOMS, &rooms, sizeof rooms);
+}
+
+void cs_threads_free_all(void) {
+  cs_threads_lock();
+  struct cs_agent_thread **link = cs_threads_living();
+  while (*link != NULL) remove_thread(link, (*link)->clr_thread == 0 ? NATIVE_ENDED : DESTROYED);
+  cs_threads_unlock();
+  cs_threads_reset();
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Which threads are sampled, from when to when. Managed threads come and go with the runtime's
+// callbacks, on the threads themselves; native ones are found by a scan. Not for handlers.
+#ifndef CS_SAMPLING_THREAD_LIFE_H
+#define CS_SAMPLING_THREAD_LIFE_H
+
+#include "sampling/threads.h"
+
+// ---- The runtime's callbacks ----
+void cs_threads_assigned(ThreadID id, uint32_t tid);
+void cs_threads_renamed(ThreadID id, const WCHAR *name, ULONG units);
+void cs_threads_destroyed(ThreadID id);
+
+// ---- The agent's thread; cs_threads_adopt and _add_native: any ----
+// Adds the registry's threads that are not in the list yet, after an attach.
+void cs_threads_adopt(void);
+void cs_threads_add_native(uint32_t tid);
+// Adds the process's threads that the runtime has no Thread for (its garbage collector's, those of
+// foreign libraries) and removes those that have ended. Mode cpu only.
+void cs_threads_scan_native(void);
+void cs_threads_sweep_native(void);  // removes native threads that the last scan has not found
+// Removes managed threads that the kernel does not have any more.
+void cs_threads_sweep_ended(void);
+// Starts the engine of all threads for which it could not be started before.
+void cs_threads_start_engines(void);
+// The same for threads that had to wait until new libraries had been examined; does nothing if
+// there are none.
+void cs_threads_start_delayed(void);
+void cs_threads_stop_engines(void);  // no thread may be sent a signal any more
+bool cs_threads_report_rooms(void);  // CS_WIRE_ROOMS, if any stack was too small. False: no room
+
+// ---- A recording ----
+void cs_threads_start(void);
+void cs_threads_stop(void);      // no thread is sampled any more
+void cs_threads_free_all(void);  // the last sample has been read
+
+#endif

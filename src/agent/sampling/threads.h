@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The list of threads that are sampled, and their names in the recording. Which threads are in it
+// is up to thread_life.h. Not for handlers.
+#ifndef CS_SAMPLING_THREADS_H
+#define CS_SAMPLING_THREADS_H
+
+#include <time.h>
+
+#include "sampling/state.h"
+#include "threads/registry.h"
+
+// One for each thread. Samples refer to it by its address, so it is freed only when the last sample
+// that does has been read. Fields are accessed with the list's lock held, except where stated.
+struct cs_agent_thread {
+  struct cs_agent_thread *next;
+  struct cs_thread *thread;  // its entry in the registry; NULL once it has ended
+  uint64_t clr_thread;       // 0: a native thread. Constant
+  uint32_t id;               // in the recording, never reused. Constant
+  uint32_t tid;              // 0: not assigned to an OS thread yet
+  uint64_t dead_at;  // once it has ended: all of its samples lie before this position of the ring
+
+  // Its name.
+  uint32_t announced;    // 1: the wire has the current name. Atomic
+  bool named;            // by the program
+  bool started_by_pool;  // it inherited the name of a thread pool worker
+  char given[16];        // the kernel's name for it when it became a managed thread
+  char name[128];
+
+  // thread_life.c.
+  bool seen;          // a native thread: found by the current scan
+  bool room_unknown;  // a native thread: its stack's size could not be determined
+  uint64_t
+      waiting_from;  // mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own,
+                     // and the agent's when the recording ends
+
+  // Mode cpu: what makes it take samples; NULL: nothing does.
+  const struct cs_engine *engine;
+  uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
+  uint64_t event_id;              // engine_perf.c, with the next two
+  uint64_t checked_ns, enabled_ns;
+  timer_t timer;  // engine_timer.c
+  // The timer's period, and the previous one, which samples older than `timer_set` (time-stamp
+  // counter) were taken with. Written by the agent's thread, which may read them without the lock.
+  uint64_t timer_ns, timer_before_ns, timer_set;
+
+  // The agent's thread only, without the lock.
+  uint64_t represented_ns;   // engine_clock.c: the CPU time that its samples stand for
+  uint64_t unequipped_ns;    // equip.c: its CPU clock at the last look; 0: not looked at yet
+  uint64_t asked_ns;         // ask.c: when it was last sent a signal
+  uint64_t written_to;       // wall.c: the end of its last sample that the agent's thread wrote
+  uint64_t slept_runs;       // wall.c: its run count when that sample was taken
+  bool repeatable;           // that sample is its last one on the wire, and still describes it
+  uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
+  uint64_t owed_ns;     // weight.c: time before that, which its next sample by signal stands for
+  uint64_t put_off_ns;  // weight.c: when a signal was last put off
+  uint32_t put_off;     // weight.c: signals put off up to the last look
+  uint64_t held_ns;     // weight.c: the duration of its last sample by signal
+};
+
+// ---- The list ----
+void cs_threads_lock(void);
+void cs_threads_unlock(void);
+// Calls `visit` for each living thread with the lock held (no call into the CLR) until it returns
+// false.
+void cs_threads_visit(bool (*visit)(struct cs_agent_thread *thread, void *data), void *data);
+
+// With the lock held: the link to the first living thread; adds one for a registry entry (NULL: no
+// memory); moves one to the dead.
+struct cs_agent_thread **cs_threads_living(void);
+struct cs_agent_thread *cs_threads_add(struct cs_thread *entry);
+void cs_threads_remove(struct cs_agent_thread **link);
+
+// The agent's thread: frees the dead ones that no sample refers to any more.
+void cs_threads_free_dead(void);
+// The recording is over and all samples have been read: frees the dead ones, and numbers threads
+// from 1 again.
+void cs_threads_reset(void);
+
+// A set of threads that outlives the lock, because each is pinned. Zeroed to begin with.
+struct cs_pinned {
+  struct cs_agent_thread *agent;
+  struct cs_thread *thread;  // its entry in the registry
+};
+struct cs_pinned_list {
+  struct cs_pinned *at;
+  size_t count, capacity;
+};
+// With the lock held; a thread that is ending is left out. False: no memory.
+bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *thread);
+void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unpinned
+
+// ---- Names; the agent's thread ----
+// Sends the thread's record if the wire does not have the current one. False: no room.
+bool cs_threads_announce(struct cs_agent_thread *thread);
+// Reads the names of threads that the program has not named again.
+void cs_threads_refresh_names(void);
+
+#endif
