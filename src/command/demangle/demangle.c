@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Methods' names put together again from what parts.c knows of their pieces. Invariants: recursion
-// is bounded by MAX_DEPTH, whatever a file says; every byte of the output is of the input or of a
+// Puts the names of methods together from the parts that parts.c finds. Invariants: recursion is
+// bounded by MAX_DEPTH, whatever a file contains; every byte of the output is from the input or a
 // table. Any thread. Signal-safe: yes.
 #include "demangle/demangle.h"
 
@@ -28,7 +28,8 @@ static void put_args(out_t *out, struct cs_piece args, unsigned depth) {
   cs_demangle_puts(out, ">");
 }
 
-// The method whose state this is. C#'s compiler puts '-' for the dots of an explicit one.
+// The method of a state machine. In an explicit implementation the C# compiler replaces dots by
+// '-'.
 static void put_machine(out_t *out, const struct cs_level *level, const char *dot, unsigned depth) {
   char text[1024];
   struct cs_piece name = cs_piece_until(level->name, sizeof text);
@@ -49,7 +50,7 @@ static void put_level(out_t *out, const struct cs_level *level, const char *dot,
   cs_demangle_put(out, level->tail);
 }
 
-// A type where no method follows, as an argument or parameter.
+// A type that no method follows, such as an argument or a parameter.
 static void put_type(out_t *out, struct cs_piece text, unsigned depth) {
   struct cs_piece one;
   const char *dot = "";
@@ -66,7 +67,7 @@ static void put_type(out_t *out, struct cs_piece text, unsigned depth) {
 
 // ---- Members ----
 
-// "get_Count" is "Count.get". A small letter behind it is a method that somebody named so.
+// "get_Count" is "Count.get". Before a lower-case letter it is a method with such a name.
 static bool put_accessor(out_t *out, struct cs_piece name, bool indexer) {
   static const char *const accessors[][2] = {
       {"get_", ".get"}, {"set_", ".set"}, {"add_", ".add"}, {"remove_", ".remove"}};
@@ -84,7 +85,7 @@ static bool put_accessor(out_t *out, struct cs_piece name, bool indexer) {
   return false;
 }
 
-// An explicit implementation has the interface's name before its own, with dots.
+// An explicit implementation's name begins with the interface's, with dots.
 static size_t own_name(struct cs_piece text) {
   struct cs_piece rest = text, one = text;
   while (cs_piece_next(&rest, '.', &one)) {
@@ -96,14 +97,14 @@ static bool is_constructor(struct cs_piece name) {
   return cs_piece_is(name, ".ctor") || cs_piece_is(name, ".cctor");
 }
 
-// F# cuts long methods into pieces, "Map$cont@147".
+// F# splits long methods, "Map$cont@147".
 static struct cs_piece without_part(struct cs_piece name) {
   for (size_t i = 1; i < name.len; i++)
     if (cs_piece_begins(cs_piece_from(name, i), "$cont@")) return cs_piece_until(name, i);
   return name;
 }
 
-// A constructor is told by the word before its type.
+// A constructor has "new" before its type.
 static void put_plain(out_t *out, struct cs_piece name, const char *dot, bool indexer) {
   name = without_part(name);
   if (is_constructor(name)) return;
@@ -114,7 +115,7 @@ static void put_plain(out_t *out, struct cs_piece name, const char *dot, bool in
   if (!cs_operator_put(out, last) && !put_accessor(out, last, indexer)) cs_demangle_put(out, last);
 }
 
-// What stands behind the name of the method that it is in.
+// What follows the name of the enclosing method.
 static bool put_inner(out_t *out, const struct cs_member *m, const char *dot) {
   static const char *const words[] = {
       [CS_MEMBER_LAMBDA] = "lambda#",  [CS_MEMBER_LOCAL] = "",          [CS_MEMBER_PLAIN] = NULL,
@@ -127,7 +128,7 @@ static bool put_inner(out_t *out, const struct cs_member *m, const char *dot) {
   return true;
 }
 
-// `args`: those of a closure or state machine are the method's.
+// `args`: the generic arguments of a closure or state machine are the method's.
 static void put_member(out_t *out, struct cs_piece text, struct cs_piece args, const char *dot,
                        bool indexer, unsigned depth) {
   struct cs_member m = cs_member_read(text);
@@ -143,7 +144,7 @@ static void put_member(out_t *out, struct cs_piece text, struct cs_piece args, c
 
 // ---- Signatures ----
 
-// What stands before the next ", " that is in no brackets.
+// The text before the next ", " outside of brackets.
 static bool next_parameter(struct cs_piece *list, struct cs_piece *out) {
   size_t depth = 0, i = 0;
   if (list->len == 0) return false;
@@ -164,7 +165,7 @@ static struct cs_piece parameters(const char *signature) {
   return cs_piece_until(cs_piece_from(all, 1), all.len - 2);
 }
 
-// A local function gets what it has captured as parameters, which nobody wrote.
+// A local function has its captured variables as additional parameters.
 static bool is_closure(struct cs_piece parameter) {
   struct cs_piece level = cs_piece_from(parameter, cs_piece_begins(parameter, "ref ") ? 4 : 0);
   level = cs_piece_from(level, own_name(level));
@@ -186,7 +187,7 @@ static void put_signature(out_t *out, const char *signature) {
   cs_demangle_puts(out, ")");
 }
 
-// A property has no parameter, or one that is set.
+// A property has no parameter, or the value that is set.
 static bool is_indexer(const struct cs_mangled *name) {
   struct cs_piece list = parameters(name->signature), one;
   size_t count = 0;
@@ -197,7 +198,7 @@ static bool is_indexer(const struct cs_mangled *name) {
 
 // ---- The whole ----
 
-// The method that people call, out of what is nested in it.
+// The source method of what is nested in it.
 static struct cs_piece root_of(struct cs_piece text) {
   struct cs_member m = cs_member_read(text);
   for (unsigned i = 0; i < MAX_DEPTH && m.outer.len > 0; i++) m = cs_member_read(m.outer);
@@ -228,7 +229,7 @@ static struct owner read_owner(struct cs_piece type) {
   return o;
 }
 
-// Every other method of such a type is one of an interface that nobody sees.
+// All other methods of such a type implement interfaces of the compiler's.
 static void put_own(out_t *out, struct cs_piece method) {
   put_member(out, cs_piece_from(method, own_name(method)), cs_piece_of(""), ".", false, 0);
 }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT
-// demangle: a method's name as people wrote it, from the one that a compiler made. The command's:
-// recordings keep what compilers made. Pure text, any thread. Not for handlers.
+// A method's name as in its source, from the name that a compiler made. Recordings keep the
+// compiler's names. Pure text; any thread.
 //
 //   Shop.Cart.<LoadAsync>d__4.MoveNext                   Shop.Cart.LoadAsync
 //   Shop.Cart.<>c__DisplayClass11_0.<Lambdas>b__1        Shop.Cart.Lambdas.lambda#1
 //   Shop.Cart.<LocalFunctions>g__First|14_0              Shop.Cart.LocalFunctions.First
 //   Shop.Cart..ctor, get_Count, op_Addition              new Shop.Cart, Count.get, operator +
 //
-// What follows no rule that is known stays as it is.
+// A name that follows no known rule stays as it is.
 #ifndef CS_DEMANGLE_DEMANGLE_H
 #define CS_DEMANGLE_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// As metadata has them, nested types with dots, generic arguments in C#'s manner. NULL or "": none.
+// As in metadata, nested types with dots, generic arguments as in C#. NULL or "": none.
 struct cs_mangled {
   const char *space, *type, *method;
-  const char *signature;  // "(int, string[])"; tells an indexer from a property, shown if wanted
+  const char *signature;  // "(int, string[])": distinguishes an indexer from a property
   bool show_signature;
 };
 
 enum cs_demangled {
   CS_DEMANGLED_PLAIN,
-  // The code of an async method or iterator. The method that people call has the same name: it
-  // begins the state machine and is done.
+  // The body of an async method or iterator: its state machine. The method that is called has the
+  // same name, and only starts the state machine.
   CS_DEMANGLED_BODY,
-  CS_DEMANGLED_ENTRY,  // what the compiler puts before an async Main, under the same name
+  CS_DEMANGLED_ENTRY,  // the compiler's entry point before an async Main, of the same name
 };
 
-// Writes the name into `out` (cap > 0), terminated; what does not fit is cut.
+// Writes the name into `out` (cap > 0), NUL-terminated and truncated if need be.
 enum cs_demangled cs_demangle(const struct cs_mangled *name, char *out, size_t cap);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rules by which the compilers of C#, F# and VB make names. Roslyn's are in its
-// GeneratedNameKind, F#'s are "name@line". Invariant: what fits no rule is somebody's own name. Any
-// thread. Signal-safe: yes.
+// GeneratedNameKind, F#'s are "name@line". Invariant: a name that fits no rule is from the source.
+// Any thread. Signal-safe: yes.
 #include "demangle/parts.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static size_t digits(struct cs_piece p) {
   return i;
 }
 
-// "List<T>[]": the generic arguments, and what stands behind them, are taken off.
+// "List<T>[]": takes off the generic arguments and what follows them.
 static void take_args(struct cs_level *level) {
   size_t made = cs_piece_bracket(level->name);
   size_t begin = made + cs_piece_find(cs_piece_from(level->name, made), '<');
@@ -116,7 +116,7 @@ static void read_generated_member(struct cs_member *m, struct cs_piece text, siz
   }
 }
 
-// Those at the end of "IBox<int>.Put<T>".
+// The generic arguments at the end of "IBox<int>.Put<T>".
 static void take_member_args(struct cs_member *m) {
   size_t at = cs_piece_bracket(m->name);
   for (;;) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What a compiler's name says: types level by level, members. Private to the room.
+// The parts of a compiler's name: types, level by level, and members. Private to the room.
 #ifndef CS_DEMANGLE_PARTS_H
 #define CS_DEMANGLE_PARTS_H
 
 #include "demangle/text.h"
 
 enum cs_level_kind {
-  CS_LEVEL_TYPE,     // somebody wrote it: `name`
-  CS_LEVEL_CLOSURE,  // holds what lambdas have captured; nobody's name
-  CS_LEVEL_MACHINE,  // an async method's or iterator's state; `name` is the method
+  CS_LEVEL_TYPE,     // from the source: `name`
+  CS_LEVEL_CLOSURE,  // the variables that lambdas capture; has no name in the source
+  CS_LEVEL_MACHINE,  // the state machine of an async method or iterator; `name` is the method
   CS_LEVEL_FUNCTION  // F#: a function as an object; `name` has the line, "total@12"
 };
 
 // One of the types in "Outer<T>.Inner".
 struct cs_level {
   enum cs_level_kind kind;
-  struct cs_piece name;  // may be a name that a compiler made itself
+  struct cs_piece name;  // may be a compiler's name itself
   struct cs_piece args;  // "T,int"
   struct cs_piece tail;  // "[]"
 };
@@ -33,12 +33,12 @@ enum cs_member_kind {
 };
 struct cs_member {
   enum cs_member_kind kind;
-  struct cs_piece outer;  // the method that it is in, which may be a made one itself
+  struct cs_piece outer;  // the enclosing method, which may be a compiler's itself
   struct cs_piece name, args;
 };
 struct cs_member cs_member_read(struct cs_piece text);
 
-// C#'s or F#'s spelling, "operator +"; false: it is no operator's name.
+// The operator's spelling in C# or F#, "operator +". Returns false if it is no operator.
 bool cs_operator_put(struct cs_demangle_out *out, struct cs_piece name);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pieces of names. Invariant: no piece reaches beyond the text that it was cut from; a text is
-// terminated at any time. Any thread. Signal-safe: yes, as it calls nothing but string functions.
+// Pieces of names. Invariant: no piece reaches beyond the text that it is part of; a text is always
+// NUL-terminated. Any thread. Signal-safe: yes, as it calls nothing but string functions.
 #include "demangle/text.h"
 
 #include <string.h>

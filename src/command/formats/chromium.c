@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Trace events as Chromium and Perfetto read them: one complete event ("X") for each frame as long
 // as neighbouring samples have it at the same place of the stack. Those of a thread are in order of
-// time, callers before callees. What the other modes have seen is beside them, with its stack as an
-// argument, the leaf first: waits and pauses as asynchronous events ("b", "e"), since they need not
-// nest with the samples; allocations and exceptions as instants ("i"). One thread. Signal-safe: no.
+// time, callers before callees. The events of other modes are beside them, with their stacks as an
+// argument, leaf first: waits and pauses are asynchronous events ("b", "e"), since they need not
+// nest with the samples; allocations and exceptions are instants ("i"). One thread. Signal-safe:
+// no.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The Firefox Profiler's processed format, version 47. Every thread has tables of its own: texts,
 // functions, frames, stacks and samples; ids of the profile are mapped to a thread's as they come
-// up. A span in which the thread was not seen is a sample without a stack. Events are
-// markers of their thread (firefox_markers.c). One thread. Signal-safe: no.
+// up. A span without samples of the thread is a sample without a stack. Events are markers of their
+// thread (firefox_markers.c). One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A recording for scripts: one JSON object of flat arrays. `parent` is relative (node - parent),
-// which keeps the digits few. Nodes are in tree order: parents first; node 0 is left out, the
-// tree's first level are the threads. Time is in microseconds ("selfUs"), any other unit as it is
-// ("selfWeight"). One such object for each mode that was recorded, in "modes"; "marks"
-// are events on the timeline: [begin, duration, text], in microseconds. Of a comparison, each mode
-// has "diff", or "only" if one of the recordings has not got it. One thread. Signal-safe: no.
+// A recording for scripts, as flat arrays: one object for each recorded mode in "modes". `parent`
+// is relative (node - parent), which saves digits. Nodes are in tree order, parents first; node 0,
+// the root, is left out, and the tree's first level are the threads. Time is in microseconds
+// ("selfUs"), other units as they are ("selfWeight"). "marks" are events on the timeline: [begin,
+// duration, text], in microseconds. In a comparison each mode has "diff", or "only" if one of the
+// recordings lacks it. One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,8 +148,8 @@ static void put_column(struct cs_json_writer *j, const struct cs_tree *tree, con
   cs_json_close(j, "]");
 }
 
-// Samples in time, node by node, as many of each as its `self` says: milliseconds, as distances
-// from the node's sample before.
+// Samples in time, node by node, as many of a node as its `self` says, in milliseconds since the
+// node's previous sample.
 enum time_column { TIME, TIME_WEIGHT, TIME_MICROSECONDS, ASLEEP };
 
 static int by_leaf_and_time(const void *a, const void *b) {
@@ -209,7 +209,7 @@ static void put_values(struct cs_json_writer *j, const char *name, const uint64_
   cs_json_close(j, "]");
 }
 
-// What was before: its facts and, node by node, its numbers.
+// The facts of the recording before and its numbers, node by node.
 static void put_diff(struct cs_json_writer *j, const struct cs_diff *d) {
   bool time = is_time(&d->profile);
   size_t count = d->profile.tree.count;
@@ -240,7 +240,7 @@ static void put_profile(struct cs_json_writer *j, const struct cs_profile *p) {
   cs_json_close(j, "}");
 }
 
-// Pauses are everybody's; but two recordings that are compared have no time in common.
+// Pauses concern all modes. Two recordings that are compared have no time in common.
 static void put_marks(struct cs_json_writer *j, const struct cs_profile *p) {
   for (size_t i = 0; i < p->sample_count; i++) {
     const struct cs_profile_sample *s = &p->samples[i];

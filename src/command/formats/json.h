@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parts of the JSON output that the page has, too: members of an object that is open. One thread.
+// What the JSON output and the page's data share: members of an open object. One thread.
 #ifndef CS_FORMATS_JSON_H
 #define CS_FORMATS_JSON_H
 
@@ -10,7 +10,7 @@
 void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f);
 // "kinds":[...],"strings":[...],"frames":[...],"threads":[...]
 void cs_put_json_tables(struct cs_json_writer *j, const struct cs_profile *p);
-// "marks":[...]: what is on the timeline of every mode.
+// "marks":[...]: events on the timeline of every mode.
 void cs_put_json_marks(struct cs_json_writer *j, const struct cs_profile_set *set);
 // "normalize":...,"scale":{...}
 void cs_put_json_scale(struct cs_json_writer *j, const struct cs_diff *d);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The hottest frames as a table, by what their samples stand for; beside it the number of samples
-// that are a frame's own. A frame's total counts a stack once, however often the frame is in it
-// (recursion). One thread. Signal-safe: no.
+// The hottest frames as a table: shares of what the samples stand for, and the number of samples of
+// the frame itself. The total of a recursive frame counts each stack once. One thread. Signal-safe:
+// no.
 #include <inttypes.h>
 #include <stdlib.h>
 

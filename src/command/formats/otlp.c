@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // OTLP profiles, by protobuf-c: one for each mode, with one dictionary. A sample is a distinct
-// stack of one thread, its value what its samples weigh together. All messages live until the
-// request is written, in one arena. One thread. Signal-safe: no.
+// stack of one thread; its value is the weight of all its samples. All messages live in one arena
+// until the request is written. One thread. Signal-safe: no.
 #include "formats/otlp.h"
 
 #include <stdlib.h>
@@ -88,8 +88,8 @@ static void add_samples(struct builder *b, struct part *part) {
 
 // ---- Profiles ----
 
-// A number that no other profile has, so that a receiver which gets one twice, because the answer
-// to the first request was lost, can tell.
+// A unique number, by which a receiver recognises a profile that is sent again because the response
+// was lost.
 static void add_profile_id(struct part *part) {
   const struct cs_facts *f = part->facts;
   uint64_t seed[2] = {f->start_ns ^ f->duration_ns << 20,

@@ -31,7 +31,7 @@ static int32_t mapping_of(struct cs_otlp_dictionary *d, uint32_t frame) {
   return (int32_t)i;
 }
 
-// Of the same name in two modules there is one: the module is the location's.
+// Functions of one name in two modules are one: the module belongs to the location.
 static int32_t add_function(struct cs_otlp_dictionary *d, uint32_t frame) {
   size_t len;
   bool added;
@@ -96,7 +96,7 @@ static void add_locations(struct cs_otlp_dictionary *d) {
     l->lines = next;
     for (uint32_t at = i; at != CS_NO_LOCATION; at = places->items[at].outer) {
       l->lines[l->n_lines++] = &lines[places->items[at].frame];
-      l->mapping_index = mapping_of(d, places->items[at].frame);  // at last that of the code
+      l->mapping_index = mapping_of(d, places->items[at].frame);  // the outermost frame's stays
     }
     next += l->n_lines;
     table[i + 1] = l;
@@ -119,8 +119,7 @@ void cs_otlp_set_number(Otlp__AnyValue *value, int64_t number) {
   value->int_value = number;
 }
 
-// The entry of the table of attributes that says this: the pool's threads have one name, and a tid
-// is used again.
+// The entry for this attribute. Thread names repeat (thread pool), and so do tids.
 static int32_t attribute(struct cs_otlp_dictionary *d, int32_t key, uint32_t number) {
   bool added;
   uint32_t i = cs_map_put(&d->attribute_ids, (uint64_t)(uint32_t)key << 32 | number,
@@ -135,7 +134,7 @@ static int32_t attribute(struct cs_otlp_dictionary *d, int32_t key, uint32_t num
   return (int32_t)i;
 }
 
-// Of the threads that have samples only: a program that makes many has most of them behind it.
+// Only of threads that have samples: most threads of a program that starts many have none.
 static void add_thread(struct cs_otlp_dictionary *d, size_t thread,
                        const int32_t keys[CS_OTLP_THREAD_ATTRIBUTES]) {
   const struct cs_profile_thread *t = &d->p->threads[thread];
@@ -143,7 +142,7 @@ static void add_thread(struct cs_otlp_dictionary *d, size_t thread,
   size_t len;
   const char *name = cs_strings_get(&d->p->strings, t->name, &len);
   if (mine[1] != 0) return;
-  // A text is in the pool of strings, which moves: its number until all of them are there.
+  // The pool of strings moves while it grows, so keep the number until the pool is complete.
   if (len > 0) mine[0] = attribute(d, keys[0], (uint32_t)text_id(d, name, len));
   mine[1] = attribute(d, keys[1], t->tid);
 }
@@ -226,7 +225,7 @@ static void add_stacks(struct cs_otlp_dictionary *d) {
     otlp__stack__init(stack);
     stack->n_location_indices = pool->items[i].len / sizeof *next;
     stack->location_indices = next;
-    // Its place in the pool of bytes need not be aligned.
+    // Its bytes in the pool need not be aligned.
     memcpy(next, pool->bytes + pool->items[i].offset, pool->items[i].len);
     next += stack->n_location_indices;
     table[i] = stack;
@@ -260,7 +259,7 @@ static void name_threads(struct cs_otlp_dictionary *d) {
   }
 }
 
-// Strings last: until then they move.
+// Strings come last, because they move until then.
 void cs_otlp_dictionary_close(struct cs_otlp_dictionary *d) {
   add_stacks(d);
   d->texts = cs_strings_table(&d->strings);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tables of an OTLP request, in which all that repeats stands once: what a sample says is
-// indices into them. Invariant: entry 0 of every table is the zero value and stands for none, so
-// what is ours begins at 1. Private to the writer (otlp.c). One thread.
+// The tables of an OTLP request, which hold everything that repeats: samples are indices into them.
+// Invariant: entry 0 of every table is the zero value and means none; real entries begin at 1.
+// Private to the writer (otlp.c). One thread.
 #ifndef CS_FORMATS_OTLP_DICTIONARY_H
 #define CS_FORMATS_OTLP_DICTIONARY_H
 
@@ -24,8 +24,8 @@ struct cs_otlp_dictionary {
   struct cs_map mapping_ids;  // module's string id -> place in the table
   Otlp__Function *function_messages;
   struct cs_map function_ids;  // name and file -> place in the table
-  int32_t *function_of;        // of each of `functions`: its place in the table
-  int32_t *link_of;            // of each label: its place in the table; 0: it is not needed
+  int32_t *function_of;        // of each of `functions`: its index
+  int32_t *link_of;            // of each label: its index; 0: it is not needed
   Otlp__KeyValueAndUnit *attributes;
   Otlp__AnyValue *attribute_values;
   struct cs_map attribute_ids;   // index by key and value
@@ -37,17 +37,17 @@ struct cs_otlp_dictionary {
   char **texts;
 };
 
-// All that is known of a profile's frames, threads and labels. `threads`: of each of its tree's
-// nodes. `arena` holds the messages; it outlives the dictionary.
+// Fills the tables with the profile's frames, threads and labels. `threads` has the thread of each
+// node. `arena` holds the messages and must outlive the dictionary.
 void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_profile *p,
                              const uint32_t *threads, struct cs_arena *arena);
 int32_t cs_otlp_word(struct cs_otlp_dictionary *d, const char *text);
-// The stack of a node, the same for all threads that have it.
+// The index of a node's stack, which threads share.
 int32_t cs_otlp_stack(struct cs_otlp_dictionary *d, uint32_t node);
 int32_t cs_otlp_link(const struct cs_otlp_dictionary *d, uint32_t label);
-// What is said of a thread: how many attributes.
+// Sets *attributes to a thread's attributes and returns their number.
 size_t cs_otlp_thread(const struct cs_otlp_dictionary *d, uint32_t thread, int32_t **attributes);
-// Nothing more comes into the tables; the message is whole.
+// Completes the message. No entries are added after it.
 void cs_otlp_dictionary_close(struct cs_otlp_dictionary *d);
 void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pprof's profile, by protobuf-c, gzipped. A sample is a distinct stack of one thread; a location
 // is a frame with what was inlined into it, so a method recorded by line has one for each line; a
-// mapping is a module. Invariant:
-// ids are indices + 1, because 0 is none. One thread. Signal-safe: no.
+// mapping is a module. Invariant: ids are indices + 1, because 0 means none. One thread.
+// Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 #include "profile/timeline.h"
 #include "util/gzip.h"
 
-// All messages of the profile, in few arrays. What is repeated wants arrays of pointers.
+// All messages of the profile, in a few arrays. Repeated fields need arrays of pointers.
 struct builder {
   const struct cs_profile_set *set;
-  const struct cs_merged *merged;  // its profile's stacks are the samples
-  const struct cs_profile *p;      // that one
+  const struct cs_merged *merged;  // the stacks of its profile are the samples
+  const struct cs_profile *p;      // merged->profile
   struct cs_functions functions;
   struct cs_locations places;
   struct cs_strings strings;
@@ -57,7 +57,7 @@ static void add_type(struct builder *b, const char *type, const char *unit) {
   b->type_refs[b->out.n_sample_type++] = t;
 }
 
-// For each mode the number of its samples and what they stand for; the first one's is shown first.
+// For each mode the number of samples and what they stand for. The first mode's is the default.
 static void add_types(struct builder *b) {
   Pprof__Profile *out = &b->out;
   out->sample_type = b->type_refs;
@@ -88,7 +88,7 @@ static void add_mapping(struct builder *b, uint32_t frame, uint64_t *id) {
     pprof__mapping__init(m);
     m->id = i + 1;
     m->filename = text_id(b, module, len);
-    m->has_functions = 1;  // else pprof would look for the file and its symbols
+    m->has_functions = 1;  // otherwise pprof looks for the file and its symbols
     b->mapping_refs[b->out.n_mapping++] = m;
   }
   if (b->p->frames[frame].file != CS_NO_TEXT) m->has_filenames = m->has_line_numbers = 1;
@@ -102,7 +102,7 @@ static void add_functions(struct builder *b) {
     const char *name = cs_profile_method(b->p, frame, &len);
     pprof__function__init(f);
     f->id = i + 1;
-    // No system_name: pprof would take it for a C++ name and cut the generic arguments out.
+    // No system_name: pprof takes it for a C++ name and drops the generic arguments.
     f->name = text_id(b, name, len);
     const char *file = cs_profile_file(b->p, frame, &len);
     if (file != NULL) f->filename = text_id(b, file, len);
@@ -127,7 +127,7 @@ static void add_locations(struct builder *b) {
     l->line = line;
     for (uint32_t at = i; at != CS_NO_LOCATION; at = places->items[at].outer) {
       l->line[l->n_line++] = &b->lines[places->items[at].frame];
-      add_mapping(b, places->items[at].frame, &l->mapping_id);  // at last that of the code
+      add_mapping(b, places->items[at].frame, &l->mapping_id);  // the outermost frame's stays
     }
     line += l->n_line;
     b->location_refs[i] = l;
@@ -150,7 +150,7 @@ static void add_labels(struct builder *b) {
     l[0].str = text_id(b, name, len);
     l[1].key = tid;
     l[1].num = t->tid;
-    // A thread that never had a name has no label of one: an empty text is none.
+    // A thread without a name has no name label: an empty string means none.
     b->label_refs[2 * i] = len > 0 ? &l[0] : &l[1];
     b->label_refs[2 * i + 1] = &l[1];
   }
@@ -162,7 +162,7 @@ static size_t depth_of(const struct cs_tree *tree, uint32_t node) {
   return depth;
 }
 
-// What a stack's samples come to, those under Activities or the others.
+// The sums of a stack's samples under one Activity, or under none.
 struct values {
   const uint64_t *samples, *weight;  // per mode
 };
@@ -188,7 +188,7 @@ static Pprof__Sample *add_sample(struct builder *b, uint32_t node, uint64_t *ids
   return s;
 }
 
-// An empty text is no label.
+// An empty string means no label.
 static void add_trace_labels(struct builder *b) {
   uint32_t count = b->p->labels != NULL ? cs_labels_count(b->p->labels) : 0;
   b->trace_labels = cs_allocate(2 * (size_t)count * sizeof *b->trace_labels);
@@ -209,7 +209,7 @@ static void add_trace_labels(struct builder *b) {
   }
 }
 
-// Beside those of its thread.
+// Adds the Activity's labels to those of the thread.
 static void label_sample(struct builder *b, Pprof__Sample *s, uint32_t label,
                          Pprof__Label **places) {
   memcpy(places, s->label, s->n_label * sizeof *places);
@@ -264,7 +264,7 @@ static void add_samples(struct builder *b) {
   }
 }
 
-// Last, because until then the strings move.
+// Strings come last, because they move until then.
 static void add_strings(struct builder *b) {
   b->texts = cs_strings_table(&b->strings);
   b->out.string_table = b->texts;

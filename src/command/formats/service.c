@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a program is called where nobody has given it a name: "dotnet /srv/Shop.Web.dll --port 80"
-// is Shop.Web. Invariant: the answer is never empty and is valid UTF-8. One thread. Signal-safe:
-// no.
+// The default name of a service, from its command line: "dotnet /srv/Shop.Web.dll --port 80" is
+// Shop.Web. Invariant: the name is never empty, and is valid UTF-8. One thread. Signal-safe: no.
 #include <string.h>
 
 #include "base/print.h"
 #include "formats/otlp.h"
 
-#define FALLBACK "unknown_service"  // as OpenTelemetry has it
+#define FALLBACK "unknown_service"  // OpenTelemetry's default
 
 // The word's last part, without its directories.
 static const char *base_name(const char *word, size_t len, size_t *base_len) {
@@ -18,8 +17,8 @@ static const char *base_name(const char *word, size_t len, size_t *base_len) {
   return at;
 }
 
-// The first word that ends in .dll; else the first one. Command lines come as one text, so that a
-// path with a space in it has several words: the last of them has the name.
+// The first word that ends in .dll, or else the first one. A command line is one string, so a path
+// with spaces is several words, the last of which has the name.
 static const char *find_word(const char *program, size_t *len) {
   for (const char *at = program; *at != '\0';) {
     size_t word = strcspn(at, " ");

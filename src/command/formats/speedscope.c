@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// speedscope's file format: one "sampled" profile per mode and thread. That of cpu or wall time is
-// in nanoseconds from the start of the recording; speedscope puts samples one behind the other, so
-// a span in which the thread was not seen is a sample with an empty stack: the time axis is the
-// real one. That of events (allocations, waits, exceptions, pauses) has them in order of time, each
-// as wide as it weighs. All share one list of frames. One thread. Signal-safe: no.
+// speedscope's file format: one "sampled" profile per mode and thread. A profile of mode cpu or
+// wall is in nanoseconds from the start of the recording. speedscope lays samples end to end, so a
+// span without samples of the thread is a sample with an empty stack, which keeps the time axis
+// real. A profile of events (allocations, waits, exceptions, pauses) has them in order of time,
+// each as wide as its weight. All profiles share one list of frames. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +40,11 @@ static void put_frames(struct cs_json_writer *j, const struct cs_profile_set *se
 struct writer {
   struct cs_json_writer json;
   const struct cs_profile *p;
-  size_t base;      // where its frames begin in the list
-  bool many_modes;  // in the file: profiles say which
+  size_t base;      // index of its first frame in the list
+  bool many_modes;  // profiles are named after their modes
   const struct cs_timeline *t;
-  unsigned profiles, active;  // written; the one to show first
-  uint64_t most;              // of what that one has
+  unsigned profiles, active;  // number written; the one to show first
+  uint64_t most;              // the amount of the active one
   uint32_t *path;
   size_t capacity;
 };
@@ -79,7 +79,7 @@ static void begin_weights(struct writer *w) {
   cs_json_open_line(&w->json, "weights", '[');
 }
 
-// `amount`: the thread of the first mode that has most of it is shown first.
+// The thread of the first mode with the largest `amount` is shown first.
 static void end_profile(struct writer *w, uint64_t end, uint64_t amount) {
   cs_json_close(&w->json, "]");
   cs_json_new_line(&w->json);
@@ -119,7 +119,7 @@ static uint64_t put_weights(struct writer *w, uint32_t thread) {
   return at;
 }
 
-// For how long a thread was seen to run.
+// The time for which a thread's samples found it running.
 static uint64_t running_ns(const struct cs_timeline *t, uint32_t thread) {
   uint64_t sum = 0;
   for (size_t i = t->first[thread]; i < t->first[thread + 1]; i++)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The call tree as text: share of the time with all that it calls, its own share, samples, and the
-// frame, one more blank per level, hottest first. What is below a thousandth of all is summed up,
-// because nobody reads a page of crumbs. Shares are of what samples stand for
-// (weight). One thread. Signal-safe: no.
+// The call tree as text, hottest first: the total share, the own share, samples, and the frame,
+// indented by one blank per level. Shares are of what samples stand for (weight). Nodes below a
+// thousandth of the total are summed up in one line. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "formats/writers.h"
 #include "profile/profile.h"
 
-#define CRUMB 1000u
+#define SMALL 1000u
 #define MAX_INDENT 256
 
 struct sums {
@@ -34,7 +33,8 @@ static int by_weight(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-// Children in a list, hottest first: all nodes sorted once, and each put behind its elder ones.
+// Lists the children of each node, hottest first: all nodes are sorted once, coldest first, and put
+// in front of their parents' lists.
 static struct sums *add_up(const struct cs_tree *tree) {
   struct sums *sums = cs_allocate(tree->count * sizeof *sums);
   uint32_t *order = cs_allocate(tree->count * sizeof *order);
@@ -63,8 +63,8 @@ static void put_share(const struct writer *w, uint64_t weight) {
   cs_print(w->out, "%6.2f %%", all > 0 ? 100.0 * (double)weight / (double)all : 0.0);
 }
 
-// One blank per level, and from there on the number of levels instead: a tree of a few kilobytes
-// may be so deep that its blanks are gigabytes.
+// One blank per level up to MAX_INDENT, then the level as a number: a recording of a few kilobytes
+// may be so deep that the blanks alone would be gigabytes.
 static void put_indent(const struct writer *w, size_t depth) {
   if (depth <= MAX_INDENT)
     cs_print(w->out, "%*s", (int)depth, "");
@@ -90,7 +90,7 @@ static void put_node(const struct writer *w, uint32_t node, size_t depth) {
   cs_print(w->out, "\n");
 }
 
-// The crumbs from `node` on among its siblings.
+// One line for `node` and the siblings after it.
 static void put_rest(const struct writer *w, uint32_t node, size_t depth) {
   uint64_t count = 0, weight = 0, samples = 0;
   for (; node != 0; node = w->sums[node].next, count++) {
@@ -108,18 +108,18 @@ static void put_tree(const struct writer *w) {
   uint32_t node = w->sums[0].child;
   size_t depth = 0;
   while (node != 0) {
-    bool crumb = w->sums[node].weight < w->sums[0].weight / CRUMB;
-    if (crumb)
+    bool small = w->sums[node].weight < w->sums[0].weight / SMALL;
+    if (small)
       put_rest(w, node, depth);
     else
       put_node(w, node, depth);
-    if (!crumb && w->sums[node].child != 0) {
+    if (!small && w->sums[node].child != 0) {
       node = w->sums[node].child;
       depth++;
       continue;
     }
-    // Behind crumbs there are only crumbs.
-    uint32_t next = crumb ? 0 : w->sums[node].next;
+    // After a small node all siblings are smaller still.
+    uint32_t next = small ? 0 : w->sums[node].next;
     while (next == 0 && depth > 0) {
       node = tree->nodes[node].parent;
       next = w->sums[node].next;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The writers of the formats; format.c has the table of them. One thread. Signal-safe: no.
+// The writers of the formats in format.c's table. One thread. Signal-safe: no.
 #ifndef CS_FORMATS_WRITERS_H
 #define CS_FORMATS_WRITERS_H
 
 #include "profile/diff.h"
 #include "profile/profile.h"
 
-// Each writes all modes of a recording, or the one that its format shows. They return false when a
-// write has failed; errno says why.
+// Each writes all modes of a set, or the one that its format holds, and returns false if a write
+// has failed; errno says why.
 bool cs_write_collapsed(const struct cs_profile_set *set, FILE *out);
 bool cs_write_html(const struct cs_profile_set *set, FILE *out);  // page/html.c
 bool cs_write_json(const struct cs_profile_set *set, FILE *out);
@@ -15,21 +15,22 @@ bool cs_write_text(const struct cs_profile_set *set, FILE *out);
 bool cs_write_pprof(const struct cs_profile_set *set, FILE *out);
 bool cs_write_otlp(const struct cs_profile_set *set, FILE *out);
 
-// These show samples one by one, and need the profile's `samples`.
+// These write each sample, and need the profile's `samples`.
 bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out);
 bool cs_write_firefox(const struct cs_profile_set *set, FILE *out);
 bool cs_write_chromium(const struct cs_profile_set *set, FILE *out);
 
-// Two recordings: "root;...;leaf before after", one line for each stack, as recorded.
+// A comparison: "root;...;leaf before after", one line for each stack, in numbers as recorded.
 bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out);
-// Facts of both recordings, and the `limit` methods that grew and shrank most by their own time.
+// The facts of both recordings, and the `limit` methods whose own time grew and shrank most.
 bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out);
 
 // The `limit` frames with the most time (or bytes, ...) of their own, as a table; each line starts
 // with `prefix`.
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);
 
-// Writes the stack of a node of `tree`, whose frames are the profile's: "root;...;leaf". `path` grows.
+// Writes the stack of a node of `tree`, which has the profile's frames: "root;...;leaf". `path` is
+// memory of the caller's that grows.
 void cs_put_collapsed_stack(const struct cs_profile *p, const struct cs_tree *tree, uint32_t node,
                             uint32_t **path, size_t *capacity, FILE *out);
 

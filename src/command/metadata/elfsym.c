@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Native symbols by elfutils. Invariants: a name is only given for an address inside the symbol's
-// own size: "the nearest symbol before" is how a stripped libcoreclr gets wrong names. A file is
-// only asked if it is the one that was mapped: by its build id, or, where it has none, by the
-// kernel's word (room target). libdwfl opens nothing by itself: debug files come through the same
-// room, and must have the file's build id, or the check sum that its debug link tells.
-// libelf maps what it reads, so it is given copies, which nobody can shorten under it.
-// Every file is one module at bias 0 of a Dwfl of its own, so addresses are the file's own.
-// One thread. Signal-safe: no.
+// Native symbols, by elfutils. Invariants: an address has a name only if it is within the symbol's
+// size, since the nearest symbol before it would give a stripped libcoreclr wrong names. A file is
+// read only if it is the one that was mapped, by its build id or, if it has none, by the kernel
+// (process/target.h). libdwfl opens nothing by itself: debug files are opened the same way, and
+// must have the file's build id or the checksum of its debug link. libelf maps what it reads, so it
+// gets copies, which nobody can truncate. Every file is one module at bias 0 of its own Dwfl, so
+// addresses are the file's own. One thread. Signal-safe: no.
 #include "metadata/elfsym.h"
 
 #include <dlfcn.h>
@@ -39,19 +38,19 @@ struct file {
 
 struct cs_elfsyms {
   const struct cs_target *target;
-  struct cs_target *here;  // debug files are told by their ids, wherever they lie
+  struct cs_target *machine;  // this one: debug files are known by their ids, wherever they are
   struct file **files;
   size_t count, capacity, open;
   demangle_fn *demangle;  // NULL: names stay mangled
-  char *readable;         // the last answer
+  char *readable;         // the last demangled name
 };
 
 struct cs_elfsyms *cs_elfsyms_new(const struct cs_target *target) {
   struct cs_elfsyms *syms = cs_allocate(sizeof *syms);
   syms->target = target;
-  syms->here = cs_target_of(0);
+  syms->machine = cs_target_of(0);
   (void)elf_version(EV_CURRENT);
-  // The C++ runtime library is there wherever .NET runs; no need to be linked to it.
+  // The C++ runtime library is on every machine with .NET, so it is loaded, not linked.
   void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
   if (library != NULL) {
     void *symbol = dlsym(library, "__cxa_demangle");
@@ -60,7 +59,7 @@ struct cs_elfsyms *cs_elfsyms_new(const struct cs_target *target) {
   return syms;
 }
 
-// ---- Is it the file? ----
+// ---- Whether it is the file ----
 
 static size_t build_id(int fd, uint8_t id[MAX_ID]) {
   const void *bytes = NULL;
@@ -78,7 +77,7 @@ static bool has_id(int fd, const uint8_t *id, size_t size) {
   return build_id(fd, found) >= size && memcmp(found, id, size) == 0;
 }
 
-// Files are kept open until they are asked; not so many that nothing else can be opened.
+// Files stay open until they are read, but not so many that nothing else can be opened.
 static bool has_room(const struct cs_elfsyms *syms) {
   struct rlimit limit;
   return getrlimit(RLIMIT_NOFILE, &limit) != 0 || syms->open < limit.rlim_cur / 2;
@@ -139,7 +138,7 @@ struct wanted {
 
 static int try_debug_file(const struct cs_elfsyms *syms, const struct wanted *wanted,
                           const char *path) {
-  const struct cs_target *places[] = {syms->target, syms->here};
+  const struct cs_target *places[] = {syms->target, syms->machine};
   struct cs_error err;
   for (size_t i = 0; i < CS_COUNT(places); i++) {
     int fd = cs_target_open(places[i], path, &err);
@@ -166,7 +165,7 @@ static int by_link(const struct file *file, const struct wanted *wanted, const c
   int fd = -1, folder = (int)(cs_file_of(file->path) - file->path);
   const char *name = cs_file_of(link);
   for (size_t i = 0; i < CS_COUNT(forms) && fd < 0; i++) {
-    // No file is its own debug file.
+    // A file is not its own debug file.
     if (i == 0 && strcmp(name, cs_file_of(file->path)) == 0) continue;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -200,7 +199,7 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
   return -1;
 }
 
-// Takes the open file over.
+// Takes ownership of the open file.
 static void read_file(struct cs_elfsyms *syms, struct file *file) {
   static const Dwfl_Callbacks callbacks = {
       .find_elf = find_no_elf,
@@ -226,7 +225,7 @@ static void read_file(struct cs_elfsyms *syms, struct file *file) {
   if (dwfl != NULL) dwfl_end(dwfl);
 }
 
-// "__libc_start_main@@GLIBC_2.34", "_ZN3fooEv": as people write it.
+// "__libc_start_main@@GLIBC_2.34", "_ZN3fooEv": in readable form.
 static const char *readable(struct cs_elfsyms *syms, const char *name) {
   const char *version = strchr(name, '@');
   free(syms->readable);
@@ -264,7 +263,7 @@ void cs_elfsyms_free(struct cs_elfsyms *syms) {
     free(file->path);
     free(file);
   }
-  cs_target_free(syms->here);
+  cs_target_free(syms->machine);
   free(syms->files);
   free(syms->readable);
   free(syms);

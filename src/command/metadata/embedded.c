@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A PDB that is embedded in its module's image. Invariant: sizes that come from the image are
-// bounded before memory is taken for them. One thread. Signal-safe: no.
+// A PDB that is embedded in its module's image. Invariant: sizes from the image are bounded before
+// memory is allocated for them. One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -22,7 +22,7 @@ static bool inflate_all(uint8_t *in, size_t in_size, uint8_t *out, size_t out_si
   return ok;
 }
 
-// "MPDB", the size it will have, deflated data.
+// "MPDB", the inflated size, deflated data.
 uint8_t *cs_lines_embedded(const struct cs_pe *pe, const struct cs_pe_debug *debug, size_t *size) {
   uint32_t packed = debug->embedded_size;
   if (packed < 8 || packed > MAX_PDB) return NULL;
@@ -30,7 +30,7 @@ uint8_t *cs_lines_embedded(const struct cs_pe *pe, const struct cs_pe_debug *deb
   if (data != NULL && cs_pe_bytes(pe, debug->embedded, data, packed) &&
       memcmp(data, "MPDB", 4) == 0) {
     uint32_t full = u32(data + 4);
-    // Deflate gives 1032 times its input at most: what claims more is not worth the memory.
+    // Deflate expands by a factor of 1032 at most, so a larger size is a false one.
     if (full > 0 && full <= MAX_PDB && full / 1040 <= packed) pdb = malloc(full);
     if (pdb != NULL && !inflate_all(data + 8, packed - 8, pdb, full)) {
       free(pdb);

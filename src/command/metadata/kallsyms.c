@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // /proc/kallsyms: a line for each symbol, "ffffffff81001000 T name", and "[module]" after a tab.
 // Invariant: an address has a name only if the symbol before it is a function, and near enough to
-// hold it: the file has no sizes, and code that it does not list (eBPF programs) lies behind what
-// it does. One thread. Signal-safe: no.
+// hold it: the file has no sizes, and code that it does not list (eBPF programs) follows code that
+// it lists. One thread. Signal-safe: no.
 #include "metadata/kallsyms.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ struct cs_kallsyms *cs_kallsyms_read(void) {
   return cs_kallsyms_read_from("/proc/kallsyms");
 }
 
-// Of several at one address the first: the file has a function's own name before its aliases.
+// The first of several symbols at one address is the function's own name; aliases follow.
 const char *cs_kallsyms_find(const struct cs_kallsyms *k, uint64_t address) {
   size_t low = 0, high = k->count;
   while (low < high) {

@@ -7,12 +7,12 @@
 
 struct cs_kallsyms;
 
-// Where the file says nothing there are no names. From another file: for tests.
+// If the file is unreadable or hides addresses, there are no names. Tests read another file.
 struct cs_kallsyms *cs_kallsyms_read(void);
 struct cs_kallsyms *cs_kallsyms_read_from(const char *path);
-// The function that holds the address; NULL: it is not known. Valid as long as `k`.
+// The function at the address; NULL: unknown. Valid as long as `k`.
 const char *cs_kallsyms_find(const struct cs_kallsyms *k, uint64_t address);
-// Why there are no names at all: what to allow. Empty: there are some.
+// Why there are no names at all, and what to allow. Empty: there are names.
 const char *cs_kallsyms_refused(const struct cs_kallsyms *k);
 void cs_kallsyms_free(struct cs_kallsyms *k);
 

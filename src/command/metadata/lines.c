@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a module to its symbols: the embedded PDB, else a file beside the module, else where the
-// compiler has put it. Invariant: a PDB is used only if its id is the module's. One thread.
-// Signal-safe: no.
+// From a module to its symbols: the embedded PDB, or else a file beside the module, or else the
+// file that the compiler wrote. Invariant: a PDB is used only if its id is the module's. One
+// thread. Signal-safe: no.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ struct module {
 };
 struct cs_lines {
   const struct cs_target *target;
-  struct cs_target *here;  // an id is an id wherever the file lies
-  char *program;           // NULL: not known
-  struct module *modules;  // the one that was asked for last comes first
+  struct cs_target *machine;  // this one: a PDB is known by its id, wherever it is
+  char *program;              // NULL: not known
+  struct module *modules;     // the one that was asked for last comes first
 };
 
 static void *must(void *memory) {
@@ -37,7 +37,7 @@ static void *must(void *memory) {
 struct cs_lines *cs_lines_new(const struct cs_target *target) {
   struct cs_lines *lines = must(calloc(1, sizeof *lines));
   lines->target = target;
-  lines->here = cs_target_of(0);
+  lines->machine = cs_target_of(0);
   return lines;
 }
 
@@ -50,7 +50,7 @@ void cs_lines_free(struct cs_lines *lines) {
     free((char *)(uintptr_t)m->is.pdb);
     free(m);
   }
-  cs_target_free(lines->here);
+  cs_target_free(lines->machine);
   free(lines->program);
   free(lines);
 }
@@ -60,7 +60,7 @@ void cs_lines_set_program(struct cs_lines *lines, const char *path) {
   lines->program = must(strdup(path));
 }
 
-// Takes `bytes` over. What was seen before is kept where this is no better.
+// Takes ownership of `bytes`. A worse result does not replace a better one.
 static void try_pdb(struct module *m, uint8_t *bytes, size_t size) {
   struct cs_pdb *pdb = cs_pdb_open(bytes, size);
   if (pdb == NULL) {
@@ -75,7 +75,7 @@ static void try_pdb(struct module *m, uint8_t *bytes, size_t size) {
 }
 
 static void try_file(const struct cs_lines *lines, struct module *m, const char *path) {
-  const struct cs_target *places[] = {lines->target, lines->here};
+  const struct cs_target *places[] = {lines->target, lines->machine};
   for (size_t i = 0; i < CS_COUNT(places) && m->symbols != CS_SYMBOLS_FOUND; i++) {
     size_t size = 0;
     uint8_t *bytes = cs_target_read(places[i], path, MAX_PDB_FILE, &size);
@@ -87,7 +87,7 @@ static bool read_fd(void *from, uint64_t offset, void *out, size_t size) {
   return pread(*(const int *)from, out, size, (off_t)offset) == (ssize_t)size;
 }
 
-// In the module's file, which may be another build's by now.
+// In the module's file, which may be of another build by now.
 static void try_embedded(const struct cs_lines *lines, struct module *m) {
   struct cs_pe pe;
   struct cs_pe_debug debug;
@@ -122,7 +122,7 @@ static void open_symbols(const struct cs_lines *lines, struct module *m) {
   try_file(lines, m, m->is.pdb);
 }
 
-// The module of that path, which comes first from now on. NULL: nobody has told of it.
+// The module of that path, which is moved to the front. NULL: unknown.
 static struct module *find_module(struct cs_lines *lines, const char *path) {
   struct module **link = &lines->modules, *m;
   while ((m = *link) != NULL && strcmp(m->is.path, path) != 0) link = &m->next;

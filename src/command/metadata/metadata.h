@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// metadata: what a managed module's image says of itself, without a runtime: the streams of its
-// metadata, and from its tables the names of methods. Part of the command, never of the observed
-// program. One thread. Not for handlers.
+// The metadata of a managed module, read without a runtime: its streams, and from its tables the
+// names of methods. Runs in the command, not in the observed program. One thread.
 //
-// Images are not believed: every offset, size and row number is checked against what is there
-// before it is followed.
+// Images are not trusted: every offset, size and row number is checked before it is used.
 #ifndef CS_METADATA_METADATA_H
 #define CS_METADATA_METADATA_H
 
@@ -12,8 +10,8 @@
 #include "pe/pe.h"
 
 // ---- Metadata's streams (streams.c) ----
-// The stream of that name ("#~", "#Strings"), of metadata that begins at `root`. False: there is
-// none, or the metadata is broken.
+// The stream of that name ("#~", "#Strings") in the metadata at `root`. Returns false if there is
+// none or the metadata is malformed.
 bool cs_metadata_stream(struct cs_slice root, const char *name, struct cs_slice *out);
 
 // ---- Tables (tables.c), after ECMA-335 II.22 and II.24.2.6 ----
@@ -37,7 +35,7 @@ struct cs_metadata {
   bool wide_strings, wide_guids, wide_blobs;  // indices of four bytes
 };
 
-// A copy of all that is needed. NULL: no managed module that can be read.
+// Copies all that is needed. NULL: not a readable managed module.
 struct cs_metadata *cs_metadata_read(const struct cs_pe *pe);
 void cs_metadata_free(struct cs_metadata *metadata);
 // One cell. `row` counts from 1. False: there is no such cell.
@@ -49,14 +47,14 @@ const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
 // ---- Names (names.c) ----
 struct cs_method_text {
   char space[512];    // "System.Collections.Generic"
-  char type[2048];    // "List<T>.Enumerator": generic parameters have their names in the metadata
+  char type[2048];    // "List<T>.Enumerator", with the names of generic parameters
   char method[1024];  // "MoveNext"
 };
-// From an mdMethodDef. False: the token is no method's.
+// From an mdMethodDef. Returns false if the token is not a method's.
 bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
 
-// ---- What a module says of itself (self.c) ----
-// Its file's name when it was compiled, "App.dll". NULL: it cannot be read. Valid as long as the
+// ---- The module's name (self.c) ----
+// The file name that the compiler wrote, "App.dll". NULL: unreadable. Valid as long as the
 // metadata.
 const char *cs_metadata_module_name(const struct cs_metadata *m);
 

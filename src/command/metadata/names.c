@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names of methods from a module's tables, as C# people write them: nested types with dots, generic
-// parameters by their names. Invariant: loops over what tables say are bounded. Any thread.
-// Signal-safe: no.
+// Names of methods from a module's tables, as in C#: nested types with dots, generic parameters by
+// name. Invariant: loops over contents of tables are bounded. Any thread. Signal-safe: no.
 #include <string.h>
 
 #include "metadata/metadata.h"
@@ -25,7 +24,7 @@ static void add(struct out *out, const char *text, size_t len) {
   *out->at = '\0';
 }
 
-// The last row whose `column` is not above `value`, of a table that is sorted by it. 0: none.
+// The last row whose `column` is at most `value`, in a table sorted by that column. 0: none.
 static uint32_t last_not_above(const struct cs_metadata *m, enum cs_table table, unsigned column,
                                uint32_t value) {
   uint32_t low = 0, high = m->rows[table], found;
@@ -54,8 +53,8 @@ static const char *string_of(const struct cs_metadata *m, enum cs_table table, u
   return cs_metadata_cell(m, table, row, column, &offset) ? cs_metadata_string(m, offset) : NULL;
 }
 
-// "<T,U>" of those parameters of `owner` (coded) that are not its enclosing type's: the first
-// `inherited` are. Answers how many there are in all.
+// "<T,U>" for the parameters of `owner` (coded) without the first `inherited` ones, which are the
+// enclosing type's. Returns the number of all of them.
 static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uint32_t owner,
                                uint32_t inherited) {
   uint32_t last = last_not_above(m, CS_TABLE_GENERIC_PARAM, PARAM_OWNER, owner), first = last,
@@ -73,7 +72,7 @@ static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uin
   return count;
 }
 
-// "List`1" without its arity, which the parameters' names show.
+// "List`1" without its arity, which the parameters show.
 static void add_type_name(struct out *out, const char *name) {
   const char *mark = strrchr(name, '`');
   bool is_arity =

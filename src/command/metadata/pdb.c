@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A portable PDB, read where it lies: streams, the two tables that lines need (Document and
+// A portable PDB, read in place: streams, the two tables that lines need (Document and
 // MethodDebugInformation), sequence points. Format: docs/specs/PortablePdb-Metadata.md of
-// dotnet/runtime, and ECMA-335 II.24. Invariant: no byte is read but through `struct cs_slice`,
-// whose cut and read functions check its end; what does not fit makes a method have no line. One
-// thread. Signal-safe: no.
+// dotnet/runtime, and ECMA-335 II.24. Invariant: every byte is read through `struct cs_slice`,
+// whose functions check its end; a method whose data do not fit has no line. One thread.
+// Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct cs_pdb {
 
 // ---- bytes ----
 
-// ECMA-335 II.23.2: 7, 14 or 29 bits, big-endian. `bits` tells which, for signed numbers.
+// ECMA-335 II.23.2: 7, 14 or 29 bits, big-endian. `bits` is set to the width, for signed numbers.
 static bool read_compressed(struct cs_slice *s, uint32_t *out, unsigned *bits) {
   if (s->left == 0) return false;
   uint8_t first = s->at[0];
@@ -55,8 +55,8 @@ static bool read_signed(struct cs_slice *s, int32_t *out) {
 
 // ---- streams and tables ----
 
-// Rows of all tables, in the order of their numbers. Tables of the type system are not in a PDB of
-// its own; one with such tables would have to be measured first, and is refused.
+// The rows of all tables, in the order of their numbers. A stand-alone PDB has no tables of the
+// type system; one with such tables, whose size would be needed, is refused.
 static bool read_row_counts(struct cs_slice *s, uint64_t valid, struct cs_pdb *pdb) {
   for (unsigned table = 0; table < TABLES; table++) {
     uint32_t rows;
@@ -126,7 +126,7 @@ static bool read_blob(const struct cs_pdb *pdb, uint64_t offset, struct cs_slice
 
 // ---- documents ----
 
-// A document's name: a separator, and the blobs of the parts that it stands between.
+// A document's name: a separator, and the blobs of the parts that it joins.
 static bool write_name(const struct cs_pdb *pdb, struct cs_slice blob, char out[MAX_PATH]) {
   uint64_t separator;
   size_t len = 0;
@@ -188,7 +188,8 @@ static bool read_span(struct cs_slice *s, bool *visible) {
   return true;
 }
 
-// Where it starts: the first visible point says it, the others say how far they are from it.
+// Where a point starts: the first visible one is absolute, the others are relative to the previous
+// visible one.
 static bool read_start(struct points *p) {
   uint32_t line, column;
   int32_t delta, signed_column;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a module says of itself. Invariant: as metadata.h. Any thread. Signal-safe: no.
+// The module's own name. Invariant: as in metadata.h. Any thread. Signal-safe: no.
 #include "metadata/metadata.h"
 
 const char *cs_metadata_module_name(const struct cs_metadata *m) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bytes that are not believed: what is read is cut off the front, and a cut that goes beyond the
-// end fails. Nothing of a file's metadata is read in any other way. Any thread.
+// Untrusted bytes: reading takes bytes off the front, and fails at the end. All metadata of a file
+// is read in this way. Any thread.
 #ifndef CS_METADATA_SLICE_H
 #define CS_METADATA_SLICE_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Metadata's tables. They follow each other without a word of their sizes, so to find the one that
-// is wanted the rows of all before it must be measured: `columns` has what each is made of.
-// Invariant: a table whose rows would go beyond the stream makes the module unreadable; nothing of
-// it is guessed. Any thread. Signal-safe: no.
+// Metadata's tables. They follow each other without their sizes, so finding one takes the sizes of
+// the rows of all before it, which `columns` describes. Invariant: a table whose rows would go
+// beyond the stream makes the module unreadable; nothing is guessed. Any thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +9,9 @@
 
 enum { MAX_METADATA = 512 << 20 };
 
-// What a column holds, a letter each: 2, 4: a number of so many bytes; s, g, b: an index into
-// #Strings, #GUID, #Blob; capital letters: an index into a table, or a coded index into one of
-// several (II.24.2.6), as `kinds` below has it.
+// The columns of each table, a letter each: 2, 4: a number of that many bytes; s, g, b: an index
+// into #Strings, #GUID, #Blob; capital letters: an index into a table, or a coded index into one of
+// several (II.24.2.6), as in `kinds` below.
 static const char *const columns[] = {
     [0x00] = "2sggg",
     [0x01] = "Rss",
@@ -63,7 +62,7 @@ static const char *const columns[] = {
     [0x2C] = "KD",
 };
 
-// A letter's tables and the bits of the code that tells them; none: a plain index.
+// A letter's tables and the number of tag bits; none: a plain index.
 static const struct kind {
   char letter;
   uint8_t bits;
@@ -124,7 +123,7 @@ static uint8_t column_size(const struct cs_metadata *m, char letter) {
   }
 }
 
-// False: a table that nobody knows stands before those that are wanted.
+// Returns false if an unknown table precedes those that are needed.
 static bool measure(struct cs_metadata *m) {
   for (unsigned table = 0; table < CS_TABLES; table++) {
     if (m->rows[table] == 0) continue;

@@ -27,8 +27,8 @@ class Look {
     let hash = 0;
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i) | 0;
     const [hue, saturation, light, dark] = PALETTE[kind];
-    const turn = (hash >>> 16) % 7 - 3, lift = (hash >>> 8) % 9 - 4;
-    return `hsl(${hue + turn} ${saturation}% ${(this.dark ? dark : light) + lift}%)`;
+    const tilt = (hash >>> 16) % 7 - 3, lift = (hash >>> 8) % 9 - 4;
+    return `hsl(${hue + tilt} ${saturation}% ${(this.dark ? dark : light) + lift}%)`;
   }
 
   swatch(kind) {

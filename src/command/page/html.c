@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The flame graph page: flame.html with style, scripts and data put in at its markers. The files
-// are part of the binary (.incbin), so the command needs nothing installed beside it. Invariant:
-// nothing of the recording reaches the page but compressed and in base64. One thread.
-// Signal-safe: no.
+// The flame graph page: flame.html with style, scripts and data in place of its markers. The files
+// are part of the binary (.incbin), so no other file has to be installed. Invariant: the recording
+// reaches the page only compressed and in base64. One thread. Signal-safe: no.
 #include <string.h>
 
 #include "formats/writers.h"
@@ -17,7 +16,7 @@
 
 EMBED(page_html, FILE_BYTES("flame.html"));
 EMBED(page_css, FILE_BYTES("flame.css"));
-// Each uses what those before it define.
+// In order of their dependencies.
 EMBED(page_js,
       FILE_BYTES("flame-words.js") FILE_BYTES("flame-names.js") FILE_BYTES("flame-unpack.js")
           FILE_BYTES("flame-data.js") FILE_BYTES("flame-tree.js") FILE_BYTES("flame-look.js")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compressing on the way: the data of a page is never in memory as a whole. Invariant: of the bytes
-// compressed so far, at most two wait for a third to become four letters. One thread.
-// Signal-safe: no.
+// Streaming compression: the data of a page are never in memory as a whole. Invariant: at most two
+// compressed bytes wait for a third, with which they become four letters. One thread. Signal-safe:
+// no.
 #include "page/pack.h"
 
 #include <stdbool.h>

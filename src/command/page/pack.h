@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A stream whose bytes arrive in another one compressed (zlib) and as base64: for data inside of a
+// A stream that writes its bytes to another one, compressed (zlib) and in base64, for data in a
 // page.
 #ifndef CS_PAGE_PACK_H
 #define CS_PAGE_PACK_H
 
 #include <stdio.h>
 
-// What is written to the answer goes to `out`; fclose ends it, and fails if anything could not be
-// written. `out` stays open. NULL: no memory.
+// What is written to the returned stream goes to `out`. fclose ends it, fails if a write has
+// failed, and leaves `out` open. NULL: no memory.
 FILE *cs_pack_open(FILE *out);
 
 #endif

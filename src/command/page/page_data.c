@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The page's data, made so that a browser has little to do before it can draw a million nodes:
-// numbers are LEB128, in columns of one kind each; behind them JSON with all that is text and with
-// each mode's counts and the place of its columns ("at"); at the end the JSON's place, as ten
-// digits. A mode's columns, one after the other:
-//   nodes    parent (as a distance), frame: paths from the root without the thread, so that what
-//   all
-//            threads do is there as it is drawn; depth first, parents before their children; the
-//            root is left out
-//   entries  node (distance from the entry before), thread, samples, weight and, of a comparison,
-//            samples and weight before: what a thread has of its own in a node
+// The page's data, in a form that lets a browser draw a million nodes soon: columns of numbers in
+// LEB128; then JSON with all texts, each mode's counts and the offset of its columns ("at"); then
+// the offset of the JSON in ten digits. A mode's columns, one after the other:
+//   nodes    parent (as a distance) and frame: paths from the root without their thread, so that
+//            the work of all threads is merged as it is drawn; depth first, parents before their
+//            children, without the root
+//   entries  node (distance from the previous entry), thread, samples, weight and, in a comparison,
+//            samples and weight before: what a thread has in the node itself
 //   samples  entry (distance), time in ms (distance within an entry), weight, and whether asleep
-// Weights of time are in microseconds, others as they are. One thread. Signal-safe: no.
+// Weights that are time are in microseconds, others as they are. One thread. Signal-safe: no.
 #include "page/page_data.h"
 
 #include <inttypes.h>
@@ -35,7 +33,7 @@ struct page {
   size_t entry_count;
   const struct cs_profile_sample **samples;  // by entry and time
   uint32_t *entry_of;                        // per node of the profile: its entry
-  uint64_t unit;                             // what weights are divided by
+  uint64_t unit;                             // the divisor of weights
   bool any_asleep;
 };
 
@@ -50,8 +48,8 @@ static void put(struct sink *s, uint64_t value) {
   s->written++;
 }
 
-// Numbers nodes depth first. A tree's list of children has the latest first; linked from the last
-// node to the first, it is in the tree's order.
+// Numbers the nodes depth first. Linking children from the last node to the first keeps them in the
+// tree's order.
 static void number_nodes(struct page *page) {
   const struct cs_tree *tree = &page->tree;
   uint32_t *child = cs_allocate(tree->count * sizeof *child);
@@ -110,7 +108,7 @@ static int by_time(const void *a, const void *b) {
   return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-// By entry with a place for each, then each entry's by time.
+// Sorts by entry (a counting sort), then each entry's samples by time.
 static void sort_samples(struct page *page) {
   const struct cs_profile *p = page->p;
   size_t *first = cs_allocate((page->entry_count + 1) * sizeof *first);

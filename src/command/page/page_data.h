@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page shows, as its scripts read it (flame-data.js). One thread.
+// The data that the page's scripts read (flame-unpack.js). One thread.
 #ifndef CS_PAGE_PAGE_DATA_H
 #define CS_PAGE_PAGE_DATA_H
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The threads of `from` by name: those of one name are one.
+// Threads are matched by name: threads that share a name become one.
 static uint32_t *join(struct cs_profile *into, struct cs_map *threads,
                       const struct cs_profile *from) {
   uint32_t *thread = cs_allocate(from->thread_count * sizeof *thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The size of what a format would write, found out before it is written. Invariant: it takes no
-// more time than the limit has frames, and a path of the tree for each sample. One thread.
-// Signal-safe: no.
+// How many frames a format would write, counted beforehand. Invariant: the time that this takes is
+// bounded by the limit and, for each sample, by the depth of its stack. One thread. Signal-safe:
+// no.
 #include "profile/expansion.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ uint64_t cs_expansion_limit(uint64_t recording_bytes) {
                                                             : UINT64_MAX;
 }
 
-// In frames.
+// The cost of one frame, in frames.
 static uint32_t cost_of(const struct cs_profile *p, const struct cs_node *node) {
   size_t len = 0;
   uint32_t name = node->parent == 0 ? p->threads[node->frame].name : p->frames[node->frame].name;
@@ -26,7 +26,7 @@ static uint32_t cost_of(const struct cs_profile *p, const struct cs_node *node) 
   return 1 + (uint32_t)(len / CS_EXPANSION_FRAME_BYTES);
 }
 
-// Per node: what its stack comes to. Parents come before their children.
+// For each node, the cost of its whole stack. Parents come before their children.
 static uint64_t *costs_of(const struct cs_profile *p) {
   const struct cs_tree *tree = &p->tree;
   uint64_t *costs = cs_allocate(tree->count * sizeof *costs);
@@ -35,7 +35,7 @@ static uint64_t *costs_of(const struct cs_profile *p) {
   return costs;
 }
 
-// What `node` has that `before` has not: up to where their ways to the root meet.
+// The cost of the frames of `node` that `before` does not share.
 static uint64_t change(const struct cs_tree *tree, const uint64_t *costs, uint32_t before,
                        uint32_t node) {
   uint64_t own = costs[node];

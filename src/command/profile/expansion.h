@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How much larger a format makes a recording: a call tree shares the frames of its stacks, and most
-// formats write each stack out.
+// How much larger than its recording a file would be: stacks share their frames in a call tree, and
+// most formats write out every stack.
 #ifndef CS_PROFILE_EXPANSION_H
 #define CS_PROFILE_EXPANSION_H
 
@@ -10,14 +10,14 @@ enum cs_expansion {
   CS_EXPAND_NOTHING,  // the tree itself
   CS_EXPAND_STACKS,   // each distinct stack
   CS_EXPAND_SAMPLES,  // each sample's stack
-  CS_EXPAND_CHANGES,  // what each sample's stack has that the one before had not; of an event all
+  CS_EXPAND_CHANGES,  // what changes from one sample's stack to the next; for events, whole stacks
 };
 
-// More frames than that are not written from a recording of so many bytes. One whose name is longer
-// than a frame's bytes counts as several.
+// The most frames that are written from a recording of that many bytes. A frame with a name longer
+// than CS_EXPANSION_FRAME_BYTES counts as several.
 #define CS_EXPANSION_FRAME_BYTES 64u
 uint64_t cs_expansion_limit(uint64_t recording_bytes);
-// Would it be more? The stacks are counted, not written.
+// Whether the profile would exceed the limit. Nothing is written.
 bool cs_expands_beyond(const struct cs_profile *p, enum cs_expansion expansion, uint64_t limit);
 
 #endif

@@ -18,7 +18,7 @@ void cs_functions_make(struct cs_functions *f, const struct cs_profile *p, bool 
     if (apart && p->frames[i].inlined) key |= 1ull << 63;
     bool added;
     f->of[i] = cs_map_put(&ids, key, f->count, &added);
-    // A frame that knows its file is the better one to ask.
+    // Prefer a frame that knows its source file.
     if (added) f->frame[f->count++] = i;
     if (p->frames[f->frame[f->of[i]]].file == CS_NO_TEXT) f->frame[f->of[i]] = i;
   }

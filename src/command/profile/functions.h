@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A profile's frames by function: with lines, several frames are lines of one.
-// apart: a method where it was inlined is another function, for formats that cannot tell of a
-// place.
+// The functions that a profile's frames belong to: with lines, several frames are lines of one
+// function. `apart` makes a method where it was inlined a function of its own, for formats that
+// cannot mark a frame as inlined.
 #ifndef CS_PROFILE_FUNCTIONS_H
 #define CS_PROFILE_FUNCTIONS_H
 
 #include "profile/profile.h"
 
 struct cs_functions {
-  uint32_t *of;     // per frame: its function
-  uint32_t *frame;  // per function: one of its frames
+  uint32_t *of;     // each frame's function
+  uint32_t *frame;  // one frame of each function
   uint32_t count;
 };
 

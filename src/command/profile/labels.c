@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labels by number, and sums by stack and label. Invariant: number 0 is no label. One thread.
+// Labels by number, and sums by stack and label. Invariant: number 0 means no label. One thread.
 // Signal-safe: no.
 #include "profile/labels.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Labels of samples, and what the samples of each stack come to under each. Beside the call tree,
-// not in it: a server has a new label with every request, and few stacks. One thread.
+// Labels of samples, and sums of samples by stack and label. They are kept beside the call tree,
+// not in it: a server has a new label for every request, but few stacks. One thread.
 #ifndef CS_PROFILE_LABELS_H
 #define CS_PROFILE_LABELS_H
 
@@ -8,8 +8,7 @@
 #include "util/map.h"
 
 #define CS_NO_LABEL 0u
-// Stacks under labels that are told apart; about 200 bytes each with their label, 800 MiB at the
-// limit.
+// The most pairs of a stack and a label that are kept: about 200 bytes each, 800 MiB at the limit.
 #define CS_LABELS_MAX (4u << 20)
 
 struct cs_label_sum {
@@ -23,26 +22,26 @@ struct cs_label_sums {
   struct cs_map ids;  // node << 32 | label -> index
 };
 
-// Distinct labels by number, from 1.
+// Distinct labels, numbered from 1.
 struct cs_labels {
   struct cs_strings pool;
 };
 void cs_labels_init(struct cs_labels *labels);
 uint32_t cs_labels_add(struct cs_labels *labels, const struct cs_label *label);
-uint32_t cs_labels_count(const struct cs_labels *labels);  // CS_NO_LABEL among them
+uint32_t cs_labels_count(const struct cs_labels *labels);  // includes CS_NO_LABEL
 struct cs_label cs_labels_get(const struct cs_labels *labels, uint32_t number);
 void cs_labels_free(struct cs_labels *labels);
 
-// The sum of that stack under that label, made if need be. Valid until the next call.
+// The sum of that stack and label, created on first use. Valid until the next call.
 struct cs_label_sum *cs_label_sums_at(struct cs_label_sums *sums, uint32_t node, uint32_t label);
-// By node and then by label, from now on; there is no cs_label_sums_at behind it.
+// Sorts by node, then by label. No cs_label_sums_at after it.
 void cs_label_sums_sort(struct cs_label_sums *sums);
-// Of sorted ones: the place of the first that is not before this one; `label` CS_NO_LABEL: of the
-// node's first, if it has any.
+// In sorted sums, the index of the first one at or after (node, label). With CS_NO_LABEL that is
+// the node's first one, if it has any.
 size_t cs_label_sums_find(const struct cs_label_sums *sums, uint32_t node, uint32_t label);
 void cs_label_sums_free(struct cs_label_sums *sums);
 
-// As hexadecimal digits. A trace or a span that is all zero is an empty text.
+// In hexadecimal digits. An id of zeros is an empty string.
 struct cs_label_text {
   char trace[33], span[17];
 };

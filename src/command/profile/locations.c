@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nodes to locations. Invariant: a location's frames are neighbours in some stack, all but the last
-// of them inlined. One thread. Signal-safe: no.
+// From nodes to locations. Invariant: a location's frames are neighbours in some stack, and all but
+// the last are inlined. One thread. Signal-safe: no.
 #include "profile/locations.h"
 
 #include <stdlib.h>

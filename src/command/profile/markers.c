@@ -14,7 +14,7 @@ static int by_thread_and_time(const void *a, const void *b) {
   return x->index < y->index ? -1 : 1;
 }
 
-// A wait has no name but its mode's; its stack is where the thread waited.
+// A marker without a type is named after its mode.
 static void name_marker(struct cs_marker *m, const struct cs_profile *p, uint32_t leaf) {
   const struct cs_node *node = &p->tree.nodes[leaf];
   m->name = cs_mode_of(&p->facts)->token;

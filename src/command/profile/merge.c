@@ -22,7 +22,7 @@ static void merge_labels(struct cs_merged *m, const struct cs_profile_set *set,
   m->label_weight = cs_allocate(all->count * m->count * sizeof *m->label_weight);
 }
 
-// When the merged ones are in order.
+// The merged label sums must be sorted.
 static void sum_labels(struct cs_merged *m, size_t i, const struct cs_label_sums *own,
                        const uint32_t *node) {
   for (size_t k = 0; k < own->count; k++) {

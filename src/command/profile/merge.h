@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The profiles of a set as one: frames and stacks that several modes have are there once. For
-// formats that show several values of one stack. One thread.
+// The profiles of a set in one: frames and stacks that several modes share exist once, for formats
+// with several values per stack. One thread.
 #ifndef CS_PROFILE_MERGE_H
 #define CS_PROFILE_MERGE_H
 
 #include "profile/profile.h"
 
 struct cs_merged {
-  struct cs_profile profile;   // without samples; its facts are the first one's
-  uint64_t *samples, *weight;  // per node and profile: [node * count + i]
+  struct cs_profile profile;   // has no samples; its facts are the first profile's
+  uint64_t *samples, *weight;  // by node and profile: [node * count + i]
   size_t count;                // profiles
-  uint32_t **node;             // per profile and node of its own: the merged one
-  // Of the merged profile's `labelled`, per entry and profile: [entry * count + i].
+  uint32_t **node;             // for each profile, its nodes' merged nodes
+  // By entry of the merged profile's `labelled` and profile: [entry * count + i].
   uint64_t *label_samples, *label_weight;
 };
 

@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
-    // A recording that has lost its head has mode 0.
+    // A recording whose header is lost has mode 0.
     [0] = {"unknown", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "time", "time"},
     [CS_WIRE_MODE_CPU] =
         {"cpu", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "cpu", "CPU time"},
@@ -48,7 +48,7 @@ const struct cs_mode *cs_mode(enum cs_wire_mode mode) {
   return &modes[(unsigned)mode < CS_WIRE_MODES ? mode : 0];
 }
 
-// What its samples stand for is no time, so it is not shown over time.
+// Such samples do not stand for time, so they have no timeline.
 const struct cs_mode *cs_mode_of_event(uint32_t event) {
   static struct cs_mode modes_of_events[CS_PERF_KINDS];
   const struct cs_perf_kind *kind = cs_perf_kind(event);

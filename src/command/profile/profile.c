@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Building a profile. Invariant: one frame per (name, module). One thread. Signal-safe: no.
+// Building a profile. Invariant: a (name, module) is one frame. One thread. Signal-safe: no.
 #include "profile/profile.h"
 
 #include <stdlib.h>

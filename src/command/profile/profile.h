@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A profile: what a recording has come to, with names instead of ids. The one input of every output
-// format; knows nothing of how it was recorded. One thread.
+// A profile: one mode of a recording, with names instead of ids. It is what every output format
+// reads, and is independent of how the recording was made. One thread.
 //
-// The tree's first level is the threads (frame = index into `threads`); from there on a node's
-// frame is an index into `frames`, root first. A walk that was cut has a frame "[cut: reason]"
-// where the missing part of the stack would be.
+// The nodes of the tree's first level are threads (frame = index into `threads`); below them a
+// node's frame is an index into `frames`, callers first. A cut walk has a frame "[cut: reason]" in
+// place of the missing part of its stack.
 #ifndef CS_PROFILE_PROFILE_H
 #define CS_PROFILE_PROFILE_H
 
@@ -38,10 +38,10 @@ enum cs_profile_kind {
 struct cs_profile_frame {
   uint32_t name, module;  // string ids
   enum cs_profile_kind kind;
-  // With lines, the frame is one line of a method: ids in `sources`, else CS_NO_TEXT and 0. One
-  // that was inlined always has its method.
+  // With lines, a frame is one line of a method: ids in `sources`; otherwise CS_NO_TEXT and 0. An
+  // inlined frame always has its method.
   uint32_t method, file, line;
-  bool inlined;  // into the frame below; its name says so, too, `method` does not
+  bool inlined;  // into its caller; `name` says so, `method` does not
 };
 
 struct cs_profile_thread {
@@ -50,7 +50,7 @@ struct cs_profile_thread {
 };
 
 struct cs_profile_sample {
-  uint64_t time_ns, weight;  // since the start, when it was taken; what it stands for
+  uint64_t time_ns, weight;  // time since the start; what the sample stands for
   uint32_t leaf;             // node of the tree
   uint32_t label;            // number in `labels`
   bool asleep;               // the thread was blocked in the kernel
@@ -68,60 +68,61 @@ struct cs_line_facts {
   uint64_t methods, unmapped;  // methods, and those of which the runtime gave no IL map
   int32_t why_unmapped;        // the last one's HRESULT
   uint32_t modules, with_symbols;
-  char missing[512];  // modules without symbols, and why; cut when there are many
+  char missing[512];  // modules without symbols, and why; truncated if they are many
 };
 
-// Native images that samples have met.
+// Native images in which samples were taken.
 struct cs_symbol_facts {
-  uint32_t images, refused;  // those whose files could not be used for names
-  char missing[512];         // which, and why not; cut when there are many
-  char kernel[256];          // why the kernel's functions have no names; empty: they have
+  uint32_t images, refused;  // refused: images whose files could not be used for names
+  char missing[512];         // the refused ones, and why; truncated if they are many
+  char kernel[256];          // why the kernel's functions have no names; empty: they have names
 };
 
 struct cs_inlined_facts {
   bool wanted;
-  uint64_t methods, unread;  // with something inlined; of which it could not be read
+  uint64_t methods,
+      unread;  // methods with inlined methods; methods whose inlining could not be read
 };
 
 struct cs_facts {
   const char *program;  // the command line
   uint32_t pid;
-  char runtime[32];  // "10.0.12"; empty if nobody said so
+  char runtime[32];  // "10.0.12"; empty if unknown
   enum cs_wire_mode mode;
   uint32_t hz;
-  uint32_t event;         // mode cpu: what is counted in place of CPU time (base/perf.h); 0: that
-  uint64_t event_period;  // about how many of it lie between two samples
+  uint32_t event;  // mode cpu: the perf event counted instead of CPU time (base/perf.h); 0: none
+  uint64_t event_period;  // events between two samples, about
   uint64_t start_ns;      // CLOCK_REALTIME
   uint64_t duration_ns;
-  uint64_t samples, weight;                            // in the tree, in the mode's unit
-  uint64_t events, events_value;                       // of which they are; 0: nobody has said so
-  uint64_t lost_samples;                               // of this mode, of those that follow
-  uint64_t lost_target;                                // no room in the program's own buffer
-  uint64_t lost_ring;                                  // no room on the way to the command
-  uint64_t lost_broken;                                // records that made no sense
-  uint64_t lost_full;                                  // the call tree was full
-  uint64_t complete;                                   // walks that reached the stack's base
+  uint64_t samples, weight;       // in the tree, in the mode's unit
+  uint64_t events, events_value;  // all events, of which samples are some; 0: unknown
+  uint64_t lost_samples;          // of this mode; the losses below are of all modes
+  uint64_t lost_target;           // no room in the target's buffer
+  uint64_t lost_ring;             // no room in the shared memory
+  uint64_t lost_broken;           // malformed records
+  uint64_t lost_full;             // the call tree was full
+  uint64_t complete;              // walks that reached the stack's base
   struct cs_profile_stop stops[CS_PROFILE_MAX_STOPS];  // the others, most frequent first
   size_t stop_count;
   uint64_t asleep, asleep_weight;  // samples of threads that slept, taken without a signal
   uint64_t held_count, held_p50_ns, held_p99_ns, held_max_ns;
-  uint64_t labelled;               // samples of this mode that have a label
-  uint64_t labels_full;            // samples of all modes whose label was left out
-  bool ended;                      // the agent has sent its totals; else the next two are not known
-  uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads; 0: none was left out
-  uint64_t unsent;                 // signals that the limit of pending ones has kept back
-  uint64_t silent, silent_ns;      // threads that do not take theirs, and for how long in all
-  uint64_t small_stacks;           // threads that are sent no signal: it does not fit,
-  uint64_t unknown_stacks;         // or nobody knows whether it does
-  uint64_t suspensions;            // how often the runtime was stopped
-  uint64_t stopped_ns;             // for how long in all,
-  uint64_t stopped_for;            // to give so many threads larger signal stacks,
-  uint64_t unsampled_ns;  // and what CPU time threads without one have spent, which has no samples
-  uint64_t overruns;      // timer expirations merged into one sample, which then weighs more
-  uint64_t put_off;       // samples of all modes: the thread's next one has their weight
-  uint64_t put_off_events;     // events whose samples have no stack for it
-  uint64_t put_off_ns;         // the longest sample that any was put off for,
-  const char *put_off_thread;  // and the name of the thread that took it
+  uint64_t labelled;     // samples of this mode that have a label
+  uint64_t labels_full;  // samples of all modes whose label was left out
+  bool ended;            // the agent has sent its totals; otherwise some of these are unknown
+  uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads, and skipped ones
+  uint64_t unsent;                 // signals not sent because of the limit of pending signals
+  uint64_t silent, silent_ns;      // threads that did not take their signals, and for how long
+  uint64_t small_stacks;           // threads that get no signal: its frame does not fit,
+  uint64_t unknown_stacks;         // or it is unknown whether it does
+  uint64_t suspensions;            // how often the runtime was suspended,
+  uint64_t stopped_ns;             // for how long in total,
+  uint64_t stopped_for;            // to give that many threads larger signal stacks,
+  uint64_t unsampled_ns;           // and the CPU time of threads without one, which has no samples
+  uint64_t overruns;               // timer expirations merged into one heavier sample
+  uint64_t put_off;            // samples of all modes whose weight went to the thread's next sample
+  uint64_t put_off_events;     // events that have no stack because of that
+  uint64_t put_off_ns;         // the longest walk that samples were put off for,
+  const char *put_off_thread;  // and the name of its thread
   struct cs_line_facts lines;
   struct cs_symbol_facts symbols;
   struct cs_inlined_facts inlined;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// From a place in machine code to the methods that were inlined there. The JIT tells it in two
-// maps. A method's IL map has the method's own IL only: of what was inlined, the call. The map of
-// its inlined methods has theirs, but no ends: neither where the JIT made code by itself, nor where
-// it has lost sight of what was inlined.
+// From a place in machine code to the methods that were inlined there. The JIT describes them in
+// two maps. A method's IL map covers its own IL only, and has the call in place of an inlined
+// method. The map of inlined methods has their IL, but no ends: neither where the JIT's own code
+// begins, nor where it has lost track of what was inlined. So a mapping holds from its beginning to
+// that of the next range of the IL map.
 //
-// Invariant: so a mapping holds from its beginning to where the next range of the IL map begins.
-// Whatever is not known is left out, never guessed: a frame without a line, or none. One thread.
+// Invariant: what is unknown is left out, never guessed: a line, or a frame. One thread.
 // Signal-safe: no.
 #include "recording/inlined.h"
 
@@ -18,7 +18,7 @@
 #define NOT_SEEN UINT32_MAX
 #define NOT_KNOWN (UINT32_MAX - 1)
 
-// The last mapping at or before an offset; NULL: all begin behind it.
+// The last mapping at or before an offset; NULL: all begin after it.
 static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlines *in,
                                                        uint32_t offset) {
   uint32_t low = 0, high = in->head.mappings;
@@ -36,7 +36,7 @@ static uint64_t place_in(const struct cs_rec_inlines *in, uint32_t offset) {
   return cs_key_of_method(in->head.function, CS_REC_PLACE | offset);
 }
 
-// The node that was inlined into the method itself and in which, in the end, this one is.
+// The ancestor of a node that was inlined into the method itself.
 static uint32_t outermost(const struct cs_rec_inlines *in, uint32_t node) {
   while (in->nodes[node].parent != 0) node = in->nodes[node].parent;
   return node;
@@ -48,14 +48,15 @@ static bool is_special(uint32_t il) {
 
 // ---- Where the calls were ----
 
-// All that comes from one call has its IL offset in the IL map, or none has: the JIT did not know
-// it, and what the map says there is left from the code before. So the map is believed if it says
-// the same of all of it, and one of its ranges begins together with some of it.
+// Either all code from one inlined call has the call's IL offset in the IL map, or none has: then
+// the JIT did not know it, and the map continues the range before. So the map is used if it has the
+// same offset for all of that code, and if one of its ranges begins with some of it.
 static void note_call(struct cs_rec_inlines *in, uint32_t *il, uint32_t node,
                       const struct cs_wire_il_range *range, uint32_t begin) {
   bool fresh = range != NULL && range->begin == begin;
   uint32_t says = range != NULL ? range->il : CS_WIRE_IL_NO_MAPPING;
-  if (says == CS_WIRE_IL_NO_MAPPING && fresh) return;  // where a block begins it may be forgotten
+  if (says == CS_WIRE_IL_NO_MAPPING && fresh)
+    return;  // the JIT may lose the mapping at the start of a block
   if (is_special(says) || il[node] == NOT_KNOWN || (il[node] != NOT_SEEN && il[node] != says)) {
     il[node] = NOT_KNOWN;
     return;
@@ -84,7 +85,7 @@ void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines
 
 // ---- Frames ----
 
-// The method itself where it calls: by its IL, or by its machine code.
+// The method itself at the call: by its IL offset, or by its machine code.
 static uint64_t caller_at(const struct cs_rec_inlines *in, uint32_t il, uint32_t call) {
   if (il <= CS_REC_IL) return cs_key_of_method(in->head.function, CS_REC_PLACE | CS_REC_AT_IL | il);
   return call != NOT_KNOWN ? place_in(in, call) : cs_key_of_method(in->head.function, 0);
@@ -119,7 +120,7 @@ struct builder {
   const struct cs_recording *rec;
   struct cs_inlined *out;
   size_t capacity;
-  struct cs_map ids;  // of frames that are not the recording's -> index
+  struct cs_map ids;  // of keys that are not the recording's -> index
 };
 
 static uint32_t frame_index(struct builder *b, uint64_t frame) {
@@ -132,7 +133,7 @@ static uint32_t frame_index(struct builder *b, uint64_t frame) {
   return i;
 }
 
-// The node for one of the recording, below `parent`; CS_TREE_FULL: there are too many.
+// The node for a node of the recording, below `parent`; CS_TREE_FULL: too many nodes.
 static uint32_t add_node(struct builder *b, const struct cs_node *node, uint32_t parent) {
   uint64_t chain[CS_INLINED_DEPTH];
   struct cs_tree *tree = &b->out->own_tree;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Names of native functions and source lines, by files. Invariant: a name comes from the very file
-// that was recorded, or from a PDB of the very module; what is not proven is not believed, and that
-// is told. One thread. Signal-safe: no.
+// Names of native functions and source lines, from files. Invariant: a name comes from the file
+// that was recorded, or from the PDB of the module that was loaded; files that are not proven to be
+// those are not used, which is reported. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static const struct cs_target *target_of(struct cs_recording *rec) {
   return rec->target;
 }
 
-// Of one that has ended already this machine's files may be asked: their ids say whether they are
-// those.
+// If the process has ended, this machine's files may be used: their ids show whether they are the
+// recorded ones.
 void cs_name_from(struct cs_recording *rec, pid_t pid) {
   bool has_one = rec->target != NULL;
   rec->live = true;
@@ -58,7 +58,7 @@ void cs_name_open_image(struct cs_recording *rec, uint32_t image_id) {
   if (cs_map_get(&rec->image_ids, image_id, &i)) open_image(rec, i);
 }
 
-// Another kernel, or this one after another start, has its functions elsewhere.
+// After a reboot, or in another kernel, functions have other addresses.
 static void name_kernel_frame(struct cs_recording *rec, uint64_t frame) {
   if (!rec->live) return;
   if (rec->kernel == NULL) rec->kernel = cs_kallsyms_read();
@@ -96,8 +96,8 @@ static void name_inlined(struct cs_recording *rec, struct cs_places *places, uin
       name_managed(rec, places, chain[at]);
 }
 
-// Images that samples have met: which of them have a file that names could be taken from.
-static void tell_images(struct cs_recording *rec) {
+// Reports the images in which samples were taken, and those whose files gave no names.
+static void report_images(struct cs_recording *rec) {
   struct cs_symbol_facts *f = &rec->symbol_facts;
   f->images = f->refused = 0;
   f->missing[0] = '\0';
@@ -112,7 +112,7 @@ static void tell_images(struct cs_recording *rec) {
   }
 }
 
-static void tell_kernel(struct cs_recording *rec) {
+static void report_kernel(struct cs_recording *rec) {
   struct cs_symbol_facts *f = &rec->symbol_facts;
   (void)snprintf(f->kernel, sizeof f->kernel, "%s",
                  rec->live ? cs_kallsyms_refused(rec->kernel)
@@ -134,11 +134,11 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
     }
   }
   if (places != NULL) {
-    cs_places_tell(places, &rec->line_facts);
+    cs_places_report(places, &rec->line_facts);
     cs_places_free(places);
   }
-  tell_images(rec);
-  if (in_kernel) tell_kernel(rec);
+  report_images(rec);
+  if (in_kernel) report_kernel(rec);
 }
 
 void cs_name_frames(struct cs_recording *rec) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lines of managed frames. Invariant: a place gets the line of the IL that its very instruction
-// comes from, or none: where the JIT made code of its own (no mapping), no neighbour's line is
-// borrowed. A prolog is its method's first line, an epilog its last. One thread. Signal-safe: no.
+// Lines of managed frames. Invariant: a place has the line of the IL that its instruction comes
+// from, or none: code of the JIT's own (no mapping) does not get the line of code next to it. A
+// prolog is its method's first line, an epilog its last. One thread. Signal-safe: no.
 #include "recording/place.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_
   return p;
 }
 
-// Ranges may be empty: where two IL offsets share an instruction, only one of them has bytes.
+// Ranges may be empty: if two IL offsets share an instruction, only one of them has bytes.
 const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame) {
   uint32_t m, offset = (uint32_t)frame & CS_WIRE_MANAGED_OFFSET;
   if ((frame & CS_REC_PLACE) == 0 ||
@@ -102,7 +102,7 @@ static void add_module(const char *module, enum cs_symbols symbols, void *data) 
     add_missing(out, module, why[symbols]);
 }
 
-void cs_places_tell(const struct cs_places *p, struct cs_line_facts *out) {
+void cs_places_report(const struct cs_places *p, struct cs_line_facts *out) {
   *out = (struct cs_line_facts){.wanted = true, .places = p->places, .named = p->named};
   for (size_t i = 0; i < p->rec->il_map_count; i++) {
     int32_t result = p->rec->il_maps[i].head.result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Names and kinds for every frame, and the tree rewritten with them: addresses in one function
-// become one node, neighbouring frames of a library without symbols become one "[library]", and an
-// async method is one frame though the compiler made two methods of it.
-// Invariant: no sample is dropped or added. One thread. Signal-safe: no.
+// Gives every frame its name and kind, and rewrites the tree: addresses in one function become one
+// node, neighbouring frames of a library without symbols become one "[library]", and an async
+// method is one frame, although the compiler made two methods of it. Invariant: no sample is
+// dropped or added. One thread. Signal-safe: no.
 #include "recording/resolve.h"
 
 #include <stdio.h>
@@ -15,23 +15,23 @@
 #include "recording/inlined.h"
 #include "recording/type_name.h"
 
-#define NAME_BYTES 4096  // longer names (generic nesting) are cut
+#define NAME_BYTES 4096  // longer names (generic nesting) are truncated
 #define LEFT_OUT UINT32_MAX
 #define NO_NAME 0u
 #define AWAITS " [awaits]"
 #define IN_KERNEL " [k]"
 
-// What a frame of the recording is shown as.
+// How a frame of the recording is shown.
 struct shown {
-  uint32_t frame;  // the profile's, or LEFT_OUT
-  uint32_t alone;  // of an inlined method: where what it was inlined into is not shown below it
-  bool folds;      // one with its like next to it
-  // Of a method whose name was demangled:
+  uint32_t frame;  // frame of the profile, or LEFT_OUT
+  uint32_t alone;  // the same without "(inlined)", where its caller is not shown below it
+  bool collapses;  // neighbours with the same frame become one
+  // If the method's name was demangled:
   enum cs_demangled kind;
-  bool starts;    // it stands between an async method and its body, and starts that
-  bool resumes;   // it has resumed a body
-  bool awaits;    // it is not on the stack: it awaits what stands above it
-  uint32_t name;  // without line and signature: string id in `names`
+  bool starts;    // it is between an async method and its body, which it starts
+  bool resumes;   // it resumes a body
+  bool awaits;    // it is not on the stack: it awaits its child
+  uint32_t name;  // string id in `names`, without line and signature
 };
 
 struct resolver {
@@ -40,12 +40,12 @@ struct resolver {
   const struct cs_resolve_opts *opts;
   enum cs_wire_mode mode;
   const struct cs_inlined *raw;
-  struct shown *shown;  // per frame of `raw`
-  bool *used;           // per frame of `raw`: this mode has it
-  uint32_t *node;       // per node of `raw`: the profile's, or LEFT_OUT
-  bool *resuming;       // per node of `raw`: between a body and who awaits it
+  struct shown *shown;  // by frame of `raw`
+  bool *used;           // by frame of `raw`: this mode has it
+  uint32_t *node;       // by node of `raw`: the profile's, or LEFT_OUT
+  bool *resuming;       // by node of `raw`: it is between a body and its awaiting method
   struct cs_strings names;
-  uint32_t *thread;  // per thread of the recording: the profile's
+  uint32_t *thread;  // by thread of the recording: the profile's
 };
 
 static bool starts_with(const char *text, const char *prefix) {
@@ -59,8 +59,8 @@ static bool any_prefix(const char *name, const char *const *prefixes) {
   return false;
 }
 
-// What comes with the SDK and is linked into everything. Microsoft.CodeAnalysis is not among it on
-// purpose: whoever records the compiler wants to see it as the program.
+// Modules that come with the SDK and that every program uses. Microsoft.CodeAnalysis is left out on
+// purpose: in a recording of the compiler it is the program.
 static bool is_framework(const char *module) {
   static const char *const prefixes[] = {"System.",           "mscorlib",
                                          "netstandard",       "Microsoft.Extensions.",
@@ -119,7 +119,7 @@ static bool resumes_async(const struct cs_mangled *m) {
          strstr(m->type, "StateMachineBox<") != NULL;
 }
 
-// Names of methods that have metadata; all else the runtime has named itself.
+// For methods with metadata; the runtime names all others.
 static void demangle(struct resolver *r, const struct cs_mangled *m, char *name, size_t cap,
                      struct shown *shown) {
   struct cs_mangled plain = *m;
@@ -175,10 +175,10 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   cs_profile_inlined(r->profile, shown->frame, name);
 }
 
-static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) {
+static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *collapses) {
   uint32_t i;
   if (!cs_map_get(&r->rec->image_ids, cs_wire_frame_image(frame), &i)) {
-    *folds = true;
+    *collapses = true;
     return cs_profile_frame(r->profile, "[unknown library]", "", CS_KIND_CUT);
   }
   const struct cs_rec_image *image = &r->rec->images[i];
@@ -187,27 +187,27 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *folds) 
   bool runtime = named || (image->image.flags & CS_WIRE_IMAGE_RUNTIME) != 0;
   enum cs_profile_kind kind = runtime ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
   uint32_t symbol;
-  // What recording costs on a thread of the program's is one frame, not a tour of the profiler.
+  // The cost of recording on the program's threads is shown as one frame.
   if (!r->opts->raw_names && strcmp(module, "libclrsnap.so") == 0) {
-    *folds = true;
+    *collapses = true;
     return cs_profile_frame(r->profile, "[clrsnap]", module, kind);
   }
   if (cs_map_get(&r->rec->symbols, frame, &symbol))
     return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
   char name[NAME_BYTES];
   bool bracketed = module[0] == '[';                        // "[vdso]"
-  const char *part = runtime && !named ? ": runtime" : "";  // of a program that is one file
+  const char *part = runtime && !named ? ": runtime" : "";  // in a single-file program
   (void)snprintf(name, sizeof name, bracketed ? "%s" : "[%s%s]", module, part);
-  *folds = true;
+  *collapses = true;
   return cs_profile_frame(r->profile, name, module, kind);
 }
 
-static uint32_t resolve_kernel(struct resolver *r, uint64_t frame, bool *folds) {
+static uint32_t resolve_kernel(struct resolver *r, uint64_t frame, bool *collapses) {
   uint32_t symbol;
   char name[NAME_BYTES];
-  *folds = !cs_map_get(&r->rec->symbols, frame, &symbol);
-  (void)snprintf(name, sizeof name, "%.4000s%s", *folds ? "[kernel]" : text(r->rec, symbol),
-                 *folds ? "" : IN_KERNEL);
+  *collapses = !cs_map_get(&r->rec->symbols, frame, &symbol);
+  (void)snprintf(name, sizeof name, "%.4000s%s", *collapses ? "[kernel]" : text(r->rec, symbol),
+                 *collapses ? "" : IN_KERNEL);
   return cs_profile_frame(r->profile, name, "[kernel]", CS_KIND_KERNEL);
 }
 
@@ -232,24 +232,24 @@ static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *show
       resolve_managed(r, frame, shown);
       break;
     case CS_KEY_NATIVE:
-      shown->frame = resolve_native(r, frame, &shown->folds);
+      shown->frame = resolve_native(r, frame, &shown->collapses);
       break;
     case CS_KEY_KERNEL:
-      shown->frame = resolve_kernel(r, frame, &shown->folds);
+      shown->frame = resolve_kernel(r, frame, &shown->collapses);
       break;
     default:
-      shown->folds = true;
+      shown->collapses = true;
       shown->frame = cs_profile_frame(r->profile, "[unknown code]", "", CS_KIND_CUT);
   }
 }
 
-// Threads that nobody has named have the program's name from the kernel, which therefore groups
-// none.
+// Whether a thread is grouped by its name. Threads that were not named have the program's name,
+// which says nothing.
 static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t) {
-  enum { COMM = 15 };  // what the kernel keeps of it
+  enum { COMM = 15 };  // the length of a name that the kernel keeps
   const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
   size_t len = strcspn(program, " "), slash = 0;
-  if (len == 0) return starts_with(name, ".NET ");  // the only ones that are sure to be given
+  if (len == 0) return starts_with(name, ".NET ");  // the runtime's own names
   for (size_t i = 0; i < len; i++)
     if (program[i] == '/') slash = i + 1;
   len = len - slash < COMM ? len - slash : COMM;
@@ -269,7 +269,7 @@ static void resolve_threads(struct resolver *r) {
   const struct cs_rec_thread *t = rec->threads;
   struct cs_map by_name = {0};
   struct group {
-    size_t thread;  // the first of it
+    size_t thread;  // its first one
     unsigned count;
   } *group = cs_allocate((rec->thread_count + 1) * sizeof *group);
   uint32_t count = 0;
@@ -287,68 +287,69 @@ static void resolve_threads(struct resolver *r) {
   free(group);
 }
 
-// The node of `raw` in whose place this one is shown, because both are one method to those
-// who wrote it: an async method that has just started its body. 0: none. A body that calls its own
-// method again is not taken for that.
-static uint32_t one_with(const struct resolver *r, const struct cs_node *node) {
+// The node of `raw` that this one replaces, because both are the same method in the source: an
+// async method that has just started its body, which is this node. 0: none. A body that calls its
+// own method again replaces nothing.
+static uint32_t started_by(const struct resolver *r, const struct cs_node *node) {
   const struct cs_node *nodes = r->raw->tree->nodes;
-  const struct shown *own = &r->shown[node->frame];
-  bool body = own->kind == CS_DEMANGLED_BODY;
+  const struct shown *shown = &r->shown[node->frame];
+  bool body = shown->kind == CS_DEMANGLED_BODY;
   uint32_t i = node->parent;
   while (body && nodes[i].parent != 0 && r->shown[nodes[i].frame].starts) i = nodes[i].parent;
-  if (own->name == NO_NAME || nodes[i].parent == 0) return 0;
+  if (shown->name == NO_NAME || nodes[i].parent == 0) return 0;
   const struct shown *other = &r->shown[nodes[i].frame];
   bool fits = body ? i != node->parent && other->kind != CS_DEMANGLED_BODY
                    : other->kind == CS_DEMANGLED_ENTRY;
-  return fits && other->name == own->name ? i : 0;
+  return fits && other->name == shown->name ? i : 0;
 }
 
-// What has resumed an async method, down to the thread's first frame, is not its caller: who awaits
-// it stands in the place of all that, the last of them on the thread itself. Answers the node of
-// the profile that this one is to hang under.
+// The parent of a node in the profile. The frames that have resumed an async method, down to the
+// thread's first frame, are not its callers: the methods that await it take their place, and the
+// outermost of those is a child of the thread.
 static uint32_t parent_of(struct resolver *r, uint32_t i, const uint32_t *map) {
   const struct cs_node *nodes = r->raw->tree->nodes, *node = &nodes[i];
   bool on_thread = nodes[node->parent].parent == 0;
-  const struct shown *own = &r->shown[node->frame], *below = &r->shown[nodes[node->parent].frame];
+  const struct shown *shown = &r->shown[node->frame];
+  const struct shown *below = &r->shown[nodes[node->parent].frame];
   bool awaited = !on_thread && below->awaits;
-  r->resuming[i] = own->resumes && !on_thread && (awaited || r->resuming[node->parent]);
-  if (!own->awaits || awaited) return map[node->parent];
+  r->resuming[i] = shown->resumes && !on_thread && (awaited || r->resuming[node->parent]);
+  if (!shown->awaits || awaited) return map[node->parent];
   uint32_t thread = node->parent;
   while (nodes[thread].parent != 0) thread = nodes[thread].parent;
   return map[thread];
 }
 
-// The profile's node for a node of `raw`, given those of all before it.
+// The profile's node for a node of `raw`. `map` has those of all nodes before it.
 static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
   const struct cs_node *node = &r->raw->tree->nodes[i];
   struct cs_tree *tree = &r->profile->tree;
   if (node->parent == 0)
     return cs_tree_child(tree, 0, r->thread[r->rec->roots[node->frame].thread]);
   const struct shown *shown = &r->shown[node->frame];
-  uint32_t parent = map[node->parent], other = one_with(r, node);
+  uint32_t parent = map[node->parent], other = started_by(r, node);
   if (r->opts->async_callers) parent = parent_of(r, i, map);
   if (shown->frame == LEFT_OUT || (r->opts->async_callers && r->resuming[i])) return parent;
-  // Beside it, not in its place: it may be another line.
+  // A sibling of the replaced node, since the line may differ.
   if (other != 0) parent = tree->nodes[map[other]].parent;
   if (other != 0) return cs_tree_child(tree, parent, shown->alone);
   bool in_stack = tree->nodes[parent].parent != 0;
-  if (shown->folds && in_stack && tree->nodes[parent].frame == shown->frame) return parent;
+  if (shown->collapses && in_stack && tree->nodes[parent].frame == shown->frame) return parent;
   return cs_tree_child(tree, parent, shown->frame);
 }
 
-// Which frames this mode has; r->node says which nodes.
+// Finds the nodes (r->node) and frames (r->used) of this mode.
 static void find_used(struct resolver *r) {
   const struct cs_tree *raw = r->raw->tree;
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
-    bool here = node->parent == 0 ? r->rec->roots[node->frame].mode == r->mode
-                                  : r->node[node->parent] != LEFT_OUT;
-    r->node[i] = here ? 0 : LEFT_OUT;
-    if (here && node->parent != 0) r->used[node->frame] = true;
+    bool in_mode = node->parent == 0 ? r->rec->roots[node->frame].mode == r->mode
+                                     : r->node[node->parent] != LEFT_OUT;
+    r->node[i] = in_mode ? 0 : LEFT_OUT;
+    if (in_mode && node->parent != 0) r->used[node->frame] = true;
   }
 }
 
-// The profile's node for one of the recording, or LEFT_OUT.
+// The profile's node for a node of the recording, or LEFT_OUT.
 static uint32_t shown_at(const struct resolver *r, uint32_t node) {
   return r->node[r->raw->node != NULL ? r->raw->node[node] : node];
 }
@@ -389,7 +390,7 @@ static void rewrite_tree(struct resolver *r) {
     r->profile->tree.nodes[r->node[i]].samples += node->samples;
     r->profile->tree.nodes[r->node[i]].weight += node->weight;
   }
-  // An async method whose frames are all shown as its body's has left an empty node behind.
+  // A method all of whose stacks were moved to its body's node has left an empty node.
   uint32_t *moved = cs_allocate(r->profile->tree.count * sizeof *moved);
   cs_tree_prune(&r->profile->tree, moved);
   for (size_t i = 1; i < raw->count; i++)

@@ -231,7 +231,8 @@ void cs_session_record(struct cs_session *s) {
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
     if (over || s->enough || time_is_up(s, now)) break;
-    if (s->window != NULL && s->began_ns > 0) cs_window_turn(s->window, now - s->began_ns, false);
+    if (s->window != NULL && s->began_ns > 0)
+      cs_window_advance(s->window, now - s->began_ns, false);
     show_progress(s, now);
   }
   end_agent(s);
@@ -239,7 +240,7 @@ void cs_session_record(struct cs_session *s) {
   cs_consumer_hide(&s->consumer);
   if (s->began_ns > 0) s->recorded_ns = cs_clock_now_ns() - s->began_ns;
   clear_progress(s);
-  if (s->window != NULL) cs_window_turn(s->window, s->recorded_ns, true);
+  if (s->window != NULL) cs_window_advance(s->window, s->recorded_ns, true);
 }
 
 void cs_session_wait(struct cs_session *s) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A window's profile: a recording that has only the nodes and threads which the window's samples need, and otherwise shares the tables of the whole. Invariant: each sample is in exactly
-// one window. One thread. Signal-safe: no.
+// A window's profile: a recording with only those nodes and threads that the window's samples need,
+// which shares all other tables with the whole. Invariant: each sample is in exactly one window.
+// One thread. Signal-safe: no.
 #include "recording/window.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ static struct cs_window_sum sum_of(const struct cs_node *node) {
   return (struct cs_window_sum){node->samples, node->weight};
 }
 
-// What the window has of a node.
+// A node's sums in this window.
 static struct cs_window_sum difference(const struct cs_window *w, size_t node) {
   struct cs_window_sum sum = sum_of(&w->rec->tree.nodes[node]);
   if (node < w->before_count) {
@@ -37,11 +38,11 @@ static struct cs_window_sum labelled_difference(const struct cs_window *w, size_
 struct part {
   const struct cs_window *w;
   struct cs_recording rec;
-  uint32_t *node;    // per node of the whole: the part's; 0: not in it
-  uint32_t *thread;  // per thread of the whole: the part's index + 1; 0: not in it
+  uint32_t *node;    // by node of the whole: the part's; 0: none
+  uint32_t *thread;  // by thread of the whole: the part's index + 1; 0: none
 };
 
-// Returns how many samples there are.
+// Returns the number of samples.
 static uint64_t copy_nodes(struct part *p) {
   const struct cs_tree *whole = &p->w->rec->tree;
   struct cs_tree *tree = &p->rec.tree;
@@ -97,7 +98,7 @@ static void open_part(struct part *p) {
   p->rec.labelled = (struct cs_label_sums){0};
 }
 
-// All else is the whole's.
+// All other tables belong to the whole.
 static void close_part(struct part *p) {
   free(p->node);
   free(p->thread);
@@ -109,7 +110,7 @@ static void close_part(struct part *p) {
 
 // ---- Windows ----
 
-// The facts of a profile of a part are the whole's, but for these.
+// Replaces the whole's facts by those of the window.
 static void set_facts(const struct cs_window *w, struct cs_profile *profile, uint64_t now_ns) {
   struct cs_facts *f = &profile->facts;
   f->start_ns += w->begin_ns;
@@ -154,10 +155,10 @@ static void forget(struct cs_window *w) {
   w->before_count = w->before_labelled_count = 0;
 }
 
-void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last) {
+void cs_window_advance(struct cs_window *w, uint64_t now_ns, bool last) {
   if (now_ns - w->begin_ns < w->every_ns && !last) return;
   struct part part = {.w = w};
-  // Before the tables are shared, because it moves them.
+  // Naming moves the tables, so it comes before they are shared.
   cs_name_frames_from(w->rec, w->named);
   w->named = w->rec->frame_count;
   open_part(&part);

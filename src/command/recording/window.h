@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A recording in windows of time: what has come since the last look, as a profile of its own.
+// A recording in windows of time, each of which becomes a profile.
 #ifndef CS_RECORDING_WINDOW_H
 #define CS_RECORDING_WINDOW_H
 
@@ -12,17 +12,17 @@ struct cs_window {
   uint64_t begin_ns;  // since the recording's start
   struct cs_window_sum {
     uint64_t samples, weight;
-  } * before;  // per node of the tree: what earlier windows had of it
+  } * before;  // by node of the tree: its sums at the end of the last window
   size_t before_count, before_capacity;
-  struct cs_window_sum *before_labelled;  // per entry of `labelled`
+  struct cs_window_sum *before_labelled;  // by entry of `labelled`
   size_t before_labelled_count, before_labelled_capacity;
-  size_t named;  // frames that have their names
+  size_t named;  // number of frames that are named
 };
 
-// If the window is over at `now_ns` since the recording's start, or it is the last one, its samples
-// are pushed as one profile; of one without samples, nothing. What nobody wants as a whole is then
-// forgotten, so that a recording may go on for ever.
-void cs_window_turn(struct cs_window *w, uint64_t now_ns, bool last);
+// Ends the window if it is over at `now_ns` since the recording's start, or is the last one, and
+// pushes its samples as one profile of each mode that has some. Samples that no output wants as a
+// whole are then forgotten, so that a recording may go on for ever.
+void cs_window_advance(struct cs_window *w, uint64_t now_ns, bool last);
 void cs_window_free(struct cs_window *w);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// All threads stopped with ptrace, walked by the walker of the handler over memory that the kernel
-// reads, and let go. Invariant: the process runs again whatever happens here; a thread's state is
-// that of the instant of its stack. One thread. Signal-safe: no.
+// Stops all threads with ptrace, walks them with the handler's walker over memory that the kernel
+// reads, and lets them go. Invariant: the process runs again whatever happens in this file, and a
+// thread's state is that of the instant of its stack. One thread. Signal-safe: no.
 #include "stack/outside.h"
 
 #include <ctype.h>
@@ -38,7 +38,7 @@ static bool read_text(char *out, size_t cap, int pid, int tid, const char *file)
   // A command line has NULs between its words.
   for (ssize_t i = 0; i + 1 < n; i++)
     if (out[i] == '\0') out[i] = ' ';
-  // Only the last line end is the kernel's: a name may have some.
+  // Only the last newline is the kernel's: a name may contain newlines.
   if (n > 0 && out[n - 1] == '\n') out[n - 1] = '\0';
   return true;
 }
@@ -88,7 +88,7 @@ static void put_call(char *state, size_t cap, const char *verb, long number) {
     (void)snprintf(state, cap, "%s in system call %ld", verb, number);
 }
 
-// A thread that the kernel does not let go before its device has answered.
+// A thread in uninterruptible sleep, usually until a device has finished.
 static void describe_device(struct cs_outside_thread *thread, int pid) {
   static const char verb[] = "waiting for a device";
   char text[256];
@@ -98,8 +98,8 @@ static void describe_device(struct cs_outside_thread *thread, int pid) {
     (void)snprintf(thread->state, sizeof thread->state, "%s", verb);
 }
 
-// What only shows before the threads are stopped; running or waiting shows then, too. The letter
-// stands behind the name, which may have parentheses itself.
+// The part of a thread's state that is lost when it is stopped. Whether it runs or waits is known
+// afterwards, too. The letter follows the name, which may have parentheses itself.
 static void read_state(struct cs_outside_thread *thread, int pid) {
   char text[512];
   const char *letter = NULL, *state = "unknown";
@@ -122,8 +122,7 @@ static void read_state(struct cs_outside_thread *thread, int pid) {
   (void)snprintf(thread->state, sizeof thread->state, "%s", state);
 }
 
-// At the very instant of its stack: between the two looks a thread may have begun to wait, or
-// ended.
+// At the instant of its stack: a thread may have begun to wait since its state was read.
 static void settle_state(struct cs_outside_thread *thread, int call) {
   if (call >= 0 && strcmp(thread->state, "running") == 0)
     put_call(thread->state, sizeof thread->state, "waiting", call);
@@ -150,9 +149,9 @@ static void list_threads(struct cs_outside *outside) {
 
 // ---- Priority ----
 
-// On a busy machine most of the time would be waiting for a processor, and for a part of it the
-// process stands still. Nice values count only among the processes of one session (autogroups of
-// the scheduler), so it is a real-time policy first. Who may do neither waits.
+// On a busy machine this command would wait for a processor while the process stands still. Nice
+// values only count within a session (the scheduler's autogroups), so the real-time policy matters
+// more. Without the right to either, the process stands still for longer.
 static void hurry(void) {
   const struct sched_param param = {.sched_priority = 1};
   (void)setpriority(PRIO_PROCESS, 0, -20);
@@ -169,7 +168,7 @@ static void take_it_easy(void) {
 static struct cs_outside_thread *find_thread(struct cs_outside *outside, int tid) {
   for (uint32_t i = 0; i < outside->count; i++)
     if (outside->threads[i].tid == tid) return &outside->threads[i];
-  return NULL;  // it has begun since they were listed
+  return NULL;  // it has started since they were listed
 }
 
 static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
@@ -179,7 +178,8 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   struct cs_frame frame;
   struct cs_error err;
   size_t capacity = 0;
-  if (!cs_remote_thread(remote, thread->tid, &stopped, &err)) return;  // it has ended meanwhile
+  if (!cs_remote_thread(remote, thread->tid, &stopped, &err))
+    return;  // it has ended in the meantime
   thread->walked = true;
   settle_state(thread, stopped.call);
   thread->managed = stopped.clr_thread != 0;
@@ -188,7 +188,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
                          sizeof thread->name);
   cs_remote_walk_begin(remote, &stopped, &walk);
   while (cs_walk_next(&walk, &frame) && thread->count < CS_OUTSIDE_MAX_FRAMES) {
-    cs_outside_see(remote, &frame, &thread->signs);
+    cs_outside_note_frame(remote, &frame, &thread->signs);
     if (!native && !cs_code_is_managed(&frame.code)) continue;
     thread->frames = cs_grow(thread->frames, thread->count, &capacity, sizeof *thread->frames);
     struct cs_outside_frame *out = &thread->frames[thread->count++];
@@ -201,7 +201,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   }
   thread->stop = walk.stop;
   thread->stop_ip = walk.stop_ip;
-  cs_outside_seen(remote, &stopped, thread);
+  cs_outside_note_thread(remote, &stopped, thread);
 }
 
 static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
@@ -217,7 +217,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
     struct cs_outside_thread *thread = find_thread(outside, tids[i]);
     if (thread != NULL) walk_thread(remote, thread, names, options->native);
   }
-  cs_outside_judge(remote, outside);
+  cs_outside_classify(remote, outside);
   cs_remote_go(remote);
   uint64_t end = cs_clock_now_ns();
   outside->stopped_ns = end - begin;
@@ -225,7 +225,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
   cs_outside_add_modules(names, outside->lines);
   for (uint32_t t = 0; t < outside->count; t++) {
     struct cs_outside_thread *thread = &outside->threads[t];
-    // Nobody waits for names: they may have a processor for a moment, not for as long as they like.
+    // The process runs again, so names may take priority over others for a moment only.
     if (cs_clock_now_ns() - end > HURRY_NS) take_it_easy();
     for (uint32_t i = 0; i < thread->count; i++) {
       cs_outside_name(names, &thread->frames[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stacks of all threads of another process, taken from outside at one instant: no agent, and
-// nothing is asked of the runtime, so a process that hangs answers, too. One thread.
+// The stacks of all threads of another process at one instant, taken from outside: there is no
+// agent, and the runtime does nothing, so this works on a process that hangs. One thread.
 #ifndef CS_STACK_OUTSIDE_H
 #define CS_STACK_OUTSIDE_H
 
@@ -19,11 +19,11 @@ struct cs_outside_frame {
   char *name;       // "Namespace.Type.Method", "malloc", "[stub]"; "": a native frame without one
   char *module;     // the file's path; NULL: none
   uint32_t token;   // a method's mdMethodDef in its module; 0: it has none
-  uint32_t number;  // of that module, or of the native image
-  bool runtime;     // its image is the one that the runtime is in
-  uint64_t offset;  // of a native frame's ip: its virtual address in the file
-  uint32_t il;      // that its instruction comes from, or CS_IL_* (remote/il.h)
-  const char *source;  // file of the line, as the compiler was given it; NULL: not known
+  uint32_t number;  // number of that module, or of the native image
+  bool runtime;     // its image contains the runtime
+  uint64_t offset;  // a native frame's ip as a virtual address of its file
+  uint32_t il;      // the IL offset of its instruction, or CS_IL_* (remote/il.h)
+  const char *source;  // source file, as the compiler was given it; NULL: unknown
   uint32_t line;
 };
 
@@ -38,18 +38,19 @@ enum cs_outside_reason {
   CS_OUTSIDE_REASON_OTHER,  // a debugger, a profiler, the runtime's own work on its code, ...
 };
 
-// What shows how a thread stands to a collection, of the instant of its stack (outside_gc.c).
+// What outside_gc.c needs of a thread, at the instant of its stack.
 struct cs_outside_signs {
-  int own_tid;                      // as the runtime has it
+  int runtime_tid;                  // the tid that the runtime has
   uint64_t clr_thread;              // the runtime's Thread; 0: it does not know the thread
-  uint64_t futex;                   // what it waits on, 8 bytes; 0: no futex
-  enum cs_code_kind leaf;           // code that it is in
-  uint32_t depth;                   // how many frames it has
-  uint64_t managed_ip, managed_sp;  // of the youngest managed one; 0: it has none
-  uint64_t caller_sp;               // of that one's caller
-  bool jitted;                      // that managed frame is of jitted code
-  bool collects, other, unknown;    // of its callers some are such methods of the collector's
-  bool trapped;                     // it stands where the runtime holds threads up
+  uint64_t futex;                   // the 8 bytes that it waits on; 0: no futex
+  enum cs_code_kind leaf;           // the kind of code it is in
+  uint32_t depth;                   // number of frames
+  uint64_t managed_ip, managed_sp;  // of the youngest managed frame; 0: none
+  uint64_t caller_sp;               // of that frame's caller
+  bool jitted;                      // that managed frame is jitted
+  bool collects, other,
+      unknown;   // its callers include methods that collect, other ones, or unknown code
+  bool trapped;  // it stands where the runtime blocks threads
 };
 
 struct cs_outside_thread {
@@ -57,13 +58,13 @@ struct cs_outside_thread {
   bool walked;       // false: it had ended before it could be stopped
   bool managed;      // the runtime knows it
   bool cooperative;  // it runs managed code, or runtime code that a collection would wait for
-  bool suspends;     // it keeps the others from running managed code, or is about to
+  bool suspends;     // it stops the others from running managed code, or is about to
   enum cs_outside_reason reason;  // if it suspends
   enum cs_outside_gc gc;
   struct cs_outside_signs signs;
   char name[512];
   char state[64];         // when it was stopped: "running", "waiting in futex"
-  const char *waits_for;  // in the runtime's own words: "a task"; NULL: that is not known
+  const char *waits_for;  // "a task"; NULL: unknown
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t count;
@@ -72,13 +73,13 @@ struct cs_outside_thread {
 
 struct cs_outside {
   int pid;
-  uint32_t major, minor, build;  // of the runtime; 0.0.0: not known
+  uint32_t major, minor, build;  // of the runtime; 0.0.0: unknown
   char *command;
-  uint64_t stopped_ns;  // how long the process stood still
+  uint64_t stopped_ns;  // for how long the process was stopped
   uint32_t count;
   struct cs_outside_thread *threads;
   struct cs_target *target;
-  struct cs_lines *lines;  // whose file names the frames have
+  struct cs_lines *lines;  // owns the frames' source file names
   char refused[1024];      // native images without names, and why; "": none
 };
 
@@ -88,14 +89,15 @@ struct cs_outside_options {
 };
 
 // ---- Collections (outside_gc.c) ----
-// Each frame of a thread, from the leaf on; and when all of them were there. The process is
+// Called for each frame of a thread, from the leaf on, and once after all of them. The process is
 // stopped.
-void cs_outside_see(struct cs_remote *remote, const struct cs_frame *frame,
-                    struct cs_outside_signs *signs);
-void cs_outside_seen(struct cs_remote *remote, const struct cs_remote_thread *stopped,
-                     struct cs_outside_thread *thread);
-// Who suspends the runtime, and why; who collects; and who waits for either: by all signs together.
-void cs_outside_judge(struct cs_remote *remote, struct cs_outside *outside);
+void cs_outside_note_frame(struct cs_remote *remote, const struct cs_frame *frame,
+                           struct cs_outside_signs *signs);
+void cs_outside_note_thread(struct cs_remote *remote, const struct cs_remote_thread *stopped,
+                            struct cs_outside_thread *thread);
+// Decides from the signs of all threads which one suspends the runtime and why, which ones collect,
+// and which ones wait.
+void cs_outside_classify(struct cs_remote *remote, struct cs_outside *outside);
 
 // NULL: `err` has the reason.
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
@@ -107,21 +109,22 @@ struct cs_outside_names;
 // `target`: the process' files.
 struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
                                               const struct cs_target *target, bool raw);
-// What the frame is, as far as the process' memory tells. The process is stopped.
+// Fills in what the process' memory says of the frame. The process is stopped.
 void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *frame,
                          struct cs_outside_frame *out);
-// The name that the program has given a thread, where the kernel has only the beginning, `name`.
+// Completes `name`, of which the kernel keeps only the beginning, by the name that the program has
+// set.
 void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
                             size_t cap);
-// What the modules that were met say of their PDBs, and are called if they have no path. The
-// process runs again.
+// Adds the modules of all frames to `lines`, and names those without a path. The process runs
+// again.
 void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lines);
-// What it is called, and its line. The process runs again: files, and whole metadata, take time.
+// The frame's name and line. The process runs again, because files and metadata take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
-// What a thread waits for, by the framework's method that it waits in. NULL: none that is known.
+// What a thread waits for, from the method of the framework that it waits in. NULL: unknown.
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count);
-// Why native images' files gave no names: "libx.so (why), ...". "": none was refused.
+// The native images whose files were refused, and why: "libx.so (why), ...".
 void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t cap);
 void cs_outside_names_free(struct cs_outside_names *names);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a thread of a stopped process has to do with a collection. Invariant: a claim needs a sign
-// that only its subject has. Who suspends: the holder of the lock on the list of threads, whom the
-// runtime itself calls the suspending thread, or which is a worker of the collector. Why: a
-// collection if one of its callers is a method by which threads collect, and for another reason
-// only if all of its stack was seen and none of the collector's methods is in it. Who waits for
-// the end: a thread that stands where the runtime holds threads up, and whoever waits on the same
-// futex. What has no sign is not claimed. One thread. Signal-safe: no.
+// What the threads of a stopped process have to do with a collection. Invariant: every claim needs
+// a sign that no other thread has; without a sign nothing is claimed. A thread suspends the runtime
+// if it holds the lock on the list of threads and the runtime names it as the suspending thread, or
+// if it is a worker of the collector. It does so for a collection if one of its callers is a method
+// by which threads collect, and for another reason only if its stack is complete and has none of
+// the collector's methods. A thread waits for the end of a suspension if it stands where the
+// runtime blocks threads, or waits on the same futex as one that does. One thread. Signal-safe: no.
 #include <string.h>
 
 #include "stack/outside.h"
@@ -16,8 +16,8 @@ static bool waits(const struct cs_outside_thread *thread) {
 
 // ---- Signs ----
 
-void cs_outside_see(struct cs_remote *remote, const struct cs_frame *frame,
-                    struct cs_outside_signs *signs) {
+void cs_outside_note_frame(struct cs_remote *remote, const struct cs_frame *frame,
+                           struct cs_outside_signs *signs) {
   bool is_leaf = signs->depth++ == 0;
   uint64_t sp = frame->regs.r[CS_RSP], ip = frame->regs.r[CS_RIP];
   if (is_leaf) signs->leaf = frame->code.kind;
@@ -27,7 +27,7 @@ void cs_outside_see(struct cs_remote *remote, const struct cs_frame *frame,
     signs->managed_sp = sp;
     signs->jitted = frame->code.kind == CS_CODE_JIT;
   }
-  // The leaf may be what the runtime calls to tell the collector of a suspension.
+  // The leaf may be the function by which the runtime notifies the collector of a suspension.
   if (is_leaf || frame->code.kind != CS_CODE_NATIVE) return;
   switch (cs_remote_gc_method(remote, frame->flags & CS_FRAME_EXACT ? ip : ip - 1)) {
     case CS_GC_METHOD_NONE:
@@ -44,11 +44,10 @@ void cs_outside_see(struct cs_remote *remote, const struct cs_frame *frame,
   }
 }
 
-// Is the topmost of the frames that the runtime has linked one that it makes to hold a thread up?
-// Or does the thread come back from native code, but not into managed code yet: the frame of its
-// call is there still, but the method, whose it is, is at a later call already. Only in jitted
-// code: the frames of ReadyToRun code have another address than that where the native code returns
-// to.
+// Whether the topmost explicit Frame is one by which the runtime blocks a thread, or the thread
+// returns from native code and is not in managed code yet: the Frame of that call is still linked,
+// but its method is at a later call. The latter only holds for jitted code, because Frames of
+// ReadyToRun code do not have the address that native code returns to.
 static bool is_trapped(struct cs_remote *remote, const struct cs_outside_signs *signs) {
   const struct cs_layout *l = &cs_remote_world(remote)->layout;
   const struct cs_frame_ids *ids = &l->frame_ids;
@@ -64,10 +63,10 @@ static bool is_trapped(struct cs_remote *remote, const struct cs_outside_signs *
          back != 0 && back < signs->managed_ip;
 }
 
-void cs_outside_seen(struct cs_remote *remote, const struct cs_remote_thread *stopped,
-                     struct cs_outside_thread *thread) {
+void cs_outside_note_thread(struct cs_remote *remote, const struct cs_remote_thread *stopped,
+                            struct cs_outside_thread *thread) {
   struct cs_outside_signs *signs = &thread->signs;
-  signs->own_tid = cs_remote_own_tid(remote, thread->tid);
+  signs->runtime_tid = cs_remote_own_tid(remote, thread->tid);
   signs->clr_thread = stopped->clr_thread;
   if (strstr(thread->state, "in futex") != NULL) signs->futex = stopped->regs.r[CS_RDI] & ~7ull;
   if (thread->stop != CS_STOP_BASE) signs->unknown = true;
@@ -76,8 +75,8 @@ void cs_outside_seen(struct cs_remote *remote, const struct cs_remote_thread *st
 
 // ---- Claims ----
 
-// Names that the collector gives its threads. A program may give them, too, but its threads have
-// managed frames, and the runtime knows them.
+// The names of the collector's threads. A program may use them too, but the runtime knows its
+// threads, and they have managed frames.
 static bool is_server_worker(const struct cs_outside_thread *t) {
   return strcmp(t->name, ".NET Server GC") == 0 && t->walked && t->signs.clr_thread == 0;
 }
@@ -94,7 +93,7 @@ static enum cs_outside_reason reason_of(const struct cs_outside_thread *t) {
   return s->other || s->unknown ? CS_OUTSIDE_REASON_UNKNOWN : CS_OUTSIDE_REASON_OTHER;
 }
 
-// The thread that suspends the runtime; NULL: none that is known.
+// The thread that suspends the runtime; NULL: none is known.
 static struct cs_outside_thread *find_suspender(struct cs_remote *remote,
                                                 struct cs_outside *outside) {
   uint64_t told = 0, at = cs_remote_world(remote)->layout.suspension_thread;
@@ -105,7 +104,7 @@ static struct cs_outside_thread *find_suspender(struct cs_remote *remote,
     struct cs_outside_thread *t = &outside->threads[i];
     if (!t->walked) continue;
     bool named = told != 0 && t->signs.clr_thread == told;
-    bool worker = known && holder.clr_thread == 0 && holder.own_tid == t->signs.own_tid &&
+    bool worker = known && holder.clr_thread == 0 && holder.own_tid == t->signs.runtime_tid &&
                   is_server_worker(t);
     if (named || worker) return t;
   }
@@ -153,7 +152,7 @@ static void judge_waiting(struct cs_outside *outside, const struct cs_outside_th
   }
 }
 
-void cs_outside_judge(struct cs_remote *remote, struct cs_outside *outside) {
+void cs_outside_classify(struct cs_remote *remote, struct cs_outside *outside) {
   struct cs_outside_thread *suspender = find_suspender(remote, outside);
   if (suspender != NULL) {
     suspender->suspends = true;

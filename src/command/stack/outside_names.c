@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Names of frames of a process that is not asked: which method it is stands in the runtime's memory
-// (codemap/method.h), what it is called in its module's metadata, which is in memory, too; and
-// native code's names in ELF files. Invariants: nothing of the process is believed before it has
-// been read completely; no file but a PDB says anything of a module, so it does not matter what has
-// become of its file; what cannot be named says what it is instead. One thread. Signal-safe: no.
+// Names of the frames of a stopped process. The runtime's memory says which method a frame is of
+// (codemap/method.h), and the module's metadata, which is in memory too, what it is called; names
+// of native code are in ELF files. Invariants: nothing of the process is used before it is read
+// completely; of a managed module no file but its PDB is read, so its own file may be gone; a frame
+// without a name is shown as what it is. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,23 +25,23 @@ enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
 struct module {
   uint64_t address;  // the runtime's Module
   uint64_t base;     // its image
-  char *path;        // NULL: it has none that could be read
+  char *path;        // NULL: none could be read
   bool known;        // its image could be read
   uint32_t stamp, size;
   struct cs_pe_debug debug;
   bool asked;
-  struct cs_metadata *metadata;  // once it was asked; NULL: it could not be read
+  struct cs_metadata *metadata;  // read on first use; NULL: unreadable
 };
 
 struct cs_outside_names {
   const struct cs_world *world;
   struct module **modules;
   size_t module_count, module_capacity;
-  const struct cs_image **images;  // by number; they live as long as the remote's table
+  const struct cs_image **images;  // by number; owned by the remote's table
   size_t image_count, image_capacity;
   struct cs_elfsyms *syms;
-  struct cs_map il;      // of ips: deep recursions have few
-  struct cs_map native;  // of places in native code: the index of their names in `native_names`
+  struct cs_map il;      // by ip: deep recursions have few
+  struct cs_map native;  // by address: the index in `native_names`
   char **native_names;
   size_t native_count, native_capacity;
   bool raw;
@@ -78,7 +78,7 @@ static char *copy(const char *text) {
   return out;
 }
 
-// ---- What the process' memory tells ----
+// ---- What is read while the process is stopped ----
 
 static bool read_bytes(const struct cs_world *world, uint64_t address, void *out, size_t size) {
   return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
@@ -146,8 +146,8 @@ static uint32_t number_of_image(struct cs_outside_names *names, const struct cs_
   return (uint32_t)names->image_count++;
 }
 
-// The managed Thread has its name in one of its first fields; which one no descriptor tells. So a
-// field is believed only if it is a string that begins with all that the kernel has of the name.
+// The managed Thread has its name in one of its first fields, but no descriptor says in which one.
+// A field is taken for it only if it is a string that begins with the kernel's part of the name.
 void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, char *name,
                             size_t cap) {
   enum { COMM = 15, FIELDS = 8 };
@@ -234,7 +234,7 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *
 
 // ---- While it runs again ----
 
-// Its image may have gone, and another one be there: then it says otherwise than it did.
+// The image may be gone, and another one in its place, which has another stamp or size.
 static const struct cs_metadata *metadata_of(struct cs_outside_names *names, struct module *m) {
   struct memory memory = {names->world, m->base};
   struct cs_pe pe;
@@ -246,7 +246,7 @@ static const struct cs_metadata *metadata_of(struct cs_outside_names *names, str
   return m->metadata;
 }
 
-// A module of a program that is a single file has no path, nor has one that was loaded from memory.
+// A module of a single-file program has no path, nor has one that was loaded from memory.
 static void name_module(struct cs_outside_names *names, struct module *m) {
   const struct cs_metadata *metadata = m->path == NULL ? metadata_of(names, m) : NULL;
   const char *name = metadata != NULL ? cs_metadata_module_name(metadata) : NULL;
@@ -289,8 +289,7 @@ static void name_method(struct cs_outside_names *names, struct cs_outside_frame 
   frame->name = copy(text);
 }
 
-// The outer frames of all threads are the same few; a look into a symbol table is through all of
-// it.
+// A look-up reads a whole symbol table, and the outer frames of all threads are the same few.
 static const char *native_name(struct cs_outside_names *names,
                                const struct cs_outside_frame *frame) {
   uint64_t back = frame->flags & CS_FRAME_EXACT ? 0 : 1;
@@ -366,8 +365,7 @@ const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t coun
       {"System.Threading.PortableThreadPool.WorkerThread.", "work (an idle pool thread)"},
   };
   const char *found = NULL;
-  // The oldest of the framework's own waits says most: Task.Wait waits on an event, that on a
-  // pulse.
+  // The outermost wait says most: Task.Wait waits on an event, which waits on a pulse.
   for (uint32_t i = 0; i < count; i++) {
     bool managed = frames[i].kind == CS_CODE_JIT || frames[i].kind == CS_CODE_R2R;
     if (!managed || frames[i].name[0] == '[') continue;  // native code and stubs below

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap top`: a moment of a program that runs, as numbers (model), as a grid of text (render),
-// as plain text and JSON (text), on a terminal (screen). Only cmd_top.c knows all of them. Shares
-// are of the time that the samples stand for: in mode cpu of CPU time, in mode wall of time.
+// `clrsnap top`: a moment of a running program as numbers (model), as a grid of text (render), as
+// plain text and JSON, and on a terminal (screen). Only cmd_top.c uses all of them. Shares are of
+// the time that the samples stand for: CPU time in mode cpu, time in mode wall.
 #ifndef CS_TOP_TOP_H
 #define CS_TOP_TOP_H
 
@@ -25,13 +25,13 @@ struct cs_top_view {
 };
 
 struct cs_top_method {
-  uint32_t frame;      // of the methods
+  uint32_t frame;      // frame of `methods`
   double self, total;  // shares, 0 to 1
 };
 struct cs_top_thread {
   uint32_t tid;
   const char *name;
-  double cpu;        // of one processor, 1 is all of it; < 0: not measured yet
+  double cpu;        // in processors: 1 is one of them; < 0: not measured yet
   double share;      // of the samples' time
   uint32_t hottest;  // method; CS_NO_TEXT: none
 };
@@ -44,56 +44,56 @@ struct cs_top_task {
   double cpu;
 };
 
-struct cs_top_sample {  // or several of one leaf, of the same slot of the window
+struct cs_top_sample {  // or several with the same leaf, in one slot of the window
   uint64_t at_ns, weight;
   uint32_t leaf;
 };
 
-// What a frame of the recording counts for.
+// The methods of a frame of the recording.
 struct cs_top_frame {
-  uint32_t method;       // CS_NO_TEXT: not known yet
-  uint32_t outer;        // into what it was inlined: index into `outer`; 0: into nothing
-  bool awaits, resumes;  // it is not on the stack but awaits; it has resumed what is awaited
+  uint32_t method;       // CS_NO_TEXT: unknown so far
+  uint32_t outer;        // index in `outer` of the methods that it was inlined into; 0: none
+  bool awaits, resumes;  // not on the stack, but awaiting; has resumed what is awaited
 };
 
 struct cs_top {
   const struct cs_tree *tree;   // the recording's: nodes of threads and frames
   struct cs_profile methods;    // its frames are the methods
-  struct cs_top_frame *frames;  // per frame of the recording
+  struct cs_top_frame *frames;  // by frame of the recording
   size_t frame_count, frame_capacity;
-  uint32_t *outer;  // lists of methods, from the innermost outwards, each up to a CS_NO_TEXT
+  uint32_t *outer;  // lists of methods, innermost first, each ends with CS_NO_TEXT
   size_t outer_count, outer_capacity;
   bool has_awaits;  // a frame awaits
   uint64_t window_ns;
-  struct cs_top_sample *queue;  // what is in the window, a ring
+  struct cs_top_sample *queue;  // the samples in the window, a ring
   size_t queue_first, queue_count, queue_capacity;
-  uint64_t expired;  // how many have left the queue
-  uint64_t *latest;  // per node: the number of its last sample that was queued, from 1; 0: none
-  uint64_t *window;  // per node: weight of the samples in the window that ended there
+  uint64_t expired;  // samples that have left the queue
+  uint64_t *latest;  // by node: the number of its last queued sample, from 1; 0: none
+  uint64_t *window;  // by node: weight of the samples in the window with that leaf
   size_t node_count;
-  uint64_t *frozen[2];  // per node, window and whole, as they were; NULL: it runs
+  uint64_t *frozen[2];  // by node, of the window and since the start; NULL: not frozen
   size_t frozen_count;
 };
 
 void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window_ns);
-// The recording's next frame is this method (CS_NO_TEXT: not known yet); or a later answer to that.
+// Sets the method of the recording's next frame (CS_NO_TEXT: unknown so far), or of an earlier one.
 void cs_top_add_frame(struct cs_top *top, uint32_t method);
 void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method);
-// It is so many methods, each inlined into the one before; not said twice of one frame.
+// The frame is that many methods, each inlined into the one before. At most once per frame.
 void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count);
 void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resumes);
-// A sample has come that is counted in the tree already.
+// A new sample, which the tree has counted already.
 void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight);
 void cs_top_expire(struct cs_top *top, uint64_t now_ns);
-// What the tables say no longer changes, though samples come.
+// While frozen, the tables do not change, although samples arrive.
 void cs_top_freeze(struct cs_top *top, bool on);
 bool cs_top_is_frozen(const struct cs_top *top);
 void cs_top_free(struct cs_top *top);
 
-// The tables; the caller frees them. Texts in them live as long as what they were made of.
+// The tables, which the caller frees. Their texts belong to what they were made from.
 struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_top_view *view,
                                      size_t *count);
-struct cs_top_known {  // a thread as the recording knows it
+struct cs_top_known {  // a thread of the recording
   uint32_t tid;
   const char *name;
 };
@@ -108,24 +108,24 @@ struct cs_top_proc {
   size_t count, capacity;
   uint64_t at_ns;      // when they were read; 0: never
   uint64_t ticks;      // of the process
-  double cpu;          // of one processor, since the last look; < 0: there was none
+  double cpu;          // in processors, since the last reading; < 0: this is the first
   uint64_t rss_bytes;  // 0: not known
 };
-// False: the process is gone, and all is as it was.
+// Returns false, and changes nothing, if the process is gone.
 bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns);
 void cs_top_proc_free(struct cs_top_proc *proc);
 
 // ---- A moment, for people and for programs ----
 struct cs_top_facts {
   const char *program, *runtime, *mode;
-  int pid;  // 0: no runtime has come yet
+  int pid;  // 0: no runtime has started yet
   uint32_t hz;
   bool inlined;  // inlined methods have their own rows
   double elapsed_s, interval_s, window_s;
   double cpu;
   uint64_t rss_bytes, samples, lost;
   double samples_per_s;
-  double complete;  // of the walks, 0 to 1; < 0: there are none
+  double complete;  // share of the walks, 0 to 1; < 0: there are none
   struct cs_counters counters;
 };
 struct cs_top_moment {
@@ -137,7 +137,7 @@ struct cs_top_moment {
   size_t method_count, thread_count;
   bool frozen, help;
   const char *typing;  // a filter being typed; NULL: none
-  size_t scroll;       // rows that have gone by above
+  size_t scroll;       // rows above the window
 };
 
 // A grid of text: lines of valid UTF-8, none wider than the grid, each in one style.
@@ -149,10 +149,10 @@ struct cs_grid {
 };
 void cs_grid_init(struct cs_grid *grid, unsigned rows, unsigned columns);
 void cs_grid_free(struct cs_grid *grid);
-// How many rows of a table there is room for.
+// The rows of a table that fit.
 unsigned cs_top_room(unsigned rows);
 void cs_top_render(const struct cs_top_moment *moment, struct cs_grid *grid);
-// The same lines, without keys, as wide as they are; `limit` rows of the table.
+// The same lines without keys, not truncated, with at most `limit` rows of the table.
 void cs_top_write_text(const struct cs_top_moment *moment, size_t limit, FILE *out);
 void cs_top_write_json(const struct cs_top_moment *moment, size_t limit, FILE *out);
 
@@ -160,9 +160,9 @@ void cs_top_write_json(const struct cs_top_moment *moment, size_t limit, FILE *o
 enum cs_top_key { CS_TOP_NOTHING, CS_TOP_REDRAW, CS_TOP_FREEZE, CS_TOP_QUIT };
 bool cs_screen_open(int fd_in, int fd_out, struct cs_error *err);
 void cs_screen_resize(void);
-void cs_screen_suspend(void);  // gives the terminal back and stops, as Ctrl-Z does
+void cs_screen_suspend(void);  // restores the terminal and stops the command, as Ctrl-Z does
 void cs_screen_draw(const struct cs_top_moment *moment);
-// Takes the keys that were pressed into the moment's view. Answers the most that they ask for.
+// Applies the pressed keys to the moment's view. Returns the most important action they ask for.
 enum cs_top_key cs_screen_keys(struct cs_top_moment *moment);
 void cs_screen_close(void);
 

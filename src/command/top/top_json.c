@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A moment of `clrsnap top` as one line of JSON. What is not known is null. One thread.
-// Signal-safe: no.
+// A moment of `clrsnap top` as one line of JSON. Unknown values are null. One thread. Signal-safe:
+// no.
 #include <string.h>
 #include <time.h>
 
 #include "top/top.h"
 #include "util/json.h"
 
-// Null when it is negative, that is not known.
+// A negative value is an unknown one.
 static void put_number(struct cs_json_writer *j, const char *key, double value, int decimals) {
   if (value < 0)
     cs_json_null(j, key);

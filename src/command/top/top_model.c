@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The numbers of `clrsnap top`. Invariant: window[n] is the sum of the queue's samples with leaf n,
-// and every share is of all time in the same span, whatever is filtered or left out. One thread.
+// The numbers of `clrsnap top`. Invariant: window[n] is the weight of the queued samples with leaf
+// n, and every share is of all time in its span, whatever is filtered or left out. One thread.
 // Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
 #include "top/top.h"
 
-#define SLOTS 64  // of the window; a sample leaves it up to one slot early
+#define SLOTS 64  // in the window; a sample leaves it up to one slot early
 
 void cs_top_init(struct cs_top *top, const struct cs_tree *tree, uint64_t window_ns) {
   *top = (struct cs_top){.tree = tree, .window_ns = window_ns};
@@ -45,7 +45,7 @@ void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resume
 
 // ---- The window ----
 
-// The tree has grown: so must what is counted per node.
+// Grows what is counted by node with the tree.
 static void follow_tree(struct cs_top *top) {
   if (top->node_count >= top->tree->count) return;
   size_t want = top->tree->count + top->tree->count / 2;
@@ -71,8 +71,8 @@ static void grow_queue(struct cs_top *top) {
   top->queue_capacity = want;
 }
 
-// Samples of one leaf in one slot of the window are kept as one, so that the queue is no longer
-// than the stacks are many, whatever the rate and the window.
+// Samples with the same leaf in one slot of the window are one entry, so that the length of the
+// queue depends on the number of stacks, not on the rate or the window.
 void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight) {
   uint64_t slot = now_ns - now_ns % (top->window_ns / SLOTS);
   follow_tree(top);
@@ -149,7 +149,7 @@ static uint64_t all_weight(const struct cs_top *top, const struct cs_top_view *v
   return sum;
 }
 
-// CS_NO_TEXT: no such method, or it is not to be seen.
+// The frame's method; CS_NO_TEXT: unknown, or hidden by the view.
 static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view, uint32_t frame) {
   uint32_t method = frame < top->frame_count ? top->frames[frame].method : CS_NO_TEXT;
   if (method == CS_NO_TEXT || view->native) return method;
@@ -160,7 +160,7 @@ static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view
 
 struct sums {
   uint64_t *self, *total;
-  uint32_t *seen;  // the stack in which a method was counted last
+  uint32_t *counted;  // by method: the leaf of the last stack that has counted it
 };
 
 static const struct cs_top_frame *frame_of(const struct cs_top *top, uint32_t node) {
@@ -170,8 +170,9 @@ static const struct cs_top_frame *frame_of(const struct cs_top *top, uint32_t no
   return is_frame ? &top->frames[frame] : &none;
 }
 
-// The node of who has called a node's method, or awaits it: then what has resumed it, down to the
-// thread's first frame, is not its caller, and below the last who awaits there is only the thread.
+// The node of the method that called a node's method, or that awaits it. The frames that have
+// resumed an awaited method, down to the thread's first frame, are not its callers, and the
+// outermost awaiting method has only the thread below it.
 static uint32_t caller_of(const struct cs_top *top, uint32_t node) {
   const struct cs_node *nodes = top->tree->nodes;
   uint32_t parent = nodes[node].parent, n = parent;
@@ -184,10 +185,10 @@ static uint32_t caller_of(const struct cs_top *top, uint32_t node) {
   return frame_of(top, n)->awaits ? n : parent;
 }
 
-// A method that is in a stack several times (recursion) is counted once in its total.
+// Recursion: a method's total counts a stack once.
 static void add_total(struct sums *sums, uint32_t method, uint32_t leaf, uint64_t weight) {
-  if (sums->seen[method] == leaf) return;
-  sums->seen[method] = leaf;
+  if (sums->counted[method] == leaf) return;
+  sums->counted[method] = leaf;
   sums->total[method] += weight;
 }
 
@@ -253,7 +254,7 @@ struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_t
   size_t methods = top->methods.frame_count + 1;
   struct sums sums = {cs_allocate(methods * sizeof *sums.self),
                       cs_allocate(methods * sizeof *sums.total),
-                      cs_allocate(methods * sizeof *sums.seen)};
+                      cs_allocate(methods * sizeof *sums.counted)};
   struct cs_top_method *rows = cs_allocate(methods * sizeof *rows);
   for (size_t i = 1; i < nodes_of(top, view); i++) {
     uint64_t weight = weight_of(top, view, i);
@@ -263,7 +264,7 @@ struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_t
   qsort_r(rows, *count, sizeof *rows, compare_methods, &(struct order){top, view->sort});
   free(sums.self);
   free(sums.total);
-  free(sums.seen);
+  free(sums.counted);
   return rows;
 }
 
@@ -278,7 +279,7 @@ struct pairs {  // of a tid and a method: its own time
   size_t count, capacity;
 };
 
-// A node's thread and the method that has its time.
+// Adds a node's time to its thread and to the innermost visible method.
 static void add_pair(const struct cs_top *top, const struct cs_top_view *view,
                      const struct cs_top_known *known, size_t known_count, struct pairs *pairs,
                      uint32_t leaf, uint64_t weight) {
@@ -320,7 +321,7 @@ static int compare_threads(const void *a, const void *b, void *context) {
   return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-// The name that the program gave it, else the kernel's.
+// The name that the program has given it, or else the kernel's.
 static const char *thread_name(const struct cs_top_task *task, const struct cs_top_known *known,
                                size_t count) {
   for (size_t i = count; i-- > 0;)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CPU time and memory of a process and its threads, from /proc. CPU is what was used between two
-// looks, so the first look has none. One thread. Signal-safe: no.
+// readings, so the first one has none. One thread. Signal-safe: no.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static uint64_t read_rss(pid_t pid) {
   return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// Of one processor. Ticks are counted apart from the clock, so a busy thread may have one too many.
+// In processors. Ticks and the clock are separate, so a busy thread may have one tick too many.
 static double usage(uint64_t before, uint64_t now, double seconds) {
   if (now < before || seconds <= 0) return -1;
   return (double)(now - before) / (double)sysconf(_SC_CLK_TCK) / seconds;
@@ -63,7 +63,7 @@ static void read_tasks(struct cs_top_proc *next, const struct cs_top_proc *last,
     (void)snprintf(path, sizeof path, "%s/%u/stat", folder, task.tid);
     if (!read_stat(path, task.name, &task.ticks)) continue;
     const struct cs_top_task *before = find_task(last, task.tid);
-    // A thread that is new since the last look has used all of its time since then.
+    // A thread that has started since the last reading has used all of its time since then.
     task.cpu =
         last->at_ns == 0 ? -1 : usage(before != NULL ? before->ticks : 0, task.ticks, seconds);
     next->tasks = cs_grow(next->tasks, next->count, &next->capacity, sizeof *next->tasks);

@@ -30,7 +30,7 @@ void cs_grid_free(struct cs_grid *grid) {
 
 // ---- Lines ----
 
-// Of the next character as it is shown, which may be an escape. Returns the bytes that it takes.
+// The next character as it is shown, which may be an escape. Returns the bytes that it takes.
 static size_t next_columns(const char *text, size_t len, unsigned *columns) {
   char shown[CS_ESCAPE_MOST];
   uint32_t c;
@@ -50,7 +50,7 @@ static unsigned width_of(const char *text, size_t len) {
   return columns;
 }
 
-// The bytes at the front that fill at most so many columns.
+// The number of bytes at the front that fill at most that many columns.
 static size_t fitting(const char *text, size_t len, unsigned columns) {
   size_t i = 0;
   unsigned one;
@@ -63,7 +63,7 @@ static size_t fitting(const char *text, size_t len, unsigned columns) {
   return i;
 }
 
-// Where a text's end begins that fills at most so many columns.
+// The start of the longest end of a text that fills at most that many columns.
 static size_t ending(const char *text, size_t len, unsigned columns) {
   size_t i = 0;
   unsigned one;
@@ -94,7 +94,7 @@ __attribute__((format(printf, 4, 5))) static void put(struct cs_grid *grid, unsi
   grid->style[row] = style;
 }
 
-// A name in a column: its end is what tells methods apart.
+// A name in a column keeps its end, which distinguishes methods.
 struct cell {
   char text[4096];
 };
@@ -127,7 +127,7 @@ static const char *bytes(char text[24], double value) {
   return text;
 }
 
-// ---- What stands above the table ----
+// ---- The lines above the table ----
 
 static void put_facts(const struct cs_top_moment *m, struct cs_grid *grid) {
   const struct cs_top_facts *f = &m->facts;
@@ -181,8 +181,8 @@ static const char *text_of(const struct cs_top *top, uint32_t string, size_t *le
   return cs_strings_get(&top->methods.strings, string, len);
 }
 
-// The module's column, if there is room for one beside a long name: as wide as the widest in sight,
-// a quarter at most.
+// The width of the module's column, if there is room for one beside a long name: that of the widest
+// visible module, but at most a quarter of the line.
 static unsigned module_columns(const struct cs_top_moment *m, size_t first, size_t last,
                                unsigned columns) {
   unsigned widest = 0;

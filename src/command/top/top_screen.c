@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The terminal of `clrsnap top`: draws a grid, takes keys. Invariant: whatever ends the command,
-// SIGKILL excepted, the terminal is as it was before: by cs_screen_close, by exit, or by the
-// handler of a fatal signal, which only writes bytes that were made beforehand. One thread.
-// Signal-safe: nothing but on_fatal.
+// SIGKILL excepted, the terminal is restored: by cs_screen_close, by exit, or by the handler of a
+// fatal signal, which only writes bytes that were prepared beforehand. One thread. Signal-safe:
+// nothing but on_fatal.
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void on_fatal(int number) {
   (void)raise(number);
 }
 
-// Padding ("$<5>") is for terminals of paper.
+// Padding ("$<5>") is for printing terminals; leave it out.
 static void add_leave(const char *name) {
   const char *text = tigetstr(name);
   if (text == NULL || text == (char *)-1) return;
