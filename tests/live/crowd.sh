@@ -45,7 +45,11 @@ for try in 1 2 3; do
   end
 done
 
-record --mode cpu,wall -d 2 -o "$WORK/all.json" --format json
-"$SOURCE/tests/live/crowd.py" "$WORK/all.json" 2000 || bad "what was recorded is not what was there"
+# A loaded machine may have no time for more than one look at them within 2 s.
+for seconds in 2 8 20; do
+  record --mode cpu,wall -d $seconds -o "$WORK/all.json" --format json
+  "$SOURCE/tests/live/crowd.py" "$WORK/all.json" 2000 && break
+  [ $seconds != 20 ] || bad "what was recorded is not what was there"
+done
 end
-pass "2,000 threads: $TOOK ms with 2 s of recording; the first time $few ms for 20 threads"
+pass "2,000 threads: $TOOK ms with $seconds s of recording; the first time $few ms for 20 threads"
