@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every odd call that a profiler may make, and what is answered: too early, from the wrong thread,
-// in the wrong order, with wrong arguments, COM's rules of identity and counting. The answers are
+// Every odd call that a profiler may make, and what it returns: too early, from the wrong thread,
+// in the wrong order, with wrong arguments, COM's rules of identity and counting. The results are
 // notes, one line each, in a fixed order: two runs give the same lines or they differ. Threads: the
 // main thread in Initialize, the program's in a callback, the profiler's own. Signal-safe: no.
 #include <cstring>
@@ -162,7 +162,7 @@ void odd_flags(ThreadID thread) {
   }
 }
 
-// ---- Other calls, as far as their answers tell something ----
+// ---- Other calls whose results say something ----
 void early_or_late() {
   tell("SetEnterLeaveFunctionHooks2", info->SetEnterLeaveFunctionHooks2(nullptr, nullptr, nullptr));
   tell("SetFunctionIDMapper", info->SetFunctionIDMapper(nullptr));
@@ -176,7 +176,7 @@ void early_or_late() {
   tell("ResumeRuntime without a suspension", info->ResumeRuntime());
 }
 
-// Methods with more arguments than registers, behind the overridden ones and before them.
+// Methods with more arguments than registers, in slots before and after the overridden ones.
 void many_arguments() {
   USHORT instance = 0, major = 0, minor = 0, build = 0, fix = 0;
   COR_PRF_RUNTIME_TYPE type = COR_PRF_DESKTOP_CLR;
@@ -265,7 +265,7 @@ class Calls final : public Mode {
   }
 
  private:
-  // What nobody has asked for by the mask.
+  // Callbacks that the mask does not ask for.
   void report_unwanted() {
     std::lock_guard<std::mutex> guard(lock_);
     for (const auto &one : unwanted_)

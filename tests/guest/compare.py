@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""compare.py MODE PLAIN [DROP_IN [SUSPENDED]]: what the guest profiler saw by itself and under the drop-in.
+"""compare.py MODE PLAIN [DROP_IN [SUSPENDED]]: compares what the guest profiler saw plainly and through the drop-in.
 
-The files are the guest's notes (GUEST_OUT). PLAIN is the run without us, DROP_IN the one through us;
-without DROP_IN only PLAIN is judged. SUSPENDED is a plain run of the mode suspend: the runtime's own
-word for the stacks of the parked threads. A file that is "-" is not there. Exit 0: all is as it should be; 1: not, and why.
+The files are the guest's notes (GUEST_OUT). PLAIN is a run without clrsnap, DROP_IN one through it; without
+DROP_IN only PLAIN is judged. SUSPENDED is a plain run of the mode suspend, which has the parked threads' stacks
+as the runtime itself sees them. "-" stands for no file. Exits with 1, and says why, if something is wrong.
 """
 import os
 import re
@@ -17,7 +17,8 @@ PARKED = "Main Wait Join Lock Generic Catch Finally Dynamic Native Callback".spl
 BUSY = "Loop Allocate Raise".split()
 ORIGINS = ("Guest.Program.Main", "System.Threading.Thread.StartCallback")
 
-# hostile: what may be answered. Never E_NOTIMPL, from which a profiler concludes that it is not supported.
+# hostile: what each kind of call may return. E_NOTIMPL is never allowed: a profiler would conclude that walks are
+# not supported.
 ANYBODY = {S_OK, E_FAIL, UNSAFE, GONE, UNMANAGED_CTX, DETACHING}
 HOSTILE = {
     "handler, itself": {S_OK, E_FAIL, UNSAFE, DETACHING},
@@ -66,10 +67,10 @@ def plain_names(frames):
 
 
 def complete(thread, frames):
-    """It goes through the thread's place down to where the thread began, and then to the host."""
+    """The stack has the thread's place, the method that the thread began in, and the host below it."""
     names = plain_names(frames)
     place = "Guest.Places." + ("Run" if thread == "Main" else thread)
-    # On .NET 8 and 9 what starts a thread has left the stack by a tail call.
+    # On .NET 8 and 9 the method that starts a thread leaves the stack by a tail call.
     return len(names) >= 2 and names[-1] == "[native]" and place in names and names[-2] in (*ORIGINS, place)
 
 
@@ -79,7 +80,7 @@ def show(difference):
 
 
 def same_stacks(a, b, threads, what):
-    """Both saw the same stacks of these threads; how often does not matter."""
+    """Both runs saw the same stacks of these threads, no matter how often."""
     left, right = set(a.of(threads)), set(b.of(threads))
     for one in sorted(left - right):
         check(False, f"{what}: only in {a.path}: {show(one)}")
@@ -133,7 +134,7 @@ def sites(plain, drop, _):
 
 
 def other_threads(plain, drop, suspended):
-    """cross, recipe: nothing plainly, all of it here."""
+    """cross, recipe: every walk is refused plainly, and complete through the drop-in."""
     # The runtime first asks whether the target may be stopped where it is.
     wrong = {key[2:] for key in plain.walks} - {(E_NOTIMPL, ""), (UNSAFE, "")}
     check(not wrong, f"{plain.path}: not only E_NOTIMPL: {wrong}")
@@ -146,7 +147,7 @@ def other_threads(plain, drop, suspended):
 
 def judge_complete(drop, suspended):
     same_stacks(suspended, drop, PARKED, "parked")
-    # What exception dispatch has begun to unwind is refused, as CoreCLR does (contract: HRESULTs, 8).
+    # A walk is refused once exception dispatch has begun to unwind, as by CoreCLR (contract: HRESULTs, 8).
     judge_busy(drop, {"Raise": [UNMANAGED_CTX]})
     for thread in BUSY:
         if drop.of([thread]) or thread != "Raise":
@@ -172,7 +173,7 @@ def handler(_, drop, suspended):
     judge_complete(drop, suspended)
 
 
-# Where the two may answer differently: what is asked, plainly, here, and why.
+# Calls whose results differ on purpose: the call, the result plainly, the result here, and why.
 DIFFERENT = (
     (r"DoStackSnapshot, of the (caller|same thread), within a callback", r"0x80131360, 0 calls",
      r"0x00000000, [1-9]\d* calls", "CoreCLR walks a thread for one caller at a time; we need not"),
@@ -182,7 +183,7 @@ DIFFERENT = (
 
 
 def same_answers(plain, drop, _):
-    """calls: the same answers, one by one, but for those that are better here."""
+    """calls: the same results, one by one, except for those in DIFFERENT."""
     check(len(plain.said) >= 200, f"{plain.path}: {len(plain.said)} answers")
     check(not [t for t in plain.said if t.startswith("not asked for")], f"{plain.path}: unwanted callbacks")
     if drop is None:
@@ -197,7 +198,7 @@ def same_answers(plain, drop, _):
 
 
 def crowd(plain, drop, suspended):
-    """Everybody is walked by everybody, and gets the answers that a single one would get."""
+    """Every thread walks every other one, and gets the results that a single walker would get."""
     nothing = {f"{what}: {hr}" for what in ("walk", "refused") for hr in (E_NOTIMPL, UNSAFE)}
     check({t.split(", ")[0] for t in plain.said[1:]} <= nothing, f"{plain.path}: {plain.said}")
     if drop is None:
@@ -211,19 +212,19 @@ def crowd(plain, drop, suspended):
 
 
 def throws(plain, drop, _):
-    """The exception arrives where it would, every time, and the next walk is as ever."""
+    """Every exception arrives at the caller, and the walk after it succeeds."""
     for notes in filter(None, (plain, drop)):
         check(len(notes.said) >= 4, f"{notes.path}: {notes.said}")
         for text in notes.said[1:]:
             check("0 answered, 200 thrown, and then 0x00000000" in text, f"{notes.path}: {text}")
     if drop is not None:
-        # What it is busy with is another thing each time.
+        # A busy thread's stack is another one each time.
         lines = [sorted(t for t in notes.said if not t.startswith(tuple(BUSY))) for notes in (plain, drop)]
         check(lines[0] == lines[1], f"plainly: {lines[0]}; here: {lines[1]}")
 
 
 def detach(plain, drop, _):
-    """The same answers to the requests; walks that were under way ended well, later ones were refused."""
+    """The requests return the same; walks that were under way succeeded, later ones were refused."""
     for notes in filter(None, (plain, drop)):
         check("ProfilerDetachSucceeded: yes" in notes.said, f"{notes.path}: {notes.said}")
     counted = ("before: ", "since the request: ")
@@ -244,18 +245,18 @@ def leave(plain, drop, _):
 
 
 def count_of(notes, what, hr):
-    """How often `what` was answered with `hr` (hostile)."""
+    """How often `what` returned `hr` (hostile)."""
     return sum(int(n) for n in re.findall(rf"^{what}: {hr}, (\d+) times$", "\n".join(notes.said), re.M))
 
 
 def hostile(_, drop, __):
-    """Nothing broke, what can be refused was, and what can be seen was seen."""
+    """Nothing was damaged, each call returned what it may, and each kind of caller got enough frames."""
     said = "\n".join(drop.said)
     check("blocks damaged: 0" in drop.said, f"{drop.path}: {said}")
     answers = {what: set(re.findall(rf"^{what}: (0x\w+),", said, re.M)) for what in [*HOSTILE, "first method"]}
     for what, allowed in HOSTILE.items():
         check(answers[what] <= allowed, f"{drop.path}: {what}: {answers[what] - allowed}")
-    # All is in place before any method runs.
+    # Walks are possible before any method runs.
     check(answers["first method"] <= {S_OK, E_FAIL}, f"{drop.path}: the first method: {answers['first method']}")
     asked = {what.split(",")[0] for what in HOSTILE if answers[what]}
     check(asked and asked >= {"1": {"handler", "walker"}, "2": {"callback"}}.get(os.environ.get("GUEST_PART"), {"handler", "walker", "callback"}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The profiler's outside: what the runtime loads (DllGetClassObject, the class factory, the
-// callback object with a reference count of its own) and what the program calls by P/Invoke.
+// The profiler's interfaces: DllGetClassObject, the class factory and the callback object, which
+// has a reference count of its own, for the runtime; functions that the program calls by P/Invoke.
 // Threads: the runtime's for callbacks, one native thread per guest_run. Signal-safe: no.
 #include "guest.hpp"
 
@@ -18,7 +18,7 @@ namespace guest {
 constexpr GUID kClsid = {
     0x6D2B1C44, 0x9A57, 0x4F0E, {0xB3, 0x18, 0x5C, 0x7E, 0x20, 0xD9, 0x41, 0xAF}};
 
-// Never destroyed: the runtime may still call while the process ends.
+// Never destroyed: the runtime may still make callbacks while the process ends.
 ICorProfilerInfo10 *info;
 Threads &threads = *new Threads;
 Notes &notes = *new Notes;
@@ -74,7 +74,7 @@ static std::unique_ptr<Mode> make_mode() {
   return found == modes.end() ? nullptr : found->second();
 }
 
-// The callback object. Callbacks that it has no use for are ProfilerCallbackBase's.
+// The callback object. Callbacks that it does not use are ProfilerCallbackBase's.
 class Profiler final : public ProfilerCallbackBase {
  public:
   HRESULT QueryInterface(const GUID &iid, void **out) override {

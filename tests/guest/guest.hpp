@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A CLR profiler as somebody else would write one: against the documented COM interfaces, in C++,
-// knowing nothing of clrsnap. What it does is chosen by GUEST_MODE; what it saw goes to the file
-// GUEST_OUT, in a form that can be compared between two runs (compare.py). Everything here is what
-// the documentation tells a profiler's author to do, and what the known ones do.
+// A CLR profiler as another vendor would write it: in C++, against the documented COM interfaces,
+// without any knowledge of clrsnap. GUEST_MODE chooses what it does; what it sees goes to the file
+// GUEST_OUT, in a form that can be compared between two runs (compare.py). It does what the
+// documentation advises, and what existing profilers do.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace guest {
 
-// ---- A stack, as DoStackSnapshot's callback has told it ----
+// ---- A stack, as DoStackSnapshot's callback reports it ----
 struct Frame {
   FunctionID function;  // 0: a run of unmanaged frames
   UINT_PTR ip;
@@ -41,8 +41,8 @@ struct Walk {
   }
 };
 
-// The callback; its client data is a Walk. Only writes to that: fit for a signal handler and while
-// a thread is held.
+// The callback, with a Walk as its client data. It writes to that and does nothing else, so it may
+// run in a signal handler and while a thread is held.
 HRESULT collect(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
                 BYTE context[], void *walk);
 
@@ -62,7 +62,7 @@ class Threads {
   void named(ThreadID id, const WCHAR *name, ULONG length);
   void destroyed(ThreadID id);
   std::vector<std::shared_ptr<Thread>> alive();
-  std::string name_of(ThreadID id);  // dead ones, too: the last of that id
+  std::string name_of(ThreadID id);  // of the last thread of that id, even if it has ended
   std::string name_of_tid(uint32_t tid);
 
  private:
@@ -70,11 +70,11 @@ class Threads {
   std::map<ThreadID, std::shared_ptr<Thread>> threads_;
 };
 
-// ---- What is written down ----
+// ---- The notes ----
 class Notes {
  public:
-  // Names the walk's functions and counts it with its likes: not while a thread is held or the
-  // runtime suspended.
+  // Names the walk's functions, and counts equal walks. Not while a thread is held or the runtime
+  // is suspended.
   void add(const Walk &walk);
   // "key value" lines, in the order of the calls.
   void say(const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -87,8 +87,8 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
-// How often which answer came, over all threads. Allocates nothing: a target may be held, and a
-// signal handler may count.
+// How often each HRESULT was returned, over all threads. It allocates nothing, since a target may
+// be held and a signal handler may count.
 class Answers {
  public:
   void add(HRESULT hr);
@@ -130,12 +130,12 @@ std::unique_ptr<Mode> make_sites();    // DoStackSnapshot(0) in ObjectAllocated,
 std::unique_ptr<Mode> make_cross();    // DoStackSnapshot of others, nothing suspended
 std::unique_ptr<Mode> make_recipe();   // hold, find the first managed frame, seed
 std::unique_ptr<Mode> make_pause();    // the first of these, measured
-std::unique_ptr<Mode> make_rounds();   // the same, for as long as told, each round's time
+std::unique_ptr<Mode> make_rounds();   // the same for GUEST_SECONDS, each round timed
 std::unique_ptr<Mode> make_endings();  // what may be asked of threads that end in a round
 std::unique_ptr<Mode> make_late();     // callbacks that outlast a hold
 std::unique_ptr<Mode> make_circle();   // walkers that each want what the other one holds
 std::unique_ptr<Mode> make_handler();  // DoStackSnapshot(0) in a SIGPROF handler
-std::unique_ptr<Mode> make_calls();    // every odd call, and what is answered
+std::unique_ptr<Mode> make_calls();    // every odd call, and what it returns
 std::unique_ptr<Mode> make_crowd();    // many threads at once, refusing and nesting
 std::unique_ptr<Mode> make_throw();    // a C++ exception out of the callback
 std::unique_ptr<Mode> make_detach();   // RequestProfilerDetach while walks are under way

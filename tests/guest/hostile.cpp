@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A profiler that does all at once what none ought to, from the first instruction after Initialize:
-// a signal handler of its own on every thread of the process, in the middle of malloc, that walks;
-// native threads that walk everybody, the ended and the never born; walks in every callback; seeds
-// and ids of nonsense; C++ exceptions out of the walk's callback; a detach in the middle of it. The
-// program must end in time, and with the right result. GUEST_PART=1: without the callbacks' walks;
-// 2: with nothing else; 0: no walk at all, callbacks that take their time.
+// A profiler that does at once all that a profiler should not do, from its Initialize on: walks in
+// a signal handler of its own, on every thread of the process and in the middle of malloc; native
+// threads that walk all threads, and threads that have ended or never existed; walks in every
+// callback; nonsense as seeds and ids; C++ exceptions out of the walk's callback; a detach in the
+// middle of it. The program must end in time, and with the right result. GUEST_PART=1: without the
+// callbacks' walks; 2: with nothing else; 0: no walk at all, callbacks that take their time.
 // Threads: the program's, the runtime's, and GUEST_THREADS of each kind of its own. Signal-safe:
 // on_prof, if DoStackSnapshot is.
 #include <dirent.h>
@@ -25,7 +25,7 @@
 namespace guest {
 namespace {
 
-// ---- What is asked, and how it was answered ----
+// ---- The calls and their results ----
 enum Ask {
   kHandlerSelf,
   kHandlerSeeded,
@@ -49,7 +49,7 @@ constexpr const char *kNames[kAsks] = {
     "first method",
 };
 std::array<Answers, kAsks> answers;
-std::array<std::atomic<long>, kAsks> with_frames;  // walks that have shown a method
+std::array<std::atomic<long>, kAsks> with_frames;  // walks that reported a method
 std::atomic<uint64_t> turns;
 std::atomic<UINT_PTR> managed_ip;
 
@@ -134,7 +134,8 @@ ThreadID nobody(uint64_t turn) {
   return all[turn % (sizeof all / sizeof *all)];
 }
 
-// A walk from a seed that makes no sense, or nearly: in managed code, with a wild stack pointer.
+// A walk from a seed that makes no sense, or nearly none: in managed code, with a wild stack
+// pointer.
 void ask_seeded(Ask what, ThreadID thread, uint64_t turn) {
   static const ULONG32 sizes[] = {sizeof(AMD64_CONTEXT),     0,    1,
                                   sizeof(AMD64_CONTEXT) - 1, 3232, ~0u};
@@ -160,7 +161,7 @@ void ask_seeded(Ask what, ThreadID thread, uint64_t turn) {
       places[turn % 8], turn % 8 < 3 ? sizes[turn / 8 % 6] : sizeof context);
 }
 
-// ---- Threads that the runtime has told of: a table that a handler may read ----
+// ---- The threads of ThreadCreated, in a table that a handler may read ----
 constexpr size_t kIds = 256;
 std::array<std::atomic<ThreadID>, kIds> ids;
 std::atomic<size_t> next_id;
@@ -220,7 +221,7 @@ class Hostile final : public Mode {
                 COR_PRF_MONITOR_JIT_COMPILATION | COR_PRF_MONITOR_EXCEPTIONS |
                 COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_SUSPENDS |
                 COR_PRF_MONITOR_CACHE_SEARCHES | COR_PRF_ENABLE_STACK_SNAPSHOT;
-    // Who wants these cannot detach.
+    // A profiler with these events cannot detach.
     if (!detaches_)
       all |=
           COR_PRF_MONITOR_GC | COR_PRF_MONITOR_OBJECT_ALLOCATED | COR_PRF_ENABLE_OBJECT_ALLOCATED;
@@ -251,7 +252,7 @@ class Hostile final : public Mode {
     uint64_t turn = turns++;
     if (strcmp(name, "JITCompilationStarted") == 0 && !first_method_.exchange(true))
       ask(kFirstMethod, 0);
-    // Allocations are too many to be walked at each.
+    // There are too many allocations for a walk at each.
     if (name[0] != 'O' || turn % 32 == 0) in_callback(turn);
     within = false;
   }
@@ -284,7 +285,7 @@ class Hostile final : public Mode {
            answers[kHandlerNobody].total() >= kEnough && answers[kWalkerNobody].total() >= kEnough;
   }
 
-  // Nothing of this library runs any more when it returns, so that it may be closed.
+  // When it returns, no code of this library runs any more, so the library may be closed.
   void stop() {
     stop_ = true;
     if (shooter_.joinable()) shooter_.join();
@@ -350,7 +351,7 @@ class Hostile final : public Mode {
     notes.say("RequestProfilerDetach: 0x%08x", static_cast<unsigned>(hr));
   }
 
-  // Interrupted there, it owns malloc's locks.
+  // A signal handler on this thread often interrupts malloc, which then owns its locks.
   void use_malloc(long number) {
     constexpr size_t kBlocks = 64;
     std::array<unsigned char *, kBlocks> blocks = {};
@@ -385,7 +386,7 @@ class Hostile final : public Mode {
     }
   }
 
-  // The usual round of a sampling profiler, beside all that.
+  // The usual round of a sampling profiler, beside everything else.
   void walk_suspended() {
     while (!stop_) {
       sleep_ms(5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The profiler's book-keeping: threads by the callbacks, walks, names by metadata, and the file
-// that all of it ends in. Invariant: a walk is written as names and offsets, never as addresses, so
-// that two runs can be compared. Threads: any. Signal-safe: only collect().
+// The profiler's notes: the threads that callbacks report, walks, names from metadata, and the file
+// that it writes. Invariant: a walk is written as names and offsets, never as addresses, so that
+// two runs can be compared. Threads: any. Signal-safe: only collect().
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -136,7 +136,7 @@ std::string function_name(FunctionID function) {
   return found->second;
 }
 
-// Where in its method an ip is: what two runs have in common of it.
+// An ip's offset in its method, which is the same in two runs.
 static std::string offset_of(const Frame &frame) {
   COR_PRF_CODE_INFO code[8];
   ULONG32 count = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The pattern of today's profilers once more, for as long as GUEST_SECONDS: what a round costs,
-// over as many threads as the program has (tests/apps/Guest/Mix.cs). GUEST_STOP=0 leaves out the
-// stop, GUEST_WALK=0 the walks, and GUEST_GAP_MS is the time between two rounds. For tests
-// (tests/guest/rounds.sh) and for bench/rounds.py. Threads: one native sampler. Signal-safe: no.
+// Rounds as today's sampling profilers make them, for GUEST_SECONDS: what a round over all threads
+// of the program costs (tests/apps/Guest/Mix.cs). GUEST_STOP=0 leaves out the stop, GUEST_WALK=0
+// the walks, and GUEST_GAP_MS is the time between two rounds. For tests (tests/guest/rounds.sh) and
+// for bench/rounds.py. Threads: one native sampler, in Circle two. Signal-safe: no.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -74,9 +74,9 @@ class Rounds final : public Mode {
   std::map<HRESULT, unsigned long> answers_;
 };
 
-// Rounds that take their time, in a program whose threads end all the while: how many end beside
-// the rounds and how many without, by turns; and every call that takes a ThreadID, for threads that
-// may have ended since they were enumerated.
+// Long rounds in a program whose threads end all the time: how many end during rounds, and how many
+// without them, in turn; and every call that takes a ThreadID, with threads that may have ended
+// since they were enumerated.
 class Endings final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -179,8 +179,8 @@ class Late final : public Mode {
   HRESULT within_ = S_OK;
 };
 
-// Two walkers hold a target each, and in their callbacks each walks the other's. The second of these
-// two walks closes a circle and is refused at once, so its target runs on, and the first one
+// Two walkers hold a target each, and in their callbacks each walks the other's. The second of
+// these two walks closes a circle and is refused at once, so its target runs on, and the first one
 // succeeds. The measure for "at once" is how long a walk takes that nothing but time ends: of a
 // target whose holder waits for no other one.
 class Circle final : public Mode {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a profiler ought not to do, or not so much of: many threads that walk everybody at once, and
-// refuse frames, and walk within their callbacks; a C++ exception out of the callback; detaching
-// while walks are under way. The program must run on to its end, as without us or better. Threads:
-// several of the profiler's own. Signal-safe: no.
+// What a profiler should not do, or not as much: many threads that walk all threads at once, refuse
+// frames and walk within their callbacks; a C++ exception out of the callback; a detach while walks
+// are under way. The program must run to its end, as it does without clrsnap. Threads: several of
+// the profiler's own. Signal-safe: no.
 #include <stdexcept>
 #include <thread>
 
@@ -36,7 +36,7 @@ HRESULT refuse_third(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], 
   return ++*static_cast<int *>(data) == 3 ? E_ABORT : S_OK;
 }
 
-// GUEST_THREADS native threads, each walking everybody all the time, each in its own way.
+// GUEST_THREADS native threads, each of which walks all threads all the time, in its own way.
 class Crowd final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -44,7 +44,8 @@ class Crowd final : public Mode {
   void run() override {
     std::vector<std::thread> walkers;
     long count = setting("GUEST_THREADS", 8), rounds = setting("GUEST_ROUNDS", 60);
-    // Where targets are held, two walkers that each want the other's target wait for each other.
+    // With CLRSNAP_HOLD=1 walkers that each want the other's target are refused (Circle,
+    // rounds.cpp).
     long kinds = setting("GUEST_NEST", 1) != 0 ? 4 : 3;
     for (long i = 0; i < count; i++) {
       walkers.emplace_back([this, i, rounds, kinds] {
@@ -92,7 +93,7 @@ class Crowd final : public Mode {
   Answers plain_, refused_, nested_;
 };
 
-// A callback that throws. Nobody says what comes of it; the walk after it must be as ever.
+// A callback that throws. The API does not define what happens; the next walk must succeed.
 class Throw final : public Mode {
  public:
   DWORD events() const override {
@@ -104,7 +105,8 @@ class Throw final : public Mode {
     if (thrown_++ < 3) one("in a callback", 0);
   }
 
-  // On a native one, of others, while the runtime is suspended, as the runtime's own walk wants it.
+  // On a native thread, of others, while the runtime is suspended, as the runtime's own walk
+  // requires.
   void run() override {
     for (const auto &thread : threads.alive()) {
       if (thread->name.empty()) continue;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// An attach: the runtime asks for the profiler object first, and hands over the client data that
-// names the guest's library later, in InitializeForAttach. Until then a proxy of ours stands behind
-// the wrapper; it answers to every ICorProfilerCallback, as the runtime will want the newest. When
-// the guest is there, each slot goes to it, or, where the guest is too old for the slot, stays with
-// the proxy.
+// An attach: the runtime first asks for the profiler object, and only later, in
+// InitializeForAttach, hands over the client data that names the guest's library. Until then the
+// wrapper forwards to a proxy, which implements every ICorProfilerCallback because the runtime asks
+// for the newest. Once the guest is loaded, each slot forwards to it, except for slots that are
+// newer than the guest: those stay with the proxy.
 //
-// Invariant: the guest has as many references as the runtime has taken. What the runtime tells in a
-// form that is too new for the guest, is told in the older one. Threads: the diagnostics server's;
-// the callbacks at the end any. Not for handlers.
+// Invariants: the guest's reference count is the number of references that the runtime has taken; a
+// callback whose form is too new for the guest arrives in the older form. Threads: the diagnostics
+// server's; any for the callbacks at the end of the file. Not for handlers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,7 @@ enum { NEWEST = CS_NEWEST_CALLBACK, CREATED = 2 };  // the runtime creates ICorP
 
 // ---- The proxy ----
 
-// Whether the guest wants to be notified only is not known yet; a profiler that wants more is the
-// common case.
+// Whether the guest is a notification profiler is not known yet. Most profilers are not.
 static HRESULT load_as_notification_only(ICorProfilerCallback11 *self, BOOL *notification_only) {
   (void)self;
   *notification_only = 0;
@@ -49,7 +48,7 @@ static HRESULT factory_query(IClassFactory *self, REFIID iid, void **out) {
 
 static ULONG factory_count(IClassFactory *self) {
   (void)self;
-  return 1;  // one a process and class, never freed
+  return 1;  // one per process and class, never freed
 }
 
 static HRESULT factory_create(IClassFactory *self, IUnknown *outer, REFIID iid, void **out) {
@@ -88,9 +87,9 @@ HRESULT cs_attach_class_object(REFCLSID clsid, REFIID iid, void **out) {
   return hr;
 }
 
-// ---- The guest behind the wrapper ----
+// ---- The guest takes the proxy's place ----
 
-// The first slot of each version; that of the one after the newest ends the table.
+// The first slot of each version. The entry after the newest version is the number of slots.
 static size_t first_slot(int version) {
   static const size_t first[NEWEST + 2] = {
       0,
@@ -119,7 +118,7 @@ static void route(struct cs_wrapped *wrapped, IUnknown *theirs) {
     guest->version = (uint32_t)version;
     for (size_t slot = first_slot(version); slot < first_slot(version + 1); slot++)
       wrapped->target[slot] = part;
-    // Another object behind the same identity may count its own references, and then needs this.
+    // A tear-off counts its own references, so it keeps this one.
     if (part == theirs) (void)part->lpVtbl->Release(part);
   }
   for (uint32_t i = 1; i < guest->proxy->refs; i++) (void)theirs->lpVtbl->AddRef(theirs);
@@ -132,11 +131,10 @@ HRESULT cs_attach_load(struct cs_wrapped *callback, const void *data, size_t siz
   IClassFactory *factory;
   IUnknown *theirs;
   if (data == NULL || !cs_guest_options_from_data(&guest->options, data, size, used, &err)) {
-    cs_log_important("the attach names no profiler: %s",
-                     data != NULL
-                         ? err.text
-                         : "it has no client data, which is to begin with " CS_PROFILER_PATH
-                           "=/their.so");
+    cs_log_important("the attach does not name a profiler: %s",
+                     data != NULL ? err.text
+                                  : "it has no client data, which must begin with " CS_PROFILER_PATH
+                                    "=/their.so");
     return E_INVALIDARG;
   }
   HRESULT hr = cs_guest_load(guest, &IID_IClassFactory, (void **)&factory);
@@ -144,8 +142,8 @@ HRESULT cs_attach_load(struct cs_wrapped *callback, const void *data, size_t siz
   hr = factory->lpVtbl->CreateInstance(factory, NULL, cs_callback_iid(CREATED), (void **)&theirs);
   (void)factory->lpVtbl->Release(factory);
   if (FAILED(hr)) {
-    cs_log_important("the profiler %s makes no profiler object (0x%08x)", guest->options.path,
-                     (unsigned)hr);
+    cs_log_important("the profiler %s does not create a profiler object (0x%08x)",
+                     guest->options.path, (unsigned)hr);
     cs_guest_unload(guest);
     return hr;
   }
@@ -153,14 +151,14 @@ HRESULT cs_attach_load(struct cs_wrapped *callback, const void *data, size_t siz
   return S_OK;
 }
 
-// ---- What an older guest is told in an older form ----
+// ---- Callbacks that reach an older guest in an older form ----
 
 static bool is_too_old(void *self, uint32_t version) {
   const struct cs_guest *guest = cs_wrapped_of(self)->guest;
   return guest->proxy != NULL && guest->version != 0 && guest->version < version;
 }
 
-// As the runtime itself cuts them for a profiler without ICorProfilerCallback4.
+// Lengths are cut as the runtime cuts them for a profiler without ICorProfilerCallback4.
 static ULONG *shorten(const SIZE_T lengths[], ULONG count) {
   ULONG *out = malloc((count > 0 ? count : 1) * sizeof *out);
   for (ULONG i = 0; out != NULL && i < count; i++)

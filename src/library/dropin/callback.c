@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Their callback object, wrapped: what the library must know of threads and of code that dies is
-// seen here first, and the guest is told what it has asked for, no more and no less.
+// The guest's callback object, wrapped: the library sees first which threads and which code come
+// and go, and the guest gets the callbacks that it has asked for and no others.
 //
-// Invariants: QueryInterface answers as theirs does; a thread is forgotten by the library after the
-// guest has been told of its end, so that the guest may still walk it then; an ID of code that
-// dies waits until an elided suspension is over. Threads: whichever the runtime calls on. Not for
+// Invariants: QueryInterface returns what the guest's returns; the library forgets a thread after
+// the guest's ThreadDestroyed, in which the guest may still walk it; a callback that ends an ID of
+// code waits until an elided suspension is over. Threads: those on which the runtime calls. Not for
 // handlers.
 #include "base/log.h"
 #include "clr/clr.h"
@@ -125,8 +125,8 @@ static HRESULT module_load_started(ICorProfilerCallback11 *self, ModuleID id) {
                                                    : S_OK;
 }
 
-// New code, soon: a good time to look whether the runtime can be walked by now. The first module is
-// CoreLib, and no managed code runs before this returns.
+// Code of a new module may give the library what it needs to verify the runtime's layout. The first
+// module is CoreLib, and no managed code runs before this callback returns.
 static HRESULT module_load_finished(ICorProfilerCallback11 *self, ModuleID id, HRESULT status) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ModuleLoadFinished);
   HRESULT hr = S_OK;
@@ -170,7 +170,7 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
   return hr;
 }
 
-// What else an ID ends with; told only to who has asked for it.
+// These end other IDs, and come only if the guest has asked for them.
 static HRESULT class_unload_started(ICorProfilerCallback11 *self, ClassID id) {
   ICorProfilerCallback11 *theirs = CALLBACK(self, ClassUnloadStarted);
   cs_elide_wait(guest_of(self));
@@ -189,7 +189,7 @@ static bool is_callback(REFIID iid) {
   return cs_callback_version(iid) > 0;
 }
 
-// The runtime gives its last reference back after ProfilerDetachSucceeded, and would then close the
+// The runtime releases its last reference after ProfilerDetachSucceeded, and would then close the
 // guest's library.
 static void referenced(struct cs_guest *guest, int change) {
   int left = __atomic_add_fetch(&guest->references, change, __ATOMIC_SEQ_CST);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// CLRSNAP_ELIDE_SUSPEND=1: a guest that stops the runtime only to walk its threads need not, since
-// a walk here stops nobody. SuspendRuntime and ResumeRuntime answer as if they had, and the program
-// runs on.
+// CLRSNAP_ELIDE_SUSPEND=1: a guest that stops the runtime only to walk its threads need not do so,
+// since a walk by clrsnap stops no other thread. SuspendRuntime and ResumeRuntime return S_OK, and
+// the program runs on.
 //
-// Invariant: an ID of code or of a type that the guest may hold between the two does not die
-// meanwhile: the callbacks after which it would wait until ResumeRuntime, ELIDE_WAIT_MS at most,
-// since a guest may never resume. Threads end as ever, and ids.c keeps calls about them
-// safe. Threads: any. Not for handlers.
+// Invariant: an ID of code or of a type that the guest may have between the two calls stays valid:
+// the callbacks that would end it wait for ResumeRuntime, for ELIDE_WAIT_MS at most because a guest
+// may never resume. Threads may end meanwhile; ids.c keeps calls that name them safe. Threads: any.
+// Not for handlers.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,8 +20,8 @@
 #include "life/runtime.h"
 #include "threads/registry.h"
 
-// Longer than a round of walks over thousands of threads takes (10 us each). Short enough that a
-// program whose profiler forgets to resume goes on.
+// Longer than a round of walks over thousands of threads takes (10 us each), and short enough for a
+// program whose profiler never resumes.
 enum { ELIDE_WAIT_MS = 200 };
 
 bool cs_runtime_has_started(ICorProfilerInfo15 *info) {
@@ -48,7 +48,7 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
   return S_OK;
 }
 
-// A resume without a suspension gets the runtime's own answer.
+// A resume without a suspension returns what the runtime's own method returns.
 static HRESULT resume_runtime(ICorProfilerInfo15 *self) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, ResumeRuntime);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
@@ -70,8 +70,7 @@ void cs_elide_wait(struct cs_guest *guest) {
     (void)syscall(SYS_futex, &guest->suspended, FUTEX_WAIT_PRIVATE, 1, &nap, NULL, 0);
   }
   if (cs_load_acquire(&guest->suspended) != 0)
-    cs_log("the profiler has not called ResumeRuntime for %d ms; what it waits for ends now",
-           ELIDE_WAIT_MS);
+    cs_log("the profiler has not called ResumeRuntime for %d ms; unloading goes on", ELIDE_WAIT_MS);
 }
 
 void cs_elide_take_over(ICorProfilerInfo15Vtbl *vtbl) {

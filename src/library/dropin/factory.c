@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Their class factory, wrapped: what it creates comes wrapped, too. Threads: the main thread at
-// start-up, the diagnostics server's on attach. Not for handlers. Invariant: a guest lives for the
-// process, since calls may still be on their way into its wrappers.
+// The guest's class factory, wrapped: the objects that it creates are wrapped, too. Invariant: a
+// struct cs_guest is never freed, because calls through its wrappers may still be under way.
+// Threads: the main thread at start-up, the diagnostics server's on an attach. Not for handlers.
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -17,8 +17,8 @@ static HRESULT create_instance(IClassFactory *self, IUnknown *outer, REFIID iid,
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
   HRESULT hr = theirs->lpVtbl->CreateInstance(theirs, outer, iid, out);
   if (FAILED(hr)) {
-    cs_log_important("the profiler %s makes no profiler object (0x%08x)", guest->options.path,
-                     (unsigned)hr);
+    cs_log_important("the profiler %s does not create a profiler object (0x%08x)",
+                     guest->options.path, (unsigned)hr);
     return hr;
   }
   *out = cs_wrap_callback(guest, *out);
@@ -38,7 +38,7 @@ void *cs_wrap_factory(struct cs_guest *guest, IUnknown *factory) {
   return cs_wrap(&factories, guest, factory, true);
 }
 
-// The class that CORECLR_PROFILER or an attach command names, when it is not clrsnap's own.
+// For a class in CORECLR_PROFILER or in an attach command that is not clrsnap's own.
 HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out) {
   struct cs_guest *guest = calloc(1, sizeof *guest);
   if (guest == NULL) return E_OUTOFMEMORY;

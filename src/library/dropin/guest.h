@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to room dropin: the guest, which is somebody else's unmodified profiler, and what is kept
-// of it. Not for handlers, but what info.c says of DoStackSnapshot.
+// Private to room dropin: the guest, which is another vendor's unmodified profiler, and its state.
+// Not for handlers, except for DoStackSnapshot (info.c).
 #ifndef CS_DROPIN_GUEST_H
 #define CS_DROPIN_GUEST_H
 
@@ -14,15 +14,15 @@
 // ---- Options (options.c) ----
 #define CS_PROFILER_PATH "CLRSNAP_PROFILER_PATH"
 struct cs_guest_options {
-  char path[PATH_MAX];  // of their library; "": not told
+  char path[PATH_MAX];  // of the guest's library; "": not given
   bool hold;            // CLRSNAP_HOLD=1: targets stand still until the last callback has returned
   bool dynamic;         // CLRSNAP_DYNAMIC=1: methods without metadata are reported, too
   bool elide_suspend;   // CLRSNAP_ELIDE_SUSPEND=1: SuspendRuntime stops nothing
 };
 void cs_guest_options_from_environment(struct cs_guest_options *options);
-// From the client data of an attach: "NAME=VALUE" strings with their NULs, then an empty one. What
-// comes after it (*used) is the guest's own. False: it does not start with CLRSNAP_PROFILER_PATH,
-// is not terminated, or has a name that nobody knows.
+// From the client data of an attach: NUL-terminated "NAME=VALUE" strings, ended by an empty one.
+// The guest's own data begins at *used. False: CLRSNAP_PROFILER_PATH is missing, the strings have
+// no end, or an option is unknown.
 bool cs_guest_options_from_data(struct cs_guest_options *options, const char *data, size_t size,
                                 size_t *used, struct cs_error *err);
 
@@ -31,38 +31,39 @@ struct cs_guest {
   struct cs_guest_options options;
   CLSID clsid;
   void *library;              // dlopen's
-  uint32_t version;           // the newest ICorProfilerCallback that it answers to
-  const IUnknown *client;     // what the library was started with; NULL: it was not
+  uint32_t version;           // the newest ICorProfilerCallback that it implements
+  const IUnknown *client;     // the library was started with it; NULL: it was not started
   ICorProfilerInfo15 *info;   // the runtime's, not wrapped
-  bool first;                 // nobody else had started it
+  bool first;                 // the library had not been started before
   bool walks;                 // DoStackSnapshot is ours
   bool leaves;                // RequestProfilerDetach has been
   bool detached;              // ProfilerDetachSucceeded has been
-  int references;             // that the runtime holds of the guest's objects
+  int references;             // the runtime's, to the guest's objects
   DWORD low, high;            // the events that it has asked for
   uint32_t suspended;         // elided: 1 between SuspendRuntime and ResumeRuntime (a futex)
-  uint32_t suspender;         // the thread that asked
-  uint32_t deaths;            // cs_registry_deaths() when it did
-  struct cs_callback *proxy;  // stands in until an attach's client data names the guest
+  uint32_t suspender;         // the tid of the thread that called SuspendRuntime
+  uint32_t deaths;            // cs_registry_deaths() at that call
+  struct cs_callback *proxy;  // in the guest's place until an attach's client data names the guest
 };
 
 // ---- Loading (load.c) ----
 // The guest's class object, from a library of its own; logs why not.
 HRESULT cs_guest_load(struct cs_guest *guest, REFIID iid, void **out);
-// When the last reference is gone after a detach.
+// After a detach, when the last reference has been released.
 void cs_guest_unload(struct cs_guest *guest);
 
 // ---- The library on behalf of a guest (life.c) ----
-// Before the guest's Initialize, which is not kept waiting: decides whether the library serves this
-// runtime, and begins, on a thread of its own, what takes long. Where it cannot serve, the guest
-// runs on with the runtime's own walk; the log says so.
+// Before the guest's Initialize, which it does not delay: decides whether the library supports this
+// runtime, and starts a thread that makes the unwind tables. Without support the guest keeps the
+// runtime's own walk, and the log says so.
 void cs_guest_begin(struct cs_guest *guest, IUnknown *info);
 void cs_guest_end(struct cs_guest *guest);
-// In callbacks that show something new to hold the runtime's layout against: looks, if there still
-// is need. `wait`: until what takes long is done; else another time.
+// In callbacks that may provide something new to verify the runtime's layout with: verifies it, if
+// that has not been done. If the unwind tables are not ready, `wait` waits for them; without it the
+// call does nothing.
 void cs_guest_look(struct cs_guest *guest, bool wait);
-// An attach: threads that are there already. Before the runtime tells of any, and again when it
-// tells of all.
+// On an attach, for the threads that exist already: before the first ThreadCreated, and in
+// ProfilerAttachComplete.
 void cs_guest_attaches(struct cs_guest *guest);
 void cs_guest_attached(struct cs_guest *guest);
 
@@ -74,25 +75,25 @@ void *cs_wrap_info(struct cs_guest *guest, IUnknown *info);          // info.c
 // ---- An attach, whose client data names the guest (attach.c) ----
 // A class factory for objects whose guest is not known yet.
 HRESULT cs_attach_class_object(REFCLSID clsid, REFIID iid, void **out);
-// Loads the guest that the client data names, behind a wrapper that the runtime has already.
-// *used: the bytes that were ours.
+// Loads the guest that the client data names, into a wrapper that the runtime already has. *used:
+// the size of clrsnap's own part of the data.
 HRESULT cs_attach_load(struct cs_wrapped *callback, const void *data, size_t size, size_t *used);
-// Callbacks that an older guest knows in an older form only.
+// Callbacks that an older guest has in an older form only.
 void cs_attach_take_over(ICorProfilerCallback11Vtbl *vtbl);
 
 // ---- Event masks (mask.c) ----
-// Adds what the library needs to what the guest has asked for. After its Initialize.
+// Adds the library's events to the guest's, after the guest's Initialize.
 bool cs_mask_settle(struct cs_guest *guest, struct cs_error *err);
 void cs_mask_take_over(ICorProfilerInfo15Vtbl *vtbl);
 
 // ---- Elided suspension (elide.c) ----
 void cs_elide_take_over(ICorProfilerInfo15Vtbl *vtbl);
 bool cs_elides(const struct cs_guest *guest);
-// In callbacks after which an ID of code means nothing any more: not between Suspend and Resume.
+// In callbacks that end an ID of code or of a type: waits until no suspension is elided.
 void cs_elide_wait(struct cs_guest *guest);
 // Calls that name a thread, which may end between the two (ids.c).
 void cs_ids_take_over(ICorProfilerInfo15Vtbl *vtbl);
-// Has the runtime started? Asked of its own DoStackSnapshot, which checks that first.
+// Has the runtime started? Its own DoStackSnapshot checks that before anything else.
 bool cs_runtime_has_started(ICorProfilerInfo15 *info);
 
 #endif

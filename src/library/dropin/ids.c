@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The guest's calls that name a thread, with CLRSNAP_ELIDE_SUSPEND=1. Nothing is stopped between
-// its SuspendRuntime and ResumeRuntime, so a ThreadID that it has from EnumThreads may die there,
-// where the runtime itself would have kept it.
+// The guest's calls that name a thread, with CLRSNAP_ELIDE_SUSPEND=1. The threads run on between
+// its SuspendRuntime and ResumeRuntime, so a thread from EnumThreads may end there, which a real
+// stop would have prevented.
 //
-// Invariant: the runtime is handed no ThreadID that may be freed during the call: a thread that is
-// known is kept until the call is over (its ThreadDestroyed waits for that, and for nothing else of
-// the round), and one that has ended is E_INVALIDARG. Any thread; not for handlers.
+// Invariant: the runtime gets no ThreadID that may be freed during the call. A known thread is kept
+// until the call has returned (its ThreadDestroyed waits for that call, not for the whole round);
+// for one that has ended the call returns E_INVALIDARG. Any thread; not for handlers.
 #include "dropin/guest.h"
 #include "threads/registry.h"
 
 struct named {
-  struct cs_thread *kept;  // NULL: nothing to give back
-  bool alive;              // as far as the guest may know
+  struct cs_thread *kept;  // to be unpinned after the call; or NULL
+  bool alive;              // not known to have ended
 };
 
 static struct named name(ICorProfilerInfo15 *self, ThreadID id) {
@@ -19,8 +19,8 @@ static struct named name(ICorProfilerInfo15 *self, ThreadID id) {
   struct cs_thread *thread = cs_elides(guest) ? cs_registry_find(id) : NULL;
   if (thread != NULL && cs_thread_keep(thread, id)) return (struct named){thread, true};
   if (!cs_elides(guest) || id == 0) return (struct named){NULL, true};
-  // Not known: the runtime may not have told of it yet; or the guest has it from the time of its
-  // SuspendRuntime, since when too many have ended for all to be remembered.
+  // Unknown: its ThreadCreated may still be to come. Or it has ended since the guest's
+  // SuspendRuntime, and so have more threads than are remembered.
   bool forgotten = cs_registry_deaths() - cs_load_acquire(&guest->deaths) >= CS_REGISTRY_REMEMBERED;
   return (struct named){NULL, thread == NULL && !forgotten && !cs_registry_was_destroyed(id)};
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The ICorProfilerInfo that a guest gets: the runtime's own in every slot, but for DoStackSnapshot,
-// which works, and the few beside it (mask.c, elide.c, ids.c).
+// The ICorProfilerInfo that a guest gets: every slot forwards to the runtime's, except for
+// DoStackSnapshot, which is clrsnap's, and those in mask.c, elide.c and ids.c.
 //
-// Invariant: QueryInterface answers for the same interfaces as the runtime's, and always with this
-// one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread, and
-// with a ThreadID that is none, is async-signal-safe at any time: until the library is ready, which
-// is seen to elsewhere (life.c), and after a detach, it returns an HRESULT and calls nothing.
+// Invariant: QueryInterface succeeds for the interfaces that the runtime's has, and always returns
+// this one object. Threads: the guest's, several at a time. DoStackSnapshot of the calling thread,
+// or with an unknown ThreadID, is async-signal-safe at any time: before the library is ready
+// (life.c), and after a detach, it returns an HRESULT and calls nothing.
 #include <unistd.h>
 
 #include "base/base.h"
@@ -38,16 +38,16 @@ static HRESULT count(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, 
   return counted->callback(function, ip, info, size, context, counted->data);
 }
 
-// The runtime's own walk is made for a thread that has stopped the runtime, and costs less than
-// ours: the other one cannot leave the frames below its call into native code. It knows nothing of
-// methods without metadata, of targets that are to stand still, or of ThreadIDs that are none.
+// The runtime's own walk is made for a caller that has stopped the runtime, and then costs less
+// than clrsnap's. It cannot report methods without metadata, cannot hold its target, and does not
+// check the ThreadID.
 static bool is_for_the_runtime(const struct cs_guest *guest, ThreadID thread,
                                const BYTE context[]) {
   return context == NULL && !guest->options.hold && !guest->options.dynamic &&
          cs_runtime_is_stopped_by_caller() && cs_registry_find(thread) != NULL;
 }
 
-// False: it refuses. E_FAIL is its word for a thread without managed frames.
+// False: it refuses. For a thread without managed frames it returns E_FAIL, which is no refusal.
 static bool walk_stopped(ICorProfilerInfo15 *theirs, ThreadID thread,
                          StackSnapshotCallback *callback, ULONG32 info_flags, void *data,
                          HRESULT *hr) {
@@ -80,7 +80,7 @@ static HRESULT do_stack_snapshot(ICorProfilerInfo15 *self, ThreadID thread,
                      context, context_size);
 }
 
-// From now on no callback tells of threads that end, so nothing of ours may be walked.
+// From now on there is no callback when a thread ends, so no thread may be walked.
 static HRESULT request_detach(ICorProfilerInfo15 *self, DWORD ms) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, RequestProfilerDetach);
   struct cs_guest *guest = cs_wrapped_of(self)->guest;
@@ -91,7 +91,8 @@ static HRESULT request_detach(ICorProfilerInfo15 *self, DWORD ms) {
   return hr;
 }
 
-// The runtime asks its callback object, which is ours; an older guest has no such method.
+// The runtime checks the version of its callback object, which is the wrapper; the guest may be
+// older.
 static HRESULT request_rejit(ICorProfilerInfo15 *self, ULONG count, ModuleID modules[],
                              mdMethodDef methods[]) {
   ICorProfilerInfo15 *theirs = THEIRS(self, ICorProfilerInfo15, RequestReJIT);
@@ -100,7 +101,8 @@ static HRESULT request_rejit(ICorProfilerInfo15 *self, ULONG count, ModuleID mod
   return theirs->lpVtbl->RequestReJIT(theirs, count, modules, methods);
 }
 
-// All of the runtime's interfaces are one object; the family tells others by their address.
+// All versions of ICorProfilerInfo are one object in the runtime, so its address identifies the
+// rest.
 static bool is_info(REFIID iid) {
   return cs_guid_equal(iid, &IID_ICorProfilerInfo);
 }

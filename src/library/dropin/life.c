@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The library on behalf of a guest: started before its Initialize, ended after its detach.
-// Invariants: whatever of it fails, the guest runs on with the runtime's own DoStackSnapshot, and
-// the log says why; whether walks can be taken by now is found out here, in the runtime's callbacks
-// and on a thread of our own, and never by a walk, which may be in a signal handler. At start-up it
-// is found out in the callback for CoreLib, which comes before the runtime calls itself started: it
-// refuses all walks until then. Threads: the runtime's callbacks, and one of ours. Not for
-// handlers.
+// Invariants: if any of this fails, the guest runs on with the runtime's own DoStackSnapshot, and
+// the log says why; whether walks are possible is decided here, in the runtime's callbacks and on a
+// thread of the library's own, and never in a walk, which may run in a signal handler. At start-up
+// that happens in the callback for CoreLib, before the runtime counts as started; until then the
+// runtime itself refuses all walks. Threads: those of the runtime's callbacks, and one of the
+// library's. Not for handlers.
 #include <unistd.h>
 
 #include "base/log.h"
@@ -16,10 +16,10 @@
 #include "life/images.h"
 #include "threads/threads.h"
 
-static bool has_code;  // a callback has told of a module, or an attach is complete
+static bool has_code;  // a module has been loaded, or an attach is complete
 
-// Prepares, and then looks until there is nothing left to look at: in the first milliseconds the
-// runtime runs managed code before it calls back again. Later, callbacks go on with it.
+// Makes the unwind tables, and then tries to verify the runtime's layout until that is settled: in
+// the first milliseconds the runtime runs managed code without a callback. Later, callbacks do it.
 static void *settle(void *unused) {
   enum { LOOKS = 2000, LOOK_US = 1000 };
   struct cs_error err;
@@ -33,12 +33,13 @@ static void *settle(void *unused) {
   return NULL;
 }
 
-// Methods without metadata can die at any time, and a walk must hear of it, or hold its target.
+// Methods without metadata can be unloaded at any time. Either a callback reports that, or the walk
+// has to hold its target.
 static void check_dynamic(struct cs_guest *guest) {
   if (!guest->options.dynamic || guest->options.hold || guest->version >= 9) return;
   cs_log_important(
-      "CLRSNAP_DYNAMIC=1: the profiler has no ICorProfilerCallback9, by which the "
-      "death of dynamic methods is told, so its targets are held (CLRSNAP_HOLD=1)");
+      "CLRSNAP_DYNAMIC=1: the profiler has no ICorProfilerCallback9, which reports that dynamic "
+      "methods are unloaded, so its targets are held (CLRSNAP_HOLD=1)");
   guest->options.hold = true;
 }
 
@@ -60,7 +61,8 @@ void cs_guest_begin(struct cs_guest *guest, IUnknown *info) {
   guest->client = info;
   guest->first = hr == S_OK;
   cs_store_release(&guest->walks, true);
-  if (cs_own_thread_start(settle) != 0) cs_log("no thread to prepare walks on: a callback does it");
+  if (cs_own_thread_start(settle) != 0)
+    cs_log("the thread that prepares walks could not be started: a callback does its work");
 }
 
 void cs_guest_attaches(struct cs_guest *guest) {
@@ -74,8 +76,8 @@ void cs_guest_attached(struct cs_guest *guest) {
   cs_guest_look(guest, true);
 }
 
-// Walks under way end first: with the runtime's own callbacks over, nothing else of the guest's is
-// in the library (the runtime has waited for it), but for what it should not be.
+// Waits for walks under way. The runtime has already waited for the guest's callbacks, so only a
+// guest that breaks the rules of a detach has any.
 void cs_guest_end(struct cs_guest *guest) {
   cs_store_release(&guest->walks, false);
   if (guest->client != NULL) cs_library_stop(guest->client);

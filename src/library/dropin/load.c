@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Their library: found, opened and asked for its class factory, as the runtime itself would have
-// done it. Invariant: whatever fails, the runtime gets the HRESULT that it would have got without
-// us, and the log says what and why. Threads: the main thread at start-up, the diagnostics server's
-// on attach. Not for handlers.
+// Loads the guest's library and gets its class factory as the runtime itself does. Invariant: if
+// that fails, the runtime gets the HRESULT that it would have got without clrsnap, and the log says
+// what failed and why. Threads: the main thread at start-up, the diagnostics server's on an attach.
+// Not for handlers.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,17 +39,18 @@ static HRESULT open_library(struct cs_guest *guest, dll_get_class_object **entry
     return HRESULT_OF_WIN32(MOD_NOT_FOUND);
   }
   if (dlsym(guest->library, "clrsnap_version") != NULL) {
-    cs_log_important(CS_PROFILER_PATH " names clrsnap itself (%s): it is to name their library",
+    cs_log_important(CS_PROFILER_PATH
+                     " names clrsnap itself (%s); it must name the library of the profiler",
                      path);
     return E_INVALIDARG;
   }
   *(void **)entry = dlsym(guest->library, "DllGetClassObject");
   if (*entry == NULL) {
-    cs_log_important("%s is no CLR profiler: it does not export DllGetClassObject", path);
+    cs_log_important("%s is not a CLR profiler: it does not export DllGetClassObject", path);
     return HRESULT_OF_WIN32(PROC_NOT_FOUND);
   }
   if (initialise(guest->library)) return S_OK;
-  cs_log_important("the profiler %s refuses to be loaded (its DllMain answers FALSE)", path);
+  cs_log_important("the profiler %s refuses to be loaded (its DllMain returns FALSE)", path);
   return HRESULT_OF_WIN32(DLL_INIT_FAILED);
 }
 

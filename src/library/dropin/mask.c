@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Event masks. The guest sets and reads its own; the runtime's has what the library needs, too.
-// Invariant: what the runtime refuses the guest, it refuses with the same HRESULT, and the mask is
-// left as it was. Threads: the guest's, several at a time. Not for handlers.
+// Event masks. The guest sets and reads its own mask; the runtime's also has the library's events.
+// Invariant: if the runtime refuses a mask, the guest gets the runtime's HRESULT, and no mask
+// changes. Threads: the guest's, several at a time. Not for handlers.
 #include "base/base.h"
 #include "dropin/guest.h"
 
 #define OURS_LOW \
   (COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS)
 
-// The runtime tells of dynamic methods' ends through ICorProfilerCallback9, and does not look first
-// whether there is one. A proxy has it.
+// The runtime calls DynamicMethodUnloaded of ICorProfilerCallback9 without checking that the
+// profiler has it. A proxy does.
 static DWORD ours_high(const struct cs_guest *guest) {
   bool has_it = guest->version >= 9 || guest->proxy != NULL;
   return has_it ? COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS : 0;
@@ -69,7 +69,8 @@ bool cs_mask_settle(struct cs_guest *guest, struct cs_error *err) {
   if (SUCCEEDED(hr) && ((low & OURS_LOW) != OURS_LOW || (high & ours) != ours))
     hr = info->lpVtbl->SetEventMask2(info, low | OURS_LOW, high | ours);
   return SUCCEEDED(hr) ||
-         cs_error_set(err, "the runtime refuses to tell of threads and unloaded code (0x%08x)",
+         cs_error_set(err,
+                      "the runtime refuses the events of threads and of unloaded code (0x%08x)",
                       (unsigned)hr);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a drop-in is told: by the environment at start-up, by the client data of an attach. One
-// thread; not for handlers. Invariant: what is not understood is said: of the environment, which a
-// user may have set for many programs, in the log; of client data, by refusing the attach.
+// The drop-in's options: from the environment at start-up, from the client data on an attach. One
+// thread; not for handlers. Invariant: no unknown or malformed option goes unreported. One from the
+// environment, which may be set for many programs, is logged; one from client data fails the
+// attach.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 static bool set_switch(bool *out, const char *name, const char *value, struct cs_error *err) {
   if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0 && value[0] != '\0')
-    return cs_error_set(err, "%s=%s is not understood: it is 0 or 1", name, value);
+    return cs_error_set(err, "%s=%s is not understood: use 0 or 1", name, value);
   *out = strcmp(value, "1") == 0;
   return true;
 }
@@ -56,7 +57,7 @@ static bool set_from_text(struct cs_guest_options *options, const char *text,
   const char *equals = strchr(text, '=');
   size_t length = equals != NULL ? (size_t)(equals - text) : 0;
   if (length == 0 || length >= sizeof name)
-    return cs_error_set(err, "the client data has '%.64s' where NAME=VALUE should be", text);
+    return cs_error_set(err, "the client data has '%.64s' where NAME=VALUE must be", text);
   memcpy(name, text, length);
   name[length] = '\0';
   return set(options, name, equals + 1, err);
@@ -74,7 +75,8 @@ bool cs_guest_options_from_data(struct cs_guest_options *options, const char *da
   }
   if (options->path[0] == '\0')
     return cs_error_set(err, "the client data does not begin with " CS_PROFILER_PATH "=/their.so");
-  if (at >= size) return cs_error_set(err, "the client data's options have no end (an empty one)");
+  if (at >= size)
+    return cs_error_set(err, "the client data's options do not end with an empty string");
   *used = at + 1;
   return true;
 }

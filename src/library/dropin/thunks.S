@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The vtables of wrapped objects: thunk n puts the object that the call is for in the place of the
-// wrapper, and goes on in slot n of that object's own vtable. The stack, the other arguments and
-// the return address stay as they are, so a thunk serves any signature, and is gone from the stack
-// when the real method runs. struct cs_wrapped of wrap.h knows the offset; cs_thunk the stride.
+// The code in the slots of wrapped objects' vtables: thunk n replaces the wrapper in the first
+// argument with the target of its slot n, and jumps to slot n of the target's own vtable. The
+// stack, the other arguments and the return address do not change, so a thunk works for any
+// signature, and no frame of it is on the stack while the real method runs. The offset is that of
+// struct cs_wrapped (wrap.h), the stride that of wrap.c.
   .text
   .p2align 5
   .globl cs_thunks

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Wrappers and their identity. Invariants: an object that a real QueryInterface has answered with
-// is never handed on bare; the same object comes in the same wrapper; references are the real
-// object's own, a wrapper counts none. Any thread; not for handlers: only QueryInterface locks, the
-// thunks themselves do nothing that a signal handler may not.
+// Wrappers and their identity. Invariants: no object that a real QueryInterface returns is passed
+// on without a wrapper; the same object always has the same wrapper; a wrapper counts no
+// references, the real object does. Any thread; not for handlers, except for the thunks: only
+// QueryInterface takes the lock.
 #include "dropin/wrap.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Private to room dropin: COM objects in a wrapper that looks the same from outside. Every slot
-// goes to the real object (thunks.S), methods that are newer than this project included, except for
-// those that a family takes over. Any thread; not for handlers.
+// Private to room dropin: wrappers of COM objects, which their callers cannot distinguish from the
+// objects. Every slot forwards to the real object (thunks.S), methods that are newer than this
+// project included, except for those that a family takes over. Any thread; not for handlers.
 #ifndef CS_DROPIN_WRAP_H
 #define CS_DROPIN_WRAP_H
 
@@ -18,7 +18,7 @@ struct cs_family;
 
 struct cs_wrapped {
   void *const *vtbl;
-  void *target[CS_SLOTS];  // slot n's object: the real one, or one that answers in its place
+  void *target[CS_SLOTS];  // slot n's object: the real one, or a proxy
   struct cs_guest *guest;
   struct cs_family *family;
   bool known;  // its slots are the family's, so that those taken over are
@@ -30,9 +30,9 @@ struct cs_family {
   bool (*is_of_kind)(REFIID iid);
   void *vtbl[CS_SLOTS];   // of known interfaces
   void *plain[CS_SLOTS];  // of others: QueryInterface, AddRef and Release are taken over
-  // Told of every reference that is taken or given back through a wrapper; may be NULL.
+  // Called for each reference that is taken or released through a wrapper; may be NULL.
   void (*referenced)(struct cs_guest *guest, int change);
-  struct cs_wrapped *all;  // never freed: one per real object of the process' few
+  struct cs_wrapped *all;  // never freed: a process has a few real objects
 };
 
 // Fills both tables with thunks and the three methods of IUnknown. Once, before cs_wrap.
@@ -46,7 +46,8 @@ static inline struct cs_wrapped *cs_wrapped_of(void *self) {
   return self;
 }
 
-// The real object behind a slot of a wrapper: THEIRS(self, ICorProfilerInfo15, DoStackSnapshot).
+// The object that a slot of a wrapper forwards to: THEIRS(self, ICorProfilerInfo15,
+// DoStackSnapshot).
 #define CS_SLOT(type, method) (offsetof(type##Vtbl, method) / sizeof(void *))
 #define THEIRS(self, type, method) ((type *)cs_wrapped_of(self)->target[CS_SLOT(type, method)])
 

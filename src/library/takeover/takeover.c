@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Taking over where somebody else sets up a profiler for a program that he starts himself, such as
-// a test host. Loaded by LD_PRELOAD into every program below `clrsnap run-profiler`; the
-// constructor looks at the environment that the program was given: where it asks the runtime for a
-// profiler, the runtime is given libclrsnap.so instead, and libclrsnap.so is given the profiler.
+// For programs such as test hosts, which set up a profiler for the programs that they start:
+// LD_PRELOAD loads this library into every descendant of `clrsnap run-profiler`. If the environment
+// asks the runtime for a profiler, the constructor changes it so that the runtime loads
+// libclrsnap.so, and libclrsnap.so the profiler.
 //
-// Invariants: only variables that a CLR (or libclrsnap.so) alone reads are changed, and only the
-// one that the CLR would have used, so that which profiler runs is never changed; who is taken over
-// already stays as he is. One thread: before main. Signal-safe: no. Knows no other room, and of
-// libraries libc only: it is in programs that have nothing to do with .NET.
+// Invariants: it changes only variables that nothing but a CLR and libclrsnap.so reads, and only
+// the one that the CLR would have used, so the same profiler runs; an environment that names
+// libclrsnap.so already does not change. One thread: before main. Signal-safe: no. It depends on no
+// other room and on no library but libc, since most of the programs that it is loaded into have
+// nothing to do with .NET.
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ static bool profiling_is_on(void) {
   return value != NULL && strtoul(value, NULL, 16) != 0;
 }
 
-// In the CLR's order. An empty variable is none to it.
+// In the CLR's order. The CLR ignores an empty variable.
 static const char *variable_in_effect(void) {
   static const char *const names[] = {"CORECLR_PROFILER_PATH_64", "CORECLR_PROFILER_PATH"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -39,7 +40,8 @@ static bool is_ours(const char *path) {
   return strcmp(slash != NULL ? slash + 1 : path, LIBRARY) == 0;
 }
 
-// The library beside this one, by an absolute path: the program may change its directory.
+// libclrsnap.so in this library's folder. The path is absolute because the program may change its
+// working directory.
 static bool find_library(char out[PATH_MAX]) {
   static const char here;
   Dl_info info;
@@ -60,7 +62,8 @@ __attribute__((constructor)) static void take_over(void) {
                   name);
     return;
   }
-  // Theirs first: with one of the two alone, no profiler would run.
+  // The profiler's path comes first: if the second call fails, the CLR still loads the profiler
+  // itself.
   if (setenv("CLRSNAP_PROFILER_PATH", getenv(name), 1) != 0 || setenv(name, library, 1) != 0)
     (void)dprintf(STDERR_FILENO, "clrsnap: out of memory; %s stays as it is\n", name);
 }
