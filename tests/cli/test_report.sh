@@ -142,7 +142,7 @@ refused "newer.clrsnap was written by a newer clrsnap (file version 7; this one 
 head -c 16 golden.clrsnap >head.clrsnap
 for format in html collapsed json text pprof otlp speedscope firefox chromium; do
   run 1 "$CLRSNAP" report --format $format -o refused.out head.clrsnap
-  echo "clrsnap: head.clrsnap has nothing to show: it ends before it says what was recorded" | same err
+  echo "clrsnap: head.clrsnap has nothing to show: it ends before the description of what was recorded" | same err
 done
 run 1 "$CLRSNAP" diff head.clrsnap golden.clrsnap
 grep -q 'head.clrsnap has nothing to show' err || fail "diff of a head: $(cat err)"

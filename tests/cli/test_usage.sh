@@ -72,14 +72,14 @@ usage_error "$modes, not 'walls'$more" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
 usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
 with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
-usage_error "--format wants one of $formats, not 'svg'$more" record --format svg true
-usage_error "--format goes with one --output; of several the suffixes tell$more" \
+usage_error "--format takes one of $formats, not 'svg'$more" record --format svg true
+usage_error "--format applies to one --output; several are told apart by their suffixes$more" \
   record --format html -o a.html -o b.json true
-told="a format is told by .html, .collapsed, .json, .txt, .pb.gz, .otlp, .speedscope.json, .firefox.json, \
+chosen="a format is chosen by .html, .collapsed, .json, .txt, .pb.gz, .otlp, .speedscope.json, .firefox.json, \
 .trace.json, .clrsnap, or by --format"
 for name in b x.svg x.json.gz x.nettrace .html x.HTML; do
-  usage_error "$told: '$name' tells none$more" record -o $name -- touch started
-  usage_error "$told: '$name' tells none$more" record -o a.html -o $name -- touch started
+  usage_error "$chosen: '$name' has none of these$more" record -o $name -- touch started
+  usage_error "$chosen: '$name' has none of these$more" record -o a.html -o $name -- touch started
 done
 usage_error "there can be one recording only$more" record -o a.clrsnap -o b.clrsnap true
 usage_error "standard output belongs to the program: --output takes a file$more" record -o - true
@@ -91,8 +91,8 @@ more="; 'clrsnap help report' lists the options"
 usage_error "no recording to report$more" report
 usage_error "one recording at a time: 'b'$more" report a b
 usage_error "unknown option '--lines'$more" report --lines a
-usage_error "$told: 'x.svg' tells none$more" report -o x.svg a
-ids="--trace wants a trace id of 32 hexadecimal digits, or that, ':' and a span id of 16, not"
+usage_error "$chosen: 'x.svg' has none of these$more" report -o x.svg a
+ids="--trace takes a trace id of 32 hexadecimal digits, or that, ':' and a span id of 16, not"
 for id in '' 4bf92f3577b34da6 4bf92f3577b34da6a3ce929d0e0e473g 4bf92f3577b34da6a3ce929d0e0e4736:00f067aa 00000000000000000000000000000000; do
   usage_error "$ids '$id'$more" report --trace "$id" a
 done

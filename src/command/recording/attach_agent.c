@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The agent in a program that runs: whether there is memory for it, and its side of the beginning
-// of a recording. One thread. Signal-safe: no.
+// The agent in a running program: whether there is memory for it, and the command's side of the
+// beginning of a recording. One thread. Signal-safe: no.
 #include "recording/attach_agent.h"
 
 #include <inttypes.h>
@@ -12,10 +12,10 @@
 #include "process/attach.h"
 #include "process/proc.h"
 
-// What the agent takes beside the shared memory: its library, its ring, stacks and tables.
+// What the agent needs besides the shared memory: its library, its ring, stacks and tables.
 #define OWN_BYTES (32u << 20)
 
-// A soft limit as /proc/PID/limits has it; UINT64_MAX: none, or it cannot be seen.
+// A soft limit in /proc/PID/limits; UINT64_MAX: none, or it cannot be read.
 static uint64_t limit_of(pid_t pid, const char *name) {
   size_t size = 0;
   uint64_t limit = UINT64_MAX;
@@ -43,7 +43,7 @@ bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err) {
   (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
   if (access(path, R_OK | X_OK) != 0)
     return cs_error_set(err,
-                        "cannot look among the files of process %d (%m): it takes its user, or "
+                        "cannot access the files of process %d (%m): this takes its user, or "
                         "root with CAP_SYS_PTRACE",
                         (int)pid);
   if (files < bytes + CS_WIRE_HEADER_BYTES)
@@ -61,27 +61,27 @@ bool cs_attach_check_memory(pid_t pid, uint64_t bytes, struct cs_error *err) {
   return true;
 }
 
-struct meeting {
+struct attempt {
   struct cs_session *session;
   const struct cs_wire_invitation *invitation;
-  struct cs_error why;  // why its memory has not been taken (yet)
+  struct cs_error why;  // its memory has not been opened (yet)
 };
 
-static void look_for_memory(struct meeting *m) {
+static void look_for_memory(struct attempt *m) {
   struct cs_session *s = m->session;
   if (s->consumer.header == NULL)
     (void)cs_consumer_take(&s->consumer, s->child, m->invitation, &m->why);
 }
 
-// While the runtime loads the agent, which then waits for us.
+// Called while the runtime loads the agent, which then waits for us.
 static bool look(void *context) {
-  struct meeting *m = context;
+  struct attempt *m = context;
   look_for_memory(m);
   return !cs_session_is_interrupted(m->session);
 }
 
-// What the agent says itself says more than its HRESULT.
-static bool conclude(struct meeting *m, bool loaded, struct cs_error *err) {
+// The agent's own message says more than its HRESULT.
+static bool conclude(struct attempt *m, bool loaded, struct cs_error *err) {
   const struct cs_consumer *c = &m->session->consumer;
   look_for_memory(m);
   if (loaded && c->header != NULL && c->capacity != 0) return true;
@@ -99,16 +99,16 @@ bool cs_attach_agent(struct cs_session *session, const char *library,
   struct cs_wire_invitation invitation;
   struct cs_diag_payload *data = calloc(1, sizeof *data);
   struct cs_attach attach = {session->child, NULL, library, data};
-  struct meeting meeting = {.session = session, .invitation = &invitation};
+  struct attempt attempt = {.session = session, .invitation = &invitation};
   if (data == NULL) return cs_error_set(err, "out of memory");
   bool good = cs_attach_check_memory(session->child, opts->capacity, err) &&
               cs_consumer_invite(&session->consumer, opts, &invitation, err);
   if (good) {
     cs_diag_put(data, &invitation, sizeof invitation);
-    cs_diag_meanwhile = (struct cs_diag_meanwhile){look, &meeting};
+    cs_diag_meanwhile = (struct cs_diag_meanwhile){look, &attempt};
     good = cs_attach(&attach, &refusal, err);
     cs_diag_meanwhile = (struct cs_diag_meanwhile){0};
-    good = conclude(&meeting, good, err);
+    good = conclude(&attempt, good, err);
   }
   free(data);
   return good;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file of a megabyte may describe stacks that come to terabytes when they are written out: those
-// are refused. One thread. Signal-safe: no.
+// Refuses outputs that would be enormous: a recording of a megabyte may describe stacks that come
+// to terabytes when they are written out. One thread. Signal-safe: no.
 #include "recording/view.h"
 #include "util/say.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which files a process is told to load. Invariant: copies for a process have the same path each
-// time, as long as our library is the same: the loader then knows the one that it has loaded
+// The files that a process loads. Invariant: as long as our library is the same, its copies for a
+// process always have the same path: the loader then recognises the library that it has loaded
 // before, which never leaves a process. One thread. Signal-safe: no.
 #include "recording/hand_over.h"
 
@@ -27,7 +27,7 @@ static bool hash_of(const char *path, uint64_t *hash) {
   return n == 0;
 }
 
-// As whom it opens files: the last of four numbers, which the kernel has for that.
+// The user that the process opens files as: the last of four ids.
 static bool number_of(const char *status, const char *name, unsigned *out) {
   const char *line = strstr(status, name);
   return line != NULL && sscanf(line + strlen(name), "%*u %*u %*u %u", out) == 1;
@@ -69,8 +69,8 @@ static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out
   bool good = cs_give(target, g, out, &why);
   cs_target_free(target);
   return good || cs_error_set(err,
-                              "process %d cannot open %s, and no folder takes a copy (%s): make "
-                              "the file visible there, as by docker run -v",
+                              "process %d cannot open %s, and no folder accepts a copy (%s): make "
+                              "the file visible there, for example by docker run -v",
                               (int)pid, g->files[0], why.text);
 }
 

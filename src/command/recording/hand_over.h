@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files of ours that a running process is to load, by paths that it can open.
+// Our files that a running process loads, by paths that it can open.
 #ifndef CS_RECORDING_HAND_OVER_H
 #define CS_RECORDING_HAND_OVER_H
 
@@ -7,22 +7,23 @@
 #include "recording/session.h"
 
 struct cs_handed {
-  char *agent;  // as the process calls them
-  char *hook;   // NULL: there is none
+  char *agent;  // both as the process calls them
+  char *hook;   // NULL: none
   struct cs_given given;
 };
 
-// The process sees our very files, and its user may read them: their paths. Else: copies in its
+// If the process sees our files and its user may read them, their paths. Otherwise copies in its
 // temporary folder, /tmp, /var/tmp or /dev/shm, which stay until cs_hand_back. `hook` may be NULL;
-// `session` (may be NULL): whose interruption ends the wait. False: *err says why, and what to do.
+// `session` (may be NULL) is the session whose interruption ends the wait. False: *err says why,
+// and what to do.
 bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_session *session,
                   struct cs_handed *out, struct cs_error *err);
-// To be called as soon as the process has loaded them, and in any case. Keeps the paths.
+// To be called as soon as the process has loaded them, and in any case. The paths stay in `handed`.
 void cs_hand_back(struct cs_handed *handed);
 void cs_handed_free(struct cs_handed *handed);
 
-// Would it work? Nothing is made. *folder: where the copies would be, NULL: none are needed; the
-// caller frees it.
+// Checks whether it would work; makes nothing. *folder: where the copies would be, NULL: none are
+// needed; the caller frees it.
 bool cs_hand_over_check(pid_t pid, const char *agent, char **folder, struct cs_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A histogram of hold times in constant memory: 64 buckets per power of two, so a percentile is
-// right to 1/64; values below 128 have a bucket each. Invariant: sum of buckets == count.
-// One thread. Signal-safe: no.
+// A histogram of hold times in constant memory: 64 buckets per power of two, so the error of a
+// percentile is at most 1/64; each value below 128 has its own bucket. Invariant: the sum of the
+// buckets is `count`. One thread. Signal-safe: no.
 #include "recording/recording.h"
 
 #define STEP_BITS 6u
@@ -13,7 +13,7 @@ static unsigned bucket_of(uint32_t ns) {
   return ((shift + 1) << STEP_BITS) + ((ns >> shift) & ((1u << STEP_BITS) - 1));
 }
 
-// The largest value of a bucket: a percentile must not claim less than what was.
+// The largest value of a bucket: a percentile must not be too small.
 static uint64_t bucket_end(unsigned bucket) {
   if (bucket < (2u << STEP_BITS)) return bucket;
   unsigned shift = (bucket >> STEP_BITS) - 1;

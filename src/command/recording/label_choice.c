@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A trace, or one of its spans, from the command line. One thread. Signal-safe: no.
+// Parses a trace, or one of its spans. One thread. Signal-safe: no.
 #include "recording/label_choice.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Reads exactly `count` bytes as hexadecimal digits. Returns the text after them; NULL: there are
-// none.
+// not enough digits.
 static const char *take_hex(const char *text, uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count; i++, text += 2) {
     char digits[3] = {text[0], text[0] != '\0' ? text[1] : '\0', '\0'};
@@ -27,7 +27,7 @@ bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_err
   static const struct cs_label none;
   return (at != NULL && *at == '\0' && memcmp(&out->label, &none, sizeof none) != 0) ||
          cs_error_set(err,
-                      "--trace wants a trace id of 32 hexadecimal digits, or that, ':' and a span "
+                      "--trace takes a trace id of 32 hexadecimal digits, or that, ':' and a span "
                       "id of 16, not '%s'",
                       text);
 }

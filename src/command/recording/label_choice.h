@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The choice of samples by their label.
+// Chooses samples by their label.
 #ifndef CS_RECORDING_LABEL_CHOICE_H
 #define CS_RECORDING_LABEL_CHOICE_H
 
 #include "base/error.h"
 #include "base/label.h"
 
-// Which samples are wanted: those of a trace, or of one of its spans.
+// Samples of a trace, or of one of its spans.
 struct cs_label_choice {
   bool any_span;
   struct cs_label label;

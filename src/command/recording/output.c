@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The output file. Invariant: what is at `path` is the old content or the whole new one, never a
-// part, but for a file that is published while it grows. One thread. Signal-safe: no.
+// The output file. Invariant: at `path` is the old content or the whole new one, never a part,
+// except for a file that is published while it grows. One thread. Signal-safe: no.
 #include "recording/output.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static void forget_temp(struct cs_output *out) {
   out->temp = NULL;
 }
 
-// Where the file system can, the file has no name before it is whole, so that nobody finds a part
-// of one, however we end.
+// If the file system allows it, the file has no name before it is complete, so that nobody finds a
+// part of it, however this process ends.
 static int open_unnamed(struct cs_output *out) {
   char *copy = strdup(out->path);
   int fd = copy != NULL ? open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
@@ -63,13 +63,13 @@ static bool open_temp(struct cs_output *out, mode_t mode) {
   return out->file != NULL;
 }
 
-// An old file keeps its name up to the moment at which the new one has it.
+// An old file keeps its name until the moment at which the new one gets it.
 static bool name_unnamed(struct cs_output *out) {
   char own[32];
   (void)snprintf(own, sizeof own, "/proc/self/fd/%d", out->unnamed);
   bool named = linkat(AT_FDCWD, own, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW) == 0;
   if (!named && errno == EEXIST && (out->temp = temp_name(out->path)) != NULL) {
-    int fd = mkostemp(out->temp, O_CLOEXEC);  // a name that nobody has
+    int fd = mkostemp(out->temp, O_CLOEXEC);  // an unused name
     if (fd >= 0) (void)close(fd);
     named = fd >= 0 && unlink(out->temp) == 0 &&
             linkat(AT_FDCWD, own, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0 &&
@@ -97,7 +97,7 @@ bool cs_output_open(struct cs_output *out, const char *path, struct cs_error *er
   memset(out, 0, sizeof *out);
   struct stat st;
   bool exists = stat(path, &st) == 0;
-  // Through links: the file that is meant is replaced, not the link to it.
+  // Links are followed: the file is replaced, not the link to it.
   out->path = exists ? realpath(path, NULL) : strdup(path);
   if (exists && out->path == NULL && !S_ISREG(st.st_mode)) out->path = strdup(path);
   if (out->path == NULL) return fail(out, err, path, errno);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The recording file: all that a recording holds, appended while it is made, so that whoever is
-// killed leaves what was there. docs/recording-format.md has it in prose. One thread.
+// The recording file: everything that a recording contains, appended while it is made, so that a
+// recorder that is killed leaves what it had. docs/recording-format.md describes the format. One
+// thread.
 #ifndef CS_RECORDING_RECFILE_H
 #define CS_RECORDING_RECFILE_H
 
@@ -18,7 +19,7 @@ struct cs_file_head {
 };
 
 struct cs_file_record {
-  uint32_t size;  // of the whole record, this head and the padding to 8 bytes included
+  uint32_t size;  // of the whole record, including this header and the padding to 8 bytes
   uint32_t crc;   // CRC-32 of all that follows in the record
   uint16_t kind;  // enum cs_file_kind
   uint16_t flags;
@@ -58,7 +59,7 @@ enum cs_file_kind {
 #define CS_FILE_LINES_WANTED 1u
 #define CS_FILE_INLINES_WANTED 2u
 struct cs_file_meta {
-  uint32_t mode, hz, lines;  // mode: the only one, else 0. lines: CS_FILE_..._WANTED
+  uint32_t mode, hz, lines;  // mode: the only one, otherwise 0. lines: CS_FILE_..._WANTED
   uint32_t modes;            // CS_WIRE_MODE_BITs; version 1 has 0
 };
 struct cs_file_node {
@@ -71,7 +72,7 @@ struct cs_file_lines {
   uint32_t modules, with_symbols, reserved;
 };
 
-// What the file means by these; the memory shared with the agent may change before it.
+// The sizes in the file; the memory shared with the agent may change independently.
 _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_thread) == 8 &&
                    sizeof(struct cs_wire_function) == 12 && sizeof(struct cs_wire_image) == 64 &&
                    sizeof(struct cs_wire_il_map) == 12 && sizeof(struct cs_wire_il_range) == 12 &&
@@ -93,26 +94,26 @@ _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) 
 struct cs_recfile {
   struct cs_output output;
   bool open, begun, failed;
-  size_t nodes, samples, labels;  // of the recording, that have been written
-  uint8_t *buffer;                // the record that is being made
+  size_t nodes, samples, labels;  // of the recording that have been written
+  uint8_t *buffer;                // the record under construction
   size_t used, capacity;
   struct cs_error error;
 };
 
-// Whether `path` can be written is found out now; it appears when the agent has begun.
+// Checks now whether `path` can be written; the file appears when the agent has begun.
 bool cs_recfile_open(struct cs_recfile *f, const char *path, struct cs_error *err);
-// `record` has just been taken into `rec`, and made sense.
+// To be called for each valid record that `rec` has just taken in.
 void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
                     const struct cs_wire_record *record);
-// Everything that has come since the last time is handed to the kernel.
+// Writes everything that has arrived since the last call.
 void cs_recfile_flush(struct cs_recfile *f, const struct cs_recording *rec);
-// Names and totals, then the file is whole. False: *err says what went wrong since it was opened.
+// Writes names and totals, which completes the file. False: *err is the first failure since it was
+// opened.
 bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, struct cs_error *err);
 void cs_recfile_close(struct cs_recfile *f);
 
-// ---- reading ----
-// Reads a file into an initialised recording. False: it is none, and *err says why. True with a
-// text in *note: it ends early, and what was read is all there is.
+// Reads a file into an initialised recording. False: it is no recording, and *err says why. True
+// with a text in *note: the file ends early, and what precedes that was read.
 bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error *note,
                      struct cs_error *err);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reading the recording file. Invariant: nothing of it is believed before its checksum, its size
-// and every index in it have been checked; the first record that is not right ends the reading, and
-// what was read before it stands. One thread. Signal-safe: no.
+// Reads the recording file. Invariant: a record is used only after its checksum, its size and every
+// index in it have been checked; the first invalid record ends the file, and what precedes it is
+// kept. One thread. Signal-safe: no.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "base/perf.h"
 #include "recording/recfile.h"
 
-// --depth's limit, the thread, and a cut. Nobody walks stacks of a million frames for a file that
-// claims to have them.
+// The limit of --depth, the thread, and a cut. A file that claims to have stacks of a million
+// frames is refused.
 #define MAX_NODE_DEPTH (65536u + 2)
 
 struct reader {
@@ -39,7 +39,7 @@ static bool take_text(struct cs_bytes *c, struct cs_recording *rec, uint32_t *st
   return cs_take(c, NULL, len);
 }
 
-// Since version 6. One that is not known here is of a later version, and would be read as time.
+// Since version 6. An unknown event is one of a later version, and would be mistaken for CPU time.
 static bool read_event(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t version, name;
   if (!take_text(c, rec, &version) || !take_text(c, rec, &name) ||
@@ -63,7 +63,7 @@ static bool read_meta(struct reader *r, struct cs_bytes *c) {
   return r->version < 6 || read_event(rec, c);
 }
 
-// Only before the first node: frames and samples name reasons by number.
+// Valid only before the first node: frames and samples refer to reasons by index.
 static bool read_reasons(struct cs_recording *rec, struct cs_bytes *c) {
   uint32_t count, complete;
   struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
@@ -187,12 +187,12 @@ static bool read_symbol_facts(struct reader *r, struct cs_bytes *c) {
 static bool read_totals(struct cs_recording *rec, struct cs_bytes *c) {
   if (!cs_take(c, &rec->totals, sizeof rec->totals)) return false;
   rec->finished = true;
-  rec->named = true;  // all that could be named then
+  rec->named = true;  // as far as that was possible then
   return true;
 }
 
-// What the agent has said, in its own words: the word before the payload becomes the head that
-// those have. One that makes no sense, perhaps of a later version, is counted, as from the agent.
+// A record of the agent's. The word before the payload becomes the header of such records. An
+// invalid one, perhaps of a later version, is counted, as if it came from the agent.
 static bool read_wire(struct reader *r, uint32_t size, enum cs_wire_kind kind) {
   uint8_t *at = r->record + sizeof(struct cs_file_record) - sizeof(struct cs_wire_record);
   struct cs_wire_record head = {
@@ -203,7 +203,7 @@ static bool read_wire(struct reader *r, uint32_t size, enum cs_wire_kind kind) {
   return true;
 }
 
-// Up to version 3 it ended after the bias, and said nothing that tells the file.
+// Up to version 3 it ended after the bias and did not identify the file.
 static bool read_image(struct reader *r, uint32_t size) {
   enum { OLD = offsetof(struct cs_wire_image, inode), HEAD = sizeof(struct cs_wire_record) };
   _Static_assert(OLD == 32, "as it was");
@@ -280,12 +280,12 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_END:
       return read_totals(r->rec, &c);
     default:
-      return true;  // of a later version: not for us
+      return true;  // of a later version: ignored
   }
 }
 
-// The bytes of one record into r->record. False: the file ends here (*note stays empty if it does
-// so after a whole record), or it cannot be a record.
+// Reads the bytes of one record into r->record. False: the file ends here (*note stays empty if it
+// ends after a whole record), or these are no record.
 static bool load_record(struct reader *r, struct cs_file_record *head, struct cs_error *note) {
   size_t got = fread(head, 1, sizeof *head, r->file);
   if (got == 0 && !ferror(r->file)) return false;
@@ -339,11 +339,11 @@ static bool read_head(struct reader *r, struct cs_error *err) {
                         r->path, head.version, CS_FILE_VERSION);
   if (head.version == 0 || head.head_bytes < sizeof head || head.head_bytes % 8 != 0 ||
       head.head_bytes > 4096) {
-    return cs_error_set(err, "%s is damaged: its head makes no sense", r->path);
+    return cs_error_set(err, "%s is damaged: its header is invalid", r->path);
   }
-  // Not fseek: it may be a pipe.
+  // Not fseek: the file may be a pipe.
   for (uint32_t i = sizeof head; i < head.head_bytes; i++) {
-    if (getc(r->file) == EOF) return cs_error_set(err, "%s ends within its head", r->path);
+    if (getc(r->file) == EOF) return cs_error_set(err, "%s ends within its header", r->path);
   }
   r->at = head.head_bytes;
   r->version = head.version;
@@ -364,8 +364,8 @@ bool cs_recfile_read(const char *path, struct cs_recording *rec, struct cs_error
   r.places[r.place_count++] = (struct place){0};  // node 0
   if (ok) read_records(&r, note);
   if (ok && rec->meta.modes == 0)
-    ok =
-        cs_error_set(err, "%s has nothing to show: it ends before it says what was recorded", path);
+    ok = cs_error_set(
+        err, "%s has nothing to show: it ends before the description of what was recorded", path);
   (void)fclose(r.file);
   free(r.record);
   free(r.places);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Writing the recording file. Invariant: whole records are appended and nothing is ever changed, so
-// the file is good at every moment up to its last whole record. What has been taken from the shared
-// memory is in the kernel's hands before the next is taken. One thread. Signal-safe: no.
+// Writes the recording file. Invariant: whole records are appended and nothing is ever changed, so
+// the file is valid at every moment up to its last whole record. What was taken from the shared
+// memory has been given to the kernel before the next records are taken. One thread. Signal-safe:
+// no.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static void begin(struct cs_recfile *f) {
 static void end(struct cs_recfile *f, enum cs_file_kind kind) {
   static const uint8_t zeros[8];
   put(f, zeros, -f->used & 7);
-  // No reader would take it; an IL map of millions of ranges is only lines lost.
+  // No reader would accept it; without an IL map of millions of ranges, only lines are lost.
   if (f->failed || f->used > CS_FILE_MAX_RECORD) return;
   struct cs_file_record head = {(uint32_t)f->used, 0, (uint16_t)kind, 0, 0};
   memcpy(f->buffer, &head, sizeof head);
@@ -64,7 +65,7 @@ static void end(struct cs_recfile *f, enum cs_file_kind kind) {
   if (fwrite(f->buffer, 1, f->used, f->output.file) != f->used) fail(f, errno);
 }
 
-// A batch is ended and the next one begun when it has grown large; `count` is in its first words.
+// Ends a batch that has grown large and begins the next one; `count` is in its first words.
 static void begin_batch(struct cs_recfile *f, uint32_t first, uint32_t second) {
   begin(f);
   put(f, &first, sizeof first);
@@ -100,7 +101,7 @@ static void write_meta(struct cs_recfile *f, const struct cs_recording *rec) {
 static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
   struct cs_file_head head = {CS_FILE_MAGIC, CS_FILE_VERSION, sizeof head};
   f->begun = true;
-  f->nodes = 1;   // node 0 is everybody's root
+  f->nodes = 1;   // node 0 is the root
   f->labels = 1;  // label 0 is none
   if (fwrite(&head, 1, sizeof head, f->output.file) != sizeof head) fail(f, errno);
   write_meta(f, rec);
@@ -128,11 +129,11 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
   };
   if (!f->open || f->failed) return;
   if (!f->begun) start_file(f, rec);
-  if (r->kind >= CS_COUNT(kinds) || kinds[r->kind] == 0) return;  // samples go in batches
+  if (r->kind >= CS_COUNT(kinds) || kinds[r->kind] == 0) return;  // samples are written in batches
   copy_record(f, r, kinds[r->kind]);
 }
 
-// A root is told by its mode and the thread's id, every other node by its frame.
+// A root is identified by its mode and the thread's id, every other node by its frame.
 static uint64_t frame_of(const struct cs_recording *rec, const struct cs_node *node) {
   if (node->parent != 0) return rec->frames[node->frame];
   const struct cs_rec_root *root = &rec->roots[node->frame];
@@ -254,7 +255,7 @@ bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, str
 
 void cs_recfile_close(struct cs_recfile *f) {
   if (!f->open) return;
-  cs_output_abandon(&f->output);  // published: only closes it
+  cs_output_abandon(&f->output);  // it is published: this only closes it
   free(f->buffer);
   memset(f, 0, sizeof *f);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Records into tables and a call tree. Invariant: a record is checked as a whole before anything is
-// changed by it; ids that nobody has announced get an empty entry, so that every index in the tree
-// is good. One thread. Signal-safe: no.
+// From records to tables and a call tree. Invariant: a record is checked completely before it
+// changes anything; ids that no record has described get an empty entry, so that every index in the
+// tree is valid. One thread. Signal-safe: no.
 #include "recording/recording.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void add_il_map(struct cs_recording *rec, const struct cs_wire_record *r)
   }
   bool added;
   uint32_t i = cs_map_put(&rec->il_map_ids, head.function, (uint32_t)rec->il_map_count, &added);
-  if (!added) {  // ids are given once
+  if (!added) {  // ids are unique
     rec->broken++;
     return;
   }
@@ -98,7 +98,7 @@ static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r
     return;
   }
   uint32_t i = cs_map_put(&rec->inlines_ids, head.function, (uint32_t)rec->inlines_count, &added);
-  if (!added) {  // ids are given once
+  if (!added) {  // ids are unique
     rec->broken++;
     return;
   }
@@ -143,7 +143,7 @@ static void add_thread(struct cs_recording *rec, const struct cs_wire_record *r)
   }
   uint32_t i = thread_index(rec, t.id);
   rec->threads[i].tid = t.tid;
-  // A thread that ends may lose its name again: the last name that it had says most.
+  // A thread that ends may lose its name: the last one that it had is kept.
   if (name.len > 0) rec->threads[i].name = add_text(rec, name);
 }
 
@@ -220,7 +220,7 @@ static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
     sums->labelled++;
   }
   if (s->time_ns > rec->last_ns) rec->last_ns = s->time_ns;
-  // In wall mode a thread that sleeps is read without being held at all.
+  // In mode wall, a sleeping thread is read without being held.
   if (s->held_ns > 0) {
     cs_held_add(&rec->held, s->held_ns);
   } else {
@@ -279,7 +279,7 @@ static void add_again(struct cs_recording *rec, const struct cs_wire_record *r) 
   count_if_there(rec, CS_WIRE_MODE_WALL, &sample);
 }
 
-// 0: there are several, or none is known.
+// The only recorded mode; 0: there are several, or they are unknown.
 static uint64_t only_mode(const struct cs_recording *rec) {
   uint32_t modes = rec->meta.modes;
   return modes != 0 && (modes & (modes - 1)) == 0 ? (uint64_t)__builtin_ctz(modes) : 0;
@@ -310,7 +310,7 @@ bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
   return true;
 }
 
-// The labels of sleeping threads' stacks, with their numbers put right.
+// Keeps only the labels of sleeping threads' stacks, and renumbers them.
 static void forget_labels(struct cs_recording *rec) {
   struct cs_labels old = rec->labels;
   cs_labels_init(&rec->labels);

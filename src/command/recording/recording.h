@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A recording in the making: the records that have come, as tables and a call tree of ids. Names
-// are put on at the end (resolve.h), because a function's record may come after its first sample.
+// A recording while it is made: the records that have arrived, as tables and a call tree of ids.
+// Names are added at the end (resolve.h), because a function's record may arrive after its first
+// sample.
 #ifndef CS_RECORDING_RECORDING_H
 #define CS_RECORDING_RECORDING_H
 
@@ -27,9 +28,9 @@ struct cs_rec_inlines {
   struct cs_wire_inlines head;
   struct cs_wire_inline_node *nodes;        // head.nodes of them
   struct cs_wire_inline_mapping *mappings;  // head.mappings of them
-  uint32_t *calls;                          // per node: where the method has called it (inlined.c)
+  uint32_t *calls;                          // per node: where the method calls it (inlined.c)
 };
-// The roots of the tree: a thread in a mode. So every node is of one mode.
+// A root of the tree: a thread in a mode, so every node belongs to one mode.
 struct cs_rec_root {
   uint32_t thread;  // index
   enum cs_wire_mode mode;
@@ -40,16 +41,16 @@ struct cs_rec_image {
 };
 
 struct cs_rec_sample {
-  uint64_t time_ns, weight;  // since the start; what it stands for, in its mode's unit
+  uint64_t time_ns, weight;  // since the start; what it represents, in its mode's unit
   uint32_t leaf;             // node of the tree
   uint32_t held_ns;          // 0: the thread slept
   uint32_t stop;             // why the walk ended: index into `reasons`
-  uint32_t label;            // number in `labels`
+  uint32_t label;            // index into `labels`
 };
 struct cs_rec_thread {
   uint32_t id, tid;
   uint32_t name;              // string id
-  struct cs_rec_sample wall;  // its last sample of mode wall, as it came; leaf 0: none
+  struct cs_rec_sample wall;  // its last sample of mode wall; leaf 0: none
 };
 struct cs_rec_reason {
   uint32_t token, text;  // string ids
@@ -58,22 +59,22 @@ struct cs_rec_place {
   uint64_t frame;
   uint32_t file, line;  // string id
 };
-// What a module said of its PDB while it was loaded: lines come from no other one.
+// A loaded module and the id of its PDB; lines come from no other PDB.
 struct cs_rec_module {
   struct cs_wire_module module;
   uint32_t path, pdb;  // string ids
 };
 
-// What the command knows of a recording, as against what the agent says.
+// What the command, not the agent, knows about a recording.
 struct cs_rec_meta {
   uint32_t program;    // the command line, string id
   uint32_t modes, hz;  // CS_WIRE_MODE_BITs
-  uint32_t event;      // mode cpu: what is counted in place of CPU time; 0: that
+  uint32_t event;      // mode cpu: what is counted instead of CPU time; 0: CPU time
   uint64_t event_period;
 };
-// What the tree has of a mode.
+// The sums of a mode.
 struct cs_rec_sums {
-  uint64_t samples, weight, asleep, asleep_weight;  // asleep: of threads that slept
+  uint64_t samples, weight, asleep, asleep_weight;  // asleep: samples of sleeping threads
   uint64_t labelled;                                // samples
   uint64_t stops[CS_REC_MAX_REASONS];
 };
@@ -81,7 +82,7 @@ struct cs_rec_totals {
   uint64_t recorded_ns, lost_ring, broken, full;
 };
 
-// How long threads were held: exact below 128 ns, to 1/64 above. Values up to 2^32 - 1.
+// How long threads were held: exact below 128 ns, within 1/64 above. Values up to 2^32 - 1.
 #define CS_HELD_BUCKETS 2048
 struct cs_held {
   uint64_t bucket[CS_HELD_BUCKETS];
@@ -91,10 +92,10 @@ struct cs_held {
 // A frame of the tree is an index into `frames`, which are keys (frame_key.h).
 struct cs_recording {
   struct cs_strings strings;
-  bool lines;                          // set by the user: places in methods are told apart
-  bool inlined;                        // set by the user: the agent was asked for what was inlined
-  const struct cs_label_choice *only;  // set by the user: of a file's samples, those; NULL: all
-  bool keep_samples;  // set by the user: `samples` has each one, not only the tree their sums
+  bool lines;                          // set by the caller: places in methods are told apart
+  bool inlined;                        // set by the caller: the agent reports inlining
+  const struct cs_label_choice *only;  // set by the caller: which of a file's samples; NULL: all
+  bool keep_samples;  // set by the caller: `samples` keeps each one; otherwise there are only sums
   struct cs_rec_sample *samples;
   size_t sample_count, sample_capacity;
   struct cs_rec_function *functions;
@@ -110,81 +111,82 @@ struct cs_recording {
   struct cs_map function_ids, il_map_ids, inlines_ids, thread_ids, root_ids, image_ids, frame_ids;
   struct cs_tree tree;  // the first level's frames are indices into `roots`
   struct cs_labels labels;
-  struct cs_label_sums labelled;  // of the tree's samples, those that have one
-  uint64_t labels_full;           // samples whose label was left out: there are too many
+  struct cs_label_sums labelled;  // sums of the samples that have one
+  uint64_t labels_full;           // samples that lost their label because there are too many
   struct cs_held held;
   struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
-  uint32_t reason_count, complete;  // complete: the reason that is none, the stack's base
+  uint32_t reason_count, complete;  // complete: the reason of a complete walk, the stack's base
   struct cs_rec_sums sums[CS_WIRE_MODES];
   uint64_t taken, broken, full, last_ns;  // taken: samples in the tree
-  uint64_t bytes;                         // of all records that it was made of
+  uint64_t bytes;                         // of all its records
   bool started, ended;
   struct cs_rec_meta meta;
   struct cs_rec_totals totals;
-  bool finished;  // totals are there
+  bool finished;  // `totals` is set
 
-  // Names that are not the agent's: frame -> string id, frame -> index into places.
+  // Names that do not come from the agent: frame -> string id, frame -> index into places.
   struct cs_map symbols, place_ids;
   struct cs_rec_place *places;
   struct cs_rec_module *modules;
   size_t place_count, place_capacity, module_count, module_capacity;
   struct cs_line_facts line_facts;
   struct cs_symbol_facts symbol_facts;
-  struct cs_target *target;    // whose files they come from; NULL: this machine's
-  struct cs_elfsyms *native;   // those of images
-  struct cs_kallsyms *kernel;  // NULL: not needed so far
-  bool live;                   // it is this machine's kernel that has run, and still does
-  bool named;                  // by cs_name_frames, or by the file
+  struct cs_target *target;    // the process whose files they come from; NULL: this machine
+  struct cs_elfsyms *native;   // symbols of images
+  struct cs_kallsyms *kernel;  // NULL: not needed yet
+  bool live;                   // this machine's running kernel was recorded
+  bool named;                  // by cs_name_frames, or in the file
 
   struct cs_wire_start start;
   struct cs_wire_end end;
-  struct cs_wire_stops stops;      // zero: the runtime was not stopped
-  struct cs_wire_put_off put_off;  // zero: none was
-  struct cs_wire_ticks ticks;      // zero: none was left out
-  struct cs_wire_asks asks;        // zero: all threads have taken their signals
-  struct cs_wire_rooms rooms;      // zero: all stacks have room for a signal
-  struct cs_wire_engine engine;    // zero: mode cpu was not recorded, or the agent has not told
-  uint32_t engine_text[CS_ENGINE_TEXTS];        // string ids
-  struct cs_wire_events events[CS_WIRE_MODES];  // of those modes that the agent has told of
-  struct cs_wire_budget budget;  // budget_ppm 0: there is none, or the agent has not told
+  struct cs_wire_stops stops;             // zero: the runtime was not stopped
+  struct cs_wire_put_off put_off;         // zero: none was
+  struct cs_wire_ticks ticks;             // zero: none was skipped
+  struct cs_wire_asks asks;               // zero: all threads took their signals
+  struct cs_wire_rooms rooms;             // zero: all stacks have room for a signal
+  struct cs_wire_engine engine;           // zero: mode cpu was not recorded, or not reported yet
+  uint32_t engine_text[CS_ENGINE_TEXTS];  // string ids
+  struct cs_wire_events events[CS_WIRE_MODES];  // of the modes that the agent has reported
+  struct cs_wire_budget budget;  // budget_ppm 0: there is none, or it was not reported yet
   char runtime[32];
 };
 
 void cs_recording_init(struct cs_recording *rec);
-// Takes in one record; one that makes no sense is counted in `broken` and changes nothing else.
-// A record of a kind that is not known is passed over: later agents may send more.
+// Takes in one record. An invalid one is counted in `broken` and changes nothing else. A record of
+// an unknown kind is ignored: later agents may send more.
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *record);
-// One node of the tree or one sample, as a file has it. False: it makes no sense, and nothing has
-// changed. `parent` 0: a root, and `frame` is the mode << 32 | the thread's id; mode 0: the only
-// one that there is.
+// Adds a node of the tree or a sample from a file. False: it is invalid, and nothing has changed.
+// `parent` 0: a root, whose `frame` is the mode << 32 | the thread's id; mode 0: the recording's
+// only one.
 bool cs_recording_add_node(struct cs_recording *rec, uint32_t parent, uint64_t frame);
-// `mode`: that of the leaf's root.
+// `mode`: the mode of the leaf's root.
 bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
                              const struct cs_rec_sample *sample);
-// Forgets all samples, and of the tree all but the stacks that threads sleep on, which the agent
-// does not send again. Methods, threads and images stay: the agent describes each of them once. Not
-// for a recording that keeps its samples.
+// Forgets all samples, and of the tree everything but the stacks that threads sleep on, which the
+// agent does not send again. Methods, threads and images stay: the agent describes each of them
+// once. Not for a recording that keeps its samples.
 void cs_recording_forget_samples(struct cs_recording *rec);
-// Texts longer than a record's limit are cut.
+// Texts longer than a record allows are cut off.
 uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
 void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
 void cs_recording_free(struct cs_recording *rec);
 
-// The process that is recorded: names come from the files that it has mapped, as long as it lives,
-// and so each image's file is to be opened when its record comes. Without this they come from this
-// machine's, if those have the ids that were recorded. May be called again, when it turns out that
-// it is another process, until the first image is opened.
+// Sets the process that names come from, through the files that it has mapped, as long as it
+// exists: so each image's file must be opened when its record arrives. Without this, names come
+// from this machine's files if those have the recorded ids. May be called again for another process
+// until the first image is opened.
 void cs_name_from(struct cs_recording *rec, pid_t pid);
 void cs_name_open_image(struct cs_recording *rec, uint32_t image_id);
-// Puts the names of native functions and the source lines on. A file that is not the one that was
-// recorded is not asked. Does nothing for what has its names already.
+// Adds the names of native functions and the source lines. A file other than the recorded one is
+// not used. Does nothing if the names are there.
 void cs_name_frames(struct cs_recording *rec);
-// The same for the frames from that one on only; those of `line_facts` are then counted only.
+// The same for the frames from `first` on; `line_facts` then covers only those.
 void cs_name_frames_from(struct cs_recording *rec, size_t first);
 
-// Of a recording that grows: the name of one native function, or of the kernel's, if it has one.
+// For a recording that grows: finds the name of one function of native code or of the kernel, if it
+// has one.
 void cs_name_native_frame(struct cs_recording *rec, uint64_t frame);
 void cs_name_free(struct cs_recording *rec);
 

@@ -385,7 +385,7 @@ static void rewrite_tree(struct resolver *r) {
   for (size_t i = 1; i < raw->count; i++) {
     const struct cs_node *node = &raw->nodes[i];
     if (r->node[i] == LEFT_OUT) continue;
-    // Never CS_TREE_FULL: no more nodes than `raw` has.
+    // Never CS_TREE_FULL: there are no more nodes than in `raw`.
     r->node[i] = place(r, (uint32_t)i, r->node);
     r->profile->tree.nodes[r->node[i]].samples += node->samples;
     r->profile->tree.nodes[r->node[i]].weight += node->weight;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The loop of a recording. Signals arrive by descriptor, so there is no handler here and nothing
-// that one could interrupt. Invariant: every signal that reaches the command reaches the program
-// once: those that the terminal sends to the whole foreground group are not sent again. A process
-// that is recorded by attach gets none. One thread. Signal-safe: no.
+// The loop of a recording. Signals arrive through a descriptor, so there is no signal handler.
+// Invariant: every signal that reaches the command reaches the program once: one that the terminal
+// sends to the whole foreground group is not forwarded. A process that was attached to gets none.
+// One thread. Signal-safe: no.
 #include "recording/session.h"
 
 #include <errno.h>
@@ -18,19 +18,20 @@
 #include "base/clock.h"
 #include "base/print.h"
 
-#define SLOW_POLL_MS 100        // while little comes, or where a budget counts what looking costs
-#define POLL_MS 20              // a ring of 16 MiB then holds out to 800 MB/s
-#define GRACE_NS 2000000000ull  // for an agent that was asked to end
+#define SLOW_POLL_MS \
+  100               // while little arrives, or with a budget, which the polling counts against
+#define POLL_MS 20  // a ring of 16 MiB then suffices for 800 MB/s
+#define GRACE_NS 2000000000ull  // for an agent that has been asked to end
 #define PROGRESS_NS 500000000ull
 
-static const int passed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
 
 bool cs_session_open(struct cs_session *s, struct cs_error *err) {
   sigset_t set;
   (void)sigemptyset(&set);
-  for (size_t i = 0; i < CS_COUNT(passed_on); i++) (void)sigaddset(&set, passed_on[i]);
-  (void)sigaddset(&set, SIGCHLD);  // only to be woken
+  for (size_t i = 0; i < CS_COUNT(forwarded); i++) (void)sigaddset(&set, forwarded[i]);
+  (void)sigaddset(&set, SIGCHLD);  // only wakes us up
   (void)sigprocmask(SIG_BLOCK, &set, &s->old_mask);
   (void)signal(SIGPIPE, SIG_IGN);
   s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -46,7 +47,7 @@ bool cs_session_attach(struct cs_session *s, pid_t pid, struct cs_error *err) {
   return s->attached >= 0 || cs_error_set(err, "there is no process %d", (int)pid);
 }
 
-// Signals that come to the command alone.
+// Signals for the command alone.
 static void obey(struct cs_session *s, int signal_number) {
   switch (signal_number) {
     case SIGINT:
@@ -55,7 +56,7 @@ static void obey(struct cs_session *s, int signal_number) {
     case SIGTERM:
     case SIGHUP:
     case SIGQUIT:
-      s->interrupts += 2;  // no need to be told twice
+      s->interrupts += 2;  // ends the recording at once
       break;
     case SIGTSTP:
       (void)kill(getpid(), SIGSTOP);
@@ -65,13 +66,13 @@ static void obey(struct cs_session *s, int signal_number) {
   }
 }
 
-static void pass_on(struct cs_session *s, const struct signalfd_siginfo *info) {
+static void forward(struct cs_session *s, const struct signalfd_siginfo *info) {
   int signal_number = (int)info->ssi_signo;
-  // From the terminal: the kernel has sent it to the program too, which is in our group.
+  // The kernel has sent a signal from the terminal to the program, too, which is in our group.
   bool from_terminal = info->ssi_code == SI_KERNEL;
   if (signal_number == SIGINT && from_terminal) s->interrupts++;
   if (!from_terminal && !s->child_ended) (void)kill(s->child, signal_number);
-  // A job is stopped as a whole; SIGSTOP, because SIGTSTP is blocked here.
+  // A job is stopped as a whole; by SIGSTOP, because SIGTSTP is blocked here.
   if (signal_number == SIGTSTP) (void)kill(getpid(), SIGSTOP);
 }
 
@@ -83,7 +84,7 @@ static void take_signals(struct cs_session *s) {
     else if (s->attached != 0)
       obey(s, (int)info.ssi_signo);
     else if (info.ssi_signo != SIGCHLD)
-      pass_on(s, &info);
+      forward(s, &info);
   }
   int status;
   if (s->attached != 0) {
@@ -95,20 +96,20 @@ static void take_signals(struct cs_session *s) {
   }
 }
 
-// While the program runs: afterwards nobody knows what it has mapped, or where its root was.
+// To be called while the program runs: afterwards its mappings and its root are unknown.
 static void hold_files(struct cs_session *s) {
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
   cs_name_from(&s->recording, s->attached != 0 || agent == 0 ? s->child : agent);
 }
 
 static void note_image(struct cs_session *s, const struct cs_wire_record *record) {
-  uint32_t id;  // an image's first member
+  uint32_t id;  // the first member of an image record
   memcpy(&id, record + 1, sizeof id);
   cs_name_open_image(&s->recording, id);
 }
 
-// At most what the ring holds: all that was there, and of a producer that writes faster than we
-// read no more than that.
+// Takes at most as much as the ring holds: everything that was there, but a producer that writes
+// faster than we read does not keep us here.
 static void take_records(struct cs_session *s) {
   const struct cs_wire_record *record;
   hold_files(s);
@@ -127,7 +128,7 @@ static void take_records(struct cs_session *s) {
   s->recording.sample_count = s->file.samples = 0;
 }
 
-// A line that overwrites itself, taken away again before anything else is printed.
+// A line that overwrites itself, and is removed before anything else is printed.
 static void show_progress(struct cs_session *s, uint64_t now) {
   if (!s->progress || now - s->progress_ns < PROGRESS_NS) return;
   if (s->began_ns == 0) return;
@@ -150,15 +151,15 @@ static void wait_a_little(struct cs_session *s, int timeout_ms) {
   (void)poll(&fd, 1, timeout_ms);
 }
 
-// Its process is gone, and with it any hope for more records. (In another pid namespace its number
-// means nothing to us; then the program's end is what ends the recording.)
+// The agent's process has ended, so no more records will come. (If it is in another PID namespace,
+// its PID means nothing here; then the program's end ends the recording.)
 static bool agent_died(const struct cs_session *s) {
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
   if (s->attached != 0) return s->child_ended;
   return agent > 0 && agent != s->child && kill(agent, 0) != 0 && errno == ESRCH;
 }
 
-static bool agent_is_through(const struct cs_session *s) {
+static bool agent_has_finished(const struct cs_session *s) {
   enum cs_wire_agent_state state = cs_consumer_agent_state(&s->consumer);
   return s->recording.ended || state == CS_WIRE_AGENT_DONE || state == CS_WIRE_AGENT_REFUSED;
 }
@@ -168,20 +169,20 @@ static bool time_is_up(const struct cs_session *s, uint64_t now) {
 }
 
 static void note_agent(struct cs_session *s, uint64_t now) {
-  // Claimed means mapped: nobody needs to find it any more.
+  // The agent that claimed the memory has mapped it, so its path is no longer needed.
   if (cs_consumer_agent_pid(&s->consumer) != 0) cs_consumer_hide(&s->consumer);
   if (s->began_ns == 0 && cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING) {
     s->began_ns = now;
   }
 }
 
-// What the agent has still to say, if there is one that can say it.
+// Makes an agent that is still recording end, and takes its last records.
 static void end_agent(struct cs_session *s) {
   cs_consumer_stop(&s->consumer);
   uint64_t deadline = cs_clock_now_ns() + GRACE_NS;
   bool alive = cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_RECORDING;
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
-  while (alive && !agent_is_through(s) && cs_clock_now_ns() < deadline) {
+  while (alive && !agent_has_finished(s) && cs_clock_now_ns() < deadline) {
     alive = !(s->child_ended && agent == s->child) && !agent_died(s);
     wait_a_little(s, POLL_MS);
     take_signals(s);
@@ -207,8 +208,8 @@ void cs_session_watch(struct cs_session *s, bool (*tick)(void *data), void *data
   } while (!s->child_ended && !is_interrupted(s) && tick(data));
 }
 
-// As long as little comes, the ring is looked into less often: a look costs the program's
-// processors some 100 us. Never beyond the recording's end.
+// While few records arrive, the ring is polled less often: each time costs the program's processors
+// some 100 us. Never waits beyond the end of the recording.
 static int pause_ms(const struct cs_session *s, uint64_t taken) {
   bool calm = s->began_ns != 0 && s->watcher.look == NULL && taken < s->consumer.capacity / 32;
   if (!calm && s->consumer.header->budget_ppm == 0) return POLL_MS;
@@ -224,8 +225,8 @@ void cs_session_record(struct cs_session *s) {
     uint64_t before = s->consumer.tail;
     wait_a_little(s, pause_ms(s, taken));
     take_signals(s);
-    // Before the records: what was committed before the end is then taken below.
-    bool over = s->child_ended || agent_is_through(s) || agent_died(s) || is_interrupted(s);
+    // Checked before the records are taken, so that all that was committed before the end is taken.
+    bool over = s->child_ended || agent_has_finished(s) || agent_died(s) || is_interrupted(s);
     take_records(s);
     taken = s->consumer.tail - before;
     uint64_t now = cs_clock_now_ns();
@@ -256,7 +257,7 @@ int cs_session_exit_code(const struct cs_session *s) {
 }
 
 void cs_session_close(struct cs_session *s) {
-  // An agent that was attached when something after that failed is still recording.
+  // An attach that failed after the agent had begun leaves it recording.
   if (s->consumer.header != NULL) cs_consumer_stop(&s->consumer);
   cs_consumer_destroy(&s->consumer);
   cs_recfile_close(&s->file);

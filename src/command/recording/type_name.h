@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The runtime's own name of a type, as C# people write it. One thread.
+// The runtime's name of a type as it is written in C#. One thread.
 #ifndef CS_RECORDING_TYPE_NAME_H
 #define CS_RECORDING_TYPE_NAME_H
 
 #include <stddef.h>
 
-// "List`1[System.Int32][]" becomes "List<System.Int32>[]". Cut to `size`, always terminated.
+// "List`1[System.Int32][]" becomes "List<System.Int32>[]". Cut off at `size`, always terminated.
 void cs_type_name(const char *raw, char *out, size_t size);
 
 #endif

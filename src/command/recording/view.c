@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a recording to files. Invariant: nothing here knows where the recording came from, so a file
-// reported from is shown as the program was when it ended. One thread. Signal-safe: no.
+// From a recording to files. Invariant: nothing here depends on where the recording came from, so a
+// report from a file is the same as at the end of the program. One thread. Signal-safe: no.
 #include "recording/view.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "util/say.h"
 
 bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err) {
-  if (arg[0] == '\0') return cs_error_set(err, "--output wants a name");
+  if (arg[0] == '\0') return cs_error_set(err, "--output takes a name");
   if (view->count == CS_VIEW_MAX_OUTPUTS)
     return cs_error_set(err, "there can be %d outputs at most", CS_VIEW_MAX_OUTPUTS);
   view->outputs[view->count++] = (struct cs_view_output){.path = arg};
@@ -24,7 +24,7 @@ bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *
   view->format = cs_format_by_name(arg);
   if (view->format != NULL) return true;
   char *names = cs_format_names();
-  (void)cs_error_set(err, "--format wants one of %s, not '%s'", names != NULL ? names : "", arg);
+  (void)cs_error_set(err, "--format takes one of %s, not '%s'", names != NULL ? names : "", arg);
   free(names);
   return false;
 }
@@ -33,14 +33,14 @@ static bool is_stdout(const char *path) {
   return strcmp(path, "-") == 0;
 }
 
-// Standard output is read by a person, or by a program that would say what it wants.
+// Standard output is read by a person, or by a program whose command line has --format.
 static const struct cs_format *format_of(const char *path) {
   return is_stdout(path) ? cs_format_by_name("text") : cs_format_by_path(path);
 }
 
 static bool refuse_name(const char *path, struct cs_error *err) {
   char *suffixes = cs_format_suffixes();
-  (void)cs_error_set(err, "a format is told by %s, or by --format: '%s' tells none",
+  (void)cs_error_set(err, "a format is chosen by %s, or by --format: '%s' has none of these",
                      suffixes != NULL ? suffixes : "the suffix", path);
   free(suffixes);
   return false;
@@ -60,7 +60,8 @@ static bool settle_formats(struct cs_view *view, struct cs_error *err) {
 
 bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err) {
   if (view->format != NULL && view->count > 1)
-    return cs_error_set(err, "--format goes with one --output; of several the suffixes tell");
+    return cs_error_set(
+        err, "--format applies to one --output; several are told apart by their suffixes");
   if (view->count == 0 && (view->wish.url == NULL || view->format != NULL)) {
     const struct cs_format *format =
         view->format != NULL ? view->format : cs_format_by_name("html");
@@ -183,7 +184,7 @@ static const struct cs_profile_set *resolve(const struct cs_view *view,
   return &r->set;
 }
 
-// What is pushed has one mode in a profile, as its readers have it.
+// A pushed profile has one mode, as its readers expect.
 static void push(const struct cs_view *view, const struct cs_profile_set *set) {
   for (size_t i = 0; i < set->count; i++) cs_push_add(view->push, &set->profiles[i]);
 }

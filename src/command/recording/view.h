@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is made of a recording, by `record` at its end and by `report` from the file: the same
-// options, the same files, the same summary.
+// What `record` makes of a recording at its end, and `report` of the file: the same options, the
+// same files, the same summary.
 #ifndef CS_RECORDING_VIEW_H
 #define CS_RECORDING_VIEW_H
 
@@ -22,42 +22,42 @@ struct cs_view {
   unsigned count;
   const struct cs_format *format;  // of --format; NULL: by suffix
   bool native, signatures, no_lines, raw_names, each_thread, async_callers, by_trace;
-  uint32_t modes;  // of those that were recorded, CS_WIRE_MODE_BITs; 0: all
+  uint32_t modes;  // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
   uint32_t top;    // 0: no table
-  char *name;      // one that was made up for the output
+  char *name;      // the output's default name
   struct cs_push_wish wish;
   struct cs_push *push;  // open, if there is somewhere to push to
-  bool in_windows;       // what is pushed is not the whole, but was added while it was recorded
+  bool in_windows;       // the push gets windows during the recording, not the whole
 };
 
-// One option's value into the view. `arg` must live as long as the view.
+// Stores one option's value. `arg` must live as long as the view.
 bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err);
 bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *err);
-// When all options are there: every output gets its format; without an output or a push there is
-// one, named `stem` and the format's suffix.
+// To be called after all options: every output gets its format. Without an output or a push there
+// is one output, named `stem` with the format's suffix.
 bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err);
-// Can every output show these modes? False: *err says which one cannot.
+// Checks that every output can show these modes. False: *err names one that cannot.
 bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err);
-bool cs_view_wants_whole(const struct cs_view *view);  // not only what is pushed in windows
-bool cs_view_timeline(const struct cs_view *view);     // a format wants samples one by one
-// The path for the recording itself; NULL: it is not wanted.
+bool cs_view_wants_whole(const struct cs_view *view);  // something other than windows is made
+bool cs_view_timeline(const struct cs_view *view);     // a format shows samples one by one
+// The path of the output that is the recording itself; NULL: none.
 const char *cs_view_recording(const struct cs_view *view);
 
-// Opens all files but the recording, so that what cannot be written is known beforehand, and the
+// Opens all files except the recording, so that a failure shows before the program starts, and the
 // push.
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
-// Which of a recording's modes are wanted. False: it has none of them.
+// Chooses among the recording's modes. False: it has none of those that were asked for.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);
 // Profiles of these modes of a recording, as the view's options want them: cs_resolve.
 size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *rec, uint32_t modes,
                        bool group_threads, struct cs_profile *profiles);
-// Names the frames, prints the summary and the table, writes the files and pushes. False: not all
-// of it could be done, and it has been said.
+// Names the frames, prints the summary and the table, writes the files and pushes. False: part of
+// that failed, which has been said.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);
-void cs_view_close(struct cs_view *view);  // what was not written is taken away
+void cs_view_close(struct cs_view *view);  // removes what was not written
 
-// Is what a format makes of recordings of so many bytes no more than a bounded multiple of that? If
-// not it is said that `path` is not written (fits.c).
+// Returns whether an output's size is within a bounded multiple of the recordings' size. If not,
+// says that `path` is not written (fits.c).
 bool cs_fits(const char *path, const struct cs_profile_set *set, enum cs_expansion expansion,
              uint64_t recording_bytes);
 
