@@ -157,8 +157,9 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //                 including this one. Contract: C1, C2, C5.
 //   info_flags    COR_PRF_SNAPSHOT_DEFAULT, or COR_PRF_SNAPSHOT_REGISTER_CONTEXT for a CONTEXT of
 //                 each frame. It has the size that this runtime uses and is valid during the
-//                 callback; docs/contexts.md lists which of its registers are defined. Contract:
-//   C4. client_data   passed to the callback as it is. Contract: C3.
+//                 callback; docs/contexts.md lists which of its registers are defined.
+//                 Contract: C4.
+//   client_data   passed to the callback as it is. Contract: C3.
 //   context       a seed (an AMD64 CONTEXT), or NULL. A seed is not needed: walks without one are
 //                 complete. It is used only while the target is in cooperative mode. Contract: C13.
 //   context_size  the seed's size in bytes, at least 1,232.
@@ -175,8 +176,8 @@ CLRSNAP_API void clrsnap_dynamic_method_unloaded(FunctionID function);
 //                                               (clrsnap_last_error says which)
 //   CORPROF_E_INCONSISTENT_WITH_FLAGS           COR_PRF_ENABLE_STACK_SNAPSHOT is not set
 //   E_INVALIDARG                                `callback` is NULL, a flag is unknown, or the seed
-//                                               is too small or its rsp is not on the target's
-//   stack CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD  the thread has been destroyed
+//                                               is too small or its rsp is not on the target's stack
+//   CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD  the thread has been destroyed
 //   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX       the seed's rip is not in managed code
 //   CORPROF_E_STACKSNAPSHOT_ABORTED             a callback returned something other than S_OK
 //   E_FAIL                                      the walk ended early, and the frames up to there
@@ -300,8 +301,9 @@ CLRSNAP_API const char *clrsnap_stop_token(uint32_t stop);
 #define CLRSNAP_IL_PROLOG 0xFFFFFFFEu
 #define CLRSNAP_IL_EPILOG 0xFFFFFFFDu
 
-// Finds the IL offset of an instruction in its method; the method's symbols map it to a source
-//line.
+// Finds the IL offset of an instruction in its method; the method's symbols map it to a
+// source line.
+//
 //   ip         in managed code: jitted code of any version (tier, OSR, ReJIT), or ReadyToRun code.
 //   flags      of the frame (enum clrsnap_frame_flag). Without CLRSNAP_FRAME_EXACT, `ip` is a
 //              return address, and the result is that of the call before it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The consumer's end of the ring. Invariant: no byte of the shared memory is read twice with a
-// decision in between, so a producer that scribbles can spoil what it says but not us. `tail` only
-// ever moves to a place that the producer published as `head`, or record by record below it.
-// One thread. Signal-safe: no.
+// decision in between, so a broken producer can spoil its records but not this process. `tail` only
+// moves to a position that the producer published as `head`, or record by record below it. One
+// thread. Signal-safe: no.
 #include "wire/consumer.h"
 
 #include <stdlib.h>
@@ -16,6 +16,11 @@ void cs_consumer_tell_cpu(struct cs_consumer *c) {
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0) return;
   cs_store_release(&c->header->command_cpu_ns,
                    (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+}
+
+void cs_consumer_hide(struct cs_consumer *c) {
+  if (c->shown >= 0) (void)close(c->shown);
+  c->shown = -1;
 }
 
 void cs_consumer_destroy(struct cs_consumer *c) {
@@ -33,7 +38,7 @@ static void advance(struct cs_consumer *c, uint64_t to) {
   cs_store_release(&c->header->tail, to);
 }
 
-// The framing is lost, and only `head` is known to be a record's border: go on from there.
+// The framing is lost; only `head` is known to be the border of a record, so it continues there.
 static void skip_to_head(struct cs_consumer *c, uint64_t head) {
   c->broken_records++;
   c->broken_bytes += head - c->tail;
@@ -41,16 +46,16 @@ static void skip_to_head(struct cs_consumer *c, uint64_t head) {
 }
 
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
-  // A producer that is faster than we are may go on for ever with padding.
+  // A producer that is faster than this loop may go on writing padding forever.
   for (uint64_t first = c->tail; c->tail - first <= c->capacity;) {
     uint64_t head = cs_load_acquire(&c->header->head);
     uint64_t waiting = head - c->tail;
     if (waiting == 0) return NULL;
     uint64_t at = c->tail & (c->capacity - 1);
-    uint64_t room = c->capacity - at;  // up to the ring's end: records do not wrap
+    uint64_t room = c->capacity - at;  // up to the ring's end, since records do not wrap
     struct cs_wire_record r;
     if (waiting > c->capacity || waiting % 8 != 0) {
-      skip_to_head(c, head & ~7ull);  // not a head that an agent publishes; nothing to take now
+      skip_to_head(c, head & ~7ull);  // no agent publishes such a head; there is no record now
       return NULL;
     }
     memcpy(&r, c->ring + at, sizeof r);
@@ -59,7 +64,7 @@ const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c) {
       continue;
     }
     memcpy(c->record, c->ring + at, r.size);
-    memcpy(c->record, &r, sizeof r);  // the head that was checked, not one written meanwhile
+    memcpy(c->record, &r, sizeof r);  // the head that was checked, which may have changed since
     advance(c, c->tail + r.size);
     if (r.kind != CS_WIRE_PAD) return (const struct cs_wire_record *)(const void *)c->record;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The command's side of the shared memory: comes by it, and takes records out of its ring. The
-// producer is a process that may die at any instruction or be broken, so nothing that it wrote is
-// believed: a record is copied out first and checked then, and the ring's geometry is our own copy.
+// The command's side of the shared memory: obtains it, and takes records out of its ring. The
+// producer is a process that may die at any instruction, or be broken, so nothing that it wrote is
+// trusted: a record is copied before it is checked, and the geometry of the ring is a private copy.
 // One thread. Signal-safe: no.
 #ifndef CS_WIRE_CONSUMER_H
 #define CS_WIRE_CONSUMER_H
@@ -16,7 +16,7 @@ struct cs_consumer_opts {
   uint32_t modes;     // CS_WIRE_MODE_BITs
   uint32_t hz, max_depth;
   bool lines;    // IL maps are wanted
-  bool inlined;  // and what was inlined
+  bool inlined;  // with inlined methods
   bool async_callers;
   uint32_t budget_ppm;     // as in the header; 0: no limit
   uint32_t engine;         // enum cs_wire_engine_kind
@@ -32,44 +32,45 @@ struct cs_consumer_opts {
 struct cs_consumer {
   struct cs_wire_header *header;  // shared
   const uint8_t *ring;            // shared
-  uint64_t capacity;              // our own copy
-  uint64_t tail;                  // our own copy; the shared one is only ever written by us
-  char path[64];                  // where a program that is started finds it
-  int shown;                      // the descriptor behind that path; -1: it leads nowhere any more
-  int fd;                         // holds a lock on the file, by which the agent sees that we live
-  uint8_t *record;                // the copy of the record that was answered last
-  uint64_t broken_records;        // heads that could not be; each costs all that was committed then
+  uint64_t capacity;              // private copy
+  uint64_t tail;                  // private copy; only the consumer writes the shared one
+  char path[64];                  // at which a program that is started finds it
+  int shown;                      // the descriptor that the path leads to; -1: none any more
+  int fd;                         // holds a lock on the file, by which the agent sees the command
+  uint8_t *record;                // copy of the record that was returned last
+  uint64_t broken_records;        // invalid heads; each costs everything that was committed then
   uint64_t broken_bytes;
 };
 
-// For a program that is started: makes the memory, all of it reserved, and maps it.
+// For a program that is started: makes the memory, reserves all of it, and maps it.
 bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *opts,
                         struct cs_error *err);
-// Has the path of another one lead to this one, and that one have none from then on: there is no
-// moment at which it leads nowhere.
+// Makes the path of `from` lead to `c`, after which `from` has no path. The path leads to one of
+// them at every moment.
 bool cs_consumer_take_place(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err);
-// Its path leads nowhere from now on; whoever has it mapped keeps it. May be called again.
+// Makes its path lead nowhere; processes that have it mapped keep it. May be called again.
 void cs_consumer_hide(struct cs_consumer *c);
 
-// For a process that runs: what the agent there is to be told. There is no memory yet.
+// For a running process: fills in an invitation for the agent. There is no memory yet.
 bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *opts,
                         struct cs_wire_invitation *invitation, struct cs_error *err);
-// Takes the memory that the process has made upon the invitation. False: not (yet); *err says why.
+// Opens the memory that the process has made upon the invitation. Returns false, with the reason in
+// *err, if there is none (yet).
 bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_invitation *invitation,
                       struct cs_error *err);
 void cs_consumer_destroy(struct cs_consumer *c);
 
-// The next committed record other than a pad: a private copy, valid until the next call, 8-aligned,
-// `size` bytes long. NULL: there is none at the moment.
+// Returns the next committed record other than a pad, as a private copy of `size` bytes, aligned to
+// 8 and valid until the next call. NULL: there is none at the moment.
 const struct cs_wire_record *cs_consumer_next(struct cs_consumer *c);
 
 uint32_t cs_consumer_agent_pid(const struct cs_consumer *c);
-// NONE, too, while there is no memory.
+// Also returns NONE while there is no memory.
 enum cs_wire_agent_state cs_consumer_agent_state(const struct cs_consumer *c);
-// The agent's sentence, terminated, control characters replaced.
+// Copies the agent's sentence, terminated, with control characters replaced.
 void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap);
 void cs_consumer_stop(struct cs_consumer *c);  // asks the agent to end
-// Tells the agent what the command has used of processors, for its budget.
+// Publishes the CPU time of the command, for the agent's budget.
 void cs_consumer_tell_cpu(struct cs_consumer *c);
 bool cs_consumer_has_label_hooks(const struct cs_consumer *c);
 uint64_t cs_consumer_lost(const struct cs_consumer *c);

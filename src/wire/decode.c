@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records as values. Invariant: no read beyond the record's own size, which the consumer has
-// checked against the ring. Any thread. Signal-safe: no need to be.
+// Records as structures. Invariant: no read goes beyond the record's own size, which the consumer
+// has checked against the ring. Any thread. Signal-safe: no need to be.
 #include "wire/decode.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records as values: each function checks the record's kind and every size in it, and answers false
-// when the record is not what it says. Texts point into the record and are not terminated.
+// Records as structures. Each function checks the record's kind and all sizes in it, and returns
+// false if they are inconsistent. Texts point into the record, and are not terminated.
 #ifndef CS_WIRE_DECODE_H
 #define CS_WIRE_DECODE_H
 
@@ -19,10 +19,11 @@ bool cs_decode_thread(const struct cs_wire_record *r, struct cs_wire_thread *thr
                       struct cs_text *name);
 bool cs_decode_function(const struct cs_wire_record *r, struct cs_wire_function *function,
                         struct cs_text text[CS_FN_TEXTS]);
-// ranges: map->count of them, in the record.
+// *ranges receives map->count ranges, in the record.
 bool cs_decode_il_map(const struct cs_wire_record *r, struct cs_wire_il_map *map,
                       const struct cs_wire_il_range **ranges);
-// nodes, mappings: as many as `inlines` says, in the record. False, too, for a tree that is none.
+// *nodes and *mappings point into the record; `inlines` has their numbers. Returns false also if
+// the nodes are not a tree.
 bool cs_decode_inlines(const struct cs_wire_record *r, struct cs_wire_inlines *inlines,
                        const struct cs_wire_inline_node **nodes,
                        const struct cs_wire_inline_mapping **mappings);
@@ -30,7 +31,7 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
                      struct cs_text *path);
 bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *module,
                       struct cs_text *path, struct cs_text *pdb);
-// frames: leaf first, frame_count of them, in the record; so is the label, NULL: it has none.
+// *frames receives frame_count frames, leaf first, in the record, and *label the label, or NULL.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label);
 bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// How the command and the agent come to share memory. Invariant: it has no name in any file system,
-// so whoever dies leaves nothing, and it is sealed, so nobody can take it from under the other.
-// One thread. Signal-safe: no.
+// How the command and the agent come to share memory. Invariant: the memory has no name in any file
+// system, so a process that dies leaves nothing behind, and it is sealed, so neither process can
+// shrink it. One thread. Signal-safe: no.
 //
-// For a program that is started, the command makes it, and shows it as one of its own descriptors:
-// /proc/COMMAND/fd/N. Another one takes its place there at once by dup3(2). By attach, the process
-// makes it, which works whatever namespaces it lives in and whoever's it is, and is not believed:
-// the command looks for it among the process' descriptors and checks it.
+// For a program that is started, the command makes the memory, and exposes it as one of its own
+// descriptors: /proc/COMMAND/fd/N. dup3(2) atomically replaces it there by another one. For an
+// attach, the process makes the memory, which works whatever namespaces and user it has. It is not
+// trusted: the command looks for the memory among the process' descriptors, and checks it.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,21 +45,21 @@ static void fill_header(struct cs_wire_header *h, const struct cs_consumer_opts 
   };
 }
 
-// Of this very open file, not of the process: it goes when the last copy of the descriptor goes.
+// A lock of the open file, not of the process: it ends with the last copy of the descriptor.
 static bool lock_file(int fd, struct cs_error *err) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   return fcntl(fd, F_OFD_SETLK, &lock) == 0 ||
          cs_error_set(err, "cannot lock the shared memory: %m");
 }
 
-// All of its memory is reserved now, and on our account: a machine or a container that has none
-// left must be our error, not the program's end.
+// Reserves all memory now, and on the command's account: if the machine or container has none left,
+// that must be an error of the command, not the end of the program.
 static bool reserve(int fd, size_t bytes, struct cs_error *err) {
   return fallocate(fd, 0, 0, (off_t)bytes) == 0 ||
          cs_error_set(err, "no room for %zu KiB of shared memory: %m; use --buffer", bytes / 1024);
 }
 
-// The descriptor is the consumer's from now on, or closed.
+// Takes ownership of the descriptor, or closes it.
 static bool adopt(struct cs_consumer *c, int fd, uint64_t capacity,
                   const struct cs_consumer_opts *opts, struct cs_error *err) {
   size_t bytes = CS_WIRE_HEADER_BYTES + capacity;
@@ -71,7 +71,7 @@ static bool adopt(struct cs_consumer *c, int fd, uint64_t capacity,
   c->record = map == MAP_FAILED ? NULL : malloc(capacity != 0 ? capacity : 1);
   if (map != MAP_FAILED && c->record == NULL) (void)cs_error_set(err, "out of memory");
   if (c->record != NULL && opts != NULL) fill_header(map, opts);
-  // Last, because it tells an agent that waits that all is ready.
+  // The lock comes last, because it shows a waiting agent that everything is ready.
   if (c->record == NULL || !lock_file(fd, err)) {
     if (map != MAP_FAILED) (void)munmap(map, bytes);
     free(c->record);
@@ -89,7 +89,7 @@ static bool adopt(struct cs_consumer *c, int fd, uint64_t capacity,
 
 // ---- For a program that is started ----
 
-// Our number as /proc has it, which may be mounted for another namespace than ours.
+// The process' number is taken from /proc, which may be mounted for another PID namespace.
 static bool show(struct cs_consumer *c, struct cs_error *err) {
   char self[16];
   ssize_t length = readlink("/proc/self", self, sizeof self - 1);
@@ -121,11 +121,6 @@ bool cs_consumer_take_place(struct cs_consumer *c, struct cs_consumer *from, str
   return true;
 }
 
-void cs_consumer_hide(struct cs_consumer *c) {
-  if (c->shown >= 0) (void)close(c->shown);
-  c->shown = -1;
-}
-
 // ---- By attach ----
 
 bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *opts,
@@ -143,7 +138,7 @@ bool cs_consumer_invite(struct cs_consumer *c, const struct cs_consumer_opts *op
   return true;
 }
 
-// The descriptor of the process that has this name. -1: there is none (yet).
+// Returns the process' descriptor of the file with this name, or -1 if there is none (yet).
 static int find_descriptor(DIR *folder, const char *name) {
   char wanted[96], link[96];
   int length = snprintf(wanted, sizeof wanted, CS_SEALED_LINK_BEGIN "%s" CS_SEALED_LINK_END, name);
@@ -155,7 +150,7 @@ static int find_descriptor(DIR *folder, const char *name) {
   return -1;
 }
 
-// Whose its files are: the last number of "Uid: real effective saved files".
+// Finds the owner of the process' files: the last number of "Uid: real effective saved files".
 static bool owner_of(pid_t pid, uid_t *owner) {
   char path[32], line[256];
   bool found = false;
@@ -167,8 +162,8 @@ static bool owner_of(pid_t pid, uid_t *owner) {
   return found;
 }
 
-// All of it, or its head only: with that, the agent can say why there is no more. The head is
-// complete when its first word is.
+// Adopts all of it, or only its header, in which the agent can say why there is no more. The header
+// is complete once its first word is set.
 static bool adopt_theirs(struct cs_consumer *c, int fd, size_t bytes, uint64_t wanted,
                          struct cs_error *err) {
   struct cs_wire_header head = {0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The producer's end of the ring. Invariants: `head` is moved over whole records only, with
-// release, after their last byte; a record that does not fit is not begun. The consumer is another
-// process, so what it writes (`tail`) is taken for no more than a claim that there is room: a wrong
-// one spoils its own recording, never memory outside of the ring. One thread. Signal-safe: no.
+// The producer's end of the ring. Invariants: `head` moves over whole records only, with release
+// order, after their last byte; a record that does not fit is not begun. The consumer is another
+// process, so the value that it writes (`tail`) is only a claim that there is room: a wrong value
+// spoils its own recording, but never memory outside of the ring. One thread. Signal-safe: no.
 #include "wire/producer.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static bool header_fits(const struct cs_wire_header *h, uint64_t file_size, stru
   return true;
 }
 
-// The descriptor is the producer's from now on, or closed.
+// Takes ownership of the descriptor, or closes it.
 static bool map_file(struct cs_producer *p, int fd, size_t size, struct cs_error *err) {
   void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) {
@@ -164,7 +164,8 @@ bool cs_producer_stop_wanted(const struct cs_producer *p) {
   return cs_load_acquire(&p->header->stop) != 0;
 }
 
-// A place of `size` bytes that does not wrap, padding before it written. NULL: no room.
+// Returns a place for `size` bytes that does not wrap, after writing padding before it. NULL: there
+// is no room.
 static uint8_t *begin(struct cs_producer *p, uint64_t size, uint64_t reserve) {
   if (p->header == NULL || getpid() != p->pid) return NULL;
   uint64_t at = p->head & (p->capacity - 1), to_end = p->capacity - at;
@@ -177,7 +178,7 @@ static uint8_t *begin(struct cs_producer *p, uint64_t size, uint64_t reserve) {
   if (pad != 0) {
     struct cs_wire_record r = {(uint32_t)pad, CS_WIRE_PAD, 0};
     memcpy(p->ring + at, &r, sizeof r);
-    p->head += pad;  // published with the record behind it
+    p->head += pad;  // published with the record that follows
     at = 0;
   }
   return p->ring + at;
@@ -192,7 +193,7 @@ static uint64_t round_up(uint64_t size) {
   return (size + 7) & ~7ull;
 }
 
-// At most MAX_STRING bytes, and no part of a character.
+// At most MAX_STRING bytes, up to the end of a character.
 static size_t length_of(const char *text) {
   if (text == NULL) return 0;
   size_t len = strnlen(text, MAX_STRING + 1);
@@ -209,7 +210,7 @@ bool cs_producer_put(struct cs_producer *p, enum cs_wire_kind kind, const void *
   size = round_up(size);
   uint8_t *at = begin(p, size, kind == CS_WIRE_END ? 0 : END_RESERVE);
   if (at == NULL) return false;
-  memset(at + size - 8, 0, 8);  // what the last string leaves of its word
+  memset(at + size - 8, 0, 8);  // zeroes what the last string does not fill
   struct cs_wire_record r = {(uint32_t)size, (uint16_t)kind, 0};
   memcpy(at, &r, sizeof r);
   memcpy(at + sizeof r, head, head_size);
@@ -229,7 +230,7 @@ static uint64_t sample_size(uint32_t frame_count, bool labelled) {
          (labelled ? sizeof(struct cs_label) : 0);
 }
 
-// A quarter of the ring: a deep recursion's samples must not keep all others out.
+// A quarter of the ring: the samples of a deep recursion must not keep out all others.
 uint32_t cs_producer_max_frames(const struct cs_producer *p) {
   return (uint32_t)((p->capacity / 4 - sample_size(0, true)) / 8);
 }
