@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A small complete profiler: prints the stack of the program's first managed thread once a second,
+// A small, complete profiler: prints the stack of the program's first managed thread once a second,
 // wherever that thread is at the moment. It shows all that a profiler has to do to use clrsnap:
-// start with the ICorProfilerInfo, pass on what the runtime says of threads and code, take
-// snapshots, stop.
+// start it with the ICorProfilerInfo, pass on what the runtime reports of threads and code, take
+// snapshots, and stop it.
 //
-// Threads: the callbacks run on the application's threads; the stack is taken and printed on a
-// thread of our own, which never runs managed code.
+// Threads: the callbacks run on the application's threads. The stack is taken and printed on a
+// thread of the profiler's own, which never runs managed code.
 //
-// STACKPRINTER_MS: milliseconds between two stacks, 1,000 unless set.
+// STACKPRINTER_MS sets the milliseconds between two stacks; the default is 1,000.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -96,7 +96,7 @@ static void *print_stacks(void *arg) {
     next.tv_nsec %= 1000000000;
     (void)pthread_cond_timedwait(&stop_changed, &stop_lock, &next);
     if (stop) break;
-    (void)pthread_mutex_unlock(&stop_lock);  // ours, but nothing is held over a call into the CLR
+    (void)pthread_mutex_unlock(&stop_lock);  // no lock is held during a call into the CLR
     print_stack();
     (void)pthread_mutex_lock(&stop_lock);
   }
@@ -186,7 +186,7 @@ static ULONG keep(Callback *self) {
 }
 static HRESULT ignore(void) {
   return S_OK;
-}  // for the slots of events that we do not ask for
+}  // for the slots of events that are not requested
 
 static ICorProfilerCallback11Vtbl vtbl;
 static Callback profiler = {&vtbl};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The metadata reader, IMetaDataImport and IMetaDataImport2, under Microsoft's names and in its
-// order. One table of functions describes both: an object that answered QueryInterface for
-// IMetaDataImport has the slots up to IsGlobal, one that answered for IMetaDataImport2 has all.
+// order. One table of functions describes both: an object that has accepted QueryInterface for
+// IMetaDataImport has the slots up to IsGlobal, one that has accepted it for IMetaDataImport2 all.
 #ifndef CLRSNAP_CORMETA_H
 #define CLRSNAP_CORMETA_H
 
@@ -20,7 +20,7 @@ typedef struct IMetaDataImport2 IMetaDataImport2;
 typedef struct IMetaDataImport2 IMetaDataImport;
 
 // clang-format off
-// An enumeration: *phEnum is NULL at first, S_FALSE says that nothing is left, CloseEnum ends it.
+// An enumeration: *phEnum is NULL at first, S_FALSE means that nothing is left, CloseEnum ends it.
 #define CLRSNAP_ENUM_ALL(name) \
   HRESULT (*name)(IMetaDataImport2 *, HCORENUM * phEnum, mdToken r[], ULONG cMax, ULONG * pc)
 #define CLRSNAP_ENUM_OF(name) \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The CLR profiling API in plain C: interfaces, identifiers and slots, under Microsoft's names and
-// in its order. For profilers written in C, and for those who call clrsnap from one.
+// in its order. For profilers written in C, and for callers of clrsnap.
 //
 // One table of functions describes a whole family: ICorProfilerInfo to ICorProfilerInfo15 are one C
-// type, and so are ICorProfilerCallback to ICorProfilerCallback11. An object that has answered
-// QueryInterface for number N has the slots up to N's mark; a caller goes no further than it has
-// asked for. All methods answer S_OK or a failure unless the CLR's documentation says otherwise.
+// type, and so are ICorProfilerCallback to ICorProfilerCallback11. An object that has accepted
+// QueryInterface for version N has the slots up to N's mark; a caller must use no later ones than
+// it has asked for. Methods return S_OK or a failure unless the CLR's documentation says otherwise.
 #ifndef CLRSNAP_CORPROF_H
 #define CLRSNAP_CORPROF_H
 

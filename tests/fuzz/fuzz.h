@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the fuzz targets share. A target is one function over bytes that somebody else has written;
-// it must end soon and touch no memory that is not its own, whatever they say. Linked with
-// libFuzzer by `./dev fuzz`, and with replay.c, which runs the corpus, for the tests.
+// What the fuzz targets share. A target is one function over untrusted bytes; whatever they are, it
+// must end soon and touch no memory that is not its own. Linked with libFuzzer by `./dev fuzz`, and
+// for the tests with replay.c, which runs the corpus.
 #ifndef CS_FUZZ_H
 #define CS_FUZZ_H
 

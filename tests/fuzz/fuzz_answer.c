@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a server answers to a pushed profile: the protobuf message of a partial success.
+// A server's response to a pushed profile: the protobuf message of a partial success.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stream of a runtime's counters, in chunks whose size the first byte tells.
+// The stream of a runtime's counters, in chunks of a size that the first byte gives.
 #include "fuzz.h"
 #include "process/nettrace.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What /proc tells of a process: every file that is opened below /proc/1 has the input in it. Built
+// /proc of a process: the input is the content of every file that is opened below /proc/1. Built
 // with --wrap for fopen and open.
 #include <fcntl.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 enum { FUZZ_MOST_BYTES = 1 << 16 };
 
-// Reads a recording from bytes, whose checksums are put right first: whoever lies can do that, too.
+// Reads a recording from bytes whose checksums are corrected first, as an attacker can do, too.
 bool fuzz_read_recording(const uint8_t *data, size_t size, struct cs_recording *rec);
 
 // A stream that counts what is written and keeps nothing.

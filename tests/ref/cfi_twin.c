@@ -32,7 +32,7 @@ enum reason {
   CORRECTED,   // .eh_frame is wrong, by the function's own code: native/quirks.c
   DISTRUSTED,  // .eh_frame contradicts itself or the function's last ret: native/cfi_run.c
   EH_RETURN,   // the end of a function that leaves by __builtin_eh_return: native/ehreturn.c
-  NOT_ABOVE,   // the CFA is not above rsp: nobody can have called from there
+  NOT_ABOVE,   // the CFA is not above rsp: no code can have called from there
   FORM,        // a form of rule that is not supported
   REASONS,
 };
@@ -165,13 +165,13 @@ static void check_site(uint64_t place, uint64_t ip, const struct cfi_registers *
   if (stop != CS_STOP_NONE || !is_same(&regs, to, false)) wrong("by its site", place);
 }
 
-// Is the caller to go on at exactly that ip, and not behind a call? Under a signal, and where a
-// ucontext is taken up (setcontext), which may be a signal's.
+// Returns whether the caller continues at exactly that ip, and not after a call: below a signal,
+// and where a ucontext is restored (setcontext), which may be that of a signal.
 static bool goes_on_exactly(const struct cfi_row *row) {
   return now.function->signal_frame || row->rule[CFI_RSP].kind == CFI_OFFSET;
 }
 
-// One step from `place`, which `row` is of. Not exact: from behind a call that ends at place.
+// Steps from `place`, which `row` describes. Not exact: as after a call that ends at `place`.
 static void check_step(const struct cfi_row *row, uint64_t place, bool exact) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
   struct cfi_registers from, to;
@@ -209,7 +209,7 @@ static void check_place(const struct cfi_row *row, uint64_t place) {
   check_step(row, place, false);
 }
 
-// The next place behind `place`, in [place, end), where a row of the product begins; `end` if nowhere.
+// Returns the next place after `place` in [place, end) where a row of the product begins, or `end`.
 static uint64_t next_of_product(uint64_t place, uint64_t end) {
   const struct cs_image *image = now.image;
   uint32_t lo = 0, hi = image->row_count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// See steps.h. Instructions are told by capstone. A frame's state flows from the entry along jumps
-// until nothing changes; what changes rsp in a way that is not followed makes it unknown, and then
-// only a frame on rbp says where the caller is. One thread; not for handlers.
+// See steps.h. capstone decodes the instructions. A frame's state is propagated from the entry
+// along jumps until nothing changes. After an instruction that changes rsp in a way that is not
+// modelled, rsp is unknown, and only a frame on rbp shows where the caller is. One thread; not for
+// handlers.
 #include "ref/steps.h"
 
 #include <capstone/capstone.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// libstepmark.so, loaded by the program that is stepped (tests/apps/Step): tells the tracer which
-// thread to step, and where each scene begins and ends. The marks are an int3 with a number in rax,
-// so that they are found without symbols. Any thread. Without a tracer (no STEP_FD) nothing
-// happens.
+// libstepmark.so, loaded by the stepped program (tests/apps/Step): marks for the tracer which
+// thread to step, and where each scene begins and ends. A mark is an int3 with a number in rax, so
+// it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) nothing happens.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

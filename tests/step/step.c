@@ -101,8 +101,8 @@ static bool leaves_alternate_stack(const struct oracle *oracle, uint64_t sp_befo
   return was && sp >= stack->lo && sp < stack->hi;
 }
 
-// Has the return gone elsewhere than its call had it, and does the runtime say that it was it who
-// put another address there?
+// Returns whether a return has gone elsewhere than its call came from, and the runtime says that it
+// has put that other address there.
 static bool is_trip(struct oracle *oracle, uint64_t sp, uint64_t ip) {
   const struct cs_layout *layout = &cs_remote_world(oracle->remote)->layout;
   const struct entry *top = &oracle->shadow.entry[oracle->shadow.count - 1];
@@ -129,10 +129,10 @@ static enum tracee_event run_over(struct oracle *oracle, uint64_t ip, uint64_t s
   return tracee_run_to(&oracle->tracee, ip, sp);
 }
 
-// Code that loads a stack pointer from memory and then jumps has restored a whole context. Where it
-// has gone is no callee of what it came from: a return address that lies at the very stack pointer
-// is one that nobody will return to. (On-stack replacement goes from the old version's code to the
-// new one's beginning in this way, with the old call's address where the new code's own would be.)
+// Code that loads a stack pointer from memory and then jumps has restored a whole context. The code
+// that it continues in was not called by it, and no code will return to a return address at that
+// very stack pointer. (On-stack replacement goes from the old version's code to the start of the
+// new one in this way, with the address of the old call in place of the new code's own.)
 static void restore_context(struct oracle *oracle, const struct insn *insn, uint64_t ip_before) {
   static uint64_t loaded;
   uint64_t sp = reg(oracle, CS_RSP), ip = reg(oracle, CS_RIP);

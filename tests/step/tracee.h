@@ -24,9 +24,9 @@ bool tracee_start(struct tracee *tracee, char *const argv[], struct cs_error *er
 enum tracee_event tracee_run_to_mark(const struct tracee *tracee);
 // One instruction; `signal` is delivered first if it is not 0.
 enum tracee_event tracee_step(const struct tracee *tracee, int *signal);
-// The program may keep the flags of a thread that is being stepped, and put them back later: the
-// trap flag among them, which is nobody's then, and which new threads inherit. To be called when
-// the flags have been loaded.
+// The program may save the flags of a thread that is being stepped, and restore them later. The
+// trap flag among them then causes traps that no step has asked for, and new threads inherit it. To
+// be called when the flags have been loaded.
 void tracee_clear_trap_flag(const struct tracee *tracee);
 // Runs until the thread is at `ip` with the stack pointer `sp` (a hardware breakpoint), or at an
 // int3 if that comes first.

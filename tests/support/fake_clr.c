@@ -179,7 +179,7 @@ uint64_t fake_clr_add_stub(struct fake_clr *clr, uint64_t kind, const uint8_t *c
 
 uint64_t fake_clr_add_image(struct fake_clr *clr, const struct fake_function *functions,
                             unsigned count, uint64_t starts[]) {
-  uint8_t *base = clr->code_end, *next = base + 64;  // right behind the code heap
+  uint8_t *base = clr->code_end, *next = base + 64;  // right after the code heap
   uint8_t *table = fake_clr_alloc(clr, 12ull * (count + 1));
   for (unsigned i = 0; i < count; i++) {
     next = (uint8_t *)(((uintptr_t)next + 15) & ~(uintptr_t)15);

@@ -26,12 +26,12 @@ struct fake_function {  // one RUNTIME_FUNCTION of a method: body or funclet
 
 void fake_clr_init(struct fake_clr *clr);
 void fake_clr_free(struct fake_clr *clr);
-// Lays a method into the code heap and answers its start. `offset`: where in its 32-byte bucket.
+// Adds a method to the code heap and returns its start. `offset`: its place in a 32-byte bucket.
 uint64_t fake_clr_add_method(struct fake_clr *clr, const struct fake_function *functions,
                              unsigned count, uint64_t function_id, unsigned offset);
 // A stub block of the given STUB_CODE_BLOCK_* kind.
 uint64_t fake_clr_add_stub(struct fake_clr *clr, uint64_t kind, const uint8_t *code, uint32_t size);
-// A ReadyToRun image with these functions in order, 16-byte aligned; answers its base.
+// Adds a ReadyToRun image with these functions in order, aligned to 16 bytes; returns its base.
 uint64_t fake_clr_add_image(struct fake_clr *clr, const struct fake_function *functions,
                             unsigned count, uint64_t starts[]);
 // Marks everything on the way to the code heap as collectible, or not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A heap of nothing but words, for tests of who awaits: objects, whose first word is a method table
-// that is as made up, and what handlers know of their classes.
+// A heap of plain words, for tests of await chains: objects, whose first word is a made-up method
+// table, and what handlers know of their classes.
 #ifndef CS_FAKE_HEAP_H
 #define CS_FAKE_HEAP_H
 
@@ -23,18 +23,19 @@ struct fake_heap {
 
 void fake_heap_init(struct fake_heap *heap);
 uint64_t fake_class(struct fake_heap *heap, uint64_t parent);
-// One of shared code: its canonical class is another one.
+// A class with shared code: its canonical class is another one.
 uint64_t fake_instantiation(struct fake_heap *heap, uint64_t parent, uint64_t canonical);
 uint64_t fake_object(struct fake_heap *heap, uint64_t class);
 uint64_t fake_class_of(uint64_t object);
 void fake_set(uint64_t object, uint32_t offset, uint64_t value);
-// Tells handlers of a class; answers its place in the table.
+// Makes a class known to handlers; returns its index in their table.
 uint32_t fake_know(struct fake_heap *heap, uint64_t class, uint32_t offset,
                    enum cs_await_kind kind);
-// A class of boxes; `count` boxes of classes of their own, each awaited by the next one.
+// A class of boxes; and `count` boxes, each of a class of its own, and each awaited by the next
+// one.
 uint64_t fake_box_class(struct fake_heap *heap);
 void fake_chain(struct fake_heap *heap, uint64_t *objects, uint32_t count);
-// Fails the test unless the chain has ended so, and is of the classes of these objects.
+// Fails the test unless the chain ended in this way and consists of the classes of these objects.
 void fake_check_chain(const struct cs_await_chain *chain, enum cs_await_state want,
                       const uint64_t *objects, uint32_t count);
 

@@ -41,9 +41,9 @@ ThreadID target_id(struct target *target);
 bool target_owns_ip(UINT_PTR ip);
 
 // TSan delivers a signal late, at the thread's next atomic operation or the like (so not while it
-// waits in a futex, a call that goes on after a handler), and with a copy of the registers as they
-// were when it came. A walk from these reads a stack that has been used again since: requests and
-// holds can be tested there, what a walk of another thread tells cannot.
+// waits in a futex, a call that is restarted after a handler), and with a copy of the registers as
+// they were when it arrived. A walk from these reads a stack that has been reused since. So
+// requests and holds can be tested there, but not the result of a walk of another thread.
 #ifdef __SANITIZE_THREAD__
 enum { SIGNALS_AT_ONCE = 0 };
 #else

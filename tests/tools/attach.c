@@ -78,7 +78,7 @@ static int connect_to(const char *pid) {
   return fd;
 }
 
-// Reads exactly so much: the server may leave the connection open after its answer.
+// Reads exactly that many bytes: the server may leave the connection open after its response.
 static int read_all(int fd, void *to, size_t len) {
   for (size_t done = 0; done < len;) {
     ssize_t n = read(fd, (char *)to + done, len - done);

@@ -28,7 +28,7 @@ struct handlers_walk {
   struct cs_stack copied;  // [lo, hi) is mapped here; hi 0: nothing is
   bool whole;              // and its bytes are there
   uint32_t images;         // the number of their table: what is known of call sites is for these
-  uint32_t generation;     // of code that may die; nobody tells of deaths, so it ends now and then
+  uint32_t generation;     // of collectible code; unloading is not reported, so advanced at times
   uint32_t cold_generation;
   uint32_t turn;
   struct handlers_walk_counts counts;

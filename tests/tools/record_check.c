@@ -322,7 +322,7 @@ static void meet(struct cs_consumer *consumer) {
   (void)fclose(file);
 }
 
-// Until the program has ended, and what it left behind is read.
+// Runs until the program has ended, and everything that it has written is read.
 static int follow(struct cs_consumer *consumer, pid_t pid, uint64_t stop_ms) {
   uint64_t stop_at = cs_clock_now_ns() + stop_ms * 1000000u;
   int status = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// refuse_perf ERRNO COMMAND...: runs it under a seccomp filter that answers perf_event_open with
-// that error, as containers do.
+// refuse_perf ERRNO COMMAND...: runs COMMAND under a seccomp filter in which perf_event_open fails
+// with that error, as in containers.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

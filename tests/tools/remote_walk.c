@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// remote_walk PID [--commands]: the frames of every thread of another process, walked from outside
-// (src/remote), as lines of JSON on stdout. Without --commands: stops all threads, walks, lets them
-// go. With it, it reads lines from stdin, so that another program can look at the same stopped
-// process: "stop", "walk" (all stopped threads), "walk TID", "go", "quit"; after the answer to each
-// comes a line {"done":"stop"} or {"error":"..."}.
+// remote_walk PID [--commands]: prints the frames of every thread of another process, walked from
+// outside (src/command/remote), as lines of JSON. Without --commands it stops all threads, walks
+// them, and lets them go. With it, it reads commands from stdin, so that another program can
+// inspect the same stopped process: "stop", "walk" (all stopped threads), "walk TID", "go", "quit".
+// The output of each ends with a line {"done":"stop"} or {"error":"..."}.
 //
 // One line a thread:
 //   {"tid":1,"clr":"0x..","stack":["0x..","0x.."],"regs":{"rip":"0x..",...},"stop":"base","stop_ip":"0x..","frames":[

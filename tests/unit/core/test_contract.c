@@ -319,8 +319,8 @@ static void refusals_tell_the_version(void **state) {
   assert_non_null(strstr(err.text, "no CoreCLR"));
 }
 
-// The installed runtime's own descriptor, through the dynamic loader as in a real process. Where
-// there is none, tests/live has the same in a running program.
+// The installed runtime's own descriptor, found through the dynamic loader as in a real process. If
+// no runtime is installed, tests/live has the same test in a running program.
 static void the_installed_runtime_is_understood(void **state) {
   (void)state;
   glob_t found;

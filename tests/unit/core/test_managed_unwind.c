@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Managed unwinding, checked at every instruction: a small machine executes a method's prolog, body
-// and epilog on a stack of its own, and after each instruction the unwinder must answer the
-// caller's registers as they were at the call.
+// and epilog on a stack of its own, and after each instruction the unwinder must find the caller's
+// registers as they were at the call.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -321,8 +321,8 @@ static void refuses_what_is_malformed(void **state) {
   assert_int_equal(unwind_with(huge, sizeof huge, &regs), CS_STOP_BAD_SP);
 }
 
-// Any bytes: an answer or a refusal, never a read outside of the stack (the sanitizer build and the
-// stack's bounds would tell).
+// Random bytes are unwound or refused, but never lead to a read outside of the stack, which the
+// sanitizer build and the stack's bounds would detect.
 static void survives_random_unwind_info(void **state) {
   (void)state;
   srand(20261);

@@ -112,7 +112,7 @@ static void only_whole_records_are_believed(void **state) {
   assert_int_equal(found.begin, 8);
   assert_int_equal(found.end, 8 + CIE + FDE);
   assert_int_equal(found.fdes, 1);
-  // Without its end it is found as well; without a whole FDE, or without a CIE, it is none.
+  // Without its end it is found as well, but not without a whole FDE, or without a CIE.
   assert_true(cs_eh_frame_search(bytes, sizeof bytes - 4, &found));
   for (size_t size = 0; size < 8 + CIE + FDE; size++)
     assert_false(cs_eh_frame_search(bytes, size, &found));

@@ -433,8 +433,8 @@ static void sees_through_a_hijacked_return_address(void **state) {
   assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
 }
 
-// glibc's clone has no rule behind its system call: the parent's caller is on the top of the
-// stack, the child has none.
+// glibc's clone has no rule after its system call: the parent's caller is on top of the stack, and
+// the child has none.
 static void finds_the_caller_of_clone(void **state) {
   (void)state;
   static const uint8_t clone_code[] = {0x0F, 0x05, 0x48, 0x85, 0xC0, 0x7C, 0x18, 0x74, 0x01, 0xC3};

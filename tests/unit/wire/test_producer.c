@@ -221,7 +221,7 @@ static void nobody_changes_the_size(void **state) {
   assert_int_equal(st.st_size, CS_WIRE_HEADER_BYTES + 65536);
 }
 
-// As by attach, within one process: whoever makes the memory is found, and checked.
+// As for an attach, but within one process: the memory is found and checked.
 static struct cs_wire_invitation invite(struct cs_consumer *c, uint64_t capacity) {
   struct cs_consumer_opts opts = {.capacity = capacity, .modes = 2, .hz = 997, .max_depth = 64};
   struct cs_wire_invitation invitation;
