@@ -203,7 +203,7 @@ static void check_seeds(ThreadID target) {
   expect_running("bad seeds");
 }
 
-// Seeds that pass the first checks and are nonsense all the same: any answer, no crash.
+// Seeds that pass the first checks but are nonsense: any result, no crash.
 static void check_random_seeds(ThreadID target) {
   AMD64_CONTEXT good, leaf;
   if (!seed_of(target, &good, &leaf)) return;

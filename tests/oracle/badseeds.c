@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Seeds in prologs, epilogs, stubs, in the middle of instructions, in collected code, off the
-// stack, too small (contract: C16): each has a defined answer and none crashes. Each is tried both
-// ways: on a held thread, whose stack the caller walks, and on a running one, which walks itself.
+// stack, and too small ones (contract: C16): each has a defined result, and none crashes. Each is
+// tried on a held thread, whose stack the caller walks, and on a running one, which walks itself.
 // Threads: callbacks and P/Invokes note addresses; the native thread of seeds.c tries them.
 // Signal-safe: no.
 #include "badseeds.h"
@@ -184,10 +184,10 @@ static bool leads_on(uint32_t frame) {
   return true;
 }
 
-// ---- Every byte of a method: prolog, body, epilog, and between instructions ----
-// The registers are those of the method's frame in its body, and in most of these places the method
-// was not entered yet or has been left: its caller cannot be found but by luck. The answer is then
-// E_FAIL, after the frame that was asked for; or a walk to the base.
+// ---- Every byte of a method: prolog, body, epilog, and between instructions ---- The registers
+// are those of the method's frame in its body. At most of these places the method has not been
+// entered yet or has been left, so its caller can only be found by luck. The result is then E_FAIL
+// after the frame of the seed, or a walk to the base.
 static void try_method(const AMD64_CONTEXT *seed_of_frame, const struct code *code,
                        uint32_t frame) {
   for (uint64_t at = 0; at < code->size; at++) {

@@ -159,7 +159,7 @@ static enum kind kind_of(const struct stack *truth, const struct stack_frame *b,
   if (sp_is_older) return left_over && is_at_call(b) && !is_at_call(a) ? SP_BEFORE : UNEXPLAINED;
   if (i == 0 && left_over) return NOTHING_BEFORE;
   if (left_over) return NATIVE_BEFORE;
-  // Left over all the same: the frame before it as it is told is not the one that it came from.
+  // Left over as well: the frame reported before it is not the one that it came from.
   return i == 0 || truth->frames[i - 1].id == 0 ? UNTOLD_BEFORE : UNEXPLAINED;
 }
 

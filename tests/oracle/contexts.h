@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// CONTEXTs as CoreCLR's own DoStackSnapshot gives them, compared with ours, register by register
-// (contract: C4). What may differ is told by CoreCLR's own rules and asserted as exactly that; any
-// other difference fails.
+// The CONTEXTs that CoreCLR's own DoStackSnapshot passes, compared with the library's, register by
+// register (contract: C4). CoreCLR's own rules say what may differ, and exactly that is asserted;
+// any other difference fails.
 #ifndef ORACLE_CONTEXTS_H
 #define ORACLE_CONTEXTS_H
 
@@ -11,7 +11,7 @@
 void contexts_start(void);
 // Of two stacks of the calling thread, equal in frames, taken just now, nothing returned since.
 void contexts_compare(const char *where, const struct stack *truth, const struct stack *ours);
-// Prints the table of kinds; answers how many differences are not explained.
+// Prints the table of kinds; returns the number of differences that are not explained.
 uint64_t contexts_report(void);
 
 // Does the calling thread have an InlinedCallFrame that is in a call, with this sp and return

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// malloc and its kin over glibc's own, with one lock around all of them while a test wants it. The
-// invariant: while the target stands inside, whoever allocates or frees waits for it, as it would
-// wait for an arena's lock. Threads: any. Signal-safe: no.
+// malloc and its family on top of glibc's, with one lock around all of them while a test wants it.
+// Invariant: while the target is inside, a thread that allocates or frees waits for it, as it would
+// wait for the lock of an arena. Threads: any. Signal-safe: no.
 #include "heldmalloc.h"
 
 #include <pthread.h>

@@ -15,16 +15,16 @@
 
 // What a proof provides.
 extern const char *const oracle_name;
-// Called in Initialize, with `oracle_info` set: overrides slots of the callback table and answers
+// Called in Initialize, with `oracle_info` set: overrides slots of the callback table and returns
 // the event mask. `high` is 0 at entry.
 DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high);
-// Called when the program is done, on its thread: prints the report, answers the exit code
-// (0 pass, 1 fail, 77 skip).
+// Called when the program is done, on its thread: prints the report, and returns the exit code (0
+// pass, 1 fail, 77 skip).
 int oracle_report(void);
 
 extern ICorProfilerInfo15 *oracle_info;
 
-// Reports and counts a failed expectation; oracle_finish answers 1 when there was any.
+// Reports and counts a failed expectation; oracle_finish returns 1 if there was any.
 void oracle_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint32_t oracle_failures(void);
 #define ORACLE_CHECK(condition, ...)            \
@@ -43,8 +43,8 @@ int64_t oracle_env(const char *name, int64_t otherwise);
 uint64_t oracle_now_ns(void);
 uint32_t oracle_gettid(void);
 
-// "Namespace.Type.Method" of a FunctionID, without arguments: "Proofs.Known.Spin"; a dynamic method
-// is "(dynamic) name". Cached; answers a string that lives as long as the process. Not while a
+// Returns "Namespace.Type.Method" of a FunctionID, without arguments: "Proofs.Known.Spin"; for a
+// dynamic method "(dynamic) name". Cached; the string lives as long as the process. Not while a
 // thread is held.
 const char *oracle_function_name(FunctionID id);
 // A P/Invoke: what runs under its ID is a stub.
@@ -52,14 +52,14 @@ bool oracle_function_is_pinvoke(FunctionID id);
 // The ID's module is the program under test.
 bool oracle_function_is_ours(FunctionID id);
 
-// Every managed thread that is alive, as the runtime's callbacks tell it (kept by prof.c when the
-// mask has COR_PRF_MONITOR_THREADS). The hooks below run after prof.c's own book-keeping.
+// All managed threads that are alive, according to the runtime's callbacks (kept by prof.c if the
+// mask has COR_PRF_MONITOR_THREADS). The hooks below run after prof.c's own bookkeeping.
 struct oracle_thread {
   ThreadID id;
   uint32_t tid;
 };
 uint32_t oracle_threads(struct oracle_thread *out, uint32_t capacity);
-// Set by those who want to hear of threads, too (ours.c).
+// Set by code that wants to be notified of threads as well (ours.c).
 extern void (*oracle_on_thread_assigned)(ThreadID id, uint32_t tid);
 extern void (*oracle_on_thread_destroyed)(ThreadID id);
 

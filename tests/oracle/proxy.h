@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An ICorProfilerInfo that hands every call on, but says so and ends the process when it is called
-// where the CLR must not be: in a signal handler.
+// An ICorProfilerInfo that passes on every call, but reports it and ends the process if the call is
+// made where the CLR must not be called: in a signal handler.
 #ifndef ORACLE_PROXY_H
 #define ORACLE_PROXY_H
 

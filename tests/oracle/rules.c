@@ -147,8 +147,8 @@ static void run_malloc(const struct scene *scene) {
   for (int i = 0; i < 40; i++) {
     hold_in_malloc(scene);
     if (hold_mode) snapshot_in_malloc(scene, &caller);
-    // A first call may wait for the lock before it asks and, captured, after it was answered; the
-    // target leaves malloc by itself, unless it was made to stand still there.
+    // A first call may wait for the lock before its request and, if it captures, after the capture.
+    // The target leaves malloc by itself, unless it is held there.
     fresh_snapshot(scene, enter_for_a_while, NULL);
     held_malloc_finish();
   }
@@ -286,7 +286,7 @@ static void run_dying(const struct scene *scene) {
                stack_hresult(stack.hr));
 }
 
-// ---- Modules are unloaded while a stack is told ----
+// ---- Modules are unloaded while a stack is reported ----
 static uint32_t forget_stop, forgotten;
 static void *forget_main(void *unused) {
   (void)unused;

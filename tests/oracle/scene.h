@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scenes: the program under test brings a thread to a place and says so; a native thread of the
-// profiler then does its part, and the program goes on. One scene at a time.
+// Scenes: the program under test brings a thread to a place and announces it; a native thread of
+// the profiler then does its part, and the program continues. One scene at a time.
 #ifndef ORACLE_SCENE_H
 #define ORACLE_SCENE_H
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Seeds from end to end (contract: C12 to C16), by the public header alone: hold a thread at an
-// arbitrary instant - in the JIT, an allocation, the collector, a lock's slow path, a P/Invoke, an
-// exception - read its registers, unwind to its topmost managed frame, snapshot with that seed, and
-// let it run on. While it is held the same thread is walked without a seed too, logically and
-// physically: the three must tell one stack. Threads: everything here is on one native thread, but
-// what badseeds.c does. Signal-safe: no.
+// Seeds from end to end (contract: C12 to C16), through the public header alone: hold a thread at
+// an arbitrary instant (in the JIT, an allocation, the collector, a lock's slow path, a P/Invoke,
+// an exception), read its registers, unwind to its topmost managed frame, take a snapshot with that
+// seed, and let it run on. While it is held, the same thread is also walked without a seed,
+// logically and physically: the three must agree. Threads: everything here is on one native thread,
+// except what badseeds.c does. Signal-safe: no.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -169,7 +169,7 @@ static bool has_funclet(void) {
   return false;
 }
 
-// Every managed frame that has metadata is told, in order, with its own sp (contract: C1, C15).
+// Every managed frame with metadata is reported, in order, with its own sp (contract: C1, C15).
 static bool tells_all(const struct stack *stack) {
   uint32_t k = 0;
   for (uint32_t i = 0; i < take.count; i++) {

@@ -184,17 +184,18 @@ static bool agrees_but_for_one_gap(const FunctionID *ids, uint32_t n, const stru
   return below + above >= n && below >= 4;
 }
 
-// The catch handler has returned, and the thread is about to resume behind it: the runtime has
-// forgotten the exception by then, so nobody tells any more that the frames on top are unwound.
+// The catch handler has returned, and the thread is about to resume after it: the runtime has
+// forgotten the exception by then, so nothing shows any more that the frames on top are unwound.
 static bool agrees_about_to_resume(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   if (n <= copy->depth || !copy->resuming) return false;
   return agrees(ids + (n - copy->depth), copy->depth, copy);
 }
 
-// An exception that no managed frame catches up to the next native one leaves that way: out of its
-// filter, or to who has called it by reflection. The runtime tells of each frame on that way that
-// it is unwound, but its ExInfo has the first pass to the end, and CoreCLR's own walk tells all of
-// them in these very callbacks (the synchronous oracle: ThrowInFilter), as ours does.
+// An exception that no managed frame up to the next native one catches leaves through that native
+// frame: out of its filter, or to a caller by reflection. The runtime reports each frame on that
+// way as unwound, but its ExInfo has the first pass to the end, and CoreCLR's own walk in these
+// very callbacks reports all of them (the synchronous oracle: ThrowInFilter), as the library's
+// does.
 static bool agrees_going_native(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   return !copy->catcher_found && copy->unwound_top > copy->depth &&
          agrees_up_to(ids, n, copy, copy->unwound_top);
@@ -265,7 +266,7 @@ bool shadow_judge(const struct copy *copy) {
 
 // ---- Exceptions: frames that go without a leave hook ----
 
-// Is the shadow itself right? CoreCLR's own walk of this thread says so, too.
+// Returns whether the shadow itself is right, according to CoreCLR's own walk of this thread.
 static void check_shadow(const struct shadow *s) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static struct copy copy;

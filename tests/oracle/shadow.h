@@ -35,7 +35,7 @@ struct copy {  // taken in the walk's first callback, while the thread stands st
 
 struct shadow *shadow_of_self(void);   // NULL: no hook has run on this thread. For handlers
 StackSnapshotCallback shadow_collect;  // client data: a struct copy with its source. For handlers
-// One thread at a time; not in handlers. False: it is wrong, and has been told.
+// One thread at a time; not in handlers. Returns false, after reporting it, if it is wrong.
 bool shadow_judge(const struct copy *copy);
 uint64_t shadow_taken(void);
 uint64_t shadow_wanted(void);

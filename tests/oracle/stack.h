@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stack as a DoStackSnapshot callback has told it, and the comparison of two of them.
+// A stack as reported to a DoStackSnapshot callback, and the comparison of two of them.
 #ifndef ORACLE_STACK_H
 #define ORACLE_STACK_H
 
@@ -57,7 +57,7 @@ uint64_t tally_compared(const struct tally *tally);
 struct tally_allowed {
   const char *where, *kind, *reason;
 };
-// Prints everything; answers how many kinds of difference are not in the list.
+// Prints everything; returns the number of kinds of difference that are not in the list.
 uint32_t tally_report(struct tally *tally, const struct tally_allowed *allowed, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The synchronous oracle: in every callback that a profiler may walk its own thread from, CoreCLR's
-// DoStackSnapshot and ours are called one after the other, and what they tell is compared: HRESULT,
-// FunctionIDs, ips, runs of native frames, in order. CoreCLR is the oracle (contract: C11).
-// Threads: callbacks run on any managed thread. Signal-safe: no.
+// The synchronous oracle: in every callback in which a profiler may walk its own thread, CoreCLR's
+// DoStackSnapshot and the library's are called one after the other, and their results compared:
+// HRESULT, FunctionIDs, ips and runs of native frames, in order. CoreCLR is the oracle (contract:
+// C11). Threads: callbacks run on any managed thread. Signal-safe: no.
 //
 // ORACLE_ELT=1 compares in enter/leave/tailcall hooks instead of in callbacks: hooks change the
 // code that the JIT makes, so the two are never mixed.
@@ -29,8 +29,8 @@ static const struct tally_allowed allowed[] = {
     {"(none)", "(none)", "the list is empty"},
 };
 
-// One slot of the callback table each. The arguments are passed on unread to who had the slot
-// before.
+// One for each slot of the callback table. The arguments are passed on unread to the slot's former
+// function.
 // clang-format off
 #define SITES(X)                                                                                  \
   X(ExceptionThrown) X(ExceptionSearchFunctionEnter) X(ExceptionSearchFunctionLeave)              \
@@ -96,7 +96,8 @@ static bool wanted(uint32_t site, const char *name) {
 }
 
 // In a hook CoreCLR's own walk has no Frame to start from (dotnet/runtime #130220, .NET 10): it
-// fails, or starts at an older place. What it does tell must be the end of what we tell.
+// fails, or starts at an older place. What it does report must be the end of what the library
+// reports.
 static uint64_t hooks_refused, hooks_equal, hooks_partial;
 static void compare_in_hook(const char *name, struct buffers *b) {
   struct stack *clr = &b->clr, *ours = &b->ours;
@@ -118,7 +119,7 @@ static void compare_in_hook(const char *name, struct buffers *b) {
 }
 
 // A seed: the registers of one of the stack's managed frames. CoreCLR uses it only in cooperative
-// mode, which few callbacks are called in; in the others the answer is what it is without one.
+// mode, in which few callbacks are called; in the others the result is the same as without a seed.
 static uint64_t seeds, seeds_used, seeds_native, seeds_refused;
 static void by_seed(struct buffers *b, AMD64_CONTEXT *seed) {
   BYTE buffer[4096] = {0};
@@ -137,7 +138,7 @@ static void compare_seeded(const char *name, struct buffers *b, uint64_t choice)
   const struct stack_frame *f = &b->ours.frames[whole == 0 ? 0 : choice % whole];
   AMD64_CONTEXT seed = {0};
   if (whole == 0 || f->id == 0 || choice % 8 == 0) {
-    // One that no walk may start at. It tells the mode, and in which order things are checked.
+    // A seed that no walk may start at. It shows the mode, and the order of the checks.
     seed.Rip = (uint64_t)(uintptr_t)&strlen;
     seed.Rsp = (uint64_t)(uintptr_t)&seed;
     by_seed(b, &seed);
@@ -228,7 +229,7 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   ORACLE_CHECK(error == 0, "pthread_create: %s", strerror(error));
   DWORD low = COR_PRF_ENABLE_STACK_SNAPSHOT | ours_mask(high);
   if (oracle_env("ORACLE_ELT", 0) != 0) {
-    // The hooks are only taken when the mask already asks for one of the things that they tell.
+    // The hooks are accepted only if the mask already asks for one of the things that they report.
     low |= COR_PRF_MONITOR_ENTERLEAVE | COR_PRF_ENABLE_FRAME_INFO;
     HRESULT hr = oracle_info->lpVtbl->SetEventMask2(oracle_info, low, *high);
     if (SUCCEEDED(hr))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Preloaded: what a signal handler must not call says so and ends the process, when it is called
-// between oracle_trap_set(1) and oracle_trap_set(0) on the same thread. Allocation, locks, printf,
-// waits, mappings: all that the library links to of that kind. Threads: any. Signal-safe: yes.
+// Preloaded: functions that a signal handler must not call report it and end the process when they
+// are called between oracle_trap_set(1) and oracle_trap_set(0) on the same thread: allocation,
+// locks, printf, waits, mappings, as far as the library links to them. Threads: any. Signal-safe:
+// yes.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>

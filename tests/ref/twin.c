@@ -6,7 +6,7 @@
 // At each place a frame is made up to be as steps.c says it is there, with a caller that is known;
 // the product, from those registers and that stack alone, must find this caller: as an interrupted
 // frame (exact) at every instruction, and as a caller's frame, decoded and by its call site's rule,
-// behind every call. Usage: ref_twin [--every N] IMAGE.dll...   N: one in N functions.
+// after every call. Usage: ref_twin [--every N] IMAGE.dll...   N: one in N functions.
 // Exit code 0 pass, 1 fail. One thread.
 #include <stdio.h>
 #include <stdlib.h>

@@ -80,7 +80,7 @@ struct comparison oracle_compare(const struct oracle *oracle, const struct walke
       at = result.skip_to;
       continue;
     }
-    // Native frames were left out, and the walk says so.
+    // Native frames were left out, and the walk reports it.
     for (unsigned i = at; (frame->flags & CS_FRAME_BRIDGED) && i < count; i++) {
       if (!is_entry(frame, want[i])) continue;
       result.bridged = result.bridged || i != at;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ClrMD's view of a process that somebody else has stopped: memory through ClrMD's own reader, threads'
-// registers from the one who has stopped them (only a tracer can read them).
+// ClrMD's view of a process that another program has stopped: memory through ClrMD's own reader,
+// and the threads' registers from that program (only a tracer can read them).
 using System.Buffers.Binary;
 using System.Runtime.InteropServices;
 using Microsoft.Diagnostics.Runtime;

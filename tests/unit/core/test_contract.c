@@ -135,7 +135,7 @@ static void a_good_descriptor_fills_the_layout(void **state) {
   assert_int_equal(l.hijack.hijack_slot, 0);  // no descriptor has it
 }
 
-// Takes away one key after the other. Only those that nobody asks for may go.
+// Removes one key after the other. Only those that are not read may be missing.
 static void every_missing_field_is_named(void **state) {
   (void)state;
   static const char *const unused[] = {"version", "baseline", "GCHandle"};

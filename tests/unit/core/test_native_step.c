@@ -110,7 +110,8 @@ static void usual_frame(void **state) {
   assert_false(signal_frame);
 }
 
-// A call may be the last instruction of its function: then the return address is behind it.
+// A call may be the last instruction of its function; the return address is then after the
+// function.
 static void return_addresses_count_for_the_call(void **state) {
   (void)state;
   regs.r[CS_RIP] = ip_at(0x80);

@@ -140,7 +140,7 @@ static unsigned frames_without_a_map(uint64_t ip) {
   return n;
 }
 
-// The same for code that may die, but only while nothing has died since, and where deaths are told.
+// The same for collectible code, but only while none has been unloaded, and unloading is reported.
 static void steps_over_code_that_may_die_by_rule_until_something_dies(void **state) {
   (void)state;
   static struct cs_sites sites;
