@@ -113,7 +113,7 @@ bool cs_consumer_create(struct cs_consumer *c, const struct cs_consumer_opts *op
 
 bool cs_consumer_take_place(struct cs_consumer *c, struct cs_consumer *from, struct cs_error *err) {
   if (dup3(c->fd, from->shown, O_CLOEXEC) < 0)
-    return cs_error_set(err, "cannot show the shared memory as %s: %m", from->path);
+    return cs_error_set(err, "cannot expose the shared memory as %s: %m", from->path);
   cs_consumer_hide(c);
   memcpy(c->path, from->path, sizeof c->path);
   c->shown = from->shown;
@@ -171,7 +171,7 @@ static bool adopt_theirs(struct cs_consumer *c, int fd, size_t bytes, uint64_t w
   if (!whole && bytes != CS_WIRE_HEADER_BYTES)
     (void)cs_error_set(err, "the process has made shared memory of %zu bytes", bytes);
   else if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != CS_WIRE_MAGIC)
-    (void)cs_error_set(err, "the process has made shared memory and not filled it in");
+    (void)cs_error_set(err, "the shared memory that the process has made is not filled in");
   else if (head.version != CS_WIRE_VERSION)
     (void)cs_error_set(err,
                        "the library in the process speaks version %u of the recording's format, "
@@ -192,7 +192,7 @@ bool cs_consumer_take(struct cs_consumer *c, pid_t pid, const struct cs_wire_inv
   DIR *folder = opendir(path);
   if (folder == NULL || !owner_of(pid, &owner)) {
     if (folder != NULL) (void)closedir(folder);
-    return cs_error_set(err, "cannot look among the files of process %d: %m", (int)pid);
+    return cs_error_set(err, "cannot list the files of process %d: %m", (int)pid);
   }
   int number = find_descriptor(folder, invitation->name);
   (void)closedir(folder);

@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct cs_wire_record) + sizeof(struct cs_wire_end) <= END
 
 static bool header_fits(const struct cs_wire_header *h, uint64_t file_size, struct cs_error *err) {
   if (cs_load_acquire(&h->magic) != CS_WIRE_MAGIC)
-    return cs_error_set(err, "%s names a file that no clrsnap made", CS_WIRE_ENV);
+    return cs_error_set(err, "%s names a file that clrsnap has not made", CS_WIRE_ENV);
   if (h->version != CS_WIRE_VERSION)
     return cs_error_set(err,
                         "the clrsnap command speaks version %u of the recording's format, "

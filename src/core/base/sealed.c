@@ -59,12 +59,12 @@ static bool is_sound(int fd, uid_t owner, size_t *bytes, const char *path, struc
   struct stat st;
   int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW))
-    return cs_error_set(err, "%s is not sealed: its size could change; it is not used", path);
-  if (fstat(fd, &st) != 0) return cs_error_set(err, "cannot look at %s: %m", path);
+    return cs_error_set(err, "%s is not used: it is not sealed, so its size could change", path);
+  if (fstat(fd, &st) != 0) return cs_error_set(err, "cannot stat %s: %m", path);
   if (st.st_uid != owner)
     return cs_error_set(err, "%s belongs to another user (%u); it is not used", path, st.st_uid);
   if ((st.st_mode & 07777) != 0600)
-    return cs_error_set(err, "%s has mode %o, not 600; it is not used", path, st.st_mode & 07777u);
+    return cs_error_set(err, "%s is not used: its mode is %o, not 600", path, st.st_mode & 07777u);
   *bytes = (size_t)st.st_size;
   return true;
 }
@@ -79,7 +79,7 @@ int cs_sealed_open(const char *path, uid_t owner, size_t *bytes, struct cs_error
   int fd = -1;
   (void)snprintf(own, sizeof own, "/proc/self/fd/%d", path_fd);
   if (!is_memory(path_fd))
-    (void)cs_error_set(err, "%s is not shared memory of clrsnap's", path);
+    (void)cs_error_set(err, "%s is not shared memory of clrsnap", path);
   else if ((fd = open(own, O_RDWR | O_CLOEXEC | O_NONBLOCK)) < 0)  // an open would wait for a lease
     (void)cs_error_set(err, "cannot open %s: %m", path);
   (void)close(path_fd);

@@ -142,7 +142,7 @@ static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, Mo
     return true;  // unloaded in between
   }
   if (base != (uint64_t)(uintptr_t)api_base) {
-    return cs_error_set(err, "self-check failed: a module's base is 0x%llx and should be %p",
+    return cs_error_set(err, "self-check failed: a module's base is 0x%llx instead of %p",
                         (unsigned long long)base, (const void *)api_base);
   }
   if (r2r == 0) return true;  // its ReadyToRun code was rejected

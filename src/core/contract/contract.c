@@ -23,11 +23,11 @@ static bool check_version(const struct cs_runtime_version *v, bool has_descripto
         v->major, v->minor, v->build, CS_SUPPORTED_RUNTIME);
   }
   if (v->major > CS_SUPPORTED_RUNTIME) {
-    return cs_error_set(
-        err,
-        "this program runs on .NET %u.%u.%u, which this version of clrsnap does not know (.NET %d "
-        "it does)",
-        v->major, v->minor, v->build, CS_SUPPORTED_RUNTIME);
+    return cs_error_set(err,
+                        "this program runs on .NET %u.%u.%u, which this version of clrsnap does "
+                        "not support (.NET %d "
+                        "is supported)",
+                        v->major, v->minor, v->build, CS_SUPPORTED_RUNTIME);
   }
   if (!has_descriptor) {
     return cs_error_set(err, "the runtime has no data contract descriptor, so this is not .NET %d",

@@ -40,7 +40,7 @@ static const struct member members[] = {
 
 static bool refuse(const char *name, uint32_t value, struct cs_error *err) {
   return cs_error_set(err,
-                      "the runtime's data contract descriptor has %s at %u, where nothing can be",
+                      "the runtime's data contract descriptor has %s at %u, which is out of range",
                       name, value);
 }
 

@@ -231,7 +231,7 @@ static enum cs_cfi_result scan_section(struct scan *s) {
     }
     // A section that does not end with a zero length is followed by something else.
     if (section->fde_count != 0 && s->seen >= section->fde_count) return CS_CFI_OK;
-    (void)cs_error_set(s->err, "the record at offset %u of its .eh_frame makes no sense", at);
+    (void)cs_error_set(s->err, "the record at offset %u of its .eh_frame is malformed", at);
     return CS_CFI_MALFORMED;
   }
 }
@@ -259,7 +259,7 @@ static enum cs_cfi_result run_all(struct scan *s) {
         cs_cursor(section->bytes + fde->program, fde->program_end - fde->program);
     enum cs_cfi_result result = cs_cfi_run_fde(&s->build, cie, fde->ip, end, program);
     if (result == CS_CFI_MALFORMED)
-      (void)cs_error_set(s->err, "the program at offset %u of its .eh_frame makes no sense",
+      (void)cs_error_set(s->err, "the program at offset %u of its .eh_frame is malformed",
                          fde->program);
     if (result != CS_CFI_OK) return result;
     s->build.stats->fdes++;

@@ -169,7 +169,7 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
   uint64_t end, count;
   if (segment_end(s, address, &end) != CS_ELF_OK) return CS_ELF_UNREADABLE;
   if (end == 0) {
-    (void)cs_error_set(err, "its .eh_frame_hdr lies in no loaded segment");
+    (void)cs_error_set(err, "its .eh_frame_hdr is in no loaded segment");
     return CS_ELF_MALFORMED;
   }
   size_t len = end - address < sizeof bytes ? (size_t)(end - address) : sizeof bytes;
@@ -179,7 +179,7 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
   uint8_t version = cs_cursor_u8(&c), pointer = cs_cursor_u8(&c), counter = cs_cursor_u8(&c);
   (void)cs_cursor_u8(&c);  // the table's encoding
   if (version != 1 || !cs_pe_read(&section, &c, pointer, &elf->eh_frame)) {
-    (void)cs_error_set(err, "its .eh_frame_hdr makes no sense");
+    (void)cs_error_set(err, "its .eh_frame_hdr is malformed");
     return CS_ELF_MALFORMED;
   }
   if (counter != CS_PE_OMIT && cs_pe_read(&section, &c, counter, &count) && count <= UINT32_MAX)
@@ -187,7 +187,7 @@ static enum cs_elf_result read_hdr(const struct segments *s, uint64_t address,
   elf->hdr = address;
   if (segment_end(s, elf->eh_frame, &elf->eh_frame_end) != CS_ELF_OK) return CS_ELF_UNREADABLE;
   if (elf->eh_frame_end != 0) return CS_ELF_OK;
-  (void)cs_error_set(err, "its .eh_frame lies in no loaded segment");
+  (void)cs_error_set(err, "its .eh_frame is in no loaded segment");
   return CS_ELF_MALFORMED;
 }
 
@@ -201,7 +201,7 @@ static enum cs_elf_result search(struct segments *s, struct cs_error *err) {
     if (ph.p_type != PT_LOAD || ph.p_filesz == 0) continue;
     if (ph.p_filesz > MAX_BYTES || ph.p_filesz > MAX_IN_ALL - s->searched) {
       (void)cs_error_set(err,
-                         "nothing says where its .eh_frame is, and a segment of %llu MiB is too "
+                         "nothing points to its .eh_frame, and a segment of %llu MiB is too "
                          "large to look for it: link it with --eh-frame-hdr",
                          (unsigned long long)(ph.p_filesz >> 20));
       continue;
@@ -232,14 +232,14 @@ enum cs_elf_result cs_elf_read(struct cs_process_memory *process,
   struct segments s = {process, candidate, elf, eh.e_phnum, candidate->base + eh.e_phoff, 0, 0};
   if (eh.e_machine != EM_X86_64 || eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum == 0 ||
       eh.e_phnum > MAX_PROGRAM_HEADERS || eh.e_phoff > (1u << 30)) {
-    (void)cs_error_set(err, "its ELF header makes no sense");
+    (void)cs_error_set(err, "its ELF header is malformed");
     return CS_ELF_MALFORMED;
   }
   bool has_hdr;
   Elf64_Phdr hdr;
   enum cs_elf_result result = find_bias(&s, &has_hdr, &hdr);
   if (result == CS_ELF_MALFORMED)
-    (void)cs_error_set(err, "none of its executable segments is what is mapped");
+    (void)cs_error_set(err, "none of its executable segments matches the mapping");
   if (result == CS_ELF_OK) result = find_notes(&s);
   if (result != CS_ELF_OK) return result;
   if (has_hdr) result = read_hdr(&s, elf->bias + hdr.p_vaddr, err);

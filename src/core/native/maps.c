@@ -123,7 +123,7 @@ bool cs_maps_each(struct cs_maps *maps, int pid,
     next = strchr(at, '\n');
     if (next == NULL) break;  // an incomplete line is ignored
     *next++ = '\0';
-    if (!parse_line(at, &line)) return cs_error_set(err, "cannot make out a line of the maps");
+    if (!parse_line(at, &line)) return cs_error_set(err, "cannot parse a line of the maps");
     if (!visit(&line, arg)) break;
   }
   return true;

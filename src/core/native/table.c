@@ -333,7 +333,7 @@ const struct cs_images *cs_native_refresh(struct cs_native *native) {
   struct cs_error err;
   native->loaded = cs_loader_now(&native->loader);
   if (!cs_maps_read(&native->maps, native->process.pid, &err)) {
-    cs_log("the list of native images stays as it was: %s", err.text);
+    cs_log("the list of native images is not updated: %s", err.text);
     return before;
   }
   size_t bytes = table_bytes(native->maps.count);
