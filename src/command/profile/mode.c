@@ -8,7 +8,6 @@
 #include "base/base.h"
 #include "base/perf.h"
 #include "base/print.h"
-#include "profile/profile.h"
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
     // A recording whose header is lost has mode 0.
@@ -90,14 +89,6 @@ void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount) {
   else
     cs_print(out, amount < 1000000000 ? "%.2f ms" : "%.2f s",
              amount < 1000000000 ? value / 1e6 : value / 1e9);
-}
-
-void cs_put_samples(FILE *out, const struct cs_facts *f) {
-  const struct cs_mode *mode = cs_mode_of(f);
-  bool some = !mode->timed && f->events > f->samples;
-  uint64_t count = some ? f->events : f->samples;
-  cs_print(out, "%" PRIu64 " %s", count, mode->what[count != 1]);
-  if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples);
 }
 
 void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount) {

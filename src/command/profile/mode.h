@@ -28,9 +28,6 @@ enum cs_wire_mode cs_mode_by_name(const char *name, size_t len);
 const char *cs_unit_name(enum cs_unit unit);  // "nanoseconds", "bytes", "count"
 // Prints an amount for people: "1.25 s", "3.1 MB", "12".
 void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);
-// "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked".
-struct cs_facts;
-void cs_put_samples(FILE *out, const struct cs_facts *facts);
 // "1.25 s of CPU time", "12 exceptions"
 void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount);
 

@@ -2,8 +2,11 @@
 // Building a profile. Invariant: a (name, module) is one frame. One thread. Signal-safe: no.
 #include "profile/profile.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/print.h"
 
 void cs_profile_init(struct cs_profile *p) {
   memset(p, 0, sizeof *p);
@@ -87,6 +90,14 @@ void cs_profile_free(struct cs_profile *p) {
   free(p->threads);
   free(p->samples);
   memset(p, 0, sizeof *p);
+}
+
+void cs_put_samples(FILE *out, const struct cs_facts *f) {
+  const struct cs_mode *mode = cs_mode_of(f);
+  bool some = !mode->timed && f->events > f->samples;
+  uint64_t count = some ? f->events : f->samples;
+  cs_print(out, "%" PRIu64 " %s", count, mode->what[count != 1]);
+  if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples);
 }
 
 const char *cs_kind_token(enum cs_profile_kind kind) {

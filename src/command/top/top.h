@@ -87,7 +87,6 @@ void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t wei
 void cs_top_expire(struct cs_top *top, uint64_t now_ns);
 // While frozen, the tables do not change, although samples arrive.
 void cs_top_freeze(struct cs_top *top, bool on);
-bool cs_top_is_frozen(const struct cs_top *top);
 void cs_top_free(struct cs_top *top);
 
 // The tables, which the caller frees. Their texts belong to what they were made from.

@@ -116,7 +116,7 @@ void cs_top_freeze(struct cs_top *top, bool on) {
   }
 }
 
-bool cs_top_is_frozen(const struct cs_top *top) {
+static bool is_frozen(const struct cs_top *top) {
   return top->frozen[0] != NULL;
 }
 
@@ -133,13 +133,13 @@ void cs_top_free(struct cs_top *top) {
 // ---- Sums ----
 
 static size_t nodes_of(const struct cs_top *top, const struct cs_top_view *view) {
-  if (cs_top_is_frozen(top)) return top->frozen_count;
+  if (is_frozen(top)) return top->frozen_count;
   if (view->whole || top->node_count > top->tree->count) return top->tree->count;
   return top->node_count;
 }
 
 static uint64_t weight_of(const struct cs_top *top, const struct cs_top_view *view, size_t node) {
-  if (cs_top_is_frozen(top)) return top->frozen[view->whole][node];
+  if (is_frozen(top)) return top->frozen[view->whole][node];
   return view->whole ? top->tree->nodes[node].weight : top->window[node];
 }
 
