@@ -12,7 +12,7 @@
 #   GUEST_KEEP=DIR         leaves the notes, and the core file of a program that crashed, in DIR
 #   GUEST_STARTS=NUMBER    hostile: how often each of its kinds is started
 #   GUEST_WORK=NUMBER      hostile: how much the program does
-#   GUEST_PARTS="1 2"      hostile: the GUEST_PART (hostile.cpp) of each start, in turn
+#   GUEST_PARTS="1 2 3"    hostile: the GUEST_PART (hostile.cpp) of each start, in turn
 #   CLRSNAP_LIB=FILE       another build of the drop-in
 BUILD=$1 SOURCE=$2 MATERIAL=$3 MODE=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -92,7 +92,7 @@ cd "$WORK" || exit 1
 hostile() { # START KIND
   local as parts status=0
   read -ra as <<< "$2"
-  parts=(${GUEST_PARTS:-1 2})
+  parts=(${GUEST_PARTS:-1 2 3})
   export GUEST_PART=${parts[($1 - 1) % ${#parts[@]}]}
   case $2 in DETACH=1) export GUEST_DETACH=1 ;; *) export "${as[@]/#/CLRSNAP_}" ;; esac
   # With real stops the program stands still for as long as a walk waits for a thread without a processor.
@@ -108,7 +108,7 @@ if [ "$MODE" = hostile ]; then
   export GUEST_WORK=${GUEST_WORK:-100}
   RESULT=$("${host[@]}" "$APP" hostile) || fail "the program alone ended with $?"
   case $RESULT in "done "?*) ;; *) fail "the program alone says '$RESULT'" ;; esac
-  for start in $(seq "${GUEST_STARTS:-2}"); do
+  for start in $(seq "${GUEST_STARTS:-3}"); do
     for kind in HOLD=0 HOLD=1 ELIDE_SUSPEND=1 "HOLD=1 ELIDE_SUSPEND=1" DETACH=1; do
       (hostile "$start" "$kind") || exit 1
     done

@@ -51,7 +51,7 @@ static class Hostile
     // in a local variable that no collection updates (dotnet/runtime#132462; #132482 mends it for .NET 11). If a
     // collection moves the exception, the filter or the handler gets a wild pointer: the filter rejects the
     // exception, or the program ends with an access violation. That takes neither clrsnap nor a walk:
-    // tests/guest/filter-hole.sh shows it. GUEST_MOVES=1 lets the exceptions move.
+    // `tests/guest/run.sh BUILD SOURCE MATERIAL hole` shows it. GUEST_MOVES=1 lets the exceptions move.
     static unsafe long Raise(int rounds)
     {
         bool moves = Environment.GetEnvironmentVariable("GUEST_MOVES") == "1";
