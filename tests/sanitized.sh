@@ -16,7 +16,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
   echo "the unit tests could not be built with -fsanitize=$sanitizers (above)"
   exit 1
 }
-if ! nm "$build"/bin/test_producer | grep -qE '__(asan|tsan)_'; then
+if ! nm "$build/bin/test_producer" | grep -E '__(asan|tsan)_' > /dev/null; then
   echo "the unit tests were built without -fsanitize=$sanitizers, so they would find nothing"
   exit 1
 fi
