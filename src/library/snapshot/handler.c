@@ -53,10 +53,6 @@ HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_r
                     const struct cs_regs *seed) {
   *take = (struct cs_take){.self = true, .request = cs_request_claim_now()};
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  take->request->capture.self = true;
-  take->request->capture.held = false;
-  take->request->capture.plain = false;
-  take->request->capture.asleep = false;
   HRESULT hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), NULL);
   if (hr != S_OK)
     (void)cs_take_end(take);

@@ -57,6 +57,8 @@ enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_capture *capture = &request->capture;
   struct cs_stack stack;
+  capture->self = true;
+  capture->held = capture->plain = capture->asleep = false;
   capture->count = 0;
   capture->leaf = *regs;
   if (world == NULL) return CS_ANSWER_NOT_READY;

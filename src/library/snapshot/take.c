@@ -66,10 +66,6 @@ HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_
     *take = (struct cs_take){.self = true};
     take->request = cs_request_claim(err);
     if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-    take->request->capture.self = true;
-    take->request->capture.held = false;
-    take->request->capture.plain = false;
-    take->request->capture.asleep = false;
     hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
   }
   if (hr == S_OK && worth_another(&take->request->capture))
