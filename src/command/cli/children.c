@@ -35,7 +35,7 @@ struct children {
   pid_t recorders[MAX_RECORDED];  // 0: it has ended
   unsigned count;
   uint64_t began_ns, scanned_ns;
-  int first_status;  // of the first recorder, as wait(2) has it
+  int first_status;  // of the first recorder, as from wait(2)
 };
 
 // ---- In the process that records ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap diff`: two recordings compared. Invariant: nothing is written unless both were read and
+// `clrsnap diff`: compares two recordings. Invariant: nothing is written unless both were read and
 // can be compared. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <string.h>
@@ -103,10 +103,10 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
 struct side {
   const char *path;
   struct cs_recording rec;
-  struct cs_profile profiles[CS_WIRE_MODES];  // by mode; empty where it has not got it
+  struct cs_profile profiles[CS_WIRE_MODES];  // by mode; empty if it was not recorded
 };
 
-// What is written: the modes that both have, and in a page those that one of them has.
+// What is written: the modes that both have, and in a page those that only one of them has, too.
 struct comparison {
   struct cs_diff diffs[CS_WIRE_MODES];  // of the first `compared`
   struct cs_profile profiles[CS_WIRE_MODES];
@@ -152,7 +152,8 @@ static bool is_page(const struct options *o) {
   return o->as == DIFF_HTML || o->as == DIFF_JSON;
 }
 
-// Can that be compared? Both must have the mode of --mode, or any; stacks on lines are of one mode.
+// Checks that the sides can be compared: both must have the mode of --mode, or one in common; a
+// file of stacks has one mode only.
 static bool check_modes(const struct side sides[2], const struct options *o) {
   uint32_t both = in_both(sides);
   char has_a[128], has_b[128];
@@ -183,7 +184,7 @@ static bool check_modes(const struct side sides[2], const struct options *o) {
 
 static void resolve_side(struct side *side, const struct options *o) {
   struct cs_profile found[CS_WIRE_MODES];
-  // By method: a line that moved has not grown.
+  // By method, because a line that has moved would seem to be a new one.
   const struct cs_resolve_opts opts = {.native = o->native,
                                        .signatures = o->signatures,
                                        .raw_names = o->raw_names,
@@ -194,7 +195,7 @@ static void resolve_side(struct side *side, const struct options *o) {
   for (size_t i = 0; i < count; i++) side->profiles[found[i].facts.mode] = found[i];
 }
 
-// An event that has not happened is a fact; a side on which nothing at all was seen is none.
+// A mode of events without events is a result; a side without any samples is not.
 static bool has_samples(const struct side *side, uint32_t modes) {
   for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++) {
     if ((modes & CS_WIRE_MODE_BIT(mode)) != 0 && side->profiles[mode].facts.samples > 0)
@@ -208,10 +209,10 @@ static void compare_mode(struct comparison *c, const struct side sides[2], unsig
                          enum cs_normalize normalize) {
   struct cs_diff *diff = &c->diffs[c->compared++];
   cs_diff_make(diff, &sides[0].profiles[mode], &sides[1].profiles[mode], normalize);
-  c->profiles[c->count++] = diff->profile;  // which stays the diff's
+  c->profiles[c->count++] = diff->profile;  // which the diff still owns
 }
 
-// A mode that one of them has is in the page, as it is, behind those that can be compared.
+// A mode that only one of them has is shown in the page, after those that can be compared.
 static void show_mode(struct comparison *c, const struct side sides[2], unsigned mode,
                       const struct options *o) {
   bool before = (sides[0].rec.meta.modes & CS_WIRE_MODE_BIT(mode)) != 0;
@@ -224,7 +225,7 @@ static void show_mode(struct comparison *c, const struct side sides[2], unsigned
   c->profiles[c->count++].only = before ? CS_ONLY_BEFORE : CS_ONLY_AFTER;
 }
 
-// That of --mode first; other than in a page it is the only one.
+// The mode of --mode comes first; except in a page, it is the only one.
 static void make_comparison(struct comparison *c, const struct side sides[2],
                             const struct options *o) {
   uint32_t both = in_both(sides), either = sides[0].rec.meta.modes | sides[1].rec.meta.modes;

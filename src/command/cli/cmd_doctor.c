@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap doctor [PID]`: what works here and what does not, and why, as a list or as JSON. One
-// thread. Signal-safe: no.
+// `clrsnap doctor [PID]`: reports what works here, what does not, and why, as a list or as JSON.
+// One thread. Signal-safe: no.
 #include <stdio.h>
 #include <string.h>
 

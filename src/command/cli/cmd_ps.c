@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap ps`: the .NET processes that this user can see, as a table or as JSON. One thread.
+// `clrsnap ps`: lists the .NET processes that this user can see, as a table or as JSON. One thread.
 // Signal-safe: no.
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "util/json.h"
 #include "util/say.h"
 
-enum { PATIENCE_S = 2 };  // for a process that is stopped: it would never answer
+enum { PATIENCE_S = 2 };  // for a stopped process, which would never respond
 
 struct list {
   bool json;

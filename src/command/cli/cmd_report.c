@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap report`: makes of a recording file what `record` could have written at its end. One
-// thread. Signal-safe: no.
+// `clrsnap report`: makes from a recording file whatever `record` could have written at its end.
+// One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap run-profiler`: the environment in which a program's runtime loads libclrsnap.so, and
-// that loads somebody else's profiler; then this process becomes the program. Invariant: whatever
-// can be found wrong before is said before, and the program is then not started. One thread.
+// `clrsnap run-profiler`: sets the environment in which a program's runtime loads libclrsnap.so,
+// which loads the other profiler; then this process becomes the program. Invariant: mistakes that
+// can be found beforehand are reported, and the program is then not started. One thread.
 // Signal-safe: no.
 #include <errno.h>
 #include <signal.h>
@@ -80,7 +80,7 @@ static bool put_profiler(const struct cs_profiler_options *o, const char *librar
   if (other != NULL && on != NULL && strtoul(on, NULL, 16) != 0 &&
       strcasecmp(other, o->clsid_text) != 0)
     cs_say("the profiler %s of the environment gives way to %s", other, profiler);
-  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over the other
+  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // it would take precedence
   return put("CORECLR_ENABLE_PROFILING", "1", err) && put("CORECLR_PROFILER", o->clsid_text, err) &&
          put("CORECLR_PROFILER_PATH", library, err) && put("CLRSNAP_PROFILER_PATH", profiler, err);
 }
@@ -92,7 +92,7 @@ static bool is_in_list(const char *list, const char *path) {
   return false;
 }
 
-// What else is loaded that way stays.
+// Other preloaded libraries stay in the list.
 static bool put_takeover(const char *library, struct cs_error *err) {
   char *path = NULL, *list = NULL;
   const char *old = getenv("LD_PRELOAD");

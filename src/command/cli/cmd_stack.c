@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap stack PID`: every thread's stack once, from outside, for people or as JSON. One thread.
-// Signal-safe: no.
+// `clrsnap stack PID`: prints every thread's stack once, from outside, for people or as JSON. One
+// thread. Signal-safe: no.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void print_frame(const struct cs_outside_frame *f) {
     cs_print(stdout, "%s", f->name[0] != '\0' ? "(" : "[");
     const char *file = cs_file_of(f->module);
     cs_print(stdout, "%s", file);
-    // The runtime's code in a program that is a single file has the program's name.
+    // In a single-file program, the runtime's code is in the program's file.
     if (f->runtime && f->name[0] == '\0' && strcmp(file, "libcoreclr.so") != 0)
       cs_print(stdout, ": runtime");
     if (f->name[0] == '\0') cs_print(stdout, "+0x%" PRIx64, f->offset);
@@ -71,7 +71,7 @@ static void print_frame(const struct cs_outside_frame *f) {
   cs_print(stdout, "\n");
 }
 
-// What a thread is in the middle of, while it is not known to wait; "": that is not known.
+// What a thread is doing that is not known to wait; "": unknown.
 static const char *where(const struct cs_outside_thread *t) {
   if (t->gc == CS_OUTSIDE_GC_COLLECTS) return "gc";
   if (t->gc == CS_OUTSIDE_GC_BACKGROUND) return "background gc";

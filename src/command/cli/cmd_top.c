@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap top`: a recording that is looked at while it is made, and of which nothing is kept but
-// sums. The program that it has started is asked to end with it. Invariant: standard output has the
-// tables and nothing else; what the program writes goes to standard error, or, beside a screen, to
-// a file. One thread (and that of counters.c). Signal-safe: no.
+// `clrsnap top`: a recording that is shown while it is made, and of which only sums are kept. A
+// program that it has started is asked to end with it. Invariant: standard output gets the tables
+// and nothing else; what the program writes goes to standard error or, with a screen, to a file.
+// One thread (and that of counters.c). Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,15 +25,15 @@ struct watch {
   struct cs_top_proc proc;
   struct cs_top_moment moment;
   struct cs_counter_reader *counters;
-  uint32_t *unnamed;  // frames whose names have not come yet
+  uint32_t *unnamed;  // frames whose names have not arrived yet
   size_t unnamed_count, unnamed_capacity;
   struct cs_top_known *known;
   size_t known_capacity;
   bool screen, quit, failed;
   uint32_t tables;
-  uint64_t next_ns;  // when the next one is due; 0: the agent has not begun
+  uint64_t next_ns;  // when the next table is due; 0: the agent has not begun
   uint64_t last_ns, last_taken;
-  char output[4096];  // where the program's output goes, beside a screen
+  char output[4096];  // where the program's output goes while there is a screen
 };
 
 // ---- From the recording to the model ----
@@ -53,7 +53,7 @@ static bool name_frame(struct watch *w, size_t frame) {
   return known;
 }
 
-// A function's record may come after its first sample.
+// A function's record may arrive after its first sample.
 static void name_frames(struct watch *w) {
   size_t left = 0;
   for (size_t i = 0; i < w->unnamed_count; i++)
@@ -84,7 +84,7 @@ static void take_facts(struct watch *w, uint64_t now) {
   const struct cs_recording *rec = &s->recording;
   struct cs_top_facts *f = &w->moment.facts;
   double span = w->last_ns > 0 ? (double)(now - w->last_ns) / 1e9 : 0;
-  // By attach it is our number for it, whatever its own namespace calls it.
+  // After an attach, the PID is the one in our namespace, not the process's own.
   int agent = w->options->agent.pid != 0 ? (int)w->options->agent.pid
                                          : (int)cs_consumer_agent_pid(&s->consumer);
   f->pid = s->began_ns > 0 ? agent : 0;
@@ -114,7 +114,7 @@ static void take_facts(struct watch *w, uint64_t now) {
   w->last_taken = rec->taken;
 }
 
-// The names are the recording's: they are good until the next text comes to it.
+// The recording owns the names; they are valid until its next text is added.
 static size_t list_known(struct watch *w) {
   const struct cs_recording *rec = &w->session.recording;
   while (w->known_capacity < rec->root_count)
@@ -136,7 +136,7 @@ static void free_tables(struct cs_top_moment *m) {
 static void make_tables(struct watch *w) {
   struct cs_top_moment *m = &w->moment;
   name_frames(w);
-  size_t known = list_known(w);  // after the frames' names: those may move all texts there are
+  size_t known = list_known(w);  // after the frames were named, which may move all texts
   free_tables(m);
   m->methods = cs_top_methods(&w->top, &m->view, &m->method_count);
   m->threads = cs_top_threads(&w->top, &m->view, w->proc.tasks, w->proc.count, w->known, known,
@@ -150,7 +150,7 @@ static void print_table(struct watch *w) {
     cs_top_write_text(&w->moment, w->options->rows, stdout);
   w->tables++;
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
-  // Whoever has read enough of a pipe closes it.
+  // A reader that has had enough closes the pipe.
   if (errno != EPIPE) cs_say("the table could not be written: %m");
   w->failed = errno != EPIPE;
   w->quit = true;
@@ -173,7 +173,7 @@ static void refresh(struct watch *w, uint64_t now) {
 static bool is_due(struct watch *w, uint64_t now) {
   uint64_t interval = (uint64_t)(w->options->interval_s * 1e9);
   if (w->next_ns == 0) {
-    // A screen has something to say at once; a table is of an interval that has gone by.
+    // A screen shows something at once; a table covers an interval that has passed.
     if (w->session.began_ns == 0) {
       bool first = w->screen && w->last_ns == 0;
       return first;
@@ -233,7 +233,7 @@ static void on_signal(void *context, int number) {
 
 // ---- The program ----
 
-// Where the program's input comes from and its output goes to, while it is started.
+// Redirects the input and output that the program inherits while it is started.
 static bool divert(struct watch *w, int saved[3], struct cs_error *err) {
   int to = STDERR_FILENO, from = STDIN_FILENO;
   for (int i = 0; i < 3; i++) saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
@@ -283,12 +283,12 @@ static void report_output(struct watch *w) {
     cs_say("what the program has written is in %s", w->output);
 }
 
-// It was started to be watched: it ends with us.
+// A program that was started for this ends with the command.
 static int end_program(struct watch *w) {
   struct cs_session *s = &w->session;
   s->watcher = (struct cs_watcher){0};
   if (s->attached != 0) return 0;
-  // Its agent has said the last word before it has ended itself: it is about to.
+  // If its agent has finished recording, the program is about to end by itself.
   bool ends = s->recording.ended || cs_consumer_agent_state(&s->consumer) == CS_WIRE_AGENT_DONE;
   if (ends && !w->quit) cs_session_wait(s);
   if (s->child_ended) return cs_session_exit_code(s);
@@ -324,7 +324,7 @@ static bool open_screen(struct watch *w, struct cs_error *err) {
   return cs_screen_open(in, out, err);
 }
 
-// False: nothing was seen, and it has been said why.
+// False: there was nothing to show, and the reason has been printed.
 static bool conclude(struct watch *w) {
   char message[256];
   const struct cs_session *s = &w->session;
@@ -357,7 +357,7 @@ static int run(struct watch *w) {
   w->session.watcher = (struct cs_watcher){w, look, on_signal};
   bool opened = open_screen(w, &err);
   if (opened) cs_session_record(&w->session);
-  // What has come since the last table of a program that has ended.
+  // The rest of a program that has ended: what arrived since the last table.
   if (opened && !w->screen && !w->quit && w->session.began_ns > 0) refresh(w, cs_clock_now_ns());
   cs_screen_close();
   if (!opened) cs_say("%s", err.text);

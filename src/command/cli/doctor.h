@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What of clrsnap works on this machine, and with one process, and why not. Each answer has been
-// tried, in the way in which the verbs need it; nothing is guessed from a version.
+// What works on this machine and with one process, and why the rest does not. Each finding comes
+// from trying what the verbs do; nothing is inferred from a version.
 #ifndef CS_CLI_DOCTOR_H
 #define CS_CLI_DOCTOR_H
 
@@ -10,14 +10,14 @@
 
 enum cs_finding_state {
   CS_FINDING_GOOD,
-  CS_FINDING_NOTE,   // works, with something to know
+  CS_FINDING_NOTE,   // works, with a restriction
   CS_FINDING_FAULT,  // does not work
 };
 struct cs_finding {
   const char *name;  // "shared memory"
   enum cs_finding_state state;
-  char text[512];  // what is so
-  char cure[256];  // what can be done; "": nothing, or nothing need be
+  char text[512];  // the finding
+  char cure[256];  // what to do about it; "": nothing
 };
 
 enum { CS_MAX_FINDINGS = 32 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What works on this machine for this user. Invariant: what is tried leaves nothing behind. One
-// thread. Signal-safe: no.
+// What works on this machine for this user. Invariant: the checks leave nothing behind. One thread.
+// Signal-safe: no.
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static void check_agent(struct cs_doctor *d) {
   free(path);
 }
 
-// Only record --labels needs it, and says the same then.
+// Only record --labels needs this, and has the same message.
 static void check_labels(struct cs_doctor *d) {
   struct cs_error err = {""};
   char *agent = cs_find_agent(&err);
@@ -84,7 +84,8 @@ static void check_shared_memory(struct cs_doctor *d) {
                  good ? "sealed memory of 16 MiB can be had" : err.text);
 }
 
-// What a program of the same user can have; one in a container, or with a filter, may have less.
+// What a program of the same user can use; a program in a container, or with a seccomp filter, may
+// have less.
 static void check_engine(struct cs_doctor *d) {
   enum { MOST_HZ = 10000 };  // of --frequency
   struct cs_error why = {""};

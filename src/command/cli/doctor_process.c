@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What works with one process. Invariant: the process is asked and read, but not changed, and not
+// What works with one process. Invariant: the process is queried and read, but neither changed nor
 // stopped. One thread. Signal-safe: no.
 #include <errno.h>
 #include <inttypes.h>
@@ -23,8 +23,8 @@
 #include "recording/hand_over.h"
 #include "remote/remote.h"
 
-// A start is refused by some of the switches that refuse an attach, too, and by other runtimes,
-// which check_runtime has a line for.
+// Some of the switches that refuse an attach refuse profilers at the start, too. So do other
+// runtimes, which check_runtime reports.
 static const char *cure_of_port(const struct cs_process *p) {
   pid_t pid = p->pid;
   if (p->runtime != NULL && strtoul(p->runtime, NULL, 10) != CS_SUPPORTED_RUNTIME) return NULL;
@@ -34,7 +34,7 @@ static const char *cure_of_port(const struct cs_process *p) {
   return "it cannot be attached to; start it with clrsnap record -- instead";
 }
 
-// False: nothing else makes sense.
+// False: the other checks are pointless.
 static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   if (!cs_process_look(p, pid)) {
     cs_doctor_note(d, CS_FINDING_FAULT, "process", "clrsnap ps lists the .NET processes", "%s",
@@ -49,7 +49,7 @@ static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
   return true;
 }
 
-// The runtime's layout as the walk needs it, read from outside.
+// Reads the runtime's layout from outside, as the walk does.
 static void check_runtime(struct cs_doctor *d, const struct cs_process *p) {
   struct cs_error err = {""};
   struct cs_remote *remote = cs_remote_open(p->pid, &err);
@@ -80,7 +80,7 @@ static void check_files(struct cs_doctor *d, pid_t pid) {
                  good ? "can be shared with it" : err.text);
 }
 
-// In a child of ours: its end lets the process go again, which never stood still.
+// In a child process, whose end detaches from the process; PTRACE_SEIZE does not stop it.
 static void check_ptrace(struct cs_doctor *d, pid_t pid) {
   int status = 0;
   pid_t child = fork();
@@ -112,23 +112,23 @@ static void check_other_profilers(struct cs_doctor *d, pid_t pid) {
   free(maps);
 }
 
-// The number behind a label; UINT64_MAX: it is unlimited, or there is none.
-static uint64_t number_behind(const char *text, const char *label, int base) {
+// The number after a label; UINT64_MAX: it is unlimited, or there is none.
+static uint64_t number_after(const char *text, const char *label, int base) {
   const char *at = text != NULL ? strstr(text, label) : NULL;
   if (at == NULL) return UINT64_MAX;
   at += strlen(label) + strspn(at + strlen(label), " \t");
   return *at >= '0' && *at <= 'f' && *at != 'u' ? strtoull(at, NULL, base) : UINT64_MAX;
 }
 
-// How mode cpu would go there: the engine perf takes SIGURG, and a descriptor for each thread.
+// What prevents the engine perf in the process: it needs SIGURG, and a descriptor for each thread.
 static void check_engine(struct cs_doctor *d, pid_t pid) {
   size_t size = 0;
   char *limits = cs_proc_read(pid, "limits", &size), *status = cs_proc_read(pid, "status", &size);
-  uint64_t most = number_behind(limits, "Max open files", 10);
-  uint64_t used = number_behind(status, "\nFDSize:", 10);  // at most
-  uint64_t threads = number_behind(status, "\nThreads:", 10);
-  uint64_t caught = number_behind(status, "\nSigCgt:", 16);
-  uint64_t seccomp = number_behind(status, "\nSeccomp:", 10);
+  uint64_t most = number_after(limits, "Max open files", 10);
+  uint64_t used = number_after(status, "\nFDSize:", 10);  // at most
+  uint64_t threads = number_after(status, "\nThreads:", 10);
+  uint64_t caught = number_after(status, "\nSigCgt:", 16);
+  uint64_t seccomp = number_after(status, "\nSeccomp:", 10);
   bool room = most == UINT64_MAX || used >= most || threads <= (most - used) / 2;
   const char *why = caught != UINT64_MAX && (caught >> (SIGURG - 1) & 1) != 0
                         ? "it uses SIGURG itself (or is being recorded)"
@@ -166,7 +166,7 @@ static void count_symbols(const char *module, enum cs_symbols symbols, void *dat
                  cs_file_of(module));
 }
 
-// The program's own assemblies: the framework comes without symbols.
+// The program's own assemblies; the framework comes without symbols.
 static bool is_program_module(const char *path) {
   size_t length = strlen(path);
   return length > 4 && strcmp(path + length - 4, ".dll") == 0 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An attach: the runtime is told to load libclrsnap.so as the profiler's class, with client data
-// that begins with what the drop-in is to know and goes on with the profiler's own. One thread.
+// Attaches another profiler: the runtime loads libclrsnap.so as the profiler's class, with client
+// data that consists of the drop-in's settings and the profiler's own client data. One thread.
 // Signal-safe: no.
 #include "cli/profiler_attach.h"
 
@@ -29,7 +29,7 @@ static bool put_file(struct cs_diag_payload *data, const char *path, struct cs_e
   return good || cs_error_set(err, "cannot read %s", path);
 }
 
-// For the drop-in, an empty setting, and what is the profiler's own.
+// The drop-in's settings, an empty one that ends them, and the profiler's own client data.
 static bool put_client_data(struct cs_diag_payload *data, const struct cs_profiler_options *o,
                             const char *profiler, struct cs_error *err) {
   const char *names[4];

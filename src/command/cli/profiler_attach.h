@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Loading somebody else's profiler, through clrsnap, into a program that runs.
+// Loads another profiler, through clrsnap, into a running program.
 #ifndef CS_CLI_PROFILER_ATTACH_H
 #define CS_CLI_PROFILER_ATTACH_H
 
 #include "cli/profiler_options.h"
 
-// Waits until the profiler is loaded and has been asked. `library`: libclrsnap.so; `profiler`:
-// theirs.
+// Waits until the profiler is loaded and initialized. `library`: libclrsnap.so; `profiler`: the
+// other profiler's library.
 bool cs_profiler_attach(const struct cs_profiler_options *o, const char *library,
                         const char *profiler, struct cs_error *err);
 

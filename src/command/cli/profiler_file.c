@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The checks of a profiler's library and class. Invariant: nothing of the library is run, so it is
-// read as a file, not loaded. One thread. Signal-safe: no.
+// Checks a profiler's library and class. Invariant: no code of the library is run, so it is read as
+// a file, not loaded. One thread. Signal-safe: no.
 #include "cli/profiler_file.h"
 
 #include <ctype.h>
@@ -19,7 +19,7 @@
 
 enum exported { EXPORTED_UNKNOWN, EXPORTED_NO, EXPORTED_YES };
 
-// A file without a table of sections says nothing; the loader does not need one.
+// A file without section headers shows nothing; the loader does not need them.
 static enum exported exports(Elf *elf, const char *name) {
   Elf_Scn *section = NULL;
   GElf_Shdr header;
@@ -55,7 +55,7 @@ static bool check_elf(const char *path, Elf *elf, struct cs_error *err) {
 
 static bool check_file(const char *path, struct cs_error *err) {
   struct stat st;
-  // Not opened before it is known to be a file: a FIFO would hang us.
+  // Opened only if it is a regular file: opening a FIFO would block.
   if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
     return cs_error_set(err, "%s is not a file: --profiler takes the profiler's library", path);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -83,7 +83,7 @@ char *cs_profiler_file(const char *path, struct cs_error *err) {
 
 // ---- The class ----
 
-// sscanf alone would take shorter numbers, blanks and signs.
+// sscanf alone would accept shorter numbers, blanks and signs.
 static bool has_form(const char *text) {
   static const char form[] = "{xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx}";
   for (size_t i = 0; i < sizeof form; i++) {

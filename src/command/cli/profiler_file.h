@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Somebody else's profiler, looked at before anything is started: a mistake is said here, in words,
-// and not by a program that silently runs without its profiler.
+// Checks another profiler before anything is started: a mistake gives a message here, not a program
+// that silently runs without its profiler.
 #ifndef CS_CLI_PROFILER_FILE_H
 #define CS_CLI_PROFILER_FILE_H
 
@@ -11,7 +11,7 @@
 char *cs_profiler_file(const char *path, struct cs_error *err);
 
 enum { CS_CLSID_TEXT = 39 };  // {XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX} and its NUL
-// With or without braces; `text` gets it as the runtime wants it.
+// Parses a class ID with or without braces; `text` gets the form that the runtime takes.
 bool cs_clsid_parse(const char *from, CLSID *clsid, char text[CS_CLSID_TEXT], struct cs_error *err);
 
 #endif

@@ -33,7 +33,7 @@ static void explain_labels(const struct cs_record_run *r) {
         "startup hooks (System.StartupHookProvider.IsSupported)?");
 }
 
-// False: not all could be written, which has been said.
+// False: something could not be written, which has been said.
 static bool write_result(struct cs_record_run *r) {
   struct cs_error err;
   struct cs_session *s = &r->session;
@@ -117,7 +117,7 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   if (!cs_session_open(s, err)) return false;
   r->window = (struct cs_window){&r->options->view, &s->recording, .every_ns = o->window_ns};
   s->window = o->window_ns != 0 ? &r->window : NULL;
-  s->progress = s->progress && !o->children;  // there would be several lines
+  s->progress = s->progress && !o->children;  // several processes would each show a line
   s->timeline = cs_view_timeline(&o->view);
   s->recording.lines = ask->lines;
   s->recording.inlined = ask->inlined;
