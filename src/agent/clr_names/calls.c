@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls in IL, by name. Invariants: an offset is told only if no other call of the method could be
-// meant; IL is whatever a compiler, or a profiler beside us, has made, so no operand is believed to
-// be there before its size has been checked. Threads: any that may call the CLR. Signal-safe: no.
+// Finds calls in IL by name. Invariants: an offset is returned only if no other call of the method
+// matches; IL may come from any compiler, or from another profiler, so no operand is read before its
+// size has been checked. Threads: any that may call the CLR. Signal-safe: no.
 #include "clr_names/calls.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
   GENERIC_INSTANCE = 0x15,
 };
 
-// A method as both its own and another module's metadata have it.
+// A method by name, the same in its own module's metadata and in another's.
 struct method {
   WCHAR name[NAME_UNITS];
   struct cs_type_name type;
@@ -42,9 +42,9 @@ static bool open_metadata(ICorProfilerInfo15 *info, FunctionID function, struct 
          m->import != NULL;
 }
 
-// ---- Whom a call is to ----
+// ---- The method that is called ----
 
-// Of a generic type that is List<int>, List: a TypeDef or TypeRef.
+// The open type of an instantiated one, List<> of List<int>: a TypeDef or TypeRef.
 static mdToken open_type(IMetaDataImport2 *import, mdToken token) {
   static const mdToken tables[] = {0x02000000, 0x01000000, 0, 0};
   PCCOR_SIGNATURE sig = NULL;
@@ -54,7 +54,7 @@ static mdToken open_type(IMetaDataImport2 *import, mdToken token) {
       sig[0] != GENERIC_INSTANCE)
     return 0;
   uint32_t coded = sig[2];
-  if ((coded & 0x80) != 0) {  // of two bytes, or of four, which no type's number needs
+  if ((coded & 0x80) != 0) {  // two bytes, or four, which no type's number needs
     if ((coded & 0x40) != 0 || len < 4) return 0;
     coded = (coded & 0x3Fu) << 8 | sig[3];
   }
@@ -135,7 +135,7 @@ static uint32_t u32_at(const uint8_t *at) {
   return value;
 }
 
-// How long the instruction is; 0: it does not fit.
+// The length of the instruction; 0: it does not fit.
 static size_t length_of(const uint8_t *code, size_t left) {
   size_t opcode = code[0] == PREFIX ? 2 : 1;
   if (left < opcode) return 0;
@@ -145,7 +145,7 @@ static size_t length_of(const uint8_t *code, size_t left) {
   return left < size ? 0 : size;
 }
 
-// A method's IL, behind its header.
+// Finds a method's IL after its header.
 static bool find_code(const uint8_t *body, size_t size, const uint8_t **code, size_t *len) {
   enum { TINY = 2, FAT = 3, FAT_BYTES = 12 };
   if (size < 1) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a ClassID to what the metadata and the CLR say of it. Invariants: every loop over what
-// metadata says is bounded; every interface pointer that the CLR hands out is released. Threads:
-// any that may call the CLR. Signal-safe: no.
+// Reads classes from the metadata and the CLR. Invariants: every loop over metadata is bounded; every
+// interface pointer that the CLR returns is released. Threads: any that may call the CLR.
+// Signal-safe: no.
 #include "clr_names/class.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// class: what a ClassID is: its name as the metadata has it, its generic arguments, its base class,
-// where its fields are, which methods it has. For who looks at objects. Any thread that may call
-// the CLR, while the class is known to be alive. Not for handlers.
+// What is known of a ClassID: its name as the metadata has it, its generic arguments, its base class,
+// the offsets of its fields, its methods. Any thread that may call the CLR, while the class is known
+// to be alive. Not for handlers.
 #ifndef CS_CLR_NAMES_CLASS_H
 #define CS_CLR_NAMES_CLASS_H
 
@@ -21,16 +21,16 @@ struct cs_class {
   char name[512];  // "System.Threading.Tasks.Task`1", "Outer`1+Inner"
 };
 
-// False: it has no metadata (an array, for example), or the CLR does not tell.
+// False: it has no metadata (an array, for example), or the CLR returns none.
 bool cs_class_read(ICorProfilerInfo15 *info, ClassID id, struct cs_class *out);
-// Where a reference field that the class itself declares is, from an object's beginning. False:
-// there is none of that name.
+// The offset in an object of a field that the class itself declares. False: it has no field of that
+// name.
 bool cs_class_field(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                     uint32_t *offset);
-// Where the first of its own fields is: what the CLR counts the fields of a value type from.
+// The offset of its first field, from which the CLR counts the fields of a value type.
 bool cs_class_origin(ICorProfilerInfo15 *info, const struct cs_class *class, uint32_t *offset);
-// The class of that name in a module ("Outer`1"; none that is nested), with these arguments. It is
-// loaded if it was not.
+// The class of that name in a module ("Outer`1", not nested), with these type arguments. It is loaded
+// if it was not.
 bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name, ClassID args[],
                     unsigned arg_count, struct cs_class *out);
 // A method that the class itself declares, and its function for exactly this class.

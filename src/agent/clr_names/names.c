@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a FunctionID to a name. Methods with metadata by their own module's; dynamic methods and IL
-// stubs by what the runtime calls them. Invariant: every text is terminated and bounded, whatever
-// the metadata says. Threads: any that may call the CLR. Signal-safe: no.
+// Names of FunctionIDs: from their module's metadata; for dynamic methods and IL stubs, from the
+// runtime. Invariant: every text is terminated and bounded, whatever the metadata contains. Threads:
+// any that may call the CLR. Signal-safe: no.
 #include "clr_names/names.h"
 
 #include <string.h>
@@ -88,8 +88,8 @@ static void write_module(ICorProfilerInfo15 *info, ModuleID module, struct cs_me
   out->base = (uint64_t)(uintptr_t)base;
 }
 
-// What of the generic arguments can be told without a frame: the parameters' names, and the
-// arguments themselves where the code is not shared.
+// Reads the generic arguments as far as they are known without a frame: the parameters' names, and
+// the arguments themselves where the code is not shared.
 static void read_instantiation(struct context *c, FunctionID function, mdTypeDef type,
                                mdMethodDef method, ModuleID *module) {
   ClassID class_id = 0, method_ids[CS_TYPE_ARGS], class_ids[CS_TYPE_ARGS];
@@ -134,7 +134,7 @@ static bool name_by_metadata(struct context *c, FunctionID function, mdMethodDef
   read_instantiation(c, function, type, method, &module);
   write_method(c, wide, len, out);
   write_module(c->info, module, out);
-  // Methods outside of any class stand in the module's own pseudo-type.
+  // Methods outside of any class belong to the module's pseudo-type.
   struct cs_text_out text = cs_text_begin(out->type, sizeof out->type);
   if (cs_type_read(c->import, type, &name)) {
     memcpy(out->space, name.space, sizeof out->space);
@@ -146,7 +146,7 @@ static bool name_by_metadata(struct context *c, FunctionID function, mdMethodDef
   return true;
 }
 
-// "IL_STUB_PInvoke" and its like are the runtime's own; all else somebody has emitted.
+// "IL_STUB_PInvoke" and the like are the runtime's; all others are emitted by the program.
 static bool name_dynamic(struct context *c, FunctionID function, struct cs_method_name *out) {
   static const char stub_prefix[] = "IL_STUB_";
   WCHAR wide[NAME_UNITS];
@@ -174,8 +174,8 @@ bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs
   memset(out, 0, sizeof *out);
   out->kind = CS_NAME_UNKNOWN;
   if (function == 0) return false;
-  // Asked first: the runtime hands out some module's metadata for a dynamic method too, with a
-  // token that is in none.
+  // First, because for a dynamic method, too, the runtime returns some module's metadata, with a token
+  // that is not in it.
   BOOL dynamic = 0;
   if (info->lpVtbl->IsFunctionDynamic(info, function, &dynamic) == S_OK && dynamic)
     return name_dynamic(&c, function, out);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// names: a FunctionID as people know the method. Any thread that may call the CLR (a native one, or
-// inside a callback), while the method is known to be alive. Takes no lock of ours. Not for
-// handlers.
+// The name of a FunctionID as it is written in C#. Any thread that may call the CLR (a native one, or
+// inside a callback), while the method is known to be alive. Takes no lock of ours. Not for handlers.
 #ifndef CS_CLR_NAMES_NAMES_H
 #define CS_CLR_NAMES_NAMES_H
 
@@ -12,7 +11,7 @@
 enum cs_name_kind {
   CS_NAME_METHOD,   // has metadata
   CS_NAME_DYNAMIC,  // a dynamic method (System.Reflection.Emit.DynamicMethod, compiled expressions)
-  CS_NAME_STUB,     // an IL stub that the runtime made: P/Invoke marshalling, delegates ...
+  CS_NAME_STUB,     // an IL stub of the runtime: P/Invoke marshalling, delegates
   CS_NAME_UNKNOWN,  // could not be named
 };
 
@@ -20,7 +19,7 @@ struct cs_method_name {
   enum cs_name_kind kind;
   uint32_t token;        // CS_NAME_METHOD: the mdMethodDef in its module; else 0
   uint64_t base;         // CS_NAME_METHOD: where its module's image is in memory; 0: not known
-  char module[512];      // the file's path, or what a module without one is called
+  char module[512];      // the file's path, or the name of a module without one
   char space[256];       // "System.Collections.Generic"
   char type[768];        // "Dictionary<TKey,TValue>.Enumerator"
   char method[512];      // "MoveNext", "Select<TSource,int>"
@@ -28,8 +27,8 @@ struct cs_method_name {
 };
 
 // Fills all of `out`. False: kind is CS_NAME_UNKNOWN and the texts are empty.
-// Generic arguments: those of value types are exact; code that is shared between reference types
-// shows the parameter's own name ("TValue").
+// Generic arguments of value types are exact; for code that is shared between reference types the name
+// has the parameter's own name ("TValue").
 bool cs_method_name_get(ICorProfilerInfo15 *info, FunctionID function, struct cs_method_name *out);
 
 #endif

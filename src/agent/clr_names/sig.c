@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Signature blobs as text. Invariants: `at` never passes `end`; each recursion costs one of
-// MAX_NESTING; a failure is remembered (`bad`) and ends everything. Any thread. Signal-safe: no.
+// Signature blobs as text. Invariants: `at` never passes `end`; recursion is at most MAX_NESTING deep;
+// a failure sets `bad` and ends the reading. Any thread. Signal-safe: no.
 #include "clr_names/sig.h"
 
 #include <string.h>
 
 enum {
-  MAX_NESTING = 24,  // deeper types exist in no program that a person wrote
+  MAX_NESTING = 24,  // no hand-written program has deeper types
   MAX_PARAMS = 4096,
 };
 
@@ -84,7 +84,7 @@ static uint8_t next_byte(struct reader *r) {
   return r->at < r->end ? *r->at++ : fail(r);
 }
 
-// Compressed unsigned integer: 1, 2 or 4 bytes, big-endian, told by the top bits.
+// Compressed unsigned integer: 1, 2 or 4 bytes, as its top bits say, big-endian.
 static uint32_t next_uint(struct reader *r) {
   uint32_t first = next_byte(r);
   if ((first & 0x80) == 0) return first;

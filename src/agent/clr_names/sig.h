@@ -12,7 +12,7 @@ struct cs_type_args {
   char text[CS_TYPE_ARGS][160];
 };
 
-// Who knows what tokens, variables and handles are called. Any function may be NULL: "?" then.
+// Callbacks for the names of tokens, variables and handles. Each may be NULL, for "?".
 struct cs_sig_names {
   void *data;
   // A TypeDef, TypeRef or TypeSpec token; `args` NULL: not instantiated here.
@@ -23,16 +23,16 @@ struct cs_sig_names {
   void (*handle)(void *data, uint64_t handle, struct cs_text_out *out);
 };
 
-// A method's parameters: "(int, string[], ref List<T>)". False: the blob is malformed, and what was
-// added to `out` is no more than a beginning.
+// Adds a method's parameters: "(int, string[], ref List<T>)". False: the blob is malformed, and only
+// the part before the fault has been added.
 bool cs_sig_method(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                    struct cs_text_out *out);
-// One type, as in a TypeSpec: "Dictionary<string,int>".
+// Adds one type, as in a TypeSpec: "Dictionary<string,int>".
 bool cs_sig_type(const uint8_t *sig, size_t len, const struct cs_sig_names *names,
                  struct cs_text_out *out);
 
-// C#'s own word for an element type ("int"), and for a type of the namespace System ("Int32");
-// NULL: it has none.
+// C#'s keyword for an element type, and for a type of the namespace System ("int" for "Int32"). NULL:
+// there is none.
 const char *cs_sig_keyword(uint32_t element_type);
 const char *cs_sig_keyword_of(const char *system_type);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A text that grows to the right in a buffer of fixed size, and stays terminated. What does not fit
-// is left out, at a character's border, and `cut` remembers it. Not for handlers.
+// A text that is appended to in a buffer of fixed size, and always terminated. What does not fit is
+// left out, at the border of a character, and sets `cut`. Not for handlers.
 #ifndef CS_CLR_NAMES_TEXT_H
 #define CS_CLR_NAMES_TEXT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Types as text. Invariants: every loop over what metadata says is bounded, since it may be of an
-// obfuscated or broken module; every interface pointer that the CLR hands out is released. Threads:
-// any that may call the CLR. Signal-safe: no.
+// Types as text. Invariants: every loop over metadata is bounded, because the module may be obfuscated
+// or broken; every interface pointer that the CLR returns is released. Threads: any that may call
+// the CLR. Signal-safe: no.
 #include "clr_names/types.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static size_t units_of(ULONG with_nul, size_t cap) {
   return with_nul - 1 < cap - 1 ? with_nul - 1 : cap - 1;
 }
 
-// The name of one TypeDef or TypeRef as it stands in the metadata, and the type around it (0:
+// The name of one TypeDef or TypeRef as the metadata has it, and the type that it is nested in (0:
 // none).
 static bool read_level(IMetaDataImport2 *import, mdToken token, char *name, size_t cap,
                        mdToken *outer) {
@@ -53,7 +53,7 @@ static unsigned split_arity(char *name) {
   return (unsigned)arity;
 }
 
-// "System.Linq.Enumerable": a dot behind a '<' belongs to a name that a compiler made.
+// "System.Linq.Enumerable": a dot after a '<' is part of a name that a compiler made.
 static void split_namespace(char *name, char *space, size_t cap) {
   size_t plain = strcspn(name, "<"), dot = 0;
   struct cs_text_out out = cs_text_begin(space, cap);
@@ -133,7 +133,7 @@ void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args
   if (params != NULL) import->lpVtbl->CloseEnum(import, params);
 }
 
-// A class that has metadata. False: there is none to be had.
+// Adds a class that has metadata. False: it has none.
 static bool write_plain_class(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
                               struct cs_text_out *out) {
   ModuleID module = 0;

@@ -10,7 +10,7 @@
 
 enum { CS_TYPE_LEVELS = 8 };  // Outer.Middle.Inner; what is nested deeper loses its outermost names
 
-// A type by its name in the metadata, outermost first; the suffix `2 is split off.
+// A type's name in the metadata, outermost type first, without suffixes like `2.
 struct cs_type_name {
   char space[256];  // of the outermost
   unsigned levels;
@@ -20,9 +20,9 @@ struct cs_type_name {
   } level[CS_TYPE_LEVELS];
 };
 
-// Of a TypeDef or TypeRef. False: not to be read.
+// Of a TypeDef or TypeRef. False: it cannot be read.
 bool cs_type_read(IMetaDataImport2 *import, mdToken token, struct cs_type_name *out);
-// "Dictionary<TKey,TValue>.Enumerator": without the namespace. `args` NULL: without brackets.
+// Adds "Dictionary<TKey,TValue>.Enumerator", without the namespace. `args` NULL: without brackets.
 void cs_type_write(const struct cs_type_name *name, const struct cs_type_args *args,
                    struct cs_text_out *out);
 // The same, but "int" for System.Int32: for arguments and parameters.
@@ -31,11 +31,11 @@ void cs_type_write_short(const struct cs_type_name *name, const struct cs_type_a
 // The names of the generic parameters of a TypeDef or MethodDef: "TKey", "TValue".
 void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args *out);
 
-// A ClassID: "int", "List<string>[]". `nesting` counts down; "..." at its end.
+// Adds the name of a ClassID: "int", "List<string>[]". `nesting`: levels left before "...".
 void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
                     struct cs_text_out *out);
-// Replaces each parameter's name by what `ids` says of it. One that the runtime shares between all
-// reference types (System.__Canon) or does not tell (0) keeps its name.
+// Replaces each parameter's name by that of its type argument in `ids`. One that the runtime shares
+// between all reference types (System.__Canon), or does not know (0), keeps the parameter's name.
 void cs_type_instantiate(ICorProfilerInfo15 *info, const ClassID ids[], unsigned count,
                          unsigned nesting, struct cs_type_args *args);
 

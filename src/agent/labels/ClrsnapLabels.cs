@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Runs inside the recorded program, as a startup hook: tells libclrsnap.so, which is loaded there as
-// a profiler, which Activity is current on a thread.
+// Runs inside the recorded program as a startup hook, and writes the current Activity of each thread
+// into a slot of libclrsnap.so, which is loaded there as a profiler.
 //
-// Which one is current is in the thread's ExecutionContext, and changes in two ways: the program
-// starts or stops an Activity (Activity.CurrentChanged), or another context comes onto the thread
-// (an await, the thread pool). An AsyncLocal of our own, set whenever the first happens, is in the
-// same contexts, and its change notification tells of both. So what a thread's slot says is always
-// a function of the context that the thread has.
+// The current Activity is part of the thread's ExecutionContext, and changes in two ways: the program
+// starts or stops an Activity (Activity.CurrentChanged), or the thread switches to another context
+// (an await, the thread pool). An AsyncLocal of our own, set whenever the first happens, is part of
+// the same contexts, and its change notification covers both. So the contents of a thread's slot are
+// always a function of the thread's context.
 //
-// Invariants: nothing in here throws into the program, listens to Activities (that would have
-// libraries make some that nobody wants) or loads an assembly; where no recording wants labels it
-// does nothing. Another recording gets another AsyncLocal: contexts may have kept a value of this
-// one from before changes that nobody has seen.
+// Invariants: nothing in here throws into the program, listens to Activities (which would make
+// libraries create some that nothing else wants) or loads an assembly; unless a recording wants
+// labels, it does nothing. Each recording has an AsyncLocal of its own, because contexts may have
+// kept an old value of an earlier one, which missed the changes in between.
 //
 // Compiled against the runtime's own assemblies and System.Private.CoreLib (scripts/build-labels.sh),
 // which any version of .NET loads: a hook that fails to load would end the program.
@@ -36,11 +36,11 @@ internal static class StartupHook
         }
         catch (Exception)
         {
-            // Then samples have no labels, which the recording says.
+            // Samples have no labels then, and the recording says so.
         }
     }
 
-    // Apart, so that what an old runtime cannot compile of it is caught, too.
+    // Not inlined, so that a failure to compile it on an old runtime is caught, too.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void Begin()
     {
@@ -52,7 +52,7 @@ internal static class StartupHook
 
 namespace Clrsnap
 {
-    // What libclrsnap.so has for us.
+    // The functions of libclrsnap.so.
     internal sealed unsafe class Agent
     {
         private const int RtldNow = 2, RtldNoLoad = 4;
@@ -94,7 +94,7 @@ namespace Clrsnap
         private static byte[] Bytes(string text) => Encoding.UTF8.GetBytes(text + "\0");
     }
 
-    // struct cs_label_slot of src/signal/label.h.
+    // struct cs_label_slot of src/library/signal/label.h.
     [StructLayout(LayoutKind.Explicit, Size = 64)]
     internal unsafe struct Slot
     {
@@ -104,8 +104,8 @@ namespace Clrsnap
         [FieldOffset(16)] private ulong _trace1;
         [FieldOffset(24)] private ulong _span;
 
-        // A signal handler may read it at any instruction of this: odd tells it not to. Every store is
-        // behind all those before it.
+        // A signal handler may read the slot at any instruction of this method; an odd sequence tells
+        // it not to. The stores are in program order.
         public void Write(Label label, uint recording)
         {
             uint sequence = _sequence;
@@ -118,7 +118,7 @@ namespace Clrsnap
         }
     }
 
-    // The bytes of an Activity's ids, in the order in which they are written out.
+    // The bytes of an Activity's ids, in the order of their text form.
     internal sealed class Label
     {
         public static readonly Label None = new Label(default);
@@ -170,13 +170,13 @@ namespace Clrsnap
             if (recording == 0 || assembly.GetName().Name != Name ||
                 AssemblyLoadContext.GetLoadContext(assembly) != AssemblyLoadContext.Default)
                 return false;
-            // Both who looks and who is told may find it.
+            // Both the loop in Await and the event may find it.
             if (Interlocked.Exchange(ref s_mirrored, recording) != recording)
                 Begin(agent, recording);
             return true;
         }
 
-        // Apart, because to compile it loads the assembly.
+        // Not inlined, because compiling it loads the assembly.
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void Begin(Agent agent, uint recording) => new Mirror(agent, recording).Begin();
     }
@@ -199,7 +199,7 @@ namespace Clrsnap
 
         public void Begin() => Activity.CurrentChanged += Follow;
 
-        // In the context that has the new one.
+        // Called in the context that has the new Activity.
         private void Follow(object? sender, ActivityChangedEventArgs change)
         {
             try
@@ -226,12 +226,12 @@ namespace Clrsnap
             }
             catch (Exception)
             {
-                return null; // better none than that of the one before
+                return null; // better no label than the previous Activity's
             }
             return new Label(ids);
         }
 
-        // This thread has another value than before.
+        // The calling thread's value has changed.
         private void Show(AsyncLocalValueChangedArgs<Label?> change)
         {
             try

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/nibbles.h"
 #include "clr_names/calls.h"
 #include "codemap/method.h"
 #include "life/library.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread is asked for samples by one signal at a time, whatever it is asked for and however
-// often; and is free to be asked again when it has taken it, whatever came of that.
+// A thread has one signal pending at a time, whatever it is asked for and however often. Once it has
+// taken the signal, it can be asked again, whatever came of the sample.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void block(int how) {
   (void)sigprocmask(how, &set, NULL);
 }
 
-// Takes the thread's own pending signals without its handler, and returns how many there were.
+// Consumes the thread's pending signals without running the handler, and returns how many there were.
 static int take_pending(void) {
   struct timespec none = {0};
   sigset_t set;
@@ -65,9 +65,9 @@ static void test_one_signal(void **state) {
     cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
   }
   assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
-  assert_int_equal(entry.asked_weight, 1000);  // of the one that is on its way
+  assert_int_equal(entry.asked_weight, 1000);  // of the pending one
   assert_int_equal(take_pending(), 1);
-  // It was eaten: nobody knows, and no other one is sent.
+  // The signal was consumed, which the agent cannot know, so no other one is sent.
   cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(take_pending(), 0);
   entry.asked = 0;
@@ -79,7 +79,7 @@ static void test_taken(void **state) {
   block(SIG_BLOCK);
   cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, CS_ASKED_WALL);
-  block(SIG_UNBLOCK);  // here the handler runs; nothing is sampled, and it is taken all the same
+  block(SIG_UNBLOCK);  // the handler runs; it takes no sample, but clears `asked`
   assert_int_equal(entry.asked, 0);
   block(SIG_BLOCK);
   cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 7);
@@ -88,7 +88,7 @@ static void test_taken(void **state) {
   block(SIG_UNBLOCK);
 }
 
-// A signal that was meant for the one that had this entry before does not take another's.
+// A signal meant for the entry's former thread does not clear what its present one is asked for.
 static void test_not_its_own(void **state) {
   (void)state;
   block(SIG_BLOCK);
@@ -107,7 +107,7 @@ static void test_not_equipped(void **state) {
   assert_int_equal(entry.asked, 0);
 }
 
-// A signal would not fit on its stack, or may not.
+// A signal does not fit on the thread's stack, or may not.
 static void test_no_room(void **state) {
   (void)state;
   entry.room = CS_ROOM_SMALL;
@@ -128,7 +128,7 @@ static int pending_of(int signo) {
   return sigismember(&set, signo);
 }
 
-// Without room for a word of who has sent it, it comes all the same, and its thread is found.
+// Without room for a siginfo SIGURG comes all the same, and its thread is found.
 static void test_limit(void **state) {
   (void)state;
   struct cs_error why = {""};
@@ -137,7 +137,7 @@ static void test_limit(void **state) {
   assert_int_equal(getrlimit(RLIMIT_SIGPENDING, &before), 0);
   none.rlim_max = before.rlim_max;
   assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &none), 0);
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);  // by a real-time signal: it cannot be sent
+  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);  // a real-time signal cannot be sent
   assert_int_equal(entry.asked, 0);
   assert_true(cs_sigurg_take(&why));
   (void)sigemptyset(&set);
@@ -157,7 +157,7 @@ static void theirs(int signo) {
   (void)signo;
 }
 
-// What another one sends is not ours; and a program that uses it keeps it.
+// A SIGURG from elsewhere is ignored, and a program that uses SIGURG keeps it.
 static void test_others(void **state) {
   (void)state;
   struct cs_error why = {""};

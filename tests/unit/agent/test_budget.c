@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The budget's rates: they come down while more is used than is allowed, and the lowest of them are
-// not in step with a program that repeats itself every second.
+// The rates under a budget fall while recording costs more than is allowed, and the lowest ones are
+// not in step with a program whose behaviour recurs every second.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define SECOND 1000000000ull
 
-// How near samples at this period come to each other within a second that repeats itself, in parts
-// of what there would be at best.
+// The least distance between the phases, within a second, of samples at this period, relative to that
+// of evenly spread ones.
 static double least_gap(uint64_t period_ns, unsigned samples) {
   double least = 1;
   for (unsigned i = 1; i < samples; i++) {
@@ -46,7 +46,7 @@ static void few_samples_are_not_in_step(void **state) {
   }
   assert_true(last >= SECOND && last < SECOND * 11 / 10);
   assert_true(least_gap(last, 40) > 0.1);
-  assert_true(least_gap(SECOND, 40) < 0.1);  // as it would be
+  assert_true(least_gap(SECOND, 40) < 0.1);  // in step
   cs_producer_close(&cs_agent.wire);
   cs_consumer_destroy(&consumer);
 }

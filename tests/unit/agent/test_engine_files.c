@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine perf's descriptors, on threads of this very program: few of them, the program's own
-// use of their numbers, forked children, and the program that comes after an exec. Where the
-// machine has no perf events for this user, it is skipped with what the engine itself says.
+// The descriptors of the engine perf, on threads of this program: when there are few, when the program
+// reuses their numbers, in forked children, and after an exec. Skipped, with the engine's reason,
+// where this user may not use perf events.
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void *wait_about(void *unused) {
   return NULL;
 }
 
-// The program needs descriptors itself, after events have taken theirs.
+// The program needs more descriptors after events have taken theirs.
 static int fewer_descriptors(void) {
   enum { THREADS = 20 };
   char why[256] = "";
@@ -65,7 +65,7 @@ static int fewer_descriptors(void) {
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return 4;
   (void)cs_engines_poll(cs_clock_now_ns() + 2000 * MS);
   (void)cs_engines_poll(cs_clock_now_ns() + 2010 * MS);
-  if (count_fds() != used + 60) return 5;  // events have given theirs back
+  if (count_fds() != used + 60) return 5;  // the events' descriptors are closed
   struct cs_wire_engine engine = told(why);
   if (engine.had == CS_WIRE_ENGINE_PERF || strstr(why, "ulimit -n") == NULL) return 6;
   return 0;
@@ -77,22 +77,22 @@ static void descriptors_are_left_to_the_program(void **state) {
   in_child(fewer_descriptors);
 }
 
-// It closes all that it does not know, and uses the numbers for files of its own.
+// The program closes descriptors that it does not know, and reuses their numbers.
 static int closes_all(void) {
   begin(999, CS_WIRE_ENGINE_PERF);
   cs_threads_add_native(own_tid());
   int first = 3;
   while (first < 20000 && (fcntl(first, F_GETFD) < 0 || first < 512)) first++;
-  if (first >= 20000) return 1;  // there is no event up there
+  if (first >= 20000) return 1;  // no event has a high descriptor
   for (int fd = 512; fd < 20000; fd++) (void)close(fd);
   int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (dup2(file, first) != first) return 2;
   (void)drain();
   burn(100 * MS);
-  if (drain().samples > 1) return 3;  // its event has gone
+  if (drain().samples > 1) return 3;  // without its event
   (void)cs_engines_poll(cs_clock_now_ns() + 1000 * MS);
   burn(100 * MS);
-  if (drain().samples < 50) return 4;  // it has got another one
+  if (drain().samples < 50) return 4;  // with a new event
   cs_threads_stop();
   cs_engines_end();
   return fcntl(first, F_GETFD) >= 0 ? 0 : 5;
@@ -103,7 +103,7 @@ static void descriptors_that_the_program_has_closed_are_its_own(void **state) {
   in_child(closes_all);
 }
 
-// A child that has been forked holds the events' files.
+// A forked child holds the files of the events.
 static void a_forked_child_keeps_nothing_alive(void **state) {
   (void)state;
   int status, ready[2];
@@ -124,7 +124,7 @@ static void a_forked_child_keeps_nothing_alive(void **state) {
   assert_int_equal(read(ready[0], &byte, 1), 1);
   cs_threads_stop();
   uint64_t signals = cs_agent.ring.signals;
-  (void)signal(SIGURG, on_urg);  // whatever comes now
+  (void)signal(SIGURG, on_urg);  // counts any further signal
   handled = 0;
   burn(50 * MS);
   assert_int_equal(handled, 0);
@@ -161,7 +161,7 @@ static void the_next_program_lives(void **state) {
   for (int i = 0; i < 100; i++) in_child(becomes_another);
 }
 
-// That program: nothing of before is open, and nothing comes.
+// The program after the exec: no old descriptor is open, and no signal comes.
 static int live(void) {
   (void)signal(SIGURG, on_urg);
   burn(5 * MS);

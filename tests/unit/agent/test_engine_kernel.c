@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the engine perf brings besides CPU time: the kernel's part of a stack, by the ring that the
-// kernel writes it into, and events that are no clocks. First with rings that are made by hand,
-// then on threads of this very program.
+// What the engine perf records besides CPU time: the kernel's part of a stack, from the ring that the
+// kernel writes it to, and events that are not clocks. First with rings made by hand, then on threads
+// of this program.
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void put_head(uint64_t type, uint64_t words) {
   put_word(type | words * 8 << 48);
 }
 
-// As the kernel writes it: `depth` addresses, the innermost `first`, after a marker.
+// As the kernel writes it: a marker, then `depth` addresses, of which `first` is the innermost.
 static void put_chain(uint32_t tid, uint64_t first, uint64_t depth, uint64_t sp, uint64_t ip) {
   uint64_t count = depth > 0 ? depth + 1 : 0;
   put_head(PERF_RECORD_SAMPLE, 6 + count);
@@ -79,7 +79,7 @@ static const uint64_t kernel = 0xffffffff81000000ull;
 
 static void the_last_chain_is_the_stacks(void **state) {
   (void)state;
-  for (uint64_t at = 0; at < 3 * CS_PERF_PAGE; at += 1000) {  // around the page's end, too
+  for (uint64_t at = 0; at < 3 * CS_PERF_PAGE; at += 1000) {  // also across the page's end
     clear_ring(at);
     assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);
     put_chain(77, kernel + 4096, 5, SP, IP);
@@ -90,7 +90,7 @@ static void the_last_chain_is_the_stacks(void **state) {
     put_head(PERF_RECORD_THROTTLE, 1);
     assert_int_equal(look(SP, IP), 20);
     for (uint64_t i = 0; i < 20; i++) assert_true(found[i] == kernel + i * 16);
-    assert_int_equal(look(SP, IP - 2), 20);  // the system call is made again
+    assert_int_equal(look(SP, IP - 2), 20);  // the system call is restarted
     cs_kernel_forget(&thread.perf);
     assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);
     put_chain(77, 0, 0, SP, IP);
@@ -108,11 +108,11 @@ static void a_chain_of_elsewhere_is_not_believed(void **state) {
     clear_ring(0);
     put_chain(77, kernel, 3, SP, IP);
     put_chain(others[i].tid, kernel, 3, others[i].sp, others[i].ip);
-    assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);  // and the one before is of another moment
+    assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);  // the previous record is of another moment
   }
 }
 
-// Numbers that cannot be: nothing is read that is not of the record.
+// Impossible numbers: nothing outside of the record is read.
 static void a_record_that_makes_no_sense_is_none(void **state) {
   (void)state;
   struct perf_event_mmap_page *head = (void *)page;
@@ -204,7 +204,8 @@ static int drop_lock_right(void) {
   return setrlimit(RLIMIT_MEMLOCK, &none) != 0 ? -1 : (int)syscall(SYS_capset, &head, data);
 }
 
-// Takes what the kernel allows this user, by rings of the test's own. False: it allows any.
+// Uses up the locked memory that the kernel allows this user, with rings of the test's own. False:
+// there is no limit.
 static bool use_up_locked_memory(void) {
   struct perf_event_attr attr;
   cs_perf_attr(&attr, 0, 1000000, true);
@@ -218,7 +219,7 @@ static bool use_up_locked_memory(void) {
   return true;
 }
 
-// A long row of them would be taken where nothing is refused.
+// Bounded, in case nothing is refused.
 static int without_locked_memory(void) {
   char why[256];
   FILE *in = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -244,7 +245,7 @@ static void threads_without_a_ring_are_told_of(void **state) {
   in_child(without_locked_memory);
 }
 
-// A forked child has the parent's entries, but neither its rings nor the table that leads to them.
+// A forked child has the parent's entries, but neither its rings nor the table of them.
 static int events_in_a_forked_child(void) {
   int status = 0;
   cs_options.kernel = true;

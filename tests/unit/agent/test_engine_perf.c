@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine perf on threads of this very program, without a runtime: the rate, what samples stand
-// for, and how its signal could do the program harm. Its descriptors: test_engine_files.c.
-// Where the machine has no perf events for this user, it is skipped with what the engine itself
-// says.
+// The engine perf on threads of this program, without a runtime: the rate, the weights of samples, and
+// the ways in which its signal could harm the program. Its descriptors: test_engine_files.c. Skipped,
+// with the engine's reason, where this user may not use perf events.
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -35,16 +34,16 @@ static void waits_are_random_and_a_period_on_average(void **state) {
   for (int i = 0; i < COUNT; i++) {
     uint64_t wait = cs_perf_wait(&event, now, PERIOD, 0);
     assert_in_range(wait, PERIOD / 4, PERIOD * 7 / 4);
-    now += wait + 7000;  // each is somewhat late
+    now += wait + 7000;  // somewhat late
     phases[now % PERIOD * BINS / PERIOD]++;
   }
   double mean = (double)(now - begin_ns) / COUNT;
   assert_true(mean > 0.99 * PERIOD && mean < 1.01 * PERIOD);
-  // A program that repeats itself with the same period is seen everywhere.
+  // A program whose behaviour recurs with the same period is sampled in all of its phases.
   for (int i = 0; i < BINS; i++)
     assert_in_range(phases[i], COUNT / BINS * 9 / 10, COUNT / BINS * 11 / 10);
   uint64_t wait =
-      cs_perf_wait(&event, now + 50 * PERIOD, PERIOD, 0);  // what was missed is not caught up
+      cs_perf_wait(&event, now + 50 * PERIOD, PERIOD, 0);  // missed samples are not made up for
   assert_in_range(wait, PERIOD / 2, PERIOD * 3 / 2);
   assert_true(cs_perf_wait(&event, event.due_ns, PERIOD, 9 * PERIOD) == 9 * PERIOD);
 }
@@ -91,7 +90,7 @@ static void *live_shortly(void *unused) {
   return NULL;
 }
 
-// Threads that live for less than a period, by turns with one that stays.
+// Threads that live for less than a period, alternating with one that stays.
 static void threads_that_come_and_go_have_their_share(void **state) {
   (void)state;
   enum { COUNT = 2500 };
@@ -102,7 +101,7 @@ static void threads_that_come_and_go_have_their_share(void **state) {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, live_shortly, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    cs_threads_sweep_native();  // it has not been seen
+    cs_threads_sweep_native();  // removes it: no scan has found it
     (void)cs_engines_poll(cs_clock_now_ns());
     weight += drain().weight;
     cs_threads_free_dead();
@@ -137,15 +136,16 @@ static void a_thread_that_blocks_the_signal_has_one_pending_at_most(void **state
   cs_threads_add_native(own_tid());
   for (uint64_t i = 0; i < 10; i++) {
     burn(20 * MS);
-    (void)cs_engines_poll(cs_clock_now_ns() + i * 1000 * MS);  // each time it looks at all events
+    (void)cs_engines_poll(cs_clock_now_ns() +
+                          i * 1000 * MS);  // late enough to check all events each time
   }
   (void)sigpending(&pending);
-  assert_int_equal(sigismember(&pending, SIGURG), 1);  // else nothing was tried
+  assert_int_equal(sigismember(&pending, SIGURG), 1);  // else the test has tried nothing
   assert_true(queued() < queue + 200);  // of this user; 2,000 expirations could have been queued
   assert_int_equal(drain().samples, 0);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   burn(50 * MS);
-  assert_true(drain().samples > 300);  // and it is sampled from then on
+  assert_true(drain().samples > 300);  // it is sampled from then on
   end();
 }
 
@@ -171,7 +171,8 @@ static void foreign_signals_are_nothing_to_it(void **state) {
   (void)kill(getpid(), SIGURG);
   siginfo_t info;
   memset(&info, 0, sizeof info);
-  for (int fd = -1; fd < 5000; fd++) {  // as the kernel would, of every file but those of events
+  for (int fd = -1; fd < 5000;
+       fd++) {  // as the kernel would send it, for descriptors that are no events
     info.si_signo = SIGURG;
     info.si_code = POLL_IN;
     info.si_fd = fd == 4096 ? -5 : fd;
@@ -216,11 +217,11 @@ static void a_program_that_uses_the_signal_keeps_it(void **state) {
   in_child(uses_urg);
   in_child(begins_to_use_urg);
   struct sigaction now;
-  (void)sigaction(SIGURG, NULL, &now);  // and one that does not has it as it was
+  (void)sigaction(SIGURG, NULL, &now);  // otherwise it is restored
   assert_ptr_equal(now.sa_handler, SIG_DFL);
 }
 
-// A server's threads switch ten thousands of times a second, a computation's hardly ever.
+// A server's threads switch tens of thousands of times a second, a computation's hardly ever.
 static void what_its_events_cost_is_judged_by_the_programs_switches(void **state) {
   (void)state;
   const struct cs_perf_use begin = {1000, 5000000000}, server = {51000, 6000000000},

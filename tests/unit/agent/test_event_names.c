@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The agent's names of types: each has one number, and of a program that makes types for ever not
-// all are kept.
+// The names of what events are about: each has one number, and a program that makes types for ever
+// does not make the table grow for ever.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

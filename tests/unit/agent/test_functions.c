@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The agent's table of methods that have been named: each has one id while it lives, and a program
-// that makes code that dies for ever does not make it grow.
+// The table of methods that have been named: each has one id while it lives, and a program that makes
+// collectible code for ever does not make the table grow for ever.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static struct cs_consumer consumer;
 
-// A runtime that knows nothing: every method is one without a name.
+// A runtime in which every call fails, so methods have no names.
 static HRESULT refuse(void *self) {
   (void)self;
   return (HRESULT)0x80004005;  // E_FAIL
@@ -59,12 +59,12 @@ static void a_method_has_one_id(void **state) {
   assert_int_not_equal(stays, goes);
   assert_int_equal(id_of(0x1000, false), stays);
   assert_int_equal(id_of(0x2000, true), goes);
-  cs_library.world.code_generation++;  // what was there has died: something else may be there now
+  cs_library.world.code_generation++;  // the code was unloaded; other code may be there
   assert_int_equal(id_of(0x1000, false), stays);
   assert_int_not_equal(id_of(0x2000, true), goes);
 }
 
-// Each at an address of its own, as the runtime may give them for a long time.
+// Each method at an address of its own: the runtime may reuse none for a long time.
 static void code_that_dies_does_not_pile_up(void **state) {
   (void)state;
   enum { LIVING = 3000, DYING = 200000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which events are walked: no more than are allowed, and those that are stand for all, whatever
-// each of them lasts. The seconds are made up; so are the costs.
+// Which events are walked: no more than are allowed, and those that are walked stand for all, however
+// long each of them takes. Time and costs are simulated.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "sampling/gate.h"
 #include "wire/consumer.h"
 
-enum { TURNS_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds
+enum { UPDATES_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are seconds
 #define SECOND 1000000000ull
 #define TICKS_A_SECOND 1000000000ull
 
@@ -21,8 +21,8 @@ struct stream {
   enum cs_wire_mode mode;
   uint32_t a_second;                  // events
   uint64_t (*value)(uint32_t event);  // of each
-  uint64_t ticks;                     // of the time-stamp counter, that a walk takes
-  // What came of it, in the seconds that count.
+  uint64_t ticks;                     // of the time-stamp counter, for a walk
+  // The results, in the seconds that count.
   double events, walked, sum, estimate;
 };
 
@@ -38,8 +38,8 @@ static int setup(void **state) {
   return 0;
 }
 
-static void turn(struct stream *s, bool counts) {
-  for (uint32_t i = 0; i < s->a_second / TURNS_A_SECOND; i++) {
+static void update(struct stream *s, bool counts) {
+  for (uint32_t i = 0; i < s->a_second / UPDATES_A_SECOND; i++) {
     uint64_t value = s->value(i), weight = 0;
     bool walked = cs_gate_take(s->mode, value, &weight);
     if (walked) {
@@ -57,9 +57,9 @@ static void turn(struct stream *s, bool counts) {
 static void run(struct stream *streams, unsigned count) {
   cs_gate_start(now_ns);
   if (cs_options.budget_ppm != 0) cs_budget_start(now_ns);
-  for (unsigned i = 0; i < (SETTLING + COUNTED) * TURNS_A_SECOND; i++) {
-    for (unsigned k = 0; k < count; k++) turn(&streams[k], i >= SETTLING * TURNS_A_SECOND);
-    now_ns += SECOND / TURNS_A_SECOND;
+  for (unsigned i = 0; i < (SETTLING + COUNTED) * UPDATES_A_SECOND; i++) {
+    for (unsigned k = 0; k < count; k++) update(&streams[k], i >= SETTLING * UPDATES_A_SECOND);
+    now_ns += SECOND / UPDATES_A_SECOND;
     cs_gate_update(now_ns);
   }
   for (unsigned k = 0; k < count; k++)
@@ -121,13 +121,13 @@ static void as_many_as_the_user_says(void **state) {
 static void objects_by_their_interval(void **state) {
   struct stream objects = {.mode = CS_WIRE_MODE_ALLOC, .a_second = 20000, .value = object};
   (void)state;
-  cs_options.alloc_interval = 1024000;  // the runtime has one in 102,400 bytes
+  cs_options.alloc_interval = 1024000;  // the runtime reports one in 102,400 bytes
   run(&objects, 1);
   assert_near(objects.walked, objects.events / 10, 0.1);
   assert_near(objects.estimate, objects.sum, 0.1);
 }
 
-// A program that does next to nothing, as this one, has some hundred walked all the same.
+// Some hundred are walked even in a program that does next to nothing, such as this one.
 static void what_walks_cost_bounds_them(void **state) {
   struct stream objects = {.mode = CS_WIRE_MODE_ALLOC,
                            .a_second = 20000,
@@ -139,7 +139,7 @@ static void what_walks_cost_bounds_them(void **state) {
   assert_near(objects.estimate, objects.sum, 0.15);
 }
 
-// Each mode has its share of the budget, and what one does not need is the other's.
+// Each mode has its share of the budget, and what one does not need goes to the other.
 static void the_budget_is_held_over_all_modes(void **state) {
   struct cs_consumer consumer;
   struct cs_error err;

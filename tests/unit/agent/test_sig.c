@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signature blobs: known ones as the C# compiler writes them, and thousands that are broken.
+// Signature blobs: known ones from the C# compiler, and thousands of malformed ones.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void texts_are_cut_between_characters(void **state) {
   cs_text_add(&out, "abcdef\xC3\xA9");
   assert_string_equal(buffer, "abcdef");
   assert_true(out.cut);
-  cs_text_add(&out, "x");  // no hole
+  cs_text_add(&out, "x");  // no gap
   assert_string_equal(buffer, "abcdef");
   out = cs_text_begin(buffer, sizeof buffer);
   cs_text_add_utf16(&out, (const WCHAR[]){'a', 0xE9, 0x4E2D, 'b', 'c'}, 5);
@@ -119,7 +119,7 @@ static void texts_are_cut_between_characters(void **state) {
   EXPECT("(int, string)", "\x00\x02\x01\x08\x0e");
 }
 
-// Every read stays inside the blob: it ends where a page ends that cannot be read, and the text is
+// Every read stays inside the blob, which ends before a page that cannot be read, and the text is
 // never longer than its buffer.
 static void mutations_do_no_harm(void **state) {
   (void)state;
