@@ -30,7 +30,7 @@ deaf() {
     sleep 0.1
   done
   wait $recorder
-  grep -Eq '^clrsnap: 1 thread did not take its signal, for [0-9]+\.[0-9] s in all' "$WORK/summary" ||
+  grep -Eq '^clrsnap: 1 thread did not take its signal, for [0-9]+\.[0-9] s in total' "$WORK/summary" ||
     bad "$*: nothing is said of the thread that blocks signals"
   [ $most -gt 0 ] && [ $((most - least)) -le 2 ] || bad "$*: more and more signals are pending: $least to $most"
   pass "$*: $least to $most signals are pending"
