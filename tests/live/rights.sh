@@ -32,7 +32,7 @@ of_other() {
 }
 
 of_other
-says 1 "the files of process $PID are not within reach: it takes its user with all of its capabilities, or root with \
+says 1 "the files of process $PID cannot be accessed: this takes its user with all of its capabilities, or root with \
 CAP_SYS_PTRACE" setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$clrsnap" record -d 1 -o r.clrsnap "$PID"
 says 0 "wrote r.clrsnap" "$clrsnap" record -d 1 -o r.clrsnap "$PID"
 hidden=(unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' -)
