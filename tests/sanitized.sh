@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The unit tests once more, built with sanitizers in a folder of their own: all of them with address,undefined,
-# those that have several threads with thread. The island stays without, as it is in a handler; tests/fuzz has
+# The unit tests once more, built with sanitizers in a folder of their own: with address,undefined all that do not
+# measure rates of samples, with thread those that have several threads. The island stays without, as it is in a handler; tests/fuzz has
 # it with the first two.
 #
 #   sanitized.sh SANITIZERS SOURCE BUILD CMAKE COMPILER
