@@ -305,7 +305,6 @@ static int run(void *options) {
   for (int i = 0; i < 2; i++) {
     sides[i].path = i == 0 ? o->before : o->after;
     cs_recording_init(&sides[i].rec);
-    for (int m = 0; m < CS_WIRE_MODES; m++) cs_profile_init(&sides[i].profiles[m]);
   }
   bool ok = compare(sides, o);
   for (int i = 0; i < 2; i++) {
