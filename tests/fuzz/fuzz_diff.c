@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "profile/diff.h"
 #include "recorded.h"
+#include "recording/naming.h"
 
 static struct cs_recording before, after;
 

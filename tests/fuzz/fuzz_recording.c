@@ -5,6 +5,7 @@
 #include "fuzz.h"
 #include "profile/traces.h"
 #include "recorded.h"
+#include "recording/naming.h"
 #include "recording/summary.h"
 
 static bool is_written(const struct cs_format *format, const struct cs_profile_set *set,

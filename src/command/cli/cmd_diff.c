@@ -10,6 +10,7 @@
 #include "formats/format.h"
 #include "formats/writers.h"
 #include "profile/diff.h"
+#include "recording/naming.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
 #include "recording/view.h"

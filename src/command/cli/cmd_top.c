@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cli/start.h"
 #include "cli/verbs.h"
+#include "recording/naming.h"
 #include "recording/resolve.h"
 #include "util/say.h"
 

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 
 #include "process/proc.h"
+#include "recording/naming.h"
 #include "util/say.h"
 
 static void fill_totals(struct cs_session *s) {

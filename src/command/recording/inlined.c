@@ -12,11 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/place.h"
+#include "recording/inlines.h"
 #include "util/say.h"
-
-#define NOT_SEEN UINT32_MAX
-#define NOT_KNOWN (UINT32_MAX - 1)
 
 // The last mapping at or before an offset; NULL: all begin after it.
 static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlines *in,
@@ -32,63 +29,11 @@ static const struct cs_wire_inline_mapping *mapping_at(const struct cs_rec_inlin
   return low > 0 ? &in->mappings[low - 1] : NULL;
 }
 
-static uint64_t place_in(const struct cs_rec_inlines *in, uint32_t offset) {
-  return cs_key_of_method(in->head.function, CS_REC_PLACE | offset);
-}
-
-// The ancestor of a node that was inlined into the method itself.
-static uint32_t outermost(const struct cs_rec_inlines *in, uint32_t node) {
-  while (in->nodes[node].parent != 0) node = in->nodes[node].parent;
-  return node;
-}
-
-static bool is_special(uint32_t il) {
-  return il == CS_WIRE_IL_NO_MAPPING || il == CS_WIRE_IL_PROLOG || il == CS_WIRE_IL_EPILOG;
-}
-
-// ---- Where the calls were ----
-
-// Either all code from one inlined call has the call's IL offset in the IL map, or none has: then
-// the JIT did not know it, and the map continues the range before. So the map is used if it has the
-// same offset for all of that code, and if one of its ranges begins with some of it.
-static void note_call(struct cs_rec_inlines *in, uint32_t *il, uint32_t node,
-                      const struct cs_wire_il_range *range, uint32_t begin) {
-  bool fresh = range != NULL && range->begin == begin;
-  uint32_t says = range != NULL ? range->il : CS_WIRE_IL_NO_MAPPING;
-  if (says == CS_WIRE_IL_NO_MAPPING && fresh)
-    return;  // the JIT may lose the mapping at the start of a block
-  if (is_special(says) || il[node] == NOT_KNOWN || (il[node] != NOT_SEEN && il[node] != says)) {
-    il[node] = NOT_KNOWN;
-    return;
-  }
-  il[node] = says;
-  if (fresh && in->calls[node] == NOT_KNOWN) in->calls[node] = begin;
-}
-
-void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in) {
-  uint32_t *il = cs_allocate(in->head.nodes * sizeof *il);
-  in->calls = cs_allocate(in->head.nodes * sizeof *in->calls);
-  for (uint32_t i = 0; i < in->head.nodes; i++) {
-    il[i] = NOT_SEEN;
-    in->calls[i] = NOT_KNOWN;
-  }
-  for (uint32_t i = 0; i < in->head.mappings; i++) {
-    const struct cs_wire_inline_mapping *m = &in->mappings[i];
-    if (m->node == 0) continue;
-    note_call(in, il, outermost(in, m->node), cs_place_range(rec, place_in(in, m->begin)),
-              m->begin);
-  }
-  for (uint32_t i = 0; i < in->head.nodes; i++)
-    if (il[i] == NOT_KNOWN) in->calls[i] = NOT_KNOWN;
-  free(il);
-}
-
-// ---- Frames ----
-
 // The method itself at the call: by its IL offset, or by its machine code.
 static uint64_t caller_at(const struct cs_rec_inlines *in, uint32_t il, uint32_t call) {
   if (il <= CS_REC_IL) return cs_key_of_method(in->head.function, CS_REC_PLACE | CS_REC_AT_IL | il);
-  return call != NOT_KNOWN ? place_in(in, call) : cs_key_of_method(in->head.function, 0);
+  return call != CS_INLINES_NO_CALL ? cs_inlines_place(in, call)
+                                    : cs_key_of_method(in->head.function, 0);
 }
 
 size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
@@ -99,7 +44,7 @@ size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
     return 0;
   const struct cs_rec_inlines *in = &rec->inlines[i];
   const struct cs_wire_inline_mapping *m = mapping_at(in, (uint32_t)frame & CS_WIRE_MANAGED_OFFSET);
-  const struct cs_wire_il_range *range = cs_place_range(rec, frame);
+  const struct cs_wire_il_range *range = cs_inlines_il_range(rec, frame);
   if (m == NULL || m->node == 0 || range == NULL || m->begin < range->begin ||
       range->il == CS_WIRE_IL_PROLOG || range->il == CS_WIRE_IL_EPILOG)
     return 0;
@@ -112,7 +57,7 @@ size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
     chain[at] = cs_key_of_method(in->nodes[node].function, CS_REC_INLINED | place);
     il = in->nodes[node].il;
   }
-  chain[0] = caller_at(in, il, in->calls[outermost(in, m->node)]);
+  chain[0] = caller_at(in, il, in->calls[cs_inlines_outermost(in, m->node)]);
   return count;
 }
 

@@ -15,9 +15,6 @@ enum { CS_INLINED_DEPTH = 64 };
 size_t cs_inlined_at(const struct cs_recording *rec, uint64_t frame,
                      uint64_t chain[CS_INLINED_DEPTH]);
 
-// Fills in->calls: the places at which a method calls what was inlined into it, from its IL map.
-void cs_inlined_find_calls(const struct cs_recording *rec, struct cs_rec_inlines *in);
-
 // A recording's tree and frames with inlined methods in them.
 struct cs_inlined {
   const struct cs_recording *rec;

@@ -2,6 +2,8 @@
 // Names of native functions and source lines, from files. Invariant: a name comes from the file
 // that was recorded, or from the PDB of the module that was loaded; files that are not proven to be
 // those are not used, which is reported. One thread. Signal-safe: no.
+#include "recording/naming.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +11,6 @@
 #include "metadata/kallsyms.h"
 #include "recording/inlined.h"
 #include "recording/place.h"
-#include "recording/recording.h"
 
 static const struct cs_target *target_of(struct cs_recording *rec) {
   if (rec->target == NULL) rec->target = cs_target_of(0);
@@ -30,15 +31,6 @@ void cs_name_from(struct cs_recording *rec, pid_t pid) {
   }
   cs_target_free(target);
   (void)target_of(rec);
-}
-
-void cs_name_free(struct cs_recording *rec) {
-  if (rec->native != NULL) cs_elfsyms_free(rec->native);
-  cs_kallsyms_free(rec->kernel);
-  rec->kernel = NULL;
-  cs_target_free(rec->target);
-  rec->native = NULL;
-  rec->target = NULL;
 }
 
 static void open_image(struct cs_recording *rec, uint32_t i) {

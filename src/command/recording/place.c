@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "recording/inlines.h"
 
 struct cs_places {
   const struct cs_recording *rec;
@@ -39,24 +40,12 @@ struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_
   return p;
 }
 
-// Ranges may be empty: if two IL offsets share an instruction, only one of them has bytes.
-const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame) {
-  uint32_t m, offset = (uint32_t)frame & CS_WIRE_MANAGED_OFFSET;
-  if ((frame & CS_REC_PLACE) == 0 ||
-      !cs_map_get(&rec->il_map_ids, cs_wire_frame_function(frame), &m))
-    return NULL;
-  const struct cs_rec_il_map *map = &rec->il_maps[m];
-  for (uint32_t i = 0; i < map->head.count; i++)
-    if (offset >= map->ranges[i].begin && offset < map->ranges[i].end) return &map->ranges[i];
-  return NULL;
-}
-
 static bool find_il(const struct cs_recording *rec, uint64_t frame, uint32_t *il) {
   if ((frame & (CS_REC_INLINED | CS_REC_AT_IL)) != 0) {
     *il = (uint32_t)frame & CS_REC_IL;
     return (frame & CS_REC_PLACE) != 0;
   }
-  const struct cs_wire_il_range *range = cs_place_range(rec, frame);
+  const struct cs_wire_il_range *range = cs_inlines_il_range(rec, frame);
   *il = range != NULL ? range->il : CS_WIRE_IL_NO_MAPPING;
   return *il != CS_WIRE_IL_NO_MAPPING;
 }

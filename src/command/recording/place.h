@@ -7,9 +7,6 @@
 #include "metadata/lines.h"
 #include "recording/recording.h"
 
-// The range of the method's IL map that a managed frame is in. NULL: none.
-const struct cs_wire_il_range *cs_place_range(const struct cs_recording *rec, uint64_t frame);
-
 struct cs_places;
 // `target` is the process whose paths the modules have.
 struct cs_places *cs_places_new(const struct cs_recording *rec, const struct cs_target *target);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/inlined.h"
+#include "metadata/elfsym.h"
+#include "metadata/kallsyms.h"
+#include "recording/inlines.h"
 
 void cs_recording_init(struct cs_recording *rec) {
   memset(rec, 0, sizeof *rec);
@@ -109,7 +111,7 @@ static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r
                                 cs_allocate(head.mappings * sizeof *mappings), NULL};
   memcpy(in->nodes, nodes, head.nodes * sizeof *nodes);
   memcpy(in->mappings, mappings, head.mappings * sizeof *mappings);
-  cs_inlined_find_calls(rec, in);
+  cs_inlines_find_calls(rec, in);
 }
 
 static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
@@ -456,7 +458,9 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_map_free(&rec->place_ids);
   free(rec->places);
   free(rec->modules);
-  cs_name_free(rec);
+  if (rec->native != NULL) cs_elfsyms_free(rec->native);
+  cs_kallsyms_free(rec->kernel);
+  cs_target_free(rec->target);
   free(rec->samples);
   free(rec->il_maps);
   free(rec->inlines);

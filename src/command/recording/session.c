@@ -4,6 +4,7 @@
 // sends to the whole foreground group is not forwarded. A process that was attached to gets none.
 // One thread. Signal-safe: no.
 #include "recording/session.h"
+#include "recording/naming.h"
 
 #include <errno.h>
 #include <poll.h>

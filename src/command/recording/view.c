@@ -2,6 +2,7 @@
 // From a recording to files. Invariant: nothing here depends on where the recording came from, so a
 // report from a file is the same as at the end of the program. One thread. Signal-safe: no.
 #include "recording/view.h"
+#include "recording/naming.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 // which shares all other tables with the whole. Invariant: each sample is in exactly one window.
 // One thread. Signal-safe: no.
 #include "recording/window.h"
+#include "recording/naming.h"
 
 #include <stdlib.h>
 #include <string.h>

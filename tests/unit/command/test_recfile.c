@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "formats/format.h"
+#include "recording/naming.h"
 #include "recording/recfile.h"
 #include "recording/resolve.h"
 
