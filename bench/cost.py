@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N] [--turns N]: what recording costs a server. APP is tests/oracle/Web, a
+"""cost.py BUILD APP TRACE [--json FILE] [--seconds N] [--rounds N] [--turns N]: what recording costs a server. APP is tests/apps/Web, a
 Kestrel server; wrk asks it for the same page as fast as it answers. Each round and case has a new server, which is warmed up, then
 recorded from outside while wrk runs. TRACE is dotnet-trace, or "-". Requests a second and latencies are wrk's; CPU seconds are
 those of the server's process and of the recorder, from /proc and from wait. Prints the median over the rounds.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """modes.py BUILD APP [--json FILE] [--turns N] [--seconds N] [--only CASE]...: what each mode of recording costs a Kestrel server
-(tests/oracle/Web), per endpoint. One server per case is left alone and recorded by turns under wrk. A recorded turn is
+(tests/apps/Web), per endpoint. One server per case is left alone and recorded by turns under wrk. A recorded turn is
 compared with the two around it, and another one with its two neighbours of that kind, which shows how much is chance. Requests a
 second are wrk's, CPU time per request is that of the server's process, including the agent. Medians over the turns, with quartiles."""
 import argparse

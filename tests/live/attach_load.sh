@@ -7,7 +7,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3 ROUNDS=${4:-8}
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
 WARM=4 # rounds until the server and the library have all that they keep
-"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/oracle/Web" > "$WORK/build.log" 2>&1 ||
+"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/apps/Web" > "$WORK/build.log" 2>&1 ||
   { cat "$WORK/build.log"; fail "the server does not build"; }
 WEB=$MATERIAL/apps/Web/Web.dll
 

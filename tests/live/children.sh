@@ -6,7 +6,7 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
 build_app Record
-"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/oracle/Web" > "$WORK/build.log" 2>&1 ||
+"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/apps/Web" > "$WORK/build.log" 2>&1 ||
   { cat "$WORK/build.log"; fail "the server does not build"; }
 WEB=$MATERIAL/apps/Web/Web.dll
 cd "$WORK" || exit 1

@@ -10,13 +10,14 @@ trap 'rm -rf "$WORK"' EXIT
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
 unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS
 
-# build NAME: a program of this folder, as MATERIAL/apps/NAME/NAME.dll.
+# build DIR: builds the program in that folder of tests/ as MATERIAL/apps/NAME/NAME.dll.
 build() {
-  "$HERE/../../scripts/build-apps.sh" "$MATERIAL" "$HERE/$1" > "$WORK/build.log" 2>&1 ||
-    { cat "$WORK/build.log"; fail "tests/oracle/$1 does not build"; }
-  [ ! -f "$MATERIAL/apps/$1.unavailable" ] || { echo "skipped: $(cat "$MATERIAL/apps/$1.unavailable")"; exit 77; }
+  local name=${1##*/}
+  "$HERE/../../scripts/build-apps.sh" "$MATERIAL" "$HERE/../$1" > "$WORK/build.log" 2>&1 ||
+    { cat "$WORK/build.log"; fail "tests/$1 does not build"; }
+  [ ! -f "$MATERIAL/apps/$name.unavailable" ] || { echo "skipped: $(cat "$MATERIAL/apps/$name.unavailable")"; exit 77; }
 }
-build ClrMd
+build oracle/ClrMd
 # whole: of a hundred walks, how many must be comparable from end to end: what was seen, less what a thread that
 # stands in one of the runtime's helpers for all of a short run takes away.
 case $WHAT in
@@ -27,8 +28,8 @@ case $WHAT in
     whole=70
     target=(dotnet "$CSC" -noconfig "@$WORK/rsp" "-out:$WORK/made.dll")
     ;;
-  web) build Web && whole=90 target=(dotnet "$MATERIAL/apps/Web/Web.dll") ;;
-  bench) build Bench && whole=75 target=(dotnet "$MATERIAL/apps/Bench/Bench.dll") ;;
+  web) build apps/Web && whole=90 target=(dotnet "$MATERIAL/apps/Web/Web.dll") ;;
+  bench) build apps/Bench && whole=75 target=(dotnet "$MATERIAL/apps/Bench/Bench.dll") ;;
   *) fail "there is no program '$WHAT'" ;;
 esac
 # The walks of one stop are alike, so a few stops say less: three standard deviations of so many.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""shares.py BUILD APP [--long] [--engines A,B] [--json FILE]: is the share of a method what it is? APP is tests/oracle/Shares, a Kestrel
+"""shares.py BUILD APP [--long] [--engines A,B] [--json FILE]: is the share of a method what it is? APP is tests/apps/Shares, a Kestrel
 server whose requests spend 70 % of their CPU time in First and 30 % in Second, and which notes what each call has used by its
 thread's CPU clock (the kernel's time in interrupts included, that of others who had the processor not). wrk asks it; `clrsnap record PID`
 and `perf record`, each by itself, record it; and the truth is of the very time that was recorded: calls that lie partly in it count

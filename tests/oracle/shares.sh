@@ -3,5 +3,5 @@
 # shares.sh BUILD SOURCE MATERIAL: a method's share as recorded is what the program itself measures (shares.py).
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
-"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/oracle/Shares" || exit 1
-exec timeout 300 python3 "$SOURCE/tests/oracle/shares.py" "$BUILD" "$MATERIAL/apps/Shares/Shares.dll" --engines perf,clock
+"$SOURCE/scripts/build-apps.sh" "$MATERIAL" "$SOURCE/tests/apps/Shares" || exit 1
+exec timeout 560 python3 "$SOURCE/tests/oracle/shares.py" "$BUILD" "$MATERIAL/apps/Shares/Shares.dll" --engines perf,clock
