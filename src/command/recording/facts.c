@@ -34,6 +34,15 @@ static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
   f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
 }
 
+static void fill_lost(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
+  f->lost_samples = rec->end.lost[mode];
+  f->lost_broken = rec->totals.broken + rec->broken;
+  f->lost_full = rec->totals.full + rec->full;
+  // The END record has it too, but a target that was killed has only the first one.
+  f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
+  f->lost_target = rec->end.lost_ring;
+}
+
 void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_wire_mode mode) {
   const struct cs_rec_sums *sums = &rec->sums[mode];
   memcpy(f->runtime, rec->runtime, sizeof f->runtime);
@@ -51,11 +60,7 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->weight = sums->weight;
   f->events = rec->events[mode].events;
   f->events_value = rec->events[mode].value;
-  f->lost_samples = rec->end.lost[mode];
-  f->lost_broken = rec->totals.broken + rec->broken;
-  f->lost_full = rec->totals.full + rec->full;
-  // The END record has it too, but a target that was killed has only the first one.
-  f->lost_ring = rec->finished ? rec->totals.lost_ring : rec->end.lost_wire;
+  fill_lost(rec, mode, f);
   fill_stops(rec, sums->stops, f);
   f->labelled = sums->labelled;
   f->labels_full = rec->labels_full;
@@ -79,7 +84,6 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->unsampled_ns = rec->stops.unsampled_ns;
   fill_put_off(rec, f);
   f->overruns = rec->end.overruns;
-  f->lost_target = rec->end.lost_ring;
   // Until the end, the threads' time is that of an earlier moment than the samples.
   if (mode == CS_WIRE_MODE_CPU)
     f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,

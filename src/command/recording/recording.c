@@ -51,13 +51,10 @@ static uint32_t add_text(struct cs_recording *rec, struct cs_text text) {
   return cs_strings_add(&rec->strings, text.data, text.len);
 }
 
-static void add_function(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_function(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_function f;
   struct cs_text text[CS_FN_TEXTS];
-  if (!cs_decode_function(r, &f, text) || f.kind > CS_WIRE_FN_TYPE) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_function(r, &f, text) || f.kind > CS_WIRE_FN_TYPE) return false;
   bool added;
   uint32_t i = cs_map_put(&rec->function_ids, f.id, (uint32_t)rec->function_count, &added);
   if (added) {
@@ -67,43 +64,33 @@ static void add_function(struct cs_recording *rec, const struct cs_wire_record *
   rec->functions[i].kind = (enum cs_wire_function_kind)f.kind;
   rec->functions[i].token = f.token;
   for (int t = 0; t < CS_FN_TEXTS; t++) rec->functions[i].text[t] = add_text(rec, text[t]);
+  return true;
 }
 
-static void add_il_map(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_il_map(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_il_map head;
   const struct cs_wire_il_range *ranges;
-  if (!cs_decode_il_map(r, &head, &ranges)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_il_map(r, &head, &ranges)) return false;
   bool added;
   uint32_t i = cs_map_put(&rec->il_map_ids, head.function, (uint32_t)rec->il_map_count, &added);
-  if (!added) {  // ids are unique
-    rec->broken++;
-    return;
-  }
+  if (!added) return false;  // ids are unique
   rec->il_maps =
       cs_grow(rec->il_maps, rec->il_map_count++, &rec->il_map_capacity, sizeof *rec->il_maps);
   rec->il_maps[i] = (struct cs_rec_il_map){head, NULL};
-  if (head.count == 0) return;
+  if (head.count == 0) return true;
   rec->il_maps[i].ranges = cs_allocate(head.count * sizeof *ranges);
   memcpy(rec->il_maps[i].ranges, ranges, head.count * sizeof *ranges);
+  return true;
 }
 
-static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_inlines(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_inlines head;
   const struct cs_wire_inline_node *nodes;
   const struct cs_wire_inline_mapping *mappings;
   bool added = false;
-  if (!cs_decode_inlines(r, &head, &nodes, &mappings)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_inlines(r, &head, &nodes, &mappings)) return false;
   uint32_t i = cs_map_put(&rec->inlines_ids, head.function, (uint32_t)rec->inlines_count, &added);
-  if (!added) {  // ids are unique
-    rec->broken++;
-    return;
-  }
+  if (!added) return false;  // ids are unique
   rec->inlines =
       cs_grow(rec->inlines, rec->inlines_count++, &rec->inlines_capacity, sizeof *rec->inlines);
   struct cs_rec_inlines *in = &rec->inlines[i];
@@ -112,6 +99,7 @@ static void add_inlines(struct cs_recording *rec, const struct cs_wire_record *r
   memcpy(in->nodes, nodes, head.nodes * sizeof *nodes);
   memcpy(in->mappings, mappings, head.mappings * sizeof *mappings);
   cs_inlines_find_calls(rec, in);
+  return true;
 }
 
 static uint32_t thread_index(struct cs_recording *rec, uint32_t id) {
@@ -136,26 +124,21 @@ static uint32_t root_index(struct cs_recording *rec, uint32_t thread, enum cs_wi
   return i;
 }
 
-static void add_thread(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_thread(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_thread t;
   struct cs_text name;
-  if (!cs_decode_thread(r, &t, &name)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_thread(r, &t, &name)) return false;
   uint32_t i = thread_index(rec, t.id);
   rec->threads[i].tid = t.tid;
   // A thread that ends may lose its name: the last one that it had is kept.
   if (name.len > 0) rec->threads[i].name = add_text(rec, name);
+  return true;
 }
 
-static void add_image(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_image(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_rec_image image;
   struct cs_text path;
-  if (!cs_decode_image(r, &image.image, &path)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_image(r, &image.image, &path)) return false;
   image.path = add_text(rec, path);
   bool added;
   uint32_t i = cs_map_put(&rec->image_ids, image.image.id, (uint32_t)rec->image_count, &added);
@@ -164,20 +147,19 @@ static void add_image(struct cs_recording *rec, const struct cs_wire_record *r) 
         cs_grow(rec->images, rec->image_count++, &rec->image_capacity, sizeof *rec->images);
   }
   rec->images[i] = image;
+  return true;
 }
 
-static void add_module(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_module(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_rec_module module;
   struct cs_text path, pdb;
-  if (!cs_decode_module(r, &module.module, &path, &pdb)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_module(r, &module.module, &path, &pdb)) return false;
   module.path = add_text(rec, path);
   module.pdb = add_text(rec, pdb);
   rec->modules =
       cs_grow(rec->modules, rec->module_count, &rec->module_capacity, sizeof *rec->modules);
   rec->modules[rec->module_count++] = module;
+  return true;
 }
 
 static uint32_t frame_index(struct cs_recording *rec, uint64_t key) {
@@ -251,34 +233,31 @@ static void count_if_there(struct cs_recording *rec, enum cs_wire_mode mode,
     rec->full++;
 }
 
-static void add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_sample(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_sample s;
   const uint64_t *frames;
   const struct cs_label *label;
   if (!cs_decode_sample(r, &s, &frames, &label) || s.stop >= CS_STOP_COUNT || s.mode == 0 ||
-      s.mode >= CS_WIRE_MODES) {
-    rec->broken++;
-    return;
-  }
+      s.mode >= CS_WIRE_MODES)
+    return false;
   uint32_t leaf = find_leaf(rec, &s, frames), thread = thread_index(rec, s.thread);
   struct cs_rec_sample sample = {s.time_ns, s.weight, leaf != CS_TREE_FULL ? leaf : 0,
                                  s.held_ns, s.stop,   label_number(rec, label)};
   if (s.mode == CS_WIRE_MODE_WALL) rec->threads[thread].wall = sample;
   count_if_there(rec, (enum cs_wire_mode)s.mode, &sample);
+  return true;
 }
 
-static void add_again(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_again(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_again again;
-  if (!cs_decode_again(r, &again)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_again(r, &again)) return false;
   uint32_t thread = thread_index(rec, again.thread);
   struct cs_rec_sample sample = rec->threads[thread].wall;
   sample.time_ns = again.time_ns;
   sample.weight = again.weight;
   sample.held_ns = 0;
   count_if_there(rec, CS_WIRE_MODE_WALL, &sample);
+  return true;
 }
 
 // The only recorded mode; 0: there are several, or they are unknown.
@@ -339,101 +318,85 @@ void cs_recording_forget_samples(struct cs_recording *rec) {
   forget_labels(rec);
 }
 
-static void add_start(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_start(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_text runtime;
-  if (rec->started || !cs_decode_start(r, &rec->start, &runtime)) {
-    rec->broken++;
-    return;
-  }
+  if (rec->started || !cs_decode_start(r, &rec->start, &runtime)) return false;
   rec->started = true;
   size_t len = runtime.len < sizeof rec->runtime ? runtime.len : sizeof rec->runtime - 1;
   memcpy(rec->runtime, runtime.data, len);
+  return true;
 }
 
-static void add_engine(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_engine(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_engine engine;
   struct cs_text text[CS_ENGINE_TEXTS];
-  if (!cs_decode_engine(r, &engine, text)) {
-    rec->broken++;
-    return;
-  }
+  if (!cs_decode_engine(r, &engine, text)) return false;
   rec->engine = engine;
   for (int i = 0; i < CS_ENGINE_TEXTS; i++)
     rec->engine_text[i] = cs_strings_add(&rec->strings, text[i].data, text[i].len);
+  return true;
 }
 
-static void add_events(struct cs_recording *rec, const struct cs_wire_record *r) {
+static bool add_events(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_events events;
-  if (cs_decode_events(r, &events))
-    rec->events[events.mode] = events;
-  else
-    rec->broken++;
+  if (!cs_decode_events(r, &events)) return false;
+  rec->events[events.mode] = events;
+  return true;
+}
+
+static bool add_end(struct cs_recording *rec, const struct cs_wire_record *r) {
+  if (!cs_decode_end(r, &rec->end)) return false;
+  rec->ended = true;
+  return true;
+}
+
+// False: the record is invalid, and nothing has changed.
+static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
+  switch (r->kind) {
+    case CS_WIRE_START:
+      return add_start(rec, r);
+    case CS_WIRE_THREAD:
+      return add_thread(rec, r);
+    case CS_WIRE_FUNCTION:
+      return add_function(rec, r);
+    case CS_WIRE_IMAGE:
+      return add_image(rec, r);
+    case CS_WIRE_MODULE:
+      return add_module(rec, r);
+    case CS_WIRE_IL_MAP:
+      return add_il_map(rec, r);
+    case CS_WIRE_INLINES:
+      return add_inlines(rec, r);
+    case CS_WIRE_SAMPLE:
+      return add_sample(rec, r);
+    case CS_WIRE_AGAIN:
+      return add_again(rec, r);
+    case CS_WIRE_ENGINE:
+      return add_engine(rec, r);
+    case CS_WIRE_EVENTS:
+      return add_events(rec, r);
+    case CS_WIRE_TICKS:
+      return cs_decode_ticks(r, &rec->ticks);
+    case CS_WIRE_PUT_OFF:
+      return cs_decode_put_off(r, &rec->put_off);
+    case CS_WIRE_ASKS:
+      return cs_decode_asks(r, &rec->asks);
+    case CS_WIRE_ROOMS:
+      return cs_decode_rooms(r, &rec->rooms);
+    case CS_WIRE_STOPS:
+      return cs_decode_stops(r, &rec->stops);
+    case CS_WIRE_BUDGET:
+      return cs_decode_budget(r, &rec->budget);
+    case CS_WIRE_END:
+      return add_end(rec, r);
+    default:
+      return true;
+  }
 }
 
 void cs_recording_add(struct cs_recording *rec, const struct cs_wire_record *r) {
   rec->bytes += r->size;
-  switch (r->kind) {
-    case CS_WIRE_START:
-      add_start(rec, r);
-      break;
-    case CS_WIRE_THREAD:
-      add_thread(rec, r);
-      break;
-    case CS_WIRE_FUNCTION:
-      add_function(rec, r);
-      break;
-    case CS_WIRE_IMAGE:
-      add_image(rec, r);
-      break;
-    case CS_WIRE_MODULE:
-      add_module(rec, r);
-      break;
-    case CS_WIRE_IL_MAP:
-      add_il_map(rec, r);
-      break;
-    case CS_WIRE_INLINES:
-      add_inlines(rec, r);
-      break;
-    case CS_WIRE_SAMPLE:
-      add_sample(rec, r);
-      break;
-    case CS_WIRE_AGAIN:
-      add_again(rec, r);
-      break;
-    case CS_WIRE_TICKS:
-      if (!cs_decode_ticks(r, &rec->ticks)) rec->broken++;
-      break;
-    case CS_WIRE_ENGINE:
-      add_engine(rec, r);
-      break;
-    case CS_WIRE_PUT_OFF:
-      if (!cs_decode_put_off(r, &rec->put_off)) rec->broken++;
-      break;
-    case CS_WIRE_EVENTS:
-      add_events(rec, r);
-      break;
-    case CS_WIRE_ASKS:
-      if (!cs_decode_asks(r, &rec->asks)) rec->broken++;
-      break;
-    case CS_WIRE_ROOMS:
-      if (!cs_decode_rooms(r, &rec->rooms)) rec->broken++;
-      break;
-    case CS_WIRE_STOPS:
-      if (!cs_decode_stops(r, &rec->stops)) rec->broken++;
-      break;
-    case CS_WIRE_BUDGET:
-      if (!cs_decode_budget(r, &rec->budget)) rec->broken++;
-      break;
-    case CS_WIRE_END:
-      if (cs_decode_end(r, &rec->end)) {
-        rec->ended = true;
-      } else {
-        rec->broken++;
-      }
-      break;
-    default:
-      break;
-  }
+  if (!add(rec, r)) rec->broken++;
 }
 
 void cs_recording_free(struct cs_recording *rec) {
