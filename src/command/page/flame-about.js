@@ -1,7 +1,7 @@
-// What stands around the graph: the recording's facts, the list of threads, the legend, and the box
-// that follows the mouse. Text from the recording only ever becomes textContent.
+// What surrounds the graph: the recording's facts, the list of threads, the legend, and the box
+// that follows the mouse. Text from the recording is only ever assigned to textContent.
 
-// text: with %s where the value goes.
+// text: a phrase with %s where the value goes.
 function fact(text, value, title, mood) {
   const item = document.createElement("li"), strong = document.createElement("b");
   const [before, after] = text.split("%s");
@@ -14,12 +14,12 @@ function fact(text, value, title, mood) {
 
 const isTimed = f => f.mode === "cpu" || f.mode === "wall";
 
-// Events of the runtime come as they happen, not so many times a second.
+// Events of the runtime are recorded as they happen, not at a rate.
 function modeText(f) {
   return isTimed(f) ? `${f.mode} mode at ${number.format(f.hz)} Hz` : `${f.mode} mode`;
 }
 
-// Of a comparison: a line for each recording. A command line may be longer than any window.
+// In a comparison: one line for each recording. A command line may be wider than any window.
 function fillCompared(diff, after) {
   const whole = f => countsMore(f) ? `, ${number.format(f.weight)} ${f.whole}` :
     f.unit === "count" ? "" : `, ${weightText(f.weight, f.unit)} of ${f.whole}`;
@@ -83,7 +83,7 @@ function fillFacts({facts: f, diff, only}) {
   }
 }
 
-// What made threads take their samples, and how many there were per second of CPU time.
+// Which engine made threads take their samples, and how many there were per second of CPU time.
 function fillEngine(f, e) {
   const few = isTimed(f) && e.cpuNs > 0 && e.rate < 0.9 * f.hz;
   const others = e.others + e.without > 0 ?
@@ -106,7 +106,7 @@ function fillDiffFacts(f, diff) {
     `${diff.facts.runtime} → ${f.runtime}`);
 }
 
-// Why there is no graph.
+// The sentence in place of the graph, which says why there is none.
 function emptyText({facts: f, diff}, tree) {
   if (tree.before && tree.after[0] + tree.before[0] > 0) {
     const [none, other] = tree.byBefore ? ["before", "after"] : ["after", "before"];
@@ -158,7 +158,8 @@ function fillLegend(recording, look) {
     used.has(i) ? [legendItem(look.swatch(kind), text)] : []));
 }
 
-// One box for each kind of frame there is, and one for what only leads to the program's code.
+// One check box for each kind of frame in the recording, and one for the frames that only lead to
+// the program's code.
 function fillFolds(recording, hide, changed) {
   const used = new Set(recording.frameKinds);
   const kinds = recording.kinds.filter((kind, i) => used.has(i));

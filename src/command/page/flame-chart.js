@@ -1,5 +1,5 @@
-// A flame graph on a canvas that is as large as what can be seen of it. Nothing narrower than half a
-// pixel is drawn on its own, so what a picture costs does not depend on the recording.
+// A flame graph on a canvas that is as large as its visible part. Nothing narrower than half a
+// pixel is drawn on its own, so the cost of a picture does not depend on the recording's size.
 
 const ROW = 19;             // pixels
 const MIN_WIDTH = 0.5;      // narrower nodes are drawn together, as one shaded strip
@@ -8,8 +8,8 @@ const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono",
 const ZOOM_MS = 160;
 
 class Chart {
-  // host: an element that scrolls. events: select(node), zoomed(), hover(node, event),
-  // open(node) when a frame is double-clicked; label(node): the root's words.
+  // host: an element that scrolls. events: select(node), zoomed(), hover(node, event), open(node)
+  // on a double-click; label(node) returns the root's text.
   constructor(host, look, events) {
     this.host = host;
     this.look = look;
@@ -23,21 +23,21 @@ class Chart {
     this.upward = false;      // the root is at the bottom
     this.skip = 0;            // rows at the root that are not shown
     this.width = this.height = this.content = 0;
-    this.below = 0;           // pixels under what is seen; what stands on the bottom stays there
+    this.below = 0;  // pixels below the visible part; kept by a resize if upward
     this.animation = this.drawing = 0;
     this.reset();
     this.listen();
   }
 
   reset() {
-    this.history = [];        // nodes zoomed to before
+    this.history = [];  // nodes that were zoomed to earlier
     this.focus = 0;
     this.selected = this.hovered = -1;
-    this.from = 0;            // what part of the graph is drawn, in the unit of Tree.left
+    this.from = 0;  // the part of the graph that is drawn, in the unit of Tree.left
     this.to = this.tree ? this.tree.total[0] || 1 : 1;
   }
 
-  // Another tree, or none: what was zoomed to and selected is forgotten with the one before.
+  // Shows another tree, or none, and forgets the zoom and the selection in the previous one.
   use(tree) {
     if (tree === this.tree) return;
     cancelAnimationFrame(this.animation);
@@ -74,7 +74,7 @@ class Chart {
     return this.tree.height - this.skip;
   }
 
-  // A flame that is lower than the window stands on its bottom.
+  // A flame graph that is lower than the window rests on the window's bottom edge.
   rowTop(depth) {
     const row = depth - this.skip, scroll = this.host.scrollTop;
     if (!this.upward) return row * ROW - scroll;
@@ -92,7 +92,8 @@ class Chart {
     const {ink, tree} = this, ratio = window.devicePixelRatio || 1;
     ink.setTransform(ratio, 0, 0, ratio, 0, 0);
     ink.clearRect(0, 0, this.width, this.height);
-    // When the window has grown, the browser has scrolled already, to where resize() does not want it.
+    // When the window has grown, the browser has already scrolled to where resize() does not want
+    // it.
     if (this.host.clientHeight === this.height) this.below = this.content - this.host.scrollTop - this.height;
     if (!tree || tree.total[0] === 0) return;
     ink.font = FONT;
@@ -106,7 +107,8 @@ class Chart {
       if (tree.depth[node] >= this.skip && y > -ROW && y < this.height) {
         this.drawNode(node, x, right - x, y);
       }
-      // Rows only leave the window at one side, so what is beyond it is not visited at all.
+      // Children's rows are further out in one direction, so those beyond the window's edge are not
+      // visited.
       if (this.upward ? y > -ROW : y < this.height) this.drawChildren(node, pending);
     }
     ink.globalAlpha = 1;
@@ -141,7 +143,7 @@ class Chart {
     ink.fillText(this.label(frame, node, width - 9), x + 4, y + ROW / 2);
   }
 
-  // Children are sorted by width: at the first that is too narrow, the rest is one strip.
+  // Children are sorted by width: from the first one that is too narrow, all of them are one strip.
   drawChildren(node, pending) {
     const {tree} = this, scale = this.width / (this.to - this.from);
     tree.arrange(node);
@@ -223,7 +225,7 @@ class Chart {
     this.animation = requestAnimationFrame(step);
   }
 
-  // Scrolls so that the node's row can be seen, with some rows of its callers.
+  // Scrolls until the node's row is visible, with some rows of its callers.
   reveal(node) {
     const y = this.rowTop(this.tree.depth[node]);
     if (y < 2 * ROW) this.host.scrollTop += y - 2 * ROW;
@@ -234,7 +236,7 @@ class Chart {
     const {tree} = this;
     this.selected = node;
     this.hovered = -1;
-    // Out of what is zoomed to: look at where it is.
+    // The node is outside the part that is zoomed to, so the chart zooms to the node.
     if (tree.leftOf(node) < this.from || tree.left[node] + tree.total[node] > this.to) {
       if (tree.depth[node] > tree.depth[this.focus]) this.zoomTo(node);
     }

@@ -1,30 +1,30 @@
-// The recording's data as the page has it: flat arrays. A node is a path from the root; an entry is what
-// one thread has of its own in a node; a sample belongs to an entry. Knows nothing of the document. What
-// is looked at is a Tree (flame-tree.js) made of it by a filter.
+// The recording's data as the page has it: flat arrays. A node is a path from the root; an entry is
+// the cost that one thread has in a node itself; a sample belongs to an entry. Nothing here knows
+// the document. What is looked at is a Tree (flame-tree.js), which a filter makes from this data.
 
-// One mode of a recording: "cpu", "wall", ... with a unit of its own. Frames, threads and nodes are numbers
-// that mean something in their mode only, so whatever is remembered by such a number is remembered here
-// (or in a Tree, which knows its Recording): it cannot be taken for another mode's.
+// One mode of a recording ("cpu", "wall", ...), with a unit of its own. Frames, threads and nodes
+// are numbers that have a meaning in their mode only, so whatever is kept under such a number is
+// kept here (or in a Tree, which knows its Recording) and cannot be mistaken for another mode's.
 class Recording {
-  // data: the mode's head; its columns are in `bytes`, and not read before open().
+  // data: the mode's head. The mode's columns are in `bytes`, and are not read before open().
   constructor(data, bytes) {
     this.data = data;
     this.bytes = bytes;
     this.facts = data.facts;
     this.kinds = data.kinds;
     this.unit = data.facts.unit === "nanoseconds" ? "us" : data.facts.unit;  // of `weight`
-    this.what = data.facts.what;  // what a sample is, one and several
-    this.whole = data.facts.whole;  // what weights are parts of: "CPU time"
-    this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what counts are of
+    this.what = data.facts.what;  // what a sample is: singular, plural
+    this.whole = data.facts.whole;  // the whole that weights are parts of, such as "CPU time"
+    this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what is counted
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
     this.diff = data.diff ?? null;
-    this.only = data.only ?? null;  // in a comparison: "before" or "after", the one that has it
+    this.only = data.only ?? null;  // in a comparison: "before" or "after" if only that side has the mode
     this.timed = data.samples > 0;
     this.trees = new Map();
-    this.forms = [];              // per frame: {text, width} of its name and shorter ones
+    this.forms = [];  // per frame: {text, width} of its name and of shorter forms
     this.colors = {light: [], dark: []};  // per frame
-    this.found = null;            // {matches: per frame, count}, of the search
-    this.method = -1;             // the sandwich's frame
+    this.found = null;  // the search's result: {matches: per frame, count}
+    this.method = -1;  // the frame that the sandwich shows
   }
 
   open() {
@@ -47,7 +47,7 @@ class Recording {
     this.plumbing = this.names.map(isPlumbing);
   }
 
-  // Node 0 is the root; depth first, so a parent comes before its children.
+  // Node 0 is the root. Nodes are in depth-first order, so a parent comes before its children.
   readNodes({nodes}, columns) {
     const parent = columns.read(new Int32Array(nodes + 1), 1);
     for (let i = 1; i <= nodes; i++) parent[i] = i - parent[i];
@@ -55,7 +55,7 @@ class Recording {
     this.frame = columns.read(new Int32Array(nodes + 1).fill(-1, 0, 1), 1);
   }
 
-  // By node, then by thread.
+  // Entries are sorted by node, then by thread.
   readEntries({entries: n}, columns) {
     this.entryNode = columns.readRising(new Int32Array(n));
     this.entryThread = columns.read(new Int32Array(n));
@@ -65,7 +65,7 @@ class Recording {
     this.entryBefore = this.diff ? own() : null;
   }
 
-  // By entry, then by time, in milliseconds.
+  // Samples are sorted by entry, then by time, which is in milliseconds.
   readSamples({samples: n, asleep}, columns) {
     this.entry = columns.readRising(new Int32Array(n));
     this.time = columns.read(new Float64Array(n));
@@ -85,20 +85,20 @@ class Recording {
     return totals;
   }
 
-  // A regular expression; "" for none. Throws on a wrong one.
+  // Searches for a regular expression; "" ends the search. Throws if the expression is invalid.
   search(text) {
     this.found = null;
     if (text !== "") this.found = searchFrames(this, text);
   }
 
-  // Ways to write a frame's name, longest first. measure(text): its width.
+  // The forms of a frame's name, longest first. measure(text) returns the width of a text.
   nameForms(frame, measure) {
     return this.forms[frame] ??=
       shortNames(this.names[frame]).map(text => ({text, width: measure(text)}));
   }
 
-  // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running",
-  // "waiting".
+  // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running"
+  // or "waiting".
   own({unit, range, awake, threads}) {
     const skip = this.skipped(awake);
     if (!range && skip < 0) return this.spread(this.entryOwn[unit], threads, 1);
@@ -114,13 +114,13 @@ class Recording {
     return own;
   }
 
-  // Which samples are left out, by what `asleep` says of them; -1: none. No thread of this mode sleeps, or
-  // it is not known: then there is nothing to choose from.
+  // The value of `asleep` whose samples are left out, or -1 if none are. Where no thread of this
+  // mode sleeps, or where that is not known, there is nothing to choose from.
   skipped(awake) {
     return !this.asleep ? -1 : awake === "running" ? 1 : awake === "waiting" ? 0 : -1;
   }
 
-  // Of entries to nodes.
+  // Adds up the values of entries by node.
   spread(values, threads, scale) {
     const own = new Float64Array(this.parent.length), {entryNode, entryThread} = this;
     for (let i = 0; i < values.length; i++) {
@@ -129,14 +129,15 @@ class Recording {
     return own;
   }
 
-  // A frame that is hidden leaves its cost to its caller. hide: tokens of kinds, and "plumbing".
+  // Per frame: whether it is hidden. A hidden frame leaves its cost to its caller. hide: tokens of
+  // kinds, and "plumbing".
   hidden(hide) {
     const kinds = this.kinds.map(([token]) => hide.has(token)), plumbing = hide.has("plumbing");
     return this.frameKinds.map((kind, i) => kinds[kind] || (plumbing && this.plumbing[i]));
   }
 
-  // filter: {threads: Set or null for all, unit, range, awake, hide, width}. width "before": of a
-  // comparison, frames are as wide as they were.
+  // filter: {threads: Set or null for all, unit, range, awake, hide, width}. With width "before",
+  // the frames of a comparison are as wide as they were before.
   tree(filter) {
     const key = JSON.stringify({...filter, threads: filter.threads && [...filter.threads],
       hide: [...filter.hide].sort()});
@@ -151,13 +152,14 @@ class Recording {
     const {unit, threads, width} = filter, own = this.own(filter);
     const before = this.diff &&
       this.spread(this.entryBefore[unit], threads, this.diff.scale[unit]);
-    // Numbers of samples beside what they stand for; a comparison's are not comparable.
+    // The number of samples is shown beside what they stand for, except in a comparison, where the
+    // two numbers are not comparable.
     const count = before ? null : unit === "samples" ? own : this.own({...filter, unit: "samples"});
     return collectTree(this, {own, before, count, hidden: this.hidden(filter.hide),
       byBefore: before !== null && width === "before"});
   }
 
-  // Per node: whether it or a caller of it is a frame that matches.
+  // Per node: whether its frame, or that of one of its callers, matches.
   matchedNodes(matches) {
     const under = new Uint8Array(this.parent.length);
     for (let i = 1; i < under.length; i++) {

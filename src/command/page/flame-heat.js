@@ -1,11 +1,11 @@
-// The heatmap: a row for each thread, a column for each stretch of time, the darker the more time (or
-// bytes, or samples) is in it.
-// Dragging over it, or Shift and the arrow keys, choose what time and which threads are looked at.
+// The heatmap: a row for each thread and a column for each stretch of time; the darker a cell, the
+// more time (or bytes, or samples) it holds. Dragging over it, or Shift with the arrow keys,
+// chooses the time and the threads that are looked at.
 
 const HEAT_ROW = 15, HEAT_CELL = 4, HEAT_AXIS = 22;
 
 class Heat {
-  // events: chosen(range or null, threads or null), say(text), left(): the mouse has gone
+  // events: chosen(range or null, threads or null), say(text), left() when the mouse leaves
   constructor(host, look, events) {
     this.host = host;
     this.look = look;
@@ -16,7 +16,7 @@ class Heat {
     host.append(this.spacer);
     this.ink = this.canvas.getContext("2d");
     this.cursor = {column: 0, row: 0};
-    this.anchor = null;       // where a drag or a Shift began
+    this.anchor = null;  // where a drag, or a selection with Shift, began
     this.drag = null;
     this.range = null;        // what is chosen, in ms
     this.threads = null;
@@ -25,7 +25,7 @@ class Heat {
 
   // marks: [begin, duration, text] in us. unit: what cells are counted in.
   show(recording, marks, unit, awake) {
-    if (recording !== this.recording) {  // rows are of threads
+    if (recording !== this.recording) {  // the rows belong to the recording's threads
       this.cursor = {column: 0, row: 0};
       this.anchor = this.drag = null;
     }
@@ -35,7 +35,7 @@ class Heat {
     const totals = recording.threadTotals("samples");
     this.rows = totals.map((total, thread) => ({total, thread})).filter(row => row.total > 0)
       .sort((a, b) => b.total - a.total || a.thread - b.thread);
-    this.rows.unshift({total: 0, thread: -1});  // all of them
+    this.rows.unshift({total: 0, thread: -1});  // the row of all threads
     this.rowOf = new Map(this.rows.map(({thread}, i) => [thread, i]));
     this.under = recording.found ? recording.matchedNodes(recording.found.matches) : null;
     this.awake = awake;
@@ -192,7 +192,7 @@ class Heat {
       row: Math.max(0, Math.min(this.rows.length - 1, row))};
   }
 
-  // From the first row: all threads; else those of the rows between.
+  // A selection that includes the first row is of all threads; any other is of its rows' threads.
   dragged() {
     const {anchor, cursor} = this, columnMs = this.recording.durationMs / this.columns;
     const [first, last] = [anchor.column, cursor.column].sort((a, b) => a - b);
@@ -221,7 +221,7 @@ class Heat {
 
   press(event) {
     this.anchor = this.cursor = this.cellUnder(event);
-    if (this.cursor.column < 0) {  // a thread's name: that thread, at any time
+    if (this.cursor.column < 0) {  // on a thread's name: that thread, at any time
       const {thread} = this.rows[this.cursor.row];
       this.cursor = {...this.cursor, column: 0};
       const alone = this.threads?.size === 1 && this.threads.has(thread);
@@ -287,7 +287,7 @@ class Heat {
   }
 }
 
-// The next of 1, 2, 5 times a power of ten.
+// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 function niceStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
   return [1, 2, 5, 10].map(step => step * power).find(step => step >= least) ?? power * 10;

@@ -1,4 +1,4 @@
-// What keys, mouse and the boxes at the top do.
+// What the keys, the mouse and the boxes at the top do.
 
 function escape() {
   if ($("search").value !== "") {
@@ -12,7 +12,7 @@ function escape() {
   focusView();
 }
 
-// All threads, all the time.
+// Chooses all threads and the whole recording.
 function chooseAll() {
   if (!state.range && !state.threads) return;
   state.range = state.threads = null;
@@ -38,7 +38,7 @@ const keys = {
   "/": () => { $("search").focus(); $("search").select(); },
   "?": () => {
     $("keys").showModal();
-    $("keys").scrollTop = 0;  // the button at its end has the focus
+    $("keys").scrollTop = 0;  // focusing the button at its end scrolls it down
   },
   Enter: () => {
     const chart = activeChart();
@@ -75,7 +75,7 @@ function onKey(event) {
   }
   if (target === $("heat") && heat.key(event)) return handled();
   if (target === $("methods") && table.key(event)) return handled();
-  // A box or a button has its own use for these.
+  // A box or a button has a use of its own for these keys.
   if (/^(SELECT|BUTTON|INPUT|SUMMARY)$/.test(target.tagName) &&
       (/^(Enter| |Arrow.*)$/.test(event.key) || (target.tagName === "SELECT" && event.key.length === 1))) return;
   const action = keys[event.key];

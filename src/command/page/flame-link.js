@@ -1,4 +1,4 @@
-// The page's address says what is looked at, so that a link shows the same to somebody else:
+// The page's address records what is looked at, so that a link shows others the same:
 // #view=flame&mode=cpu&thread=101,102&unit=time&hide=native,runtime&awake=running&from=1000&to=2000
 // &search=Json&node=17&method=Program.Main&sort=-total&width=before&heat=off&theme=dark
 // A link written by hand may say zoom=NAME for the widest frame of that name, and native=off.
@@ -23,7 +23,7 @@ function readLink(text) {
   };
 }
 
-// Only what is not as it is at the start.
+// Writes only what differs from the state at the start.
 function writeLink(now) {
   const link = new URLSearchParams();
   const put = (name, value, usual) => {

@@ -1,7 +1,8 @@
-// Colours, the same for all parts of the page. The kinds of frames differ in lightness and not in hue
-// alone, and a comparison is red and blue, so that they can be told apart by the colour-blind too.
+// Colours, the same in all parts of the page. The kinds of frames differ in lightness and not in
+// hue alone, and a comparison is red and blue, so that colour-blind readers can tell them apart,
+// too.
 
-// Hue, saturation, lightness (light theme, dark theme) by kind: see Recording.kinds.
+// By kind (see Recording.kinds): hue, saturation, lightness (light theme, dark theme).
 const PALETTE = {
   user: [30, 92, 66, 58], framework: [205, 70, 78, 70], dynamic: [300, 42, 68, 62],
   runtime: [172, 48, 48, 40], native: [40, 9, 83, 71], cut: [348, 62, 62, 56],
@@ -22,7 +23,7 @@ class Look {
     return known[frame] ??= this.shade(rec.kinds[rec.frameKinds[frame]][0], rec.names[frame]);
   }
 
-  // One hue per kind; neighbours are told apart by a lightness that their name decides.
+  // One hue per kind; a lightness derived from the name sets neighbours apart.
   shade(kind, name) {
     let hash = 0;
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash, 31) + name.charCodeAt(i) | 0;
@@ -36,7 +37,7 @@ class Look {
     return `hsl(${hue} ${saturation}% ${this.dark ? dark : light}%)`;
   }
 
-  // Red: it grew; blue: it shrank. In full colour from a tenth of the whole on.
+  // Red if the node grew, blue if it shrank; in full colour from a tenth of the whole.
   deltaColor(tree, node) {
     const change = tree.after[node] - tree.before[node];
     const whole = Math.max(tree.after[0], tree.before[0]);

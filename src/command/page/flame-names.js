@@ -1,6 +1,7 @@
-// Words: the search by name, and shorter and shorter ways to write one.
+// Names: the search, and shorter and shorter ways to write one.
 
-// A regular expression, case ignored unless a capital is asked for. Throws on a wrong one.
+// Searches for a regular expression, ignoring case unless the expression has a capital letter.
+// Throws if the expression is invalid.
 function searchFrames(recording, text) {
   const regex = new RegExp(text, /[A-Z]/.test(text.replace(/\\./g, "")) ? "" : "i");
   const matches = new Uint8Array(recording.frameCount);
@@ -14,7 +15,7 @@ function searchFrames(recording, text) {
   return {matches, count};
 }
 
-// Where the method's own name starts: behind the last dot that is outside of <>, [] and ().
+// Where the method's own name starts: after the last dot that is outside of <>, [] and ().
 function methodStart(name) {
   let nesting = 0;
   for (let i = name.length - 1; i > 0; i--) {
@@ -26,7 +27,7 @@ function methodStart(name) {
   return 0;
 }
 
-// The same, but an accessor or a lambda is nothing without what it is of.
+// Like methodStart, but an accessor or a lambda, whose name means nothing alone, keeps its owner's.
 function ownStart(name) {
   const start = methodStart(name);
   const dependent = /^(get|set|init|add|remove|Invoke|lambda#\d+)\b/.test(name.slice(start));
@@ -44,7 +45,7 @@ function shortNames(name) {
   if (start === 0) return [name];
   const method = name.slice(start), type = name.slice(0, start).replace(/\.$/, "");
   const bare = type.slice(methodStart(type)).replace(/(?:\w+\.)+(?=\w)/g, "");
-  const plain = method.replace(/([<,[( ])(?:\w+\.)+(?=\w)/g, "$1");  // of what it is generic in
+  const plain = method.replace(/([<,[( ])(?:\w+\.)+(?=\w)/g, "$1");  // without the namespaces in its brackets
   const medium = `${bare}.${plain}`;
   const machine = /<([^<>]+)>d__\d+$/.exec(bare);  // of an async method or an iterator
   if (machine && plain === "MoveNext") return [name, medium, machine[1]];

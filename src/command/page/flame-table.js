@@ -1,10 +1,10 @@
-// The table of methods: sorted, filtered by the search; only the rows that can be seen are in the
-// document.
+// The table of methods: sorted, and filtered by the search. Only the rows that are visible are in
+// the document.
 
 const TABLE_ROW = 26;
 
 class MethodTable {
-  // events: open(frame), select(frame); words: amount(value), percent(part, whole)
+  // events: open(frame), select(frame)
   constructor(host, events) {
     this.host = host;
     this.events = events;
@@ -13,7 +13,7 @@ class MethodTable {
     this.body = this.table.createTBody();
     this.table.className = "methods";
     host.append(this.table);
-    this.wished = null;       // a column to sort by; the first one, if there is none of that name
+    this.wished = null;  // the id of the column to sort by; the first column if none has this id
     this.ascending = false;
     this.active = 0;
     this.rows = [];
@@ -52,7 +52,7 @@ class MethodTable {
   }
 
   show(tree) {
-    if (this.tree?.recording !== tree.recording) {  // rows are of frames
+    if (this.tree?.recording !== tree.recording) {  // rows hold the recording's frame numbers
       this.rows = [];
       this.active = 0;
       this.host.scrollTop = 0;
@@ -64,13 +64,14 @@ class MethodTable {
     this.sort();
   }
 
-  // What it is sorted by. Not every mode has every column: one that comes back is sorted as before.
+  // The column to sort by. Not every mode has every column: one that comes back is sorted as
+  // before.
   get sorted() {
     const {wished, all} = this, there = all.some(column => column.id === wished);
     return {id: there ? wished : all[0].id, ascending: there && this.ascending};
   }
 
-  // For a link: null if it is sorted as at the start.
+  // The order as a link has it: null if it is the initial one.
   get order() {
     if (!this.all) return this.wished && (this.ascending ? "" : "-") + this.wished;
     const {id, ascending} = this.sorted;
@@ -132,7 +133,7 @@ class MethodTable {
       cell.style.height = rows * TABLE_ROW + "px";
       return row;
     };
-    const head = this.head.querySelector(".name"), letter = 7.53;  // of 12.5 px, as the style has it
+    const head = this.head.querySelector(".name"), letter = 7.53;  // px, in the style's font of 12.5 px
     this.letters = Math.floor(((head?.clientWidth ?? 0) - 20) / letter);
     const shown = this.rows.slice(first, last).map((row, i) => this.renderRow(row, first + i));
     if (first > 0) shown.unshift(gap(first));
@@ -159,7 +160,7 @@ class MethodTable {
     return line;
   }
 
-  // What of a long name says most is its end.
+  // The longest form of the name that fits its column, or else the shortest form.
   fit(name) {
     const forms = name.length <= this.letters ? [name] : shortNames(name);
     return forms.find(form => form.length <= this.letters) ?? forms[forms.length - 1];

@@ -1,10 +1,11 @@
-// A call tree for what is being looked at (some threads, some time, merged), its layout, and what is
-// asked of it: callers and callees of a method, totals by method. Knows nothing of the document.
+// A call tree of what is looked at (some threads, some time, merged), its layout, and queries about
+// it: callers and callees of a method, totals by method. Nothing here knows the document.
 //
 // Trees are parallel arrays; a node is an index, node 0 is the root, and parents always come before
 // their children, so every sum is one loop and nothing recurses, however deep the stacks are.
 
-// (parent, frame) -> node, with open addressing: a Map of a million keys takes seconds, this 0.1.
+// Maps (parent, frame) to a node, with open addressing: filling a Map with a million keys takes
+// seconds, and filling this takes 0.1 s.
 class ChildTable {
   constructor(capacity) {
     let size = 64;
@@ -13,7 +14,7 @@ class ChildTable {
     this.slots = new Int32Array(size);
   }
 
-  // The node under the key, or 0 after having put `fresh` there.
+  // Returns the node under the key, or puts `fresh` there and returns 0.
   findOrPut(parent, frame, parents, frames, fresh) {
     let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b)) >>> 0;
     at = (at ^ (at >>> 15)) & this.mask;
@@ -26,7 +27,7 @@ class ChildTable {
   }
 }
 
-// Collects nodes that have the same path into one; node 0 is there from the start.
+// Merges nodes that have the same path. Node 0 exists from the start.
 class TreeBuilder {
   constructor(recording, capacity, {before, count}) {
     this.recording = recording;
@@ -72,8 +73,8 @@ class TreeBuilder {
   }
 }
 
-// The recording's nodes without the frames that are hidden, and without what has nothing in this
-// selection. Paths are distinct as the recording has them: only hidden frames make some alike.
+// Makes a tree of the recording's nodes, without hidden frames and without nodes that have nothing
+// in this selection. The recording's paths are distinct; only hiding frames makes some alike.
 function collectTree(rec, {own, before, count: samples, hidden, byBefore}) {
   const n = rec.parent.length, live = new Uint8Array(n), {parent, frame} = rec;
   let count = 1;
@@ -118,10 +119,10 @@ function mergeTree(rec, {own, before, samples, hidden, byBefore, live, count}) {
 }
 
 class Tree {
-  // before: of a comparison, what each node had, made comparable to `own`. count: samples.
+  // before: in a comparison, what each node had before, made comparable to `own`. count: samples.
   constructor(recording, {parent, frame, own, before, count, byBefore}) {
     this.recording = recording;
-    this.of = this;           // the tree that shares are of: a sandwich's is the one that it is made of
+    this.of = this;  // the tree that shares refer to; for a sandwich's trees, the one they are made from
     this.count = parent.length;
     this.parent = parent;
     this.frame = frame;
@@ -139,7 +140,7 @@ class Tree {
     this.measure();
   }
 
-  // Samples with all that is below; null in a comparison.
+  // The samples of each node and of all that is below it; null in a comparison.
   get samples() {
     return this.samplesOf ??= this.ownSamples && this.sums(this.ownSamples);
   }
@@ -150,7 +151,8 @@ class Tree {
     return total;
   }
 
-  // children[first[i] .. first[i + 1]): of node i; widest first once it is arranged.
+  // children[first[i] .. first[i + 1]) are the children of node i, widest first once it is
+  // arranged.
   listChildren() {
     const {count, parent} = this, first = this.first = new Int32Array(count + 1);
     const children = this.children = new Int32Array(count - 1);
@@ -169,8 +171,8 @@ class Tree {
     this.height = deepest + 1;
   }
 
-  // Sorts a node's children and gives them their place; its own part is to the right of them. What is
-  // never looked at is never sorted. The node itself must have its place.
+  // Sorts a node's children and gives them their places; the node's own part is to the right of
+  // them. A node that is never looked at is never sorted. The node itself must have its place.
   arrange(node) {
     if (this.arranged[node]) return;
     this.arranged[node] = 1;
@@ -182,7 +184,7 @@ class Tree {
     }
   }
 
-  // Where the node begins, whether or not it has been looked at.
+  // Where the node begins, whether or not the nodes above it are arranged.
   leftOf(node) {
     const path = [];
     for (let up = node; up > 0; up = this.parent[up]) path.push(this.parent[up]);
@@ -203,7 +205,7 @@ class Tree {
     return 0;
   }
 
-  // The node of that depth over x; -1: there is none.
+  // The node of that depth that lies over x, or -1.
   nodeAt(depth, x) {
     let node = 0;
     if (x < 0 || x >= this.total[0]) return -1;
@@ -231,7 +233,8 @@ class Tree {
     return this.first[node] < this.first[node + 1] ? this.children[this.first[node]] : node;
   }
 
-  // The outermost, widest node of the frame with that name; 0: there is none.
+  // The widest node of the frame with that name; of nested ones that are equally wide, the
+  // outermost. 0: there is none.
   widestNamed(name) {
     let best = 0;
     for (let i = 1; i < this.count; i++) {
@@ -241,7 +244,7 @@ class Tree {
     return best;
   }
 
-  // matches: per frame. How much of the graph has a match on its stack; each stack counts once.
+  // How much of the graph has a match on its stack; each stack counts once. matches: per frame.
   matched(matches) {
     const under = new Uint8Array(this.count);
     let sum = 0;
@@ -253,7 +256,7 @@ class Tree {
     return sum;
   }
 
-  // Per node: 1 if it is a frame that none of its callers is. Recursion counts once.
+  // Per node: 1 if none of its callers is of the same frame, so that recursion counts once.
   get outermost() {
     if (this.outermostOf) return this.outermostOf;
     const flags = new Uint8Array(this.count), next = this.first.slice();
@@ -277,7 +280,7 @@ class Tree {
     return {before: this.before, count: this.ownSamples};
   }
 
-  // {callers, callees} of a frame; the last one's are kept.
+  // {callers, callees} of a frame. Those of the last frame are kept.
   sandwich(frame) {
     if (this.sandwichOf !== frame) {
       this.sandwichOf = frame;
@@ -287,7 +290,7 @@ class Tree {
     return this.sandwiched;
   }
 
-  // What the frame calls, merged over all places that call it: the frame is the root's one child.
+  // What the frame calls, merged over all places that call it. The frame is the root's only child.
   callees(frame) {
     const flags = this.outermost, map = new Int32Array(this.count);
     const builder = new TreeBuilder(this.recording, 1024, this.columns);
@@ -303,7 +306,7 @@ class Tree {
     return builder.tree(this.byBefore);
   }
 
-  // Who calls the frame: its callers are its children, theirs are their children.
+  // What calls the frame, which is the root's only child: its callers are its children, and so on.
   callers(frame) {
     const flags = this.outermost;
     const builder = new TreeBuilder(this.recording, 1024, this.columns);
@@ -320,7 +323,7 @@ class Tree {
     return builder.tree(this.byBefore);
   }
 
-  // Every method of the tree: {frame, self, total, selfSamples, totalSamples} and, of a comparison,
+  // Every method of the tree: {frame, self, total, selfSamples, totalSamples} and, in a comparison,
   // {selfBefore, totalBefore}.
   methods() {
     if (this.methodRows) return this.methodRows;

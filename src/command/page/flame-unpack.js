@@ -1,6 +1,6 @@
-// The data as the page carries it: base64 of zlib of columns of numbers, with JSON behind them (see
-// page_data.c). Numbers are read straight into typed arrays: parsing them as JSON took longer than all
-// the rest.
+// The data as the page carries it: base64 of zlib of columns of numbers, followed by JSON (see
+// page_data.c). Numbers are read straight into typed arrays: parsing them as JSON would take longer
+// than all the rest.
 
 function fromBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -9,7 +9,7 @@ function fromBase64(text) {
   return bytes;
 }
 
-// {modes, marks, bytes}: the columns are read of `bytes` when a mode is looked at.
+// Returns {modes, marks, bytes}. A mode's columns are read from `bytes` when the mode is looked at.
 async function unpack(base64) {
   const packed = new Blob([fromBase64(base64.trim())]);
   const stream = packed.stream().pipeThrough(new DecompressionStream("deflate"));
@@ -19,15 +19,15 @@ async function unpack(base64) {
   return {...JSON.parse(text(place, bytes.length - 10)), bytes};
 }
 
-// Columns one after the other; each number is seven bits a byte, the least first, and a byte with the
-// eighth bit is not its last.
+// Columns one after the other. A number has seven bits in each byte, the least significant first;
+// every byte of it but the last has the eighth bit set.
 class Columns {
   constructor(bytes, at) {
     this.bytes = bytes;
     this.at = at;
   }
 
-  // Into `into` from its index `first` on.
+  // Fills `into` from the index `first` on.
   read(into, first = 0) {
     const {bytes} = this;
     let {at} = this;
@@ -48,7 +48,7 @@ class Columns {
     return into;
   }
 
-  // Distances: each number is as much more than the one before.
+  // Reads numbers that are stored as their distances from the previous one.
   readRising(into) {
     this.read(into);
     for (let i = 1; i < into.length; i++) into[i] += into[i - 1];

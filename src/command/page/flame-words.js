@@ -1,7 +1,7 @@
-// Numbers as people read them, and the names of frames.
+// Numbers as people read them.
 
 const $ = id => document.getElementById(id);
-// By what a frame is as wide as it is, unless samples are chosen: by what its samples stand for.
+// A frame's width is what its samples stand for, unless samples are chosen.
 const USUAL_UNIT = "weight";
 const VIEWS = ["flame", "icicle", "sandwich", "methods"];
 const number = new Intl.NumberFormat("en-US", {maximumFractionDigits: 1});
@@ -39,10 +39,11 @@ function weightText(value, unit) {
   return unit === "bytes" ? bytesText(value) : number.format(value);
 }
 
-// "1 sample", "12 sampled objects"
-// An exception's weight is a number of exceptions; a sample's, of page faults, is none of samples.
+// Whether weights count something other than samples. Those of page faults do; an exception's
+// weight is a number of exceptions, which is what its mode counts anyway.
 const countsMore = facts => facts.unit === "count" && facts.what[1] === "samples";
 
+// For example "1 sample", "12 sampled objects".
 const countText = (value, [one, several]) => `${number.format(value)} ${value === 1 ? one : several}`;
 
 const weightLabel = unit => unit === "us" || unit === "ns" ? "time" : unit;

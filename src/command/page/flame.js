@@ -1,4 +1,4 @@
-// The page: what is looked at (`state`), the parts that show it, and what keys and mouse do to it.
+// The page: what is looked at (`state`), the parts that show it, and how they work together.
 
 const look = new Look();
 let recordings = [];    // one for each mode
@@ -15,21 +15,21 @@ function frameName(tree, node) {
   return threadName(tree.recording.threads[[...state.threads][0]]);
 }
 
-// What a width is: samples, or what they stand for.
+// A width in words: samples, or what they stand for.
 function amount(value) {
   const {unit, recording: rec} = state;
   if (unit === "samples") return countText(value, rec.what);
   return rec.unit === "count" ? countText(value, rec.counted) : weightText(value, rec.unit);
 }
 
-// With the number of samples in brackets, if it says more.
+// Adds the number of samples in brackets, if that says more.
 function amountText(value, samples) {
   const {unit, recording: rec} = state, counts = rec.unit === "count";
   if (samples === undefined || unit === "samples" || (counts && samples === value)) return amount(value);
   return `${amount(value)} (${countText(samples, counts ? ["sample", "samples"] : rec.what)})`;
 }
 
-// What shares are of.
+// What shares are shares of.
 const wholeName = () => state.unit === "samples" ? state.recording.what[1] : state.recording.whole;
 
 function describe(tree, node) {
@@ -103,7 +103,7 @@ function activeChart() {
 
 // ---- what is looked at --------------------------------------------------------------------------
 
-// Everything anew, from `state`.
+// Shows everything anew, from `state`.
 function refresh() {
   const {recording: rec, threads, unit, range, awake, hide, width} = state;
   state.tree = rec.tree({threads, unit, range, awake, hide, width});
@@ -149,7 +149,8 @@ function showSandwich() {
     `${amountText(total, pair.callees.samples?.[0])} · ${percent(total, tree.total[0])} of ${wholeName()}`;
 }
 
-// Of the program's own code, if any of it has something of its own: what is allocated is the type's.
+// The frame with the most of its own among the program's code; among all frames if that code has
+// nothing of its own, as with allocations, which belong to their types.
 function hottest(tree) {
   const {recording: rec} = tree, all = tree.methods();
   const own = all.filter(row => row.self > 0 && rec.kinds[rec.frameKinds[row.frame]][0] === "user");
@@ -197,7 +198,7 @@ function search(text) {
   showHeat();
 }
 
-// A method that was inlined has no frame: its own number, however it was asked for, is too small.
+// An inlined method has no frame of its own, so every figure for it is too small.
 function showUnseen() {
   const {recording: rec, view} = state, asked = rec.found || view === "sandwich" || view === "methods";
   const of = [rec.facts, rec.diff?.facts].filter(facts => facts && !facts.inlined).length;
@@ -247,7 +248,7 @@ function setRecording(recording) {
   fillLegend(recording, look);
   fillFolds(recording, state.hide, fold);
   $("mode").value = recordings.indexOf(recording);
-  $("unit").options[0].text = recording.what[1].split(" ").pop();  // "sampled objects" is wide
+  $("unit").options[0].text = recording.what[1].split(" ").pop();  // "sampled objects" is too wide
   $("unit").options[1].text = weightLabel(recording.unit);
   $("unit").value = state.unit;
   $("unit-field").hidden = recording.unit === "count";
@@ -255,7 +256,7 @@ function setRecording(recording) {
   $("width-field").hidden = !recording.diff;
 }
 
-// With all that was chosen in the mode before, as far as it makes sense in this one.
+// Whatever was chosen in the previous mode stays chosen, as far as it makes sense in this one.
 function chooseMode(index) {
   const recording = recordings[(index + recordings.length) % recordings.length];
   const {method, names} = state.recording;
@@ -271,7 +272,7 @@ function fold(kind, hidden) {
   refresh();
 }
 
-// Native frames or the machinery: away if any of them is shown, else back.
+// Hides frames of these kinds if any of them are shown; otherwise shows them again.
 function toggleKinds(kinds) {
   const shown = kinds.some(kind => !state.hide.has(kind));
   kinds.forEach(kind => shown ? state.hide.add(kind) : state.hide.delete(kind));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The flame graph page: flame.html with style, scripts and data in place of its markers. The files
-// are part of the binary (.incbin), so no other file has to be installed. Invariant: the recording
-// reaches the page only compressed and in base64. One thread. Signal-safe: no.
+// The flame graph page: flame.html with its style, scripts and data in place of its markers. The
+// files are part of the binary (.incbin), so no other file has to be installed. Invariant: the
+// recording reaches the page only compressed and in base64. One thread. Signal-safe: no.
 #include <string.h>
 
 #include "formats/writers.h"
@@ -49,7 +49,7 @@ static bool put_part(const struct cs_profile_set *set, enum part part, FILE *out
   }
 }
 
-// The marker that comes first at or after `at`; NULL: none is left.
+// The first marker at or after `at`; NULL: none is left.
 static const char *next_marker(const char *at, enum part *part, size_t *len) {
   static const char *const markers[PARTS] = {"@STYLE@", "@SCRIPT@", "@DATA@"};
   const char *first = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streaming compression: the data of a page are never in memory as a whole. Invariant: at most two
-// compressed bytes wait for a third, with which they become four letters. One thread. Signal-safe:
+// Streaming compression: a page's data is never in memory as a whole. Invariant: at most two
+// compressed bytes are held back until a third makes four letters of them. One thread. Signal-safe:
 // no.
 #include "page/pack.h"
 

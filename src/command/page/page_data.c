@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The page's data, in a form that lets a browser draw a million nodes soon: columns of numbers in
-// LEB128; then JSON with all texts, each mode's counts and the offset of its columns ("at"); then
-// the offset of the JSON in ten digits. A mode's columns, one after the other:
+// The page's data, in a form that lets a browser draw a million nodes quickly: columns of numbers
+// in LEB128; then JSON with all texts, each mode's counts and the offset of its columns ("at");
+// then the offset of the JSON in ten digits. A mode's columns, one after the other:
 //   nodes    parent (as a distance) and frame: paths from the root without their thread, so that
 //            the work of all threads is merged as it is drawn; depth first, parents before their
 //            children, without the root
@@ -27,7 +27,7 @@ struct entry {
 
 struct page {
   const struct cs_profile *p;
-  struct cs_tree tree;    // the profile's, all threads being one node, ROOT
+  struct cs_tree tree;    // the profile's, with all threads merged into one node, ROOT
   uint32_t *number;       // per node of `tree`: its number in the page, where ROOT is 0
   struct entry *entries;  // in order
   size_t entry_count;
@@ -48,8 +48,8 @@ static void put(struct sink *s, uint64_t value) {
   s->written++;
 }
 
-// Numbers the nodes depth first. Linking children from the last node to the first keeps them in the
-// tree's order.
+// Numbers the nodes depth first. Children are linked from the last node to the first, which keeps
+// them in the tree's order.
 static void number_nodes(struct page *page) {
   const struct cs_tree *tree = &page->tree;
   uint32_t *child = cs_allocate(tree->count * sizeof *child);
