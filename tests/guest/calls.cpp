@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Every odd call that a profiler may make, and what it returns: too early, from the wrong thread,
-// in the wrong order, with wrong arguments, COM's rules of identity and counting. The results are
-// notes, one line each, in a fixed order: two runs give the same lines or they differ. Threads: the
-// main thread in Initialize, the program's in a callback, the profiler's own. Signal-safe: no.
+// Every odd call that a profiler may make, and what it returns: calls that come too early, from the
+// wrong thread or in the wrong order, calls with wrong arguments, and COM's rules of identity and
+// reference counting. The results are notes, one line each, in a fixed order, so that the notes of
+// two runs can be compared line by line. Threads: the main thread in Initialize, the program's
+// threads in callbacks, and the profiler's own. Signal-safe: no.
 #include <cstring>
 
 #include "guest.hpp"
@@ -18,7 +19,7 @@ void tell(const char *what, HRESULT hr) {
   notes.say("%s: 0x%08x", what, static_cast<unsigned>(hr));
 }
 
-// ---- Masks: what is set is what is read, and what is refused leaves no trace ----
+// ---- Masks: a mask that was set reads back, and a mask that was refused changes nothing ----
 void read_mask(const char *when) {
   DWORD low = 0xDEAD, low2 = 0xDEAD, high = 0xDEAD;
   HRESULT hr = info->GetEventMask(&low), hr2 = info->GetEventMask2(&low2, &high);
@@ -102,7 +103,7 @@ void com() {
 }
 
 // ---- Walks ----
-// Answers `answer` at call number `at`, and before that S_OK.
+// The callback returns `answer` at call number `at`, and S_OK at the others.
 struct Refusal {
   int at;
   HRESULT answer;
@@ -134,7 +135,7 @@ void aborted(ThreadID thread) {
   }
 }
 
-// In the callback: the exact instantiation, and walks within the walk (contract: C6).
+// Runs in the callback: asks for the exact instantiation, and walks within the walk (contract: C6).
 HRESULT nested(FunctionID function, UINT_PTR, COR_PRF_FRAME_INFO frame, ULONG32, BYTE[],
                void *data) {
   auto *thread = static_cast<ThreadID *>(data);
@@ -162,7 +163,7 @@ void odd_flags(ThreadID thread) {
   }
 }
 
-// ---- Other calls whose results say something ----
+// ---- Other calls whose results are compared ----
 void early_or_late() {
   tell("SetEnterLeaveFunctionHooks2", info->SetEnterLeaveFunctionHooks2(nullptr, nullptr, nullptr));
   tell("SetFunctionIDMapper", info->SetFunctionIDMapper(nullptr));
@@ -220,7 +221,7 @@ class Calls final : public Mode {
 
   void after_mask() override { read_mask("at the end of Initialize"); }
 
-  // A callback on a managed thread; once.
+  // Runs once, in the first such callback on a managed thread.
   void thrown() override {
     if (callback_done_) return;
     callback_done_ = true;
@@ -275,7 +276,8 @@ class Calls final : public Mode {
 
   static void suspended() {
     ICorProfilerThreadEnum *all = nullptr;
-    // A collection that is about to end is no answer to what is asked here.
+    // A collection may be about to end; that result is not the one under test, so the call is
+    // repeated.
     HRESULT hr = info->SuspendRuntime();
     for (int i = 0; i < 500 && hr == CORPROF_E_SUSPENSION_IN_PROGRESS; i++) {
       sleep_ms(2);
@@ -297,7 +299,7 @@ class Calls final : public Mode {
     walk("of a suspended thread", id, COR_PRF_SNAPSHOT_DEFAULT);
     odd_flags(id);
     aborted(id);
-    // A thread in native code needs no seed; one that is given is not looked at.
+    // A thread in native code needs no seed, and a seed that is passed for it is ignored.
     AMD64_CONTEXT seed;
     memset(&seed, 0, sizeof(seed));
     auto *bytes = reinterpret_cast<BYTE *>(&seed);

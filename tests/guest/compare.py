@@ -17,8 +17,8 @@ PARKED = "Main Wait Join Lock Generic Catch Finally Dynamic Native Callback".spl
 BUSY = "Loop Allocate Raise".split()
 ORIGINS = ("Guest.Program.Main", "System.Threading.Thread.StartCallback")
 
-# hostile: what each kind of call may return. E_NOTIMPL is never allowed: a profiler would conclude that walks are
-# not supported.
+# hostile: what each kind of call may return. E_NOTIMPL is never allowed, because a profiler would conclude from it that
+# walks are not supported.
 ANYBODY = {S_OK, E_FAIL, UNSAFE, GONE, UNMANAGED_CTX, DETACHING}
 HOSTILE = {
     "handler, itself": {S_OK, E_FAIL, UNSAFE, DETACHING},
@@ -62,12 +62,12 @@ class Notes:
 
 
 def plain_names(frames):
-    """The frames without offsets and contexts."""
+    """The frames without their offsets and contexts."""
     return [re.sub(r"(\+[0-9a-f?]+)?(@.*)?$", "", frame) for frame in frames.split("|")]
 
 
 def complete(thread, frames):
-    """The stack has the thread's place, the method that the thread began in, and the host below it."""
+    """Whether the stack has the thread's place, the method that the thread began in, and the host below it."""
     names = plain_names(frames)
     place = "Guest.Places." + ("Run" if thread == "Main" else thread)
     # On .NET 8 and 9 the method that starts a thread leaves the stack by a tail call.
@@ -80,7 +80,7 @@ def show(difference):
 
 
 def same_stacks(a, b, threads, what):
-    """Both runs saw the same stacks of these threads, no matter how often."""
+    """Both runs saw the same stacks of these threads, however often each was seen."""
     left, right = set(a.of(threads)), set(b.of(threads))
     for one in sorted(left - right):
         check(False, f"{what}: only in {a.path}: {show(one)}")
@@ -114,7 +114,7 @@ def suspend(plain, drop, _):
     if drop is None:
         return
     same_stacks(plain, drop, PARKED, "parked")
-    # Of the runtime's own threads only the finalizer may have something to do.
+    # Of the runtime's own threads, only the finalizer may have managed frames.
     idle = [{(hr, frames) for _, _, hr, frames in notes.of(["(unnamed)"]) if hr != S_OK} for notes in (plain, drop)]
     check(idle[0] == idle[1] != set(), f"the runtime's own threads: {idle[0]} and {idle[1]}")
     failed = {thread: {key[2] for key in plain.of([thread])} for thread in BUSY}
@@ -134,7 +134,7 @@ def sites(plain, drop, _):
 
 
 def other_threads(plain, drop, suspended):
-    """cross, recipe: every walk is refused plainly, and complete through the drop-in."""
+    """cross, recipe: without the drop-in every walk is refused, and through it every walk is complete."""
     # The runtime first asks whether the target may be stopped where it is.
     wrong = {key[2:] for key in plain.walks} - {(E_NOTIMPL, ""), (UNSAFE, "")}
     check(not wrong, f"{plain.path}: not only E_NOTIMPL: {wrong}")
@@ -147,7 +147,7 @@ def other_threads(plain, drop, suspended):
 
 def judge_complete(drop, suspended):
     same_stacks(suspended, drop, PARKED, "parked")
-    # A walk is refused once exception dispatch has begun to unwind, as by CoreCLR (contract: HRESULTs, 8).
+    # A walk is refused once exception dispatch has begun to unwind, as CoreCLR refuses it (contract: HRESULTs, 8).
     judge_busy(drop, {"Raise": [UNMANAGED_CTX]})
     for thread in BUSY:
         if drop.of([thread]) or thread != "Raise":
@@ -173,7 +173,8 @@ def handler(_, drop, suspended):
     judge_complete(drop, suspended)
 
 
-# Calls whose results differ on purpose: the call, the result plainly, the result here, and why.
+# Calls whose results differ on purpose: the call, its result without clrsnap, its result through the drop-in, and the
+# reason.
 DIFFERENT = (
     (r"DoStackSnapshot, of the (caller|same thread), within a callback", r"0x80131360, 0 calls",
      r"0x00000000, [1-9]\d* calls", "CoreCLR walks a thread for one caller at a time; we need not"),
@@ -183,7 +184,7 @@ DIFFERENT = (
 
 
 def same_answers(plain, drop, _):
-    """calls: the same results, one by one, except for those in DIFFERENT."""
+    """calls: every result is the same in both runs, except for the calls in DIFFERENT."""
     check(len(plain.said) >= 200, f"{plain.path}: {len(plain.said)} answers")
     check(not [t for t in plain.said if t.startswith("not asked for")], f"{plain.path}: unwanted callbacks")
     if drop is None:
@@ -198,7 +199,7 @@ def same_answers(plain, drop, _):
 
 
 def crowd(plain, drop, suspended):
-    """Every thread walks every other one, and gets the results that a single walker would get."""
+    """Every thread walks every other thread, and gets the results that a single walker would get."""
     nothing = {f"{what}: {hr}" for what in ("walk", "refused") for hr in (E_NOTIMPL, UNSAFE)}
     check({t.split(", ")[0] for t in plain.said[1:]} <= nothing, f"{plain.path}: {plain.said}")
     if drop is None:
@@ -212,19 +213,19 @@ def crowd(plain, drop, suspended):
 
 
 def throws(plain, drop, _):
-    """Every exception arrives at the caller, and the walk after it succeeds."""
+    """Every exception reaches the caller, and the walk that follows it succeeds."""
     for notes in filter(None, (plain, drop)):
         check(len(notes.said) >= 4, f"{notes.path}: {notes.said}")
         for text in notes.said[1:]:
             check("0 answered, 200 thrown, and then 0x00000000" in text, f"{notes.path}: {text}")
     if drop is not None:
-        # A busy thread's stack is another one each time.
+        # The stack of a busy thread differs from walk to walk.
         lines = [sorted(t for t in notes.said if not t.startswith(tuple(BUSY))) for notes in (plain, drop)]
         check(lines[0] == lines[1], f"plainly: {lines[0]}; here: {lines[1]}")
 
 
 def detach(plain, drop, _):
-    """The requests return the same; walks that were under way succeeded, later ones were refused."""
+    """The requests return the same results; walks that were under way succeeded, and later walks were refused."""
     for notes in filter(None, (plain, drop)):
         check("ProfilerDetachSucceeded: yes" in notes.said, f"{notes.path}: {notes.said}")
     counted = ("before: ", "since the request: ")
@@ -245,18 +246,18 @@ def leave(plain, drop, _):
 
 
 def count_of(notes, what, hr):
-    """How often `what` returned `hr` (hostile)."""
+    """How many times `what` returned `hr` (hostile)."""
     return sum(int(n) for n in re.findall(rf"^{what}: {hr}, (\d+) times$", "\n".join(notes.said), re.M))
 
 
 def hostile(_, drop, __):
-    """Nothing was damaged, each call returned what it may, and each kind of caller got enough frames."""
+    """Nothing was damaged, each call returned one of its allowed results, and each kind of caller got enough frames."""
     said = "\n".join(drop.said)
     check("blocks damaged: 0" in drop.said, f"{drop.path}: {said}")
     answers = {what: set(re.findall(rf"^{what}: (0x\w+),", said, re.M)) for what in [*HOSTILE, "first method"]}
     for what, allowed in HOSTILE.items():
         check(answers[what] <= allowed, f"{drop.path}: {what}: {answers[what] - allowed}")
-    # Walks are possible before any method runs.
+    # Walks are possible even before any method has run.
     check(answers["first method"] <= {S_OK, E_FAIL}, f"{drop.path}: the first method: {answers['first method']}")
     asked = {what.split(",")[0] for what in HOSTILE if answers[what]}
     check(asked and asked >= {"1": {"handler", "walker"}, "2": {"callback"}}.get(os.environ.get("GUEST_PART"), {"handler", "walker", "callback"}),

@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""corprof_cxx.py INCLUDE_DIR OUT: the profiling API as a C++ profiler sees it.
+"""corprof_cxx.py INCLUDE_DIR OUT: writes the profiling API as a C++ profiler sees it.
 
-Microsoft's own headers describe the interfaces to C++ as chains of abstract classes. There is no package
-that brings them, so this makes them of clrsnap's C tables (corprof.h, cormeta.h): one class per
-interface, in slot order, each derived from the one before. The two cannot drift apart, since one is made
-of the other; and what was made is checked again by static_asserts on the number of slots.
+Microsoft's own headers declare the interfaces for C++ as chains of abstract classes, and no package provides those
+headers. This script derives the classes from clrsnap's C tables (corprof.h, cormeta.h): one class per interface, in
+slot order, each derived from the one before it. The classes cannot drift away from the tables, because they are
+generated from them, and static_asserts on the number of slots check the result again.
 
-It also writes ProfilerCallbackBase: every callback answered with S_OK, as profilers start from,
-by one function (`any`) that may do something first.
-An unexpected line is an error, never left out: a method that is missed would shift all that follow.
+It also writes ProfilerCallbackBase, in which every callback returns S_OK through one function (`any`) that a derived
+class may override. An unexpected line is an error and is never skipped: one missing method would shift all later slots.
 """
 import re
 import sys
 
-# The table of a family, and where its members begin: "// NAME" or "// NAME: from slot N" in the table.
+# The table of a family, and the comment at which its members begin: "// NAME" or "// NAME: from slot N".
 MACRO = re.compile(r"^#define (\w+)\(([\w, ]+)\)\s+(.*)$")
 TABLE = re.compile(r"typedef struct (\w+)Vtbl \{(.*?)\} \1Vtbl;", re.S)
 MEMBER = re.compile(r"^(HRESULT|ULONG|BOOL|void \*|void) ?\(\*(\w+)\) ?\((\w+) \*(?:, ?(.*))?\)$", re.S)
@@ -26,7 +25,7 @@ def fail(text):
 
 
 def read(path):
-    """The header with its lines joined, function-like macros taken out, and their uses expanded."""
+    """The header with continued lines joined, and with function-like macros removed and their uses expanded."""
     text = re.sub(r"\\\n", " ", open(path, encoding="ascii").read())
     macros, lines = {}, []
     for line in text.split("\n"):
@@ -50,13 +49,13 @@ def read(path):
 
 
 def parameters_of(text):
-    """C's pointers to GUIDs are references in C++ (the ABI is the same)."""
+    """Pointers to GUIDs in C are references in C++; the ABI is the same."""
     flat = re.sub(r"\s+", " ", text or "").strip()
     return re.sub(r"\bREF(?:IID|GUID|CLSID)\b", "const GUID &", flat)
 
 
 def members_of(family, body):
-    """[(interface, return type, method, parameters)] in slot order."""
+    """A list of (interface, return type, method, parameters) in slot order."""
     interface, members = family, []
     body = re.sub(r"//(?! I\w+(?:: from slot \d+)?$).*$", "", body, flags=re.M)
     for piece in re.split(r"(//[^\n]*)|;", body):
@@ -79,7 +78,7 @@ def members_of(family, body):
 
 
 def names_only(parameters):
-    """The parameters' types without their names, so that none is called unused."""
+    """The types of the parameters without their names, so that the compiler reports no unused parameter."""
     out = []
     for parameter in filter(None, parameters.split(", ")):
         found = re.match(r"^(.*?)(\w+)(\[\])?$", parameter)
@@ -88,7 +87,7 @@ def names_only(parameters):
 
 
 def write_chain(out, members, family):
-    """One class per interface of the family, each with its own methods."""
+    """One class for each interface of the family, with the methods that the interface adds."""
     base = "IUnknown"
     order = list(dict.fromkeys(m[0] for m in members[3:])) or [family]
     for interface in order:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The profiler's interfaces: DllGetClassObject, the class factory and the callback object, which
-// has a reference count of its own, for the runtime; functions that the program calls by P/Invoke.
-// Threads: the runtime's for callbacks, one native thread per guest_run. Signal-safe: no.
+// The profiler's interfaces: DllGetClassObject, the class factory, and the callback object, whose
+// reference count belongs to the runtime; and the functions that the program calls by P/Invoke.
+// Threads: the runtime's threads in callbacks, and one native thread for each guest_run.
+// Signal-safe: no.
 #include "guest.hpp"
 
 #include <sys/syscall.h>
@@ -74,7 +75,8 @@ static std::unique_ptr<Mode> make_mode() {
   return found == modes.end() ? nullptr : found->second();
 }
 
-// The callback object. Callbacks that it does not use are ProfilerCallbackBase's.
+// The callback object. ProfilerCallbackBase implements the callbacks that this profiler does not
+// use.
 class Profiler final : public ProfilerCallbackBase {
  public:
   HRESULT QueryInterface(const GUID &iid, void **out) override {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A CLR profiler as another vendor would write it: in C++, against the documented COM interfaces,
-// without any knowledge of clrsnap. GUEST_MODE chooses what it does; what it sees goes to the file
-// GUEST_OUT, in a form that can be compared between two runs (compare.py). It does what the
-// documentation advises, and what existing profilers do.
+// without any knowledge of clrsnap. GUEST_MODE chooses what it does. It writes what it sees to the
+// file GUEST_OUT, in a form that can be compared between two runs (compare.py). It follows the
+// documentation's advice and the practice of existing profilers.
 #pragma once
 
 #include <atomic>
@@ -41,12 +41,12 @@ struct Walk {
   }
 };
 
-// The callback, with a Walk as its client data. It writes to that and does nothing else, so it may
+// The callback, whose client data is a Walk. It writes to the Walk and does nothing else, so it may
 // run in a signal handler and while a thread is held.
 HRESULT collect(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
                 BYTE context[], void *walk);
 
-// ---- The threads, by the callbacks ----
+// ---- The threads, as callbacks report them ----
 struct Thread {
   ThreadID id = 0;
   uint32_t tid = 0;
@@ -73,10 +73,10 @@ class Threads {
 // ---- The notes ----
 class Notes {
  public:
-  // Names the walk's functions, and counts equal walks. Not while a thread is held or the runtime
-  // is suspended.
+  // Names the walk's functions, and counts equal walks. Must not be called while a thread is held
+  // or the runtime is suspended.
   void add(const Walk &walk);
-  // "key value" lines, in the order of the calls.
+  // Adds a "key value" line; the lines are in the order of the calls.
   void say(const char *format, ...) __attribute__((format(printf, 2, 3)));
   void write();
 
@@ -87,8 +87,8 @@ class Notes {
   std::vector<std::string> lines_;
 };
 
-// How often each HRESULT was returned, over all threads. It allocates nothing, since a target may
-// be held and a signal handler may count.
+// Counts how many times each HRESULT was returned, over all threads. It allocates nothing, because
+// a target may be held, and because a signal handler may count.
 class Answers {
  public:
   void add(HRESULT hr);
@@ -113,10 +113,10 @@ class Mode {
   virtual ~Mode() = default;
   virtual DWORD events() const = 0;
   virtual DWORD events_high() const { return 0; }
-  // In Initialize, before the event mask is set and after.
+  // Called in Initialize, before and after the event mask is set.
   virtual void before_mask() {}
   virtual void after_mask() {}
-  // On a thread of the profiler that never runs managed code, once the program is in place.
+  // Called on a thread of the profiler that never runs managed code, once the program is in place.
   virtual void run() {}
   virtual void allocated() {}
   virtual void thrown() {}
@@ -147,11 +147,11 @@ extern Threads &threads;
 extern Notes &notes;
 extern Mode *mode;
 
-// GUEST_NAME of the environment as a number.
+// The number in the environment variable `name`.
 long setting(const char *name, long otherwise);
 uint32_t gettid();
 long cpu_ns(clockid_t clock);
-// CPU time of the main thread between the object's creation and its Initialize.
+// The CPU time of the main thread between the creation of the object and its Initialize.
 extern long kept_waiting_ns;
 uint64_t now_ns();
 void sleep_ms(long ms);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// DoStackSnapshot(0) from a SIGPROF handler of the profiler's own: the thread that runs is told its
-// own stack, wherever it is. Invariant: the handler only takes a free record, calls, and leaves.
-// Threads: all of the program's; one native sampler gives out signals and reads. Signal-safe: the
-// handler, if DoStackSnapshot is.
+// DoStackSnapshot(0) from a SIGPROF handler of the profiler's own: the interrupted thread walks its
+// own stack, wherever it is. Invariant: the handler takes a free record, makes the call, and
+// returns. Threads: the handler runs on all of the program's threads; one native sampler sends the
+// signals and reads the records. Signal-safe: the handler, if DoStackSnapshot is.
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -48,12 +48,12 @@ class Handler final : public Mode {
     action.sa_sigaction = on_prof;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGPROF, &action, nullptr);
-    // Not for this thread, which is none of the program's.
+    // This thread is not one of the program's, so it blocks the signal.
     sigset_t prof;
     sigemptyset(&prof);
     sigaddset(&prof, SIGPROF);
     pthread_sigmask(SIG_BLOCK, &prof, nullptr);
-    // By the clock for those that run, and by hand for those that wait.
+    // The timer signals running threads; the loop below signals waiting ones.
     timer(2000);
     long rounds = setting("GUEST_ROUNDS", 60);
     for (long round = 0; round < rounds; round++) {

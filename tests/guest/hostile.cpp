@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A profiler that does at once all that a profiler should not do, from its Initialize on: walks in
-// a signal handler of its own, on every thread of the process and in the middle of malloc; native
-// threads that walk all threads, and threads that have ended or never existed; walks in every
-// callback; nonsense as seeds and ids; C++ exceptions out of the walk's callback; a detach in the
-// middle of it. The program must end in time, and with the right result. GUEST_PART=1: without the
-// callbacks' walks; 2: with nothing else; 0: no walk at all, callbacks that take their time.
-// Threads: the program's, the runtime's, and GUEST_THREADS of each kind of its own. Signal-safe:
-// on_prof, if DoStackSnapshot is.
+// A profiler that does, from its Initialize on and all at once, what a profiler should not do:
+// walks in a signal handler of its own, on every thread of the process and in the middle of malloc;
+// native threads that walk all threads, including threads that have ended or never existed; walks
+// in every callback; nonsense as seeds and IDs; C++ exceptions thrown out of the walk's callback;
+// and a detach while all of this is under way. The program must end in time, with the right result.
+// GUEST_PART=1 leaves out the walks in callbacks, GUEST_PART=2 leaves only those, and GUEST_PART=0
+// makes no walk at all, but the callbacks take their time. Threads: the program's, the runtime's,
+// and GUEST_THREADS of each kind of the profiler's own. Signal-safe: on_prof, if DoStackSnapshot
+// is.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -134,8 +135,7 @@ ThreadID nobody(uint64_t turn) {
   return all[turn % (sizeof all / sizeof *all)];
 }
 
-// A walk from a seed that makes no sense, or nearly none: in managed code, with a wild stack
-// pointer.
+// A walk from a seed that makes little or no sense: in managed code, with a wild stack pointer.
 void ask_seeded(Ask what, ThreadID thread, uint64_t turn) {
   static const ULONG32 sizes[] = {sizeof(AMD64_CONTEXT),     0,    1,
                                   sizeof(AMD64_CONTEXT) - 1, 3232, ~0u};
@@ -252,7 +252,7 @@ class Hostile final : public Mode {
     uint64_t turn = turns++;
     if (strcmp(name, "JITCompilationStarted") == 0 && !first_method_.exchange(true))
       ask(kFirstMethod, 0);
-    // There are too many allocations for a walk at each.
+    // There are too many allocations to walk at each of them.
     if (name[0] != 'O' || turn % 32 == 0) in_callback(turn);
     within = false;
   }
@@ -277,7 +277,8 @@ class Hostile final : public Mode {
   void detached() override { stop(); }
 
  private:
-  // A loaded machine may not have let handlers and walkers ask as often as compare.py wants by now.
+  // On a loaded machine the handlers and walkers may not yet have made as many calls as compare.py
+  // requires.
   bool has_asked_enough() const {
     constexpr long kEnough = 20;
     if (part_ == 0 || part_ == 2) return true;
@@ -285,7 +286,7 @@ class Hostile final : public Mode {
            answers[kHandlerNobody].total() >= kEnough && answers[kWalkerNobody].total() >= kEnough;
   }
 
-  // When it returns, no code of this library runs any more, so the library may be closed.
+  // Once this returns, no code of this library runs any more, so the library may be closed.
   void stop() {
     stop_ = true;
     if (shooter_.joinable()) shooter_.join();
@@ -296,7 +297,8 @@ class Hostile final : public Mode {
     over_ = true;
   }
 
-  // Only takes time, in the two callbacks that a GC hole of the runtime is open in (Hostile.cs).
+  // Only takes time, in the two callbacks during which a GC hole of the runtime is open
+  // (Hostile.cs).
   static void linger(const char *name) {
     if (strcmp(name, "ExceptionSearchFilterEnter") != 0 &&
         strcmp(name, "ExceptionCatcherEnter") != 0)
@@ -351,7 +353,7 @@ class Hostile final : public Mode {
     notes.say("RequestProfilerDetach: 0x%08x", static_cast<unsigned>(hr));
   }
 
-  // A signal handler on this thread often interrupts malloc, which then owns its locks.
+  // A signal handler on this thread often interrupts malloc, whose locks the thread then owns.
   void use_malloc(long number) {
     constexpr size_t kBlocks = 64;
     std::array<unsigned char *, kBlocks> blocks = {};
@@ -386,7 +388,7 @@ class Hostile final : public Mode {
     }
   }
 
-  // The usual round of a sampling profiler, beside everything else.
+  // The usual round of a sampling profiler, concurrent with everything else.
   void walk_suspended() {
     while (!stop_) {
       sleep_ms(5);

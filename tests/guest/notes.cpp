@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The profiler's notes: the threads that callbacks report, walks, names from metadata, and the file
-// that it writes. Invariant: a walk is written as names and offsets, never as addresses, so that
-// two runs can be compared. Threads: any. Signal-safe: only collect().
+// The profiler's notes: the threads that callbacks report, the walks, the names from metadata, and
+// the file that holds the notes. Invariant: a walk is written as names and offsets, never as
+// addresses, so that two runs can be compared. Threads: any. Signal-safe: only collect().
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -136,7 +136,7 @@ std::string function_name(FunctionID function) {
   return found->second;
 }
 
-// An ip's offset in its method, which is the same in two runs.
+// The offset of an ip in its method, which is the same in two runs.
 static std::string offset_of(const Frame &frame) {
   COR_PRF_CODE_INFO code[8];
   ULONG32 count = 0;
@@ -150,7 +150,7 @@ static std::string offset_of(const Frame &frame) {
   return "+?";
 }
 
-// ---- Answers ----
+// ---- HRESULT counts ----
 void Answers::add(HRESULT hr) {
   for (One &one : all_) {
     HRESULT empty = kEmpty;
@@ -189,7 +189,7 @@ std::string Notes::text_of(const Walk &walk) {
     text += function_name(frame.function);
     if (frame.function != 0) text += offset_of(frame);
     if (frame.context_size == 0) continue;
-    // Of two frames that know their stack pointers the distance is the code's own.
+    // Between two frames whose stack pointers are known, the distance is a property of the code.
     snprintf(head, sizeof(head), "@%u,%lx%s", frame.context_size,
              i > 0 ? static_cast<unsigned long>(frame.rsp - walk.frames[i - 1].rsp) : 0,
              frame.rip == frame.ip ? "" : ",rip");

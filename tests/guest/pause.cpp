@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The pattern of today's profilers, measured: when each of its rounds began and ended, and which
-// function the main thread was found in. For the benchmark (bench/dropin.py), which has the
-// program's own view of the same rounds. Threads: one native sampler. Signal-safe: no.
+// Measures the pattern of today's profilers: when each round began and ended, and in which function
+// the main thread was found. The benchmark (bench/dropin.py) has the program's own view of the same
+// rounds. Threads: one native sampler. Signal-safe: no.
 #include <algorithm>
 
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The documentation's recipe for another thread's stack: stop the thread, read its registers, ask
-// GetFunctionFromIP, unwind native frames up to the first managed one, seed DoStackSnapshot with
-// it, let the thread run. Linux has no SuspendThread, so the profiler makes one of a signal of its
-// own: the handler leaves its ucontext and waits. Invariant: between hold and release nothing is
-// allocated (the target may own malloc's lock), and the target goes on by itself after a while.
-// Threads: one native sampler (contract: C17) that has made one successful call before (C20);
-// targets in the handler. Signal-safe: the handler.
+// The documentation's recipe for another thread's stack: stop the thread, read its registers, call
+// GetFunctionFromIP, unwind native frames to the first managed one, seed DoStackSnapshot with it,
+// and let the thread run. Linux has no SuspendThread, so the profiler implements one with a signal
+// of its own, whose handler publishes its ucontext and waits. Invariant: nothing is allocated
+// between hold and release, because the target may own malloc's lock, and the target resumes by
+// itself after a while. Threads: one native sampler (contract: C17) that has made one successful
+// call before (C20); the targets run the handler. Signal-safe: the handler.
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
@@ -36,7 +36,8 @@ time_t now_s() {
   return now.tv_sec;
 }
 
-// Until the state is another one, some seconds long: the runtime's own signals interrupt a futex.
+// Waits until the state changes, for at most `seconds`. The wait is a loop because the runtime's
+// own signals interrupt a futex.
 void wait_while(uint32_t value, time_t seconds) {
   const timespec nap = {0, 100000000};
   for (time_t end = now_s() + seconds; state == value && now_s() < end;) {
@@ -49,7 +50,7 @@ void change(uint32_t value) {
   syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 64, nullptr, nullptr, 0);
 }
 
-// The target's side. Some seconds' patience: then it goes on, and the sampler sees that.
+// Runs on the target. It waits for a few seconds and then resumes; the sampler sees that it has.
 void on_hold(int, siginfo_t *, void *context) {
   int saved = errno;
   held_context = static_cast<ucontext_t *>(context);
@@ -70,7 +71,7 @@ bool hold(uint32_t tid) {
   return !state.compare_exchange_strong(asked, kIdle);
 }
 
-// False: the target had gone on by itself, and what was seen of it is worth nothing.
+// False: the target had already resumed by itself, so what was read of it is worthless.
 bool release() {
   uint32_t held = kHeld;
   bool was_held = state.compare_exchange_strong(held, kReleased);
@@ -98,10 +99,10 @@ void copy_registers(unw_cursor_t *cursor, AMD64_CONTEXT *seed) {
   }
 }
 
-// How many native frames lie above the first managed one; -1: none was found. Where there is no
-// unwind information (the runtime's stubs) libunwind would guess, and the seed be wrong; so it
-// would be behind the runtime's trip wire for collections, whose own unwind information is a word
-// off and leads to an address on the stack.
+// Returns the number of native frames above the first managed one, or -1 if none was found. Where
+// there is no unwind information (in the runtime's stubs), libunwind would guess, and the seed
+// would be wrong. A seed beyond the runtime's trip wire for collections would be wrong, too: the
+// trip wire's unwind information is one word off and leads to an address on the stack.
 int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
   unw_cursor_t cursor;
   if (unw_init_local2(&cursor, context, UNW_INIT_SIGNAL_FRAME) != 0) return -1;
@@ -114,7 +115,7 @@ int find_managed(ucontext_t *context, AMD64_CONTEXT *seed) {
       copy_registers(&cursor, seed);
       return native;
     }
-    // Of code that it knows nothing of it says that it is one byte long.
+    // libunwind reports code for which it has no information as one byte long.
     unw_proc_info_t known;
     if (unw_get_proc_info(&cursor, &known) != 0 || known.end_ip - known.start_ip <= 1 ||
         unw_step(&cursor) <= 0) {
@@ -133,14 +134,15 @@ class Recipe final : public Mode {
     action.sa_sigaction = on_hold;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGUSR2, &action, nullptr);
-    // The first call from this thread, while nobody is held (contract: C20).
+    // The first call from this thread is made while no thread is held (contract: C20).
     walk_.clear(0, COR_PRF_SNAPSHOT_DEFAULT);
     notes.say("first call: 0x%08x", static_cast<unsigned>(info->DoStackSnapshot(
                                         0, collect, COR_PRF_SNAPSHOT_DEFAULT, &walk_, nullptr, 0)));
     long rounds = setting("GUEST_ROUNDS", 60);
     for (long round = 0; round < rounds; round++) {
       for (const auto &thread : threads.alive()) {
-        // An exception's dispatch may own the loader's lock, which libunwind wants, too.
+        // A thread that dispatches an exception may own the loader's lock, which libunwind needs,
+        // too.
         if (thread->name.empty() || thread->name == "Raise") continue;
         one(thread.get(),
             round % 2 == 0 ? COR_PRF_SNAPSHOT_DEFAULT : COR_PRF_SNAPSHOT_REGISTER_CONTEXT);

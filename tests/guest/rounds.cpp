@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Rounds as today's sampling profilers make them, for GUEST_SECONDS: what a round over all threads
-// of the program costs (tests/apps/Guest/Mix.cs). GUEST_STOP=0 leaves out the stop, GUEST_WALK=0
-// the walks, and GUEST_GAP_MS is the time between two rounds. For tests (tests/guest/rounds.sh) and
-// for bench/rounds.py. Threads: one native sampler, in Circle two. Signal-safe: no.
+// of the program costs (tests/apps/Guest/Mix.cs). GUEST_STOP=0 leaves out the suspension,
+// GUEST_WALK=0 leaves out the walks, and GUEST_GAP_MS is the time between two rounds. Used by tests
+// (tests/guest/rounds.sh) and by bench/rounds.py. Threads: one native sampler; Circle has two.
+// Signal-safe: no.
 #include <algorithm>
 #include <cstring>
 #include <string_view>
@@ -74,9 +75,9 @@ class Rounds final : public Mode {
   std::map<HRESULT, unsigned long> answers_;
 };
 
-// Long rounds in a program whose threads end all the time: how many end during rounds, and how many
-// without them, in turn; and every call that takes a ThreadID, with threads that may have ended
-// since they were enumerated.
+// Long rounds in a program whose threads end all the time: counts in turn how many threads end
+// during rounds and how many end without one, and makes every call that takes a ThreadID with
+// threads that may have ended since they were enumerated.
 class Endings final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -144,7 +145,8 @@ class Endings final : public Mode {
   std::map<std::pair<std::string_view, HRESULT>, unsigned long> answers_;
 };
 
-// A callback that takes longer than a target is held for (2 s), and then walks another thread.
+// A callback that takes longer than the 2 s for which a target is held, and then walks another
+// thread.
 class Late final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -156,7 +158,8 @@ class Late final : public Mode {
       if (thread->name == "Wait") other_ = thread->id;
     }
     HRESULT hr = CORPROF_E_STACKSNAPSHOT_UNSAFE;
-    // On a busy machine the target may get no processor in time; then nothing has been called.
+    // On a busy machine the target may get no processor in time; the callback has not been called
+    // then.
     for (int i = 0; i < 20 && calls_ == 0 && hr == CORPROF_E_STACKSNAPSHOT_UNSAFE; i++)
       hr = info->DoStackSnapshot(id, late, COR_PRF_SNAPSHOT_DEFAULT, this, nullptr, 0);
     notes.say("late 0x%08x after %u callbacks, within 0x%08x", static_cast<unsigned>(hr), calls_,
@@ -179,10 +182,10 @@ class Late final : public Mode {
   HRESULT within_ = S_OK;
 };
 
-// Two walkers hold a target each, and in their callbacks each walks the other's. The second of
-// these two walks closes a circle and is refused at once, so its target runs on, and the first one
-// succeeds. The measure for "at once" is how long a walk takes that nothing but time ends: of a
-// target whose holder waits for no other one.
+// Two walkers hold one target each, and each walks the other's target in its callback. The second
+// of these two walks closes a circle and is refused at once; its target then runs on, and the first
+// walk succeeds. The yardstick for "at once" is how long a walk takes if only its time-out ends it:
+// a walk of a target whose holder does not wait for another thread.
 class Circle final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -210,7 +213,7 @@ class Circle final : public Mode {
   Walker walkers_[2];
 
   void one_round(bool closes) {
-    // On a busy machine a target may get no processor in time; then nothing is held.
+    // On a busy machine a target may get no processor in time; it is not held then.
     for (int i = 0; i < kTries; i++) {
       begin(closes);
       std::thread first(hold, &walkers_[0]), second(hold, &walkers_[1]);

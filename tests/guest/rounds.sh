@@ -13,7 +13,7 @@ build_app Guest
 export GUEST_LIBRARY=$BUILD/lib/libguest.so CLRSNAP_PROFILER_PATH=$BUILD/lib/libguest.so
 ours=${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}
 
-# guest NAME LIBRARY MODE PROGRAM...: one run; its notes are in WORK/NAME.
+# guest NAME LIBRARY MODE PROGRAM...: makes one run, whose notes go to WORK/NAME.
 guest() {
   local name=$1 library=$2 mode=$3 rc=0
   timeout -k 5 200 env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}' \
@@ -21,7 +21,7 @@ guest() {
     > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
   [ $rc = 0 ] && [ ! -s "$WORK/$name.stderr" ] || { cat "$WORK/$name.stderr"; fail "$name: the program ended with $rc"; }
 }
-# number NAME REGEX: what sed finds in a run's notes.
+# number NAME REGEX: what sed extracts from a run's notes.
 number() { sed -nE "s/^say\t$2\$/\1/p" "$WORK/$1"; }
 
 case $WHAT in

@@ -27,10 +27,10 @@ else
 fi
 [ -z "${GUEST_KEEP:-}" ] || { trap - EXIT; mkdir -p "$GUEST_KEEP"; WORK=$(realpath "$GUEST_KEEP"); }
 export GUEST_LIBRARY=$BUILD/lib/libguest.so
-# The code of two runs is the same only where nothing is compiled twice, at a time that nobody knows.
+# The code of two runs is the same only if no method is recompiled; tiering would recompile methods at arbitrary times.
 export DOTNET_TieredCompilation=0
 
-# report_core PROGRAM: where the threads of the program that has left a core file were, the one that crashed last.
+# report_core PROGRAM: where the threads of the program that left a core file were; the thread that crashed comes last.
 report_core() {
   local core gdb=(timeout -k 5 60 gdb -batch -nx -ex "set print frame-arguments none")
   core=$(find "$WORK" -maxdepth 1 -name 'core*' | head -1)
@@ -42,7 +42,7 @@ report_core() {
 }
 
 clsid='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}'
-# guest NAME MODE PROGRAM LIBRARY: one run, with LIBRARY as what the runtime loads; its notes are in WORK/NAME.
+# guest NAME MODE PROGRAM LIBRARY: makes one run, in which the runtime loads LIBRARY; its notes go to WORK/NAME.
 guest() {
   local name=$1 mode=$2 program=$3 library=$4 rc=0
   local as=(CORECLR_PROFILER="$clsid" CORECLR_PROFILER_PATH="$library")
@@ -50,7 +50,7 @@ guest() {
     as=(CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 CORECLR_NOTIFICATION_PROFILERS="$library=$clsid;")
   as+=(CORECLR_ENABLE_PROFILING=1 CLRSNAP_PROFILER_PATH="$GUEST_LIBRARY")
   [ -z "${GUEST_BELOW:-}" ] || [ "$library" = "$GUEST_LIBRARY" ] || as=()
-  # A program that hangs is ended by SIGABRT, so that it leaves a core file, too.
+  # A program that hangs is ended by SIGABRT, so that it leaves a core file as well.
   {
     (ulimit -c unlimited && exec timeout -s ABRT -k 20 "${GUEST_TIMEOUT:-60}" env "${as[@]}" GUEST_MODE="$mode" \
       GUEST_OUT="$WORK/$name" "${host[@]}" "$APP" "$program") > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
@@ -75,7 +75,7 @@ through_us() {
   guest "drop-in.$1" "$1" "$2" "${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}"
   [ -z "${GUEST_BESIDE:-}" ] || check_recording
 }
-# What our own agent, a notification profiler beside the guest, has recorded meanwhile.
+# What clrsnap's own agent, a notification profiler in the same process, has recorded meanwhile.
 record=("$BUILD/bin/clrsnap" record --mode wall --format collapsed)
 check_recording() {
   local place
@@ -87,15 +87,15 @@ check_recording() {
 }
 
 cd "$WORK" || exit 1
-# Everything at once, from the first instruction on. The program's result must be the one that it has without
-# a profiler. Plainly, such a profiler ends the program.
+# Everything at once, from the first instruction on. The program's result must be the one that it has without a
+# profiler. Without clrsnap, such a profiler ends the program.
 hostile() { # START KIND
   local as parts status=0
   read -ra as <<< "$2"
   parts=(${GUEST_PARTS:-1 2 3})
   export GUEST_PART=${parts[($1 - 1) % ${#parts[@]}]}
   case $2 in DETACH=1) export GUEST_DETACH=1 ;; *) export "${as[@]/#/CLRSNAP_}" ;; esac
-  # With real stops the program stands still for as long as a walk waits for a thread without a processor.
+  # With real stops, the program stands still for as long as a walk waits for a thread that has no processor.
   case $2 in *ELIDE*) ;; *) export GUEST_SUSPENDS=${GUEST_SUSPENDS:-0} ;; esac
   [ "$GUEST_PART $2" = "2 DETACH=1" ] && GUEST_PART=1 # the thread that sends the signals requests the detach
   (
@@ -134,14 +134,14 @@ case $MODE in
   sites | calls) program=sites ;;
   leave) program=alone ;;
 esac
-# Plainly a walk in a signal handler is neither allowed nor safe: of 5 runs one hung.
+# Without clrsnap, a walk in a signal handler is neither allowed nor safe: one of 5 runs hung.
 if [ "$MODE" = handler ]; then files=(-); else plainly "$MODE" $program; files=(plain."$MODE"); fi
 if [ -z "${GUEST_PLAIN_ONLY:-}" ]; then
   through_us "$MODE" $program
   files+=(drop-in."$MODE")
   case $MODE in
     cross | recipe | handler | crowd)
-      # The runtime's own word for the stacks of the parked threads.
+      # The stacks of the parked threads as the runtime itself reports them.
       (unset GUEST_ROUNDS && plainly suspend stacks) || exit 1
       files+=(plain.suspend)
       ;;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What the known users of DoStackSnapshot do: all threads while the runtime is suspended; the
-// current one in a callback; and, as on Windows, other threads without more ado. Threads: one
-// native sampler, and the program's own in callbacks. Signal-safe: no.
+// What the known users of DoStackSnapshot do: they walk all threads while the runtime is suspended,
+// the current thread in a callback, and, as on Windows, other threads that nothing has suspended.
+// Threads: one native sampler, and the program's own threads in callbacks. Signal-safe: no.
 #include "guest.hpp"
 
 namespace guest {
 namespace {
 
-// SuspendRuntime -> EnumThreads -> DoStackSnapshot for each -> ResumeRuntime. Between the first and
-// the last nothing is allocated or named: a suspended thread may own any of the runtime's locks.
+// SuspendRuntime -> EnumThreads -> DoStackSnapshot for each -> ResumeRuntime. Nothing is allocated
+// or named between the first call and the last, because a suspended thread may own any of the
+// runtime's locks.
 class Suspend final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -30,7 +31,7 @@ class Suspend final : public Mode {
   }
 
  private:
-  // A collection may be under way; the runtime answers so, and the caller tries again.
+  // The call fails while a collection is under way, so it is repeated.
   static HRESULT suspend() {
     HRESULT hr = info->SuspendRuntime();
     for (int i = 0; i < 1000 && hr == CORPROF_E_SUSPENSION_IN_PROGRESS; i++) {
@@ -86,7 +87,7 @@ class Sites final : public Mode {
   std::vector<Walk> walks_;  // of one thread: the program's sites are all on one
 };
 
-// As on Windows: any thread at any time. The profiler keeps the thread from going away meanwhile.
+// Walks any thread at any time, as on Windows. The profiler keeps the thread from ending meanwhile.
 class Cross final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -107,8 +108,8 @@ class Cross final : public Mode {
   }
 
  private:
-  // Unsafe just now, says the documentation: on a busy machine a thread may get no processor for
-  // long.
+  // The documentation calls this result temporary: on a busy machine a thread may get no processor
+  // for a long time.
   void one(ThreadID thread, ULONG32 flags) {
     for (int i = 0; i < 3; i++, again_++) {
       walks_++;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a profiler should not do, or not as much: many threads that walk all threads at once, refuse
-// frames and walk within their callbacks; a C++ exception out of the callback; a detach while walks
-// are under way. The program must run to its end, as it does without clrsnap. Threads: several of
-// the profiler's own. Signal-safe: no.
+// What a profiler should not do, or not as often: many threads that walk all threads at once,
+// refuse frames and walk within their callbacks; a C++ exception thrown out of the callback; a
+// detach while walks are under way. The program must run to its end, as it does without clrsnap.
+// Threads: several of the profiler's own. Signal-safe: no.
 #include <stdexcept>
 #include <thread>
 
@@ -11,7 +11,7 @@
 namespace guest {
 namespace {
 
-// A walk whose callback walks: the caller, another thread, and the same one.
+// A walk whose callback makes walks: of the calling thread, of another thread, and of the same one.
 struct Within {
   Walk walk;
   ThreadID other = 0;
@@ -36,7 +36,8 @@ HRESULT refuse_third(FunctionID, UINT_PTR, COR_PRF_FRAME_INFO, ULONG32, BYTE[], 
   return ++*static_cast<int *>(data) == 3 ? E_ABORT : S_OK;
 }
 
-// GUEST_THREADS native threads, each of which walks all threads all the time, in its own way.
+// GUEST_THREADS native threads, each of which walks all threads all the time, in one of several
+// ways.
 class Crowd final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
@@ -44,7 +45,7 @@ class Crowd final : public Mode {
   void run() override {
     std::vector<std::thread> walkers;
     long count = setting("GUEST_THREADS", 8), rounds = setting("GUEST_ROUNDS", 60);
-    // With CLRSNAP_HOLD=1 walkers that each want the other's target are refused (Circle,
+    // With CLRSNAP_HOLD=1, walkers that each want the other's target are refused (Circle,
     // rounds.cpp).
     long kinds = setting("GUEST_NEST", 1) != 0 ? 4 : 3;
     for (long i = 0; i < count; i++) {
@@ -65,7 +66,8 @@ class Crowd final : public Mode {
     within->inner = inner.get();
     within->answers = &nested_;
     for (const auto &thread : threads.alive()) {
-      // Not by a lock: the threads of this program stay, and walks of one may meet (contract: C9).
+      // No lock is needed: this program's threads do not end, and walks of one thread may overlap
+      // (contract: C9).
       if (thread->name.empty()) continue;
       one(how, thread->id, within.get());
       within->other = thread->id;
@@ -100,13 +102,13 @@ class Throw final : public Mode {
     return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_EXCEPTIONS;
   }
 
-  // On a managed thread, of itself.
+  // Walks the calling managed thread.
   void thrown() override {
     if (thrown_++ < 3) one("in a callback", 0);
   }
 
-  // On a native thread, of others, while the runtime is suspended, as the runtime's own walk
-  // requires.
+  // Walks other threads from a native thread while the runtime is suspended, as the runtime's own
+  // walk requires.
   void run() override {
     for (const auto &thread : threads.alive()) {
       if (thread->name.empty()) continue;
@@ -127,7 +129,7 @@ class Throw final : public Mode {
   }
 
   static void one(const char *where, ThreadID thread) {
-    // More than any table of walks under way that somebody may keep has room for.
+    // More walks than any table of walks under way could have room for.
     long times = setting("GUEST_THROWS", 200);
     int answered = 0, thrown = 0;
     for (long i = 0; i < times; i++) {
@@ -148,8 +150,8 @@ class Throw final : public Mode {
   int thrown_ = 0;
 };
 
-// RequestProfilerDetach while GUEST_THREADS threads walk; they are joined when the runtime says
-// that it is done, as the documentation asks.
+// RequestProfilerDetach while GUEST_THREADS threads walk. The threads are joined when the runtime
+// reports that the detach has succeeded, as the documentation asks.
 class Detach final : public Mode {
  public:
   DWORD events() const override {
@@ -181,7 +183,7 @@ class Detach final : public Mode {
     if (done_) after_++;
   }
 
-  // The last that the runtime calls; afterwards the library may go.
+  // The runtime's last call; the library may be closed after it.
   void detached() override {
     stop_ = true;
     for (std::thread &walker : walkers_) walker.join();
@@ -208,8 +210,8 @@ class Detach final : public Mode {
   Answers before_, since_;
 };
 
-// Detaches by itself, from a thread that Initialize has started, in a program that knows nothing of
-// it; the runtime then closes the library, and nothing of it may be needed any more.
+// Detaches from a thread that Initialize has started, in a program that does not know the profiler.
+// The runtime then closes the library, and nothing may refer to it any more.
 class Leave final : public Mode {
  public:
   DWORD events() const override { return COR_PRF_MONITOR_THREADS | COR_PRF_ENABLE_STACK_SNAPSHOT; }
