@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Sleepers: a native thread walks threads that wait in the kernel (tests/apps/Proofs/Asleep.cs),
-// each every 5 ms, and they must not notice: no call comes back early or with EINTR, and they run
-// no oftener than they would by themselves. Each walk must be complete, with the managed frames
-// that CoreCLR itself has shown for the thread. ORACLE_SIGNAL=1 is the control: the same walks by
-// signal do what the others must not. Threads: `lock` guards the list of sleepers.
+// Sleepers: a native thread walks each thread that waits in the kernel
+// (tests/apps/Proofs/Asleep.cs) every 5 ms, and the walks must not affect these threads: no call
+// returns early or with EINTR, and no thread runs more often than it would by itself. Each walk
+// must be complete, with the managed frames that CoreCLR itself has reported for the thread.
+// ORACLE_SIGNAL=1 is the control: the same walks by signal have the effects that the others must
+// not have. Threads: `lock` guards the list of sleepers.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ enum {
   FRAMES = 256,
   PERIOD_US = 5000,
   WALKS = 1 << 14,
-  // Of each thread in the control: Socket.Receive begins its time-out anew with each signal, and
-  // would never end.
+  // For each thread in the control. Socket.Receive restarts its time-out after each signal, so
+  // without a limit it would never end.
   CONTROL_WALKS = 100,
 };
 struct sleeper {
@@ -29,7 +30,7 @@ struct sleeper {
   bool done;
   FunctionID below[FRAMES];  // managed frames from the caller of the wait on, as CoreCLR has them
   uint32_t below_count;
-  uint64_t switches;  // voluntary ones, at the begin; later how many there were in between
+  uint64_t switches;  // voluntary context switches: the count at the start, later the difference
   uint32_t walks, asleep, elsewhere, natives, bridged, calls;
   uint32_t woken;  // walks by signal of a thread that was blocked just before
 };
@@ -63,9 +64,9 @@ static bool is_blocked(uint32_t tid) {
   return after_name != NULL && strncmp(after_name, ") S", 3) == 0;
 }
 
-// ---- On the sleepers themselves ----
+// ---- Run by the sleepers ----
 
-// Without the P/Invoke that it was called through: the first frame is the caller's.
+// Leaves out the P/Invoke through which this was called; the first frame is that of its caller.
 static void remember_stack(struct sleeper *s) {
   static struct stack stack;
   stack_by_clr(&stack, 0, COR_PRF_SNAPSHOT_DEFAULT);
@@ -142,8 +143,8 @@ static bool is_managed(const struct clrsnap_frame *f) {
   return f->kind == CLRSNAP_FRAME_MANAGED_JIT || f->kind == CLRSNAP_FRAME_MANAGED_R2R;
 }
 
-// The managed frames at the stack's base must be those that CoreCLR has shown. `*above`: the frame
-// before them.
+// The managed frames at the stack's base must be those that CoreCLR has reported. `*above` is the
+// managed frame above them.
 static bool base_agrees(const struct walk *walk, const struct sleeper *s,
                         const struct clrsnap_frame **above) {
   uint32_t left = s->below_count, i = walk->count;
@@ -182,7 +183,7 @@ static void judge(struct sleeper *s, const struct walk *walk,
     s->bridged += (walk->frames[i].flags & CLRSNAP_FRAME_BRIDGED) != 0;
   if (s->walks == 1 && oracle_env("ORACLE_PRINT", 0) != 0) print_walk(walk);
   if (!waits) s->elsewhere++;
-  // With nothing above: it waits for our own lock, to say that it is done.
+  // If there is no frame above, the thread waits for our own lock, to report that it is done.
   if (result->stop == 1 && agrees && (waits || above == NULL || !asleep)) return;
   oracle_fail("%s, walk %u%s: %s, at %#lx; the frames below the wait are %s, above them is %s",
               s->name, s->walks, asleep ? " asleep" : "", clrsnap_stop_text(result->stop),
@@ -250,7 +251,7 @@ int oracle_report(void) {
   ORACLE_CHECK(sleeper_count == 11, "%u sleepers of 11", sleeper_count);
   for (uint32_t i = 0; i < sleeper_count; i++)
     ORACLE_CHECK(sleepers[i].done, "%s has not ended", sleepers[i].name);
-  // The control: were signals harmless, the other run would show nothing.
+  // The control: if signals were harmless, the other run would prove nothing.
   if (by_signal)
     ORACLE_CHECK(interrupted_in_all > 100 && took_count[1] == 0,
                  "signals interrupted only %lu waits; %u walks were asleep",

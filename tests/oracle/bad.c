@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Bad input on the live runtime: what a caller can get wrong has the contract's HRESULT, crashes
-// nothing, and leaves the target running. The target of most checks spins in managed code and
-// counts; its count must still move after each group. Threads: checks run on the native scene
-// thread, those of managed callers in oracle_bad_managed. Signal-safe: no.
+// Bad input on the live runtime: every mistake that a caller can make returns the contract's
+// HRESULT, crashes nothing, and leaves the target running. The target of most checks spins in
+// managed code and counts; its count must still advance after each group of checks. Threads: checks
+// run on the native scene thread, those of managed callers in oracle_bad_managed. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 const char *const oracle_name = "bad input";
 
-static volatile int64_t counter;  // moved on by the target
+static volatile int64_t counter;  // the target increments it
 static ThreadID dead;             // a thread that has been destroyed
 static struct stack result;
 static uint32_t checks;
@@ -81,7 +81,7 @@ static void check_threads(void) {
   free(heap);
 }
 
-// The event mask without COR_PRF_ENABLE_STACK_SNAPSHOT.
+// Walks while the event mask lacks COR_PRF_ENABLE_STACK_SNAPSHOT.
 static void check_mask(ThreadID target) {
   DWORD low = 0, high = 0;
   oracle_info->lpVtbl->GetEventMask2(oracle_info, &low, &high);
@@ -152,7 +152,7 @@ static bool seed_of(ThreadID target, AMD64_CONTEXT *seed, AMD64_CONTEXT *leaf) {
   return unwind == S_OK;
 }
 
-// An independent look: does the seed's ip belong to a managed method?
+// An independent check that the seed's ip belongs to a managed method.
 static void check_seed(const AMD64_CONTEXT *seed) {
   FunctionID id = 0;
   HRESULT hr =
@@ -203,7 +203,7 @@ static void check_seeds(ThreadID target) {
   expect_running("bad seeds");
 }
 
-// Seeds that pass the first checks but are nonsense: any result, no crash.
+// Nonsense seeds that pass the first checks may return any result, but must not crash.
 static void check_random_seeds(ThreadID target) {
   AMD64_CONTEXT good, leaf;
   if (!seed_of(target, &good, &leaf)) return;
@@ -227,7 +227,7 @@ static void check_random_seeds(ThreadID target) {
 static void check_hold_timeout(ThreadID target) {
   struct clrsnap_hold *hold = NULL;
   expect("hold", clrsnap_hold(target, &hold), S_OK);
-  usleep(900000);  // three times what oracle_setup asks for
+  usleep(900000);  // three times the time-out that oracle_setup sets
   expect("a hold whose time is up", clrsnap_release(hold), S_FALSE);
   expect_running("a hold whose time was up");
 }
@@ -244,7 +244,7 @@ static void check_stop(ThreadID target) {
   expect("starting twice", clrsnap_start((IUnknown *)oracle_info, NULL), S_FALSE);
 }
 
-// On a managed thread, by P/Invoke.
+// Called on a managed thread, by P/Invoke.
 static ThreadID spinning;
 void oracle_bad_managed(void) {
   static struct stack stack;

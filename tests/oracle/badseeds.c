@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Seeds in prologs, epilogs, stubs, in the middle of instructions, in collected code, off the
-// stack, and too small ones (contract: C16): each has a defined result, and none crashes. Each is
-// tried on a held thread, whose stack the caller walks, and on a running one, which walks itself.
-// Threads: callbacks and P/Invokes note addresses; the native thread of seeds.c tries them.
-// Signal-safe: no.
+// Seeds in prologs, epilogs and stubs, in the middle of instructions, in collected code and off the
+// stack, and seeds that are too small (contract: C16): each has a defined result, and none crashes.
+// Each seed is tried on a held thread, whose stack the caller walks, and on a running thread, which
+// walks itself. Threads: callbacks and P/Invokes note addresses; the native thread of seeds.c tries
+// the seeds. Signal-safe: no.
 #include "badseeds.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static ThreadID target;
 static uint32_t done;
 
 static struct stack walk, good_walk;
-static uint32_t tried, of_code[4];  // by answer: S_OK, E_FAIL, and their walks told in full
+static uint32_t tried, of_code[4];  // S_OK, E_FAIL, and the walks that found the true stack
 static uint32_t freed_tried, stubs_tried, random_tried, random_ok;
 
 ORACLE_EXPORT void oracle_seed_stub(void *address);
@@ -91,8 +91,8 @@ static HRESULT take(const AMD64_CONTEXT *seed, ULONG32 size) {
                                     (BYTE *)&copy, size);
 }
 
-// A running thread may be stopped by the runtime just now, in preemptive mode; the seed is dropped
-// then. But not time after time.
+// The runtime may just have stopped a running thread in preemptive mode, in which the seed is
+// ignored. That cannot happen time after time.
 static HRESULT refused(const AMD64_CONTEXT *seed) {
   HRESULT hr = take(seed, sizeof(*seed));
   for (int i = 0; i < 5 && hr == S_OK; i++) {
@@ -116,7 +116,7 @@ static void try_ip(const char *what, const AMD64_CONTEXT *good, uint64_t ip) {
   expect(what, ip, refused(&seed), CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX);
 }
 
-// Something else may live there by now.
+// The memory of collected code may hold other code by now.
 static bool is_code_again(const struct code *code) {
   for (uint32_t i = 0; i < dynamic_count; i++) {
     const struct code *other = &dynamic[i];
@@ -175,7 +175,7 @@ static void try_random(const AMD64_CONTEXT *good, uint32_t times) {
   }
 }
 
-// The callers are those of the frame in the true stack.
+// Whether the callers in the walk are those that the frame has in the true stack.
 static bool leads_on(uint32_t frame) {
   if (walk.count != good_walk.count - frame) return false;
   for (uint32_t i = 1; i < walk.count; i++)
@@ -184,10 +184,10 @@ static bool leads_on(uint32_t frame) {
   return true;
 }
 
-// ---- Every byte of a method: prolog, body, epilog, and between instructions ---- The registers
-// are those of the method's frame in its body. At most of these places the method has not been
-// entered yet or has been left, so its caller can only be found by luck. The result is then E_FAIL
-// after the frame of the seed, or a walk to the base.
+// ---- Every byte of a method: prolog, body, epilog, and between instructions ----
+// The registers are those of the method's frame in its body. At most of these places the method has
+// not been entered yet or has been left, so its caller can be found only by luck. The result is
+// E_FAIL after the seed's frame, or a walk to the base.
 static void try_method(const AMD64_CONTEXT *seed_of_frame, const struct code *code,
                        uint32_t frame) {
   for (uint64_t at = 0; at < code->size; at++) {
@@ -228,7 +228,7 @@ static void of_frame(AMD64_CONTEXT *seed, const AMD64_CONTEXT *good,
   seed->R15 = frame->reg[STACK_R15];
 }
 
-// ---- The two ways ----
+// ---- The two ways: held and running ----
 static struct clrsnap_hold *hold_spinning(AMD64_CONTEXT *leaf) {
   struct clrsnap_hold *hold = NULL;
   for (int i = 0; i < 1000; i++) {
@@ -238,7 +238,8 @@ static struct clrsnap_hold *hold_spinning(AMD64_CONTEXT *leaf) {
     clrsnap_hold_context(hold, (BYTE *)leaf, sizeof(*leaf));
     AMD64_CONTEXT seed = {0};
     HRESULT unwound = clrsnap_hold_unwind_to_managed(hold, (BYTE *)&seed, sizeof(seed));
-    // Not at a safe point of the runtime, which may have switched modes: in managed code itself.
+    // The thread must be in managed code itself, not at a safe point of the runtime, which may have
+    // switched modes.
     if (unwound == S_OK && memcmp(&seed, leaf, sizeof(seed)) == 0) return hold;
     clrsnap_release(hold);
     usleep(100);
@@ -250,7 +251,8 @@ static struct clrsnap_hold *hold_spinning(AMD64_CONTEXT *leaf) {
 static void try_held(void) {
   AMD64_CONTEXT good, seed;
   struct code code[STACK_MAX];
-  // Where the methods' code is can only be asked before: by a walk of the same thread.
+  // The location of the methods' code has to be queried before the hold, by a walk of the same
+  // thread.
   stack_by_ours(&good_walk, target, COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
   uint32_t known = good_walk.count < 4 ? good_walk.count : 4;
   ORACLE_CHECK(known >= 3, "the spinning thread has %u frames", good_walk.count);
@@ -274,7 +276,8 @@ static void try_held(void) {
   ORACLE_CHECK(hr == S_OK, "the hold ended by itself");
 }
 
-// The target's own handler walks; it is somewhere else by then, but in cooperative mode.
+// The target's own handler walks. The target has moved on by then, but it is still in cooperative
+// mode.
 static void try_running(void) {
   AMD64_CONTEXT good;
   struct clrsnap_hold *hold = hold_spinning(&good);

@@ -5,9 +5,9 @@
 
 #include "ours.h"
 
-// Sets the callbacks that it wants to hear. In oracle_setup, after ours_start.
+// Sets the callbacks that it needs. Called in oracle_setup, after ours_start.
 void badseeds_setup(ICorProfilerCallback11Vtbl *vtbl);
-// Waits for the spinning thread, tries everything on it. On a native thread, once.
+// Waits for the spinning thread, and tries every seed on it. Called once, on a native thread.
 void badseeds_run(void);
 void badseeds_report(void);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Work for the C# compiler. Sourced.
+# Sources for the C# compiler to compile. Sourced by other scripts.
 #
-# find_compiler: CSC is the SDK's compiler, REF a folder of assemblies to compile against; false if there is
-# none where it is looked for.
+# find_compiler: sets CSC to the SDK's compiler and REF to a folder of reference assemblies; false if either is not
+# found.
 find_compiler() {
   local root
   root=$(dirname "$(readlink -f "$(command -v dotnet)")")
@@ -11,7 +11,7 @@ find_compiler() {
   [ -f "$CSC" ] && [ -n "$REF" ]
 }
 
-# make_classes DIR: 600 of them, as DIR/c*.cs, and the compiler's arguments, but for -out, as DIR/rsp.
+# make_classes DIR: writes 600 classes to DIR/c*.cs, and the compiler's arguments except -out to DIR/rsp.
 make_classes() {
   local i dll
   for i in $(seq 600); do

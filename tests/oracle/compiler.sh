@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# compiler.sh BUILD: the C# compiler, a program that was not written for this test, compiles 600
-# classes while it is recorded at 1 kHz: the same bytes as without a recording, no crash, 99.5 % of
-# the walks complete, and not one in a thousand that ended for a reason that the summary does not
-# name (src/core/base/stop.h).
+# compiler.sh BUILD: records the C# compiler, a program that was not written for this test, at 1 kHz while it compiles
+# 600 classes. Its output must be the same as without a recording, nothing may crash, 99.5 % of the walks must be
+# complete, and at most one walk in a thousand may end for a reason that the summary does not name
+# (src/core/base/stop.h).
 BUILD=$1
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The comparison of CONTEXTs. CoreCLR carries one CONTEXT down the stack. At an InlinedCallFrame (a
-// P/Invoke or a QCall under way) it sets rip, rsp and rbp from it, and leaves rbx and r12 to r15 as
-// they were, which is what they were in whatever it has come from: nothing (0) when the walk starts
-// there, or the native caller of the managed code above, or code that it has passed without
-// telling. The method's callers have theirs again, because a method with such a Frame saves all of
-// them in its prolog. The Frame's sp is that of the method's prolog; a stackalloc since then has
-// lowered the true one. So the registers that may differ are these six, in the one frame that owns
-// the Frame; and what CoreCLR has there is known, and asserted. contexts_truth.c proves by the
-// registers at the callee's first instruction that ours are the true ones.
-// Threads: callbacks run on any managed thread. Signal-safe: no.
+// P/Invoke or a QCall under way) it sets rip, rsp and rbp from the Frame, and leaves rbx and r12 to
+// r15 as they were in the code from which the walk has come: nothing (0) when the walk starts at
+// the Frame, the native caller of the managed code above it, or code that the walk has passed
+// without a callback. The method's callers have their own registers again, because a method with
+// such a Frame saves all of them in its prolog. The Frame's sp is that of the method's prolog; a
+// later stackalloc lowers the true sp. So only these six registers may differ, and only in the one
+// frame that owns the Frame; the values that CoreCLR reports there are known, and asserted. truth.c
+// proves, by the registers at the callee's first instruction, that the library's values are the
+// true ones. Threads: callbacks run on any managed thread. Signal-safe: no.
 #include "contexts.h"
 
 #include <dlfcn.h>
@@ -39,7 +39,10 @@ static uint64_t find_offset(const char *json, const char *type, const char *fiel
 }
 
 void contexts_start(void) {
-  enum { JSON_SIZE = 12, JSON = 16 };  // of the descriptor, before and after its magic and flags
+  enum {
+    JSON_SIZE = 12,
+    JSON = 16
+  };  // offsets in the descriptor, on both sides of its magic and flags
   Dl_info info;
   uint32_t size;
   const char *text;
@@ -95,7 +98,7 @@ struct second_opinion {
 static _Unwind_Reason_Code look_for(struct _Unwind_Context *context, void *data) {
   static const int dwarf[STACK_REGS] = {3, 7, 6, 12, 13, 14, 15, 16};
   struct second_opinion *opinion = data;
-  // The CFA that led here is this frame's sp. Its ip may be another one than the Frame's.
+  // The CFA that led here is this frame's sp. Its ip may differ from the Frame's.
   if (_Unwind_GetCFA(context) != opinion->sp) return _URC_NO_REASON;
   for (int r = 0; r < STACK_REGS; r++)
     opinion->reg[r] = r == STACK_RIP || r == STACK_RSP ? 0 : _Unwind_GetGR(context, dwarf[r]);
@@ -125,14 +128,14 @@ static const char *const kind_text[KINDS] = {
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t frames, of_kind[KINDS], differ[STACK_REGS], opinions, sizes, flags;
-static uint64_t put, found;   // registers that were changed, to see it found
+static uint64_t put, found;   // registers that were changed to test that the comparison finds it
 static uint64_t fault_flags;  // frames whose ContextFlags are a hardware fault's
 
 static bool is_left_alone(int reg) {
   return reg == STACK_RBX || (reg >= STACK_R12 && reg <= STACK_R15);
 }
 
-// All left-alone registers of `frame` are what they were in the frame before.
+// Whether all registers of `frame` that CoreCLR leaves alone are those of the frame before it.
 static bool all_are(const struct stack_frame *frame, const struct stack_frame *before) {
   for (int r = 0; r < STACK_REGS; r++)
     if (is_left_alone(r) && frame->reg[r] != (before != NULL ? before->reg[r] : 0)) return false;
@@ -159,11 +162,12 @@ static enum kind kind_of(const struct stack *truth, const struct stack_frame *b,
   if (sp_is_older) return left_over && is_at_call(b) && !is_at_call(a) ? SP_BEFORE : UNEXPLAINED;
   if (i == 0 && left_over) return NOTHING_BEFORE;
   if (left_over) return NATIVE_BEFORE;
-  // Left over as well: the frame reported before it is not the one that it came from.
+  // These registers are also stale: the frame reported before this one is not the one from which
+  // the walk came.
   return i == 0 || truth->frames[i - 1].id == 0 ? UNTOLD_BEFORE : UNEXPLAINED;
 }
 
-// Where the native frames above go up to this callback, libgcc can say what the registers are.
+// Where the native frames above this one lead up to the callback, libgcc provides the registers.
 static bool second_opinion_agrees(const struct stack_frame *frame) {
   struct second_opinion opinion = {.sp = frame->reg[STACK_RSP]};
   (void)_Unwind_Backtrace(look_for, &opinion);
@@ -186,8 +190,8 @@ static void count(const char *where, const struct stack *truth, const struct sta
   printf(" flags %#x %#x\n", a->context_flags, b->context_flags);
 }
 
-// One of our registers is another one. Of a frame with an InlinedCallFrame CoreCLR knows only rip,
-// rsp and rbp.
+// Changes one of the library's registers. Of a frame with an InlinedCallFrame, CoreCLR knows only
+// rip, rsp and rbp.
 static void try_fault(const struct stack *truth, const struct stack_frame *ours, uint32_t i) {
   struct stack_frame changed = *ours;
   int r = (int)(frames / 64 % STACK_REGS);
@@ -215,7 +219,8 @@ void contexts_compare(const char *where, const struct stack *truth, const struct
   pthread_mutex_unlock(&lock);
 }
 
-// Twice what was seen in 40 million frames, or in a short run, whichever is more.
+// The bound is twice the share seen in 40 million frames, or the number seen in a short run,
+// whichever is larger.
 static const uint64_t per_million[KINDS] = {
     [NOTHING_BEFORE] = 4000, [NATIVE_BEFORE] = 4000, [SP_BEFORE] = 200, [UNTOLD_BEFORE] = 800};
 

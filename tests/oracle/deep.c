@@ -12,20 +12,20 @@ enum {
   RECURSION = 100000,
   DEFAULT_DEPTH = 65536,
   TRIES = 100,
-  TOP = 8,  // frames at the leaf that may be others: the spinning method, a poll for the collector
+  TOP = 8,  // frames at the leaf that may vary: the spinning method, a poll for the collector
 };
 
 const char *const oracle_name = "deep recursion";
 
 struct seen {
   uint32_t frames, recursive;
-  uint32_t native;  // of the leaf's few
+  uint32_t native;  // of these frames
   UINT_PTR call_ip, last_sp, step;
   FunctionID function;
   bool sp_falls, uneven;
 };
 
-// The frames below the leaf's few are all of one method, at one return address, one frame's size
+// The frames below those at the leaf are all of one method, at one return address, one frame size
 // apart.
 static HRESULT look(const struct clrsnap_frame *frame, void *data) {
   struct seen *seen = data;
@@ -47,8 +47,8 @@ static HRESULT look(const struct clrsnap_frame *frame, void *data) {
   return S_OK;
 }
 
-// Walks until the target is met in its own code: now and then it is in the runtime, which compiles or
-// collects.
+// Repeats the walk until it finds the target in its own code: now and then the target is in the
+// runtime, which compiles or collects.
 static void walk(ThreadID target, struct seen *seen, struct clrsnap_walk_result *result) {
   HRESULT hr;
   for (int i = 0; i < TRIES; i++) {

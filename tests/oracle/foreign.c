@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A profiler with a signal of its own: SIGPROF by an interval timer, and by a thread that sends
-// more of them, meets threads at any instruction - in malloc, the JIT, the collector, in a hook -
-// and its handler walks the thread that it runs on, by clrsnap_snapshot_from_signal and by
+// A profiler with a signal of its own. SIGPROF, sent by an interval timer and by a thread that
+// sends more of them, interrupts threads at any instruction: in malloc, the JIT, the collector, or
+// a hook. Its handler walks the interrupted thread by clrsnap_snapshot_from_signal and by
 // clrsnap_snapshot, and copies the shadow stack. Both walks must be the same, and agree with the
-// shadow. While they are taken, calling the CLR or anything of libc that allocates, locks or waits
-// ends the process (proxy.c, trap.c). Threads: handlers on managed threads fill slots; foreign_main
-// judges them. No lock is shared.
+// shadow. While they are taken, a call into the CLR, or of a libc function that allocates, locks or
+// waits, ends the process (proxy.c, trap.c). Threads: handlers on managed threads fill slots;
+// foreign_main judges them. No lock is shared.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@
 #include "proxy.h"
 #include "shadow.h"
 
-// Of trap.c; not there without the preloaded library.
+// Defined in trap.c; absent without the preloaded library.
 extern void oracle_trap_set(uint32_t on) __attribute__((weak));
 extern void oracle_trap_check(const char *name) __attribute__((weak));
 
@@ -34,7 +34,7 @@ struct slot {
   struct stack automatic;
   uint32_t walk_stop;
   UINT_PTR stop_ip;
-  uint32_t physical_count, own_stop;  // own: through the signal frame, if the walk so has failed
+  uint32_t physical_count, own_stop;  // own: through the signal frame, if the walk failed there
   UINT_PTR own_stop_ip;
   struct clrsnap_frame physical[PHYSICAL];
 };
@@ -85,7 +85,8 @@ static HRESULT no_frame(const struct clrsnap_frame *frame, void *data) {
   return S_OK;
 }
 
-// A library that comes may be known before the last walk, and be why the first one ended.
+// A library that is just being loaded may be known before the last walk; the first walk may have
+// ended because it was not.
 static void take(struct slot *slot, void *ucontext, struct shadow *shadow) {
   struct clrsnap_walk_result before = {.size = sizeof(before)}, result = {.size = sizeof(result)};
   (void)clrsnap_walk_from_signal(ucontext, no_frame, NULL, &before);
@@ -137,7 +138,7 @@ static void in_clr(const char *name) {
   if (oracle_trap_check != NULL) oracle_trap_check(name);
 }
 
-// The trap itself works: a child that allocates in it dies of it.
+// Tests the trap itself: a child process that allocates while the trap is set must be killed.
 static bool traps(void) {
   int status = 0;
   pid_t child = fork();
@@ -159,17 +160,18 @@ void foreign_prepare(void) {
   if (slots == MAP_FAILED) abort();
   ORACLE_CHECK(oracle_trap_set != NULL && traps(), "trap.c is not preloaded: run.sh does that");
   ours_info = proxy_new(oracle_info, in_clr);
-  // Everything is blocked in it: what the runtime itself does in a handler is its own matter.
+  // Blocks every signal in the handler: what the runtime does in its own handlers is not tested
+  // here.
   struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
-  // Not SA_ONSTACK: with that, a null reference in managed code may end a .NET program, whoever's
-  // handler it is (docs/signal-safety.md).
+  // Not SA_ONSTACK: with it, a null reference in managed code may end a .NET program, even though
+  // the handler is another one's (docs/signal-safety.md).
   sigfillset(&action.sa_mask);
   ORACLE_CHECK(sigaction(SIGPROF, &action, NULL) == 0, "sigaction: %s", strerror(errno));
 }
 
-// A collection by another thread may move objects while a thread is interrupted in native code, and
-// puts their new addresses where the registers are saved. So those may differ between two walks,
-// but not where frames are.
+// A collection by another thread may move objects while a thread is interrupted in native code. It
+// then writes their new addresses to the saved registers, so these may differ between two walks;
+// the places of the frames may not.
 static bool same(const struct stack *a, const struct stack *b) {
   if (a->hr != b->hr || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
@@ -183,7 +185,7 @@ static bool same(const struct stack *a, const struct stack *b) {
 }
 
 static void judge(const struct slot *slot) {
-  // A library that was loaded since the tables were made; clrsnap_ready makes them anew.
+  // A library was loaded after the tables were made; clrsnap_ready makes them anew.
   if (strcmp(clrsnap_stop_token(slot->walk_stop), "unknown-code") == 0) {
     seen.unknown_code++;
     return;
@@ -208,7 +210,7 @@ static void judge(const struct slot *slot) {
   }
 }
 
-// More signals than the timer's: to any thread that has a shadow.
+// Sends signals in addition to the timer's, to any thread that has a shadow.
 static void *send_more(void *unused) {
   (void)unused;
   unsigned seed = 77;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// malloc and its family on top of glibc's, with one lock around all of them while a test wants it.
-// Invariant: while the target is inside, a thread that allocates or frees waits for it, as it would
-// wait for the lock of an arena. Threads: any. Signal-safe: no.
+// malloc and its family on top of glibc's, with one lock around all of them while a test requests
+// it. Invariant: while the target is inside, a thread that allocates or frees waits for it, as it
+// would wait for the lock of an arena. Threads: any. Signal-safe: no.
 #include "heldmalloc.h"
 
 #include <pthread.h>
@@ -44,7 +44,7 @@ static void stand_inside(void) {
   store(&inside, 0);
 }
 
-// Answers whether the lock has been taken.
+// Returns whether the lock has been taken.
 static uint32_t enter(void) {
   if (!load(&armed)) return 0;
   pthread_mutex_lock(&lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Known stacks: a native thread of the profiler takes cross-thread snapshots of a thread that
-// stands or runs at a known place, and each must be the known stack. One scene at a time; the
-// program says where it is by calling oracle_scene_begin on the target itself (scene.c). Threads:
-// everything here runs on the native one. Signal-safe: no.
+// stands or runs at a known place, and each snapshot must be the known stack. One scene at a time:
+// the target itself announces its place by calling oracle_scene_begin (scene.c). Threads:
+// everything here runs on the native thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ const char *const oracle_name = "known stacks";
 static uint32_t snapshots;
 static uint64_t walls;
 
-// Every managed frame's ip must lie in the function that the frame names.
+// Every managed frame's ip must lie in the function of that frame.
 static bool ips_agree(const struct stack *stack) {
   for (uint32_t i = 0; i < stack->count; i++) {
     const struct stack_frame *f = &stack->frames[i];
@@ -30,7 +30,7 @@ static bool ips_agree(const struct stack *stack) {
   return true;
 }
 
-// The frame that the runtime calls a thread with; a walk that ends above it was cut short.
+// The frame with which the runtime calls a thread; a walk that ends above it was cut short.
 static bool reaches_base(const struct stack *stack) {
   static const char *const bases[] = {"System.Threading.Thread.StartCallback",
                                       "Proofs.Program.Main", "System.GC.RunFinalizers"};
@@ -74,7 +74,7 @@ static void judge(const struct scene *scene, const struct stack *stack, struct r
   }
 }
 
-// Is the expectation itself right? CoreCLR's walk must match it, too.
+// Tests the expectation itself: CoreCLR's walk must match it, too.
 static void check_pattern(const struct scene *scene) {
   bool exact;
   if (scene->at_begin.hr == S_OK && pattern_match(scene->argument, &scene->at_begin, &exact) &&
@@ -103,7 +103,7 @@ void scene_run(const struct scene *scene) {
       (double)result.frames / (double)result.taken);
   fflush(stdout);
   if (result.failed > 2) oracle_fail("%s: %u more such snapshots", scene->name, result.failed - 2);
-  // A thread that spins in a known function is there, not in the runtime, nearly all the time.
+  // A thread that spins in a known function is nearly always there, and not in the runtime.
   if (scene->argument[0] != '~' && strpbrk(scene->argument, "*?;")[0] == ';')
     ORACLE_CHECK(result.exact_leaf * 2 > result.taken, "%s: the leaf was elsewhere in %u of %u",
                  scene->name, result.taken - result.exact_leaf, result.taken);

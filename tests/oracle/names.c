@@ -95,7 +95,8 @@ static struct entry lookup(FunctionID id) {
   struct entry entry = {.id = id};
   if (!metadata_name(id, &entry, name, sizeof(name)) &&
       !dynamic_name(id, &entry.module, name, sizeof(name))) {
-    // Perhaps the caller may not ask here (a managed thread outside of a callback): not remembered.
+    // The caller may not be allowed to ask here (a managed thread outside of a callback), so the
+    // failure is not cached.
     entry.name = "(no name)";
     return entry;
   }

@@ -28,7 +28,7 @@ static HRESULT thread_created(ICorProfilerCallback11 *self, ThreadID thread) {
 
 void ours_start(ICorProfilerCallback11Vtbl *vtbl, uint32_t flags) {
   struct clrsnap_opts opts = {.size = sizeof(opts), .flags = flags};
-  // A loaded machine, a sanitizer, a debugger: no test here is about the time that an answer takes.
+  // For a loaded machine, a sanitizer, or a debugger: no test here is about how fast a response is.
   opts.answer_timeout_ms = 30000;
   opts.hold_timeout_ms = ours_hold_timeout_ms;
   HRESULT hr = clrsnap_start(ours_info != NULL ? ours_info : (IUnknown *)oracle_info, &opts);

@@ -6,18 +6,20 @@
 #include "clrsnap/clrsnap.h"
 #include "stack.h"
 
-// Starts the library (in oracle_setup) and wires the callbacks that it wants to hear of.
+// Starts the library (in oracle_setup) and wires the callbacks that the library needs.
 // `flags`: enum clrsnap_flag.
 void ours_start(ICorProfilerCallback11Vtbl *vtbl, uint32_t flags);
-// Before ours_start: what the library is given as the profiler's info; NULL: oracle_info itself.
+// Set before ours_start: the ICorProfilerInfo that the library is given; NULL stands for
+// oracle_info itself.
 extern IUnknown *ours_info;
-// Before ours_start: after how long a held thread runs on by itself.
+// Set before ours_start: the time after which a held thread runs on by itself.
 extern uint32_t ours_hold_timeout_ms;
-// What it wants to see in the event mask.
+// The event mask that the library needs.
 DWORD ours_mask(DWORD *high);
-// Waits until walks may be taken (native threads only). False and a failure: they may not.
+// Waits until walks are possible (native threads only). Returns false, after reporting a failure,
+// if they are not.
 bool ours_ready(void);
-// As stack_by_clr, by clrsnap_snapshot.
+// The same as stack_by_clr, but by clrsnap_snapshot.
 void stack_by_ours(struct stack *stack, ThreadID thread, ULONG32 flags);
 
 #endif

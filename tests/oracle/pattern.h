@@ -5,8 +5,8 @@
 
 #include "stack.h"
 
-// True when the stack matches. `*exact_leaf`: its first frame is the pattern's first name, with
-// nothing above it. "~" is implied in front: an interrupted thread may be in a helper.
+// Returns true if the stack matches. Sets `*exact_leaf` if the first frame is the pattern's first
+// name, with nothing above it. A "~" in front is implied: an interrupted thread may be in a helper.
 bool pattern_match(const char *pattern, const struct stack *stack, bool *exact_leaf);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The loading protocol and the thread list of the proofs' profilers. The callback table starts with
-// every slot answering S_OK; a proof overrides what it needs. Threads: Initialize runs on the main
-// thread before any other callback; the thread list has a lock. Signal-safe: no.
+// The loading protocol and the thread list of the proofs' profilers. At first every slot of the
+// callback table returns S_OK; a proof overrides the slots that it needs. Threads: Initialize runs
+// on the main thread before any other callback; the thread list has a lock. Signal-safe: no.
 #include "prof.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ void (*oracle_on_thread_destroyed)(ThreadID id);
 static uint32_t failures;
 
 void oracle_fail(const char *format, ...) {
-  // One message in full for each of the first failures; a flood tells nothing more.
+  // Only the first failures print their message in full; further messages would add nothing.
   if (__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED) >= 40) return;
   char text[2048];
   va_list args;
@@ -163,7 +163,7 @@ HRESULT DllGetClassObject(REFCLSID clsid, REFIID iid, void **out) {
 
 // ---- Called by the program under test ----
 ORACLE_EXPORT int oracle_finish(void);
-// On a native thread: a managed one may not ask for metadata outside of a callback.
+// Runs on a native thread: a managed thread may not read metadata outside of a callback.
 static void *report(void *code) {
   *(int *)code = oracle_report();
   return NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A small CLR profiler that the proofs are built on: prof.c does the loading protocol, a proof
-// (sync.c, known.c, ...) fills in what it wants to hear. One shared object per proof; the program
-// under test calls into the same object by P/Invoke (oracle_finish and what the proof exports).
+// A small CLR profiler on which the proofs are built: prof.c implements the loading protocol, and a
+// proof (sync.c, known.c, ...) implements the callbacks that it needs. One shared object per proof;
+// the program under test calls into the same object by P/Invoke (oracle_finish and what the proof
+// exports).
 #ifndef ORACLE_PROF_H
 #define ORACLE_PROF_H
 
@@ -15,8 +16,8 @@
 
 // What a proof provides.
 extern const char *const oracle_name;
-// Called in Initialize, with `oracle_info` set: overrides slots of the callback table and returns
-// the event mask. `high` is 0 at entry.
+// Called in Initialize, with `oracle_info` set. Overrides slots of the callback table and returns
+// the event mask. `*high` is 0 at entry.
 DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high);
 // Called when the program is done, on its thread: prints the report, and returns the exit code (0
 // pass, 1 fail, 77 skip).
@@ -32,8 +33,9 @@ uint32_t oracle_failures(void);
     if (!(condition)) oracle_fail(__VA_ARGS__); \
   } while (0)
 
-// An excuse of a comparison: prints how often it was made, and fails above `per_million` of `of`
-// and `besides`, which are what was seen and a margin.
+// An excuse of a comparison: prints how often it was used, and fails if it was used more than
+// `per_million` times per million of `of`, plus `besides`. The bounds are what was seen and a
+// margin.
 void oracle_excuse(const char *what, uint64_t times, uint64_t of, uint64_t per_million,
                    uint64_t besides);
 // A fault that was put into what is compared: every one has to be found, and there must be some.
@@ -43,13 +45,13 @@ int64_t oracle_env(const char *name, int64_t otherwise);
 uint64_t oracle_now_ns(void);
 uint32_t oracle_gettid(void);
 
-// Returns "Namespace.Type.Method" of a FunctionID, without arguments: "Proofs.Known.Spin"; for a
-// dynamic method "(dynamic) name". Cached; the string lives as long as the process. Not while a
-// thread is held.
+// Returns "Namespace.Type.Method" for a FunctionID, without arguments ("Proofs.Known.Spin"), or
+// "(dynamic) name" for a dynamic method. The string is cached and lives as long as the process.
+// Must not be called while a thread is held.
 const char *oracle_function_name(FunctionID id);
-// A P/Invoke: what runs under its ID is a stub.
+// Whether the function is a P/Invoke; the code that runs under its ID is a stub.
 bool oracle_function_is_pinvoke(FunctionID id);
-// The ID's module is the program under test.
+// Whether the function's module is the program under test.
 bool oracle_function_is_ours(FunctionID id);
 
 // All managed threads that are alive, according to the runtime's callbacks (kept by prof.c if the

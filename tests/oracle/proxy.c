@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One function for each slot of the interface, alike: the check, then the real slot with the same
-// arguments, of which no method has more than ten, all of them integers. Threads: any.
+// One function for each slot of the interface, all alike: the check, then the real slot with the
+// same arguments. No method has more than ten arguments, and all of them are integers. Threads:
+// any.
 #include "proxy.h"
 
 #include <stdlib.h>
@@ -34,7 +35,7 @@ ALL(SLOT)
 static method *slots[] = {ALL(NAME)};
 // clang-format on
 
-// Whatever is asked for: this. Every interface of the family is the same table.
+// Returns this object for every interface: all interfaces of the family share one table.
 static HRESULT query_interface(void *self, UINT_PTR iid, UINT_PTR out, UINT_PTR c, UINT_PTR d,
                                UINT_PTR e, UINT_PTR f, UINT_PTR g, UINT_PTR h, UINT_PTR i) {
   HRESULT hr = slot_0(self, iid, out, c, d, e, f, g, h, i);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The deadlock rules of the contract (C17 to C20) on the live runtime: targets are interrupted
-// inside malloc, inside the JIT, inside a collection, inside dlopen; snapshots come from threads
-// that have never called the CLR before; threads die while they are walked; modules are unloaded
-// between two callbacks. A test passes by coming to its end: what hangs is ended by the test's
-// time-out, and the last line printed says where it was. ORACLE_HOLD=1: snapshots hold their target
-// until the last callback has returned. Threads: scenes run on the native thread and on fresh ones
-// that it makes. Signal-safe: no.
+// inside malloc, the JIT, a collection and dlopen; snapshots come from threads that have never
+// called the CLR before; threads end while they are walked; modules are unloaded between two
+// callbacks. A test passes by coming to its end: the time-out ends a test that hangs, and the last
+// line printed says where it hung. ORACLE_HOLD=1: snapshots hold their target until the last
+// callback has returned. Threads: scenes run on the native thread and on fresh threads that it
+// creates. Signal-safe: no.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -53,7 +53,7 @@ uint64_t oracle_current_thread(void) {
   return thread;
 }
 
-// A managed thread walks another one, which walks it at the same time (contract: C17).
+// A managed thread walks another one, which walks the first one at the same time (contract: C17).
 int oracle_walk_other(uint64_t thread) {
   static __thread struct stack *stack;
   if (stack == NULL) stack = calloc(1, sizeof(*stack));
@@ -88,8 +88,8 @@ static void *fresh_main(void *arg) {
   return NULL;
 }
 
-// The thread exists before `prepare` is called, and makes its call after it: making a thread
-// allocates.
+// Creates the thread before it calls `prepare`, because creating a thread allocates; the thread
+// makes its call after `prepare`.
 static void fresh_snapshot(const struct scene *scene, void (*prepare)(void),
                            void (*in_callback)(void)) {
   static struct fresh fresh;
@@ -128,8 +128,9 @@ static void enter_for_a_while(void) {
   held_malloc_enter(30);
 }
 
-// A snapshot that holds: from the request to the first callback nothing may allocate or call the
-// CLR, or the target's lock is never given back. The thread has called before (contract: C20).
+// A snapshot that holds: between the request and the first callback nothing may allocate or call
+// the CLR, because the target could then never release its lock. The thread has made a call before
+// (contract: C20).
 static void snapshot_in_malloc(const struct scene *scene, struct fresh *caller) {
   *caller = (struct fresh){.target = scene->target, .go = 1};
   fresh_main(caller);
@@ -165,13 +166,14 @@ static void enter_constructor(void) {
 
 static void run_dlopen(const struct scene *scene) {
   enter_constructor();
-  // The constructor goes on only after all of these: none may need the loader's lock.
+  // The constructor continues only after all of these walks: none of them may need the loader's
+  // lock.
   for (int i = 0; i < 40; i++) fresh_snapshot(scene, enter_constructor, NULL);
   leave_constructor();
   printf("dlopen: 40 first calls while the target stands in a constructor\n");
 }
 
-// ---- The JIT and the GC: the leaf is inside of them at random ----
+// ---- The JIT and the GC: the leaf is inside them at random ----
 struct range {
   uint64_t begin, end;
 };
@@ -191,8 +193,8 @@ static struct range find_library(const char *name) {
   return range;
 }
 
-// Holds the target until its leaf was in `library` `wanted` times, for a while each, so that others
-// run into what it owns there.
+// Holds the target until its leaf has been in `library` `wanted` times. Each hold lasts a while, so
+// that other threads contend for what the target owns there.
 static void hold_inside(const struct scene *scene, const char *library, uint32_t wanted) {
   struct range range = find_library(library);
   uint32_t hits = 0, tries = 0;
@@ -243,7 +245,7 @@ static void run_churn(const struct scene *scene) {
   while (oracle_now_ns() < end) {
     uint32_t n = oracle_threads(threads, 64);
     for (uint32_t i = 0; i < n; i++) {
-      // Some of these are dead by now, some have not run any managed code yet.
+      // Some of these threads have ended by now, and some have not run any managed code yet.
       stack_by_ours(&stack, threads[i].id, COR_PRF_SNAPSHOT_DEFAULT);
       taken++;
       if (stack.hr == S_OK || is_empty(&stack))
@@ -274,7 +276,7 @@ static void run_dying(const struct scene *scene) {
   ORACLE_CHECK(hr == S_OK, "dying: hold: %s %s", stack_hresult(hr), clrsnap_last_error());
   usleep(20000);
   if (hr == S_OK) clrsnap_release(hold);
-  // From here on it is on its way out: asked until it is gone.
+  // From here on the thread is ending: it is walked until it is gone.
   static struct stack stack;
   uint32_t asked = 0;
   do {
@@ -291,14 +293,14 @@ static uint32_t forget_stop, forgotten;
 static void *forget_main(void *unused) {
   (void)unused;
   while (!__atomic_load_n(&forget_stop, __ATOMIC_ACQUIRE)) {
-    clrsnap_module_unload_started(0);  // all that was found out about methods is forgotten
+    clrsnap_module_unload_started(0);  // so that all that is known of methods is discarded
     __atomic_fetch_add(&forgotten, 1, __ATOMIC_RELEASE);
     usleep(50);
   }
   return NULL;
 }
 
-// In the first callback: one that has begun by now has also ended, once two more are over.
+// In the first callback: a collection that has begun by now has also ended once two more are over.
 static void wait_until_forgotten(void) {
   uint32_t before = __atomic_load_n(&forgotten, __ATOMIC_ACQUIRE);
   while (__atomic_load_n(&forgotten, __ATOMIC_ACQUIRE) - before < 2) sched_yield();
@@ -311,7 +313,7 @@ static bool same_functions(const struct stack *a, const struct stack *b) {
   return true;
 }
 
-// The stack as it is when the target has come to its loop.
+// The stack after the target has entered its loop.
 static void take_reference(const struct scene *scene, struct stack *stack) {
   do stack_by_ours(stack, scene->target, COR_PRF_SNAPSHOT_DEFAULT);
   while (stack->hr != S_OK || stack->count == 0 ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The hand-over between the program under test and the profiler's native thread: one atomic word.
-// Threads: oracle_scene_* on any managed thread, scene_run on the native one. Signal-safe: no.
+// The hand-over between the program under test and the profiler's native thread, by one atomic
+// word. Threads: oracle_scene_* on any managed thread, scene_run on the native one. Signal-safe:
+// no.
 #include "scene.h"
 
 #include <pthread.h>

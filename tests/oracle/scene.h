@@ -10,15 +10,15 @@ struct scene {
   char name[64], argument[256];
   ThreadID target;        // the thread that called oracle_scene_begin
   uint32_t tid;           // its thread id
-  struct stack at_begin;  // CoreCLR's own walk of it, taken by itself at that call
+  struct stack at_begin;  // CoreCLR's own walk of the thread, which the thread takes at that call
 };
 
 // Provided by the proof: runs on a native thread that has never been managed, while the target is
 // in the scene.
 void scene_run(const struct scene *scene);
-// Starts the native thread. In oracle_setup.
+// Starts the native thread. Called in oracle_setup.
 void scene_start(void);
-// How many have been run.
+// The number of scenes that have run.
 uint32_t scene_count(void);
 
 #endif

@@ -33,7 +33,7 @@ static struct {
   bool quiet;
 } faults;
 
-// What a thread does, by the method that it is in, and where its leaf is.
+// The activities of a thread, by the method that it is in, and where its leaf is.
 enum { JOBS = 7, PLACES = 5 };
 static const char *const job_name[JOBS] = {"Compile", "Allocate", "Contend", "CallNative",
                                            "Throw",   "Cast",     "(others)"};
@@ -45,9 +45,9 @@ static struct {
   uint64_t table[JOBS][PLACES];
 } seen;
 
-// A thread that is held in preemptive mode does not hold up the collector, which moves what the
-// held thread's saved registers point at. Those of two walks differ then, and both are right. One
-// more at each beginning and each end of a collection.
+// A thread that is held in preemptive mode does not delay the collector, which moves objects that
+// the held thread's saved registers point at. The registers of two walks differ then, and both are
+// right. The counter goes up at the start and at the end of each collection.
 static uint32_t collections;
 
 static HRESULT collector_begins(ICorProfilerCallback11 *self, int generations, BOOL collected[],
@@ -68,7 +68,7 @@ int oracle_scene_done(void) {
   return (int)__atomic_load_n(&done, __ATOMIC_ACQUIRE);
 }
 
-// ---- While the thread is held: nothing but the library is called ----
+// ---- While the thread is held: only the library is called ----
 static HRESULT collect(const struct clrsnap_frame *frame, void *data) {
   struct take *t = data;
   if (t->count == PHYSICAL) return S_FALSE;
@@ -89,7 +89,8 @@ static void use_hold(struct take *t, struct clrsnap_hold *hold, ThreadID thread,
   t->count = 0;
   t->result = (struct clrsnap_walk_result){.size = sizeof(t->result)};
   clrsnap_walk(thread, collect, t, NULL, &t->result);
-  // A seed that no walk may start from: refused if a seed is needed here, in cooperative mode.
+  // No walk may start from this seed: the call is refused if a seed is needed, which is in
+  // cooperative mode.
   AMD64_CONTEXT native = t->unwound == S_OK ? t->seed : t->leaf;
   native.Rip = (uint64_t)(uintptr_t)&usleep;
   t->refused = seeded(thread, &t->seeded, &native);
@@ -129,14 +130,14 @@ static uint32_t first_managed(void) {
   return i;
 }
 
-// The registers that the collector may have changed in between are left out of it: all that are
-// saved in a frame but the stack pointer and the ip.
+// Leaves out the registers that the collector may have changed in between: all that are saved in a
+// frame, except the stack pointer and the ip.
 static bool equal_registers(const struct stack_frame *a, const struct stack_frame *b) {
   if (!take.collected) return memcmp(a->reg, b->reg, sizeof(a->reg)) == 0;
   return a->reg[STACK_RSP] == b->reg[STACK_RSP] && a->reg[STACK_RIP] == b->reg[STACK_RIP];
 }
 
-// Printed while wrong takes are still shown whole: which word of which frame it is.
+// Prints which word of which frame differs, while wrong takes are still printed in full.
 static bool equal_stacks(const struct stack *a, const struct stack *b) {
   if (a->hr != b->hr || a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
@@ -156,7 +157,7 @@ static bool equal_stacks(const struct stack *a, const struct stack *b) {
   return true;
 }
 
-// A finally block is called by its method; in ReadyToRun code that is all there is to see of it.
+// A method calls its own finally block; in ReadyToRun code nothing else distinguishes it.
 static bool has_funclet(void) {
   for (uint32_t i = 0; i < take.count; i++) {
     const struct clrsnap_frame *f = &take.frames[i], *next = f + 1;
@@ -197,7 +198,7 @@ static uint32_t job_of(const struct stack *stack) {
   return JOBS - 1;
 }
 
-// The innermost library of the runtime's above the first managed frame, if there is one.
+// The innermost library of the runtime above the first managed frame, if there is one.
 static uint32_t place_of_leaf(void) {
   uint32_t first = first_managed();
   if (first == 0) return 0;
@@ -234,7 +235,7 @@ static bool judge_seed(uint32_t first) {
   return equal_stacks(&take.plain, &take.seeded) || wrong("seeded and unseeded differ");
 }
 
-// The same with a fault put in: one more register, a frame less.
+// Repeats the comparison with a fault put in: a changed register, or a missing frame.
 static void try_fault(void) {
   struct stack *stack = &take.seeded;
   if (stack->count < 3) return;
@@ -274,7 +275,8 @@ static void judge(void) {
       &id);
   if (take.frames[first].function != 0 && hr == S_OK && id != take.frames[first].function)
     (void)wrong("the CLR says that the seed is in another method");
-  if (take.exception || has_funclet())  // frames that are not told, or as those of others
+  if (take.exception ||
+      has_funclet())  // frames that were not reported, or reported as another thread's
     seen.exceptions++;
   else if (tells_all(&take.plain)) {
     seen.whole++;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The shadow stack: enter, leave and tailcall hooks keep, for each thread, the list of functions
 // that it is in. A native thread takes cross-thread snapshots at random instants with the target
-// held, and reads the target's shadow while it stands still: the two must agree. The invariant that
-// the hooks keep: the shadow's live entries, read at any instant, are the hooked functions on the
-// stack whose enter hook has pushed and whose leave hook has not popped. So a snapshot may have one
-// more frame at its leaf (before the push, or after the pop), nothing else. Threads: a shadow is
-// written by its own thread only, without locks; it is read while that thread stands in its signal
-// handler. Hooks: general registers only, no calls out but mmap, once a thread.
+// held, and reads the target's shadow while it stands still: the two must agree. Invariant that the
+// hooks keep: the shadow's live entries, read at any instant, are the hooked functions on the stack
+// whose enter hook has pushed and whose leave hook has not popped. So a snapshot may have one more
+// frame at its leaf (before the push, or after the pop), and no other difference. Threads: a shadow
+// is written by its own thread only, without locks; it is read while that thread stands in its
+// signal handler. Hooks: general registers only, no calls out except mmap, once per thread.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ extern FunctionTailcall3 shadow_tailcall_stub;
 HOOK void shadow_enter(FunctionID id, UINT_PTR cfa);
 HOOK void shadow_leave(FunctionID id, UINT_PTR cfa);
 HOOK void shadow_tailcall(FunctionID id, UINT_PTR cfa);
-void shadow_make_saved(void);  // shadow_make, with all vector registers kept
+void shadow_make_saved(void);  // shadow_make, with all vector registers preserved
 
 // Everything below `cfa` on the stack has gone.
 HOOK static inline uint32_t live_depth(const struct shadow *s, UINT_PTR cfa) {
@@ -55,7 +55,7 @@ HOOK static inline uint32_t live_depth(const struct shadow *s, UINT_PTR cfa) {
   return depth;
 }
 
-// An exception that native code caught has no catcher's entry: it is over when its thrower is gone.
+// An exception that native code caught has no catcher's entry; it is over once its thrower is gone.
 HOOK static inline void end_dispatch(struct shadow *s, UINT_PTR cfa) {
   if (cfa > s->catching) s->catching = 0;
   if (s->dispatch != 0 && cfa > s->dispatch_cfa) s->dispatch = 0;
@@ -75,7 +75,7 @@ HOOK void shadow_enter(FunctionID id, UINT_PTR cfa) {
   }
   s->unwound_top = 0;
   BARRIER();
-  // The entry first, then the depth that makes it count: a snapshot may come in between.
+  // Writes the entry before the depth that makes it count, because a snapshot may come in between.
   s->entries[depth] = (struct shadow_entry){id, cfa, false};
   BARRIER();
   s->depth = depth + 1;
@@ -102,7 +102,7 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
   if (!copy->taken) {
     copy->taken = true;
     copy->depth = copy->source->depth;
-    // A filter that throws is left by way of a catch handler in the dispatch itself.
+    // A filter that throws is left through a catch handler in the dispatch itself.
     copy->resuming = copy->source->catching == 1 ||
                      (copy->depth > 0 && copy->source->entries[copy->depth - 1].filter);
     copy->dispatch = copy->source->dispatch + (copy->source->catching != 0);
@@ -115,7 +115,12 @@ HRESULT shadow_collect(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULON
 }
 
 enum verdict { EQUAL, ONE_MORE, GAP, RESUMING, GOING_NATIVE, WRONG, VERDICTS };
-enum fault { MISSING, TWICE, ANOTHER, FAULTS };  // put into a snapshot's list, to see it found
+enum fault {
+  MISSING,
+  TWICE,
+  ANOTHER,
+  FAULTS
+};  // put into a snapshot's list to test that the comparison finds it
 static struct {
   uint64_t of[VERDICTS], taken, dispatching, empty, failed_walk, frames;
   uint64_t checked, check_failed;
@@ -124,8 +129,8 @@ static struct {
 static uint32_t done;
 static uint64_t wanted;
 
-// The machinery of exceptions is managed code, but no part of the logical stack. Stubs of P/Invokes
-// have hooks, but no metadata of their own, so DoStackSnapshot leaves them out.
+// The exception machinery is managed code, but not part of the logical stack. P/Invoke stubs have
+// hooks, but no metadata of their own, so DoStackSnapshot leaves them out.
 static UINT_PTR map_function(FunctionID id, void *data, BOOL *hook) {
   (void)data;
   const char *name = oracle_function_name(id);
@@ -137,7 +142,7 @@ static UINT_PTR map_function(FunctionID id, void *data, BOOL *hook) {
   return id;
 }
 
-// Functions that no hook is called for do not count: those left out above, and native runs.
+// Functions without hooks do not count: those left out above, and native runs.
 static bool hooked(FunctionID id) {
   static struct {
     FunctionID id;
@@ -171,11 +176,12 @@ static bool agrees(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   return agrees_up_to(ids, n, copy, copy->depth);
 }
 
-// While an exception is on its way the shadow hears of its progress at other instants than the
-// stack changes. It has a filter from before that runs until after it has, and a frame that was
-// unwound until after that; those of a function whose own handler throws go without a word, until a
-// catch handler is entered. So it may have more, in one place: filters on top, or the frames
-// between the live ones and the handler that runs. Nothing else may differ.
+// While an exception is on its way, its progress reaches the shadow at other instants than those at
+// which the stack changes. The shadow has a filter's entry from before the filter runs until after
+// it has run, and keeps the entry of an unwound frame until after the unwinding; no callback
+// reports the frames of a function whose own handler throws until a catch handler is entered. So
+// the shadow may have more entries in one place: filters on top, or the frames between the live
+// ones and the handler that runs. No other difference is allowed.
 static bool agrees_but_for_one_gap(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   if (n >= copy->depth) return false;
   uint32_t below = 0, above = 0;  // of the gap
@@ -184,8 +190,8 @@ static bool agrees_but_for_one_gap(const FunctionID *ids, uint32_t n, const stru
   return below + above >= n && below >= 4;
 }
 
-// The catch handler has returned, and the thread is about to resume after it: the runtime has
-// forgotten the exception by then, so nothing shows any more that the frames on top are unwound.
+// The catch handler has returned, and the thread is about to resume after it. The runtime no longer
+// knows the exception at this point, so nothing shows that the frames on top are unwound.
 static bool agrees_about_to_resume(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   if (n <= copy->depth || !copy->resuming) return false;
   return agrees(ids + (n - copy->depth), copy->depth, copy);
@@ -193,9 +199,9 @@ static bool agrees_about_to_resume(const FunctionID *ids, uint32_t n, const stru
 
 // An exception that no managed frame up to the next native one catches leaves through that native
 // frame: out of its filter, or to a caller by reflection. The runtime reports each frame on that
-// way as unwound, but its ExInfo has the first pass to the end, and CoreCLR's own walk in these
-// very callbacks reports all of them (the synchronous oracle: ThrowInFilter), as the library's
-// does.
+// way as unwound, but its ExInfo remains in the first pass to the end, and both CoreCLR's own walk
+// in these very callbacks and the library's report all of the frames (the synchronous oracle:
+// ThrowInFilter).
 static bool agrees_going_native(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   return !copy->catcher_found && copy->unwound_top > copy->depth &&
          agrees_up_to(ids, n, copy, copy->unwound_top);
@@ -222,8 +228,8 @@ static enum verdict verdict_of(const FunctionID *ids, uint32_t n, const struct c
   return agrees_going_native(ids, n, copy) ? GOING_NATIVE : WRONG;
 }
 
-// The list once more, with a fault in it: a frame that is missing, there twice, or another's. While
-// an exception is under way one that is missing is what the gap is for; but only then.
+// Repeats the comparison with a fault in the list: a frame that is missing, doubled, or another
+// thread's. While an exception is under way, the gap excuses a missing frame; but only then.
 static void try_fault(const FunctionID *ids, uint32_t n, const struct copy *copy) {
   static FunctionID changed[STACK_MAX + 1];
   enum fault fault = (enum fault)(counts.taken / 4 % FAULTS);
@@ -237,7 +243,7 @@ static void try_fault(const FunctionID *ids, uint32_t n, const struct copy *copy
     memmove(&changed[to], &ids[from], (n - from) * sizeof ids[0]);
     n += fault == MISSING ? -1u : 1u;
   }
-  // In recursion a frame that is there twice is one more leaf.
+  // In recursion a doubled frame looks like one more leaf.
   if (fault == TWICE && memcmp(changed + 1, ids, (n - 1) * sizeof ids[0]) == 0) return;
   counts.put[fault]++;
   counts.found[fault] += verdict_of(changed, n, copy) == WRONG;
@@ -264,7 +270,7 @@ bool shadow_judge(const struct copy *copy) {
   return false;
 }
 
-// ---- Exceptions: frames that go without a leave hook ----
+// ---- Exceptions: frames that end without a leave hook ----
 
 // Returns whether the shadow itself is right, according to CoreCLR's own walk of this thread.
 static void check_shadow(const struct shadow *s) {
@@ -300,7 +306,8 @@ static HRESULT catcher_found(ICorProfilerCallback11 *self, FunctionID id) {
   if (mine != NULL) mine->catcher_found = true;
   return S_OK;
 }
-// A filter has a frame of its own, of the method that it is part of. Just below its thrower's.
+// A filter has a frame of its own, just below its thrower's, with the FunctionID of the method that
+// contains it.
 static HRESULT filter_enter(ICorProfilerCallback11 *self, FunctionID id) {
   (void)self;
   struct shadow *s = mine;
@@ -344,7 +351,7 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
   s->unwound_top = 0;
   BARRIER();
   drop_filters(s);
-  // A function whose catch handler throws goes without an unwind callback of its own: whatever lies
+  // A function whose catch handler throws ends without an unwind callback of its own; everything
   // below the catcher's frame is gone.
   COR_PRF_EX_CLAUSE_INFO clause = {0};
   HRESULT hr = oracle_info->lpVtbl->GetNotifiedExceptionClauseInfo(oracle_info, &clause);
@@ -354,7 +361,7 @@ static HRESULT catcher_enter(ICorProfilerCallback11 *self, FunctionID id, Object
 }
 static HRESULT catcher_leave(ICorProfilerCallback11 *self) {
   (void)self;
-  // The thread has not resumed yet: it has when the next hook comes, of whatever frame.
+  // The thread has not resumed yet; it has once the next hook is called, for whatever frame.
   if (mine != NULL) mine->catching = 1;
   return S_OK;
 }
@@ -401,7 +408,7 @@ static void *sampler(void *arg) {
   if (!ours_ready()) return NULL;
   while (counts.taken < wanted) {
     one_snapshot(copy, &seed);
-    // Somewhere between two instructions of the target: mostly at once, at times a little later.
+    // Waits for an arbitrary instant of the target: mostly none at all, sometimes a little longer.
     for (volatile uint32_t spin = (uint32_t)rand_r(&seed) % 3000; spin > 0; spin--) {
     }
     if (rand_r(&seed) % 16 == 0) usleep(50);
@@ -446,7 +453,7 @@ int oracle_report(void) {
          counts.taken == 0 ? 0.0 : (double)counts.frames / (double)counts.taken,
          (unsigned long)counts.dispatching);
   printf("  %10lu equal to the shadow stack\n", (unsigned long)counts.of[EQUAL]);
-  // At most: two to three times what was seen.
+  // Each bound is two to three times what was seen.
   oracle_excuse("with one more leaf: its enter hook has not pushed, or its leave hook has popped",
                 counts.of[ONE_MORE], counts.taken, 40000, 0);
   oracle_excuse("with a gap where an exception unwinds", counts.of[GAP], counts.taken, 20000, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shadow stack, as shadow.c keeps it by hooks, and what is compared with it. Of a thread other
-// than the calling one it may be read only while that thread stands still.
+// The shadow stack that shadow.c keeps by hooks, and what is compared with it. The shadow of a
+// thread other than the calling one may be read only while that thread stands still.
 #ifndef ORACLE_SHADOW_H
 #define ORACLE_SHADOW_H
 
@@ -33,16 +33,17 @@ struct copy {  // taken in the walk's first callback, while the thread stands st
   struct shadow_entry entries[SHADOW_MAX];
 };
 
-struct shadow *shadow_of_self(void);   // NULL: no hook has run on this thread. For handlers
-StackSnapshotCallback shadow_collect;  // client data: a struct copy with its source. For handlers
+struct shadow *shadow_of_self(void);  // NULL: no hook has run on this thread. May run in handlers
+StackSnapshotCallback
+    shadow_collect;  // client data: a struct copy with its source. May run in handlers
 // One thread at a time; not in handlers. Returns false, after reporting it, if it is wrong.
 bool shadow_judge(const struct copy *copy);
 uint64_t shadow_taken(void);
 uint64_t shadow_wanted(void);
 void shadow_done(void);
 
-// foreign.c: the same, with walks that the threads take themselves in a signal handler that is not
-// the library's.
+// For foreign.c: the same, with walks that the threads take themselves, in a signal handler that is
+// not the library's.
 void foreign_prepare(void);  // before the library is started
 void *foreign_main(void *unused);
 void foreign_report(void);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# share.sh BUILD MATERIAL: how much of a busy loop's time is in its leaf? perf says, from outside (the
-# program's own clock, where perf cannot record); the recording must say the same within 2 points.
-# What a profiler reads that stops the runtime and walks then is printed beside it, and not judged.
+# share.sh BUILD MATERIAL: measures how much of a busy loop's time is in its leaf. perf measures it from outside (or the
+# program's own clock, where perf cannot record); the recording must agree to within 2 points. The result of a profiler
+# that suspends the runtime and then walks is printed beside them, but not judged.
 BUILD=$1 APP=$2/apps/Proofs/Proofs.dll HERE=$(dirname "${BASH_SOURCE[0]}")
 fail() { echo "FAIL: $*"; exit 1; }
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
@@ -11,9 +11,9 @@ trap 'rm -rf "$WORK"; rm -f "/tmp/perf-${pid:-none}.map" "/tmp/perfinfo-${pid:-n
 
 # truth_by_perf: "SHARE SAMPLES", or nothing where perf cannot record; WORK/perf.log then says why.
 truth_by_perf() {
-  # Samples in the kernel (ffff...) are left out: they are interrupts, on a loaded machine 3 % of all,
-  # and without a stack nobody can say what they have interrupted.
-  # perf needs code at one address only (no W^X), and the JIT's map of it.
+  # Samples in the kernel (ffff...) are left out: they are interrupts, 3 % of all samples on a loaded machine, and
+  # without a stack it is unknown what they have interrupted.
+  # perf needs code at one address only (no W^X), and the JIT's map of the code.
   DOTNET_PerfMapEnabled=3 DOTNET_EnableWriteXorExecute=0 dotnet "$APP" busy 8 > /dev/null &
   pid=$!
   sleep 1.5

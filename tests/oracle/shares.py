@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """shares.py BUILD APP [--long] [--engines A,B] [--json FILE]: is the share of a method what it is? APP is tests/apps/Shares, a Kestrel
-server whose requests spend 70 % of their CPU time in First and 30 % in Second, and which notes what each call has used by its
-thread's CPU clock (the kernel's time in interrupts included, that of others who had the processor not). wrk asks it; `clrsnap record PID`
-and `perf record`, each by itself, record it; and the truth is of the very time that was recorded: calls that lie partly in it count
-by the part that does.
+server whose requests spend 70 % of their CPU time in First and 30 % in Second. For each call it notes the time that the
+call has used by the CLOCK_THREAD_CPUTIME_ID of its thread, which includes the kernel's time in interrupts and excludes
+the time of other threads that had the processor. wrk generates the load; `clrsnap record PID` and `perf record`, one at
+a time, record the server. The truth covers exactly the time that was recorded: a call that lies only partly in it
+counts by the part that does.
 
-Per case: First's share of both, in truth and by CPU time in the recording; samples of the two; how many that is of CPU time times
-the rate asked for; and the recording's CPU time of the two to the true one. The share must be within 2 points, plus twice the
-standard deviation that so many samples have by chance, and half of what the engine clock says that it has left out (its late looks:
-few, unless others have the processors); so must that of all cases of an engine together.
+Printed for each case: First's share, true and by CPU time in the recording; the samples of both methods; their number
+in percent of CPU time times the requested rate; and the recorded CPU time in percent of the true one. The share must be
+right to within 2 points, plus twice the standard deviation of so many samples, plus half of what the engine clock
+reports that it has left out (its late looks: few, unless other programs need the processors). The same holds for all
+cases of an engine together.
 
-Kinds of requests: sync and async (an await between the methods); tick (it begins when the kernel's tick wakes its thread); thread
-(each on a new thread). The short run is one rate and the cases that are hard for a sampler that is in step with something."""
+Kinds of requests: sync and async (an await between the methods); tick (it begins when the kernel's tick wakes its
+thread); thread (each on a new thread). The short run has one rate, and the cases that are hard for a sampler that is in
+step with something."""
 import argparse
 import array
 import gzip
@@ -33,13 +36,14 @@ import protobuf
 
 FIRST, SECOND = "Work.First", "Work.Second"
 POINTS, SIGMAS = 2.0, 2.0
-FEW = 100  # samples that say nothing
+FEW = 100  # with fewer samples a case proves nothing
 
 
 # ---- The program ----
 class Server:
     def __init__(self, app):
-        # Idle threads of the pool end soon, so that they come and go; perf has the methods' addresses from the runtime's map.
+        # Idle threads of the pool end soon, so that threads come and go; the runtime's map gives perf the methods'
+        # addresses.
         settings = {"DOTNET_ThreadPool_ThreadTimeoutMs": "30", "DOTNET_PerfMapEnabled": "3"}
         self.process = subprocess.Popen(["dotnet", app], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=dict(os.environ, **settings))
@@ -54,7 +58,7 @@ class Server:
         return [tuple(numbers[i : i + 6]) for i in range(0, len(numbers), 6)]
 
     def addresses(self):
-        """Of the two methods, by the runtime's map."""
+        """The addresses of the two methods, from the runtime's map."""
         found = {}
         with open(f"/tmp/perf-{self.pid}.map", encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -89,7 +93,7 @@ class Load:
             raise SystemExit(f"FAIL: requests failed:\n{out}")
 
 
-# ---- What was recorded: begin and end in ns of CLOCK_REALTIME, and per method samples and ns (None: not known) ----
+# ---- What was recorded: begin and end in ns of CLOCK_REALTIME, and samples and ns of each method (None: unknown) ----
 def by_clrsnap(build, engine, server, hz, seconds, work):
     out = os.path.join(work, "out.pb.gz")
     command = [f"{build}/bin/clrsnap", "record", "-d", str(seconds), "-F", str(hz), "-o", out]
@@ -106,7 +110,7 @@ def by_clrsnap(build, engine, server, hz, seconds, work):
         if key == 5:
             function = {k: v for k, _, v in protobuf.fields(value)}
             name_of[function[1]] = strings[function[2]]
-    method_of = {}  # of a location
+    method_of = {}  # by location
     for key, _, value in profile:
         if key != 4:
             continue
@@ -131,7 +135,7 @@ def by_clrsnap(build, engine, server, hz, seconds, work):
 def by_perf(server, hz, seconds, work):
     data = os.path.join(work, "perf.data")
     run = lambda *command: subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120)
-    # The whole machine: asked for one process, perf misses threads that begin meanwhile.
+    # Records the whole machine: for a single process, perf misses threads that begin meanwhile.
     done = run("perf", "record", "-e", "cpu-clock", "-k", "CLOCK_REALTIME", "-c", str(10**9 // hz), "-a", "-o", data, "--", "sleep", str(seconds))
     listed = run("perf", "script", "--ns", "-i", data, "-F", "pid,time,ip")
     if done.returncode != 0 or listed.returncode != 0:
@@ -148,7 +152,7 @@ def by_perf(server, hz, seconds, work):
 
 
 def truth_of(calls, begin, end):
-    """CPU time of the two methods between two moments, in ns."""
+    """The CPU time of the two methods between two moments, in ns."""
     cpu = [0.0, 0.0]
     for method, _, at, to, cpu_at, cpu_to in calls:
         inside = min(to, end) - max(at, begin)
@@ -214,7 +218,7 @@ def short_cases():
 
 
 def summarize(rows, engine):
-    """All cases of an engine together; false: too far off."""
+    """Judges all cases of an engine together; returns False if they are too far off."""
     mine = [row for row in rows if row["engine"] == engine]
     samples = max(1, sum(row["samples"] for row in mine))
     off = sum(row["off"] * row["samples"] for row in mine) / samples
@@ -251,7 +255,8 @@ def main():
             for case in cases:
                 for hz in rates:
                     for engine in engines:
-                        # Other load may leave a case too few samples to say anything: then once more, for longer.
+                        # Other load may leave a case too few samples to prove anything; it is then repeated once, for
+                        # longer.
                         for seconds in (options.seconds, options.seconds * 5):
                             row = measure(options, server, case, engine, hz, seconds, work)
                             if row["samples"] >= FEW:

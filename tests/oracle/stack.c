@@ -105,7 +105,7 @@ static struct stack *keep(const struct stack *stack) {
   struct stack *copy = malloc(sizeof(*copy));
   if (copy == NULL) abort();
   *copy = *stack;
-  // Named now: at the end some of these methods have been unloaded.
+  // Names are read now: at the end some of these methods have been unloaded.
   for (uint32_t i = 0; i < stack->count; i++) oracle_function_name(stack->frames[i].id);
   return copy;
 }
@@ -136,7 +136,8 @@ static bool same_frame(const struct stack_frame *a, const struct stack_frame *b)
   return a->id == b->id && a->ip == b->ip;
 }
 
-// How far ahead of (i, j) the two stacks meet again: the smallest sum of skips. False: never.
+// The number of frames after (i, j) at which the two stacks meet again: the smallest sum of skips.
+// Returns false if they never do.
 static bool resync(const struct stack *a, const struct stack *b, uint32_t i, uint32_t j,
                    uint32_t *skip_a, uint32_t *skip_b) {
   for (uint32_t sum = 1; sum < 64; sum++) {

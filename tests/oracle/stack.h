@@ -7,7 +7,7 @@
 
 enum { STACK_MAX = 2048 };
 
-// Registers that a frame in the middle of a stack has: what its CONTEXT can be compared by.
+// The registers by which the CONTEXTs of frames in the middle of a stack can be compared.
 enum stack_reg {
   STACK_RBX,
   STACK_RSP,
@@ -32,14 +32,15 @@ struct stack {
   HRESULT hr;
   uint32_t count;
   uint32_t dropped;      // calls beyond STACK_MAX
-  uint32_t abort_after;  // != 0: the callback answers S_FALSE at this call
+  uint32_t abort_after;  // != 0: the callback returns S_FALSE at this call
   struct stack_frame frames[STACK_MAX];
 };
 
 // The callback; client data is a struct stack that was cleared by stack_clear.
 StackSnapshotCallback stack_collect;
 void stack_clear(struct stack *stack);
-// The calling thread's or, where allowed, another one's stack by CoreCLR's own DoStackSnapshot.
+// Takes the calling thread's stack or, where allowed, another thread's, by CoreCLR's own
+// DoStackSnapshot.
 void stack_by_clr(struct stack *stack, ThreadID thread, ULONG32 flags);
 
 void stack_print(FILE *out, const struct stack *stack, uint32_t first, uint32_t limit);
@@ -53,7 +54,7 @@ bool tally_compare(struct tally *tally, const char *where, const struct stack *t
                    const struct stack *ours);
 uint64_t tally_compared(const struct tally *tally);
 
-// A kind that is known, with its reason. `where` and `kind` are prefixes; "" matches all.
+// A known kind of difference, with its reason. `where` and `kind` are prefixes; "" matches all.
 struct tally_allowed {
   const char *where, *kind, *reason;
 };

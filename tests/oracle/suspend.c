@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The pattern of today's profilers, for comparison: every 10 ms a native thread stops the runtime
-// (SuspendRuntime), walks every managed thread by CoreCLR's DoStackSnapshot, resumes, and counts
-// the leaf-most managed function of those threads that have a frame of the busy program. Every
-// tally belongs to that one thread; the report reads it after the join, in Shutdown. No name is
-// asked for while the runtime is stopped: the metadata reader may wait for a thread that is.
-// Threads: the sampler, and the main one in Initialize and Shutdown. Signal-safe: no.
+// (SuspendRuntime), walks every managed thread by CoreCLR's DoStackSnapshot, resumes the runtime,
+// and counts the leaf-most managed function of the threads that have a frame of the busy program.
+// Every tally belongs to that one thread; the report reads it after the join, in Shutdown. No name
+// is read while the runtime is stopped: the metadata reader may wait for a stopped thread. Threads:
+// the sampler, and the main thread in Initialize and Shutdown. Signal-safe: no.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static pthread_t sampler;
 static bool started;
 static uint32_t done;
 
-// What was seen, by name: a generic method has several IDs.
+// The functions that were seen, by name: a generic method has several IDs.
 struct leaf {
   const char *name;
   uint32_t count;
@@ -30,8 +30,8 @@ struct leaf {
 static struct leaf leaves[LEAVES];
 static uint32_t leaf_kinds, leaf_total;
 
-// Answers other than S_OK, by the call that gave them. E_FAIL of DoStackSnapshot is what a thread
-// without managed frames gets (the finalizer's, a worker that waits).
+// Results other than S_OK, by the call that returned them. DoStackSnapshot returns E_FAIL for a
+// thread without managed frames (the finalizer's, a worker that waits).
 struct answer {
   const char *call;
   HRESULT hr;
@@ -42,7 +42,7 @@ static uint32_t answer_kinds;
 
 static uint32_t stopped_us[STOPS], stops;
 
-// One stop's stacks: they are read when the runtime runs again.
+// The stacks of one stop, which are read once the runtime runs again.
 static struct stack stacks[THREADS];
 
 static void count_answer(const char *call, HRESULT hr) {
@@ -83,7 +83,7 @@ static void tally_stack(const struct stack *stack) {
   count_leaf(oracle_function_name(stack->frames[i].id));
 }
 
-// The threads' stacks, while the runtime stands. Answers how many.
+// Walks the threads while the runtime is stopped. Returns how many there were.
 static uint32_t walk_all(void) {
   ICorProfilerThreadEnum *threads = NULL;
   HRESULT hr = oracle_info->lpVtbl->EnumThreads(oracle_info, &threads);
@@ -101,7 +101,8 @@ static uint32_t walk_all(void) {
   return count;
 }
 
-// From the call that stops the runtime to the end of the one that resumes it: a program's view.
+// The pause as the program sees it: from the call that stops the runtime to the end of the one that
+// resumes it.
 static void sample(void) {
   uint64_t begin = oracle_now_ns();
   HRESULT hr = oracle_info->lpVtbl->SuspendRuntime(oracle_info);
@@ -200,7 +201,7 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   return COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS;
 }
 
-// The program does not ask: everything is said in Shutdown.
+// The program does not ask for a report, so Shutdown prints it.
 int oracle_report(void) {
   return 0;
 }

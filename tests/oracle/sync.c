@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The synchronous oracle: in every callback in which a profiler may walk its own thread, CoreCLR's
-// DoStackSnapshot and the library's are called one after the other, and their results compared:
+// DoStackSnapshot and the library's are called one after the other, and their results are compared:
 // HRESULT, FunctionIDs, ips and runs of native frames, in order. CoreCLR is the oracle (contract:
 // C11). Threads: callbacks run on any managed thread. Signal-safe: no.
 //
@@ -69,7 +69,8 @@ static struct buffers *take_buffers(void) {
   return mine;
 }
 
-// What has just been found equal once more, with a fault put into ours: it has to be found.
+// Repeats a comparison that has just found the two equal, with a fault put into the library's
+// stack: the comparison must find it.
 static struct tally *baits;
 static uint64_t faults_put, faults_found;
 static void try_fault(const char *name, struct buffers *b) {
@@ -88,16 +89,16 @@ static void try_fault(const char *name, struct buffers *b) {
   __atomic_fetch_add(&faults_found, found, __ATOMIC_RELAXED);
 }
 
-// All of the first `budget` calls of a site, then ever fewer.
+// Compares at all of the first `budget` calls of a site, and then at ever fewer.
 static bool wanted(uint32_t site, const char *name) {
   sites[site].name = name;
   uint64_t n = __atomic_fetch_add(&sites[site].seen, 1, __ATOMIC_RELAXED);
   return n < (uint64_t)budget || n % 97 == 0;
 }
 
-// In a hook CoreCLR's own walk has no Frame to start from (dotnet/runtime #130220, .NET 10): it
-// fails, or starts at an older place. What it does report must be the end of what the library
-// reports.
+// In a hook, CoreCLR's own walk has no Frame to start from (dotnet/runtime #130220, .NET 10): it
+// fails, or starts at an older place. The frames that it does report must be the end of those that
+// the library reports.
 static uint64_t hooks_refused, hooks_equal, hooks_partial;
 static void compare_in_hook(const char *name, struct buffers *b) {
   struct stack *clr = &b->clr, *ours = &b->ours;
@@ -118,8 +119,9 @@ static void compare_in_hook(const char *name, struct buffers *b) {
   __atomic_fetch_add(j == 0 ? &hooks_equal : &hooks_partial, 1, __ATOMIC_RELAXED);
 }
 
-// A seed: the registers of one of the stack's managed frames. CoreCLR uses it only in cooperative
-// mode, in which few callbacks are called; in the others the result is the same as without a seed.
+// A seed with the registers of one of the stack's managed frames. CoreCLR uses a seed only in
+// cooperative mode, in which few callbacks are called; in the others the result is the same as
+// without a seed.
 static uint64_t seeds, seeds_used, seeds_native, seeds_refused;
 static void by_seed(struct buffers *b, AMD64_CONTEXT *seed) {
   BYTE buffer[4096] = {0};
@@ -138,7 +140,7 @@ static void compare_seeded(const char *name, struct buffers *b, uint64_t choice)
   const struct stack_frame *f = &b->ours.frames[whole == 0 ? 0 : choice % whole];
   AMD64_CONTEXT seed = {0};
   if (whole == 0 || f->id == 0 || choice % 8 == 0) {
-    // A seed that no walk may start at. It shows the mode, and the order of the checks.
+    // A seed at which no walk may start. The result shows the mode, and the order of the checks.
     seed.Rip = (uint64_t)(uintptr_t)&strlen;
     seed.Rsp = (uint64_t)(uintptr_t)&seed;
     by_seed(b, &seed);
@@ -196,8 +198,8 @@ static any_callback *previous[64];
 SITES(SITE_FUNCTION)
 #undef SITE_FUNCTION
 
-// The slow form of the hooks: the runtime's own wrapper has saved the registers, so plain C will
-// do.
+// The slow form of the hooks: the runtime's own wrapper has saved the registers, so plain C is
+// enough.
 static void hook_enter(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
   (void)id, (void)info;
   compare(SITE_ENTER, "enter hook");
@@ -211,7 +213,7 @@ static void hook_tailcall(FunctionIDOrClientID id, COR_PRF_ELT_INFO info) {
   compare(SITE_TAILCALL, "tailcall hook");
 }
 
-// Hooks may not ask the CLR for what the check needs, so a native thread sees to it.
+// Hooks may not call the CLR for what the check needs, so a native thread does that.
 static void *wait_until_ready(void *unused) {
   (void)unused;
   if (ours_ready()) __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
@@ -229,7 +231,8 @@ DWORD oracle_setup(ICorProfilerCallback11Vtbl *vtbl, DWORD *high) {
   ORACLE_CHECK(error == 0, "pthread_create: %s", strerror(error));
   DWORD low = COR_PRF_ENABLE_STACK_SNAPSHOT | ours_mask(high);
   if (oracle_env("ORACLE_ELT", 0) != 0) {
-    // The hooks are accepted only if the mask already asks for one of the things that they report.
+    // The runtime accepts the hooks only if the mask already asks for one of the events that they
+    // report.
     low |= COR_PRF_MONITOR_ENTERLEAVE | COR_PRF_ENABLE_FRAME_INFO;
     HRESULT hr = oracle_info->lpVtbl->SetEventMask2(oracle_info, low, *high);
     if (SUCCEEDED(hr))

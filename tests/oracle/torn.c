@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Sleepers that wake at any moment: two native threads walk threads that sleep for microseconds and
-// run in between (tests/apps/Proofs/Torn.cs), while others are created and end. A walk that was
-// made asleep must be complete, and it must show the methods that the thread's own list had at one
-// moment between the walk's begin and its end. Invariant of the list: a method is in it from its
-// first instructions to its last ones; so a walk may have one method more at its leaf. Threads: a
-// shadow is written by its own thread only, and lives as long as the process.
+// run in between (tests/apps/Proofs/Torn.cs), while others are created and end. A walk of a sleeper
+// must be complete, and it must show the methods that the thread's own list had at one moment
+// between the walk's begin and its end. Invariant of the list: a method is in it from its first
+// instructions to its last ones; so a walk may have one method more at its leaf. Threads: a shadow
+// is written by its own thread only, and lives as long as the process.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static uint64_t hash_of(const uint8_t *methods, uint32_t n) {
   return hash;
 }
 
-// Was the list so at a moment from change `from` to change `to`?
+// Whether the list had this content at one moment from change `from` to change `to`.
 static bool was_so(const struct shadow *shadow, uint64_t hash, int64_t from, int64_t to) {
   for (int64_t i = from; i <= to; i++)
     if (__atomic_load_n(&shadow->history[i % HISTORY], __ATOMIC_RELAXED) == hash) return true;
@@ -162,7 +162,7 @@ static void compare(const struct walk *walk, const struct shadow *shadow, int64_
   print_both(walk, shadow);
 }
 
-// `shadow` NULL: no list is kept.
+// `shadow` is NULL if no list is kept for the thread.
 static void judge(const struct walk *walk, HRESULT hr, const struct shadow *shadow, int64_t from,
                   int64_t to) {
   __atomic_fetch_add(&counts.walks, 1, __ATOMIC_RELAXED);
@@ -192,7 +192,7 @@ static void walk_target(struct walk *walk, const struct target *t) {
   judge(walk, hr, alive ? &t->shadow : NULL, from, to);
 }
 
-// A thread of which no list is kept; it may be ending.
+// A thread for which no list is kept; it may be ending.
 static void walk_any(struct walk *walk, unsigned *seed) {
   struct oracle_thread threads[64];
   uint32_t n = oracle_threads(threads, 64);

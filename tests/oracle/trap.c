@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Preloaded: functions that a signal handler must not call report it and end the process when they
-// are called between oracle_trap_set(1) and oracle_trap_set(0) on the same thread: allocation,
-// locks, printf, waits, mappings, as far as the library links to them. Threads: any. Signal-safe:
-// yes.
+// A preloaded library: functions that a signal handler must not call report the call and end the
+// process if they are called between oracle_trap_set(1) and oracle_trap_set(0) on the same thread.
+// They are allocation, locks, printf, waits and mappings, as far as the library under test links to
+// them. Threads: any. Signal-safe: yes.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ TRAPPED(dladdr)
 TRAPPED(dlopen)
 TRAPPED(sigaltstack)
 
-// dlsym itself may allocate, so these have their own way to the real ones.
+// dlsym itself may allocate, so these have another way to reach the real functions.
 #define ALLOCATOR(name)                                                 \
   extern function __libc_##name;                                        \
   EXPORT function trapped_##name __asm__(#name);                        \

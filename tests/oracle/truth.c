@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Whose registers are right where CoreCLR's and ours differ (contexts.c)? Managed code of the
-// program (Registers.cs) keeps values in callee-saved registers and calls a function of ours by
-// P/Invoke; that function saves what it was entered with (truth_entry.S), which is what the caller
-// had. So the first frame of a walk from there is known, register by register. Ours must be that;
-// CoreCLR's must be that, too, but for rbx and r12 to r15, where it must be 0: its mistake.
-// Threads: the program's own. Signal-safe: no.
+// Proves whose registers are right where CoreCLR's and the library's differ (contexts.c). Managed
+// code of the program (Registers.cs) keeps values in callee-saved registers and calls a native
+// function by P/Invoke; that function saves the registers with which it was entered
+// (truth_entry.S), which are the caller's. So every register of the first frame of a walk from
+// there is known. The library's must be exactly those; CoreCLR's must be those, too, except for rbx
+// and r12 to r15, which must be 0: CoreCLR's mistake. Threads: the program's own. Signal-safe: no.
 #include <pthread.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ int oracle_registers_ready(void) {
   return (int)__atomic_load_n(&ready, __ATOMIC_ACQUIRE);
 }
 
-// The check calls the CLR, which a managed thread may only do in a callback.
+// The check calls the CLR, which a managed thread may do only in a callback.
 static void *wait_until_ready(void *unused) {
   (void)unused;
   if (ours_ready()) __atomic_store_n(&ready, 1, __ATOMIC_RELEASE);

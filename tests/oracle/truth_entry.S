@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A P/Invoke's target that saves the registers which it was entered with: those of its caller, at
-// that call. The caller is managed code, so this is the truth about a CONTEXT of it.
+// The target of a P/Invoke, which saves the registers with which it was entered: those of its
+// caller at that call. The caller is managed code, so these are the true values for its CONTEXT.
 // struct entry { rbx, rsp, rbp, r12, r13, r14, r15, rip }: the order of enum stack_reg.
   .text
   .globl oracle_registers

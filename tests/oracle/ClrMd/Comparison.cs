@@ -20,8 +20,8 @@ sealed class Comparison
 {
     const int MaxFrames = 100_000, Shown = 5;
 
-    // Of a hundred walks, what may be of a kind: what was seen, and what one thread of a dozen that stands in such a
-    // place for all of a short run comes to.
+    // The most walks, of a hundred, that may be of each kind: what was seen, plus what one of a dozen threads adds if
+    // it stands in such a place for all of a short run.
     static readonly Dictionary<string, double> most = new()
     {
         ["off stack"] = 15, ["below helper"] = 20, ["hijacked"] = 1, ["unknown thread"] = 3, ["cut"] = 0.1,
@@ -40,7 +40,7 @@ sealed class Comparison
     long frames, methods;
     int wrong;
 
-    // thread: null if ClrMD does not know it.
+    // thread is null if ClrMD does not know the thread.
     public void Add(ClrRuntime runtime, ClrThread? thread, Walk walk)
     {
         if (thread == null)
@@ -65,7 +65,7 @@ sealed class Comparison
         kinds[kind] = kinds.GetValueOrDefault(kind) + 1;
     }
 
-    // The same with a fault in the part that ClrMD has, too.
+    // Repeats the comparison with a fault in the part of our walk that ClrMD also has.
     void TryFault(ClrRuntime runtime, List<ClrStackFrame> all, List<ClrStackFrame> theirs, List<Frame> ours, bool inHelper)
     {
         int above = ours.FindIndex(f => f.Flags.Contains("hijacked")) >= 0 ? 0 : ours.Count - theirs.Count;
@@ -78,7 +78,7 @@ sealed class Comparison
             case "a frame is missing": changed.RemoveAt(at); break;
             case "the end is missing": changed.RemoveRange(at, changed.Count - at); break;
             case "a frame too many":
-                if (inHelper && at == above) return; // where ClrMD has nothing to say
+                if (inHelper && at == above) return; // where ClrMD has no frames
                 changed.Insert(at, frame with { Sp = frame.Sp - 8 });
                 break;
             case "ip too high": changed[at] = frame with { Ip = frame.Ip + 1 }; break;
@@ -100,7 +100,7 @@ sealed class Comparison
     static bool IsInHelper(ClrThread thread, Walk walk) =>
         thread.GCMode == GCMode.Cooperative && walk.Frames.Count > 0 && !walk.Frames[0].Managed;
 
-    // Null: a difference that nobody has explained.
+    // Returns null for a difference that has no known explanation.
     string? Compare(ClrRuntime runtime, List<ClrStackFrame> all, List<ClrStackFrame> theirs, List<Frame> ours,
         bool inHelper)
     {
@@ -108,7 +108,7 @@ sealed class Comparison
         string kind = "equal";
         if (above > 0 && ours[theirs.Count].Flags.Contains("hijacked"))
         {
-            kind = "hijacked"; // theirs are the beginning of ours
+            kind = "hijacked"; // their frames are the first of ours
             above = 0;
         }
         if (above < 0 || (above > 0 && !inHelper)) return null;
@@ -143,7 +143,7 @@ sealed class Comparison
         return before >= 0 && all[before].FrameName == "InlinedCallFrame";
     }
 
-    // What has been called from there has left it on the stack.
+    // A call from this frame has left the return address on the stack.
     static bool IsReturnAddress(ClrRuntime runtime, Frame frame) =>
         runtime.DataTarget.DataReader.ReadPointer(frame.Sp - 8, out ulong word) && word == frame.Ip;
 
@@ -151,7 +151,7 @@ sealed class Comparison
         frame.StackPointer < walk.StackBegin || frame.StackPointer >= walk.StackEnd ||
         frame.StackPointer < walk.Registers["rsp"] && walk.Registers["rsp"] < walk.StackEnd;
 
-    // ClrMD cannot name every method (dynamic ones, some instantiations): those are compared by ip alone.
+    // ClrMD cannot name every method (dynamic ones, some instantiations); those are compared by ip alone.
     bool SameMethod(ClrRuntime runtime, ClrStackFrame frame, Frame mine)
     {
         ClrMethod? method = frame.Method;
@@ -175,7 +175,7 @@ sealed class Comparison
             Console.WriteLine($"  ClrMD {f.Kind,-14} {f.InstructionPointer:x} {f.StackPointer:x} {f.FrameName} {f.Method}");
     }
 
-    // The file that an address is in, and where in it.
+    // The file that contains an address, and the offset in it.
     static string Place(int process, ulong ip)
     {
         foreach (string line in File.ReadLines($"/proc/{process}/maps"))
@@ -188,7 +188,7 @@ sealed class Comparison
         return "";
     }
 
-    // whole: of a hundred walks, how many must be comparable from end to end. True: all is well.
+    // whole: how many of a hundred walks must be comparable from end to end. Returns true if all checks pass.
     public bool Report(double whole)
     {
         int walks = kinds.Values.Sum(), equal = kinds.Where(k => k.Key is "equal" or "pinvoke ip" or "pinvoke sp").Sum(k => k.Value);
@@ -216,7 +216,7 @@ sealed class Comparison
         return false;
     }
 
-    // One besides: a short run is a few hundred walks.
+    // The bound is one walk higher than the share: a short run has only a few hundred walks.
     static bool IsWithin(string kind, int count, int walks)
     {
         bool bounded = most.TryGetValue(kind, out double share);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// ClrMd REMOTE_WALK STOPS WHOLE COMMAND...: the oracle that others use. Runs the command (again when it has
-// ended), stops it STOPS times at arbitrary instants, and compares the managed frames of each of its
-// threads, one by one, as ClrMD (the runtime's own debugger support) and remote_walk (ours) see them in
-// the same stopped process. Answers 0 if every difference is of a kind that is known, none of these comes more
-// often than it is known to, and WHOLE of a hundred walks can be compared from end to end: see Comparison.cs.
+// ClrMd REMOTE_WALK STOPS WHOLE COMMAND...: an independent oracle for walks of another process. Runs the command (again
+// when it has ended), stops it STOPS times at arbitrary instants, and compares the managed frames of each of its
+// threads, one by one, as ClrMD (the runtime's own debugger support) and remote_walk (ours) see them in the same
+// stopped process. The exit code is 0 if every difference is of a known kind, no kind exceeds its bound, and WHOLE of a
+// hundred walks can be compared from end to end: see Comparison.cs.
 using System.Diagnostics;
 using Microsoft.Diagnostics.Runtime;
 using ClrMdOracle;
@@ -27,7 +27,7 @@ while (stops < wanted)
     try
     {
         using var session = new Session(args[0], target.Id);
-        Thread.Sleep(random.Next(2000)); // not always its first steps
+        Thread.Sleep(random.Next(2000)); // so that not only its start is seen
         for (; stops < wanted; stops++)
         {
             Thread.Sleep(random.Next(20));
@@ -37,7 +37,7 @@ while (stops < wanted)
     }
     catch (InvalidOperationException e) when (target.EndsSoon())
     {
-        _ = e; // it ended under our hands
+        _ = e; // the process ended during the stop
     }
     if (stops == before && runs > 20)
     {
@@ -46,11 +46,11 @@ while (stops < wanted)
     }
 }
 Console.WriteLine($"{stops} stops of {runs} runs in {clock.Elapsed.TotalSeconds:F0} s; {unstopped} times a thread did not stop");
-int allowed = Math.Max(1, wanted / 100); // one in a short run: the machine was busy
+int allowed = Math.Max(1, wanted / 100); // a short run is allowed one, because the machine may be busy
 if (unstopped > allowed) Console.WriteLine($"FAIL: {unstopped} times a thread did not stop, of {stops}");
 return comparison.Report(whole) && unstopped <= allowed ? 0 : 1;
 
-// A process under observation; what it says is dropped. It dies with us: its input ends then.
+// A process under observation. Its output is discarded. It ends when this process does, because its input ends then.
 sealed class Target : IDisposable
 {
     readonly Process process;
@@ -106,9 +106,9 @@ sealed class Session : IDisposable
         }
     }
 
-    // ClrMD begins anew each time: its flush leaves the list of threads and some of what it has read as they
-    // were, and a walk by the stack of a moment ago is worthless.
-    // False: the kernel did not stop one of the threads in time.
+    // ClrMD attaches anew each time: its flush keeps the list of threads and some of the memory that it has read, and a
+    // walk by the stack of a moment ago is worthless. Returns false if the kernel did not stop one of the threads in
+    // time.
     public bool Stop(Comparison comparison)
     {
         try

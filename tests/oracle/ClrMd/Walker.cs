@@ -11,7 +11,7 @@ sealed record Frame(string Kind, ulong Ip, ulong Sp, ulong Start, ulong Method, 
     public bool Managed => Kind is "jit" or "r2r";
 }
 
-// Handler: what the handler's own walk has otherwise than these frames, null if nothing.
+// Handler: how the handler's own walk differs from these frames, or null if it does not.
 sealed record Walk(uint Tid, bool Managed, ulong StackBegin, ulong StackEnd, Dictionary<string, ulong> Registers, List<Frame> Frames,
     string Stop, string? Handler);
 
@@ -27,7 +27,7 @@ sealed class Walker : IDisposable
             RedirectStandardOutput = true,
             RedirectStandardError = true,
         })!;
-        // Dies with a sentence when the process cannot be walked (yet).
+        // remote_walk ends with a message if the process cannot be walked (yet).
         try
         {
             Command("go");
@@ -44,7 +44,7 @@ sealed class Walker : IDisposable
     public void Go() => Command("go");
     public List<Walk> WalkAll() => Command("walk").ConvertAll(Parse);
 
-    // The lines that come before the one which says that it is done.
+    // Returns the lines that come before the one that reports the end of the command.
     List<string> Command(string command)
     {
         List<string> lines = [];
@@ -83,7 +83,7 @@ sealed class Walker : IDisposable
     {
         try
         {
-            tool.StandardInput.Close(); // it lets all threads go and ends
+            tool.StandardInput.Close(); // remote_walk lets all threads go, and ends
             tool.WaitForExit();
         }
         catch (IOException) { }
