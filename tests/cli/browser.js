@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A headless Chromium and what a person does with it: keys, mouse, looking. It is spoken to over its
-// debugging pipe (file descriptors 3 and 4, JSON with a NUL behind), so nothing needs to be installed
-// from a registry.
+// A headless Chromium, and what a person does with it: press keys, move the mouse, look. It is controlled through its
+// debugging pipe (file descriptors 3 and 4, JSON terminated by a NUL), so nothing needs to be installed from a
+// registry.
 "use strict";
 const {spawn} = require("child_process");
 const fs = require("fs"), os = require("os"), path = require("path"), assert = require("assert");
 
-// WebGL without a GPU makes all drawing twice as slow: only for pages that have nothing else.
+// WebGL without a GPU halves the speed of all drawing, so it is used only for pages that need it.
 const drawing = process.env.BROWSER_WEBGL ?
   ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"];
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), "clrsnap-page-"));
@@ -53,7 +53,7 @@ async function evaluate(expression) {
 }
 
 const text = id => evaluate(`document.getElementById("${id}").textContent`);
-// The page animates a zoom; its end is a state, not a time.
+// The page animates a zoom, so this waits for a state and not for a time.
 const settled = () => evaluate(`new Promise(done => {
   let last = "";
   const look = () => {
@@ -92,7 +92,7 @@ async function press(key, shift = false) {
   await settled();
 }
 
-// Types a text over what is there.
+// Replaces the text of the focused field.
 async function keyed(text) {
   await evaluate("document.activeElement.select()");
   await send("Input.insertText", {text});
@@ -145,7 +145,7 @@ async function begin() {
   for (const domain of ["Page", "Runtime", "Network", "Log"]) await send(`${domain}.enable`);
 }
 
-// The browser's own children may still be writing there when it has gone.
+// The browser's own children may still be writing there after it has ended.
 async function removeProfile() {
   for (let i = 0; i < 50 && fs.existsSync(profile); i++) {
     try {
@@ -157,7 +157,7 @@ async function removeProfile() {
   }
 }
 
-// Runs the tests, and ends the browser and this program. Exit code 0 or 1.
+// Runs the tests, and ends the browser and this program with exit code 0 or 1.
 async function run(tests) {
   let code = 0;
   try {

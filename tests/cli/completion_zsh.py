@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""completion_zsh.py FOLDER VERB...: has a zsh list what it would complete, on a terminal, and looks for each
-verb and each option (VERB.options in this folder)."""
+"""completion_zsh.py FOLDER VERB...: makes a zsh on a terminal list its completions, and looks for each verb and each
+option (VERB.options in this folder)."""
 import os
 import pty
 import re
@@ -16,7 +16,7 @@ if pid == 0:
 
 
 def answer(text, until, seconds=30):
-    """What is shown from the typing on until the pattern is there."""
+    """Types the text, and returns the output up to the pattern."""
     os.write(terminal, text.encode())
     shown, end = "", time.monotonic() + seconds
     while not re.search(until, shown):
@@ -32,8 +32,8 @@ answer("autoload -Uz compinit; compinit -u -D; print DO'NE'\n", r"DONE\n[^\n]*RE
 
 
 def listed(line):
-    """The words that Ctrl-D lists behind the line."""
-    # Ctrl-D, and then a line of its own that tells where the list ends.
+    """The words that Ctrl-D lists after the line."""
+    # Ctrl-D, followed by a command of its own, whose output marks the end of the list.
     os.write(terminal, (line + "\x04").encode())
     shown = answer("", r"\nREADY> clrsnap")
     answer("\x15print NE'XT'\n", r"NEXT\n[^\n]*READY> ")

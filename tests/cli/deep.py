@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""deep.py FILE NODES SAMPLES [MODE LETTERS]: a recording of so many nodes in one chain, every one of which has a
-sample, and then of samples that are in turn at its end and at the end of another of the same thread: small files that
-describe stacks which are very large when they are written out. MODE: 1 (cpu) unless given; in another one (3 is alloc)
-they are all at the end of the first. The methods' names have so many letters more."""
+"""deep.py FILE NODES SAMPLES [MODE LETTERS]: writes a recording with one chain of NODES nodes, each of which has a sample,
+and a second chain of the same thread. SAMPLES further samples lie in turn at the ends of the two chains. Such small files
+describe stacks that are very large when they are written out. MODE is 1 (cpu) by default; in another mode (3 is alloc) the
+further samples all lie at the end of the first chain. The methods' names are LETTERS letters longer."""
 import struct
 import sys
 import zlib

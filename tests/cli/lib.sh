@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What the command's tests share. Sourced by bash. CLRSNAP, CLRSNAP_LIB and FAKE come from CTest.
+# Shared by the command's tests. Sourced by bash. CTest sets CLRSNAP, CLRSNAP_LIB and FAKE.
 set -u
-shopt -s lastpipe # `... | same FILE` counts its failures in this shell, not in one of its own
+shopt -s lastpipe # so that `... | same FILE` counts its failures in this shell, not in a subshell.
 : "${CLRSNAP:?}" "${CLRSNAP_LIB:?}" "${FAKE:?}"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -15,7 +15,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# run EXIT_CODE command...: stdout and stderr go to files out and err.
+# run EXIT_CODE COMMAND...: stdout and stderr go to the files out and err.
 run() {
   local want=$1 got=0
   shift
@@ -23,18 +23,18 @@ run() {
   [ "$got" = "$want" ] || { fail "$* ended with $got, not $want"; cat err; }
 }
 
-# same FILE: its content is what stands on stdin.
+# same FILE: the content of FILE must be the standard input.
 same() {
   diff -u - "$1" >difference || { fail "$1 is not what it should be:"; cat difference; }
 }
 
-# same_summary: as same err, with what depends on time or place taken out.
+# same_summary: like `same err`, without what depends on time or place.
 same_summary() {
   sed -E 's/ in [0-9]+\.[0-9] s \(/ in T s (/; s#'"$FAKE"'#FAKE#' err >summary
   same summary
 }
 
-# have PROGRAM: part of a test needs it. Without it, what has passed is not the whole test, which then is skipped.
+# have PROGRAM: part of a test needs PROGRAM. Without it that part is left out, and the test counts as skipped.
 have() {
   command -v "$1" >/dev/null || { lacking="${lacking:-} $1" && false; }
 }

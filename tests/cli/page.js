@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Drives the flame graph page in a headless Chromium as a person would: mouse and keys in, what the
-// page says out. Usage: node page.js CHROMIUM PAGE.html MANY.html
-// DIFF.html MODES.html. Exit code 0 or 1.
+// Drives the flame graph page in a headless Chromium as a person would, with mouse and keys, and checks what the page
+// shows. Usage: node page.js CHROMIUM PAGE.html MANY.html DIFF.html MODES.html. Exit code 0 or 1.
 "use strict";
 const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
 const {send, evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
@@ -91,7 +90,7 @@ async function testNative() {
   await press("n");
   assert.strictEqual(await evaluate('main.tree.widestNamed("[libcoreclr.so]")'), 0);
   assert.strictEqual(await text("status"), "all threads · 22.00 ms (11 samples) · 100 % of CPU time · self 0.00 %");
-  // What the native leaves cost is their callers' own now.
+  // The cost of the native leaves is now their callers' own.
   await hover("Shop.Program.Main");
   assert.match(await text("status"), /^Shop\.Program\.Main · 18\.00 ms \(9 samples\) · 81\.82 % of CPU time · self 9\.09 %/);
   await press("n");
@@ -150,7 +149,7 @@ async function testLink() {
   assert(await evaluate('state.view === "flame" && look.dark && document.documentElement.classList.contains("dark")'));
 }
 
-// The heatmap: samples every millisecond, 11 of them, thread 100 in the second row.
+// The heatmap: one sample every millisecond, 11 of them, with thread 100 in the second row.
 const cell = (ms, row) => evaluate(`(() => {
   const box = heat.canvas.getBoundingClientRect();
   return {x: box.left + heat.toPixel(${ms}), y: box.top + heat.rowTop(${row}) + HEAT_ROW / 2};
@@ -178,7 +177,7 @@ async function testTimeline() {
   })()`));
   assert.match(await text("status"), /^Main \(100\) · 14\.00 ms \(7 samples\)/);
   await press("0");
-  // With a search, only what matches is counted.
+  // With a search, only matching samples are counted.
   assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 44000);
   await choose("search", "Sum");
   assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 20000);
@@ -210,7 +209,7 @@ async function testSandwich() {
   assert.strictEqual(await evaluate("state.view"), "sandwich");
   assert.strictEqual(await text("pick"), WORK);
   assert.strictEqual(await evaluate('document.getElementById("unseen").hidden'), false);
-  // Twice on one stack: it counts once.
+  // A method that is on a stack twice counts once.
   assert.strictEqual(await text("pick-share"), "12.00 ms (6 samples) · 54.55 % of CPU time");
   const shares = chart => evaluate(`(() => {
     const {tree} = ${chart}, rows = {};
@@ -259,7 +258,7 @@ async function testMethods() {
   assert.strictEqual(await focused(), "callees");
 }
 
-// Tab reaches everything that can be worked, and each shows where the focus is.
+// Tab reaches every control, and each control shows that it has the focus.
 async function testFocus() {
   await open(`file://${page}`);
   const reached = new Set();
@@ -293,7 +292,7 @@ async function testFolds() {
     "static System.Threading.ThreadPool.lambda#0"]), [true, true, true, false, false, true, true, false, true]);
 }
 
-// What was 45 % is 55 %: red. What is gone is blue where frames are as wide as they were.
+// A share that went from 45 % to 55 % is red. What is gone is blue, where frames are as wide as they were.
 async function testDiff() {
   await open(`file://${diffPage}#theme=light`);
   const facts = await text("facts");
@@ -341,7 +340,7 @@ async function testDiffModes() {
   await choose("search", "Sum$");
   assert.strictEqual(await text("matches"), "45.45 % of CPU time matched, 1 frame");
   await choose("mode", "1");
-  // 30 of 40 objects are new, and Sum's; the share before is nothing.
+  // 30 of 40 objects are new, and Sum's; its share was zero before.
   assert.strictEqual(await text("matches"), "0.00 % of allocated bytes matched, 1 frame");
   await choose("width", "after");
   assert.strictEqual(await text("matches"), "75.00 % of allocated bytes matched, 1 frame");
@@ -354,7 +353,7 @@ async function testDiffModes() {
   assert.match(await hash(), /^view=methods&mode=alloc$/);
   await open(`file://${modesPage}#${await hash()}&width=before`);
   assert.deepStrictEqual((await column("name")).slice(0, 1), ["System.Linq.Enumerable.Sum"]);
-  // From the keyboard: round and round.
+  // By the keyboard, all the way round.
   for (const [key, mode] of [["[", "0"], ["[", "2"], ["]", "0"], ["]", "1"]]) {
     await press(key);
     assert.strictEqual(await evaluate('document.getElementById("mode").value'), mode);
@@ -370,7 +369,7 @@ async function testDiffModes() {
   assert.match(await hash(), /mode=wall/);
 }
 
-// A page with other data than the command gave it: a new file.
+// A page with data that the command did not write: a new file.
 function rewrite(from, name, change) {
   const html = fs.readFileSync(from, "utf8"), form = /(<script id="data"[^>]*>\s*)([^<\s]+)/;
   const raw = zlib.inflateSync(Buffer.from(form.exec(html)[2], "base64"));
@@ -394,7 +393,7 @@ async function testInlined() {
   }
 }
 
-// A flame that is higher than the window stands on its bottom, also when the window has grown.
+// A flame that is higher than the window stays at its bottom, also after the window has grown.
 async function testGrown() {
   const above = () => evaluate("main.host.scrollHeight - main.host.clientHeight - main.host.scrollTop");
   await open(`file://${manyPage}#view=flame`);
@@ -407,7 +406,7 @@ async function testGrown() {
   await send("Emulation.clearDeviceMetricsOverride");
 }
 
-// A page of two modes with marks: the golden one's data, once more as if it were bytes.
+// A page of two modes with marks: the golden recording's data, and the same data again as bytes.
 async function testModes() {
   const file = rewrite(page, "with-alloc.html", data => {
     const alloc = structuredClone(data.modes[0]);  // of the same columns
@@ -426,7 +425,7 @@ async function testModes() {
   assert.match(await text("status"), /^all threads · 22\.00 kB/);
 }
 
-// A compiler's command line is longer than any window; most of the window is the graph's all the same.
+// A compiler's command line is wider than any window; the graph still gets most of the window.
 async function testLongProgram() {
   const program = `dotnet csc.dll ${"-r:/usr/share/dotnet/Some.Reference.dll ".repeat(300)}`;
   for (const from of [page, diffPage]) {
@@ -447,7 +446,7 @@ async function testLongProgram() {
   await send("Emulation.clearDeviceMetricsOverride");
 }
 
-// 100,000 distinct stacks: what is drawn is bounded by the window, not by the recording.
+// 100,000 distinct stacks: the window bounds what is drawn, not the recording.
 async function testMany() {
   await open(`file://${manyPage}`);
   assert.match(await text("status"), /^all threads · 200\.00 s \(100,000 samples\)/);

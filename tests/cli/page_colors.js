@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The colours of a page that is open, as the colour-blind see them.
+// The colours of an open page, as the colour-blind see them.
 "use strict";
 const assert = require("assert");
 const {evaluate} = require("./browser.js");
 
-// What the colour-blind see of the kinds' colours: no two of them are alike, in either theme.
+// For the colour-blind, too, no two kinds have similar colours, in either theme.
 async function testColors() {
   const near = await evaluate(`(() => {
     const ink = document.createElement("canvas").getContext("2d", {willReadFrequently: true});

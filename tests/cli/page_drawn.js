@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Everything that a page draws and writes, in every mode and every view and after every switch from one mode to
-// another, held against the recording's JSON (page_model.js); and against the same page opened anew at the same
-// address, which cannot have kept anything. What is drawn on a canvas is seen by a hook on its context.
-// Usage: node page_drawn.js CHROMIUM PAGE.html DATA.json [PAGE.html DATA.json]... Exit code 0 or 1.
+// Compares everything that a page draws and writes, in every mode and view and after every switch from one mode to
+// another, with the recording's JSON (page_model.js), and with the same page newly opened at the same address, which
+// cannot have kept any state. A hook on the canvas's context records what is drawn. Usage: node page_drawn.js CHROMIUM
+// PAGE.html DATA.json [PAGE.html DATA.json]... Exit code 0 or 1.
 "use strict";
 const assert = require("assert");
 const {send, evaluate, text, open, press, point, click, middle, run, keyed} = require("./browser.js");
@@ -27,7 +27,7 @@ const HOOK = `{
 
 const drawn = id => evaluate(`document.querySelector("#${id} canvas").drawn ?? []`);
 
-// Boxes that are wide enough for a name, by rows from the root on: {text, x, w, color, alpha, y}.
+// The boxes that are wide enough for a name, by rows from the root on: {text, x, w, color, alpha, y}.
 function rowsOf(ops, upward) {
   const rows = new Map();
   ops.forEach((op, i) => {
@@ -38,8 +38,8 @@ function rowsOf(ops, upward) {
   return [...rows.keys()].sort((a, b) => upward ? b - a : a - b).map(y => rows.get(y));
 }
 
-// Whether what is written in a box is the name, or what a reader takes for a shorter way to write it: its words
-// are the name's, in order, and the last one may be cut. A name that has room is there in full.
+// Whether the text in a box is the name, or what a reader takes for a shorter form of it: the words are the name's, in
+// order, and the last one may be cut. A name that has room must be there in full.
 function isNameOf(text, name, width, letter) {
   if (name.length * letter < width - 10) return text === name;
   const words = of => of.replace(/^\[lib(.*)\.so[.\d]*\]$/, "[$1]").match(/\w+|[^\w.\s]/g) ?? [];
@@ -51,7 +51,7 @@ function isNameOf(text, name, width, letter) {
   }) && (parts.length > 0 || cut || width < 6 * letter);
 }
 
-// The boxes of a row and below are those of the nodes: each has the name and the width of one.
+// The boxes of a row and of those below it are the nodes': each box has the name and the width of one node.
 function match(ctx, nodes, row, left, right) {
   if (row >= ctx.visible) return true;  // below or above what can be seen
   const boxes = (ctx.rows[row] ?? []).filter(({x, w}) => x >= left - 0.6 && x + w <= right + 0.6);
@@ -76,7 +76,7 @@ function match(ctx, nodes, row, left, right) {
   return false;
 }
 
-// One of the page's charts. nodes: what its first row is of. Returns which box is which node's.
+// One of the page's charts. nodes: what its first row shows. Returns the node of each box.
 async function checkChart(mode, id, nodes, {total, upward, skip}) {
   const ops = await drawn(id), rows = rowsOf(ops, upward);
   const [width, height, letter] = await evaluate(`(() => {
@@ -115,7 +115,7 @@ async function checkColors(mode, found) {
   }
 }
 
-// The widest boxes, asked by the mouse.
+// Hovers over the widest boxes.
 async function checkTooltips(mode, id, found, total) {
   const {x, y} = await evaluate(`(({x, y}) => ({x, y}))(document.querySelector("#${id} canvas").getBoundingClientRect())`);
   for (const {box, node, name} of [...found].sort((a, b) => b.box.w - a.box.w).slice(0, 5)) {
@@ -223,7 +223,7 @@ async function checkAbout(mode) {
   assert.strictEqual(await evaluate('document.querySelector("#thread optgroup").label'), `shares of ${f.whole}`);
 }
 
-// A search for the first method with a name of its own: its share, and which boxes are faded.
+// Searches for the first method whose name is unique, and checks its share and which boxes are faded.
 async function checkSearch(mode, view) {
   const rows = model.methodsOf(mode), total = model.wholeTree(mode).total;
   if (total === 0 || view === "methods") return;
@@ -261,7 +261,7 @@ const everything = async () => {
     boxes: [...document.querySelectorAll("select, input")].map(e => [e.id, e.value, e.checked])})`);
 };
 
-// What is shown is what the same address shows in a page that has seen nothing else.
+// The page must show what the same address shows in a newly opened page.
 async function checkFresh(url) {
   const is = await everything(), hash = await evaluate("location.hash");
   await open(url + hash);
@@ -275,7 +275,7 @@ async function walk(url, modes, fromEach) {
     await click(await middle(`#view-${view}`));
     await check(modes[0], view);
     await checkSearch(modes[0], view);
-    // By key all the way round and one more, and back; what was hovered over must not stay.
+    // By key, all the way round and one step further, and back; no hover may remain.
     for (let i = 1; i <= modes.length + 1 && modes.length > 1; i++) {
       await press("]");
       assert.strictEqual(await evaluate('document.getElementById("tooltip").hidden'), true, "the tooltip of another mode");
@@ -301,7 +301,7 @@ async function walk(url, modes, fromEach) {
   }
 }
 
-// A zoom, a sandwich, a row of the table and a search of one mode are no other mode's.
+// A zoom, a sandwich, a selected row of the table and a search belong to one mode only.
 async function carry(url, modes) {
   if (modes.length < 2) return;
   await open(url);

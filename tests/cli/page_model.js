@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a page ought to show, made of the JSON of the same recording by nothing of the page's own code: for each
-// mode its stacks, and trees, methods and cells of the timeline of them.
+// What a page ought to show, computed from the JSON of the same recording without any of the page's own code: for each
+// mode its stacks, and their trees, methods and timeline cells.
 "use strict";
 const fs = require("fs");
 
@@ -61,7 +61,7 @@ const calleesOf = (mode, frame) => treeOf(through(mode, frame).map(stack =>
 const callersOf = (mode, frame) => treeOf(through(mode, frame).map(stack =>
   ({...stack, path: stack.path.slice(0, stack.path.indexOf(frame) + 1).reverse()})));
 
-// Per frame that is there at all.
+// For each frame that occurs at all.
 function methodsOf(mode) {
   const rows = new Map();
   for (const {path, weight, samples, before} of mode.stacks) {
@@ -80,7 +80,7 @@ function methodsOf(mode) {
   return [...rows.values()];
 }
 
-// The timeline's cells by row and column; rows are all threads, then each by its samples.
+// The timeline's cells by row and column; the first row is all threads, then each thread by its samples.
 function cellsOf(mode, columns) {
   const count = mode.threads.map(() => 0), last = Math.max(0, ...mode.samples.map(({ms}) => ms + 1));
   const duration = Math.max(last, mode.facts.durationMs), cells = new Map();
@@ -99,7 +99,7 @@ function cellsOf(mode, columns) {
   return {rows: order, cells};
 }
 
-// ---- words, as the page ought to write them ----
+// ---- Texts, as the page ought to write them ----
 
 function percent(part, whole) {
   if (part > 0 && part < 0.00005 * whole) return "<0.01 %";

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Runs clrsnap on a terminal of its own and presses Ctrl-C. Usage: terminal.py CLRSNAP FAKE
 #
-# The first Ctrl-C is the program's and must not end the recording; the second must, and must not
-# end the program.
+# The first Ctrl-C reaches the program and must not end the recording; the second must end the recording, but not the
+# program.
 import os
 import pty
 import sys

@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Completion for bash and zsh, against each verb's own help: every verb, every option, and the values of
-# each option. Also that each verb's manual page has the options of its help and no others.
+# Completion for bash and zsh, compared with each verb's own help: every verb, every option, and the values of each
+# option. Also: each verb's manual page has the options of its help and no others.
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/lib.sh"
 . "$source_dir/completion/clrsnap.bash"
 PATH=$(dirname "$CLRSNAP"):$PATH
 
-# complete_words WORDS...: what bash offers for the last of them, one per line.
+# complete_words WORDS...: what bash offers for the last word, one candidate per line.
 complete_words() {
   COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
   _clrsnap clrsnap
   printf '%s\n' "${COMPREPLY[@]}" | sort
 }
-# offers WORDS...: standard input is exactly what is offered.
+# offers WORDS...: bash offers exactly the candidates on standard input.
 offers() { complete_words "$@" > offered; same offered || fail "that was: $*"; }
-# among CANDIDATE WORDS...: it is one of those that are offered.
+# among CANDIDATE WORDS...: bash offers the candidate, perhaps among others.
 among() {
   local candidate=$1
   shift
@@ -32,12 +32,12 @@ for verb in $verbs; do
   sed -En 's/^ {2}(-[A-Za-z]), (--[a-z-]+).*/\1\n\2/p; s/^ {6}(--[a-z-]+).*/\1/p' help | sort > options
   [ "$(wc -l < options)" -ge 3 ] || fail "$verb has no options: $(cat options)"
   page=$MAN/clrsnap-$verb.1
-  # An option of the page is named after .TP, in bold.
+  # In the manual page, an option follows .TP, in bold.
   awk '/^\.TP/ { getline; print }' "$page" | grep -E '^\.B[IR]? \\-' | grep -oE '\\-[A-Za-z]\b|\\-\\-[a-z\\-]+' |
     tr -d '\\' | sort -u > in_page
   cmp -s options in_page || fail "$verb: the help and the manual page differ: $(diff options in_page)"
   offers clrsnap $verb - < options
-  # The completion knows the word for each option's value. A new word has to be added there.
+  # The completion knows the placeholder of each option's value. A new placeholder has to be added there.
   sed -En 's/^ {2}(-[A-Za-z], | {4})--[a-z-]+ ([^ ]+).*/\2/p' help | sort -u > values
   while read -r value; do
     case $value in
@@ -74,7 +74,7 @@ among not-here.html clrsnap record -d 9 -o not-here.h
 among bash clrsnap record -d 9 -- bas
 among bash clrsnap top bas
 among old.html clrsnap record bash old.h
-# Processes are those of clrsnap ps.
+# Processes are those that clrsnap ps lists.
 clrsnap() {
   if [ "$1" != ps ]; then "$CLRSNAP" "$@"; else printf '%s\n' "    PID  RUNTIME" "   4711  10.0.12" "    (it does not answer)"; fi
 }

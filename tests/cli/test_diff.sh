@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# clrsnap diff: what grew between two recordings of known content, in every format, and what it
-# refuses.
+# clrsnap diff: what grew between two recordings of known content, in every format, and what it refuses.
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 tools=$here/../tools
@@ -36,7 +35,7 @@ What shrank
     -9.09      9.09      0.00     +0.00     54.55     54.55  Shop.Cart<System.Int32>.Work
 X
 
-# As recorded, a sample is 2 ms: Sum had 5 of them and has 12.
+# In the recording's unit a sample is 2 ms: Sum had 5 of them and has 12.
 run 0 "$CLRSNAP" diff --normalize none --top 1 before.clrsnap after.clrsnap
 grep -q '^ *+20.00 *0.00 *20.00 *+26.00 *18.00 *44.00  Shop.Program.Main$' out || fail "none: $(cat out)"
 [ "$(grep -c '^ *[+-][0-9]' out)" = 2 ] || fail "--top 1 has more than one line a table: $(cat out)"
@@ -45,7 +44,7 @@ for how in total rate none; do
   run 0 "$CLRSNAP" diff --normalize $how before.clrsnap before.clrsnap
   [ "$(grep -c '^  nothing$' out)" = 2 ] || fail "$how: a recording differs from itself: $(cat out)"
 done
-# Per second: lengths differ from run to run, the unit does not.
+# Per second: the lengths differ from run to run, but the unit does not.
 run 0 "$CLRSNAP" diff --normalize rate before.clrsnap after.clrsnap
 grep -q 'numbers are milliseconds in each second' out || fail "rate: $(cat out)"
 
@@ -70,8 +69,8 @@ X
 run 0 "$CLRSNAP" diff -o x.html before.clrsnap after.clrsnap
 grep -q '</html>' x.html || fail "no page"
 
-# Several modes: tables of those that both have, one after the other, or of one; a page has also what
-# only one of them has.
+# Several modes: the tables of those that both recordings have, one after the other, or of one of them; a page also has
+# the modes that only one recording has.
 run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record --mode cpu,alloc,exception -o three.clrsnap -- "$FAKE" later
 run 0 "$CLRSNAP" diff two.clrsnap three.clrsnap
@@ -98,7 +97,7 @@ X
 run 0 "$CLRSNAP" diff --mode alloc -o y.html two.clrsnap three.clrsnap
 python3 "$tools/pagedata.py" y.html y.json || fail "the page has other numbers"
 
-# Stacks that come to gigabytes when they are written out are not.
+# Stacks that would come to gigabytes when they are written out are not written.
 python3 "$here/deep.py" deep.clrsnap 30000 0 || fail "deep.py"
 run 1 timeout 60 "$CLRSNAP" diff -o deep.collapsed deep.clrsnap deep.clrsnap
 grep -q 'deep.collapsed is not written: its stacks would come to more than' err || fail "deep.collapsed: $(cat err)"

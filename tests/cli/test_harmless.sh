@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a program calls its threads and methods, what its agent, a server or a file says, is shown, but is not
-# obeyed by a terminal: on standard error and in every text there is no control character but the line's end,
-# nothing that turns the direction, and nothing that is no UTF-8. Formats for programs have the names as they are.
+# The names that a program gives its threads and methods, and the texts of its agent, a server or a file, are shown, but
+# a terminal must not obey them: neither standard error nor any text output has a control character other than the line
+# end, a character that changes the writing direction, or invalid UTF-8. Formats for programs have the names unchanged.
 tools=$(cd "$(dirname "$0")/../tools" && pwd)
 . "$(dirname "$0")/lib.sh"
 have python3 || done_testing
@@ -14,7 +14,7 @@ python3 "$tools/harmless.py" --self-test || fail "the check finds nothing"
 harmless() { python3 "$tools/harmless.py" "$@" || fail "a text is not harmless"; }
 evil=$'\e]0;owned\a\xc2\x9b31m\x9b2J\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\r\n\x7f'
 
-# A recording of such a program, by every format for people; the summary, and the program's own words.
+# A recording of such a program, in every format for people; the summary; and the program's own texts.
 run 0 "$CLRSNAP" record -o h.clrsnap -o h.html -o h.json -o h.txt -o h.collapsed -o h.pb.gz -- "$FAKE" hostile 0 "$evil"
 harmless owned h.txt h.collapsed
 harmless clrsnap: err
@@ -33,7 +33,7 @@ harmless '' out err
 run 1 "$CLRSNAP" record -o r.clrsnap -- "$FAKE" hostile-refusal 0 "$evil"
 harmless owned err
 
-# Formats for programs: all characters are there, by JSON's own escapes; the page's script ends where it ends.
+# Formats for programs: all characters are there, by JSON's own escapes, and the page's script ends where it should.
 python3 - h.json h.html <<'PYTHON' || fail "the JSON or the page"
 import json
 import sys
@@ -45,7 +45,7 @@ assert "t\\u001b]0;owned\\u0007\ufffd31m\x9b2J\u202e\u2066\u2028\\r\\n\x7f</scri
 page = open(sys.argv[2], encoding="utf-8").read()
 assert "owned</script>" not in page and "\x1b" not in page and page.count("</script>") == page.count("<script")
 PYTHON
-# Readers of pprof's format print names as they are.
+# Readers of pprof's format print names unchanged, so these are made harmless.
 gzip -dc h.pb.gz >h.pb
 grep -qF '\x1b]0;owned\x07' h.pb && ! grep -q $'\e' h.pb || fail "pprof: a name is not harmless"
 
@@ -62,7 +62,7 @@ printf 'CLRSNAP\n%s' "$evil" >bad.clrsnap
 run 1 "$CLRSNAP" report -o "o$evil.html" bad.clrsnap
 harmless clrsnap: err
 
-# A server's words.
+# A server's texts.
 collector() {
   mkdir -p "$1"
   python3 "$tools/collector.py" "$@" &

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The command with too little address space, too few descriptors or too small files: it ends in a sentence, by no
+# The command with too little address space, too few descriptors or too small files: it ends with a message and not by a
 # signal, and each file that is there is whole.
 . "$(dirname "$0")/lib.sh"
 run 0 "$CLRSNAP" record -o golden.clrsnap -o golden.json -o golden.collapsed -- "$FAKE" golden
 MiB=1048576
 
-# limited LIMIT COMMAND...: it works, or it says why not; outputs are l.json, l.html, l.collapsed and l.clrsnap.
+# limited LIMIT COMMAND...: the command works or says why not; its outputs are l.json, l.html, l.collapsed and
+# l.clrsnap.
 worked=0 refused=0
 limited() {
   local got=0
@@ -27,7 +28,7 @@ limited() {
   [ -z "$(find . -name '.clrsnap*')" ] || fail "$*: $(find . -name '.clrsnap*') stays"
 }
 report=("$CLRSNAP" report -o l.json -o l.html -o l.collapsed golden.clrsnap)
-# From the least with which it starts.
+# Beginning with the smallest limit with which the command starts.
 if prlimit --as=$((1024 * MiB)) "$CLRSNAP" version >/dev/null 2>&1; then
   least=4
   { until prlimit --as=$((least * MiB)) "$CLRSNAP" version; do least=$((least + 1)); done; } >/dev/null 2>&1
@@ -35,7 +36,7 @@ if prlimit --as=$((1024 * MiB)) "$CLRSNAP" version >/dev/null 2>&1; then
     limited "as=$(((least + more) * MiB))" "${report[@]}"
     [ $more -lt 512 ] || [ $refused -lt $((worked + refused)) ] || fail "it never works"
   done
-  # The program has the same limit, and its own code.
+  # The program has the same limit, and its exit code is kept.
   for more in 0 4 8 16 24 32 48 64; do
     got=0
     rm -f l.clrsnap
@@ -45,7 +46,7 @@ if prlimit --as=$((1024 * MiB)) "$CLRSNAP" version >/dev/null 2>&1; then
     [ ! -e l.clrsnap ] || "$CLRSNAP" report -o - l.clrsnap >out 2>err || fail "what is left cannot be read: $(cat err)"
   done
 fi
-few=3 # and some are open already, from whoever runs the test
+few=3 # and some may already be open, inherited from the caller of the test
 { until prlimit --nofile=$few "$CLRSNAP" version; do few=$((few + 1)); done; } >/dev/null 2>&1
 for more in 0 1 2 3 4 6 12 60; do limited "nofile=$((few + more))" "${report[@]}"; done
 for size in 100 4096 65536 100000000; do limited "fsize=$size" "${report[@]}"; done

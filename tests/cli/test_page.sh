@@ -9,7 +9,7 @@ command -v node >/dev/null || { echo "no node here"; exit 77; }
 
 run 0 "$CLRSNAP" record -o page.html -- "$FAKE" golden
 run 0 "$CLRSNAP" record -o many.html -- "$FAKE" many 100000
-# The one way out of a <script> element is its end tag; the page has two scripts and no more.
+# Only an end tag can end a <script> element; the page has two scripts and no more.
 [ "$(grep -c '</script' page.html)" = 2 ] || fail "a name has broken out of the page's data"
 grep -Eq '(src|href)=|https?:|eval\(' page.html && fail "the page refers to something outside of it"
 run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
@@ -22,7 +22,7 @@ run 0 "$CLRSNAP" diff -o modes.html two.clrsnap three.clrsnap
 node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" \
   "$scratch/modes.html" || fail "page.js"
 
-# Every box, row and cell in every mode and view; of frames whose numbers mean something else in each mode.
+# Every box, row and cell in every mode and view; the frames' numbers have another meaning in each mode.
 run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc -o uneven.clrsnap -o uneven.html -o uneven.json -- \
   "$FAKE" uneven
 run 0 "$CLRSNAP" diff -o uneven-diff.html two.clrsnap uneven.clrsnap

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Pushing: what arrives at a server that takes it, has it wait, is overloaded, hangs, breaks off or is
-# not there; that nothing is lost without being said; that windows together are the whole.
+# Pushing: what arrives at a server that accepts it, delays it, is overloaded, hangs, closes the connection or is
+# absent; that every loss is reported; and that the windows together are the whole recording.
 tools=$(cd "$(dirname "$0")/../tools" && pwd)
 . "$(dirname "$0")/lib.sh"
 unset "${!OTEL_@}" CLRSNAP_PUSH_HEADERS SSL_CERT_FILE http_proxy all_proxy HTTP_PROXY ALL_PROXY
 servers=()
 trap 'kill "${servers[@]}" 2>/dev/null; rm -rf "$scratch"' EXIT
 
-# collector NAME PLAN...: serves as tools/collector.py says; its address is then in $at.
+# collector NAME PLAN...: serves as tools/collector.py describes; sets $at to the server's address.
 collector() {
   local name=$1
   shift
@@ -21,17 +21,17 @@ collector() {
 requests() { find "$1" -name '*.head' | wc -l; }
 said() { grep -Eqx "clrsnap: $1" err || fail "not said: $1: $(cat err)"; }
 otlp() { python3 "$tools/otlp.py" "$@" || fail "otlp.py $*"; }
-# sums FILE...: what each stack of each thread weighs in all of them.
+# sums FILE...: the weight of each stack of each thread in all of the files.
 sums() {
   for file in "$@"; do otlp "$file"; done | grep '|' |
     awk -F'|' '{ n[$1 "|" $2] += $3 } END { for (s in n) printf "%s|%.0f\n", s, n[s] }' | sort
 }
 
-# ---- OTLP: the same stacks and the same sums as pprof's; tried again when the server asks for it ----
+# ---- OTLP: the same stacks and sums as pprof's; repeated when the server asks for it ----
 run 0 "$CLRSNAP" record -o golden.clrsnap -o golden.otlp -o golden.pb.gz -- "$FAKE" golden
 otlp --pprof golden.pb.gz >pprof
 otlp golden.otlp | grep -Ev '^(resource|id) ' | same pprof
-# Two threads of one name are told by one entry of the table, as the reader wants it.
+# Two threads of one name share one entry of the table, as the schema requires.
 run 0 "$CLRSNAP" record -o many.otlp -- "$FAKE" many 20
 otlp many.otlp >many
 [ "$(grep -c 'thread.name=.NET TP Worker' many)" = 10 ] || fail "the pool's threads: $(cat many)"
@@ -52,13 +52,13 @@ done
 # Not before the time that the server has set.
 awk '$1 == "time" { t[FILENAME] = $2 } END { exit !(t["otlp/2.head"] - t["otlp/1.head"] >= 2) }' otlp/[12].head ||
   fail "Retry-After: 2 was not waited for"
-# The public schema's own decoder, if there is one, finds nothing that is not UTF-8 or cut.
+# The public schema's own decoder, if it is installed, finds no invalid UTF-8 and no truncation.
 if have protoc; then
   protoc --decode_raw <golden.otlp >raw || fail "protoc cannot read it"
   grep -q 'service.name' raw || fail "protoc sees no service.name"
 fi
 
-# ---- Whose it is ----
+# ---- Which program and host a profile belongs to ----
 collector named 200
 OTEL_SERVICE_NAME=shop OTEL_RESOURCE_ATTRIBUTES="deployment.environment.name=prod%2Ceu, team = a" \
   OTEL_EXPORTER_OTLP_HEADERS="x-tenant=a%20b,x-key=1" \
@@ -91,7 +91,7 @@ grep -Eqx "POST /ingest\?name=my(%20|\+)shop&$from HTTP/1.1" pyroscope/1.head ||
 run 0 "$CLRSNAP" report --push "pyroscope+http://$at?name=shop{env=prod}" golden.clrsnap
 grep -Fqx "POST /ingest?name=shop{env=prod}&$from HTTP/1.1" pyroscope/2.head || fail "Pyroscope: $(cat pyroscope/2.head)"
 
-# ---- TLS: a certificate that nobody vouches for ends it at once, a known one does not ----
+# ---- TLS: an untrusted certificate ends the push at once, a known one does not ----
 if have openssl; then
   mkdir tls
   openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
@@ -106,7 +106,7 @@ if have openssl; then
   [ "$(requests tls)" = 2 ] || fail "TLS: $(requests tls) requests, not 2"
 fi
 
-# ---- What goes wrong ----
+# ---- Failures ----
 collector refused 500
 run 1 "$CLRSNAP" report --push "otlp+http://$at" golden.clrsnap
 said "profiles for http://$at/v1development/profiles are being lost: HTTP status 500, no: 500"
@@ -128,11 +128,11 @@ servers=()
 OTEL_EXPORTER_OTLP_TIMEOUT=1000 run 1 "$CLRSNAP" report --push "otlp+http://$at" golden.clrsnap
 said "profiles for http://$at/v1development/profiles are being lost: Couldn't connect to server"
 said "pushed 0 profiles .* lost 1, rejected 0"
-# The program's exit code is its own, and its recording is kept.
+# The program's exit code is passed on, and its recording is kept.
 OTEL_EXPORTER_OTLP_TIMEOUT=500 run 3 "$CLRSNAP" record -o kept.clrsnap --push "otlp+http://$at" -- "$FAKE" golden 3
 said "wrote kept.clrsnap"
 
-# ---- Windows: each sample is in one of them; they follow each other without a gap ----
+# ---- Windows: each sample is in exactly one of them, and there is no gap between them ----
 collector windows 200
 run 0 "$CLRSNAP" record -d 2 --continuous 300ms --push "otlp+http://$at" -o whole.pb.gz -- "$FAKE" until-stopped
 otlp --pprof whole.pb.gz >whole
@@ -146,7 +146,7 @@ python3 - <<'PY' || fail "windows have gaps: $(cat times)"
 times = [line.split() for line in open("times")]
 assert all(int(a[3]) + int(a[4]) == int(b[3]) for a, b in zip(times, times[1:]))
 PY
-# Without an output nothing is kept, and nothing is counted twice either.
+# Without an output nothing is kept, and nothing is counted twice.
 collector forgotten 200
 run 0 "$CLRSNAP" record -d 1.5 --continuous 0.2 --push "otlp+http://$at" -- "$FAKE" until-stopped
 taken=$(sed -n 's/^clrsnap: \([0-9]*\) samples in .*/\1/p' err)
@@ -165,7 +165,7 @@ mapfile -t files < <(bodies asleep)
 for file in "${files[@]}"; do
   otlp "$file" | grep -q 'lambda_method1' || fail "$file lacks the sleeping thread: $(otlp "$file")"
 done
-# A server that is away for longer than the queue lasts: the oldest windows are lost, said and counted.
+# A server that is away for longer than the queue lasts: the oldest windows are lost, reported and counted.
 collector away 503:1 503:1 503:1 503:1 503:1 200
 run 0 "$CLRSNAP" record -d 6.5 --continuous 100ms --push "otlp+http://$at" -- "$FAKE" until-stopped
 said "profiles for http://$at/v1development/profiles are being lost: HTTP status 503, no: 503"

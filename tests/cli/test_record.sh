@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Recordings of a program that plays the agent: exact stacks, exact summaries, and what becomes of a
-# recording when the agent is broken, killed, refuses or never comes.
+# Recordings of a program that plays the agent: exact stacks, exact summaries, and what remains of a recording when the
+# agent is broken, killed, refuses or never comes.
 . "$(dirname "$0")/lib.sh"
 
 run 3 "$CLRSNAP" record -o golden.collapsed --format collapsed --top 3 -- "$FAKE" golden 3
@@ -38,7 +38,7 @@ run 0 "$CLRSNAP" record --native off -o managed.collapsed --format collapsed -- 
 grep -q 'libcoreclr\|unknown code\|marker' managed.collapsed && fail "native frames with --native off"
 [ "$(awk '{n += $NF} END {print n}' managed.collapsed)" = 22000000 ] || fail "--native off loses samples"
 
-# A broken agent costs its broken records and nothing else.
+# A broken agent costs its broken records and no others.
 run 0 "$CLRSNAP" record -o malformed.collapsed --format collapsed -- "$FAKE" malformed
 same malformed.collapsed <<'X'
 Shop.Program.Main 8000000
@@ -47,7 +47,7 @@ X
 grep -qx 'clrsnap: lost 5: 0 in the program, 0 on the way, 5 unreadable, 0 beyond the call tree.s limit' err ||
   fail "malformed: $(cat err)"
 
-# Killed: what it had committed is there, and nobody claims to know the rest.
+# Killed: what the agent had committed is there, and the summary does not claim that this is all.
 run 137 "$CLRSNAP" record -o killed.collapsed --format collapsed -- "$FAKE" killed
 cmp -s killed.collapsed golden.collapsed || fail "killed: not all that was committed"
 grep -q 'the program was killed, or ended without notice' err || fail "killed: $(cat err)"
@@ -68,7 +68,8 @@ run 5 "$CLRSNAP" record -o empty.html -- "$FAKE" empty 5
 grep -qx 'clrsnap: nothing was sampled: the program used too little cpu time' err || fail "empty"
 grep -q '</html>' empty.html || fail "empty: no valid page"
 
-# No agent, or one that refuses: no file, an old one is not touched, the exit code is the program's, but not 0.
+# No agent, or one that refuses: no file is written, an old file is unchanged, and the exit code is the program's,
+# except that it is never 0.
 echo old >kept.html
 run 6 "$CLRSNAP" record -o kept.html -- "$FAKE" refuse 6
 echo "clrsnap: nothing was recorded: this is .NET 8, which is for later" | same err
@@ -84,7 +85,7 @@ run 0 "$CLRSNAP" record --buffer 1 -o many.collapsed --format collapsed -- "$FAK
 [ "$(wc -l <many.collapsed)" = 100000 ] || fail "many: $(wc -l <many.collapsed) distinct stacks"
 [ "$(awk '{n += $NF} END {printf "%.0f", n}' many.collapsed)" = 200000000000 ] || fail "many: samples missing"
 
-# A device is written to directly; an existing file keeps its mode, a link stays one.
+# A device is written to directly; an existing file keeps its mode, and a link stays a link.
 run 0 "$CLRSNAP" record -o /dev/null --format collapsed -- "$FAKE" golden
 touch target.html && chmod 640 target.html && ln -s target.html link.html
 run 0 "$CLRSNAP" record -o link.html -- "$FAKE" golden

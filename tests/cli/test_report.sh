@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Recording files and what is reported of them: the same as is written at once, byte for byte; of a
-# recorder that was killed, what it had got; errors as sentences.
+# Recording files and the reports of them: a report is the same, byte for byte, as what record writes directly; the file
+# of a killed recorder has what had been received; errors are complete sentences.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 
-# same_reports NAME OPTIONS...: NAME.SUFFIX, written by record, is what report makes of NAME.clrsnap.
+# same_reports NAME OPTIONS...: report makes from NAME.clrsnap the same NAME.SUFFIX as record has written.
 formats="html collapsed json txt pb.gz otlp speedscope.json firefox.json trace.json"
 outputs() { for format in $formats; do echo "-o $1.$format"; done; }
 same_reports() {
@@ -37,18 +37,18 @@ same_reports broken
 run 0 "$CLRSNAP" record --buffer 1 -o many.clrsnap $(outputs many) -- "$FAKE" many 3000
 same_reports many
 
-# The profiler's own functions, however deep in it, are one frame; raw names are as they are.
+# The profiler's own functions are one frame, however deep they are; raw names are unchanged.
 cp "$FAKE" libclrsnap.so
 run 0 "$CLRSNAP" record -o self.clrsnap -o self.collapsed -- ./libclrsnap.so golden
 grep -Fqx 'Shop.Program.Main;[clrsnap] 2000000' self.collapsed || fail "the profiler's own frames: $(cat self.collapsed)"
 run 0 "$CLRSNAP" report --raw-names --format collapsed -o - self.clrsnap
 grep -Fqx 'Shop.Program.Main;fake_agent_marker;fake_agent_marker 2000000' out || fail "raw names: $(cat out)"
 
-# Names come from the recording: the program's own file may be gone, or be another one by now.
+# Names come from the recording: the program's own file may be gone or replaced by now.
 cp "$FAKE" own
 run 0 "$CLRSNAP" record -o own.clrsnap -o own.collapsed -- ./own golden
 grep -q 'fake_agent_marker' own.collapsed || fail "no native symbol to begin with"
-# A file without its end (names come last) asks the program's file, if it is still the same one.
+# A file without its end, where the names are, takes them from the program's file, if that is unchanged.
 python3 - <<'X'
 import struct
 data = open("own.clrsnap", "rb").read()
@@ -68,7 +68,7 @@ rm own
 run 0 "$CLRSNAP" report -o again.collapsed own.clrsnap
 cmp -s own.collapsed again.collapsed || fail "the names went with the program"
 
-# A library without symbols has its names where its debug file stands beside it.
+# A library without symbols has its names if its debug file is beside it.
 cp "$FAKE" bare
 objcopy --only-keep-debug bare bare.dbg && strip bare || fail "binutils"
 run 0 "$CLRSNAP" record -o bare.collapsed -- ./bare golden
@@ -77,12 +77,12 @@ objcopy --add-gnu-debuglink=bare.dbg bare
 run 0 "$CLRSNAP" record -o bare.collapsed -- ./bare golden
 cmp -s own.collapsed bare.collapsed || fail "no names from the debug file: $(cat bare.collapsed)"
 
-# The reader that the format's page shows.
+# The reader on the page that describes the format.
 sed -n '/^```python$/,/^```$/p' "$here/../../docs/recording-format.md" | grep -v '^```' >reader.py
 run 0 python3 reader.py many.clrsnap
 echo "3000 samples" | same out
 
-# Where the output goes.
+# The destinations of the output.
 run 0 "$CLRSNAP" report golden.clrsnap
 tail -1 err | grep -qx 'clrsnap: wrote golden.html' || fail "no golden.html: $(cat err)"
 run 0 "$CLRSNAP" report --format collapsed -o - golden.clrsnap
@@ -91,7 +91,7 @@ run 0 "$CLRSNAP" report --top 1 golden.clrsnap
 grep -q 'System.Linq.Enumerable.Sum$' err || fail "no table"
 grep -q wrote err && fail "--top alone writes a file"
 
-# The recorder is killed: what it had taken is in the file, under its own name.
+# The recorder is killed: what it had received is in the file, under its own name.
 "$CLRSNAP" record -o growing.clrsnap -- "$FAKE" until-stopped >/dev/null 2>&1 &
 recorder=$!
 for _ in $(seq 100); do
@@ -112,7 +112,7 @@ run 0 "$CLRSNAP" report -o growing.collapsed growing.clrsnap
 [ "${first:-0}" -gt 0 ] && [ "$(samples)" -gt "$first" ] || fail "killed recorder: $first, then $(samples) samples"
 grep -q '^Shop.Program.Main;Shop.Cart<System.Int32>.Work [0-9]*$' growing.collapsed || fail "killed recorder: $(cat growing.collapsed)"
 
-# Cut and damaged files: what comes before is read, and it is said.
+# Cut and damaged files: the intact beginning is read, and the damage is reported.
 head -c $(($(stat -c %s golden.clrsnap) - 100)) golden.clrsnap >cut.clrsnap
 run 0 "$CLRSNAP" report -o cut.collapsed cut.clrsnap
 grep -q '^clrsnap: cut.clrsnap ends within a record, at byte [0-9]*: what comes before it was read$' err || fail "cut: $(cat err)"
@@ -138,7 +138,7 @@ printf '\007' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
 refused "newer.clrsnap was written by a newer clrsnap (file version 7; this one reads 6)" newer.clrsnap
 [ -e refused.html ] && fail "a page was written of no recording"
 
-# A file that ends before it says what was recorded, in every format.
+# A file that ends before the description of what was recorded, in every format.
 head -c 16 golden.clrsnap >head.clrsnap
 for format in html collapsed json text pprof otlp speedscope firefox chromium; do
   run 1 "$CLRSNAP" report --format $format -o refused.out head.clrsnap
@@ -147,7 +147,7 @@ done
 run 1 "$CLRSNAP" diff head.clrsnap golden.clrsnap
 grep -q 'head.clrsnap has nothing to show' err || fail "diff of a head: $(cat err)"
 
-# Two megabytes that would be gigabytes when their stacks are written out: either bounded, or refused.
+# Two megabytes that would be gigabytes when their stacks are written out: the output is either bounded or refused.
 command -v python3 >/dev/null || fail "there is no python3"
 python3 "$here/deep.py" deep.clrsnap 30000 20000 || fail "deep.py"
 size=$(stat -c %s deep.clrsnap)
@@ -162,18 +162,18 @@ for format in collapsed pprof otlp speedscope chromium; do
   [ -e deep.out ] && fail "$format: a file all the same"
 done
 
-# bounded FORMAT FILE: at most a gigabyte and a kilobyte for each of its bytes, or refused, and that soon.
+# bounded FORMAT FILE: the output is at most a gigabyte plus a kilobyte for each byte of FILE, or it is soon refused.
 bounded() {
   rm -f deep.out
   timeout 60 prlimit --fsize=1200000000 "$CLRSNAP" report --format "$1" -o deep.out "$2" 2>err && return
   grep -q 'is not written: its stacks would come to more than' err || fail "$1 of $2: $(cat err)"
   [ ! -e deep.out ] || fail "$1 of $2: a file all the same"
 }
-# Names count, not only how many frames there are.
+# The length of the names counts, and not only the number of frames.
 python3 "$here/deep.py" names.clrsnap 1000 0 1 60000 || fail "deep.py"
 bounded collapsed names.clrsnap
 bounded chromium names.clrsnap
-# And an event's stack is written whole, however much of it the one before had.
+# An event's stack is written in full, even if it shares most of its frames with the stack before it.
 python3 "$here/deep.py" events.clrsnap 30000 20000 3 0 || fail "deep.py"
 bounded chromium events.clrsnap
 
@@ -182,7 +182,7 @@ run 4 "$CLRSNAP" record --format recording -o /dev/full -- "$FAKE" golden 4
 grep -qx 'clrsnap: cannot write /dev/full: No space left on device; it has what was recorded up to then' err ||
   fail "/dev/full: $(cat err)"
 
-# A limit of file sizes: a sentence, no signal, and no part of a file; an old one stays.
+# A limit of file sizes: a message, no signal, and no partial file; an old file is unchanged.
 echo old >limited.html
 run 1 prlimit --fsize=4096 "$CLRSNAP" report -o limited.html golden.clrsnap
 grep -q '^clrsnap: cannot write .*limited.html: File too large (ulimit -f); nor a file in .*: the recording is lost$' err ||
@@ -200,7 +200,7 @@ if unshare --mount true 2>/dev/null; then
     fail "a full file system: $(cat err)"
   : | same out
 fi
-# However the command ends, there is no part of a file beside the output.
+# However the command ends, no partial file remains beside the output.
 mkdir killed
 for _ in 1 2 3 4 5 6 7 8; do
   "$CLRSNAP" report --format html -o killed/x.html deep.clrsnap 2>/dev/null &
@@ -215,7 +215,7 @@ kill -9 $command $(pgrep -P $command)
 wait $command 2>/dev/null
 ls -A killed | grep -v '^x.html$' && fail "parts of files: $(ls -A killed)"
 
-# Nothing recorded: an old file stays as it was.
+# Nothing recorded: an old file is unchanged.
 echo old >kept.clrsnap
 run 6 "$CLRSNAP" record -o kept.clrsnap -- "$FAKE" refuse 6
 run 7 "$CLRSNAP" record -o kept.clrsnap -- "$FAKE" absent 7

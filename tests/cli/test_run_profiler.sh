@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# run-profiler without a runtime: what is refused before the program starts, the environment that the
-# program gets, and who is taken over below it.
+# run-profiler without a runtime: what is refused before the program starts, the environment that the program gets, and
+# which profilers of its child processes are taken over.
 . "$(dirname "$0")/lib.sh"
 unset LD_PRELOAD CLRSNAP_PROFILER_PATH CLRSNAP_HOLD CLRSNAP_DYNAMIC CLRSNAP_ELIDE_SUSPEND
 CLASS='{12345678-9abc-DEF0-1234-56789ABCDEF0}'
 lib=$(dirname "$CLRSNAP_LIB")
 takeover=$lib/libclrsnap-takeover.so
 
-# library FILE [CODE]: a shared library of our own making.
+# library FILE [CODE]: builds a shared library.
 library() { echo "${2:-}" | cc -shared -fPIC -x c -o "$1" - || fail "cannot compile $1"; }
 library their.so 'int DllGetClassObject(void) { return 1; }'
 library plain.so 'int something_else(void) { return 1; }'
@@ -20,7 +20,7 @@ cp out help1
 run 0 "$CLRSNAP" run-profiler --help
 cmp -s help1 out || fail "help run-profiler and run-profiler --help differ"
 
-# ---- Refused, and the program not started ----
+# ---- Refused, without starting the program ----
 # refused EXIT_CODE TEXT ARGUMENTS...
 refused() {
   local code=$1 text=$2
@@ -82,7 +82,7 @@ echo $$ > pid
 run 0 "$CLRSNAP" run-profiler sh -c 'echo $PPID' # the command has become the program
 [ "$(cat out)" = "$(cat pid)" ] || fail "the program's parent is $(cat out), not the caller"
 
-# Attaching to what is no .NET program.
+# Attaching to a process that is not a .NET program.
 sleep 60 &
 sleeper=$!
 refused 1 "process $sleeper has no diagnostics port (in ${TMPDIR:-/tmp}): it is not a .NET program, or its \
@@ -92,7 +92,7 @@ wait $sleeper 2> /dev/null
 refused 1 "there is no process $sleeper" --attach $sleeper "${named[@]}"
 
 # ---- The environment that the program gets ----
-# A command that was built with the address sanitizer wants that first in LD_PRELOAD, and says so.
+# A command built with the address sanitizer requires the sanitizer first in LD_PRELOAD, and says so.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 ours() { grep -E '^(CORECLR_|CLRSNAP_(PROFILER|HOLD|DYN|ELIDE)|LD_PRELOAD=)' out | sort > mine; }
 run 0 "$CLRSNAP" run-profiler "${named[@]}" env
@@ -121,7 +121,7 @@ X
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{other}' run 0 "$CLRSNAP" run-profiler "${named[@]}" true
 echo "clrsnap: the profiler {other} of the environment gives way to $their" | same err
 
-# Below `clrsnap record`: both, the agent as one that is only notified.
+# Below `clrsnap record`: both profilers, the agent as a notification profiler.
 notified() {
   CLRSNAP_SHM=$PWD/ring CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}' \
     CORECLR_PROFILER_PATH=$1 run "$2" "$CLRSNAP" run-profiler "${named[@]}" env
@@ -141,8 +141,8 @@ X
 notified '/odd;path.so' 1
 echo "clrsnap: /odd;path.so: a path with ';' cannot be in a list of profilers" | same err
 
-# ---- Who is taken over ----
-# below VARIABLE=VALUE...: the environment of a program that a program below run-profiler starts so.
+# ---- Which profilers are taken over ----
+# below VARIABLE=VALUE...: the environment of a program that a program below run-profiler starts with these variables.
 below() {
   run 0 "$CLRSNAP" run-profiler env "$@" env
   [ -s err ] && { fail "$*: something on stderr"; cat err; }
@@ -166,7 +166,7 @@ CORECLR_PROFILER=X
 CORECLR_PROFILER_PATH=$CLRSNAP_LIB
 X
 done
-# The variable that the runtime would use, and only that.
+# The variable that the runtime would use, and no other.
 below CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH_64=/64.so CORECLR_PROFILER_PATH=/other.so
 same mine << X
 CLRSNAP_PROFILER_PATH=/64.so
@@ -181,7 +181,7 @@ CORECLR_ENABLE_PROFILING=1
 CORECLR_PROFILER_PATH=$CLRSNAP_LIB
 CORECLR_PROFILER_PATH_64=
 X
-# Grandchildren: as the child was, and with another profiler that somebody in between has set.
+# Grandchildren: the same as for the child, and with another profiler that a process in between has set.
 below CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/their.so
 cp mine first
 below CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/their.so sh -c 'sh -c "env; true"; true'
@@ -189,7 +189,7 @@ cmp -s first mine || { fail "a grandchild is taken over differently"; cat mine; 
 below CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/their.so env CORECLR_PROFILER_PATH=/2nd.so
 grep -qx CLRSNAP_PROFILER_PATH=/2nd.so mine || { fail "a second profiler is not taken over"; cat mine; }
 grep -qx "CORECLR_PROFILER_PATH=$CLRSNAP_LIB" mine || { fail "a second profiler stands"; cat mine; }
-# A profiler of the command line does not keep others from being taken over.
+# A profiler on the command line does not keep others from being taken over.
 run 0 "$CLRSNAP" run-profiler "${named[@]}" env CORECLR_PROFILER=X CORECLR_PROFILER_PATH_64=/2nd.so env
 ours
 same mine << X
@@ -200,18 +200,18 @@ CORECLR_PROFILER_PATH=$CLRSNAP_LIB
 CORECLR_PROFILER_PATH_64=$CLRSNAP_LIB
 LD_PRELOAD=$takeover
 X
-# The recorder's agent stays what it is.
+# The recorder's agent is not taken over.
 below CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH="$CLRSNAP_LIB"
 grep -q CLRSNAP_PROFILER_PATH mine && fail "clrsnap's own agent is taken over"
 
-# Alone it says so, and the profiler runs as without it.
+# Without libclrsnap.so beside it, the take-over library says so, and the profiler runs as it would otherwise.
 cp "$takeover" torn.so
 LD_PRELOAD=$PWD/torn.so CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/their.so run 0 "$(command -v env)"
 echo "clrsnap: there is no libclrsnap.so beside the library that LD_PRELOAD names; CORECLR_PROFILER_PATH \
 stays as it is" | same err
 grep -qx CORECLR_PROFILER_PATH=/their.so out || fail "the profiler does not run as without us"
 
-# It is in everybody's process: libc, and no name of its own.
+# The take-over library is in every process: it links to libc only, and exports no name of its own.
 needed=$(readelf -d "$takeover" | grep -oE 'NEEDED.*\[.*' | grep -oE '\[.*\]')
 [ "$needed" = '[libc.so.6]' ] || fail "the take-over needs $needed"
 names=$(nm -D --defined-only "$takeover")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A recording whose samples stand for unlike times: every output has the same shares, of the time, and says
-# what they are of. Of the samples 10 % (4 of 40) are in lambda_method1, with 60.87 % of the time in itself.
+# A recording whose samples stand for unequal times: every output has the same shares, which are shares of the time, and
+# says so. 10 % of the samples (4 of 40) are in lambda_method1, with 60.87 % of the time in itself.
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 methods="lambda_method1 System.Linq.Enumerable.Sum Shop.Late.Comer"
@@ -29,7 +29,7 @@ run 0 "$CLRSNAP" report -o - uneven.clrsnap
 cmp -s out <("$CLRSNAP" report --format text --threads grouped -o - uneven.clrsnap 2>/dev/null) ||
   fail "standard output is not text"
 
-# With itself, nothing has changed: both sides have the shares.
+# Compared with itself, nothing has changed: both sides have the shares.
 run 0 "$CLRSNAP" diff --format json -o diff.json uneven.clrsnap uneven.clrsnap
 run 0 "$CLRSNAP" diff -o diff.collapsed uneven.clrsnap uneven.clrsnap
 run 0 "$CLRSNAP" record -o golden.clrsnap -- "$FAKE" golden

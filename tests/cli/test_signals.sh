@@ -15,7 +15,7 @@ grep -qx 'to stderr' err || fail "stderr does not pass through"
 grep -q 'samples' out && fail "the summary went to stdout"
 
 # The environment that loads the agent, alone and beside another profiler.
-# Nothing is recorded of a shell, and the command says so by its exit code.
+# Nothing is recorded of a shell, and the command's exit code says so.
 run 1 "${record[@]}" sh -c 'echo $CORECLR_ENABLE_PROFILING $CORECLR_PROFILER $CORECLR_PROFILER_PATH; test -r "$CLRSNAP_SHM"'
 echo "1 {8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519} $(realpath "$CLRSNAP_LIB")" | same out
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{AAAA}' CORECLR_PROFILER_PATH=/their.so \
@@ -23,7 +23,7 @@ CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{AAAA}' CORECLR_PROFILER_PATH=/thei
   'echo $CORECLR_PROFILER $CORECLR_PROFILER_PATH $CORECLR_ENABLE_NOTIFICATION_PROFILERS $CORECLR_NOTIFICATION_PROFILERS'
 echo "{AAAA} /their.so 1 /a.so={BBBB};$(realpath "$CLRSNAP_LIB")={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519};" | same out
 
-# wait_for FILE: until it is there; the test's own time limit ends what never comes.
+# wait_for FILE: waits until FILE exists; the test's time limit ends a wait for a file that never comes.
 wait_for() {
   until [ -e "$1" ]; do sleep 0.02; done
 }
@@ -54,7 +54,7 @@ wait "$command"
 code=$?
 [ "$code" = 11 ] || fail "stop and continue: $code"
 
-# The time is up: the result is there while the program still runs, and the program ends by itself.
+# The duration is over: the result is written while the program still runs, and the program ends by itself.
 run 4 "$CLRSNAP" record -d 0.2 -o early.html -- sh -c '"$0" until-stopped
   until [ -e early.html ]; do sleep 0.02; done; exit 4' "$FAKE"
 grep -qx 'after the recording' out || fail "-d ended the program"

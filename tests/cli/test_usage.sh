@@ -107,7 +107,7 @@ usage_error "--filter takes 63 bytes at most$more" top --filter "$(printf %064d 
 usage_error "--count takes a whole number from 1 to 1000000000, not '0'$more" top -n 0 true
 usage_error "--json and --text exclude each other$more" top --json --text true
 
-# What is found out before the program starts leaves no trace of it.
+# A command that fails before it starts the program does not start it.
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started
 echo "clrsnap: cannot write /nowhere/at/all.html: No such file or directory" | same err
 mkdir directory

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""labels.py TRUTH SAMPLES MODE: are the labels of the program Labels where they belong? TRUTH is what the
-program has said (a span * is any), SAMPLES what tests/tools/otlp.py has read. Of what a method of Activities' takes, at
-least 98 % must have one of the right labels, and nothing another one; what is under no Activity must
-have none. MODE cpu; wall: and who sleeps; exception: of First; early: cpu, where an Activity that was there before may be missed.
-labels.py --self-test: does each fault fail it?"""
+"""labels.py TRUTH SAMPLES MODE: checks that the labels of the program Labels are on the samples on which they belong.
+TRUTH is what the program has printed (a span * stands for any), SAMPLES what tests/tools/otlp.py has read. Of the
+amount of a method that runs under Activities, at least 98 % must have one of the right labels, and nothing may have a
+wrong one; what is under no Activity must have none. MODE is cpu; wall, which also checks the sleepers; exception, which
+checks only First; or early, which is cpu, but an Activity that existed before may be missed.
+labels.py --self-test: checks that each kind of fault makes it fail."""
 import collections
 import os
 import re
@@ -71,7 +72,7 @@ def self_test():
     truth = [f"label {m} {trace[m]} {i + 1:016x} x" for i, m in enumerate(methods)] + ["label None - - x"]
     fine = [f"trace_id={trace[m]},span_id={i + 1:016x}|Program.Main@1;Program.{m}@1|100" for i, m in enumerate(methods)]
     fine.append("|Program.Main@1;Program.None@1|100")
-    cases = {  # (samples, is that as the program has said?)
+    cases = {  # (samples, whether they agree with the truth)
         "nothing": (fine, True),
         "one without a label": ([*fine, "|Program.First@1|1"], True),
         "many without a label": ([*fine, "|Program.First@1|10"], False),

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# labels.sh BUILD SOURCE MATERIAL WHAT: labels from Activities against a program that knows which one is
-# current where. start: recorded from its start, in modes cpu, wall and exception; attach: while it runs,
-# twice, with a time between that nobody has seen; switch: thousands of changes a second, awake and
-# asleep; others: programs that the hook is of no use to are unharmed by it.
+# labels.sh BUILD SOURCE MATERIAL WHAT: compares labels from Activities with a program that knows which one is current
+# where. WHAT is start: recorded from its start, in modes cpu, wall and exception; attach: recorded twice while it runs,
+# with an unrecorded time in between; switch: thousands of changes per second, awake and asleep; others: programs for
+# which the hook is useless, which must be unharmed by it.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
@@ -11,7 +11,7 @@ clrsnap=$BUILD/bin/clrsnap
 build_app Labels
 cd "$WORK" || exit 1
 
-# holds TRUTH RECORDING MODE CHECK: what pprof and OTLP, read by a reader of their own, say of a mode.
+# holds TRUTH RECORDING MODE CHECK: checks pprof and OTLP output of one mode, as an independent reader reads them.
 holds() {
   "$clrsnap" report --mode "$3" -o "$3.pb.gz" -o "$3.otlp" "$2" 2> report.err || { cat report.err; fail "report $2"; }
   python3 "$SOURCE/tests/tools/otlp.py" --pprof "$3.pb.gz" > "$3.pprof.text" || fail "pprof cannot be read"
@@ -29,7 +29,7 @@ from_start() {
   for mode in cpu wall exception; do holds truth l.clrsnap $mode $mode; done
   "$clrsnap" report -o file.pb.gz l.clrsnap 2> /dev/null && cmp live.pb.gz file.pb.gz || fail "report and record differ"
 
-  # The reader that people have.
+  # The reader that people use.
   if have go; then
     for method in First Second; do
       go tool pprof -sample_index=cpu -tagfocus="trace_id=$(trace_of $method)" -traces cpu.pb.gz > traces 2> /dev/null ||
@@ -38,13 +38,13 @@ from_start() {
         { head -40 traces; fail "go tool pprof: not only $method under its trace"; }
     done
   fi
-  # And OTLP's links, as protobuf itself has them: the dictionary's field 4, trace id 1.
+  # OTLP's links as protobuf itself has them: the dictionary's field 4, trace id 1.
   if have protoc; then
     protoc --decode_raw < cpu.otlp > raw || fail "protoc cannot read it"
     [ "$(grep -c '^  4 {' raw)" -gt 4 ] || fail "protoc sees $(grep -c '^  4 {' raw) links"
   fi
 
-  # One trace alone: only what is under it, and all of that.
+  # A single trace: all of what is under it, and nothing else.
   "$clrsnap" report --trace "$(trace_of Third)" --mode cpu -o third.collapsed -o third.txt l.clrsnap 2> err || { cat err; fail "--trace"; }
   grep -qE 'Program\.(First|Second|Outside)' third.collapsed && fail "others under the trace of Third"
   grep -q 'Program.Third' third.collapsed && grep -q 'Program.Nested' third.collapsed || fail "no Third or no Nested"
@@ -64,7 +64,7 @@ from_start() {
   "$clrsnap" report --trace 00000000000000000000000000000001 -o none.txt l.clrsnap 2> err && fail "a trace that is not there"
   grep -q 'has no sample with that label' err || { cat err; fail "no reason"; }
 
-  # Without the option there is none of it.
+  # Without the option there are no labels.
   timeout 60 "$clrsnap" record -o off.pb.gz -o off.txt -- dotnet "$APP" 3 > /dev/null 2> err || { cat err; fail "without labels"; }
   grep -qE '^clrsnap: (no )?labels|with a label' err off.txt && fail "labels without --labels"
   gzip -dc off.pb.gz | grep -q trace_id && fail "trace_id without --labels"
@@ -72,7 +72,7 @@ from_start() {
   pass "$(sed -n 's/^clrsnap: \(labels: .*\)/\1/p' report.err)"
 }
 
-# line TEXT: the next batch; its truth goes to truth.TEXT.
+# line TEXT: requests the next batch, whose truth goes to truth.TEXT.
 run_batch() {
   echo "$1" >&3
   for _ in $(seq 600); do
@@ -111,7 +111,7 @@ attached() {
   pass "two recordings of one process"
 }
 
-# Thousands of changes a second, and looks at them from outside in wall mode.
+# Thousands of changes per second, observed from outside in wall mode.
 switching() {
   timeout 60 "$clrsnap" record --labels --mode wall -F 2000 --buffer 64 -o s.clrsnap -- dotnet "$APP" switch 3 > truth 2> err ||
     { cat err; fail "the recording"; }
@@ -119,7 +119,7 @@ switching() {
   pass "$(sed -n 's/^clrsnap: \(labels: .*\)/\1/p' err)"
 }
 
-# Programs that the hook is of no use to: where there is no agent, an older runtime, no startup hooks.
+# Programs for which the hook is useless: without an agent, on an older runtime, without startup hooks.
 others() {
   DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 60 dotnet "$APP" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
   [ "$(grep -c ^label out)" = 6 ] && [ "$(wc -l < out)" = 6 ] || { cat out; fail "the hook alone"; }

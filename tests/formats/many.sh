@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# many.sh BUILD SOURCE MATERIAL: more waits and exceptions than are walked. All of them are counted, each type has as many as
-# were thrown, and those that are walked stand for the others: the methods' shares are right.
+# many.sh BUILD SOURCE MATERIAL: more waits and exceptions than are walked. All of them must be counted, each type with
+# as many as were thrown, and the walked ones must represent the others: the methods' shares are right.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Modes
@@ -21,8 +21,8 @@ record() {
   done
 }
 
-# Exits with 3 if what is missing may be the machine's load: the agent is started beside the program and misses what comes
-# before it is ready, and a thread that loses its processor in a walk is left alone for longer.
+# Exits with 3 if the machine's load may explain what is missing: the agent starts concurrently with the program and
+# misses what comes before it is ready, and a thread that loses its processor in a walk is skipped for longer.
 judge() {
   python3 - << 'PYTHON'
 import re
@@ -59,14 +59,14 @@ for run in ("few", "all"):
         by_type[stack[-1]] = by_type.get(stack[-1], 0) + value
     share = by_type["System.NullReferenceException"] / sum(by_type.values())
     assert abs(share - 0.9) < 0.005, by_type
-    # Where each was thrown: nearly all are on a walked stack.
+    # The places of the throws: nearly all of them are on a walked stack.
     placed = sum(v for stack, v in found[run, "exception"] if "Modes.Program.Dereference" in stack)
     assert abs(placed / by_type["System.NullReferenceException"] - 1) < 0.1, (placed, by_type)
     waited = sum(v for stack, v in found[run, "wait"] if "Modes.Waits.Ping" in stack or "Modes.Waits.Pong" in stack)
     told = re.search(r"wait: \d+ waits, ([\d.]+) (ms|s)", said)
     total = float(told[1]) * (1e6 if told[2] == "ms" else 1e9)
     print(run, line[0], f"waited {waited / 1e6:.0f} ms of {total / 1e6:.0f}")
-    # What is counted is all; what the walked ones stand for is an estimate of it.
+    # The counts are complete; the amounts for which the walked ones stand are estimates.
     expect_unless_loaded(abs(waited / total - 1) < 0.25, (waited, total))
 PYTHON
 }
@@ -81,8 +81,8 @@ for try in 1 2 3 4; do
   esac
 done
 
-# A table of the waits, a tree, and what has changed between two recordings of them: each says how many there were, not only how many were
-# walked.
+# A table of the waits, a tree, and the difference between two recordings of them: each shows how many there were, and
+# not only how many were walked.
 waits=$(sed -n 's/^clrsnap:   wait: \([0-9]*\) waits.*/\1/p' few.err)
 "$clrsnap" report --mode wait --top 5 -o few.txt few.clrsnap 2> top || { cat top; fail "the table of waits"; }
 grep -Eq '^clrsnap: +[0-9.]+ % +[0-9.]+ % +[0-9]+  WaitHandle$' top || { cat top; fail "the table of waits has no WaitHandle"; }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""modes.py FORMAT PREFIX: holds files of a recording of tests/apps/Modes against its truth ("truth MODE
-NAME AMOUNT" lines on standard input). Shares of a mode must be right to within 2 points, and amounts
-that are not estimated to within 2 % and the "slack MODE NANOSECONDS" that a busy machine has put between two clocks. FORMAT collapsed: PREFIX.MODE.folded; the others have all modes in
-one file. pprof: PREFIX.pb.gz, through `go tool pprof`; speedscope: PREFIX.speedscope.json; chromium:
-PREFIX.trace.json; otlp: PREFIX.otlp, through tests/tools/otlp.py."""
+"""modes.py FORMAT PREFIX: compares files of a recording of tests/apps/Modes with its truth ("truth MODE NAME AMOUNT"
+lines on standard input). Shares of a mode must be right to within 2 points, and amounts that are not estimated to
+within 2 % plus the "slack MODE NANOSECONDS" that a busy machine has put between two clocks. FORMAT collapsed reads
+PREFIX.MODE.folded; the other formats have all modes in one file. pprof: PREFIX.pb.gz, through `go tool pprof`;
+speedscope: PREFIX.speedscope.json; chromium: PREFIX.trace.json; otlp: PREFIX.otlp, through tests/tools/otlp.py."""
 import json
 import os
 import subprocess
@@ -106,8 +106,8 @@ def main():
                 check(mode, name, has, amount, 0.02 * amount + slack[mode], "")
         off = (0.02 if mode != "alloc" else 0.04) * true_whole + slack[mode]
         check(mode, "all", whole, true_whole, off, "")
-    # Not shares: the program waits elsewhere, too. Before a wait blocks it spins, which is in the program's time only, and
-    # takes long where others want the processors.
+    # Amounts, not shares, because the program waits elsewhere, too. A wait spins before it blocks. The spinning is only
+    # in the program's own time, and takes long when other programs need the processors.
     stacks = list(stacks_of("wait"))
     for name, amount in truth["wait"].items():
         mine = [(stack, v) for stack, v in stacks if name in stack and v > 0]
@@ -120,9 +120,9 @@ def main():
     if not any(stack[-1] == "ManualResetEventSlim" and v > 1e9 for stack, v in stacks if "Modes.Waits.Forever" in stack):
         failed = True
         print(f"{form:9} the wait that does not end is not there")
-    # The program asks for the pauses when they are over, the runtime's own included.
+    # The program reads the runtime's total of the pauses after they are over.
     stacks = list(globals()["stacks_" + form](prefix, "gc"))
-    # They begin a little earlier and end a little later than the runtime counts.
+    # The recorded pauses begin a little earlier and end a little later than those that the runtime counts.
     pauses = truth["gc"]["pauses"]
     allowed = 0.02 * pauses + 500_000 * truth["gc"]["collections"] + slack["gc"]
     check("gc", "pauses", sum(v for _, v in stacks), pauses, allowed, "ns")

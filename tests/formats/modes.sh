@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# modes.sh BUILD SOURCE MATERIAL: a program that knows what it allocates, waits for, throws and how often it
-# collects is recorded in all modes at once; what each mode says must be true (modes.py). Each mode
-# alone has that and nothing else, and the recording by attach has what it has from the start.
+# modes.sh BUILD SOURCE MATERIAL: records, in all modes at once, a program that knows what it allocates, waits for and
+# throws, and how often it collects; the result of each mode must be true (modes.py). A recording of a single mode has
+# that mode and nothing else, and a recording by attach has what a recording from the start has.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Modes
@@ -23,8 +23,8 @@ fi
 
 python3 "$SOURCE/tests/tools/pagedata.py" all.html all.json || fail "the page has other numbers than the JSON"
 
-# speedscope has a profile for each mode of a thread, OTLP one for each mode, a trace the events beside the samples of one of cpu and
-# wall.
+# speedscope has one profile for each mode of a thread, OTLP one for each mode, and a trace has the events beside the
+# samples of either cpu or wall.
 "$clrsnap" report -o both.trace.json all.clrsnap 2> refused && fail "chromium shows cpu and wall at once"
 grep -q 'shows one of cpu and wall' refused || { cat refused; fail "no reason"; }
 "$clrsnap" report -o all.speedscope.json all.clrsnap 2> /dev/null || fail "speedscope"
@@ -48,12 +48,12 @@ if [ -n "$schema" ] && python3 -c 'import jsonschema' 2> /dev/null; then
     all.speedscope.json "$schema" || fail "speedscope's schema"
 fi
 
-# Exceptions stand where they were thrown, and again where they were thrown on.
+# Exceptions are at the place where they were thrown, and again where they were rethrown.
 thrown='Modes.Program.Main;Modes.Program.Throw;Modes.Program.ThrowInvalid;System.InvalidOperationException 60$'
 grep -q "$thrown" all.exception.folded || { cat all.exception.folded; fail "where it was thrown"; }
 grep -q ';Modes.Program.Nested;System.FormatException 10$' all.exception.folded || fail "where it was thrown on"
 grep -q ';Modes.Program.AllocateLarge;Modes.Large ' all.alloc.folded || fail "no type at the allocation"
-# Each collection that was asked for is a pause, told by who has asked and why.
+# Each requested collection is a pause, with its reason and the stack that requested it.
 "$clrsnap" report --mode gc -o gc.json all.clrsnap 2> /dev/null || fail "gc as json"
 python3 - << 'PYTHON' || fail "the collections that were asked for"
 import json
@@ -84,7 +84,7 @@ import re
 profile = json.load(open("all.firefox.json"))
 schemas = {schema["name"]: schema for schema in profile["meta"]["markerSchema"]}
 assert list(schemas) == ["Allocation", "Exception", "Lock", "Wait", "GC pause", "Kernel event"], list(schemas)
-# What version 47 of the format knows, and what is said of a marker is in its schema.
+# Fields of version 47 of the format; the texts of a marker are in its schema.
 formats = {"string": str, "bytes": int, "duration": float, "integer": int}
 places = {"marker-chart", "marker-table", "timeline-overview"}
 for schema in schemas.values():
@@ -128,7 +128,7 @@ for thread in profile["threads"]:
 def types(name, key="typeName"):
     return collections.Counter(data[key] for data in found[name])
 
-# A thrown exception is a marker of its own, whether or not the object was sampled, too.
+# A thrown exception is a marker of its own, even if the object was sampled, too.
 assert types("Exception") == {"System.InvalidOperationException": 70, "System.NullReferenceException": 30,
                               "System.FormatException": 10}, types("Exception")
 assert all(data["where"].startswith("Modes.Program.") and data["own"] == data["where"]
@@ -136,8 +136,8 @@ assert all(data["where"].startswith("Modes.Program.") and data["own"] == data["w
 assert types("Allocation")["Modes.Small"] > 1000
 assert {data["own"] for data in found["Allocation"] if data["typeName"] == "Modes.Large"} == {"Modes.Program.AllocateLarge"}
 assert all(data["bytes"] > 0 for data in found["Allocation"])
-# A Pulse is not always over when the one that it has woken wants the lock; and where processors are short, threads of the
-# framework's wait for each other, too.
+# A Pulse is not always over when the thread that it has woken needs the lock; and where processors are short, threads
+# of the framework wait for each other's locks, too.
 found["Lock"] = [data for data in found["Lock"] if "own" in data and not data["own"].startswith("Modes.Waits.")]
 waited = sum(data["waited"] for data in found["Lock"])
 assert {data["where"] for data in found["Lock"]} == {"Modes.Program.Wait"}, found["Lock"]
@@ -150,7 +150,7 @@ assert len(found["Lock"]) == 6 and abs(waited - told["truth"]) < 0.02 * told["tr
 assert types("GC pause", "reason")["GC gen 2, induced, blocking"] == 7, types("GC pause", "reason")
 PYTHON
 
-# A mode alone: nothing else is asked of the runtime, and no thread is interrupted.
+# A single mode: the runtime is asked for nothing else, and no thread is interrupted.
 for mode in alloc lock wait exception gc; do
   "$clrsnap" record --mode $mode -o "one.$mode.folded" -- dotnet "$APP" 200 > /dev/null 2> err ||
     { cat err; fail "mode $mode alone"; }

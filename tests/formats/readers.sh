@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# readers.sh MATERIAL WHAT: the programs that people read these files with are asked what they see in
-# a recording whose content is known. Skipped (77) where the reader cannot be had.
+# readers.sh MATERIAL WHAT: opens a recording of known content in the programs that people use to read these files, and
+# checks what they show. Skipped (77) where the reader is not available.
 . "$(dirname "$0")/../cli/lib.sh"
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 MATERIAL=$1 WHAT=$2
 skip() { echo "skipped: $*"; exit 77; }
 record() { run 0 "$CLRSNAP" record -o "$1" -- "$FAKE" golden; }
 
-# speedscope, from npm, once: the package has its schema and its page.
+# speedscope is installed from npm once; the package contains its schema and its page.
 get_speedscope() {
   command -v npm >/dev/null || skip "there is no npm, by which speedscope comes"
   mkdir -p "$MATERIAL/speedscope"
@@ -27,7 +27,7 @@ pprof() {
   command -v go >/dev/null || skip "there is no go"
   record golden.pb.gz
   run 0 go tool pprof -raw golden.pb.gz
-  # Locations are resolved in the raw text: sample lines have their ids.
+  # Locations are resolved in the raw text, because sample lines have their IDs.
   sed -n '/^Samples:/,/^Locations/p' out | grep -cE '^ +[0-9]+ +[0-9]+: ' >count
   [ "$(cat count)" = 9 ] || fail "not 9 distinct samples: $(cat out)"
   grep -q '^samples/count cpu/nanoseconds\[dflt\]' out || fail "sample types: $(head -8 out)"
@@ -75,7 +75,7 @@ sys.exit("the schema lets everything through")' "$speedscope/file-format-schema.
   done
 }
 
-# shows FILE TEXT...: speedscope's page has all of them in its table of functions.
+# shows FILE TEXT...: speedscope's page has all of the texts in its table of functions.
 shows() {
   local file=$1
   shift
@@ -92,7 +92,7 @@ speedscope_page() {
   record golden.speedscope.json
   shows golden.speedscope.json 'Main (100)' 'thread (101)' Shop.Program.Main System.Linq.Enumerable.Sum \
     'Shop.Cart<System.Int32>.Work' '6.00ms'
-  # It also reads trace events: the same functions, the same times.
+  # speedscope also reads trace events: the same functions, the same times.
   record golden.trace.json
   shows golden.trace.json Shop.Program.Main System.Linq.Enumerable.Sum 'Shop.Cart<System.Int32>.Work' '6.00ms'
 }

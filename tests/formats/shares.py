@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""shares.py FORMAT FILE METHOD...: how much of the METHODs' time each of them has, in percent, as FILE
-says it. Every format has a reader of its own here, written from the format's description and not
-from our writer. With --check, the truth ("truth METHOD NANOSECONDS" lines) is on standard input and a
-share that is more than 2 points off is a failure (--within POINTS: that many). Formats with time must have the
-samples where they can have been."""
+"""shares.py FORMAT FILE METHOD...: prints each METHOD's share, in percent, of the time of all of them, according to
+FILE. Every format has a reader of its own here, written from the format's description and not from clrsnap's writer.
+With --check, the truth ("truth METHOD NANOSECONDS" lines) is on standard input, and a share that is off by more than 2
+points (--within POINTS: by more than that) is a failure. In formats with time, the samples must lie where they can have
+been taken."""
 import gzip
 import json
 import os
@@ -23,7 +23,7 @@ def stacks_collapsed(text):
 
 
 def stacks_json(data):
-    """Parents come before children, as differences."""
+    """Parents come before their children and are stored as differences."""
     data = data["modes"][0]
     names, frames = data["strings"], data["frames"]
     paths = {0: None}
@@ -39,7 +39,7 @@ def stacks_json(data):
 
 def stacks_html(text):
     _, entries, samples = next(pagedata.modes(text))
-    # Microseconds are rounded down, of an entry and of its samples each.
+    # Microseconds are rounded down, both in an entry and in each of its samples.
     weight, each = sum(own[1] for *_, own in entries), sum(sample[2] for sample in samples)
     assert sum(own[0] for *_, own in entries) == len(samples) and 0 <= weight - each <= len(samples)
     for _, path, own in entries:
@@ -56,7 +56,7 @@ def stacks_text(text):
         depth = len(m.group(3))
         path = path[:depth] + [m.group(4)]
         if float(m.group(2)):
-            yield path[1:], float(m.group(2))  # without the thread
+            yield path[1:], float(m.group(2))  # without the thread's name
 
 
 def fields(data):
@@ -147,7 +147,7 @@ def stacks_firefox(data, ends=None):
 
 
 def stacks_chromium(data, ends=None):
-    """Complete events nest by time; what their callees do not cover is their own."""
+    """Complete events nest by time; the time that an event's callees do not cover is its own."""
     tracks = {}
     for event in data["traceEvents"]:
         if event["ph"] == "X":
@@ -213,7 +213,7 @@ def main():
         else:
             print(f"{form:11} {m:24} {share:6.2f} %")
     if check and ends is not None:
-        # The thread burned that long, so its track cannot end before.
+        # The thread was busy for that long, so its track cannot end earlier.
         least = sum(truth.values()) / 1e9
         print(f"{form:11} the longest track ends at {max(ends):.2f} s")
         failed |= max(ends) < 0.98 * least

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# truth.sh BUILD SOURCE MATERIAL: a program whose methods take 60, 30 and 10 % of its CPU time is
-# recorded once; every format, from the file and as written at once, must say so to within 2 points to
-# a reader of its own (shares.py). The readers' own programs are asked in readers.sh.
+# truth.sh BUILD SOURCE MATERIAL: records, once, a program whose methods take 60, 30 and 10 % of its CPU time. Every
+# format, written from the file and directly by record, must have these shares to within 2 points, as an independent
+# reader reads them (shares.py). readers.sh tests the programs that people use to read the formats.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
 . "$SOURCE/tests/live/lib.sh"
 build_app Split

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """shares.py BUILD APP [--long] [--engines A,B] [--json FILE]: is the share of a method what it is? APP is tests/apps/Shares, a Kestrel
 server whose requests spend 70 % of their CPU time in First and 30 % in Second. For each call it notes the time that the
-call has used by the CLOCK_THREAD_CPUTIME_ID of its thread, which includes the kernel's time in interrupts and excludes
+call has used by the CPU clock of its thread, which includes the kernel's time in interrupts and excludes
 the time of other threads that had the processor. wrk generates the load; `clrsnap record PID` and `perf record`, one at
 a time, record the server. The truth covers exactly the time that was recorded: a call that lies only partly in it
 counts by the part that does.
