@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread has one signal pending at a time, whatever it is asked for and however often. Once it has
-// taken the signal, it can be asked again, whatever came of the sample.
+// A thread has at most one signal pending, whatever it is asked for and however often. Once it has
+// taken the signal it can be asked again, whatever became of the sample.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -65,9 +65,9 @@ static void test_one_signal(void **state) {
     cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
   }
   assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
-  assert_int_equal(entry.asked_weight, 1000);  // of the pending one
+  assert_int_equal(entry.asked_weight, 1000);  // the pending signal's
   assert_int_equal(take_pending(), 1);
-  // The signal was consumed, which the agent cannot know, so no other one is sent.
+  // The agent cannot know that the signal was consumed, so it sends no other.
   cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(take_pending(), 0);
   entry.asked = 0;
@@ -107,7 +107,7 @@ static void test_not_equipped(void **state) {
   assert_int_equal(entry.asked, 0);
 }
 
-// A signal does not fit on the thread's stack, or may not.
+// A signal does not fit on the thread's stack, or it is unknown whether it does.
 static void test_no_room(void **state) {
   (void)state;
   entry.room = CS_ROOM_SMALL;
@@ -128,7 +128,7 @@ static int pending_of(int signo) {
   return sigismember(&set, signo);
 }
 
-// Without room for a siginfo SIGURG comes all the same, and its thread is found.
+// Without room for a siginfo, SIGURG is still delivered, and its thread is found.
 static void test_limit(void **state) {
   (void)state;
   struct cs_error why = {""};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rates under a budget fall while recording costs more than is allowed, and the lowest ones are
-// not in step with a program whose behaviour recurs every second.
+// Under a budget, the rates fall while recording costs more than is allowed, and even the lowest
+// ones are not in step with a program whose behaviour recurs every second.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define SECOND 1000000000ull
 
-// The least distance between the phases, within a second, of samples at this period, relative to that
-// of evenly spread ones.
+// Returns the least distance between the phases, within a second, of samples at this period,
+// relative to the distance of evenly spread ones.
 static double least_gap(uint64_t period_ns, unsigned samples) {
   double least = 1;
   for (unsigned i = 1; i < samples; i++) {

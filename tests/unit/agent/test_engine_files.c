@@ -103,7 +103,7 @@ static void descriptors_that_the_program_has_closed_are_its_own(void **state) {
   in_child(closes_all);
 }
 
-// A forked child holds the files of the events.
+// A forked child inherits the events' files.
 static void a_forked_child_keeps_nothing_alive(void **state) {
   (void)state;
   int status, ready[2];

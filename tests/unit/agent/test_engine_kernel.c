@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the engine perf records besides CPU time: the kernel's part of a stack, from the ring that the
-// kernel writes it to, and events that are not clocks. First with rings made by hand, then on threads
-// of this program.
+// What the engine perf records besides CPU time: the kernel's part of a stack, from the ring that
+// the kernel writes it to, and events that are not clocks. The first tests use rings made by hand,
+// the others threads of this program.
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,8 @@ static void put_head(uint64_t type, uint64_t words) {
   put_word(type | words * 8 << 48);
 }
 
-// As the kernel writes it: a marker, then `depth` addresses, of which `first` is the innermost.
+// Writes a chain as the kernel does: a marker, then `depth` addresses, of which `first` is the
+// innermost.
 static void put_chain(uint32_t tid, uint64_t first, uint64_t depth, uint64_t sp, uint64_t ip) {
   uint64_t count = depth > 0 ? depth + 1 : 0;
   put_head(PERF_RECORD_SAMPLE, 6 + count);
@@ -94,7 +95,7 @@ static void the_last_chain_is_the_stacks(void **state) {
     cs_kernel_forget(&thread.perf);
     assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);
     put_chain(77, 0, 0, SP, IP);
-    assert_int_equal(look(SP, IP), 0);  // it was in user mode
+    assert_int_equal(look(SP, IP), 0);  // the thread was in user mode
   }
 }
 
@@ -108,11 +109,11 @@ static void a_chain_of_elsewhere_is_not_believed(void **state) {
     clear_ring(0);
     put_chain(77, kernel, 3, SP, IP);
     put_chain(others[i].tid, kernel, 3, others[i].sp, others[i].ip);
-    assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);  // the previous record is of another moment
+    assert_int_equal(look(SP, IP), CS_KERNEL_UNKNOWN);  // the last record is of another moment
   }
 }
 
-// Impossible numbers: nothing outside of the record is read.
+// With impossible numbers, nothing outside the record is read.
 static void a_record_that_makes_no_sense_is_none(void **state) {
   (void)state;
   struct perf_event_mmap_page *head = (void *)page;
@@ -151,7 +152,7 @@ static void burn_in_kernel(uint64_t ns) {
   static char block[1 << 20];
   int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   for (uint64_t until = own_cpu() + ns; own_cpu() < until;)
-    if (read(zeros, block, sizeof block) <= 0) break;  // a signal makes it short
+    if (read(zeros, block, sizeof block) <= 0) break;  // a signal makes the read short
   (void)close(zeros);
 }
 
@@ -204,8 +205,8 @@ static int drop_lock_right(void) {
   return setrlimit(RLIMIT_MEMLOCK, &none) != 0 ? -1 : (int)syscall(SYS_capset, &head, data);
 }
 
-// Uses up the locked memory that the kernel allows this user, with rings of the test's own. False:
-// there is no limit.
+// Uses up the locked memory that the kernel allows this user, with rings of the test's own. Returns
+// false if there is no limit.
 static bool use_up_locked_memory(void) {
   struct perf_event_attr attr;
   cs_perf_attr(&attr, 0, 1000000, true);
@@ -319,7 +320,7 @@ static void an_event_without_a_counter_is_refused_with_a_reason(void **state) {
   assert_non_null(strstr(why.text, "no counter for cycles"));
   assert_int_equal(cs_perf_kind_by_name("cycle", 5), 0);
   assert_int_equal(cs_perf_kind_by_name("cpu-time", 8), 0);
-  if (cs_perf_probe(cycles, true, &why)) return;  // this machine has them
+  if (cs_perf_probe(cycles, true, &why)) return;  // this machine has these events
   cs_options.event = cycles;
   cs_options.event_period = 1000000;
   open_recording(499, CS_WIRE_ENGINE_AUTO);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine perf on threads of this program, without a runtime: the rate, the weights of samples, and
-// the ways in which its signal could harm the program. Its descriptors: test_engine_files.c. Skipped,
-// with the engine's reason, where this user may not use perf events.
+// The engine perf on threads of this program, without a runtime: the rate, the weights of samples,
+// and the ways in which the engine's signal could harm the program. The engine's descriptors have
+// test_engine_files.c. Skipped, with the engine's reason, where this user may not use perf events.
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -101,7 +101,7 @@ static void threads_that_come_and_go_have_their_share(void **state) {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, live_shortly, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    cs_threads_sweep_native();  // removes it: no scan has found it
+    cs_threads_sweep_native();  // removes the thread, which no scan has found
     (void)cs_engines_poll(cs_clock_now_ns());
     weight += drain().weight;
     cs_threads_free_dead();
@@ -140,12 +140,12 @@ static void a_thread_that_blocks_the_signal_has_one_pending_at_most(void **state
                           i * 1000 * MS);  // late enough to check all events each time
   }
   (void)sigpending(&pending);
-  assert_int_equal(sigismember(&pending, SIGURG), 1);  // else the test has tried nothing
+  assert_int_equal(sigismember(&pending, SIGURG), 1);  // otherwise the test has tried nothing
   assert_true(queued() < queue + 200);  // of this user; 2,000 expirations could have been queued
   assert_int_equal(drain().samples, 0);
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   burn(50 * MS);
-  assert_true(drain().samples > 300);  // it is sampled from then on
+  assert_true(drain().samples > 300);  // the thread is sampled from now on
   end();
 }
 
@@ -172,7 +172,7 @@ static void foreign_signals_are_nothing_to_it(void **state) {
   siginfo_t info;
   memset(&info, 0, sizeof info);
   for (int fd = -1; fd < 5000;
-       fd++) {  // as the kernel would send it, for descriptors that are no events
+       fd++) {  // as the kernel would send it, for descriptors that are not events
     info.si_signo = SIGURG;
     info.si_code = POLL_IN;
     info.si_fd = fd == 4096 ? -5 : fd;
@@ -221,7 +221,8 @@ static void a_program_that_uses_the_signal_keeps_it(void **state) {
   assert_ptr_equal(now.sa_handler, SIG_DFL);
 }
 
-// A server's threads switch tens of thousands of times a second, a computation's hardly ever.
+// A server's threads switch tens of thousands of times a second, those of a computation hardly
+// ever.
 static void what_its_events_cost_is_judged_by_the_programs_switches(void **state) {
   (void)state;
   const struct cs_perf_use begin = {1000, 5000000000}, server = {51000, 6000000000},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The names of what events are about: each has one number, and a program that makes types for ever
-// does not make the table grow for ever.
+// The names of what events are about: each has one number, and the table does not grow for ever in
+// a program that keeps making types.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void not_all_names_are_kept(void **state) {
   cs_event_names_free();
 }
 
-// A thread keeps the last name that it was given; a new recording begins with none.
+// A thread keeps the last name that it was given; a new recording starts without one.
 static void a_name_as_the_runtime_has_it_is_the_same_names(void **state) {
   static const char16_t small[] = u"Shop.Small", large[] = u"Shop.Large", longer[] = u"Shop.SmallX";
   (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of methods that have been named: each has one id while it lives, and a program that makes
-// collectible code for ever does not make the table grow for ever.
+// The table of methods that have been named: each has one id while it lives, and the table does not
+// grow for ever in a program that keeps making collectible code.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void a_method_has_one_id(void **state) {
   assert_int_not_equal(id_of(0x2000, true), goes);
 }
 
-// Each method at an address of its own: the runtime may reuse none for a long time.
+// Each method has an address of its own: it may be long before the runtime reuses one.
 static void code_that_dies_does_not_pile_up(void **state) {
   (void)state;
   enum { LIVING = 3000, DYING = 200000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which events are walked: no more than are allowed, and those that are walked stand for all, however
-// long each of them takes. Time and costs are simulated.
+// Which events are walked: no more than are allowed, and those that are walked represent all
+// events, however long each walk takes. Time and costs are simulated.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ enum { UPDATES_A_SECOND = 10, SETTLING = 8, COUNTED = 30 };  // the last two are
 struct stream {
   enum cs_wire_mode mode;
   uint32_t a_second;                  // events
-  uint64_t (*value)(uint32_t event);  // of each
-  uint64_t ticks;                     // of the time-stamp counter, for a walk
+  uint64_t (*value)(uint32_t event);  // of each event
+  uint64_t ticks;                     // of the time-stamp counter, per walk
   // The results, in the seconds that count.
   double events, walked, sum, estimate;
 };
@@ -127,7 +127,7 @@ static void objects_by_their_interval(void **state) {
   assert_near(objects.estimate, objects.sum, 0.1);
 }
 
-// Some hundred are walked even in a program that does next to nothing, such as this one.
+// About a hundred are walked even in a program that does next to nothing, such as this one.
 static void what_walks_cost_bounds_them(void **state) {
   struct stream objects = {.mode = CS_WIRE_MODE_ALLOC,
                            .a_second = 20000,
@@ -139,7 +139,7 @@ static void what_walks_cost_bounds_them(void **state) {
   assert_near(objects.estimate, objects.sum, 0.15);
 }
 
-// Each mode has its share of the budget, and what one does not need goes to the other.
+// Each mode has its share of the budget; what one mode does not need goes to the other.
 static void the_budget_is_held_over_all_modes(void **state) {
   struct cs_consumer consumer;
   struct cs_error err;

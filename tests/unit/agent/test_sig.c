@@ -119,8 +119,8 @@ static void texts_are_cut_between_characters(void **state) {
   EXPECT("(int, string)", "\x00\x02\x01\x08\x0e");
 }
 
-// Every read stays inside the blob, which ends before a page that cannot be read, and the text is
-// never longer than its buffer.
+// Every read stays inside the blob, which ends just before an unreadable page, and the text never
+// exceeds its buffer.
 static void mutations_do_no_harm(void **state) {
   (void)state;
   static const char seed[] =

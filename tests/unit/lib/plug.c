@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A library of which there are several SHAPEs, alike to the byte in their layout: what is called
-// from one is called from the same place in another, but their frames are of different sizes, and
-// one is found by rsp, the other by rbp. Loaded at each other's addresses, a rule that was kept for
-// one leads astray in another.
+// A library that is built in several SHAPEs with the same layout to the byte: the calls are at the
+// same places in all of them, but their frames differ in size, and one shape finds its frame by
+// rsp, another by rbp. When one is loaded at another's former address, a rule kept for the first
+// one misleads a walk of the second.
 // SHAPE: 0 to 7.
 #define TEXT(x) #x
 #define STRING(x) TEXT(x)
 #define OUTER (0x90 + 0x20 * SHAPE)  // bytes of the frames; more than 127, for a 32-bit operand
 #define INNER (0x1c8 - 0x20 * SHAPE - (SHAPE % 2) * 8)  // the stack stays aligned
 
-// plug_3 and inner_3 of shape 3, so that a recording tells whose frame it shows.
+// Shape 3 has plug_3 and inner_3, so that a recording shows whose frame it is.
 #define PLUG_NAME "plug_" STRING(SHAPE)
 #define INNER_NAME "inner_" STRING(SHAPE)
 #define PASTE(a, b) a##b
@@ -19,7 +19,7 @@
 // Calls inner, which calls the function.
 EXPORTED void PASTED(plug_, SHAPE)(void (*function)(void *), void *arg);
 EXPORTED void (*const plug_entry)(void (*function)(void *), void *arg) = PASTED(plug_, SHAPE);
-// Of inner and of plug: from the sp at their call to their CFA.
+// The distances of inner's and plug's CFAs from the sp at their calls.
 EXPORTED const unsigned plug_frames[2] = {INNER + 8 + (SHAPE % 2) * 8, OUTER + 16};
 
 __asm__(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Threads that sleep, walked over a copy of their stacks: native ones, without a runtime. Whatever
-// count of runs the kernel has, the answers must be the same. Few descriptors are allowed here, so
-// that most threads find no place in the table of open files.
+// Walks of sleeping native threads, over a copy of their stacks, without a runtime. The results
+// must be the same whatever the kernel's count of runs is. Few descriptors are allowed here, so
+// that most threads find no room in the table of open files.
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static int stop(void **state) {
   return 0;
 }
 
-// Each in a KiB of its own, so that an address tells whose it is.
+// Each function has a KiB of its own, so that an address identifies its function.
 #define APART __attribute__((noinline, aligned(1024)))
 APART static int wait_deep(const struct target *t, int depth) {
   volatile char room[FRAME_BYTES];
@@ -128,7 +128,7 @@ static void sees_sleeper(struct cs_thread *thread, int depth) {
   struct seen seen = look(thread);
   assert_int_equal(seen.answer, CS_ASLEEP_YES);
   assert_true(seen.valid);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they keep frames by rbp
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // both use rbp frames
   assert_int_equal(seen.stop, CS_STOP_BASE);
   assert_int_equal(seen.in_wait_deep, depth + 1);
 #else
@@ -136,14 +136,14 @@ static void sees_sleeper(struct cs_thread *thread, int depth) {
 #endif
 }
 
-// 240 KiB of stack, several times what is copied at once.
+// The stack has 240 KiB, several times what is copied at once.
 static void a_sleeper_is_walked_to_its_base(void **state) {
   (void)state;
   if (cs_sleeper_counts_by() == CS_RUNS_NONE) skip();
   struct target shallow = {.depth = 0}, deep = {.depth = DEEP};
   begin(&shallow);
   begin(&deep);
-  for (int i = 0; i < 3; i++) {  // the second time it is known to have slept on
+  for (int i = 0; i < 3; i++) {  // from the second time on it is known to have stayed asleep
     sees_sleeper(shallow.entry, 0);
     sees_sleeper(deep.entry, DEEP);
   }
@@ -186,7 +186,8 @@ static unsigned open_files(void) {
   return count;
 }
 
-// Four have a place in the table (an eighth of 64 files, two each), the others' are closed again.
+// Four threads have room in the table (an eighth of 64 files, two each); the files of the others
+// are closed again.
 static void files_are_few_and_given_back(void **state) {
   static struct target many[MANY];
   (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chains of who awaits, in a heap that is made by hand: every way that one can go on and end; and a
-// heap that is torn, goes round in circles, or changes while it is read.
+// Await chains in a heap made by hand: every way in which one can continue and end; and a heap that
+// is torn, is circular, or changes while it is read.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static struct cs_await_reader reader;
 static uint64_t first;
 
 static uint64_t torn;     // a word that cannot be read
-static uint64_t watched;  // one that is, for the nth time: then something happens
+static uint64_t watched;  // on_watched() is called at its nth read
 static int reads_until;
 static void (*on_watched)(void);
 
@@ -65,7 +65,8 @@ static void find_and_check(enum cs_await_state want, const uint64_t *objects, ui
 
 enum { HOLDER = 8, CALLS = 16, STATE = 24, COMPLETED = 35 };
 
-// A box that is awaited by `awaiter`, through a source in it, or in an object of its own.
+// A box that is awaited by `awaiter` through a source, which is in the box or is an object of its
+// own.
 struct source {
   uint64_t box, at, delegate, target;
 };
@@ -73,7 +74,7 @@ struct source {
 static void set_source(struct source *s, uint64_t awaiter) {
   fake_set(s->at, CALLS, awaiter != 0 ? s->delegate : 0);
   fake_set(s->at, STATE, awaiter);
-  fake_set(s->at, COMPLETED, 0xFFFFFFFF00FFFFFFull);  // all but that byte
+  fake_set(s->at, COMPLETED, 0xFFFFFFFF00FFFFFFull);  // all bits but those of that byte
 }
 
 static void know_source(uint64_t class, uint32_t holder) {
@@ -152,14 +153,14 @@ static void several_awaiters_are_none(void **state) {
   fake_set(array_of(list), ELEMENTS + 16, boxes[3]);
   first = boxes[0];
   find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
-  fake_set(list, SIZE, 17ull << 32);  // more than are looked at
+  fake_set(list, SIZE, 17ull << 32);  // more entries than are looked at
   find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
   fake_set(list, SIZE, 1ull << 32);
   heap.awaits.sources[fake_know(&heap, fake_class_of(list), 0, CS_AWAIT_LIST)] = 0;
   find_and_check(CS_AWAITS_SEVERAL, boxes, 2);
 }
 
-// A delegate's target may be a list, too: of anything.
+// A delegate's target may be a list, too, but a list of anything.
 static void only_a_tasks_list_is_of_those_who_await(void **state) {
   (void)state;
   uint64_t boxes[3], list = make_list(1), delegate = fake_object(&heap, fake_class(&heap, 0));
@@ -191,7 +192,7 @@ static void who_has_given_up_does_not_count(void **state) {
     find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
     fake_set(array_of(list), ELEMENTS + i * 8, 0);
   }
-  fake_set(array_of(list), ELEMENTS + 24, boxes[2]);  // not in use
+  fake_set(array_of(list), ELEMENTS + 24, boxes[2]);  // an unused slot
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
   uint64_t words[] = {list + SIZE / 8 * 8, list + ITEMS, array_of(list) + ELEMENTS};
   for (size_t i = 0; i < CS_COUNT(words); i++) {
@@ -240,7 +241,7 @@ static void a_task_is_followed_before_its_class_is_known(void **state) {
   assert_int_equal(chain.state, CS_AWAITS_COMPLETE);
   assert_int_equal(chain.count, 3);
   assert_int_equal(chain.words[1], fake_class_of(task) | CS_AWAIT_WORD_NEW);
-  // Nor does it go by a Task whose own class nobody has told.
+  // No chain continues through a Task while the class Task itself is unknown.
   heap.awaits.task = 0;
   chain = find();
   assert_int_equal(chain.state, CS_AWAITS_UNKNOWN);
@@ -255,7 +256,8 @@ static void a_long_chain_is_cut(void **state) {
   fake_chain(&heap, boxes, CS_AWAITS_MOST + 1);
   first = boxes[0];
   find_and_check(CS_AWAITS_CUT, boxes, CS_AWAITS_MOST);
-  // As many as there is room for, and a class that is not known: that has room of its own.
+  // The chain has as many objects as fit, then also one of an unknown class, which has room of its
+  // own.
   fake_set(boxes[CS_AWAITS_MOST - 1], FAKE_CONTINUATION, 0);
   find_and_check(CS_AWAITS_COMPLETE, boxes, CS_AWAITS_MOST);
   fake_set(boxes[CS_AWAITS_MOST - 1], FAKE_CONTINUATION, unknown);
@@ -272,7 +274,7 @@ static void a_circle_ends(void **state) {
   first = boxes[0];
   for (uint32_t i = 0; i < CS_AWAITS_MOST; i++) wanted[i] = boxes[i % 3];
   find_and_check(CS_AWAITS_CUT, wanted, CS_AWAITS_MOST);
-  // One without a box in it.
+  // A link without a box in it.
   fake_know(&heap, fake_class_of(link), FAKE_MEMBER, CS_AWAIT_LINK);
   fake_set(boxes[0], FAKE_CONTINUATION, link);
   fake_set(link, FAKE_MEMBER, link);
@@ -290,7 +292,7 @@ static void a_torn_heap_has_no_chain_beyond(void **state) {
   find_and_check(CS_AWAITS_STOPPED, boxes, 1);
   read_by_hand(boxes[1] + FAKE_CONTINUATION);
   find_and_check(CS_AWAITS_STOPPED, boxes, 2);
-  // Of memory that is not there, in this process itself.
+  // Memory that does not exist, read in this process.
   reader.mem = &self;
   reader.guarded = true;
   fake_set(boxes[1], FAKE_CONTINUATION, 0x7FFFFFFFE000);
@@ -321,7 +323,7 @@ static void a_source_leads_on(void **state) {
     find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
     reader.guarded = true;
     find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
-    // As part of a chain, too.
+    // The source as part of a chain.
     fake_chain(&heap, boxes, 1);
     boxes[1] = s.box;
     fake_set(boxes[0], FAKE_CONTINUATION, s.box);
@@ -338,10 +340,10 @@ static void a_source_that_nobody_awaits_ends_it(void **state) {
   struct source s = make_source(true, boxes[1]);
   first = boxes[0] = s.box;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
-  fake_set(s.at, CALLS, 0);  // its state is there first
+  fake_set(s.at, CALLS, 0);  // its state is set first
   find_and_check(CS_AWAITS_COMPLETE, boxes, 1);
   fake_set(s.at, CALLS, s.delegate);
-  fake_set(s.at, COMPLETED, 1ull << 24);  // it has called already
+  fake_set(s.at, COMPLETED, 1ull << 24);  // it has made its call already
   find_and_check(CS_AWAITS_COMPLETE, boxes, 1);
   fake_set(s.at, COMPLETED, 0);
   fake_set(s.at, STATE, 0);
@@ -351,7 +353,7 @@ static void a_source_that_nobody_awaits_ends_it(void **state) {
   find_and_check(CS_AWAITS_COMPLETE, boxes, 1);
 }
 
-// Who is called back by a delegate of somebody's own does not await.
+// An object that is called back through a delegate of the program's own does not await.
 static void only_what_resumes_leads_to_who_awaits(void **state) {
   (void)state;
   uint64_t boxes[2], other = fake_class(&heap, heap.object_class);
@@ -369,7 +371,7 @@ static void only_what_resumes_leads_to_who_awaits(void **state) {
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
   fake_set(s.delegate, FAKE_TARGET, 0);
   find_and_check(CS_AWAITS_COMPLETE, boxes, 1);
-  // Nor does its target itself.
+  // The delegate's target itself does not await, either.
   fake_set(boxes[1], FAKE_CONTINUATION, s.target);
   fake_set(s.target, FAKE_MEMBER, boxes[1]);
   fake_set(s.delegate, FAKE_TARGET, s.target);
@@ -391,7 +393,7 @@ static void a_torn_source_has_no_chain_beyond(void **state) {
   }
 }
 
-// Two pooled boxes, the second of which is given to another chain while the first is looked at.
+// Two pooled boxes; the second is reused by another chain while the first is being read.
 static struct source low, high;
 static uint64_t mine, others;
 
@@ -419,7 +421,7 @@ static void what_is_used_again_meanwhile_is_thrown_away(void **state) {
   (void)state;
   static const struct {
     void (*happens)(void);
-    bool late;  // when it is read again, else the first time
+    bool late;  // at the second read instead of the first
   } what[] = {{use_again, false},
               {complete_and_use_again, false},
               {be_given_to_another, true},
@@ -435,7 +437,8 @@ static void what_is_used_again_meanwhile_is_thrown_away(void **state) {
     boxes[1] = high.box;
     boxes[2] = mine;
     find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
-    // Between the two; what is read then is the other one's awaiter, in a chain that was never so.
+    // The event comes between the two boxes: what is read next is another chain's awaiter, so that
+    // the chain as it was read never existed.
     when_read(high.box + CALLS, what[i].late ? 2 : 1, what[i].happens);
     find_and_check(CS_AWAITS_STOPPED, NULL, 0);
     reader.mem = &self;

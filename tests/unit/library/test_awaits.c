@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Who awaits, found from a stack: which frame is that of a box, or of a Task that runs, and which
-// of its values is it; and what a collection does meanwhile. The heap is made by hand; the stack is
-// walked for real, over code of two methods. (Chains: test_await_chain.c)
+// The await chain of a stack: which frame belongs to a box or to a Task that runs, and which of the
+// frame's values is that object; and collections that happen meanwhile. The heap is made by hand;
+// the walk is a real one, over the code of two methods. (Chains: test_await_chain.c)
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-static uint64_t watched;  // a word, and what happens when it is read
+static uint64_t watched;  // a word, and what is called when it is read
 static void (*on_watched)(void);
 
 static bool torn_read(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
@@ -122,7 +122,7 @@ static void find_and_check(enum cs_await_state want, const uint64_t *objects, ui
   fake_check_chain(&chain, want, objects, count);
 }
 
-// The chain of a box that the frame has in its rbx.
+// Puts a box into the frame's rbx, so that its chain is the one to find.
 static struct cs_await_site *enter(uint64_t box) {
   regs.r[CS_RBX] = box;
   return add_site(box_method + AFTER_CALL, fake_class_of(box));
@@ -138,7 +138,7 @@ static void a_chain_is_followed_to_who_is_awaited_by_nobody(void **state) {
   struct cs_await_chain chain = find();
   fake_check_chain(&chain, CS_AWAITS_COMPLETE, boxes, 5);
   assert_int_equal(chain.at, 1);
-  // A thread that a collection does not wait for reads with care, and the same.
+  // A thread that a collection does not wait for reads with guarded reads, and finds the same.
   clr_thread[0] = 0;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 5);
   read_by_hand(0);
@@ -151,7 +151,7 @@ static void without_a_box_on_the_stack_nothing_is_looked_for(void **state) {
   fake_chain(&heap, boxes, 2);
   regs.r[CS_RBX] = boxes[0];
   find_and_check(CS_AWAITS_NONE, NULL, 0);
-  // The leaf's own ip is no return address.
+  // The leaf's own ip is not a return address.
   add_site(leaf_method + AFTER_CALL + 1, fake_class_of(boxes[0]));
   find_and_check(CS_AWAITS_NONE, NULL, 0);
   enter(boxes[0]);
@@ -179,7 +179,7 @@ static void what_was_read_while_objects_moved_is_thrown_away(void **state) {
     read_by_hand(boxes[1]);
     on_watched = meanwhile[i];
     find_and_check(CS_AWAITS_STOPPED, NULL, 0);
-    // Nor is anything learnt from that.
+    // Nothing is learnt from that, either.
     assert_int_equal(site->places, CS_AWAIT_PLACES);
   }
   on_watched = NULL;
@@ -201,8 +201,7 @@ static void whether_it_stood_still_at_the_beginning_is_told_by_a_thread_that_run
   assert_int_equal(heap.awaits.stops, 2);
 }
 
-// Of an event a thread tells from native code: of an allocation, which it makes in cooperative
-// mode.
+// A thread reports events from native code, and an allocation while it is in cooperative mode.
 static void or_by_one_that_allocates(void **state) {
   (void)state;
   uint64_t boxes[2];
@@ -248,15 +247,15 @@ static void two_boxes_of_the_class_are_ambiguous(void **state) {
   fake_set(other, FAKE_CONTINUATION, boxes[2]);
   enter(boxes[0]);
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
-  // In two places, but the same.
+  // The same box in two places is not ambiguous.
   box_frame[2] = boxes[0];
   find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
-  // Once a sample has shown a place without, what lies there does not count any more.
+  // Once a sample has shown a place without the box, what lies there no longer counts.
   box_frame[2] = 0;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
   box_frame[2] = other;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 3);
-  // And what is not in its place is nowhere.
+  // A box that is not in its known place is not found.
   regs.r[CS_RBX] = 0;
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
 }
@@ -290,7 +289,7 @@ static void a_place_that_has_had_none_stays_out(void **state) {
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
 }
 
-// Something on the stack itself may look like a box.
+// A word on the stack itself may look like a box.
 static void the_stack_has_no_objects(void **state) {
   (void)state;
   uint64_t boxes[2];
@@ -303,7 +302,7 @@ static void the_stack_has_no_objects(void **state) {
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
 }
 
-// What the frame has saved is its caller's, and so is a register that it has not saved.
+// What the frame has saved belongs to its caller, and so does a register that it has not saved.
 static void a_callers_value_is_not_the_box(void **state) {
   (void)state;
   uint64_t boxes[2];
@@ -322,7 +321,7 @@ static void a_register_that_is_not_known_is_not_looked_at(void **state) {
   struct cs_await_site *site = enter(boxes[0]);
   regs.known &= ~CS_REG_BIT(CS_RBX);
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
-  site->places = 1;  // rbx alone
+  site->places = 1;  // only rbx
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
 }
 
@@ -335,7 +334,7 @@ static void shared_code_goes_by_the_canonical_class(void **state) {
   fake_set(boxes[0], FAKE_CONTINUATION, boxes[1]);
   enter(boxes[0])->class = canonical;
   find_and_check(CS_AWAITS_COMPLETE, boxes, 2);
-  // Not by another one's, nor by what is no method table.
+  // Neither another class's canonical table nor a word that is no method table will do.
   fake_set(fake_class_of(boxes[0]), FAKE_CANONICAL, fake_class(&heap, heap.task_class) | 1);
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
   fake_set(fake_class_of(boxes[0]), FAKE_CANONICAL, canonical);
@@ -349,7 +348,7 @@ static bool counted_read(const struct cs_mem *mem, uint64_t address, void *dst, 
   return torn_read(mem, address, dst, len);
 }
 
-// How many guarded reads it takes to find the chain.
+// Returns how many guarded reads it takes to find the chain.
 static unsigned find_and_count(const uint64_t *objects, uint32_t count) {
   guarded_reads = 0;
   find_and_check(CS_AWAITS_COMPLETE, objects, count);
@@ -370,7 +369,7 @@ static void a_place_that_has_had_none_is_not_read(void **state) {
   assert_int_equal(find_and_count(boxes, 2), first - 2);
 }
 
-// What is known of the class that the last box had here need not be read again.
+// What is known of the class of the last box at this place is not read again.
 static void a_class_that_was_found_here_before_will_do(void **state) {
   (void)state;
   uint64_t boxes[2], canonical = fake_class(&heap, heap.task_class);
@@ -385,11 +384,11 @@ static void a_class_that_was_found_here_before_will_do(void **state) {
   unsigned first = find_and_count(boxes, 2);
   site->seen = fake_class_of(boxes[0]);
   assert_int_equal(find_and_count(boxes, 2), first - 1);
-  // Of several values each is still looked at: two may be of the class.
+  // With several values, each is still read: two may be of the class.
   site->places = CS_AWAIT_PLACES;
   box_frame[1] = fake_object(&heap, fake_instantiation(&heap, heap.task_class, canonical));
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
-  // And another class is looked at, too.
+  // Another class is read, too.
   box_frame[1] = 0;
   site->seen = fake_class_of(boxes[1]);
   assert_int_equal(find_and_count(boxes, 2), first);
@@ -428,7 +427,7 @@ static void a_site_that_is_given_to_another_one_is_left_alone(void **state) {
   uint64_t boxes[2];
   fake_chain(&heap, boxes, 2);
   struct cs_await_site *site = enter(boxes[0]);
-  leaf_frame[LEAF_WORDS - 1] = box_method + AFTER_CALL + 1;  // what is walked is not what was
+  leaf_frame[LEAF_WORDS - 1] = box_method + AFTER_CALL + 1;  // the stack is not what it was
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
   leaf_frame[LEAF_WORDS - 1] = box_method + AFTER_CALL;
   site->ip = 0;
@@ -437,7 +436,7 @@ static void a_site_that_is_given_to_another_one_is_left_alone(void **state) {
 
 // ---- Tasks that run ----
 
-// The frame's rbx is the task; the frame below it is the dispatcher's.
+// The frame's rbx holds the task; the frame below is the dispatcher's.
 static struct cs_await_site *run(uint64_t task) {
   regs.r[CS_RBX] = task;
   add_site(leaf_method + AFTER_CALL, CS_AWAIT_DISPATCHES);
@@ -451,7 +450,7 @@ static void a_task_that_runs_leads_to_who_awaits_it(void **state) {
   fake_set(task, FAKE_CONTINUATION, boxes[0]);
   run(task);
   box_frame[0] = fake_object(&heap, fake_class(&heap, heap.object_class));
-  // Whatever is known of its class.
+  // The chain is the same whatever is known of the task's class.
   for (enum cs_await_kind kind = CS_AWAIT_END; kind <= CS_AWAIT_LINK; kind++) {
     struct cs_await_chain chain = find();
     assert_int_equal(chain.state, CS_AWAITS_COMPLETE);
@@ -469,7 +468,7 @@ static void two_tasks_in_its_frame_are_ambiguous(void **state) {
   run(task);
   box_frame[1] = fake_object(&heap, heap.task_class);
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
-  // It is never taken for one while nobody knows what a Task is.
+  // No object is taken for a Task while the class Task is unknown.
   heap.awaits.task = 0;
   box_frame[1] = 0;
   find_and_check(CS_AWAITS_AMBIGUOUS, NULL, 0);
@@ -482,7 +481,7 @@ static void a_task_that_was_run_on_the_spot_does_not_count(void **state) {
   run(task);
   add_site(leaf_method + AFTER_CALL, 0)->ip = 0;
   find_and_check(CS_AWAITS_NONE, NULL, 0);
-  // A box that stands below it does, and so does a box above all of that.
+  // A box below the Task does count, and so does a box above both.
   add_site(leaf_method + AFTER_CALL, fake_class_of(boxes[0]));
   struct cs_await_chain chain = find();
   assert_int_equal(chain.at, 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Libraries that come and go at each other's addresses while threads run through them and are
-// walked. What a walk must find is known: each function of the chain notes where its return address
-// is; a walk may end early, with a reason, but no frame of it may be another one.
+// Libraries that are loaded at each other's former addresses while threads run through them and are
+// walked. The right result is known, because each function of the chain notes where its return
+// address is: a walk may end early, with a reason, but none of its frames may be wrong.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ struct worker {
   pthread_t thread;
   timer_t timer;
   uint32_t random;
-  char copy[SHAPES][96];  // its own libraries: another worker's dlopen does not keep them
+  char copy[SHAPES][96];  // its own copies, which another worker's dlopen does not keep
   uint64_t last_base, loads, replaced, holes;
   uint64_t samples, complete, cut[CS_STOP_COUNT], frames, by_site, unsettled, wrong;
 };
@@ -103,8 +103,8 @@ static void walk_world(struct worker *w, const struct cs_world *of, const struct
   walk_thread(w, of, regs, 0, out);
 }
 
-// Everything from the innermost noted frame outwards must be there; what is inside of that has not
-// been noted yet, or not any more, but must lead there.
+// Everything from the innermost noted frame outwards must be in the walk. The frames inside of it
+// have not been noted yet, or are no longer noted, but must lead there.
 static bool is_right(const struct worker *w, const struct walked *walked) {
   unsigned k = 1, depth = w->depth;
   while (k < walked->count && walked->frame[k].cfa < w->noted[depth - 1].cfa) k++;
@@ -162,7 +162,7 @@ struct plug {
   uint64_t base;
 };
 
-// Without assertions: on any thread.
+// Makes no assertions, since it runs on any thread.
 static bool plug_open(struct plug *plug, const char *path) {
   *plug = (struct plug){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
   if (plug->handle == NULL) return false;
@@ -182,7 +182,7 @@ struct call {
   void *arg;
 };
 
-// What a library calls. Its two frames are told by their sizes.
+// Called by the libraries, whose two frames are told apart by their sizes.
 static __attribute__((noinline)) void called_back(void *arg) {
   struct call *call = arg;
   struct noted here = HERE, noted[3];
@@ -231,7 +231,7 @@ static struct cs_stack own_stack(void) {
 // ---- One thread, step by step ----
 
 static struct walked walked;
-static bool blind;  // without the loader's counters: every table and every kept rule is believed
+static bool blind;  // ignores the loader's counters: every table and every kept rule is trusted
 
 static __attribute__((noinline)) void walk_here(struct worker *w, void *arg) {
   struct noted here = HERE;
@@ -254,13 +254,13 @@ static uint64_t walk_through(struct worker *w, const struct plug *plug) {
   return w->wrong;
 }
 
-// Opens another shape where `gone` has been. The kernel takes the highest place that is large
-// enough, so every page above is filled before.
+// Opens a library of another shape where `gone` was. The kernel chooses the highest address with
+// enough room, so all higher pages are filled first.
 static void replace(struct plug *plug, uint64_t gone, unsigned shape) {
   enum { MAX_FILLED = 1 << 16, PAGES = 5 };
   static void *filled[MAX_FILLED];
   unsigned count = 0;
-  uint64_t last = gone - PAGE + (PAGES - 1) * PAGE;  // its headers are in front of the text
+  uint64_t last = gone - PAGE + (PAGES - 1) * PAGE;  // its headers come before the text
   for (; count < MAX_FILLED; count++) {
     filled[count] = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(filled[count], MAP_FAILED);
@@ -289,14 +289,15 @@ static void another_one_in_its_place(void **state) {
   assert_true(w.by_site >= 3);  // rules are kept for its frames
   assert_int_equal(dlclose(first.handle), 0);
   replace(&second, first.base, 1);
-  // Nobody has looked yet. Who does not ask the loader is led astray, by table and kept rules.
+  // The table has not been refreshed. Without the loader's counters, the table and the kept rules
+  // mislead a walk.
   blind = true;
   assert_int_equal(walk_through(&w, &second), 1);
   blind = false;
   assert_int_equal(walk_through(&w, &second), 0);
   assert_int_equal(w.by_site, 0);
   assert_int_equal(walked.stop, CS_STOP_UNKNOWN_CODE);
-  // The first one again: its build id is where the table says.
+  // The first library is back, so its build id is where the table says.
   assert_int_equal(dlclose(second.handle), 0);
   replace(&first, first.base, 0);
   assert_int_equal(walk_through(&w, &first), 0);
@@ -305,7 +306,7 @@ static void another_one_in_its_place(void **state) {
   (void)cs_library_refresh_images();
   assert_int_equal(walk_through(&w, &first), 0);
   assert_true(w.by_site >= 3);
-  // And the second after a look.
+  // Then the second library again, this time with the table refreshed.
   assert_int_equal(dlclose(first.handle), 0);
   replace(&second, first.base, 1);
   assert_true(cs_library_refresh_images());
@@ -317,8 +318,8 @@ static void another_one_in_its_place(void **state) {
   assert_int_equal(dlclose(second.handle), 0);
 }
 
-// While a walk of the old images does not end, nothing that is kept of them can be forgotten: so
-// nothing is used.
+// While a walk over the old images has not ended, the kept rules of these images cannot be
+// forgotten, so none are used.
 static void a_walk_that_does_not_end(void **state) {
   (void)state;
   static struct worker w;
@@ -346,7 +347,7 @@ static void a_walk_that_does_not_end(void **state) {
   assert_int_equal(dlclose(second.handle), 0);
 }
 
-// A library that is only unloaded is noticed, too: something else may be put in its place.
+// A library that is merely unloaded is noticed, too: another one may be loaded in its place.
 static void what_is_not_there_is_not_believed(void **state) {
   (void)state;
   static struct worker w;
@@ -377,8 +378,8 @@ static void what_is_not_there_is_not_believed(void **state) {
   assert_int_equal(dlclose(other.handle), 0);
 }
 
-// Code that no map knows may have anything on its stack: a word there that was a return address
-// once is none of its frame's.
+// Code that is in no map may have anything on its stack: a word that was once a return address is
+// not its frame's.
 static void unknown_code_is_no_stub(void **state) {
   (void)state;
   static struct worker w;
@@ -399,7 +400,7 @@ static void unknown_code_is_no_stub(void **state) {
   assert_int_equal(munmap(code, PAGE), 0);
 }
 
-// As managed code calls a helper of the runtime that was copied: by a cell.
+// Calls as managed code calls a copied helper of the runtime: through a cell.
 void call_by_cell(void);
 extern void *volatile stub_cell;
 __asm__(
@@ -417,7 +418,7 @@ __asm__(
     ".size call_by_cell, .-call_by_cell\n");
 void *volatile stub_cell __attribute__((visibility("hidden")));
 
-// A stub that goes on in `stub_body`: what runs is in no map, and nothing has been pushed.
+// A stub that jumps to `body`: the running code is in no map and has pushed nothing.
 static uint8_t *make_stub(void (*body)(void)) {
   static const uint8_t jump[] = {0x90, 0x90, 0xFF, 0x25, 0, 0, 0, 0};  // jmp [rip]
   uint8_t *code =
@@ -431,7 +432,7 @@ static uint8_t *make_stub(void (*body)(void)) {
 enum { IN_STUB = 2, BEHIND_STUB = 1024 };
 static struct walked from_stub, from_elsewhere, by_stale_word, preemptive;
 
-// Walks as the thread stands in the stub, while it is not known which libraries are there.
+// Walks as if the thread stood in the stub, while it is unknown which libraries are loaded.
 static __attribute__((noinline)) void stub_body(void) {
   static struct worker w;
   struct cs_images *images = NULL;
@@ -459,7 +460,7 @@ static __attribute__((noinline)) void stub_body(void) {
   regs.r[CS_RIP] = stub + IN_STUB;
   walk_thread(&w, &unsettled, &regs, address, &preemptive);
   thread[0] = 1;
-  // A return address of a call that led elsewhere: what was left behind on the stack.
+  // The return address of a call that led elsewhere, left on the stack.
   stale[0] = *(uint64_t *)(uintptr_t)(here.cfa + 8);
   regs.r[CS_RSP] = (uint64_t)(uintptr_t)stale;
   walk_thread(&w, &unsettled, &regs, address, &by_stale_word);
@@ -484,7 +485,7 @@ static void a_stub_is_known_by_the_call_that_leads_there(void **state) {
   assert_int_equal(munmap(stub_cell, PAGE), 0);
 }
 
-// Whoever names frames later gets the table of the walk, as long as it is kept.
+// Frames that are named later are looked up in the walk's table, as long as it is kept.
 static void tables_are_kept_for_names(void **state) {
   (void)state;
   struct plug first, second;
@@ -535,7 +536,7 @@ static void use(struct worker *w, const struct plug *plug, uintptr_t levels) {
   for (uint32_t i = 0; i < calls; i++) through(w, plug, in_and_out, (void *)(levels / 2));
 }
 
-// Code of another shape, without unwind data, where a library has been.
+// Puts code of another shape, without unwind data, where a library was.
 static void use_hole(struct worker *w, const struct plug *gone, const struct plug *other) {
   struct plug hole = *other;
   void *place = (void *)(uintptr_t)gone->base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Wrappers and options of the drop-in, without a runtime: identity, references, any signature, and
-// what client data may look like.
+// The drop-in's wrappers and options, without a runtime: identity, references, methods of any
+// signature, and the forms of client data.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 struct real {
   void *const *vtbl;
   int references;
-  struct real *other;  // what it answers for IID_ICorProfilerCallback3
+  struct real *other;  // the object that query() returns for IID_ICorProfilerCallback3
 };
 
 static HRESULT query(struct real *self, REFIID iid, void **out) {
@@ -53,8 +53,8 @@ static struct large many(struct real *self, uint64_t a, double f, uint32_t b, ui
   return (struct large){(uint64_t)(uintptr_t)self, 2, 3};
 }
 
-// The object of a method that answers in memory is its second argument; COM has none of these, so
-// the newest slot answers in a register.
+// A method that returns its result in memory has its object as the second argument. COM has no such
+// methods, so the newest slot returns its result in a register.
 static uint64_t newest(struct real *self, uint64_t a, double f, uint32_t b, uint64_t c, uint64_t d,
                        uint64_t e, uint64_t g, struct large by_value) {
   struct large answer = many(self, a, f, b, c, d, e, g, by_value);
@@ -126,7 +126,7 @@ static void one_object_is_one_wrapper(void **state) {
   assert_int_equal(counted, 2);
 }
 
-// A part of an object with a table of its own comes wrapped, too, and leads back.
+// A part of an object with a table of its own is wrapped, too, and leads back to the object.
 static void parts_are_wrapped(void **state) {
   (void)state;
   void *part, *back;
@@ -162,7 +162,7 @@ static void client_data(void **state) {
       {DATA("")},
       {"", 0},
       {"CLRSNAP_PROFILER_PATH=/a.so", 10},
-      {"CLRSNAP_PROFILER_PATH=/a.so", sizeof "CLRSNAP_PROFILER_PATH=/a.so"},  // no empty one
+      {"CLRSNAP_PROFILER_PATH=/a.so", sizeof "CLRSNAP_PROFILER_PATH=/a.so"},  // no empty string
       {DATA("CLRSNAP_HOLD=1\0")},
       {DATA("CLRSNAP_PROFILER_PATH=/a.so\0CLRSNAP_HOLD=yes\0")},
       {DATA("CLRSNAP_PROFILER_PATH=/a.so\0CLRSNAP_OTHER=1\0")},
@@ -204,7 +204,7 @@ static void without_a_path(void **state) {
   assert_int_equal(callback->lpVtbl->QueryInterface(callback, &IID_ICorProfilerCallback11, &object),
                    S_OK);
   assert_ptr_equal(object, callback);
-  // At start-up there is no client data: the load fails, and says what is missing.
+  // At start-up there is no client data: the load fails and reports what is missing.
   assert_int_equal(callback->lpVtbl->Initialize(callback, NULL), CLASS_E_CLASSNOTAVAILABLE);
   assert_int_equal(callback->lpVtbl->InitializeForAttach(callback, NULL, NULL, 0), E_INVALIDARG);
   char data[] = "CLRSNAP_PROFILER_PATH=/no/such/profiler.so\0";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library's own real-time signal, when the program does something else with it after the start.
+// The library's own real-time signal, when the program changes the signal's disposition later.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-// The signal's default ends the process.
+// The signal's default action ends the process.
 static void one_that_is_reset_is_taken_again(void **state) {
   assert_int_equal(walk(*state), S_OK);
   (void)signal(cs_threads.signal_number, SIG_DFL);

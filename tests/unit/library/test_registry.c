@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The registry's threads: known by what they are, not by the place that they have in memory.
-// Threads that the runtime has not made end before it tells of that, and on another thread.
+// The registry identifies threads by what they are, not by their place in memory. Threads that the
+// runtime has not created end before the runtime reports it, and it reports it on another thread.
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static void *look_and_register(void *data) {
   return NULL;
 }
 
-// Always on the same stack, which has the thread's own record at its end.
+// Runs `body` on a thread that always has the same stack, whose end holds the thread's own record.
 static void run_in_place(void *stack, void *(*body)(void *), void *data) {
   pthread_attr_t attr;
   pthread_t thread;
@@ -63,7 +63,7 @@ static void test_place(void **state) {
   assert_true(stack != MAP_FAILED);
   run_in_place(stack, look_and_register, &first);
   run_in_place(stack, look_and_register, &second);
-  assert_true(first.pointer == second.pointer);  // else this says nothing
+  assert_true(first.pointer == second.pointer);  // otherwise the test shows nothing
   assert_null(first.self);
   assert_null(second.self);
   assert_null(second.own);
@@ -93,7 +93,7 @@ static void test_id_again(void **state) {
   struct cs_thread *now = cs_registry_assigned(FIRST, own_tid());
   assert_int_equal(now->tid, own_tid());
   assert_true(now != before || now->generation != generation);
-  // The same OS thread, as another one of the runtime's: the first is forgotten.
+  // The same OS thread becomes another thread of the runtime's, and the first one is forgotten.
   struct cs_thread *next = cs_registry_assigned(SECOND, own_tid());
   assert_ptr_equal(cs_registry_self(), next);
   assert_int_equal(cs_registry_find(FIRST)->tid, 0);
@@ -101,7 +101,8 @@ static void test_id_again(void **state) {
   cs_registry_destroyed(FIRST);
 }
 
-// Whoever has it pinned may be waiting for the runtime to stop, and that one for the new thread.
+// The thread that has pinned the entry may be waiting for the runtime to stop, and the runtime for
+// the new thread.
 static void test_id_again_while_walked(void **state) {
   uint64_t id = FIRST;
   pthread_t thread;
@@ -117,7 +118,7 @@ static void test_id_again_while_walked(void **state) {
   assert_int_equal(before->tid, 0);
   assert_false(cs_thread_pin(before, FIRST));
   cs_thread_unpin(before);
-  // Its place is free then.
+  // The entry is free afterwards.
   assert_ptr_equal(cs_registry_created(SECOND), before);
   cs_registry_destroyed(SECOND);
   cs_registry_destroyed(FIRST);
@@ -168,7 +169,7 @@ static void test_altstack(void **state) {
   cs_store_release(&p.forgotten, 1u);
   assert_int_equal(pthread_join(thread, NULL), 0);
   assert_int_equal(taken, 1);
-  // With the next threads, when the kernel has let go of that one.
+  // The stack is freed when later threads are made, once the kernel has finished with its thread.
   for (int i = 0; i < 100 && is_mapped(p.altstack); i++) {
     struct cs_altstack other;
     (void)usleep(10000);
@@ -189,7 +190,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// As the program that is walked does, which works on its own data meanwhile.
+// Does what a program does between walks: its own data displaces the registry's from the caches.
 static void empty_caches(void) {
   static volatile char junk[8 << 20];
   for (size_t i = 0; i < sizeof junk; i += 64) junk[i]++;
@@ -202,7 +203,7 @@ static void *find_tid(uint32_t i) {
   return cs_registry_find_tid(NO_TID + MANY + i);
 }
 
-// The fastest look-up in vain.
+// The time of the fastest look-up that finds nothing.
 static uint64_t measure(void *(*find)(uint32_t)) {
   uint64_t best = UINT64_MAX;
   for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -215,8 +216,8 @@ static uint64_t measure(void *(*find)(uint32_t)) {
   return best;
 }
 
-// A walk looks for its caller by tid; most callers are the profiler's own threads, which are not
-// found. Like a look-up by ThreadID, that reads a dense table and no entry.
+// A walk looks up its caller by tid. Most callers are the profiler's own threads, which are not
+// found. Like a look-up by ThreadID, this one reads a dense table and no entry.
 static void test_many(void **state) {
   (void)state;
   for (uint32_t i = 0; i < MANY; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The sample ring: threads that walk themselves into it while another one reads. Their stacks are
-// laid out by hand, so that every record can be checked word by word. The call that a handler makes
-// is made directly.
+// The sample ring: threads walk themselves into it while another thread reads. Their stacks are
+// laid out by hand, so that every record can be checked word by word. The test itself makes the
+// call that a handler makes.
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -71,7 +71,8 @@ static void become(struct walker *w, uint32_t index) {
     w->words[i] = method + AFTER_CALL;
 }
 
-// Takes a sample of a stack of `frames`: the leaf lies so that as many are left to the base.
+// Takes a sample of a stack of `frames`: the leaf is placed so that this many frames lead to the
+// base.
 static void take(struct walker *w, uint32_t frames, uint32_t overrun) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
   struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_TIMER, overrun, 0};
@@ -139,7 +140,7 @@ static void deep_stacks_are_cut_where_the_limit_is(void **state) {
   check(s, 1500);
 }
 
-// A record that cannot grow is kept as far as it goes, and says so.
+// A record that cannot grow is cut off, and marked as cut.
 static void a_stack_that_does_not_fit_says_so(void **state) {
   (void)state;
   open_ring(65536, 65536);
@@ -170,8 +171,8 @@ static void spin_until(uint64_t tsc, uint64_t cpu_ns) {
   }
 }
 
-// Whatever the rate: at least nine times as long as a sample took lies before the next one, which
-// stands for those between.
+// At any rate, at least nine times the duration of a sample passes before the next sample, which
+// stands for those left out.
 static void a_thread_is_left_alone_after_a_long_sample(void **state) {
   (void)state;
   struct cs_rest *rest = &walkers[0].thread.rest;
@@ -201,8 +202,8 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
 }
 
-// A thread that has lost its processor during its walk is sampled again as if it had not: what
-// counts is the time that it has used.
+// A thread that lost its processor during its walk is sampled again as if it had not, because what
+// counts is the CPU time it has used.
 static void a_walk_without_a_processor_is_not_long(void **state) {
   (void)state;
   const uint64_t second = 1000000000, lost = 300000000;
@@ -215,13 +216,13 @@ static void a_walk_without_a_processor_is_not_long(void **state) {
   assert_true(rest->until_cpu > now_cpu);
   assert_true(rest->until_cpu < now_cpu + second);
   assert_true(rest->until < now + cs_scale(second, cs_signal.ticks_of_ns));
-  cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), 0);  // not known: all of it
+  cs_rest_begin(rest, now - cs_scale(lost, cs_signal.ticks_of_ns), 0);  // unknown: all of it
   assert_true(rest->until > now + cs_scale(second, cs_signal.ticks_of_ns));
   *rest = (struct cs_rest){0};
   cs_signal.ns_of_tick = cs_signal.ticks_of_ns = 0;
 }
 
-// Each tells of something else, so the walk is left out and not the sample.
+// Each event is about something else, so the walk is left out, but not the sample.
 static void an_event_too_many_has_no_stack(void **state) {
   (void)state;
   struct cs_regs regs = {.known = CS_REGS_ALL};
@@ -301,7 +302,7 @@ static void signals_for_others_are_ignored(void **state) {
 // ---- Several at a time ----
 
 static uint32_t running;
-// Small stacks mostly, now and then one that has to move, or to be cut off by the ring's end.
+// Most stacks are small; now and then one has to move, or is cut off by the ring's end.
 static uint32_t frames_of(uint32_t index, uint32_t i) {
   uint32_t x = (i * 2654435761u + index * 40503u) >> 8;
   return x % 97 == 0 ? 200 + x % 1500 : 1 + x % 60;
@@ -312,7 +313,7 @@ static void *produce(void *arg) {
   become(&walkers[index], index);
   for (uint32_t i = 0; i < ROUNDS; i++) {
     take(&walkers[index], frames_of(index, i), 0);
-    // Losses are part of it, but most should arrive, on a machine with one processor too.
+    // Some losses are expected, but most records should arrive, even with a single processor.
     if (cs_sample_ring_used(&ring) > ring.capacity / 2) (void)sched_yield();
   }
   cs_add_seq(&running, (uint32_t)-1);
@@ -375,12 +376,12 @@ static void a_label_is_of_its_thread_and_recording(void **state) {
   cs_signal.labels = 7;
   assert_false(is_labelled(3, &label));  // it has no slot
   walkers[0].thread.label = &slot;
-  // Deep stacks move to larger records.
+  // Deep stacks are moved to larger records.
   for (uint32_t frames = 1; frames < MAX_FRAMES - 10; frames += 299) {
     assert_true(is_labelled(frames, &label));
     assert_memory_equal(&label, &slot.label, sizeof label);
   }
-  slot.sequence = 3;  // it is just being written
+  slot.sequence = 3;  // being written
   assert_false(is_labelled(3, &label));
   slot.sequence = 4;
   slot.tid++;
@@ -393,7 +394,7 @@ static void a_label_is_of_its_thread_and_recording(void **state) {
   memset(&slot.label, 0, sizeof slot.label);
   assert_false(is_labelled(3, &label));
   slot.label.span[7] = 1;
-  cs_signal.labels = 0;  // nobody wants labels
+  cs_signal.labels = 0;  // no labels are wanted
   assert_false(is_labelled(3, &label));
 }
 
@@ -402,8 +403,7 @@ struct writer {
   uint32_t stop;
 };
 
-// As src/agent/labels/ClrsnapLabels.cs does it: the three words are the same in a label that is
-// whole.
+// Does what src/agent/labels/ClrsnapLabels.cs does. In a complete label the three words are equal.
 static void *change_label(void *data) {
   struct writer *w = data;
   for (uint64_t n = 1; cs_load_relaxed(&w->stop) == 0; n++) {

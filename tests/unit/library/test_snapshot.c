@@ -31,7 +31,7 @@ static void end_target(struct target *target) {
   assert_false(atomic_load(&target->errno_changed));
 }
 
-// Nothing is asserted in callbacks: they run on other threads too, and a failed assertion jumps.
+// Callbacks assert nothing: they also run on other threads, and a failed assertion jumps.
 struct seen {
   uint32_t frames, in_target, not_native;
   HRESULT answer;
@@ -94,7 +94,7 @@ static void a_running_thread_is_walked_to_its_base(void **state) {
   all_slots_are_free();
 }
 
-// What there was before is none, or the sanitizer's own.
+// The previous alternate stack is either none or the sanitizer's own.
 static void assert_alternate_is_back(const struct target *target) {
   const stack_t *before = &target->alternate_before, *after = &target->alternate_after;
   assert_int_equal(after->ss_flags & SS_DISABLE, before->ss_flags & SS_DISABLE);
@@ -110,7 +110,7 @@ static void a_thread_known_by_attach_introduces_itself(void **state) {
   expect_walk(target);
   struct cs_thread *thread = cs_registry_find(target_id(target));
   assert_true(thread->stack.hi > thread->stack.lo);
-  assert_int_equal(thread->altstack.swapped, 1);  // the handler has put in the larger one
+  assert_int_equal(thread->altstack.swapped, 1);  // the handler has installed the larger one
   end_target(target);
   assert_alternate_is_back(target);
 }
@@ -138,7 +138,8 @@ static void a_target_that_blocks_the_signal_is_reported_and_its_late_answer_igno
   assert_non_null(strstr(clrsnap_last_error(), "blocks signal"));
   assert_int_equal(seen.frames, 0);
   all_slots_are_free();
-  // Another walk uses the slot, and then the late signal is delivered: nothing of it may change.
+  // Another walk uses the slot before the late signal is delivered, which must change nothing in
+  // it.
   struct cs_error err = {0};
   struct cs_request *slot = cs_request_claim(&err);
   assert_ptr_equal(slot, &cs_requests[0]);
@@ -178,7 +179,7 @@ static void a_target_that_is_gone_is_invalid(void **state) {
   end_target(target);
   assert_int_equal(clrsnap_walk(target_id(target), see, &seen, NULL, NULL),
                    CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
-  // Ends without a word, as after a crash of the order of events.
+  // The target ends without a report, as it does when events come out of order.
   struct target *silent = target_start((struct target_opts){.silent_end = true});
   end_target(silent);
   assert_int_equal(clrsnap_walk(target_id(silent), see, &seen, NULL, NULL),
@@ -249,7 +250,7 @@ static void a_walk_whose_requester_has_gone_gives_its_slot_back(void **state) {
   slot->thread = NULL;
   slot->clr_thread = 0;
   slot->stack = stack;
-  slot->flags = CS_REQUEST_HOLD;  // a hold that nobody wants any more must not hold
+  slot->flags = CS_REQUEST_HOLD;  // a hold that is no longer wanted must not hold
   slot->max_depth = 10;
   slot->word = CS_REQUEST_WORD(sequence, CS_REQUEST_PENDING);
   cs_library.world.mem.read = park_while_walking;
@@ -301,7 +302,8 @@ static void a_hold_that_is_not_released_ends_by_itself(void **state) {
   all_slots_are_free();
 }
 
-// Its holder walks it as it stands; whatever else it would have to ask for has a defined answer.
+// A thread is walked by its holder as it stands; any other request of the holder's has a defined
+// result.
 static void a_held_thread_is_walked_by_its_holder(void **state) {
   (void)state;
   struct clrsnap_hold *hold = NULL, *second = NULL;
@@ -465,7 +467,7 @@ static void a_thousand_threads_are_born_and_die_under_a_requester(void **state) 
   print_message("of 1,000 threads: %u walks, %u times too late\n", walked, gone);
   assert_int_equal(other, 0);
   assert_true(gone > 0);
-  assert_true(cs_registry_count() < 10);  // entries are used again
+  assert_true(cs_registry_count() < 10);  // entries are reused
   all_slots_are_free();
 }
 
@@ -549,7 +551,7 @@ static void skipped(void **state) {
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-// Of what a walk tells of another thread, or of a thread that answers while it waits itself.
+// Tests of what a walk finds on another thread, or of a thread that responds while it waits itself.
 #define AT_ONCE(name) \
   { #name, SIGNALS_AT_ONCE ? name : skipped, setup, teardown, NULL }
 

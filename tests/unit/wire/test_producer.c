@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The two ends of the recording's shared memory, one against the other, in one process.
+// The two ends of the recording's shared memory, tested against each other in one process.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ static void records_arrive(void **state) {
     if (with != NULL) break;
   }
   assert_memory_equal(label2, &label, sizeof label);
-  // One that its record has no room for.
+  // A label that its record has no room for.
   struct {
     struct cs_wire_record head;
     struct cs_wire_sample sample;
@@ -91,7 +91,8 @@ static void records_arrive(void **state) {
   assert_false(cs_decode_sample(&cut.head, &s2, &frames, &label2));
 }
 
-// Round and round: every record that fitted arrives, in order; every other one is counted.
+// The ring wraps many times: every record that fits arrives, in order, and every other one is
+// counted.
 static void a_slow_consumer_loses_records_and_knows_it(void **state) {
   (void)state;
   open_and_claim();
@@ -127,7 +128,7 @@ static void a_slow_consumer_loses_records_and_knows_it(void **state) {
 
 static void there_is_always_room_for_the_end(void **state) {
   (void)state;
-  for (uint32_t odd = 0; odd < 40; odd++) {  // the ring's end falls everywhere
+  for (uint32_t odd = 0; odd < 40; odd++) {  // the ring's end falls at every offset
     assert_int_equal(setup(NULL), 0);
     open_and_claim();
     char name[320];
@@ -201,7 +202,7 @@ static void strange_files_are_refused(void **state) {
   consumer.header->version++;
   refused(consumer.path);
   consumer.header->version--;
-  consumer.header->capacity *= 2;  // more than the file has
+  consumer.header->capacity *= 2;  // larger than the file
   refused(consumer.path);
   consumer.header->capacity = 65535;
   refused(consumer.path);
@@ -211,7 +212,7 @@ static void strange_files_are_refused(void **state) {
   consumer.header->magic--;
 }
 
-// Neither end can take the memory from under the other, nor can anybody else.
+// Neither end can take the memory away from the other, nor can any other process.
 static void nobody_changes_the_size(void **state) {
   (void)state;
   struct stat st;
@@ -248,7 +249,8 @@ static void memory_upon_an_invitation(void **state) {
   assert_false(cs_producer_command_lives(&producer));
 }
 
-// What cannot be made whole has a head with the reason; of another release there is not even that.
+// A ring that cannot be made still has a head with the reason; for another release there is not
+// even that.
 static void too_much_is_refused_in_words(void **state) {
   (void)state;
   struct cs_consumer theirs;
@@ -268,7 +270,7 @@ static void too_much_is_refused_in_words(void **state) {
   assert_null(producer.header);
 }
 
-// A process that hands over something else than sealed memory of that size.
+// A process hands over something other than sealed memory of the announced size.
 static void false_memory_is_not_taken(void **state) {
   (void)state;
   struct cs_consumer theirs;
