@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The consumer against a producer that writes anything: whatever stands in the ring and in its
-// header, reading ends, stays inside, and what comes out of it can be written as a page.
+// The consumer against a producer that writes anything: whatever the ring and its header hold,
+// reading ends, stays within bounds, and yields records that can be written as a page.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,8 +116,8 @@ static void put_sample(struct cs_consumer *c, uint32_t thread, enum cs_wire_mode
   put(c, CS_WIRE_SAMPLE, &sample, sizeof sample);
 }
 
-// What is repeated is the thread's own last sample, of mode wall; and nothing is invented for one
-// that has none.
+// A repeat record repeats the thread's own last sample of mode wall; nothing is invented for a
+// thread that has none.
 static void again(void **state) {
   (void)state;
   struct cs_consumer c = open_ring();
@@ -157,7 +157,7 @@ static void noise(void **state) {
       uint64_t word = random64();
       memcpy(ring + n, &word, 8);
     }
-    // Heads that could be, that are odd, that lie behind the tail, or far ahead of it.
+    // Heads that are plausible, odd, behind the tail, or far ahead of it.
     uint64_t by = i % 4 == 0   ? random64()
                   : i % 4 == 1 ? random64() % RING
                                : random64() % RING & ~7u;
@@ -185,7 +185,7 @@ static void message_is_one_line(void **state) {
   cs_consumer_destroy(&c);
 }
 
-// A producer that pads faster than the consumer reads. As a thread, since the ring is shared
+// A producer that pads faster than the consumer reads. It is a thread, since the ring is shared
 // memory.
 static bool racing = true;
 static void *race(void *context) {
@@ -214,7 +214,7 @@ static void file_is_ours_alone_and_goes(void **state) {
   struct stat st;
   assert_int_equal(stat(c.path, &st), 0);
   assert_int_equal(st.st_mode & 07777, 0600);
-  assert_int_equal(st.st_blocks * 512 >= RING, 1);  // its memory is there already
+  assert_int_equal(st.st_blocks * 512 >= RING, 1);  // its memory is allocated already
   cs_consumer_hide(&c);
   assert_int_equal(stat(c.path, &st), -1);
   cs_consumer_destroy(&c);

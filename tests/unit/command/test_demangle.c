@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Names as the compilers of C# (SDK 10.0.401) and F# make them, taken from recordings of
-// tests/apps/Names and NamesFs and from .NET's own libraries, VB's written by hand, and what they
-// must read like; and names that nobody made, which must do no harm. tests/live/names.sh has the
-// compilers themselves.
+// tests/apps/Names and NamesFs and from .NET's own libraries, names as VB makes them, written by
+// hand, and what they must read like; and made-up names, which must do no harm. tests/live/names.sh
+// runs the compilers themselves.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -156,7 +156,7 @@ static void as_people_wrote_them(void **state) {
   }
 }
 
-// Any size will do, and what there is room for is the name's beginning.
+// Any size of buffer will do; the result is as much of the name's beginning as fits.
 static void cut_where_the_room_ends(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -180,7 +180,7 @@ static uint64_t next_random(void) {
   return state >> 33;
 }
 
-// `guarded` ends where an unreadable page begins.
+// `guarded` ends just before an unreadable page.
 static char *mutate(const char *from, char *guarded) {
   static const char bytes[] = "<>.,@|_-`[]()d_bgc0$ \x80";
   size_t len = strlen(from);

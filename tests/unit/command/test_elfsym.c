@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Native symbols of a file that is shortened while it is read.
+// The native symbols of a file that is truncated while it is read.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Formats and their parts: escaping, strings, the call tree, hold times, and records of wrong size.
+// Formats and their parts: escaping, strings, the call tree, hold times, and records of a wrong
+// size.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -120,7 +121,7 @@ static void nodes_without_samples_are_dropped(void **state) {
   assert_int_equal(tree.nodes[moved[c]].samples, 7);
   assert_int_equal(tree.nodes[moved[c]].parent, moved[b]);
   assert_int_equal(tree.nodes[moved[b]].parent, moved[a]);
-  // What is there is found again; what is not is new.
+  // Existing nodes are found again; missing ones are made.
   assert_int_equal(cs_tree_child(&tree, moved[a], 4), moved[b]);
   assert_int_equal(cs_tree_child(&tree, moved[a], 2), 4);
   cs_tree_free(&tree);
@@ -141,7 +142,8 @@ static void hold_times_are_right_to_a_64th(void **state) {
   assert_int_equal(cs_held_percentile(&held, 1.0), UINT32_MAX);
 }
 
-// Every record, cut at every length that a ring would let through: refused or read, never beyond.
+// A record that is cut at any length that a ring would let through is either refused or read, but
+// never beyond its end.
 static void cut_records_are_refused(void **state) {
   (void)state;
   struct cs_wire_function head = {3, CS_WIRE_FN_METHOD, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Maps from native to IL offsets: what the runtime's encoding says, and what is refused. The maps
-// are packed here by hand; against the runtime's own they are held in tests/live/il.sh.
+// Maps from native to IL offsets: what the runtime's encoding means, and what is refused. The maps
+// are packed by hand here; tests/live/il.sh compares with the runtime's own.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -67,17 +67,17 @@ static void test_ranges(void **state) {
   expect_none(b, size, 3);  // the map begins at 4
   expect(b, size, 4, CS_IL_PROLOG);
   expect(b, size, 9, CS_IL_PROLOG);
-  expect(b, size, 10, 5);  // of two that begin here the first has no bytes
+  expect(b, size, 10, 5);  // of two entries that begin here, the first has no bytes
   expect(b, size, 309, 5);
   expect(b, size, 310, CS_IL_NO_MAPPING);
   expect(b, size, 311, 9);
   expect(b, size, 314, 9);  // a call site begins no range
   expect(b, size, 315, 0x40);
   expect(b, size, 325, CS_IL_EPILOG);
-  expect(b, size, 100000, CS_IL_EPILOG);  // to the code's end, which the map does not know
+  expect(b, size, 100000, CS_IL_EPILOG);  // up to the code's end, which the map does not give
 }
 
-// Ranges are the runtime's: an IL offset that comes again right away begins none.
+// Ranges are the runtime's: an IL offset that is repeated at once begins no new one.
 static void test_repeats(void **state) {
   (void)state;
   static const struct entry map[] = {
@@ -93,7 +93,7 @@ static void test_repeats(void **state) {
   expect(b, size, 40, 1);
 }
 
-// Call sites that end a map end the range before them.
+// Call sites at the end of a map end the range before them.
 static void test_last_calls(void **state) {
   (void)state;
   static const struct entry map[] = {{SAME, 0, IL + 1}, {CALL, 8, IL + 3}, {CALL, 4, IL + 5}};
@@ -169,7 +169,7 @@ static void test_widths(void **state) {
   expect_none(b, (bit + 7) / 8, UINT32_MAX);
 }
 
-// Whatever the bytes are, only they are read, and in time.
+// Whatever the bytes are, nothing else is read, and reading ends in time.
 static void test_any_bytes(void **state) {
   (void)state;
   uint32_t seed = 20261121, il;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inlined methods: which frames are put where, by the two maps that the JIT gives; and records that
-// are no trees.
+// Inlined methods: which frames the JIT's two maps place where; and records that are not trees.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ static void send_inlines(const struct cs_wire_inline_node *nodes, uint32_t node_
   send(CS_WIRE_INLINES);
 }
 
-// Hot calls Middle at IL 12, which has Deep inlined, and Other where the JIT has lost it.
+// Hot calls Middle at IL 12, which has Deep inlined, and Other, whose call the JIT has lost.
 static int setup(void **state) {
   static const struct cs_wire_il_range ranges[] = {
       {CS_WIRE_IL_PROLOG, 0, 4},
@@ -113,7 +112,7 @@ static void one_between_has_no_place(void **state) {
   IS_SHOWN_AS(at(HOT, 30), at(HOT, 16), somewhere_in(MIDDLE), somewhere_in(DEEP));
 }
 
-// A call that is known is a place in IL, of the method itself as well.
+// A known call has an IL offset, in the method itself as well.
 static void known_calls_are_places(void **state) {
   (void)state;
   IS_SHOWN_AS(at(HOT, 83), at(HOT, 16), somewhere_in(MIDDLE), in(DEEP, 33), in(OTHER, 44),
@@ -146,7 +145,7 @@ static void nothing_is_where_nothing_is_known(void **state) {
   is_shown_as(CS_REC_CUT | 3, 0, NULL);
 }
 
-// What makes no sense is counted and changes nothing.
+// What makes no sense is counted and otherwise ignored.
 static void what_is_no_tree_is_refused(void **state) {
   static const struct cs_wire_inline_node child_first[] = {{9, 0, 0}, {8, 2, 0}, {7, 0, 0}},
                                           own_parent[] = {{9, 0, 0}, {8, 1, 0}},
@@ -166,7 +165,7 @@ static void what_is_no_tree_is_refused(void **state) {
   assert_int_equal(rec.broken, 5);
   assert_int_equal(rec.inlines_count, 0);
   send_inlines(fine, 2, back, 1);
-  send_inlines(fine, 2, back, 1);  // ids are given once
+  send_inlines(fine, 2, back, 1);  // each id is given only once
   assert_int_equal(rec.broken, 6);
   assert_int_equal(rec.inlines_count, 1);
 }

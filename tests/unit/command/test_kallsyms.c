@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names from /proc/kallsyms: what holds an address, what does not, and a file that hides them.
+// Names from /proc/kallsyms: addresses that have one, addresses that have none, and a file that
+// hides its addresses.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static void an_address_has_the_function_that_holds_it(void **state) {
   check(k, 0xffffffff810000c0, NULL);  // data is no function
   check(k, 0xffffffff80ffffff, NULL);  // before all of them
   check(k, 0xffffffffc0400010, "in_a_module");
-  check(k, 0xffffffffc0900000, NULL);  // far behind it: code that the file does not list
+  check(k, 0xffffffffc0900000, NULL);  // far after it: code that the file does not list
   assert_string_equal(cs_kallsyms_refused(k), "");
   cs_kallsyms_free(k);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Portable PDBs and the modules that name them, laid out by hand byte by byte; then cut short at
-// every length and with every kind of damage, which must be refused or answered, never followed out
-// of the file (the build with -fsanitize=address sees that).
+// Portable PDBs and the modules that name them, laid out by hand byte by byte; then cut at every
+// length and damaged in every way. These must be refused or give a result, but must never be
+// followed out of the file (the build with -fsanitize=address checks that).
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void make_heap(struct bytes *heap, struct blobs *out) {
   PUT(&one, 0, 2);              // from here on document 2
   PUT(&one, 0x80, 0xBF, 0, 3, 0x80 | 0x1A, 0x08, 0);  // il 200: line 7 + 3332
   out->points[0] = put_blob(heap, &one);
-  // Its document stands in the blob; hidden first.
+  // This method's document is given in the blob, which starts with a hidden point.
   PUT(&two, 0, 2, 3, 0, 0);
   PUT(&two, 3, 0, 1, 0xC0, 0x01, 0x00, 0x00, 1);  // il 6: line 65536
   out->points[1] = put_blob(heap, &two);
@@ -143,7 +143,7 @@ static void points(void **state) {
   is_line(pdb, 1, 199, "/src/A.cs", 7);
   is_line(pdb, 1, 200, "/src/B.cs", 7 + 3332);
   is_line(pdb, 1, UINT32_MAX, "/src/B.cs", 7 + 3332);
-  is_line(pdb, 3, 0, "/src/B.cs", 65536);  // before it all is hidden
+  is_line(pdb, 3, 0, "/src/B.cs", 65536);  // everything before it is hidden
   is_line(pdb, 3, 6, "/src/B.cs", 65536);
   assert_false(cs_pdb_find(pdb, 0x06000002, 0, &line));  // no points
   assert_false(cs_pdb_find(pdb, 0x06000004, 0, &line));  // cut
@@ -153,7 +153,7 @@ static void points(void **state) {
   cs_pdb_free(pdb);
 }
 
-// Answers whatever it likes, but reads nothing outside; ASan looks on.
+// The results may be anything, but nothing outside the file is read, which ASan checks.
 static void ask_everything(const uint8_t *bytes, size_t size) {
   struct cs_pdb *pdb = cs_pdb_open(copy(bytes, size), size);
   struct cs_line line;
@@ -189,7 +189,7 @@ static void damaged_pdbs(void **state) {
   }
 }
 
-// A PE32+ file with one section, a CodeView entry and, if `pdb` is given, that one embedded.
+// Makes a PE32+ file with one section, a CodeView entry and, if `pdb` is given, the embedded PDB.
 static void make_pe(struct bytes *out, const char *pdb_path, const struct bytes *pdb) {
   uint8_t packed[4096];
   z_stream z = {0};
@@ -306,7 +306,7 @@ static void modules_and_their_symbols(void **state) {
   make_pe(&pe, "/nowhere/m.pdb", &pdb);
   write_file(module_path, pe.at, pe.size);
   assert_int_equal(ask_module(true), CS_SYMBOLS_FOUND);
-  // Where the compiler has put it.
+  // The PDB is where the compiler put it.
   make_pe(&pe, pdb_path, NULL);
   write_file(pdb_path, pdb.at, pdb.size);
   (void)snprintf(module_path, sizeof module_path, "%s/../m.dll", folder);
@@ -316,7 +316,7 @@ static void modules_and_their_symbols(void **state) {
   (void)snprintf(module_path, sizeof module_path, "%s/m.dll", folder);
 }
 
-// Of a program that is a single file the modules have no folder; the program has one.
+// The modules of a single-file program have no folder, but the program has one.
 static void part_of_a_program(void **state) {
   (void)state;
   struct bytes pdb;
@@ -350,7 +350,7 @@ static void damaged_modules(void **state) {
     assert_int_not_equal(ask_module(false), CS_SYMBOLS_FOUND);
   }
   for (size_t at = 0; at < pe.size; at++) {
-    if (at >= 130 && at < 220) continue;  // nobody reads them
+    if (at >= 130 && at < 220) continue;  // these bytes are not read
     pe.at[at] ^= 0xFF;
     write_file(module_path, pe.at, pe.size);
     struct cs_target *here = cs_target_of(0);
@@ -363,7 +363,7 @@ static void damaged_modules(void **state) {
   }
 }
 
-// What the module said when it was loaded counts, not what its file says now.
+// What counts is what the module contained when it was loaded, not what its file contains now.
 static void the_loaded_module_decides(void **state) {
   (void)state;
   struct bytes pe, pdb;
@@ -380,18 +380,18 @@ static void the_loaded_module_decides(void **state) {
   cs_lines_add(lines, &is);
   assert_int_equal(cs_lines_of_module(lines, module_path), CS_SYMBOLS_OTHER);
   assert_false(cs_lines_find(lines, module_path, 0x06000001, 9, &line));
-  // It is there twice, in two builds: neither is asked.
+  // Two builds of it exist there, so neither is used.
   memcpy(is.id, the_id, sizeof is.id);
   cs_lines_add(lines, &is);
   assert_int_equal(cs_lines_of_module(lines, module_path), CS_SYMBOLS_AMBIGUOUS);
   cs_lines_free(lines);
-  // Without its file.
+  // The module's file is gone.
   assert_int_equal(unlink(module_path), 0);
   lines = cs_lines_new(here);
   cs_lines_add(lines, &is);
   assert_true(cs_lines_find(lines, module_path, 0x06000001, 9, &line));
   cs_lines_free(lines);
-  // A FIFO, which nobody writes to, and a device.
+  // A FIFO that nothing writes to, and a device.
   assert_int_equal(unlink(pdb_path), 0);
   assert_int_equal(mkfifo(pdb_path, 0600), 0);
   lines = cs_lines_new(here);

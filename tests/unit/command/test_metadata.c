@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Metadata of real modules: every method of the framework has a name; and of damaged ones: whatever
-// is wrong with a file, reading it ends with an answer.
+// Metadata of real modules, in which every method of the framework has a name, and of damaged ones:
+// whatever is wrong with a file, reading it comes to an end.
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -43,8 +43,8 @@ static bool read_fd(void *from, uint64_t offset, void *out, size_t size) {
   return pread(*(const int *)from, out, size, (off_t)offset) == (ssize_t)size;
 }
 
-// A file as the runtime maps it: the first page is the file's, and so is what else of it holds a
-// section's page. What lies between is not mapped.
+// A file is laid out here as the runtime maps it: the first page is the file's, and so is the rest
+// of every page that holds a section. What lies between is not mapped.
 enum { PAGE = 4096, MAX_SECTIONS = 16 };
 struct mapped {
   int fd;
@@ -126,7 +126,8 @@ static void every_method_of_the_framework(void **state) {
   assert_true(modules > 100 && methods > 50000);
 }
 
-// Also where the metadata begins in the first page, which a mapped image has as the file does.
+// Also where the metadata begins in the first page, which a mapped image has in common with the
+// file.
 static void a_module_in_memory(void **state) {
   (void)state;
   struct dirent *entry;
@@ -155,7 +156,7 @@ static void a_module_in_memory(void **state) {
   assert_true(modules > 100);
 }
 
-// The method's own row is known from its name here, not from its number.
+// Here the method's row is found by its name, not by its number.
 static void names_as_people_write_them(void **state) {
   (void)state;
   static const char *const wanted[][3] = {
@@ -195,7 +196,8 @@ static void write_file(const char *path, const uint8_t *bytes, size_t size) {
   assert_int_equal(fclose(file), 0);
 }
 
-// Cut short, or with bytes changed, most of them in the headers and the tables' head.
+// Files that are cut short, or have changed bytes, most of them in the headers and the tables'
+// head.
 static void damaged_files(void **state) {
   (void)state;
   static uint8_t bytes[1 << 20], damaged[sizeof bytes];

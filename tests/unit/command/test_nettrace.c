@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The event stream's reader: whole, byte by byte, cut anywhere, and with each byte changed.
+// The event stream's reader: streams that are whole, come byte by byte, are cut anywhere, and have
+// one byte changed.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static void begin_object(const char *name) {
   put_u8(6);
 }
 
-// Where the block's size is to be written when it is known.
+// Returns where the block's size is to be written once it is known.
 static size_t begin_block(const char *name, uint16_t flags) {
   uint16_t head = 20;
   begin_object(name);
@@ -58,7 +59,8 @@ static void end_block(size_t at) {
   put_u8(6);
 }
 
-// One kind, with the number `id`, by a metadata event whose head has all that a head can have.
+// Puts one kind of event with the number `id`: a metadata event whose head has every part that a
+// head can have.
 static void put_kind(uint32_t id, const char *provider, const char *event) {
   size_t size_at;
   put_u8(0xFF);
@@ -73,12 +75,12 @@ static void put_kind(uint32_t id, const char *provider, const char *event) {
   put_utf16(provider);
   put_u32(0xFFFFFFFF);
   put_utf16(event);
-  put_u32(0);  // and more
+  put_u32(0);  // further bytes
   stream[size_at] = (uint8_t)(used - begin);
   assert_true(used - begin < 0x80);
 }
 
-// Events with the same kind and size as the one before have neither in their heads.
+// An event of the same kind and size as the previous one has neither in its head.
 static void put_event(int kind, const char *payload, bool size) {
   put_u8((uint8_t)((kind > 0 ? 1 : 0) | (size ? 0x80 : 0)));
   if (kind > 0) put_u8((uint8_t)kind);
@@ -119,8 +121,7 @@ static void found(void *context, const uint8_t *payload, size_t size) {
   (void)strcpy(seen + len + size, ";");
 }
 
-// In chunks of `chunk` bytes, the last ones exactly as large as they are, so that a sanitizer sees
-// what is read behind them.
+// Feeds the stream in chunks of `chunk` bytes, the last of which may be shorter.
 static bool feed(size_t size, size_t chunk, bool *ended) {
   struct cs_nettrace reader = {.provider = "Provider", .event = "Wanted", .found = found};
   struct cs_error err = {""};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values of record's options: what they become, and what is refused.
+// Values of record's options: what they are parsed to, and which are refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void events_a_second(void **state) {
   assert_false(parse(&o, "--event-rate", "5.5"));
 }
 
-// What is not said is settled by what it costs.
+// What the command line does not say is decided by what it costs.
 static void unless_told(void **state) {
   struct cs_record_options o;
   (void)state;

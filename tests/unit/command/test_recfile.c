@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The recording file: what is written is what is read, of a file that ends anywhere what is before
-// that, and of a file that lies nothing but a sentence.
+// The recording file: what is read is what was written; a file that ends anywhere yields what comes
+// before its end; and a file that lies yields nothing but a sentence.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
 static char path[64];
 static uint8_t *whole;  // the file
 static size_t whole_size;
-static char *expected;  // what every format makes of it, from the live recording
+static char *expected;  // every format's output from the live recording
 static size_t expected_size;
-static bool every_format;  // or one at a time, which is quicker
+static bool every_format;  // otherwise one at a time, which is quicker
 static uint64_t random_state = 1;
 
 static uint64_t random64(void) {
@@ -61,7 +61,7 @@ static void end_flagged(enum cs_wire_kind kind, uint16_t flags) {
   cs_recfile_add(&file, &live, r);
 }
 
-// A record that makes no sense is no file's.
+// A record that makes no sense does not come from a file.
 static void drop(enum cs_wire_kind kind) {
   while (used % 8 != 0) record[used++] = 0;
   struct cs_wire_record head = {(uint32_t)used, (uint16_t)kind, 0};
@@ -143,14 +143,14 @@ static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint3
                                  : (random64() % 20) << 32 | CS_WIRE_MANAGED_EXACT | 12;
     put(&frame, sizeof frame);
   }
-  // Many of one label, and one without a span.
+  // Many samples share a label, and some labels have no span.
   struct cs_label label = {{(uint8_t)(time / 1000000 % 5), 0xAB}, {(uint8_t)(time / 1000000 % 2)}};
   put(&label, time % 3 != 0 ? sizeof label : 0);
   end_flagged(CS_WIRE_SAMPLE, time % 3 != 0 ? CS_WIRE_LABELLED : 0);
 }
 
-// What every format makes of a recording, or one of them at a time: each has to live with whatever
-// a file may say.
+// The output of every format for a recording, or of one of them at a time: each must cope with
+// whatever a file may say.
 static char *profile_text(const struct cs_recording *rec, size_t *size) {
   static size_t turn;
   struct cs_profile profiles[CS_WIRE_MODES];
@@ -311,8 +311,9 @@ static void what_is_written_is_read(void **state) {
   free(o.text);
 }
 
-// Every length: a sentence, and the more of the file there is the more samples come of it.
-// Up to there a file does not say what was recorded, and has nothing to show.
+// Cut at every length, a file gives a sentence, and the longer it is, the more samples it gives. A
+// file that is shorter than before_second() does not say what was recorded, and has nothing to
+// show.
 static size_t before_second(void) {
   uint32_t first;
   memcpy(&first, whole + sizeof(struct cs_file_head), sizeof first);
@@ -347,7 +348,7 @@ static void flipped_bits_are_found(void **state) {
     struct outcome o = read_bytes(copy, whole_size);
     assert_int_equal(o.read, at >= before_second());
     if (!o.read) continue;
-    // A record was not taken: the sentence says so.
+    // A record was left out, and the sentence says so.
     assert_non_null(strstr(o.note.text, "byte"));
     assert_false(o.finished);
     free(o.text);
@@ -363,7 +364,7 @@ static void set_crc(uint8_t *at) {
   memcpy(at, &head, sizeof head);
 }
 
-// The record at or after a random one; never the head.
+// Returns the record at or after a random one, but never the head.
 static size_t pick_record(const uint8_t *bytes) {
   size_t target = random64() % whole_size, at = sizeof(struct cs_file_head);
   for (;;) {
@@ -374,7 +375,7 @@ static size_t pick_record(const uint8_t *bytes) {
   }
 }
 
-// Whoever makes a file on purpose also makes the checksum: lies behind a good one.
+// Lies under a correct checksum: whoever makes a file on purpose also computes its checksum.
 static void sound_lies_do_no_harm(void **state) {
   (void)state;
   every_format = false;
@@ -420,7 +421,7 @@ static void unknown_records_are_skipped(void **state) {
   free(longer);
 }
 
-// A chain of nodes, each below the one before: deeper than any walk can be.
+// A chain of nodes, each below the previous one, that is deeper than any walk can be.
 static void bottomless_stacks_are_refused(void **state) {
   (void)state;
   enum { DEPTH = 200000 };

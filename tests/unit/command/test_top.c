@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap top`: the window, sums, order and filter of the model; and the screens, character by
+// `clrsnap top`: the model's window, sums, order and filter; and the screens, character by
 // character.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static int set_up(void **state) {
   cs_tree_init(&f->tree);
   cs_top_init(&f->top, &f->tree, 10 * SECOND);
   cs_top_add_frame(&f->top, cs_profile_frame(methods, "App.Main", "app.dll", CS_KIND_USER));
-  cs_top_add_frame(&f->top, CS_NO_TEXT);  // WORK: its name comes later
+  cs_top_add_frame(&f->top, CS_NO_TEXT);  // WORK, which is named later
   cs_top_add_frame(&f->top, cs_profile_frame(methods, "memcpy", "libc.so.6", CS_KIND_NATIVE));
   cs_top_add_frame(&f->top, cs_profile_frame(methods, "App.Idle", "app.dll", CS_KIND_USER));
   uint32_t main = push(f, push(f, 0, 0), MAIN);
@@ -58,7 +58,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-// One line for the table: "NAME self total, ..." in percent.
+// Compares the table, written as one line: "NAME self total, ..." in percent.
 static void assert_methods(const struct fixture *f, const struct cs_top_view *view,
                            const char *want) {
   char got[512] = "";
@@ -85,7 +85,7 @@ static void sums_and_order(void **state) {
   struct fixture *f = *state;
   struct cs_top_view view = {.native = true};
   fill(f);
-  // App.Main is twice in one stack, and counts once.
+  // App.Main is twice in one stack, but is counted once.
   assert_methods(f, &view, "App.Work 40 90, memcpy 30 30, App.Main 20 100, App.Idle 10 10");
   view.sort = CS_TOP_BY_TOTAL;
   assert_methods(f, &view, "App.Main 20 100, App.Work 40 90, memcpy 30 30, App.Idle 10 10");
@@ -122,8 +122,8 @@ static void the_window_slides(void **state) {
   assert_methods(f, &view, "");
 }
 
-// The queue is a ring that grows while its first item is not its lowest; and samples of one leaf at
-// one time are one item, but not those of another time.
+// The queue is a ring that grows while its first item is not its lowest. Samples of one leaf at one
+// time are one item; samples at different times are not.
 static void the_queue_grows_and_merges(void **state) {
   struct fixture *f = *state;
   struct cs_top_view view = {.native = true};
@@ -146,7 +146,8 @@ static void the_queue_grows_and_merges(void **state) {
   assert_methods(f, &view, "");
 }
 
-// IDLE is inlined into WORK, that into MAIN: its time is its own, and in the total of all three.
+// An inlined method's time is its own, and is part of the totals of the methods that it is inlined
+// into.
 static void inlined_methods_are_their_own(void **state) {
   struct fixture *f = *state;
   const uint32_t chain[] = {0, 2, 1};
@@ -156,11 +157,13 @@ static void inlined_methods_are_their_own(void **state) {
   cs_top_set_inlined(&f->top, IDLE, chain, 1);
   assert_string_equal(cs_strings_get(&f->top.methods.strings, f->top.methods.frames[1].name, NULL),
                       "memcpy");
-  // libc's 30 are memcpy's now, inlined into Idle's entry, and that into Main's.
+  // libc's 30 now belong to memcpy, which is inlined into Idle, which is inlined into Main. Idle's
+  // 10 now belong to Main.
   assert_methods(f, &view, "App.Work 40 90, App.Main 30 100, memcpy 30 30, App.Idle 0 30");
 }
 
-// Idle awaits Work, which libc has resumed: nothing below Idle has called it, and libc has not.
+// Idle awaits Work, which libc has resumed: neither libc nor anything else below Idle has called
+// Work.
 static void who_awaits_is_the_caller(void **state) {
   struct fixture *f = *state;
   struct cs_top_view view = {.native = true};
@@ -168,7 +171,7 @@ static void who_awaits_is_the_caller(void **state) {
   uint32_t last = push(f, main, IDLE), first = push(f, last, IDLE);
   uint32_t body = push(f, push(f, push(f, first, LIBC), LIBC), WORK);
   add(f, 1, body, 60);
-  add(f, 1, push(f, main, LIBC), 40);  // it has resumed nobody
+  add(f, 1, push(f, main, LIBC), 40);  // it has resumed nothing
   assert_methods(f, &view, "App.Work 60 60, memcpy 40 100, App.Main 0 100, App.Idle 0 60");
   cs_top_set_async(&f->top, IDLE, true, false);
   cs_top_set_async(&f->top, LIBC, false, true);
@@ -278,7 +281,7 @@ static void screen_of_80(void **state) {
   free_moment(&m);
 }
 
-// The module comes where there is room, and does not take it from names.
+// The module is shown where there is room, and takes none from the names.
 static void wide_screens(void **state) {
   struct fixture *f = *state;
   char name[81] = "";
@@ -327,7 +330,7 @@ static void screen_of_threads(void **state) {
   free_moment(&m);
 }
 
-// What does not fit keeps its end, and no line is ever wider than the screen.
+// A text that does not fit keeps its end, and no line is ever wider than the screen.
 static void narrow_screens(void **state) {
   struct fixture *f = *state;
   fill(f);

@@ -28,7 +28,7 @@ static void an_error_is_one_bounded_line(void **state) {
   assert_false(cs_error_set(NULL, "nobody listens"));
 }
 
-// stderr and the log's file, each read back. The log opens its file once, so one test does it all.
+// Reads back stderr and the log's file. The log opens its file once, so one test covers everything.
 static void the_log_has_every_line_and_stderr_each_sentence_once(void **state) {
   (void)state;
   char log_path[] = "/tmp/clrsnap-log-XXXXXX", err_path[] = "/tmp/clrsnap-err-XXXXXX";
@@ -62,8 +62,8 @@ static void the_log_has_every_line_and_stderr_each_sentence_once(void **state) {
   (void)unlink(err_path);
 }
 
-// The counter's time must lie between two readings of the clock, give or take the calibration's own
-// error: that holds however slow the machine is.
+// The counter's time must lie between two readings of the clock, give or take the error of the
+// calibration itself. That holds however slow the machine is.
 static void the_counter_agrees_with_the_clock(void **state) {
   (void)state;
   cs_clock_init();

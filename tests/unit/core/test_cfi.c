@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// .eh_frame by hand: each operation, pointer encoding and augmentation, and then what must not
-// work: cut off, contradictory and mutated sections.
+// .eh_frame written by hand: each operation, pointer encoding and augmentation, and then what must
+// be refused: truncated, contradictory and mutated sections.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void add_fde_head(uint32_t *at) {
   put_u32(0);
   put_u32(b.size - b.cie);
 }
-// For a CIE with "zR" and pcrel | sdata4.
+// Adds an FDE of a CIE with "zR" and pcrel | sdata4.
 static void add_fde(uint32_t ip, uint32_t len, const char *ops, size_t ops_len) {
   uint32_t at;
   add_fde_head(&at);
@@ -106,7 +106,7 @@ static enum cs_cfi_result compile(void) {
   return compile_counted(0);
 }
 
-// The rule at a place; NULL in a gap.
+// Returns the rule at a place; NULL in a gap.
 static const struct cs_cfi_rule *rule_at(uint32_t ip) {
   uint16_t id = CS_NO_RULE;
   for (uint32_t i = 0; i < rows.count && rows.ip[i] <= ip; i++) id = rows.rule[i];
@@ -126,7 +126,7 @@ static void expect_slot(uint32_t ip, unsigned slot, unsigned how, int32_t off) {
   assert_int_equal(rule->slot[slot].how, how);
   assert_int_equal(rule->slot[slot].off, off);
 }
-// One function [0x100, 0x140) with these operations.
+// Makes a section with one function [0x100, 0x140) that has these operations.
 static void one(const char *ops, size_t len) {
   start_usual();
   add_fde(0x100, 0x40, ops, len);
@@ -156,7 +156,7 @@ static void rows_end_with_the_function(void **state) {
   one(OPS("\x04\xFF\xFF\xFF\x7F\x0e\x10"));  // advances far beyond the end
   expect_cfa(0x13F, CS_CFA_REG, CS_RSP, 8);
   assert_null(rule_at(0x140));
-  one(OPS("\x1d\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x0e\x10"));  // and around
+  one(OPS("\x1d\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x0e\x10"));  // and wraps around
   assert_null(rule_at(0x140));
 }
 
@@ -178,7 +178,7 @@ static void cfa_operations(void **state) {
   expect_cfa(0x100, CS_CFA_REG, CS_RAX, 16);
   one(OPS("\x13\x7d"));  // def_cfa_offset_sf
   expect_cfa(0x100, CS_CFA_REG, CS_RSP, 24);
-  one(OPS("\x0c\x11\x10"));  // of a register that is no general one
+  one(OPS("\x0c\x11\x10"));  // of a register that is not a general one
   expect_cfa(0x100, CS_CFA_NONE, 0, 0);
   assert_int_equal(stats.unsupported_cfa, 1);
 }
@@ -271,13 +271,13 @@ static void what_a_rule_cannot_say_is_no_rule(void **state) {
   one(OPS("\x09\x07\x08\x41\xc7"));  // the caller's rsp is in r8: longjmp
   expect_cfa(0x100, CS_CFA_NONE, 0, 0);
   expect_cfa(0x101, CS_CFA_REG, CS_RSP, 8);
-  one(OPS("\x10\x10\x03\x77\x08\x06"));  // an odd return address is not an undefined one
+  one(OPS("\x10\x10\x03\x77\x08\x06"));  // an odd return address is not undefined
   expect_cfa(0x100, CS_CFA_NONE, 0, 0);
-  one(OPS("\x16\x03\x02\x77\x08"));  // an odd rbx only loses rbx
+  one(OPS("\x16\x03\x02\x77\x08"));  // an odd rbx loses only rbx
   expect_cfa(0x100, CS_CFA_REG, CS_RSP, 8);
   expect_slot(0x100, CS_CFI_RBX, CS_CFI_UNDEFINED, 0);
   assert_int_equal(stats.unsupported_register, 1);
-  one(OPS("\x83\x02\x41\x1c\x41\x0e\x10"));  // an unknown operation: nothing behind it is known
+  one(OPS("\x83\x02\x41\x1c\x41\x0e\x10"));  // an unknown operation: nothing after it is known
   expect_cfa(0x100, CS_CFA_REG, CS_RSP, 8);
   expect_cfa(0x101, CS_CFA_NONE, 0, 0);
   expect_cfa(0x13F, CS_CFA_NONE, 0, 0);
@@ -295,7 +295,7 @@ static void epilogues_that_lie_are_not_believed(void **state) {
   assert_int_equal(stats.distrusted, 1);
 }
 
-// The last instruction, a row of its own, is a return: there the CFA must be rsp + 8.
+// The last row holds a single instruction, a return: there the CFA must be rsp + 8.
 static void returns_tell_the_truth(void **state) {
   (void)state;
   static const struct {
@@ -387,9 +387,9 @@ static void augmentations(void **state) {
   put_u32(0x40);
   put("\x04\x01\x02\x03\x04\x0e\x18", 7);
   patch_length(at);
-  add_cie("zQR", OPS("\x01\x1b"));  // unknown: its functions are left out, the others stay
+  add_cie("zQR", OPS("\x01\x1b"));  // unknown: its functions are left out, all others stay
   add_fde(0x200, 0x40, OPS("\x0e\x10"));
-  add_cie("", OPS(""));  // none at all: absolute pointers
+  add_cie("", OPS(""));  // no augmentation: absolute pointers
   add_fde_head(&at);
   put_u64(TEXT + 0x300);
   put_u64(0x40);
@@ -456,7 +456,7 @@ static void malformed_sections_are_refused(void **state) {
   put_u32(0);
   assert_int_equal(compile(), CS_CFI_MALFORMED);
   start_usual();
-  b.cie += 4;  // no CIE there
+  b.cie += 4;  // no CIE is there
   add_fde(0x100, 0x40, OPS("\x0e\x10"));
   assert_int_equal(compile(), CS_CFI_MALFORMED);
   start_usual();
@@ -465,11 +465,11 @@ static void malformed_sections_are_refused(void **state) {
   start_usual();
   char deep[200];
   memset(deep, 0x0a, sizeof deep);
-  add_fde(0x100, 0x40, deep, sizeof deep);  // remembers without an end
+  add_fde(0x100, 0x40, deep, sizeof deep);  // remembers states without an end
   assert_int_equal(compile(), CS_CFI_MALFORMED);
 }
 
-// Without the closing zero, what follows the last function is something else.
+// Without the closing zero, the last function is followed by something else.
 static void a_section_may_lack_its_end(void **state) {
   (void)state;
   start_usual();
@@ -498,7 +498,7 @@ static void rules_run_out_without_harm(void **state) {
   cs_rules_free(&full);
 }
 
-static uint64_t seed = 0x243F6A8885A308D3u;  // fixed: a failure comes again
+static uint64_t seed = 0x243F6A8885A308D3u;  // fixed, so that a failure can be repeated
 static uint32_t random_below(uint32_t n) {
   seed ^= seed << 13;
   seed ^= seed >> 7;
@@ -514,8 +514,8 @@ static void rows_are_sound(uint64_t text_bytes) {
   }
 }
 
-// Every bit of damage gives rows that are sound, or a refusal. (Run with ASan to see reads astray:
-// the section is a heap block of exactly its size.)
+// Any damage gives rows that are sound, or a refusal. (Under ASan, stray reads are seen, too: the
+// section is a heap block of exactly its size.)
 static void mutations(void **state) {
   (void)state;
   start_usual();
@@ -545,7 +545,7 @@ static void mutations(void **state) {
   assert_true(refused > 100 && refused < 49000);
 }
 
-// The vdso is a whole image of two pages: its copy, damaged, through the ELF reader.
+// The vdso is a whole image of two pages. A damaged copy of it goes through the ELF reader.
 static void mutated_images(void **state) {
   (void)state;
   enum { BYTES = 2 * CS_ELF_PAGE };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Every row of every function of real libraries, against elfutils' reader of .eh_frame: at each
-// place where either of the two says that a rule begins or ends, a step of ours with made-up
-// registers and a made-up stack must give what the oracle's rules, evaluated over the same, give.
+// Every row of every function of real libraries, compared with elfutils' reader of .eh_frame: at
+// each place where either of the two says that a rule begins or ends, one of our steps with made-up
+// registers and a made-up stack must give the same as the oracle's rules, evaluated over the same
+// values.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -26,7 +27,8 @@ static struct cs_native *native;
 static const struct cs_images *images;
 static struct cs_world world;
 
-// A stack where every word has a value of its own: aligned, and on the stack, above every register.
+// A stack in which every word has a value of its own, which is aligned, on the stack, and above
+// every register.
 #define STACK_LO 0x040000000000u
 #define STACK_HI 0x700000000000u
 #define RSP 0x080000000000u  // eight times that is on the stack, too: one CFA is [rsp + r9 * 8 + 8]
@@ -36,7 +38,7 @@ static uint64_t word_at(uint64_t address) {
 static bool made_up(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
   (void)mem;
   uint64_t value;
-  memset(dst, 0, len);  // anything but words: code bytes, which look like nothing
+  memset(dst, 0, len);  // not words: code bytes, which look like nothing
   if (len % sizeof value != 0) return true;
   for (size_t at = 0; at < len; at += sizeof value) {
     value = word_at(address + at);
@@ -45,7 +47,7 @@ static bool made_up(const struct cs_mem *mem, uint64_t address, void *dst, size_
   return true;
 }
 
-// DWARF's numbering, written down once more, independently.
+// DWARF's numbering, written a second time, independently.
 static const uint8_t ours[] = {CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI,
                                CS_RBP, CS_RSP, CS_R8,  CS_R9,  CS_R10, CS_R11,
                                CS_R12, CS_R13, CS_R14, CS_R15, CS_RIP};
@@ -178,7 +180,7 @@ static bool ask(Dwarf_CFI *cfi, uint64_t address, const struct cs_regs *regs, st
   assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
   o->e.cfa = evaluate(&o->e, ops, n);
   for (size_t i = 0; i < n; i++)
-    if (ops[i].atom == DW_OP_mul) o->odd_cfa = true;  // rsp + 8 + r9 * 8: known not to be supported
+    if (ops[i].atom == DW_OP_mul) o->odd_cfa = true;  // rsp + 8 + r9 * 8: a known unsupported form
   for (int column = 0; column <= RIP_COLUMN; column++) ask_register(frame, column, o);
   free(frame);
   return true;
@@ -200,7 +202,7 @@ static void compare_registers(const struct cs_regs *regs, const struct oracle *o
   }
 }
 
-// In a function of one word's frame that nothing describes?
+// Returns whether the address is in a function with a frame of one word that nothing describes.
 static bool is_startup(const struct cs_image *image, uint64_t address) {
   static const uint8_t sub[] = {0x48, 0x83, 0xEC, 0x08};
   for (uint64_t at = address & ~3ull; at >= image->begin && address - at < 32; at -= 4)
@@ -242,9 +244,9 @@ static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t ad
     else
       tally->distrusted++;
   } else if (stop == CS_STOP_BAD_SP && o.e.cfa <= RSP) {
-    tally->refused++;  // vfork and _Unwind_Resume with their return address in a register
+    tally->refused++;  // vfork and _Unwind_Resume, whose return address is in a register
   } else if (stop != CS_STOP_NONE || (signal != o.signal_frame && !(signal && o.rsp_has_rule))) {
-    // With a rule of rsp's own: setcontext goes on at exactly that ip.
+    // If rsp has a rule of its own: setcontext continues at exactly that ip.
     fail_msg("%s: stop %s, signal %d, the oracle's %d", where, cs_stop_token(stop), signal,
              o.signal_frame);
   } else {
@@ -253,7 +255,8 @@ static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t ad
   }
 }
 
-// Is the place in a function whose .eh_frame is known to be wrong, and the oracle with it?
+// Returns whether the place is in a function whose .eh_frame is known to be wrong, and the oracle
+// with it.
 static bool is_corrected(const struct cs_image *image, uint64_t address) {
   enum { ALL = CS_QUIRKS + 5 + 2 };  // transition blocks, fault wrappers
   static struct cs_quirk_range quirks[CS_QUIRK_MAX];
@@ -272,8 +275,9 @@ static bool is_corrected(const struct cs_image *image, uint64_t address) {
   return false;
 }
 
-// Is the row at the end of a function that leaves by __builtin_eh_return? There .eh_frame says
-// where registers are saved that have another frame's values by then (native/ehreturn.c).
+// Returns whether the row is at the end of a function that leaves by __builtin_eh_return. There,
+// .eh_frame gives the places of saved registers that already hold another frame's values
+// (native/ehreturn.c).
 static bool is_eh_return(const struct cs_image *image, uint32_t row) {
   for (unsigned back = 0; back <= row && back < 4; back++) {
     uint16_t id = image->row_rule[row - back];
@@ -286,7 +290,8 @@ static bool is_eh_return(const struct cs_image *image, uint32_t row) {
   return false;
 }
 
-// Walks over the image by the oracle's rows and ours at once: a stretch ends where either's does.
+// Walks over the image by the oracle's rows and ours at once: a stretch ends where a row of either
+// ends.
 static void compare_image(const struct cs_image *image, Dwarf_CFI *cfi, struct tally *tally) {
   uint64_t next;
   tally->rows = image->row_count;
@@ -326,8 +331,8 @@ static void compare_path(const char *path) {
       path, tally.rows, tally.compared, tally.bases, tally.signals, tally.refused, tally.distrusted,
       tally.corrected, tally.gaps);
   assert_true(tally.compared > tally.rows / 2);
-  // What is refused or distrusted is listed in cfi_run.c: a dozen functions. Where a function that
-  // describes itself wrongly is distrusted, the oracle would lead astray.
+  // What is refused or distrusted is listed in cfi_run.c: a dozen functions. In a function that is
+  // distrusted because it describes itself wrongly, the oracle would be wrong.
   assert_true(tally.refused <= 12);
   assert_true(tally.distrusted * 200 <= tally.compared);
   if (strstr(path, "libcoreclr") == NULL && strstr(path, "libcrypto") == NULL)
@@ -355,7 +360,7 @@ static void libraries_of_the_system(void **state) {
   }
 }
 
-// OpenSSL has the CFA in memory in its hand-written functions. It is there when .NET's is.
+// OpenSSL's hand-written functions have the CFA in memory. The library is there whenever .NET's is.
 static void openssl(void **state) {
   (void)state;
   const char *path = find_path("libcrypto");
@@ -365,7 +370,8 @@ static void openssl(void **state) {
 
 static char runtime_folder[512];
 
-// All that .NET ships: the folder of the newest runtime, which `dotnet --list-runtimes` names last.
+// Everything that .NET ships: the folder of the newest runtime, which `dotnet --list-runtimes`
+// lists last.
 static void libraries_of_the_runtime(void **state) {
   (void)state;
   unsigned compared = 0;
@@ -386,7 +392,7 @@ static void libraries_of_the_runtime(void **state) {
 }
 
 // While the hijack's trip wire calls the runtime, the word where its return address belongs may not
-// have been filled in yet: that call may not be stepped over by a kept rule, as other calls are.
+// have been filled in yet. A kept rule must not step over that call, as it does over other calls.
 static void the_trip_wire_is_no_call_site(void **state) {
   (void)state;
   enum { CALL_END = 0x26 };  // quirks.c has the function's code

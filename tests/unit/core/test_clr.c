@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The COM edge: identifiers, the default callback object, the factory, UTF-16.
+// The COM interface: identifiers, the default callback object, the factory, UTF-16.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -78,7 +78,7 @@ static void every_slot_answers(void **state) {
   answer = 0;
   assert_int_equal(vtbl.JITInlining(&object.base, 1, 2, &answer), S_OK);
   assert_int_equal(answer, 1);
-  // Eleven arguments, most of them on the stack: the caller's business alone.
+  // Eleven arguments, most of them on the stack, where only the caller is concerned with them.
   assert_int_equal(
       vtbl.EventPipeEventDelivered(&object.base, 1, 2, 3, 4, NULL, 5, NULL, NULL, NULL, 6, 7, NULL),
       S_OK);
@@ -120,7 +120,7 @@ static void utf16_becomes_utf8(void **state) {
   assert_int_equal(cs_utf16_to_utf8(out, sizeof out, text, SIZE_MAX, &used), sizeof want - 1);
   assert_string_equal(out, want);
   assert_int_equal(used, 7);
-  // Every smaller buffer holds a whole number of characters, terminated.
+  // Every smaller buffer receives a whole number of characters and a terminator.
   for (size_t cap = 0; cap < sizeof want; cap++) {
     memset(out, 'x', sizeof out);
     size_t n = cs_utf16_to_utf8(out, cap, text, 7, &used);

@@ -28,7 +28,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-// Every ip of [begin, end) is in that entry, and the bytes around it are in something else.
+// Every ip of [begin, end) is in that entry, and the bytes on either side of it are not.
 static void check_entry(const struct cs_world *world, uint64_t begin, uint64_t end, uint64_t start,
                         uint64_t id, bool funclet) {
   struct cs_code code;
@@ -102,7 +102,7 @@ static void finds_ready_to_run_functions(void **state) {
     }
   }
   check_none(&clr->world, base);
-  check_none(&clr->world, starts[0] + f[0].size);  // padding up to the next
+  check_none(&clr->world, starts[0] + f[0].size);  // padding before the next method
   assert_int_equal(cs_codemap_find(&clr->world, base + 0x10010, &code), CS_STOP_NONE);
   assert_int_equal(code.kind, CS_CODE_STUB);  // a delay-load thunk
 }
@@ -132,7 +132,7 @@ static void collectible_code_is_read_guarded(void **state) {
   assert_int_equal(cs_codemap_find(&clr->world, start + 50, &code), CS_STOP_NONE);
   assert_int_equal(code.function_id, 0x99);
   assert_true(code.collectible);
-  clr->world.mem.guard_works = false;  // a container that refuses process_vm_readv
+  clr->world.mem.guard_works = false;  // as in a container that refuses process_vm_readv
   assert_int_equal(cs_codemap_find(&clr->world, start + 50, &code), CS_STOP_NO_GUARD);
   fake_clr_set_collectible(clr, false);
   assert_int_equal(cs_codemap_find(&clr->world, start + 50, &code), CS_STOP_NONE);

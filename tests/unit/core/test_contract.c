@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The descriptor: what a good one gives, and that everything else is refused with its reason.
+// The descriptor: what a correct one yields, and that every other one is refused with the reason.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@
 #include "contract/json.h"
 #include "contract/runtime.h"
 
-// A small runtime's descriptor: the forms that occur in real ones (bare, typed, sizes, hexadecimal
-// strings), with numbers of its own so that a parser which guesses is found out.
+// The descriptor of a small runtime, with the forms that occur in real ones (bare, typed, sizes,
+// hexadecimal strings) and with unusual numbers, which expose a parser that guesses.
 static const char good[] =
     "{\"version\":0,\"baseline\":\"empty\",\"types\":{"
     "\"Thread\":{\"Id\":16,\"OSId\":296,\"State\":0,\"PreemptiveGCDisabled\":4,\"Frame\":8,"
@@ -87,7 +87,7 @@ static const char good[] =
     "\"Thread\":1}}";
 static const uint64_t pointers[] = {0, 0x1000, 0x7f0000001000, 0x7f0000002000};
 
-// Parses a copy of exactly that size, so that a sanitizer sees a read past the end.
+// Parses a copy of exactly its size, so that a sanitizer sees a read past the end.
 static bool parse(const char *text, size_t len, struct cs_layout *out, struct cs_error *err) {
   char *copy = malloc(len > 0 ? len : 1);
   assert_non_null(copy);
@@ -135,7 +135,7 @@ static void a_good_descriptor_fills_the_layout(void **state) {
   assert_int_equal(l.hijack.hijack_slot, 0);  // no descriptor has it
 }
 
-// Removes one key after the other. Only those that are not read may be missing.
+// Removes one key after another. Only keys that are not read may be missing.
 static void every_missing_field_is_named(void **state) {
   (void)state;
   static const char *const unused[] = {"version", "baseline", "GCHandle"};
@@ -156,7 +156,7 @@ static void every_missing_field_is_named(void **state) {
     if (ok && !may_go) fail_msg("no refusal without %s", name);
     if (ok) continue;
     refused++;
-    // "types" and the like are missed through the first thing that is looked up inside.
+    // What is reported for "types" and the like is the first thing that is looked up inside.
     bool outer = strcmp(name, "types") == 0 || strcmp(name, "globals") == 0 ||
                  strcmp(name, "contracts") == 0;
     if (!outer && strstr(err.text, name) == NULL && strstr(err.text, "size") == NULL) {
@@ -245,8 +245,8 @@ static uint64_t next_random(uint64_t *seed) {  // xorshift64*
   return *seed * 2685821657736338717u;
 }
 
-// A fixed walk through mutations: bytes changed, removed and doubled. Whatever is accepted must
-// still be within bounds; the sanitizers watch the rest.
+// A fixed sequence of mutations: bytes are changed, removed and doubled. Whatever is accepted must
+// still be within bounds; the sanitizers check the rest.
 static void mutations_do_no_harm(void **state) {
   (void)state;
   uint64_t seed = 0x1234567890ABCDEFu;
@@ -314,13 +314,13 @@ static void refusals_tell_the_version(void **state) {
   (void)state;
   struct cs_layout out;
   struct cs_error err = {""};
-  // No runtime is in this process before the next test loads one.
+  // This process has no runtime until the next test loads one.
   assert_false(cs_contract_read(&out, NULL, &err));
   assert_non_null(strstr(err.text, "no CoreCLR"));
 }
 
-// The installed runtime's own descriptor, found through the dynamic loader as in a real process. If
-// no runtime is installed, tests/live has the same test in a running program.
+// Reads the installed runtime's own descriptor, found through the dynamic loader as in a real
+// process. Where no runtime is installed, tests/live has the same test in a running program.
 static void the_installed_runtime_is_understood(void **state) {
   (void)state;
   glob_t found;
@@ -349,8 +349,7 @@ static void the_installed_runtime_is_understood(void **state) {
   }
 }
 
-// A Thread that a thread is found in, by the runtime's account, may be another's by the time it is
-// looked at.
+// The Thread that the runtime gives for a thread may belong to another one by the time it is read.
 static void a_thread_may_have_ended_meanwhile(void **state) {
   (void)state;
   struct cs_layout layout = {.hijack.hijack_slot = 8};
@@ -367,7 +366,7 @@ static void a_thread_may_have_ended_meanwhile(void **state) {
   ThreadID id = (ThreadID)&thread;
   assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)gettid(), &err), CS_CHECK_PASSED);
   assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)ended, &err), CS_CHECK_NOT_YET);
-  thread.os_id = 1;  // the thread lives, and its id stands somewhere else
+  thread.os_id = 1;  // the thread exists, but has its id elsewhere
   assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)gettid(), &err), CS_CHECK_FAILED);
   thread.os_id = 0;
   assert_int_equal(cs_contract_check_thread(&layout, id, (DWORD)gettid(), &err), CS_CHECK_NOT_YET);

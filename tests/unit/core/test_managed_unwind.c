@@ -84,8 +84,8 @@ static void check_callers(const char *name, unsigned at, const struct cs_regs *g
   assert_int_equal(got->known & ~CS_REGS_PRESERVED, 0);
 }
 
-// In the body (prolog done, epilog not begun) the interned rule steps exactly as the unwind data
-// does.
+// In the body (after the prolog and before the epilog), the interned rule steps exactly as the
+// unwind data does.
 static void check_rule(const struct fake_clr *clr, const char *name, unsigned at,
                        const struct cs_code *code, const struct cs_stack *stack,
                        const struct cs_regs *body, const struct cs_regs *caller) {
@@ -103,8 +103,8 @@ static void check_rule(const struct fake_clr *clr, const char *name, unsigned at
   check_callers(name, at, &by_site, caller);
 }
 
-// A return address in the prolog (a helper that touches a large frame's pages): only what has been
-// done is undone, and no rule is kept.
+// A return address in the prolog (of a helper that touches a large frame's pages): only what has
+// been done so far is undone, and no rule is kept.
 static void check_call_in_prolog(const struct fake_clr *clr, const char *name, unsigned at,
                                  const struct cs_code *code, const struct cs_stack *stack,
                                  const struct cs_regs *there, const struct cs_regs *caller) {
@@ -188,7 +188,7 @@ static const struct insn frame_insns[] = {
 };
 static const uint8_t frame_info[] = {1, 12, 4, 0x25, 12, 0x03, 7, 0x32, 3, 0xC0, 1, 0x50};
 
-// Unix' own operation: a frame offset too large for the header's four bits.
+// An operation of Unix only: a frame offset that is too large for the header's four bits.
 static const struct insn far_frame_insns[] = {
     INSN("\x55", PUSH, CS_RBP, 0),
     INSN("\x48\x81\xEC\x00\x08\x00\x00", ADD_RSP, 0, -0x800),
@@ -201,7 +201,7 @@ static const struct insn far_frame_insns[] = {
 static const uint8_t far_frame_info[] = {1,    16,   6, 0xF5, 16,   0x0B, 0x80, 0x00,
                                          0x00, 0x00, 8, 0x01, 0x00, 0x01, 1,    0x50};
 
-// Registers stored by mov, a large frame, a scratch push for alignment.
+// Registers stored by mov, a large frame, and a scratch push for alignment.
 static const struct insn saves_insns[] = {
     INSN("\x50", ADD_RSP, 0, -8),
     INSN("\x48\x81\xEC\x00\x10\x00\x00", ADD_RSP, 0, -0x1000),
@@ -216,7 +216,7 @@ static const struct insn saves_insns[] = {
 static const uint8_t saves_info[] = {1,  24,   8, 0, 24, 0x35, 0x28, 0,    0, 0,
                                      16, 0xD4, 4, 0, 8,  0x01, 0x00, 0x02, 1, 0x02};
 
-// Leaving by a tail jump through a register and by ret imm16, and the leaf without a frame.
+// Leaving by a tail jump through a register and by ret imm16; and a leaf without a frame.
 static const struct insn tail_insns[] = {
     INSN("\x41\x56", PUSH, CS_R14, 0), INSN("\x48\x83\xEC\x20", ADD_RSP, 0, -0x20),
     INSN("\x90", NOTHING, 0, 0),       INSN("\x48\x83\xC4\x20", ADD_RSP, 0, 0x20),
@@ -242,7 +242,8 @@ static void every_instruction_of_every_shape(void **state) {
   for (unsigned i = 0; i < CS_COUNT(methods); i++) check_at_every_instruction(&methods[i]);
 }
 
-// A jump at the end of a method with a frame: to its own cold part it is body, elsewhere an epilog.
+// A jump at the end of a method with a frame: a jump to the method's own cold part belongs to the
+// body, any other is an epilog.
 static void jumps_to_cold_parts_are_not_epilogs(void **state) {
   (void)state;
   struct fake_clr clr;
@@ -266,8 +267,8 @@ static void jumps_to_cold_parts_are_not_epilogs(void **state) {
                            .hi = (uint64_t)(uintptr_t)(stack_words + WORDS)};
   uint64_t sp = stack.hi - 256;
   memset(stack_words, 0, sizeof stack_words);
-  *word_at(sp) = 0x5151;         // what an epilog would take for the return address
-  *word_at(sp + 0x28) = 0x6262;  // what it is
+  *word_at(sp) = 0x5151;         // what an epilog would take as the return address
+  *word_at(sp + 0x28) = 0x6262;  // the true return address
   for (unsigned to = 1; to <= 2; to++) {
     int32_t rel = (int32_t)(starts[to] - (starts[0] + 9));
     memcpy((void *)(uintptr_t)(starts[0] + 5), &rel, 4);
@@ -278,7 +279,7 @@ static void jumps_to_cold_parts_are_not_epilogs(void **state) {
     assert_int_equal(cs_unwind_managed(&clr.world, &code, &stack, true, &regs), CS_STOP_NONE);
     assert_int_equal(regs.r[CS_RIP], to == 1 ? 0x6262 : 0x5151);
   }
-  // In the cold part all of the hot part's prolog is undone.
+  // In the cold part, the whole prolog of the hot part is undone.
   struct cs_regs regs = {.known = CS_REGS_ALL};
   regs.r[CS_RIP] = starts[1];
   regs.r[CS_RSP] = sp;
@@ -321,8 +322,8 @@ static void refuses_what_is_malformed(void **state) {
   assert_int_equal(unwind_with(huge, sizeof huge, &regs), CS_STOP_BAD_SP);
 }
 
-// Random bytes are unwound or refused, but never lead to a read outside of the stack, which the
-// sanitizer build and the stack's bounds would detect.
+// Random bytes are unwound or refused, but never lead to a read outside the stack, which the
+// stack's bounds and the sanitizer build would detect.
 static void survives_random_unwind_info(void **state) {
   (void)state;
   srand(20261);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Native walks of real stacks: through signal frames at random instructions, from a constructor
-// that runs under the dynamic loader's lock, to the base of a thread; and libraries that come and
-// go. The oracle for frames is glibc's backtrace(), called at the same place.
+// that runs under the dynamic loader's lock, to the base of a thread; and libraries that are loaded
+// and unloaded. The oracle for frames is glibc's backtrace(), called at the same place.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -63,7 +63,8 @@ static void walk_from(const ucontext_t *uc, const struct cs_stack *stack, struct
   trace->stop = walk.stop;
 }
 
-// Both walks from one place. The first frame's ip differs (two calls), all others must not.
+// Both walks start in one place. The first frame's ip differs (two calls); all others must be
+// equal.
 static struct trace mine;
 static void *theirs[MAX_FRAMES + 1];
 static int their_count;
@@ -132,7 +133,7 @@ static void through_a_callback_and_a_handler(void **state) {
 }
 
 // Returns in two steps, as hand-written code does: with the return address in a register, the sp is
-// the caller's already. There it is interrupted.
+// already the caller's. The signal comes between the two steps.
 extern void return_by_jump(void);
 __asm__(
     ".text\n"
@@ -163,7 +164,7 @@ static int compare_numbers(const void *a, const void *b) {
   return *(const int *)a - *(const int *)b;
 }
 
-// Interrupted wherever it may be: prologs, epilogues, PLT entries, libc's hand-written code.
+// Interruptions anywhere: in prologs, epilogs, PLT entries and libc's hand-written code.
 static void at_random_instructions(void **state) {
   (void)state;
   static int numbers[2000];
@@ -236,8 +237,8 @@ static void a_threads_base(void **state) {
   assert_int_equal(differing, 0);
 }
 
-// Another thread refreshes the table while this one is in a constructor, with the loader's lock
-// held: it would wait for ever if it took the lock.
+// Another thread refreshes the table while this one is in a constructor and holds the loader's
+// lock. The refresh would wait for ever if it took that lock.
 static sem_t wanted, done;
 static void *refresher(void *arg) {
   (void)arg;
@@ -254,7 +255,7 @@ static void on_constructor(int signo) {
   compare();
 }
 
-// By its file's name: the maps have the path without symbolic links.
+// Finds a library by its file's name, since the maps have the path without symbolic links.
 static const struct cs_image *find_library(const struct cs_images *images) {
   for (uint32_t i = 0; i < images->count; i++) {
     const char *slash = strrchr(images->image[i].path, '/');
@@ -301,7 +302,7 @@ static void libraries_come_and_go(void **state) {
   const struct cs_images *after = cs_native_refresh(native);
   assert_null(find_library(after));
   assert_int_equal(after->count, before->count);
-  // A walk that is under way may still hold either of the older tables.
+  // A walk in progress may still use either of the older tables.
   cs_native_retire(native, with);
   assert_ptr_equal(find_library(with), image);
   assert_true(image->row_ip[image->row_count - 1] <= image->end - image->begin);
@@ -342,7 +343,7 @@ static void another_process(void **state) {
   assert_non_null(other);
   const struct cs_images *images = cs_native_refresh(other), *here = cs_native_refresh(native);
   assert_non_null(images);
-  // A fork has its parent's images, at the same places.
+  // A forked child has its parent's images, at the same places.
   assert_int_equal(images->count, here->count);
   for (uint32_t i = 0; i < here->count; i++) {
     assert_int_equal(images->image[i].begin, here->image[i].begin);

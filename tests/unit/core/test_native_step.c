@@ -47,7 +47,7 @@ static void add_row(uint32_t ip, uint16_t rule) {
     if (ip <= block << CS_BLOCK_BITS) block_row[block] = table.image.row_count - 1;
 }
 
-// Rules 1 (usual: a frame of 4 words, rbx and rbp saved) holds in [0x10, 0x80).
+// Rule 1 (a usual one: a frame of 4 words, rbx and rbp saved) holds in [0x10, 0x80).
 static int setup(void **state) {
   (void)state;
   memset(words, 0, sizeof words);
@@ -110,8 +110,8 @@ static void usual_frame(void **state) {
   assert_false(signal_frame);
 }
 
-// A call may be the last instruction of its function; the return address is then after the
-// function.
+// A call may be the last instruction of its function, so that the return address is after the
+// function's end.
 static void return_addresses_count_for_the_call(void **state) {
   (void)state;
   regs.r[CS_RIP] = ip_at(0x80);
@@ -176,7 +176,7 @@ static void every_kind_of_cfa(void **state) {
   }
 }
 
-// vfork: the return address is in a register, and the caller's sp is the one that there is.
+// vfork: the return address is in a register, and the caller's sp is the current one.
 static void a_return_address_in_a_register(void **state) {
   (void)state;
   struct cs_cfi_rule *rule = &rules[RULE];
@@ -189,7 +189,8 @@ static void a_return_address_in_a_register(void **state) {
   assert_int_equal(regs.r[CS_RSP], at(100));
 }
 
-// longjmp: everything is where it will go on, in a jmp_buf at rdi until rsp is set, then loaded.
+// longjmp: the registers are those of the place where execution continues: in a jmp_buf at rdi
+// until rsp is set, and loaded afterwards.
 static void goes_on_elsewhere(void **state) {
   (void)state;
   struct cs_cfi_rule *rule = &rules[RULE];
@@ -218,10 +219,10 @@ static void goes_on_elsewhere(void **state) {
   (void)setup(NULL);
   rule->cfa_how = CS_CFA_JUMP;
   rule->cfa_reg = CS_R8;
-  refused(CS_STOP_BAD_SP);  // r8 is no place on the stack
+  refused(CS_STOP_BAD_SP);  // r8 does not point into the stack
 }
 
-// libgcc's struct _Unwind_Context, as far as it matters, at words[n].
+// Lays out the fields of libgcc's struct _Unwind_Context that matter, at words[n].
 static void lay_context(unsigned n, uint64_t cfa, uint64_t ip) {
   words[n + 3] = at(60);  // where rbx and rbp are saved
   words[n + 6] = at(61);
@@ -233,7 +234,7 @@ static void lay_context(unsigned n, uint64_t cfa, uint64_t ip) {
 
 static void goes_on_where_an_exception_is_caught(void **state) {
   (void)state;
-  // The frame is words[100] to words[175), and was called from 0xCA11.
+  // The frame covers words[100] to words[175), and was called from 0xCA11.
   for (unsigned same = 0; same < 2; same++) {
     (void)setup(NULL);
     rules[RULE].cfa_how = CS_CFA_EH_RETURN;
@@ -243,7 +244,7 @@ static void goes_on_where_an_exception_is_caught(void **state) {
     words[61] = 0xB9;
     uint64_t caught = same ? at(175) : at(200);
     lay_context(103, at(175), 0xCA11);
-    // r12 and r14 are saved beside each other, r13 is not: like an ip and a CFA.
+    // r12 and r14 are saved beside each other, but r13 is not; they look like an ip and a CFA.
     words[135 + 12] = at(180);
     words[135 + 14] = at(181);
     lay_context(135, caught, 0xCA7C4);
@@ -253,9 +254,9 @@ static void goes_on_where_an_exception_is_caught(void **state) {
     assert_int_equal(regs.r[CS_RBX], 0xB8);
     assert_int_equal(regs.r[CS_RBP], 0xB9);
     assert_int_equal(regs.known & CS_REG_BIT(CS_R13), 0);
-    assert_true(signal_frame);  // no call returns there
+    assert_true(signal_frame);  // no call returns to that place
   }
-  (void)setup(NULL);  // only one of the two is there: not yet, or another libgcc
+  (void)setup(NULL);  // only one of the two: not set yet, or another libgcc
   rules[RULE].cfa_how = CS_CFA_EH_RETURN;
   rules[RULE].cfa_off = 75 * 8;
   words[174] = 0xCA11;
@@ -272,7 +273,7 @@ static void a_stack_pointer_that_cannot_be(void **state) {
     refused(CS_STOP_BAD_SP);
   }
   (void)setup(NULL);
-  regs.r[CS_RSP] = stack.hi - 16;  // the frame reaches beyond the stack
+  regs.r[CS_RSP] = stack.hi - 16;  // the frame reaches beyond the stack's end
   refused(CS_STOP_BAD_SP);
   (void)setup(NULL);
   rules[RULE].cfa_how = CS_CFA_DEREF;
@@ -299,7 +300,7 @@ static void unknown_registers_are_not_used(void **state) {
   rules[RULE].cfa_how = CS_CFA_NONE;
   refused(CS_STOP_NATIVE_RULE);
   (void)setup(NULL);
-  rules[RULE].slot[CS_CFI_RA].how = CS_CFI_SAME;  // nobody returns to where he is
+  rules[RULE].slot[CS_CFI_RA].how = CS_CFI_SAME;  // no function returns to itself
   refused(CS_STOP_NATIVE_RULE);
 }
 
@@ -328,7 +329,7 @@ static void places_without_a_rule(void **state) {
   refused(CS_STOP_UNKNOWN_CODE);
 }
 
-// A signal frame at words[100], on the alternate stack (the words below 200).
+// Lays out a signal frame at words[100], on the alternate stack (the words below 200).
 static void lay_signal_frame(void) {
   ucontext_t *uc = (ucontext_t *)(void *)&words[100];
   greg_t *g = uc->uc_mcontext.gregs;
@@ -366,7 +367,7 @@ static void signal_frame_with_a_rule(void **state) {
   ((ucontext_t *)(void *)&words[100])->uc_mcontext.gregs[REG_RSP] = 0x42;
   regs.r[CS_RIP] = ip_at(0x20);
   refused(CS_STOP_BAD_SP);
-  regs.r[CS_RSP] = at(190);  // not all of it is on the stack
+  regs.r[CS_RSP] = at(190);  // part of it is outside the stack
   refused(CS_STOP_BAD_SP);
 }
 

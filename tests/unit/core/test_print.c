@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What reaches a terminal: formats as printf has them, and arguments that a terminal does not obey.
+// What reaches a terminal: formats in the way of printf, and arguments that a terminal does not
+// obey.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static void arguments_are_harmless(void **state) {
       {"\xE2\x80\xA8\xE2\x80\xA9", "\\u2028\\u2029"},
       {"\xC0\x9b", "\\xc0\\x9b"},           // overlong
       {"\xED\xA0\x80", "\\xed\\xa0\\x80"},  // half of a pair
-      {"\xF3\xA0\x81\x81", "\\U000e0041"},  // never seen
+      {"\xF3\xA0\x81\x81", "\\U000e0041"},  // never visible
       {"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5 <T>`1", "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\xA5 <T>`1"},
   };
   for (size_t i = 0; i < CS_COUNT(cases); i++) assert_printed(cases[i][1], "%s", cases[i][0]);
@@ -119,7 +120,7 @@ static void what_is_long_is_cut(void **state) {
   char *text = malloc(len + 1);
   memset(text, 'x', len);
   text[len] = '\0';
-  memcpy(text + CS_PRINT_MOST - 1, "\xE2\x82\xAC", 3);  // not in the middle of a character
+  memcpy(text + CS_PRINT_MOST - 1, "\xE2\x82\xAC", 3);  // the cut would be within a character
   char *got = printed("%s", text);
   assert_int_equal(strlen(got), CS_PRINT_MOST - 1 + 3);
   assert_string_equal(got + CS_PRINT_MOST - 3, "xx...");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Images that no program header leads to the unwind data of: it is searched for. The oracle of the
-// search is .eh_frame_hdr, in all libraries that have one.
+// Images in which no program header leads to the unwind data, so it is searched for. The oracle of
+// the search is .eh_frame_hdr, in all libraries that have one.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -34,8 +34,8 @@ struct tally {
   unsigned images, same;
 };
 
-// Where .eh_frame_hdr says that .eh_frame begins, and of how many functions: version 1, a pointer
-// relative to itself, a number of 32 bits, as all linkers write it.
+// Where .eh_frame_hdr says that .eh_frame begins, and how many functions it has: version 1, a
+// pointer relative to itself and a number of 32 bits, as all linkers write it.
 static bool by_header(const struct dl_phdr_info *info, uint64_t *begin, uint32_t *count) {
   for (unsigned i = 0; i < info->dlpi_phnum; i++) {
     if (info->dlpi_phdr[i].p_type != PT_GNU_EH_FRAME) continue;
@@ -62,8 +62,8 @@ static int search_image(struct dl_phdr_info *info, size_t size, void *arg) {
   for (unsigned i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
     if (ph->p_type != PT_LOAD) continue;
-    // A copy that the kernel makes, as the search gets it: a sanitizer's build has bytes between
-    // variables that no instruction of its own may read.
+    // The kernel makes the copy, as it does for the search: in a sanitizer's build, there are bytes
+    // between variables that no instruction of the build's own may read.
     uint64_t address = info->dlpi_addr + ph->p_vaddr;
     uint8_t *bytes = malloc(ph->p_filesz + 1);
     assert_non_null(bytes);
@@ -97,7 +97,7 @@ static void finds_what_the_header_says(void **state) {
 // ---- What is no .eh_frame ----
 
 enum { CIE = 24, FDE = 20 };
-// A CIE "zR", and an FDE of it.
+// A CIE with "zR", and an FDE that refers to it.
 static const uint8_t records[CIE + FDE + 4] = {
     20, 0, 0,  0, 0, 0, 0,  0, 1, 'z', 'R', 0, 1, 0x78, 0x10, 1, 0x1B, 0x0C, 7, 8, 0x90, 1,
     0,  0, 16, 0, 0, 0, 28, 0, 0, 0,   0,   1, 0, 0,    9,    0, 0,    0,    0, 0, 0,    0};
@@ -112,7 +112,7 @@ static void only_whole_records_are_believed(void **state) {
   assert_int_equal(found.begin, 8);
   assert_int_equal(found.end, 8 + CIE + FDE);
   assert_int_equal(found.fdes, 1);
-  // Without its end it is found as well, but not without a whole FDE, or without a CIE.
+  // The section is also found without its end, but not without a whole FDE or without a CIE.
   assert_true(cs_eh_frame_search(bytes, sizeof bytes - 4, &found));
   for (size_t size = 0; size < 8 + CIE + FDE; size++)
     assert_false(cs_eh_frame_search(bytes, size, &found));
@@ -122,7 +122,7 @@ static void only_whole_records_are_believed(void **state) {
     assert_false(cs_eh_frame_search(bytes, sizeof bytes, &found));
     bytes[8 + needed[i]] ^= 0x40;
   }
-  // One that only looks like a beginning does not hide the true one.
+  // Bytes that only look like a beginning do not hide the true one.
   uint8_t twice[CIE + sizeof records + 8] = {0};
   memcpy(twice, records, CIE);
   memset(twice + CIE, 0xFF, 8);
@@ -131,8 +131,8 @@ static void only_whole_records_are_believed(void **state) {
   assert_int_equal(found.begin, CIE + 8);
 }
 
-// CPU time of a search in so many records that are each a beginning, and lead nowhere; the best of
-// some tries.
+// Returns the CPU time of a search in this many records, each of which is a beginning that leads
+// nowhere; the best of several tries.
 static uint64_t search_beginnings(uint32_t count) {
   uint8_t *bytes = malloc(count * (size_t)CIE);
   uint64_t best = UINT64_MAX;
@@ -149,7 +149,7 @@ static uint64_t search_beginnings(uint32_t count) {
   return best;
 }
 
-// Eight times as many take eight times as long, and not sixty-four times.
+// Eight times as many records take eight times as long, not sixty-four times.
 static void the_search_takes_time_by_what_is_there(void **state) {
   (void)state;
   uint64_t some = search_beginnings(4000), more = search_beginnings(32000);
@@ -158,7 +158,6 @@ static void the_search_takes_time_by_what_is_there(void **state) {
   assert_true(more < some * 25);
 }
 
-// An image that is mapped far wider than anything is in it.
 static uint64_t resident_bytes(void) {
   unsigned long long all = 0, resident = 0;
   FILE *file = fopen("/proc/self/statm", "r");
@@ -168,6 +167,7 @@ static uint64_t resident_bytes(void) {
   return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+// An image that is mapped over far more memory than it has contents.
 static void a_wide_image_takes_memory_by_what_is_there(void **state) {
   (void)state;
   const uint64_t wide = 64ull << 30;
@@ -201,7 +201,8 @@ static void a_wide_image_takes_memory_by_what_is_there(void **state) {
   (void)close(fd);
 }
 
-// CPU time that it takes to read an image whose program headers name the same 16 MiB so many times.
+// Returns the CPU time that it takes to read an image whose program headers name the same 16 MiB
+// this many times.
 static uint64_t read_segments(unsigned count) {
   enum { SIZE = 16 << 20 };
   static struct cs_elf elf;
@@ -250,7 +251,7 @@ static uint16_t rule_at(uint32_t ip) {
   return id;
 }
 
-// Rows of [0, 16), a gap, rows of [64, 80); the code at 32.
+// Describes rows of [0, 16), a gap, and rows of [64, 80); the code is at 32.
 static void describe(const uint8_t *code, uint32_t at) {
   struct cs_process_memory self;
   uint64_t text = (uint64_t)(uintptr_t)code;
@@ -289,11 +290,11 @@ static void startup_functions_are_known_by_their_code(void **state) {
   assert_int_equal(rules.rule[rule_at(39)].cfa_off, 8);
   assert_int_equal(rules.rule[rule_at(40)].cfa_off, 16);
   assert_int_equal(rules.rule[rule_at(44)].cfa_off, 8);
-  text[35] ^= 0x10;  // neither is another kind of code
+  text[35] ^= 0x10;  // another kind of code gets none, either
   text[39] = 0x10;
   describe(text, 32);
   assert_int_equal(rows.count, 4);
-  // Nor one that does not end before something else begins.
+  // Nor does code that does not end before something else begins.
   memset(text, 0xCC, sizeof text);
   memcpy(text + 56, "\x48\x83\xEC\x08\x90\x90\x48\x83\xC4\x08\xC3", 11);
   describe(text, 56);
@@ -346,7 +347,7 @@ static void a_library_without_the_header(void **state) {
   assert_non_null(entry);
   memcpy(&plug, entry, sizeof plug);
   (void)dl_iterate_phdr(count_headers, &headers);
-  assert_int_equal(headers, 1000);  // it is there, and has none
+  assert_int_equal(headers, 1000);  // the library is there, and has no header
   (void)cs_library_refresh_images();
   const struct cs_image *image = cs_images_find(cs_library.world.images, (uint64_t)(uintptr_t)plug);
   assert_non_null(image);

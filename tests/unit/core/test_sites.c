@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cache of call sites: what is found is what was put, for any addresses and rules, also when
-// far more are put than have room.
+// The cache of call sites: what is found is what was put, for any addresses and rules, even if far
+// more are put than there is room for.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static uint64_t random_word(void) {
   return random_state;
 }
 
-// The rule that goes with an address, from the address alone.
+// The rule of an address, derived from the address alone.
 static struct cs_cfi_rule rule_of(uint64_t ip) {
   uint64_t h = ip * 0x2545F4914F6CDD1Dull;
   struct cs_cfi_rule rule = {.cfa_how = CS_CFA_REG, .cfa_reg = h & 1 ? CS_RBP : CS_RSP};
@@ -55,7 +55,8 @@ static void put(uint64_t ip) {
   check(ip, cs_sites_add(&sites, ip, &rule, kind_of(ip)));
 }
 
-// Dense addresses (one in eight), as call sites of one library are, and any of user space.
+// Dense addresses (one in eight), like the call sites of one library, and others from all of user
+// space.
 static uint64_t address(unsigned i) {
   uint64_t r = random_word();
   return i % 2 == 0 ? 0x7F1234000000 + r % (1 << 22) * 8 : (r >> 17 & ~7ull);
@@ -80,7 +81,8 @@ static void finds_what_was_put_and_nothing_else(void **state) {
     found++;
   }
   assert_true(found > CS_SITE_WORDS * 9 / 10);  // the table is full
-  // Addresses that were not put, near the others and anywhere; each would need to be the same one.
+  // Addresses that were not put, near the others and anywhere: to be found, each would have to be
+  // equal to one that was put.
   for (unsigned i = 0; i < COUNT; i++)
     assert_int_equal(cs_sites_find(&sites, (put_ips[i] & ~7ull) + 1 + i % 7), 0);
   free(put_ips);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The stop reasons: they are counters in recordings and sentences for people, so each must have its
-// own token and its own text, and a number from a newer recording must not be a crash.
+// own token and text, and a number from a newer recording must not cause a crash.
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void every_reason_has_its_own_token_and_text(void **state) {
   }
 }
 
-// Tokens stand in files and on command lines: short, lower case, words joined by a hyphen.
+// Tokens appear in files and on command lines: short, lower case, words joined by hyphens.
 static void tokens_are_words(void **state) {
   (void)state;
   for (int i = 0; i < CS_STOP_COUNT; i++) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The walk over stacks laid out by hand: managed frames, stubs, explicit Frames, and every way to
-// end.
+// Walks over stacks laid out by hand: managed frames, stubs, explicit Frames, and every way to end.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -65,8 +64,8 @@ static uint64_t sp_of(unsigned word) {
   return (uint64_t)(uintptr_t)&words[word];
 }
 
-// Lays `n` frames of the method that call each other, from words[at] up; then a zero return
-// address.
+// Lays out `n` frames of the method, each called by the next, from words[at] up, and then a zero
+// return address.
 static void lay_recursion(unsigned at, unsigned n) {
   for (unsigned i = 0; i < n; i++, at += FRAME_WORDS + 1)
     words[at + FRAME_WORDS] = i + 1 < n ? scene.method + AFTER_CALL : 0;
@@ -92,11 +91,11 @@ static void walks_to_the_base(void **state) {
   }
   assert_false(cs_walk_next(&scene.walk, &frame));
   assert_true(cs_walk_complete(&scene.walk));
-  assert_false(cs_walk_next(&scene.walk, &frame));  // and stays ended
+  assert_false(cs_walk_next(&scene.walk, &frame));  // it stays ended
 }
 
-// What was walked before is walked again without looking anything up, to the same frames; after the
-// code is gone and forgotten, it is not.
+// A second walk finds the same frames without looking anything up. After the code is gone and
+// forgotten, it does not.
 static void steps_over_known_return_addresses_by_rule(void **state) {
   (void)state;
   static struct cs_sites sites;
@@ -140,7 +139,7 @@ static unsigned frames_without_a_map(uint64_t ip) {
   return n;
 }
 
-// The same for collectible code, but only while none has been unloaded, and unloading is reported.
+// The same for collectible code, but only while none has been unloaded and unloading is reported.
 static void steps_over_code_that_may_die_by_rule_until_something_dies(void **state) {
   (void)state;
   static struct cs_sites sites;
@@ -160,7 +159,7 @@ static void steps_over_code_that_may_die_by_rule_until_something_dies(void **sta
   }
   assert_true(cs_walk_complete(&scene.walk));
   world->code_generation++;
-  assert_int_equal(frames_without_a_map(ip), 2);  // the leaf, and code that nothing is known of
+  assert_int_equal(frames_without_a_map(ip), 2);  // the leaf, and code of which nothing is known
   begin(ip, sp_of(100), 0);
   scene.walk.fast = true;
   assert_int_equal(count_frames(), 50);
@@ -200,7 +199,7 @@ static void what_may_be_unloaded_is_read_once_a_walk(void **state) {
   assert_null(scene.walk.near.cache);
 }
 
-// The next walk reads again: by then it may be other code.
+// The next walk reads the code again, which may be other code by then.
 static void what_was_unloaded_is_not_remembered(void **state) {
   (void)state;
   static uint8_t other[64];
@@ -219,7 +218,7 @@ static void what_was_unloaded_is_not_remembered(void **state) {
   cs_walk_leave(&scene.walk);
 }
 
-// More walks at a time than there are leases: the others read each time, and find the same.
+// With more walks at a time than there are leases, the others read each time and find the same.
 static void walks_without_a_lease_find_the_same(void **state) {
   (void)state;
   enum { WALKS = 70 };
@@ -248,7 +247,8 @@ static uint64_t ticks_of_ns(void) {
   return (uint64_t)(((unsigned __int128)1 << 64) / cs_clock_ticks_to_ns(1ull << 32));
 }
 
-// What the thread does beside the walk counts as the walk's; where it has no processor, nothing.
+// CPU time that the thread uses beside the walk counts as the walk's; time without a processor does
+// not count.
 static void ends_when_its_time_is_used_up(void **state) {
   (void)state;
   enum { LIMIT_NS = 4000000, FRAMES = 40, NAP_NS = 500000 };
@@ -302,14 +302,14 @@ static void ends_in_unknown_code_and_names_it(void **state) {
   assert_int_equal(scene.walk.stop_ip, 0x4242);
 }
 
-// A stub may have pushed nothing, one word or two; and words that are no return addresses do not
+// A stub may have pushed nothing, one word or two; words that are not return addresses do not
 // count.
 static void finds_a_stubs_caller(void **state) {
   (void)state;
   for (unsigned pushed = 0; pushed <= 2; pushed++) {
     struct cs_frame frame;
     memset(words, 0, sizeof words);
-    words[100] = scene.method + 3;  // managed, but no call stands before it
+    words[100] = scene.method + 3;  // managed, but not after a call
     words[101] = 0x7777;
     words[100 + pushed] = scene.method + (pushed == 1 ? SECOND_CALL : AFTER_CALL);
     lay_recursion(101 + pushed, 3);
@@ -340,7 +340,7 @@ static void put_frame(unsigned at, uint64_t id, uint64_t next, uint64_t sp, uint
   words[at + 5] = 0xF9;
 }
 
-// Native code without a rule, crossed by an InlinedCallFrame; stale and foreign Frames are passed
+// Native code without a rule is crossed by an InlinedCallFrame; stale and foreign Frames are passed
 // over.
 static void crosses_native_code_by_explicit_frames(void **state) {
   (void)state;
@@ -348,7 +348,7 @@ static void crosses_native_code_by_explicit_frames(void **state) {
   uint64_t head = sp_of(90), active = sp_of(130);
   lay_recursion(200, 2);
   put_frame(90, 1, sp_of(120), sp_of(190),
-            scene.method + AFTER_CALL);  // below the sp: passed already
+            scene.method + AFTER_CALL);  // below the sp: already passed
   put_frame(120, 17, active, 0, 0);      // a kind that leads nowhere
   put_frame(130, 1, ~0ull, sp_of(200), scene.method + AFTER_CALL);
   memcpy(scene.thread + 8, &head, 8);
@@ -364,7 +364,8 @@ static void crosses_native_code_by_explicit_frames(void **state) {
   assert_true(cs_walk_complete(&scene.walk));
 }
 
-// In cooperative mode a helper is called without a Frame: its managed caller must not be skipped.
+// In cooperative mode a helper is called without a Frame, and its managed caller must not be
+// skipped.
 static void does_not_skip_managed_callers_by_a_frame(void **state) {
   (void)state;
   uint64_t head = sp_of(130);
@@ -374,7 +375,7 @@ static void does_not_skip_managed_callers_by_a_frame(void **state) {
   memcpy(scene.thread + 8, &head, 8);
   memcpy(scene.thread + 4, &cooperative, 4);
   begin(0x5000, sp_of(100), 0);
-  assert_int_equal(count_frames(), 2);  // nothing between: the Frame is right
+  assert_int_equal(count_frames(), 2);  // nothing lies between: the Frame is right
   words[110] = scene.method + SECOND_CALL;
   begin(0x5000, sp_of(100), 0);
   assert_int_equal(count_frames(), 1);
@@ -405,8 +406,8 @@ static void distrusts_implausible_explicit_frames(void **state) {
   }
 }
 
-// A return address that the runtime replaced: the Thread holds the true one and the slot's
-// address.
+// The runtime has replaced a return address: the Thread holds the true one and the address of its
+// slot.
 static void sees_through_a_hijacked_return_address(void **state) {
   (void)state;
   struct cs_frame frame;
@@ -427,14 +428,14 @@ static void sees_through_a_hijacked_return_address(void **state) {
   assert_int_equal(frame.regs.r[CS_RIP], scene.method + AFTER_CALL);
   assert_int_equal(count_frames(), 1);
   assert_true(cs_walk_complete(&scene.walk));
-  memset(scene.thread + 160, 0, 8);  // the fields of an older hijack: not of this slot
+  memset(scene.thread + 160, 0, 8);  // the fields belong to an older hijack, of another slot
   begin(scene.method + AFTER_CALL, sp_of(100), 0);
   assert_int_equal(count_frames(), 2);
   assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
 }
 
-// glibc's clone has no rule after its system call: the parent's caller is on top of the stack, and
-// the child has none.
+// glibc's clone has no rule after its system call. In the parent the return address is on top of
+// the stack; the child has no caller.
 static void finds_the_caller_of_clone(void **state) {
   (void)state;
   static const uint8_t clone_code[] = {0x0F, 0x05, 0x48, 0x85, 0xC0, 0x7C, 0x18, 0x74, 0x01, 0xC3};
