@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine perf on threads of this program, without a runtime: the rate, the weights of samples,
-// and the ways in which the engine's signal could harm the program. The engine's descriptors have
+// and the ways in which the engine's signal could harm the program. The descriptors are tested in
 // test_engine_files.c. Skipped, with the engine's reason, where this user may not use perf events.
 #include <fcntl.h>
 #include <pthread.h>

@@ -54,7 +54,7 @@ static void expect_none(const uint8_t *bytes, size_t size, uint32_t offset) {
   if (cs_il_of_bounds(bytes, size, offset, &il)) fail_msg("0x%x at 0x%x", il, offset);
 }
 
-// ---- What a map says ----
+// ---- What a map contains ----
 
 static void test_ranges(void **state) {
   (void)state;

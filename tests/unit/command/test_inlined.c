@@ -120,7 +120,7 @@ static void known_calls_are_places(void **state) {
   IS_SHOWN_AS(at(HOT, 87), at(HOT, CS_REC_AT_IL | 55), in(MIDDLE, 8));
 }
 
-// The map says 12 of Other's first piece, which is left from Middle, and nothing of the others.
+// The map has 12 for Other's first piece, which is left from Middle, and nothing for the others.
 static void a_call_that_was_lost_is_not_made_up(void **state) {
   (void)state;
   IS_SHOWN_AS(at(HOT, 55), (uint64_t)HOT << 32, in(OTHER, 20));

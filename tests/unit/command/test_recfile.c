@@ -375,7 +375,7 @@ static size_t pick_record(const uint8_t *bytes) {
   }
 }
 
-// Lies under a correct checksum: whoever makes a file on purpose also computes its checksum.
+// Lies under a correct checksum, which a file that is made on purpose also has.
 static void sound_lies_do_no_harm(void **state) {
   (void)state;
   every_format = false;

@@ -50,7 +50,7 @@ static const struct cs_world *world = &cs_library.world;
 static struct worker workers[WORKERS];
 static bool over;
 
-// ---- What is on the stack, and what a walk says ----
+// ---- What is on the stack, and what a walk finds ----
 
 #define FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define HERE                                                        \

@@ -124,7 +124,7 @@ static void test_id_again_while_walked(void **state) {
   cs_registry_destroyed(FIRST);
 }
 
-// ---- The alternate stack of a thread that another one tells of ----
+// ---- The alternate stack of a thread whose end another one reports ----
 
 static volatile sig_atomic_t taken;
 static void on_alternate(int signo) {

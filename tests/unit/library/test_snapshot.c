@@ -124,7 +124,7 @@ static void the_alternate_stack_is_swapped_and_put_back(void **state) {
   assert_alternate_is_back(target);
 }
 
-// ---- Targets that do not answer ----
+// ---- Targets that do not respond ----
 
 static void a_target_that_blocks_the_signal_is_reported_and_its_late_answer_ignored(void **state) {
   (void)state;
