@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A small, complete profiler: prints the stack of the program's first managed thread once a second,
-// wherever that thread is at the moment. It shows all that a profiler has to do to use clrsnap:
-// start it with the ICorProfilerInfo, pass on what the runtime reports of threads and code, take
-// snapshots, and stop it.
+// A small, complete profiler: it prints the stack of the program's first managed thread once a
+// second, wherever that thread is at the moment. It shows everything that a profiler has to do to
+// use clrsnap: start it with the ICorProfilerInfo, forward the runtime's notifications of threads
+// and code, take snapshots, and stop it.
 //
 // Threads: the callbacks run on the application's threads. The stack is taken and printed on a
 // thread of the profiler's own, which never runs managed code.
@@ -64,7 +64,8 @@ static void function_name(FunctionID function, char *name, size_t size) {
 
 // ---- The stack ----
 
-// Called once per managed frame and once per run of unmanaged frames, after the thread runs again.
+// Called once per managed frame and once per run of unmanaged frames, after the thread has been let
+// go.
 static HRESULT print_frame(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame_info,
                            ULONG32 context_size, BYTE context[], void *data) {
   char name[600] = "[unmanaged code]";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the fuzz targets share. A target is one function over untrusted bytes; whatever they are, it
-// must end soon and touch no memory that is not its own. Linked with libFuzzer by `./dev fuzz`, and
-// for the tests with replay.c, which runs the corpus.
+// Shared by the fuzz targets. A target is one function over untrusted bytes. Whatever the bytes
+// are, the function must return soon and touch only its own memory. `./dev fuzz` links the targets
+// with libFuzzer; for the tests they are linked with replay.c, which runs the corpus.
 #ifndef CS_FUZZ_H
 #define CS_FUZZ_H
 

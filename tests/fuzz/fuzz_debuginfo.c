@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The debug info of jitted code: the map from its instructions to IL, and the tree of what was
-// inlined. The first byte chooses.
+// The debug info of jitted code: the map from its instructions to IL, and the tree of inlined
+// methods. The first byte chooses which one.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The data contract descriptor of a runtime, which may be another process': JSON to a layout.
+// The data contract descriptor of a runtime, perhaps in another process: from JSON to a layout.
 #include "contract/descriptor.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The responses of a process on its diagnostics port. The process is this one: the port is a socket
-// in the place of its runtime's, and serves the input.
+// The responses of a process on its diagnostics port. The target is this process itself: a socket
+// stands in for its runtime's port, and serves the input.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void open_port(void) {
   (void)atexit(close_port);
 }
 
-// Called while the response is waited for. What does not fit into the socket is cut off.
+// Called while the response is awaited. Data that does not fit into the socket is cut off.
 static bool serve(void *context) {
   (void)context;
   int fd = accept4(port, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two recordings, compared and written in every way that `clrsnap diff` has. The first two bytes
-// are the length of the first.
+// Two recordings, compared and written in every way that `clrsnap diff` offers. The first two bytes
+// are the length of the first recording.
 #include <string.h>
 
 #include "formats/writers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An ELF image as it is mapped in a process: program headers, notes, .eh_frame_hdr or a search, its
-// rows, and what is known of functions by their code. The first two bytes say which of the image's
-// pages are mapped executable.
+// An ELF image as it is mapped in a process: program headers, notes, .eh_frame_hdr or a search, the
+// image's rows, and what its code reveals of functions. The first two bytes say which of the
+// image's pages are mapped executable.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

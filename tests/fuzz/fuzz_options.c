@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command's options: words that end with a NUL. The first byte chooses the verb.
+// The command's options: NUL-terminated words. The first byte chooses the verb.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A recording file, read and written in every format as `clrsnap report` does it.
+// A recording file, read and written in every format, as `clrsnap report` does.
 #include "formats/otlp.h"
 #include "formats/writers.h"
 #include "fuzz.h"

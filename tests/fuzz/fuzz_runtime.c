@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The runtime's image in another process: program headers, exported symbols, data, the sorted index
 // of its unwind data, and the table for its debugger. The process is this one; the input is mapped
-// from a file of the runtime's name.
+// from a file that has the runtime's name.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static struct cs_remote *open_self(void) {
   return remote;
 }
 
-// The collector's methods, as they are found where nothing is wrong, or taken for found.
+// The collector's methods: found if nothing is wrong, else assumed to be found.
 static void ask_the_collector(struct cs_remote *remote, uint64_t table) {
   struct cs_layout *l = &remote->world.layout;
   l->runtime_major = 10;

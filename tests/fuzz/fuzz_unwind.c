@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // UNWIND_INFO and epilogs: a step over a managed frame whose registers, stack, code and unwind data
-// are the input's. It must end, and read nothing else.
+// come from the input. The step must return, and must read nothing else.
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A walk over the recorded memory of real processes (worlds/), with changes in registers, stack and
-// tables. It must end soon, and see nothing but what was recorded; and whatever stands on a stack,
-// the walk over known return addresses (walk/run.c) finds what the exact one finds.
+// tables. The walk must end soon and see only what was recorded; and whatever is on a stack, the
+// walk over known return addresses (walk/run.c) must find what the exact one finds.
 //
 // The input: the world, the thread, flags, then changes of 6 bytes each: what, where, how, value.
 #include <dirent.h>
@@ -20,8 +20,8 @@ enum {
   MOST_FRAMES = 4096,
   HEAD = 3,
   CHANGE = 6,
-  // What a frame may cost. Code that is in no map may be bridged by an explicit Frame, for which up
-  // to 64 KiB of stack are looked through, each word with some twenty reads.
+  // The most reads that a frame may cost. Code that is in no map may be bridged by an explicit
+  // Frame, for which up to 64 KiB of stack are searched, with some twenty reads for each word.
   READS_BEFORE = 1 << 19,
   READS_PER_FRAME = 1 << 12,
 };
@@ -147,7 +147,7 @@ static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
   return sp >= stack->alt_lo && sp < stack->alt_hi;
 }
 
-// What a caller relies on: it goes up the stack and stays on it.
+// The guarantee for callers: a walk goes up the stack and stays on it.
 static void check_frame(const struct cs_stack *stack, const struct cs_frame *frame, uint64_t last) {
   uint64_t sp = frame->regs.r[CS_RSP];
   check(cs_stack_holds(stack, sp, 0), "a frame off the stack");
@@ -201,7 +201,7 @@ static void check_fast(struct recorded *w, uint32_t world, const struct world_th
   check(walk.stop == exact->stop && walk.stop_ip == exact->stop_ip, "the fast walk ends elsewhere");
 }
 
-// Unchanged, each thread is walked as it was when it was recorded.
+// Without changes, the walk of each thread is the one that was recorded.
 static void check_recorded(void) {
   struct cs_walk walk;
   for (uint32_t i = 0; i < world_count; i++)

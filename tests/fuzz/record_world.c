@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// record_world PID FILE: stops the .NET process, walks each of its threads, and writes down what
-// the walks have read (world.h), for fuzz_walk. Of threads that look alike only the first. The
-// process runs on afterwards. What is in worlds/ was made with it from the programs of tests/apps.
+// record_world PID FILE: stops the .NET process, walks each of its threads, and writes what the
+// walks have read to FILE (world.h), for fuzz_walk. Of threads that look alike only the first is
+// kept. The process runs on afterwards. The files in worlds/ were recorded from the programs of
+// tests/apps.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static bool is_known(uint64_t look) {
   return false;
 }
 
-// What is noted for a thread that is left out again does no harm.
+// The notes of a thread that is then left out do no harm.
 static void record_thread(struct cs_remote_thread *thread) {
   struct cs_walk of;
   uint64_t look, sp = thread->regs.r[CS_RSP];
@@ -148,7 +149,7 @@ static uint16_t rule_for(uint16_t old) {
   return (uint16_t)(rec.new_rule[old] - 1);
 }
 
-// The rows near the ips that were seen in the image; between them is a gap.
+// Keeps the rows near the ips that were seen in the image; in between there is a gap.
 static uint32_t choose_rows(const struct cs_image *image, struct world_row *out) {
   uint32_t count = 0;
   bool wanted = true;  // row 0 is always there

@@ -57,7 +57,7 @@ uint64_t fuzz_expansion_limit(uint64_t recording_bytes) {
 }
 
 void fuzz_check_stream(FILE *out, uint64_t recording_bytes) {
-  // What a format has without any content; what a byte of a name or of a number becomes.
+  // The size of a format without any content, and the growth of one byte of a name or a number.
   enum { ALWAYS = 1 << 20, ESCAPED = 8, PER_BYTE = 1024 };
   (void)fflush(out);
   uint64_t most = ALWAYS + PER_BYTE * recording_bytes +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the targets over recording files share.
+// Shared by the targets over recording files.
 #ifndef CS_FUZZ_RECORDED_H
 #define CS_FUZZ_RECORDED_H
 
@@ -8,18 +8,18 @@
 
 enum { FUZZ_MOST_BYTES = 1 << 16 };
 
-// Reads a recording from bytes whose checksums are corrected first, as an attacker can do, too.
+// Reads a recording from bytes whose checksums are corrected first, as an attacker could do.
 bool fuzz_read_recording(const uint8_t *data, size_t size, struct cs_recording *rec);
 
-// A stream that counts what is written and keeps nothing.
+// A stream that counts the bytes written and discards them.
 FILE *fuzz_stream(void);
-// Is that still a bounded multiple of recordings of so many bytes? Ends the program if not; counts
-// from 0 again.
+// Checks that the output is still a bounded multiple of recordings of this size, and restarts the
+// count. Ends the program if it is not.
 void fuzz_check_stream(FILE *out, uint64_t recording_bytes);
-// A limit of frames that is as large for small recordings as is bearable here.
+// The limit of frames, lowered for small recordings so that a run stays short.
 uint64_t fuzz_expansion_limit(uint64_t recording_bytes);
 
-// Options that follow from the input, so that each is met by some.
+// Options derived from the input, so that each option is set for some inputs.
 struct cs_resolve_opts fuzz_options(uint32_t random, const struct cs_recording *rec);
 uint32_t fuzz_random(const uint8_t *data, size_t size);
 

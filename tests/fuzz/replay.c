@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// replay FOLDER: a fuzz target over each file of the folder; then over each with its bytes changed
-// one at a time, so that a corpus of one file is some hundred inputs, and one of many some
-// thousand.
+// replay FOLDER: runs a fuzz target over each file of the folder, and then over each file with its
+// bytes changed one at a time, so that a corpus of one file yields some hundred inputs, and one of
+// many files some thousand.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A recorded world: what walks over the stopped threads of a real .NET process have read, byte for
-// byte, with the registers that they began with and what they found. record_world writes such files
-// (worlds/), fuzz_walk walks in them. Reads see the recorded memory and nothing else.
+// A recorded world: what the walks over the stopped threads of a real .NET process have read, byte
+// for byte, with the registers from which they started and the frames that they found. record_world
+// writes such files (worlds/), and fuzz_walk walks in them. Reads see the recorded memory and
+// nothing else.
 #ifndef CS_FUZZ_RECORDED_WORLD_H
 #define CS_FUZZ_RECORDED_WORLD_H
 
@@ -58,13 +59,14 @@ struct recorded {
   uint64_t reads, refused;   // counted up by the reader
 };
 
-// Ends the program with a sentence when the file is not whole or not of this version.
+// Ends the program with a message if the file is not whole or not of this version.
 void world_load(struct recorded *w, const char *path);
-// The recorded byte at an address; NULL: there is none. `*left`: how many follow, with itself.
+// The recorded byte at an address, or NULL if there is none. `*left`: the number of bytes from it
+// on.
 uint8_t *world_at(const struct recorded *w, uint64_t address, uint64_t *left);
 
-// What is asked about a managed frame besides the walk: method, ReadyToRun tables, debug info.
-// Returns how much of it was found.
+// Looks up what the command asks about a managed frame apart from the walk: method, ReadyToRun
+// tables, debug info. Returns how much of it was found.
 unsigned world_ask_about(const struct cs_world *world, const struct cs_frame *frame);
 
 #endif

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# reach.sh SOURCE MATERIAL WORK: which functions of the island each oracle enters, as a table of the lines (per cent)
-# that gcov has seen it execute; docs/oracles.md has the gist. WORK: a folder for a build with --coverage. The oracles'
-# own verdicts do not count here: such a build is slow, and these runs are short.
+# reach.sh SOURCE MATERIAL WORK: lists which functions of the island each oracle enters, with the percentage of their
+# lines that gcov has seen executed; docs/oracles.md has a summary. WORK: a folder for a build with --coverage. The
+# oracles' own verdicts do not count here: such a build is slow, and these runs are short.
 SOURCE=$1 MATERIAL=$2 WORK=$3 BUILD=$3/build
 cmake -S "$SOURCE" -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCLRSNAP_MATERIAL=$MATERIAL" \
   -DCMAKE_C_FLAGS="--coverage -fprofile-update=atomic -O1" > /dev/null || exit 1
@@ -11,7 +11,7 @@ modules=$(ninja -C "$BUILD" -t targets all | sed -nE 's/^(oracle_[a-z]+):.*/\1/p
 cmake --build "$BUILD" --target step stepmark remote_walk clrsnap $modules > "$WORK/build.log" || exit 1
 export STEP_MARK_LIB=$BUILD/lib/libstepmark.so
 
-# reach NAME COMMAND...: WORK/NAME.reach has "room function per cent" of each function.
+# reach NAME COMMAND...: writes "room function percent" for each function to WORK/NAME.reach.
 reach() {
   local name=$1 file
   shift

@@ -20,7 +20,7 @@ CLRMD = "remote"     # the walks that ClrMD is compared with, over all threads o
 
 # name, oracle, file, what stands there, what is put there
 FAULTS = [
-    # The loop over known call sites (walk/run.c), which handlers spend nearly all of a walk in.
+    # The loop over known call sites (walk/run.c), in which handlers spend most of a walk.
     ("trap in the handler's loop", STEP, "core/walk/run.c",
      "  cs_site site = run->site;\n", "  cs_site site = run->site;\n  __builtin_trap();\n"),
     ("trap in the handler's loop", CLRMD, "core/walk/run.c",
@@ -51,7 +51,7 @@ FAULTS = [
      "(frame.flags & CS_FRAME_EXACT) != 0);", "false);"),
     ("a record lacks its flags", STEP, "library/signal/capture.c",
      "  out->flags = (uint8_t)frame->flags;", "  out->flags = 0;"),
-    # The exact walk: what each kind of code is stepped over by.
+    # The exact walk: how it steps over each kind of code.
     ("trap in the exact loop", STEP, "core/walk/walk.c",
      "  enum cs_stop stop = drop_useless_site(walk);", "  __builtin_trap();\n  enum cs_stop stop = drop_useless_site(walk);"),
     ("a return address is looked up behind the call", CLRMD, "core/walk/walk.c",
@@ -78,7 +78,7 @@ def fail(text):
 
 
 class Tree:
-    """A copy of the sources and a build of it, in which one file at a time is another."""
+    """A copy of the sources and a build of it, in which one file at a time is replaced."""
 
     def __init__(self, work, build, source):
         self.source, self.copy, self.build = source, os.path.join(work, "source"), os.path.join(work, "build")
@@ -125,7 +125,7 @@ class Tree:
 
 
 def look(tree, material, oracle):
-    """The oracle's exit code and what it says."""
+    """The oracle's exit code and its output."""
     command = [os.path.join(tree.build, "bin", "step")]
     app = ["--", "dotnet", os.path.join(material, "apps", "Step", "Step.dll"), "1"]
     how = {
@@ -168,7 +168,7 @@ def main():
         for name, oracle, file, old, new in faults:
             tree.put(file, old, new)
             tree.make()
-            # Whether a return address is replaced in a run is up to the machine.
+            # Whether a return address is replaced during a run depends on the machine.
             for _ in range(6 if oracle == HIJACK else 1):
                 code, text = look(tree, material, oracle)
                 if code != 0:

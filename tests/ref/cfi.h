@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A second reader of .eh_frame, slow and straight-line, after DWARF 5 (sections 2.5 and 6.4) and
-// the LSB's chapter on .eh_frame; nothing of it is the product's. Registers by DWARF's numbering.
-// One thread; not for handlers.
+// A second reader of .eh_frame, slow and straight-line, written from DWARF 5 (sections 2.5 and 6.4)
+// and the LSB's chapter on .eh_frame, without any of the product's code. Registers have DWARF's
+// numbers. One thread; not for handlers.
 #ifndef REF_CFI_H
 #define REF_CFI_H
 
@@ -53,13 +53,14 @@ struct cfi_registers {
   bool undefined[CFI_REGISTERS];
 };
 
-// Calls `visit` for each FDE of a section that stands at `address`. False: malformed. An FDE that
-// is empty is left out, as is one whose range was dropped by the linker (begin 0).
+// Calls `visit` for each FDE of a section that is at `address`. Returns false if the section is
+// malformed. Skips an FDE that is empty or whose range the linker has dropped (begin 0).
 bool cfi_each(const uint8_t *bytes, size_t size, uint64_t address,
               void (*visit)(const struct cfi_function *function, void *arg), void *arg);
-// The row that holds at `ip`. False: malformed.
+// Finds the row that holds at `ip`. Returns false if the record is malformed.
 bool cfi_row_at(const struct cfi_function *function, uint64_t ip, struct cfi_row *row);
-// The caller's registers, and the CFA. False: malformed, or `read` refuses.
+// Computes the caller's registers and the CFA. Returns false if the row is malformed or `read`
+// fails.
 bool cfi_apply(const struct cfi_row *row, const struct cfi_registers *from,
                bool (*read)(uint64_t address, uint64_t *word), struct cfi_registers *to,
                uint64_t *cfa);

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# cfi.sh REF_CFI: the reference twin of .eh_frame (cfi_twin.c) over every ELF file that the newest
-# .NET 10 on this machine ships (runtime, hosts, apphost, SDK), and the system's libraries that a
-# .NET process loads.
+# cfi.sh REF_CFI: runs the reference twin of .eh_frame (cfi_twin.c) over every ELF file of the newest .NET 10 on this
+# machine (runtime, hosts, apphost, SDK), and over the system's libraries that a .NET process loads.
 system=()
 for name in ld-linux-x86-64.so.2 libc.so.6 libm.so.6 libgcc_s.so.1 libstdc++.so.6 libdl.so.2 \
   libpthread.so.0 librt.so.1 libssl.so.3 libcrypto.so.3 libz.so.1 libgssapi_krb5.so.2 \
@@ -23,6 +22,6 @@ mapfile -t shipped < <(find "$root" -type f \( -name '*.so' -o ! -name '*.*' -pe
     [ "$(head -c 4 "$file" | tr -d '\0')" != $'\177ELF' ] || echo "$file"
   done)
 [ ${#shipped[@]} -ge 10 ] || { echo "only ${#shipped[@]} ELF files in $root"; exit 1; }
-# A small one first.
+# The first file should be small.
 mapfile -t shipped < <(ls -Sr "${shipped[@]}")
 exec "$1" ${V:+-v} "${shipped[@]}" "${system[@]}"

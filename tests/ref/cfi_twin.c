@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The product's native unwinder against a slow twin (cfi.c, expression.c), over every FDE of ELF
-// files: wherever a row of either begins or ends, at every byte where the CFA is an expression, and
-// in the gaps between functions. At each place registers and a stack are made up; the step of the
-// product must arrive where the twin's rules lead: CFA, return address, rbx, rbp, r12 to r15, and
-// under a signal all registers. As an interrupted frame, as a caller's, and by its call site's
-// rule. What differs must have one of the reasons below, and each reason has a bound.
-// Usage: ref_cfi [-v] FILE...   The vdso is always one of them; the first is also tried with rules
-// that are spoilt, so it should be small. Exit code 0 pass, 1 fail. One
-// thread.
+// Compares the product's native unwinder with a slow twin (cfi.c, expression.c), over every FDE of
+// ELF files: wherever a row of either begins or ends, at every byte where the CFA is an expression,
+// and in the gaps between functions. Registers and a stack are made up at each place; the product's
+// step must arrive where the twin's rules lead: CFA, return address, rbx, rbp, r12 to r15, and all
+// registers under a signal. The step is made as for an interrupted frame, as for a caller's frame,
+// and by its call site's rule. Every difference must have one of the reasons below, and each reason
+// has a bound. Usage: ref_cfi [-v] FILE... The vdso is always included; the first file is also
+// tried with spoilt rules, so it should be small. Exit code 0 pass, 1 fail. One thread.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +19,14 @@
 #include "ref/elf_file.h"
 #include "unwind/sites.h"
 
-// A stack where every word has a value of its own: aligned, and on the stack, above all registers.
-#define STACK_LO 0x040000000000ull
+// A stack in which every word has a different value: aligned, and at higher addresses than the
+// A stack in which every word has a value of its own: an aligned address on the stack, above the
+// values of all registers.
 #define STACK_HI 0x700000000000ull
 #define RSP_VALUE 0x080000000000ull  // eight times that is on the stack: [rsp + r9 * 8 + 8]
 enum { MAX_REPORTS = 40 };
 
-// Why the product may not do what .eh_frame says.
+// The reasons for which the product may differ from .eh_frame.
 enum reason {
   NONE,
   CORRECTED,   // .eh_frame is wrong, by the function's own code: native/quirks.c
@@ -137,7 +137,7 @@ static bool is_same(const struct cs_regs *regs, const struct cfi_registers *to, 
   return true;
 }
 
-// Makes up the registers of a frame in front of the twin and the product alike.
+// Makes up the registers of a frame, the same for the twin and the product.
 static void make_up(uint64_t ip, struct cfi_registers *from, struct cs_regs *regs) {
   memset(from, 0, sizeof *from);
   for (unsigned i = 0; i < CFI_RIP; i++) from->r[i] = RSP_VALUE + 0x10000 + i * 0x1008;
@@ -165,13 +165,14 @@ static void check_site(uint64_t place, uint64_t ip, const struct cfi_registers *
   if (stop != CS_STOP_NONE || !is_same(&regs, to, false)) wrong("by its site", place);
 }
 
-// Returns whether the caller continues at exactly that ip, and not after a call: below a signal,
-// and where a ucontext is restored (setcontext), which may be that of a signal.
+// Returns whether the caller resumes at exactly that ip, and not after a call: below a signal, and
+// where a ucontext is restored (setcontext), which may be that of a signal.
 static bool goes_on_exactly(const struct cfi_row *row) {
   return now.function->signal_frame || row->rule[CFI_RSP].kind == CFI_OFFSET;
 }
 
-// Steps from `place`, which `row` describes. Not exact: as after a call that ends at `place`.
+// Steps from `place`, which `row` describes. If not `exact`, steps as after a call that ends at
+// `place`.
 static void check_step(const struct cfi_row *row, uint64_t place, bool exact) {
   struct cs_code code = {.kind = CS_CODE_NATIVE, .image = now.image};
   struct cfi_registers from, to;
@@ -235,7 +236,7 @@ static void check_row(const struct cfi_row *row, uint64_t place, uint64_t end) {
   }
 }
 
-// Of a function that leaves by __builtin_eh_return, and of no other, rax and rdx are saved.
+// Only a function that leaves by __builtin_eh_return saves rax and rdx.
 static bool is_leaving(const struct cfi_function *f, uint64_t end) {
   struct cfi_row row;
   for (uint64_t place = f->begin; place < end && cfi_row_at(f, place, &row); place = row.end)
@@ -265,7 +266,7 @@ static enum cs_stop step_in_gap(uint64_t place, struct cfi_registers *from, stru
   return cs_unwind_native(&world, &code, &stack, true, regs, &is_signal);
 }
 
-// sub rsp, 8; ...; add rsp, 8; ret (native/startup.c): byte by byte, what must be on the stack.
+// sub rsp, 8; ...; add rsp, 8; ret (native/startup.c): what must be on the stack, byte by byte.
 static void check_startup(uint64_t begin, uint64_t end) {
   static const uint8_t sub[] = {0x48, 0x83, 0xEC, 0x08}, add[] = {0x48, 0x83, 0xC4, 0x08, 0xC3};
   const uint8_t *code = (const uint8_t *)(uintptr_t)begin;
@@ -287,7 +288,7 @@ static void check_startup(uint64_t begin, uint64_t end) {
   counts.startup++;
 }
 
-// Code that no FDE describes. The product knows .init and .fini nevertheless.
+// Code that no FDE describes. The product handles .init and .fini nevertheless.
 static void check_gap(uint64_t begin, uint64_t end) {
   struct cfi_function nobody = {.begin = begin};
   struct cs_regs regs;
@@ -329,7 +330,7 @@ static int by_begin(const void *a, const void *b) {
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
-// Where functions overlap, the one that begins later has the rest.
+// Where functions overlap, the rest belongs to the one that begins later.
 static void check_functions(const struct list *list) {
   uint64_t covered = now.image->begin;
   for (size_t i = 0; i < list->count; i++) {
@@ -419,7 +420,7 @@ static bool check_vdso(void) {
   return false;
 }
 
-// Would it be seen? Each rule of a file is spoilt in one of four ways, and put right again.
+// Tests the comparison: spoils each rule of a file in one of four ways, and restores it.
 static bool check_itself(const char *path, const struct elf_file *file) {
   struct cs_cfi_rule *rules = (struct cs_cfi_rule *)(uintptr_t)images->rules, whole;
   uint32_t missed = 0, spoilt = 0;

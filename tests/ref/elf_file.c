@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// See elf_file.h. Invariant: what the file says of itself is checked against the file's size before
-// it is used. Segments are mapped readable or executable, never writable: nothing here runs them.
+// See elf_file.h. Invariant: every offset and size in the file is checked against the file's size
+// before it is used. Segments are mapped readable or executable, never writable, because nothing
+// here runs them.
 #include "ref/elf_file.h"
 
 #include <elf.h>

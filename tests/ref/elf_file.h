@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ELF files put into this process as the dynamic loader would map them, without running anything of
-// theirs; and their .eh_frame, found by the section headers. One thread; not for handlers.
+// ELF files, mapped into this process as the dynamic loader would map them but without running any
+// of their code; and their .eh_frame, found by the section headers. One thread; not for handlers.
 #ifndef REF_ELF_FILE_H
 #define REF_ELF_FILE_H
 
@@ -19,9 +19,10 @@ struct elf_file {
   } startup[2];  // .init and .fini in the process; 0 and 0: none
 };
 
-// Maps the file's segments. False: no ELF image of this machine that has an .eh_frame.
+// Maps the file's segments. Returns false unless it is an ELF image of this machine with an
+// .eh_frame.
 bool elf_file_map(const char *path, struct elf_file *file);
-// The same of an image that is in memory as a whole, and stays where it is: the vdso.
+// The same for an image that is already in memory as a whole and stays there: the vdso.
 bool elf_file_in_memory(const void *image, size_t size, struct elf_file *file);
 void elf_file_close(struct elf_file *file);  // its segments stay
 

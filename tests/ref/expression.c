@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stack machine, one operation after the other. Invariant: neither the program's end nor the
-// stack's is passed; what is not known is refused.
+// A stack machine that executes one operation after the other. Invariant: neither the program's end
+// nor the stack's is passed, and an unknown operation is refused.
 #include "ref/expression.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ static void push_register(struct machine *m, uint64_t reg) {
     push(m, m->e->registers[reg] + (uint64_t)offset);
 }
 
-// Two values to one: the one below the top is on the left.
+// Replaces two values by one; the value below the top is the left operand.
 static bool binary(struct machine *m, unsigned op) {
   if (!((op >= 0x1a && op <= 0x1e) || op == 0x21 || op == 0x22 || (op >= 0x24 && op <= 0x27) ||
         (op >= 0x29 && op <= 0x2e)))
@@ -100,7 +100,7 @@ static bool binary(struct machine *m, unsigned op) {
   return true;
 }
 
-// A number that follows the operation, of the size and sign that the operation says.
+// A number that follows the operation, with the size and sign of the operation.
 static bool constant(struct machine *m, unsigned op) {
   switch (op) {
     case 0x03:  // addr
@@ -149,7 +149,7 @@ static void dereference(struct machine *m, unsigned size) {
 static void jump(struct machine *m, bool taken) {
   int64_t by = (int16_t)cfi_fixed(&m->in, 2);
   int64_t to = m->in.at - m->begin + by;
-  // Backwards could go on for ever, and never occurs.
+  // A backward branch could loop forever, and never occurs.
   if (by < 0 || to > m->in.end - m->begin)
     m->bad = true;
   else if (taken)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads PE files by mapping them; every offset is checked against the file. One thread at a time;
-// not for handlers. Invariant: what ref_pe_at returns lies in one section of the file.
+// not for handlers. Invariant: a range that ref_pe_at returns lies in one section of the file.
 #include "ref/pe.h"
 
 #include <fcntl.h>

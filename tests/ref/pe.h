@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A ReadyToRun image as a file: sections by their place in memory, and the RUNTIME_FUNCTION table.
-// Written from the PE format's and ReadyToRun's documentation, with nothing of the product's.
+// A ReadyToRun image as a file: sections by their addresses in memory, and the RUNTIME_FUNCTION
+// table. Written from the documentation of the PE format and of ReadyToRun, without any of the
+// product's code.
 #ifndef REF_PE_H
 #define REF_PE_H
 
@@ -25,10 +26,11 @@ struct ref_pe {
   uint32_t function_count;               // 0: no ReadyToRun code
 };
 
-// False: it is no PE file, or a damaged one. An image without native code has no functions.
+// Returns false if the file is damaged or no PE file. An image without native code has no
+// functions.
 bool ref_pe_open(struct ref_pe *pe, const char *path);
 void ref_pe_close(struct ref_pe *pe);
-// `size` bytes at an RVA, NULL if the file has none there.
+// Returns `size` bytes at an RVA, or NULL if the file has none there.
 const uint8_t *ref_pe_at(const struct ref_pe *pe, uint32_t rva, uint32_t size);
 
 #endif

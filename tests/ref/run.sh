@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# run.sh TWIN: the reference twin (twin.c) over every function of every ReadyToRun image that the
-# newest .NET 10 on this machine ships, ASP.NET's included where it is installed.
+# run.sh TWIN: runs the reference twin (twin.c) over every function of every ReadyToRun image of the newest .NET 10 on
+# this machine, including ASP.NET's where it is installed.
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
 folders=$(dotnet --list-runtimes | sed -nE 's/^(\S+) (10\.\S+) \[(.*)\]$/\1 \3\/\2/p' |
   sort -V | awk '{ newest[$1] = $2 } END { for (name in newest) print newest[name] }')

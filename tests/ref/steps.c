@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // See steps.h. capstone decodes the instructions. A frame's state is propagated from the entry
 // along jumps until nothing changes. After an instruction that changes rsp in a way that is not
-// modelled, rsp is unknown, and only a frame on rbp shows where the caller is. One thread; not for
-// handlers.
+// modelled, rsp is unknown, and only a frame with rbp as its frame pointer shows where the caller
+// is. One thread; not for handlers.
 #include "ref/steps.h"
 
 #include <capstone/capstone.h>
@@ -49,7 +49,7 @@ static void pop(struct step_state *s, const cs_x86_op *op) {
   if (slot == RBP) s->rbp_is_frame = false;
 }
 
-// rsp or rbp becomes the sum of one of them and a number. False: it is no such instruction.
+// Sets rsp or rbp to the sum of one of them and a number. Returns false for any other instruction.
 static bool moves_frame(struct step_state *s, const cs_insn *insn) {
   const cs_x86 *x = &insn->detail->x86;
   if (x->op_count != 2 || x->operands[0].type != X86_OP_REG) return false;
@@ -109,7 +109,7 @@ static bool same(const struct step_state *a, const struct step_state *b) {
   return memcmp(a->saved, b->saved, sizeof a->saved) == 0;
 }
 
-// True: something new is known there.
+// Returns true if the state of that place has changed.
 static bool flow(struct step_state *to, const struct step_state *from) {
   if (!to->reached) {
     *to = *from;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What each instruction of a function does to its frame, found by following the function's code
-// from its entry, and by nothing else: no unwind data is read. Where a frame's caller is, at every
-// instruction that the code reaches, prologs and epilogs included.
+// from its entry, without reading any unwind data: where the frame's caller is, at every
+// instruction that the code reaches, including prologs and epilogs.
 #ifndef REF_STEPS_H
 #define REF_STEPS_H
 
@@ -32,7 +32,7 @@ struct steps {
   uint32_t count, capacity;
 };
 
-// Follows `code` of `size` bytes. False: out of memory, or bytes that are no instructions.
+// Follows `size` bytes of `code`. Returns false if memory runs out or bytes are not instructions.
 bool steps_follow(struct steps *steps, const uint8_t *code, uint32_t size);
 void steps_free(struct steps *steps);
 

@@ -75,7 +75,7 @@ static void make_up(struct cs_regs *regs, uint64_t ip) {
   regs->r[CS_RIP] = ip;
 }
 
-// Is it the caller that was made up? Of registers that the code has given up nothing is asked.
+// Checks that this is the made-up caller, except for the registers that the code has given up.
 static bool is_caller(const uint64_t *r) {
   if (r[CS_RIP] != RETURN_IP || r[CS_RSP] != CFA) return false;
   for (int i = 0; i < STEP_SAVED; i++)
@@ -121,7 +121,7 @@ static void check_step(const struct ref_function *f, uint32_t offset, bool exact
   report(exact ? "interrupted" : "calling", f, offset, (int)stop, regs.r);
 }
 
-// Behind a call: decoded, by the rule of its call site, and by the other interpreter.
+// After a call: decoded, by the rule of its call site, and by the other interpreter.
 static void check_call(const struct ref_function *f, uint32_t offset) {
   struct cs_code code;
   struct cs_regs regs;

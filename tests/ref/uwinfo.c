@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// See uwinfo.h. Each operation is undone as its documentation says what it did; nothing is
-// prepared, remembered or shared. One thread; not for handlers.
+// See uwinfo.h. Each operation is undone according to its documentation; nothing is prepared,
+// cached or shared. One thread; not for handlers.
 #include "ref/uwinfo.h"
 
 struct code {
@@ -15,7 +15,7 @@ static uint32_t u32(const uint8_t *at) {
   return u16(at) | u16(at + 2) << 16;
 }
 
-// Slots of a code, itself included; 0: there is no such operation.
+// The number of slots of a code, including its first one; 0 if there is no such operation.
 static unsigned slots(const struct code *c) {
   switch (c->op) {
     case 0:  // PUSH_NONVOL
@@ -73,7 +73,7 @@ bool ref_unwind(const struct ref_pe *pe, const struct ref_function *function, ui
     unsigned count = info[2], fp = info[3] & 15, fp_offset = (info[3] >> 4) * 16u;
     const uint8_t *codes = ref_pe_at(pe, rva + 4, count * 2u);
     if (count != 0 && codes == NULL) return false;
-    // Two looks: is the frame register set yet, and how far from the stack pointer?
+    // Two results of this pass: whether the frame register is set yet, and its offset from rsp.
     bool fp_set = false;
     for (unsigned i = 0, n; i < count; i += n) {
       struct code c = {codes[i * 2], codes[i * 2 + 1] & 15, codes[i * 2 + 1] >> 4,

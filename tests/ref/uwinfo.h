@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A slow, straight-line interpreter of AMD64 UNWIND_INFO as CoreCLR uses it on Unix, written from
-// the format's documentation and independently of the product's (src/unwind). No epilogs: those are
-// steps.h's part.
+// the format's documentation and independently of the product's (src/unwind). It does not handle
+// epilogs; steps.h does.
 #ifndef REF_UWINFO_H
 #define REF_UWINFO_H
 
@@ -15,8 +15,9 @@ struct ref_registers {
 
 typedef uint64_t ref_stack_word(uint64_t address);
 
-// Unwinds a frame of `function` whose prolog has been executed up to `executed` bytes (anything
-// large: all of it), from and into `registers`. False: the data is malformed.
+// Unwinds a frame of `function`, whose prolog has been executed up to `executed` bytes (a large
+// number stands for all of it). `registers` is both input and output. Returns false if the data is
+// malformed.
 bool ref_unwind(const struct ref_pe *pe, const struct ref_function *function, uint32_t executed,
                 ref_stack_word *stack, struct ref_registers *registers);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Does the oracle notice? Some of the walks that were found right are compared once more with a
-// fault put in: the comparison has to find each. A walk that lacks the leaf's caller may look as if
-// the thread were about to go on elsewhere; then the thread has to show that it is not, by
+// Tests the oracle itself: some of the walks that were found right are compared again with a fault
+// put in, and the comparison has to find each fault. A walk that lacks the leaf's caller may look
+// as if the thread were about to continue elsewhere; the thread then has to refute that, by
 // returning to that very caller (predict.c).
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,8 @@ static void drop(struct walked *w, unsigned at) {
   w->count--;
 }
 
-// Puts it in at frame `at`, which is neither the leaf nor the last one. False: not in this walk.
+// Puts the fault in at frame `at`, which is neither the leaf nor the last frame. Returns false if
+// the fault is impossible in this walk.
 static bool put(struct walked *w, enum bait bait, unsigned at, const struct cs_regs *base) {
   struct cs_frame *frame = &w->frame[at];
   switch (bait) {
@@ -87,7 +88,7 @@ void bait_check(struct oracle *oracle, const struct entry *const *want, unsigned
     found = !handlers_walk_agrees(oracle->handlers, &oracle->thread, &exact, &err);
   } else {
     struct comparison result = oracle_compare(oracle, &baited, want, count, !w->cut_off);
-    if (result.verdict == VERDICT_RIGHT && result.resumes) {  // the thread itself will tell
+    if (result.verdict == VERDICT_RIGHT && result.resumes) {  // the thread's next steps decide
       if (!oracle->bait_prediction.made)
         prediction_make(&oracle->bait_prediction, oracle, &result, want);
       return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What is done at each instruction: the exact walk, against the stepper's call stack; then the
-// handler's own walks, against the exact one (tools/handlers_walk.h).
+// Made at each instruction: the exact walk, compared with the stepper's call stack; then the
+// handler's own walks, compared with the exact one (tools/handlers_walk.h).
 //
-// The walker's pages may be older than the memory (only the stack and the runtime's Thread are read
-// anew at each instruction). So a walk that is not right is done again with nothing kept, and that
-// one counts.
+// The walker's cached pages may be older than the memory (only the stack and the runtime's Thread
+// are read again at each instruction). So a walk that is not right is repeated with an empty cache,
+// and the second walk counts.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static bool on_alternate(const struct cs_stack *stack, uint64_t sp) {
   return sp >= stack->alt_lo && sp < stack->alt_hi;
 }
 
-// The stack down to the scene's caller, and the runtime's Thread. False: `err`.
+// Reads the stack down to the scene's caller, and the runtime's Thread. Returns false with `err`
+// set.
 static bool read_anew(struct oracle *oracle, struct cs_error *err) {
   const struct cs_remote_thread *t = &oracle->thread;
   uint64_t sp = t->regs.r[CS_RSP], base = oracle->shadow.entry[oracle->base].slot + 64;
@@ -65,7 +66,7 @@ static void walk_exactly(struct oracle *oracle, bool whole) {
   w->stop_ip = walk.stop_ip;
 }
 
-// What the walk should find, as long as nothing is pushed or popped.
+// The frames that the walk should find as long as nothing is pushed or popped.
 static const struct entry *want[MAX_COMPARED];
 static unsigned wanted;
 

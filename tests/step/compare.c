@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// One walk against the stepper's call stack. Frame by frame: the ip must be the return address that
-// was pushed, and the sp must be where it was pushed plus 8. The walk is followed down to the frame
-// that called the scene; that one's callee-saved registers must be what they were when the scene
-// began, so that a register restored wrongly on the way is found out as well.
+// Compares one walk with the stepper's call stack. In each frame, the ip must be the return address
+// that was pushed, and the sp must be the place of the push plus 8. The walk is followed down to
+// the frame that called the scene; the callee-saved registers there must be what they were when the
+// scene began, so that a register that was restored wrongly on the way is found as well.
 #include <stdio.h>
 #include <string.h>
 
 #include "oracle.h"
 
-// The registers that both the walk and the scene's begin know must agree.
+// The registers that are known both in the walk and at the scene's begin must agree.
 static bool same_registers(const struct cs_regs *a, const struct cs_regs *b) {
   uint32_t known = a->known & b->known & CS_REGS_PRESERVED;
   for (unsigned i = 0; i < CS_REG_COUNT; i++)
@@ -26,11 +26,12 @@ static bool is_entry(const struct cs_frame *frame, const struct entry *entry) {
   return entry->ip == ip_of(frame) && entry->slot + 8 == sp_of(frame);
 }
 
-// Code that goes on elsewhere for good (RtlRestoreContext, longjmp) throws the frames in between
-// away without touching the stack pointer, and what lies at the new one is no return address of
-// theirs (restore_context). The walk gives the place where it will go on as its caller, although no
-// call has pushed that address: from there on it must agree. And the thread has to get there, and
-// to none of the callers that were left out (predict.c).
+// Code that continues elsewhere for good (RtlRestoreContext, longjmp) discards the frames in
+// between without changing the stack pointer step by step, and the word at the new stack pointer is
+// not a return address of theirs (restore_context). The walk reports the place where the thread
+// will continue as the caller, although no call has pushed that address: from there on the walk
+// must agree. The thread also has to get there, and must not return to any of the callers that were
+// left out (predict.c).
 static bool goes_elsewhere(const struct cs_frame *leaf, const struct cs_frame *next,
                            const struct entry *const *want, unsigned count, unsigned *skip) {
   if (leaf->code.kind != CS_CODE_NATIVE || (next->flags & CS_FRAME_BRIDGED)) return false;
@@ -42,7 +43,8 @@ static bool goes_elsewhere(const struct cs_frame *leaf, const struct cs_frame *n
   return false;
 }
 
-// True: the walk says at frame `depth` that the thread goes on elsewhere, and may be right.
+// Returns true if the walk says at frame `depth` that the thread continues elsewhere, and may be
+// right.
 static bool may_go_elsewhere(const struct walked *walked, unsigned depth,
                              const struct entry *const *want, unsigned at, unsigned count,
                              struct comparison *result) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tells calls, returns and system calls from all other instructions. Invariant: a call's length is
-// what the processor will add to the ip for the return address. Written from the processor's manual
-// and not from the product's own matching of calls, which it is there to check.
+// Distinguishes calls, returns and system calls from all other instructions. Invariant: a call's
+// length is what the processor will add to the ip for the return address. Written from the
+// processor's manual and not from the product's own matching of calls, which this code checks.
 #include "decode.h"
 
 #include <stdbool.h>

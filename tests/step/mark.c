@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// libstepmark.so, loaded by the stepped program (tests/apps/Step): marks for the tracer which
+// libstepmark.so, loaded by the stepped program (tests/apps/Step). Its marks show the tracer which
 // thread to step, and where each scene begins and ends. A mark is an int3 with a number in rax, so
-// it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) nothing happens.
+// it is recognised without symbols. Any thread. Without a tracer (no STEP_FD) a mark does nothing.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ EXPORT int step_callback(int (*callback)(int), int depth);
 EXPORT void step_sort(int *numbers, size_t count, int (*compare)(const void *, const void *));
 EXPORT size_t step_libc(unsigned rounds);
 
-// Waits until the tracer has this thread. 1: it has.
+// Waits until the tracer has attached to this thread. Returns 1 if it has.
 int step_attach(void) {
   const char *text = getenv(STEP_FD_ENV);
   if (text == NULL) return 0;
@@ -55,8 +55,8 @@ void step_sort(int *numbers, size_t count, int (*compare)(const void *, const vo
   qsort(numbers, count, sizeof *numbers, compare);
 }
 
-// The C library by itself: copies of sizes that take different ways, the allocator's small and
-// large paths, and system calls.
+// The C library by itself: copies of sizes that take different code paths, the allocator's small
+// and large paths, and system calls.
 size_t step_libc(unsigned rounds) {
   static const size_t sizes[] = {1, 7, 16, 33, 100, 257, 1000, 5000};
   size_t sum = 0;

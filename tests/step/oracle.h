@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known while a thread is stepped, and what was counted.
+// The state while a thread is stepped, and the counters.
 #ifndef STEP_ORACLE_H
 #define STEP_ORACLE_H
 
@@ -28,9 +28,9 @@ struct tally {
   uint64_t walked, cut, wrong;
 };
 
-// What the comparison lets pass although the walk is not, word for word, what the calls say, and
-// what the stepper takes for true although no call has made it so. Each is counted and bounded
-// (report.c), and none is without a condition that a wrong walk does not meet.
+// What the comparison accepts although the walk does not equal the executed calls, and what the
+// stepper takes as true although no call has made it so. Each excuse is counted and bounded
+// (report.c), and each has a condition that a wrong walk does not meet.
 enum excuse {
   EXCUSE_ELSEWHERE,  // the leaf is about to go on elsewhere: the walk says where, and it gets there
   EXCUSE_STALE,      // cut until all that had been read was read anew
@@ -71,7 +71,8 @@ struct options {
   bool first;     // ends at the first walk that is wrong
 };
 
-// That the thread goes on at `ip`, and to none of the callers that the walk has left out before.
+// The prediction that the thread continues at `ip`, and at none of the callers that the walk has
+// left out before it.
 struct prediction {
   bool made, broken;
   uint64_t ip, sp;
@@ -132,7 +133,7 @@ struct oracle {
   struct handlers_walk *handlers;
   struct shadow shadow;
   uint64_t random;
-  // The frames that were there when the scene began: fixed from `base` on.
+  // The frames that were there when the scene began; they are fixed from `base` on.
   unsigned base;  // index into shadow.entry
   struct cs_regs base_regs;
   struct walked walked;
@@ -150,13 +151,14 @@ struct oracle {
   unsigned shown;
 };
 
-// Takes the walk at a scene's begin as the stack that is there. False: that walk is not complete.
+// Takes the walk at a scene's begin as the true stack. Returns false if that walk is not complete.
 bool oracle_begin(struct oracle *oracle, struct cs_error *err);
-// Walks where the thread stands, and compares. `whole`: to the stack's base.
+// Walks from where the thread is, and compares. `whole`: walks to the stack's base.
 void oracle_check(struct oracle *oracle, struct scene *scene, bool whole);
-// The thread has come here by one instruction: is it a caller that a walk has left out?
+// Called when one instruction has brought the thread here: checks whether this is a caller that a
+// walk has left out.
 void oracle_went(struct oracle *oracle, uint64_t ip, uint64_t sp);
-// The stepping ends.
+// Called when the stepping ends.
 void oracle_end(struct oracle *oracle);
 uint64_t oracle_random(struct oracle *oracle);
 
@@ -168,20 +170,21 @@ struct comparison oracle_compare(const struct oracle *oracle, const struct walke
 // ---- predict.c ----
 void prediction_make(struct prediction *p, const struct oracle *oracle,
                      const struct comparison *result, const struct entry *const *want);
-// Where the walk has said that the thread goes on: until it is there, every walk must say the same.
+// Once a walk has predicted where the thread continues, every walk must predict the same until the
+// thread is there.
 void prediction_check(struct oracle *oracle, struct comparison *result,
                       const struct entry *const *want);
 
-// ---- bait.c: the walk once more, with a fault put in ----
+// ---- bait.c: repeats a comparison with a fault put in ----
 void bait_check(struct oracle *oracle, const struct entry *const *want, unsigned count);
 
 // ---- report.c ----
-// Prints the tables. True: no wrong walk, no fault overlooked, and no excuse used more often than
-// it is known to be needed.
+// Prints the tables. Returns true if no walk was wrong, no fault was overlooked, and no excuse was
+// used more often than it is known to be needed.
 bool report(const struct oracle *oracle);
-// Each bound, with a tally that is one over it. True: all are held.
+// Tests each bound with a tally that exceeds it by one. Returns true if all are enforced.
 bool report_self_test(void);
-// Which code an address is in, for people: "libc.so.6+0x1234", "jit 0x... +0x10".
+// The code that an address is in, for people: "libc.so.6+0x1234", "jit 0x... +0x10".
 void describe(const struct oracle *oracle, uint64_t ip, char *text, size_t size);
 
 #endif

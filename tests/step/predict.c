@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where a walk has left callers out because the thread goes on elsewhere, the thread is held to it:
-// the next place that it comes to and that is not in the leaf itself must be the one that the walk
-// has given, and no caller that was left out may ever be returned to. Otherwise a walk that skips
-// the caller of a function that is about to return would be excused: the thread does get to where
-// that walk has said, one return later.
+// If a walk has left callers out because the thread continues elsewhere, that is checked: the next
+// place outside the leaf that the thread comes to must be the one that the walk has given, and the
+// thread must never return to a caller that was left out. Otherwise a walk that skips the caller of
+// a function that is about to return would be excused, because the thread does get to that place
+// one return later.
 #include <stdio.h>
 
 #include "oracle.h"
@@ -20,7 +20,8 @@ void prediction_make(struct prediction *p, const struct oracle *oracle,
   p->broken = result->skip_to - result->skip_from > MAX_SKIPPED;
 }
 
-// True: the thread has come to where the walk has said, or to a caller that it had left out.
+// Returns true if the thread has come to the predicted place, or to a caller that the walk had left
+// out.
 static bool is_settled_by(struct prediction *p, uint64_t ip, uint64_t sp) {
   if (!p->made) return false;
   for (unsigned i = 0; i < p->skipped; i++)
@@ -50,7 +51,7 @@ void prediction_check(struct oracle *oracle, struct comparison *result,
                       const struct entry *const *want) {
   struct prediction *p = &oracle->prediction;
   const char *why = NULL;
-  // Where it goes on may be where the call would have returned to anyway.
+  // The thread may continue at the very place to which the call would have returned anyway.
   bool still = result->caller_ip == p->ip && result->caller_sp == p->sp;
   if (p->made && p->broken) {
     why = "returned to a caller that the walk had left out";

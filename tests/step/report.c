@@ -44,8 +44,8 @@ static const char *const excuse_names[EXCUSE_COUNT] = {
     [EXCUSE_UNSTEPPED] = "calls into the JIT not stepped to the end",
 };
 
-// How often each may be needed, of a million walks, and so many besides: twice to three times what
-// was seen in 13 million.
+// How often each excuse may be needed: a share of a million walks, and a fixed number besides. Both
+// are two to three times what was seen in 13 million walks.
 static const struct {
   uint64_t per_million, besides;
 } bounds[EXCUSE_COUNT] = {
@@ -85,7 +85,7 @@ static struct tally sum(const struct oracle *oracle) {
   return all;
 }
 
-// NULL: all is well. Else what is not.
+// Returns NULL if all is well, else what is wrong.
 static const char *judge(const struct oracle *oracle) {
   struct tally all = sum(oracle);
   if (all.walked == 0) return "nothing was walked";
@@ -145,7 +145,7 @@ bool report(const struct oracle *oracle) {
   return wrong == NULL;
 }
 
-// A run that is as it may be at most, and for each number that is judged, one that is not.
+// A run that is exactly at its bounds, and for each judged number a run that exceeds it.
 bool report_self_test(void) {
   static struct oracle oracle;
   enum { WALKS = 3000000 };

@@ -16,7 +16,7 @@ trap 'rm -f "$OUT"' EXIT
 total=0
 program=(dotnet "$APP")
 
-# run NAME "VARIABLE=VALUE ..." ROUNDS SCENES STEP-OPTIONS...: SCENES is a part of their names.
+# run NAME "VARIABLE=VALUE ..." ROUNDS SCENES STEP-OPTIONS...: SCENES is a substring of the scenes' names.
 run() {
   local name=$1 settings=$2 rounds=$3 scenes=$4
   shift 4
@@ -36,7 +36,7 @@ case $MODE in
     run "as it runs by default" "" 1 "" -q 4000 -j 500 -p 200 -r "$RANDOM"
     run "optimized at once" "DOTNET_TieredCompilation=0" 1 "" -q 1000 -j 200 -r "$RANDOM"
     run "an exception to its end" "" 1 "caught in the same method" -q 16000 -r "$RANDOM"
-    # Where the thread is when the collector comes is up to the machine.
+    # Where the thread is when the collector runs depends on the machine.
     for _ in 1 2 3 4 5 6; do
       run "return addresses replaced" "DOTNET_TieredCompilation=0" 1 "replaced" -q 40000 -j 100 -p 500 -r "$RANDOM"
       replaced=$(sed -nE 's/.*replaced return address ([0-9]+)$/\1/p' "$OUT")

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The stepper's own call stack. Nothing of it comes from unwind data: an entry is made by a call
+// The stepper's own call stack. None of it comes from unwind data: an entry is created by a call
 // (or by the kernel, for a signal), and ends when the stack pointer has passed its slot, by
-// whatever instruction: a return, the end of an exception's dispatch, longjmp. Invariant: what was
-// pushed later is further up; when an entry ends all later ones have ended.
+// whatever instruction: a return, the end of an exception's dispatch, longjmp. Invariant: a later
+// entry is further up; when an entry ends, all later ones have ended.
 //
-// Two stacks: entries on the alternate signal stack lie at unrelated addresses, and are judged only
-// while the stack pointer is on that stack. When code on the alternate stack has gone over to the
-// thread's own again without returning (the runtime does, to dispatch the exception of a null
-// reference), its frames are not callers of what runs there: they are left out.
+// There are two stacks: entries on the alternate signal stack have unrelated addresses, and are
+// judged only while the stack pointer is on that stack. When code on the alternate stack has
+// switched to the thread's own stack again without returning (the runtime does, to dispatch the
+// exception of a null reference), its frames are not callers of the code that runs there, and are
+// left out.
 #include "shadow.h"
 
 #include <stdio.h>

@@ -31,7 +31,7 @@ struct shadow {
 };
 
 void shadow_push(struct shadow *shadow, enum entry_kind kind, uint64_t slot, uint64_t ip);
-// The instruction that was executed has left the stack pointer here: what lies below is gone.
+// Called after an instruction, with its stack pointer: entries below it are gone.
 void shadow_settle(struct shadow *shadow, uint64_t sp, uint64_t ip);
 // A return has left it here, but the runtime had put its trip wire over the return address: the
 // call is over when that address has been gone to.
@@ -39,7 +39,8 @@ void shadow_trip(struct shadow *shadow, uint64_t sp);
 // rt_sigreturn: what the latest signal interrupted goes on.
 void shadow_sigreturn(struct shadow *shadow);
 
-// The frames that a walk should find, leaf's caller first: at most `max` into `out`; how many.
+// Writes the frames that a walk should find to `out`, the leaf's caller first and at most `max`.
+// Returns their number.
 unsigned shadow_frames(const struct shadow *shadow, uint64_t sp, const struct entry **out,
                        unsigned max);
 

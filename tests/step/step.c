@@ -35,7 +35,8 @@ static uint64_t reg(const struct oracle *oracle, enum cs_reg r) {
   return oracle->thread.regs.r[r];
 }
 
-// Fresh bytes: code that is being made may have been read before it was.
+// Drops the cached bytes of generated code first: they may have been read before the code was
+// written.
 static struct insn next_instruction(struct oracle *oracle) {
   uint8_t bytes[INSN_MAX + 1];
   uint64_t ip = reg(oracle, CS_RIP);
@@ -56,8 +57,8 @@ static uint64_t stack_word(struct oracle *oracle, uint64_t address) {
   return word;
 }
 
-// Is the thread at the first instruction of a signal handler? Then its return address is the C
-// library's trampoline: mov rax, 15; syscall.
+// Whether the thread is at the first instruction of a signal handler. The return address is then
+// the C library's trampoline: mov rax, 15; syscall.
 static bool entered_handler(struct oracle *oracle, uint64_t sp_before) {
   static const uint8_t trampoline[] = {0x48, 0xC7, 0xC0, 0x0F, 0, 0, 0, 0x0F, 0x05};
   uint8_t bytes[sizeof trampoline];
@@ -71,7 +72,7 @@ static void push_signal(struct oracle *oracle) {
   uint64_t sp = reg(oracle, CS_RSP), gregs = sp + 8 + UCONTEXT_GREGS;
   struct cs_error err;
   oracle->signals++;
-  // The handler may run on the alternate stack, whose bounds are only known now.
+  // The handler may run on the alternate stack, whose bounds are known only now.
   struct cs_regs regs = oracle->thread.regs;
   if (!cs_remote_thread(oracle->remote, oracle->tracee.tid, &oracle->thread, &err))
     die("the thread is gone", err.text);
@@ -93,16 +94,16 @@ static void check_stack_bounds(struct oracle *oracle) {
     die("the thread is gone", err.text);
 }
 
-// From the alternate stack to the thread's own, and not by rt_sigreturn: the runtime has built a
-// frame there, with a return address that no call has pushed.
+// The thread has switched from the alternate stack to its own, and not by rt_sigreturn: the runtime
+// has built a frame there, with a return address that no call has pushed.
 static bool leaves_alternate_stack(const struct oracle *oracle, uint64_t sp_before, uint64_t sp) {
   const struct cs_stack *stack = &oracle->thread.stack;
   bool was = sp_before >= stack->alt_lo && sp_before < stack->alt_hi;
   return was && sp >= stack->lo && sp < stack->hi;
 }
 
-// Returns whether a return has gone elsewhere than its call came from, and the runtime says that it
-// has put that other address there.
+// Returns whether a return has gone elsewhere than to its call, to an address that, according to
+// the runtime, the runtime itself has put there.
 static bool is_trip(struct oracle *oracle, uint64_t sp, uint64_t ip) {
   const struct cs_layout *layout = &cs_remote_world(oracle->remote)->layout;
   const struct entry *top = &oracle->shadow.entry[oracle->shadow.count - 1];
@@ -129,10 +130,10 @@ static enum tracee_event run_over(struct oracle *oracle, uint64_t ip, uint64_t s
   return tracee_run_to(&oracle->tracee, ip, sp);
 }
 
-// Code that loads a stack pointer from memory and then jumps has restored a whole context. The code
-// that it continues in was not called by it, and no code will return to a return address at that
-// very stack pointer. (On-stack replacement goes from the old version's code to the start of the
-// new one in this way, with the address of the old call in place of the new code's own.)
+// Code that loads a stack pointer from memory and then jumps has restored a whole context. It has
+// not called the code that it continues in, and no code will return to a return address at that
+// very stack pointer. (On-stack replacement switches in this way from the old version's code to the
+// start of the new one, with the address of the old call in place of the new code's own.)
 static void restore_context(struct oracle *oracle, const struct insn *insn, uint64_t ip_before) {
   static uint64_t loaded;
   uint64_t sp = reg(oracle, CS_RSP), ip = reg(oracle, CS_RIP);
@@ -147,7 +148,7 @@ static void restore_context(struct oracle *oracle, const struct insn *insn, uint
   }
 }
 
-// One instruction, and what it does to the call stack. False: the program has ended.
+// Steps one instruction and applies it to the call stack. Returns false if the program has ended.
 static bool step(struct oracle *oracle, const struct insn *insn) {
   static int signal;
   struct cs_regs before = oracle->thread.regs;
@@ -224,7 +225,7 @@ static struct scene *find_scene(struct oracle *oracle) {
   return scene;
 }
 
-// Follows a call into the JIT; false: the program has ended.
+// Follows a call into the JIT. Returns false if the program has ended.
 static bool mind_jit(struct oracle *oracle, struct jit_call *call) {
   if (call->slot == 0) {
     if (!in_jit(oracle)) return true;
@@ -240,7 +241,7 @@ static bool mind_jit(struct oracle *oracle, struct jit_call *call) {
   return run_out_of_jit(oracle, slot, call->ip);
 }
 
-// From a scene's mark to its end. False: the program has ended.
+// Steps from a scene's mark to its end. Returns false if the program has ended.
 static bool run_scene(struct oracle *oracle) {
   struct jit_call jit = {0, 0, 0};
   struct scene *scene = find_scene(oracle);
@@ -253,7 +254,7 @@ static bool run_scene(struct oracle *oracle) {
       oracle_end(oracle);
       return true;
     }
-    // A repeated string instruction stops once a turn: that is the same instruction.
+    // A repeated string instruction stops after each repetition; all of them are one instruction.
     bool again = reg(oracle, CS_RIP) == last_ip && reg(oracle, CS_RSP) == last_sp;
     last_ip = reg(oracle, CS_RIP);
     last_sp = reg(oracle, CS_RSP);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The every-instruction oracle: one thread of a .NET program is stepped instruction by instruction,
-// and at each of them the walk (src/remote, the same code as in the handler) is compared with the
-// call stack that the stepper keeps by itself, from nothing but the instructions: calls push, and
-// what lies below the stack pointer is gone.
+// The every-instruction oracle: one thread of a .NET program is stepped instruction by instruction.
+// At each instruction the walk (src/remote, the same code as in the handler) is compared with a
+// call stack that the stepper keeps by itself, from the instructions alone: calls push entries, and
+// entries below the stack pointer are gone.
 #ifndef STEP_H
 #define STEP_H
 

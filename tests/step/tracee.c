@@ -78,7 +78,7 @@ void tracee_clear_trap_flag(const struct tracee *tracee) {
   (void)ptrace(PTRACE_SETREGS, tracee->tid, NULL, &regs);
 }
 
-// A trap although no thread is being stepped.
+// A trap arrives although no thread is being stepped.
 static bool is_stray_trap(const struct tracee *tracee) {
   siginfo_t info;
   if (ptrace(PTRACE_GETSIGINFO, tracee->tid, NULL, &info) != 0 || info.si_code != TRAP_TRACE)

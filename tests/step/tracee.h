@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program under test and its one thread that is traced.
+// The program under test and the one thread of it that is traced.
 #ifndef STEP_TRACEE_H
 #define STEP_TRACEE_H
 
@@ -18,20 +18,21 @@ enum tracee_event {
   TRACEE_ENDED,
 };
 
-// Starts the program, and waits until its thread has announced itself (step_attach). False: `err`.
+// Starts the program, and waits until its thread has announced itself (step_attach). Returns false
+// with `err` set.
 bool tracee_start(struct tracee *tracee, char *const argv[], struct cs_error *err);
-// Lets it run until its next int3; signals are passed on.
+// Lets the thread run until its next int3; signals are delivered.
 enum tracee_event tracee_run_to_mark(const struct tracee *tracee);
-// One instruction; `signal` is delivered first if it is not 0.
+// Executes one instruction; `signal` is delivered first if it is not 0.
 enum tracee_event tracee_step(const struct tracee *tracee, int *signal);
-// The program may save the flags of a thread that is being stepped, and restore them later. The
-// trap flag among them then causes traps that no step has asked for, and new threads inherit it. To
-// be called when the flags have been loaded.
+// The program may save the flags of a thread that is being stepped, and restore them later. If they
+// include the trap flag, they cause traps that no step has asked for, and new threads inherit them.
+// Must be called after the flags have been loaded.
 void tracee_clear_trap_flag(const struct tracee *tracee);
 // Runs until the thread is at `ip` with the stack pointer `sp` (a hardware breakpoint), or at an
 // int3 if that comes first.
 enum tracee_event tracee_run_to(const struct tracee *tracee, uint64_t ip, uint64_t sp);
-// After TRACEE_ENDED: the program's exit code, 128 + signal.
+// After TRACEE_ENDED: the program's exit code, or 128 + the signal.
 int tracee_wait(const struct tracee *tracee);
 
 #endif

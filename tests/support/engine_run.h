@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A recording of this very program's threads by an engine of mode cpu, without a runtime.
+// Records this very program's threads by an engine of mode cpu, without a runtime.
 #ifndef CS_ENGINE_RUN_H
 #define CS_ENGINE_RUN_H
 
@@ -17,7 +17,7 @@ void burn(uint64_t ns);  // of its CPU time
 uint32_t own_tid(void);
 int setup(void **state);
 
-// What the wish is besides, cs_agent has: kernel, event.
+// The other settings of the wish are those of cs_agent: kernel, event.
 void open_recording(uint32_t hz, enum cs_wire_engine_kind engine);
 void begin(uint32_t hz, enum cs_wire_engine_kind engine);
 void end(void);
@@ -29,7 +29,7 @@ struct sums drain(void);
 struct cs_wire_engine told(char why[256]);  // what was told last
 
 int count_fds(void);
-// Runs it in a process of its own, because it changes what a process has once.
+// Runs the test in a child process, because it makes changes that a process can make only once.
 void in_child(int (*test)(void));
 
 extern volatile int handled;  // by this handler

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A CoreCLR made of nothing but its data structures, for tests of the code map, the unwinder and
+// A CoreCLR that consists only of its data structures, for tests of the code map, the unwinder and
 // the walk: range-section map, code heap with nibble map and code headers, a ReadyToRun image, a
-// Thread. Offsets are those that .NET 10.0's data contract names, so that a test reads like the
-// real thing.
+// Thread. The offsets are those of .NET 10.0's data contract, so that a test reads like code for a
+// real runtime.
 #ifndef CS_FAKE_CLR_H
 #define CS_FAKE_CLR_H
 
@@ -34,7 +34,7 @@ uint64_t fake_clr_add_stub(struct fake_clr *clr, uint64_t kind, const uint8_t *c
 // Adds a ReadyToRun image with these functions in order, aligned to 16 bytes; returns its base.
 uint64_t fake_clr_add_image(struct fake_clr *clr, const struct fake_function *functions,
                             unsigned count, uint64_t starts[]);
-// Marks everything on the way to the code heap as collectible, or not.
+// Marks all structures on the way to the code heap as collectible, or not.
 void fake_clr_set_collectible(struct fake_clr *clr, bool collectible);
 void *fake_clr_alloc(struct fake_clr *clr, size_t size);
 

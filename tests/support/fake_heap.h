@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A heap of plain words, for tests of await chains: objects, whose first word is a made-up method
-// table, and what handlers know of their classes.
+// table, and the class information that handlers have.
 #ifndef CS_FAKE_HEAP_H
 #define CS_FAKE_HEAP_H
 
@@ -31,8 +31,7 @@ void fake_set(uint64_t object, uint32_t offset, uint64_t value);
 // Makes a class known to handlers; returns its index in their table.
 uint32_t fake_know(struct fake_heap *heap, uint64_t class, uint32_t offset,
                    enum cs_await_kind kind);
-// A class of boxes; and `count` boxes, each of a class of its own, and each awaited by the next
-// one.
+// A class of boxes; and `count` boxes, each of a class of its own and awaited by the next one.
 uint64_t fake_box_class(struct fake_heap *heap);
 void fake_chain(struct fake_heap *heap, uint64_t *objects, uint32_t count);
 // Fails the test unless the chain ended in this way and consists of the classes of these objects.

@@ -2,7 +2,7 @@
 // The public header alone, as a profiler's author includes it: compiled as C11 and as C++17.
 #include "clrsnap/corprof.h"
 
-// Names both of the things that a caller writes down: a callback and a call through a slot.
+// Uses both things that a caller has to write: a callback, and a call through a slot.
 static HRESULT on_frame(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
                         BYTE context[], void *data) {
   (void)function, (void)ip, (void)frame, (void)size, (void)context, (void)data;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// See target.h. Threads: the functions are for the test's own thread. Signal-safe: no; the targets'
-// loop is what signals interrupt, at any instruction.
+// See target.h. Threads: the functions are for the test's own thread. Signal-safe: no; signals
+// interrupt the targets' loop at any instruction.
 //
-// Invariant: a target's memory is not used again before its thread has been joined.
+// Invariant: a target's memory is not reused before its thread has been joined.
 #include "support/target.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 static struct target targets[4];
 static unsigned used;
 
-// A section of its own, whose bounds the linker knows: how long a function is depends on what a
-// sanitizer adds to it.
+// A section of its own, whose bounds the linker provides: the length of a function depends on what
+// a sanitizer adds to it.
 #define TARGET_CODE __attribute__((noinline, section("target_code")))
 extern const char __start_target_code[], __stop_target_code[];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Plain threads as targets of requests and holds. A ThreadID here is the address of a small zeroed
-// object. Targets live in static memory: a test that fails is left by a jump, and what its threads
-// work on must be there still when targets_end stops them.
+// object. Targets live in static memory: a failed test is left by a jump, and the memory that its
+// threads use must still be there when targets_end stops them.
 #ifndef CS_TEST_TARGET_H
 #define CS_TEST_TARGET_H
 
@@ -29,21 +29,22 @@ struct target {
   stack_t alternate_before, alternate_inside, alternate_after;
 };
 
-// Starts a target and waits until it runs. Ends the program when it cannot.
+// Starts a target and waits until it runs. Ends the program if that fails.
 struct target *target_start(struct target_opts opts);
-// Ends it; its fields stay.
+// Ends the target's thread; the target's fields keep their values.
 void target_end(struct target *target);
-// Ends all that a failed test has left, and forgets all. After each test.
+// Ends all threads that a failed test has left, and clears the table. Called after each test.
 void targets_end(void);
 void target_wait_for_beats(struct target *target, uint64_t beats);
 ThreadID target_id(struct target *target);
-// Is `ip` in the code that targets run in?
+// Whether `ip` is in the code that targets run.
 bool target_owns_ip(UINT_PTR ip);
 
-// TSan delivers a signal late, at the thread's next atomic operation or the like (so not while it
-// waits in a futex, a call that is restarted after a handler), and with a copy of the registers as
-// they were when it arrived. A walk from these reads a stack that has been reused since. So
-// requests and holds can be tested there, but not the result of a walk of another thread.
+// TSan delivers a signal late, at the thread's next atomic operation or the like (so not while the
+// thread waits in a futex, a call that is restarted after a handler), and with a copy of the
+// registers as they were when the signal arrived. A walk from these registers reads a stack that
+// has been reused since. So requests and holds can be tested under TSan, but not the result of a
+// walk of another thread.
 #ifdef __SANITIZE_THREAD__
 enum { SIGNALS_AT_ONCE = 0 };
 #else

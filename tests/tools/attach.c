@@ -57,7 +57,7 @@ static int parse_clsid(const char *text, GUID *out) {
   return 0;
 }
 
-// The socket's name has the process' start time: field 22 of its stat.
+// The name of the socket contains the start time of the process: field 22 of its stat.
 static int connect_to(const char *pid) {
   char path[64], stat[2048];
   (void)snprintf(path, sizeof path, "/proc/%s/stat", pid);
@@ -78,7 +78,8 @@ static int connect_to(const char *pid) {
   return fd;
 }
 
-// Reads exactly that many bytes: the server may leave the connection open after its response.
+// Reads exactly that many bytes, because the server may leave the connection open after its
+// response.
 static int read_all(int fd, void *to, size_t len) {
   for (size_t done = 0; done < len;) {
     ssize_t n = read(fd, (char *)to + done, len - done);
@@ -89,7 +90,7 @@ static int read_all(int fd, void *to, size_t len) {
   return 0;
 }
 
-// The client data, as it is or out of a file.
+// The client data, either from the command line or from a file.
 static void put_data(struct message *m, const char *data) {
   static uint8_t bytes[4096];
   size_t len = strlen(data);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A program that behaves as one with the agent in it: finds the shared memory and writes records,
-// good ones or bad ones, as its first argument says. What it writes is fixed, so that tests can ask
-// for exact output. Invariant: `head` is only moved over whole records, except where that is the
-// point. One thread.
+// A program that behaves like one with the agent in it: it finds the shared memory and writes
+// records, good or bad ones, as its first argument says. The records are fixed, so that tests can
+// require exact output. Invariant: `head` is moved over whole records only, except where the test
+// is about that. One thread.
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -67,7 +67,7 @@ static void nap(void) {
 static void write_bytes(size_t size) {
   uint64_t head = header->head, at = head & (header->capacity - 1), left = header->capacity - at;
   size_t pad = size > left ? left : 0;
-  // The fake waits for room, so that no test depends on how fast the command reads.
+  // The fake agent waits for room, so that no test depends on how fast the command reads.
   while (head + pad + size - cs_load_acquire(&header->tail) > header->capacity) nap();
   if (pad > 0) {
     struct cs_wire_record r = {(uint32_t)pad, CS_WIRE_PAD, 0};
@@ -116,7 +116,7 @@ static void function(uint32_t id, uint32_t kind, const char *module, const char 
 
 enum { OWN_IMAGE = 8 };
 
-// This program's, from the notes that are loaded with it.
+// The build ID of this program, from its loaded notes.
 static int find_build_id(struct dl_phdr_info *info, size_t size, void *data) {
   struct cs_wire_image *image = data;
   (void)size;
@@ -198,7 +198,7 @@ __attribute__((noinline, used)) static void fake_agent_marker(void) {
   nap();
 }
 
-// The program's own image, so that a symbol can be found whatever is installed.
+// The program's own image, so that a symbol can be found whatever else is installed.
 static void own_image(uint32_t id) {
   char exe[512], line[1024];
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -222,14 +222,14 @@ static void golden(void) {
   for (int i = 0; i < 3; i++) {
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(SUM, 4), MANAGED(WORK, 1), MANAGED(MAIN, 2));
   }
-  // Another offset and another thread: the same stack.
+  // Another offset and another thread, but the same stack.
   SAMPLE(2, CS_STOP_BASE, 2000, MANAGED(SUM, 8), MANAGED(WORK, 5), MANAGED(MAIN, 6));
-  // Recursion stays, native neighbours without symbols fold.
+  // Recursion remains; adjacent native frames without symbols are folded.
   SAMPLE(1, CS_STOP_BASE, 3000, NATIVE(7, 1), NATIVE(7, 99), MANAGED(WORK, 0), MANAGED(WORK, 0),
          MANAGED(MAIN, 0));
   SAMPLE(1, CS_STOP_BASE, 4000, MANAGED(EVIL, 0), MANAGED(MAIN, 0));
   SAMPLE(1, CS_STOP_BASE, 5000, MANAGED(LCG, 0), MANAGED(MAIN, 0));
-  // Its name comes later.
+  // The name of this method comes later.
   SAMPLE(1, CS_STOP_BASE, 6000, MANAGED(LATE, 0), MANAGED(MAIN, 0));
   function(LATE, CS_WIRE_FN_METHOD, "app.dll", "Shop", "Late", "Comer");
   SAMPLE(2, CS_STOP_UNKNOWN_CODE, 7000, MANAGED(SUM, 0), UNKNOWN(0x1234));
@@ -249,9 +249,9 @@ static uint64_t allocate(uint32_t count, uint32_t where) {
   return count;
 }
 
-// Unequal weights, and in each mode other frames under the same numbers: what is named, counted or
-// drawn by another mode's numbers is wrong. Of cpu's samples 1 in 10 is in LCG and has 61 % of the
-// time.
+// Unequal weights, and in each mode other frames under the same numbers, so that anything named,
+// counted or drawn by another mode's numbers is wrong. Of cpu's samples, 1 in 10 is in LCG, with 61
+// % of the time.
 static void uneven(void) {
   static const uint64_t leaves[][2] = {
       {SUM, WORK}, {LATE, EVIL}, {LCG, MAIN}, {WORK, LCG}, {EVIL, SUM}};
@@ -270,7 +270,7 @@ static void uneven(void) {
   }
 }
 
-// What a comparison with golden is made of: of 22 samples 12 are in Sum and 10 in Main itself.
+// For comparison with golden: of 22 samples 12 are in Sum and 10 in Main itself.
 static void later(void) {
   describe();
   for (int i = 0; i < 22; i++) {
@@ -342,7 +342,7 @@ static void many(uint32_t stacks) {
     frames[39] = MANAGED(MAIN, 0);
     for (uint32_t d = 39; d-- > 0;) {
       random = random * 1664525u + 1013904223u;
-      // The first five levels spell `i` to the base 10, so every stack is one of its own.
+      // The first five levels spell `i` in base 10, so every stack is different.
       frames[d] = MANAGED(100 + (d >= 33 ? digits % 10 + (d - 33) * 20 : random >> 24), 0);
       if (d >= 33) digits /= 10;
     }
@@ -361,8 +361,8 @@ static void until_stopped(void) {
   finish(samples, 0, 0);
 }
 
-// A thread that sleeps throughout: its stack comes once, and after that only that it sleeps on.
-// With it one that runs.
+// A thread that sleeps throughout: its stack comes once, and after that only that it still sleeps.
+// A second thread runs.
 static void asleep(void) {
   uint64_t samples = 2, time_ns = 0;
   describe();

@@ -96,7 +96,7 @@ const struct handlers_walk_counts *handlers_walk_counts(const struct handlers_wa
   return &hw->counts;
 }
 
-// The pages of a stack that has grown downwards are added, any other one takes the old one's place.
+// The pages of a stack that has grown downwards are added; any other stack replaces the old one.
 static bool map(struct handlers_walk *hw, const struct cs_stack *stack, struct cs_error *err) {
   uint64_t end = stack->hi;
   if (hw->copied.hi == stack->hi && hw->copied.lo <= stack->lo) return true;
@@ -132,7 +132,7 @@ bool handlers_walk_copy(struct handlers_walk *hw, const struct cs_remote_thread 
   return hw->whole || cs_error_set(err, "the stack of thread %d cannot be copied", thread->tid);
 }
 
-// ---- What the walks found, against the exact one ----
+// ---- The walks' results, compared with the exact walk ----
 
 static const uint8_t preserved_reg[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
                                                           CS_R13, CS_R14, CS_R15, CS_RIP};
@@ -167,7 +167,7 @@ static bool same_words(const struct exact_walk *exact, const char *walk,
                   err);
 }
 
-// A plain walk follows rbx and r12 to r15 only where it has to.
+// A plain walk follows rbx and r12 to r15 only where it needs them.
 static bool same_records(const struct exact_walk *exact, const char *walk,
                          const struct cs_capture *capture, struct cs_error *err) {
   for (unsigned i = 0; i < exact->count && i < capture->count; i++) {
@@ -199,7 +199,7 @@ static void begin(struct handlers_walk *hw, struct cs_sites *sites) {
   hw->world.code_generation = sites == hw->cold ? ++hw->cold_generation : hw->generation;
 }
 
-// One more than there are, so that a walk that goes on too far is seen to.
+// One frame more than there are, so that a walk that goes on too far is noticed.
 static uint32_t depth_of(const struct exact_walk *exact) {
   return exact->count + (exact->cut_off ? 0 : 1);
 }
@@ -229,8 +229,8 @@ static bool capture_agrees(struct handlers_walk *hw, const struct cs_remote_thre
   return same_records(exact, plain ? "plain records" : "records", &capture, err);
 }
 
-// Empties the lines of the cache that such a walk can have put something into; what may die has a
-// generation of its own each time. The rules stay: they have no addresses.
+// Empties the lines of the cache to which such a walk can have added something; code that may die
+// gets a new generation each time. The rules stay, because they contain no addresses.
 static void make_cold(struct cs_sites *sites, const struct exact_walk *exact) {
   for (unsigned i = 0; i < exact->count; i++) {
     uint64_t place = CS_SITE_PLACE(CS_SITE_HASH(exact->frames[i].regs.r[CS_RIP]));
@@ -238,7 +238,7 @@ static void make_cold(struct cs_sites *sites, const struct exact_walk *exact) {
   }
 }
 
-// Libraries have come or gone: what is known of call sites may be wrong.
+// Libraries have come or gone, so what is known of call sites may be wrong.
 static void mind_images(struct handlers_walk *hw) {
   const struct cs_images *images = cs_remote_world(hw->remote)->images;
   if (images->sequence == hw->images) return;
@@ -247,7 +247,7 @@ static void mind_images(struct handlers_walk *hw) {
   memset(hw->warm, 0, sizeof *hw->warm);
 }
 
-// One that differs comes again next time: the caller may want to look twice.
+// A walk that differs keeps its turn, because the caller may want to repeat it.
 static bool turn_agrees(struct handlers_walk *hw, const struct cs_remote_thread *thread,
                         const struct exact_walk *exact, struct cs_error *err) {
   struct handlers_walk_counts *counts = &hw->counts;

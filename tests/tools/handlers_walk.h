@@ -2,13 +2,13 @@
 // The walk that handlers make, over a stopped thread of another process: the thread's stack is
 // copied into this process, to the very addresses that it has there, so that the loop over known
 // return addresses (walk/run.c) loads its words as in a handler; everything else is read through
-// room remote. What is called is what handlers call: cs_sample_draft (write_sample, as
-// cs_sample_take does) and cs_capture_walk.
+// the room remote. The functions under test are those that handlers call: cs_sample_draft
+// (write_sample, as cs_sample_take does) and cs_capture_walk.
 //
 // Each comparison makes three such walks: a sample with an empty cache of call sites, a sample with
-// the cache that all walks before it have filled, and by turns a capture with all registers, a
-// plain one, or a sample as of a sleeper, whose stack is elsewhere. Each must have the frames of
-// the exact walk (cs_walk_next, no cache), which the caller holds against something else.
+// the cache that all walks before it have filled, and in turn a capture with all registers, a plain
+// capture, or a sample as of a sleeper, whose stack is elsewhere. Each must have the frames of the
+// exact walk (cs_walk_next, no cache), which the caller compares with an independent result.
 #ifndef TOOLS_HANDLERS_WALK_H
 #define TOOLS_HANDLERS_WALK_H
 
@@ -24,22 +24,23 @@ struct exact_walk {
   uint64_t stop_ip;
 };
 
-// Starts this program again, with its mappings far from where others have theirs: the addresses of
-// another process' stacks must be free. To be called first in main.
+// Restarts this program with its mappings far from where other programs have theirs, because the
+// addresses of another process's stacks must be free. Must be called first in main.
 void handlers_walk_make_room(char **argv);
-// For a child that is about to become another program, which must not inherit that.
+// For a child that is about to execute another program, which must not inherit that layout.
 void handlers_walk_leave_room(void);
 
-// NULL: no memory.
+// Returns NULL if there is no memory.
 struct handlers_walk *handlers_walk_new(struct cs_remote *remote);
 void handlers_walk_free(struct handlers_walk *hw);
-// Copies the thread's own stack: all of it from its sp up if it is not the one that was copied
-// last, else [begin, end). False: its addresses are taken in this process, or it is gone.
+// Copies the thread's own stack: all of it from its sp up if it is not the stack that was copied
+// last, else [begin, end). Returns false if its addresses are in use in this process, or if the
+// stack is gone.
 bool handlers_walk_copy(struct handlers_walk *hw, const struct cs_remote_thread *thread,
                         uint64_t begin, uint64_t end, struct cs_error *err);
-// The next copy is of all of it, and code may have died.
+// The next copy is of the whole stack, and code may have died.
 void handlers_walk_forget_copy(struct handlers_walk *hw);
-// Walks, and compares. False: `err` says what differs. `count`: the walks that were made.
+// Walks, and compares. Returns false if `err` says what differs. `count`: the number of walks made.
 bool handlers_walk_agrees(struct handlers_walk *hw, const struct cs_remote_thread *thread,
                           const struct exact_walk *exact, struct cs_error *err);
 

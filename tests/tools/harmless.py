@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""harmless.py WORD FILE...: each has WORD, on lines that are harmless. --self-test"""
+"""harmless.py WORD FILE...: checks that each file has WORD, on lines that are harmless. --self-test"""
 import re
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Protobuf's wire format, read: what a test says of a profile's bytes shall not come from what wrote them."""
+"""A reader of protobuf's wire format: a test's view of a profile must not come from the code that wrote it."""
 
 
 def varint(data, at):
@@ -14,7 +14,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """Each field's number, wire type, and value: a number, or bytes."""
+    """The number, wire type and value of each field; a value is a number or bytes."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)
@@ -33,7 +33,7 @@ def fields(data):
 
 
 def packed(value):
-    """The numbers of a repeated field that is packed."""
+    """The numbers of a packed repeated field."""
     at, numbers = 0, []
     while at < len(value):
         number, at = varint(value, at)

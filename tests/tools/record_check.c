@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // record_check LIBRARY MODE HZ STOP_AFTER_MS COMMAND...: runs a command with the agent in it and
-// reads the recording as it comes, much simpler than `clrsnap record` does. Every record is held
-// against what docs/wire-format.md promises; a broken promise is a line that begins with FAIL. Then
-// one line for each thread, method, image and reason, for a script to look at:
+// reads the recording as it comes, in a much simpler way than `clrsnap record`. Every record is
+// checked against docs/wire-format.md; a violation is a line that begins with FAIL. Then follows
+// one line for each thread, method, image and reason, for a script to read:
 //   thread TID SAMPLES WEIGHT_MS NAME       leaf SAMPLES NAME     method SAMPLES NAME (anywhere)
 //   image SAMPLES PATH                      stop SAMPLES REASON   state NUMBER MESSAGE
 //   total records R samples S lost_ring L lost_wire W signals G ends E starts T exit C asleep A
@@ -301,8 +301,8 @@ static void take_all(struct cs_consumer *consumer) {
   while ((record = cs_consumer_next(consumer)) != NULL) take(record);
 }
 
-// By attach: the command is run with RECORD_CHECK_INVITATION, a file that it hands to the process
-// as client data, and writes the number of that process to RECORD_CHECK_PID first.
+// By attach: the command is run with RECORD_CHECK_INVITATION, a file that it passes to the process
+// as client data. Before that it writes the number of that process to RECORD_CHECK_PID.
 static struct cs_wire_invitation invitation;
 
 static bool write_invitation(void) {
@@ -322,7 +322,7 @@ static void meet(struct cs_consumer *consumer) {
   (void)fclose(file);
 }
 
-// Runs until the program has ended, and everything that it has written is read.
+// Runs until the program has ended and everything that it has written has been read.
 static int follow(struct cs_consumer *consumer, pid_t pid, uint64_t stop_ms) {
   uint64_t stop_at = cs_clock_now_ns() + stop_ms * 1000000u;
   int status = 0;
