@@ -19,9 +19,9 @@
 #include "ref/elf_file.h"
 #include "unwind/sites.h"
 
-// A stack in which every word has a different value: aligned, and at higher addresses than the
 // A stack in which every word has a value of its own: an aligned address on the stack, above the
 // values of all registers.
+#define STACK_LO 0x040000000000ull
 #define STACK_HI 0x700000000000ull
 #define RSP_VALUE 0x080000000000ull  // eight times that is on the stack: [rsp + r9 * 8 + 8]
 enum { MAX_REPORTS = 40 };
