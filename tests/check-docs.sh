@@ -106,7 +106,7 @@ kinds_of_checks=(reasons links names tests figures)
 headings() {
   sed -n 's/^#\{1,6\} //p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
-# defined NAME FILE: the number that NAME is defined as.
+# defined NAME FILE: the number that NAME is defined as in FILE.
 defined() { sed -nE "s/^#define $1 ([0-9]+)u$/\1/p" "$2"; }
 # setting FILE NAME: the default of a test's setting.
 setting() { sed -nE "s/.*oracle_env\(\"$2\", ([0-9]+)\).*/\1/p" "$1" | sort -u; }
@@ -115,7 +115,7 @@ grouped() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<< "$1"; }
 # holds KIND...: the check passes on the copy.
 holds() { (source=$copy; check "$@" > /dev/null); }
 
-# spoil KIND FILE OLD NEW: with this one change in the copy that check must fail.
+# spoil KIND FILE OLD NEW: the check must fail after this one change in the copy.
 spoil() {
   sed -i -E "0,/$3/s//$4/" "$copy/$2"
   ! cmp -s "$source/$2" "$copy/$2" || { echo "FAIL: '$3' is not in $2"; exit 1; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check-exports.sh LIBRARY CC SOURCE: the library's dynamic symbols are exactly what is declared: the
-# names that src/clrsnap.map lists in full, and the functions of include/clrsnap/clrsnap.h. One that is
-# missing is a broken promise to a profiler's author, one too many a promise that nobody meant to give.
+# check-exports.sh LIBRARY CC SOURCE: the library's dynamic symbols are exactly the declared ones: the names that
+# src/clrsnap.map lists in full, and the functions of include/clrsnap/clrsnap.h. A missing symbol is a broken promise to
+# a profiler's author, and an additional one is a promise that was never intended.
 set -euo pipefail
 library=$1 cc=$2 source=$3
 map=$source/src/clrsnap.map header=$source/include/clrsnap/clrsnap.h
@@ -11,8 +11,8 @@ listed_in_map() {
   sed -n '/global:/,/local:/p' "$map" | grep -oE '\b[A-Za-z_][A-Za-z0-9_]*;' | tr -d ';'
 }
 
-# Every declaration of the header itself (preprocessed: no comments, one declaration a line) that
-# names a function: `clrsnap_x(` outside of typedefs and inline functions.
+# Every declaration of the header itself (preprocessed: no comments, one declaration per line) that names a function:
+# `clrsnap_x(` outside of typedefs and inline functions.
 declared_in_header() {
   [ -f "$header" ] || return 0
   "$cc" -E -I"$source/include" "$header" | grep -v '^#' | tr '\n' ' ' | tr ';}' '\n\n' |

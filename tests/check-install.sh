@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check-install.sh BUILD SOURCE CMAKE CC: what `cmake --install` puts down is all that users need, and works
-# from there: the command finds its agent, a program is built against the header and the library.
+# check-install.sh BUILD SOURCE CMAKE CC: `cmake --install` installs all that users need, and the installed files work
+# in place: the command finds its agent, and a program is built against the header and the library.
 set -euo pipefail
 BUILD=$1 SOURCE=$2 CMAKE=$3 CC=$4
 fail() { echo "FAIL: $*"; exit 1; }
@@ -20,7 +20,7 @@ fi
 for header in "$SOURCE"/include/clrsnap/*.h; do
   cmp "$header" "include/clrsnap/${header##*/}" || fail "$header is not installed"
 done
-# A verb has a manual page, but version and help, which clrsnap(1) has.
+# Each verb has a manual page, except version and help, which are in clrsnap(1).
 for verb in $(bin/clrsnap help | sed -n 's/^  \([a-z-]*\)  *.*/\1/p'); do
   case $verb in help | version) continue ;; esac
   [ -s "share/man/man1/clrsnap-$verb.1" ] || fail "clrsnap $verb has no manual page"
@@ -28,7 +28,7 @@ done
 [ "$(bin/clrsnap --version)" = "clrsnap $(sed -n 's/^project(clrsnap VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLists.txt")" ] ||
   fail "--version says $(bin/clrsnap --version)"
 
-# No .NET is needed for it to say that there is none in `true`, and that says that the agent was found.
+# The command can say without .NET that there is none in `true`, and its saying so shows that it has found the agent.
 env -u CLRSNAP_LIB bin/clrsnap record -o "$WORK/x.html" -- true 2> "$WORK/err" || true
 grep -q 'nothing was recorded: no .NET runtime in true' "$WORK/err" || { cat "$WORK/err"; fail "the agent is not found"; }
 bash -n share/bash-completion/completions/clrsnap

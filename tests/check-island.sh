@@ -3,11 +3,11 @@
 # check-island.sh ARCHIVE: the signal-safe island calls nothing. Its archive's undefined symbols must be
 # none but its own, and its code must not touch thread-local memory: no TLS and no stack protector
 # (both are an access relative to %fs), no call that the compiler makes up.
-# check-island.sh --self-test CC: shows that each kind of offender is refused, and an honest one is not.
+# check-island.sh --self-test CC: each kind of offender is refused, and a correct archive is not.
 set -euo pipefail
 
 # foreign_symbols ARCHIVE: "object: symbol" for every undefined symbol that no member defines.
-# _GLOBAL_OFFSET_TABLE_ is the linker's own: an address, not a call.
+# _GLOBAL_OFFSET_TABLE_ is provided by the linker: an address, not a call.
 foreign_symbols() {
   local own
   own=$(nm --defined-only --extern-only --format=posix "$1" 2> /dev/null | awk 'NF > 1 { print $1 }')
@@ -17,9 +17,9 @@ foreign_symbols() {
       !($2 in defined) && $2 != "_GLOBAL_OFFSET_TABLE_" { print $1, $2 }'
 }
 
-# thread_local_access ARCHIVE: relocations against TLS, and instructions that address by %fs or %gs. The
-# one load allowed is that of %fs:0, the thread pointer itself, which every thread made by libc has from
-# its first instruction on. Where the compiler uses that load to reach a variable, a relocation shows.
+# thread_local_access ARCHIVE: relocations against TLS, and instructions that address by %fs or %gs. The only load
+# allowed is that of %fs:0, the thread pointer itself, which every thread created by libc has from its first instruction
+# on. Where the compiler uses that load to reach a variable, there is a relocation, too.
 thread_local_access() {
   objdump -dr "$1" | awk '
     /file format/ { object = $1 }
@@ -49,8 +49,8 @@ check() {
   return $bad
 }
 
-# refuses NAME TEXT FLAGS...: compiles the program on stdin together with an honest object; the check
-# must fail and its output must have TEXT.
+# refuses NAME TEXT FLAGS...: compiles the program on stdin together with a correct object; the check must fail, and its
+# output must contain TEXT.
 refuses() {
   local name=$1 text=$2 output
   shift 2

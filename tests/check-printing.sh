@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# check-printing.sh OBJECTS: what people read goes through src/core/base/print.c, which makes it harmless.
-# Nothing else of the command calls libc's ways to print or write, but the writers of formats for
-# programs and of bytes, each named here with what it writes.
-# check-printing.sh --self-test CC: shows that an offender is found.
+# check-printing.sh OBJECTS: text for people is written through src/core/base/print.c, which makes it harmless. No other
+# code of the command calls libc's functions for printing or writing, except for the writers of formats for programs and
+# of bytes, each of which is named here with what it writes.
+# check-printing.sh --self-test CC: an offender is found.
 set -euo pipefail
 
 PRINTERS='v?f?printf|v?dprintf|f?puts|f?putc|putchar|putw|fwrite|perror|psignal|psiginfo|write|writev|pwrite|v?errx?|v?warnx?|error|error_at_line'
@@ -36,7 +36,7 @@ check() {
   for object in $objects; do
     name=${object##*.dir/}
     name=${name%.c.o}
-    # A source that is gone leaves its object in a build that goes on.
+    # A deleted source leaves its object behind in an existing build folder.
     [ -z "$SOURCES" ] || compgen -G "$SOURCES/*/$name.c" > /dev/null || continue
     count=$((count + 1))
     writers | grep -q "^$name:" && continue

@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 
-# What a building may use. Headers of `clrsnap` are the public ones (include/clrsnap).
+# The buildings that each building may use. Headers of `clrsnap` are the public ones (include/clrsnap).
 BUILDINGS = {
     "core": {"core"},
     "wire": {"core"},
@@ -35,7 +35,7 @@ def read(path):
 
 
 def folders(source):
-    """Each room as (building, room, its folder). The wire is a building of one room."""
+    """Each room as (building, room, its folder). The wire is a building with a single room."""
     for building in sorted(os.listdir(os.path.join(source, "src"))):
         folder = os.path.join(source, "src", building)
         if not os.path.isdir(folder):
@@ -48,7 +48,7 @@ def folders(source):
 
 
 def table(source):
-    """room: the rooms that the table gives it."""
+    """For each room, the rooms that the table gives it."""
     text = read(os.path.join(source, "docs", "design.md"))
     return {name.split("/")[-1]: set(re.findall(r"[a-z_]+", used)) - {"nothing"} for name, used in ROW.findall(text)}
 
@@ -103,7 +103,7 @@ def code_of(text):
 
 
 def uses_of_files(folder):
-    """stem: the other stems of the room whose functions its files use. A stem is a.c and a.h together."""
+    """For each stem, the other stems of the room whose functions its files use. A stem is a.c and a.h together."""
     texts = collections.defaultdict(str)
     for name in sorted(os.listdir(folder)):
         if name.endswith(CODE):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 LIMIT = 4608
-RED_ZONE = 128  # below its stack pointer, where the last function may keep things
+RED_ZONE = 128  # below its stack pointer, available to a leaf function
 ROOTS = ("cs_signal_handler", "cs_urg_handler")
 ROOMS = ("mem", "images", "codemap", "unwind", "walk", "signal")
 POINTERS = re.compile(r"src/core/mem/mem\.[ch]:\d+:\d+$")
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 def compile_all(commands, work):
-    """commands: (directory, words). The call graphs as gcc writes them, in work."""
+    """The commands are (directory, words) pairs. Returns the call graphs that gcc writes, in the folder work."""
     for number, (directory, words) in enumerate(commands):
         words = words[1:] if os.path.basename(words[0]) == "ccache" else list(words)
         words[words.index("-o") + 1] = os.path.join(work, f"{number}.o")
@@ -35,7 +35,7 @@ def compile_all(commands, work):
 
 
 def read_graph(work):
-    """Bytes of each function's frame, and its calls: (callee, where)."""
+    """The bytes of each function's frame, and its calls as (callee, where)."""
     frames, calls = {}, {}
     for name in sorted(os.listdir(work)):
         if not name.endswith(".ci"):
@@ -53,7 +53,7 @@ def read_graph(work):
 
 
 def deepest(frames, calls, function, above=(), known=None):
-    """(bytes, [functions]) of the deepest chain of calls that begins there."""
+    """(bytes, [functions]) of the deepest chain of calls that begins at this function."""
     known = {} if known is None else known
     if function in above:
         raise Refused("recursion: " + " -> ".join([*above, function]))

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The unit tests once more, built with sanitizers in a folder of their own: with address,undefined all that do not
-# measure rates of samples, with thread those that have several threads. The island stays without, as it is in a handler; tests/fuzz has
-# it with the first two.
+# The unit tests, built with sanitizers in a folder of their own: with address,undefined all tests that do not measure
+# rates of samples, with thread those that have several threads. The island is not instrumented, as in a handler;
+# tests/fuzz instruments it with the first two sanitizers.
 #
 #   sanitized.sh SANITIZERS SOURCE BUILD CMAKE COMPILER
 set -uo pipefail
@@ -20,7 +20,7 @@ if ! nm "$build/bin/test_producer" | grep -E '__(asan|tsan)_' > /dev/null; then
   echo "the unit tests were built without -fsanitize=$sanitizers, so they would find nothing"
   exit 1
 fi
-# The output of what passes is dropped: a case that is skipped here is skipped in the ordinary build as well, which
+# The output of passing tests is dropped: a case that is skipped here is skipped in the ordinary build as well, which
 # reports it.
 if ! "${cmake%cmake}ctest" --test-dir "$build" -L '^sanitized$' -j2 --no-tests=error --output-on-failure \
   --test-output-size-failed 100000 > "$build.log" 2>&1; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """skipped.py RESULTS LIST: prints which tests CTest has skipped (RESULTS: ctest --output-junit), and which cases of unit
-tests have skipped themselves, each with its reason. With CI=true, one whose name is not in LIST ("NAME  reason" lines)
-is a failure: what nobody has decided to do without must not be missed in silence. So is a run
-without any result."""
+tests have skipped themselves, each with its reason. With CI=true, a skipped test whose name is not in LIST
+("NAME  reason" lines) is a failure: nothing may be skipped unless somebody has decided that it can be. A run without any
+result is a failure, too."""
 import os
 import re
 import sys
@@ -11,7 +11,7 @@ import xml.etree.ElementTree as xml
 
 
 def skipped(results):
-    """(name, reason) of each."""
+    """The (name, reason) of each skipped test or case."""
     for case in xml.parse(results).getroot().iter("testcase"):
         name, said = case.get("name"), "".join(case.findtext("system-out") or "")
         lines = [line.strip() for line in said.splitlines() if line.strip()]
