@@ -51,7 +51,11 @@ usage_error "either a process or a program can be recorded, not both$more" recor
 usage_error "--pid takes the number of a process, not '0x1'$more" record -p 0x1
 usage_error "unknown option '--frobnicate'$more" record --frobnicate -- true
 usage_error "unknown option '-x'$more" record -x -- true
+usage_error "unknown option '-x'$more" record --lines -xd 1 true
+usage_error "unknown option '-é'$more" record --lines -é true
+usage_error "unknown option '-é'$more" record -é
 usage_error "option '--children' takes no value$more" record --children=3 -- true
+usage_error "option '--help' takes no value$more" record --help=3
 usage_error "option '-o' takes a value$more" record -o
 usage_error "option '--output' takes a value$more" record --output
 usage_error "--frequency takes a whole number from 1 to 10000, not '0'$more" record -F 0 true

@@ -162,19 +162,22 @@ static size_t find_entry(const struct parser *p, int opt) {
   return i;
 }
 
-// getopt_long has just refused argv[optind - 1], or a letter in it.
+// getopt_long has just refused an option: a long one is argv[optind - 1], a letter is in optopt.
 static bool refuse(const struct parser *p, int opt, char **argv, struct cs_error *err) {
-  const char *word = argv[optind - 1];
-  if (optopt > 0 && optopt < FIRST_OPTION && word[1] != '-')
-    return cs_error_set(err, opt == ':' ? "option '-%c' takes a value" : "unknown option '-%c'",
-                        optopt);
-  if (opt == ':') return cs_error_set(err, "option '%s' takes a value", word);
-  if (optopt != 0) {  // "--lines=3"
-    size_t i = find_entry(p, optopt);
+  const char *word = argv[optind - 1], *next = argv[optind];
+  bool takes_value = opt == ':';
+  if (optopt == 0) return cs_error_set(err, "unknown option '%s'", word);
+  if (optopt >= FIRST_OPTION && takes_value)
+    return cs_error_set(err, "option '%s' takes a value", word);
+  if (optopt >= FIRST_OPTION)  // "--lines=3"
     return cs_error_set(err, "option '--%s' takes no value",
-                        i < p->count ? p->entries[i]->name : "help");
-  }
-  return cs_error_set(err, "unknown option '%s'", word);
+                        p->entries[find_entry(p, optopt)]->name);
+  if (optopt == 'h') return cs_error_set(err, "option '--help' takes no value");
+  if (optopt < 0)  // a byte of a letter that is not ASCII: most have more of them in their word
+    return cs_error_set(err, "unknown option '%s'",
+                        next != NULL && strchr(next, optopt) != NULL ? next : word);
+  return cs_error_set(err, takes_value ? "option '-%c' takes a value" : "unknown option '-%c'",
+                      optopt);
 }
 
 static bool apply(const struct cs_option *o, void *field, const char *value, struct cs_error *err) {
