@@ -69,7 +69,7 @@ static bool put_method(const struct cs_method_at *method, uint32_t id) {
   if (cs_options.inlined && !cs_inlines_to_wire(method, id)) return false;
   if (!cs_function_put(id, &name)) return false;
   note_dispatch(id, &name);
-  cs_wait_name_note(id, &name);
+  if (cs_wants(CS_WIRE_MODE_WAIT) && !cs_wait_name_note(id, &name)) return false;
   cs_awaits_note_method(id, &name, cs_awaits_box_class(function, &name));
   return true;
 }

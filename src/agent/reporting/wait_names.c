@@ -2,21 +2,23 @@
 // What a thread waits for, by the methods of the runtime's libraries that lead to the wait: the
 // outermost of those that are next to each other at the leaf. `SemaphoreSlim.Wait` waits by
 // `Monitor.Wait`, and is what is shown. The name is the type's, because methods in between are
-// inlined now and then. A wait of the runtime's own idle threads has a name that says so. The
-// agent's thread only. Signal-safe: no.
+// inlined now and then. A wait of the runtime's own idle threads has a name that says so.
+// Invariant: none is forgotten while the recording lasts. The agent's thread only. Signal-safe: no.
 #include "reporting/wait_names.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 
-enum { KNOWN = 1024, NAME_BYTES = 64 };  // indexed by the low bits of ids; later ones win
+enum { NAME_BYTES = 64 };
 
 static struct waiter {
-  uint32_t id;  // 0: none
+  uint32_t id;
   char name[NAME_BYTES];
-} waiters[KNOWN];
+} * waiters;  // by id, ascending
+static size_t waiter_count, waiter_capacity;
 
 // The runtime's own threads, waiting for work.
 static const struct {
@@ -59,33 +61,53 @@ static const char *fixed_name(const char *type) {
   return NULL;
 }
 
-void cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
-  struct waiter *w = &waiters[id % KNOWN];
+static struct waiter *add(uint32_t id) {
+  if (waiter_count == waiter_capacity) {
+    size_t capacity = waiter_capacity == 0 ? 256 : 2 * waiter_capacity;
+    struct waiter *larger = realloc(waiters, capacity * sizeof *larger);
+    if (larger == NULL) return NULL;
+    waiters = larger;
+    waiter_capacity = capacity;
+  }
+  waiters[waiter_count].id = id;
+  return &waiters[waiter_count++];
+}
+
+bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
   bool awaiter = is_awaiter(name);
   if (!awaiter && strcmp(name->space, "System.Threading") != 0 &&
       strcmp(name->space, "System.Threading.Tasks") != 0)
-    return;
-  if (runs_code(name)) return;
+    return true;
+  if (runs_code(name)) return true;
   const char *fixed = fixed_name(name->type);
   if (strcmp(name->type, "Monitor") == 0 && strstr(name->method, "Enter") != NULL)
     fixed = "Monitor.Enter";  // a lock that is held: in mode lock, too
   int len = (int)strcspn(name->type, "<");
-  w->id = id;
+  struct waiter *w = add(id);
+  if (w == NULL) return false;
   if (awaiter || strncmp(name->type, "Task<", 5) == 0)
     (void)snprintf(w->name, sizeof w->name, "Task");
   else if (fixed != NULL)
     (void)snprintf(w->name, sizeof w->name, "%s", fixed);
   else
     (void)snprintf(w->name, sizeof w->name, "%.*s", len, name->type);
-}
-
-bool cs_wait_name_of(uint32_t id, const char **name) {
-  const struct waiter *w = &waiters[id % KNOWN];
-  if (w->id != id) return false;
-  *name = w->name;
   return true;
 }
 
+static int compare_ids(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = ((const struct waiter *)b)->id;
+  return (x > y) - (x < y);
+}
+
+bool cs_wait_name_of(uint32_t id, const char **name) {
+  const struct waiter *w =
+      waiter_count > 0 ? bsearch(&id, waiters, waiter_count, sizeof *waiters, compare_ids) : NULL;
+  if (w != NULL) *name = w->name;
+  return w != NULL;
+}
+
 void cs_wait_names_free(void) {
-  memset(waiters, 0, sizeof waiters);
+  free(waiters);
+  waiters = NULL;
+  waiter_count = waiter_capacity = 0;
 }
