@@ -266,18 +266,20 @@ static const char *const keys[] = {
     "  s t n   sort by self, total, name (threads: s and t by CPU)",
     "  w       the last seconds, or since the start",
     "  N       native frames on or off; off, their time is the managed caller's",
-    "  /       only what has a text in its name or module; Enter ends, Escape takes it away",
+    "  /       only what has a text in its name or module; Enter ends this,",
+    "          Escape takes it away",
     "  space   freeze and run",
     "  up down page-up page-down home   move in the table",
     "  q       quit; so does Ctrl-C",
     "  ?       this help; any key leaves it",
     "",
-    "  self %   time in the method itself; total %: with what it calls; share %: of all threads';",
-    "           what is inlined is its caller's, unless --inlined was given",
-
+    "  self %   time in the method itself; total %: with what it calls; share %: of",
+    "           all threads'; what is inlined is its caller's, unless --inlined was",
+    "           given",
     "  CPU %    of one processor since the last refresh, from /proc",
     "  GC %     of the last second in which a collection held the program; after it,",
-    "           collections of generation 0+1+2 since top began (each counts in the lower ones)",
+    "           collections of generation 0+1+2 since top began (each counts in the",
+    "           lower ones)",
 };
 
 static void put_help(struct cs_grid *grid) {

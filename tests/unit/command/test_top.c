@@ -372,6 +372,26 @@ static void narrow_screens(void **state) {
   free_moment(&m);
 }
 
+static void help_fits_a_usual_screen(void **state) {
+  struct fixture *f = *state;
+  fill(f);
+  struct cs_top_moment m = moment_of(f);
+  struct cs_grid usual, large;
+  m.help = true;
+  cs_grid_init(&usual, 24, 80);
+  cs_grid_init(&large, 60, 200);
+  cs_top_render(&m, &usual);
+  cs_top_render(&m, &large);
+  for (unsigned i = 4; i < 59; i++) {
+    const char *in_large = large.text[i] != NULL ? large.text[i] : "";
+    const char *in_usual = i < 23 && usual.text[i] != NULL ? usual.text[i] : "";
+    assert_string_equal(in_usual, in_large);
+  }
+  cs_grid_free(&usual);
+  cs_grid_free(&large);
+  free_moment(&m);
+}
+
 static void strange_names_do_no_harm(void **state) {
   struct fixture *f = *state;
   cs_top_set_frame(&f->top, WORK,
@@ -402,6 +422,7 @@ int main(void) {
       TEST(wide_screens),
       TEST(screen_of_threads),
       TEST(narrow_screens),
+      TEST(help_fits_a_usual_screen),
       TEST(strange_names_do_no_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
