@@ -102,6 +102,9 @@ samples() { sed -n 's/^clrsnap: \([0-9]*\) samples\? in .*/\1/p' err; }
 run 0 "$CLRSNAP" report --top 1 growing.clrsnap
 grep -qx 'clrsnap: growing.clrsnap has no end: its recorder is still running or was killed' err ||
   fail "growing: $(cat err)"
+unknown='losses in the program and stops of the runtime are not known'
+grep -qx "clrsnap: the recording has no end: $unknown" err || fail "growing: $(cat err)"
+grep -q 'program was killed' err && fail "a program that runs was killed: $(cat err)"
 first=$(samples)
 sleep 0.5
 program=$(cat "/proc/$recorder/task/$recorder/children")

@@ -109,6 +109,7 @@ struct cs_facts {
   uint64_t labelled;     // samples of this mode that have a label
   uint64_t labels_full;  // samples of all modes whose label was left out
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
+  bool finished;         // the recording has its end: its recorder was neither killed nor runs on
   uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads, and skipped ones
   uint64_t unsent;                 // signals not sent because of the limit of pending signals
   uint64_t silent, silent_ns;      // threads that did not take their signals, and for how long

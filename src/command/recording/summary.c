@@ -157,6 +157,10 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
   print_put_off(f, out);
   if (f->ended) {
     print_suspensions(f, out);
+  } else if (!f->finished) {
+    cs_print(out, PREFIX
+             "the recording has no end: losses in the program and stops of the runtime are not "
+             "known\n");
   } else {
     cs_print(out, PREFIX
              "the program was killed, or ended without notice: what was recorded until then is "
