@@ -33,6 +33,9 @@ for verb in diff doctor ps record report run-profiler stack top; do
   grep -q "^usage: clrsnap $verb" out || fail "$verb --help has no usage"
 done
 
+run 0 "$CLRSNAP" help record
+tr -s " \n" " " <out | grep -q -- "--inlined implies it" || fail "help record does not say what --inlined implies"
+
 # usage_error TEXT ARGUMENTS...
 usage_error() {
   local text=$1

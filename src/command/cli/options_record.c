@@ -130,7 +130,8 @@ static const struct cs_option what[] = {
      cs_set_number, ASK(event_rate), .most = 1000000},
     {0, "depth", "N", "frames per stack, 1 to 65536 (2048)", cs_set_number, ASK(max_depth),
      .most = 65536},
-    {0, "lines", NULL, "methods by source line, from portable PDBs", NULL, ASK(lines)},
+    {0, "lines", NULL, "methods by source line, from portable PDBs; --inlined implies it", NULL,
+     ASK(lines)},
     {0, "labels", NULL, "samples with the trace and the span of the current Activity", NULL,
      ASK(labels)},
     {0}};
