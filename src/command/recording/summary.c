@@ -141,10 +141,13 @@ static void print_put_off(const struct cs_facts *f, FILE *out) {
   if (f->put_off + f->put_off_events == 0) return;
   cs_print(out, PREFIX);
   if (f->put_off > 0)
-    cs_print(out, "%" PRIu64 " samples were put off (the next has their weight)", f->put_off);
+    cs_print(out,
+             f->put_off == 1 ? "%" PRIu64 " sample was put off (the next has its weight)"
+                             : "%" PRIu64 " samples were put off (the next has their weight)",
+             f->put_off);
   if (f->put_off_events > 0)
-    cs_print(out, "%s%" PRIu64 " events have no stack", f->put_off > 0 ? ", " : "",
-             f->put_off_events);
+    cs_print(out, "%s%" PRIu64 " event%s no stack", f->put_off > 0 ? ", " : "", f->put_off_events,
+             f->put_off_events == 1 ? " has" : "s have");
   cs_print(out, ": walks of thread '%s' took up to %.0f us\n", f->put_off_thread,
            us(f->put_off_ns));
 }
