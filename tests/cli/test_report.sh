@@ -115,6 +115,11 @@ run 0 "$CLRSNAP" report -o growing.collapsed growing.clrsnap
 [ "${first:-0}" -gt 0 ] && [ "$(samples)" -gt "$first" ] || fail "killed recorder: $first, then $(samples) samples"
 grep -q '^Shop.Program.Main;Shop.Cart<System.Int32>.Work [0-9]*$' growing.collapsed || fail "killed recorder: $(cat growing.collapsed)"
 
+# However long the name is that cannot be written, the place where the result is kept is said.
+TMPDIR=$PWD run 1 "$CLRSNAP" report -o "$(printf %0300d 0).html" golden.clrsnap
+kept=$(sed -n 's/^clrsnap: cannot write \.\.\.0*\.html: File name too long; the recording is in //p' err)
+[ -s "$kept" ] || fail "kept in '$kept': $(cat err)"
+
 # Cut and damaged files: the intact beginning is read, and the damage is reported.
 head -c $(($(stat -c %s golden.clrsnap) - 100)) golden.clrsnap >cut.clrsnap
 run 0 "$CLRSNAP" report -o cut.collapsed cut.clrsnap

@@ -8,7 +8,8 @@
 
 // A method has been named under this id, which is higher than all before. False: no memory.
 bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name);
-// Does the method wait? *name (valid until the next note): for what, unless a method nearer to the leaf says so.
+// Does the method wait? *name: for what, unless a method nearer to the leaf says so; valid until the
+// next note.
 bool cs_wait_name_of(uint32_t id, const char **name);
 void cs_wait_names_free(void);
 

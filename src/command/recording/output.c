@@ -120,10 +120,19 @@ bool cs_output_stdout(struct cs_output *out, struct cs_error *err) {
   return out->file != NULL || fail(out, err, "the standard output", errno);
 }
 
+// The end of a path that is too long for a sentence that has to say more.
+static const char *end_of(const char *path, const char **dots) {
+  enum { SHOWN = 80 };
+  size_t len = strlen(path), skip = len > SHOWN ? len - SHOWN : 0;
+  while (((unsigned char)path[skip] & 0xC0) == 0x80) skip++;
+  *dots = skip > 0 ? "..." : "";
+  return path + skip;
+}
+
 // The recording exists only in our memory now: any place is better than none.
 static bool rescue(cs_output_write *write, void *context, const char *path, int error,
                    struct cs_error *err) {
-  const char *dir = getenv("TMPDIR");
+  const char *dir = getenv("TMPDIR"), *dots, *shown = end_of(path, &dots);
   char *name = NULL;
   if (dir == NULL || dir[0] == '\0') dir = "/tmp";
   if (asprintf(&name, "%s/clrsnap-XXXXXX", dir) < 0) name = NULL;
@@ -135,12 +144,12 @@ static bool rescue(cs_output_write *write, void *context, const char *path, int 
     if (fclose(file) != 0) saved = false;
   }
   if (saved) {
-    (void)cs_error_set(err, "cannot write %s: %s; the recording is in %s", path, strerror(error),
-                       name);
+    (void)cs_error_set(err, "cannot write %s%s: %s; the recording is in %s", dots, shown,
+                       strerror(error), name);
   } else {
     if (fd >= 0) (void)unlink(name);
-    (void)cs_error_set(err, "cannot write %s: %s%s; nor a file in %s: the recording is lost", path,
-                       strerror(error), error == EFBIG ? " (ulimit -f)" : "", dir);
+    (void)cs_error_set(err, "cannot write %s%s: %s%s; nor a file in %s: the recording is lost",
+                       dots, shown, strerror(error), error == EFBIG ? " (ulimit -f)" : "", dir);
   }
   free(name);
   return false;
