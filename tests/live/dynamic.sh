@@ -12,11 +12,11 @@ mark() {
   echo >&"${PROGRAM[1]}"
   read -r -u "${PROGRAM[0]}" done_ cpu_
 }
-# at_least SHARE KIND DEPTH [OPTION...]: the recorded program does at least SHARE hundredths of
-# what it does alone in the same CPU time. RATIO becomes the actual share.
-at_least() {
-  local share=$1 kind=$2 depth=$3 rc=0
-  shift 3
+# measure KIND DEPTH [OPTION...]: RATIO becomes the hundredths of what the program does alone that it does while it is
+# recorded, in the same CPU time.
+measure() {
+  local kind=$1 depth=$2 rc=0
+  shift 2
   coproc PROGRAM { exec dotnet "$APP" "$kind" "$depth" 2> "$WORK/err"; }
   local pid=$PROGRAM_PID out=${PROGRAM[0]} in=${PROGRAM[1]}
   mark
@@ -42,9 +42,20 @@ at_least() {
   [ $rc = 42 ] || { cat "$WORK/err"; fail "$kind $depth: the program ended with $rc"; }
   RATIO=$(awk -v a=$((done1 - done0)) -v ac=$((cpu1 - cpu0)) -v b=$((done3 - done2)) -v bc=$((cpu3 - cpu2)) \
     'BEGIN { printf "%d", (a > 0 && bc > 0) ? 100 * (b / bc) / (a / ac) : -1 }')
+}
+# at_least SHARE KIND DEPTH [OPTION...]: the recorded program does at least SHARE hundredths of what it does alone. What
+# else runs on the machine may take the caches from it in one of the two halves, but not three times in a row.
+at_least() {
+  local share=$1
+  shift
+  for _ in 1 2 3; do
+    measure "$@"
+    [ "$RATIO" -lt "$share" ] || break
+    echo "$* $MODE: $RATIO %"
+  done
   [ "$RATIO" -ge "$share" ] ||
-    { cat "$WORK/said"; fail "$kind $depth, $MODE $*: recorded it does $RATIO % of what it does alone"; }
-  pass "$kind $depth, $MODE $*: $RATIO % of what it does alone"
+    { cat "$WORK/said"; fail "$*, $MODE: recorded it does $RATIO % of what it does alone"; }
+  pass "$*, $MODE: $RATIO % of what it does alone"
 }
 
 # Walks take 10 % at most; a signal also costs time outside of the handler and in the caches.
