@@ -54,18 +54,21 @@ void cs_weight_note_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
   t->put_off_ns = now_ns;
 }
 
+// Names the thread whose samples were put off because one took the longest.
+static void count_samples(const struct cs_agent_thread *t, uint32_t samples) {
+  put_off.samples += samples;
+  if (samples == 0 || t->held_ns < put_off.longest_ns) return;
+  put_off.longest_ns = t->held_ns;
+  put_off.thread = t->id;
+}
+
 void cs_weight_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
-  put_off.samples++;
+  count_samples(t, 1);
   t->put_off_ns = now_ns;
 }
 
-// Names the thread whose samples were put off because one took the longest.
 static void count_put_off(const struct cs_sample *s, struct cs_agent_thread *t) {
-  put_off.samples += s->put_off;
-  if (s->put_off != 0 && t->held_ns >= put_off.longest_ns) {
-    put_off.longest_ns = t->held_ns;
-    put_off.thread = t->id;
-  }
+  count_samples(t, s->put_off);
   if (s->stop == CS_STOP_PUT_OFF) put_off.events++;
   if (s->cause != CS_CAUSE_NONE) t->held_ns = cs_clock_ticks_to_ns(s->held_ticks);
 }
