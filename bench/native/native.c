@@ -20,7 +20,9 @@
 #include "base/error.h"
 #include "chain.h"
 #include "life/start.h"
+#include "snapshot/self.h"
 #include "threads/registry.h"
+#include "threads/stackmap.h"
 #include "walk/record.h"
 
 enum {
