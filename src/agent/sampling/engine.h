@@ -26,7 +26,8 @@ struct cs_engine {
   // Called by the agent's thread at least every 100 ms. *next_ns: when (CLOCK_MONOTONIC) to call
   // it at the latest; UINT64_MAX, as set by the caller: whenever. False: it is not available any
   // longer, *why says why. NULL: no need.
-  bool (*poll)(uint64_t now_ns, uint64_t *next_ns, struct cs_error *why);
+  bool (*poll)(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_ns,
+               struct cs_error *why);
 };
 
 extern const struct cs_engine cs_engine_perf;       // engine_perf.c

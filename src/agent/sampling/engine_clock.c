@@ -200,7 +200,9 @@ static void stop(struct cs_agent_thread *t) {
   (void)t;
 }
 
-static bool poll(uint64_t now_ns, uint64_t *next_ns, struct cs_error *why) {
+static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_ns,
+                 struct cs_error *why) {
+  (void)self;
   (void)why;
   if (!looks.hurried) hurry();
   looks.hurried = true;

@@ -401,7 +401,9 @@ static bool check(struct cs_agent_thread *t, void *data) {
   return true;
 }
 
-static bool poll_as(const struct cs_engine *self, uint64_t now, struct cs_error *why) {
+static bool poll(const struct cs_engine *self, uint64_t now, uint64_t *next_ns,
+                 struct cs_error *why) {
+  (void)next_ns;
   close_all();
   if (cs_sigurg_is_lost())
     return cs_error_set(why, "the program has begun to use SIGURG, which its samples come with");
@@ -414,15 +416,6 @@ static bool poll_as(const struct cs_engine *self, uint64_t now, struct cs_error 
   count_descriptors();
   if (perf.open > perf.most) return too_many(why, perf.open);
   return !is_choice() || cs_perf_cost_check(why);
-}
-
-static bool poll(uint64_t now, uint64_t *next_ns, struct cs_error *why) {
-  (void)next_ns;
-  return poll_as(&cs_engine_perf, now, why);
-}
-static bool poll_user(uint64_t now, uint64_t *next_ns, struct cs_error *why) {
-  (void)next_ns;
-  return poll_as(&cs_engine_perf_user, now, why);
 }
 
 void cs_perf_count_kernel_unknown(void) {
@@ -448,5 +441,5 @@ const struct cs_engine cs_engine_perf_user = {
     .start = start,
     .stop = stop,
     .change = change,
-    .poll = poll_user,
+    .poll = poll,
 };

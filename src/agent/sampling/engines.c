@@ -135,7 +135,7 @@ uint64_t cs_engines_poll(uint64_t now_ns) {
   for (size_t i = 0; i < CS_COUNT(engines); i++) {
     uint64_t at = UINT64_MAX;
     if (state.standing[i] != WORKS || engines[i]->poll == NULL) continue;
-    if (!engines[i]->poll(now_ns, &at, &why)) abandon(engines[i], &why);
+    if (!engines[i]->poll(engines[i], now_ns, &at, &why)) abandon(engines[i], &why);
     if (at < next) next = at;
   }
   if (state.changed) (void)cs_engines_report();

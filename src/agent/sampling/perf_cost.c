@@ -32,7 +32,9 @@ static uint64_t naps_ns(void) {
   return (cs_thread_cpu_ns() - begin) / NAPS;
 }
 
-uint64_t cs_perf_cost_of_switch(uint64_t period_ns) {
+// How much longer it takes to lose and get a processor with a task clock of that period than
+// without one, by some 6 ms of naps of the calling thread; 0: not more, or there is no task clock.
+static uint64_t cost_of_switch(uint64_t period_ns) {
   struct perf_event_attr attr;
   uint64_t without = UINT64_MAX, with = UINT64_MAX;
   cs_perf_attr(&attr, 0, period_ns, true);
@@ -82,7 +84,7 @@ static struct {
 } state;
 
 bool cs_perf_cost_begin(uint64_t period_ns, struct cs_error *why) {
-  state = (typeof(state)){.switch_ns = cs_perf_cost_of_switch(period_ns)};
+  state = (typeof(state)){.switch_ns = cost_of_switch(period_ns)};
   state.last = use_of_program();
   cs_log("engine perf: %lu ns for each switch of a thread", (unsigned long)state.switch_ns);
   return state.last.cpu_ns < PAST_MS * 1000000ull ||

@@ -13,9 +13,6 @@ struct cs_perf_use {  // of the program, since it began
   uint64_t cpu_ns;
 };
 
-// How much longer it takes to lose and get a processor with a task clock of that period than
-// without one, by some 6 ms of naps of the calling thread; 0: not more, or there is no task clock.
-uint64_t cs_perf_cost_of_switch(uint64_t period_ns);
 // Is that too much for the program as it was between the two? Then *why says how much.
 bool cs_perf_costs_too_much(uint64_t switch_ns, struct cs_perf_use from, struct cs_perf_use to,
                             struct cs_error *why);
