@@ -91,7 +91,7 @@ static void free_recording(void) {
 static HRESULT refuse(const char *sentence) {
   cs_log_important("%s; the program runs on without being profiled", sentence);
   if (cs_agent.wire.header != NULL) cs_producer_refuse(&cs_agent.wire, sentence);
-  cs_library_deaths_are_told(false);
+  cs_library_deaths_are_reported(false);
   if (cs_agent.info != NULL) (void)cs_agent.info->lpVtbl->Release(cs_agent.info);
   cs_agent.info = NULL;
   walks_ended = true;  // none has begun
@@ -220,7 +220,7 @@ static bool set_event_mask(struct cs_error *err) {
   if (cs_wants_events()) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);
   if (hr == S_OK) {
-    cs_library_deaths_are_told(true);
+    cs_library_deaths_are_reported(true);
     return true;
   }
   return cs_error_set(err, "the runtime refuses to report threads and unloaded code (0x%08x)",
@@ -231,7 +231,7 @@ static bool set_event_mask(struct cs_error *err) {
 // `info` some time after it has been asked to detach, so that comes last.
 static void leave(void) {
   ICorProfilerInfo15 *info = cs_agent.info;
-  cs_library_deaths_are_told(false);
+  cs_library_deaths_are_reported(false);
   (void)info->lpVtbl->SetEventMask2(info, 0, 0);
   cs_agent.info = NULL;
   free_recording();

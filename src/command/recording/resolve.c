@@ -390,7 +390,7 @@ static void rewrite_tree(struct resolver *r) {
     r->profile->tree.nodes[r->node[i]].samples += node->samples;
     r->profile->tree.nodes[r->node[i]].weight += node->weight;
   }
-  // A method all of whose stacks were moved to its body's node has left an empty node.
+  // If all stacks of a method were moved to its body's node, the method's own node is empty.
   uint32_t *moved = cs_allocate(r->profile->tree.count * sizeof *moved);
   cs_tree_prune(&r->profile->tree, moved);
   for (size_t i = 1; i < raw->count; i++)

@@ -45,7 +45,7 @@ struct cs_world {
   const struct cs_images *images;  // replaced as a whole (release); load with cs_load_acquire
   const struct cs_loader *loader;  // shows when `images` is out of date; NULL: images never change
   struct cs_sites *sites;          // NULL: the unwind data of every frame is decoded anew
-  bool deaths_are_told;            // code_generation is incremented before any code is freed
+  bool deaths_are_reported;        // code_generation is incremented before any code is freed
   uint32_t code_generation;  // incremented when code is freed: an ip may mean other code afterwards
 };
 

@@ -70,8 +70,8 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
 
 struct cs_code_check {
   uint32_t methods;     // jitted methods whose code header matched
-  uint32_t unmatched;   // methods none of whose code addresses had a header: only their ReadyToRun
-                        // code is left, or they were unloaded meanwhile
+  uint32_t unmatched;   // methods without a code header at any of their code addresses: only their
+                        // ReadyToRun code is left, or they were unloaded meanwhile
   uint32_t images;      // ReadyToRun modules whose tables matched
   FunctionID function;  // one of the methods, for further checks
   UINT_PTR code_start;

@@ -135,7 +135,7 @@ CS_ISLAND static uint64_t generation_of(const struct cs_world *world) {
 
 CS_ISLAND cs_site cs_sites_find_collectible(const struct cs_world *world, uint64_t ip) {
   uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13);
-  if (!world->deaths_are_told || ip >> CS_SITE_IP_BITS != 0 ||
+  if (!world->deaths_are_reported || ip >> CS_SITE_IP_BITS != 0 ||
       cs_load_acquire(&world->sites->collectible[place].generation) != generation_of(world))
     return 0;
   cs_site site = cs_load_acquire(&world->sites->collectible[place].site);
@@ -146,7 +146,7 @@ CS_ISLAND cs_site cs_sites_find_collectible(const struct cs_world *world, uint64
 CS_ISLAND static cs_site learn_collectible(const struct cs_world *world, uint64_t ip,
                                            const struct cs_cfi_rule *rule, enum cs_code_kind kind) {
   uint64_t hash = CS_SITE_HASH(ip), place = hash >> (64 - 13), generation = generation_of(world);
-  if (!world->deaths_are_told || ip >> CS_SITE_IP_BITS != 0) return 0;
+  if (!world->deaths_are_reported || ip >> CS_SITE_IP_BITS != 0) return 0;
   cs_site site = site_of_rule(world->sites, rule, kind);
   if (site <= NO_FORM) return 0;
   site |= CS_SITE_TAG(hash);

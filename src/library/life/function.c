@@ -184,10 +184,10 @@ static void wait_for_resolvers(void) {
   cs_log("a module is unloaded although a call about such code has not returned for 1 s");
 }
 
-void cs_library_deaths_are_told(bool told) {
+void cs_library_deaths_are_reported(bool reported) {
   // Code may have died uncounted since the last time.
-  if (told) cs_add_seq(&cs_library.world.code_generation, 1);
-  cs_library.world.deaths_are_told = told;
+  if (reported) cs_add_seq(&cs_library.world.code_generation, 1);
+  cs_library.world.deaths_are_reported = reported;
 }
 
 // The call sites stay, since those of code that can die are valid for one generation only. Emptying

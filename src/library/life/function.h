@@ -27,8 +27,8 @@ uint32_t cs_module_deaths(void);
 // whole module, whose methods' FunctionIDs are forgotten, too. A dynamic method's need not be:
 // whatever comes to live at its address is a dynamic method again.
 void cs_library_code_died(bool module);
-// From now on cs_library_code_died is called for all code that dies (`told`), or no more. Before a
+// From now on cs_library_code_died is called for all code that dies (`reported`), or no more. Before a
 // recording's first walk; after its last one.
-void cs_library_deaths_are_told(bool told);
+void cs_library_deaths_are_reported(bool reported);
 
 #endif

@@ -157,7 +157,7 @@ static void noise(void **state) {
       uint64_t word = random64();
       memcpy(ring + n, &word, 8);
     }
-    // Heads that are plausible, odd, behind the tail, or far ahead of it.
+    // Heads that are plausible, odd, before the tail, or far ahead of it.
     uint64_t by = i % 4 == 0   ? random64()
                   : i % 4 == 1 ? random64() % RING
                                : random64() % RING & ~7u;
