@@ -95,16 +95,12 @@ bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_sess
       good = cs_error_set(err, "out of memory");
   }
   free(temp);
-  if (!good) cs_hand_back(out);
+  if (!good) cs_take_back(&out->given);
   return good;
 }
 
-void cs_hand_back(struct cs_handed *handed) {
-  cs_take_back(&handed->given);
-}
-
 void cs_handed_free(struct cs_handed *handed) {
-  cs_hand_back(handed);
+  cs_take_back(&handed->given);
   free(handed->agent);
   free(handed->hook);
   *handed = (struct cs_handed){0};

@@ -13,13 +13,12 @@ struct cs_handed {
 };
 
 // If the process sees our files and its user may read them, their paths. Otherwise copies in its
-// temporary folder, /tmp, /var/tmp or /dev/shm, which stay until cs_hand_back. `hook` may be NULL;
+// temporary folder, /tmp, /var/tmp or /dev/shm, which stay until cs_handed_free. `hook` may be NULL;
 // `session` (may be NULL) is the session whose interruption ends the wait. False: *err says why,
 // and what to do.
 bool cs_hand_over(pid_t pid, const char *agent, const char *hook, struct cs_session *session,
                   struct cs_handed *out, struct cs_error *err);
-// To be called as soon as the process has loaded them, and in any case. The paths stay in `handed`.
-void cs_hand_back(struct cs_handed *handed);
+// Removes the copies: to be called as soon as the process has loaded them, and in any case.
 void cs_handed_free(struct cs_handed *handed);
 
 // Checks whether it would work; makes nothing. *folder: where the copies would be, NULL: none are

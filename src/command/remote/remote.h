@@ -67,8 +67,6 @@ bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread
                       struct cs_error *err);
 // Its registers only.
 bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
-// The runtime's Thread object for the OS thread; 0: there is none.
-uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid);
 
 // The thread's id in the process's own PID namespace, by which the runtime knows it.
 int cs_remote_own_tid(const struct cs_remote *remote, int tid);

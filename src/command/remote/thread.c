@@ -163,7 +163,8 @@ int cs_remote_own_tid(const struct cs_remote *remote, int tid) {
   return last;
 }
 
-uint64_t cs_remote_clr_thread(struct cs_remote *remote, int tid) {
+// The runtime's Thread object for the OS thread; 0: there is none.
+static uint64_t find_clr_thread(struct cs_remote *remote, int tid) {
   const struct cs_layout *layout = &remote->world.layout;
   const struct cs_mem *mem = &remote->world.mem;
   uint32_t wanted = (uint32_t)cs_remote_own_tid(remote, tid), os_id;
@@ -192,6 +193,6 @@ bool cs_remote_thread(struct cs_remote *remote, int tid, struct cs_remote_thread
   thread->fs_base = u.fs_base;
   thread->call = waiting_call(&u);
   if (!find_stack(remote, thread, err)) return false;
-  thread->clr_thread = cs_remote_clr_thread(remote, tid);
+  thread->clr_thread = find_clr_thread(remote, tid);
   return true;
 }

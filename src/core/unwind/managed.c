@@ -29,8 +29,8 @@ enum {
   LARGE_FRAME_OFFSET = 15,  // the header's value if there is an OP_SET_FPREG_LARGE
 };
 
-CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
-                                           struct cs_unwind_info *info) {
+CS_ISLAND static enum cs_stop read_unwind_info(const struct cs_reader *reader, uint64_t address,
+                                               struct cs_unwind_info *info) {
   uint8_t head[4];
   if (!cs_get(reader, address, head, sizeof head)) return CS_STOP_UNREADABLE;
   info->version = head[0] & 7;
@@ -189,7 +189,7 @@ CS_ISLAND static enum cs_stop undo_prolog(struct cs_step *step, bool exact) {
   bool machine_frame = false;
   struct cs_unwind_info info;
   for (int chain = 0; chain < MAX_CHAIN; chain++) {
-    enum cs_stop stop = cs_unwind_info_read(&step->reader, address, &info);
+    enum cs_stop stop = read_unwind_info(&step->reader, address, &info);
     if (stop != CS_STOP_NONE) return stop;
     unsigned executed = ALL;
     // A return address can be in the prolog as well, which calls a helper to touch the pages of a
@@ -287,7 +287,7 @@ CS_ISLAND bool cs_rule_of_managed(const struct cs_world *world, const struct cs_
   struct cs_reader reader = {.mem = &world->mem, .guarded = code->collectible, .near = near};
   struct cs_unwind_info info;
   struct shape shape = {.is_saved = 0};
-  if (cs_unwind_info_read(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;
+  if (read_unwind_info(&reader, code->unwind_info, &info) != CS_STOP_NONE) return false;
   if (info.flags & CS_UNWIND_CHAINED) return false;  // cold parts are rare, and decoded each time
   if (ip - code->begin < info.prolog_size) return false;  // a call in the prolog is rare as well
   shape.base = info.frame_register != 0 ? info.frame_register : CS_RSP;

@@ -24,8 +24,6 @@ struct cs_step {
   struct cs_regs regs;
 };
 
-CS_ISLAND enum cs_stop cs_unwind_info_read(const struct cs_reader *reader, uint64_t address,
-                                           struct cs_unwind_info *info);
 // Reads only the flags, for a caller without stack space for the rest.
 CS_ISLAND static inline enum cs_stop cs_unwind_info_flags(const struct cs_reader *reader,
                                                           uint64_t address, uint8_t *flags) {

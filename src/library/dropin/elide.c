@@ -24,10 +24,6 @@
 // program whose profiler never resumes.
 enum { ELIDE_WAIT_MS = 200 };
 
-bool cs_runtime_has_started(ICorProfilerInfo15 *info) {
-  return cs_runtime_probe(info) != CORPROF_E_STACKSNAPSHOT_UNSAFE;
-}
-
 bool cs_elides(const struct cs_guest *guest) {
   return guest->options.elide_suspend && cs_load_acquire(&guest->walks);
 }
@@ -41,7 +37,8 @@ static HRESULT suspend_runtime(ICorProfilerInfo15 *self) {
     if (hr == S_OK) cs_runtime_stopped_by((uint32_t)gettid());
     return hr;
   }
-  if (!cs_runtime_has_started(theirs)) return CORPROF_E_RUNTIME_UNINITIALIZED;
+  if (cs_runtime_probe(theirs) == CORPROF_E_STACKSNAPSHOT_UNSAFE)
+    return CORPROF_E_RUNTIME_UNINITIALIZED;
   if (!cs_cas(&guest->suspended, &running, 1)) return CORPROF_E_SUSPENSION_IN_PROGRESS;
   cs_store_release(&guest->deaths, cs_registry_deaths());
   cs_store_release(&guest->suspender, (uint32_t)gettid());

@@ -32,7 +32,7 @@ static void init(void) {
   ((IClassFactoryVtbl *)(void *)factories.vtbl)->CreateInstance = create_instance;
 }
 
-void *cs_wrap_factory(struct cs_guest *guest, IUnknown *factory) {
+static void *wrap_factory(struct cs_guest *guest, IUnknown *factory) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, init);
   return cs_wrap(&factories, guest, factory, true);
@@ -48,7 +48,7 @@ HRESULT cs_foreign_class_object(REFCLSID clsid, REFIID iid, void **out) {
   if (guest->options.path[0] == '\0')
     hr = cs_attach_class_object(clsid, iid, out);
   else if ((hr = cs_guest_load(guest, iid, out)) == S_OK)
-    return (*out = cs_wrap_factory(guest, *out)) != NULL ? S_OK : E_OUTOFMEMORY;
+    return (*out = wrap_factory(guest, *out)) != NULL ? S_OK : E_OUTOFMEMORY;
   free(guest);
   return hr;
 }

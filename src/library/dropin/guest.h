@@ -68,7 +68,6 @@ void cs_guest_attaches(struct cs_guest *guest);
 void cs_guest_attached(struct cs_guest *guest);
 
 // ---- Wrapped objects ----
-void *cs_wrap_factory(struct cs_guest *guest, IUnknown *factory);    // factory.c
 void *cs_wrap_callback(struct cs_guest *guest, IUnknown *callback);  // callback.c
 void *cs_wrap_info(struct cs_guest *guest, IUnknown *info);          // info.c
 
@@ -93,7 +92,5 @@ bool cs_elides(const struct cs_guest *guest);
 void cs_elide_wait(struct cs_guest *guest);
 // Calls that name a thread, which may end between the two (ids.c).
 void cs_ids_take_over(ICorProfilerInfo15Vtbl *vtbl);
-// Has the runtime started? Its own DoStackSnapshot checks that before anything else.
-bool cs_runtime_has_started(ICorProfilerInfo15 *info);
 
 #endif

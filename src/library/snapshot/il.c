@@ -23,7 +23,7 @@ void cs_il_map_read(ICorProfilerInfo15 *info, uint64_t method_start, struct cs_i
 }
 
 // Ranges may be empty: where two IL offsets share an instruction, only one has bytes.
-bool cs_il_map_find(const struct cs_il_map *map, uint32_t offset, uint32_t *il) {
+static bool find_il(const struct cs_il_map *map, uint32_t offset, uint32_t *il) {
   for (uint32_t i = 0; i < map->count; i++) {
     const struct cs_il_range *range = &map->ranges[i];
     if (offset < range->begin || offset >= range->end) continue;
@@ -55,7 +55,7 @@ static HRESULT il_offset(uint64_t at, ULONG32 *out, struct cs_error *err) {
                  (unsigned)hr);
   } else {
     uint64_t offset = at - code.method_start;
-    bool found = offset <= UINT32_MAX && cs_il_map_find(map, (uint32_t)offset, &il);
+    bool found = offset <= UINT32_MAX && find_il(map, (uint32_t)offset, &il);
     *out = found ? il : CLRSNAP_IL_NO_MAPPING;
     hr = *out >= CLRSNAP_IL_EPILOG ? S_FALSE : S_OK;
   }

@@ -18,6 +18,5 @@ struct cs_il_map {
   struct cs_il_range ranges[CS_IL_MAP_RANGES];
 };
 void cs_il_map_read(ICorProfilerInfo15 *info, uint64_t method_start, struct cs_il_map *map);
-bool cs_il_map_find(const struct cs_il_map *map, uint32_t offset, uint32_t *il);
 
 #endif
