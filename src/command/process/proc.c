@@ -3,9 +3,11 @@
 // result may be missing. One thread. Signal-safe: no.
 #include "process/proc.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 char *cs_proc_read(pid_t pid, const char *name, size_t *size) {
   char path[64], chunk[4096];
@@ -71,6 +73,13 @@ bool cs_proc_start_time(pid_t pid, unsigned long long *out) {
   if (p != NULL) *out = strtoull(p + 1, NULL, 10);
   free(stat);
   return p != NULL;
+}
+
+// A process loses its root directory a little before it becomes a zombie.
+bool cs_proc_has_ended(pid_t pid) {
+  char path[32], link[8];
+  (void)snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+  return readlink(path, link, sizeof link) < 0 && (errno == ENOENT || errno == ESRCH);
 }
 
 int cs_proc_own_pid(pid_t pid) {

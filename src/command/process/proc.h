@@ -16,6 +16,8 @@ bool cs_proc_is_zero(pid_t pid, const char *name);  // the variable is "0"
 bool cs_proc_maps_coreclr(pid_t pid);
 // The time at which it was started, in clock ticks since the machine's start.
 bool cs_proc_start_time(pid_t pid, unsigned long long *out);
+// It has ended, or is so far in its end that it has no files any more.
+bool cs_proc_has_ended(pid_t pid);
 // Its PID in its own PID namespace.
 int cs_proc_own_pid(pid_t pid);
 // Its command line, words with blanks between them, or its name if it has no command line. NULL: it

@@ -68,6 +68,7 @@ static bool give(struct cs_give *g, pid_t pid, char **temp, struct cs_given *out
   struct cs_target *target = cs_target_of(pid);
   bool good = cs_give(target, g, out, &why);
   cs_target_free(target);
+  if (!good && cs_proc_has_ended(pid)) return cs_error_set(err, "process %d has ended", (int)pid);
   return good || cs_error_set(err,
                               "process %d cannot open %s, and no folder accepts a copy (%s): make "
                               "the file visible there, for example by docker run -v",
