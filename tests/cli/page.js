@@ -383,14 +383,35 @@ function rewrite(from, name, change) {
   return file;
 }
 
-// A recording with --inlined has nothing to say; a comparison with one without has.
+// With --inlined, a search says where its methods were inlined, with shares; hidden frames change
+// nothing. Linq's Sum is made an inlined method of Work's, with a line, and of two that have no samples.
 async function testInlined() {
-  for (const [from, says] of [[page, false], [diffPage, true]]) {
-    const file = rewrite(from, "inlined.html", ({modes: [mode]}) => { mode.facts.inlined = true; });
-    await open(`file://${file}`);
-    await choose("search", "Sum");
-    assert.strictEqual(await evaluate('!document.getElementById("unseen").hidden'), says);
-  }
+  const unseen = () => evaluate('document.getElementById("unseen").innerText');
+  const sum = "System.Linq.Enumerable.Sum";
+  const file = rewrite(page, "inlined.html", ({modes: [mode]}) => {
+    const at = mode.strings.indexOf(sum), count = mode.strings.length;
+    assert(at >= 0, "there is no Sum");
+    mode.facts.inlined = true;
+    mode.strings[at] = `${sum} (Sum.cs:12) (inlined)`;
+    mode.strings.push(sum, "Shop.Total", "Shop.Other");
+    mode.inlining = [count, count + 1, count, count + 2, count + 1, count + 2];
+  });
+  await open(`file://${file}`);
+  await choose("search", "linq.*sum$");
+  const inlined = await unseen();
+  assert.match(inlined, /^System\.Linq\.Enumerable\.Sum was inlined into Shop\.Cart<System\.Int32>\.Work \(36\.36 %\), \[unknown code\] \(9\.09 %\), /);
+  assert.match(inlined, /Shop\.Total \(no samples of it\) and Shop\.Other \(no samples of it\)\. Not seen: .*precompiled/);
+  await evaluate('fold("user", true)');
+  assert.strictEqual(await unseen(), inlined);
+  await evaluate('fold("user", false)');
+  await choose("search", "^Shop.Total$");
+  assert.match(await unseen(), /^Shop\.Total was inlined into Shop\.Other \(no samples of it\)\. Not seen/);
+  await choose("search", "Work");
+  assert.match(await unseen(), /^Not seen: /);
+  const compared = rewrite(diffPage, "inlined.html", ({modes: [mode]}) => { mode.facts.inlined = true; });
+  await open(`file://${compared}`);
+  await choose("search", "Sum");
+  assert.match(await unseen(), /^A method is not seen where it was inlined/);
 }
 
 // A flame that is higher than the window stays at its bottom, also after the window has grown.

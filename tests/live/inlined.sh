@@ -87,6 +87,14 @@ calls() {
       grep -q 'Deep (inline) Inl.Program.Middle \(inline\|(inline)\) Inl.Program.Hot' ||
       { go tool pprof -traces with.pb.gz | head -40; fail "go tool pprof sees nothing inlined"; }
   fi
+  "$BUILD/bin/clrsnap" report -o with.json with.clrsnap 2> report.err || { cat report.err; fail "report"; }
+  python3 - << 'PYTHON' || fail "json: not all that was inlined into Hot"
+import json
+mode = json.load(open("with.json"))["modes"][0]
+names, pairs = mode["strings"], mode["inlining"]
+hot = {names[method] for method, into in zip(pairs[::2], pairs[1::2]) if names[into] == "Inl.Program.Hot"}
+assert hot >= {"Inl.Program.Middle", "Inl.Program.Deep", "Inl.Bag<Tag>.Mix<U>", "InlinedOther.Far.Mix"}, hot
+PYTHON
   # Without --inlined the outer method has all of the time, and the runtime keeps no data.
   record without calls 1500
   grep -q inlined without.collapsed && fail "inlined frames that nobody asked for"

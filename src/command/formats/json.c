@@ -108,6 +108,11 @@ void cs_put_json_tables(struct cs_json_writer *j, const struct cs_profile *p) {
     cs_json_close(j, "]");
   }
   cs_json_close(j, "]");
+  if (p->inlining_count == 0) return;
+  cs_json_open_line(j, "inlining", '[');
+  for (size_t i = 0; i < p->inlining_count; i++)
+    CS_JSON_UINTS(j, {NULL, p->inlining[i].method}, {NULL, p->inlining[i].into});
+  cs_json_close(j, "]");
 }
 
 void cs_put_json_scale(struct cs_json_writer *j, const struct cs_diff *d) {

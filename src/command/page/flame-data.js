@@ -37,7 +37,7 @@ class Recording {
     this.data = this.bytes = null;
   }
 
-  readFrames({frames, strings}) {
+  readFrames({frames, strings, inlining = []}) {
     this.frameCount = frames.length / 3;
     const column = (offset, of) => Array.from({length: this.frameCount}, (_, i) =>
       of ? of[frames[3 * i + offset]] : frames[3 * i + offset]);
@@ -45,6 +45,8 @@ class Recording {
     this.modules = column(1, strings);
     this.frameKinds = column(2);
     this.plumbing = this.names.map(isPlumbing);
+    this.inlining = [];  // [method, the method that it was inlined into], with and without samples
+    for (let i = 0; i < inlining.length; i += 2) this.inlining.push([strings[inlining[i]], strings[inlining[i + 1]]]);
   }
 
   // Node 0 is the root. Nodes are in depth-first order, so a parent comes before its children.

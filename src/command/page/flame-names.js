@@ -12,7 +12,7 @@ function searchFrames(recording, text) {
       count++;
     }
   });
-  return {matches, count};
+  return {matches, count, regex};
 }
 
 // Where the method's own name starts: after the last dot that is outside of <>, [] and ().

@@ -103,10 +103,15 @@ function activeChart() {
 
 // ---- what is looked at --------------------------------------------------------------------------
 
+function treeOf(hide) {
+  const {recording: rec, threads, unit, range, awake, width} = state;
+  return rec.tree({threads, unit, range, awake, hide, width});
+}
+
 // Shows everything anew, from `state`.
 function refresh() {
-  const {recording: rec, threads, unit, range, awake, hide, width} = state;
-  state.tree = rec.tree({threads, unit, range, awake, hide, width});
+  const {recording: rec, range} = state;
+  state.tree = treeOf(state.hide);
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
   $("empty").textContent = emptyText(rec, state.tree);
   $("range").hidden = !range;
@@ -188,7 +193,11 @@ function search(text) {
   $("matches").textContent = "";
   try {
     state.recording.search(text);
-    if (state.recording.found) $("matches").textContent = foundText(state.tree, state.recording.found);
+    const {recording: {found}, tree} = state;
+    if (found) {
+      $("matches").textContent = foundText(tree, found);
+      found.inlined = inlinedText(treeOf(new Set()), found);
+    }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     $("search").classList.add("wrong");
@@ -198,13 +207,15 @@ function search(text) {
   showHeat();
 }
 
-// An inlined method has no frame of its own, so every figure for it is too small.
+// Without --inlined, an inlined method has no frame of its own, so every figure for it is too small.
 function showUnseen() {
   const {recording: rec, view} = state, asked = rec.found || view === "sandwich" || view === "methods";
-  const of = [rec.facts, rec.diff?.facts].filter(facts => facts && !facts.inlined).length;
-  $("unseen").hidden = !asked || of === 0;
-  $("unseen").textContent = "A method is not seen where it was inlined: its time there is its caller’s, so it may have " +
-    "more than is shown. To see it, record with --inlined.";
+  const all = [rec.facts, rec.diff?.facts].every(facts => !facts || facts.inlined);
+  $("unseen").hidden = !asked;
+  $("unseen").textContent = (rec.found?.inlined ?? "") + (all ?
+    "Not seen: what is inlined into precompiled code, or has no statement of its own left." :
+    "A method is not seen where it was inlined: its time there is its caller’s, so it may have " +
+    "more than is shown. To see it, record with --inlined.");
 }
 
 const foundText = (tree, {matches, count}) =>

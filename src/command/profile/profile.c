@@ -38,6 +38,16 @@ void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method
   p->frames[frame].method = cs_strings_add(&p->sources, method, strlen(method));
 }
 
+void cs_profile_inlining(struct cs_profile *p, const char *method, const char *into) {
+  struct cs_profile_inlining pair = {cs_strings_add(&p->strings, method, strlen(method)),
+                                     cs_strings_add(&p->strings, into, strlen(into))};
+  bool added;
+  (void)cs_map_put(&p->inlining_ids, (uint64_t)pair.method << 32 | pair.into, 0, &added);
+  if (!added) return;
+  p->inlining = cs_grow(p->inlining, p->inlining_count, &p->inlining_capacity, sizeof pair);
+  p->inlining[p->inlining_count++] = pair;
+}
+
 const char *cs_profile_method(const struct cs_profile *p, uint32_t frame, size_t *len) {
   const struct cs_profile_frame *f = &p->frames[frame];
   return f->method != CS_NO_TEXT ? cs_strings_get(&p->sources, f->method, len)
@@ -77,6 +87,9 @@ uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,
   for (uint32_t i = 0; i < from->frame_count; i++) frame[i] = copy_frame(to, from, i);
   uint32_t *node = cs_tree_join(&to->tree, &from->tree, thread, frame);
   free(frame);
+  for (size_t i = 0; i < from->inlining_count; i++)
+    cs_profile_inlining(to, cs_strings_get(&from->strings, from->inlining[i].method, NULL),
+                        cs_strings_get(&from->strings, from->inlining[i].into, NULL));
   return node;
 }
 
@@ -84,11 +97,13 @@ void cs_profile_free(struct cs_profile *p) {
   cs_strings_free(&p->strings);
   cs_strings_free(&p->sources);
   cs_map_free(&p->frame_ids);
+  cs_map_free(&p->inlining_ids);
   cs_tree_free(&p->tree);
   cs_label_sums_free(&p->labelled);
   free(p->frames);
   free(p->threads);
   free(p->samples);
+  free(p->inlining);
   memset(p, 0, sizeof *p);
 }
 

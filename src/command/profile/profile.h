@@ -49,6 +49,11 @@ struct cs_profile_thread {
   uint32_t tid;
 };
 
+// `method` was inlined into the machine code of `into`: string ids, without lines.
+struct cs_profile_inlining {
+  uint32_t method, into;
+};
+
 struct cs_profile_sample {
   uint64_t time_ns, weight;  // time since the start; what the sample stands for
   uint32_t leaf;             // node of the tree
@@ -160,6 +165,9 @@ struct cs_profile {
   struct cs_strings sources;  // names of methods without their line, paths of source files
   struct cs_profile_thread *threads;
   size_t thread_count, thread_capacity;
+  struct cs_profile_inlining *inlining;  // each pair once, whether or not it has samples
+  size_t inlining_count, inlining_capacity;
+  struct cs_map inlining_ids;
   struct cs_tree tree;
   struct cs_profile_sample *samples;  // as they came; none unless a format wants them
   size_t sample_count;
@@ -184,8 +192,10 @@ void cs_profile_line(struct cs_profile *p, uint32_t frame, const char *method, c
                      uint32_t line);
 // The frame is `method`, inlined.
 void cs_profile_inlined(struct cs_profile *p, uint32_t frame, const char *method);
+void cs_profile_inlining(struct cs_profile *p, const char *method, const char *into);
 uint32_t cs_profile_thread(struct cs_profile *p, const char *name, uint32_t tid);
-// Puts the frames and the call tree of `from` into `to`, without their sums: cs_tree_join.
+// Puts the frames, the call tree and the inlining of `from` into `to`, without the tree's sums:
+// cs_tree_join.
 uint32_t *cs_profile_join(struct cs_profile *to, const struct cs_profile *from,
                           const uint32_t *thread);
 void cs_profile_free(struct cs_profile *p);

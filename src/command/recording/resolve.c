@@ -13,6 +13,7 @@
 #include "demangle/demangle.h"
 #include "recording/facts.h"
 #include "recording/inlined.h"
+#include "recording/module_kind.h"
 #include "recording/type_name.h"
 
 #define NAME_BYTES 4096  // longer names (generic nesting) are truncated
@@ -50,31 +51,6 @@ struct resolver {
 
 static bool starts_with(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool any_prefix(const char *name, const char *const *prefixes) {
-  for (; *prefixes != NULL; prefixes++) {
-    if (starts_with(name, *prefixes)) return true;
-  }
-  return false;
-}
-
-// Modules that come with the SDK and that every program uses. Microsoft.CodeAnalysis is left out on
-// purpose: in a recording of the compiler it is the program.
-static bool is_framework(const char *module) {
-  static const char *const prefixes[] = {"System.",           "mscorlib",
-                                         "netstandard",       "Microsoft.Extensions.",
-                                         "Microsoft.AspNet",  "Microsoft.Win32.",
-                                         "Microsoft.CSharp.", "Microsoft.VisualBasic.",
-                                         "FSharp.Core.",      NULL};
-  return any_prefix(module, prefixes);
-}
-
-static bool is_runtime_library(const char *name) {
-  static const char *const prefixes[] = {"libcoreclr",    "libclr",         "libhostfxr",
-                                         "libhostpolicy", "libSystem.",     "libmscordac",
-                                         "dotnet",        "singlefilehost", NULL};
-  return any_prefix(name, prefixes);
 }
 
 static const char *text(const struct cs_recording *rec, uint32_t id) {
@@ -138,6 +114,17 @@ static void write_raw(const struct cs_mangled *m, char *name, size_t cap) {
                  m->show_signature ? m->signature : "");
 }
 
+static void write_name(struct resolver *r, const struct cs_rec_function *f, char name[NAME_BYTES],
+                       struct shown *shown) {
+  struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]), text(r->rec, f->text[CS_FN_TYPE]),
+                         text(r->rec, f->text[CS_FN_METHOD]),
+                         text(r->rec, f->text[CS_FN_SIGNATURE]), r->opts->signatures};
+  if (r->opts->raw_names || f->kind != CS_WIRE_FN_METHOD || m.method[0] == '\0')
+    write_raw(&m, name, NAME_BYTES);
+  else
+    demangle(r, &m, name, NAME_BYTES, shown);
+}
+
 static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *shown) {
   uint32_t i;
   if (!cs_map_get(&r->rec->function_ids, cs_wire_frame_function(frame), &i)) {
@@ -150,17 +137,11 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
     return;
   }
   const char *module = cs_file_of(text(r->rec, f->text[CS_FN_MODULE]));
-  struct cs_mangled m = {text(r->rec, f->text[CS_FN_NAMESPACE]), text(r->rec, f->text[CS_FN_TYPE]),
-                         text(r->rec, f->text[CS_FN_METHOD]),
-                         text(r->rec, f->text[CS_FN_SIGNATURE]), r->opts->signatures};
   char name[NAME_BYTES];
-  if (r->opts->raw_names || f->kind != CS_WIRE_FN_METHOD || m.method[0] == '\0')
-    write_raw(&m, name, sizeof name);
-  else
-    demangle(r, &m, name, sizeof name, shown);
-  enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD ? CS_KIND_DYNAMIC
-                              : is_framework(module)       ? CS_KIND_FRAMEWORK
-                                                           : CS_KIND_USER;
+  write_name(r, f, name, shown);
+  enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD     ? CS_KIND_DYNAMIC
+                              : cs_module_is_framework(module) ? CS_KIND_FRAMEWORK
+                                                               : CS_KIND_USER;
   shown->awaits = cs_key_awaits(frame);
   if (shown->awaits && r->opts->async_callers) {
     (void)strncat(name, AWAITS, sizeof name - strlen(name) - 1);
@@ -183,7 +164,7 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *collaps
   }
   const struct cs_rec_image *image = &r->rec->images[i];
   const char *module = cs_file_of(text(r->rec, image->path));
-  bool named = is_runtime_library(module);
+  bool named = cs_module_is_runtime(module);
   bool runtime = named || (image->image.flags & CS_WIRE_IMAGE_RUNTIME) != 0;
   enum cs_profile_kind kind = runtime ? CS_KIND_RUNTIME : CS_KIND_NATIVE;
   uint32_t symbol;
@@ -400,6 +381,35 @@ static void rewrite_tree(struct resolver *r) {
   copy_labels(r);
 }
 
+static bool name_of_function(struct resolver *r, uint32_t function, char name[NAME_BYTES]) {
+  uint32_t i;
+  struct shown unused = {0};
+  if (!cs_map_get(&r->rec->function_ids, function, &i)) return false;
+  write_name(r, &r->rec->functions[i], name, &unused);
+  return true;
+}
+
+// What was inlined into this mode's methods, whether or not there are samples of it.
+static void add_inlining(struct resolver *r) {
+  char method[NAME_BYTES], into[NAME_BYTES];
+  struct cs_map sampled = {0};
+  bool added;
+  uint32_t unused;
+  for (size_t i = 0; i < r->raw->frame_count; i++)
+    if (r->used[i] && cs_key_kind(r->raw->frames[i]) == CS_KEY_MANAGED)
+      (void)cs_map_put(&sampled, cs_wire_frame_function(r->raw->frames[i]), 0, &added);
+  for (size_t i = 0; i < r->rec->inlines_count; i++) {
+    const struct cs_rec_inlines *in = &r->rec->inlines[i];
+    if (!cs_map_get(&sampled, in->head.function, &unused) ||
+        !name_of_function(r, in->head.function, into))
+      continue;
+    for (uint32_t n = 1; n < in->head.nodes; n++)
+      if (name_of_function(r, in->nodes[n].function, method))
+        cs_profile_inlining(r->profile, method, into);
+  }
+  cs_map_free(&sampled);
+}
+
 static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
                          const struct cs_resolve_opts *opts, struct cs_profile *profile) {
   const struct cs_recording *rec = raw->rec;
@@ -416,6 +426,7 @@ static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
     if (r.used[i]) resolve_frame(&r, raw->frames[i], &r.shown[i]);
   }
   rewrite_tree(&r);
+  add_inlining(&r);
   cs_facts_fill(&profile->facts, rec, mode);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   if (opts->native) profile->facts.symbols = rec->symbol_facts;

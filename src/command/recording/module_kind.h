@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Whose code a module is, by its file's name.
+#ifndef CS_RECORDING_MODULE_KIND_H
+#define CS_RECORDING_MODULE_KIND_H
+
+#include <stdbool.h>
+
+// It comes with the SDK, and every program uses it.
+bool cs_module_is_framework(const char *name);
+// A native library of the runtime's.
+bool cs_module_is_runtime(const char *name);
+
+#endif
