@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# symptoms.sh BUILD SOURCE MATERIAL WHAT: the commands of docs/symptoms.md find the faults of the service in tests/apps/Soa:
+# the line that is marked "cause: FAULT" in its source, and nothing of the endpoint without a fault, which is under load,
+# too. WHAT is
+#   busy     faults of a service that answers slowly: one recording of all of them
+#   stuck    faults of requests that never end: a deadlock
+#   starved  a pool whose threads all wait
+BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
+. "$SOURCE/tests/live/lib.sh"
+build_app Soa
+cd "$WORK" || exit 1
+clrsnap=$BUILD/bin/clrsnap
+source=$SOURCE/tests/apps/Soa/Faults.cs
+
+# cause METHOD FAULT: METHOD (Faults.cs:LINE) of the line that is marked so; the document has that line, too.
+cause() {
+  local line
+  line=$(grep -n "// cause: $2\$" "$source") || fail "no line is marked with $2"
+  grep -qF "Faults.cs:${line%%:*}" "$SOURCE/docs/symptoms.md" || fail "docs/symptoms.md has another line for $2 than ${line%%:*}"
+  echo "Soa.$1 (Faults.cs:${line%%:*})"
+}
+# said TEXT: waits until the service says it.
+said() {
+  for _ in $(seq 2400); do
+    grep -qx "$1" out && return
+    [ -e "/proc/$child" ] || break
+    sleep 0.05
+  done
+  cat out err; fail "the service does not say '$1'"
+}
+# under_load FAULT...
+under_load() {
+  local fault
+  for fault in "$@"; do echo "$fault" >&3; done
+  for fault in "$@"; do said "ready $fault"; done
+}
+
+mkfifo in
+timeout 280 dotnet "$APP" < in > out 2> err &
+child=$!
+exec 3> in
+said "ready health"
+PID=$(pgrep -P $child) || fail "the service has ended"
+
+# own MODE [LEAF]: the lines of the service's own code, each with its share in per cent of what own code has, the largest
+# first: of each stack the innermost. With LEAF, of the stacks that end there.
+own() {
+  "$clrsnap" report --mode "$1" --format collapsed -o - slow.clrsnap 2> report.err > stacks || { cat report.err; fail "report --mode $1"; }
+  awk -F';' -v leaf="${2:-}" '{ n = $NF; sub(/.* /, "", n); sub(/ [0-9]+$/, "", $NF) }
+    leaf == "" || $NF == leaf { for (i = NF; i > 0; i--) if ($i ~ /^Soa[.]/ && $i !~ /^Soa[.]Load/) { all += n; own[$i] += n; break } }
+    END { for (f in own) printf "%.2f %s\n", 100 * own[f] / all, f }' stacks | sort -rn
+}
+# named FAULT MODE CAUSE [LEAF]: CAUSE has most of MODE's own code, and the healthy endpoint next to nothing.
+named() {
+  own "$2" "${4:-}" > shares
+  [[ $(head -1 shares) == *" $3" ]] || { head -5 shares; fail "$1: mode $2 does not name $3"; }
+  ! grep -q '^[0-9][0-9.]* Soa.Health' <(awk '$1 > 5' shares) || { cat shares; fail "$1: mode $2 names the healthy endpoint"; }
+  echo "$1: $(head -1 shares)"
+}
+# beside FAULT CAUSE FRAME: CAUSE is in wall mode, directly or indirectly above FRAME; the healthy endpoint never is.
+beside() {
+  own wall > shares
+  awk -v cause="$2" -v frame="$3" 'BEGIN { FS = ";" } { at = 0; sub(/ [0-9]+$/, "")
+    for (i = 1; i <= NF; i++) if ($i == cause) at = 1; else if ($i ~ /^Soa[.]Health/) at = 2; else if ($i == frame && at == 1) found = 1
+      else if ($i == frame && at == 2) wrong = 1 } END { exit wrong || !found }' stacks || { head -20 shares; fail "$1: not $3 below $2"; }
+  echo "$1: $2 above $3"
+}
+
+busy() {
+  under_load search quotes stock profile export parse cache audit limited
+  "$clrsnap" record --mode cpu,wall,alloc,lock,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
+  recorder=$!
+  for _ in $(seq 1200); do [ -s slow.clrsnap ] && break; sleep 0.05; done
+  echo more >&3
+  said done
+  kill -INT $recorder
+  wait $recorder || { cat rec.err; fail "the recording"; }
+  named cpu cpu "$(cause Search.Score search)"
+  named lock lock "$(cause Stock.Reserve stock)"
+  named "sync over async" wait "$(cause Profile.Load profile)" Task
+  named allocation alloc "$(cause Export.Append export)"
+  named exceptions exception "$(cause Parser.Number parse)" System.FormatException
+  beside gc "$(cause Cache.Trim cache)" System.GC.Collect
+  "$clrsnap" report --mode gc --format collapsed -o - slow.clrsnap 2> report.err | grep -qF '[GC gen 2, induced, blocking]' ||
+    fail "gc: no induced collection"
+  if [ "$(stat -f -c %T "${APP%/*}")" != tmpfs ]; then beside disk "$(cause Audit.Write audit)" fsync; fi # it needs a disk
+}
+
+# until_stack CONDITION: what `clrsnap stack` prints is in the file stack, once it fulfils the condition.
+until_stack() {
+  local condition=$1
+  for _ in $(seq 600); do
+    "$clrsnap" stack "$PID" > stack || fail "stack ends with $?"
+    "$condition" && return
+    sleep 0.1
+  done
+  cat stack; fail "stack does not show it: $condition"
+}
+# at WAIT CAUSE: how many of the threads that wait for this stand in that line.
+at() {
+  local frame=${2% (*} place=${2##*(}
+  awk -v state="$1" -v frame="    $frame  (Soa.dll)  ${place%)}" '/^Thread/ { waits = index($0, state) > 0 }
+    waits && $0 == frame { n++ } END { print n + 0 }' stack
+}
+nothing_wrong() {
+  "$clrsnap" stack "$PID" > stack || fail "stack ends with $?"
+  ! grep -E '^[^ ].*(deadlock|starved)' stack || fail "the healthy service is said to have a fault"
+  ! awk '/^Thread/ { waits = / for a (lock|task)/ } waits' stack | grep 'Soa[.].*(Soa.dll)' || fail "the healthy service waits"
+}
+
+deadlocked() {
+  [ "$(at "for a lock" "$(cause Transfer.LeftToRight "transfer left")")" = 1 ] &&
+    [ "$(at "for a lock" "$(cause Transfer.RightToLeft "transfer right")")" = 1 ]
+}
+stuck() {
+  nothing_wrong
+  under_load transfer order
+  until_stack deadlocked
+  echo "deadlock: both threads and lines"
+}
+
+all_wait() { [ "$(at "for a task" "$(cause Profile.Load profile)")" -ge 3 ]; }
+starved() {
+  nothing_wrong
+  under_load starved
+  until_stack all_wait
+  echo "starved: $(at "for a task" "$(cause Profile.Load profile)") threads"
+}
+
+$WHAT
+exec 3>&-
+wait $child || { cat err; fail "the service ends with $?"; }
+pass "$WHAT"
