@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Drives the flame graph page in a headless Chromium as a person would, with mouse and keys, and checks what the page
-// shows. Usage: node page.js CHROMIUM PAGE.html MANY.html DIFF.html MODES.html. Exit code 0 or 1.
+// shows. Usage: node page.js CHROMIUM PAGE.html MANY.html DIFF.html MODES.html SERVED.html. Exit code 0 or 1.
 "use strict";
 const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
 const {send, evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
 const {testColors} = require("./page_colors.js");
-const [page, manyPage, diffPage, modesPage] = process.argv.slice(3);
+const [page, manyPage, diffPage, modesPage, servedPage] = process.argv.slice(3);
 
 // Where the widest node of that name is drawn.
 const place = (name, chart = "main") => evaluate(`(() => {
@@ -491,6 +491,27 @@ async function testMany() {
   assert(await evaluate("table.rows.length") > 200 && rows < 100, `${rows} rows in the document`);
 }
 
+// Idle threads are away in wall mode, from everything on the page, until they are asked for.
+async function testIdle() {
+  await open(`file://${servedPage}`);
+  assert.match(await text("idle-note"), /^Without 40\.00 ms of 74\.00 ms in which threads waited for work.*; 1 of 3 threads did nothing else\./);
+  assert.strictEqual(await text("status"), "all threads · 34.00 ms (17 samples) · 100 % of wall-clock time without idle · self 0.00 %");
+  const threads = () => evaluate('[...document.getElementById("thread").options].map(o => o.text).slice(1)');
+  assert.deepStrictEqual(await threads(), ["thread 101 – 82.35 %", "Main (100) – 17.65 %"]);
+  assert.strictEqual(await evaluate("heat.cells.reduce((a, b) => a + b)"), 2 * 34000);
+  assert.strictEqual(await evaluate('main.tree.widestNamed("epoll_fake")'), 0);
+  await evaluate('document.getElementById("idle").focus()');
+  await press("Enter");
+  assert.match(await text("status"), /^all threads · 74\.00 ms \(37 samples\) · 100 % of wall-clock time · /);
+  assert.match(await text("idle-note"), /^With 40\.00 ms of 74\.00 ms/);
+  assert.strictEqual((await threads())[0], ".NET Sockets (103) – 54.05 %");
+  assert.strictEqual(await hash(), "idle=on");
+  await open(`file://${servedPage}#${await hash()}`);
+  assert(await evaluate('main.tree.widestNamed("epoll_fake") > 0'));
+  await click(await middle("#idle"));
+  assert.strictEqual(await evaluate("state.tree.total[0]"), 34000);
+}
+
 async function testFirst() {
   await open(`file://${page}`);
   await testFacts();
@@ -499,4 +520,4 @@ async function testFirst() {
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
   testColors, testDiff, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
-  testMany]);
+  testIdle, testMany]);

@@ -198,8 +198,14 @@ __attribute__((noinline, used)) static void fake_agent_marker(void) {
   nap();
 }
 
-// The program's own image, so that a symbol can be found whatever else is installed.
-static void own_image(uint32_t id) {
+// Stands for a call of libc in which a thread is blocked.
+__attribute__((noinline, used)) static void epoll_fake(void) {
+  nap();
+}
+
+// The program's own image, so that a symbol can be found whatever else is installed. Returns where it
+// begins.
+static uint64_t put_own_image(uint32_t id) {
   char exe[512], line[1024];
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
   FILE *maps = fopen("/proc/self/maps", "r");
@@ -211,6 +217,11 @@ static void own_image(uint32_t id) {
   (void)fclose(maps);
   uint64_t from = strtoull(line, NULL, 16);
   image(id, from, from + (1u << 20), from, exe);  // a PIE: its first page is at virtual address 0
+  return from;
+}
+
+static void own_image(uint32_t id) {
+  uint64_t from = put_own_image(id);
   // The second one stands for a call that does not return: it is named by the byte before.
   uint64_t offset = (uintptr_t)&fake_agent_marker - from;
   SAMPLE(2, CS_STOP_BASE, 1000, NATIVE(id, offset), NATIVE(id, offset + 1), MANAGED(MAIN, 9));
@@ -268,6 +279,43 @@ static void uneven(void) {
              MANAGED(MAIN, 3));
     }
   }
+}
+
+// A server: requests in the pool, under the framework's plumbing, and a thread that waits for events
+// of sockets. 17 samples are work: 8 in Sum, 4 and 2 in Work behind other middleware, 3 in Main.
+enum { START = 20, WORKER, DISPATCH, KESTREL, HOSTS, ROUTES, SOCKETS };
+#define POOL \
+  MANAGED(KESTREL, 1), MANAGED(DISPATCH, 1), MANAGED(WORKER, 1), MANAGED(START, 1), NATIVE(7, 1)
+static void served(void) {
+  static const char core[] = "System.Private.CoreLib.dll";
+  describe();
+  thread(3, 103, ".NET Sockets");
+  function(START, CS_WIRE_FN_METHOD, core, "System.Threading", "Thread", "StartCallback");
+  function(WORKER, CS_WIRE_FN_METHOD, core, "System.Threading", "PortableThreadPool.WorkerThread",
+           "WorkerThreadStart");
+  function(DISPATCH, CS_WIRE_FN_METHOD, core, "System.Threading", "ThreadPoolWorkQueue",
+           "Dispatch");
+  function(KESTREL, CS_WIRE_FN_METHOD, "Microsoft.AspNetCore.Server.Kestrel.Core.dll",
+           "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http", "HttpProtocol",
+           "ProcessRequests");
+  function(HOSTS, CS_WIRE_FN_METHOD, "Microsoft.AspNetCore.HostFiltering.dll",
+           "Microsoft.AspNetCore.HostFiltering", "HostFilteringMiddleware", "Invoke");
+  function(ROUTES, CS_WIRE_FN_METHOD, "Microsoft.AspNetCore.Routing.dll",
+           "Microsoft.AspNetCore.Routing", "EndpointRoutingMiddleware", "Invoke");
+  function(SOCKETS, CS_WIRE_FN_METHOD, "System.Net.Sockets.dll", "System.Net.Sockets",
+           "SocketAsyncEngine", "EventLoop");
+  image(7, 0x10000, 0x20000, 0, "/no/such/libcoreclr.so");
+  uint64_t wait = (uintptr_t)&epoll_fake - put_own_image(OWN_IMAGE);
+  for (int i = 0; i < 8; i++)
+    SAMPLE(2, CS_STOP_BASE, 1000, MANAGED(SUM, 1), MANAGED(WORK, 1), MANAGED(HOSTS, 1), POOL);
+  for (int i = 0; i < 4; i++)
+    SAMPLE(2, CS_STOP_BASE, 1000, MANAGED(WORK, 1), MANAGED(ROUTES, 1), MANAGED(HOSTS, 1), POOL);
+  for (int i = 0; i < 2; i++)
+    SAMPLE(2, CS_STOP_BASE, 1000, MANAGED(WORK, 1), MANAGED(ROUTES, 1), POOL);
+  for (int i = 0; i < 3; i++) SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 1), NATIVE(7, 1));
+  for (int i = 0; i < 20; i++)
+    SAMPLE(3, CS_STOP_BASE, 1000, NATIVE(OWN_IMAGE, wait), MANAGED(SOCKETS, 1), MANAGED(START, 1),
+           NATIVE(7, 1));
 }
 
 // For comparison with golden: of 22 samples 12 are in Sum and 10 in Main itself.
@@ -397,6 +445,9 @@ int main(int argc, char **argv) {
     uneven();
     while (strcmp(what, "uneven") != 0 && !cs_load_acquire(&header->stop)) nap();
     finish(40 * (uint64_t)__builtin_popcount(header->modes), 0, 0);
+  } else if (strcmp(what, "served") == 0) {
+    served();
+    finish(37, 0, 0);
   } else if (strcmp(what, "lost") == 0) {
     describe();
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));

@@ -124,7 +124,7 @@ function threadName(thread) {
 }
 
 function fillThreads(recording, chosen) {
-  const {unit} = state, totals = recording.threadTotals(unit), all = totals.reduce((a, b) => a + b, 0);
+  const {unit, idle} = state, totals = recording.threadTotals(unit, idle), all = totals.reduce((a, b) => a + b, 0);
   const shares = document.createElement("optgroup");
   const option = (value, text, where = $("thread")) => where.append(new Option(text, value));
   $("thread").replaceChildren();
@@ -138,6 +138,17 @@ function fillThreads(recording, chosen) {
   shares.label = `shares of ${wholeName()}`;
   $("thread").append(shares);
   $("thread").value = !chosen ? "all" : chosen.size > 1 ? "several" : [...chosen][0] ?? "all";
+}
+
+// The sentence on idle threads, with its switch.
+function fillIdle(recording, {unit, idle: shown}) {
+  $("idle-note").hidden = !recording.idle;
+  if (!recording.idle) return;
+  const {own, whole, idle, of} = recording.idleTotals(unit);
+  $("idle-text").textContent = `${shown ? "With" : "Without"} ${amount(own)} of ${amount(whole)} in which ` +
+    "threads waited for work (the pool, timers, sockets, files, the runtime itself); " +
+    `${number.format(idle)} of ${countText(of, ["thread", "threads"])} did nothing else.`;
+  $("idle").textContent = shown ? "Leave idle time out" : "Show idle time";
 }
 
 function legendItem(color, text) {

@@ -34,6 +34,7 @@ class Recording {
     this.readNodes(data, columns);
     this.readEntries(data, columns);
     this.readSamples(data, columns);
+    this.readIdle(data, columns);
     this.data = this.bytes = null;
   }
 
@@ -81,9 +82,17 @@ class Recording {
     this.durationMs = Math.max(last, this.facts.durationMs);
   }
 
-  threadTotals(unit) {
-    const totals = this.threads.map(() => 0), own = this.entryOwn[unit];
-    for (let i = 0; i < own.length; i++) totals[this.entryThread[i]] += own[i];
+  // Per node: whether its stack is that of a thread that waits for work. Null if none is.
+  readIdle({idle: n}, columns) {
+    this.idle = n > 0 ? new Uint8Array(this.parent.length) : null;
+    for (const node of columns.readRising(new Int32Array(n))) this.idle[node] = 1;
+  }
+
+  threadTotals(unit, idle) {
+    const totals = this.threads.map(() => 0), own = this.entryOwn[unit], away = idle ? null : this.idle;
+    for (let i = 0; i < own.length; i++) {
+      if (!away?.[this.entryNode[i]]) totals[this.entryThread[i]] += own[i];
+    }
     return totals;
   }
 
@@ -101,19 +110,28 @@ class Recording {
 
   // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running"
   // or "waiting".
-  own({unit, range, awake, threads}) {
-    const skip = this.skipped(awake);
-    if (!range && skip < 0) return this.spread(this.entryOwn[unit], threads, 1);
+  own({unit, range, awake, idle, threads}) {
+    const skip = this.skipped(awake), away = idle ? null : this.idle;
+    if (!range && skip < 0) return this.spread(this.entryOwn[unit], {threads, idle}, 1);
     const own = new Float64Array(this.parent.length), {entryNode, entryThread} = this;
     const [from, to] = range ?? [0, Infinity];
     for (let i = 0; i < this.entry.length; i++) {
       const entry = this.entry[i];
-      if (this.time[i] < from || this.time[i] >= to) continue;
+      if (this.time[i] < from || this.time[i] >= to || away?.[entryNode[entry]]) continue;
       if (skip >= 0 && this.asleep[i] === skip) continue;
       if (threads && !threads.has(entryThread[entry])) continue;
       own[entryNode[entry]] += unit === "samples" ? 1 : this.sampleWeight[i];
     }
     return own;
+  }
+
+  // What idle threads have, and the number of threads that have nothing else: {own, whole, idle, of}.
+  idleTotals(unit) {
+    const all = this.threadTotals(unit, true), busy = this.threadTotals(unit, false);
+    const sum = values => values.reduce((a, b) => a + b, 0);
+    const count = (is, of = this.threads.filter((thread, i) => is(i))) => sum(of.map(threadCount));
+    return {own: sum(all) - sum(busy), whole: sum(all), of: count(i => all[i] > 0),
+      idle: count(i => all[i] > 0 && busy[i] === 0)};
   }
 
   // The value of `asleep` whose samples are left out, or -1 if none are. Where no thread of this
@@ -123,9 +141,11 @@ class Recording {
   }
 
   // Adds up the values of entries by node.
-  spread(values, threads, scale) {
+  spread(values, {threads, idle}, scale) {
     const own = new Float64Array(this.parent.length), {entryNode, entryThread} = this;
+    const away = idle ? null : this.idle;
     for (let i = 0; i < values.length; i++) {
+      if (away?.[entryNode[i]]) continue;
       if (!threads || threads.has(entryThread[i])) own[entryNode[i]] += values[i] * scale;
     }
     return own;
@@ -138,8 +158,9 @@ class Recording {
     return this.frameKinds.map((kind, i) => kinds[kind] || (plumbing && this.plumbing[i]));
   }
 
-  // filter: {threads: Set or null for all, unit, range, awake, hide, width}. With width "before",
-  // the frames of a comparison are as wide as they were before.
+  // filter: {threads: Set or null for all, unit, range, awake, idle, hide, width}. Without `idle`, the
+  // stacks of idle threads are left out. With width "before", the frames of a comparison are as wide
+  // as they were before.
   tree(filter) {
     const key = JSON.stringify({...filter, threads: filter.threads && [...filter.threads],
       hide: [...filter.hide].sort()});
@@ -151,9 +172,8 @@ class Recording {
   }
 
   makeTree(filter) {
-    const {unit, threads, width} = filter, own = this.own(filter);
-    const before = this.diff &&
-      this.spread(this.entryBefore[unit], threads, this.diff.scale[unit]);
+    const {unit, width} = filter, own = this.own(filter);
+    const before = this.diff && this.spread(this.entryBefore[unit], filter, this.diff.scale[unit]);
     // The number of samples is shown beside what they stand for, except in a comparison, where the
     // two numbers are not comparable.
     const count = before ? null : unit === "samples" ? own : this.own({...filter, unit: "samples"});

@@ -24,7 +24,7 @@ class Heat {
   }
 
   // marks: [begin, duration, text] in us. unit: what cells are counted in.
-  show(recording, marks, unit, awake) {
+  show(recording, marks, {unit, awake, idle}) {
     if (recording !== this.recording) {  // the rows belong to the recording's threads
       this.cursor = {column: 0, row: 0};
       this.anchor = this.drag = null;
@@ -32,13 +32,14 @@ class Heat {
     this.recording = recording;
     this.marks = marks;
     this.unit = unit;
-    const totals = recording.threadTotals("samples");
+    const totals = recording.threadTotals("samples", idle);
     this.rows = totals.map((total, thread) => ({total, thread})).filter(row => row.total > 0)
       .sort((a, b) => b.total - a.total || a.thread - b.thread);
     this.rows.unshift({total: 0, thread: -1});  // the row of all threads
     this.rowOf = new Map(this.rows.map(({thread}, i) => [thread, i]));
     this.under = recording.found ? recording.matchedNodes(recording.found.matches) : null;
     this.awake = awake;
+    this.away = idle ? null : recording.idle;
     this.resize();
   }
 
@@ -68,7 +69,7 @@ class Heat {
     for (let i = 0; i < rec.entry.length; i++) {
       const entry = rec.entry[i];
       if (this.under && !this.under[rec.entryNode[entry]]) continue;
-      if (skip >= 0 && rec.asleep[i] === skip) continue;
+      if (this.away?.[rec.entryNode[entry]] || (skip >= 0 && rec.asleep[i] === skip)) continue;
       const column = Math.min(columns - 1, Math.floor(rec.time[i] * perMs));
       const cell = this.rowOf.get(rec.entryThread[entry]) * columns + column;
       for (const at of [column, cell]) {

@@ -102,6 +102,11 @@ function listen() {
       refresh();
     });
   }
+  on("idle", "click", () => {
+    state.idle = !state.idle;
+    fillThreads(state.recording, state.threads);
+    refresh();
+  });
   on("mode", "change", () => chooseMode(Number($("mode").value)));
   for (const view of VIEWS) on(`view-${view}`, "click", moveTo(view));
   on("back", "click", () => activeChart().back());

@@ -1,5 +1,5 @@
 // The page's address records what is looked at, so that a link shows others the same:
-// #view=flame&mode=cpu&thread=101,102&unit=time&hide=native,runtime&awake=running&from=1000&to=2000
+// #view=flame&mode=cpu&thread=101,102&unit=time&hide=native,runtime&awake=running&idle=on&from=1000&to=2000
 // &search=Json&node=17&method=Program.Main&sort=-total&width=before&heat=off&theme=dark
 // A link written by hand may say zoom=NAME for the widest frame of that name, and native=off.
 
@@ -15,6 +15,7 @@ function readLink(text) {
     mode: wish.get("mode"), threads: list("thread"), hide, search: wish.get("search") ?? "",
     unit: {time: "weight", weight: "weight", samples: "samples"}[wish.get("unit")] ?? null,
     awake: ["running", "waiting"].includes(wish.get("awake")) ? wish.get("awake") : "all",
+    idle: wish.get("idle") === "on",
     range: from !== null && to !== null && from < to ? [from, to] : null,
     node: node === null ? 0 : node, zoom: wish.get("zoom"), method: wish.get("method"),
     sort: wish.get("sort"), width: wish.get("width") === "before" ? "before" : "after",
@@ -35,6 +36,7 @@ function writeLink(now) {
   put("unit", now.unit, USUAL_UNIT);
   put("hide", [...now.hide].join(","), "");
   put("awake", now.awake, "all");
+  put("idle", now.idle ? "on" : "off", "off");
   if (now.range) {
     put("from", String(Math.round(now.range[0] * 1000) / 1000));
     put("to", String(Math.round(now.range[1] * 1000) / 1000));

@@ -46,4 +46,7 @@ const countsMore = facts => facts.unit === "count" && facts.what[1] === "samples
 // For example "1 sample", "12 sampled objects".
 const countText = (value, [one, several]) => `${number.format(value)} ${value === 1 ? one : several}`;
 
+// A row may stand for several threads of one name: "name, 5 threads".
+const threadCount = ({name, tid}) => Number((tid === 0 && /, (\d+) threads$/.exec(name)?.[1]) || 1);
+
 const weightLabel = unit => unit === "us" || unit === "ns" ? "time" : unit;

@@ -4,7 +4,7 @@ const look = new Look();
 let recordings = [];    // one for each mode
 let marks = [];         // on the timeline: [begin, duration, text] in us
 const state = {
-  recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all",
+  recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all", idle: false,
   range: null, width: "after", tree: null, heat: true, theme: null,
 };
 
@@ -30,7 +30,8 @@ function amountText(value, samples) {
 }
 
 // What shares are shares of.
-const wholeName = () => state.unit === "samples" ? state.recording.what[1] : state.recording.whole;
+const wholeName = () => (state.unit === "samples" ? state.recording.what[1] : state.recording.whole) +
+  (state.recording.idle && !state.idle ? " without idle" : "");
 
 function describe(tree, node) {
   const {of} = tree, name = of === tree || node > 0 ? frameName(tree, node) :
@@ -104,14 +105,15 @@ function activeChart() {
 // ---- what is looked at --------------------------------------------------------------------------
 
 function treeOf(hide) {
-  const {recording: rec, threads, unit, range, awake, width} = state;
-  return rec.tree({threads, unit, range, awake, hide, width});
+  const {recording: rec, threads, unit, range, awake, idle, width} = state;
+  return rec.tree({threads, unit, range, awake, idle, hide, width});
 }
 
 // Shows everything anew, from `state`.
 function refresh() {
   const {recording: rec, range} = state;
   state.tree = treeOf(state.hide);
+  fillIdle(rec, state);
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
   $("empty").textContent = emptyText(rec, state.tree);
   $("range").hidden = !range;
@@ -238,7 +240,7 @@ function showHeat() {
   if (!shown) return;
   heat.range = state.range;
   heat.threads = state.threads;
-  heat.show(state.recording, marks, state.unit, state.awake);
+  heat.show(state.recording, marks, state);
 }
 
 function setTheme(dark) {
@@ -309,7 +311,7 @@ function follow(hash) {
   const recording = recordings.find(rec => rec.facts.mode === wish.mode) ?? recordings[0];
   recording.open();
   Object.assign(state, {view: wish.view, unit: wish.unit ?? USUAL_UNIT,
-    hide: wish.hide, awake: wish.awake,
+    hide: wish.hide, awake: wish.awake, idle: wish.idle,
     range: recording.timed ? wish.range : null, width: wish.width, heat: wish.heat,
     theme: wish.theme});
   const threads = new Set(recording.threads.flatMap((thread, i) =>

@@ -8,6 +8,7 @@
 //   entries  node (distance from the previous entry), thread, samples, weight and, in a comparison,
 //            samples and weight before: what a thread has in the node itself
 //   samples  entry (distance), time in ms (distance within an entry), weight, and whether asleep
+//   idle     nodes whose stacks are those of idle threads (distances)
 // Weights that are time are in microseconds, others as they are. One thread. Signal-safe: no.
 #include "page/page_data.h"
 
@@ -18,6 +19,7 @@
 #include "formats/json.h"
 #include "profile/diff.h"
 #include "profile/timeline.h"
+#include "profile/waits.h"
 
 #define ROOT 1u
 
@@ -161,6 +163,22 @@ static void put_entries(const struct page *page, struct sink *s) {
   }
 }
 
+// Entries of one node have the same stack, so they are all idle or none is.
+static size_t put_idle(const struct page *page, struct sink *s) {
+  bool *idle = cs_idle_nodes(page->p);
+  uint32_t last = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < page->entry_count && idle != NULL; i++) {
+    const struct entry *e = &page->entries[i];
+    if (!idle[e->from] || e->node == last) continue;
+    put(s, e->node - last);
+    last = e->node;
+    count++;
+  }
+  free(idle);
+  return count;
+}
+
 enum sample_column { ENTRY, TIME, SAMPLE_WEIGHT, ASLEEP };
 
 static uint64_t sample_value(const struct page *page, size_t i, enum sample_column column) {
@@ -191,7 +209,7 @@ static void put_samples(const struct page *page, struct sink *s) {
 
 struct counts {
   uint64_t at;
-  size_t nodes, entries;
+  size_t nodes, entries, idle;
   bool asleep;
 };
 
@@ -199,11 +217,14 @@ static void put_columns(const struct cs_profile *p, struct counts *counts, struc
   struct page page = {.p = p, .unit = cs_mode_of(&p->facts)->unit == CS_UNIT_NS ? 1000 : 1};
   make_tree(&page);
   sort_samples(&page);
-  *counts =
-      (struct counts){s->written, page.tree.count - ROOT - 1, page.entry_count, page.any_asleep};
+  *counts = (struct counts){.at = s->written,
+                            .nodes = page.tree.count - ROOT - 1,
+                            .entries = page.entry_count,
+                            .asleep = page.any_asleep};
   put_nodes(&page, s);
   put_entries(&page, s);
   put_samples(&page, s);
+  counts->idle = put_idle(&page, s);
   cs_tree_free(&page.tree);
   free(page.number);
   free(page.entries);
@@ -217,7 +238,7 @@ static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
   cs_put_json_facts(j, &p->facts);
   cs_put_json_tables(j, p);
   CS_JSON_UINTS(j, {"at", counts->at}, {"nodes", counts->nodes}, {"entries", counts->entries},
-                {"samples", p->sample_count});
+                {"idle", counts->idle}, {"samples", p->sample_count});
   cs_json_bool(j, "asleep", counts->asleep);
   if (p->diff != NULL) {
     cs_json_open_line(j, "diff", '{');

@@ -15,6 +15,7 @@
 #include "images/images.h"
 #include "metadata/elfsym.h"
 #include "metadata/metadata.h"
+#include "profile/waits.h"
 #include "recording/place.h"
 #include "remote/il.h"
 #include "stack/outside.h"
@@ -339,41 +340,12 @@ void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t
 
 // ---- What a thread waits for ----
 
-static bool begins(const char *text, const char *prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count) {
-  static const char *const waits[][2] = {
-      {"System.Threading.Monitor.Enter", "a lock"},
-      {"System.Threading.Monitor.ReliableEnter", "a lock"},
-      {"System.Threading.Monitor.TryEnter", "a lock"},
-      {"System.Threading.Monitor.Wait", "a pulse"},
-      {"System.Threading.Lock.Enter", "a lock"},
-      {"System.Threading.Lock.TryEnter", "a lock"},
-      {"System.Threading.Thread.Join", "a thread to end"},
-      {"System.Threading.Thread.Sleep", "time to pass"},
-      {"System.Threading.WaitHandle.Wait", "a wait handle"},
-      {"System.Threading.ManualResetEventSlim.Wait", "an event"},
-      {"System.Threading.SemaphoreSlim.Wait", "a semaphore"},
-      {"System.Threading.CountdownEvent.Wait", "a countdown"},
-      {"System.Threading.Barrier.SignalAndWait", "a barrier"},
-      {"System.Threading.ReaderWriterLockSlim.", "a reader-writer lock"},
-      {"System.Threading.SpinLock.", "a spin lock"},
-      {"System.Threading.Tasks.Task.", "a task"},
-      {"System.Threading.Tasks.Task<TResult>.", "a task"},
-      {"System.Threading.PortableThreadPool.WorkerThread.", "work (an idle pool thread)"},
-  };
-  const char *found = NULL;
-  // The outermost wait says most: Task.Wait waits on an event, which waits on a pulse.
-  for (uint32_t i = 0; i < count; i++) {
+  struct cs_wait_search search = {0};
+  for (uint32_t i = 0; i < count && !search.over; i++) {
     bool managed = frames[i].kind == CS_CODE_JIT || frames[i].kind == CS_CODE_R2R;
     if (!managed || frames[i].name[0] == '[') continue;  // native code and stubs below
-    if (!begins(frames[i].name, "System.Threading.") ||
-        begins(frames[i].name, "System.Threading.ThreadPoolWorkQueue.Dispatch"))
-      break;
-    for (size_t w = 0; w < CS_COUNT(waits); w++)
-      if (begins(frames[i].name, waits[w][0])) found = waits[w][1];
+    cs_wait_look(&search, frames[i].name, strlen(frames[i].name));
   }
-  return found;
+  return search.found != NULL ? search.found->what : NULL;
 }
