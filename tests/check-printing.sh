@@ -13,6 +13,7 @@ writers() {
   cat << 'TABLE'
 base/log: one line with one write, escaped by print.c
 base/print: the function itself
+formats/markdown_fit: text that cs_print has written to memory
 formats/otlp: protobuf
 formats/pprof: protobuf
 formats/service: a name for formats into a string

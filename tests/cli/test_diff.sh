@@ -123,7 +123,7 @@ echo "clrsnap: wall.clrsnap has wall, after.clrsnap has cpu: not both have the m
 usage "diff takes two recordings, not 1" before.clrsnap
 usage "diff takes two recordings, not 3" a b c
 usage "--normalize takes 'total', 'rate' or 'none', not 'all'" --normalize all a b
-usage "a comparison can be text, html, json or collapsed, not 'pprof'" -o x.pb.gz a b
-usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, or by --format: 'x' has none of these" -o x a b
+usage "a comparison can be text, html, json, collapsed or md, not 'pprof'" -o x.pb.gz a b
+usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format: 'x' has none of these" -o x a b
 usage "one --output at a time: 'b.html'" -o a.html -o b.html a b
 done_testing

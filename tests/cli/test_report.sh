@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 
 # same_reports NAME OPTIONS...: report makes from NAME.clrsnap the same NAME.SUFFIX as record has written.
-formats="html collapsed json txt pb.gz otlp speedscope.json firefox.json trace.json"
+formats="html collapsed json txt md pb.gz otlp speedscope.json firefox.json trace.json"
 outputs() { for format in $formats; do echo "-o $1.$format"; done; }
 same_reports() {
   local name=$1 format

@@ -82,7 +82,7 @@ with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
 usage_error "--format takes one of $formats, not 'svg'$more" record --format svg true
 usage_error "--format applies to one --output; several are told apart by their suffixes$more" \
   record --format html -o a.html -o b.json true
-chosen="a format is chosen by .html, .collapsed, .json, .txt, .pb.gz, .otlp, .speedscope.json, .firefox.json, \
+chosen="a format is chosen by .html, .collapsed, .json, .txt, .md, .pb.gz, .otlp, .speedscope.json, .firefox.json, \
 .trace.json, .clrsnap, or by --format"
 for name in b x.svg x.json.gz x.nettrace .html x.HTML; do
   usage_error "$chosen: '$name' has none of these$more" record -o $name -- touch started

@@ -16,7 +16,7 @@
 #include "recording/view.h"
 #include "util/say.h"
 
-enum diff_format { DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED };
+enum diff_format { DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED, DIFF_MARKDOWN };
 
 struct options {
   const char *before, *after;  // recordings
@@ -72,14 +72,14 @@ static const struct options defaults = {.native = true, .top = 20};
 
 // The format: that of --format, that of OUT's suffix, or text.
 static bool choose_format(struct options *o, struct cs_error *err) {
-  static const char *const known[] = {"text", "html", "json", "collapsed"};
+  static const char *const known[] = {"text", "html", "json", "collapsed", "md"};
   const char *name = o->format;
   if (name == NULL && o->output != NULL && strcmp(o->output, "-") != 0) {
     const struct cs_format *format = cs_format_by_path(o->output);
     if (format == NULL)
       return cs_error_set(err,
-                          "a comparison's format is chosen by .txt, .html, .json, .collapsed, or "
-                          "by --format: '%s' has none of these",
+                          "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, "
+                          "or by --format: '%s' has none of these",
                           o->output);
     name = format->name;
   }
@@ -88,7 +88,7 @@ static bool choose_format(struct options *o, struct cs_error *err) {
     o->as = (enum diff_format)i;
     if (strcmp(known[i], name) == 0) return true;
   }
-  return cs_error_set(err, "a comparison can be text, html, json or collapsed, not '%s'", name);
+  return cs_error_set(err, "a comparison can be text, html, json, collapsed or md, not '%s'", name);
 }
 
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
@@ -263,6 +263,8 @@ static bool write_content(void *context, FILE *file) {
       return cs_write_json(&set, file);
     case DIFF_COLLAPSED:
       return cs_write_diff_collapsed(&c->comparison->diffs[0], file);
+    case DIFF_MARKDOWN:
+      return cs_write_diff_markdown(c->comparison->diffs, c->comparison->compared, file);
     default:
       return write_tables(c->comparison, c->options->top, file);
   }
@@ -332,6 +334,7 @@ const struct cs_command cs_diff_command = {
         "  html        .html              a page for the browser: flame graph in two colours\n"
         "  json        .json              for scripts: one call tree, with both numbers\n"
         "  collapsed   .collapsed         one line per stack, with its time before and after\n"
+        "  md          .md                for a reader in a hurry, or an assistant: at most 4 KB\n"
         "\n"
         "Examples:\n"
         "  clrsnap diff monday.clrsnap tuesday.clrsnap\n"

@@ -14,6 +14,7 @@ bool cs_write_json(const struct cs_profile_set *set, FILE *out);
 bool cs_write_text(const struct cs_profile_set *set, FILE *out);
 bool cs_write_pprof(const struct cs_profile_set *set, FILE *out);
 bool cs_write_otlp(const struct cs_profile_set *set, FILE *out);
+bool cs_write_markdown(const struct cs_profile_set *set, FILE *out);
 
 // These write each sample, and need the profile's `samples`.
 bool cs_write_speedscope(const struct cs_profile_set *set, FILE *out);
@@ -24,6 +25,8 @@ bool cs_write_chromium(const struct cs_profile_set *set, FILE *out);
 bool cs_write_diff_collapsed(const struct cs_diff *d, FILE *out);
 // The facts of both recordings, and the `limit` methods whose own time grew and shrank most.
 bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out);
+// A short page of all compared modes.
+bool cs_write_diff_markdown(const struct cs_diff *diffs, size_t count, FILE *out);
 
 // The `limit` frames with the most time (or bytes, ...) of their own, as a table; each line starts
 // with `prefix`.

@@ -44,6 +44,34 @@ static void set_scale(struct cs_diff *d) {
   }
 }
 
+// Rates and plain amounts are compared as they are; the time that they are divided by has no error.
+static void set_whole(struct cs_diff *d) {
+  struct cs_measure *before = &d->whole.before, *after = &d->whole.after;
+  d->whole.shares = d->normalize == CS_NORMALIZE_TOTAL;
+  if (d->normalize == CS_NORMALIZE_NONE) before->whole = after->whole = 1;
+  if (d->normalize == CS_NORMALIZE_RATE) {
+    before->whole = (double)d->before->duration_ns / 1e9;
+    after->whole = (double)d->profile.facts.duration_ns / 1e9;
+  }
+  for (size_t i = 1; i < d->profile.tree.count && d->whole.shares; i++) {
+    before->whole += (double)d->weight[i];
+    before->whole_squares += d->squares[i];
+    after->whole += (double)d->profile.tree.nodes[i].weight;
+    after->whole_squares += d->profile.tree.nodes[i].squares;
+  }
+}
+
+struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kind kind,
+                                     const double part[2], const double squares[2]) {
+  struct cs_comparison c = d->whole;
+  c.kind = kind;
+  c.before.part = part[0];
+  c.before.part_squares = squares[0];
+  c.after.part = part[1];
+  c.after.part_squares = squares[1];
+  return c;
+}
+
 void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
                   const struct cs_profile *after, enum cs_normalize normalize) {
   memset(d, 0, sizeof *d);
@@ -54,16 +82,19 @@ void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
   struct cs_tree *tree = &d->profile.tree;
   d->samples = cs_allocate(tree->count * sizeof *d->samples);
   d->weight = cs_allocate(tree->count * sizeof *d->weight);
+  d->squares = cs_allocate(tree->count * sizeof *d->squares);
   cs_tree_add_sums(tree, &after->tree, new_nodes);
   for (size_t i = 1; i < before->tree.count; i++) {
     d->samples[old_nodes[i]] += before->tree.nodes[i].samples;
     d->weight[old_nodes[i]] += before->tree.nodes[i].weight;
+    d->squares[old_nodes[i]] += before->tree.nodes[i].squares;
   }
   d->profile.facts = after->facts;
   d->profile.diff = d;
   d->before = &before->facts;
   d->normalize = normalize;
   set_scale(d);
+  set_whole(d);
   free(new_nodes);
   free(old_nodes);
   cs_map_free(&threads);
@@ -79,6 +110,7 @@ void cs_diff_free(struct cs_diff *d) {
   cs_profile_free(&d->profile);
   free(d->samples);
   free(d->weight);
+  free(d->squares);
 }
 
 const char *cs_normalize_token(enum cs_normalize normalize) {

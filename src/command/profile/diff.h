@@ -4,6 +4,7 @@
 #ifndef CS_PROFILE_DIFF_H
 #define CS_PROFILE_DIFF_H
 
+#include "profile/change.h"
 #include "profile/profile.h"
 
 enum cs_normalize {
@@ -16,12 +17,18 @@ struct cs_diff {
   struct cs_profile profile;      // both trees, with the numbers and facts of `after`
   const struct cs_facts *before;  // must live as long as the diff
   uint64_t *samples, *weight;     // per node, before
+  double *squares;
   enum cs_normalize normalize;
   double samples_scale, weight_scale;  // factors that make the numbers of `before` comparable
+  struct cs_comparison whole;          // of nothing yet: with what a part is compared to, and how
 };
 
 void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
                   const struct cs_profile *after, enum cs_normalize normalize);
+// The comparison of a part of the samples: the sums of their weights, before and after, and of the
+// squares of these.
+struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kind kind,
+                                     const double part[2], const double squares[2]);
 void cs_diff_free(struct cs_diff *d);
 // Whether samples have ended in the node, in a comparison those of either recording.
 bool cs_profile_has_own(const struct cs_profile *p, size_t node);

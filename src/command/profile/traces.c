@@ -40,6 +40,11 @@ static void move_sum(struct grouping *g, struct cs_label_sum *sum) {
   uint32_t from = sum->node, to = copy_stack(g, from, sum->label);
   if (to == CS_TREE_FULL) return;
   struct cs_node *nodes = g->p->tree.nodes;
+  // Squares are not kept by label: these samples have their part of them.
+  double part = nodes[from].weight > 0 ? (double)sum->weight / (double)nodes[from].weight : 0;
+  double squares = nodes[from].squares * part;
+  nodes[from].squares -= squares;
+  nodes[to].squares += squares;
   nodes[from].samples -= sum->samples;
   nodes[from].weight -= sum->weight;
   nodes[to].samples += sum->samples;

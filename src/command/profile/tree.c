@@ -9,7 +9,7 @@
 void cs_tree_init(struct cs_tree *tree) {
   memset(tree, 0, sizeof *tree);
   tree->nodes = cs_grow(NULL, 0, &tree->capacity, sizeof *tree->nodes);
-  tree->nodes[0] = (struct cs_node){0, UINT32_MAX, 0, 0};
+  tree->nodes[0] = (struct cs_node){0, UINT32_MAX, 0, 0, 0};
   tree->count = 1;
 }
 
@@ -23,7 +23,7 @@ uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame) {
   node = cs_map_put(&tree->children, key, (uint32_t)tree->count, &added);
   if (!added) return node;
   tree->nodes = cs_grow(tree->nodes, tree->count, &tree->capacity, sizeof *tree->nodes);
-  tree->nodes[tree->count++] = (struct cs_node){parent, frame, 0, 0};
+  tree->nodes[tree->count++] = (struct cs_node){parent, frame, 0, 0, 0};
   return node;
 }
 
@@ -73,6 +73,7 @@ void cs_tree_add_sums(struct cs_tree *to, const struct cs_tree *from, const uint
   for (size_t i = 1; i < from->count; i++) {
     to->nodes[node[i]].samples += from->nodes[i].samples;
     to->nodes[node[i]].weight += from->nodes[i].weight;
+    to->nodes[node[i]].squares += from->nodes[i].squares;
   }
 }
 

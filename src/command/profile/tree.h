@@ -5,7 +5,7 @@
 
 #include "util/map.h"
 
-// About 56 bytes a node with its place in the hash table: 450 MiB at the limit, where a recording
+// About 64 bytes a node with its place in the hash table: 512 MiB at the limit, where a recording
 // of 100,000 distinct stacks of 50 frames needs well under 5 million nodes.
 #define CS_TREE_MAX_NODES (8u << 20)
 #define CS_TREE_FULL UINT32_MAX
@@ -14,6 +14,7 @@ struct cs_tree {
   struct cs_node {
     uint32_t parent, frame;
     uint64_t samples, weight;  // that ended here (the node is the leaf)
+    double squares;            // of the weights of these samples, added up
   } * nodes;
   size_t count, capacity;
   struct cs_map children;  // parent << 32 | frame -> node

@@ -98,6 +98,7 @@ static bool add_nodes(struct builder *b) {
     if (map[i] == CS_TREE_FULL) return false;
     b->out->own_tree.nodes[map[i]].samples += raw->nodes[i].samples;
     b->out->own_tree.nodes[map[i]].weight += raw->nodes[i].weight;
+    b->out->own_tree.nodes[map[i]].squares += raw->nodes[i].squares;
   }
   return true;
 }

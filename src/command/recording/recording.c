@@ -193,6 +193,7 @@ static void count_sample(struct cs_recording *rec, enum cs_wire_mode mode,
   struct cs_rec_sums *sums = &rec->sums[mode];
   rec->tree.nodes[s->leaf].samples++;
   rec->tree.nodes[s->leaf].weight += s->weight;
+  rec->tree.nodes[s->leaf].squares += (double)s->weight * (double)s->weight;
   rec->taken++;
   sums->samples++;
   sums->weight += s->weight;
@@ -308,7 +309,10 @@ static void forget_labels(struct cs_recording *rec) {
 void cs_recording_forget_samples(struct cs_recording *rec) {
   struct cs_tree *tree = &rec->tree;
   uint32_t *moved = cs_allocate(tree->count * sizeof *moved);
-  for (size_t i = 0; i < tree->count; i++) tree->nodes[i].samples = tree->nodes[i].weight = 0;
+  for (size_t i = 0; i < tree->count; i++) {
+    tree->nodes[i].samples = tree->nodes[i].weight = 0;
+    tree->nodes[i].squares = 0;
+  }
   for (size_t i = 0; i < rec->thread_count; i++) tree->nodes[rec->threads[i].wall.leaf].samples = 1;
   cs_tree_prune(tree, moved);
   for (size_t i = 0; i < rec->thread_count; i++)

@@ -370,6 +370,7 @@ static void rewrite_tree(struct resolver *r) {
     r->node[i] = place(r, (uint32_t)i, r->node);
     r->profile->tree.nodes[r->node[i]].samples += node->samples;
     r->profile->tree.nodes[r->node[i]].weight += node->weight;
+    r->profile->tree.nodes[r->node[i]].squares += node->squares;
   }
   // If all stacks of a method were moved to its body's node, the method's own node is empty.
   uint32_t *moved = cs_allocate(r->profile->tree.count * sizeof *moved);

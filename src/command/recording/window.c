@@ -55,6 +55,7 @@ static uint64_t copy_nodes(struct part *p) {
     tree->nodes[i] = whole->nodes[i];
     tree->nodes[i].samples = sum.samples;
     tree->nodes[i].weight = sum.weight;
+    tree->nodes[i].squares = 0;  // not known of a window
     samples += sum.samples;
   }
   cs_tree_prune(tree, p->node);

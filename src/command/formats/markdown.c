@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+// A recording as a short page of Markdown: what was recorded, where each mode's time, bytes or
+// events go, and what is odd. Own code comes first: what a method of one's own spends in libraries
+// and in the runtime is counted for it, since that is where it can be changed. One thread.
+// Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/print.h"
+#include "formats/markdown.h"
+#include "formats/writers.h"
+#include "profile/change.h"
+#include "profile/functions.h"
+
+#define NONE UINT32_MAX
+enum { MOST_STACKS = 5 };
+
+struct row {
+  uint32_t function;
+  uint64_t here, self, total;  // `here`: of its own, and in what it calls that is not own code
+  uint32_t line;               // the frame (a line) of most of `here`; NONE: its lines are unknown
+};
+
+struct section {
+  const struct cs_profile *p;
+  struct cs_functions functions;
+  struct cs_tree tree;    // all threads', by function
+  struct row *rows;       // by function
+  uint64_t elsewhere;     // of stacks without own code
+  const char *unit_name;  // of the tables
+  double unit;
+  int decimals;
+  uint32_t stacks[MOST_STACKS];  // the heaviest leaves of the tree, heaviest first
+  size_t stack_count;            // of all
+  double error;                  // of a share, in points
+};
+
+struct page {
+  const struct cs_profile_set *set;
+  struct section *sections;  // by profile
+};
+
+static enum cs_profile_kind kind_of(const struct section *s, uint32_t function) {
+  return s->p->frames[s->functions.frame[function]].kind;
+}
+
+// By frame: what it has spent itself and in what is not own code.
+static uint64_t *spread(struct section *s) {
+  const struct cs_tree *tree = &s->p->tree;
+  uint64_t *here = cs_allocate((s->p->frame_count + 1) * sizeof *here);
+  uint32_t *own = cs_allocate(tree->count * sizeof *own);  // the innermost frame of own code
+  own[0] = NONE;
+  for (size_t i = 1; i < tree->count; i++) {
+    const struct cs_node *node = &tree->nodes[i];
+    bool user = node->parent != 0 && s->p->frames[node->frame].kind == CS_KIND_USER;
+    own[i] = user ? node->frame : own[node->parent];
+    if (own[i] != NONE)
+      here[own[i]] += node->weight;
+    else
+      s->elsewhere += node->weight;
+  }
+  free(own);
+  return here;
+}
+
+static void add_totals(struct section *s) {
+  const struct cs_tree *tree = &s->tree;
+  uint64_t *total = cs_allocate(tree->count * sizeof *total);
+  for (uint32_t i = (uint32_t)tree->count; i-- > 1;) {
+    const struct cs_node *node = &tree->nodes[i];
+    total[i] += node->weight;
+    total[node->parent] += total[i];
+    if (node->parent == 0) continue;
+    s->rows[node->frame].self += node->weight;
+    if (!cs_tree_is_nested(tree, i)) s->rows[node->frame].total += total[i];
+  }
+  free(total);
+}
+
+static void find_stacks(struct section *s) {
+  const struct cs_node *nodes = s->tree.nodes;
+  for (uint32_t i = 1; i < s->tree.count; i++) {
+    if (nodes[i].weight == 0) continue;
+    size_t at = s->stack_count < MOST_STACKS ? s->stack_count : MOST_STACKS;
+    s->stack_count++;
+    for (; at > 0 && nodes[s->stacks[at - 1]].weight < nodes[i].weight; at--)
+      if (at < MOST_STACKS) s->stacks[at] = s->stacks[at - 1];
+    if (at < MOST_STACKS) s->stacks[at] = i;
+  }
+}
+
+static void add_up(struct section *s, const struct cs_profile *p) {
+  *s = (struct section){.p = p};
+  cs_functions_make(&s->functions, p, false);
+  cs_tree_init(&s->tree);
+  uint32_t *node = cs_tree_join(&s->tree, &p->tree, NULL, s->functions.of);
+  cs_tree_add_sums(&s->tree, &p->tree, node);
+  free(node);
+  s->rows = cs_allocate((s->functions.count + 1) * sizeof *s->rows);
+  for (uint32_t i = 0; i < s->functions.count; i++) s->rows[i] = (struct row){i, .line = NONE};
+  add_totals(s);
+  uint64_t *here = spread(s);
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    struct row *row = &s->rows[s->functions.of[i]];
+    row->here += here[i];
+    if (p->frames[i].line > 0 && (row->line == NONE || here[i] > here[row->line])) row->line = i;
+  }
+  free(here);
+  find_stacks(s);
+  s->error = 100 * cs_share_error((double)p->facts.weight, cs_markdown_squares(p));
+  enum cs_unit unit = cs_mode_of(&p->facts)->unit;
+  s->unit_name = cs_markdown_unit(unit, (double)p->facts.weight, &s->unit);
+  s->decimals = unit == CS_UNIT_COUNT ? 0 : 2;
+}
+
+static void section_free(struct section *s) {
+  cs_functions_free(&s->functions);
+  cs_tree_free(&s->tree);
+  free(s->rows);
+}
+
+static int by_here(const void *a, const void *b) {
+  const struct row *x = a, *y = b;
+  if (x->here != y->here) return x->here < y->here ? 1 : -1;
+  if (x->total != y->total) return x->total < y->total ? 1 : -1;
+  return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static int by_self(const void *a, const void *b) {
+  const struct row *x = a, *y = b;
+  if (x->self != y->self) return x->self < y->self ? 1 : -1;
+  return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static double share(const struct section *s, uint64_t weight) {
+  return s->p->facts.weight > 0 ? 100.0 * (double)weight / (double)s->p->facts.weight : 0;
+}
+
+static void put_function(const struct section *s, uint32_t function, unsigned most, FILE *out) {
+  size_t len;
+  const char *name = cs_profile_method(s->p, s->functions.frame[function], &len);
+  cs_markdown_name(out, name, len, most);
+}
+
+static void put_place(const struct section *s, const struct row *row, FILE *out) {
+  if (row->line == NONE) return;
+  const char *file = cs_profile_file(s->p, row->line, NULL);
+  if (file == NULL) return;
+  cs_print(out, " (%.60s:%" PRIu32 ")", cs_file_of_source(file), s->p->frames[row->line].line);
+}
+
+// Sorts a copy of the rows: own code by `here`, or the rest by `self`.
+static struct row *sorted(const struct section *s, bool user, size_t *count) {
+  struct row *rows = cs_allocate((s->functions.count + 1) * sizeof *rows);
+  *count = 0;
+  for (uint32_t i = 0; i < s->functions.count; i++) {
+    const struct row *row = &s->rows[i];
+    bool own = kind_of(s, i) == CS_KIND_USER;
+    if (own == user && (own ? row->total : row->self) > 0) rows[(*count)++] = *row;
+  }
+  cs_sort(rows, *count, sizeof *rows, user ? by_here : by_self);
+  return rows;
+}
+
+static void put_amount(const struct section *s, uint64_t amount, FILE *out) {
+  cs_print(out, " %10.*f", s->decimals, (double)amount / s->unit);
+}
+
+static void put_methods(const struct section *s, const struct cs_detail *d, FILE *out) {
+  size_t count;
+  struct row *rows = sorted(s, true, &count);
+  cs_print(out, "   here %10s       self      total  own method\n", s->unit_name);
+  for (size_t i = 0; i < count && i < d->methods; i++) {
+    cs_print(out, "%5.1f %%", share(s, rows[i].here));
+    put_amount(s, rows[i].here, out);
+    put_amount(s, rows[i].self, out);
+    put_amount(s, rows[i].total, out);
+    cs_print(out, "  ");
+    put_function(s, rows[i].function, d->name, out);
+    put_place(s, &rows[i], out);
+    cs_print(out, "\n");
+  }
+  if (count > d->methods) cs_print(out, "  (%zu more)\n", count - d->methods);
+  if (s->elsewhere > 0) {
+    cs_print(out, "%5.1f %%", share(s, s->elsewhere));
+    put_amount(s, s->elsewhere, out);
+    cs_print(out, "%24s[stacks without own code]\n", "");
+  }
+  free(rows);
+}
+
+static void put_others(const struct section *s, const struct cs_detail *d, FILE *out) {
+  if (d->others == 0) return;
+  size_t count;
+  struct row *rows = sorted(s, false, &count);
+  if (count > 0) cs_print(out, "\n   self %10s  not own code\n", s->unit_name);
+  for (size_t i = 0; i < count && i < d->others; i++) {
+    cs_print(out, "%5.1f %%", share(s, rows[i].self));
+    put_amount(s, rows[i].self, out);
+    cs_print(out, "  ");
+    put_function(s, rows[i].function, d->name, out);
+    cs_print(out, "\n");
+  }
+  if (count > d->others) cs_print(out, "  (%zu more)\n", count - d->others);
+  free(rows);
+}
+
+// ---- Stacks ----
+
+// Own code and the two innermost frames; what is between them is "...". Of a stack that is longer
+// than the line, the outer part goes.
+static void put_stack(const struct section *s, uint32_t node, const struct cs_detail *d,
+                      FILE *out) {
+  uint32_t *path = NULL;
+  size_t capacity = 0, depth = cs_tree_path(&s->tree, node, &path, &capacity), first = depth;
+  unsigned name = d->stack / 4;
+  for (size_t used = 0; first > 0; first--) {
+    uint32_t function = path[first - 1];
+    bool shown = first + 1 >= depth || kind_of(s, function) == CS_KIND_USER;
+    size_t len;
+    (void)cs_profile_method(s->p, s->functions.frame[function], &len);
+    if (shown) used += (len < name ? len : name) + 3;
+    if (used > d->stack) break;
+  }
+  bool gap = first > 0, any = false;
+  for (size_t i = first; i < depth; i++) {
+    bool shown = i + 2 >= depth || kind_of(s, path[i]) == CS_KIND_USER;
+    if (shown) {
+      cs_print(out, "%s%s", gap ? (any ? " > ... > " : "... > ") : any ? " > " : "", "");
+      put_function(s, path[i], name, out);
+      any = true;
+    }
+    gap = !shown;
+  }
+  if (depth == 0) cs_print(out, "[no frames]");
+  free(path);
+}
+
+static void put_stacks(const struct section *s, const struct cs_detail *d, FILE *out) {
+  if (d->stacks == 0) return;
+  cs_print(out, "\n  share  stack, its callers first\n");
+  for (size_t i = 0; i < s->stack_count && i < d->stacks; i++) {
+    cs_print(out, "%5.1f %%  ", share(s, s->tree.nodes[s->stacks[i]].weight));
+    put_stack(s, s->stacks[i], d, out);
+    cs_print(out, "\n");
+  }
+  if (s->stack_count > d->stacks) cs_print(out, "  (%zu more)\n", s->stack_count - d->stacks);
+}
+
+// ---- The page ----
+
+static void put_mode(const struct section *s, const struct cs_detail *d, FILE *out) {
+  const struct cs_facts *f = &s->p->facts;
+  const struct cs_mode *mode = cs_mode_of(f);
+  cs_print(out, "\n## %s: ", mode->token);
+  cs_put_whole(out, mode, f->weight);
+  cs_print(out, "\n\n");
+  cs_put_samples(out, f);
+  if (mode->timed) cs_print(out, " at %" PRIu32 " Hz", f->hz);
+  if (f->engine.had != CS_WIRE_ENGINE_AUTO)
+    cs_print(out, ", engine %s", cs_wire_engine_name(f->engine.had));
+  if (mode->timed && f->duration_ns > 0)
+    cs_print(out, "; %.2f %s", (double)f->weight / (double)f->duration_ns,
+             f->mode == CS_WIRE_MODE_CPU ? "processors used" : "threads at a time");
+  if (f->samples == 0) {
+    cs_print(out, ".\n");
+    return;
+  }
+  cs_print(out,
+           "; a share may be off by up to %.1f points (" CS_CHANGE_INTERVAL ", by the counts).\n",
+           s->error);
+  if (d->methods == 0) return;
+  cs_print(out, "\n");
+  cs_markdown_code(out);
+  put_methods(s, d, out);
+  put_others(s, d, out);
+  put_stacks(s, d, out);
+  cs_markdown_code_end(out);
+}
+
+static void put_page(const void *what, const struct cs_detail *d, FILE *out) {
+  const struct page *page = what;
+  const struct cs_profile_set *set = page->set;
+  const struct cs_facts *f = &set->profiles[0].facts;
+  cs_print(out, "# Recording of %.1f s", (double)f->duration_ns / 1e9);
+  cs_print(out, "%s%s, process %" PRIu32 "\n\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime,
+           f->pid);
+  cs_markdown_code(out);
+  cs_markdown_name(out, f->program, strlen(f->program), 2 * d->name);
+  cs_print(out, "\n");
+  cs_markdown_code_end(out);
+  if (!d->brief)
+    cs_print(out,
+             "\nself: in the method itself%s. here: self, and what it calls that is not own code "
+             "(framework,\nruntime, system). total: with all that it calls; recursion counts once. "
+             "Shares are of the mode's whole.\n",
+             f->inlined.wanted ? "" : ", with what is inlined there");
+  for (size_t i = 0; i < set->count; i++) put_mode(&page->sections[i], d, out);
+  cs_print(out, "\n## What is odd\n\n");
+  if (cs_markdown_odd(set, d->brief ? 4 : 8, out) == 0)
+    cs_print(out, "Nothing: no sample was lost, and nearly all walks are complete.\n");
+}
+
+bool cs_write_markdown(const struct cs_profile_set *set, FILE *out) {
+  struct section *sections = cs_allocate(set->count * sizeof *sections);
+  for (size_t i = 0; i < set->count; i++) add_up(&sections[i], &set->profiles[i]);
+  bool written = cs_markdown_fit(put_page, &(struct page){set, sections}, out);
+  for (size_t i = 0; i < set->count; i++) section_free(&sections[i]);
+  free(sections);
+  return written;
+}

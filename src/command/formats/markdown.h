@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What the two Markdown writers share. A page is short enough to be read as a whole, by a person or
+// by a program that pays for each word: names stand in code blocks, where they mean themselves. One
+// thread.
+#ifndef CS_FORMATS_MARKDOWN_H
+#define CS_FORMATS_MARKDOWN_H
+
+#include "profile/profile.h"
+
+#define CS_MARKDOWN_MOST 4096  // bytes of a page
+
+// How much is said of each mode. Of what does not fit, the page says how much there is.
+struct cs_detail {
+  unsigned methods, others, stacks;  // rows of tables
+  unsigned name, stack;              // bytes of a name, and of a stack's line
+  bool brief;                        // without explanations
+};
+
+// Writes to `out` what `write` writes in the most detail in which it fits.
+bool cs_markdown_fit(void (*write)(const void *what, const struct cs_detail *d, FILE *out),
+                     const void *what, FILE *out);
+// A name in at most `most` bytes: of a longer one, its beginning and its end.
+void cs_markdown_name(FILE *out, const char *name, size_t len, unsigned most);
+void cs_markdown_code(FILE *out);      // begins a code block
+void cs_markdown_code_end(FILE *out);  // ends it
+// A table's unit for amounts of a mode of which the largest is `most`, and how much it is.
+const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
+// The sums of the squares of all samples' weights.
+double cs_markdown_squares(const struct cs_profile *p);
+// What is odd about a recording: one list item each, at most `most`; returns their number.
+unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out);
+
+#endif

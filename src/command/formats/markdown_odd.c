@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// What makes a recording less reliable, or is unusual in it: a sentence each, the gravest first.
+// What the summary has in full is said here only where it may change what a reader concludes. One
+// thread. Signal-safe: no.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "formats/markdown.h"
+#include "profile/change.h"
+
+enum { FEW = 400 };  // samples: the error of a share of one half is five points
+
+struct list {
+  const struct cs_profile_set *set;
+  unsigned count, most;
+  FILE *out;
+};
+
+// Whether there is room for one more; begins it.
+static bool item(struct list *l) {
+  if (l->count++ >= l->most) return false;
+  cs_print(l->out, "- ");
+  return true;
+}
+
+static void check_losses(struct list *l) {
+  const struct cs_facts *f = &l->set->profiles[0].facts;
+  uint64_t lost = f->lost_target + f->lost_ring + f->lost_broken + f->lost_full;
+  uint64_t samples = 0, complete = 0;
+  const struct cs_profile_stop *why = NULL;
+  for (size_t i = 0; i < l->set->count; i++) {
+    const struct cs_facts *mode = &l->set->profiles[i].facts;
+    samples += mode->samples;
+    complete += mode->complete;
+    if (mode->stop_count > 0 && (why == NULL || mode->stops[0].count > why->count))
+      why = &mode->stops[0];
+  }
+  if (!f->finished && item(l))
+    cs_print(l->out, "The recording has no end: its recorder was killed, or still runs.\n");
+  else if (!f->ended && item(l))
+    cs_print(l->out, "The program was killed, or ended without notice.\n");
+  if (lost > 0 && item(l))
+    cs_print(l->out, "%" PRIu64 " samples were lost, %.2g %% of all.\n", lost,
+             100.0 * (double)lost / (double)(lost + samples));
+  if (samples - complete > samples / 100 && item(l))
+    cs_print(l->out, "%.1f %% of the stacks are cut, most often so: %s.\n",
+             100.0 * (double)(samples - complete) / (double)samples,
+             why != NULL ? why->text : "unknown");
+}
+
+static void check_samples(struct list *l, const struct cs_profile *p) {
+  const struct cs_facts *f = &p->facts;
+  const struct cs_mode *mode = cs_mode_of(f);
+  double error = 100 * cs_share_error((double)f->weight, cs_markdown_squares(p));
+  if (mode->timed && f->samples == 0 && item(l))
+    cs_print(l->out, "%s: no samples; the program used too little %s.\n", mode->token, mode->whole);
+  else if (f->samples > 0 && f->samples < FEW && item(l))
+    cs_print(l->out, "%s: few samples (%" PRIu64 "); a share may be off by %.0f points.\n",
+             mode->token, f->samples, error);
+  double stood = f->engine.cpu_ns > 0 && f->event == 0
+                     ? 100.0 * (double)f->weight / (double)f->engine.cpu_ns
+                     : 100;
+  if ((stood < 98 || stood > 102) && item(l))
+    cs_print(l->out, "%s: samples stand for %.0f %% of the threads' CPU time.\n", mode->token,
+             stood);
+  if (f->engine.without > 0 && item(l))
+    cs_print(l->out, "%s: %" PRIu32 " threads were not sampled: no engine was available.\n",
+             mode->token, f->engine.without);
+}
+
+static uint64_t weight_of_kind(const struct cs_profile *p, enum cs_profile_kind kind) {
+  uint64_t sum = 0;
+  for (size_t i = 1; i < p->tree.count; i++) {
+    const struct cs_node *node = &p->tree.nodes[i];
+    if (node->parent != 0 && p->frames[node->frame].kind == kind) sum += node->weight;
+  }
+  return sum;
+}
+
+// The threads of the collector, by the runtime's names for them. A collection on a thread of the
+// program is not seen by this.
+static uint64_t weight_of_collector(const struct cs_profile *p) {
+  static const char *const prefixes[] = {".NET Server GC", ".NET BGC"};
+  uint64_t sum = 0;
+  uint32_t thread = 0;
+  bool *collects = cs_allocate(p->tree.count * sizeof *collects);
+  for (size_t i = 1; i < p->tree.count; i++) {
+    const struct cs_node *node = &p->tree.nodes[i];
+    collects[i] = collects[node->parent];
+    thread = node->frame;
+    for (size_t k = 0; k < CS_COUNT(prefixes) && node->parent == 0; k++) {
+      const char *name = cs_strings_get(&p->strings, p->threads[thread].name, NULL);
+      collects[i] |= strncmp(name, prefixes[k], strlen(prefixes[k])) == 0;
+    }
+    if (collects[i]) sum += node->weight;
+  }
+  free(collects);
+  return sum;
+}
+
+static void check_shares(struct list *l, const struct cs_profile *p) {
+  const struct cs_facts *f = &p->facts;
+  double all = f->weight > 0 ? (double)f->weight : 1;
+  if (f->mode == CS_WIRE_MODE_CPU) {
+    double runtime = 100 * (double)weight_of_kind(p, CS_KIND_RUNTIME) / all;
+    double collector = 100 * (double)weight_of_collector(p) / all;
+    if (runtime >= 25 && item(l))
+      cs_print(l->out,
+               "%.0f %% of %s is in the runtime itself: its compiler, collector, type loading.\n",
+               runtime, cs_mode_of(f)->whole);
+    if (collector >= 10 && item(l))
+      cs_print(l->out, "%.0f %% of %s is on the collector's own threads.\n", collector,
+               cs_mode_of(f)->whole);
+  }
+  double paused = f->duration_ns > 0 ? 100 * (double)f->weight / (double)f->duration_ns : 0;
+  if (f->mode == CS_WIRE_MODE_GC && paused >= 5 && item(l))
+    cs_print(l->out, "The program was paused for collections for %.0f %% of the time.\n", paused);
+}
+
+static void check_names(struct list *l) {
+  const struct cs_facts *f = &l->set->profiles[0].facts;
+  if (f->symbols.refused > 0 && item(l))
+    cs_print(l->out,
+             "The functions of %" PRIu32 " of %" PRIu32 " native libraries have no names.\n",
+             f->symbols.refused, f->symbols.images);
+  if (f->lines.wanted && f->lines.named < f->lines.places - f->lines.places / 10 && item(l))
+    cs_print(l->out, "Lines are known for %" PRIu64 " of %" PRIu64 " places in methods only.\n",
+             f->lines.named, f->lines.places);
+  if (f->budget.budget_ppm > 0 && f->budget.hz_least > 0 && f->budget.hz_least < f->hz && item(l))
+    cs_print(l->out, "The budget has lowered the frequency, to %" PRIu32 " Hz at least.\n",
+             f->budget.hz_least);
+}
+
+unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out) {
+  struct list l = {set, 0, most, out};
+  check_losses(&l);
+  for (size_t i = 0; i < set->count; i++) check_samples(&l, &set->profiles[i]);
+  for (size_t i = 0; i < set->count; i++) check_shares(&l, &set->profiles[i]);
+  check_names(&l);
+  if (l.count > most) cs_print(out, "- %u more: see the summary.\n", l.count - most);
+  return l.count;
+}
