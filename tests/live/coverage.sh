@@ -156,15 +156,17 @@ binary() {
 # ---- The engine attached ----
 
 # attached NAME COMMAND...: starts the program and runs the command; the word PID in it becomes the program's number.
+# When the command runs, all methods have been compiled, and none will be compiled again: the engine logs each method of
+# an older module that is.
 attached() {
   local name=$1 pid rc=0
   shift
   rm -f "$WORK/until"
-  with "$name" sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" \
+  with "$name" env DOTNET_TieredCompilation=0 sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" say \
     > "$WORK/$name.out" 2> "$WORK/$name.err" &
   local child=$!
   for _ in $(seq 900); do
-    grep -q caught "$WORK/$name.out" 2> "$WORK/grep.err" && break
+    grep -q waiting "$WORK/$name.out" 2> "$WORK/grep.err" && break
     sleep 0.1
   done
   pid=$(cat "$WORK/pid")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A program that does everything once that the tests of the profiling API need: exceptions,
 // a dynamic method, generics, nested types, threads. With "wait" it runs until its input ends, with
-// "until FILE" until that file exists.
+// "until FILE" until that file exists. With a third argument it prints that it waits, once all code of
+// that wait has run.
 using System;
 using System.Reflection.Emit;
 using System.Threading;
@@ -54,7 +55,11 @@ internal static class Program
         }
         if (args.Length > 1 && args[0] == "until")
         {
-            for (int i = 0; i < 6000 && !System.IO.File.Exists(args[1]); i++) Thread.Sleep(10);
+            for (int i = 0; i < 6000 && !System.IO.File.Exists(args[1]); i++)
+            {
+                Thread.Sleep(10);
+                if (i == 1 && args.Length > 2) Console.WriteLine("waiting");
+            }
         }
         GC.Collect();
         Console.WriteLine("finished");
