@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "base/print.h"
+#include "cli/stack_parts.h"
 #include "cli/verbs.h"
 #include "stack/outside.h"
 #include "util/json.h"
@@ -127,6 +128,7 @@ static void print_text(const struct cs_outside *o, const struct options *options
   cs_print(stdout, "%s", o->command);
   cs_print(stdout, "\n.NET %s, %s, stopped for %.1f ms\n",
            version_of(o, "of an unknown version", version), now, (double)o->stopped_ns / 1e6);
+  cs_stack_print_pool(&o->pool);
   for (uint32_t i = 0; i < o->count; i++)
     if (o->threads[i].managed || !options->managed_only) print_thread(&o->threads[i]);
 }
@@ -188,6 +190,7 @@ static void print_json(const struct cs_outside *o, const struct options *options
   cs_json_int(&j, "pid", o->pid);
   CS_JSON_TEXTS(&j, {"runtime", version_of(o, "", version)}, {"command", o->command});
   cs_json_uint(&j, "stopped_ns", o->stopped_ns);
+  cs_stack_put_pool(&j, &o->pool);
   cs_json_open(&j, "threads", '[');
   for (uint32_t i = 0; i < o->count; i++) {
     if (!o->threads[i].managed && options->managed_only) continue;

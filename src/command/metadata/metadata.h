@@ -18,6 +18,7 @@ bool cs_metadata_stream(struct cs_slice root, const char *name, struct cs_slice 
 enum cs_table {
   CS_TABLE_MODULE = 0x00,
   CS_TABLE_TYPE_DEF = 0x02,
+  CS_TABLE_FIELD = 0x04,
   CS_TABLE_METHOD_DEF = 0x06,
   CS_TABLE_NESTED_CLASS = 0x29,
   CS_TABLE_GENERIC_PARAM = 0x2A,
@@ -52,6 +53,16 @@ struct cs_method_text {
 };
 // From an mdMethodDef. Returns false if the token is not a method's.
 bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
+
+// The type that a nested type is in; 0: it is not nested.
+uint32_t cs_metadata_enclosing(const struct cs_metadata *m, uint32_t type);
+
+// ---- Rows by name (find.c) ----
+// The row of TypeDef of a type, with the names of nested types after a '+': "Queue`1+Slot"; 0:
+// there is none.
+uint32_t cs_metadata_find_type(const struct cs_metadata *m, const char *space, const char *name);
+// The row of Field of one of the type's own fields; 0: there is none.
+uint32_t cs_metadata_find_field(const struct cs_metadata *m, uint32_t type, const char *name);
 
 // ---- The module's name (self.c) ----
 // The file name that the compiler wrote, "App.dll". NULL: unreadable. Valid as long as the

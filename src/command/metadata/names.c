@@ -39,7 +39,7 @@ static uint32_t last_not_above(const struct cs_metadata *m, enum cs_table table,
   return low;
 }
 
-static uint32_t enclosing_type(const struct cs_metadata *m, uint32_t type) {
+uint32_t cs_metadata_enclosing(const struct cs_metadata *m, uint32_t type) {
   uint32_t row = last_not_above(m, CS_TABLE_NESTED_CLASS, NESTED, type), found, outer;
   if (!cs_metadata_cell(m, CS_TABLE_NESTED_CLASS, row, NESTED, &found) || found != type ||
       !cs_metadata_cell(m, CS_TABLE_NESTED_CLASS, row, ENCLOSING, &outer))
@@ -89,7 +89,8 @@ static bool add_type(struct cs_method_text *text, const struct cs_metadata *m, u
   uint32_t chain[MAX_NESTING], depth = 0, inherited = 0;
   struct out space = begin(text->space, sizeof text->space);
   struct out out = begin(text->type, sizeof text->type);
-  for (; type != 0 && depth < MAX_NESTING; type = enclosing_type(m, type)) chain[depth++] = type;
+  for (; type != 0 && depth < MAX_NESTING; type = cs_metadata_enclosing(m, type))
+    chain[depth++] = type;
   if (depth == 0 || type != 0) return false;
   const char *name = string_of(m, CS_TABLE_TYPE_DEF, chain[depth - 1], TYPE_SPACE);
   if (name != NULL) add(&space, name, strlen(name));

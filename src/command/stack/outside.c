@@ -207,8 +207,12 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
 static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
                      const struct cs_outside_options *options, struct cs_error *err) {
   const int *tids;
+  struct cs_heap *heap = cs_outside_pool_open(remote, &outside->pool);
   uint64_t begin = cs_clock_now_ns();
-  if (!cs_remote_stop(remote, err)) return false;
+  if (!cs_remote_stop(remote, err)) {
+    cs_heap_free(heap);
+    return false;
+  }
   cs_remote_refresh_images(remote);
   struct cs_outside_names *names =
       cs_outside_names_new(cs_remote_world(remote), outside->target, options->raw_names);
@@ -218,6 +222,7 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
     if (thread != NULL) walk_thread(remote, thread, names, options->native);
   }
   cs_outside_classify(remote, outside);
+  if (heap != NULL) cs_outside_pool_read(remote, heap, &outside->pool.now);
   cs_remote_go(remote);
   uint64_t end = cs_clock_now_ns();
   outside->stopped_ns = end - begin;
@@ -236,6 +241,12 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
   }
   cs_outside_refused(names, outside->refused, sizeof outside->refused);
   cs_outside_names_free(names);
+  cs_outside_pool_sort(outside);
+  if (cs_outside_pool_suspect(outside)) {
+    hurry();
+    cs_outside_pool_judge(remote, heap, outside);
+  }
+  cs_heap_free(heap);
   return true;
 }
 
@@ -274,6 +285,7 @@ void cs_outside_free(struct cs_outside *outside) {
     free(thread->frames);
   }
   free(outside->threads);
+  free(outside->pool.waits);
   cs_lines_free(outside->lines);
   cs_target_free(outside->target);
   free(outside->command);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "metadata/lines.h"
 #include "remote/remote.h"
+#include "stack/pool.h"
 #include "walk/walk.h"
 
 enum { CS_OUTSIDE_MAX_FRAMES = 65536 };
@@ -71,6 +72,24 @@ struct cs_outside_thread {
   struct cs_outside_frame *frames;
 };
 
+// Workers of the thread pool that wait at one place.
+struct cs_outside_wait {
+  uint32_t workers;
+  const struct cs_outside_frame *in;  // the framework's method; NULL: none, as in native code
+  const struct cs_outside_frame *at;  // the method that has called it; NULL: the stack has none
+};
+
+// The thread pool (outside_pool.c). A worker is idle if it has no item of work; any other one runs
+// or waits.
+struct cs_outside_pool {
+  struct cs_pool now;
+  uint32_t running, waiting, idle;  // by their stacks
+  uint32_t wait_count;
+  struct cs_outside_wait *waits;  // most workers first
+  bool starved;
+  uint64_t looked_again_ns;  // how long after the stop the process was stopped again; 0: it was not
+};
+
 struct cs_outside {
   int pid;
   uint32_t major, minor, build;  // of the runtime; 0.0.0: unknown
@@ -80,7 +99,8 @@ struct cs_outside {
   struct cs_outside_thread *threads;
   struct cs_target *target;
   struct cs_lines *lines;  // owns the frames' source file names
-  char refused[1024];      // native images without names, and why; "": none
+  struct cs_outside_pool pool;
+  char refused[1024];  // native images without names, and why; "": none
 };
 
 struct cs_outside_options {
@@ -98,6 +118,22 @@ void cs_outside_note_thread(struct cs_remote *remote, const struct cs_remote_thr
 // Decides from the signs of all threads which one suspends the runtime and why, which ones collect,
 // and which ones wait.
 void cs_outside_classify(struct cs_remote *remote, struct cs_outside *outside);
+
+// ---- The thread pool (outside_pool.c) ----
+// Finds the pool's objects, as far as that is possible while the process runs. NULL: they cannot be
+// read, and pool->now says why.
+struct cs_heap *cs_outside_pool_open(struct cs_remote *remote, struct cs_outside_pool *pool);
+// Reads the pool. The process is stopped.
+void cs_outside_pool_read(struct cs_remote *remote, struct cs_heap *heap, struct cs_pool *out);
+// Sorts the workers by their stacks, which have names. The process runs again.
+void cs_outside_pool_sort(struct cs_outside *outside);
+// Whether the pool may be starved, so that it takes another look to know.
+bool cs_outside_pool_suspect(const struct cs_outside *outside);
+// Takes that look, half a second later: decides whether the pool is starved.
+void cs_outside_pool_judge(struct cs_remote *remote, struct cs_heap *heap,
+                           struct cs_outside *outside);
+// "Task.Wait" of "System.Threading.Tasks.Task.Wait".
+const char *cs_outside_short_name(const char *name);
 
 // NULL: `err` has the reason.
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,

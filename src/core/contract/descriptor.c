@@ -118,8 +118,18 @@ static const struct field names_fields[] = {
     F("String", "m_StringLength", string.length),
     F("String", "m_FirstChar", string.first_char),
     F("Array", "!", array.size),
+    F("Array", "m_NumComponents", array.count),
+    F("Module", "TypeDefToMethodTableMap", module.types),
+    F("ModuleLookupMap", "TableData", lookup_map.table),
+    F("ModuleLookupMap", "Next", lookup_map.next),
+    F("ModuleLookupMap", "Count", lookup_map.count),
     F("MethodTable", "EEClassOrCanonMT", method_table.canonical),
     F("MethodTable", "ParentMethodTable", method_table.parent),
+    F("MethodTable", "MTFlags2", method_table.flags2),
+    F("MethodTable", "AuxiliaryData", method_table.auxiliary),
+    F("EEClass", "FieldDescList", ee_class.fields),
+    F("DynamicStaticsInfo", "!", statics.size),
+    F("DynamicStaticsInfo", "GCStatics", statics.gc),
     F("ThreadStore", "DeadCount", thread_store_fields.dead_count),
 };
 #undef F

@@ -37,7 +37,8 @@ struct cs_layout {
     uint32_t length, first_char;  // CS_NO_FIELD: as above
   } string;
   struct {
-    uint32_t size;  // of an array, up to its elements; CS_NO_FIELD: unknown
+    uint32_t size;   // of an array, up to its elements; CS_NO_FIELD: unknown
+    uint32_t count;  // of its elements; as above
   } array;
   struct {
     uint32_t first_link;  // of a list through thread.link_next
@@ -68,8 +69,19 @@ struct cs_layout {
   } runtime_function;
   struct {
     uint32_t ready_to_run_info, base;
-    uint32_t path;  // CS_NO_FIELD: unknown
+    uint32_t path;   // CS_NO_FIELD: unknown
+    uint32_t types;  // lookup_map by mdTypeDef; as above
   } module;
+  // CS_NO_FIELD, as in the next two: unknown
+  struct {
+    uint32_t table, next, count;
+  } lookup_map;
+  struct {
+    uint32_t fields;
+  } ee_class;
+  struct {
+    uint32_t size, gc;  // they lie before a class's auxiliary data
+  } statics;
   struct {
     uint32_t name;  // CS_NO_FIELD: as above
   } dynamic_method_desc;
@@ -93,6 +105,8 @@ struct cs_layout {
     uint32_t module;
     uint32_t canonical;  // class, or canonical MethodTable | 1. CS_NO_FIELD: unknown
     uint32_t parent;     // as above
+    uint32_t flags2;     // the highest 24 bits: the class's mdTypeDef; as above
+    uint32_t auxiliary;  // as above
   } method_table;
   struct {
     uint32_t begin, size;

@@ -182,6 +182,33 @@ static void names_as_people_write_them(void **state) {
   cs_metadata_free(m);
 }
 
+// Each name leads to its own row, of which it is the name again.
+static void rows_by_name(void **state) {
+  (void)state;
+  static const char *const fields[][3] = {
+      {"System.Threading", "ThreadPool", "s_workQueue"},
+      {"System.Threading", "ThreadPoolWorkQueue+WorkStealingQueue", "m_headIndex"},
+      {"System.Collections.Concurrent", "ConcurrentQueueSegment`1+Slot", "Item"}};
+  enum { NAME = 1 };
+  struct cs_metadata *m =
+      framework[0] != '\0' ? open_module(path_of("System.Private.CoreLib.dll")) : NULL;
+  uint32_t offset;
+  if (m == NULL) skip();
+  for (size_t i = 0; i < CS_COUNT(fields); i++) {
+    uint32_t type = cs_metadata_find_type(m, fields[i][0], fields[i][1]);
+    uint32_t field = cs_metadata_find_field(m, type, fields[i][2]);
+    assert_true(type != 0 && field != 0);
+    assert_true(cs_metadata_cell(m, CS_TABLE_FIELD, field, NAME, &offset));
+    assert_string_equal(cs_metadata_string(m, offset), fields[i][2]);
+    assert_int_equal(cs_metadata_find_field(m, type + 1, fields[i][2]), 0);
+  }
+  assert_int_equal(cs_metadata_find_type(m, "System.Threading", "WorkStealingQueue"), 0);
+  assert_int_equal(cs_metadata_find_type(m, "", "ThreadPool"), 0);
+  assert_int_equal(cs_metadata_find_type(m, "System.Threading", "ThreadPool+None"), 0);
+  assert_int_equal(cs_metadata_find_field(m, 0, "s_workQueue"), 0);
+  cs_metadata_free(m);
+}
+
 static uint64_t random_state = 88172645463325252u;
 static uint64_t next_random(void) {
   random_state ^= random_state << 13;
@@ -241,6 +268,7 @@ int main(void) {
       cmocka_unit_test(every_method_of_the_framework),
       cmocka_unit_test(a_module_in_memory),
       cmocka_unit_test(names_as_people_write_them),
+      cmocka_unit_test(rows_by_name),
       cmocka_unit_test(damaged_files),
       cmocka_unit_test(no_module),
   };

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Objects of the core library in another process: static fields, and the fields of objects, by the
+// names that they have in the source. Their places are the runtime's own, from its memory. Nothing
+// is guessed: a name, a type or a kind that does not fit makes a function return false. While a
+// collection moves objects, a result means nothing: the caller must not ask then. One thread.
+#ifndef CS_STACK_HEAP_H
+#define CS_STACK_HEAP_H
+
+#include "base/error.h"
+#include "codemap/codemap.h"
+
+// Names of types and fields are literals: they are known by their addresses when they are used
+// again.
+struct cs_heap;
+
+// A field's type as the runtime keeps it (ELEMENT_TYPE_*).
+enum cs_heap_kind {
+  CS_HEAP_BOOLEAN = 0x02,
+  CS_HEAP_I2 = 0x06,
+  CS_HEAP_I4 = 0x08,
+  CS_HEAP_U4 = 0x09,
+  CS_HEAP_I8 = 0x0A,
+  CS_HEAP_U8 = 0x0B,
+  CS_HEAP_VALUE = 0x11,   // a struct
+  CS_HEAP_OBJECT = 0x12,  // a reference
+};
+
+// The process need not be stopped. NULL: *err says why objects cannot be read.
+struct cs_heap *cs_heap_new(const struct cs_world *world, struct cs_error *err);
+void cs_heap_free(struct cs_heap *heap);
+
+// The object in a static field.
+enum cs_heap_static {
+  CS_HEAP_UNKNOWN,
+  CS_HEAP_UNUSED,  // the program has not used the class yet
+  CS_HEAP_FOUND,
+};
+enum cs_heap_static cs_heap_static(struct cs_heap *heap, const char *space, const char *type,
+                                   const char *field, uint64_t *object);
+
+// Whether the object is of exactly that class; for a generic one, of any instantiation.
+bool cs_heap_is(struct cs_heap *heap, uint64_t object, const char *space, const char *type);
+// The address of a field that the object's own class declares.
+bool cs_heap_field(struct cs_heap *heap, uint64_t object, const char *field, enum cs_heap_kind kind,
+                   uint64_t *at);
+// The address of a field of the struct at `at`.
+bool cs_heap_struct_field(struct cs_heap *heap, uint64_t at, const char *space, const char *type,
+                          const char *field, enum cs_heap_kind kind, uint64_t *out);
+// The elements of an array of references, `count` words from `at` on.
+bool cs_heap_array(struct cs_heap *heap, uint64_t array, uint64_t *at, uint32_t *count);
+
+bool cs_heap_read(const struct cs_heap *heap, uint64_t at, void *out, size_t size);
+
+#endif

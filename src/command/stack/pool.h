@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The thread pool of another process, as its own objects have it. One thread.
+#ifndef CS_STACK_POOL_H
+#define CS_STACK_POOL_H
+
+#include "stack/heap.h"
+
+enum cs_pool_state {
+  CS_POOL_UNKNOWN,
+  CS_POOL_UNUSED,  // the program has given it no work
+  CS_POOL_KNOWN,
+};
+
+struct cs_pool {
+  enum cs_pool_state state;
+  const char *why;             // if unknown
+  uint32_t workers, min, max;  // threads that there are, and the limits of their number
+  uint64_t queued, local;      // items in all queues; of these, in the queues of single workers
+  uint64_t completed;          // items, since the program began
+};
+
+// The process is stopped, and no collection moves objects.
+void cs_pool_read(struct cs_heap *heap, struct cs_pool *pool);
+
+#endif

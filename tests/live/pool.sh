@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# pool.sh BUILD SOURCE MATERIAL: what `clrsnap stack` says of the thread pool: one that is starved, with the method and
+# the line that its workers wait in and the exact number of queued items; and that an idle one, one under full load and
+# one whose workers wait for a moment each are not called starved.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+CLRSNAP=$BUILD/bin/clrsnap
+build_app Pool
+
+# run STATE: PID is the program, and its pool is in that state.
+run() {
+  timeout 120 dotnet "$APP" "$1" > "$WORK/out" 2>&1 &
+  launcher=$!
+  for _ in $(seq 600); do grep -q ready "$WORK/out" && break; sleep 0.1; done
+  PID=$(pgrep -P $launcher) && grep -q ready "$WORK/out" || { cat "$WORK/out"; fail "$1: the program does not start"; }
+}
+end() {
+  kill "$PID"
+  wait $launcher 2> /dev/null
+}
+# pool CHECK: CHECK, in Python, holds for `pool`, the thread pool as JSON.
+pool() {
+  "$CLRSNAP" stack --json "$PID" > "$WORK/json" || fail "stack --json"
+  python3 -c 'import json, sys; pool = json.load(open(sys.argv[1]))["thread_pool"]
+assert eval(sys.argv[2]), pool' "$WORK/json" "$1"
+}
+
+run starved
+line() { grep -n "$1" "$SOURCE/tests/apps/Pool/Program.cs" | cut -d: -f1; }
+line=$(line "it waits here") held=$(line "it is held here")
+pool '(pool["workers"], pool["waiting"], pool["running"], pool["idle"]) == (8, 8, 0, 0)' || fail "the workers"
+pool '(pool["min"], pool["max"], pool["queued"], pool["queued_local"]) == (8, 8, 32, 7)' || fail "the queues"
+pool "pool['starved'] and pool['completed'] == $(cut -d' ' -f3 "$WORK/out")" || fail "completed"
+pool "[(w['workers'], w['in'], w['at'], w['line']) for w in pool['waits']] == [
+  (7, 'Task.Wait', 'Program.Blocking', $line), (1, 'ManualResetEventSlim.Wait', 'Program.Held', $held)]" || fail "the places"
+"$CLRSNAP" stack "$PID" > "$WORK/text" || fail "stack"
+grep -qxF "The pool is starved: 7 of 8 workers wait in Task.Wait at Program.Blocking (Program.cs:$line); 32 items queued" \
+  "$WORK/text" || { head -8 "$WORK/text"; fail "the sentence"; }
+end
+pass "a starved pool"
+
+run idle
+pool 'not pool["starved"] and pool["queued"] == 0 and pool["completed"] >= 100 and pool["waiting"] == 0' || fail "an idle pool"
+end
+run busy
+for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool under load"; done
+end
+run brief
+for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool whose workers wait for a moment"; done
+end
+pass "pools that are not starved"
