@@ -512,6 +512,63 @@ async function testIdle() {
   assert.strictEqual(await evaluate("state.tree.total[0]"), 34000);
 }
 
+// Plumbing is folded into one box for each run, with exact times, and opens by mouse and key.
+async function testFolding() {
+  const labels = () => evaluate(`Array.from(main.tree.frame, (frame, i) =>
+    i === 0 ? "" : main.tree.recording.names[frame] + " " + main.tree.total[i] / 2000 + "/" + main.tree.self[i] / 2000)`);
+  const POOL = "System.Threading.ThreadPoolWorkQueue.Dispatch", ROUTES = "Microsoft.AspNetCore.Routing.EndpointRoutingMiddleware.Invoke";
+  const all = () => evaluate("state.tree.total[0]"), count = () => evaluate("main.tree.count");
+  await open(`file://${servedPage}`);
+  assert.deepStrictEqual(await labels(), ["", "▸ host 17/0", "▸ thread start 14/0", "▸ thread pool 14/0",
+    "▸ Kestrel’s connection 14/0", "▸ middleware 14/0", `${WORK} 14/6`, "System.Linq.Enumerable.Sum 8/8",
+    "Shop.Program.Main 3/3"]);
+  // A double click opens it, and does nothing else.
+  await hover("▸ middleware");
+  assert.match(await text("tooltip"), /click to open: \S*HostFilteringMiddleware\.Invoke and \S*EndpointRoutingMiddleware\.Invoketotal28\.00 ms/);
+  await click(await place("▸ middleware"), 2);
+  assert.strictEqual(await evaluate("state.view"), "icicle");
+  assert.deepStrictEqual(await zoomed(), [0, 34000]);
+  assert((await labels()).includes(`${ROUTES} 2/0`) && (await labels()).includes(`${ROUTES} 4/0`), await labels());
+  assert.strictEqual(await count(), 13);
+  assert.match(await hash(), /^open=\d+$/);
+  await open(`file://${servedPage}#${await hash()}`);
+  assert.strictEqual(await count(), 13);
+  // A zoom remains when another box is opened, and the keys do what the mouse does.
+  await click(await place(WORK));
+  assert.deepStrictEqual(await zoomed(), [0, 16000]);
+  await evaluate("main.host.focus()");
+  for (let i = 0; i < 10 && !(await text("status")).startsWith("▸ thread pool"); i++) await press("ArrowUp");
+  await press("Enter");
+  assert.match(await text("status"), /^System\.Threading\.PortableThreadPool\.WorkerThread\.WorkerThreadStart · 28\.00 ms/);
+  assert.strictEqual(await count(), 14);
+  await press("o");
+  assert.strictEqual(await count(), 13);
+  assert.match(await text("status"), /^▸ thread pool · 28\.00 ms \(14 samples\)/);
+  await press("0");
+  assert.strictEqual(await count(), 9);
+  // A search finds what is folded, with the shares of the frames themselves.
+  await choose("search", "EndpointRouting");
+  assert.strictEqual(await text("matches"), "35.29 % of wall-clock time without idle matched, 1 frame");
+  assert.strictEqual(await evaluate(`Array.from(main.tree.hits(state.recording.found)).flatMap((hit, i) =>
+    hit ? [frameName(main.tree, i)] : []).join()`), "▸ middleware");
+  await choose("search", "");
+  // Everything else has all frames.
+  await press("4");
+  assert(await evaluate(`table.rows.some(row => state.recording.names[row.frame] === "${POOL}")`));
+  assert(!(await column("name")).some(name => name.startsWith("▸")));
+  await open(`file://${servedPage}#view=sandwich&method=${encodeURIComponent(WORK)}`);
+  assert(await evaluate(`callers.tree.widestNamed("${ROUTES}") > 0`));
+  await open(`file://${servedPage}#zoom=${POOL}`);
+  assert.match(await text("status"), /^System\.Threading\.ThreadPoolWorkQueue\.Dispatch · 28\.00 ms/);
+  await open(`file://${servedPage}#fold=off`);
+  assert.strictEqual(await count(), 14);
+  assert.strictEqual(await all(), 34000);
+  await press("o");
+  assert.strictEqual(await count(), 9);
+  await evaluate('document.querySelector("#folds input[data-kind=fold]").click()');
+  assert.strictEqual(await count(), 14);
+}
+
 async function testFirst() {
   await open(`file://${page}`);
   await testFacts();
@@ -520,4 +577,4 @@ async function testFirst() {
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
   testColors, testDiff, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
-  testIdle, testMany]);
+  testIdle, testFolding, testMany]);

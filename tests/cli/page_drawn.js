@@ -58,11 +58,11 @@ function match(ctx, nodes, row, left, right) {
   const wide = nodes.filter(node => node.total * ctx.scale >= LABEL_MIN + 0.01);
   if (boxes.length !== wide.length) {
     ctx.why ??= `row ${row}: ${boxes.length} boxes (${boxes.map(b => b.text)}) for ` +
-      `${wide.length} frames (${wide.map(n => ctx.mode.names[n.frame])})`;
+      `${wide.length} frames (${wide.map(n => model.nameOf(ctx.mode, n.frame))})`;
     return false;
   }
   const assign = (i, used) => i === boxes.length || wide.some((node, k) => {
-    const box = boxes[i], name = ctx.mode.names[node.frame];
+    const box = boxes[i], name = model.nameOf(ctx.mode, node.frame);
     if (used.has(k) || Math.abs(box.w + 1 - node.total * ctx.scale) > 0.6 ||
         !isNameOf(box.text, name, box.w + 1, ctx.letter)) return false;
     if (!match(ctx, [...node.children.values()], row + 1, box.x, box.x + box.w)) return false;
@@ -72,7 +72,7 @@ function match(ctx, nodes, row, left, right) {
   });
   if (assign(0, new Set())) return true;
   ctx.why ??= `row ${row}: ${JSON.stringify(boxes)} is not ` +
-    JSON.stringify(wide.map(n => [ctx.mode.names[n.frame], n.total * ctx.scale]));
+    JSON.stringify(wide.map(n => [model.nameOf(ctx.mode, n.frame), n.total * ctx.scale]));
   return false;
 }
 
@@ -110,6 +110,7 @@ async function checkColors(mode, found) {
   if (mode.diff) return;
   const palette = await evaluate("PALETTE");
   for (const {box, node, name} of found) {
+    if (node.frame >= mode.names.length) continue;  // a folded box
     const [wanted] = palette[mode.kindOf[node.frame]], off = Math.abs((hue(box.color) - wanted + 540) % 360 - 180);
     assert(off <= 8 || palette[mode.kindOf[node.frame]][1] < 15, `${name}: hue ${hue(box.color)}, not ${wanted}`);
   }
@@ -212,7 +213,7 @@ async function checkAbout(mode) {
     assert(facts.includes(`${f.samples.toLocaleString("en-US")} ${f.what[f.samples === 1 ? 0 : 1]}`), facts);
     assert(f.unit === "count" || facts.includes(` of ${f.whole}`), facts);
     const kinds = new Set(mode.kindOf), used = mode.kinds.filter(([token]) => kinds.has(token)).map(kind => kind[1]);
-    assert.strictEqual(await text("legend"), used.join(""));
+    assert.strictEqual(await text("legend"), used.join("") + (mode.boxes.length > 0 ? "▸ folded plumbing" : ""));
   }
   const threads = await evaluate('[...document.getElementById("thread").options].map(o => o.text)');
   const of = mode.threads.map((thread, i) => ({name: model.threadName(thread),

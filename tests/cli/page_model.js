@@ -8,7 +8,7 @@ const IS_TIME = {nanoseconds: 1000};  // JSON and page have microseconds
 
 function readMode(data) {
   const {strings, frames, threads, facts, diff} = data, own = data.selfUs ?? data.selfWeight;
-  const mode = {facts, diff, kinds: data.kinds, only: data.only, stacks: [], samples: [],
+  const mode = {facts, diff, kinds: data.kinds, only: data.only, stacks: [], samples: [], boxes: [],
     names: [], kindOf: [], threads: threads.map(([name, tid]) => ({name: strings[name], tid}))};
   for (let i = 0; i < frames.length; i += 3) {
     mode.names.push(strings[frames[i]]);
@@ -54,7 +54,32 @@ function treeOf(paths) {
   return root;
 }
 
-const wholeTree = mode => treeOf(mode.stacks);
+// What the fake agent's server has of the framework's plumbing, and the boxes that it folds into.
+const PLUMBING = {
+  "System.Threading.Thread.StartCallback": "▸ thread start",
+  "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart": "▸ thread pool",
+  "System.Threading.ThreadPoolWorkQueue.Dispatch": "▸ thread pool",
+  "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequests": "▸ Kestrel’s connection",
+  "Microsoft.AspNetCore.HostFiltering.HostFilteringMiddleware.Invoke": "▸ middleware",
+  "Microsoft.AspNetCore.Routing.EndpointRoutingMiddleware.Invoke": "▸ middleware",
+};
+const boxOf = (mode, frame, i, path) => PLUMBING[mode.names[frame]] ??
+  (i === 0 && mode.kindOf[frame] === "runtime" && path.length > 1 ? "▸ host" : null);
+
+// A path as the flame graph has it: neighbours of one box are one frame, with a number of its own.
+function folded(mode, path) {
+  const short = [];
+  path.forEach((frame, i) => {
+    const box = boxOf(mode, frame, i, path);
+    if (box && !mode.boxes.includes(box)) mode.boxes.push(box);
+    const at = box ? mode.names.length + mode.boxes.indexOf(box) : frame;
+    if (!box || short[short.length - 1] !== at) short.push(at);
+  });
+  return short;
+}
+const nameOf = (mode, frame) => mode.names[frame] ?? mode.boxes[frame - mode.names.length];
+
+const wholeTree = mode => treeOf(mode.stacks.map(stack => ({...stack, path: folded(mode, stack.path)})));
 const through = (mode, frame) => mode.stacks.filter(({path}) => path.includes(frame));
 const calleesOf = (mode, frame) => treeOf(through(mode, frame).map(stack =>
   ({...stack, path: stack.path.slice(stack.path.indexOf(frame))})));
@@ -123,4 +148,4 @@ function amountAndSamples(mode, weight, samples) {
 const threadName = ({name, tid}) => name ? (tid ? `${name} (${tid})` : name) : tid ? `thread ${tid}` : "unknown thread";
 
 module.exports = {readModel, wholeTree, calleesOf, callersOf, methodsOf, cellsOf, percent, amount, amountAndSamples,
-  threadName};
+  threadName, nameOf};

@@ -26,8 +26,9 @@ node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scr
 # Every box, row and cell in every mode and view; the frames' numbers have another meaning in each mode.
 run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc -o uneven.clrsnap -o uneven.html -o uneven.json -- \
   "$FAKE" uneven
+run 0 "$CLRSNAP" record -o served-cpu.html -o served-cpu.json -- "$FAKE" served
 run 0 "$CLRSNAP" diff -o uneven-diff.html two.clrsnap uneven.clrsnap
 run 0 "$CLRSNAP" diff -o uneven-diff.json two.clrsnap uneven.clrsnap
 node "$here/page_drawn.js" "$chromium" "$scratch/uneven.html" "$scratch/uneven.json" "$scratch/uneven-diff.html" \
-  "$scratch/uneven-diff.json" || fail "page_drawn.js"
+  "$scratch/uneven-diff.json" "$scratch/served-cpu.html" "$scratch/served-cpu.json" || fail "page_drawn.js"
 done_testing

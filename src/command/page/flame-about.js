@@ -164,28 +164,44 @@ function fillLegend(recording, look) {
       legendItem(look.delta(0.01), "grew a little"), legendItem(look.delta(0), "as before"),
       legendItem(look.delta(-0.01), "shrank a little"), legendItem(look.delta(-0.1), "shrank"));
   }
-  const used = new Set(recording.frameKinds);
+  const used = new Set(recording.frameKinds), folded = state.fold && recording.folds.any;
   $("legend").replaceChildren(...recording.kinds.flatMap(([kind, text], i) =>
-    used.has(i) ? [legendItem(look.swatch(kind), text)] : []));
+    used.has(i) ? [legendItem(look.swatch(kind), text)] : []),
+  ...folded ? [legendItem(look.foldColor(), "▸ folded plumbing")] : []);
 }
 
-// One check box for each kind of frame in the recording, and one for the frames that only lead to
-// the program's code.
+// One check box for each kind of frame in the recording, one for the frames that only lead to the
+// program's code, and one that folds these.
 function fillFolds(recording, hide, changed) {
   const used = new Set(recording.frameKinds);
   const kinds = recording.kinds.filter((kind, i) => used.has(i));
   if (recording.plumbing.some(is => is)) {
-    kinds.push(["plumbing", "thread starts, pool and async machinery"]);
+    kinds.push(["plumbing", "plumbing (host, pool, middleware, async, …)"]);
   }
-  $("folds").replaceChildren(...kinds.map(([token, text]) => {
+  const choice = (token, text, checked, change) => {
     const label = document.createElement("label"), box = document.createElement("input");
     box.type = "checkbox";
-    box.checked = !hide.has(token);
+    box.checked = checked;
     box.dataset.kind = token;
-    box.addEventListener("change", () => changed(token, !box.checked));
+    box.addEventListener("change", () => change(box.checked));
     label.append(box, " ", text);
     return label;
-  }));
+  };
+  $("folds").replaceChildren(...kinds.map(([token, text]) =>
+    choice(token, text, !hide.has(token), shown => changed(token, !shown))));
+  if (!recording.folds.any) return;
+  $("folds").append(choice("fold", "fold plumbing into one box each (o)",
+    state.fold && recording.folds.opened.size === 0, foldAll));
+}
+
+// What is in a folded box.
+function foldedText(tree, node) {
+  const {recording: rec} = tree;
+  const names = [...new Set(rec.folds.inside(tree, node).map(i => rec.frame[i]))].map(frame => {
+    const forms = shortNames(rec.names[frame]);
+    return forms[Math.min(1, forms.length - 1)];
+  });
+  return `click to open: ${joined(names.slice(0, 6), names.length - 6)}`;
 }
 
 function tooltip(chart, node, event) {
@@ -196,8 +212,9 @@ function tooltip(chart, node, event) {
   const rec = tree.recording, frame = tree.frame[node];
   title.textContent = frameName(tree, node);
   if (node > 0) {
-    const kind = rec.kinds[rec.frameKinds[frame]][1];
-    origin.textContent = [rec.modules[frame], kind].filter(text => text !== "").join(" · ");
+    const kind = rec.kinds[rec.frameKinds[frame]]?.[1];
+    origin.textContent = tree.isFolded(node) ? foldedText(tree, node) :
+      [rec.modules[frame], kind].filter(text => text !== "").join(" · ");
   }
   const table = document.createElement("table");
   const row = (...cells) => {

@@ -8,8 +8,7 @@ const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono",
 const ZOOM_MS = 160;
 
 class Chart {
-  // host: an element that scrolls. events: select(node), zoomed(), hover(node, event), open(node)
-  // on a double-click; label(node) returns the root's text.
+  // host: an element that scrolls. events: select(node), zoomed(), hover(node, event), unfold(node).
   constructor(host, look, events) {
     this.host = host;
     this.look = look;
@@ -123,9 +122,9 @@ class Chart {
   }
 
   drawNode(node, x, width, y) {
-    const {ink, tree, look} = this, frame = tree.frame[node], matches = tree.recording.found?.matches;
-    const found = matches && node > 0 && matches[frame];
-    const dimmed = matches && node > 0 && !found;
+    const {ink, tree, look} = this, frame = tree.frame[node], search = tree.recording.found;
+    const found = search && node > 0 && tree.hits(search)[node];
+    const dimmed = search && node > 0 && !found;
     const above = tree.depth[node] < tree.depth[this.focus];
     ink.globalAlpha = dimmed ? 0.28 : above ? 0.6 : 1;
     ink.fillStyle = found && !tree.before ? look.foundColor() : look.color(tree, node);
@@ -139,7 +138,7 @@ class Chart {
     }
     if (width < LABEL_MIN) return;
     ink.globalAlpha = dimmed ? 0.6 : 1;
-    ink.fillStyle = look.textColor(dimmed || node === 0);
+    ink.fillStyle = look.textColor(dimmed || node === 0 || (tree.isFolded(node) && !tree.before && !found));
     ink.fillText(this.label(frame, node, width - 9), x + 4, y + ROW / 2);
   }
 
@@ -186,6 +185,28 @@ class Chart {
   }
 
   // ---- moving ----
+
+  // A folded box is opened, any other one is zoomed to.
+  enter(node) {
+    if (this.tree.isFolded(node)) this.events.unfold(node);
+    else this.zoomTo(node);
+  }
+
+  // Shows a tree of the same recording with more or fewer boxes folded, with the same zoom. `node`, of
+  // the recording, is selected.
+  replace(tree, node) {
+    const {tree: old, focus} = this;
+    let origin = 0;
+    for (let i = 1; i < tree.recording.parent.length && focus > 0 && origin === 0; i++) {
+      if (old.at(i) === focus) origin = i;
+    }
+    this.use(tree);
+    this.focus = tree.at(origin);
+    this.from = tree.leftOf(this.focus);
+    this.to = this.from + (tree.total[this.focus] || 1);
+    this.resize();
+    if (node > 0) this.select(tree.at(node));
+  }
 
   zoomTo(node, remember = true) {
     if (node === this.focus && remember) return;
@@ -283,7 +304,10 @@ class Chart {
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
     this.canvas.addEventListener("click", event => {
       const node = this.nodeUnder(event);
-      if (node >= 0) this.zoomTo(node);
+      // The second click of a double click is meant for what the first one has opened.
+      if (node < 0 || (event.detail > 1 && this.opening)) return;
+      this.opening = this.tree.isFolded(node);
+      this.enter(node);
     });
     this.host.addEventListener("scroll", () => { this.hover(null); this.redraw(); });
     new ResizeObserver(() => this.resize()).observe(this.host);

@@ -46,6 +46,12 @@ class Recording {
     this.modules = column(1, strings);
     this.frameKinds = column(2);
     this.plumbing = this.names.map(isPlumbing);
+    // A folded box has a frame of its own after those of the recording.
+    for (const [, label] of FOLDS) {
+      this.names.push(`▸ ${label}`);
+      this.modules.push("");
+      this.frameKinds.push(-1);
+    }
     this.inlining = [];  // [method, the method that it was inlined into], with and without samples
     for (let i = 0; i < inlining.length; i += 2) this.inlining.push([strings[inlining[i]], strings[inlining[i + 1]]]);
   }
@@ -86,6 +92,11 @@ class Recording {
   readIdle({idle: n}, columns) {
     this.idle = n > 0 ? new Uint8Array(this.parent.length) : null;
     for (const node of columns.readRising(new Int32Array(n))) this.idle[node] = 1;
+  }
+
+  // What is folded, and what is open.
+  get folds() {
+    return this.foldsOf ??= new Folds(this);
   }
 
   threadTotals(unit, idle) {
@@ -155,15 +166,15 @@ class Recording {
   // kinds, and "plumbing".
   hidden(hide) {
     const kinds = this.kinds.map(([token]) => hide.has(token)), plumbing = hide.has("plumbing");
-    return this.frameKinds.map((kind, i) => kinds[kind] || (plumbing && this.plumbing[i]));
+    return this.plumbing.map((is, i) => kinds[this.frameKinds[i]] || (plumbing && is));
   }
 
-  // filter: {threads: Set or null for all, unit, range, awake, idle, hide, width}. Without `idle`, the
-  // stacks of idle threads are left out. With width "before", the frames of a comparison are as wide
+  // filter: {threads: Set or null for all, unit, range, awake, idle, hide, fold, width}. Without `idle`,
+  // the stacks of idle threads are left out. With `fold`, plumbing is folded (flame-folds.js). With width "before", the frames of a comparison are as wide
   // as they were before.
   tree(filter) {
     const key = JSON.stringify({...filter, threads: filter.threads && [...filter.threads],
-      hide: [...filter.hide].sort()});
+      hide: [...filter.hide].sort(), opened: filter.fold ? [...this.folds.opened].sort() : []});
     if (!this.trees.has(key)) {
       if (this.trees.size >= 6) this.trees.delete(this.trees.keys().next().value);
       this.trees.set(key, this.makeTree(filter));
@@ -177,7 +188,8 @@ class Recording {
     // The number of samples is shown beside what they stand for, except in a comparison, where the
     // two numbers are not comparable.
     const count = before ? null : unit === "samples" ? own : this.own({...filter, unit: "samples"});
-    return collectTree(this, {own, before, count, hidden: this.hidden(filter.hide),
+    const folds = filter.fold && this.folds.any ? this.folds : null;
+    return collectTree(this, {own, before, count, hidden: this.hidden(filter.hide), folds,
       byBefore: before !== null && width === "before"});
   }
 

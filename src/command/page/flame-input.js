@@ -29,6 +29,7 @@ function reset() {
   $("search").value = "";
   searchChanged();
   chooseAll();
+  foldAll(true);
   for (const chart of [main, callers, callees]) if (chart.tree) chart.wholeGraph();
   focusView();
 }
@@ -42,7 +43,7 @@ const keys = {
   },
   Enter: () => {
     const chart = activeChart();
-    if (chart.selected >= 0) chart.zoomTo(chart.selected);
+    if (chart.selected >= 0) chart.enter(chart.selected);
   },
   Backspace: () => activeChart().back(), Escape: escape, 0: reset,
   f: () => setView(state.view === "flame" ? "icicle" : "flame"),
@@ -55,6 +56,9 @@ const keys = {
   s: () => { if (selectedFrame() >= 0) sandwich(selectedFrame()); },
   n: () => toggleKinds(["runtime", "native"]),
   i: () => toggleKinds(["plumbing"]),
+  o: () => {
+    if (!closeSelected()) foldAll(!state.fold || state.recording.folds.opened.size > 0);
+  },
   "[": () => chooseMode(recordings.indexOf(state.recording) - 1),
   "]": () => chooseMode(recordings.indexOf(state.recording) + 1),
   h: () => { state.heat = !state.heat; showHeat(); remember(); },

@@ -1,5 +1,5 @@
 // The page's address records what is looked at, so that a link shows others the same:
-// #view=flame&mode=cpu&thread=101,102&unit=time&hide=native,runtime&awake=running&idle=on&from=1000&to=2000
+// #view=flame&mode=cpu&thread=101,102&unit=time&hide=native,runtime&fold=off&open=12,40&awake=running&idle=on&from=1000&to=2000
 // &search=Json&node=17&method=Program.Main&sort=-total&width=before&heat=off&theme=dark
 // A link written by hand may say zoom=NAME for the widest frame of that name, and native=off.
 
@@ -15,7 +15,8 @@ function readLink(text) {
     mode: wish.get("mode"), threads: list("thread"), hide, search: wish.get("search") ?? "",
     unit: {time: "weight", weight: "weight", samples: "samples"}[wish.get("unit")] ?? null,
     awake: ["running", "waiting"].includes(wish.get("awake")) ? wish.get("awake") : "all",
-    idle: wish.get("idle") === "on",
+    idle: wish.get("idle") === "on", fold: wish.get("fold") !== "off",
+    open: list("open").map(Number).filter(Number.isInteger),
     range: from !== null && to !== null && from < to ? [from, to] : null,
     node: node === null ? 0 : node, zoom: wish.get("zoom"), method: wish.get("method"),
     sort: wish.get("sort"), width: wish.get("width") === "before" ? "before" : "after",
@@ -35,6 +36,8 @@ function writeLink(now) {
   put("thread", now.threads && now.threads.join(","), null);
   put("unit", now.unit, USUAL_UNIT);
   put("hide", [...now.hide].join(","), "");
+  put("fold", now.fold ? "on" : "off", "on");
+  put("open", now.open.join(","), "");
   put("awake", now.awake, "all");
   put("idle", now.idle ? "on" : "off", "off");
   if (now.range) {

@@ -19,6 +19,7 @@ class Look {
     if (tree.before) return this.deltaColor(tree, node);
     const frame = tree.frame[node], rec = tree.recording;
     if (frame < 0) return this.dark ? "#5b636e" : "#c9c5bd";
+    if (tree.isFolded(node)) return this.foldColor();
     const known = rec.colors[this.dark ? "dark" : "light"];
     return known[frame] ??= this.shade(rec.kinds[rec.frameKinds[frame]][0], rec.names[frame]);
   }
@@ -57,6 +58,7 @@ class Look {
       `hsl(${38 - 22 * share} 88% ${90 - 58 * share}%)`;
   }
 
+  foldColor() { return this.dark ? "hsl(210 13% 27%)" : "hsl(210 20% 89%)"; }
   foundColor() { return this.dark ? "#f25fd0" : "#e04fbf"; }
   strokeColor() { return this.dark ? "#ffffff" : "#000000"; }
   textColor(faded) { return this.dark && faded ? "#e4e7eb" : "#14171b"; }

@@ -6,12 +6,11 @@ function searchFrames(recording, text) {
   const regex = new RegExp(text, /[A-Z]/.test(text.replace(/\\./g, "")) ? "" : "i");
   const matches = new Uint8Array(recording.frameCount);
   let count = 0;
-  recording.names.forEach((name, i) => {
-    if (regex.test(name)) {
-      matches[i] = 1;
-      count++;
-    }
-  });
+  for (let i = 0; i < recording.frameCount; i++) {
+    if (!regex.test(recording.names[i])) continue;
+    matches[i] = 1;
+    count++;
+  }
   return {matches, count, regex};
 }
 
@@ -51,15 +50,3 @@ function shortNames(name) {
   if (machine && plain === "MoveNext") return [name, medium, machine[1]];
   return /^(\.c?ctor|MoveNext)$/.test(plain) ? [name, medium] : [name, medium, plain];
 }
-
-// Managed frames that only lead from the runtime to the program's code: starts of threads, the thread
-// pool's loop, the machinery around async methods and lambdas' stubs.
-const PLUMBING = new RegExp(
-  "^(?:static )?System\\.Threading\\.(Thread\\.Start|Thread\\+StartHelper|ThreadPoolWorkQueue|ThreadPool\\.lambda" +
-  "|PortableThreadPool|ExecutionContext\\.Run|QueueUserWorkItem|UnmanagedThreadPool" +
-  "|Tasks\\.(Task\\.(Execute|Inner|RunContinuations|Finish|TrySet)|AwaitTaskContinuation" +
-  "|SynchronizationContext|ThreadPoolTaskScheduler|TaskScheduler))" +
-  "|^System\\.Runtime\\.CompilerServices\\.\\w*(AsyncTask|AsyncValueTask|AsyncVoid|AsyncMethod|TaskAwaiter|YieldAwait)" +
-  "|^Microsoft\\.FSharp\\.Control\\.(Trampoline|AsyncPrimitives|AsyncActivation)" +
-  "|^<StartupCode\\$FSharp-Core>\\.\\$Async");
-const isPlumbing = name => PLUMBING.test(name) || name === "__clone3" || name === "start_thread";

@@ -66,16 +66,16 @@ class TreeBuilder {
     }
   }
 
-  tree(byBefore) {
+  tree(byBefore, nodeOf) {
     const cut = array => array && array.slice(0, this.count);
-    return new Tree(this.recording, {parent: cut(this.parent), frame: cut(this.frame),
+    return new Tree(this.recording, {nodeOf, parent: cut(this.parent), frame: cut(this.frame),
       own: cut(this.own), before: cut(this.before), count: cut(this.samples), byBefore});
   }
 }
 
 // Makes a tree of the recording's nodes, without hidden frames and without nodes that have nothing
-// in this selection. The recording's paths are distinct; only hiding frames makes some alike.
-function collectTree(rec, {own, before, count: samples, hidden, byBefore}) {
+// in this selection. The recording's paths are distinct; only hiding and folding makes some alike.
+function collectTree(rec, {own, before, count: samples, hidden, folds, byBefore}) {
   const n = rec.parent.length, live = new Uint8Array(n), {parent, frame} = rec;
   let count = 1;
   for (let i = n - 1; i > 0; i--) {
@@ -83,7 +83,9 @@ function collectTree(rec, {own, before, count: samples, hidden, byBefore}) {
     live[i] = live[parent[i]] = 1;
     count++;
   }
-  if (hidden.some(is => is)) return mergeTree(rec, {own, before, samples, hidden, byBefore, live, count});
+  if (folds || hidden.some(is => is)) {
+    return mergeTree(rec, {own, before, samples, hidden, folds, byBefore, live, count});
+  }
   if (count === n) return new Tree(rec, {parent, frame, own, before, count: samples, byBefore});
   const kept = {parent: new Int32Array(count), frame: new Int32Array(count).fill(-1, 0, 1),
     own: new Float64Array(count), before: before && new Float64Array(count),
@@ -101,32 +103,35 @@ function collectTree(rec, {own, before, count: samples, hidden, byBefore}) {
     if (samples) kept.count[at] = samples[i];
     map[i] = at++;
   }
-  return new Tree(rec, kept);
+  return new Tree(rec, {...kept, nodeOf: map});
 }
 
-function mergeTree(rec, {own, before, samples, hidden, byBefore, live, count}) {
+function mergeTree(rec, {own, before, samples, hidden, folds, byBefore, live, count}) {
   const builder = new TreeBuilder(rec, count, {before, count: samples});
   const map = new Int32Array(rec.parent.length);
   for (let i = 0; i < map.length; i++) {
     if (i > 0 && !live[i]) continue;
     const above = map[rec.parent[i]], frame = rec.frame[i];
-    map[i] = i === 0 || hidden[frame] ? above : builder.child(above, frame);
+    map[i] = i === 0 || hidden[frame] ? above :
+      folds ? folds.place(builder, above, i, frame) : builder.child(above, frame);
     builder.own[map[i]] += own[i];
     if (before) builder.before[map[i]] += before[i];
     if (samples) builder.samples[map[i]] += samples[i];
   }
-  return builder.tree(byBefore);
+  return builder.tree(byBefore, map);
 }
 
 class Tree {
   // before: in a comparison, what each node had before, made comparable to `own`. count: samples.
-  constructor(recording, {parent, frame, own, before, count, byBefore}) {
+  // nodeOf: for each of the recording's nodes, its node here, or 0; none if they are the same.
+  constructor(recording, {parent, frame, own, before, count, byBefore, nodeOf = null}) {
     this.recording = recording;
     this.of = this;  // the tree that shares refer to; for a sandwich's trees, the one they are made from
     this.count = parent.length;
     this.parent = parent;
     this.frame = frame;
     this.byBefore = byBefore;
+    this.nodeOf = nodeOf;
     this.ownAfter = own;
     this.ownBefore = before;
     this.ownSamples = count;
@@ -138,6 +143,26 @@ class Tree {
     this.arranged = new Uint8Array(this.count);
     this.listChildren();
     this.measure();
+  }
+
+  // Where a node of the recording is.
+  at(i) {
+    return this.nodeOf ? this.nodeOf[i] : i;
+  }
+
+  isFolded(node) {
+    return this.frame[node] >= this.recording.frameCount;
+  }
+
+  // Per node: whether its frame matches, or one of those that are folded into it.
+  hits({matches}) {
+    if (this.hitsOf === matches) return this.hitNodes;
+    const {recording: rec} = this, hits = Uint8Array.from(this.frame, frame => matches[frame] ?? 0);
+    for (let i = 1; this.nodeOf && i < this.nodeOf.length; i++) {
+      if (matches[rec.frame[i]] && this.isFolded(this.nodeOf[i])) hits[this.nodeOf[i]] = 1;
+    }
+    this.hitsOf = matches;
+    return this.hitNodes = hits;
   }
 
   // The samples of each node and of all that is below it; null in a comparison.
@@ -260,7 +285,7 @@ class Tree {
   get outermost() {
     if (this.outermostOf) return this.outermostOf;
     const flags = new Uint8Array(this.count), next = this.first.slice();
-    const open = new Int32Array(this.recording.frameCount);
+    const open = new Int32Array(this.recording.names.length);
     let node = 0;
     for (;;) {
       if (next[node] < this.first[node + 1]) {

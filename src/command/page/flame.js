@@ -4,7 +4,7 @@ const look = new Look();
 let recordings = [];    // one for each mode
 let marks = [];         // on the timeline: [begin, duration, text] in us
 const state = {
-  recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all", idle: false,
+  recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all", idle: false, fold: true,
   range: null, width: "after", tree: null, heat: true, theme: null,
 };
 
@@ -60,6 +60,7 @@ function chartFor(id) {
       tooltip(chart, node, event);
       showStatus(node, chart);
     },
+    unfold: node => unfold(chart, node),
     zoomed: () => {
       updateButtons();
       showStatus(-1, chart);
@@ -69,7 +70,7 @@ function chartFor(id) {
   chart.host.addEventListener("focusin", () => { lastChart = chart; });
   chart.canvas.addEventListener("dblclick", event => {
     const node = chart.nodeUnder(event);
-    if (node > 0) sandwich(chart.tree.frame[node]);
+    if (node > 0 && !chart.opening && !chart.tree.isFolded(node)) sandwich(chart.tree.frame[node]);
   });
   return chart;
 }
@@ -104,15 +105,18 @@ function activeChart() {
 
 // ---- what is looked at --------------------------------------------------------------------------
 
-function treeOf(hide) {
+function treeOf(hide, fold = false) {
   const {recording: rec, threads, unit, range, awake, idle, width} = state;
-  return rec.tree({threads, unit, range, awake, idle, hide, width});
+  return rec.tree({threads, unit, range, awake, idle, hide, fold, width});
 }
+
+// The tree with all frames, which everything but the flame graph shows.
+const plainTree = () => treeOf(state.hide);
 
 // Shows everything anew, from `state`.
 function refresh() {
   const {recording: rec, range} = state;
-  state.tree = treeOf(state.hide);
+  state.tree = treeOf(state.hide, state.fold);
   fillIdle(rec, state);
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
   $("empty").textContent = emptyText(rec, state.tree);
@@ -133,7 +137,7 @@ function showView() {
   showUnseen();
   if (!$("scroller").hidden) main.show(tree, {upward: view === "flame"});
   if (view === "sandwich") showSandwich();
-  if (view === "methods") table.show(tree);
+  if (view === "methods") table.show(plainTree());
   updateButtons();
   showUsualStatus();
   remember();
@@ -145,7 +149,7 @@ function showUsualStatus() {
 }
 
 function showSandwich() {
-  const {tree, recording: rec} = state;
+  const {recording: rec} = state, tree = plainTree();
   if (rec.method < 0) rec.method = hottest(tree);
   const pair = rec.method >= 0 ? tree.sandwich(rec.method) : {callers: null, callees: null};
   callers.show(pair.callers, {upward: true, skip: 1});
@@ -181,7 +185,7 @@ function selectedFrame() {
   if (state.view === "methods") return table.rows[table.active]?.frame ?? -1;
   const chart = activeChart();
   const node = chart.selected > 0 ? chart.selected : chart.focus;
-  return node > 0 ? chart.tree.frame[node] : -1;
+  return node > 0 && !chart.tree.isFolded(node) ? chart.tree.frame[node] : -1;
 }
 
 function updateButtons() {
@@ -195,9 +199,9 @@ function search(text) {
   $("matches").textContent = "";
   try {
     state.recording.search(text);
-    const {recording: {found}, tree} = state;
+    const {recording: {found}} = state;
     if (found) {
-      $("matches").textContent = foundText(tree, found);
+      $("matches").textContent = foundText(plainTree(), found);
       found.inlined = inlinedText(treeOf(new Set()), found);
     }
   } catch (error) {
@@ -226,7 +230,7 @@ const foundText = (tree, {matches, count}) =>
 
 function searchChanged() {
   search($("search").value);
-  if (state.view === "methods") table.show(state.tree);
+  if (state.view === "methods") table.show(plainTree());
   for (const chart of [main, callers, callees]) chart.redraw();
   updateButtons();
   remember();
@@ -285,6 +289,42 @@ function fold(kind, hidden) {
   refresh();
 }
 
+// Shows other boxes folded, and selects the frame of that node of the recording.
+function refold(node = 0) {
+  state.tree = treeOf(state.hide, state.fold);
+  tooltip(null, -1, null);
+  main.replace(state.tree, node);
+  fillFolds(state.recording, state.hide, fold);
+  fillLegend(state.recording, look);
+  updateButtons();
+  showUsualStatus();
+  remember();
+}
+
+function unfold(chart, node) {
+  const {folds} = state.recording, inside = folds.inside(chart.tree, node);
+  folds.open(inside);
+  refold(inside[0]);
+}
+
+// Folds the run of frames that the selected one is in, if it was opened.
+function closeSelected() {
+  const {recording: {folds}, tree} = state, node = state.view === "sandwich" ? -1 : main.selected;
+  if (!state.fold || node <= 0) return false;
+  const inside = folds.inside(tree, node);
+  if (inside.filter(i => folds.close(i)).length === 0) return false;
+  refold(inside[0]);
+  return true;
+}
+
+function foldAll(folded) {
+  const {opened} = state.recording.folds;
+  if (state.fold === folded && opened.size === 0) return;
+  state.fold = folded;
+  opened.clear();
+  refold();
+}
+
 // Hides frames of these kinds if any of them are shown; otherwise shows them again.
 function toggleKinds(kinds) {
   const shown = kinds.some(kind => !state.hide.has(kind));
@@ -298,7 +338,7 @@ function toggleKinds(kinds) {
 function remember() {
   const {recording: rec} = state;
   const link = writeLink({...state, mode: rec.facts.mode, firstMode: recordings[0].facts.mode,
-    threads: state.threads && [...state.threads].map(i => rec.threads[i].tid || rec.threads[i].name),
+    open: [...rec.folds.opened], threads: state.threads && [...state.threads].map(i => rec.threads[i].tid || rec.threads[i].name),
     search: $("search").value, node: state.view === "sandwich" ? 0 : main.focus,
     method: state.view === "sandwich" && rec.method >= 0 ? rec.names[rec.method] : null,
     sort: table.order});
@@ -311,7 +351,7 @@ function follow(hash) {
   const recording = recordings.find(rec => rec.facts.mode === wish.mode) ?? recordings[0];
   recording.open();
   Object.assign(state, {view: wish.view, unit: wish.unit ?? USUAL_UNIT,
-    hide: wish.hide, awake: wish.awake, idle: wish.idle,
+    hide: wish.hide, awake: wish.awake, idle: wish.idle, fold: wish.fold,
     range: recording.timed ? wish.range : null, width: wish.width, heat: wish.heat,
     theme: wish.theme});
   const threads = new Set(recording.threads.flatMap((thread, i) =>
@@ -323,11 +363,26 @@ function follow(hash) {
   $("awake").value = state.awake;
   $("width").value = state.width;
   $("search").value = wish.search;
+  recording.folds.opened = new Set(wish.open);
   recording.method = wish.method ? recording.names.indexOf(wish.method) : -1;
   table.order = wish.sort;
   refresh();
-  const node = wish.zoom ? state.tree.widestNamed(wish.zoom) : wish.node;
+  const node = wish.zoom ? widestNamed(wish.zoom) : wish.node;
   if (node > 0 && node < state.tree.count) main.zoomTo(node);
+}
+
+// The widest node of the frame with that name, out of its folded box if it is in one.
+function widestNamed(name) {
+  const {recording: {folds, parent}} = state, plain = plainTree(), node = plain.widestNamed(name);
+  for (let i = 1; i < parent.length && node > 0; i++) {
+    if (plain.at(i) !== node) continue;
+    if (state.tree.isFolded(state.tree.at(i))) {
+      folds.open([i]);
+      refold();
+    }
+    return state.tree.at(i);
+  }
+  return 0;
 }
 
 function start(data) {
