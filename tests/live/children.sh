@@ -26,22 +26,30 @@ both() {
   rm -f w.*
   pass "$1"
 }
-record() { timeout 60 "$clrsnap" record --children -o w.folded -o w.clrsnap "$@" > said 2>&1; }
+record() { timeout 100 "$clrsnap" record --children -o w.folded -o w.clrsnap "$@" > said 2>&1; }
 
 sleep 4 | record -- dotnet "$WEB" || bad "exit code $?"
 both "a program and its child"
-sleep 6 | record -d 2 -- sh -c "dotnet $WEB; exit 5"
-[ "${PIPESTATUS[1]}" = 5 ] || bad "the shell's exit code is lost"
-both "for two seconds"
+# On a slow machine the load has not started by then.
+for seconds in 2 6 18; do
+  rm -f w.*
+  sleep $((3 * seconds)) | record -d $seconds -- sh -c "dotnet $WEB; exit 5"
+  [ "${PIPESTATUS[1]}" = 5 ] || bad "the shell's exit code is lost"
+  [ "$(ls w.*folded | wc -l)" = 2 ] && break
+done
+both "for some seconds"
 
 mkfifo in
 timeout 60 dotnet "$WEB" < in > out 2>&1 &
 exec 3> in
-sleep 2.5
-record -d 2 "$(pgrep -P $!)" || bad "exit code $?"
+server=$! program=
+runs() { program=$(pgrep -P $server) && load=$(pgrep -P "$program") && grep -q libcoreclr "/proc/$load/maps"; } 2> maps.err
+for _ in $(seq 300); do runs && break; sleep 0.1; done
+sleep 1.5
+record -d 2 "$program" || bad "exit code $?"
 both "by attach"
 exec 3>&-
-wait $! || fail "the server does not end as it should"
+wait $server || fail "the server does not end as it should"
 
 # One after the other, and one that is not a .NET program.
 timeout 60 "$clrsnap" record --children -o r.folded -- \

@@ -31,11 +31,16 @@ for what in perf clock timer wall; do
   check $what $rc
 done
 
+# Where other programs have the processors, three seconds may be too few for a walk on such a stack.
 rc=0
-timeout -k 5 200 dotnet "$APP" 8 > "$WORK/out" 2>&1 &
+timeout -k 5 200 dotnet "$APP" 100 "$WORK/over" > "$WORK/out" 2>&1 &
 child=$!
 for _ in $(seq 400); do grep -qs ready "$WORK/out" && break; sleep 0.05; done
-timeout 100 "$BUILD/bin/clrsnap" record -F 999 -d 3 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)" \
-  > "$WORK/said" 2>&1 || bad "attached: the recording ended with $?"
+for _ in 1 2 3 4 5; do
+  timeout 100 "$BUILD/bin/clrsnap" record -F 999 -d 3 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)" \
+    > "$WORK/said" 2>&1 || bad "attached: the recording ended with $?"
+  grep -q 'cut [0-9]* bad-sp' "$WORK/said" && break
+done
+touch "$WORK/over"
 wait $child || rc=$?
 check attached $rc

@@ -91,9 +91,10 @@ PYTHON
   done
   kill -0 $child || bad "the process did not run on"
   # The command notices that the process has ended, and ends.
+  rm out
   timeout 60 "$clrsnap" top --text --interval 0.3 $child > out 2> err &
   top=$!
-  for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
+  for _ in $(seq 500); do [ -s out ] && break; sleep 0.1; done
   kill $child
   wait $top || bad "the end of the process is an error"
   trap 'rm -rf "$WORK"' EXIT

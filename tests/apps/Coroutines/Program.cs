@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coroutines SECONDS: two threads compute on coroutines' stacks of a native library, of 8 KiB, and call managed code on
+// Coroutines SECONDS [FILE]: until then, or until FILE exists, two threads compute on coroutines' stacks of a native library, of 8 KiB, and call managed code on
 // a larger one; two others compute as usual, one of them with null references. Prints how much of a small stack was
 // written to, and exits with 42 if all results are right.
 using System.Diagnostics;
@@ -68,7 +68,8 @@ public static unsafe class Program
         Thread[] threads = [new(Switch), new(Switch), new(Fail), new(Compute)];
         foreach (Thread thread in threads) thread.Start();
         Console.WriteLine("ready");
-        Thread.Sleep((int)(1000 * double.Parse(args[0])));
+        var time = Stopwatch.StartNew();
+        while (time.Elapsed.TotalSeconds < double.Parse(args[0]) && !(args.Length > 1 && File.Exists(args[1]))) Thread.Sleep(20);
         s_over = true;
         foreach (Thread thread in threads) thread.Join();
         Console.WriteLine($"used {s_most} wrong {s_wrong}");
