@@ -95,13 +95,14 @@ static const char *suspends_text(const struct cs_outside_thread *t) {
   return ", suspends the runtime";
 }
 
-static void print_thread(const struct cs_outside_thread *t) {
+static void print_thread(const struct cs_outside *o, const struct cs_outside_thread *t) {
   cs_print(stdout, "\nThread %d \"", t->tid);
   cs_print(stdout, "%s", t->name);
   cs_print(stdout, "\": %s%s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
            t->waits_for != NULL ? t->waits_for : "", where_text(t),
            t->managed ? "" : ", not managed", t->cooperative ? ", in cooperative mode" : "",
            suspends_text(t));
+  cs_stack_print_lock(o, t);
   for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
   if (!t->walked) cs_print(stdout, "    (it has ended)\n");
   if (t->walked && t->stop != CS_STOP_BASE)
@@ -128,9 +129,10 @@ static void print_text(const struct cs_outside *o, const struct options *options
   cs_print(stdout, "%s", o->command);
   cs_print(stdout, "\n.NET %s, %s, stopped for %.1f ms\n",
            version_of(o, "of an unknown version", version), now, (double)o->stopped_ns / 1e6);
+  cs_stack_print_deadlocks(o);
   cs_stack_print_pool(&o->pool);
   for (uint32_t i = 0; i < o->count; i++)
-    if (o->threads[i].managed || !options->managed_only) print_thread(&o->threads[i]);
+    if (o->threads[i].managed || !options->managed_only) print_thread(o, &o->threads[i]);
 }
 
 // ---- For programs ----
@@ -164,11 +166,13 @@ static void put_frame(struct cs_json_writer *j, const struct cs_outside_frame *f
   cs_json_close(j, "}");
 }
 
-static void put_thread(struct cs_json_writer *j, const struct cs_outside_thread *t) {
+static void put_thread(struct cs_json_writer *j, const struct cs_outside *o,
+                       const struct cs_outside_thread *t) {
   cs_json_open(j, NULL, '{');
   cs_json_int(j, "tid", t->tid);
   CS_JSON_TEXTS(j, {"name", t->name}, {"state", t->state});
   if (t->waits_for != NULL) cs_json_text(j, "waits_for", t->waits_for);
+  cs_stack_put_lock(j, o, t);
   cs_json_bool(j, "managed", t->managed);
   cs_json_bool(j, "cooperative", t->cooperative);
   if (t->suspends) cs_json_bool(j, "suspends", true);
@@ -190,12 +194,13 @@ static void print_json(const struct cs_outside *o, const struct options *options
   cs_json_int(&j, "pid", o->pid);
   CS_JSON_TEXTS(&j, {"runtime", version_of(o, "", version)}, {"command", o->command});
   cs_json_uint(&j, "stopped_ns", o->stopped_ns);
+  cs_stack_put_deadlocks(&j, o);
   cs_stack_put_pool(&j, &o->pool);
   cs_json_open(&j, "threads", '[');
   for (uint32_t i = 0; i < o->count; i++) {
     if (!o->threads[i].managed && options->managed_only) continue;
     if (j.comma) cs_json_new_line(&j);
-    put_thread(&j, &o->threads[i]);
+    put_thread(&j, o, &o->threads[i]);
   }
   (void)cs_json_end(&j, "]}");
 }
@@ -229,7 +234,9 @@ const struct cs_command cs_stack_command = {
         "The process is stopped for some milliseconds and read from outside, so it needs no agent "
         "and may hang. The same user or root can do this, where ptrace is allowed. A thread is "
         "shown as running, in a GC, in native code, or waiting for something, as far as that is "
-        "known.",
+        "known. For a lock, the output says which object it is and which thread holds it; "
+        "deadlocks "
+        "come first.",
     .groups = groups,
     .notes =
         "\n"

@@ -10,4 +10,12 @@
 void cs_stack_print_pool(const struct cs_outside_pool *pool);
 void cs_stack_put_pool(struct cs_json_writer *j, const struct cs_outside_pool *pool);
 
+// A line for each deadlock (stack_locks.c).
+void cs_stack_print_deadlocks(const struct cs_outside *outside);
+void cs_stack_put_deadlocks(struct cs_json_writer *j, const struct cs_outside *outside);
+// Which lock the thread waits for, who holds it, and where that thread is.
+void cs_stack_print_lock(const struct cs_outside *outside, const struct cs_outside_thread *thread);
+void cs_stack_put_lock(struct cs_json_writer *j, const struct cs_outside *outside,
+                       const struct cs_outside_thread *thread);
+
 #endif

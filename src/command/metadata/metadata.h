@@ -53,6 +53,8 @@ struct cs_method_text {
 };
 // From an mdMethodDef. Returns false if the token is not a method's.
 bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_method_text *out);
+// The type in a row of TypeDef: `space` and `type`. Returns false if there is no such row.
+bool cs_metadata_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *out);
 
 // The type that a nested type is in; 0: it is not nested.
 uint32_t cs_metadata_enclosing(const struct cs_metadata *m, uint32_t type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of methods from a module's tables, as in C#: nested types with dots, generic parameters by
+// Names of types and methods from a module's tables, as in C#: nested types with dots, generic parameters by
 // name. Invariant: loops over contents of tables are bounded. Any thread. Signal-safe: no.
 #include <string.h>
 
@@ -115,4 +115,9 @@ bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_m
   add(&out, name, strlen(name));
   (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0);
   return true;
+}
+
+bool cs_metadata_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *text) {
+  text->method[0] = '\0';
+  return add_type(text, m, row);
 }

@@ -162,10 +162,14 @@ static bool class_of_object(struct cs_heap *heap, uint64_t object, uint64_t *cla
   return object % 8 == 0 && word(heap, object, class) && (*class &= ~(uint64_t)OBJECT_MARKS) != 0;
 }
 
+bool cs_heap_class_is(struct cs_heap *heap, uint64_t class, const char *space, const char *type) {
+  uint32_t row = row_of_name(heap, space, type);
+  return row != 0 && row_of_class(heap, class) == row;
+}
+
 bool cs_heap_is(struct cs_heap *heap, uint64_t object, const char *space, const char *type) {
   uint64_t class;
-  uint32_t row = row_of_name(heap, space, type);
-  return row != 0 && class_of_object(heap, object, &class) && row_of_class(heap, class) == row;
+  return class_of_object(heap, object, &class) && cs_heap_class_is(heap, class, space, type);
 }
 
 // ---- Fields ----

@@ -40,6 +40,7 @@ enum cs_heap_static cs_heap_static(struct cs_heap *heap, const char *space, cons
 
 // Whether the object is of exactly that class; for a generic one, of any instantiation.
 bool cs_heap_is(struct cs_heap *heap, uint64_t object, const char *space, const char *type);
+bool cs_heap_class_is(struct cs_heap *heap, uint64_t class, const char *space, const char *type);
 // The address of a field that the object's own class declares.
 bool cs_heap_field(struct cs_heap *heap, uint64_t object, const char *field, enum cs_heap_kind kind,
                    uint64_t *at);

@@ -172,7 +172,8 @@ static struct cs_outside_thread *find_thread(struct cs_outside *outside, int tid
 }
 
 static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thread,
-                        struct cs_outside_names *names, bool native) {
+                        struct cs_outside_names *names, struct cs_outside_locks *locks,
+                        bool native) {
   static struct cs_walk walk;
   struct cs_remote_thread stopped;
   struct cs_frame frame;
@@ -189,6 +190,7 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   cs_remote_walk_begin(remote, &stopped, &walk);
   while (cs_walk_next(&walk, &frame) && thread->count < CS_OUTSIDE_MAX_FRAMES) {
     cs_outside_note_frame(remote, &frame, &thread->signs);
+    cs_outside_lock_frame(locks, &frame, thread);
     if (!native && !cs_code_is_managed(&frame.code)) continue;
     thread->frames = cs_grow(thread->frames, thread->count, &capacity, sizeof *thread->frames);
     struct cs_outside_frame *out = &thread->frames[thread->count++];
@@ -202,36 +204,30 @@ static void walk_thread(struct cs_remote *remote, struct cs_outside_thread *thre
   thread->stop = walk.stop;
   thread->stop_ip = walk.stop_ip;
   cs_outside_note_thread(remote, &stopped, thread);
+  cs_outside_lock_thread(locks, &stopped, thread);
 }
 
-static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
-                     const struct cs_outside_options *options, struct cs_error *err) {
+static void walk_all(struct cs_outside *outside, struct cs_remote *remote,
+                     struct cs_outside_names *names, struct cs_heap *heap,
+                     struct cs_outside_locks *locks, bool native) {
   const int *tids;
-  struct cs_heap *heap = cs_outside_pool_open(remote, &outside->pool);
-  uint64_t begin = cs_clock_now_ns();
-  if (!cs_remote_stop(remote, err)) {
-    cs_heap_free(heap);
-    return false;
-  }
-  cs_remote_refresh_images(remote);
-  struct cs_outside_names *names =
-      cs_outside_names_new(cs_remote_world(remote), outside->target, options->raw_names);
   unsigned count = cs_remote_threads(remote, &tids);
   for (unsigned i = 0; i < count; i++) {
     struct cs_outside_thread *thread = find_thread(outside, tids[i]);
-    if (thread != NULL) walk_thread(remote, thread, names, options->native);
+    if (thread != NULL) walk_thread(remote, thread, names, locks, native);
   }
   cs_outside_classify(remote, outside);
+  cs_outside_lock_owners(locks, outside);
   if (heap != NULL) cs_outside_pool_read(remote, heap, &outside->pool.now);
-  cs_remote_go(remote);
-  uint64_t end = cs_clock_now_ns();
-  outside->stopped_ns = end - begin;
-  cs_remote_invalidate(remote);
+}
+
+static void name_all(struct cs_outside *outside, struct cs_outside_names *names) {
+  uint64_t begin = cs_clock_now_ns();
   cs_outside_add_modules(names, outside->lines);
   for (uint32_t t = 0; t < outside->count; t++) {
     struct cs_outside_thread *thread = &outside->threads[t];
     // The process runs again, so names may take priority over others for a moment only.
-    if (cs_clock_now_ns() - end > HURRY_NS) take_it_easy();
+    if (cs_clock_now_ns() - begin > HURRY_NS) take_it_easy();
     for (uint32_t i = 0; i < thread->count; i++) {
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
@@ -239,15 +235,42 @@ static bool walk_all(struct cs_outside *outside, struct cs_remote *remote,
     if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends && thread->waits_for == NULL)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
+  cs_outside_lock_finish(names, outside);
   cs_outside_refused(names, outside->refused, sizeof outside->refused);
-  cs_outside_names_free(names);
   cs_outside_pool_sort(outside);
-  if (cs_outside_pool_suspect(outside)) {
+}
+
+static bool stop_and_walk(struct cs_outside *outside, struct cs_remote *remote,
+                          struct cs_heap *heap, const struct cs_outside_options *options,
+                          struct cs_error *err) {
+  struct cs_outside_locks *locks = cs_outside_locks_new(cs_remote_world(remote), heap);
+  uint64_t begin = cs_clock_now_ns();
+  bool ok = cs_remote_stop(remote, err);
+  if (ok) {
+    cs_remote_refresh_images(remote);
+    struct cs_outside_names *names =
+        cs_outside_names_new(cs_remote_world(remote), outside->target, options->raw_names);
+    walk_all(outside, remote, names, heap, locks, options->native);
+    cs_remote_go(remote);
+    outside->stopped_ns = cs_clock_now_ns() - begin;
+    cs_remote_invalidate(remote);
+    name_all(outside, names);
+    cs_outside_names_free(names);
+  }
+  cs_outside_locks_free(locks);
+  return ok;
+}
+
+static bool take(struct cs_outside *outside, struct cs_remote *remote,
+                 const struct cs_outside_options *options, struct cs_error *err) {
+  struct cs_heap *heap = cs_outside_pool_open(remote, &outside->pool);
+  bool ok = stop_and_walk(outside, remote, heap, options, err);
+  if (ok && cs_outside_pool_suspect(outside)) {
     hurry();
     cs_outside_pool_judge(remote, heap, outside);
   }
   cs_heap_free(heap);
-  return true;
+  return ok;
 }
 
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
@@ -267,7 +290,7 @@ struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *opt
   outside->target = cs_target_of(pid);
   outside->lines = cs_lines_new(outside->target);
   list_threads(outside);
-  bool ok = walk_all(outside, remote, options, err);
+  bool ok = take(outside, remote, options, err);
   cs_remote_close(remote);
   if (ok) return outside;
   cs_outside_free(outside);
@@ -283,6 +306,7 @@ void cs_outside_free(struct cs_outside *outside) {
       free(thread->frames[i].module);
     }
     free(thread->frames);
+    free(thread->lock.type_name);
   }
   free(outside->threads);
   free(outside->pool.waits);

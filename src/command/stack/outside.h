@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "metadata/lines.h"
+#include "metadata/metadata.h"
+#include "remote/objects.h"
 #include "remote/remote.h"
 #include "stack/pool.h"
 #include "walk/walk.h"
@@ -54,6 +56,35 @@ struct cs_outside_signs {
   bool trapped;  // it stands where the runtime blocks threads
 };
 
+enum cs_outside_lock_kind {
+  CS_OUTSIDE_LOCK_NONE,           // it waits for no lock, or for an unknown one
+  CS_OUTSIDE_LOCK_MONITOR,        // to enter an object's monitor
+  CS_OUTSIDE_LOCK_PULSE,          // in Monitor.Wait
+  CS_OUTSIDE_LOCK_LOCK,           // System.Threading.Lock
+  CS_OUTSIDE_LOCK_READER_WRITER,  // ReaderWriterLockSlim
+};
+enum cs_outside_owner {
+  CS_OUTSIDE_OWNER_UNKNOWN,
+  CS_OUTSIDE_OWNER_NOBODY,
+  CS_OUTSIDE_OWNER_READERS,  // a ReaderWriterLockSlim does not keep which threads read
+  CS_OUTSIDE_OWNER_ENDED,    // a thread that has ended without releasing it
+  CS_OUTSIDE_OWNER_THREAD,
+};
+
+// The lock that a thread waits for, at the instant of its stack (outside_locks.c).
+struct cs_outside_lock {
+  enum cs_outside_lock_kind kind;
+  uint64_t object;             // 0: unknown
+  uint64_t place;              // the wait's frames are those below this stack address
+  bool ends;                   // the wait has a time limit
+  bool upgradeable;            // the owner has entered as an upgradeable reader, not as a writer
+  struct cs_object_type type;  // row 0: unknown
+  char *type_name;             // NULL: unknown
+  enum cs_outside_owner owner;
+  uint32_t by;     // the owner, as an index of `threads`
+  uint32_t cycle;  // the thread is in the deadlock of this number; 0: in none
+};
+
 struct cs_outside_thread {
   int tid;
   bool walked;       // false: it had ended before it could be stopped
@@ -66,6 +97,7 @@ struct cs_outside_thread {
   char name[512];
   char state[64];         // when it was stopped: "running", "waiting in futex"
   const char *waits_for;  // "a task"; NULL: unknown
+  struct cs_outside_lock lock;
   enum cs_stop stop;
   uint64_t stop_ip;
   uint32_t count;
@@ -97,6 +129,8 @@ struct cs_outside {
   uint64_t stopped_ns;  // for how long the process was stopped
   uint32_t count;
   struct cs_outside_thread *threads;
+  uint32_t cycles;  // the number of deadlocks
+  bool moving;      // a collection was in progress, or about to be, and may have moved objects
   struct cs_target *target;
   struct cs_lines *lines;  // owns the frames' source file names
   struct cs_outside_pool pool;
@@ -135,13 +169,29 @@ void cs_outside_pool_judge(struct cs_remote *remote, struct cs_heap *heap,
 // "Task.Wait" of "System.Threading.Tasks.Task.Wait".
 const char *cs_outside_short_name(const char *name);
 
+// ---- Locks (outside_locks.c) ----
+struct cs_outside_names;
+struct cs_outside_locks;
+// `heap`: NULL if objects cannot be read. The process may run.
+struct cs_outside_locks *cs_outside_locks_new(const struct cs_world *world, struct cs_heap *heap);
+// Called for each frame of a thread, from the leaf on, and once after all of them; then, after
+// cs_outside_classify, once for all threads. The process is stopped.
+void cs_outside_lock_frame(struct cs_outside_locks *locks, const struct cs_frame *frame,
+                           struct cs_outside_thread *thread);
+void cs_outside_lock_thread(struct cs_outside_locks *locks, const struct cs_remote_thread *stopped,
+                            struct cs_outside_thread *thread);
+void cs_outside_lock_owners(struct cs_outside_locks *locks, struct cs_outside *outside);
+// Names the types, drops what the frames' names contradict, and finds the deadlocks. The process
+// runs again, and frames have names.
+void cs_outside_lock_finish(struct cs_outside_names *names, struct cs_outside *outside);
+void cs_outside_locks_free(struct cs_outside_locks *locks);
+
 // NULL: `err` has the reason.
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
                                    struct cs_error *err);
 void cs_outside_free(struct cs_outside *outside);
 
 // ---- Names (outside_names.c) ----
-struct cs_outside_names;
 // `target`: the process' files.
 struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
                                               const struct cs_target *target, bool raw);
@@ -158,6 +208,11 @@ void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lin
 // The frame's name and line. The process runs again, because files and metadata take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
+// The number of a module, by the address of the runtime's Module, and its metadata (NULL: unreadable).
+uint32_t cs_outside_module(struct cs_outside_names *names, uint64_t address);
+const struct cs_metadata *cs_outside_metadata(struct cs_outside_names *names, uint32_t number);
+// Whether the frame is of managed code with a name of its own, not of native code or a stub.
+bool cs_outside_is_named(const struct cs_outside_frame *frame);
 // What a thread waits for, from the method of the framework that it waits in. NULL: unknown.
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count);
 // The native images whose files were refused, and why: "libx.so (why), ...".

@@ -126,7 +126,7 @@ static void read_module(const struct cs_world *world, struct module *module) {
   module->known = true;
 }
 
-static uint32_t number_of_module(struct cs_outside_names *names, uint64_t address) {
+uint32_t cs_outside_module(struct cs_outside_names *names, uint64_t address) {
   for (size_t i = 0; i < names->module_count; i++)
     if (names->modules[i]->address == address) return (uint32_t)i;
   names->modules = cs_grow(names->modules, names->module_count, &names->module_capacity,
@@ -211,7 +211,7 @@ static void identify_managed(struct cs_outside_names *names, const struct cs_fra
     out->name = dynamic_name(names->world, function);
   } else {
     out->token = method.token;
-    out->number = number_of_module(names, method.module);
+    out->number = cs_outside_module(names, method.module);
     const struct module *module = names->modules[out->number];
     if (module->path != NULL) out->module = copy(module->path);
     out->il = il_offset(names, frame->code.kind, start, ip);
@@ -340,11 +340,18 @@ void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t
 
 // ---- What a thread waits for ----
 
+const struct cs_metadata *cs_outside_metadata(struct cs_outside_names *names, uint32_t number) {
+  return metadata_of(names, names->modules[number]);
+}
+
+bool cs_outside_is_named(const struct cs_outside_frame *frame) {
+  return (frame->kind == CS_CODE_JIT || frame->kind == CS_CODE_R2R) && frame->name[0] != '[';
+}
+
 const char *cs_outside_wait(const struct cs_outside_frame *frames, uint32_t count) {
   struct cs_wait_search search = {0};
   for (uint32_t i = 0; i < count && !search.over; i++) {
-    bool managed = frames[i].kind == CS_CODE_JIT || frames[i].kind == CS_CODE_R2R;
-    if (!managed || frames[i].name[0] == '[') continue;  // native code and stubs below
+    if (!cs_outside_is_named(&frames[i])) continue;
     cs_wait_look(&search, frames[i].name, strlen(frames[i].name));
   }
   return search.found != NULL ? search.found->what : NULL;

@@ -131,6 +131,13 @@ static const struct field names_fields[] = {
     F("DynamicStaticsInfo", "!", statics.size),
     F("DynamicStaticsInfo", "GCStatics", statics.gc),
     F("ThreadStore", "DeadCount", thread_store_fields.dead_count),
+    F("MethodTable", "MTFlags", objects.flags),
+    F("MethodTable", "BaseSize", objects.base_size),
+    F("MethodTable", "PerInstInfo", objects.element),
+    F("Thread", "ThreadLocalDataPtr", objects.thread_data),
+    F("ThreadLocalData", "InFlightData", objects.in_flight),
+    F("SyncTableEntry", "!", objects.sync_size),
+    F("SyncTableEntry", "SyncBlock", objects.sync_block),
 };
 #undef F
 
@@ -176,6 +183,7 @@ static const struct global names_globals[] = {
     G("SystemDomain", landmarks.system_domain, true),
     G("ThinlockThreadIdDispenser", landmarks.thread_ids, true),
     G("ObjectMethodTable", landmarks.object_class, true),
+    G("SyncTableEntries", sync_table, true),
 };
 #undef G
 // clang-format on

@@ -27,6 +27,7 @@ struct cs_layout {
   uint64_t coreclr_begin, coreclr_end;   // libcoreclr.so's mapping, [begin, end)
   uint64_t hash_slots, hash_value_mask;  // the runtime's HashMap: slots per bucket, bits of a value
   uint64_t method_desc_alignment, token_remainder_bits;
+  uint64_t sync_table;  // address of the variable that points to the sync table; 0: unknown
   uint64_t stub_code_block_last;  // a code header word up to this value is a kind of stub
 
   struct {
@@ -108,6 +109,13 @@ struct cs_layout {
     uint32_t flags2;     // the highest 24 bits: the class's mdTypeDef; as above
     uint32_t auxiliary;  // as above
   } method_table;
+  // Types of arrays, and locks (remote/objects.c). CS_NO_FIELD: unknown.
+  struct cs_object_layout {
+    uint32_t flags, base_size, element;  // of MethodTable
+    uint32_t thread_data;                // of Thread: its ThreadLocalData
+    uint32_t in_flight;                  // of ThreadLocalData
+    uint32_t sync_size, sync_block;      // of an entry of the sync table
+  } objects;
   struct {
     uint32_t begin, size;
   } image_data_directory;  // VirtualAddress, Size

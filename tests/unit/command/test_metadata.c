@@ -209,6 +209,21 @@ static void rows_by_name(void **state) {
   cs_metadata_free(m);
 }
 
+static void names_of_types(void **state) {
+  (void)state;
+  struct cs_metadata *m =
+      framework[0] != '\0' ? open_module(path_of("System.Private.CoreLib.dll")) : NULL;
+  struct cs_method_text text;
+  if (m == NULL) skip();
+  assert_true(cs_metadata_type(
+      m, cs_metadata_find_type(m, "System.Collections.Generic", "Dictionary`2+Enumerator"), &text));
+  assert_string_equal(text.space, "System.Collections.Generic");
+  assert_string_equal(text.type, "Dictionary<TKey,TValue>.Enumerator");
+  assert_false(cs_metadata_type(m, 0, &text));
+  assert_false(cs_metadata_type(m, m->rows[CS_TABLE_TYPE_DEF] + 1, &text));
+  cs_metadata_free(m);
+}
+
 static uint64_t random_state = 88172645463325252u;
 static uint64_t next_random(void) {
   random_state ^= random_state << 13;
@@ -269,6 +284,7 @@ int main(void) {
       cmocka_unit_test(a_module_in_memory),
       cmocka_unit_test(names_as_people_write_them),
       cmocka_unit_test(rows_by_name),
+      cmocka_unit_test(names_of_types),
       cmocka_unit_test(damaged_files),
       cmocka_unit_test(no_module),
   };

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Objects, types and monitors of another process. Invariant: a layout that no descriptor has counts
+// only where it agrees with one that is described, or with metadata. A thread's own data must name
+// the thread; a sync block must be the one that the sync table has under the block's own index. One thread. Signal-safe: no.
+#include "remote/objects.h"
+
+#include "contract/supported.h"
+
+static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
+  return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
+}
+
+static bool get_word(const struct cs_world *world, uint64_t at, uint64_t *out) {
+  return get(world, at, out, sizeof *out);
+}
+
+bool cs_objects_known(const struct cs_world *world) {
+  const struct cs_layout *l = &world->layout;
+  const uint32_t *field = (const uint32_t *)&l->objects;
+  for (size_t i = 0; i < sizeof l->objects / sizeof *field; i++)
+    if (field[i] == CS_NO_FIELD) return false;
+  return l->runtime_major == CS_SUPPORTED_RUNTIME && l->sync_table != 0 &&
+         l->method_table.flags2 != CS_NO_FIELD;
+}
+
+// ---- Types ----
+
+uint64_t cs_object_class(const struct cs_world *world, uint64_t object) {
+  enum { MARKS = 7 };  // bits that a collection uses
+  uint64_t class;
+  return object % 8 == 0 && get_word(world, object, &class) ? class & ~(uint64_t)MARKS : 0;
+}
+
+bool cs_object_type(const struct cs_world *world, uint64_t class, struct cs_object_type *type) {
+  enum {  // of MTFlags and MTFlags2: the RuntimeTypeSystem contract
+    CATEGORY = 0x000C0000,
+    ARRAY = 0x00080000,
+    VECTOR = 0x00020000,
+    ROW_SHIFT = 8,
+    VECTOR_BYTES = 24,  // of an array with one dimension and no bounds
+  };
+  const struct cs_layout *l = &world->layout;
+  const struct cs_object_layout *o = &l->objects;
+  uint32_t flags, flags2, bytes;
+  *type = (struct cs_object_type){.module = 0};
+  if (!cs_objects_known(world) || !get(world, class + o->flags, &flags, sizeof flags)) return false;
+  while ((flags & CATEGORY) == ARRAY) {
+    if (type->ranks == CS_OBJECT_RANKS || !get(world, class + o->base_size, &bytes, 4) ||
+        bytes < VECTOR_BYTES)
+      return false;
+    bool vector = (flags & VECTOR) != 0;
+    type->rank[type->ranks++] = vector ? 1 : (uint8_t)((bytes - VECTOR_BYTES) / 8);
+    if (!get_word(world, class + o->element, &class) || class % 8 != 0 ||
+        !get(world, class + o->flags, &flags, sizeof flags))
+      return false;
+  }
+  type->row =
+      get(world, class + l->method_table.flags2, &flags2, sizeof flags2) ? flags2 >> ROW_SHIFT : 0;
+  return type->row != 0 && get_word(world, class + l->method_table.module, &type->module) &&
+         type->module != 0;
+}
+
+// ---- Monitors ----
+
+// ThreadLocalData has its Thread before, and the first ThreadBlockingInfo after InFlightData.
+bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint64_t *at) {
+  const struct cs_object_layout *o = &world->layout.objects;
+  struct {
+    uint64_t thread, in_flight, first;
+  } words;
+  uint64_t data;
+  if (clr_thread == 0 || !cs_objects_known(world) ||
+      !get_word(world, clr_thread + o->thread_data, &data) || data == 0 ||
+      !get(world, data + o->in_flight - sizeof words.thread, &words, sizeof words) ||
+      words.thread != clr_thread)
+    return false;
+  *at = words.first;
+  return true;
+}
+
+// The object that the sync table has beside the lock, if the object's header leads back to it.
+static uint64_t object_of(const struct cs_world *world, uint64_t entry, uint32_t index) {
+  // Of the 4 bytes before the object: what they are, and the index.
+  enum { KIND = 0x0C000000, IS_INDEX = 0x08000000, INDEX = 0x03FFFFFF };
+  const struct cs_object_layout *o = &world->layout.objects;
+  uint64_t object;
+  uint32_t header;
+  if (!get_word(world, entry + o->sync_block + 8, &object) || object == 0 || object % 8 != 0 ||
+      !get(world, object - 4, &header, sizeof header) || (header & KIND) != IS_INDEX ||
+      (header & INDEX) != index)
+    return 0;
+  return object;
+}
+
+bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
+                       struct cs_object_monitor *out) {
+  enum { LOCKED = 1, INDEX = 0x7FFFFFFF };
+  const struct cs_object_layout *o = &world->layout.objects;
+  struct {  // AwareLock, as it begins
+    uint32_t state, recursion, owner, pad;
+    uint64_t owner_os_id;
+    uint32_t pinned, index;
+  } lock;
+  uint64_t table, block;
+  *out = (struct cs_object_monitor){.object = 0};
+  if (!cs_objects_known(world) || monitor % 8 != 0 ||
+      !get_word(world, world->layout.sync_table, &table) ||
+      !get(world, monitor, &lock, sizeof lock))
+    return false;
+  uint32_t index = lock.index & INDEX;
+  uint64_t entry = table + (uint64_t)index * o->sync_size;
+  if (index == 0 || !get_word(world, entry + o->sync_block, &block) || block != monitor)
+    return false;
+  out->object = object_of(world, entry, index);
+  out->locked = (lock.state & LOCKED) != 0;
+  out->owner_os_id = lock.owner_os_id;
+  out->owner = lock.owner;
+  return true;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Threads that wait for locks, each named after what it does (tests/live/locks.sh).
+//   Locks              owners in known methods, deadlocks of two and three threads; prints "ready" when all of them wait
+//   Locks contend      threads that contend for locks, always in the same order, so that there is no deadlock
+using System.Runtime.CompilerServices;
+
+if (args.Length > 0 && args[0] == "contend") Contend.Run();
+else Known.Run();
+
+static class Known
+{
+    static readonly List<Thread> threads = [];
+
+    static void Start(string name, Action action)
+    {
+        Thread thread = new(() => action()) { Name = name, IsBackground = true };
+        threads.Add(thread);
+        thread.Start();
+    }
+
+    static void UntilWaiting()
+    {
+        foreach (Thread thread in threads)
+            while (thread.IsAlive && (thread.ThreadState & ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
+    }
+
+    // ---- Owners in a known method ----
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void HoldHere(Action enter)
+    {
+        enter();
+        Thread.Sleep(Timeout.Infinite); // the owner is here
+    }
+
+    static void Owned(string name, object what) => Owned(name, 3, () => Monitor.Enter(what), () => { lock (what) { } });
+
+    static void Owned(string name, int waiters, Action enter, Action wait)
+    {
+        Start($"owner of {name}", () => HoldHere(enter));
+        UntilWaiting();
+        for (int i = 0; i < waiters; i++) Start($"waits for {name}", wait);
+    }
+
+    // ---- Deadlocks: a ring of threads, each of which holds a lock and wants the next one's ----
+
+    static void Ring<T>(string name, Action<T> enter, params T[] locks)
+    {
+        Barrier all = new(locks.Length);
+        for (int i = 0; i < locks.Length; i++)
+        {
+            int own = i;
+            Start($"{name} {own}", () =>
+            {
+                enter(locks[own]);
+                all.SignalAndWait();
+                enter(locks[(own + 1) % locks.Length]);
+            });
+        }
+    }
+
+    public static void Run()
+    {
+        object pulsed = new();
+        ReaderWriterLockSlim written = new(), upgraded = new(), read = new();
+        Lock newLock = new();
+        // An owner that ends without releasing what it holds.
+        object orphan = new();
+        Thread ended = new(() => Monitor.Enter(orphan));
+        ended.Start();
+        ended.Join();
+
+        Owned("an object", new object());
+        Owned("a string", new string('x', 3));
+        Owned("a boxed int", 42);
+        Owned("a vector", new int[2]);
+        Owned("a matrix", new string[2, 2][]);
+        Owned("a dictionary", new Dictionary<string, int>());
+        object hashed = new();
+        _ = RuntimeHelpers.GetHashCode(hashed);
+        Owned("a hashed object", hashed);
+        Owned("a Lock", 3, newLock.Enter, () => { lock (newLock) { } });
+        Owned("a written lock", 2, written.EnterWriteLock, written.EnterReadLock);
+        Owned("an upgraded lock", 1, upgraded.EnterUpgradeableReadLock, upgraded.EnterUpgradeableReadLock);
+        Owned("a read lock", 1, read.EnterReadLock, read.EnterWriteLock);
+        Owned("a while", 1, () => Monitor.Enter(pulsed), () => Monitor.TryEnter(pulsed, 100_000_000));
+        object signal = new();
+        Start("waits for a signal", () => { lock (signal) Monitor.Wait(signal); });
+        Start("waits for an orphan", () => { lock (orphan) { } });
+
+        Ring<object>("two monitors", Monitor.Enter, new object(), new List<int>());
+        Ring<object>("three monitors", Monitor.Enter, new object(), new object(), new object());
+        Ring("two locks", l => l.Enter(), new Lock(), new Lock());
+        Ring("three locks", l => l.Enter(), new Lock(), new Lock(), new Lock());
+        Ring("two writers", l => l.EnterWriteLock(), new ReaderWriterLockSlim(), new ReaderWriterLockSlim());
+        Ring<object>("a while", l => Monitor.TryEnter(l, 100_000_000), new object(), new object());
+        Ring<Action>("mixed", a => a(), new Lock().Enter, new ReaderWriterLockSlim().EnterWriteLock, Enter(new object()));
+
+        UntilWaiting(); // some are at their barrier still
+        Console.WriteLine("ready");
+        Thread.Sleep(Timeout.Infinite);
+    }
+
+    static Action Enter(object o) => () => Monitor.Enter(o);
+}
+
+static class Contend
+{
+    static readonly object[] objects = [new(), "text", new int[1]];
+    static readonly Lock[] locks = [new(), new()];
+    static readonly ReaderWriterLockSlim readers = new();
+    static long total;
+
+    // Locks are taken in one order only, and the objects are sometimes others, whose locks are thin at first.
+    static void Work(int seed)
+    {
+        Random random = new(seed);
+        for (int round = 0; ; round++)
+        {
+            object first = objects[0], second = objects[1];
+            lock (first)
+            {
+                if (round % 4 == 0) Thread.Sleep(1);
+                lock (second)
+                    lock (locks[0])
+                    {
+                        if (round % 4 == 0) Thread.Sleep(1);
+                        lock (locks[1]) total++;
+                    }
+                if (random.Next(20) == 0) objects[1] = new object();
+            }
+            if (random.Next(2) == 0)
+            {
+                readers.EnterWriteLock();
+                if (round % 4 == 0) Thread.Sleep(1);
+                lock (locks[1]) total++;
+                readers.ExitWriteLock();
+            }
+            else
+            {
+                readers.EnterReadLock();
+                lock (objects[2]) total++;
+                readers.ExitReadLock();
+            }
+        }
+    }
+
+    public static void Run()
+    {
+        for (int i = 0; i < 8; i++)
+        {
+            int seed = i;
+            new Thread(() => Work(seed)) { Name = $"worker {i}", IsBackground = true }.Start();
+        }
+        bool ready = false;
+        // Owners end, too.
+        for (; ; )
+        {
+            Thread owner = new(() => { lock (objects[2]) total++; }) { Name = "short" };
+            owner.Start();
+            owner.Join();
+            if (total > 1000 && !ready) Console.WriteLine("ready");
+            ready |= total > 1000;
+            Thread.Sleep(1);
+        }
+    }
+}
