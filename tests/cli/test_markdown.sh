@@ -52,7 +52,7 @@ runtime, system). total: with all that it calls; recursion counts once. Shares a
 ## What is odd
 
 - 18.2 % of the stacks are cut, most often so: the depth limit was reached.
-- cpu: few samples (11); a share may be off by 30 points.
+- cpu: few samples (11).
 - The functions of 1 of 2 native libraries have no names.
 X
 
@@ -85,6 +85,11 @@ run 0 "$CLRSNAP" diff --normalize none --mode cpu -o none.md two.clrsnap three.c
 grep -q '^ *+16.00 *[+-][0-9.]* to *+[0-9.]*  *4.00 *20.00  here  Shop.Program.Main$' none.md || fail "none: $(cat none.md)"
 run 0 "$CLRSNAP" diff --format md two.clrsnap two.clrsnap
 [ "$(grep -cE '^(grew|shrank): nothing$' out)" = 4 ] || fail "a recording differs from itself: $(cat out)"
+
+# A server, most of whose time is idle threads.
+run 0 "$CLRSNAP" record --mode wall -o served.md -- "$FAKE" served
+grep -q "^40.00 ms of idle threads (the pool's, timers, sockets, ...) are left out; shares are of the rest.$" served.md &&
+  grep -q '^ 82.4 % *28.00 *12.00 *28.00  Shop.Cart<System.Int32>.Work$' served.md || fail "idle: $(cat served.md)"
 
 # Large, deep, hostile, empty and cut recordings, and all modes at once.
 run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o all.clrsnap -- "$FAKE" uneven

@@ -13,6 +13,7 @@
 #include "formats/writers.h"
 #include "profile/change.h"
 #include "profile/functions.h"
+#include "profile/waits.h"
 
 #define NONE UINT32_MAX
 enum { MOST_STACKS = 5 };
@@ -34,7 +35,9 @@ struct section {
   int decimals;
   uint32_t stacks[MOST_STACKS];  // the heaviest leaves of the tree, heaviest first
   size_t stack_count;            // of all
+  double squares;                // of the weights of the samples shown, added up
   double error;                  // of a share, in points
+  uint64_t idle, shown;          // of threads that wait for work, which is left out; and the rest
 };
 
 struct page {
@@ -47,7 +50,7 @@ static enum cs_profile_kind kind_of(const struct section *s, uint32_t function) 
 }
 
 // By frame: what it has spent itself and in what is not own code.
-static uint64_t *spread(struct section *s) {
+static uint64_t *spread(struct section *s, const bool *idle) {
   const struct cs_tree *tree = &s->p->tree;
   uint64_t *here = cs_allocate((s->p->frame_count + 1) * sizeof *here);
   uint32_t *own = cs_allocate(tree->count * sizeof *own);  // the innermost frame of own code
@@ -56,7 +59,11 @@ static uint64_t *spread(struct section *s) {
     const struct cs_node *node = &tree->nodes[i];
     bool user = node->parent != 0 && s->p->frames[node->frame].kind == CS_KIND_USER;
     own[i] = user ? node->frame : own[node->parent];
-    if (own[i] != NONE)
+    bool counts = idle == NULL || !idle[i];
+    if (counts) s->squares += node->squares;
+    if (!counts)
+      s->idle += node->weight;
+    else if (own[i] != NONE)
       here[own[i]] += node->weight;
     else
       s->elsewhere += node->weight;
@@ -93,25 +100,29 @@ static void find_stacks(struct section *s) {
 
 static void add_up(struct section *s, const struct cs_profile *p) {
   *s = (struct section){.p = p};
+  bool *idle = cs_idle_nodes(p);
   cs_functions_make(&s->functions, p, false);
   cs_tree_init(&s->tree);
   uint32_t *node = cs_tree_join(&s->tree, &p->tree, NULL, s->functions.of);
-  cs_tree_add_sums(&s->tree, &p->tree, node);
+  for (size_t i = 1; i < p->tree.count; i++)
+    if (idle == NULL || !idle[i]) s->tree.nodes[node[i]].weight += p->tree.nodes[i].weight;
   free(node);
   s->rows = cs_allocate((s->functions.count + 1) * sizeof *s->rows);
   for (uint32_t i = 0; i < s->functions.count; i++) s->rows[i] = (struct row){i, .line = NONE};
   add_totals(s);
-  uint64_t *here = spread(s);
+  uint64_t *here = spread(s, idle);
+  free(idle);
   for (uint32_t i = 0; i < p->frame_count; i++) {
     struct row *row = &s->rows[s->functions.of[i]];
     row->here += here[i];
     if (p->frames[i].line > 0 && (row->line == NONE || here[i] > here[row->line])) row->line = i;
   }
   free(here);
+  s->shown = p->facts.weight > s->idle ? p->facts.weight - s->idle : 0;
   find_stacks(s);
-  s->error = 100 * cs_share_error((double)p->facts.weight, cs_markdown_squares(p));
+  s->error = 100 * cs_share_error((double)s->shown, s->squares);
   enum cs_unit unit = cs_mode_of(&p->facts)->unit;
-  s->unit_name = cs_markdown_unit(unit, (double)p->facts.weight, &s->unit);
+  s->unit_name = cs_markdown_unit(unit, (double)s->shown, &s->unit);
   s->decimals = unit == CS_UNIT_COUNT ? 0 : 2;
 }
 
@@ -135,7 +146,7 @@ static int by_self(const void *a, const void *b) {
 }
 
 static double share(const struct section *s, uint64_t weight) {
-  return s->p->facts.weight > 0 ? 100.0 * (double)weight / (double)s->p->facts.weight : 0;
+  return s->shown > 0 ? 100.0 * (double)weight / (double)s->shown : 0;
 }
 
 static void put_function(const struct section *s, uint32_t function, unsigned most, FILE *out) {
@@ -271,6 +282,12 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
   cs_print(out,
            "; a share may be off by up to %.1f points (" CS_CHANGE_INTERVAL ", by the counts).\n",
            s->error);
+  if (s->idle > 0) {
+    cs_put_amount(out, mode->unit, s->idle);
+    cs_print(out,
+             " of idle threads (the pool's, timers, sockets, ...) are left out; shares are of the "
+             "rest.\n");
+  }
   if (d->methods == 0) return;
   cs_print(out, "\n");
   cs_markdown_code(out);

@@ -25,8 +25,6 @@ void cs_markdown_code(FILE *out);      // begins a code block
 void cs_markdown_code_end(FILE *out);  // ends it
 // A table's unit for amounts of a mode of which the largest is `most`, and how much it is.
 const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
-// The sums of the squares of all samples' weights.
-double cs_markdown_squares(const struct cs_profile *p);
 // What is odd about a recording: one list item each, at most `most`; returns their number.
 unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out);
 

@@ -68,9 +68,3 @@ const char *cs_markdown_unit(enum cs_unit unit, double most, double *size) {
   *size = units[unit][i].size;
   return units[unit][i].name;
 }
-
-double cs_markdown_squares(const struct cs_profile *p) {
-  double squares = 0;
-  for (size_t i = 1; i < p->tree.count; i++) squares += p->tree.nodes[i].squares;
-  return squares;
-}

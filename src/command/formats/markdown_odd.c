@@ -8,7 +8,6 @@
 
 #include "base/print.h"
 #include "formats/markdown.h"
-#include "profile/change.h"
 
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
@@ -53,12 +52,10 @@ static void check_losses(struct list *l) {
 static void check_samples(struct list *l, const struct cs_profile *p) {
   const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
-  double error = 100 * cs_share_error((double)f->weight, cs_markdown_squares(p));
   if (mode->timed && f->samples == 0 && item(l))
     cs_print(l->out, "%s: no samples; the program used too little %s.\n", mode->token, mode->whole);
   else if (f->samples > 0 && f->samples < FEW && item(l))
-    cs_print(l->out, "%s: few samples (%" PRIu64 "); a share may be off by %.0f points.\n",
-             mode->token, f->samples, error);
+    cs_print(l->out, "%s: few samples (%" PRIu64 ").\n", mode->token, f->samples);
   double stood = f->engine.cpu_ns > 0 && f->event == 0
                      ? 100.0 * (double)f->weight / (double)f->engine.cpu_ns
                      : 100;
