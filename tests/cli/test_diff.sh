@@ -97,6 +97,63 @@ X
 run 0 "$CLRSNAP" diff --mode alloc -o y.html two.clrsnap three.clrsnap
 python3 "$tools/pagedata.py" y.html y.json || fail "the page has other numbers"
 
+# Conditions: one that holds is an exit code of its own; one that chance explains does not hold; one that measures nothing
+# is a failure.
+condition() { # EXIT_CODE CONDITION [OPTIONS...], and the sentences on standard input
+  run "$1" "$CLRSNAP" diff --fail-if "$2" "${@:3}" two.clrsnap three.clrsnap
+  grep -v 'which is not compared$' err > sentences
+  same sentences
+}
+alarm='chance of a false alarm (sampling shows as much, if the truth is the limit)'
+condition 3 'alloc:self(System.Linq*) > +30pt' <<X
+clrsnap: --fail-if 'alloc:self(System.Linq*) > +30pt' holds
+clrsnap:   0.00 % of allocated bytes before, 75.00 % after: +75.00 points, 95 % interval +44.86 points to +87.92 points
+clrsnap:   $alarm 0.39 %; below 2.5 % is significant
+X
+condition 3 'self(*.Sum) > 50%' --mode alloc <<X
+clrsnap: --fail-if 'self(*.Sum) > 50%' holds
+clrsnap:   0.00 % of allocated bytes before, 75.00 % after: 75.00 %, 95 % interval 59.81 % to 85.81 %
+clrsnap:   $alarm 0.078 %; below 2.5 % is significant
+X
+condition 0 'self(System.Linq.*) > +5%' <<X
+clrsnap: --fail-if 'self(System.Linq.*) > +5%' is not significant, so it does not hold
+clrsnap:   45.45 % of CPU time before, 54.55 % after: +20.0 %, 95 % interval -38.5 % to +180.4 %
+clrsnap:   $alarm 36 %; below 2.5 % is significant
+X
+condition 0 'alloc:total(Shop.Cart<*>.Work) > +1%' <<X
+clrsnap: --fail-if 'alloc:total(Shop.Cart<*>.Work) > +1%' does not hold
+clrsnap:   100.00 % of allocated bytes before, 25.00 % after: -75.0 %, 95 % interval -86.7 % to -56.2 %
+X
+condition 0 'self(System.Linq.*) > +5%' --normalize none --mode cpu <<X
+clrsnap: --fail-if 'self(System.Linq.*) > +5%' is not significant, so it does not hold
+clrsnap:   10.00 ms of CPU time before, 24.00 ms after: +140.0 %, 95 % interval -11.8 % to +553.0 %
+clrsnap:   $alarm 5.5 %; below 2.5 % is significant
+X
+condition 1 'self(Shop.Typo) > +5%' <<X
+clrsnap: --fail-if 'self(Shop.Typo) > +5%' cannot be judged: no method in either recording has such a name
+X
+condition 1 'lock:self(*) > +5%' <<X
+clrsnap: --fail-if 'lock:self(*) > +5%' cannot be judged: mode lock is not compared
+X
+run 3 "$CLRSNAP" diff --fail-if 'self(*.Main) > +1%' --fail-if 'alloc:self(*.Sum) > +5%' --fail-if 'self(*) > +5%' -o x.json \
+  two.clrsnap three.clrsnap
+[ "$(grep -c -- --fail-if err)" = 3 ] && grep -q 'wrote x.json' err || fail "three conditions: $(cat err)"
+wrong() { # CONDITION COLUMN TEXT
+  run 2 "$CLRSNAP" diff --fail-if "$1" a b
+  printf '%s\n' "clrsnap:   $1" "clrsnap:   $(printf '%*s^' "$2" '')" "clrsnap: --fail-if: $3; 'clrsnap help diff' lists the options" |
+    same err
+}
+wrong 'slf(x) > 1%' 0 "self(METHOD) or total(METHOD) is expected there"
+wrong 'cpo:self(x) > 5%' 0 "the name of a mode, like cpu or alloc, is expected there"
+wrong 'self(x > 1%' 11 "')' is expected at the end"
+wrong 'self() > 5%' 5 "the name of a method is expected there"
+wrong 'self(x) < 5%' 8 "'>' is expected there"
+wrong 'self(x) > five' 10 "a number, like 5 or 0.5, is expected there"
+wrong 'self(x) > 5pt' 11 "'%', or '+' before the number, is expected there"
+wrong 'self(x) > +5' 12 "'%' or 'pt' is expected at the end"
+wrong 'self(x) > 500%' 10 "less than 100, the whole, is expected there"
+wrong 'self(x) > +5% or so' 14 "the end is expected there"
+
 # Stacks that would come to gigabytes when they are written out are not written.
 python3 "$here/deep.py" deep.clrsnap 30000 0 || fail "deep.py"
 run 1 timeout 60 "$CLRSNAP" diff -o deep.collapsed deep.clrsnap deep.clrsnap
@@ -125,5 +182,7 @@ usage "diff takes two recordings, not 3" a b c
 usage "--normalize takes 'total', 'rate' or 'none', not 'all'" --normalize all a b
 usage "a comparison can be text, html, json, collapsed or md, not 'pprof'" -o x.pb.gz a b
 usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format: 'x' has none of these" -o x a b
+usage "--fail-if 'self(x) > 5%' is about shares of the total, which --normalize rate does not have; '> +N%' is about any number" \
+  --normalize rate --fail-if 'self(x) > 5%' a b
 usage "one --output at a time: 'b.html'" -o a.html -o b.html a b
 done_testing

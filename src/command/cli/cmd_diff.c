@@ -6,6 +6,7 @@
 
 #include "base/perf.h"
 #include "base/print.h"
+#include "cli/fail_if.h"
 #include "cli/verbs.h"
 #include "formats/format.h"
 #include "formats/writers.h"
@@ -27,6 +28,7 @@ struct options {
   uint32_t top;
   enum cs_wire_mode mode;  // a page's first one, otherwise the only one; 0: all that both have
   bool native, signatures, raw_names;
+  struct cs_fail_if fail_if;
 };
 
 // ---- The command line ----
@@ -66,6 +68,10 @@ static const struct cs_option table[] = {
     {0, "raw-names", NULL,
      "names as the compiler made them, and every frame as it was on the stack", NULL,
      DIFF(raw_names)},
+    {0, "fail-if", "CONDITION",
+     "end with the exit code 3 if this holds beyond the chance of sampling: 'self(Shop.Cart.*) > "
+     "+5%', 'total(Shop.*) > +2pt', 'self(Shop.*) > 30%'; can be given several times",
+     cs_add_condition, DIFF(fail_if)},
     {0}};
 static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
 static const struct options defaults = {.native = true, .top = 20};
@@ -96,7 +102,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   if (count != 2) return cs_error_set(err, "diff takes two recordings, not %d", count);
   o->before = operands[0];
   o->after = operands[1];
-  return choose_format(o, err);
+  return choose_format(o, err) && cs_fail_if_check(&o->fail_if, o->normalize, err);
 }
 
 // ---- The comparison ----
@@ -287,19 +293,22 @@ static bool write_comparison(const struct comparison *c, const struct options *o
   return ok;
 }
 
-static bool compare(struct side sides[2], const struct options *o) {
+// Returns the exit code.
+static int compare(struct side sides[2], const struct options *o) {
   struct comparison comparison = {0};
-  if (!read_side(&sides[0]) || !read_side(&sides[1]) || !check_modes(sides, o)) return false;
+  if (!read_side(&sides[0]) || !read_side(&sides[1]) || !check_modes(sides, o))
+    return CS_EXIT_FAILURE;
   uint32_t modes = in_both(sides);
   if (o->mode != 0 && !is_page(o)) modes = CS_WIRE_MODE_BIT(o->mode);
   for (int i = 0; i < 2; i++) {
     resolve_side(&sides[i], o);
-    if (!has_samples(&sides[i], modes)) return false;
+    if (!has_samples(&sides[i], modes)) return CS_EXIT_FAILURE;
   }
   make_comparison(&comparison, sides, o);
   bool ok = write_comparison(&comparison, o, sides[0].rec.bytes + sides[1].rec.bytes);
+  int code = cs_fail_if_judge(&o->fail_if, comparison.diffs, comparison.compared);
   for (size_t i = 0; i < comparison.compared; i++) cs_diff_free(&comparison.diffs[i]);
-  return ok;
+  return ok ? code : CS_EXIT_FAILURE;
 }
 
 static int run(void *options) {
@@ -309,12 +318,12 @@ static int run(void *options) {
     sides[i].path = i == 0 ? o->before : o->after;
     cs_recording_init(&sides[i].rec);
   }
-  bool ok = compare(sides, o);
+  int code = compare(sides, o);
   for (int i = 0; i < 2; i++) {
     for (int m = 0; m < CS_WIRE_MODES; m++) cs_profile_free(&sides[i].profiles[m]);
     cs_recording_free(&sides[i].rec);
   }
-  return ok ? 0 : CS_EXIT_FAILURE;
+  return code;
 }
 
 const struct cs_command cs_diff_command = {
@@ -339,6 +348,7 @@ const struct cs_command cs_diff_command = {
         "Examples:\n"
         "  clrsnap diff monday.clrsnap tuesday.clrsnap\n"
         "  clrsnap diff -o diff.html monday.clrsnap tuesday.clrsnap\n"
+        "  clrsnap diff --fail-if 'self(Shop.Cart.*) > +5%' main.clrsnap change.clrsnap\n"
         "  clrsnap diff --normalize none --top 50 short.clrsnap long.clrsnap\n",
     .size = sizeof(struct options),
     .defaults = &defaults,

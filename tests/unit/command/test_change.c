@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "profile/change.h"
+#include "profile/condition.h"
 
 enum { PAIRS = 4000 };
 
@@ -190,6 +190,64 @@ static void true_alarms_are_raised(void **state) {
   }
 }
 
+static void globs(void **state) {
+  static const struct {
+    const char *glob, *name;
+    bool matches;
+  } cases[] = {
+      {"", "", true},
+      {"*", "", true},
+      {"", "a", false},
+      {"a", "a", true},
+      {"a", "ab", false},
+      {"?", "a", true},
+      {"?", "", false},
+      {"a*", "a", true},
+      {"*a", "ba", true},
+      {"*a", "ab", false},
+      {"a*c", "abc", true},
+      {"a*b*c", "axxbyyc", true},
+      {"a*b*c", "axxcyyb", false},
+      {"*ab", "aab", true},
+      {"*.Work", "Shop.Cart<int>.Work", true},
+      {"Shop.*", "Shopping.X", false},
+      {"[lib*]", "[libcoreclr.so]", true},
+      {"**", "ab", true},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (cs_glob_matches(cases[i].glob, strlen(cases[i].glob), cases[i].name,
+                        strlen(cases[i].name)) != cases[i].matches)
+      fail_msg("'%s' and '%s'", cases[i].glob, cases[i].name);
+}
+
+static void conditions(void **state) {
+  static const struct {
+    const char *text, *glob;
+    enum cs_wire_mode mode;
+    bool total;
+    enum cs_change_kind kind;
+    double limit;
+  } cases[] = {
+      {"self(a)>+5%", "a", 0, false, CS_CHANGE_RATIO, 1.05},
+      {" total( a b )  >  + 0.5 pt ", " a b ", 0, true, CS_CHANGE_DIFFERENCE, 0.005},
+      {"alloc:self(*) > 30%", "*", CS_WIRE_MODE_ALLOC, false, CS_CHANGE_LEVEL, 0.3},
+      {"self(A<B>.C(int, ref D)) > +400%", "A<B>.C(int, ref D)", 0, false, CS_CHANGE_RATIO, 5},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct cs_condition c;
+    struct cs_error err = {""};
+    size_t at;
+    if (!cs_condition_parse(cases[i].text, &c, &at, &err))
+      fail_msg("%s: %s at %zu", cases[i].text, err.text, at);
+    assert_true(c.mode == cases[i].mode && c.total == cases[i].total && c.kind == cases[i].kind);
+    assert_near(c.limit, cases[i].limit, 1e-12);
+    assert_int_equal(c.glob_len, strlen(cases[i].glob));
+    assert_memory_equal(c.glob, cases[i].glob, c.glob_len);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_values),
@@ -197,6 +255,8 @@ int main(void) {
       cmocka_unit_test(nothing_is_no_special_case),
       cmocka_unit_test(false_alarms_are_as_rare_as_stated),
       cmocka_unit_test(true_alarms_are_raised),
+      cmocka_unit_test(globs),
+      cmocka_unit_test(conditions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
