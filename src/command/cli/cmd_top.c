@@ -5,6 +5,7 @@
 // One thread (and that of counters.c). Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,6 +110,10 @@ static void take_facts(struct watch *w, uint64_t now) {
   else if (f->pid != 0 && w->counters == NULL)
     w->counters = cs_counters_open(f->pid);
   if (w->counters != NULL) cs_counters_get(w->counters, &f->counters);
+  cpu_set_t set;
+  unsigned processors =
+      sched_getaffinity(f->pid, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 0;
+  cs_top_pool_read(&f->pool, &w->proc, &f->counters, processors);
   f->cpu = w->proc.at_ns > 0 ? w->proc.cpu : -1;
   f->rss_bytes = w->proc.rss_bytes;
   w->last_ns = now;

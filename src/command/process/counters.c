@@ -28,10 +28,12 @@ struct cs_counter_reader {
   struct cs_counters now;
 };
 
-enum { ALLOC, GEN0, GEN1, GEN2, PAUSE, HEAP, COUNTERS };
+enum { ALLOC, GEN0, GEN1, GEN2, PAUSE, HEAP, QUEUED, COMPLETED, COUNTERS };
 static const char *const names[COUNTERS] = {
     "alloc-rate",     "gen-0-gc-count",         "gen-1-gc-count",
-    "gen-2-gc-count", "total-pause-time-by-gc", "gc-heap-size"};
+    "gen-2-gc-count", "total-pause-time-by-gc", "gc-heap-size",
+    "threadpool-queue-length", "threadpool-completed-items-count"};
+#define POOL (1u << QUEUED | 1u << COMPLETED)
 #define NEEDED (1u << ALLOC | 1u << GEN0 | 1u << GEN1 | 1u << GEN2 | 1u << HEAP)
 
 // CounterPayload and IncrementingCounterPayload of the runtime's event sources: first the names,
@@ -40,12 +42,19 @@ static bool take_value(unsigned which, struct cs_bytes *s, double *value, double
   float interval = 1;
   char scale[32];
   *seconds = 1;
-  if (which == HEAP) return cs_take(s, value, sizeof *value);
+  if (which == HEAP || which == QUEUED) return cs_take(s, value, sizeof *value);
   if (!cs_nettrace_text(s, scale, sizeof scale) || !cs_take(s, value, sizeof *value) ||
       !cs_take(s, &interval, sizeof interval) || !(interval > 0))
     return false;
   *seconds = (double)interval;
   return true;
+}
+
+// Both counters arrive once a second, in either order.
+static void put_queue(struct cs_counters *c, uint64_t queued) {
+  bool late = queued > 0 && (double)c->pool_queued > c->pool_completed_per_s;
+  c->pool_late_s = late ? c->pool_late_s + 1 : 0;
+  c->pool_queued = queued;
 }
 
 static void put_value(struct cs_counters *c, unsigned which, double value, double seconds) {
@@ -58,6 +67,12 @@ static void put_value(struct cs_counters *c, unsigned which, double value, doubl
       break;
     case HEAP:  // MB
       c->heap_bytes = value * 1e6;
+      break;
+    case QUEUED:
+      put_queue(c, (uint64_t)value);
+      break;
+    case COMPLETED:
+      c->pool_completed_per_s = value / seconds;
       break;
     default:
       c->gc_counts[which - GEN0] += (uint64_t)value;
@@ -81,13 +96,14 @@ static void on_event(void *context, const uint8_t *payload, size_t size) {
   put_value(&r->now, which, value, seconds);
   r->seen |= 1u << which;
   r->now.known = (r->seen & NEEDED) == NEEDED;
+  r->now.pool_known = (r->seen & POOL) == POOL;
   (void)pthread_mutex_unlock(&r->lock);
 }
 
 static void leave(struct cs_counter_reader *r, const char *why) {
   (void)pthread_mutex_lock(&r->lock);
   if (why != NULL) {
-    r->now.known = false;
+    r->now.known = r->now.pool_known = false;
     (void)snprintf(r->now.why, sizeof r->now.why, "%s", why);
   }
   unsigned left = --r->users;

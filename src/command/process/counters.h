@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runtime's counters of its heap, once per second: those of the event source System.Runtime,
+// The runtime's counters of its heap and its thread pool, once per second: those of the event source System.Runtime,
 // read through an EventPipe session on the diagnostics port.
 #ifndef CS_PROCESS_COUNTERS_H
 #define CS_PROCESS_COUNTERS_H
@@ -9,12 +9,17 @@
 #include "base/base.h"
 
 struct cs_counters {
-  bool known;  // all but gc_pause have arrived
+  bool known;  // those of the heap have arrived; gc_pause may not have
   double alloc_bytes_per_s;
   double
       gc_pause;  // share of the last second in which collections paused the program; < 0: unknown
   uint64_t gc_counts[3];  // collections of each generation since the session began
   double heap_bytes;
+  bool pool_known;  // the pool's counters have arrived
+  uint64_t pool_queued;
+  double pool_completed_per_s;
+  unsigned pool_late_s;  // for so many seconds in a row, more items were queued at the beginning of
+                         // a second than completed in it, and some were at its end
   char why[160];  // why they are not known; "": they have not arrived yet
 };
 

@@ -40,6 +40,7 @@ struct cs_top_thread {
 struct cs_top_task {
   uint32_t tid;
   char name[16];
+  char state;      // R, S, D, ...
   uint64_t ticks;  // of CPU time that it has used
   double cpu;
 };
@@ -113,8 +114,20 @@ struct cs_top_proc {
 // Returns false, and changes nothing, if the process is gone.
 bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns);
 void cs_top_proc_free(struct cs_top_proc *proc);
+// The pool, from what was just read and the counters.
+void cs_top_pool_read(struct cs_top_pool *pool, const struct cs_top_proc *proc,
+                      const struct cs_counters *counters, unsigned processors);
 
 // ---- A moment, for people and for programs ----
+// The thread pool, of the counters' last second and of the kernel's states.
+struct cs_top_pool {
+  bool known;
+  uint32_t threads, asleep;  // workers; the process has no other threads of their name
+  uint64_t queued;
+  double completed_per_s;
+  bool starved;
+};
+
 struct cs_top_facts {
   const char *program, *runtime, *mode;
   int pid;  // 0: no runtime has started yet
@@ -126,6 +139,7 @@ struct cs_top_facts {
   double samples_per_s;
   double complete;  // share of the walks, 0 to 1; < 0: there are none
   struct cs_counters counters;
+  struct cs_top_pool pool;
 };
 struct cs_top_moment {
   struct cs_top_facts facts;
@@ -143,13 +157,12 @@ struct cs_top_moment {
 enum cs_grid_style { CS_GRID_PLAIN, CS_GRID_BOLD, CS_GRID_TITLE, CS_GRID_DIM };
 struct cs_grid {
   unsigned rows, columns;
+  unsigned room;  // the rows of a table that fit; 0: none is shown
   char **text;
   enum cs_grid_style *style;
 };
 void cs_grid_init(struct cs_grid *grid, unsigned rows, unsigned columns);
 void cs_grid_free(struct cs_grid *grid);
-// The rows of a table that fit.
-unsigned cs_top_room(unsigned rows);
 void cs_top_render(const struct cs_top_moment *moment, struct cs_grid *grid);
 // The same lines without keys, not truncated, with at most `limit` rows of the table.
 void cs_top_write_text(const struct cs_top_moment *moment, size_t limit, FILE *out);

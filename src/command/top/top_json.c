@@ -29,6 +29,18 @@ static void put_counters(struct cs_json_writer *j, const struct cs_counters *c) 
   if (c->why[0] != '\0') cs_json_text(j, "no_counters_because", c->why);
 }
 
+static void put_pool(struct cs_json_writer *j, const struct cs_top_pool *p) {
+  if (!p->known) {
+    cs_json_null(j, "thread_pool");
+    return;
+  }
+  cs_json_open(j, "thread_pool", '{');
+  CS_JSON_UINTS(j, {"workers", p->threads}, {"asleep", p->asleep}, {"queued", p->queued});
+  put_number(j, "completed_per_s", p->completed_per_s, 1);
+  cs_json_bool(j, "starved", p->starved);
+  cs_json_close(j, "}");
+}
+
 static void put_facts(struct cs_json_writer *j, const struct cs_top_facts *f) {
   char now[64] = "";
   time_t seconds = time(NULL);
@@ -46,6 +58,7 @@ static void put_facts(struct cs_json_writer *j, const struct cs_top_facts *f) {
   put_number(j, "cpu_percent", f->cpu < 0 ? -1 : 100 * f->cpu, 1);
   put_number(j, "rss_bytes", f->rss_bytes > 0 ? (double)f->rss_bytes : -1, 0);
   put_counters(j, &f->counters);
+  put_pool(j, &f->pool);
 }
 
 static const char *text_of(const struct cs_top *top, uint32_t string) {

@@ -10,7 +10,7 @@
 #include "top/top.h"
 
 // User and system time in ticks, of a "stat" file; its second field, the name, may hold anything.
-static bool read_stat(const char *path, char name[16], uint64_t *ticks) {
+static bool read_stat(const char *path, char name[16], uint64_t *ticks, char *state) {
   char text[1024];
   FILE *in = fopen(path, "re");
   if (in == NULL) return false;
@@ -20,8 +20,8 @@ static bool read_stat(const char *path, char name[16], uint64_t *ticks) {
   char *open = strchr(text, '('), *close = strrchr(text, ')');
   unsigned long long user, system;
   if (open == NULL || close == NULL ||
-      sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) !=
-          2)
+      sscanf(close + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", state, &user,
+             &system) != 3)
     return false;
   *close = '\0';
   (void)snprintf(name, 16, "%s", open + 1);
@@ -61,7 +61,7 @@ static void read_tasks(struct cs_top_proc *next, const struct cs_top_proc *last,
     struct cs_top_task task = {.tid = (uint32_t)strtoul(e->d_name, NULL, 10)};
     if (task.tid == 0) continue;
     (void)snprintf(path, sizeof path, "%s/%u/stat", folder, task.tid);
-    if (!read_stat(path, task.name, &task.ticks)) continue;
+    if (!read_stat(path, task.name, &task.ticks, &task.state)) continue;
     const struct cs_top_task *before = find_task(last, task.tid);
     // A thread that has started since the last reading has used all of its time since then.
     task.cpu =
@@ -74,10 +74,10 @@ static void read_tasks(struct cs_top_proc *next, const struct cs_top_proc *last,
 
 bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns) {
   struct cs_top_proc next = {.at_ns = now_ns, .cpu = -1};
-  char path[64], name[16];
+  char path[64], name[16], state;
   double seconds = (double)(now_ns - proc->at_ns) / 1e9;
   (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-  if (!read_stat(path, name, &next.ticks)) return false;
+  if (!read_stat(path, name, &next.ticks, &state)) return false;
   read_tasks(&next, proc, pid, seconds);
   next.rss_bytes = read_rss(pid);
   if (next.count == 0 || next.rss_bytes == 0) {  // it has just ended
@@ -93,4 +93,22 @@ bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns) {
 void cs_top_proc_free(struct cs_top_proc *proc) {
   free(proc->tasks);
   *proc = (struct cs_top_proc){0};
+}
+
+// Starved by the rule of docs/thread-pool.md. That no worker is idle follows from the queue, which
+// an idle one would empty.
+void cs_top_pool_read(struct cs_top_pool *pool, const struct cs_top_proc *proc,
+                      const struct cs_counters *counters, unsigned processors) {
+  enum { SECONDS = 2 };
+  *pool = (struct cs_top_pool){.known = counters->pool_known,
+                               .queued = counters->pool_queued,
+                               .completed_per_s = counters->pool_completed_per_s};
+  for (size_t i = 0; i < proc->count; i++) {
+    const struct cs_top_task *task = &proc->tasks[i];
+    if (strcmp(task->name, ".NET TP Worker") != 0) continue;
+    pool->threads++;
+    if (task->state == 'S' || task->state == 'D') pool->asleep++;
+  }
+  pool->starved = pool->known && counters->pool_late_s >= SECONDS && pool->asleep > 0 &&
+                  2 * pool->asleep >= pool->threads && pool->threads - pool->asleep < processors;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A moment of `clrsnap top` as a grid of text: two lines of facts, one of what is shown, the table,
-// one of keys. Invariant: no line is wider than the grid, in columns of a terminal, whatever the
+// A moment of `clrsnap top` as a grid of text: facts, what is shown, the table, one line of keys. Invariant: no line is wider than the grid, in columns of a terminal, whatever the
 // program calls its methods. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,8 +10,8 @@
 #include "base/print.h"
 #include "top/top.h"
 
-#define LINES_ABOVE 5  // facts, what is shown, the table's title
 #define LINES_BELOW 1
+#define LINES_MOST 8  // above the rows of the table, where no line needs to be wrapped
 #define UNLIMITED 100000
 #define NUMBERS 18  // columns of "self % total % "
 
@@ -94,6 +93,49 @@ __attribute__((format(printf, 4, 5))) static void put(struct cs_grid *grid, unsi
   grid->style[row] = style;
 }
 
+// The rows above the table. Lines that are wider than the grid are wrapped while there are rows to
+// spare, so that the table keeps most of the screen.
+struct header {
+  struct cs_grid *grid;
+  unsigned row, spare;
+};
+
+static struct header header_of(struct cs_grid *grid) {
+  enum { FEW = 16 };
+  return (struct header){grid, 0, grid->rows < FEW ? 0 : grid->rows / 4};
+}
+
+// The number of bytes at the front that fill at most that many columns and end with a comma or a
+// semicolon; 0: there are none.
+static size_t whole_facts(const char *text, size_t len, unsigned columns) {
+  size_t end = fitting(text, len, columns);
+  if (end == len) return end;
+  while (end > 0 && !(text[end] == ' ' && (text[end - 1] == ',' || text[end - 1] == ';'))) end--;
+  return end;
+}
+
+__attribute__((format(printf, 3, 4))) static void put_facts_line(struct header *h,
+                                                                 enum cs_grid_style style,
+                                                                 const char *format, ...) {
+  char *raw = NULL;
+  va_list args;
+  va_start(args, format);
+  int n = vasprintf(&raw, format, args);
+  va_end(args);
+  if (n < 0) return;
+  const char *at = raw;
+  for (size_t len = strlen(raw); len > 0; h->row++) {
+    size_t end = h->spare > 0 ? whole_facts(at, len, h->grid->columns) : len;
+    if (end == 0) end = len;
+    if (end < len) h->spare--;
+    put(h->grid, h->row, style, "%.*s", (int)end, at);
+    at += end;
+    len -= end;
+    while (len > 0 && *at == ' ') at++, len--;
+  }
+  free(raw);
+}
+
 // A name in a column keeps its end, which distinguishes methods.
 struct cell {
   char text[4096];
@@ -129,34 +171,56 @@ static const char *bytes(char text[24], double value) {
 
 // ---- The lines above the table ----
 
-static void put_facts(const struct cs_top_moment *m, struct cs_grid *grid) {
+static void put_counters(const struct cs_top_moment *m, struct header *h) {
   const struct cs_top_facts *f = &m->facts;
-  char cpu[16], rss[24], complete[16];
-  if (f->pid == 0) {
-    put(grid, 0, CS_GRID_BOLD, "clrsnap top: waiting for a .NET runtime in %s", f->program);
-    return;
-  }
-  put(grid, 0, CS_GRID_BOLD, "clrsnap top: %d %s", f->pid, f->program);
-  put(grid, 1, CS_GRID_PLAIN,
-      ".NET %s, %s %" PRIu32 " Hz, %.0f s; %" PRIu64 " samples, %.0f/s, lost %" PRIu64
-      ", complete %s %%",
-      f->runtime, f->mode, f->hz, f->elapsed_s, f->samples, f->samples_per_s, f->lost,
-      percent(complete, f->complete));
   const struct cs_counters *c = &f->counters;
-  char heap[24], alloc[24], gc[16];
+  char cpu[16], rss[24], heap[24], alloc[24], gc[16];
   if (c->known)
-    put(grid, 2, CS_GRID_PLAIN,
-        "CPU %s %%, memory %s, heap %s, alloc %s/s, GC %s %% (%" PRIu64 "+%" PRIu64 "+%" PRIu64 ")",
-        percent(cpu, f->cpu), bytes(rss, (double)f->rss_bytes), bytes(heap, c->heap_bytes),
-        bytes(alloc, c->alloc_bytes_per_s), percent(gc, c->gc_pause), c->gc_counts[0],
-        c->gc_counts[1], c->gc_counts[2]);
+    put_facts_line(h, CS_GRID_PLAIN,
+                   "CPU %s %%, memory %s, heap %s, alloc %s/s, GC %s %% (%" PRIu64 "+%" PRIu64
+                   "+%" PRIu64 ")",
+                   percent(cpu, f->cpu), bytes(rss, (double)f->rss_bytes),
+                   bytes(heap, c->heap_bytes), bytes(alloc, c->alloc_bytes_per_s),
+                   percent(gc, c->gc_pause), c->gc_counts[0], c->gc_counts[1], c->gc_counts[2]);
   else
-    put(grid, 2, CS_GRID_PLAIN, "CPU %s %%, memory %s; allocations and GC: %s",
-        percent(cpu, f->cpu), bytes(rss, (double)f->rss_bytes),
-        c->why[0] != '\0' ? c->why : "not yet known");
+    put_facts_line(h, CS_GRID_PLAIN, "CPU %s %%, memory %s; allocations and GC: %s",
+                   percent(cpu, f->cpu), bytes(rss, (double)f->rss_bytes),
+                   c->why[0] != '\0' ? c->why : "not yet known");
 }
 
-static void put_view(const struct cs_top_moment *m, struct cs_grid *grid) {
+static void put_pool(const struct cs_top_moment *m, struct header *h) {
+  const struct cs_top_pool *p = &m->facts.pool;
+  if (!p->known || p->threads == 0) return;
+  put_facts_line(h, CS_GRID_PLAIN,
+                 "pool %" PRIu32 " threads, %" PRIu32 " of them asleep; %" PRIu64
+                 " items queued, %.0f completed/s",
+                 p->threads, p->asleep, p->queued, p->completed_per_s);
+  if (!p->starved) return;
+  put_facts_line(h, CS_GRID_BOLD,
+                 "the pool is starved: %" PRIu32 " of %" PRIu32 " workers wait; %" PRIu64
+                 " items queued; clrsnap stack %d says where",
+                 p->asleep, p->threads, p->queued, m->facts.pid);
+}
+
+static void put_facts(const struct cs_top_moment *m, struct header *h) {
+  const struct cs_top_facts *f = &m->facts;
+  char complete[16];
+  if (f->pid == 0) {
+    put(h->grid, 0, CS_GRID_BOLD, "clrsnap top: waiting for a .NET runtime in %s", f->program);
+    h->row = 3;
+    return;
+  }
+  put(h->grid, h->row++, CS_GRID_BOLD, "clrsnap top: %d %s", f->pid, f->program);
+  put_facts_line(h, CS_GRID_PLAIN,
+                 ".NET %s, %s %" PRIu32 " Hz, %.0f s; %" PRIu64 " samples, %.0f/s, lost %" PRIu64
+                 ", complete %s %%",
+                 f->runtime, f->mode, f->hz, f->elapsed_s, f->samples, f->samples_per_s, f->lost,
+                 percent(complete, f->complete));
+  put_counters(m, h);
+  put_pool(m, h);
+}
+
+static void put_view(const struct cs_top_moment *m, struct header *h) {
   static const char *const sorts[] = {"self", "total", "name"};
   const struct cs_top_view *v = &m->view;
   const char *sort = v->threads && v->sort != CS_TOP_BY_NAME ? "CPU" : sorts[v->sort];
@@ -169,10 +233,10 @@ static void put_view(const struct cs_top_moment *m, struct cs_grid *grid) {
     (void)snprintf(filter, sizeof filter, ", with \"%s\"%s", v->filter,
                    m->facts.inlined || v->threads ? "" : " (not inlined ones)");
   const char *mode = m->facts.mode;
-  put(grid, 3, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s, %% of %s%s%s",
-      m->frozen ? "FROZEN: " : "", v->threads ? "threads" : "methods", span, sort,
-      cs_mode(cs_mode_by_name(mode, strlen(mode)))->whole, v->native ? "" : ", native frames off",
-      filter);
+  put_facts_line(h, m->frozen ? CS_GRID_BOLD : CS_GRID_PLAIN, "%s%s, %s, by %s, %% of %s%s%s",
+                 m->frozen ? "FROZEN: " : "", v->threads ? "threads" : "methods", span, sort,
+                 cs_mode(cs_mode_by_name(mode, strlen(mode)))->whole,
+                 v->native ? "" : ", native frames off", filter);
 }
 
 // ---- Tables ----
@@ -207,7 +271,8 @@ static unsigned widest_name(const struct cs_top_moment *m, size_t first, size_t 
   return widest;
 }
 
-static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
+static void put_methods(const struct cs_top_moment *m, struct header *h, size_t rows) {
+  struct cs_grid *grid = h->grid;
   size_t first = m->scroll < m->method_count ? m->scroll : m->method_count;
   size_t last = m->method_count - first < rows ? m->method_count : first + rows;
   unsigned left = grid->columns > NUMBERS ? grid->columns - NUMBERS : 1;
@@ -216,7 +281,7 @@ static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, siz
   unsigned name = widest_name(m, first, last);
   if (name > room) name = room;
   static struct cell title, text, place;
-  put(grid, 4, CS_GRID_TITLE, " self %%  total %%  %s%s",
+  put(grid, h->row++, CS_GRID_TITLE, " self %%  total %%  %s%s",
       cell(&title, "method", 6, name, module > 0), module > 0 ? "  module" : "");
   for (size_t i = first; i < last; i++) {
     const struct cs_top_method *row = &m->methods[i];
@@ -224,7 +289,7 @@ static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, siz
     size_t len, module_len;
     const char *method = text_of(m->top, frame->name, &len);
     const char *where = text_of(m->top, frame->module, &module_len);
-    put(grid, LINES_ABOVE + (unsigned)(i - first),
+    put(grid, h->row++,
         frame->kind == CS_KIND_USER ? CS_GRID_BOLD : CS_GRID_PLAIN, "%7.1f  %7.1f  %s%s%s",
         100 * row->self, 100 * row->total,
         cell(&text, method, len, name, module > 0 && module_len > 0),
@@ -233,7 +298,8 @@ static void put_methods(const struct cs_top_moment *m, struct cs_grid *grid, siz
   }
 }
 
-static void put_threads(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
+static void put_threads(const struct cs_top_moment *m, struct header *h, size_t rows) {
+  struct cs_grid *grid = h->grid;
   size_t first = m->scroll < m->thread_count ? m->scroll : m->thread_count;
   size_t last = m->thread_count - first < rows ? m->thread_count : first + rows;
   unsigned left = grid->columns > 27 ? grid->columns - 27 : 1, name = 6;
@@ -243,7 +309,7 @@ static void put_threads(const struct cs_top_moment *m, struct cs_grid *grid, siz
   }
   if (name > left / 3 + 5) name = left / 3 + 5;
   static struct cell title, text, hot;
-  put(grid, 4, CS_GRID_TITLE, "    tid   CPU %%    share %%  %s  hottest method",
+  put(grid, h->row++, CS_GRID_TITLE, "    tid   CPU %%    share %%  %s  hottest method",
       cell(&title, "thread", 6, name, true));
   for (size_t i = first; i < last; i++) {
     const struct cs_top_thread *t = &m->threads[i];
@@ -252,7 +318,7 @@ static void put_threads(const struct cs_top_moment *m, struct cs_grid *grid, siz
                              ? text_of(m->top, m->top->methods.frames[t->hottest].name, &len)
                              : "";
     char cpu[16];
-    put(grid, LINES_ABOVE + (unsigned)(i - first), CS_GRID_PLAIN,
+    put(grid, h->row++, CS_GRID_PLAIN,
         "%7" PRIu32 "  %6s     %6.1f  %s  %s", t->tid, percent(cpu, t->cpu), 100 * t->share,
         cell(&text, t->name, strlen(t->name), name, true),
         cell(&hot, method, len, left > name + 2 ? left - name - 2 : 3, false));
@@ -261,63 +327,92 @@ static void put_threads(const struct cs_top_moment *m, struct cs_grid *grid, siz
 
 // ---- Keys ----
 
-static const char *const keys[] = {
-    "  tab     methods or threads",
-    "  s t n   sort by self, total, name (threads: s and t by CPU)",
-    "  w       the last seconds, or since the start",
-    "  N       native frames on or off; off, their time is the managed caller's",
-    "  /       only what has a text in its name or module; Enter ends this,",
-    "          Escape takes it away",
-    "  space   freeze and run",
-    "  up down page-up page-down home   move in the table",
-    "  q       quit; so does Ctrl-C",
-    "  ?       this help; any key leaves it",
-    "",
-    "  self %   time in the method itself; total %: with what it calls; share %: of",
-    "           all threads'; what is inlined is its caller's, unless --inlined was",
-    "           given",
-    "  CPU %    of one processor since the last refresh, from /proc",
-    "  GC %     of the last second in which a collection held the program; after it,",
-    "           collections of generation 0+1+2 since top began (each counts in the",
-    "           lower ones)",
+static const struct {
+  const char *key, *text;
+} keys[] = {
+    {"tab", "methods or threads"},
+    {"s t n", "sort by self, total, name; threads by CPU"},
+    {"w", "the last seconds, or since the start"},
+    {"N", "native frames, or their time in managed callers"},
+    {"/", "only what has a text in its name or module; Enter ends this, Escape takes it away"},
+    {"space", "freeze and run"},
+    {"up down", "move in the table; so do page-up, page-down, home"},
+    {"q", "quit; so does Ctrl-C"},
+    {"?", "this help; any key leaves it"},
+    {"", ""},
+    {"self %", "time in the method itself; total %: with what it calls; share %: of all threads'; "
+               "what is inlined is its caller's, unless --inlined was given"},
+    {"CPU %", "of one processor since the last refresh"},
+    {"GC %", "of the last second in which a collection held the program; after it, collections of "
+             "generation 0+1+2 since top began (each counts in the lower ones)"},
+    {"pool", "threads of the thread pool; starved: items wait for more than a second, most workers "
+             "sleep, and a processor is free"},
 };
 
-static void put_help(struct cs_grid *grid) {
-  put(grid, 3, CS_GRID_BOLD, "Keys");
-  for (unsigned i = 0; i < CS_COUNT(keys); i++)
-    if (LINES_ABOVE + i + LINES_BELOW < grid->rows)
-      put(grid, LINES_ABOVE + i, CS_GRID_PLAIN, "%s", keys[i]);
+// The number of bytes at the front that fill at most that many columns and are whole words.
+static size_t whole_words(const char *text, size_t len, unsigned columns) {
+  size_t end = fitting(text, len, columns);
+  if (end == len) return end;
+  for (size_t at = end; at > 0; at--)
+    if (text[at] == ' ') return at;
+  return end;
 }
 
+// Instead of all else, because it fills a small screen.
+static void put_help(struct cs_grid *grid) {
+  enum { KEY = 10, WIDEST = 80 };
+  unsigned columns = grid->columns < WIDEST ? grid->columns : WIDEST, row = 0;
+  unsigned room = columns > 2 * KEY ? columns - KEY : KEY;
+  put(grid, row++, CS_GRID_BOLD, "Keys");
+  for (unsigned i = 0; i < CS_COUNT(keys); i++) {
+    const char *text = keys[i].text, *key = keys[i].key;
+    do {
+      size_t len = strlen(text), end = whole_words(text, len, room);
+      if (row + LINES_BELOW < grid->rows)
+        put(grid, row++, CS_GRID_PLAIN, "  %-*s%.*s", KEY - 2, key, (int)end, text);
+      text += end;
+      while (*text == ' ') text++;
+      key = "";
+    } while (*text != '\0');
+  }
+}
+
+// Whole keys, as many as there is room for.
 static void put_footer(const struct cs_top_moment *m, struct cs_grid *grid) {
+  char text[128];
   if (m->typing != NULL) {
     put(grid, grid->rows - 1, CS_GRID_BOLD, "/%s_", m->typing);
     return;
   }
-  put(grid, grid->rows - 1, CS_GRID_DIM,
-      "q quit  ? help  tab %s  s,t,n sort  w span  N native  / filter  space %s",
-      m->view.threads ? "methods" : "threads", m->frozen ? "run" : "stop");
+  int n = snprintf(text, sizeof text,
+                   "q quit  ? help  tab %s  s,t,n sort  w span  N native  / filter  space %s",
+                   m->view.threads ? "methods" : "threads", m->frozen ? "run" : "stop");
+  size_t len = n > 0 ? (size_t)n : 0, end = len;
+  while (end > grid->columns) {
+    end--;
+    while (end > 0 && !(text[end] == ' ' && text[end + 1] == ' ')) end--;
+  }
+  put(grid, grid->rows - 1, CS_GRID_DIM, "%.*s", (int)end, text);
 }
 
-unsigned cs_top_room(unsigned rows) {
-  return rows > LINES_ABOVE + LINES_BELOW ? rows - LINES_ABOVE - LINES_BELOW : 0;
-}
-
-static void put_table(const struct cs_top_moment *m, struct cs_grid *grid, size_t rows) {
+static void put_table(const struct cs_top_moment *m, struct header *h, size_t rows) {
   if (m->view.threads)
-    put_threads(m, grid, rows);
+    put_threads(m, h, rows);
   else
-    put_methods(m, grid, rows);
+    put_methods(m, h, rows);
 }
 
 void cs_top_render(const struct cs_top_moment *moment, struct cs_grid *grid) {
+  struct header h = header_of(grid);
   if (grid->rows == 0) return;
-  put_facts(moment, grid);
   if (moment->help) {
     put_help(grid);
   } else {
-    put_view(moment, grid);
-    put_table(moment, grid, cs_top_room(grid->rows));
+    put_facts(moment, &h);
+    put_view(moment, &h);
+    unsigned above = h.row + 1;
+    grid->room = grid->rows > above + LINES_BELOW ? grid->rows - above - LINES_BELOW : 0;
+    put_table(moment, &h, grid->room);
   }
   if (grid->rows > 1) put_footer(moment, grid);
 }
@@ -326,10 +421,11 @@ void cs_top_write_text(const struct cs_top_moment *moment, size_t limit, FILE *o
   struct cs_grid grid;
   size_t rows = moment->view.threads ? moment->thread_count : moment->method_count;
   if (rows > limit) rows = limit;
-  cs_grid_init(&grid, LINES_ABOVE + (unsigned)rows, UNLIMITED);
-  put_facts(moment, &grid);
-  put_view(moment, &grid);
-  put_table(moment, &grid, rows);
+  cs_grid_init(&grid, LINES_MOST + (unsigned)rows, UNLIMITED);
+  struct header h = {&grid, 0, 0};
+  put_facts(moment, &h);
+  put_view(moment, &h);
+  put_table(moment, &h, rows);
   for (unsigned i = 0; i < grid.rows; i++) {
     const char *text = grid.text[i] != NULL ? grid.text[i] : "";
     size_t len = strlen(text);

@@ -27,6 +27,7 @@ static int out_fd = -1;
 static struct termios before;
 static char leave[128];  // what gives the terminal back
 static size_t leave_len;
+static unsigned room;  // rows of the table that was drawn last
 
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -118,6 +119,7 @@ void cs_screen_draw(const struct cs_top_moment *moment) {
   struct cs_grid grid;
   cs_grid_init(&grid, (unsigned)LINES, (unsigned)COLS);
   cs_top_render(moment, &grid);
+  room = grid.room;
   (void)erase();
   for (unsigned i = 0; i < grid.rows; i++) {
     if (grid.text[i] == NULL) continue;
@@ -160,7 +162,7 @@ static void scroll_by(struct cs_top_moment *m, long by) {
 }
 
 static bool move_key(struct cs_top_moment *m, int key) {
-  long page = (long)cs_top_room((unsigned)LINES);
+  long page = (long)room;
   switch (key) {
     case KEY_UP:
       scroll_by(m, -1);
