@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# pool.sh BUILD SOURCE MATERIAL: what `clrsnap stack` says of the thread pool: one that is starved, with the method and
+# pool.sh BUILD SOURCE MATERIAL: what `clrsnap stack` and `clrsnap top` say of the thread pool: one that is starved, with the method and
 # the line that its workers wait in and the exact number of queued items; and that an idle one, one under full load and
 # one whose workers wait for a moment each are not called starved.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
@@ -26,6 +26,16 @@ pool() {
 assert eval(sys.argv[2]), pool' "$WORK/json" "$1"
 }
 
+# top CHECK [COUNT]: CHECK holds for `pool`, the thread pool in one of COUNT lines of `top --json`.
+top() {
+  timeout 100 "$CLRSNAP" top --json --interval 1 -n "${2:-90}" "$PID" 2> "$WORK/err" |
+    python3 -c 'import json, sys
+for line in sys.stdin:
+    pool = json.loads(line)["thread_pool"]
+    if pool and eval(sys.argv[1]): sys.exit(0)
+sys.exit("no such line, the last one was " + line)' "$1"
+}
+
 run starved
 line() { grep -n "$1" "$SOURCE/tests/apps/Pool/Program.cs" | cut -d: -f1; }
 line=$(line "it waits here") held=$(line "it is held here")
@@ -37,6 +47,7 @@ pool "[(w['workers'], w['in'], w['at'], w['line']) for w in pool['waits']] == [
 "$CLRSNAP" stack "$PID" > "$WORK/text" || fail "stack"
 grep -qxF "The pool is starved: 7 of 8 workers wait in Task.Wait at Program.Blocking (Program.cs:$line); 32 items queued" \
   "$WORK/text" || { head -8 "$WORK/text"; fail "the sentence"; }
+top '(pool["starved"], pool["workers"], pool["asleep"], pool["queued"]) == (True, 8, 8, 32)' || fail "top: a starved pool"
 end
 pass "a starved pool"
 
@@ -48,5 +59,8 @@ for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail 
 end
 run brief
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool whose workers wait for a moment"; done
+top 'pool["completed_per_s"] > 0' || fail "top: a pool that works"
+! top 'pool["starved"]' 4 2> "$WORK/out" || fail "top: a pool whose workers wait for a moment"
+grep -q "no such line" "$WORK/out" || { cat "$WORK/out"; fail "top: nothing was seen"; }
 end
 pass "pools that are not starved"

@@ -121,10 +121,14 @@ stuck() {
 }
 
 all_wait() { [ "$(at "for a task" "$(cause Profile.Load profile)")" -ge 3 ]; }
+pool_said() {
+  grep '^The pool is starved: ' stack | grep -qF " at $(cause Profile.Load profile); "
+}
 starved() {
   nothing_wrong
   under_load starved
   until_stack all_wait
+  until_stack pool_said
   echo "starved: $(at "for a task" "$(cause Profile.Load profile)") threads"
 }
 

@@ -29,10 +29,14 @@ struct cs_counter_reader {
 };
 
 enum { ALLOC, GEN0, GEN1, GEN2, PAUSE, HEAP, QUEUED, COMPLETED, COUNTERS };
-static const char *const names[COUNTERS] = {
-    "alloc-rate",     "gen-0-gc-count",         "gen-1-gc-count",
-    "gen-2-gc-count", "total-pause-time-by-gc", "gc-heap-size",
-    "threadpool-queue-length", "threadpool-completed-items-count"};
+static const char *const names[COUNTERS] = {"alloc-rate",
+                                            "gen-0-gc-count",
+                                            "gen-1-gc-count",
+                                            "gen-2-gc-count",
+                                            "total-pause-time-by-gc",
+                                            "gc-heap-size",
+                                            "threadpool-queue-length",
+                                            "threadpool-completed-items-count"};
 #define POOL (1u << QUEUED | 1u << COMPLETED)
 #define NEEDED (1u << ALLOC | 1u << GEN0 | 1u << GEN1 | 1u << GEN2 | 1u << HEAP)
 

@@ -20,7 +20,7 @@ struct cs_counters {
   double pool_completed_per_s;
   unsigned pool_late_s;  // for so many seconds in a row, more items were queued at the beginning of
                          // a second than completed in it, and some were at its end
-  char why[160];  // why they are not known; "": they have not arrived yet
+  char why[160];         // why they are not known; "": they have not arrived yet
 };
 
 struct cs_counter_reader;

@@ -114,11 +114,7 @@ struct cs_top_proc {
 // Returns false, and changes nothing, if the process is gone.
 bool cs_top_proc_read(struct cs_top_proc *proc, pid_t pid, uint64_t now_ns);
 void cs_top_proc_free(struct cs_top_proc *proc);
-// The pool, from what was just read and the counters.
-void cs_top_pool_read(struct cs_top_pool *pool, const struct cs_top_proc *proc,
-                      const struct cs_counters *counters, unsigned processors);
 
-// ---- A moment, for people and for programs ----
 // The thread pool, of the counters' last second and of the kernel's states.
 struct cs_top_pool {
   bool known;
@@ -128,6 +124,11 @@ struct cs_top_pool {
   bool starved;
 };
 
+// The pool, from what was just read and the counters.
+void cs_top_pool_read(struct cs_top_pool *pool, const struct cs_top_proc *proc,
+                      const struct cs_counters *counters, unsigned processors);
+
+// ---- A moment, for people and for programs ----
 struct cs_top_facts {
   const char *program, *runtime, *mode;
   int pid;  // 0: no runtime has started yet

@@ -289,9 +289,8 @@ static void put_methods(const struct cs_top_moment *m, struct header *h, size_t 
     size_t len, module_len;
     const char *method = text_of(m->top, frame->name, &len);
     const char *where = text_of(m->top, frame->module, &module_len);
-    put(grid, h->row++,
-        frame->kind == CS_KIND_USER ? CS_GRID_BOLD : CS_GRID_PLAIN, "%7.1f  %7.1f  %s%s%s",
-        100 * row->self, 100 * row->total,
+    put(grid, h->row++, frame->kind == CS_KIND_USER ? CS_GRID_BOLD : CS_GRID_PLAIN,
+        "%7.1f  %7.1f  %s%s%s", 100 * row->self, 100 * row->total,
         cell(&text, method, len, name, module > 0 && module_len > 0),
         module > 0 && module_len > 0 ? "  " : "",
         module > 0 ? cell(&place, where, module_len, module, false) : "");
@@ -318,9 +317,8 @@ static void put_threads(const struct cs_top_moment *m, struct header *h, size_t 
                              ? text_of(m->top, m->top->methods.frames[t->hottest].name, &len)
                              : "";
     char cpu[16];
-    put(grid, h->row++, CS_GRID_PLAIN,
-        "%7" PRIu32 "  %6s     %6.1f  %s  %s", t->tid, percent(cpu, t->cpu), 100 * t->share,
-        cell(&text, t->name, strlen(t->name), name, true),
+    put(grid, h->row++, CS_GRID_PLAIN, "%7" PRIu32 "  %6s     %6.1f  %s  %s", t->tid,
+        percent(cpu, t->cpu), 100 * t->share, cell(&text, t->name, strlen(t->name), name, true),
         cell(&hot, method, len, left > name + 2 ? left - name - 2 : 3, false));
   }
 }
@@ -340,13 +338,16 @@ static const struct {
     {"q", "quit; so does Ctrl-C"},
     {"?", "this help; any key leaves it"},
     {"", ""},
-    {"self %", "time in the method itself; total %: with what it calls; share %: of all threads'; "
-               "what is inlined is its caller's, unless --inlined was given"},
+    {"self %",
+     "time in the method itself; total %: with what it calls; share %: of all threads'; "
+     "what is inlined is its caller's, unless --inlined was given"},
     {"CPU %", "of one processor since the last refresh"},
-    {"GC %", "of the last second in which a collection held the program; after it, collections of "
-             "generation 0+1+2 since top began (each counts in the lower ones)"},
-    {"pool", "threads of the thread pool; starved: items wait for more than a second, most workers "
-             "sleep, and a processor is free"},
+    {"GC %",
+     "of the last second in which a collection held the program; after it, collections of "
+     "generation 0+1+2 since top began (each counts in the lower ones)"},
+    {"pool",
+     "threads of the thread pool; starved: items wait for more than a second, most workers "
+     "sleep, and a processor is free"},
 };
 
 // The number of bytes at the front that fill at most that many columns and are whole words.

@@ -193,7 +193,7 @@ static void a_frozen_table_stays(void **state) {
 }
 
 static const struct cs_top_task tasks[] = {
-    {100, "app", 0, 0.25}, {101, "dotnet-ef", 0, 0.75}, {102, ".NET Sig", 0, 0}};
+    {100, "app", 'S', 0, 0.25}, {101, "dotnet-ef", 'S', 0, 0.75}, {102, ".NET Sig", 'S', 0, 0}};
 static const struct cs_top_known known[] = {{100, "Main"}, {101, ""}};
 
 static void threads(void **state) {
