@@ -7,6 +7,7 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
+  async         print what every suspended async operation awaits, once
   diff          show what grew and what shrank between two recordings
   doctor        check what works here, or with a process, and explain what does not
   ps            list the .NET processes that you can see
@@ -24,7 +25,7 @@ run 0 "$CLRSNAP" --help
 run 2 "$CLRSNAP"
 run 0 "$CLRSNAP" version
 grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
-for verb in diff doctor ps record report run-profiler stack top; do
+for verb in async diff doctor ps record report run-profiler stack top; do
   run 0 "$CLRSNAP" help $verb
   cp out help1
   run 0 "$CLRSNAP" $verb --help

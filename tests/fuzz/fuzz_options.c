@@ -11,8 +11,9 @@ enum { MOST_WORDS = 32, MOST_BYTES = 4096, MOST_OPTIONS_BYTES = 65536 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const struct cs_command *const verbs[] = {
-      &cs_record_command, &cs_report_command, &cs_diff_command, &cs_top_command,
-      &cs_stack_command,  &cs_doctor_command, &cs_ps_command,   &cs_run_profiler_command};
+      &cs_record_command, &cs_report_command,       &cs_diff_command,
+      &cs_top_command,    &cs_stack_command,        &cs_doctor_command,
+      &cs_ps_command,     &cs_run_profiler_command, &cs_async_command};
   static char text[MOST_BYTES + 1];
   static _Alignas(16) char options[MOST_OPTIONS_BYTES];
   char *words[MOST_WORDS + 2] = {(char[]){"verb"}};

@@ -9,8 +9,9 @@
 #include "cli/verbs.h"
 
 static const struct cs_command *const verbs[] = {
-    &cs_diff_command,   &cs_doctor_command,       &cs_ps_command,    &cs_record_command,
-    &cs_report_command, &cs_run_profiler_command, &cs_stack_command, &cs_top_command};
+    &cs_async_command,        &cs_diff_command,   &cs_doctor_command,
+    &cs_ps_command,           &cs_record_command, &cs_report_command,
+    &cs_run_profiler_command, &cs_stack_command,  &cs_top_command};
 
 static const struct cs_command *find_verb(const char *name) {
   for (size_t i = 0; i < CS_COUNT(verbs); i++)

@@ -66,6 +66,15 @@ uint32_t cs_metadata_find_type(const struct cs_metadata *m, const char *space, c
 // The row of Field of one of the type's own fields; 0: there is none.
 uint32_t cs_metadata_find_field(const struct cs_metadata *m, uint32_t type, const char *name);
 
+// ---- Members of a type, by its row (names.c) ----
+// The mdMethodDef of its first method of that name; 0: it has none.
+uint32_t cs_metadata_method_of(const struct cs_metadata *m, uint32_t type, const char *name);
+// Its fields: *first to *end - 1 are rows of the table. False: there is no such type.
+bool cs_metadata_fields_of(const struct cs_metadata *m, uint32_t type, uint32_t *first,
+                           uint32_t *end);
+// A field's name, or NULL. Valid as long as the metadata.
+const char *cs_metadata_field(const struct cs_metadata *m, uint32_t row);
+
 // ---- The module's name (self.c) ----
 // The file name that the compiler wrote, "App.dll". NULL: unreadable. Valid as long as the
 // metadata.

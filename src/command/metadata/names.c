@@ -7,7 +7,8 @@
 
 enum { MAX_NESTING = 32, MAX_GENERIC = 64 };
 // Columns.
-enum { TYPE_NAME = 1, TYPE_SPACE = 2, TYPE_METHODS = 5, METHOD_NAME = 3 };
+enum { TYPE_NAME = 1, TYPE_SPACE = 2, TYPE_FIELDS = 4, TYPE_METHODS = 5, METHOD_NAME = 3 };
+enum { FIELD_NAME = 1 };
 enum { NESTED = 0, ENCLOSING = 1, PARAM_OWNER = 2, PARAM_NAME = 3 };
 enum { OWNER_TYPE = 0, OWNER_METHOD = 1 };  // coded, in the lowest bit
 
@@ -120,4 +121,31 @@ bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_m
 bool cs_metadata_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *text) {
   text->method[0] = '\0';
   return add_type(text, m, row);
+}
+
+// A type's members are a run of rows, up to those of the next type.
+static bool members_of(const struct cs_metadata *m, uint32_t type, unsigned column,
+                       enum cs_table members, uint32_t *first, uint32_t *end) {
+  if (!cs_metadata_cell(m, CS_TABLE_TYPE_DEF, type, column, first)) return false;
+  if (!cs_metadata_cell(m, CS_TABLE_TYPE_DEF, type + 1, column, end)) *end = m->rows[members] + 1;
+  return *end >= *first && *end <= m->rows[members] + 1;
+}
+
+bool cs_metadata_fields_of(const struct cs_metadata *m, uint32_t type, uint32_t *first,
+                           uint32_t *end) {
+  return members_of(m, type, TYPE_FIELDS, CS_TABLE_FIELD, first, end);
+}
+
+const char *cs_metadata_field(const struct cs_metadata *m, uint32_t row) {
+  return string_of(m, CS_TABLE_FIELD, row, FIELD_NAME);
+}
+
+uint32_t cs_metadata_method_of(const struct cs_metadata *m, uint32_t type, const char *name) {
+  uint32_t row, end;
+  if (!members_of(m, type, TYPE_METHODS, CS_TABLE_METHOD_DEF, &row, &end)) return 0;
+  for (; row < end; row++) {
+    const char *found = string_of(m, CS_TABLE_METHOD_DEF, row, METHOD_NAME);
+    if (found != NULL && strcmp(found, name) == 0) return (uint32_t)CS_TABLE_METHOD_DEF << 24 | row;
+  }
+  return 0;
 }

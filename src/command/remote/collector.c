@@ -66,20 +66,26 @@ static bool read_table(struct cs_remote *remote, uint64_t *table) {
 }
 
 // The collector's variables come after its kind, between the suspending thread and the domains.
-enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote) {
-  enum { MARKING, SWEEPING, FREE };
+uint64_t cs_remote_gc_variables(struct cs_remote *remote) {
   const struct cs_layout *l = &remote->world.layout;
   const uint64_t before[] = {l->thread_store, l->landmarks.finalizer_thread, l->suspension_thread};
   const uint64_t after[] = {l->landmarks.app_domain, l->landmarks.system_domain};
-  uint64_t table[TABLE_ENTRIES], vars, at;
-  uint32_t state;
+  uint64_t table[TABLE_ENTRIES], vars;
   uint8_t major;
-  if (!read_table(remote, table)) return CS_GC_BACKGROUND_UNKNOWN;
+  if (!read_table(remote, table)) return 0;
   int begin = find_run(table, before, CS_COUNT(before));
   if (begin < 0 || find_run(table, after, CS_COUNT(after)) != begin + 5 ||
       !read_word(remote, table[begin + 4], &vars) || vars == 0 ||
-      !cs_remote_read(remote, vars, &major, 1) || major != VARS_MAJOR ||
-      !read_word(remote, vars + 8u * VAR_BACKGROUND_STATE, &at) || at == 0 ||
+      !cs_remote_read(remote, vars, &major, 1) || major != VARS_MAJOR)
+    return 0;
+  return vars;
+}
+
+enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote) {
+  enum { MARKING, SWEEPING, FREE };
+  uint64_t vars = cs_remote_gc_variables(remote), at;
+  uint32_t state;
+  if (vars == 0 || !read_word(remote, vars + 8u * VAR_BACKGROUND_STATE, &at) || at == 0 ||
       !cs_remote_read(remote, at, &state, 4) || state > FREE)
     return CS_GC_BACKGROUND_UNKNOWN;
   return state == FREE ? CS_GC_BACKGROUND_NO : CS_GC_BACKGROUND_YES;

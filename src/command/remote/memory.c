@@ -63,6 +63,10 @@ bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_
   return cs_page_cache_read(&remote->cache, address, dst, len);
 }
 
+bool cs_remote_read_large(struct cs_remote *remote, uint64_t address, void *dst, size_t len) {
+  return cs_process_memory_read(&remote->process, address, dst, len);
+}
+
 void cs_remote_invalidate(struct cs_remote *remote) {
   remote->cache.generation++;
 }

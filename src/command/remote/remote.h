@@ -45,6 +45,8 @@ const struct cs_world *cs_remote_world(const struct cs_remote *remote);
 
 // Reads through the cache. False: not all of it is mapped.
 bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
+// The same around the cache, for reads that would only empty it.
+bool cs_remote_read_large(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
 // To be called after the target has run: forgets everything that was read.
 void cs_remote_invalidate(struct cs_remote *remote);
 // Forgets what was read in [begin, end).
@@ -58,6 +60,10 @@ void cs_remote_refresh_images(struct cs_remote *remote);
 bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
 // Detaches from them: they run again, and signals that arrived meanwhile are delivered.
 void cs_remote_go(struct cs_remote *remote);
+// Raises this process's priority, as far as it may, so that the other one does not stand still for
+// longer than necessary; and lowers it again.
+void cs_remote_hurry(void);
+void cs_remote_take_it_easy(void);
 // The threads that cs_remote_stop has stopped.
 unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids);
 
@@ -87,6 +93,8 @@ enum cs_gc_method {
   CS_GC_METHOD_OTHER,
 };
 enum cs_gc_method cs_remote_gc_method(struct cs_remote *remote, uint64_t ip);
+// The collector's variables for the debugger (GcDacVars); 0: not found, or of another version.
+uint64_t cs_remote_gc_variables(struct cs_remote *remote);
 // Whether a background collection is in progress.
 enum cs_gc_background { CS_GC_BACKGROUND_UNKNOWN, CS_GC_BACKGROUND_NO, CS_GC_BACKGROUND_YES };
 enum cs_gc_background cs_remote_gc_background(struct cs_remote *remote);

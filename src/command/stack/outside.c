@@ -7,11 +7,9 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -147,22 +145,6 @@ static void list_threads(struct cs_outside *outside) {
   if (dir != NULL) (void)closedir(dir);
 }
 
-// ---- Priority ----
-
-// On a busy machine this command would wait for a processor while the process stands still. Nice
-// values only count within a session (the scheduler's autogroups), so the real-time policy matters
-// more. Without the right to either, the process stands still for longer.
-static void hurry(void) {
-  const struct sched_param param = {.sched_priority = 1};
-  (void)setpriority(PRIO_PROCESS, 0, -20);
-  (void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
-}
-
-static void take_it_easy(void) {
-  const struct sched_param param = {.sched_priority = 0};
-  (void)sched_setscheduler(0, SCHED_OTHER, &param);
-}
-
 // ---- Walking ----
 
 static struct cs_outside_thread *find_thread(struct cs_outside *outside, int tid) {
@@ -227,7 +209,7 @@ static void name_all(struct cs_outside *outside, struct cs_outside_names *names)
   for (uint32_t t = 0; t < outside->count; t++) {
     struct cs_outside_thread *thread = &outside->threads[t];
     // The process runs again, so names may take priority over others for a moment only.
-    if (cs_clock_now_ns() - begin > HURRY_NS) take_it_easy();
+    if (cs_clock_now_ns() - begin > HURRY_NS) cs_remote_take_it_easy();
     for (uint32_t i = 0; i < thread->count; i++) {
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
@@ -266,7 +248,7 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
   struct cs_heap *heap = cs_outside_pool_open(remote, &outside->pool);
   bool ok = stop_and_walk(outside, remote, heap, options, err);
   if (ok && cs_outside_pool_suspect(outside)) {
-    hurry();
+    cs_remote_hurry();
     cs_outside_pool_judge(remote, heap, outside);
   }
   cs_heap_free(heap);
@@ -276,7 +258,7 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
                                    struct cs_error *err) {
   char command[4096] = "";
-  hurry();
+  cs_remote_hurry();
   struct cs_remote *remote = cs_remote_open(pid, err);
   if (remote == NULL) return NULL;
   struct cs_outside *outside = cs_allocate(sizeof *outside);

@@ -138,6 +138,17 @@ static const struct field names_fields[] = {
     F("ThreadLocalData", "InFlightData", objects.in_flight),
     F("SyncTableEntry", "!", objects.sync_size),
     F("SyncTableEntry", "SyncBlock", objects.sync_block),
+    F("EEClass", "MethodTable", ee_class.method_table),
+    F("EEClass", "NumInstanceFields", ee_class.field_count),
+    F("EEClass", "NumStaticFields", ee_class.static_count),
+    F("GenericsDictInfo", "NumDicts", generics.dictionaries),
+    F("GenericsDictInfo", "NumTypeArgs", generics.arguments),
+    F("Exception", "_message", exception.message),
+    F("Thread", "RuntimeThreadLocals", thread.locals),
+    F("RuntimeThreadLocals", "AllocContext", allocation.context),
+    F("EEAllocContext", "GCAllocationContext", allocation.gc_context),
+    F("GCAllocContext", "Pointer", allocation.pointer),
+    F("GCAllocContext", "Limit", allocation.limit),
 };
 #undef F
 
@@ -184,6 +195,8 @@ static const struct global names_globals[] = {
     G("ThinlockThreadIdDispenser", landmarks.thread_ids, true),
     G("ObjectMethodTable", landmarks.object_class, true),
     G("SyncTableEntries", sync_table, true),
+    G("ExceptionMethodTable", exception_class, true),
+    G("FreeObjectMethodTable", free_object_class, true),
 };
 #undef G
 // clang-format on

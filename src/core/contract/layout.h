@@ -24,6 +24,8 @@ struct cs_layout {
   struct {
     uint64_t finalizer_thread, app_domain, system_domain, thread_ids, object_class;
   } landmarks;
+  // Addresses of the variables that point to these classes; 0: unknown.
+  uint64_t exception_class, free_object_class;
   uint64_t coreclr_begin, coreclr_end;   // libcoreclr.so's mapping, [begin, end)
   uint64_t hash_slots, hash_value_mask;  // the runtime's HashMap: slots per bucket, bits of a value
   uint64_t method_desc_alignment, token_remainder_bits;
@@ -33,7 +35,12 @@ struct cs_layout {
   struct {
     uint32_t id, os_id, state, preemptive_gc_disabled, frame, link_next, exception_tracker;
     uint32_t exposed_object;  // handle of the managed Thread; CS_NO_FIELD: unknown
+    uint32_t locals;          // as above
   } thread;
+  // From the locals of a thread to where it allocates; CS_NO_FIELD: unknown.
+  struct {
+    uint32_t context, gc_context, pointer, limit;
+  } allocation;
   struct {
     uint32_t length, first_char;  // CS_NO_FIELD: as above
   } string;
@@ -78,7 +85,7 @@ struct cs_layout {
     uint32_t table, next, count;
   } lookup_map;
   struct {
-    uint32_t fields;
+    uint32_t fields, method_table, field_count, static_count;
   } ee_class;
   struct {
     uint32_t size, gc;  // they lie before a class's auxiliary data
@@ -109,13 +116,20 @@ struct cs_layout {
     uint32_t flags2;     // the highest 24 bits: the class's mdTypeDef; as above
     uint32_t auxiliary;  // as above
   } method_table;
-  // Types of arrays, and locks (remote/objects.c). CS_NO_FIELD: unknown.
+  // Types of arrays and generic arguments, and locks (remote/objects.c). CS_NO_FIELD: unknown.
   struct cs_object_layout {
     uint32_t flags, base_size, element;  // of MethodTable
     uint32_t thread_data;                // of Thread: its ThreadLocalData
     uint32_t in_flight;                  // of ThreadLocalData
     uint32_t sync_size, sync_block;      // of an entry of the sync table
   } objects;
+  // Before the word that objects.element leads to; CS_NO_FIELD: unknown.
+  struct {
+    uint32_t dictionaries, arguments;
+  } generics;
+  struct {
+    uint32_t message;  // CS_NO_FIELD: unknown
+  } exception;
   struct {
     uint32_t begin, size;
   } image_data_directory;  // VirtualAddress, Size
@@ -158,7 +172,7 @@ struct cs_layout {
   uint16_t runtime_major, runtime_minor, runtime_build;
 };
 
-// Fields that only names and asynchronous callers need may be missing.
+// Fields that only names, asynchronous callers and walks of the heap need may be missing.
 #define CS_NO_FIELD UINT32_MAX
 
 // Sizes of the copies of structures that are read as a whole. Their members are indices into these

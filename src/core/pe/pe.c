@@ -74,8 +74,7 @@ bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from) {
          (cs_pe_open(pe, read, from, CS_PE_FLAT) && has_metadata(pe));
 }
 
-// The place in the image of what is at an RVA.
-static bool place_of(const struct cs_pe *pe, uint32_t rva, uint64_t *offset) {
+bool cs_pe_place(const struct cs_pe *pe, uint32_t rva, uint64_t *offset) {
   if (pe->layout == CS_PE_MAPPED) *offset = rva;
   if (pe->layout == CS_PE_MAPPED) return rva != 0 && rva < pe->image_size;
   for (uint32_t i = 0; i < pe->section_count; i++) {
@@ -99,11 +98,11 @@ bool cs_pe_metadata(const struct cs_pe *pe, uint64_t *offset, uint32_t *size) {
       !cs_pe_bytes(pe, at, cli, sizeof cli))
     return false;
   *size = u32(cli + 12);
-  return place_of(pe, u32(cli + 8), offset);
+  return cs_pe_place(pe, u32(cli + 8), offset);
 }
 
 bool cs_pe_directory(const struct cs_pe *pe, unsigned which, uint64_t *offset, uint32_t *size) {
   if (which >= pe->directory_count || pe->directory[which].size == 0) return false;
   *size = pe->directory[which].size;
-  return place_of(pe, pe->directory[which].rva, offset);
+  return cs_pe_place(pe, pe->directory[which].rva, offset);
 }

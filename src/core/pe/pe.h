@@ -40,6 +40,8 @@ bool cs_pe_open_loaded(struct cs_pe *pe, cs_pe_read_fn *read, void *from);
 bool cs_pe_metadata(const struct cs_pe *pe, uint64_t *offset, uint32_t *size);
 // Returns the place of a directory's content; false if it has none.
 bool cs_pe_directory(const struct cs_pe *pe, unsigned which, uint64_t *offset, uint32_t *size);
+// Returns the place of what is at an RVA; false if the image has nothing there.
+bool cs_pe_place(const struct cs_pe *pe, uint32_t rva, uint64_t *offset);
 bool cs_pe_bytes(const struct cs_pe *pe, uint64_t offset, void *out, size_t size);
 
 // ---- debug.c: the PDB ----

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap async`: the suspended async operations of another process, from outside: there is no
+// agent, and the runtime does nothing. One thread.
+#ifndef CS_ASYNC_ASYNC_H
+#define CS_ASYNC_ASYNC_H
+
+#include "async/scan.h"
+#include "async/tree.h"
+#include "base/error.h"
+
+struct cs_async {
+  int pid;
+  uint32_t major, minor, build;  // of the runtime; 0.0.0: unknown
+  char *command;
+  uint64_t stopped_ns;  // for how long the process stood still at the look that counts
+  uint32_t tries;       // stops that were in vain, because the collector was at work
+  uint64_t tried_ns;    // for how long they lasted, together
+  uint64_t heap_bytes, seen, late_bytes, lost_bytes, too_many;
+  uint64_t suspended;   // async methods that await something
+  uint64_t operations;  // chains
+  bool cut;             // chains were left out: they fork too often
+  bool late;            // there was no time to look at everything
+  struct cs_async_tree tree;
+};
+
+struct cs_async_options {
+  double limit_s;  // the process stands still for no longer
+};
+
+// NULL: `err` has the reason.
+struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
+                               struct cs_error *err);
+void cs_async_free(struct cs_async *async);
+
+// ---- graph.c ----
+// Gives a name to each step of the chains.
+struct cs_async_namer {
+  uint32_t (*method)(void *data, const struct cs_async_object *object, const char *note);
+  uint32_t (*task)(void *data, const struct cs_async_object *object);
+  uint32_t (*leaf)(void *data, const struct cs_async_object *object);
+  uint32_t (*thread)(void *data);  // a thread that waits for a task
+  bool (*is_method)(void *data, const struct cs_async_object *object);
+  void *data;
+};
+// Merges all chains of the scan into async->tree, and counts them.
+void cs_async_merge(const struct cs_async_scan *scan, const struct cs_async_namer *namer,
+                    struct cs_async *async);
+
+#endif

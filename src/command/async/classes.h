@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The classes of a stopped process's objects, as far as chains of awaits need them: what an object
+// of the class is to a chain, and where its members are. From the runtime's own structures and the
+// modules' metadata, both in the process's memory. One thread.
+#ifndef CS_ASYNC_CLASSES_H
+#define CS_ASYNC_CLASSES_H
+
+#include "metadata/lines.h"
+#include "metadata/metadata.h"
+#include "remote/remote.h"
+#include "util/map.h"
+
+enum cs_async_kind {
+  CS_ASYNC_NOTHING,
+  CS_ASYNC_TASK,      // a Task that is no async method's
+  CS_ASYNC_BOX,       // an async method's Task
+  CS_ASYNC_POOLED,    // an async method's box that is no Task
+  CS_ASYNC_DELEGATE,  // leads on to its target
+  CS_ASYNC_LINK,      // a continuation, which leads on
+  CS_ASYNC_LIST,      // continuations
+  CS_ASYNC_WAIT,      // a thread's wait for a Task
+};
+
+struct cs_async_class {
+  uint64_t id;  // its MethodTable
+  uint32_t base_bytes, element_bytes;
+  uint32_t row, module;  // of TypeDef, and the index of its module
+  uint32_t parent;       // index, or CS_ASYNC_NO_CLASS
+  enum cs_async_kind kind;
+  bool is_value, has_references;
+  const char *core_name;  // as in the source; NULL: it is not the framework's core library's
+  uint32_t link_at;       // the member that leads on, 0: none; LIST: its array
+  uint32_t size_at;       // LIST: how many
+  // A box: its method's state machine, which is in the box, or an object of its own.
+  uint32_t machine;     // its class; CS_ASYNC_NO_CLASS: of an unknown class
+  uint32_t machine_at;  // where it is, or the reference to it
+  bool by_reference;
+  // A state machine of its own, or a box with one inside: offsets from the object's beginning.
+  bool laid_out, has_state;
+  uint32_t state_at;
+  uint32_t *awaiters;  // references within the awaiters
+  uint32_t awaiter_count;
+};
+#define CS_ASYNC_NO_CLASS UINT32_MAX
+
+struct cs_async_classes;
+// Reads what does not change: the process need not be stopped yet. NULL: *err.
+struct cs_async_classes *cs_async_classes_new(struct cs_remote *remote, struct cs_error *err);
+void cs_async_classes_free(struct cs_async_classes *classes);
+
+// The index of a class by its MethodTable; CS_ASYNC_NO_CLASS: there is none. The process is
+// stopped.
+uint32_t cs_async_class_find(struct cs_async_classes *classes, uint64_t id);
+// Valid until the next class is looked for.
+const struct cs_async_class *cs_async_class_at(const struct cs_async_classes *classes,
+                                               uint32_t index);
+// Finds out where a state machine that is an object of its own has its state and its awaiters.
+void cs_async_lay_out(struct cs_async_classes *classes, uint32_t index);
+// Members of Task, in an object.
+struct cs_async_task_members {
+  uint32_t flags, action, continuation;
+};
+const struct cs_async_task_members *cs_async_task(const struct cs_async_classes *classes);
+
+// ---- Names and lines (names.c). The process runs again ----
+// "Namespace.Type" as in the source. False: it cannot be found out.
+bool cs_async_class_name(struct cs_async_classes *classes, uint32_t index, char *text, size_t cap);
+// The name of a state machine's method, and the line of the await that is its state's.
+bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, char *text,
+                          size_t cap);
+bool cs_async_line(struct cs_async_classes *classes, struct cs_lines *lines, uint32_t machine,
+                   int32_t state, struct cs_line *out);
+// The IL offset at which a method takes a state, in the code of its body. False: at none, or at
+// several.
+bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32_t *il);
+
+// ---- Modules (modules.c) ----
+struct cs_async_module {
+  uint64_t address, base;
+  char *path;         // NULL: it has none
+  bool asked, known;  // known: its image could be read
+  struct cs_pe_debug debug;
+  struct cs_metadata *metadata;  // NULL: unreadable
+  bool has_lines;                // it was added to the lines
+};
+struct cs_async_modules {
+  struct cs_remote *remote;
+  struct cs_async_module *items;
+  size_t count, capacity;
+};
+// The index of a module by its address.
+uint32_t cs_async_module_find(struct cs_async_modules *modules, uint64_t address);
+// The module, which is read on first use. Valid until the next one is found.
+struct cs_async_module *cs_async_module_at(struct cs_async_modules *modules, uint32_t index);
+// Its image, which `image` is read through. False: it cannot be read any more.
+struct cs_async_image {
+  struct cs_remote *remote;
+  uint64_t base;
+  struct cs_pe pe;
+};
+bool cs_async_module_image(const struct cs_async_modules *modules, uint32_t index,
+                           struct cs_async_image *image);
+void cs_async_modules_free(struct cs_async_modules *modules);
+struct cs_async_modules *cs_async_modules_of(struct cs_async_classes *classes);
+
+#endif

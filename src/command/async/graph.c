@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// From objects that await each other to chains, from the outermost awaiter down. A box leads to
+// what it awaits; a Task of no method, such as WhenAll's, to all whose completion it waits for. An
+// outermost awaiter is one that nothing leads to; methods that only lead to each other in a circle
+// have none, and begin at the first name. Invariant: the work is bounded, though chains may fork
+// and join at every step; what was left out is said. One thread. Signal-safe: no.
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/async.h"
+
+enum { MOST_DEPTH = 400, STEPS_PER_OBJECT = 8, MORE_STEPS = 1000000 };
+
+struct graph {
+  const struct cs_async_scan *scan;
+  const struct cs_async_namer *namer;
+  struct cs_async *async;
+  struct cs_async_edge *edges;  // by `to`
+  uint32_t *first_edge;         // of each object, and the number of edges
+  bool *led_to, *on_path, *visited;
+  uint64_t steps, most_steps;
+};
+
+static int by_target(const void *a, const void *b) {
+  const struct cs_async_edge *x = a, *y = b;
+  if (x->to != y->to) return x->to < y->to ? -1 : 1;
+  return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool is_method(const struct graph *g, uint32_t i) {
+  return g->namer->is_method(g->namer->data, &g->scan->objects[i]);
+}
+
+// It awaits something: it runs neither at this moment, nor has it just given out a value.
+static bool is_suspended(const struct graph *g, uint32_t i) {
+  const struct cs_async_object *object = &g->scan->objects[i];
+  bool awaits = object->next != CS_ASYNC_NO_OBJECT || object->end != CS_ASYNC_LEAF_NONE;
+  return is_method(g, i) && (awaits || (object->has_state && object->state >= 0));
+}
+
+static void prepare(struct graph *g) {
+  const struct cs_async_scan *scan = g->scan;
+  size_t kept = 0;
+  g->edges = cs_allocate((scan->edge_count + 1) * sizeof *g->edges);
+  g->first_edge = cs_allocate((scan->count + 1) * sizeof *g->first_edge);
+  g->led_to = cs_allocate(scan->count + 1);
+  g->on_path = cs_allocate(scan->count + 1);
+  g->visited = cs_allocate(scan->count + 1);
+  if (scan->edge_count > 0) memcpy(g->edges, scan->edges, scan->edge_count * sizeof *g->edges);
+  cs_sort(g->edges, scan->edge_count, sizeof *g->edges, by_target);
+  for (size_t i = 0; i < scan->edge_count; i++)
+    if (kept == 0 || by_target(&g->edges[kept - 1], &g->edges[i]) != 0)
+      g->edges[kept++] = g->edges[i];
+  for (size_t i = 0, at = 0; i <= scan->count; i++) {
+    while (at < kept && g->edges[at].to < i) at++;
+    g->first_edge[i] = (uint32_t)at;
+  }
+  for (size_t i = 0; i < kept; i++) g->led_to[g->edges[i].from] = true;
+  for (size_t i = 0; i < scan->count; i++)
+    if (scan->objects[i].next != CS_ASYNC_NO_OBJECT) g->led_to[scan->objects[i].next] = true;
+}
+
+static uint32_t add(struct graph *g, uint32_t parent, uint32_t step, uint64_t object) {
+  return cs_async_add(&g->async->tree, parent, step, object);
+}
+
+static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth);
+
+static void walk_method(struct graph *g, uint32_t parent, uint32_t i, int depth) {
+  const struct cs_async_object *object = &g->scan->objects[i];
+  const struct cs_async_namer *namer = g->namer;
+  bool suspended = is_suspended(g, i);
+  const char *note = suspended                                 ? ""
+                     : object->has_state && object->state < -2 ? "has yielded a value"
+                                                               : "runs";
+  uint32_t node = add(g, parent, namer->method(namer->data, object, note), object->address);
+  if (object->next != CS_ASYNC_NO_OBJECT)
+    walk(g, node, object->next, depth + 1);
+  else if (suspended)
+    (void)add(g, node, namer->leaf(namer->data, object), object->awaits);
+}
+
+static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth) {
+  const struct cs_async_object *object = &g->scan->objects[i];
+  const struct cs_async_namer *namer = g->namer;
+  if (g->on_path[i]) {
+    uint32_t step = namer->method(namer->data, object, "again: they wait for each other");
+    if (!is_method(g, i)) step = namer->task(namer->data, object);
+    cs_async_mark_cycle(&g->async->tree, add(g, parent, step, object->address));
+    return;
+  }
+  if (depth == MOST_DEPTH || g->steps == g->most_steps) {
+    g->async->cut = true;
+    return;
+  }
+  g->steps++;
+  g->visited[i] = g->on_path[i] = true;
+  if (is_method(g, i)) {
+    walk_method(g, parent, i, depth);
+  } else {
+    uint32_t node = add(g, parent, namer->task(namer->data, object), object->address);
+    for (uint32_t e = g->first_edge[i]; e < g->first_edge[i + 1]; e++)
+      walk(g, node, g->edges[e].from, depth + 1);
+    if (object->next != CS_ASYNC_NO_OBJECT)
+      walk(g, node, object->next, depth + 1);
+    else if (object->end != CS_ASYNC_LEAF_NONE)
+      (void)add(g, node, namer->leaf(namer->data, object), object->awaits);
+  }
+  g->on_path[i] = false;
+}
+
+// Whether a suspended method is there or further down.
+static bool leads_to_method(const struct graph *g, uint32_t i, int depth) {
+  if (is_method(g, i)) return true;
+  if (depth == 8) return false;
+  for (uint32_t e = g->first_edge[i]; e < g->first_edge[i + 1]; e++)
+    if (leads_to_method(g, g->edges[e].from, depth + 1)) return true;
+  return false;
+}
+
+static void begin(struct graph *g, uint32_t i) {
+  uint32_t root = cs_async_root(&g->async->tree);
+  if (g->scan->objects[i].waited_for)
+    root = add(g, root, g->namer->thread(g->namer->data), g->scan->objects[i].address);
+  g->async->operations++;
+  walk(g, root, i, 0);
+}
+
+static uint32_t successor(const struct graph *g, uint32_t i) {
+  uint32_t next = g->scan->objects[i].next;
+  if (is_method(g, i) || next != CS_ASYNC_NO_OBJECT) return next;
+  return g->first_edge[i] < g->first_edge[i + 1] ? g->edges[g->first_edge[i]].from
+                                                 : CS_ASYNC_NO_OBJECT;
+}
+
+static const char *name_of(const struct graph *g, uint32_t i) {
+  const struct cs_async_namer *namer = g->namer;
+  const struct cs_async_object *object = &g->scan->objects[i];
+  uint32_t step =
+      is_method(g, i) ? namer->method(namer->data, object, "") : namer->task(namer->data, object);
+  return g->async->tree.steps[step].name;
+}
+
+// Where the circle that begins here, if it is one, has its first name: equal circles are then one.
+static uint32_t first_of_circle(struct graph *g, uint32_t from) {
+  uint32_t i = from, best;
+  for (size_t n = 0; i != CS_ASYNC_NO_OBJECT && n <= g->scan->count && !g->on_path[i]; n++) {
+    g->on_path[i] = true;
+    i = successor(g, i);
+  }
+  bool is_circle = i != CS_ASYNC_NO_OBJECT;
+  for (uint32_t k = from; k != CS_ASYNC_NO_OBJECT && g->on_path[k]; k = successor(g, k))
+    g->on_path[k] = false;
+  if (!is_circle) return from;
+  best = i;
+  for (uint32_t k = successor(g, i); k != i; k = successor(g, k))
+    if (is_method(g, k) && (!is_method(g, best) || strcmp(name_of(g, k), name_of(g, best)) < 0))
+      best = k;
+  return best;
+}
+
+void cs_async_merge(const struct cs_async_scan *scan, const struct cs_async_namer *namer,
+                    struct cs_async *async) {
+  struct graph g = {.scan = scan,
+                    .namer = namer,
+                    .async = async,
+                    .most_steps = STEPS_PER_OBJECT * scan->count + MORE_STEPS};
+  (void)cs_async_root(&async->tree);
+  prepare(&g);
+  for (uint32_t i = 0; i < scan->count; i++) {
+    if (is_suspended(&g, i)) async->suspended++;
+    if (!g.led_to[i] && (is_suspended(&g, i) || (!is_method(&g, i) && leads_to_method(&g, i, 0))))
+      begin(&g, i);
+  }
+  for (uint32_t i = 0; i < scan->count; i++)
+    if (is_suspended(&g, i) && !g.visited[i]) begin(&g, first_of_circle(&g, i));
+  cs_async_sort(&async->tree);
+  free(g.edges);
+  free(g.first_edge);
+  free(g.led_to);
+  free(g.on_path);
+  free(g.visited);
+}

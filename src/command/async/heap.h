@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The managed heap of a stopped process: where its objects lie, and what must be passed over to get
+// from one to the next. As the collector describes it to debuggers (remote/collector.c); nothing is
+// guessed. Not for handlers. One thread.
+#ifndef CS_ASYNC_HEAP_H
+#define CS_ASYNC_HEAP_H
+
+#include "remote/remote.h"
+
+struct cs_async_heap_part {
+  uint64_t begin, end;  // objects lie from `begin` to `end`, one after the other
+};
+// What a thread may allocate from without a lock. It contains no objects yet.
+struct cs_async_heap_gap {
+  uint64_t begin, end;
+};
+
+struct cs_async_heap {  // both lists by address
+  struct cs_async_heap_part *parts;
+  size_t part_count, part_capacity;
+  struct cs_async_heap_gap *gaps;
+  size_t gap_count, gap_capacity;
+  uint64_t bytes;  // of all parts
+};
+
+enum cs_async_heap_state {
+  CS_ASYNC_HEAP_FOUND,
+  CS_ASYNC_HEAP_COLLECTED,  // a collection is moving objects: try again when the process has run on
+  CS_ASYNC_HEAP_UNKNOWN,    // it is not described as expected: *err
+};
+// The process is stopped.
+enum cs_async_heap_state cs_async_heap_find(struct cs_remote *remote, struct cs_async_heap *heap,
+                                            struct cs_error *err);
+void cs_async_heap_free(struct cs_async_heap *heap);
+
+// The bytes of an object, from its address to the next one, by its class's two sizes.
+static inline uint64_t cs_async_heap_object_bytes(uint32_t base, uint32_t element, uint32_t count) {
+  uint64_t bytes = base + (uint64_t)element * count;
+  return (bytes + 7) & ~7ull;
+}
+
+#endif

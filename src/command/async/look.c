@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Stops a process, looks at its heap, lets it go, and then finds names for what was seen. Invariant:
+// the process runs again whatever happens in this file, and soon: after the time limit, with what
+// has been seen by then; if the collector is at work, it is let go at once, and stopped again
+// later. One thread. Signal-safe: no.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "async/async.h"
+#include "base/clock.h"
+#include "process/proc.h"
+
+enum { MOST_TRIES = 400, MOST_NAME = 4096 };
+
+struct names {
+  struct cs_async_classes *classes;
+  struct cs_async_tree *tree;
+  struct cs_lines *lines;
+  struct cs_map methods;  // steps by state machine and state, without a note
+  struct cs_map classes_by_index;
+  bool unknown;  // something has no name
+};
+
+// ---- Names ----
+
+#define TASKS "System.Threading.Tasks."
+// Framework's classes that stand for what is waited for. A name that ends in a dot is a prefix.
+static const char *const known[][2] = {
+    {TASKS "Task", "TaskCompletionSource"},
+    {TASKS "Task<TResult>", "TaskCompletionSource"},
+    {TASKS "Task.DelayPromise", "Task.Delay"},
+    {TASKS "Task.DelayPromiseWithCancellation", "Task.Delay"},
+    {TASKS "Task.WhenAllPromise", "Task.WhenAll"},
+    {TASKS "Task.WhenAllPromise<T>", "Task.WhenAll"},
+    {TASKS "Task.TwoTaskWhenAnyPromise<TTask>", "Task.WhenAny"},
+    {TASKS "TaskFactory.CompleteOnInvokePromise", "Task.WhenAny"},
+    {TASKS "TaskFactory.CompleteOnInvokePromise<TTask>", "Task.WhenAny"},
+    {TASKS "Task.CancellationPromise<T>", "Task.WaitAsync"},
+    {TASKS "Task.CancellationPromise<TTask>", "Task.WaitAsync"},
+    {TASKS "UnwrapPromise<TResult>", "Task.Unwrap (Task.Run)"},
+    {TASKS "ValueTask.ValueTaskSourceAsTask", "ValueTask.AsTask"},
+    {TASKS "ValueTask<TResult>.ValueTaskSourceAsTask", "ValueTask.AsTask"},
+    {"System.Threading.SemaphoreSlim.TaskNode", "SemaphoreSlim.WaitAsync"},
+    {"System.Threading.PeriodicTimer.State", "PeriodicTimer"},
+    {"System.Threading.Channels.", "channel"},
+    {"System.IO.Pipelines.", "pipe"},
+    {"System.Net.Sockets.", "socket"},
+};
+
+static const char *known_name(const char *class) {
+  for (size_t i = 0; i < CS_COUNT(known); i++) {
+    size_t len = strlen(known[i][0]);
+    bool prefix = known[i][0][len - 1] == '.';
+    if (prefix ? strncmp(class, known[i][0], len) == 0 : strcmp(class, known[i][0]) == 0)
+      return known[i][1];
+  }
+  return class;
+}
+
+static uint32_t step_of_class(struct names *names, uint32_t class, const char *name,
+                              const char *note) {
+  char text[MOST_NAME];
+  if (!cs_async_class_name(names->classes, class, text, sizeof text)) {
+    names->unknown = true;
+    (void)snprintf(text, sizeof text, "[an object of an unknown class]");
+  }
+  return cs_async_step(
+      names->tree,
+      &(struct cs_async_step){
+          .name = name != NULL ? name : known_name(text), .class = text, .note = note});
+}
+
+static uint32_t method_step(void *data, const struct cs_async_object *object, const char *note) {
+  struct names *names = data;
+  char text[MOST_NAME];
+  struct cs_line line = {"", 0};
+  uint64_t key = (uint64_t)object->machine << 32 | (uint32_t)object->state;
+  uint32_t found;
+  bool added;
+  if (note[0] == '\0' && cs_map_get(&names->methods, key, &found)) return found;
+  if (object->machine == CS_ASYNC_NO_CLASS ||
+      !cs_async_method_name(names->classes, object->machine, text, sizeof text)) {
+    names->unknown = true;
+    (void)snprintf(text, sizeof text, "[an async method of an unknown name]");
+  } else if (object->has_state && object->state >= 0) {
+    (void)cs_async_line(names->classes, names->lines, object->machine, object->state, &line);
+  }
+  uint32_t step = cs_async_step(
+      names->tree,
+      &(struct cs_async_step){.name = text, .note = note, .file = line.file, .line = line.line});
+  return note[0] == '\0' ? cs_map_put(&names->methods, key, step, &added) : step;
+}
+
+static uint32_t task_step(void *data, const struct cs_async_object *object) {
+  enum { RUNS = 0x20000, CONTINUES = 0x2000000 };  // m_stateFlags: invoked, waits for activation
+  struct names *names = data;
+  uint32_t key = object->class, found;
+  bool added;
+  if (object->has_action && (object->state & CONTINUES) == 0)
+    return step_of_class(names, object->class, "Task of a delegate",
+                         (object->state & RUNS) != 0 ? "runs" : "waits for a thread");
+  if (cs_map_get(&names->classes_by_index, key, &found)) return found;
+  return cs_map_put(
+      &names->classes_by_index, key,
+      step_of_class(names, object->class, object->has_action ? "Task.ContinueWith" : NULL, ""),
+      &added);
+}
+
+static uint32_t leaf_step(void *data, const struct cs_async_object *object) {
+  struct names *names = data;
+  static const char *const texts[] = {
+      [CS_ASYNC_LEAF_NONE] = "[Task.Yield, or an awaiter that holds no object]",
+      [CS_ASYNC_LEAF_DONE] = "[it is done: the method waits for a thread to go on]",
+      [CS_ASYNC_LEAF_UNKNOWN] = "[an object that cannot be read]",
+  };
+  if (object->end == CS_ASYNC_LEAF_OBJECT) return step_of_class(names, object->leaf, NULL, "");
+  return cs_async_step(names->tree, &(struct cs_async_step){.name = texts[object->end]});
+}
+
+static uint32_t thread_step(void *data) {
+  struct names *names = data;
+  return cs_async_step(names->tree,
+                       &(struct cs_async_step){.name = "[a thread in Wait() or Result]"});
+}
+
+static bool is_method(void *data, const struct cs_async_object *object) {
+  struct names *names = data;
+  enum cs_async_kind kind = cs_async_class_at(names->classes, object->class)->kind;
+  return kind == CS_ASYNC_BOX || kind == CS_ASYNC_POOLED;
+}
+
+// False: something has no name.
+static bool name_all(struct cs_async *async, struct cs_async_classes *classes,
+                     const struct cs_async_scan *scan) {
+  struct cs_target *target = cs_target_of(async->pid);
+  struct names names = {.classes = classes, .tree = &async->tree, .lines = cs_lines_new(target)};
+  const struct cs_async_namer namer = {method_step, task_step, leaf_step,
+                                       thread_step, is_method, &names};
+  cs_async_merge(scan, &namer, async);
+  cs_map_free(&names.methods);
+  cs_map_free(&names.classes_by_index);
+  cs_lines_free(names.lines);
+  cs_target_free(target);
+  return !names.unknown;
+}
+
+// ---- The look ----
+
+enum look { LOOKED, COLLECTING, FAILED };
+
+static enum look look_once(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
+                           struct cs_async_classes *classes, struct cs_async_scan *scan,
+                           struct cs_error *err) {
+  struct cs_async_heap heap = {.parts = NULL};
+  enum look result = FAILED;
+  uint64_t begin = cs_clock_now_ns();
+  if (!cs_remote_stop(remote, err)) return FAILED;
+  enum cs_async_heap_state state = cs_async_heap_find(remote, &heap, err);
+  if (state == CS_ASYNC_HEAP_COLLECTED) result = COLLECTING;
+  if (state == CS_ASYNC_HEAP_FOUND)
+    result = cs_async_scan(remote, classes, &heap, begin + limit_ns, scan) ? LOOKED : COLLECTING;
+  cs_remote_go(remote);
+  async->stopped_ns = cs_clock_now_ns() - begin;
+  cs_async_heap_free(&heap);
+  return result;
+}
+
+static bool look(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
+                 struct cs_error *err) {
+  for (async->tries = 0; async->tries < MOST_TRIES; async->tries++) {
+    struct cs_async_scan scan = {.objects = NULL};
+    cs_remote_invalidate(remote);
+    struct cs_async_classes *classes = cs_async_classes_new(remote, err);
+    if (classes == NULL) return false;
+    enum look result = look_once(remote, async, limit_ns, classes, &scan, err);
+    cs_remote_take_it_easy();
+    if (result == LOOKED) {
+      async->heap_bytes = scan.bytes;
+      async->seen = scan.seen;
+      async->late_bytes = scan.late_bytes;
+      async->lost_bytes = scan.lost_bytes;
+      async->too_many = scan.too_many;
+      async->late = scan.late || scan.late_bytes > 0;
+      if (!name_all(async, classes, &scan) && cs_proc_has_ended(async->pid)) {
+        (void)cs_error_set(err, "process %d has ended before the names were read", async->pid);
+        result = FAILED;
+      }
+    }
+    cs_async_scan_free(&scan);
+    cs_async_classes_free(classes);
+    if (result != COLLECTING) return result == LOOKED;
+    // Not at the beat of a program that collects again and again.
+    const struct timespec nap = {.tv_nsec = 1000000 + async->tries % 7 * 900000L};
+    async->tried_ns += async->stopped_ns;
+    (void)nanosleep(&nap, NULL);
+    cs_remote_hurry();
+  }
+  return cs_error_set(err, "process %d was collecting at each of %d looks: its objects were moving",
+                      async->pid, MOST_TRIES);
+}
+
+struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
+                               struct cs_error *err) {
+  cs_remote_hurry();
+  struct cs_remote *remote = cs_remote_open(pid, err);
+  if (remote == NULL) return NULL;
+  const struct cs_layout *layout = &cs_remote_world(remote)->layout;
+  struct cs_async *async = cs_allocate(sizeof *async);
+  async->pid = pid;
+  async->major = layout->runtime_major;
+  async->minor = layout->runtime_minor;
+  async->build = layout->runtime_build;
+  async->command = cs_proc_command_line(pid);
+  bool ok = look(remote, async, (uint64_t)(options->limit_s * 1e9), err);
+  cs_remote_close(remote);
+  if (ok) return async;
+  cs_async_free(async);
+  return NULL;
+}
+
+void cs_async_free(struct cs_async *async) {
+  if (async == NULL) return;
+  cs_async_tree_free(&async->tree);
+  free(async->command);
+  free(async);
+}

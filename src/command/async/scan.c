@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// Walks a stopped process's heap, object by object, and keeps boxes and Tasks that have not
+// completed. Invariants: an object's size is believed only within its part of the heap, and a part
+// is left where an object is not as expected; how much that was is counted; a reference is only
+// followed to what can be read and has a class. One thread. Signal-safe: no.
+#include "async/scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+enum {
+  WINDOW = 1 << 20,
+  SMALLEST = 24,
+  CLASS_BITS = 7,         // lowest bits of an object's class, which the collector uses
+  COMPLETED = 0x1600000,  // Task.m_stateFlags: canceled, faulted, ran to completion
+  MOST_LINKS = 8,
+  MOST_LIST = 1 << 16,
+  LOOK_AT_CLOCK = 4096,
+};
+
+struct scanner {
+  struct cs_remote *remote;
+  struct cs_async_classes *classes;
+  const struct cs_async_heap *heap;
+  struct cs_async_scan *scan;
+  uint64_t deadline;
+  size_t gap;  // the first one that is not behind
+  uint64_t last_id;
+  uint32_t last_class;
+  uint64_t window_at;
+  size_t window_len;
+  uint8_t *window;
+};
+
+// ---- Objects ----
+
+static uint64_t word_at(const uint8_t *object, uint32_t offset) {
+  uint64_t word;
+  memcpy(&word, object + offset, sizeof word);
+  return word;
+}
+static uint32_t half_at(const uint8_t *object, uint32_t offset) {
+  uint32_t half;
+  memcpy(&half, object + offset, sizeof half);
+  return half;
+}
+
+// What the machine awaits: of its awaiters only the one that it is suspended at has references.
+static uint64_t awaited(const struct cs_async_class *layout, const uint8_t *object) {
+  for (uint32_t i = 0; i < layout->awaiter_count; i++) {
+    uint64_t word =
+        layout->awaiters[i] + 8 <= layout->base_bytes ? word_at(object, layout->awaiters[i]) : 0;
+    if (word != 0) return word;
+  }
+  return 0;
+}
+
+static void read_machine(const struct cs_async_class *layout, const uint8_t *object,
+                         struct cs_async_object *out) {
+  out->has_state = layout->has_state && layout->state_at + 4 <= layout->base_bytes;
+  if (out->has_state) out->state = (int32_t)half_at(object, layout->state_at);
+  out->awaits = awaited(layout, object);
+}
+
+static bool has_room(const struct cs_async_class *class, uint32_t offset) {
+  return offset + 8 <= class->base_bytes;
+}
+
+static void keep(struct scanner *s, uint64_t address, uint32_t index, const uint8_t *object) {
+  const struct cs_async_class *class = cs_async_class_at(s->classes, index);
+  const struct cs_async_task_members *task = cs_async_task(s->classes);
+  struct cs_async_scan *scan = s->scan;
+  struct cs_async_object out = {.address = address,
+                                .class = index,
+                                .next = CS_ASYNC_NO_OBJECT,
+                                .leaf = CS_ASYNC_NO_CLASS,
+                                .machine = class->machine};
+  if (class->kind != CS_ASYNC_POOLED) {
+    if (!has_room(class, task->flags) || !has_room(class, task->action) ||
+        !has_room(class, task->continuation))
+      return;
+    out.state = (int32_t)half_at(object, task->flags);
+    if ((out.state & COMPLETED) != 0) return;
+    out.continuation = word_at(object, task->continuation);
+    out.has_action = word_at(object, task->action) != 0;
+  }
+  if (class->kind == CS_ASYNC_TASK && class->link_at != 0)
+    out.awaits = has_room(class, class->link_at) ? word_at(object, class->link_at) : 0;
+  else if (class->kind != CS_ASYNC_TASK && class->by_reference)
+    out.awaits = has_room(class, class->machine_at) ? word_at(object, class->machine_at) : 0;
+  else if (class->kind != CS_ASYNC_TASK)
+    read_machine(class, object, &out);
+  // A pooled box that awaits nothing is in its pool.
+  if (class->kind == CS_ASYNC_POOLED && out.awaits == 0) return;
+  if (scan->count == CS_ASYNC_MOST_OBJECTS) {
+    scan->too_many++;
+    return;
+  }
+  scan->objects = cs_grow(scan->objects, scan->count, &scan->capacity, sizeof *scan->objects);
+  scan->objects[scan->count++] = out;
+}
+
+// ---- The heap ----
+
+// The object's first `len` bytes; NULL: they cannot be read.
+static const uint8_t *view(struct scanner *s, const struct cs_async_heap_part *part, uint64_t at,
+                           size_t len) {
+  if (at >= s->window_at && at + len <= s->window_at + s->window_len)
+    return s->window + (at - s->window_at);
+  if (len > WINDOW || part->end - at < len) return NULL;
+  s->window_len = part->end - at < WINDOW ? (size_t)(part->end - at) : WINDOW;
+  s->window_at = at;
+  if (cs_remote_read_large(s->remote, at, s->window, s->window_len)) return s->window;
+  s->window_len = 0;
+  return NULL;
+}
+
+static uint32_t class_of(struct scanner *s, uint64_t id) {
+  if (id != s->last_id) s->last_class = cs_async_class_find(s->classes, id);
+  s->last_id = id;
+  return s->last_class;
+}
+
+// Where the next object is, if a gap begins here, or 0.
+static uint64_t after_gap(struct scanner *s, uint64_t at) {
+  const struct cs_async_heap *heap = s->heap;
+  while (s->gap < heap->gap_count && heap->gaps[s->gap].begin < at) s->gap++;
+  if (s->gap == heap->gap_count || heap->gaps[s->gap].begin != at) return 0;
+  return heap->gaps[s->gap].end;
+}
+
+// An object without a class is being allocated, as the last one before its thread's gap.
+static uint64_t after_unborn(const struct scanner *s, const struct cs_async_heap_part *part,
+                             uint64_t at) {
+  const struct cs_async_heap *heap = s->heap;
+  for (size_t i = s->gap; i < heap->gap_count && heap->gaps[i].begin < part->end; i++)
+    if (heap->gaps[i].begin > at) return heap->gaps[i].begin;
+  return at + 8;
+}
+
+// The bytes of the object; 0: it is not as expected. *stop: the collector is at work.
+static uint64_t look(struct scanner *s, const struct cs_async_heap_part *part, uint64_t at,
+                     bool *stop) {
+  const uint8_t *object = view(s, part, at, 16);
+  if (object == NULL) return 0;
+  uint64_t id = word_at(object, 0);
+  if (id == 0) return after_unborn(s, part, at) - at;
+  *stop = (id & CLASS_BITS) != 0;
+  uint32_t index = *stop ? CS_ASYNC_NO_CLASS : class_of(s, id);
+  if (index == CS_ASYNC_NO_CLASS) return 0;
+  const struct cs_async_class *class = cs_async_class_at(s->classes, index);
+  uint32_t elements = class->element_bytes != 0 ? half_at(object, 8) : 0;
+  uint64_t bytes = cs_async_heap_object_bytes(class->base_bytes, class->element_bytes, elements);
+  if (bytes < SMALLEST || bytes > part->end - at) return 0;
+  s->scan->seen++;
+  if (class->kind == CS_ASYNC_TASK || class->kind == CS_ASYNC_BOX ||
+      class->kind == CS_ASYNC_POOLED) {
+    object = view(s, part, at, class->base_bytes);
+    if (object != NULL) keep(s, at, index, object);
+  }
+  return bytes;
+}
+
+// False: the collector is at work.
+static bool scan_part(struct scanner *s, const struct cs_async_heap_part *part) {
+  uint64_t at = part->begin;
+  bool stop = false;
+  for (uint32_t i = 0; at < part->end; i++) {
+    if (i % LOOK_AT_CLOCK == 0 && cs_clock_now_ns() > s->deadline) {
+      s->scan->late_bytes += part->end - at;
+      return true;
+    }
+    uint64_t next = after_gap(s, at);
+    if (next == 0) {
+      uint64_t bytes = look(s, part, at, &stop);
+      if (stop) return false;
+      if (bytes == 0) s->scan->lost_bytes += part->end - at;
+      if (bytes == 0) return true;
+      next = at + bytes;
+    }
+    at = next;
+  }
+  return true;
+}
+
+// ---- References ----
+
+// The object at an address, near to another one as a rule.
+static uint32_t find_object(const struct cs_async_scan *scan, uint32_t near, uint64_t address) {
+  size_t low = near, high = near, step = 1;
+  if (scan->count == 0) return CS_ASYNC_NO_OBJECT;
+  while (low > 0 && scan->objects[low].address > address) {
+    low = low > step ? low - step : 0;
+    step *= 2;
+  }
+  for (step = 1; high + 1 < scan->count && scan->objects[high].address < address; step *= 2)
+    high = high + step < scan->count ? high + step : scan->count - 1;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (scan->objects[middle].address < address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return scan->objects[low].address == address ? (uint32_t)low : CS_ASYNC_NO_OBJECT;
+}
+
+static bool read_word(const struct scanner *s, uint64_t at, uint64_t *out) {
+  return at != 0 && at % 8 == 0 && cs_remote_read(s->remote, at, out, sizeof *out);
+}
+
+static uint32_t class_at(struct scanner *s, uint64_t object) {
+  uint64_t id;
+  return read_word(s, object, &id) ? class_of(s, id) : CS_ASYNC_NO_CLASS;
+}
+
+static void add_edge(struct scanner *s, uint32_t to, uint32_t from) {
+  struct cs_async_scan *scan = s->scan;
+  scan->edges = cs_grow(scan->edges, scan->edge_count, &scan->edge_capacity, sizeof *scan->edges);
+  scan->edges[scan->edge_count++] = (struct cs_async_edge){to, from};
+}
+
+// Follows a task's continuation: to the task that it completes, or a thread that waits. Boxes are not
+// looked for, since they say themselves what they await.
+static void follow(struct scanner *s, uint32_t from, uint64_t at, bool in_list) {
+  for (int i = 0; i < MOST_LINKS && at != 0; i++) {
+    uint32_t to = find_object(s->scan, from, at), size;
+    if (to != CS_ASYNC_NO_OBJECT) {
+      if (cs_async_class_at(s->classes, s->scan->objects[to].class)->kind == CS_ASYNC_TASK)
+        add_edge(s, to, from);
+      return;
+    }
+    uint32_t index = class_at(s, at);
+    if (index == CS_ASYNC_NO_CLASS) return;
+    const struct cs_async_class *class = cs_async_class_at(s->classes, index);
+    uint64_t link_at = at + class->link_at, item;
+    if (class->kind == CS_ASYNC_WAIT) s->scan->objects[from].waited_for = true;
+    if (class->kind == CS_ASYNC_LIST && !in_list &&
+        cs_remote_read(s->remote, at + class->size_at, &size, 4) && read_word(s, link_at, &at)) {
+      const uint32_t first = 16;  // of an array's items
+      for (uint32_t k = 0; k < size && k < MOST_LIST; k++)
+        if (read_word(s, at + first + 8ull * k, &item)) follow(s, from, item, true);
+      return;
+    }
+    if ((class->kind != CS_ASYNC_DELEGATE && class->kind != CS_ASYNC_LINK) ||
+        !read_word(s, link_at, &at))
+      return;
+  }
+}
+
+// A state machine that is an object of its own.
+static void read_own_machine(struct scanner *s, struct cs_async_object *object) {
+  static uint8_t bytes[WINDOW];
+  uint64_t machine = object->awaits;
+  object->awaits = 0;
+  uint32_t index = machine != 0 ? class_at(s, machine) : CS_ASYNC_NO_CLASS;
+  if (index == CS_ASYNC_NO_CLASS) return;
+  cs_async_lay_out(s->classes, index);
+  const struct cs_async_class *class = cs_async_class_at(s->classes, index);
+  object->machine = index;
+  if (class->base_bytes > sizeof bytes ||
+      !cs_remote_read(s->remote, machine, bytes, class->base_bytes))
+    return;
+  read_machine(class, bytes, object);
+}
+
+// An async iterator is awaited by its state machine, not by its box.
+struct alias {
+  uint64_t machine;
+  uint32_t object;
+};
+static int by_machine(const void *a, const void *b) {
+  uint64_t x = ((const struct alias *)a)->machine, y = ((const struct alias *)b)->machine;
+  return x < y ? -1 : x > y;
+}
+
+static uint32_t find_alias(const struct alias *aliases, size_t count, uint64_t machine) {
+  const struct alias key = {machine, 0};
+  const struct alias *found =
+      count > 0 ? bsearch(&key, aliases, count, sizeof *aliases, by_machine) : NULL;
+  return found != NULL ? found->object : CS_ASYNC_NO_OBJECT;
+}
+
+static void find_awaited(struct scanner *s, uint32_t i, const struct alias *aliases, size_t count) {
+  struct cs_async_object *object = &s->scan->objects[i];
+  uint32_t flags;
+  if (object->awaits == 0) return;
+  object->next = find_object(s->scan, i, object->awaits);
+  if (object->next == CS_ASYNC_NO_OBJECT) object->next = find_alias(aliases, count, object->awaits);
+  if (object->next != CS_ASYNC_NO_OBJECT) return;
+  object->leaf = class_at(s, object->awaits);
+  object->end = CS_ASYNC_LEAF_UNKNOWN;
+  if (object->leaf == CS_ASYNC_NO_CLASS) return;
+  enum cs_async_kind kind = cs_async_class_at(s->classes, object->leaf)->kind;
+  object->end = CS_ASYNC_LEAF_OBJECT;
+  if ((kind == CS_ASYNC_TASK || kind == CS_ASYNC_BOX) &&
+      cs_remote_read(s->remote, object->awaits + cs_async_task(s->classes)->flags, &flags, 4) &&
+      (flags & COMPLETED) != 0)
+    object->end = CS_ASYNC_LEAF_DONE;
+}
+
+static bool is_late(struct scanner *s, size_t i) {
+  if (i % LOOK_AT_CLOCK != 0 || cs_clock_now_ns() <= s->deadline) return false;
+  s->scan->late = true;
+  return true;
+}
+
+static void resolve(struct scanner *s) {
+  struct cs_async_scan *scan = s->scan;
+  struct alias *aliases = NULL;
+  size_t count = 0, capacity = 0;
+  for (size_t i = 0; i < scan->count && !is_late(s, i); i++) {
+    const struct cs_async_class *class = cs_async_class_at(s->classes, scan->objects[i].class);
+    if (class->kind == CS_ASYNC_TASK || !class->by_reference) continue;
+    aliases = cs_grow(aliases, count, &capacity, sizeof *aliases);
+    aliases[count++] = (struct alias){scan->objects[i].awaits, (uint32_t)i};
+    read_own_machine(s, &scan->objects[i]);
+  }
+  cs_sort(aliases, count, sizeof *aliases, by_machine);
+  for (size_t i = 0; i < scan->count && !is_late(s, i); i++) {
+    find_awaited(s, (uint32_t)i, aliases, count);
+    follow(s, (uint32_t)i, scan->objects[i].continuation, false);
+  }
+  free(aliases);
+}
+
+bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
+                   const struct cs_async_heap *heap, uint64_t deadline_ns,
+                   struct cs_async_scan *scan) {
+  static uint8_t window[WINDOW];
+  *scan = (struct cs_async_scan){.bytes = heap->bytes};
+  struct scanner s = {.remote = remote,
+                      .classes = classes,
+                      .heap = heap,
+                      .scan = scan,
+                      .deadline = deadline_ns,
+                      .last_class = CS_ASYNC_NO_CLASS,
+                      .window = window};
+  for (size_t i = 0; i < heap->part_count; i++)
+    if (!scan_part(&s, &heap->parts[i])) return false;
+  resolve(&s);
+  return true;
+}
+
+void cs_async_scan_free(struct cs_async_scan *scan) {
+  free(scan->objects);
+  free(scan->edges);
+  *scan = (struct cs_async_scan){.objects = NULL};
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Merges chains of awaits, sorts and prints them. Invariant: a node's children have different
+// steps, so that what is equal for people is one line. One thread. Signal-safe: no.
+#include "async/tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/print.h"
+
+enum { MOST_TEXT = 8192, INDENT = 4, COUNT_WIDTH = 6 };
+
+static const char *keep(struct cs_async_tree *tree, const char *text) {
+  if (text == NULL || text[0] == '\0') return "";
+  char *copy = strdup(text);
+  if (copy == NULL) abort();
+  tree->owned = cs_grow(tree->owned, tree->owned_count, &tree->owned_capacity, sizeof *tree->owned);
+  return tree->owned[tree->owned_count++] = copy;
+}
+
+uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *step) {
+  char text[MOST_TEXT];
+  const char *file = step->file != NULL ? step->file : "";
+  const char *note = step->note != NULL ? step->note : "";
+  const char *class = step->class != NULL ? step->class : "";
+  int len = snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n%" PRIu32, step->name, class, note, file,
+                     step->line);
+  size_t used = len < (int)sizeof text ? (size_t)len : sizeof text - 1;
+  uint32_t id = cs_strings_add(&tree->texts, text, used);
+  if (id < tree->step_count) return id;
+  tree->steps = cs_grow(tree->steps, tree->step_count, &tree->step_capacity, sizeof *tree->steps);
+  tree->steps[tree->step_count++] = (struct cs_async_step){
+      keep(tree, step->name), keep(tree, class), keep(tree, note), keep(tree, file), step->line};
+  return id;
+}
+
+static uint32_t new_node(struct cs_async_tree *tree, uint32_t parent, uint32_t step,
+                         uint64_t object) {
+  tree->nodes = cs_grow(tree->nodes, tree->count, &tree->capacity, sizeof *tree->nodes);
+  tree->nodes[tree->count] = (struct cs_async_node){.step = step,
+                                                    .parent = parent,
+                                                    .first_child = CS_ASYNC_NO_NODE,
+                                                    .next = CS_ASYNC_NO_NODE,
+                                                    .object = object,
+                                                    .same = true};
+  return (uint32_t)tree->count++;
+}
+
+uint32_t cs_async_root(struct cs_async_tree *tree) {
+  return tree->count > 0 ? 0 : new_node(tree, CS_ASYNC_NO_NODE, CS_ASYNC_NO_NODE, 0);
+}
+
+uint32_t cs_async_add(struct cs_async_tree *tree, uint32_t parent, uint32_t step, uint64_t object) {
+  bool added;
+  uint32_t id =
+      cs_map_put(&tree->by_place, (uint64_t)parent << 32 | step, (uint32_t)tree->count, &added);
+  if (added) {
+    (void)new_node(tree, parent, step, object);
+    tree->nodes[id].next = tree->nodes[parent].first_child;
+    tree->nodes[parent].first_child = id;
+  }
+  struct cs_async_node *node = &tree->nodes[id];
+  node->count++;
+  if (node->object != object) node->same = false;
+  return id;
+}
+
+void cs_async_mark_cycle(struct cs_async_tree *tree, uint32_t node) {
+  for (; node != CS_ASYNC_NO_NODE; node = tree->nodes[node].parent) tree->nodes[node].cycle = true;
+}
+
+// ---- Order ----
+
+static const struct cs_async_tree *sorted;  // qsort passes no argument
+
+static int by_weight(const void *a, const void *b) {
+  const struct cs_async_node *x = &sorted->nodes[*(const uint32_t *)a];
+  const struct cs_async_node *y = &sorted->nodes[*(const uint32_t *)b];
+  if (x->cycle != y->cycle) return x->cycle ? -1 : 1;
+  if (x->count != y->count) return x->count > y->count ? -1 : 1;
+  const struct cs_async_step *p = &sorted->steps[x->step], *q = &sorted->steps[y->step];
+  int names = strcmp(p->name, q->name);
+  if (names == 0) names = strcmp(p->file, q->file);
+  if (names == 0 && p->line != q->line) names = p->line < q->line ? -1 : 1;
+  if (names == 0) names = strcmp(p->note, q->note);
+  return names != 0 ? names : strcmp(p->class, q->class);
+}
+
+void cs_async_sort(struct cs_async_tree *tree) {
+  size_t capacity = 0;
+  uint32_t *children = NULL;
+  sorted = tree;
+  for (size_t n = 0; n < tree->count; n++) {
+    size_t count = 0;
+    for (uint32_t c = tree->nodes[n].first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next) {
+      children = cs_grow(children, count, &capacity, sizeof *children);
+      children[count++] = c;
+    }
+    cs_sort(children, count, sizeof *children, by_weight);
+    for (size_t i = 0; i < count; i++)
+      tree->nodes[children[i]].next = i + 1 < count ? children[i + 1] : CS_ASYNC_NO_NODE;
+    if (count > 0) tree->nodes[n].first_child = children[0];
+  }
+  free(children);
+}
+
+// ---- Text ----
+
+static bool step_has(const struct cs_async_step *step, const char *text) {
+  return strstr(step->name, text) != NULL || strstr(step->class, text) != NULL ||
+         strstr(step->file, text) != NULL;
+}
+
+bool cs_async_has(const struct cs_async_tree *tree, uint32_t node, const char *text) {
+  const struct cs_async_node *at = &tree->nodes[node];
+  if (text == NULL || text[0] == '\0' || step_has(&tree->steps[at->step], text)) return true;
+  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+    if (cs_async_has(tree, c, text)) return true;
+  return false;
+}
+
+static void print_step(FILE *out, const struct cs_async_tree *tree,
+                       const struct cs_async_node *node) {
+  const struct cs_async_step *step = &tree->steps[node->step];
+  cs_print(out, "%s", step->name);
+  if (step->file[0] != '\0')
+    cs_print(out, " (%s:%" PRIu32 ")", cs_file_of_source(step->file), step->line);
+  if (step->note[0] != '\0') cs_print(out, " [%s]", step->note);
+  if (node->same && node->count > 1) cs_print(out, " [one and the same]");
+}
+
+// Up to where it forks, a chain is a line.
+static void print_node(FILE *out, const struct cs_async_tree *tree, uint32_t node, int indent) {
+  const struct cs_async_node *at = &tree->nodes[node];
+  cs_print(out, "%*s%*" PRIu64 " x ", indent, "", COUNT_WIDTH, at->count);
+  print_step(out, tree, at);
+  while (at->first_child != CS_ASYNC_NO_NODE) {
+    const struct cs_async_node *child = &tree->nodes[at->first_child];
+    if (child->next != CS_ASYNC_NO_NODE || child->count != at->count) break;
+    cs_print(out, " > ");
+    print_step(out, tree, child);
+    at = child;
+  }
+  cs_print(out, "\n");
+  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+    print_node(out, tree, c, indent + INDENT);
+}
+
+uint32_t cs_async_print(FILE *out, const struct cs_async_tree *tree, const char *text) {
+  uint32_t printed = 0;
+  if (tree->count == 0) return 0;
+  for (uint32_t c = tree->nodes[0].first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next) {
+    if (!cs_async_has(tree, c, text)) continue;
+    print_node(out, tree, c, 0);
+    printed++;
+  }
+  return printed;
+}
+
+void cs_async_tree_free(struct cs_async_tree *tree) {
+  for (size_t i = 0; i < tree->owned_count; i++) free(tree->owned[i]);
+  free(tree->owned);
+  free(tree->nodes);
+  free(tree->steps);
+  cs_strings_free(&tree->texts);
+  cs_map_free(&tree->by_place);
+}

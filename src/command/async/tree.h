@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Chains of awaits, merged: equal ones are one chain with a count. Pure data; one thread.
+#ifndef CS_ASYNC_TREE_H
+#define CS_ASYNC_TREE_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "util/map.h"
+
+// What awaits, or is awaited.
+struct cs_async_step {
+  const char *name;   // "Shop.Cart.LoadAsync", "Task.Delay", "TaskCompletionSource"
+  const char *class;  // of what is no method: its class; else ""
+  const char *note;   // what there is to say of it: "runs"; else ""
+  const char *file;   // of the await, as the compiler was given it; "": unknown
+  uint32_t line;
+};
+
+struct cs_async_node {
+  uint32_t step, parent, first_child, next;  // children, and the root's, are a list
+  uint64_t count;                            // chains that lead through here
+  uint64_t object;                           // the first one's
+  bool same;                                 // all chains lead through that one object
+  bool cycle;                                // it awaits itself, further down
+};
+#define CS_ASYNC_NO_NODE UINT32_MAX
+
+struct cs_async_tree {          // zeroed to begin with
+  struct cs_async_node *nodes;  // the first is the root, which is no step
+  size_t count, capacity;
+  struct cs_async_step *steps;
+  size_t step_count, step_capacity;
+  struct cs_strings texts;  // of steps, by all that they say
+  struct cs_map by_place;   // children, by parent and step
+  char **owned;
+  size_t owned_count, owned_capacity;
+};
+
+uint32_t cs_async_root(struct cs_async_tree *tree);
+// The step with these texts, which are copied.
+uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *step);
+// Counts a chain that leads from `parent` to a step, by an object. Returns the step's node.
+uint32_t cs_async_add(struct cs_async_tree *tree, uint32_t parent, uint32_t step, uint64_t object);
+void cs_async_mark_cycle(struct cs_async_tree *tree, uint32_t node);  // and what leads to it
+// Cycles first, then by count, then by name. To be called once, after all was added.
+void cs_async_sort(struct cs_async_tree *tree);
+// Whether a step of the node or below has the text in its name, class or file. "": always.
+bool cs_async_has(const struct cs_async_tree *tree, uint32_t node, const char *text);
+// All operations with that text as lines for people. Returns how many groups were printed.
+uint32_t cs_async_print(FILE *out, const struct cs_async_tree *tree, const char *text);
+void cs_async_tree_free(struct cs_async_tree *tree);
+
+#endif

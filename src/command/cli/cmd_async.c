@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// `clrsnap async PID`: prints the suspended async operations of a process, once, for people or as
+// JSON. One thread. Signal-safe: no.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "async/async.h"
+#include "base/print.h"
+#include "cli/verbs.h"
+#include "util/json.h"
+#include "util/say.h"
+
+enum { DEFAULT_LIMIT_S = 2, MOST_LIMIT_S = 600 };
+
+struct options {
+  pid_t pid;
+  bool json;
+  const char *filter;
+  struct cs_async_options take;
+};
+
+#define ASYNC(member) .field = offsetof(struct options, member)
+static const struct cs_option table[] = {
+    {0, "filter", "TEXT", "only operations with TEXT in a method, a class or a file", NULL,
+     ASYNC(filter)},
+    {0, "json", NULL, "one JSON object", NULL, ASYNC(json)},
+    {0, "stop-limit", "SECONDS", "the process stands still for no longer (2)", cs_set_seconds,
+     ASYNC(take.limit_s), .least = 0.001, .most = MOST_LIMIT_S},
+    {0}};
+static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
+static const struct options defaults = {.take.limit_s = DEFAULT_LIMIT_S, .filter = ""};
+
+static bool check(void *options, int count, char **operands, struct cs_error *err) {
+  struct options *o = options;
+  if (count != 1) return cs_error_set(err, "async takes the number of one process");
+  return cs_parse_pid("async", operands[0], &o->pid, err);
+}
+
+enum { VERSION_BYTES = 40, NUMBER_BYTES = 32 };
+
+static const char *version_of(const struct cs_async *a, const char *unknown,
+                              char text[VERSION_BYTES]) {
+  if (a->major == 0) return unknown;
+  (void)snprintf(text, VERSION_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, a->major, a->minor,
+                 a->build);
+  return text;
+}
+
+// "61,202"
+static const char *grouped(uint64_t number, char text[NUMBER_BYTES]) {
+  char digits[NUMBER_BYTES];
+  int len = snprintf(digits, sizeof digits, "%" PRIu64, number);
+  char *to = text;
+  for (int i = 0; i < len; i++) {
+    if (i > 0 && (len - i) % 3 == 0) *to++ = ',';
+    *to++ = digits[i];
+  }
+  *to = '\0';
+  return text;
+}
+
+// ---- For people ----
+
+static void print_head(const struct cs_async *a) {
+  char now[64] = "", version[VERSION_BYTES], seen[NUMBER_BYTES], count[NUMBER_BYTES],
+       chains[NUMBER_BYTES];
+  time_t seconds = time(NULL);
+  struct tm local;
+  if (localtime_r(&seconds, &local) != NULL)
+    (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
+  cs_print(stdout, "Process %d: ", a->pid);
+  cs_print(stdout, "%s", a->command != NULL ? a->command : "");
+  cs_print(stdout,
+           "\n.NET %s, %s; the program stood still for %.1f ms while %s objects (%.1f MB) were "
+           "looked at\n",
+           version_of(a, "of an unknown version", version), now, (double)a->stopped_ns / 1e6,
+           grouped(a->seen, seen), (double)a->heap_bytes / 1e6);
+  if (a->tries > 0)
+    cs_print(stdout, "(and %.1f ms before that, in %u tries: a collection was moving objects)\n",
+             (double)a->tried_ns / 1e6, a->tries);
+  cs_print(stdout, "%s suspended async %s in %s %s\n\n", grouped(a->suspended, count),
+           cs_plural(a->suspended, "method", "methods"), grouped(a->operations, chains),
+           cs_plural(a->operations, "operation", "operations"));
+}
+
+static void print_lacks(const struct cs_async *a) {
+  char text[NUMBER_BYTES];
+  if (a->late)
+    cs_print(stdout,
+             "Not all was looked at: --stop-limit was over, with %.1f MB of the heap left.\n",
+             (double)a->late_bytes / 1e6);
+  if (a->lost_bytes > 0)
+    cs_print(stdout,
+             "%.1f MB of the heap were not readable as objects: operations may be missing.\n",
+             (double)a->lost_bytes / 1e6);
+  if (a->too_many > 0)
+    cs_print(stdout, "%s tasks were left out: only the first %s were kept.\n",
+             grouped(a->too_many, text), "4,194,304");
+  if (a->cut)
+    cs_print(stdout, "Some chains are cut: they are longer than 400 steps, or fork too often.\n");
+  cs_print(stdout,
+           "Not seen: who completes a TaskCompletionSource; what a custom awaiter or ValueTask "
+           "source waits for (its class\nis shown); runtime-async methods. An operation that "
+           "nothing refers to any more is shown until it is collected.\n");
+}
+
+static void print_text(const struct cs_async *a, const struct options *o) {
+  print_head(a);
+  uint32_t groups_printed = cs_async_print(stdout, &a->tree, o->filter);
+  if (groups_printed == 0 && o->filter[0] != '\0')
+    cs_print(stdout, "No operation has '%s' in it.\n", o->filter);
+  if (groups_printed > 0 || o->filter[0] != '\0') cs_print(stdout, "\n");
+  print_lacks(a);
+}
+
+// ---- For programs ----
+
+static void put_node(struct cs_json_writer *j, const struct cs_async_tree *tree, uint32_t node) {
+  const struct cs_async_node *at = &tree->nodes[node];
+  const struct cs_async_step *step = &tree->steps[at->step];
+  cs_json_open(j, NULL, '{');
+  cs_json_uint(j, "count", at->count);
+  cs_json_text(j, "name", step->name);
+  if (step->class[0] != '\0') cs_json_text(j, "class", step->class);
+  if (step->note[0] != '\0') cs_json_text(j, "note", step->note);
+  if (step->file[0] != '\0') {
+    cs_json_text(j, "file", step->file);
+    cs_json_uint(j, "line", step->line);
+  }
+  if (at->same && at->count > 1) cs_json_bool(j, "one_object", true);
+  if (at->cycle) cs_json_bool(j, "cycle", true);
+  cs_json_open(j, "awaits", '[');
+  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+    put_node(j, tree, c);
+  cs_json_close(j, "]}");
+}
+
+static void print_json(const struct cs_async *a, const struct options *o) {
+  struct cs_json_writer j = {.out = stdout};
+  char version[VERSION_BYTES];
+  cs_json_open(&j, NULL, '{');
+  cs_json_int(&j, "pid", a->pid);
+  CS_JSON_TEXTS(&j, {"runtime", version_of(a, "", version)}, {"command", a->command});
+  CS_JSON_UINTS(&j, {"stopped_ns", a->stopped_ns}, {"tries", a->tries}, {"tried_ns", a->tried_ns},
+                {"objects", a->seen}, {"heap_bytes", a->heap_bytes}, {"suspended", a->suspended},
+                {"operations", a->operations}, {"unseen_bytes", a->late_bytes},
+                {"unreadable_bytes", a->lost_bytes}, {"left_out_tasks", a->too_many});
+  cs_json_bool(&j, "complete", !a->late && !a->cut && a->lost_bytes == 0 && a->too_many == 0);
+  cs_json_open(&j, "awaits", '[');
+  for (uint32_t c = a->tree.nodes[0].first_child; c != CS_ASYNC_NO_NODE;
+       c = a->tree.nodes[c].next) {
+    if (!cs_async_has(&a->tree, c, o->filter)) continue;
+    cs_json_new_line(&j);
+    put_node(&j, &a->tree, c);
+  }
+  (void)cs_json_end(&j, "]}");
+}
+
+static int run(void *options) {
+  const struct options *o = options;
+  struct cs_error err = {""};
+  struct cs_async *async = cs_async_take(o->pid, &o->take, &err);
+  if (async == NULL) {
+    cs_say("%s", err.text);
+    return CS_EXIT_FAILURE;
+  }
+  if (o->json)
+    print_json(async, o);
+  else
+    print_text(async, o);
+  cs_async_free(async);
+  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+  cs_say("the output could not be written: %s", strerror(errno));
+  return CS_EXIT_FAILURE;
+}
+
+const struct cs_command cs_async_command = {
+    .name = "async",
+    .summary = "print what every suspended async operation awaits, once",
+    .usage = "usage: clrsnap async [options] PID\n",
+    .about =
+        "Prints the suspended async operations of a .NET process, once: from the outermost "
+        "awaiting method down to what it awaits in the end (a timer, a socket, a semaphore, a "
+        "TaskCompletionSource, a task that runs, ...), with the line of each await. Equal "
+        "operations are one line with a count; methods that wait for each other come first. "
+        "The process is stopped while its heap is read from outside, so it needs no agent and may "
+        "hang; how long that took is printed. The same user or root can do this, where ptrace is "
+        "allowed.",
+    .groups = groups,
+    .notes =
+        "\n"
+        "Examples:\n"
+        "  clrsnap async 1234\n"
+        "  clrsnap async --filter Checkout 1234\n"
+        "  clrsnap async --json 1234 | jq '.awaits[] | [.count, .name]'\n",
+    .size = sizeof(struct options),
+    .defaults = &defaults,
+    .check = check,
+    .run = run};

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// Chains of awaits: how objects that lead to each other become chains (async/graph.c), how equal
+// ones are merged and printed (async/tree.c), and where a state machine's code takes a state
+// (async/names.c).
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "async/async.h"
+
+// ---- Objects of a test: a class from 'A' on is a method, one from 'a' on a Task ----
+
+enum { MOST = 4096 };
+static struct cs_async_object objects[MOST];
+static struct cs_async_edge edges[MOST];
+static struct cs_async_scan scan;
+
+static void begin(void) {
+  memset(objects, 0, sizeof objects);
+  scan = (struct cs_async_scan){.objects = objects, .edges = edges};
+}
+
+static uint32_t put(char class, uint32_t next) {
+  uint32_t i = (uint32_t)scan.count++;
+  objects[i] = (struct cs_async_object){.address = 0x1000 + 0x40ull * i,
+                                        .class = (uint32_t) class,
+                                        .next = next,
+                                        .has_state = class <= 'Z'};
+  return i;
+}
+static void lead(uint32_t to, uint32_t from) {
+  edges[scan.edge_count++] = (struct cs_async_edge){to, from};
+}
+
+static uint32_t name_it(void *data, const struct cs_async_object *object, const char *note) {
+  char name[2] = {(char)object->class, '\0'};
+  return cs_async_step(data, &(struct cs_async_step){.name = name, .note = note});
+}
+static uint32_t name_task(void *data, const struct cs_async_object *object) {
+  return name_it(data, object, "");
+}
+static uint32_t name_leaf(void *data, const struct cs_async_object *object) {
+  (void)object;
+  return cs_async_step(data, &(struct cs_async_step){.name = "[leaf]"});
+}
+static uint32_t name_thread(void *data) {
+  return cs_async_step(data, &(struct cs_async_step){.name = "[thread]"});
+}
+static bool is_method(void *data, const struct cs_async_object *object) {
+  (void)data;
+  return object->class <= 'Z';
+}
+
+static struct cs_async async;
+static void merge(void) {
+  const struct cs_async_namer namer = {name_it,     name_task, name_leaf,
+                                       name_thread, is_method, &async.tree};
+  cs_async_tree_free(&async.tree);
+  async = (struct cs_async){.pid = 1};
+  cs_async_merge(&scan, &namer, &async);
+}
+
+static void expect(const char *filter, const char *wanted) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  (void)cs_async_print(out, &async.tree, filter);
+  assert_int_equal(fclose(out), 0);
+  assert_string_equal(text, wanted);
+  free(text);
+}
+
+static void equal_chains_are_one(void **state) {
+  (void)state;
+  begin();
+  for (int i = 0; i < 300; i++) {
+    uint32_t task = put('t', CS_ASYNC_NO_OBJECT);
+    (void)put('A', put('B', task));
+    if (i < 7) (void)put('C', put('t', CS_ASYNC_NO_OBJECT));
+  }
+  merge();
+  expect("", "   300 x A > B > t\n     7 x C > t\n");
+  expect("C", "     7 x C > t\n");
+  expect("D", "");
+  assert_int_equal(async.suspended, 607);
+  assert_int_equal(async.operations, 307);
+}
+
+static void chains_fork_where_they_differ(void **state) {
+  (void)state;
+  begin();
+  for (int i = 0; i < 5; i++) (void)put('A', put('B', put(i < 2 ? 't' : 'u', CS_ASYNC_NO_OBJECT)));
+  merge();
+  expect("", "     5 x A > B\n         3 x u\n         2 x t\n");
+  expect("t", "     5 x A > B\n         3 x u\n         2 x t\n");
+}
+
+static void a_task_waits_for_several(void **state) {
+  (void)state;
+  begin();
+  uint32_t all = put('w', CS_ASYNC_NO_OBJECT);
+  (void)put('A', all);
+  for (int i = 0; i < 3; i++) {
+    uint32_t branch = put('B', put('t', CS_ASYNC_NO_OBJECT));
+    lead(all, branch);
+    lead(all, branch);  // the same fact twice is one
+  }
+  merge();
+  expect("", "     1 x A > w\n         3 x B > t\n");
+}
+
+static void what_is_shared_is_one_object(void **state) {
+  (void)state;
+  begin();
+  uint32_t shared = put('B', put('t', CS_ASYNC_NO_OBJECT));
+  for (int i = 0; i < 4; i++) (void)put('A', shared);
+  merge();
+  expect("", "     4 x A > B [one and the same] > t [one and the same]\n");
+  assert_int_equal(async.suspended, 5);
+}
+
+static void circles_come_first(void **state) {
+  (void)state;
+  begin();
+  for (int i = 0; i < 9; i++) (void)put('A', put('t', CS_ASYNC_NO_OBJECT));
+  // Entered at either end, both are the same circle.
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t first = put(i == 0 ? 'Q' : 'P', CS_ASYNC_NO_OBJECT);
+    objects[first].next = put(i == 0 ? 'P' : 'Q', first);
+  }
+  // One that leads into a circle, which a Task is part of.
+  uint32_t all = put('w', CS_ASYNC_NO_OBJECT), inner = put('R', all);
+  lead(all, inner);
+  (void)put('Z', inner);
+  merge();
+  expect("",
+         "     2 x P > Q > P [again: they wait for each other]\n"
+         "     1 x Z > R > w > R [again: they wait for each other]\n"
+         "     9 x A > t\n");
+}
+
+static void states_are_told(void **state) {
+  (void)state;
+  begin();
+  uint32_t runs = put('R', CS_ASYNC_NO_OBJECT), yielded = put('Y', CS_ASYNC_NO_OBJECT);
+  objects[runs].state = -1;
+  objects[yielded].state = -4;
+  (void)put('A', runs);
+  (void)put('B', yielded);
+  objects[put('C', CS_ASYNC_NO_OBJECT)].waited_for = true;
+  objects[put('D', CS_ASYNC_NO_OBJECT)].state = -1;  // it runs, and nothing awaits it
+  (void)put('t', CS_ASYNC_NO_OBJECT);                // a task that leads to no method
+  merge();
+  expect("",
+         "     1 x A > R [runs]\n"
+         "     1 x B > Y [has yielded a value]\n"
+         "     1 x [thread] > C > [leaf]\n");
+  assert_int_equal(async.suspended, 3);
+}
+
+// A ladder of forks that join again has more paths than can be walked.
+static void work_is_bounded(void **state) {
+  (void)state;
+  enum { RUNGS = 60 };
+  begin();
+  uint32_t last = put('A', put('t', CS_ASYNC_NO_OBJECT));
+  for (int i = 0; i < RUNGS; i++) {
+    uint32_t left = put('l', CS_ASYNC_NO_OBJECT), right = put('r', CS_ASYNC_NO_OBJECT);
+    uint32_t top = put('w', CS_ASYNC_NO_OBJECT);
+    lead(left, last);
+    lead(right, last);
+    lead(top, left);
+    lead(top, right);
+    last = top;
+  }
+  (void)put('B', last);
+  merge();
+  assert_true(async.cut);
+  begin();
+  last = put('t', CS_ASYNC_NO_OBJECT);
+  for (int i = 0; i < 1000; i++) last = put('A', last);
+  merge();
+  assert_true(async.cut);
+  assert_int_equal(async.suspended, 1000);
+}
+
+static void names_do_no_harm(void **state) {
+  (void)state;
+  struct cs_async_tree *tree = &async.tree;
+  cs_async_tree_free(tree);
+  memset(&async, 0, sizeof async);
+  const struct cs_async_step step = {.name = "A\x1b[2J", .file = "/src/a.cs", .line = 7};
+  uint32_t node = cs_async_add(tree, cs_async_root(tree), cs_async_step(tree, &step), 1);
+  (void)cs_async_add(tree, node, cs_async_step(tree, &step), 2);
+  cs_async_sort(tree);
+  expect("a.cs", "     1 x A\\x1b[2J (a.cs:7) > A\\x1b[2J (a.cs:7)\n");
+}
+
+static void a_state_has_one_place(void **state) {
+  (void)state;
+  // nop; this.state = local = 1; ...; this.state = local = 300; this.state = local = -1
+  static const uint8_t code[] = {0x00, 0x02, 0x17, 0x25, 0x0A, 0x7D, 1,    0,    0,    4, 0x2A,
+                                 0x02, 0x20, 0x2C, 1,    0,    0,    0x25, 0x0A, 0x7D, 1, 0,
+                                 0,    4,    0x02, 0x15, 0x25, 0x0A, 0x7D, 1,    0,    0, 4};
+  uint8_t twice[2 * sizeof code];
+  uint32_t il = 0;
+  assert_true(cs_async_find_state(code, sizeof code, 1, &il));
+  assert_int_equal(il, 1);
+  assert_true(cs_async_find_state(code, sizeof code, 300, &il));
+  assert_int_equal(il, 11);
+  assert_false(cs_async_find_state(code, sizeof code, 0, &il));
+  assert_false(cs_async_find_state(code, sizeof code, -1, &il));
+  assert_false(cs_async_find_state(code, 9, 1, &il));
+  memcpy(twice, code, sizeof code);
+  memcpy(twice + sizeof code, code, sizeof code);
+  assert_false(cs_async_find_state(twice, sizeof twice, 1, &il));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(equal_chains_are_one),     cmocka_unit_test(chains_fork_where_they_differ),
+      cmocka_unit_test(a_task_waits_for_several), cmocka_unit_test(what_is_shared_is_one_object),
+      cmocka_unit_test(circles_come_first),       cmocka_unit_test(states_are_told),
+      cmocka_unit_test(work_is_bounded),          cmocka_unit_test(names_do_no_harm),
+      cmocka_unit_test(a_state_has_one_place),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cs_async_tree_free(&async.tree);
+  return failed;
+}
