@@ -11,7 +11,7 @@
 #include "wire/frame.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 18u
+#define CS_WIRE_VERSION 19u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 // If set, an agent that finds the file claimed waits for the next one.
 #define CS_WIRE_CHILDREN_ENV "CLRSNAP_CHILDREN"

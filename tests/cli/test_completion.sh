@@ -43,7 +43,7 @@ for verb in $verbs; do
     case $value in
       *'|'*) ;;
       MODE* | EVENT* | FORMAT | PID | OUT | FILE) ;;
-      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | CONDITION | NAME | GUID | 'ID[:SPAN]') ;; # nothing to offer
+      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | CONDITION | NAME | GUID | ROUTE | 'ID[:SPAN]') ;; # nothing to offer
       *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;
     esac
   done < values

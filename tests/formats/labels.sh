@@ -53,6 +53,11 @@ from_start() {
   grep -q 'Program.Third' span.collapsed || fail "no Third under its span"
   grep -q 'Program.Nested' span.collapsed && fail "Nested under the span of Third"
   grep -qE ' ([0-9]+) samples.*, \1 with a label$|^([0-9]+) samples .*, \2 with a label$' third.txt || { head -4 third.txt; fail "the text's head"; }
+  # The endpoint of an Activity without a parent is its name; Nested runs within Third.
+  "$clrsnap" report --route Third --mode cpu -o route.collapsed l.clrsnap 2> err || { cat err; fail "--route"; }
+  cmp third.collapsed route.collapsed || fail "--route Third is not --trace of Third"
+  "$clrsnap" report --route Nested -o none.txt l.clrsnap 2> err && fail "an endpoint that is not there"
+  grep -q 'has no sample of that route; it has: .*Third' err || { cat err; fail "no endpoints are named"; }
   "$clrsnap" report --by-trace --mode cpu -o by.collapsed -o by.txt -o by.html -o by.trace.json -o by.pb.gz l.clrsnap 2> err ||
     { cat err; fail "--by-trace"; }
   awk -v t="$(trace_of Third)" '{ n = $NF; own = index($0, "trace " t ";") == 1; meant = /Program\.(Third|Nested);/ }

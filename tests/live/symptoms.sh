@@ -67,6 +67,23 @@ beside() {
   echo "$1: $2 above $3"
 }
 
+# The lock's endpoint by name, in place of the delegate's, and alone.
+routes() {
+  local line
+  line="[endpoint] GET /stock/{id:int};$(cause Stock.Reserve stock);"
+  own lock > shares
+  "$clrsnap" report --mode lock --format collapsed -o all.stacks slow.clrsnap 2> /dev/null
+  grep -qF "$line" stacks || { head -5 stacks; fail "mode lock has no $line"; }
+  "$clrsnap" report --mode cpu,wall,lock --route '/stock/{id:int}' -o route.txt slow.clrsnap 2> report.err || { cat report.err; fail "--route"; }
+  grep -qF "$(cause Stock.Reserve stock)" route.txt || fail "--route leaves its own samples out"
+  ! grep -E 'Soa[.](Health|Search|Audit)|lambda_method' route.txt || fail "--route has samples of others"
+  "$clrsnap" report --mode lock --by-route -o by.collapsed slow.clrsnap 2> report.err || { cat report.err; fail "--by-route"; }
+  grep -qF "^${line#* }" <(sed "s/^/^/" by.collapsed) || { head -5 by.collapsed; fail "--by-route has no ${line#* }"; }
+  [ "$(awk '{ n += $NF } END { printf "%.0f", n }' by.collapsed)" = "$(awk '{ n += $NF } END { printf "%.0f", n }' all.stacks)" ] ||
+    fail "--by-route changes the sum"
+  echo "route: $line"
+}
+
 busy() {
   under_load search quotes stock profile export parse cache audit limited
   "$clrsnap" record --mode cpu,wall,alloc,lock,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
@@ -81,6 +98,7 @@ busy() {
   named "sync over async" wait "$(cause Profile.Load profile)" Task
   named allocation alloc "$(cause Export.Append export)"
   named exceptions exception "$(cause Parser.Number parse)" System.FormatException
+  routes
   beside gc "$(cause Cache.Trim cache)" System.GC.Collect
   "$clrsnap" report --mode gc --format collapsed -o - slow.clrsnap 2> report.err | grep -qF '[GC gen 2, induced, blocking]' ||
     fail "gc: no induced collection"

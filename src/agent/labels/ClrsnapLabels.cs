@@ -6,7 +6,8 @@
 // starts or stops an Activity (Activity.CurrentChanged), or the thread switches to another context
 // (an await, the thread pool). An AsyncLocal of our own, set whenever the first happens, is part of
 // the same contexts, and its change notification covers both. So the contents of a thread's slot are
-// always a function of the thread's context.
+// always a function of the thread's context. The endpoint of a request is added to its label when
+// routing has found it (Endpoints.cs), and an Activity within the request has the same.
 //
 // Invariants: nothing in here throws into the program, listens to Activities (which would make
 // libraries create some that nothing else wants) or loads an assembly; unless a recording wants
@@ -58,17 +59,26 @@ namespace Clrsnap
         private const int RtldNow = 2, RtldNoLoad = 4;
         private readonly uint* _wanted;
         private readonly delegate* unmanaged<Slot*> _slot;
+        private readonly delegate* unmanaged<uint, byte*, uint> _name;
 
-        private Agent(uint* wanted, delegate* unmanaged<Slot*> slot)
+        private Agent(uint* wanted, delegate* unmanaged<Slot*> slot, delegate* unmanaged<uint, byte*, uint> name)
         {
             _wanted = wanted;
             _slot = slot;
+            _name = name;
         }
 
         // The number of the recording that wants labels; 0: none does.
         public uint Wanted => Volatile.Read(ref *_wanted);
 
         public Slot* NewSlot() => _slot();
+
+        // The number of an endpoint's name in that recording; 0: it cannot have one.
+        public uint NumberOf(uint recording, string name)
+        {
+            fixed (byte* text = Bytes(name))
+                return _name(recording, text);
+        }
 
         [DllImport("libdl.so.2", EntryPoint = "dlopen")]
         private static extern IntPtr DlOpen(byte[] path, int flags);
@@ -86,9 +96,11 @@ namespace Clrsnap
                 return null;
             IntPtr wanted = DlSym(library, Bytes("clrsnap_labels_wanted"));
             IntPtr slot = DlSym(library, Bytes("clrsnap_label_slot"));
-            if (wanted == IntPtr.Zero || slot == IntPtr.Zero)
+            IntPtr name = DlSym(library, Bytes("clrsnap_label_name"));
+            if (wanted == IntPtr.Zero || slot == IntPtr.Zero || name == IntPtr.Zero)
                 return null;
-            return new Agent(((delegate* unmanaged<uint*>)wanted)(), (delegate* unmanaged<Slot*>)slot);
+            return new Agent(((delegate* unmanaged<uint*>)wanted)(), (delegate* unmanaged<Slot*>)slot,
+                (delegate* unmanaged<uint, byte*, uint>)name);
         }
 
         private static byte[] Bytes(string text) => Encoding.UTF8.GetBytes(text + "\0");
@@ -103,6 +115,7 @@ namespace Clrsnap
         [FieldOffset(8)] private ulong _trace0;
         [FieldOffset(16)] private ulong _trace1;
         [FieldOffset(24)] private ulong _span;
+        [FieldOffset(32)] private ulong _endpoint;
 
         // A signal handler may read the slot at any instruction of this method; an odd sequence tells
         // it not to. The stores are in program order.
@@ -114,24 +127,33 @@ namespace Clrsnap
             Volatile.Write(ref _trace0, label.Trace0);
             Volatile.Write(ref _trace1, label.Trace1);
             Volatile.Write(ref _span, label.Span);
+            Volatile.Write(ref _endpoint, label.Endpoint);
             Volatile.Write(ref _sequence, (sequence | 1) + 1);
         }
     }
 
-    // The bytes of an Activity's ids, in the order of their text form.
+    // The bytes of an Activity's ids, in the order of their text form, and the number of its endpoint.
     internal sealed class Label
     {
-        public static readonly Label None = new Label(default);
+        public static readonly Label None = new Label(default, 0, 0, 0);
         public readonly ulong Trace0, Trace1, Span;
+        public readonly uint Endpoint; // 0: unknown
 
-        public Label(ReadOnlySpan<byte> ids)
+        private Label(ulong trace0, ulong trace1, ulong span, uint endpoint)
         {
-            if (ids.IsEmpty)
-                return;
-            Trace0 = MemoryMarshal.Read<ulong>(ids);
-            Trace1 = MemoryMarshal.Read<ulong>(ids.Slice(8));
-            Span = MemoryMarshal.Read<ulong>(ids.Slice(16));
+            Trace0 = trace0;
+            Trace1 = trace1;
+            Span = span;
+            Endpoint = endpoint;
         }
+
+        public static Label Of(ReadOnlySpan<byte> ids, uint endpoint) => new Label(MemoryMarshal.Read<ulong>(ids),
+            MemoryMarshal.Read<ulong>(ids.Slice(8)), MemoryMarshal.Read<ulong>(ids.Slice(16)), endpoint);
+
+        public Label At(uint endpoint) => new Label(Trace0, Trace1, Span, endpoint);
+
+        public bool IsOf(ReadOnlySpan<byte> ids) =>
+            Trace0 == MemoryMarshal.Read<ulong>(ids) && Trace1 == MemoryMarshal.Read<ulong>(ids.Slice(8));
     }
 
     // Waits until the program itself has loaded the assembly that Activity is in.
@@ -189,15 +211,29 @@ namespace Clrsnap
         private readonly Agent _agent;
         private readonly uint _recording;
         private readonly AsyncLocal<Label?> _current;
+        private readonly Endpoints _endpoints;
 
         public Mirror(Agent agent, uint recording)
         {
             _agent = agent;
             _recording = recording;
             _current = new AsyncLocal<Label?>(Show);
+            _endpoints = new Endpoints(agent, recording, Arrive);
         }
 
-        public void Begin() => Activity.CurrentChanged += Follow;
+        public void Begin()
+        {
+            Activity.CurrentChanged += Follow;
+            _endpoints.Begin();
+        }
+
+        // The calling context's request has reached its endpoint.
+        private void Arrive(uint endpoint)
+        {
+            Label? label = _current.Value;
+            if (label != null && label.Endpoint != endpoint)
+                _current.Value = label.At(endpoint);
+        }
 
         // Called in the context that has the new Activity.
         private void Follow(object? sender, ActivityChangedEventArgs change)
@@ -207,14 +243,20 @@ namespace Clrsnap
                 if (_agent.Wanted == _recording)
                     _current.Value = LabelOf(change.Current);
                 else
-                    Activity.CurrentChanged -= Follow;
+                    End();
             }
             catch (Exception)
             {
             }
         }
 
-        private static Label? LabelOf(Activity? activity)
+        private void End()
+        {
+            Activity.CurrentChanged -= Follow;
+            _endpoints.End();
+        }
+
+        private Label? LabelOf(Activity? activity)
         {
             if (activity == null || activity.IdFormat != ActivityIdFormat.W3C)
                 return null;
@@ -228,7 +270,10 @@ namespace Clrsnap
             {
                 return null; // better no label than the previous Activity's
             }
-            return new Label(ids);
+            // Within a request or a job, whatever is started has its endpoint.
+            Label? around = _current.Value;
+            uint endpoint = around != null && around.IsOf(ids) ? around.Endpoint : 0;
+            return Label.Of(ids, endpoint != 0 ? endpoint : _endpoints.OfRoot(activity));
         }
 
         // The calling thread's value has changed.

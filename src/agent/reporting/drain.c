@@ -128,6 +128,15 @@ static uint32_t kernel_frames(const struct cs_sample *s, uint64_t *first) {
   return s->kernel_count;
 }
 
+// False: no room for the endpoint's name.
+static bool label_to_wire(const struct cs_label *label, struct cs_label *out) {
+  uint32_t id = 0;
+  *out = *label;
+  if (label->endpoint != 0 && !cs_event_name_to_wire((uint32_t)label->endpoint, &id)) return false;
+  out->endpoint = id;
+  return true;
+}
+
 // False: there was no room for it, or for a record that it needs.
 static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
@@ -152,7 +161,9 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   uint32_t kernel = kernel_frames(s, from);
   from -= kernel;
   record.frame_count += kernel;
-  const struct cs_label *label = cs_sample_has_label(s) ? &s->label : NULL;
+  struct cs_label own;
+  const struct cs_label *label = cs_sample_has_label(s) ? &own : NULL;
+  if (label != NULL && !label_to_wire(&s->label, &own)) return false;
   uint64_t *out = cs_producer_begin_sample(&cs_agent.wire, &record, label);
   if (out == NULL) return false;
   for (uint32_t i = 0; i < record.frame_count; i++) out[i] = from[i];

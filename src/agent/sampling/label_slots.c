@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Slots for labels, one for each thread that has ever had a label, and the two functions that the
+// Slots for labels, one for each thread that has ever had a label, and the functions that the
 // startup hook (src/agent/labels) looks up by name. They are exported for that, but no part of the
 // library's interface.
 //
@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sampling/event_names.h"
 #include "signal/label.h"
 #include "threads/registry.h"
 
 enum { SLOTS = 65536 };  // 4 MiB of address space; a page is used by 64 threads
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // for all changes to the next four
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // for all changes to the next four, and
+                                                          // for the end of a recording
 static struct cs_label_slot *slots;
 static uint32_t used;  // [0, used) have been given to a thread
 static pthread_key_t key;
@@ -31,6 +33,7 @@ static uint32_t has_hook;   // atomic. 1: the hook has come in this recording
 // Declared here, because only managed code calls them.
 __attribute__((visibility("default"))) const uint32_t *clrsnap_labels_wanted(void);
 __attribute__((visibility("default"))) struct cs_label_slot *clrsnap_label_slot(void);
+__attribute__((visibility("default"))) uint32_t clrsnap_label_name(uint32_t, const char *);
 
 void cs_labels_begin(void) {
   cs_store_release(&has_hook, 0u);
@@ -38,8 +41,11 @@ void cs_labels_begin(void) {
   cs_store_release(&cs_signal.labels, recording);
 }
 
+// Waits for a name that is being registered: the names are freed afterwards.
 void cs_labels_end(void) {
+  (void)pthread_mutex_lock(&lock);
   cs_store_release(&cs_signal.labels, 0u);
+  (void)pthread_mutex_unlock(&lock);
 }
 
 bool cs_labels_have_hook(void) {
@@ -111,4 +117,14 @@ struct cs_label_slot *clrsnap_label_slot(void) {
   struct cs_thread *thread = cs_registry_self();
   if (thread != NULL) cs_store_release(&thread->label, slot);
   return slot;
+}
+
+// The number of an endpoint's name in that recording; 0: the recording has ended, or there is no
+// memory.
+uint32_t clrsnap_label_name(uint32_t in, const char *name) {
+  uint32_t number = 0;
+  (void)pthread_mutex_lock(&lock);
+  if (in != 0 && cs_load_acquire(&cs_signal.labels) == in) number = cs_event_name_of(name);
+  (void)pthread_mutex_unlock(&lock);
+  return number;
 }

@@ -6,23 +6,22 @@
 
 #include "cli/options.h"
 #include "cli/verbs.h"
+#include "recording/endpoints.h"
 #include "recording/recfile.h"
 #include "util/say.h"
 
 struct options {
   struct cs_view view;
   const char *file;
-  bool one_trace;  // only samples of `trace`
-  struct cs_label_choice trace;
-  bool write;  // false: only the table or the push is wanted
+  struct cs_label_choice choice;  // of samples by their label
+  bool write;                     // false: only the table or the push is wanted
 };
 
 static bool set_trace(const struct cs_option *option, void *options, const char *value,
                       struct cs_error *err) {
   struct options *o = options;
   (void)option;
-  o->one_trace = true;
-  return cs_parse_trace(value, &o->trace, err);
+  return cs_parse_trace(value, &o->choice, err);
 }
 
 #define REPORT(member) .field = offsetof(struct options, member)
@@ -38,6 +37,10 @@ static const struct cs_option what[] = {
      REPORT(view.modes)},
     {0, "trace", "ID[:SPAN]", "only samples with this label: a trace, or one of its spans",
      set_trace, .field = 0},
+    {0, "route", "ROUTE",
+     "only samples of requests with this route, as the service declares it (/cart/{id}), or with "
+     "this HTTP method and route (GET /cart/{id}); needs a recording with --labels",
+     NULL, REPORT(choice.route)},
     {0, "no-lines", NULL, "whole methods, even where lines were recorded", NULL,
      REPORT(view.no_lines)},
     {0}};
@@ -46,7 +49,8 @@ static const struct cs_option_group groups[] = {
     {NULL, cs_view_options, offsetof(struct options, view)},
     {NULL, cs_push_options, offsetof(struct options, view)},
     {0}};
-static const struct options defaults = {.view.native = true, .view.async_callers = true};
+static const struct options defaults = {
+    .view.native = true, .view.async_callers = true, .choice.any_trace = true};
 
 // "busy.clrsnap" is "busy"; any other name is kept whole.
 static char *stem_of(const char *file) {
@@ -72,19 +76,31 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   return settled;
 }
 
+static void say_nothing_chosen(const struct options *o, const struct cs_recording *rec) {
+  char *routes = cs_endpoints_list(rec);
+  uint32_t labels = cs_labels_count(&rec->labels) - 1;
+  if (o->choice.route == NULL)
+    cs_say("%s has no sample with that label (%u different labels are in it)", o->file, labels);
+  else if (routes[0] != '\0')
+    cs_say("%s has no sample of that route; it has: %s", o->file, routes);
+  else
+    cs_say("%s has no routes: record with --labels, while requests come in", o->file);
+  free(routes);
+}
+
 static bool report(struct options *o, struct cs_recording *rec) {
   struct cs_error err, note;
   rec->keep_samples = cs_view_timeline(&o->view);
-  rec->only = o->one_trace ? &o->trace : NULL;
+  bool chosen = !o->choice.any_trace || o->choice.route != NULL;
+  rec->only = chosen ? &o->choice : NULL;
   if (!cs_recfile_read(o->file, rec, &note, &err) || !cs_view_choose(&o->view, rec, &err) ||
       !cs_view_open(&o->view, &err)) {
     cs_say("%s", err.text);
     return false;
   }
   if (note.text[0] != '\0') cs_say("%s", note.text);
-  if (o->one_trace && rec->taken == 0) {
-    cs_say("%s has no sample with that label (%u different labels are in it)", o->file,
-           cs_labels_count(&rec->labels) - 1);
+  if (chosen && rec->taken == 0) {
+    say_nothing_chosen(o, rec);
     return false;
   }
   return cs_view_write(&o->view, rec);

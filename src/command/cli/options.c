@@ -72,6 +72,10 @@ const struct cs_option cs_view_options[] = {
      cs_set_on_off, VIEW(async_callers)},
     {0, "by-trace", NULL, "stacks that have a label are shown below a frame for their trace", NULL,
      VIEW(by_trace)},
+    {0, "by-route", NULL,
+     "stacks of requests are shown below a frame for their endpoint, GET /cart/{id}, without the "
+     "server's own frames",
+     NULL, VIEW(by_route)},
     {0, "threads", "grouped|each",
      "threads with the same name as one, such as the thread pool's, or each by itself (grouped; "
      "each in pprof and where samples are shown over time)",

@@ -132,8 +132,8 @@ static const struct cs_option what[] = {
      .most = 65536},
     {0, "lines", NULL, "methods by source line, from portable PDBs; --inlined implies it", NULL,
      ASK(lines)},
-    {0, "labels", NULL, "samples with the trace and the span of the current Activity", NULL,
-     ASK(labels)},
+    {0, "labels", NULL, "samples with the endpoint, the trace and the span of the current Activity",
+     NULL, ASK(labels)},
     {0}};
 static const struct cs_option cost[] = {
     {0, "budget", "PERCENT",

@@ -21,7 +21,7 @@ uint32_t cs_labels_count(const struct cs_labels *labels) {
 }
 
 struct cs_label cs_labels_get(const struct cs_labels *labels, uint32_t number) {
-  struct cs_label label = {{0}, {0}};
+  struct cs_label label = {{0}, {0}, 0};
   if (number != CS_NO_LABEL)
     memcpy(&label, cs_strings_get(&labels->pool, number, NULL), sizeof label);
   return label;

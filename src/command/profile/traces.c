@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Grouping by trace. Invariant: sums are moved, never copied: the tree comes to what it came to
+// Grouping by trace or endpoint. Invariant: sums are moved, never copied: the tree comes to what it came to
 // before. One thread. Signal-safe: no.
 #include "profile/traces.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/timeline.h"
 
 struct grouping {
   struct cs_profile *p;
-  uint32_t *thread;  // per node that was there before
-  uint32_t *path;    // of the stack at hand
+  const char *const *endpoints;  // by label; NULL: by trace
+  uint32_t *thread;              // per node that was there before
+  uint32_t *path;                // of the stack at hand
   size_t path_capacity;
   struct cs_map moved;  // node << 32 | label -> where its samples are now
 };
@@ -25,13 +27,34 @@ static uint32_t trace_frame(struct cs_profile *p, uint32_t number) {
   return cs_profile_frame(p, name, "", CS_KIND_TYPE);
 }
 
-// The same stack under its trace. CS_TREE_FULL: there is no room.
+// Whether a frame is the delegate of that endpoint.
+static bool is_delegate(const struct cs_profile *p, uint32_t frame, const char *endpoint) {
+  const char *name = cs_strings_get(&p->strings, p->frames[frame].name, NULL);
+  size_t prefix = strlen(CS_ENDPOINT_PREFIX);
+  return strncmp(name, CS_ENDPOINT_PREFIX, prefix) == 0 && strcmp(name + prefix, endpoint) == 0;
+}
+
+// The first frame of the path that is shown.
+static size_t first_of(const struct grouping *g, size_t depth, uint32_t label) {
+  if (g->endpoints == NULL) return 0;
+  size_t i = 0;
+  while (i < depth && !is_delegate(g->p, g->path[i], g->endpoints[label])) i++;
+  return i < depth ? i + 1 : 0;
+}
+
+static uint32_t group_frame(struct grouping *g, uint32_t label) {
+  return g->endpoints != NULL ? cs_profile_frame(g->p, g->endpoints[label], "", CS_KIND_TYPE)
+                              : trace_frame(g->p, label);
+}
+
+// The same stack under its group. CS_TREE_FULL: there is no room.
 static uint32_t copy_stack(struct grouping *g, uint32_t node, uint32_t label) {
   struct cs_tree *tree = &g->p->tree;
   size_t depth = cs_tree_path(tree, node, &g->path, &g->path_capacity);
   uint32_t at = cs_tree_child(tree, 0, g->thread[node]);
-  at = cs_tree_child(tree, at, trace_frame(g->p, label));
-  for (size_t i = 0; i < depth && at != CS_TREE_FULL; i++) at = cs_tree_child(tree, at, g->path[i]);
+  at = cs_tree_child(tree, at, group_frame(g, label));
+  for (size_t i = first_of(g, depth, label); i < depth && at != CS_TREE_FULL; i++)
+    at = cs_tree_child(tree, at, g->path[i]);
   return at;
 }
 
@@ -63,10 +86,12 @@ static void prune(struct cs_profile *p) {
   free(now);
 }
 
-void cs_group_by_trace(struct cs_profile *p) {
+static void group(struct cs_profile *p, const char *const *endpoints) {
   if (p->labelled.count == 0) return;
-  struct grouping g = {.p = p, .thread = cs_node_threads(&p->tree)};
-  for (size_t i = 0; i < p->labelled.count; i++) move_sum(&g, &p->labelled.items[i]);
+  struct grouping g = {.p = p, .endpoints = endpoints, .thread = cs_node_threads(&p->tree)};
+  for (size_t i = 0; i < p->labelled.count; i++)
+    if (endpoints == NULL || endpoints[p->labelled.items[i].label][0] != '\0')
+      move_sum(&g, &p->labelled.items[i]);
   for (size_t i = 0; i < p->sample_count; i++) {
     struct cs_profile_sample *s = &p->samples[i];
     (void)cs_map_get(&g.moved, (uint64_t)s->leaf << 32 | s->label, &s->leaf);
@@ -76,4 +101,12 @@ void cs_group_by_trace(struct cs_profile *p) {
   cs_map_free(&g.moved);
   free(g.thread);
   free(g.path);
+}
+
+void cs_group_by_trace(struct cs_profile *p) {
+  group(p, NULL);
+}
+
+void cs_group_by_endpoint(struct cs_profile *p, const char *const *endpoints) {
+  group(p, endpoints);
 }

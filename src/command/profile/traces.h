@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A profile's stacks by trace: below each thread a frame for each trace, with the stacks of its
-// samples. For formats that know nothing of labels. One thread.
+// A profile's stacks by trace, or by endpoint: below each thread a frame for each of them, with the
+// stacks of its samples. For formats that know nothing of labels. One thread.
 #ifndef CS_PROFILE_TRACES_H
 #define CS_PROFILE_TRACES_H
 
@@ -8,5 +8,12 @@
 
 // What has no label stays where it is; so does what the tree has no room for.
 void cs_group_by_trace(struct cs_profile *p);
+// `endpoints` are the names by the numbers of labels; what has an empty one stays where it is. The
+// frames between the thread and the endpoint's delegate are left out: which of the server's methods
+// lead there is a matter of chance.
+void cs_group_by_endpoint(struct cs_profile *p, const char *const *endpoints);
+
+// The name of an endpoint's delegate is that of the endpoint after this.
+#define CS_ENDPOINT_PREFIX "[endpoint] "
 
 #endif

@@ -9,7 +9,7 @@
 #include "recording/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 6u
+#define CS_FILE_VERSION 7u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {

@@ -106,12 +106,15 @@ static bool read_nodes(struct reader *r, struct cs_bytes *c) {
   return true;
 }
 
-static bool read_labels(struct cs_recording *rec, struct cs_bytes *c) {
+// Up to version 6 they had no endpoint.
+static bool read_labels(const struct reader *r, struct cs_bytes *c) {
+  struct cs_recording *rec = r->rec;
   uint32_t head[2];
-  struct cs_label label;
+  struct cs_label label = {{0}, {0}, 0};
+  size_t size = r->version < 7 ? offsetof(struct cs_label, endpoint) : sizeof label;
   if (!cs_take(c, head, sizeof head) || head[0] != cs_labels_count(&rec->labels)) return false;
   for (uint32_t i = 0; i < head[1]; i++)
-    if (!cs_take(c, &label, sizeof label) || cs_labels_add(&rec->labels, &label) != head[0] + i)
+    if (!cs_take(c, &label, size) || cs_labels_add(&rec->labels, &label) != head[0] + i)
       return false;
   return true;
 }
@@ -268,7 +271,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_NODES:
       return read_nodes(r, &c);
     case CS_FILE_LABELS:
-      return read_labels(r->rec, &c);
+      return read_labels(r, &c);
     case CS_FILE_SAMPLES:
       return read_samples(r, &c);
     case CS_FILE_SYMBOLS:

@@ -33,6 +33,12 @@ const char *cs_recording_get(const struct cs_recording *rec, uint32_t string) {
   return cs_strings_get(&rec->strings, string, NULL);
 }
 
+const char *cs_recording_endpoint(const struct cs_recording *rec, const struct cs_label *label) {
+  uint32_t i;
+  if (label->endpoint == 0 || !cs_map_get(&rec->function_ids, label->endpoint, &i)) return "";
+  return cs_recording_get(rec, rec->functions[i].text[CS_FN_TYPE]);
+}
+
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name) {
   bool added;
   (void)cs_map_put(&rec->symbols, frame, cs_recording_text(rec, name), &added);
@@ -288,7 +294,9 @@ bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
       sample->label >= cs_labels_count(&rec->labels))
     return false;
   struct cs_label label = cs_labels_get(&rec->labels, sample->label);
-  if (rec->only == NULL || cs_label_is_chosen(rec->only, &label)) count_sample(rec, mode, sample);
+  if (rec->only == NULL ||
+      cs_label_is_chosen(rec->only, &label, cs_recording_endpoint(rec, &label)))
+    count_sample(rec, mode, sample);
   return true;
 }
 

@@ -7,10 +7,10 @@
 
 #include "base/stop.h"
 #include "metadata/elfsym.h"
+#include "profile/label_choice.h"
 #include "profile/labels.h"
 #include "profile/profile.h"
 #include "recording/frame_key.h"
-#include "recording/label_choice.h"
 #include "wire/decode.h"
 
 #define CS_REC_MAX_REASONS CS_PROFILE_MAX_STOPS
@@ -169,6 +169,8 @@ void cs_recording_forget_samples(struct cs_recording *rec);
 // Texts longer than a record allows are cut off.
 uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
+// The name of a label's endpoint; "" if it is unknown. Valid until the next record.
+const char *cs_recording_endpoint(const struct cs_recording *rec, const struct cs_label *label);
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
 void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
 void cs_recording_free(struct cs_recording *rec);

@@ -4,6 +4,8 @@
 // method is one frame, although the compiler made two methods of it. Invariant: no sample is
 // dropped or added. One thread. Signal-safe: no.
 #include "recording/resolve.h"
+#include "profile/traces.h"
+#include "recording/endpoints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +48,8 @@ struct resolver {
   uint32_t *node;       // by node of `raw`: the profile's, or LEFT_OUT
   bool *resuming;       // by node of `raw`: it is between a body and its awaiting method
   struct cs_strings names;
-  uint32_t *thread;  // by thread of the recording: the profile's
+  uint32_t *thread;           // by thread of the recording: the profile's
+  const uint32_t *endpoints;  // by function (endpoints.h); NULL: none
 };
 
 static bool starts_with(const char *text, const char *prefix) {
@@ -125,6 +128,14 @@ static void write_name(struct resolver *r, const struct cs_rec_function *f, char
     demangle(r, &m, name, NAME_BYTES, shown);
 }
 
+// The delegate of an endpoint has the endpoint's name.
+static void write_endpoint(const struct resolver *r, uint32_t function, char name[NAME_BYTES]) {
+  uint32_t endpoint = r->endpoints != NULL ? r->endpoints[function] : 0;
+  if (endpoint != 0 && !r->opts->raw_names)
+    (void)snprintf(name, NAME_BYTES, CS_ENDPOINT_PREFIX "%s",
+                   text(r->rec, r->rec->functions[endpoint - 1].text[CS_FN_TYPE]));
+}
+
 static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *shown) {
   uint32_t i;
   if (!cs_map_get(&r->rec->function_ids, cs_wire_frame_function(frame), &i)) {
@@ -139,6 +150,7 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   const char *module = cs_file_of(text(r->rec, f->text[CS_FN_MODULE]));
   char name[NAME_BYTES];
   write_name(r, f, name, shown);
+  write_endpoint(r, i, name);
   enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD     ? CS_KIND_DYNAMIC
                               : cs_module_is_framework(module) ? CS_KIND_FRAMEWORK
                                                                : CS_KIND_USER;
@@ -412,9 +424,11 @@ static void add_inlining(struct resolver *r) {
 }
 
 static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
-                         const struct cs_resolve_opts *opts, struct cs_profile *profile) {
+                         const struct cs_resolve_opts *opts, const uint32_t *endpoints,
+                         struct cs_profile *profile) {
   const struct cs_recording *rec = raw->rec;
   struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode, .raw = raw};
+  r.endpoints = endpoints;
   cs_profile_init(profile);
   r.shown = cs_allocate(raw->frame_count * sizeof *r.shown);
   r.used = cs_allocate(raw->frame_count * sizeof *r.used);
@@ -443,11 +457,13 @@ size_t cs_resolve(const struct cs_recording *rec, uint32_t modes,
                   const struct cs_resolve_opts *opts, struct cs_profile *profiles) {
   struct cs_inlined raw;
   size_t count = 0;
+  uint32_t *endpoints = cs_endpoints_of_functions(rec);
   cs_inlined_make(&raw, rec);
   for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++)
     if ((modes & CS_WIRE_MODE_BIT(mode)) != 0)
-      resolve_mode(&raw, (enum cs_wire_mode)mode, opts, &profiles[count++]);
+      resolve_mode(&raw, (enum cs_wire_mode)mode, opts, endpoints, &profiles[count++]);
   cs_inlined_free(&raw);
+  free(endpoints);
   return count;
 }
 

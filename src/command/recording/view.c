@@ -9,6 +9,7 @@
 
 #include "formats/writers.h"
 #include "profile/traces.h"
+#include "recording/endpoints.h"
 #include "recording/resolve.h"
 #include "recording/summary.h"
 #include "util/say.h"
@@ -63,6 +64,8 @@ bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err
   if (view->format != NULL && view->count > 1)
     return cs_error_set(
         err, "--format applies to one --output; several are told apart by their suffixes");
+  if (view->by_trace && view->by_route)
+    return cs_error_set(err, "--by-trace and --by-route cannot be combined");
   if (view->count == 0 && (view->wish.url == NULL || view->format != NULL)) {
     const struct cs_format *format =
         view->format != NULL ? view->format : cs_format_by_name("html");
@@ -172,6 +175,10 @@ size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *re
                                        .group_threads = group_threads};
   size_t count = cs_resolve(rec, modes, &opts, profiles);
   for (size_t i = 0; i < count && view->by_trace; i++) cs_group_by_trace(&profiles[i]);
+  if (!view->by_route) return count;
+  const char **endpoints = cs_endpoints_by_label(rec);
+  for (size_t i = 0; i < count; i++) cs_group_by_endpoint(&profiles[i], endpoints);
+  free(endpoints);
   return count;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A label: the distributed trace that a thread was working for, and its span. The bytes are in the
-// order of W3C trace context. All zero: none. Plain data. Signal-safe: yes.
+// A label: the distributed trace that a thread was working for, its span, and the endpoint of the
+// request. The bytes of the first two are in the order of W3C trace context. All zero: none. Plain
+// data. Signal-safe: yes.
 #ifndef CS_BASE_LABEL_H
 #define CS_BASE_LABEL_H
 
@@ -9,7 +10,9 @@
 struct cs_label {
   _Alignas(8) uint8_t trace[16];
   uint8_t span[8];
+  uint64_t endpoint;  // 0: unknown. In a slot a number of sampling/event_names.h, and on the wire
+                      // and in files the id of a function of the kind CS_WIRE_FN_TYPE
 };
-_Static_assert(sizeof(struct cs_label) == 24, "it is on the wire and in files");
+_Static_assert(sizeof(struct cs_label) == 32, "it is on the wire and in files");
 
 #endif

@@ -143,8 +143,10 @@ static void send_sample(uint64_t time, uint32_t thread, enum cs_stop stop, uint3
                                  : (random64() % 20) << 32 | CS_WIRE_MANAGED_EXACT | 12;
     put(&frame, sizeof frame);
   }
-  // Many samples share a label, and some labels have no span.
-  struct cs_label label = {{(uint8_t)(time / 1000000 % 5), 0xAB}, {(uint8_t)(time / 1000000 % 2)}};
+  // Many samples share a label, some labels have no span, and not every endpoint has a name.
+  struct cs_label label = {{(uint8_t)(time / 1000000 % 5), 0xAB},
+                           {(uint8_t)(time / 1000000 % 2)},
+                           time / 1000000 % 3 * 7};
   put(&label, time % 3 != 0 ? sizeof label : 0);
   end_flagged(CS_WIRE_SAMPLE, time % 3 != 0 ? CS_WIRE_LABELLED : 0);
 }
@@ -455,7 +457,7 @@ static void other_files_are_refused(void **state) {
   head[8] = CS_FILE_VERSION + 1;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 7"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 8"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

@@ -371,7 +371,7 @@ static void a_label_is_of_its_thread_and_recording(void **state) {
   become(&walkers[0], 0);
   struct cs_label_slot slot = {.sequence = 2,
                                .recording = 7,
-                               .label = {.trace = {1, 2}, .span = {3}},
+                               .label = {.trace = {1, 2}, .span = {3}, .endpoint = 4},
                                .tid = walkers[0].thread.tid};
   cs_signal.labels = 7;
   assert_false(is_labelled(3, &label));  // it has no slot
@@ -403,14 +403,14 @@ struct writer {
   uint32_t stop;
 };
 
-// Does what src/agent/labels/ClrsnapLabels.cs does. In a complete label the three words are equal.
+// Does what src/agent/labels/ClrsnapLabels.cs does. In a complete label the four words are equal.
 static void *change_label(void *data) {
   struct writer *w = data;
   for (uint64_t n = 1; cs_load_relaxed(&w->stop) == 0; n++) {
     uint32_t sequence = w->slot.sequence;
     uint64_t *words = (uint64_t *)(void *)&w->slot.label;
     cs_store_release(&w->slot.sequence, sequence | 1);
-    for (int i = 0; i < 3; i++) cs_store_release(&words[i], n);
+    for (int i = 0; i < 4; i++) cs_store_release(&words[i], n);
     cs_store_release(&w->slot.sequence, (sequence | 1) + 1);
   }
   return NULL;
@@ -428,6 +428,7 @@ static void a_label_is_read_whole(void **state) {
     got++;
     assert_memory_equal(label.trace, label.trace + 8, 8);
     assert_memory_equal(label.trace, label.span, 8);
+    assert_memory_equal(label.trace, &label.endpoint, 8);
   }
   cs_store_release(&w.stop, 1u);
   (void)pthread_join(thread, NULL);

@@ -66,7 +66,7 @@ static void records_arrive(void **state) {
 
   struct cs_wire_sample s = {.time_ns = 5, .thread = 3, .stop = 1, .frame_count = 3}, s2;
   const uint64_t *frames;
-  const struct cs_label label = {{1, 2, 3}, {4, 5}}, *label2;
+  const struct cs_label label = {{1, 2, 3}, {4, 5}, 6}, *label2;
   for (const struct cs_label *with = NULL;; with = &label) {
     uint64_t *out = cs_producer_begin_sample(&producer, &s, with);
     assert_non_null(out);

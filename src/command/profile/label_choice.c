@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parses a trace, or one of its spans. One thread. Signal-safe: no.
-#include "recording/label_choice.h"
+// Parses a trace, or one of its spans, and matches labels. One thread. Signal-safe: no.
+#include "profile/label_choice.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -18,7 +18,9 @@ static const char *take_hex(const char *text, uint8_t *bytes, size_t count) {
 }
 
 bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_error *err) {
-  *out = (struct cs_label_choice){.any_span = true};
+  out->any_trace = false;
+  out->any_span = true;
+  out->label = (struct cs_label){{0}, {0}, 0};
   const char *at = take_hex(text, out->label.trace, sizeof out->label.trace);
   if (at != NULL && *at == ':') {
     out->any_span = false;
@@ -32,7 +34,18 @@ bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_err
                       text);
 }
 
-bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label) {
+bool cs_endpoint_has_route(const char *endpoint, const char *route) {
+  const char *space = strchr(endpoint, ' ');
+  return strcmp(endpoint, route) == 0 || (space != NULL && strcmp(space + 1, route) == 0);
+}
+
+static bool has_trace(const struct cs_label_choice *choice, const struct cs_label *label) {
   return memcmp(choice->label.trace, label->trace, sizeof label->trace) == 0 &&
          (choice->any_span || memcmp(choice->label.span, label->span, sizeof label->span) == 0);
+}
+
+bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label,
+                        const char *endpoint) {
+  return (choice->any_trace || has_trace(choice, label)) &&
+         (choice->route == NULL || cs_endpoint_has_route(endpoint, choice->route));
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// The endpoints of a recording's labels: of an ASP.NET Core request its method and route,
+// "GET /cart/{id}"; of another Activity without a parent in this process its name.
+//
+// The name of a request's Activity says nothing, and its tags have the route only if a library wants
+// them, and only at its end. Routing tells DiagnosticListeners when it has found the endpoint. The
+// subscription is for that event only: no listener of ours makes ASP.NET Core create an Activity.
+// ASP.NET Core is reached by reflection, since most programs do not have it.
+#nullable enable
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Reflection;
+using System.Runtime.CompilerServices;
+using System.Threading;
+
+namespace Clrsnap
+{
+    internal sealed class Endpoints : IObserver<DiagnosticListener>, IObserver<KeyValuePair<string, object?>>
+    {
+        private const string Listener = "Microsoft.AspNetCore", Matched = "Microsoft.AspNetCore.Routing.EndpointMatched";
+        private const string Request = "Microsoft.AspNetCore.Hosting.HttpRequestIn";
+
+        private sealed class Number
+        {
+            public uint Value;
+        }
+
+        private readonly Agent _agent;
+        private readonly uint _recording;
+        private readonly Action<uint> _arrive;
+        private const int MostNames = 1000; // of Activities: a program may make new ones for as long as it runs
+        private int _names;
+        private readonly ConditionalWeakTable<object, Number> _numbers = new ConditionalWeakTable<object, Number>();
+        private Func<object, object?>? _endpointOf;
+        private IDisposable? _listeners, _listener;
+
+        public Endpoints(Agent agent, uint recording, Action<uint> arrive)
+        {
+            _agent = agent;
+            _recording = recording;
+            _arrive = arrive;
+        }
+
+        public void Begin() => _listeners = DiagnosticListener.AllListeners.Subscribe(this);
+
+        public void End()
+        {
+            _listeners?.Dispose();
+            _listener?.Dispose();
+        }
+
+        // An Activity that begins a trace, or continues that of another process.
+        public uint OfRoot(Activity activity)
+        {
+            string name = activity.OperationName;
+            if (activity.Parent != null || name == Request || name.Length == 0)
+                return 0;
+            if (_numbers.TryGetValue(name, out Number? number))
+                return number.Value;
+            return Interlocked.Increment(ref _names) <= MostNames ? Register(name, name) : 0;
+        }
+
+        private uint Register(object of, string name)
+        {
+            var number = new Number { Value = _agent.NumberOf(_recording, name) };
+            _numbers.AddOrUpdate(of, number);
+            return number.Value;
+        }
+
+        public void OnNext(DiagnosticListener listener)
+        {
+            if (listener.Name == Listener)
+                _listener = listener.Subscribe(this, Wants);
+        }
+
+        private bool Wants(string name) => name == Matched && _agent.Wanted == _recording;
+
+        public void OnNext(KeyValuePair<string, object?> happened)
+        {
+            try
+            {
+                if (happened.Key == Matched && _agent.Wanted == _recording && happened.Value is { } context)
+                    Arrive(context);
+            }
+            catch (Exception)
+            {
+                _listener?.Dispose(); // it would fail again: requests have no endpoints then
+            }
+        }
+
+        private void Arrive(object context)
+        {
+            _endpointOf ??= EndpointGetter(context);
+            object? endpoint = _endpointOf(context);
+            if (endpoint == null)
+                return;
+            _arrive(_numbers.TryGetValue(endpoint, out Number? number) ? number.Value : Register(endpoint, NameOf(endpoint)));
+        }
+
+        // EndpointHttpContextExtensions.GetEndpoint(context) as a delegate.
+        private static Func<object, object?> EndpointGetter(object context)
+        {
+            Type type = context.GetType();
+            while (type.FullName != "Microsoft.AspNetCore.Http.HttpContext" && type.BaseType != null)
+                type = type.BaseType;
+            MethodInfo get = type.Assembly.GetType("Microsoft.AspNetCore.Http.EndpointHttpContextExtensions", true)!
+                .GetMethod("GetEndpoint", new[] { type })!;
+            return (Func<object, object?>)typeof(Endpoints).GetMethod(nameof(Getter), BindingFlags.NonPublic | BindingFlags.Static)!
+                .MakeGenericMethod(type).Invoke(null, new object[] { get })!;
+        }
+
+        private static Func<object, object?> Getter<T>(MethodInfo get) where T : class
+        {
+            var typed = (Func<T, object?>)get.CreateDelegate(typeof(Func<T, object?>));
+            return context => typed((T)context);
+        }
+
+        private static object? Property(object of, string name) => of.GetType().GetProperty(name)?.GetValue(of);
+
+        private static string NameOf(object endpoint)
+        {
+            object? pattern = Property(endpoint, "RoutePattern");
+            if (pattern == null || !(Property(pattern, "RawText") is string route))
+                return endpoint.ToString() ?? "";
+            return Methods(endpoint) + (route.StartsWith('/') ? route : "/" + route);
+        }
+
+        // "GET " or "GET|HEAD "; nothing where all methods lead there.
+        private static string Methods(object endpoint)
+        {
+            if (Property(endpoint, "Metadata") is IEnumerable<object> all)
+                foreach (object one in all)
+                    if (Property(one, "HttpMethods") is IEnumerable<string> methods && string.Join("|", methods) is { Length: > 0 } list)
+                        return list + " ";
+            return "";
+        }
+
+        public void OnCompleted()
+        {
+        }
+
+        public void OnError(Exception error)
+        {
+        }
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Chooses samples by their label.
+#ifndef CS_PROFILE_LABEL_CHOICE_H
+#define CS_PROFILE_LABEL_CHOICE_H
+
+#include "base/error.h"
+#include "base/label.h"
+
+// Samples of a trace, or of one of its spans, or of a route, or of both.
+struct cs_label_choice {
+  bool any_trace, any_span;
+  struct cs_label label;  // its trace and span
+  const char *route;      // NULL: any. See cs_endpoint_has_route
+};
+// "TRACE" or "TRACE:SPAN", 32 and 16 hexadecimal digits.
+bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_error *err);
+// `endpoint` is the name of the label's.
+bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label,
+                        const char *endpoint);
+// Whether an endpoint has that name, or that route with any HTTP method.
+bool cs_endpoint_has_route(const char *endpoint, const char *route);
+
+#endif
