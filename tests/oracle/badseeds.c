@@ -248,27 +248,51 @@ static struct clrsnap_hold *hold_spinning(AMD64_CONTEXT *leaf) {
   return NULL;
 }
 
-static void try_held(void) {
-  AMD64_CONTEXT good, seed;
-  struct code code[STACK_MAX];
-  // The location of the methods' code has to be queried before the hold, by a walk of the same
-  // thread.
+// Where the code of the walk's first methods is. It has to be queried before the hold.
+static uint32_t find_code(struct code *code, uint32_t most) {
   stack_by_ours(&good_walk, target, COR_PRF_SNAPSHOT_REGISTER_CONTEXT);
-  uint32_t known = good_walk.count < 4 ? good_walk.count : 4;
-  ORACLE_CHECK(known >= 3, "the spinning thread has %u frames", good_walk.count);
+  uint32_t known = good_walk.count < most ? good_walk.count : most;
   for (uint32_t i = 0; i < known; i++)
     if (good_walk.frames[i].id == 0 ||
         !code_of(good_walk.frames[i].id, good_walk.frames[i].ip, &code[i]))
-      known = i;
-  struct clrsnap_hold *hold = hold_spinning(&good);
+      return i;
+  return known;
+}
+
+static bool is_within(const struct code *code, uint64_t ip) {
+  return ip >= code->start && ip < code->start + code->size;
+}
+
+// Holds the thread while it is in these methods. NULL: it is elsewhere, perhaps in a newer version of
+// one of them.
+static struct clrsnap_hold *hold_within(const struct code *code, uint32_t known,
+                                        AMD64_CONTEXT *good) {
+  struct clrsnap_hold *hold = hold_spinning(good);
+  if (hold == NULL) return NULL;
+  expect("that is good", good->Rip, take(good, sizeof(*good)), S_OK);
+  good_walk = walk;
+  bool within = known > 0 && good_walk.count >= known;
+  for (uint32_t i = 0; within && i < known; i++)
+    within = is_within(&code[i], good_walk.frames[i].ip);
+  if (within) return hold;
+  clrsnap_release(hold);
+  return NULL;
+}
+
+static void try_held(void) {
+  AMD64_CONTEXT good, seed;
+  struct code code[4];
+  uint32_t known = 0;
+  struct clrsnap_hold *hold = NULL;
+  for (int i = 0; i < 100 && hold == NULL; i++) {
+    known = find_code(code, sizeof(code) / sizeof(code[0]));
+    hold = hold_within(code, known, &good);
+  }
+  ORACLE_CHECK(hold != NULL, "the spinning thread was never found in the same methods twice");
   if (hold == NULL) return;
   try_places(&good);
   try_random(&good, 20000);
-  expect("that is good", good.Rip, take(&good, sizeof(good)), S_OK);
-  good_walk = walk;
-  for (uint32_t i = 0; i < known && i < good_walk.count; i++) {
-    uint64_t ip = good_walk.frames[i].ip;
-    if (ip < code[i].start || ip >= code[i].start + code[i].size) break;
+  for (uint32_t i = 0; i < known; i++) {
     of_frame(&seed, &good, &good_walk.frames[i]);
     try_method(&seed, &code[i], i);
   }
