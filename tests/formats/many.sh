@@ -85,7 +85,7 @@ done
 # not only how many were walked.
 waits=$(sed -n 's/^clrsnap:   wait: \([0-9]*\) waits.*/\1/p' few.err)
 "$clrsnap" report --mode wait --top 5 -o few.txt few.clrsnap 2> top || { cat top; fail "the table of waits"; }
-grep -Eq '^clrsnap: +[0-9.]+ % +[0-9.]+ % +[0-9]+  WaitHandle$' top || { cat top; fail "the table of waits has no WaitHandle"; }
+grep -Eq '^clrsnap: +[0-9.]+ % +[0-9.]+ % +[0-9]+  WaitHandle.WaitOne$' top || { cat top; fail "the table of waits has no WaitHandle.WaitOne"; }
 grep -Eq "^$waits waits, [0-9]+ of them walked in .* \(wait," few.txt || { head -5 few.txt; fail "the tree of waits"; }
 "$clrsnap" diff --mode wait few.clrsnap all.clrsnap > changed 2> report.err || { cat report.err; fail "diff of waits"; }
 grep -Eq "^ +$waits waits, [0-9]+ of them walked, .* of waiting time in .* wait mode" changed || { cat changed; fail "diff of waits"; }

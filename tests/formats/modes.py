@@ -82,7 +82,7 @@ def main():
         elif word == "slack":
             slack[mode] = float(amount)
         elif word == "leaf":
-            leaves[name[0]] = amount
+            leaves[name[0]] = " ".join([*name[1:], amount])
     failed = len(truth) != 5 or len(leaves) != len(truth["wait"])
 
     def check(mode, name, is_, should, tolerance, unit):

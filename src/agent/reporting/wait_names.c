@@ -39,6 +39,25 @@ static const struct {
     {"Thread", "Thread.Join"},
 };
 
+// Which of its methods waits says more than the type. On a WaitHandle, neither the stack nor the event
+// says whether it is an event, a mutex or a semaphore. The name counts for methods that begin so.
+static const struct {
+  const char *space, *type, *method, *name;
+} by_method[] = {
+    {"System.Threading", "Monitor", "Enter",
+     "Monitor.Enter"},  // a lock that is held: in mode lock, too
+    {"System.Threading", "Monitor", "TryEnter", "Monitor.Enter"},
+    {"System.Threading", "Monitor", "ReliableEnter", "Monitor.Enter"},
+    {"System.Threading", "WaitHandle", "WaitOne", "WaitHandle.WaitOne"},
+    {"System.Threading", "WaitHandle", "WaitAll", "WaitHandle.WaitAll"},
+    {"System.Threading", "WaitHandle", "WaitAnyMultiple", "WaitHandle.WaitAny"},
+    {"System.Threading", "WaitHandle", "WaitAny", "WaitHandle.WaitAny"},
+    // WaitAny ends in a tail call of WaitMultiple, and WaitAll may be inlined into its caller.
+    {"System.Threading", "WaitHandle", "WaitMultiple", "WaitHandle.WaitAny or WaitAll"},
+    {"System.Diagnostics", "Process", "WaitForExit", "Process.WaitForExit"},
+    {"System.Diagnostics", "ProcessWaitState", "WaitForExit", "Process.WaitForExit"},
+};
+
 // Methods that call the program's code, and whose names are of no use.
 static bool runs_code(const struct cs_method_name *name) {
   return strncmp(name->type, "ThreadPool", 10) == 0 ||
@@ -53,7 +72,16 @@ static bool is_awaiter(const struct cs_method_name *name) {
          strstr(name->type, "Task") != NULL && strncmp(name->method, "Get", 3) == 0;
 }
 
-static const char *fixed_name(const char *type) {
+static const char *name_by_method(const struct cs_method_name *name) {
+  for (unsigned i = 0; i < CS_COUNT(by_method); i++)
+    if (strcmp(name->space, by_method[i].space) == 0 &&
+        strcmp(name->type, by_method[i].type) == 0 &&
+        strncmp(name->method, by_method[i].method, strlen(by_method[i].method)) == 0)
+      return by_method[i].name;
+  return NULL;
+}
+
+static const char *name_by_type(const char *type) {
   for (unsigned i = 0; i < CS_COUNT(idle); i++)
     if (strcmp(type, idle[i].type) == 0) return idle[i].name;
   for (unsigned i = 0; i < CS_COUNT(others); i++)
@@ -75,13 +103,12 @@ static struct waiter *add(uint32_t id) {
 
 bool cs_wait_name_note(uint32_t id, const struct cs_method_name *name) {
   bool awaiter = is_awaiter(name);
-  if (!awaiter && strcmp(name->space, "System.Threading") != 0 &&
+  const char *fixed = name_by_method(name);
+  if (!awaiter && fixed == NULL && strcmp(name->space, "System.Threading") != 0 &&
       strcmp(name->space, "System.Threading.Tasks") != 0)
     return true;
   if (runs_code(name)) return true;
-  const char *fixed = fixed_name(name->type);
-  if (strcmp(name->type, "Monitor") == 0 && strstr(name->method, "Enter") != NULL)
-    fixed = "Monitor.Enter";  // a lock that is held: in mode lock, too
+  if (fixed == NULL) fixed = name_by_type(name->type);
   int len = (int)strcspn(name->type, "<");
   struct waiter *w = add(id);
   if (w == NULL) return false;

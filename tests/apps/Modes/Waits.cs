@@ -99,6 +99,46 @@ static class Waits
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
+    static void ByAll()
+    {
+        ManualResetEvent[] events = [new(true), new(false)];
+        Later(() => events[1].Set());
+        Time(() => WaitHandle.WaitAll(events));
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void ByHandles()
+    {
+        var taken = new Mutex();
+        using var has = new ManualResetEventSlim();
+        new Thread(() =>
+        {
+            taken.WaitOne();
+            has.Set();
+            Thread.Sleep(Milliseconds);
+            taken.ReleaseMutex();
+        }) { IsBackground = true, Name = "owner" }.Start();
+        while (!has.IsSet) Thread.Sleep(0);
+        Time(() => taken.WaitOne());
+        taken.ReleaseMutex();
+        var semaphore = new Semaphore(0, 1);
+        Later(() => semaphore.Release());
+        Time(() => semaphore.WaitOne());
+        var auto = new AutoResetEvent(false);
+        Later(() => auto.Set());
+        Time(() => auto.WaitOne());
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void ByProcess()
+    {
+        Process? process = null;  // another thread starts it, which waits for locks of its own
+        new Thread(() => Volatile.Write(ref process, Process.Start("sleep", $"0.{Milliseconds:D3}"))).Start();
+        while (Volatile.Read(ref process) is null) Thread.Sleep(0);
+        Time(process!.WaitForExit);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
     static void ByReaderWriter()
     {
         var rw = new ReaderWriterLockSlim();
@@ -149,8 +189,9 @@ static class Waits
         (Action, string)[] kinds =
         [
             (ByWait, "Task"), (ByResult, "Task"), (ByAwaiter, "Task"), (BySemaphore, "SemaphoreSlim"),
-            (ByTimeout, "SemaphoreSlim"), (BySlimEvent, "ManualResetEventSlim"), (ByEvent, "WaitHandle"),
-            (ByAny, "WaitHandle"), (ByReaderWriter, "ReaderWriterLockSlim"), (ByJoin, "Thread.Join"),
+            (ByTimeout, "SemaphoreSlim"), (BySlimEvent, "ManualResetEventSlim"), (ByEvent, "WaitHandle.WaitOne"),
+            (ByHandles, "WaitHandle.WaitOne"), (ByAny, "WaitHandle.WaitAny or WaitAll"), (ByAll, "WaitHandle.WaitAll"),
+            (ByProcess, "Process.WaitForExit"), (ByReaderWriter, "ReaderWriterLockSlim"), (ByJoin, "Thread.Join"),
             (ByMonitor, "Monitor.Wait"), (ByCountdown, "CountdownEvent"),
         ];
         new Thread(Forever) { IsBackground = true, Name = "forever" }.Start();

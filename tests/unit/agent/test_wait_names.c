@@ -8,12 +8,22 @@
 
 #include "reporting/wait_names.h"
 
-static void note(uint32_t id, const char *type, const char *method) {
+static void note_in(const char *space, uint32_t id, const char *type, const char *method) {
   static struct cs_method_name name;
-  (void)snprintf(name.space, sizeof name.space, "System.Threading");
+  (void)snprintf(name.space, sizeof name.space, "%s", space);
   (void)snprintf(name.type, sizeof name.type, "%s", type);
   (void)snprintf(name.method, sizeof name.method, "%s", method);
   assert_true(cs_wait_name_note(id, &name));
+}
+
+static void note(uint32_t id, const char *type, const char *method) {
+  note_in("System.Threading", id, type, method);
+}
+
+static void is_named(uint32_t id, const char *expected) {
+  const char *name = NULL;
+  assert_true(cs_wait_name_of(id, &name));
+  assert_string_equal(name, expected);
 }
 
 static void none_is_forgotten(void **state) {
@@ -42,18 +52,40 @@ static void names_say_what_is_waited_for(void **state) {
   note(2, "Monitor", "Enter");
   note(3, "Lock<T>", "Enter");
   note(4, "ExecutionContext", "RunInternal");
-  assert_true(cs_wait_name_of(1, &name));
-  assert_string_equal(name, "Monitor.Wait");
-  assert_true(cs_wait_name_of(2, &name));
-  assert_string_equal(name, "Monitor.Enter");
-  assert_true(cs_wait_name_of(3, &name));
-  assert_string_equal(name, "Lock");
+  is_named(1, "Monitor.Wait");
+  is_named(2, "Monitor.Enter");
+  is_named(3, "Lock");
   assert_false(cs_wait_name_of(4, &name));
+  cs_wait_names_free();
+}
+
+static void a_handle_is_named_by_its_method(void **state) {
+  const char *name = NULL;
+  (void)state;
+  note(1, "WaitHandle", "WaitOneNoCheck");
+  note(2, "WaitHandle", "WaitAll");
+  note(3, "WaitHandle", "WaitAny");
+  note(4, "WaitHandle", "WaitMultiple");
+  note(5, "Thread", "Join");
+  note_in("System.Diagnostics", 6, "Process", "WaitForExitCore");
+  note_in("System.Diagnostics", 7, "ProcessWaitState", "WaitForExit");
+  note_in("System.Diagnostics", 8, "Process", "Start");
+  note_in("Shop", 9, "WaitHandle", "WaitOne");
+  is_named(1, "WaitHandle.WaitOne");
+  is_named(2, "WaitHandle.WaitAll");
+  is_named(3, "WaitHandle.WaitAny");
+  is_named(4, "WaitHandle.WaitAny or WaitAll");
+  is_named(5, "Thread.Join");
+  is_named(6, "Process.WaitForExit");
+  is_named(7, "Process.WaitForExit");
+  assert_false(cs_wait_name_of(8, &name));
+  assert_false(cs_wait_name_of(9, &name));
   cs_wait_names_free();
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(none_is_forgotten),
-                                     cmocka_unit_test(names_say_what_is_waited_for)};
+                                     cmocka_unit_test(names_say_what_is_waited_for),
+                                     cmocka_unit_test(a_handle_is_named_by_its_method)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
