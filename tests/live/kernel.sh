@@ -94,13 +94,19 @@ pass "kernel frames in a recording and its formats"
   dotnet "$APP" faults 100 > out 2> err || fail "the program failed"
 says '^clrsnap:   page-faults: [0-9]+ samples, [0-9]+ page faults$'
 says '^clrsnap: engine perf: a sample in about 50 page faults$'
-awk '
+# Its weights are page faults as the kernel counts them for the program itself, and the summary's total is their sum.
+told=$(sed -n 's/^new //p' out) thread=$(sed -n 's/^thread //p' out)
+sum=$(sed -nE 's/^clrsnap:   page-faults: .* samples, ([0-9]+) page faults$/\1/p' err)
+awk -v told="$told" -v thread="$thread" -v sum="$sum" '
   /TouchesNew/ { new += $NF }
   /TouchesOld/ { old += $NF }
+  /Program\.Faults/ { mine += $NF }
   { total += $NF }
   END {
-    printf "%d page faults, %d in TouchesNew, %d in TouchesOld\n", total, new, old
-    exit !(new > 85000 && new < 115000 && old < total / 20)
+    printf "%d page faults (summary %d), %d in Faults (getrusage %d), %d in TouchesNew (getrusage %d), %d in TouchesOld\n",
+      total, sum, mine, thread, new, told, old
+    exit !(told >= 100000 && total == sum && old < total / 100 && new > 0.98 * told && new < 1.02 * told &&
+           mine > 0.98 * thread && mine < 1.02 * thread)
   }' faults.folded || fail "whose page faults they are"
 grep -q 'shares of page faults' faults.txt || fail "the text's unit"
 python3 - faults.json faults.firefox.json faults.speedscope.json faults.trace.json << 'X' || fail "the unit in JSON"
@@ -120,6 +126,15 @@ says 'counts CPU time in mode cpu, .* counts page faults: they cannot be compare
 grep -q "each recording's page faults" out || fail "the unit of diff"
 "$clrsnap" report --top 3 -o again.folded faults.clrsnap 2> err && cmp faults.folded again.folded || fail "the recording's events"
 says 'share of [0-9]+ page faults'
+"$clrsnap" report --mode page-faults -o again.folded faults.clrsnap 2> err && cmp faults.folded again.folded ||
+  { cat err; fail "report --mode page-faults"; }
+"$clrsnap" diff --mode page-faults faults.clrsnap faults.clrsnap > out 2> err || { cat err; fail "diff --mode page-faults"; }
+"$clrsnap" report --mode page-faults -o no.folded rec.clrsnap 2> err && fail "CPU time as page faults"
+says 'the recording has no mode page-faults: it counts CPU time in mode cpu'
+"$clrsnap" report --mode major-faults -o no.folded faults.clrsnap 2> err && fail "page faults as others"
+says 'no mode major-faults: it counts page faults'
+"$clrsnap" diff --mode page-faults rec.clrsnap rec.clrsnap 2> err && fail "CPU time compared as page faults"
+says 'counts CPU time in mode cpu: it has no mode page-faults'
 pass "page faults in place of CPU time"
 
 # The machine has counters, or the command says that it has none.

@@ -27,6 +27,7 @@ struct options {
   enum cs_normalize normalize;
   uint32_t top;
   enum cs_wire_mode mode;  // a page's first one, otherwise the only one; 0: all that both have
+  uint32_t event;          // that mode cpu has to count; 0: any
   bool native, signatures, raw_names;
   struct cs_fail_if fail_if;
 };
@@ -41,11 +42,13 @@ static bool set_output(const struct cs_option *option, void *field, const char *
   return value[0] != '\0' || cs_error_set(err, "--%s takes a name", option->name);
 }
 
-static bool set_mode(const struct cs_option *option, void *field, const char *value,
+static bool set_mode(const struct cs_option *option, void *options, const char *value,
                      struct cs_error *err) {
-  enum cs_wire_mode mode = cs_mode_by_name(value, strlen(value));
-  *(enum cs_wire_mode *)field = mode;
-  return mode != 0 ||
+  struct options *o = options;
+  o->mode = cs_mode_by_name(value, strlen(value));
+  o->event = o->mode == 0 ? cs_perf_kind_by_name(value, strlen(value)) : 0;
+  if (o->event != 0) o->mode = CS_WIRE_MODE_CPU;
+  return o->mode != 0 ||
          cs_error_set(err, "--%s takes the name of a mode, not '%s'", option->name, value);
 }
 
@@ -58,7 +61,7 @@ static const struct cs_option table[] = {
      "shares of each recording's total (total), per second of each recording, or as recorded",
      cs_set_word, DIFF(normalize), .least = CS_NORMALIZE_TOTAL},
     {0, "mode", "MODE", "a page's first mode; the only one of tables and stacks", set_mode,
-     DIFF(mode)},
+     .field = 0},
     {0, "top", "N", "how many methods a table has at most (20)", cs_set_number, DIFF(top),
      .most = 1000000},
     {0, "native", "on|off", "with native frames (on), or managed ones only", cs_set_on_off,
@@ -167,6 +170,11 @@ static bool check_modes(const struct side sides[2], const struct options *o) {
   if (!count_the_same(sides) && (o->mode == 0 || o->mode == CS_WIRE_MODE_CPU)) {
     cs_say("%s counts %s in mode cpu, %s counts %s: they cannot be compared", o->before,
            counted_by(&sides[0]), o->after, counted_by(&sides[1]));
+    return false;
+  }
+  if (o->event != 0 && o->event != sides[0].rec.meta.event) {
+    cs_say("%s counts %s in mode cpu: it has no mode %s", o->before, counted_by(&sides[0]),
+           cs_perf_kind(o->event)->name);
     return false;
   }
   (void)mode_names(sides[0].rec.meta.modes, has_a, sizeof has_a);

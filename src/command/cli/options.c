@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/perf.h"
+
 #define DEFAULT_HZ 499  // not in step with what a program does every 1, 2, 5 or 10 ms
 
 // ---- What is shown, and where it is sent ----
@@ -20,24 +22,39 @@ bool cs_set_format(const struct cs_option *option, void *view, const char *value
   return cs_view_set_format(view, value, err);
 }
 
-bool cs_set_modes(const struct cs_option *option, void *field, const char *value,
-                  struct cs_error *err) {
-  uint32_t modes = 0;
+// event: of a mode named after the event that it counts in place of CPU time; NULL: none may be.
+static bool read_modes(const struct cs_option *option, const char *value, uint32_t *modes,
+                       uint32_t *event, struct cs_error *err) {
+  *modes = 0;
   for (const char *at = value;; at++) {
     size_t len = strcspn(at, ",");
     enum cs_wire_mode mode = cs_mode_by_name(at, len);
+    uint32_t kind = mode == 0 && event != NULL ? cs_perf_kind_by_name(at, len) : 0;
+    if (kind != 0) *event = kind;
+    if (kind != 0) mode = CS_WIRE_MODE_CPU;
     if (mode == 0)
       return cs_error_set(
           err,
           "--%s takes one or more of cpu, wall, alloc, lock, wait, exception, gc with commas "
           "between them, not '%s'",
           option->name, value);
-    modes |= CS_WIRE_MODE_BIT(mode);
+    *modes |= CS_WIRE_MODE_BIT(mode);
     at += len;
     if (*at == '\0') break;
   }
-  *(uint32_t *)field = modes;
   return true;
+}
+
+bool cs_set_modes(const struct cs_option *option, void *field, const char *value,
+                  struct cs_error *err) {
+  return read_modes(option, value, field, NULL, err);
+}
+
+bool cs_set_shown_modes(const struct cs_option *option, void *view, const char *value,
+                        struct cs_error *err) {
+  struct cs_view *v = view;
+  v->event = 0;
+  return read_modes(option, value, &v->modes, &v->event, err);
 }
 
 static bool set_each_thread(const struct cs_option *option, void *field, const char *value,

@@ -43,6 +43,9 @@ bool cs_set_format(const struct cs_option *option, void *view, const char *value
                    struct cs_error *err);
 bool cs_set_modes(const struct cs_option *option, void *modes, const char *value,
                   struct cs_error *err);  // "cpu,alloc": uint32_t of CS_WIRE_MODE_BITs
+// The same of a view, where mode cpu has the name of the event that it counts, too: "page-faults".
+bool cs_set_shown_modes(const struct cs_option *option, void *view, const char *value,
+                        struct cs_error *err);
 
 #define CS_DEFAULT_BUFFER (16ull << 20)  // of shared memory, in bytes
 // Of a struct cs_agent_options.

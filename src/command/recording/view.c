@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/perf.h"
 #include "formats/writers.h"
 #include "profile/traces.h"
 #include "recording/endpoints.h"
@@ -106,6 +107,9 @@ bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct
   if (view->modes != 0 && missing != 0)
     return cs_error_set(err, "the recording has no mode %s",
                         cs_mode((enum cs_wire_mode)__builtin_ctz(missing))->token);
+  if (view->event != 0 && view->event != rec->meta.event)
+    return cs_error_set(err, "the recording has no mode %s: it counts %s in mode cpu",
+                        cs_perf_kind(view->event)->name, cs_perf_kind(rec->meta.event)->words);
   view->modes = rec->meta.modes & wanted;
   return cs_view_fits(view, view->modes, err);
 }

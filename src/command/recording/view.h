@@ -23,6 +23,7 @@ struct cs_view {
   const struct cs_format *format;  // of --format; NULL: by suffix
   bool native, signatures, no_lines, raw_names, each_thread, async_callers, by_trace, by_route;
   uint32_t modes;  // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
+  uint32_t event;  // that mode cpu has to count (base/perf.h); 0: any
   uint32_t top;    // 0: no table
   char *name;      // the output's default name
   struct cs_push_wish wish;
