@@ -135,14 +135,15 @@ struct parser {
   size_t count;
 };
 
-static void prepare(struct parser *p, const struct cs_command *command) {
+static bool prepare(struct parser *p, const struct cs_command *command, struct cs_error *err) {
   char *letter = p->letters;
   if (command->takes_program) *letter++ = '+';
   *letter++ = ':';
   *letter++ = 'h';
   for (const struct cs_option_group *group = command->groups; group->options != NULL; group++) {
     for (const struct cs_option *o = group->options; o->name != NULL; o++) {
-      if (p->count == MOST_OPTIONS) return;
+      if (p->count == MOST_OPTIONS)
+        return cs_error_set(err, "%s has more than %d options", command->name, MOST_OPTIONS);
       p->options[p->count] =
           (struct option){o->name, o->value != NULL ? required_argument : no_argument, NULL,
                           FIRST_OPTION + (int)p->count};
@@ -153,6 +154,7 @@ static void prepare(struct parser *p, const struct cs_command *command) {
     }
   }
   p->options[p->count] = (struct option){"help", no_argument, NULL, 'h'};
+  return true;
 }
 
 // The entry of what getopt_long has returned or refused; p->count: there is none.
@@ -193,7 +195,7 @@ bool cs_command_parse(const struct cs_command *command, void *options, int argc,
                       bool *help, struct cs_error *err) {
   struct parser p = {0};
   int opt;
-  prepare(&p, command);
+  if (!prepare(&p, command, err)) return false;
   memset(options, 0, command->size);
   if (command->defaults != NULL) memcpy(options, command->defaults, command->size);
   *help = false;

@@ -69,11 +69,40 @@ static void unless_told(void **state) {
   assert_true(parse(&o, "--budget", "0.3%") && o.agent.ask.budget_ppm == 3000);
 }
 
+static bool accept(void *options, int count, char **operands, struct cs_error *err) {
+  (void)options, (void)operands, (void)err;
+  return count == 0;
+}
+
+// A verb whose options do not fit loses none of them silently.
+static void too_many_options(void **state) {
+  enum { MOST = 64 };
+  static struct cs_option options[MOST + 2];
+  static char names[MOST + 1][16];
+  static const struct cs_option_group groups[] = {{NULL, options, 0}, {0}};
+  static const struct cs_command command = {
+      .name = "many", .groups = groups, .size = MOST + 1, .check = accept};
+  bool set[MOST + 1], help;
+  struct cs_error err = {""};
+  char *argv[] = {"many", "--option-63", NULL};
+  (void)state;
+  for (size_t i = 0; i < MOST; i++) {
+    (void)snprintf(names[i], sizeof names[i], "option-%zu", i);
+    options[i] = (struct cs_option){.name = names[i], .field = i};
+  }
+  assert_true(cs_command_parse(&command, set, 2, argv, &help, &err));
+  assert_true(set[MOST - 1]);
+  options[MOST] = (struct cs_option){.name = "last", .field = MOST};
+  assert_false(cs_command_parse(&command, set, 2, argv, &help, &err));
+  assert_string_equal(err.text, "many has more than 64 options");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_between_objects),
       cmocka_unit_test(events_a_second),
       cmocka_unit_test(unless_told),
+      cmocka_unit_test(too_many_options),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
