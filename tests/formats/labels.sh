@@ -132,6 +132,20 @@ others() {
   grep -q StartupHookProvider Labels.runtimeconfig.json || fail "no configProperties: $(cat Labels.runtimeconfig.json)"
   timeout 60 "$clrsnap" record --labels -o off.txt -- dotnet Labels.dll 2 > out 2> err || { cat err; fail "without startup hooks"; }
   grep -q '^clrsnap: no labels: the program did not run the startup hook' err || { cat err; fail "no word about hooks"; }
+  # Another build of clrsnap has recorded the process before: its hook is the only one that it can have.
+  mkdir -p other/bin other/lib && cp "$clrsnap" other/bin && cp "$BUILD"/lib/{ClrsnapLabels.dll,libclrsnap.so} other/lib
+  mkfifo lines
+  timeout 100 dotnet "$APP" 10 3 < lines > said 2> said.err &
+  exec 3> lines
+  for _ in $(seq 600); do grep -q ^batch said && break; sleep 0.05; done
+  pid=$(pgrep -P $!) || fail "the program does not start"
+  timeout 60 other/bin/clrsnap record --labels -d 0.3 -o first.txt "$pid" 2> err || { cat err; fail "the other build"; }
+  grep -q '^clrsnap: no labels: no sample was taken while' err || { cat err; fail "the other build has no hook"; }
+  timeout 60 "$clrsnap" record --labels -d 0.3 -o second.txt "$pid" 2> err || { cat err; fail "after the other build"; }
+  grep -q '^clrsnap: no labels: the process runs the startup hook of another build .*/other/lib/ClrsnapLabels.dll, and' err ||
+    { cat err; fail "no word about the other build's hook"; }
+  kill "$pid"
+  exec 3>&-
   get_runtimes
   build_app Old
   for v in 8.0.33 9.0.22; do
@@ -140,7 +154,7 @@ others() {
     [ $? = 7 ] && cmp want out || { cat out err; fail "$v: the program is harmed"; }
     grep -q 'nothing was recorded: this program runs on' err || { cat err; fail "$v: no reason"; }
   done
-  pass "three kinds of programs are unharmed"
+  pass "four kinds of programs are unharmed"
 }
 
 case $WHAT in

@@ -28,6 +28,11 @@ static void explain_labels(const struct cs_record_run *r) {
   if (labelled > 0) return;
   if (cs_consumer_has_label_hooks(&r->session.consumer))
     cs_say("no labels: no sample was taken while an Activity was current");
+  else if (r->start.other_hook != NULL)
+    cs_say(
+        "no labels: the process runs the startup hook of another build of clrsnap, %s, and can "
+        "have only one: record it with that build, or start it again",
+        r->start.other_hook);
   else
     cs_say(
         "no labels: the program did not run the startup hook that they need; is it built without "

@@ -32,8 +32,9 @@ static bool load(struct cs_start *s, struct cs_error *err) {
   pid_t pid = s->options->pid;
   struct cs_handed handed;
   bool good = cs_hand_over(pid, s->agent, s->hook, s->session, &handed, err) &&
-              cs_attach_agent(s->session, handed.agent, &s->options->ask, err) &&
-              (handed.hook == NULL || cs_label_hook_call(pid, handed.hook, err));
+              cs_attach_agent(s->session, handed.agent, &s->options->ask, err);
+  if (good && handed.hook != NULL) s->other_hook = cs_label_hook_other(pid, handed.hook);
+  good = good && (handed.hook == NULL || cs_label_hook_call(pid, handed.hook, err));
   cs_handed_free(&handed);
   return good;
 }
@@ -54,5 +55,6 @@ bool cs_start_agent(struct cs_start *s, int *exit_code, struct cs_error *err) {
 void cs_start_free(struct cs_start *s) {
   free(s->agent);
   free(s->hook);
+  free(s->other_hook);
   free(s->program);
 }

@@ -10,9 +10,10 @@
 struct cs_start {
   const struct cs_agent_options *options;
   struct cs_session *session;
-  char *agent;    // path of the agent's library
-  char *hook;     // of the startup hook for labels; NULL: they are not wanted
-  char *program;  // the command line, for people
+  char *agent;       // path of the agent's library
+  char *hook;        // of the startup hook for labels; NULL: they are not wanted
+  char *other_hook;  // that the process ran before, and that keeps it from running `hook`; or NULL
+  char *program;     // the command line, for people
 };
 
 // Whatever can fail before anything happens to the program, apart from the session's own start.

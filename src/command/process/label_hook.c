@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "process/diag.h"
+#include "process/proc.h"
 
 #define HOOK_NAME "ClrsnapLabels.dll"
 #define HOOKS_ENV "DOTNET_STARTUP_HOOKS"
@@ -42,6 +43,20 @@ bool cs_label_hook_put(const char *hook) {
   bool put = setenv(HOOKS_ENV, all, 1) == 0;
   free(all);
   return put;
+}
+
+// The runtime loads one assembly of a name.
+char *cs_label_hook_other(pid_t pid, const char *hook) {
+  size_t size = 0;
+  char *maps = cs_proc_read(pid, "maps", &size), *other = NULL, *rest;
+  char *line = maps != NULL ? strtok_r(maps, "\n", &rest) : NULL;
+  for (; line != NULL && other == NULL; line = strtok_r(NULL, "\n", &rest)) {
+    char *path = strchr(line, '/');
+    if (path != NULL && strstr(path, "/" HOOK_NAME) != NULL && strcmp(path, hook) != 0)
+      other = strdup(path);
+  }
+  free(maps);
+  return other;
 }
 
 bool cs_label_hook_call(pid_t pid, const char *hook, struct cs_error *err) {

@@ -13,5 +13,8 @@ char *cs_label_hook_find(const char *agent, struct cs_error *err);
 bool cs_label_hook_put(const char *hook);
 // Has a running program, which sees the file, call it. False: *err says why not.
 bool cs_label_hook_call(pid_t pid, const char *hook, struct cs_error *err);
+// The path of a hook that the process has loaded already from elsewhere than `hook`, which it then
+// does not run; the caller frees it. NULL: it has none.
+char *cs_label_hook_other(pid_t pid, const char *hook);
 
 #endif
