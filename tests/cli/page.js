@@ -24,10 +24,12 @@ const focused = () => evaluate("document.activeElement.id");
 const WORK = "Shop.Cart<System.Int32>.Work", EVIL = 'Odd</script>;"\\\n.M.lambda#0';
 
 async function testFacts() {
-  const facts = await text("facts");
-  for (const part of ["11 samples", "22.00 ms of CPU time", "cpu mode at 499 Hz", ".NET 10.0.12", "0 lost",
-    "81.81 % of the stacks complete", "threads held 3.0 / 8.0 / 8.0 µs", "runtime stopped 0 times"]) {
+  const facts = await text("facts"), cost = await text("cost");
+  for (const part of ["11 samples", "22.00 ms of CPU time", "cpu mode at 499 Hz", ".NET 10.0.12"]) {
     assert(facts.includes(part), `facts: ${part} is not in ${facts}`);
+  }
+  for (const part of ["0 lost", "81.81 % of the stacks complete", "threads held 3.0 / 8.0 / 8.0 µs", "runtime stopped 0 times"]) {
+    assert(cost.includes(part), `the panel: ${part} is not in ${cost}`);
   }
   assert.match(await text("program"), /fake_agent golden/);
   assert.match(await evaluate("document.title"), /fake_agent golden/);
@@ -569,6 +571,38 @@ async function testFolding() {
   assert.strictEqual(await count(), 14);
 }
 
+// The lines above the graph: the hottest own code by what it costs itself and in others' code, what the
+// program waited for, and what is odd.
+async function testGlance() {
+  const lines = () => evaluate('[...document.querySelectorAll("#glance li")].map(li => li.textContent)');
+  await open(`file://${page}`);
+  const [hot, cpu, note, ...rest] = await lines();
+  assert.strictEqual(hot, "Hottest own code: Cart<Int32>.Work 12.00 ms (self 2.00 ms, total 12.00 ms) · " +
+    "Program.Main 4.00 ms (self 0.00 ms, total 18.00 ms) · " + `${EVIL} 2.00 ms (self 2.00 ms, total 2.00 ms)`);
+  assert.match(cpu, /^CPU: 22\.00 ms in [0-9.]+ s: [0-9.]+ processors busy on average$/);
+  assert.match(note, /^Note: .*cpu: few samples \(11\); a share may be off by \d+ points\./);
+  assert.deepStrictEqual(rest, []);
+  await click(await middle("#glance button"));
+  assert.strictEqual(await text("pick"), WORK);
+  // The time asleep in wall mode is waiting; events of waits say for what, but not those of idle threads.
+  const file = rewrite(page, "waits.html", data => {
+    const wait = structuredClone(data.modes[0]);
+    wait.facts = {...wait.facts, mode: "wait", what: ["wait", "waits"], whole: "waiting time"};
+    wait.strings = wait.strings.map(name => name === "System.Linq.Enumerable.Sum" ? "Task" :
+      name === "Shop.Late.Comer" ? "[idle: timers]" : name);
+    data.modes.push(wait);
+  });
+  await open(`file://${file}`);
+  const waits = (await lines()).find(line => line.startsWith("Longest waits:"));
+  assert(waits.startsWith("Longest waits: 8.00 ms for Task in Cart<Int32>.Work · "), waits);
+  assert(!waits.includes("idle"), waits);
+  await evaluate('[...document.querySelectorAll("#glance li")].find(li => li.textContent.startsWith("Longest")).querySelector("button").click()');
+  assert.strictEqual(await text("pick"), WORK);
+  assert.strictEqual(await evaluate('state.recording.facts.mode'), "wait");
+  await open(`file://${diffPage}`);
+  assert((await lines()).every(line => line.startsWith("Hottest own code:")), await lines());
+}
+
 async function testFirst() {
   await open(`file://${page}`);
   await testFacts();
@@ -577,4 +611,4 @@ async function testFirst() {
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
   testColors, testDiff, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
-  testIdle, testFolding, testMany]);
+  testIdle, testFolding, testGlance, testMany]);

@@ -1,16 +1,17 @@
 // What surrounds the graph: the recording's facts, the list of threads, the legend, and the box
 // that follows the mouse. Text from the recording is only ever assigned to textContent.
 
-// text: a phrase with %s where the value goes.
-function fact(text, value, title, mood) {
+// text: a phrase with %s where the value goes. What is of the profiler's own making goes to a panel.
+function fact(text, value, title, mood, where = "facts") {
   const item = document.createElement("li"), strong = document.createElement("b");
   const [before, after] = text.split("%s");
   strong.textContent = value;
   item.append(before, strong, after);
   if (title) item.title = title;
   if (mood) item.className = mood;
-  $("facts").append(item);
+  $(where).append(item);
 }
+const ownFact = (text, value, title, mood) => fact(text, value, title, mood, "cost");
 
 const isTimed = f => f.mode === "cpu" || f.mode === "wall";
 
@@ -41,6 +42,8 @@ const lostOf = f => f.lost.target + f.lost.ring + f.lost.broken + f.lost.full;
 function fillFacts({facts: f, diff, only}) {
   const us = ns => (ns / 1000).toFixed(1);
   $("facts").replaceChildren();
+  $("cost").replaceChildren();
+  $("about").hidden = Boolean(diff);
   $("compared").hidden = !diff;
   if (diff) return fillDiffFacts(f, diff);
   document.title = `${f.program} – clrsnap`;
@@ -61,23 +64,23 @@ function fillFacts({facts: f, diff, only}) {
   if (f.engine) fillEngine(f, f.engine);
   if (f.runtime) fact(".NET %s", f.runtime);
   const lost = lostOf(f);
-  fact("%s lost", number.format(lost), lost === 0 ? "" :
+  ownFact("%s lost", number.format(lost), lost === 0 ? "" :
     `${f.lost.target} in the program, ${f.lost.ring} on the way, ${f.lost.broken} unreadable, ` +
     `${f.lost.full} beyond the call tree's limit`, lost > 0 ? "bad" : "");
   if (f.samples > 0) {
     const whole = Math.floor(1e4 * f.complete / f.samples) / 100;
-    fact("%s of the stacks complete", `${whole.toFixed(whole === 100 ? 0 : 2)} %`,
+    ownFact("%s of the stacks complete", `${whole.toFixed(whole === 100 ? 0 : 2)} %`,
       f.stops.map(([token, text, count]) => `${count} × ${token}: ${text}`).join("\n"));
   }
   if (f.held.count > 0) {
-    fact("threads held %s µs", `${us(f.held.p50)} / ${us(f.held.p99)} / ${us(f.held.max)}`,
+    ownFact("threads held %s µs", `${us(f.held.p50)} / ${us(f.held.p99)} / ${us(f.held.max)}`,
       "How long a thread stood still for a sample: median, 99th percentile, maximum");
   }
   if (f.suspensions === null) {
-    fact("runtime stopped %s times", "?", "The agent sent no totals", "bad");
+    ownFact("runtime stopped %s times", "?", "The agent sent no totals", "bad");
   } else {
     const times = f.suspensions === 1 ? "time" : "times";
-    fact(`runtime stopped %s ${times}`, number.format(f.suspensions), f.stoppedNs > 0 ?
+    ownFact(`runtime stopped %s ${times}`, number.format(f.suspensions), f.stoppedNs > 0 ?
       `${(f.stoppedNs / 1e6).toFixed(1)} ms in all, at the first attach: threads got larger signal stacks` : "",
       f.suspensions === 0 ? "good" : "");
   }
@@ -89,8 +92,8 @@ function fillEngine(f, e) {
   const others = e.others + e.without > 0 ?
     `${e.others} threads were sampled by another engine, ${e.without} by none` : "";
   const text = [e.unseen, e.why && `not ${e.why}`, others].filter(t => t).join("\n");
-  if (!isTimed(f)) return fact("engine %s", e.had, text);
-  fact(e.cpuNs > 0 ? `engine ${e.had}, %s Hz had` : "engine %s",
+  if (!isTimed(f)) return ownFact("engine %s", e.had, text);
+  ownFact(e.cpuNs > 0 ? `engine ${e.had}, %s Hz had` : "engine %s",
     e.cpuNs > 0 ? number.format(Math.round(e.rate)) : e.had, text, few ? "bad" : "");
 }
 

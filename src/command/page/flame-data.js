@@ -7,8 +7,10 @@
 // kept here (or in a Tree, which knows its Recording) and cannot be mistaken for another mode's.
 class Recording {
   // data: the mode's head. The mode's columns are in `bytes`, and are not read before open().
-  constructor(data, bytes) {
+  // odd: sentences on what makes the recording less reliable.
+  constructor(data, bytes, odd = []) {
     this.data = data;
+    this.odd = odd;
     this.bytes = bytes;
     this.facts = data.facts;
     this.kinds = data.kinds;

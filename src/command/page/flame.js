@@ -107,7 +107,7 @@ function activeChart() {
 
 function treeOf(hide, fold = false) {
   const {recording: rec, threads, unit, range, awake, idle, width} = state;
-  return rec.tree({threads, unit, range, awake, idle, hide, fold, width});
+  return rec.tree({threads, unit, range, awake, idle, hide, fold: fold && rec.folds.any, width});
 }
 
 // The tree with all frames, which everything but the flame graph shows.
@@ -118,6 +118,7 @@ function refresh() {
   const {recording: rec, range} = state;
   state.tree = treeOf(state.hide, state.fold);
   fillIdle(rec, state);
+  fillGlance(rec, plainTree(), openMethod);
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
   $("empty").textContent = emptyText(rec, state.tree);
   $("range").hidden = !range;
@@ -173,6 +174,12 @@ function sandwich(frame) {
   state.recording.method = frame;
   setView("sandwich");
   callees.host.focus();
+}
+
+// Shows a method of any of the recordings.
+function openMethod(recording, frame) {
+  if (recording !== state.recording) chooseMode(recordings.indexOf(recording));
+  sandwich(frame);
 }
 
 function setView(view) {
@@ -386,7 +393,7 @@ function widestNamed(name) {
 }
 
 function start(data) {
-  recordings = data.modes.map(mode => new Recording(mode, data.bytes));
+  recordings = data.modes.map(mode => new Recording(mode, data.bytes, data.odd));
   marks = data.marks ?? [];
   makeParts();
   recordings.forEach((rec, i) => $("mode").append(

@@ -17,11 +17,13 @@
 #include <string.h>
 
 #include "formats/json.h"
+#include "formats/markdown.h"
 #include "profile/diff.h"
 #include "profile/timeline.h"
 #include "profile/waits.h"
 
 #define ROOT 1u
+#define MOST_ODD 16
 
 struct entry {
   uint32_t node, thread, from;  // in the page, and in the profile
@@ -250,6 +252,22 @@ static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
   cs_json_close(j, "}");
 }
 
+// "odd":[...]: a sentence each, the same ones as in Markdown.
+static void put_odd(struct cs_json_writer *j, const struct cs_profile_set *set) {
+  char *text = NULL;
+  size_t len;
+  FILE *list = open_memstream(&text, &len);
+  cs_json_open(j, "odd", '[');
+  if (list != NULL) {
+    (void)cs_markdown_odd(set, MOST_ODD, list);
+    bool written = fclose(list) == 0;
+    for (char *line = written ? strtok(text, "\n") : NULL; line != NULL; line = strtok(NULL, "\n"))
+      cs_json_text(j, NULL, line + strlen("- "));
+  }
+  cs_json_close(j, "]");
+  free(text);
+}
+
 bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
   struct counts counts[CS_WIRE_MODES];
   struct sink s = {out, 0};
@@ -261,6 +279,7 @@ bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
   cs_json_new_line(&j);
   cs_json_close(&j, "]");
   cs_put_json_marks(&j, set);
+  if (set->profiles[0].diff == NULL) put_odd(&j, set);
   cs_json_close(&j, "}");
   (void)fprintf(out, "%010" PRIu64, s.written);
   return !ferror(out);

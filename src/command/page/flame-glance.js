@@ -1,0 +1,83 @@
+// What a reader wants to know first, a line each above the graph: the program's own hottest methods,
+// how busy it was, what it waited for longest, and what makes the recording less reliable.
+
+const GLANCE_MOST = 3;
+
+// For each method of the program's own code: what the tree has in it and in what it calls that is not
+// own code ("here").
+function ownCode(tree) {
+  const {recording: rec} = tree, own = rec.kinds.findIndex(([kind]) => kind === "user"), here = new Map();
+  const nearest = new Int32Array(tree.count).fill(-1);
+  for (let i = 1; i < tree.count; i++) {
+    nearest[i] = rec.frameKinds[tree.frame[i]] === own ? tree.frame[i] : nearest[tree.parent[i]];
+    if (nearest[i] >= 0) here.set(nearest[i], (here.get(nearest[i]) ?? 0) + tree.self[i]);
+  }
+  return tree.methods().filter(row => here.has(row.frame))
+    .map(row => ({...row, here: here.get(row.frame)})).filter(row => row.here > 0)
+    .sort((a, b) => b.here - a.here || b.total - a.total || a.frame - b.frame);
+}
+
+// Waits in a mode of waits, or the time asleep in mode wall, by what is waited for and by the nearest
+// method of the program's own code; the longest first: {what, where, weight}.
+function longestWaits(rec) {
+  const own = rec.kinds.findIndex(([kind]) => kind === "user"), sums = new Map();
+  const place = new Int32Array(rec.parent.length).fill(-1);
+  for (let i = 1; i < place.length; i++) {
+    place[i] = rec.frameKinds[rec.frame[i]] === own ? rec.frame[i] : place[rec.parent[i]];
+  }
+  const add = (node, weight) => {
+    const what = rec.facts.mode === "wall" ? "waiting" : rec.names[rec.frame[node]];
+    if (what.startsWith("[idle") || rec.idle?.[node] || place[node] < 0) return;
+    const key = `${what}\n${place[node]}`, sum = sums.get(key) ?? {what, where: place[node], weight: 0};
+    sum.weight += weight;
+    sums.set(key, sum);
+  };
+  if (rec.facts.mode !== "wall") rec.entryNode.forEach((node, i) => add(node, rec.entryOwn.weight[i]));
+  else rec.entry.forEach((entry, i) => { if (rec.asleep?.[i]) add(rec.entryNode[entry], rec.sampleWeight[i]); });
+  return [...sums.values()].filter(sum => sum.weight > 0).sort((a, b) => b.weight - a.weight);
+}
+
+// open(recording, frame) shows a method.
+function fillGlance(recording, tree, open) {
+  const line = (label, parts, mood = "") => {
+    const item = document.createElement("li"), name = document.createElement("b");
+    name.textContent = label;
+    item.append(name, " ", ...parts);
+    item.className = mood;
+    return item;
+  };
+  const method = (rec, frame) => {
+    const button = document.createElement("button"), forms = shortNames(rec.names[frame]);
+    button.textContent = forms[Math.min(1, forms.length - 1)];
+    button.title = `${rec.names[frame]}: its callers and callees`;
+    button.addEventListener("click", () => open(rec, frame));
+    return button;
+  };
+  const lines = [], {facts: f, diff} = recording;
+  const hot = ownCode(tree).slice(0, GLANCE_MOST);
+  if (hot.length > 0) {
+    lines.push(line("Hottest own code:", hot.flatMap((row, i) => [i > 0 ? " · " : "", method(recording, row.frame),
+      ` ${amount(row.here)} (self ${amount(row.self)}, total ${amount(row.total)})`])));
+    lines[0].title = "In the method itself and in what it calls that is not your own code; self: in the method alone; " +
+      "total: with all that it calls";
+  }
+  if (!diff && f.mode === "cpu" && f.unit === "nanoseconds" && f.durationMs > 0) {
+    lines.push(line("CPU:", [`${weightText(f.weight, f.unit)} in ${(f.durationMs / 1000).toFixed(1)} s: ` +
+      `${(f.weight / 1e6 / f.durationMs).toFixed(2)} processors busy on average`]));
+  }
+  const waitsOf = modes => recordings.filter(rec => !rec.diff && modes.includes(rec.facts.mode)).flatMap(rec => {
+    rec.open();
+    return longestWaits(rec).map(sum => ({...sum, rec}));
+  }).sort((a, b) => b.weight - a.weight).slice(0, GLANCE_MOST);
+  const events = waitsOf(["wait", "lock"]), all = events.length > 0 ? events : waitsOf(["wall"]);
+  if (all.length > 0) {
+    lines.push(line("Longest waits:", all.flatMap(({rec, what, where, weight}, i) =>
+      [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} ${what === "waiting" ? "" : `for ${what} `}in `, method(rec, where)])));
+  }
+  // What is said of one mode begins with the mode's name.
+  const modes = new Set(recordings.map(rec => `${rec.facts.mode}:`));
+  const odd = recording.odd.filter(text => !modes.has(text.split(" ")[0]) || text.startsWith(`${f.mode}:`));
+  if (odd.length > 0) lines.push(line("Note:", [odd.join(" ")], "odd"));
+  $("glance").replaceChildren(...lines);
+  $("glance").hidden = lines.length === 0;
+}
