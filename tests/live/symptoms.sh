@@ -4,7 +4,8 @@
 # the line that is marked "cause: FAULT" in its source, and nothing of the endpoint without a fault, which is under load,
 # too. WHAT is
 #   busy     faults of a service that answers slowly: one recording of all of them
-#   stuck    faults of requests that never end: a deadlock
+#   stuck    faults of requests that wait, for ever or for long: a deadlock, a lock and who holds it, an await that never
+#            completes, an async semaphore, slow awaits
 #   starved  a pool whose threads all wait
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
@@ -128,14 +129,48 @@ nothing_wrong() {
 }
 
 deadlocked() {
-  [ "$(at "for a lock" "$(cause Transfer.LeftToRight "transfer left")")" = 1 ] &&
+  local left right
+  left=$(cause Transfer.LeftToRight "transfer left") right=$(cause Transfer.RightToLeft "transfer right")
+  grep -qE '^deadlock: ".NET TP Worker" \(tid [0-9]+\) waits for a System.Object .* held by ".NET TP Worker" .* held by' stack &&
+    grep -qE "^  waits for a System.Object .*, held by .*, which is in ${left//[().]/\\&}" stack &&
+    grep -qE "^  waits for a System.Object .*, held by .*, which is in ${right//[().]/\\&}" stack &&
+    [ "$(at "for a lock" "$(cause Transfer.LeftToRight "transfer left")")" = 1 ] &&
     [ "$(at "for a lock" "$(cause Transfer.RightToLeft "transfer right")")" = 1 ]
+}
+# Requests wait for a lock that the auditor's thread holds.
+audited() {
+  local line
+  line=$(grep -n "// holder: stock\$" "$source") || fail "no line is marked as the holder"
+  grep -E 'held by "auditor" \(tid [0-9]+\), which is in ' stack | grep -qF "Soa.Stock.AuditAll (Faults.cs:${line%%:*})"
+}
+# until_async TEXT...: what `clrsnap async` prints is in the file async, once it has each text in a line, or a line that
+# matches it.
+until_async() {
+  local text missing
+  for _ in $(seq 600); do
+    "$clrsnap" async "$PID" > async || fail "async ends with $?"
+    missing=
+    for text in "$@"; do grep -qF -- "$text" async || grep -qE -- "$text" async || missing=$text; done
+    [ -n "$missing" ] || return 0
+    sleep 0.1
+  done
+  cat async; fail "async does not show: $missing"
 }
 stuck() {
   nothing_wrong
+  "$clrsnap" async "$PID" > async || fail "async ends with $?"
+  ! grep 'Soa[.][A-Z]' async || fail "async names the healthy endpoint"
   under_load transfer order
   until_stack deadlocked
-  echo "deadlock: both threads and lines"
+  grep ^deadlock stack
+  until_async "$(cause Order.WaitForPaymentAsync order) > TaskCompletionSource"
+  until_async '4 x .*Soa[.]Order[.]WaitForPaymentAsync'
+  under_load limited quotes stock
+  until_async "$(cause Limited.GetAsync limited) > SemaphoreSlim.WaitAsync" \
+    "$(cause Quotes.FetchAsync quotes) > Soa.Remote.CallAsync (Faults.cs:"
+  grep 'Soa[.][A-Z]' async
+  until_stack audited
+  grep -m 1 'held by "auditor"' stack
 }
 
 all_wait() { [ "$(at "for a task" "$(cause Profile.Load profile)")" -ge 3 ]; }
