@@ -112,6 +112,8 @@ async function testShortNames() {
   assert.strictEqual(await shortest("[libcoreclr.so]"), "[coreclr]");
   assert.strictEqual(await shortest("[libicuuc.so.72.1]"), "[icuuc]");
   assert.strictEqual(await shortest("main"), "main");
+  assert.strictEqual(await shortest("plan_phase.part.0"), "plan_phase");
+  assert.strictEqual(await shortest("free_list.constprop.0.isra.3.cold"), "free_list");
   assert.strictEqual(await shortest("Shop.Store.RunAsync<int>.lambda#0"), "RunAsync<int>.lambda#0");
   assert.strictEqual(await shortest("Shop.Store.RunAsync.lambda#12 [awaits]"), "RunAsync.lambda#12 [awaits]");
   assert.strictEqual(await shortest("System.Memory<byte>.Span.get"), "Span.get");

@@ -187,10 +187,12 @@ refused() {
 refused "--continuous sends profiles: it needs --push" --continuous 10s
 refused "--continuous takes a time like 10s, from 100ms to 24h, not 'soon'" --continuous soon --push x
 refused "--continuous takes a time like 10s, from 100ms to 24h, not '5ms'" --continuous 5ms --push x
-run 1 "$CLRSNAP" record --push http://host -- touch started
-echo "clrsnap: --push takes otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or https), not 'http://host'" | same err
-run 1 "$CLRSNAP" record --push otlp+http://host --push-header secret -- touch started
-echo "clrsnap: --push-header takes 'NAME: VALUE'" | same err
+run 2 "$CLRSNAP" record --push http://host -- touch started
+echo "clrsnap: --push takes otlp+http://HOST:4318 or pyroscope+http://HOST:4040 (or https), not 'http://host'; 'clrsnap help record' lists the options" | same err
+run 2 "$CLRSNAP" record --push otlp+http://host --push-header secret -- touch started
+echo "clrsnap: --push-header takes 'NAME: VALUE'; 'clrsnap help record' lists the options" | same err
+run 2 "$CLRSNAP" report --push x golden.clrsnap
+grep -q "^clrsnap: --push takes otlp+http" err || fail "report --push x: $(cat err)"
 OTEL_EXPORTER_OTLP_TIMEOUT=soon run 1 "$CLRSNAP" record --push otlp+http://host -- touch started
 echo "clrsnap: OTEL_EXPORTER_OTLP_TIMEOUT takes milliseconds, not 'soon'" | same err
 [ -e started ] && fail "the program was started"

@@ -34,15 +34,15 @@ start=(-- touch started)
 named=(--profiler their.so --clsid "$CLASS")
 refused 2 "no program to run$more"
 refused 2 "no program to run$more" "${named[@]}"
-refused 2 "unknown option '--profiles'$more" --profiles x "${start[@]}"
+refused 2 "unknown option '--profiles'; did you mean '--profiler'?${more#;}" --profiles x "${start[@]}"
 refused 2 "option '--clsid' takes a value$more" --clsid
 refused 2 "--profiler needs its class, too: --clsid GUID$more" --profiler their.so "${start[@]}"
 refused 2 "--clsid needs the library, too: --profiler FILE$more" --clsid "$CLASS" "${start[@]}"
 refused 2 "--data needs --attach$more" "${named[@]}" --data x "${start[@]}"
 refused 2 "--attach needs --profiler FILE and --clsid GUID$more" --attach 1
 refused 2 "--attach takes no program, and there is 'true'$more" --attach 1 "${named[@]}" true
-refused 2 "--attach takes the number of a process, not '0'$more" --attach 0 "${named[@]}"
-refused 2 "--attach takes the number of a process, not '12x'$more" --attach 12x "${named[@]}"
+refused 2 "--attach takes the number or the name of a process, not '0'$more" --attach 0 "${named[@]}"
+refused 2 "no .NET process is called '12x'; 'clrsnap ps' lists them$more" --attach 12x "${named[@]}"
 form='--clsid takes a class ID such as {12345678-9ABC-DEF0-1234-56789ABCDEF0}, not'
 for bad in '' '{}' 12345678 "$CLASS}" "{$CLASS" "${CLASS%?}" "${CLASS/9abc/9abx}" "${CLASS/9abc/ abc}" \
   "${CLASS/9abc-/-9abc}" "${CLASS/12345678/0x345678}"; do

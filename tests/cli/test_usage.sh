@@ -7,15 +7,25 @@ run 0 "$CLRSNAP" help
 same out <<'X'
 usage: clrsnap VERB [options]
 
-  async         print what every suspended async operation awaits, once
-  diff          show what grew and what shrank between two recordings
-  doctor        check what works here, or with a process, and explain what does not
-  ps            list the .NET processes that you can see
+Record where a program spends its time, and look at recordings:
   record        record where a program spends its time: a new one, or one that is running
   report        make a flame graph or another format of a recording
-  run-profiler  run another vendor's profiler through clrsnap
-  stack         print the stack of every thread of a process, once
+  diff          show what grew and what shrank between two recordings
+
+Look at a program that is running:
   top           watch where a program spends its time, live
+  stack         print the stack of every thread of a process, once
+  async         print what every suspended async operation awaits, once
+  perfmap       name a running program's managed code for perf, samply and bpftrace
+
+Find processes, and find out what works:
+  ps            list the .NET processes that you can see
+  doctor        check what works here, or with a process, and explain what does not
+
+For other profilers:
+  run-profiler  run another vendor's profiler through clrsnap
+
+About this command:
   version       print the version
   help          print this text, or that of a verb
 
@@ -25,7 +35,7 @@ run 0 "$CLRSNAP" --help
 run 2 "$CLRSNAP"
 run 0 "$CLRSNAP" version
 grep -Eqx 'clrsnap [0-9]+\.[0-9]+\.[0-9]+' out || fail "version says $(cat out)"
-for verb in async diff doctor ps record report run-profiler stack top; do
+for verb in async diff doctor perfmap ps record report run-profiler stack top; do
   run 0 "$CLRSNAP" help $verb
   cp out help1
   run 0 "$CLRSNAP" $verb --help
@@ -47,12 +57,18 @@ usage_error() {
 }
 formats=$("$CLRSNAP" help record | sed '1,/^Formats/d; /^$/,$d' | awk '{ printf "%s%s", sep, $1; sep = ", " }')
 more="; 'clrsnap help record' lists the options"
-usage_error "unknown verb 'recrod'; 'clrsnap help' lists them" recrod
+usage_error "unknown verb 'recrod'; did you mean 'record'?" recrod
+usage_error "unknown verb 'profile'; 'clrsnap help' lists them" profile
 usage_error "unknown verb 'x'; 'clrsnap help' lists them" help x
 usage_error "no program to record, and no process$more" record
 usage_error "no program to record, and no process$more" record -d 1 --
 usage_error "either a process or a program can be recorded, not both$more" record -p 1 -- true
-usage_error "--pid takes the number of a process, not '0x1'$more" record -p 0x1
+usage_error "--pid takes the number or the name of a process, not '0'$more" record -p 0
+usage_error "no .NET process is called 'no.such'; 'clrsnap ps' lists them$more" record -p no.such
+usage_error "unknown option '--budgte'; did you mean '--budget'?${more#;}" record --budgte 1% true
+usage_error "unknown option '--duratoin=3'; did you mean '--duration'?${more#;}" record --duratoin=3 true
+usage_error "unknown option '--frobnicate'$more" record 1 --frobnicate
+usage_error "either a process or a program can be recorded, not both$more" record 1 -d 3 true
 usage_error "unknown option '--frobnicate'$more" record --frobnicate -- true
 usage_error "unknown option '-x'$more" record -x -- true
 usage_error "unknown option '-x'$more" record --lines -xd 1 true
@@ -66,17 +82,18 @@ usage_error "--frequency takes a whole number from 1 to 10000, not '0'$more" rec
 usage_error "--frequency takes a whole number from 1 to 10000, not '99x'$more" record -F 99x true
 usage_error "--frequency takes a whole number from 1 to 10000, not '-5'$more" record -F -5 true
 usage_error "--frequency takes a whole number from 1 to 10000, not '10001'$more" record -F 10001 true
-usage_error "--duration takes seconds, 0.001 to 604800, not 'soon'$more" record -d soon true
-usage_error "--duration takes seconds, 0.001 to 604800, not '-1'$more" record -d -1 true
+usage_error "--duration takes a time like 10s, 500ms or 2m, 0.001 to 604800 seconds, not 'soon'$more" record -d soon true
+usage_error "--duration takes a time like 10s, 500ms or 2m, 0.001 to 604800 seconds, not '-1'$more" record -d -1 true
 usage_error "--budget takes 0.01% to 100% of a processor, not '0'$more" record --budget 0 true
 usage_error "--budget takes 0.01% to 100% of a processor, not '1x'$more" record --budget 1x true
 usage_error "--budget takes 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
 usage_error "--alloc takes the bytes between two objects, 100k to 1g, not '99k'$more" record --alloc 99k true
 usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
+usage_error "--engine takes 'auto', 'perf', 'clock' or 'timer', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
 usage_error "--engine takes 'auto', 'perf', 'clock' or 'timer', not 'tick'$more" record --engine tick true
 usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine timer --mode wall true
 modes="--mode takes one or more of cpu, wall, alloc, lock, wait, exception, gc with commas between them"
-usage_error "$modes, not 'walls'$more" record --mode walls true
+usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
 usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
 with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
@@ -108,8 +125,8 @@ usage_error "'a' is a recording already: no output can be one$more" report -o b.
 more="; 'clrsnap help top' lists the options"
 usage_error "no program to record, and no process$more" top
 usage_error "either a process or a program can be recorded, not both$more" top -p 1 true
-usage_error "--interval takes seconds, 0.1 to 3600, not '0'$more" top --interval 0 true
-usage_error "--window takes seconds, 0.1 to 3600, not 'nan'$more" top --window nan true
+usage_error "--interval takes a time like 10s, 500ms or 2m, 0.1 to 3600 seconds, not '0'$more" top --interval 0 true
+usage_error "--window takes a time like 10s, 500ms or 2m, 0.1 to 3600 seconds, not 'nan'$more" top --window nan true
 usage_error "--sort takes 'self', 'total' or 'name', not 'cpu'$more" top --sort cpu true
 usage_error "--filter takes 63 bytes at most$more" top --filter "$(printf %064d 0)" true
 usage_error "--count takes a whole number from 1 to 1000000000, not '0'$more" top -n 0 true

@@ -27,7 +27,7 @@ refused() {
 }
 if [ "$WHAT" = release ]; then
   refused 2 "async takes the number of one process"
-  refused 2 "async takes the number of a process, not 'x'" x
+  refused 2 "no .NET process is called 'x'; 'clrsnap ps' lists them" x
   refused 1 "there is no process 2147483647" 2147483647
   refused 1 "there is no CoreCLR in process $$" $$
 fi

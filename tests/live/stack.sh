@@ -17,8 +17,9 @@ refused() {
   [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/out" ] || fail "$*: more than one line"
 }
 refused 2 "stack takes the number of one process"
-refused 2 "stack takes the number of a process, not 'x'" x
-refused 2 "stack takes the number of a process, not '-5'" -- -5
+refused 2 "no .NET process is called 'x'; 'clrsnap ps' lists them" x
+refused 2 "no .NET process is called '-5'; 'clrsnap ps' lists them" -- -5
+refused 2 "stack takes the number or the name of a process, not '0'" 0
 refused 2 "unknown option '--nope'" --nope 1
 refused 2 "--native takes 'on' or 'off', not 'maybe'" --native maybe 1
 refused 1 "there is no process 2147483647" 2147483647

@@ -65,6 +65,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   struct cs_view *view = &o->view;
   if (count == 0) return cs_error_set(err, "no recording to report");
   if (count > 1) return cs_error_set(err, "one recording at a time: '%s'", operands[1]);
+  if (!cs_push_check(&view->wish, err)) return false;
   o->file = operands[0];
   o->write = view->count > 0 || view->format != NULL || (view->top == 0 && view->wish.url == NULL);
   if (!o->write) return true;

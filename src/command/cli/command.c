@@ -11,7 +11,9 @@
 
 #include "base/base.h"
 #include "base/print.h"
+#include "cli/process_name.h"
 #include "formats/format.h"
+#include "util/near.h"
 #include "util/say.h"
 
 enum {
@@ -36,8 +38,10 @@ bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t
 
 bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_error *err) {
   uint32_t pid = 0;
+  bool number = text[0] == '\0' || strspn(text, "0123456789") == strlen(text);
+  if (!number) return cs_find_process(text, out, err);
   if (!cs_parse_number(name, text, INT32_MAX, &pid, NULL))
-    return cs_error_set(err, "%s takes the number of a process, not '%s'", name, text);
+    return cs_error_set(err, "%s takes the number or the name of a process, not '%s'", name, text);
   *out = (pid_t)pid;
   return true;
 }
@@ -48,6 +52,10 @@ bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program,
   bool number = count == 1 && word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
   if (number && *pid == 0 && strcmp(operands[-1], "--") != 0)
     return cs_parse_pid("PID", word, pid, err);
+  // What cannot be started is a name, if a process has it.
+  if (count == 1 && *pid == 0 && strcmp(operands[-1], "--") != 0 && !cs_is_program(word) &&
+      cs_is_process(word))
+    return cs_find_process(word, pid, err);
   if (*pid != 0 && count > 0)
     return cs_error_set(err, "either a process or a program can be recorded, not both");
   if (*pid == 0 && count == 0) return cs_error_set(err, "no program to record, and no process");
@@ -72,13 +80,28 @@ bool cs_set_pid(const struct cs_option *option, void *field, const char *value,
   return cs_parse_pid(full_name(option, name), value, field, err);
 }
 
+bool cs_parse_time(const char *text, double *seconds) {
+  static const struct {
+    const char *name;
+    double seconds;
+  } units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}};
+  char *end;
+  double number = strtod(text, &end);
+  for (size_t i = 0; end != text && i < CS_COUNT(units); i++) {
+    if (strcmp(end, units[i].name) != 0) continue;
+    *seconds = number * units[i].seconds;
+    return isfinite(number);
+  }
+  return false;
+}
+
 bool cs_set_seconds(const struct cs_option *option, void *field, const char *value,
                     struct cs_error *err) {
-  char *end;
-  double seconds = strtod(value, &end);
-  if (end == value || *end != '\0' || !(seconds >= option->least && seconds <= option->most))
-    return cs_error_set(err, "--%s takes seconds, %g to %.0f, not '%s'", option->name,
-                        option->least, option->most, value);
+  double seconds;
+  if (!cs_parse_time(value, &seconds) || !(seconds >= option->least && seconds <= option->most))
+    return cs_error_set(err,
+                        "--%s takes a time like 10s, 500ms or 2m, %g to %.0f seconds, not '%s'",
+                        option->name, option->least, option->most, value);
   *(double *)field = seconds;
   return true;
 }
@@ -94,6 +117,15 @@ static bool refuse_word(const struct cs_option *option, const char *value, struc
     used += (size_t)n;
     word += length + (word[length] == '|');
   }
+  struct cs_near_word near = {.word = value};
+  for (const char *word = option->value; *word != '\0';) {
+    size_t length = strcspn(word, "|");
+    cs_near_offer(&near, word, length);
+    word += length + (word[length] == '|');
+  }
+  if (near.found != NULL)
+    return cs_error_set(err, "--%s takes %s, not '%s'; did you mean '%.*s'?", option->name, words,
+                        value, (int)near.found_len, near.found);
   return cs_error_set(err, "--%s takes %s, not '%s'", option->name, words, value);
 }
 
@@ -164,11 +196,20 @@ static size_t find_entry(const struct parser *p, int opt) {
   return i;
 }
 
+static bool refuse_unknown(const struct parser *p, const char *word, struct cs_error *err) {
+  struct cs_near_word near = {.word = word + strspn(word, "-")};
+  near.len = strcspn(near.word, "=");
+  for (size_t i = 0; i < p->count; i++)
+    cs_near_offer(&near, p->entries[i]->name, strlen(p->entries[i]->name));
+  if (near.found == NULL) return cs_error_set(err, "unknown option '%s'", word);
+  return cs_error_set(err, "unknown option '%s'; did you mean '--%s'?", word, near.found);
+}
+
 // getopt_long has just refused an option: a long one is argv[optind - 1], a letter is in optopt.
 static bool refuse(const struct parser *p, int opt, char **argv, struct cs_error *err) {
   const char *word = argv[optind - 1], *next = argv[optind];
   bool takes_value = opt == ':';
-  if (optopt == 0) return cs_error_set(err, "unknown option '%s'", word);
+  if (optopt == 0) return refuse_unknown(p, word, err);
   if (optopt >= FIRST_OPTION && takes_value)
     return cs_error_set(err, "option '%s' takes a value", word);
   if (optopt >= FIRST_OPTION)  // "--lines=3"
@@ -191,6 +232,16 @@ static bool apply(const struct cs_option *o, void *field, const char *value, str
   return true;
 }
 
+// Of a verb that takes a program, options end with the program's name. A number that options follow
+// is no program.
+static bool is_pid_before_options(const struct cs_command *command, int argc, char **argv) {
+  if (!command->takes_program || optind + 1 >= argc || strcmp(argv[optind - 1], "--") == 0)
+    return false;
+  const char *word = argv[optind], *next = argv[optind + 1];
+  return word[0] != '\0' && strspn(word, "0123456789") == strlen(word) && next[0] == '-' &&
+         next[1] != '\0' && strcmp(next, "--") != 0;
+}
+
 bool cs_command_parse(const struct cs_command *command, void *options, int argc, char **argv,
                       bool *help, struct cs_error *err) {
   struct parser p = {0};
@@ -201,12 +252,22 @@ bool cs_command_parse(const struct cs_command *command, void *options, int argc,
   *help = false;
   optind = 0;
   opterr = 0;
-  while ((opt = getopt_long(argc, argv, p.letters, p.options, NULL)) != -1) {
+  char *pid = NULL;
+  for (;;) {
+    opt = getopt_long(argc, argv, p.letters, p.options, NULL);
+    if (opt == -1 && pid == NULL && is_pid_before_options(command, argc, argv)) {
+      pid = argv[optind++];
+      continue;
+    }
+    if (opt == -1) break;
     if (opt == 'h') return *help = true;
     if (opt == '?' || opt == ':') return refuse(&p, opt, argv, err);
     size_t i = find_entry(&p, opt);
     if (!apply(p.entries[i], (char *)options + p.offsets[i], optarg, err)) return false;
   }
+  if (pid != NULL && optind < argc)
+    return cs_error_set(err, "either a process or a program can be recorded, not both");
+  if (pid != NULL) argv[--optind] = pid;
   return command->check(options, argc - optind, argv + optind, err);
 }
 
@@ -286,7 +347,8 @@ int cs_command_main(const struct cs_command *command, int argc, char **argv) {
     return CS_EXIT_FAILURE;
   }
   if (!cs_command_parse(command, options, argc, argv, &help, &err)) {
-    cs_say("%s; 'clrsnap help %s' lists the options", err.text, command->name);
+    bool asks = err.text[0] != '\0' && err.text[strlen(err.text) - 1] == '?';
+    cs_say("%s%s 'clrsnap help %s' lists the options", err.text, asks ? "" : ";", command->name);
     return CS_EXIT_USAGE;
   }
   if (!help) return command->run(options);

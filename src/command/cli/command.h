@@ -63,11 +63,14 @@ bool cs_set_word(const struct cs_option *option, void *field, const char *value,
                  struct cs_error *err);  // an enum, or another unsigned int
 bool cs_set_number(const struct cs_option *option, void *field, const char *value,
                    struct cs_error *err);  // uint32_t; whole, from 1 to option->most
-bool cs_set_seconds(const struct cs_option *option, void *field, const char *value,
-                    struct cs_error *err);  // double; from option->least to option->most
+bool cs_set_seconds(
+    const struct cs_option *option, void *field, const char *value,
+    struct cs_error *err);  // double, in seconds; from option->least to option->most
 bool cs_set_pid(const struct cs_option *option, void *field, const char *value,
                 struct cs_error *err);  // pid_t
 
+// "500ms", "10s", "2m", "1h"; without a unit, seconds. False: it is none of these.
+bool cs_parse_time(const char *text, double *seconds);
 bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t *out,
                      struct cs_error *err);
 bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_error *err);

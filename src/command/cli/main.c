@@ -7,33 +7,69 @@
 #include "base/base.h"
 #include "base/print.h"
 #include "cli/verbs.h"
+#include "util/near.h"
 
-static const struct cs_command *const verbs[] = {
-    &cs_async_command,        &cs_diff_command,   &cs_doctor_command,
-    &cs_ps_command,           &cs_record_command, &cs_report_command,
-    &cs_run_profiler_command, &cs_stack_command,  &cs_top_command};
+enum { MOST_VERBS = 8 };
 
-static const struct cs_command *find_verb(const char *name) {
-  for (size_t i = 0; i < CS_COUNT(verbs); i++)
-    if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+// By what they are for, in the order of the help.
+static const struct group {
+  const char *title;
+  const struct cs_command *verbs[MOST_VERBS];  // up to NULL
+} groups[] = {
+    {"Record where a program spends its time, and look at recordings",
+     {&cs_record_command, &cs_report_command, &cs_diff_command}},
+    {"Look at a program that is running",
+     {&cs_top_command, &cs_stack_command, &cs_async_command, &cs_perfmap_command}},
+    {"Find processes, and find out what works", {&cs_ps_command, &cs_doctor_command}},
+    {"For other profilers", {&cs_run_profiler_command}},
+};
+
+// Calls `visit` for each verb until it returns true.
+static const struct cs_command *search(bool (*visit)(const struct cs_command *verb, void *data),
+                                       void *data) {
+  for (size_t i = 0; i < CS_COUNT(groups); i++)
+    for (size_t k = 0; k < MOST_VERBS && groups[i].verbs[k] != NULL; k++)
+      if (visit(groups[i].verbs[k], data)) return groups[i].verbs[k];
   return NULL;
 }
 
+static bool has_name(const struct cs_command *verb, void *name) {
+  return strcmp(verb->name, name) == 0;
+}
+
+static const struct cs_command *find_verb(char *name) {
+  return search(has_name, name);
+}
+
+static bool offer(const struct cs_command *verb, void *near) {
+  cs_near_offer(near, verb->name, strlen(verb->name));
+  return false;
+}
+
 static int unknown_verb(const char *name) {
-  cs_print(stderr, "clrsnap: unknown verb '%s'; 'clrsnap help' lists them\n", name);
+  struct cs_near_word near = {.word = name};
+  (void)search(offer, &near);
+  if (near.found != NULL)
+    cs_print(stderr, "clrsnap: unknown verb '%s'; did you mean '%s'?\n", name, near.found);
+  else
+    cs_print(stderr, "clrsnap: unknown verb '%s'; 'clrsnap help' lists them\n", name);
   return CS_EXIT_USAGE;
 }
 
 static void print_help(FILE *out) {
-  cs_print(out, "usage: clrsnap VERB [options]\n\n");
-  for (size_t i = 0; i < CS_COUNT(verbs); i++)
-    cs_print(out, "  %-13s %s\n", verbs[i]->name, verbs[i]->summary);
+  cs_print(out, "usage: clrsnap VERB [options]\n");
+  for (size_t i = 0; i < CS_COUNT(groups); i++) {
+    cs_print(out, "\n%s:\n", groups[i].title);
+    for (size_t k = 0; k < MOST_VERBS && groups[i].verbs[k] != NULL; k++)
+      cs_print(out, "  %-13s %s\n", groups[i].verbs[k]->name, groups[i].verbs[k]->summary);
+  }
+  cs_print(out, "\nAbout this command:\n");
   cs_print(out, "  version       print the version\n");
   cs_print(out, "  help          print this text, or that of a verb\n");
   cs_print(out, "\n'clrsnap help VERB' says more. See clrsnap(1).\n");
 }
 
-static int print_verb_help(const char *name) {
+static int print_verb_help(char *name) {
   const struct cs_command *verb = find_verb(name);
   if (verb == NULL) return unknown_verb(name);
   cs_command_help(verb, stdout);

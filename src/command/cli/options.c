@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/perf.h"
+#include "util/near.h"
 
 #define DEFAULT_HZ 499  // not in step with what a program does every 1, 2, 5 or 10 ms
 
@@ -22,6 +23,20 @@ bool cs_set_format(const struct cs_option *option, void *view, const char *value
   return cs_view_set_format(view, value, err);
 }
 
+static bool refuse_modes(const struct cs_option *option, const char *word, size_t len,
+                         const char *value, struct cs_error *err) {
+  struct cs_near_word near = {.word = word, .len = len};
+  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES && len > 0; i++) {
+    const char *mode = cs_mode((enum cs_wire_mode)i)->token;
+    cs_near_offer(&near, mode, strlen(mode));
+  }
+  return cs_error_set(err,
+                      "--%s takes one or more of cpu, wall, alloc, lock, wait, exception, gc with "
+                      "commas between them, not '%s'%s%s%s",
+                      option->name, value, near.found != NULL ? "; did you mean '" : "",
+                      near.found != NULL ? near.found : "", near.found != NULL ? "'?" : "");
+}
+
 // event: of a mode named after the event that it counts in place of CPU time; NULL: none may be.
 static bool read_modes(const struct cs_option *option, const char *value, uint32_t *modes,
                        uint32_t *event, struct cs_error *err) {
@@ -32,12 +47,7 @@ static bool read_modes(const struct cs_option *option, const char *value, uint32
     uint32_t kind = mode == 0 && event != NULL ? cs_perf_kind_by_name(at, len) : 0;
     if (kind != 0) *event = kind;
     if (kind != 0) mode = CS_WIRE_MODE_CPU;
-    if (mode == 0)
-      return cs_error_set(
-          err,
-          "--%s takes one or more of cpu, wall, alloc, lock, wait, exception, gc with commas "
-          "between them, not '%s'",
-          option->name, value);
+    if (mode == 0) return refuse_modes(option, at, len, value, err);
     *modes |= CS_WIRE_MODE_BIT(mode);
     at += len;
     if (*at == '\0') break;

@@ -86,29 +86,20 @@ static bool set_buffer(const struct cs_option *option, void *field, const char *
   return true;
 }
 
-// "10s", "500ms", "2m", "1h"; without a unit, seconds.
 static bool set_window(const struct cs_option *option, void *field, const char *value,
                        struct cs_error *err) {
-  static const struct {
-    const char *name;
-    double seconds;
-  } units[] = {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}};
-  char *end;
-  double number = strtod(value, &end);
-  for (size_t i = 0; end != value && i < CS_COUNT(units); i++) {
-    double seconds = number * units[i].seconds;
-    if (strcmp(end, units[i].name) != 0 || !(seconds >= 0.1 && seconds <= 86400)) continue;
-    *(uint64_t *)field = (uint64_t)(seconds * 1e9);
-    return true;
-  }
-  return cs_error_set(err, "--%s takes a time like 10s, from 100ms to 24h, not '%s'", option->name,
-                      value);
+  double seconds;
+  if (!cs_parse_time(value, &seconds) || !(seconds >= 0.1 && seconds <= 86400))
+    return cs_error_set(err, "--%s takes a time like 10s, from 100ms to 24h, not '%s'",
+                        option->name, value);
+  *(uint64_t *)field = (uint64_t)(seconds * 1e9);
+  return true;
 }
 
 #define RECORD(member) .field = offsetof(struct cs_record_options, member)
 #define ASK(member) RECORD(agent.ask.member)
 static const struct cs_option what[] = {
-    {'d', "duration", "SECONDS", "stop recording after this time; the program runs on",
+    {'d', "duration", "TIME", "stop recording after 10s, 500ms, 2m, ...; the program runs on",
      cs_set_seconds, RECORD(seconds), .least = 0.001, .most = 604800},
     {0, "children", NULL, "also record the processes that it starts, each into files of its own",
      NULL, RECORD(children)},
@@ -181,6 +172,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   ask->async_callers = o->view.async_callers;
   if (!cs_check_agent_options(&o->agent, count, operands, err)) return false;
   if ((o->agent.pid == 0 || o->children) && !check_outputs(&o->view, err)) return false;
+  if (!cs_push_check(&o->view.wish, err)) return false;
   if (o->window_ns != 0 && o->view.wish.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;

@@ -25,9 +25,9 @@ static const struct cs_option what[] = {
      cs_set_on_off, TOP(agent.ask.async_callers)},
     {0}};
 static const struct cs_option table[] = {
-    {0, "interval", "SECONDS", "between two tables, 0.1 to 3600 (1)", cs_set_seconds,
-     TOP(interval_s), 0.1, 3600},
-    {0, "window", "SECONDS", "the time that a table covers, 0.1 to 3600 (10)", cs_set_seconds,
+    {0, "interval", "TIME", "between two tables, 100ms to 1h (1s)", cs_set_seconds, TOP(interval_s),
+     0.1, 3600},
+    {0, "window", "TIME", "the time that a table covers, 100ms to 1h (10s)", cs_set_seconds,
      TOP(window_s), 0.1, 3600},
     {0, "whole", NULL, "the time since the start instead of a window", NULL, TOP(view.whole)},
     {0, "threads", NULL, "threads instead of methods", NULL, TOP(view.threads)},

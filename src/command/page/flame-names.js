@@ -40,6 +40,8 @@ function shortNames(name) {
   if (library) return [name, `[${library[1]}]`];
   const word = /^(?:new|static) /.exec(name)?.[0] ?? "";  // constructors
   if (word) return shortNames(name.slice(word.length)).map(form => word + form);
+  const clone = /(?:\.(?:part|cold|constprop|isra|lto_priv|llvm|localalias)(?:\.\d+)?)+(?= \[k\]$|$)/.exec(name);
+  if (clone) return [name, name.replace(clone[0], "")];  // a native function of which the compiler made several
   const start = ownStart(name);
   if (start === 0) return [name];
   const method = name.slice(start), type = name.slice(0, start).replace(/\.$/, "");

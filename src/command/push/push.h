@@ -15,6 +15,8 @@
 
 struct cs_push;
 
+// Checks what the command line says of it. False: *err.
+bool cs_push_check(const struct cs_push_wish *wish, struct cs_error *err);
 // Prepares the push; nothing is sent yet, and there is no thread. NULL: *err says why.
 struct cs_push *cs_push_open(const struct cs_push_wish *wish, struct cs_error *err);
 void cs_push_add(struct cs_push *push, const struct cs_profile *profile);

@@ -11,6 +11,7 @@
 
 #include "formats/writers.h"
 #include "profile/expansion.h"
+#include "push/push.h"
 #include "util/gzip.h"
 
 #define DEFAULT_TIMEOUT_MS 10000  // OTEL_EXPORTER_OTLP_TIMEOUT's own default
@@ -90,11 +91,17 @@ static bool add_header(struct cs_push_target *t, const char *line, struct cs_err
   return true;
 }
 
-static bool add_given_header(struct cs_push_target *t, const char *line, struct cs_error *err) {
+static bool check_header(const char *line, struct cs_error *err) {
   const char *colon = strchr(line, ':');
-  if (colon == NULL || colon == line || strpbrk(line, "\r\n") != NULL)
-    return cs_error_set(err, "--push-header takes 'NAME: VALUE'");  // not shown: it may be secret
-  return add_header(t, line, err);
+  return (colon != NULL && colon != line && strpbrk(line, "\r\n") == NULL) ||
+         cs_error_set(err, "--push-header takes 'NAME: VALUE'");  // not shown: it may be secret
+}
+
+bool cs_push_check(const struct cs_push_wish *wish, struct cs_error *err) {
+  enum cs_push_kind kind;
+  for (size_t i = 0; i < wish->header_count; i++)
+    if (!check_header(wish->headers[i], err)) return false;
+  return wish->url == NULL || find_kind(wish->url, &kind) != NULL || bad_url(wish->url, "", err);
 }
 
 static bool add_header_pair(struct cs_push_target *t, const char *variable, const char *key,
@@ -170,7 +177,7 @@ static bool add_headers(struct cs_push_target *t, const struct cs_push_wish *wis
   }
   if (!take_variable(t, "CLRSNAP_PUSH_HEADERS", add_header_pair, err)) return false;
   for (size_t i = 0; i < wish->header_count; i++)
-    if (!add_given_header(t, wish->headers[i], err)) return false;
+    if (!add_header(t, wish->headers[i], err)) return false;
   return true;
 }
 

@@ -133,8 +133,9 @@ static void take_records(struct cs_session *s) {
 static void show_progress(struct cs_session *s, uint64_t now) {
   if (!s->progress || now - s->progress_ns < PROGRESS_NS) return;
   if (s->began_ns == 0) return;
-  cs_print(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples",
-           (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.taken);
+  cs_print(stderr, "\r\033[Kclrsnap: recording %.0f s, %llu samples; Ctrl-C ends %s",
+           (double)(now - s->began_ns) / 1e9, (unsigned long long)s->recording.taken,
+           s->attached != 0 ? "it" : "the program");
   (void)fflush(stderr);
   s->progress_ns = now;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
+#include "util/near.h"
 
 static bool parse(struct cs_record_options *o, const char *option, const char *value) {
   char words[3][64];
@@ -97,12 +98,78 @@ static void too_many_options(void **state) {
   assert_string_equal(err.text, "many has more than 64 options");
 }
 
+static void times(void **state) {
+  static const struct {
+    const char *text;
+    double seconds;
+  } good[] = {{"10", 10}, {"10s", 10}, {"0.5", 0.5}, {"500ms", 0.5}, {"2m", 120}, {"1.5h", 5400}};
+  static const char *const bad[] = {"s",   "10S",  "10 s", "1d",  "1ms0", "-1s",
+                                    "nan", "infs", "0",    "0ms", "200h"};
+  struct cs_record_options o;
+  (void)state;
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    assert_true(parse(&o, "--duration", good[i].text));
+    assert_true(o.seconds > good[i].seconds - 1e-9 && o.seconds < good[i].seconds + 1e-9);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (parse(&o, "--duration", bad[i])) fail_msg("'%s' is %f s", bad[i], o.seconds);
+}
+
+// Words of a command line that come to the same; options may follow a PID, but not a program.
+static void options_after_the_process(void **state) {
+  (void)state;
+  struct cs_record_options o;
+  struct cs_error err = {""};
+  bool help = false;
+  char *after[] = {"record", "4711", "-d", "2m", "--lines", NULL};
+  assert_true(cs_command_parse(&cs_record_command, &o, 5, after, &help, &err));
+  assert_true(o.agent.pid == 4711 && o.agent.program == NULL && o.agent.ask.lines);
+  char *program[] = {"record", "-d", "2m", "true", "--lines", NULL};
+  assert_true(cs_command_parse(&cs_record_command, &o, 5, program, &help, &err));
+  assert_true(o.agent.pid == 0 && !o.agent.ask.lines);
+  assert_string_equal(o.agent.program[0], "true");
+  assert_string_equal(o.agent.program[1], "--lines");
+  char *number[] = {"record", "--", "4711", "-d", NULL};
+  assert_true(cs_command_parse(&cs_record_command, &o, 4, number, &help, &err));
+  assert_string_equal(o.agent.program[0], "4711");
+  char *both[] = {"record", "4711", "-d", "1", "true", NULL};
+  assert_false(cs_command_parse(&cs_record_command, &o, 5, both, &help, &err));
+}
+
+static void near_words(void **state) {
+  static const struct {
+    const char *a, *b;
+    size_t distance;
+  } cases[] = {{"", "", 0},
+               {"a", "", 1},
+               {"record", "recrod", 1},
+               {"wall", "walls", 1},
+               {"kitten", "sitting", 3},
+               {"ab", "ba", 1},
+               {"diff", "dif", 1},
+               {"stack", "top", 4}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    size_t a = strlen(cases[i].a), b = strlen(cases[i].b);
+    assert_int_equal(cs_word_distance(cases[i].a, a, cases[i].b, b), cases[i].distance);
+    assert_int_equal(cs_word_distance(cases[i].b, b, cases[i].a, a), cases[i].distance);
+  }
+  struct cs_near_word near = {.word = "dif"};
+  cs_near_offer(&near, "ps", 2);
+  assert_null(near.found);
+  cs_near_offer(&near, "diff", 4);
+  assert_string_equal(near.found, "diff");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_between_objects),
       cmocka_unit_test(events_a_second),
       cmocka_unit_test(unless_told),
       cmocka_unit_test(too_many_options),
+      cmocka_unit_test(times),
+      cmocka_unit_test(options_after_the_process),
+      cmocka_unit_test(near_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Asks every .NET process for its main assembly, as `clrsnap ps` does. One thread. Signal-safe: no.
+#include "cli/process_name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "process/process.h"
+#include "util/say.h"
+
+enum { PATIENCE_S = 2 };  // for a stopped process, which would never respond
+
+struct search {
+  const char *name;
+  bool list;  // says each that is found
+  unsigned found;
+  pid_t pid;
+};
+
+static void look(const struct cs_process *p, void *data) {
+  struct search *s = data;
+  if (p->assembly == NULL || strcasecmp(p->assembly, s->name) != 0) return;
+  s->found++;
+  s->pid = p->pid;
+  if (s->list) cs_say("%7d  %s", (int)p->pid, p->command != NULL ? p->command : "");
+}
+
+static bool search(struct search *s, struct cs_error *err) {
+  unsigned patience = cs_diag_patience_s;
+  cs_diag_patience_s = PATIENCE_S;
+  bool good = cs_processes_visit(look, s, err);
+  cs_diag_patience_s = patience;
+  return good;
+}
+
+bool cs_find_process(const char *name, pid_t *pid, struct cs_error *err) {
+  struct search s = {.name = name};
+  if (!search(&s, err)) return false;
+  *pid = s.pid;
+  if (s.found == 1) return true;
+  if (s.found == 0)
+    return cs_error_set(err, "no .NET process is called '%s'; 'clrsnap ps' lists them", name);
+  struct search again = {.name = name, .list = true};
+  (void)search(&again, NULL);
+  return cs_error_set(err, "%u processes are called '%s': choose one by its number", s.found, name);
+}
+
+bool cs_is_process(const char *name) {
+  struct search s = {.name = name};
+  return search(&s, NULL) && s.found > 0;
+}
+
+bool cs_is_program(const char *word) {
+  const char *path = getenv("PATH");
+  char file[4096];
+  if (strchr(word, '/') != NULL || word[0] == '\0') return true;
+  for (const char *at = path != NULL ? path : ""; *at != '\0';) {
+    size_t len = strcspn(at, ":");
+    int size = snprintf(file, sizeof file, "%.*s/%s", (int)len, at, word);
+    if (size > 0 && (size_t)size < sizeof file && access(file, X_OK) == 0) return true;
+    at += len + (at[len] == ':');
+  }
+  return false;
+}

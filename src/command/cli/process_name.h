@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Processes by the names that `clrsnap ps` shows.
+#ifndef CS_CLI_PROCESS_NAME_H
+#define CS_CLI_PROCESS_NAME_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+// The only .NET process with that main assembly. False: there is none, or there are several, which
+// are listed.
+bool cs_find_process(const char *name, pid_t *pid, struct cs_error *err);
+bool cs_is_process(const char *name);  // there is at least one
+bool cs_is_program(const char *word);  // it names a file, or a program on the PATH
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// "Did you mean".
+#ifndef CS_UTIL_NEAR_H
+#define CS_UTIL_NEAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// How many letters have to be added, left out, changed, or exchanged with their neighbours to make
+// one word of the other.
+size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len);
+
+// The nearest of the words that are offered. Starts as {.word = the word that was given}.
+struct cs_near_word {
+  const char *word;
+  size_t len;         // of the word; 0: to its end
+  const char *found;  // NULL: none is near
+  size_t found_len, distance;
+};
+void cs_near_offer(struct cs_near_word *near, const char *word, size_t len);
+
+#endif
