@@ -101,8 +101,9 @@ busy() {
   named exceptions exception "$(cause Parser.Number parse)" System.FormatException
   routes
   beside gc "$(cause Cache.Trim cache)" System.GC.Collect
-  "$clrsnap" report --mode gc --format collapsed -o - slow.clrsnap 2> report.err | grep -qF '[GC gen 2, induced, blocking]' ||
-    fail "gc: no induced collection"
+  "$clrsnap" report --mode gc --format collapsed -o pauses slow.clrsnap 2> report.err || { cat report.err; fail "report --mode gc"; }
+  grep -qF '[GC gen 2, induced, blocking]' pauses || { cat pauses; fail "gc: no induced collection"; }
+  ! grep '\[runtime stopped: reason' pauses || fail "gc: a pause has a number for a reason"
   if [ "$(stat -f -c %T "${APP%/*}")" != tmpfs ]; then beside disk "$(cause Audit.Write audit)" fsync; fi # it needs a disk
 }
 

@@ -52,7 +52,7 @@ void cs_gc_name(uint32_t collection, uint32_t suspend_reason, char *name, size_t
   static const char *const reasons[] = {
       "other",         "collection", "application domain shutdown",
       "code pitching", "shutdown",   "debugger",
-      "background GC", "debugger"};
+      "background GC", "debugger",   "profiler"};
   char other[32];
   if (collection != 0)
     collection_name(collection, name, size);
