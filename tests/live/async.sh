@@ -33,11 +33,16 @@ if [ "$WHAT" = release ]; then
 fi
 
 mkfifo "$WORK/in"
-env "${settings[@]}" timeout -k 5 300 dotnet "$APP" "${args[@]}" < "$WORK/in" > "$WORK/said" 2> "$WORK/err" &
-launcher=$!
-exec 3> "$WORK/in"
-for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done
-pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/err"; fail "the program does not come to wait"; }
+# start_app: starts the program as `pid`; it ends when descriptor 3 is closed.
+start_app() {
+  : > "$WORK/said"
+  env "${settings[@]}" timeout -k 5 300 dotnet "$APP" "${args[@]}" < "$WORK/in" > "$WORK/said" 2> "$WORK/err" &
+  launcher=$!
+  exec 3> "$WORK/in"
+  for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done
+  pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/err"; fail "the program does not come to wait"; }
+}
+start_app
 
 # The last operations may be on their way to their await for a moment.
 agrees() {
@@ -85,4 +90,22 @@ exec 3>&-
 wait $launcher || { cat "$WORK/err"; fail "the program ended with $?"; }
 grep -q done "$WORK/said" || fail "the program has not come to its end"
 if [ "$WHAT" = release ]; then refused 1 "there is no process $pid" "$pid"; fi
+if [ "$WHAT" = debug ]; then
+  # Killed while it is looked at: a look is complete, or one sentence says why not.
+  start_app
+  (sleep 0.2 && kill -9 "$pid") &
+  while kill -0 "$pid" 2> /dev/null; do
+    rc=0
+    "$CLRSNAP" async --json "$pid" > "$WORK/json" 2> "$WORK/err" || rc=$?
+    if [ $rc = 0 ]; then
+      grep -q '"complete":true' "$WORK/json" || fail "a program that was killed: not all was looked at, and that is not said"
+    else
+      grep -Eq "process $pid( has ended|$)" "$WORK/err" && [ "$(wc -l < "$WORK/err")" = 1 ] && [ ! -s "$WORK/json" ] ||
+        { cat "$WORK/err"; fail "a program that was killed: $rc"; }
+    fi
+  done
+  exec 3>&-
+  wait $launcher 2> /dev/null
+  pass "killed meanwhile"
+fi
 pass "$WHAT: the program has not noticed"

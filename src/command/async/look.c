@@ -47,6 +47,7 @@ static const char *const known[][2] = {
     {"System.Threading.Channels.", "channel"},
     {"System.IO.Pipelines.", "pipe"},
     {"System.Net.Sockets.", "socket"},
+    {"Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets.", "socket"},
 };
 
 static const char *known_name(const char *class) {
@@ -114,6 +115,7 @@ static uint32_t leaf_step(void *data, const struct cs_async_object *object) {
       [CS_ASYNC_LEAF_NONE] = "[Task.Yield, or an awaiter that holds no object]",
       [CS_ASYNC_LEAF_DONE] = "[it is done: the method waits for a thread to go on]",
       [CS_ASYNC_LEAF_UNKNOWN] = "[an object that cannot be read]",
+      [CS_ASYNC_LEAF_LATE] = "[there was no time to look at it]",
   };
   if (object->end == CS_ASYNC_LEAF_OBJECT) return step_of_class(names, object->leaf, NULL, "");
   return cs_async_step(names->tree, &(struct cs_async_step){.name = texts[object->end]});
@@ -177,16 +179,16 @@ static bool look(struct cs_remote *remote, struct cs_async *async, uint64_t limi
     enum look result = look_once(remote, async, limit_ns, classes, &scan, err);
     cs_remote_take_it_easy();
     if (result == LOOKED) {
+      cs_async_scan_finish(classes, &scan);
       async->heap_bytes = scan.bytes;
       async->seen = scan.seen;
       async->late_bytes = scan.late_bytes;
       async->lost_bytes = scan.lost_bytes;
       async->too_many = scan.too_many;
       async->late = scan.late || scan.late_bytes > 0;
-      if (!name_all(async, classes, &scan) && cs_proc_has_ended(async->pid)) {
-        (void)cs_error_set(err, "process %d has ended before the names were read", async->pid);
-        result = FAILED;
-      }
+      bool named = name_all(async, classes, &scan);
+      // What could not be read then was not there any more.
+      if ((!named || scan.lost_bytes > 0) && cs_proc_has_ended(async->pid)) result = FAILED;
     }
     cs_async_scan_free(&scan);
     cs_async_classes_free(classes);
@@ -203,9 +205,14 @@ static bool look(struct cs_remote *remote, struct cs_async *async, uint64_t limi
 
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err) {
+  static const char ended[] = "process %d has ended while it was looked at";
+  bool was_there = !cs_proc_has_ended(pid);
   cs_remote_hurry();
   struct cs_remote *remote = cs_remote_open(pid, err);
-  if (remote == NULL) return NULL;
+  if (remote == NULL) {
+    if (was_there && cs_proc_has_ended(pid)) (void)cs_error_set(err, ended, pid);
+    return NULL;
+  }
   const struct cs_layout *layout = &cs_remote_world(remote)->layout;
   struct cs_async *async = cs_allocate(sizeof *async);
   async->pid = pid;
@@ -214,6 +221,7 @@ struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
   async->build = layout->runtime_build;
   async->command = cs_proc_command_line(pid);
   bool ok = look(remote, async, (uint64_t)(options->limit_s * 1e9), err);
+  if (!ok && cs_proc_has_ended(pid)) (void)cs_error_set(err, ended, pid);
   cs_remote_close(remote);
   if (ok) return async;
   cs_async_free(async);

@@ -16,12 +16,12 @@ enum {
   CLASS_BITS = 7,         // lowest bits of an object's class, which the collector uses
   COMPLETED = 0x1600000,  // Task.m_stateFlags: canceled, faulted, ran to completion
   MOST_LINKS = 8,
-  MOST_LIST = 1 << 16,
+  MOST_LIST = 1 << 22,
   LOOK_AT_CLOCK = 4096,
 };
 
 struct scanner {
-  struct cs_remote *remote;
+  struct cs_remote *remote;  // NULL: the process runs again
   struct cs_async_classes *classes;
   const struct cs_async_heap *heap;
   struct cs_async_scan *scan;
@@ -208,7 +208,8 @@ static uint32_t find_object(const struct cs_async_scan *scan, uint32_t near, uin
 }
 
 static bool read_word(const struct scanner *s, uint64_t at, uint64_t *out) {
-  return at != 0 && at % 8 == 0 && cs_remote_read(s->remote, at, out, sizeof *out);
+  return at != 0 && at % 8 == 0 && s->remote != NULL &&
+         cs_remote_read(s->remote, at, out, sizeof *out);
 }
 
 static uint32_t class_at(struct scanner *s, uint64_t object) {
@@ -266,30 +267,29 @@ static void read_own_machine(struct scanner *s, struct cs_async_object *object) 
   read_machine(class, bytes, object);
 }
 
-// An async iterator is awaited by its state machine, not by its box.
-struct alias {
-  uint64_t machine;
-  uint32_t object;
-};
 static int by_machine(const void *a, const void *b) {
-  uint64_t x = ((const struct alias *)a)->machine, y = ((const struct alias *)b)->machine;
-  return x < y ? -1 : x > y;
+  const struct cs_async_alias *x = a, *y = b;
+  return x->machine < y->machine ? -1 : x->machine > y->machine;
 }
 
-static uint32_t find_alias(const struct alias *aliases, size_t count, uint64_t machine) {
-  const struct alias key = {machine, 0};
-  const struct alias *found =
-      count > 0 ? bsearch(&key, aliases, count, sizeof *aliases, by_machine) : NULL;
+static uint32_t find_alias(const struct cs_async_scan *scan, uint64_t machine) {
+  const struct cs_async_alias key = {machine, 0};
+  const struct cs_async_alias *found =
+      scan->alias_count > 0
+          ? bsearch(&key, scan->aliases, scan->alias_count, sizeof key, by_machine)
+          : NULL;
   return found != NULL ? found->object : CS_ASYNC_NO_OBJECT;
 }
 
-static void find_awaited(struct scanner *s, uint32_t i, const struct alias *aliases, size_t count) {
+static void find_awaited(struct scanner *s, uint32_t i) {
   struct cs_async_object *object = &s->scan->objects[i];
   uint32_t flags;
   if (object->awaits == 0) return;
   object->next = find_object(s->scan, i, object->awaits);
-  if (object->next == CS_ASYNC_NO_OBJECT) object->next = find_alias(aliases, count, object->awaits);
+  if (object->next == CS_ASYNC_NO_OBJECT) object->next = find_alias(s->scan, object->awaits);
   if (object->next != CS_ASYNC_NO_OBJECT) return;
+  object->end = CS_ASYNC_LEAF_LATE;
+  if (s->remote == NULL) return;
   object->leaf = class_at(s, object->awaits);
   object->end = CS_ASYNC_LEAF_UNKNOWN;
   if (object->leaf == CS_ASYNC_NO_CLASS) return;
@@ -302,28 +302,37 @@ static void find_awaited(struct scanner *s, uint32_t i, const struct alias *alia
 }
 
 static bool is_late(struct scanner *s, size_t i) {
-  if (i % LOOK_AT_CLOCK != 0 || cs_clock_now_ns() <= s->deadline) return false;
-  s->scan->late = true;
-  return true;
+  if (i % LOOK_AT_CLOCK == 0 && cs_clock_now_ns() > s->deadline) s->scan->late = true;
+  return s->scan->late;
 }
 
-static void resolve(struct scanner *s) {
+// A machine that is not read any more is not known to await anything.
+static void read_own_machines(struct scanner *s) {
   struct cs_async_scan *scan = s->scan;
-  struct alias *aliases = NULL;
-  size_t count = 0, capacity = 0;
-  for (size_t i = 0; i < scan->count && !is_late(s, i); i++) {
-    const struct cs_async_class *class = cs_async_class_at(s->classes, scan->objects[i].class);
+  for (size_t i = 0; i < scan->count; i++) {
+    struct cs_async_object *object = &scan->objects[i];
+    const struct cs_async_class *class = cs_async_class_at(s->classes, object->class);
     if (class->kind == CS_ASYNC_TASK || !class->by_reference) continue;
-    aliases = cs_grow(aliases, count, &capacity, sizeof *aliases);
-    aliases[count++] = (struct alias){scan->objects[i].awaits, (uint32_t)i};
-    read_own_machine(s, &scan->objects[i]);
+    scan->aliases =
+        cs_grow(scan->aliases, scan->alias_count, &scan->alias_capacity, sizeof *scan->aliases);
+    scan->aliases[scan->alias_count++] = (struct cs_async_alias){object->awaits, (uint32_t)i};
+    if (!is_late(s, i)) {
+      read_own_machine(s, object);
+    } else {
+      object->awaits = 0;
+      object->end = CS_ASYNC_LEAF_LATE;
+    }
   }
-  cs_sort(aliases, count, sizeof *aliases, by_machine);
-  for (size_t i = 0; i < scan->count && !is_late(s, i); i++) {
-    find_awaited(s, (uint32_t)i, aliases, count);
-    follow(s, (uint32_t)i, scan->objects[i].continuation, false);
+  cs_sort(scan->aliases, scan->alias_count, sizeof *scan->aliases, by_machine);
+}
+
+static void follow_all(struct scanner *s) {
+  struct cs_async_scan *scan = s->scan;
+  for (; scan->followed < scan->count; scan->followed++) {
+    if (s->remote != NULL && is_late(s, scan->followed)) return;
+    find_awaited(s, (uint32_t)scan->followed);
+    follow(s, (uint32_t)scan->followed, scan->objects[scan->followed].continuation, false);
   }
-  free(aliases);
 }
 
 bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
@@ -340,12 +349,19 @@ bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
                       .window = window};
   for (size_t i = 0; i < heap->part_count; i++)
     if (!scan_part(&s, &heap->parts[i])) return false;
-  resolve(&s);
+  read_own_machines(&s);
+  follow_all(&s);
   return true;
+}
+
+void cs_async_scan_finish(struct cs_async_classes *classes, struct cs_async_scan *scan) {
+  struct scanner s = {.classes = classes, .scan = scan};
+  follow_all(&s);
 }
 
 void cs_async_scan_free(struct cs_async_scan *scan) {
   free(scan->objects);
   free(scan->edges);
+  free(scan->aliases);
   *scan = (struct cs_async_scan){.objects = NULL};
 }

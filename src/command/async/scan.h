@@ -13,6 +13,7 @@ enum cs_async_leaf {
   CS_ASYNC_LEAF_OBJECT,   // an object of `leaf`, which is not followed
   CS_ASYNC_LEAF_DONE,     // a task that has completed: the method has yet to be resumed
   CS_ASYNC_LEAF_UNKNOWN,  // something that could not be read
+  CS_ASYNC_LEAF_LATE,     // something that there was no time to read
 };
 
 // A box, or a Task that has not completed.
@@ -33,17 +34,26 @@ struct cs_async_edge {
   uint32_t to, from;
 };
 
+// An async iterator is awaited by its state machine, not by its box.
+struct cs_async_alias {
+  uint64_t machine;
+  uint32_t object;
+};
+
 struct cs_async_scan {
   struct cs_async_object *objects;  // by address
   size_t count, capacity;
   struct cs_async_edge *edges;
   size_t edge_count, edge_capacity;
-  uint64_t seen;        // objects of any kind
-  uint64_t bytes;       // of the heap
-  uint64_t late_bytes;  // that were not looked at before the time was over
-  uint64_t lost_bytes;  // that were not as expected
-  uint64_t too_many;    // tasks for which there was no room
-  bool late;            // not all tasks were followed, either
+  uint64_t seen;                   // objects of any kind
+  uint64_t bytes;                  // of the heap
+  uint64_t late_bytes;             // that were not looked at before the time was over
+  uint64_t lost_bytes;             // that were not as expected
+  uint64_t too_many;               // tasks for which there was no room
+  bool late;                       // not all tasks were followed, either
+  struct cs_async_alias *aliases;  // by machine
+  size_t alias_count, alias_capacity;
+  size_t followed;  // the first so many objects' references are
 };
 
 enum { CS_ASYNC_MOST_OBJECTS = 1 << 22 };
@@ -52,6 +62,9 @@ enum { CS_ASYNC_MOST_OBJECTS = 1 << 22 };
 bool cs_async_scan(struct cs_remote *remote, struct cs_async_classes *classes,
                    const struct cs_async_heap *heap, uint64_t deadline_ns,
                    struct cs_async_scan *scan);
+// To be called when the process runs again: follows what references can be followed without its
+// memory.
+void cs_async_scan_finish(struct cs_async_classes *classes, struct cs_async_scan *scan);
 void cs_async_scan_free(struct cs_async_scan *scan);
 
 #endif

@@ -90,7 +90,8 @@ static void print_lacks(const struct cs_async *a) {
   char text[NUMBER_BYTES];
   if (a->late)
     cs_print(stdout,
-             "Not all was looked at: --stop-limit was over, with %.1f MB of the heap left.\n",
+             "Not all was looked at: --stop-limit was over, with %.1f MB of the heap left. Counts "
+             "are too low, and\nsome operations begin further down than they would.\n",
              (double)a->late_bytes / 1e6);
   if (a->lost_bytes > 0)
     cs_print(stdout,
