@@ -159,6 +159,11 @@ static void keep(const struct cs_take *take, struct cs_thread *thread, uint64_t 
   cs_thread_unpin(thread);
 }
 
+// A capture that was kept is resolved already.
+static bool resolve(struct cs_capture *capture, bool other) {
+  return (other && capture->asleep && capture->kept) || cs_capture_resolve(capture);
+}
+
 // Walks and resolves. A capture that cannot be resolved, since a module is being unloaded, is taken
 // anew. `thread` NULL: the calling thread.
 static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uint64_t clr_thread,
@@ -167,7 +172,7 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
   for (int round = 1;; round++) {
     HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, caller, seed, err)
                                 : cs_take_other(take, thread, flags, seed, err);
-    bool resolved = hr == S_OK && cs_capture_resolve(&take->request->capture);
+    bool resolved = hr == S_OK && resolve(&take->request->capture, thread != NULL);
     if (resolved && thread != NULL) keep(take, thread, clr_thread);
     if (hr != S_OK || resolved || thread == NULL || round == RESOLVE_ROUNDS) return hr;
     (void)cs_take_end(take);

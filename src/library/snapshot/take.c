@@ -89,6 +89,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
   }
   request->answer = CS_ANSWER_WALKED;  // a sleeping thread does not set it
   request->capture.self = request->capture.held = request->capture.seeded = false;
+  request->capture.kept = false;
   request->capture.plain = (flags & CS_REQUEST_PLAIN) != 0;
   request->capture.module_deaths = cs_module_deaths();
   // A held thread has to be in its handler; otherwise a sleeping thread is not woken.
@@ -116,7 +117,7 @@ HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t f
     (void)cs_take_end(take);
     return hr;
   }
-  cs_capture_complete(&request->capture);
+  if (!request->capture.kept) cs_capture_complete(&request->capture);
   if (!(flags & CS_REQUEST_HOLD)) {  // the walk is done, and so is ThreadDestroyed's wait (C18)
     cs_thread_unpin(thread);
     take->thread = NULL;
