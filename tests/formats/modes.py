@@ -98,6 +98,10 @@ def main():
         stacks = list(stacks_of(mode))
         if mode == "lock":  # where processors are short, threads of the framework wait for each other's locks, too
             stacks = [(stack, v) for stack, v in stacks if any(frame in truth[mode] for frame in stack)]
+            owners = {stack[-1] for stack, v in stacks if v > 0}
+            if owners != {"[held by Main]"}:
+                failed = True
+                print(f"{form:9} lock      the owners are {owners}")
         whole = sum(v for _, v in stacks)
         true_whole = sum(truth[mode].values())
         for name, amount in truth[mode].items():

@@ -4,6 +4,7 @@
 // counted; a record leaves the ring only after that. The agent's thread only. Signal-safe: no.
 #include "reporting/drain.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,12 +93,24 @@ static uint32_t waited_for(const uint64_t *first, uint32_t count) {
   return name != NULL ? cs_event_name_of(name) : 0;
 }
 
+// The owner of a lock, by its id in the recording. 0: unknown.
+static uint32_t held_by(uint32_t owner) {
+  char name[128], text[sizeof name + 16];
+  if (owner == 0) return 0;
+  if (!cs_threads_name(owner, name, sizeof name))
+    return cs_event_name_of("[held by a thread that has ended]");
+  (void)snprintf(text, sizeof text, "[held by %s]",
+                 name[0] != '\0' ? name : "a thread without a name");
+  return cs_event_name_of(text);
+}
+
 // With what the event is about as the leaf, if that has a name. NULL: no room.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
   uint32_t skip = prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;
   if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count);
+  if (s->mode == CS_WIRE_MODE_LOCK) type = held_by(type);
   if (type == 0) return first;
   if (!cs_event_name_to_wire(type, &id)) return NULL;
   *--first = (uint64_t)id << 32;

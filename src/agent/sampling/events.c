@@ -39,6 +39,7 @@ enum {
   GC_SUSPEND_END = 8,
   GC_SUSPEND_BEGIN = 9,
   EXCEPTION_THROWN = 80,
+  CONTENTION_START = 81,
   CONTENTION_STOP = 91,
   WAIT_START = 301,
   WAIT_STOP = 302,
@@ -114,8 +115,38 @@ static bool read_allocation(struct cs_bytes *p, struct cs_sample_event *e) {
          take_name(&name, &e->type);
 }
 
+static struct cs_agent_thread *own_sampled(void) {
+  struct cs_thread *thread = own_thread();
+  return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
+}
+
+// The id in the recording of the thread that has this tid; 0: it is not sampled.
+static uint32_t id_of(uint64_t tid) {
+  struct cs_thread *thread = tid <= UINT32_MAX ? cs_registry_find_tid((uint32_t)tid) : NULL;
+  uint64_t clr_thread = thread != NULL ? thread->clr_thread : 0;
+  if (thread == NULL || !cs_thread_pin(thread, clr_thread)) return 0;
+  const struct cs_agent_thread *t = cs_load_acquire(&thread->agent);
+  uint32_t id = t != NULL && thread->tid == tid ? t->id : 0;
+  cs_thread_unpin(thread);
+  return id;
+}
+
+// The owner is the one at the beginning of the wait: the lock may change hands meanwhile.
+static void begin_contention(struct cs_bytes *p) {
+  uint64_t owner_tid;
+  struct cs_agent_thread *t = own_sampled();
+  // flags, CLR instance, the lock, its object
+  bool told = cs_take(p, NULL, 1 + 2 + 8 + 8) && cs_take(p, &owner_tid, sizeof owner_tid);
+  if (t != NULL) t->lock_owner = told ? id_of(owner_tid) : 0;
+}
+
 static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
   double ns;
+  struct cs_agent_thread *t = own_sampled();
+  if (t != NULL) {
+    e->type = t->lock_owner;
+    t->lock_owner = 0;
+  }
   if (!cs_take(p, NULL, 1 + 2) || !cs_take(p, &ns, sizeof ns)) return false;  // flags, CLR instance
   return cs_gate_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight);
 }
@@ -132,11 +163,6 @@ static bool read_exception(struct cs_bytes *p, struct cs_sample_event *e) {
 }
 
 // ---- Waits ----
-
-static struct cs_agent_thread *own_sampled(void) {
-  struct cs_thread *thread = own_thread();
-  return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
-}
 
 static void begin_wait(void) {
   struct cs_agent_thread *t = own_sampled();
@@ -197,6 +223,9 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
     case ALLOCATION_SAMPLED:
       e->mode = CS_WIRE_MODE_ALLOC;
       return cs_wants(CS_WIRE_MODE_ALLOC) && read_allocation(p, e);
+    case CONTENTION_START:
+      if (cs_wants(CS_WIRE_MODE_LOCK)) begin_contention(p);
+      return false;
     case CONTENTION_STOP:
       e->mode = CS_WIRE_MODE_LOCK;
       return cs_wants(CS_WIRE_MODE_LOCK) && read_contention(p, e);

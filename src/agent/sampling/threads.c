@@ -6,6 +6,7 @@
 #include "sampling/threads.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,21 @@ bool cs_threads_announce(struct cs_agent_thread *t) {
     return true;
   cs_store_release(&t->announced, 0u);
   return false;
+}
+
+static struct cs_agent_thread *find_in(struct cs_agent_thread *list, uint32_t id) {
+  while (list != NULL && list->id != id) list = list->next;
+  return list;
+}
+
+bool cs_threads_name(uint32_t id, char *name, size_t cap) {
+  cs_threads_lock();
+  struct cs_agent_thread *t = find_in(living, id);
+  if (t == NULL) t = find_in(dead, id);
+  if (t != NULL && !t->named && t->name[0] == '\0') read_name(t, t->name, sizeof t->name);
+  if (t != NULL) (void)snprintf(name, cap, "%s", t->name);
+  cs_threads_unlock();
+  return t != NULL;
 }
 
 static bool refresh_name(struct cs_agent_thread *t, void *data) {

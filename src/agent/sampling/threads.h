@@ -33,6 +33,9 @@ struct cs_agent_thread {
       waiting_from;  // mode wait: time-stamp counter; 0: not waiting. Atomic: the thread's own,
                      // and the agent's when the recording ends
 
+  uint32_t lock_owner;  // mode lock: the id of the thread that held the lock when this one began
+                        // to wait for it; 0: unknown. The thread's own
+
   // Mode cpu: what makes it take samples; NULL: nothing does.
   const struct cs_engine *engine;
   uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
@@ -92,6 +95,8 @@ void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unp
 // ---- Names; the agent's thread ----
 // Sends the thread's record if the wire does not have the current one. False: no room.
 bool cs_threads_announce(struct cs_agent_thread *thread);
+// The name of the thread that has or had this id. False: nothing is known of it any more.
+bool cs_threads_name(uint32_t id, char *name, size_t cap);
 // Reads the names of threads that the program has not named again.
 void cs_threads_refresh_names(void);
 
