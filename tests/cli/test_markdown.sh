@@ -104,6 +104,7 @@ for name in all many hostile empty killed deep long; do
   [ "$name" = empty ] || run 0 timeout 60 "$CLRSNAP" diff -o $name.diff.md $name.clrsnap $name.clrsnap
 done
 [ "$(wc -c < all.md)" -gt 3000 ] || fail "all modes leave room that is not used: $(cat all.md)"
+grep -q '^40 pauses; every one was recorded\.$' all.md && ! grep -q 'gc: few' all.md || fail "all: $(cat all.md)"
 grep -q '^- cpu: no samples; the program used too little CPU time\.$' empty.md || fail "empty: $(cat empty.md)"
 grep -q '^- The program was killed' killed.md || fail "killed: $(cat killed.md)"
 cat > check.py <<'X'

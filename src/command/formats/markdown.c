@@ -279,9 +279,12 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
     cs_print(out, ".\n");
     return;
   }
-  cs_print(out,
-           "; a share may be off by up to %.1f points (" CS_CHANGE_INTERVAL ", by the counts).\n",
-           s->error);
+  if (cs_markdown_has_all(f))
+    cs_print(out, "; every one was recorded.\n");
+  else
+    cs_print(out,
+             "; a share may be off by up to %.1f points (" CS_CHANGE_INTERVAL ", by the counts).\n",
+             s->error);
   if (s->idle > 0) {
     cs_put_amount(out, mode->unit, s->idle);
     cs_print(out,

@@ -25,6 +25,8 @@ void cs_markdown_code(FILE *out);      // begins a code block
 void cs_markdown_code_end(FILE *out);  // ends it
 // A table's unit for amounts of a mode of which the largest is `most`, and how much it is.
 const char *cs_markdown_unit(enum cs_unit unit, double most, double *size);
+// Whether each event of the mode is in the recording, so that its shares have no error of chance.
+bool cs_markdown_has_all(const struct cs_facts *f);
 // What is odd about a recording: one list item each, at most `most`; returns their number.
 unsigned cs_markdown_odd(const struct cs_profile_set *set, unsigned most, FILE *out);
 

@@ -11,6 +11,11 @@
 
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
+bool cs_markdown_has_all(const struct cs_facts *f) {
+  return !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC && f->event == 0 &&
+         f->samples >= f->events && f->lost_samples == 0;
+}
+
 struct list {
   const struct cs_profile_set *set;
   unsigned count, most;
@@ -54,7 +59,7 @@ static void check_samples(struct list *l, const struct cs_profile *p) {
   const struct cs_mode *mode = cs_mode_of(f);
   if (mode->timed && f->samples == 0 && item(l))
     cs_print(l->out, "%s: no samples; the program used too little %s.\n", mode->token, mode->whole);
-  else if (f->samples > 0 && f->samples < FEW && item(l))
+  else if (f->samples > 0 && f->samples < FEW && !cs_markdown_has_all(f) && item(l))
     cs_print(l->out, "%s: few samples (%" PRIu64 ").\n", mode->token, f->samples);
   double stood = f->engine.cpu_ns > 0 && f->event == 0
                      ? 100.0 * (double)f->weight / (double)f->engine.cpu_ns
