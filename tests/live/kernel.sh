@@ -105,8 +105,8 @@ awk -v told="$told" -v thread="$thread" -v sum="$sum" '
   END {
     printf "%d page faults (summary %d), %d in Faults (getrusage %d), %d in TouchesNew (getrusage %d), %d in TouchesOld\n",
       total, sum, mine, thread, new, told, old
-    exit !(told >= 100000 && total == sum && old < total / 100 && new > 0.98 * told && new < 1.02 * told &&
-           mine > 0.98 * thread && mine < 1.02 * thread)
+    exit !(told > 85000 && total == sum && old < total / 100 && new > 0.95 * told && new < 1.05 * told &&
+           mine > 0.95 * thread && mine < 1.05 * thread)
   }' faults.folded || fail "whose page faults they are"
 grep -q 'shares of page faults' faults.txt || fail "the text's unit"
 python3 - faults.json faults.firefox.json faults.speedscope.json faults.trace.json << 'X' || fail "the unit in JSON"
