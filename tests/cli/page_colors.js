@@ -47,4 +47,52 @@ async function testColors() {
   assert.deepStrictEqual(near, [], "colours that cannot be told apart");
 }
 
-module.exports = {testColors};
+// WCAG AA: each text of the page has a contrast of 4.5 : 1, as have the texts on boxes of all colours, plain, above a
+// zoom and in a search's shade.
+async function testContrast() {
+  const poor = await evaluate(`(() => {
+    const ink = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    const rgb = color => {
+      ink.clearRect(0, 0, 1, 1);
+      ink.fillStyle = color;
+      ink.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = ink.getImageData(0, 0, 1, 1).data;
+      return {of: [r, g, b].map(v => v / 255), alpha: a / 255};
+    };
+    const over = (color, alpha, under) => color.map((v, i) => alpha * v + (1 - alpha) * under[i]);
+    const light = color => color.map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+      .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+    const hex = color => { ink.fillStyle = color; return ink.fillStyle; };
+    const poor = [], was = look.dark;
+    const need = (what, has) => { if (!(has >= 4.5)) poor.push(what + ": " + has.toFixed(2)); };
+    for (const dark of [false, true]) {
+      setTheme(dark);
+      const page = rgb(look.pageColor()).of, colors = {found: look.foundColor(), folded: look.foldColor()};
+      for (let i = -10; i <= 10; i++) colors["change " + i] = look.delta(i / 100);
+      for (const kind of Object.keys(PALETTE)) for (let i = 0; i < 60; i++) colors[kind + i] = look.shade(kind, "Name" + i);
+      for (const [name, color] of Object.entries(colors)) {
+        for (const [alpha, own] of [[1, 1], [0.6, 1], [0.28, 0.8]]) {
+          const box = over(rgb(color).of, alpha, page), text = rgb(look.textColor(hex(color), alpha)).of;
+          need([name, dark, alpha].join(" "), contrast(over(text, own, box), box));
+        }
+      }
+      for (const text of [look.quietColor(), look.markColor()]) need("timeline " + dark, contrast(rgb(text).of, page));
+      let seen = 0;
+      for (const element of document.querySelectorAll("header *, footer *, #empty, #tooltip *, .pick, .pick *")) {
+        if (!element.checkVisibility() || element.disabled || ![...element.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+        let up = element;
+        while (up && rgb(getComputedStyle(up).backgroundColor).alpha < 1) up = up.parentElement;
+        need((element.id || element.className || element.tagName) + " " + dark,
+          contrast(rgb(getComputedStyle(element).color).of, rgb(getComputedStyle(up).backgroundColor).of));
+        seen++;
+      }
+      if (seen < 15) poor.push("only " + seen + " texts seen");
+    }
+    setTheme(was);
+    return poor;
+  })()`);
+  assert.deepStrictEqual(poor, [], "texts that are hard to read");
+}
+
+module.exports = {testColors, testContrast};

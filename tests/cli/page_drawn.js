@@ -22,7 +22,8 @@ const HOOK = `{
   hook("clearRect", canvas => { canvas.drawn = []; });
   hook("fillRect", (canvas, ink, [x, y, w, h]) =>
     (canvas.drawn ??= []).push({x, y, w, h, color: ink.fillStyle, alpha: ink.globalAlpha}));
-  hook("fillText", (canvas, ink, [text, x, y]) => (canvas.drawn ??= []).push({text, x, y}));
+  hook("fillText", (canvas, ink, [text, x, y]) =>
+    (canvas.drawn ??= []).push({text, x, y, color: ink.fillStyle, alpha: ink.globalAlpha}));
 }`;
 
 const drawn = id => evaluate(`document.querySelector("#${id} canvas").drawn ?? []`);
@@ -33,7 +34,7 @@ function rowsOf(ops, upward) {
   ops.forEach((op, i) => {
     const label = ops[i + 1];
     if (op.h !== ROW - 1 || op.w < LABEL_MIN - 1 || label?.text === undefined) return;
-    rows.set(op.y, [...(rows.get(op.y) ?? []), {...op, text: label.text}]);
+    rows.set(op.y, [...(rows.get(op.y) ?? []), {...op, text: label.text, label}]);
   });
   return [...rows.keys()].sort((a, b) => upward ? b - a : a - b).map(y => rows.get(y));
 }
@@ -85,6 +86,11 @@ async function checkChart(mode, id, nodes, {total, upward, skip}) {
     const {clientWidth, clientHeight} = document.getElementById("${id}");
     return [clientWidth, clientHeight, ink.measureText("m").width];
   })()`);
+  const page = await evaluate("look.pageColor()");
+  for (const box of rows.flat()) {
+    const has = contrast(box, box.label, page);
+    assert(has >= 4.5, `${box.text}: a contrast of ${has.toFixed(2)}, ${JSON.stringify(box)}`);
+  }
   const ctx = {mode, rows, letter, scale: width / total, found: [], visible: Math.floor(height / ROW) - !skip};
   if (!skip && total > 0) {
     const [[root]] = rows, tree = nodes[0];
@@ -97,6 +103,17 @@ async function checkChart(mode, id, nodes, {total, upward, skip}) {
   assert.strictEqual(ctx.found.length, boxes, `${mode.facts.mode}, ${id}: boxes that are nobody's: ${ctx.why}`);
   checked += boxes;
   return ctx.found;
+}
+
+// The contrast of a text over a box over the page, as WCAG has it.
+function contrast(box, label, page) {
+  const rgb = text => text.match(/\w\w/g).map(v => parseInt(v, 16) / 255);
+  const over = (color, alpha, under) => color.map((v, i) => alpha * v + (1 - alpha) * under[i]);
+  const light = color => color.map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const under = over(rgb(box.color), box.alpha, rgb(page));
+  const [a, b] = [light(under), light(over(rgb(label.color), label.alpha, under))].sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
 }
 
 function hue(color) {
@@ -327,12 +344,26 @@ async function carry(url, modes) {
   await checkFresh(url);
 }
 
+// In the dark theme: everything can be read, also in the search's shade and above a zoom.
+async function dark(url, modes) {
+  await open(`${url}#theme=dark`);
+  await check(modes[0], "icicle");
+  await checkSearch(modes[0], "icicle");
+  await press("ArrowDown");
+  await press("ArrowDown");
+  await press("Enter");
+  const rows = rowsOf(await drawn("scroller"), false).flat(), page = await evaluate("look.pageColor()");
+  assert(rows.length > 0);
+  for (const box of rows) assert(contrast(box, box.label, page) >= 4.5, `${box.text} above a zoom: ${JSON.stringify(box)}`);
+}
+
 const pairs = process.argv.slice(3);
 const tests = [async function hook() { await send("Page.addScriptToEvaluateOnNewDocument", {source: HOOK}); }];
 for (let i = 0; i < pairs.length; i += 2) {
   const url = `file://${pairs[i]}`, modes = model.readModel(pairs[i + 1]);
   const name = pairs[i].replace(/.*\//, "");
   tests.push(Object.defineProperty(() => walk(url, modes, true), "name", {value: `modes and views of ${name}`}),
+    Object.defineProperty(() => dark(url, modes), "name", {value: `the dark theme of ${name}`}),
     Object.defineProperty(() => carry(url, modes), "name", {value: `what is carried over in ${name}`}));
 }
 tests.push(async function enough() {

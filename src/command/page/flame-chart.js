@@ -4,6 +4,7 @@
 const ROW = 19;             // pixels
 const MIN_WIDTH = 0.5;      // narrower nodes are drawn together, as one shaded strip
 const LABEL_MIN = 26;
+const FOUND_MIN = 2;        // a search's hits are as wide as this at least
 const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
 const ZOOM_MS = 160;
 
@@ -126,9 +127,11 @@ class Chart {
     const found = search && node > 0 && tree.hits(search)[node];
     const dimmed = search && node > 0 && !found;
     const above = tree.depth[node] < tree.depth[this.focus];
-    ink.globalAlpha = dimmed ? 0.28 : above ? 0.6 : 1;
+    const alpha = dimmed ? 0.28 : above ? 0.6 : 1;
+    ink.globalAlpha = alpha;
     ink.fillStyle = found && !tree.before ? look.foundColor() : look.color(tree, node);
-    const gap = width > 3 ? 1 : 0;
+    const gap = width > 3 ? 1 : 0, color = ink.fillStyle;
+    if (found) width = Math.max(width, FOUND_MIN);
     ink.fillRect(x, y, width - gap, ROW - 1);
     if (node === this.selected || node === this.hovered) {
       ink.globalAlpha = 1;
@@ -137,8 +140,8 @@ class Chart {
       ink.strokeRect(x + 1, y + 1, Math.max(1, width - gap - 2), ROW - 3);
     }
     if (width < LABEL_MIN) return;
-    ink.globalAlpha = dimmed ? 0.6 : 1;
-    ink.fillStyle = look.textColor(dimmed || node === 0 || (tree.isFolded(node) && !tree.before && !found));
+    ink.globalAlpha = dimmed ? 0.8 : 1;
+    ink.fillStyle = look.textColor(color, alpha);
     ink.fillText(this.label(frame, node, width - 9), x + 4, y + ROW / 2);
   }
 
@@ -155,10 +158,26 @@ class Chart {
         pending.push(child);
         continue;
       }
-      const last = tree.children[end - 1];
+      const last = tree.children[end - 1], search = tree.recording.found;
       this.drawStrip(this.toPixel(tree.left[child]),
         this.toPixel(tree.left[last] + tree.total[last]), y);
+      if (search) this.drawHidden(tree.children.subarray(c, end), tree.hitsBelow(search), y);
       return;
+    }
+  }
+
+  // A mark for hits that are among the boxes of a strip, or below them.
+  drawHidden(nodes, hits, y) {
+    if (y <= -ROW || y >= this.height) return;
+    let next = -1;
+    this.ink.globalAlpha = 1;
+    this.ink.fillStyle = this.look.foundColor();
+    for (const node of nodes) {
+      const x = this.toPixel(this.tree.left[node]);
+      if (x > this.width) return;
+      if (!hits[node] || x < next) continue;
+      this.ink.fillRect(Math.max(0, x), y, FOUND_MIN, ROW - 1);
+      next = x + FOUND_MIN;
     }
   }
 

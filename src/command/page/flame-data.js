@@ -25,7 +25,7 @@ class Recording {
     this.trees = new Map();
     this.forms = [];  // per frame: {text, width} of its name and of shorter forms
     this.colors = {light: [], dark: []};  // per frame
-    this.found = null;  // the search's result: {matches: per frame, count}
+    this.found = null;  // the search's result: {matches: per frame, count, at: the hit that was jumped to}
     this.method = -1;  // the frame that the sandwich shows
   }
 
@@ -112,7 +112,7 @@ class Recording {
   // Searches for a regular expression; "" ends the search. Throws if the expression is invalid.
   search(text) {
     this.found = null;
-    if (text !== "") this.found = searchFrames(this, text);
+    if (text !== "") this.found = {...searchFrames(this, text), at: -1};
   }
 
   // The forms of a frame's name, longest first. measure(text) returns the width of a text.

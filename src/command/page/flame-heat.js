@@ -65,6 +65,7 @@ class Heat {
   count() {
     const {recording: rec, columns} = this, cells = new Float64Array(columns * this.rows.length);
     const samples = this.unit === "samples" ? cells : new Float64Array(cells.length);
+    const asleep = rec.asleep && new Float64Array(cells.length);  // of the samples
     const perMs = columns / rec.durationMs, skip = rec.skipped(this.awake);
     for (let i = 0; i < rec.entry.length; i++) {
       const entry = rec.entry[i];
@@ -74,11 +75,13 @@ class Heat {
       const cell = this.rowOf.get(rec.entryThread[entry]) * columns + column;
       for (const at of [column, cell]) {
         samples[at]++;
+        if (asleep) asleep[at] += rec.asleep[i];
         if (samples !== cells) cells[at] += rec.sampleWeight[i];
       }
     }
     this.cells = cells;
     this.samples = samples;
+    this.asleep = asleep;
     this.most = this.largest(columns, cells.length);
     this.mostOfAll = this.largest(0, columns);
   }
@@ -102,6 +105,7 @@ class Heat {
       const y = this.rowTop(row);
       if (y > HEAT_AXIS - HEAT_ROW && y < this.height) this.drawRow(row, y);
     }
+    this.drawPauses();
     this.drawAxis();
     this.drawChosen();
     if (document.activeElement === this.host) this.drawCursor();
@@ -114,18 +118,24 @@ class Heat {
   drawRow(row, y) {
     const {ink, look} = this, {thread} = this.rows[row];
     const off = this.threads && thread >= 0 && !this.threads.has(thread);
-    ink.globalAlpha = off ? 0.35 : 1;
     ink.fillStyle = look.quietColor();
     ink.fillText(this.clip(thread < 0 ? "all threads" : threadName(this.recording.threads[thread])),
       12, y + HEAT_ROW / 2);
+    ink.globalAlpha = off ? 0.35 : 1;
     const most = row === 0 ? this.mostOfAll : this.most;
     ink.fillStyle = look.heatGround();
     ink.fillRect(this.labelWidth, y, this.columns * HEAT_CELL, HEAT_ROW - 1);
     for (let c = 0; c < this.columns; c++) {
       const count = this.cells[row * this.columns + c];
       if (count === 0) continue;
+      // In mode wall, the lower part of a cell is the share that ran, the rest waited.
+      const x = this.labelWidth + c * HEAT_CELL, at = row * this.columns + c, tall = HEAT_ROW - 1;
+      const ran = this.asleep ? Math.round(tall * (1 - this.asleep[at] / this.samples[at])) : tall;
+      ink.fillStyle = ran < tall ? look.waiting(Math.sqrt(count / most)) : look.heat(Math.sqrt(count / most));
+      ink.fillRect(x, y, HEAT_CELL, tall);
+      if (ran === tall || ran === 0) continue;
       ink.fillStyle = look.heat(Math.sqrt(count / most));
-      ink.fillRect(this.labelWidth + c * HEAT_CELL, y, HEAT_CELL, HEAT_ROW - 1);
+      ink.fillRect(x, y + tall - ran, HEAT_CELL, ran);
     }
     ink.globalAlpha = 1;
   }
@@ -139,6 +149,26 @@ class Heat {
     return text + "…";
   }
 
+  // Pauses are bands over all rows.
+  drawPauses() {
+    const {ink, look} = this;
+    ink.globalAlpha = 0.3;
+    ink.fillStyle = look.markColor();
+    for (const [begin, duration] of this.marks) {
+      const x = this.toPixel(begin / 1000), width = this.toPixel((begin + duration) / 1000) - x;
+      ink.fillRect(x, HEAT_AXIS, Math.max(1, width), this.height - HEAT_AXIS);
+    }
+    ink.globalAlpha = 1;
+  }
+
+  // How many processors, or threads at a time, a cell's time stands for; null: it is not time.
+  processors(value) {
+    const {recording: rec} = this, {mode} = rec.facts;
+    if (this.unit === "samples" || rec.unit !== "us" || !["cpu", "wall"].includes(mode)) return null;
+    const many = value / (1000 * rec.durationMs / this.columns);
+    return `${number.format(many)} ${mode === "wall" ? "threads" : many.toFixed(1) === "1.0" ? "processor" : "processors"}`;
+  }
+
   drawAxis() {
     const {ink, look} = this, {durationMs} = this.recording;
     ink.fillStyle = look.pageColor();
@@ -150,6 +180,8 @@ class Heat {
       ink.fillRect(x, HEAT_AXIS - 5, 1, 5);
       if (x + 44 < this.width) ink.fillText(timeText(ms, step), x + 3, 8);
     }
+    const most = this.processors(this.mostOfAll);
+    if (most) ink.fillText(this.clip(`≤ ${most}`), 10, HEAT_AXIS / 2);
     ink.fillStyle = look.markColor();
     for (const [begin, duration] of this.marks) {
       const x = this.toPixel(begin / 1000);
@@ -217,7 +249,8 @@ class Heat {
     const near = this.marks.filter(([begin, duration]) =>
       begin / 1000 < ms + step && (begin + duration) / 1000 >= ms).map(mark => mark[2]);
     return [thread < 0 ? "all threads" : threadName(rec.threads[thread]), timeText(ms, step),
-      amountText(this.cells[at], this.samples[at]), ...new Set(near)].join(" · ");
+      amountText(this.cells[at], this.samples[at]), ...[this.processors(this.cells[at])].filter(text => text),
+      ...new Set(near)].join(" · ");
   }
 
   press(event) {

@@ -53,6 +53,8 @@ const keys = {
     remember();
   },
   1: moveTo("flame"), 2: moveTo("icicle"), 3: moveTo("sandwich"), 4: moveTo("methods"),
+  ".": () => jump(1),
+  ",": () => jump(-1),
   s: () => { if (selectedFrame() >= 0) sandwich(selectedFrame()); },
   n: () => toggleKinds(["runtime", "native"]),
   i: () => toggleKinds(["plumbing"]),
@@ -118,6 +120,8 @@ function listen() {
   on("range", "click", () => { state.range = null; refresh(); });
   on("heat-toggle", "click", keys.h);
   on("theme", "click", keys.t);
+  on("hit-next", "click", keys["."]);
+  on("hit-before", "click", keys[","]);
   on("help", "click", keys["?"]);
   window.addEventListener("hashchange", () => follow(location.hash));
 }

@@ -30,7 +30,7 @@ class MethodTable {
   columns() {
     const {tree} = this, after = tree.after[0], before = tree.before ? tree.before[0] : 0;
     const share = (id, title, whole) => ({id, title, value: row => row[id],
-      text: row => percent(row[id], whole),
+      text: row => percent(row[id], whole), bar: row => whole > 0 ? row[id] / whole : 0,
       about: row => tree.before ? amount(row[id]) : amountText(row[id], row[`${id}Samples`])});
     const types = tree.recording.kinds.findIndex(([kind]) => kind === "type");
     const title = tree.recording.frameKinds.includes(types) ? "Type, event or method" : "Method";
@@ -39,7 +39,10 @@ class MethodTable {
     const module = {id: "module", title: "Module", value: row => tree.recording.modules[row.frame],
       text: row => tree.recording.modules[row.frame]};
     if (!tree.before) {
-      return [share("self", "Self", after), share("total", "Total", after), name, module];
+      const samples = {id: "samples", title: "Samples", value: row => row.selfSamples,
+        text: row => number.format(row.selfSamples),
+        about: row => `${countText(row.totalSamples, tree.recording.what)} with all that it calls`};
+      return [share("self", "Self", after), share("total", "Total", after), samples, name, module];
     }
     const grown = (id, title, was) => ({id: `${id}Delta`, title,
       value: row => row[id] - row[was],
@@ -110,7 +113,8 @@ class MethodTable {
       cell.setAttribute("aria-sort", !sorted ? "none" : ascending ? "ascending" : "descending");
       cell.className = id;
       button.textContent = title + (sorted ? (ascending ? " ▲" : " ▼") : "");
-      if (id !== "name" && id !== "module") button.title = `Share of ${wholeName()}`;
+      if (id === "samples") button.title = "Samples of the method itself";
+      else if (id !== "name" && id !== "module") button.title = `Share of ${wholeName()}`;
       button.dataset.column = id;
       button.addEventListener("click", () => {
         this.sortOn(id);
@@ -134,7 +138,7 @@ class MethodTable {
       return row;
     };
     const head = this.head.querySelector(".name"), letter = 7.53;  // px, in the style's font of 12.5 px
-    this.letters = Math.floor(((head?.clientWidth ?? 0) - 20) / letter);
+    this.letters = Math.floor(((head?.clientWidth ?? 0) - 36) / letter);
     const shown = this.rows.slice(first, last).map((row, i) => this.renderRow(row, first + i));
     if (first > 0) shown.unshift(gap(first));
     if (last < this.rows.length) shown.push(gap(this.rows.length - last));
@@ -152,6 +156,14 @@ class MethodTable {
       cell.textContent = column.id === "name" ? this.fit(column.text(row)) : column.text(row);
       cell.className = column.id;
       if (column.about) cell.title = column.about(row);
+      if (column.bar) cell.style.setProperty("--share", `${(100 * column.bar(row)).toFixed(2)}%`);
+      if (column.id === "name") {
+        const {recording: {kinds, frameKinds}} = this.tree, [kind, label] = kinds[frameKinds[row.frame]];
+        const swatch = document.createElement("i");
+        swatch.style.background = look.swatch(kind);
+        swatch.title = label;
+        cell.prepend(swatch);
+      }
       if (column.id === "name") cell.title = column.text(row);
       if (column.delta && column.value(row) !== 0) {
         cell.classList.add(column.value(row) > 0 ? "grew" : "shrank");

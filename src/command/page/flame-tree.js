@@ -165,6 +165,26 @@ class Tree {
     return this.hitNodes = hits;
   }
 
+  // Per node: whether it is a hit, or one is below it.
+  hitsBelow(found) {
+    const hits = this.hits(found);
+    if (this.hitsBelowOf === hits) return this.hitsUnder;
+    const under = hits.slice();
+    for (let i = this.count - 1; i > 0; i--) under[this.parent[i]] |= under[i];
+    this.hitsBelowOf = hits;
+    return this.hitsUnder = under;
+  }
+
+  // The hits that are below no other hit, the widest first.
+  outermostHits(found) {
+    const hits = this.hits(found), inside = new Uint8Array(this.count), list = [];
+    for (let i = 1; i < this.count; i++) {
+      inside[i] = inside[this.parent[i]] | hits[i];
+      if (hits[i] && !inside[this.parent[i]] && this.total[i] > 0) list.push(i);
+    }
+    return list.sort((a, b) => this.total[b] - this.total[a] || a - b);
+  }
+
   // The samples of each node and of all that is below it; null in a comparison.
   get samples() {
     return this.samplesOf ??= this.ownSamples && this.sums(this.ownSamples);

@@ -136,6 +136,7 @@ function showView() {
   $("sandwich").hidden = view !== "sandwich";
   $("methods").hidden = view !== "methods";
   showUnseen();
+  showHits();
   if (!$("scroller").hidden) main.show(tree, {upward: view === "flame"});
   if (view === "sandwich") showSandwich();
   if (view === "methods") table.show(plainTree());
@@ -239,8 +240,32 @@ function searchChanged() {
   search($("search").value);
   if (state.view === "methods") table.show(plainTree());
   for (const chart of [main, callers, callees]) chart.redraw();
+  showHits();
   updateButtons();
   remember();
+}
+
+// The boxes of the flame graph that the search has found, and which of them was jumped to.
+function showHits() {
+  const {recording: {found}, tree} = state, shown = found && !$("scroller").hidden;
+  const count = shown ? tree.outermostHits(found).length : 0;
+  $("hits").hidden = count === 0;
+  if (shown && found.at >= count) found.at = -1;
+  $("hit-next").textContent = `${shown && found.at >= 0 ? `${number.format(found.at + 1)} of ` : ""}${number.format(count)} ›`;
+  $("hit-next").setAttribute("aria-label", `The next of ${countText(count, ["hit", "hits"])}`);
+}
+
+// Goes to another hit: zooms to it if it is narrow, and opens it if it is folded.
+function jump(step) {
+  const {recording: {found}} = state;
+  if (!found || $("scroller").hidden) return;
+  const hits = state.tree.outermostHits(found);
+  if (hits.length === 0) return;
+  found.at = found.at < 0 ? (step > 0 ? 0 : hits.length - 1) : (found.at + step + hits.length) % hits.length;
+  const node = hits[found.at];
+  if (main.tree.total[node] / (main.to - main.from) * main.width < LABEL_MIN) main.zoomTo(node);
+  main.select(node);
+  showHits();
 }
 
 function showHeat() {
@@ -303,6 +328,7 @@ function refold(node = 0) {
   main.replace(state.tree, node);
   fillFolds(state.recording, state.hide, fold);
   fillLegend(state.recording, look);
+  showHits();
   updateButtons();
   showUsualStatus();
   remember();
