@@ -78,6 +78,34 @@ for _ in 1 2 3 4 5; do
   [ $rc = 3 ] || break
 done
 [ $rc = 0 ] || fail "$KIND, collecting"
+# A recording has the same: a thread that ran managed code waits for the collection, above the method that it ran; each
+# collection is the way to the safe point and the work.
+recorded() {
+  timeout 100 "$CLRSNAP" record --mode wall,gc -d 2 -o "$WORK/gc.clrsnap" "$pid" > "$WORK/record.out" 2>&1 ||
+    { cat "$WORK/record.out"; fail "record"; }
+  for mode in wall gc; do
+    "$CLRSNAP" report --mode $mode --format collapsed -o - "$WORK/gc.clrsnap" > "$WORK/$mode.folded" 2> /dev/null || fail "report"
+  done
+  # The second lambda is the worker, the fourth the sleeper. A sample may find the worker on its way to the wait.
+  awk '/Program.Main.lambda#2;/ { all += $NF } /Program.Main.lambda#2;\[waits for GC\] / { waits += $NF }
+    END { exit !(waits > all / 2) }' "$WORK/wall.folded" ||
+    { cat "$WORK/wall.folded"; fail "the worker does not wait for GC"; }
+  ! grep 'lambda#4.*\[waits for' "$WORK/wall.folded" || fail "the sleeper waits for GC"
+  grep -q 'System.GC.Collect.*;\[GC gen 2, induced, blocking\] ' "$WORK/gc.folded" &&
+    grep -q 'System.GC.Collect.*;\[way to the safe point: GC gen 2, induced, blocking\] ' "$WORK/gc.folded" ||
+    { cat "$WORK/gc.folded"; fail "the parts of a pause"; }
+}
+# Where the way to the safe point is long, most of the pause is the way (nine tenths on a quiet machine).
+stubborn() {
+  timeout 100 "$CLRSNAP" record --mode gc -o "$WORK/way.folded" -o "$WORK/way.md" -- dotnet "$APP" "$WORK/never" stubborn > "$WORK/record.out" 2>&1 ||
+    { cat "$WORK/record.out"; fail "record"; }
+  awk '/;\[way to the safe point: GC gen 2/ { way += $NF } /;\[GC gen 2/ { work += $NF }
+    END { print "way", way, "work", work; exit !(work > 0 && way > work) }' "$WORK/way.folded" ||
+    { cat "$WORK/way.folded"; fail "the way to the safe point"; }
+  grep -q ' % of the pauses was the way to the safe point: a thread ran' "$WORK/way.md" ||
+    { cat "$WORK/way.md"; fail "the finding"; }
+}
+[ "$KIND" != workstation ] || { recorded && stubborn; }
 touch "$WORK/end"
 for _ in $(seq 300); do grep -q ended "$WORK/said" && break; sleep 0.1; done
 grep -q ended "$WORK/said" || fail "the program still collects"

@@ -19,6 +19,7 @@
 #include "reporting/unload.h"
 #include "sampling/events.h"
 #include "sampling/thread_life.h"
+#include "sampling/wall.h"
 
 static ICorProfilerCallback11Vtbl vtbl;
 
@@ -113,6 +114,24 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
   return S_OK;
 }
 
+static HRESULT suspend_started(ICorProfilerCallback11 *self, COR_PRF_SUSPEND_REASON reason) {
+  (void)self;
+  cs_wall_suspending((uint32_t)reason);
+  return S_OK;
+}
+
+static HRESULT suspend_aborted(ICorProfilerCallback11 *self) {
+  (void)self;
+  cs_wall_resumed();
+  return S_OK;
+}
+
+static HRESULT resume_finished(ICorProfilerCallback11 *self) {
+  (void)self;
+  cs_wall_resumed();
+  return S_OK;
+}
+
 static HRESULT suspend_finished(ICorProfilerCallback11 *self) {
   (void)self;
   cs_awaits_suspended();
@@ -153,6 +172,9 @@ HRESULT cs_profiler_create(const GUID *iid, void **out) {
   vtbl.ModuleUnloadStarted = module_unload_started;
   vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
   vtbl.EventPipeEventDelivered = event_delivered;
+  vtbl.RuntimeSuspendStarted = suspend_started;
+  vtbl.RuntimeSuspendAborted = suspend_aborted;
+  vtbl.RuntimeResumeFinished = resume_finished;
   vtbl.RuntimeSuspendFinished = suspend_finished;
   vtbl.RuntimeResumeStarted = resume_started;
   struct cs_callback *profiler = malloc(sizeof *profiler);

@@ -75,7 +75,7 @@ static bool translate(const struct cs_sample *s, uint32_t count) {
 }
 
 // How many of an event's frames to leave out: the first are the runtime's own that report the event
-// and, for an exception, dispatch it. All, if there is no managed code after them.
+// (or hold the thread up) and, for an exception, dispatch it. All, if there is no managed code after them.
 static uint32_t prologue_of(uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint64_t frame = frames[1 + i];
@@ -169,7 +169,8 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   record.held_ns = held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
   if (!cs_threads_announce(t) || !translate(s, record.frame_count)) return false;
   add_awaits(s, most, &record.frame_count);
-  uint64_t *from = s->mode != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
+  uint64_t *from =
+      s->mode != 0 || s->type != 0 ? frames_of_event(s, &record.frame_count) : frames + 1;
   if (from == NULL) return false;
   uint32_t kernel = kernel_frames(s, from);
   from -= kernel;

@@ -10,6 +10,7 @@
 #include "sampling/events.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -177,6 +178,36 @@ static bool end_wait(struct cs_sample_event *e) {
   return cs_gate_take(CS_WIRE_MODE_WAIT, cs_clock_ticks_to_ns(cs_tsc() - since), &e->weight);
 }
 
+// ---- Walks ----
+
+// Not inlined, because the walk begins in this function.
+__attribute__((noinline)) static bool walk(const struct cs_sample_event *event) {
+  struct cs_regs regs;
+  struct cs_stack stack;
+  struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  struct cs_thread *thread = own_thread();
+  if (ring == NULL || world == NULL || thread == NULL) return false;
+  cs_regs_of_caller(&regs);
+  cs_self_bounds(thread, &regs, &stack);
+  struct cs_sampled from = {
+      .world = world,
+      .thread = thread,
+      .agent = cs_load_acquire(&thread->agent),
+      .regs = &regs,
+      .stack = &stack,
+      .limit_ns = ring->walk_limit_ns,
+      .at_work = event->mode == CS_WIRE_MODE_ALLOC || event->mode == CS_WIRE_MODE_EXCEPTION};
+  return cs_sample_event(ring, &from, &thread->rest, event);
+}
+
+static void take(const struct cs_sample_event *event) {
+  if (walk(event))
+    cs_gate_add_walk((enum cs_wire_mode)event->mode);
+  else if (event->mode == CS_WIRE_MODE_EXCEPTION)
+    cs_event_name_add_unsampled(event->type, event->weight);
+}
+
 // ---- Pauses ----
 
 // A thread that stops all others has an event when it begins to, may have to wait for the end of
@@ -184,6 +215,7 @@ static bool end_wait(struct cs_sample_event *e) {
 static __thread uint64_t suspend_ns;  // when the calling thread last began to
 // All atomic.
 static uint64_t pause_ns, resumed_ns;        // when this pause began; when the last one ended
+static uint64_t stopped_ns, stopped_tsc;     // when all threads had reached a safe point
 static uint32_t suspend_reason, collection;  // cs_gc_number of the pause's collection; 0: none
 
 static void note_suspension(struct cs_bytes *p) {
@@ -194,6 +226,8 @@ static void note_suspension(struct cs_bytes *p) {
 
 static void begin_pause(void) {
   uint64_t resumed = cs_load_acquire(&resumed_ns);
+  cs_store_relaxed(&stopped_ns, cs_clock_now_ns());
+  cs_store_relaxed(&stopped_tsc, cs_tsc());
   cs_store_release(&pause_ns, suspend_ns > resumed ? suspend_ns : resumed);
 }
 
@@ -203,16 +237,32 @@ static void note_collection(struct cs_bytes *p) {
     cs_store_release(&collection, cs_gc_number(words[1], words[2], words[3]));
 }
 
-static bool end_pause(struct cs_sample_event *e) {
-  char name[128];
+// The pause makes two events: the way of all threads to their safe points, and the work after it.
+// Both are taken at its end, when no thread waits for this one any more.
+static void end_pause(const struct cs_sample_event *e) {
+  char name[128], way_name[160];
   uint64_t now = cs_clock_now_ns(), from = cs_load_acquire(&pause_ns);
+  uint64_t stopped = cs_load_relaxed(&stopped_ns);
   cs_store_release(&resumed_ns, now);
   cs_store_release(&pause_ns, 0u);
   cs_gc_name(cs_take_seq(&collection, 0u), cs_load_relaxed(&suspend_reason), name, sizeof name);
-  if (from == 0 || now <= from) return false;  // it began before the session did
-  e->weight = now - from;
-  e->type = cs_event_name_of(name);
-  return e->type != 0;
+  if (from == 0 || now <= from || !cs_wants(CS_WIRE_MODE_GC))
+    return;  // it began before the session
+  if (stopped < from || stopped > now) stopped = from;
+  uint64_t weight;
+  if (!cs_gate_take(CS_WIRE_MODE_GC, now - from, &weight)) return;
+  (void)snprintf(way_name, sizeof way_name, "[way to the safe point: %s", name + 1);
+  double part = (double)(stopped - from) / (double)(now - from);
+  struct cs_sample_event way = {.tsc = cs_load_relaxed(&stopped_tsc),
+                                .mode = CS_WIRE_MODE_GC,
+                                .weight = (uint64_t)(part * (double)weight),
+                                .type = cs_event_name_of(way_name)};
+  struct cs_sample_event work = {.tsc = e->tsc,
+                                 .mode = CS_WIRE_MODE_GC,
+                                 .weight = weight - way.weight,
+                                 .type = cs_event_name_of(name)};
+  if (way.weight > 0 && way.type != 0) (void)walk(&way);  // it is no event of its own
+  if (work.weight > 0 && work.type != 0) take(&work);
 }
 
 // ---- The callback ----
@@ -248,40 +298,11 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
       note_collection(p);
       return false;
     case GC_RESTART_END:
-      e->mode = CS_WIRE_MODE_GC;
-      return end_pause(e) && cs_wants(CS_WIRE_MODE_GC) &&
-             cs_gate_take(CS_WIRE_MODE_GC, e->weight, &e->weight);
+      end_pause(e);
+      return false;
     default:
       return false;
   }
-}
-
-// Not inlined, because the walk begins in this function.
-__attribute__((noinline)) static bool walk(const struct cs_sample_event *event) {
-  struct cs_regs regs;
-  struct cs_stack stack;
-  struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
-  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
-  struct cs_thread *thread = own_thread();
-  if (ring == NULL || world == NULL || thread == NULL) return false;
-  cs_regs_of_caller(&regs);
-  cs_self_bounds(thread, &regs, &stack);
-  struct cs_sampled from = {
-      .world = world,
-      .thread = thread,
-      .agent = cs_load_acquire(&thread->agent),
-      .regs = &regs,
-      .stack = &stack,
-      .limit_ns = ring->walk_limit_ns,
-      .at_work = event->mode == CS_WIRE_MODE_ALLOC || event->mode == CS_WIRE_MODE_EXCEPTION};
-  return cs_sample_event(ring, &from, &thread->rest, event);
-}
-
-static void take(const struct cs_sample_event *event) {
-  if (walk(event))
-    cs_gate_add_walk((enum cs_wire_mode)event->mode);
-  else if (event->mode == CS_WIRE_MODE_EXCEPTION)
-    cs_event_name_add_unsampled(event->type, event->weight);
 }
 
 void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {

@@ -15,12 +15,16 @@
 
 #include "base/log.h"
 #include "sampling/ask.h"
+#include "sampling/event_names.h"
 #include "sampling/weight.h"
 #include "threads/asleep.h"
 
 enum { TRIES = 3 };
 
+enum { NOT_SUSPENDED = -1 };
+
 static struct cs_pinned_list due;
+static int suspended_for = NOT_SUSPENDED;  // atomic; COR_PRF_SUSPEND_REASON
 
 struct tick {
   uint64_t now;
@@ -46,6 +50,23 @@ static void ask(const struct cs_pinned *d, uint64_t now) {
     cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
 }
 
+void cs_wall_suspending(uint32_t reason) {
+  cs_store_release(&suspended_for, (int)reason);
+}
+
+void cs_wall_resumed(void) {
+  cs_store_release(&suspended_for, (int)NOT_SUSPENDED);
+}
+
+// The event name of what holds the thread up, in the place of the runtime's frames; 0: nothing. A
+// thread that returns from native code meanwhile, or waits to collect itself, is not recognised.
+static uint32_t held_up_name(const struct cs_asleep *asleep) {
+  int reason = cs_load_acquire(&suspended_for);
+  if (!cs_asleep_is_held_up(asleep)) return 0;
+  bool collection = reason == COR_PRF_SUSPEND_FOR_GC || reason == COR_PRF_SUSPEND_FOR_GC_PREP;
+  return cs_event_name_of(collection ? "[waits for GC]" : "[waits for the runtime to resume]");
+}
+
 // Only a complete walk is kept: where the few registers that are known of a sleeper do not suffice,
 // the thread itself may do better. `event`: what the sample is because of; NULL: the tick.
 static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct cs_pinned *d,
@@ -58,11 +79,13 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
                                .stack = &asleep->stack};
   enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread);
   if (answer != CS_ASLEEP_YES) return answer;
+  uint32_t held_up = event == NULL ? held_up_name(asleep) : 0;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
   if (written && cs_sample_has_label(place.sample)) cs_asleep_read_beyond(asleep);
   bool valid = cs_asleep_end(asleep);
   if (!written) return CS_ASLEEP_YES;  // lost, and counted
   bool complete = place.sample->stop == CS_STOP_BASE;
+  place.sample->type = held_up;
   if (event != NULL) {
     place.sample->tsc = event->tsc;
     place.sample->weight = event->weight;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Mode wall: in every period a sample of each managed thread, whether it runs or waits. The agent's
-// thread only. Not for handlers.
+// thread only, but for the callbacks. Not for handlers.
 #ifndef CS_SAMPLING_WALL_H
 #define CS_SAMPLING_WALL_H
 
@@ -11,5 +11,9 @@ void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
 // Takes a sample of a thread that waits, because of an event, if it still does.
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event);
 void cs_wall_free(void);
+
+// The runtime's callbacks, of one thread at a time.
+void cs_wall_suspending(uint32_t reason);  // COR_PRF_SUSPEND_REASON: RuntimeSuspendStarted
+void cs_wall_resumed(void);                // RuntimeResumeFinished, RuntimeSuspendAborted
 
 #endif

@@ -102,6 +102,19 @@ static uint64_t weight_of_collector(const struct cs_profile *p) {
   return sum;
 }
 
+// The part of the pauses in which threads were still on the way to their safe points.
+static uint64_t weight_of_way(const struct cs_profile *p) {
+  static const char prefix[] = "[way to the safe point:";
+  uint64_t sum = 0;
+  for (size_t i = 1; i < p->tree.count; i++) {
+    const struct cs_node *node = &p->tree.nodes[i];
+    if (node->parent == 0) continue;
+    const char *name = cs_strings_get(&p->strings, p->frames[node->frame].name, NULL);
+    if (strncmp(name, prefix, sizeof prefix - 1) == 0) sum += node->weight;
+  }
+  return sum;
+}
+
 static void check_shares(struct list *l, const struct cs_profile *p) {
   const struct cs_facts *f = &p->facts;
   double all = f->weight > 0 ? (double)f->weight : 1;
@@ -119,6 +132,12 @@ static void check_shares(struct list *l, const struct cs_profile *p) {
   double paused = f->duration_ns > 0 ? 100 * (double)f->weight / (double)f->duration_ns : 0;
   if (f->mode == CS_WIRE_MODE_GC && paused >= 5 && item(l))
     cs_print(l->out, "The program was paused for collections for %.0f %% of the time.\n", paused);
+  double way = f->mode == CS_WIRE_MODE_GC ? 100 * (double)weight_of_way(p) / all : 0;
+  if (way >= 25 && item(l))
+    cs_print(l->out,
+             "%.0f %% of the pauses was the way to the safe point: a thread ran where the runtime "
+             "cannot stop it, or got no processor.\n",
+             way);
 }
 
 static void check_names(struct list *l) {

@@ -241,7 +241,10 @@ static void print_mode(const struct cs_facts *f, FILE *out) {
     cs_print(out, "%s", mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ");
     cs_put_amount(out, mode->unit, value);
   }
-  if (!mode->timed && f->samples < events)
+  // A pause has two samples.
+  if (f->mode == CS_WIRE_MODE_GC && f->samples < events)
+    cs_print(out, "; %" PRIu64 " samples stand for all", f->samples);
+  else if (!mode->timed && f->samples < events)
     cs_print(out, "; %" PRIu64 " of them walked, which stand for all", f->samples);
   if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
   cs_print(out, "\n");

@@ -68,7 +68,7 @@ struct cs_sample {
   uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
                       // the perf event's; else 0
   uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
-  uint32_t type;      // an event's: what it is about, as the agent numbers them
+  uint32_t type;      // what an event is about, or a thread is held up by, as the agent numbers it
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
   uint32_t kernel_count;  // of the kernel's addresses, or CS_KERNEL_UNKNOWN

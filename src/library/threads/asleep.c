@@ -195,6 +195,20 @@ enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *a, struct cs_thread *thr
   return answer;
 }
 
+// A thread that ran managed code when the runtime was suspended is blocked by a function of the
+// runtime that has linked a Frame for that alone: where a return address was replaced, or a signal
+// has interrupted the thread. All that is read is in the copy.
+bool cs_asleep_is_held_up(const struct cs_asleep *a) {
+  const struct cs_frame_ids *ids = &a->world.layout.frame_ids;
+  const struct cs_mem *mem = &a->world.mem;
+  uint64_t top, id;
+  if (a->clr_thread == 0 ||
+      !cs_mem_read_guarded(mem, a->clr_thread + a->world.layout.thread.frame, &top, 8) ||
+      top < a->stack.lo || top >= a->stack.hi || !cs_mem_read_guarded(mem, top, &id, 8))
+    return false;
+  return id == ids->resumable || id == ids->redirected_thread || id == ids->hijack;
+}
+
 bool cs_asleep_end(struct cs_asleep *a) {
   uint64_t sp = a->regs.r[CS_RSP], ip = a->regs.r[CS_RIP];
   bool valid = !a->moved && (!a->beyond || cs_sleeper_is_still(a->sleeper, a->runs, sp, ip));

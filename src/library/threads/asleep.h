@@ -53,6 +53,9 @@ enum { CS_ASLEEP_PATIENCE = 4, CS_ASLEEP_NAP_US = 50 };
 // `thread` is pinned. After anything but CS_ASLEEP_YES there is nothing to end.
 enum cs_asleep_answer cs_asleep_begin(struct cs_asleep *asleep, struct cs_thread *thread);
 bool cs_asleep_end(struct cs_asleep *asleep);
+// Before the end: does the runtime hold the thread up while it is suspended, as for a collection?
+// True only for a thread that ran managed code when it was stopped.
+bool cs_asleep_is_held_up(const struct cs_asleep *asleep);
 // Before the end: something outside of the copy was read as well, which is valid only if the thread
 // has slept until the end.
 void cs_asleep_read_beyond(struct cs_asleep *asleep);
