@@ -75,7 +75,7 @@ static void take_function(const struct cs_wire_record *r) {
   }
   struct thing *t = at(functions, f.id, "function id");
   check(!t->known, "a function's id is used twice", f.id);
-  check(f.kind <= CS_WIRE_FN_UNKNOWN, "a function's kind", f.kind);
+  check(f.kind <= CS_WIRE_FN_TYPE, "a function's kind", f.kind);
   t->known = true;
   add_text(t->name, sizeof t->name, &text[CS_FN_NAMESPACE]);
   if (text[CS_FN_NAMESPACE].len > 0) add_string(t->name, sizeof t->name, ".");
