@@ -93,8 +93,9 @@ pass "kernel frames in a recording and its formats"
   -o faults.firefox.json -o faults.speedscope.json -o faults.trace.json -o faults.pb.gz -- \
   dotnet "$APP" faults 100 > out 2> err || fail "the program failed"
 says '^clrsnap:   page-faults: [0-9]+ samples, [0-9]+ page faults$'
-says '^clrsnap: engine perf: a sample in about 50 page faults$'
+says '^clrsnap: engine perf: a sample in about (50 page faults|[0-9]+ page faults, not in 50: that was too frequent)$'
 # Its weights are page faults as the kernel counts them for the program itself, and the summary's total is their sum.
+# Those of a thread after its last sample are missing: some thousands if the kernel has just put its samples off.
 told=$(sed -n 's/^new //p' out) thread=$(sed -n 's/^thread //p' out)
 sum=$(sed -nE 's/^clrsnap:   page-faults: .* samples, ([0-9]+) page faults$/\1/p' err)
 awk -v told="$told" -v thread="$thread" -v sum="$sum" '
@@ -105,8 +106,8 @@ awk -v told="$told" -v thread="$thread" -v sum="$sum" '
   END {
     printf "%d page faults (summary %d), %d in Faults (getrusage %d), %d in TouchesNew (getrusage %d), %d in TouchesOld\n",
       total, sum, mine, thread, new, told, old
-    exit !(told > 85000 && total == sum && old < total / 100 && new > 0.95 * told && new < 1.05 * told &&
-           mine > 0.95 * thread && mine < 1.05 * thread)
+    exit !(told > 85000 && total == sum && old < total / 100 && new > 0.88 * told && new < 1.05 * told &&
+           mine > 0.88 * thread && mine < 1.05 * thread)
   }' faults.folded || fail "whose page faults they are"
 grep -q 'shares of page faults' faults.txt || fail "the text's unit"
 python3 - faults.json faults.firefox.json faults.speedscope.json faults.trace.json << 'X' || fail "the unit in JSON"

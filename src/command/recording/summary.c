@@ -270,13 +270,22 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
              cs_mode_of(f)->token);
 }
 
+// A kernel that finds samples too frequent skips some, and each stands for more.
+static void print_period(const struct cs_facts *f, FILE *out) {
+  double had = (double)f->weight / (double)(f->samples > 0 ? f->samples : 1);
+  bool skips = f->samples > 0 && had > 1.5 * (double)f->event_period;
+  cs_print(out, ": a sample in about %.0f %s", skips ? had : (double)f->event_period,
+           cs_mode_of(f)->whole);
+  if (skips) cs_print(out, ", not in %" PRIu64 ": that was too frequent", f->event_period);
+}
+
 // What made threads take samples in mode cpu, and how many they took.
 static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->had == CS_WIRE_ENGINE_AUTO) return;
   cs_print(out, PREFIX "engine %s", cs_wire_engine_name(e->had));
   if (f->event != 0)
-    cs_print(out, ": a sample in about %" PRIu64 " %s", f->event_period, cs_mode_of(f)->whole);
+    print_period(f, out);
   else if (e->cpu_ns > 0)
     cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)", cs_rate_had(f),
              f->hz, (double)e->cpu_ns / 1e9);
