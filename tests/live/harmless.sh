@@ -19,7 +19,7 @@ for verb in "stack $PID" ps "doctor $PID" "ps --json" "stack --json $PID"; do
   "$clrsnap" $verb > said 2>&1
   python3 "$SOURCE/tests/tools/harmless.py" owned said || { cat -v said; fail "$verb is not harmless"; }
 done
-"$clrsnap" stack "$PID" > said 2>&1
+"$clrsnap" stack --each "$PID" > said 2>&1
 grep -qF '"E\x1b]0;x\x07\u009bm\x0a"' said || { cat said; fail "the thread's name"; }
 grep -qF '"E\x1b]0;x\x07\u009bm\x0a": waiting in ' said || { cat said; fail "a thread's name hides its state"; }
 "$clrsnap" record -d 1 --mode wall -o r.clrsnap -o r.txt "$PID" > said 2>&1 || { cat said; fail "record"; }

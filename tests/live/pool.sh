@@ -47,6 +47,11 @@ pool "[(w['workers'], w['in'], w['at'], w['line']) for w in pool['waits']] == [
 "$CLRSNAP" stack "$PID" > "$WORK/text" || fail "stack"
 grep -qxF "The pool is starved: 7 of 8 workers wait in Task.Wait at Program.Blocking (Program.cs:$line); 32 items queued" \
   "$WORK/text" || { head -8 "$WORK/text"; fail "the sentence"; }
+# Those that wait at one place are one group, with the numbers of all; or one after the other.
+grep -A1 -x '7 threads ".NET TP Worker": waiting in futex for a task' "$WORK/text" | grep -qE '^  tids [0-9]+(, [0-9]+){6}$' ||
+  { cat "$WORK/text"; fail "the group"; }
+"$CLRSNAP" stack --each "$PID" > "$WORK/each" || fail "stack --each"
+[ "$(grep -cE '^Thread [0-9]+ ".NET TP Worker": waiting in futex for a task$' "$WORK/each")" = 7 ] || { cat "$WORK/each"; fail "--each"; }
 top '(pool["starved"], pool["workers"], pool["asleep"], pool["queued"]) == (True, 8, 8, 32)' || fail "top: a starved pool"
 end
 pass "a starved pool"

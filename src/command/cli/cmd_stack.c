@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap stack PID`: prints every thread's stack once, from outside, for people or as JSON. One
+// `clrsnap stack PID`: every thread's stack once, from outside, as text (stack_text.c) or as JSON. One
 // thread. Signal-safe: no.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/path.h"
 #include "base/print.h"
 #include "cli/stack_parts.h"
 #include "cli/verbs.h"
@@ -18,7 +16,7 @@
 
 struct options {
   pid_t pid;
-  bool json, managed_only, no_agent;
+  bool json, managed_only, no_agent, each;
   struct cs_outside_options take;
 };
 
@@ -27,6 +25,8 @@ static const struct cs_option table[] = {
     {0, "json", NULL, "one JSON object", NULL, STACK(json)},
     {0, "native", "on|off", "with native frames (on), or managed ones only", cs_set_on_off,
      STACK(take.native)},
+    {0, "each", NULL, "each thread on its own, also those that have the same stack", NULL,
+     STACK(each)},
     {0, "managed", NULL, "only threads that the runtime knows", NULL, STACK(managed_only)},
     {0, "no-agent", NULL, "has no effect: no agent is ever used", NULL, STACK(no_agent)},
     {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
@@ -41,36 +41,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   return cs_parse_pid("stack", operands[0], &o->pid, err);
 }
 
-// ---- For people ----
-
-static void print_line(const char *source, uint32_t line) {
-  const char *file = cs_file_of_source(source);
-  cs_print(stdout, "  ");
-  cs_print(stdout, "%s", file);
-  cs_print(stdout, ":%" PRIu32, line);
-}
-
-static void print_frame(const struct cs_outside_frame *f) {
-  cs_print(stdout, "    ");
-  if (f->name[0] != '\0') {
-    cs_print(stdout, "%s", f->name);
-    if (f->funclet) cs_print(stdout, " (handler)");
-    if (f->module != NULL) cs_print(stdout, "  ");
-  }
-  if (f->module != NULL) {
-    cs_print(stdout, "%s", f->name[0] != '\0' ? "(" : "[");
-    const char *file = cs_file_of(f->module);
-    cs_print(stdout, "%s", file);
-    // In a single-file program, the runtime's code is in the program's file.
-    if (f->runtime && f->name[0] == '\0' && strcmp(file, "libcoreclr.so") != 0)
-      cs_print(stdout, ": runtime");
-    if (f->name[0] == '\0') cs_print(stdout, "+0x%" PRIx64, f->offset);
-    cs_print(stdout, "%s", f->name[0] != '\0' ? ")" : "]");
-  }
-  if (f->source != NULL) print_line(f->source, f->line);
-  if (f->flags & CS_FRAME_SIGNAL) cs_print(stdout, "  <signal>");
-  cs_print(stdout, "\n");
-}
+// ---- For programs ----
 
 // What a thread is doing that is not known to wait; "": unknown.
 static const char *where(const struct cs_outside_thread *t) {
@@ -80,62 +51,6 @@ static const char *where(const struct cs_outside_thread *t) {
   if (t->signs.leaf == CS_CODE_NATIVE) return "native code";
   return t->signs.leaf == CS_CODE_JIT || t->signs.leaf == CS_CODE_R2R ? "managed code" : "";
 }
-
-static const char *where_text(const struct cs_outside_thread *t) {
-  if (t->gc == CS_OUTSIDE_GC_COLLECTS) return ", in GC";
-  if (t->gc == CS_OUTSIDE_GC_BACKGROUND) return ", in a background GC";
-  bool native = t->walked && t->signs.leaf == CS_CODE_NATIVE;
-  return native && strcmp(t->state, "running") == 0 ? ", in native code" : "";
-}
-
-static const char *suspends_text(const struct cs_outside_thread *t) {
-  if (!t->suspends) return "";
-  if (t->reason == CS_OUTSIDE_REASON_COLLECTION) return ", suspends the runtime for a collection";
-  if (t->reason == CS_OUTSIDE_REASON_OTHER) return ", suspends the runtime, not for a collection";
-  return ", suspends the runtime";
-}
-
-static void print_thread(const struct cs_outside *o, const struct cs_outside_thread *t) {
-  cs_print(stdout, "\nThread %d \"", t->tid);
-  cs_print(stdout, "%s", t->name);
-  cs_print(stdout, "\": %s%s%s%s%s%s%s\n", t->state, t->waits_for != NULL ? " for " : "",
-           t->waits_for != NULL ? t->waits_for : "", where_text(t),
-           t->managed ? "" : ", not managed", t->cooperative ? ", in cooperative mode" : "",
-           suspends_text(t));
-  cs_stack_print_lock(o, t);
-  for (uint32_t i = 0; i < t->count; i++) print_frame(&t->frames[i]);
-  if (!t->walked) cs_print(stdout, "    (it has ended)\n");
-  if (t->walked && t->stop != CS_STOP_BASE)
-    cs_print(stdout, "    ... cut here: %s\n", cs_stop_text(t->stop));
-}
-
-enum { VERSION_BYTES = 40 };
-
-static const char *version_of(const struct cs_outside *o, const char *unknown,
-                              char text[VERSION_BYTES]) {
-  if (o->major == 0) return unknown;
-  (void)snprintf(text, VERSION_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major, o->minor,
-                 o->build);
-  return text;
-}
-
-static void print_text(const struct cs_outside *o, const struct options *options) {
-  char now[64] = "", version[VERSION_BYTES];
-  time_t seconds = time(NULL);
-  struct tm local;
-  if (localtime_r(&seconds, &local) != NULL)
-    (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
-  cs_print(stdout, "Process %d: ", o->pid);
-  cs_print(stdout, "%s", o->command);
-  cs_print(stdout, "\n.NET %s, %s, stopped for %.1f ms\n",
-           version_of(o, "of an unknown version", version), now, (double)o->stopped_ns / 1e6);
-  cs_stack_print_deadlocks(o);
-  cs_stack_print_pool(&o->pool);
-  for (uint32_t i = 0; i < o->count; i++)
-    if (o->threads[i].managed || !options->managed_only) print_thread(o, &o->threads[i]);
-}
-
-// ---- For programs ----
 
 static void put_address(struct cs_json_writer *j, const char *key, uint64_t address) {
   char text[32];
@@ -189,10 +104,10 @@ static void put_thread(struct cs_json_writer *j, const struct cs_outside *o,
 
 static void print_json(const struct cs_outside *o, const struct options *options) {
   struct cs_json_writer j = {.out = stdout};
-  char version[VERSION_BYTES];
+  char version[CS_STACK_VERSION_BYTES];
   cs_json_open(&j, NULL, '{');
   cs_json_int(&j, "pid", o->pid);
-  CS_JSON_TEXTS(&j, {"runtime", version_of(o, "", version)}, {"command", o->command});
+  CS_JSON_TEXTS(&j, {"runtime", cs_stack_version(o, "", version)}, {"command", o->command});
   cs_json_uint(&j, "stopped_ns", o->stopped_ns);
   cs_stack_put_deadlocks(&j, o);
   cs_stack_put_pool(&j, &o->pool);
@@ -216,7 +131,7 @@ static int run(void *options) {
   if (o->json)
     print_json(outside, o);
   else
-    print_text(outside, o);
+    cs_stack_print(outside, o->managed_only, o->each);
   if (outside->refused[0] != '\0') cs_say("no names from the files of %s", outside->refused);
   cs_outside_free(outside);
   if (fflush(stdout) == 0 && !ferror(stdout)) return 0;

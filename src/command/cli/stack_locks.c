@@ -9,18 +9,18 @@
 #include "base/print.h"
 #include "cli/stack_parts.h"
 
-static void print_thread(const struct cs_outside_thread *t, bool with_tid) {
-  cs_print(stdout, "\"%s\"", t->name);
-  if (with_tid) cs_print(stdout, " (tid %d)", t->tid);
+static void print_thread(FILE *out, const struct cs_outside_thread *t, bool with_tid) {
+  cs_print(out, "\"%s\"", t->name);
+  if (with_tid) cs_print(out, " (tid %d)", t->tid);
 }
 
-static void print_object(const struct cs_outside_lock *lock) {
+static void print_object(FILE *out, const struct cs_outside_lock *lock, bool with_address) {
   const char *type = lock->type_name;
   if (type == NULL)
-    cs_print(stdout, "an object");
+    cs_print(out, "an object");
   else
-    cs_print(stdout, strchr("AEIOUaeiou", type[0]) != NULL ? "an %s" : "a %s", type);
-  if (lock->object != 0) cs_print(stdout, " (0x%" PRIx64 ")", lock->object);
+    cs_print(out, strchr("AEIOUaeiou", type[0]) != NULL ? "an %s" : "a %s", type);
+  if (lock->object != 0 && with_address) cs_print(out, " (0x%" PRIx64 ")", lock->object);
 }
 
 // The youngest frame of the program's own code, or of any managed code.
@@ -35,52 +35,56 @@ static const struct cs_outside_frame *frame_of(const struct cs_outside_thread *t
   return youngest;
 }
 
-static void print_place(const struct cs_outside_thread *t) {
+static void print_place(FILE *out, const struct cs_outside_thread *t) {
   const struct cs_outside_frame *f = frame_of(t);
   if (f == NULL) return;
-  cs_print(stdout, ", which is in %s", f->name);
+  cs_print(out, ", which is in %s", f->name);
   if (f->source == NULL) return;
   const char *file = cs_file_of_source(f->source);
-  cs_print(stdout, " (%s:%" PRIu32 ")", file, f->line);
+  cs_print(out, " (%s:%" PRIu32 ")", file, f->line);
 }
 
-static void print_owner(const struct cs_outside *outside, const struct cs_outside_lock *lock) {
+static void print_owner(FILE *out, const struct cs_outside *outside,
+                        const struct cs_outside_lock *lock) {
   const char *held = lock->kind == CS_OUTSIDE_LOCK_PULSE ? "whose lock is held" : "held";
   switch (lock->owner) {
     case CS_OUTSIDE_OWNER_UNKNOWN:
-      cs_print(stdout, ", %s by an unknown thread", held);
+      cs_print(out, ", %s by an unknown thread", held);
       break;
     case CS_OUTSIDE_OWNER_NOBODY:
-      if (lock->kind != CS_OUTSIDE_LOCK_PULSE) cs_print(stdout, ", free at this moment");
+      if (lock->kind != CS_OUTSIDE_LOCK_PULSE) cs_print(out, ", free at this moment");
       break;
     case CS_OUTSIDE_OWNER_READERS:
-      cs_print(stdout, ", not held by a writer (which threads read is not recorded)");
+      cs_print(out, ", not held by a writer (which threads read is not recorded)");
       break;
     case CS_OUTSIDE_OWNER_ENDED:
-      cs_print(stdout, ", %s by a thread that has ended", held);
+      cs_print(out, ", %s by a thread that has ended", held);
       break;
     case CS_OUTSIDE_OWNER_THREAD:
-      cs_print(stdout, ", %s by ", held);
-      print_thread(&outside->threads[lock->by], true);
-      if (lock->upgradeable) cs_print(stdout, " as upgradeable reader");
-      print_place(&outside->threads[lock->by]);
+      cs_print(out, ", %s by ", held);
+      print_thread(out, &outside->threads[lock->by], true);
+      if (lock->upgradeable) cs_print(out, " as upgradeable reader");
+      print_place(out, &outside->threads[lock->by]);
       break;
   }
 }
 
-void cs_stack_print_lock(const struct cs_outside *outside, const struct cs_outside_thread *thread) {
+void cs_stack_print_lock(FILE *out, const struct cs_outside *outside,
+                         const struct cs_outside_thread *thread) {
   const struct cs_outside_lock *lock = &thread->lock;
   if (lock->kind == CS_OUTSIDE_LOCK_NONE) {
     if (thread->waits_for != NULL && strstr(thread->waits_for, "lock") != NULL)
-      cs_print(stdout, "  which lock it waits for is not known%s\n",
+      cs_print(out, "  which lock it waits for is not known%s\n",
                outside->moving ? ": a collection moves objects at this moment" : "");
     return;
   }
-  cs_print(stdout,
-           lock->kind == CS_OUTSIDE_LOCK_PULSE ? "  waits for a pulse of " : "  waits for ");
-  print_object(lock);
-  print_owner(outside, lock);
-  cs_print(stdout, "\n");
+  cs_print(out, lock->kind == CS_OUTSIDE_LOCK_PULSE ? "  waits for a pulse of " : "  waits for ");
+  // A pulse that nobody is about to give is a task's end or the like: its object tells nothing, and
+  // is another one for each thread that waits at this place.
+  bool idle = lock->kind == CS_OUTSIDE_LOCK_PULSE && lock->owner == CS_OUTSIDE_OWNER_NOBODY;
+  print_object(out, lock, !idle);
+  print_owner(out, outside, lock);
+  cs_print(out, "\n");
 }
 
 // The first thread of the deadlock.
@@ -90,7 +94,7 @@ static uint32_t first_of(const struct cs_outside *outside, uint32_t cycle) {
   return i;
 }
 
-static void print_deadlock(const struct cs_outside *outside, uint32_t first) {
+static void print_deadlock(FILE *out, const struct cs_outside *outside, uint32_t first) {
   const struct cs_outside_thread *threads = outside->threads;
   bool ends = false;
   uint32_t i = first;
@@ -98,22 +102,22 @@ static void print_deadlock(const struct cs_outside *outside, uint32_t first) {
     ends = ends || threads[i].lock.ends;
     i = threads[i].lock.by;
   } while (i != first);
-  cs_print(stdout, ends ? "deadlock, until a wait reaches its time limit: " : "deadlock: ");
-  print_thread(&threads[i], true);
+  cs_print(out, ends ? "deadlock, until a wait reaches its time limit: " : "deadlock: ");
+  print_thread(out, &threads[i], true);
   do {
     const struct cs_outside_lock *lock = &threads[i].lock;
-    cs_print(stdout, i == first ? " waits for " : ", which waits for ");
-    print_object(lock);
-    cs_print(stdout, " held by ");
+    cs_print(out, i == first ? " waits for " : ", which waits for ");
+    print_object(out, lock, true);
+    cs_print(out, " held by ");
     i = lock->by;
-    print_thread(&threads[i], i != first);
+    print_thread(out, &threads[i], i != first);
   } while (i != first);
-  cs_print(stdout, "\n");
+  cs_print(out, "\n");
 }
 
-void cs_stack_print_deadlocks(const struct cs_outside *outside) {
+void cs_stack_print_deadlocks(FILE *out, const struct cs_outside *outside) {
   for (uint32_t cycle = 1; cycle <= outside->cycles; cycle++)
-    print_deadlock(outside, first_of(outside, cycle));
+    print_deadlock(out, outside, first_of(outside, cycle));
 }
 
 // ---- JSON ----

@@ -6,15 +6,23 @@
 #include "stack/outside.h"
 #include "util/json.h"
 
+// All of it, as text (stack_text.c). each: threads that have the same stack are not grouped.
+void cs_stack_print(const struct cs_outside *outside, bool managed_only, bool each);
+enum { CS_STACK_VERSION_BYTES = 40 };
+// The runtime's version; `unknown` where it is not known.
+const char *cs_stack_version(const struct cs_outside *outside, const char *unknown,
+                             char text[CS_STACK_VERSION_BYTES]);
+
 // The thread pool (stack_pool.c), as text and as a member of the JSON object.
 void cs_stack_print_pool(const struct cs_outside_pool *pool);
 void cs_stack_put_pool(struct cs_json_writer *j, const struct cs_outside_pool *pool);
 
 // A line for each deadlock (stack_locks.c).
-void cs_stack_print_deadlocks(const struct cs_outside *outside);
+void cs_stack_print_deadlocks(FILE *out, const struct cs_outside *outside);
 void cs_stack_put_deadlocks(struct cs_json_writer *j, const struct cs_outside *outside);
 // Which lock the thread waits for, who holds it, and where that thread is.
-void cs_stack_print_lock(const struct cs_outside *outside, const struct cs_outside_thread *thread);
+void cs_stack_print_lock(FILE *out, const struct cs_outside *outside,
+                         const struct cs_outside_thread *thread);
 void cs_stack_put_lock(struct cs_json_writer *j, const struct cs_outside *outside,
                        const struct cs_outside_thread *thread);
 
