@@ -111,7 +111,7 @@ busy() {
 until_stack() {
   local condition=$1
   for _ in $(seq 600); do
-    "$clrsnap" stack "$PID" > stack || fail "stack ends with $?"
+    "$clrsnap" stack --each "$PID" > stack || fail "stack ends with $?"
     "$condition" && return
     sleep 0.1
   done
@@ -124,7 +124,7 @@ at() {
     waits && $0 == frame { n++ } END { print n + 0 }' stack
 }
 nothing_wrong() {
-  "$clrsnap" stack "$PID" > stack || fail "stack ends with $?"
+  "$clrsnap" stack --each "$PID" > stack || fail "stack ends with $?"
   ! grep -E '^[^ ].*(deadlock|starved)' stack || fail "the healthy service is said to have a fault"
   ! awk '/^Thread/ { waits = / for a (lock|task)/ } waits' stack | grep 'Soa[.].*(Soa.dll)' || fail "the healthy service waits"
 }
