@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // From objects that await each other to chains, from the outermost awaiter down. A box leads to
 // what it awaits; a Task of no method, such as WhenAll's, to all whose completion it waits for. An
-// outermost awaiter is one that nothing leads to; methods that only lead to each other in a circle
-// have none, and begin at the first name. Invariant: the work is bounded, though chains may fork
-// and join at every step; what was left out is said. One thread. Signal-safe: no.
+// outermost awaiter is one that nothing leads to, or part of a circle that nothing leads into; such
+// a circle begins at its first name. Invariant: the work is bounded, though chains may fork and join
+// at every step; what was left out is said. One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,9 @@ struct graph {
   struct cs_async *async;
   struct cs_async_edge *edges;  // by `to`
   uint32_t *first_edge;         // of each object, and the number of edges
-  bool *led_to, *on_path, *visited;
+  bool *led_to, *on_path;
+  bool *reached;    // an operation leads there, though it may be cut before it gets there
+  uint32_t *stack;  // of flood()
   uint64_t steps, most_steps;
 };
 
@@ -45,7 +47,8 @@ static void prepare(struct graph *g) {
   g->first_edge = cs_allocate((scan->count + 1) * sizeof *g->first_edge);
   g->led_to = cs_allocate(scan->count + 1);
   g->on_path = cs_allocate(scan->count + 1);
-  g->visited = cs_allocate(scan->count + 1);
+  g->reached = cs_allocate(scan->count + 1);
+  g->stack = cs_allocate((scan->count + 1) * sizeof *g->stack);
   if (scan->edge_count > 0) memcpy(g->edges, scan->edges, scan->edge_count * sizeof *g->edges);
   cs_sort(g->edges, scan->edge_count, sizeof *g->edges, by_target);
   for (size_t i = 0; i < scan->edge_count; i++)
@@ -94,7 +97,7 @@ static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth) {
     return;
   }
   g->steps++;
-  g->visited[i] = g->on_path[i] = true;
+  g->on_path[i] = true;
   if (is_method(g, i)) {
     walk_method(g, parent, i, depth);
   } else {
@@ -118,11 +121,30 @@ static bool leads_to_method(const struct graph *g, uint32_t i, int depth) {
   return false;
 }
 
+// Marks an object and all that it leads to, except what is marked already.
+static void flood(struct graph *g, bool *marked, uint32_t from) {
+  size_t waiting = 0;
+  if (!marked[from]) g->stack[waiting++] = from;
+  marked[from] = true;
+  while (waiting > 0) {
+    uint32_t i = g->stack[--waiting], next = g->scan->objects[i].next;
+    for (uint32_t e = g->first_edge[i]; e < g->first_edge[i + 1] && !is_method(g, i); e++) {
+      uint32_t branch = g->edges[e].from;
+      if (!marked[branch]) g->stack[waiting++] = branch;
+      marked[branch] = true;
+    }
+    if (next == CS_ASYNC_NO_OBJECT) continue;
+    if (!marked[next]) g->stack[waiting++] = next;
+    marked[next] = true;
+  }
+}
+
 static void begin(struct graph *g, uint32_t i) {
   uint32_t root = cs_async_root(&g->async->tree);
   if (g->scan->objects[i].waited_for)
     root = add(g, root, g->namer->thread(g->namer->data), g->scan->objects[i].address);
   g->async->operations++;
+  flood(g, g->reached, i);
   walk(g, root, i, 0);
 }
 
@@ -143,20 +165,37 @@ static const char *name_of(const struct graph *g, uint32_t i) {
 
 // Where the circle that begins here, if it is one, has its first name: equal circles are then one.
 static uint32_t first_of_circle(struct graph *g, uint32_t from) {
-  uint32_t i = from, best;
-  for (size_t n = 0; i != CS_ASYNC_NO_OBJECT && n <= g->scan->count && !g->on_path[i]; n++) {
+  uint32_t i = from, best = from;
+  while (i != CS_ASYNC_NO_OBJECT && !g->on_path[i] && !g->reached[i]) {
     g->on_path[i] = true;
     i = successor(g, i);
   }
-  bool is_circle = i != CS_ASYNC_NO_OBJECT;
+  bool is_circle = i == from;
   for (uint32_t k = from; k != CS_ASYNC_NO_OBJECT && g->on_path[k]; k = successor(g, k))
     g->on_path[k] = false;
   if (!is_circle) return from;
-  best = i;
-  for (uint32_t k = successor(g, i); k != i; k = successor(g, k))
-    if (is_method(g, k) && (!is_method(g, best) || strcmp(name_of(g, k), name_of(g, best)) < 0))
-      best = k;
+  for (uint32_t k = successor(g, from); k != from; k = successor(g, k))
+    if (is_method(g, k) && strcmp(name_of(g, k), name_of(g, best)) < 0) best = k;
   return best;
+}
+
+// A method that no operation leads to yet is in a circle, or a circle leads to it. Of the objects at
+// which the flood here has to begin anew, none leads to a later one, so the last of them is in a circle
+// that nothing leads into; and so is, in turn, the last of those that are then not yet reached.
+static void begin_circles(struct graph *g) {
+  size_t count = g->scan->count, begun = 0;
+  uint32_t *begins = cs_allocate((count + 1) * sizeof *begins);
+  bool *seen = cs_allocate(count + 1);
+  memcpy(seen, g->reached, count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (seen[i] || !is_suspended(g, i)) continue;
+    begins[begun++] = i;
+    flood(g, seen, i);
+  }
+  while (begun > 0)
+    if (!g->reached[begins[--begun]]) begin(g, first_of_circle(g, begins[begun]));
+  free(begins);
+  free(seen);
 }
 
 void cs_async_merge(const struct cs_async_scan *scan, const struct cs_async_namer *namer,
@@ -172,12 +211,12 @@ void cs_async_merge(const struct cs_async_scan *scan, const struct cs_async_name
     if (!g.led_to[i] && (is_suspended(&g, i) || (!is_method(&g, i) && leads_to_method(&g, i, 0))))
       begin(&g, i);
   }
-  for (uint32_t i = 0; i < scan->count; i++)
-    if (is_suspended(&g, i) && !g.visited[i]) begin(&g, first_of_circle(&g, i));
+  begin_circles(&g);
   cs_async_sort(&async->tree);
   free(g.edges);
   free(g.first_edge);
   free(g.led_to);
   free(g.on_path);
-  free(g.visited);
+  free(g.reached);
+  free(g.stack);
 }

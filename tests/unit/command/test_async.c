@@ -146,6 +146,31 @@ static void circles_come_first(void **state) {
          "     9 x A > t\n");
 }
 
+// E, which waits for itself by way of a Task, also leads into a circle, and to what is in none: all
+// that is one operation, wherever on the heap it begins.
+static void a_circle_may_lead_to_more(void **state) {
+  (void)state;
+  static const char wanted[] =
+      "     1 x E > w\n"
+      "         1 x A > B > A [again: they wait for each other]\n"
+      "         1 x E [again: they wait for each other]\n"
+      "         1 x L > t\n";
+  for (int i = 0; i < 2; i++) {
+    begin();
+    uint32_t all = put('w', CS_ASYNC_NO_OBJECT);
+    if (i == 0) lead(all, put('E', all));
+    uint32_t a = put('A', CS_ASYNC_NO_OBJECT);
+    objects[a].next = put('B', a);
+    lead(all, a);
+    lead(all, put('L', put('t', CS_ASYNC_NO_OBJECT)));
+    if (i == 1) lead(all, put('E', all));
+    merge();
+    expect("", wanted);
+    assert_int_equal(async.suspended, 4);
+    assert_int_equal(async.operations, 1);
+  }
+}
+
 static void states_are_told(void **state) {
   (void)state;
   begin();
@@ -183,12 +208,16 @@ static void work_is_bounded(void **state) {
   (void)put('B', last);
   merge();
   assert_true(async.cut);
+  assert_int_equal(async.operations, 1);
   begin();
   last = put('t', CS_ASYNC_NO_OBJECT);
   for (int i = 0; i < 1000; i++) last = put('A', last);
   merge();
   assert_true(async.cut);
   assert_int_equal(async.suspended, 1000);
+  // What a chain was cut before is not taken for operations of its own.
+  assert_int_equal(async.operations, 1);
+  assert_int_equal(async.tree.nodes[async.tree.nodes[0].first_child].count, 1);
 }
 
 static void names_do_no_harm(void **state) {
@@ -227,9 +256,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_chains_are_one),     cmocka_unit_test(chains_fork_where_they_differ),
       cmocka_unit_test(a_task_waits_for_several), cmocka_unit_test(what_is_shared_is_one_object),
-      cmocka_unit_test(circles_come_first),       cmocka_unit_test(states_are_told),
-      cmocka_unit_test(work_is_bounded),          cmocka_unit_test(names_do_no_harm),
-      cmocka_unit_test(a_state_has_one_place),
+      cmocka_unit_test(circles_come_first),       cmocka_unit_test(a_circle_may_lead_to_more),
+      cmocka_unit_test(states_are_told),          cmocka_unit_test(work_is_bounded),
+      cmocka_unit_test(names_do_no_harm),         cmocka_unit_test(a_state_has_one_place),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cs_async_tree_free(&async.tree);
