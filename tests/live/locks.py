@@ -13,6 +13,7 @@ WAITS = {
     "a written lock": ("System.Threading.ReaderWriterLockSlim", 2),
     "an upgraded lock": ("System.Threading.ReaderWriterLockSlim", 1),
     "a read lock": ("System.Threading.ReaderWriterLockSlim", 1, "readers"),
+    "an upgrade": ("System.Threading.ReaderWriterLockSlim", 1, "readers"),
     "a while": ("System.Object", 1), "a signal": ("System.Object", 1, "nobody"), "an orphan": ("System.Object", 1, "ended"),
 }
 RINGS = {"two monitors": 2, "three monitors": 3, "two locks": 2, "three locks": 3, "two writers": 2, "a while": 2, "mixed": 3}

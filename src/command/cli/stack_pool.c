@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/print.h"
 #include "cli/stack_parts.h"
+#include "util/say.h"
 
 // "Task.Wait at Shop.Cart.Load (Cart.cs:12)"
 static void put_place(const struct cs_outside_wait *wait, char *text, size_t cap) {
@@ -46,7 +47,8 @@ void cs_stack_print_pool(const struct cs_outside_pool *pool) {
     cs_print(stdout, "\n");
   }
   if (pool->wait_count > PLACES)
-    cs_print(stdout, "  and at %" PRIu32 " more places\n", pool->wait_count - PLACES);
+    cs_print(stdout, "  and at %" PRIu32 " more %s\n", pool->wait_count - PLACES,
+             cs_plural(pool->wait_count - PLACES, "place", "places"));
 }
 
 void cs_stack_put_pool(struct cs_json_writer *j, const struct cs_outside_pool *pool) {

@@ -251,6 +251,11 @@ void cs_outside_lock_owners(struct cs_outside_locks *locks, struct cs_outside *o
     else if (known)
       known = !moving &&
               (lock->kind == CS_OUTSIDE_LOCK_LOCK ? read_lock : read_readers)(locks, outside, lock);
+    // The upgradeable reader itself waits until no other thread reads.
+    if (known && lock->upgradeable && lock->owner == CS_OUTSIDE_OWNER_THREAD && lock->by == i) {
+      lock->upgradeable = false;
+      lock->owner = CS_OUTSIDE_OWNER_READERS;
+    }
     // A thread that has just got the lock is on its way out of the wait.
     if (!known || (lock->owner == CS_OUTSIDE_OWNER_THREAD && lock->by == i &&
                    lock->kind != CS_OUTSIDE_LOCK_PULSE))

@@ -62,7 +62,7 @@ static class Known
     public static void Run()
     {
         object pulsed = new();
-        ReaderWriterLockSlim written = new(), upgraded = new(), read = new();
+        ReaderWriterLockSlim written = new(), upgraded = new(), read = new(), upgrade = new();
         Lock newLock = new();
         // An owner that ends without releasing what it holds.
         object orphan = new();
@@ -83,6 +83,7 @@ static class Known
         Owned("a written lock", 2, written.EnterWriteLock, written.EnterReadLock);
         Owned("an upgraded lock", 1, upgraded.EnterUpgradeableReadLock, upgraded.EnterUpgradeableReadLock);
         Owned("a read lock", 1, read.EnterReadLock, read.EnterWriteLock);
+        Owned("an upgrade", 1, upgrade.EnterReadLock, () => { upgrade.EnterUpgradeableReadLock(); upgrade.EnterWriteLock(); });
         Owned("a while", 1, () => Monitor.Enter(pulsed), () => Monitor.TryEnter(pulsed, 100_000_000));
         object signal = new();
         Start("waits for a signal", () => { lock (signal) Monitor.Wait(signal); });
