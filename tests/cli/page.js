@@ -623,6 +623,16 @@ async function testGlance() {
   const waits = (await lines()).find(line => line.startsWith("Longest waits:"));
   assert(waits.startsWith("Longest waits: 8.00 ms for Task in Cart<Int32>.Work · "), waits);
   assert(!waits.includes("idle"), waits);
+  // A wait for a lock that both modes have counts once.
+  const locks = rewrite(file, "locks.html", data => {
+    data.modes[1].strings = data.modes[1].strings.map(name => name === "Task" ? "Monitor.Enter" : name);
+    data.modes.push({...structuredClone(data.modes[1]), facts: {...data.modes[1].facts, mode: "lock"}});
+    data.modes[2].strings = data.modes[2].strings.map(name => name === "Monitor.Enter" ? "[held by Main]" : name);
+  });
+  await open(`file://${locks}`);
+  const both = (await lines()).find(line => line.startsWith("Longest waits:"));
+  assert(both.startsWith("Longest waits: 8.00 ms for [held by Main] in Cart<Int32>.Work · ") && !both.includes("Monitor"), both);
+  await open(`file://${file}`);
   await evaluate('[...document.querySelectorAll("#glance li")].find(li => li.textContent.startsWith("Longest")).querySelector("button").click()');
   assert.strictEqual(await text("pick"), WORK);
   assert.strictEqual(await evaluate('state.recording.facts.mode'), "wait");

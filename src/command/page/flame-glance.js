@@ -21,12 +21,14 @@ function ownCode(tree) {
 // method of the program's own code; the longest first: {what, where, weight}.
 function longestWaits(rec) {
   const own = rec.kinds.findIndex(([kind]) => kind === "user"), sums = new Map();
+  const locks = recordings.some(other => other.facts.mode === "lock");  // mode wait has some of the waits for them, too
   const place = new Int32Array(rec.parent.length).fill(-1);
   for (let i = 1; i < place.length; i++) {
     place[i] = rec.frameKinds[rec.frame[i]] === own ? rec.frame[i] : place[rec.parent[i]];
   }
   const add = (node, weight) => {
     const what = rec.facts.mode === "wall" ? "waiting" : rec.names[rec.frame[node]];
+    if (locks && rec.facts.mode === "wait" && what === "Monitor.Enter") return;
     if (what.startsWith("[idle") || rec.idle?.[node] || place[node] < 0) return;
     const key = `${what}\n${place[node]}`, sum = sums.get(key) ?? {what, where: place[node], weight: 0};
     sum.weight += weight;
