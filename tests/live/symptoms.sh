@@ -75,6 +75,11 @@ routes() {
   own lock > shares
   "$clrsnap" report --mode lock --format collapsed -o all.stacks slow.clrsnap 2> /dev/null
   grep -qF "$line" stacks || { head -5 stacks; fail "mode lock has no $line"; }
+  # What the JIT inlines into a delegate is the endpoint's own code.
+  "$clrsnap" report --mode lock -o lock.json slow.clrsnap 2> report.err || { cat report.err; fail "report -o lock.json"; }
+  python3 -c 'import json, sys; m = json.load(open("lock.json"))["modes"][0]
+assert "user" in {m["kinds"][k][0] for n, _, k in zip(*[iter(m["frames"])] * 3) if m["strings"][n] == sys.argv[1]}' "${line%%;*}" ||
+    fail "${line%%;*} is not own code"
   "$clrsnap" report --mode cpu,wall,lock --route '/stock/{id:int}' -o route.txt slow.clrsnap 2> report.err || { cat report.err; fail "--route"; }
   grep -qF "$(cause Stock.Reserve stock)" route.txt || fail "--route leaves its own samples out"
   ! grep -E 'Soa[.](Health|Search|Audit)|lambda_method' route.txt || fail "--route has samples of others"

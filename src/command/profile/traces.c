@@ -43,7 +43,7 @@ static size_t first_of(const struct grouping *g, size_t depth, uint32_t label) {
 }
 
 static uint32_t group_frame(struct grouping *g, uint32_t label) {
-  return g->endpoints != NULL ? cs_profile_frame(g->p, g->endpoints[label], "", CS_KIND_TYPE)
+  return g->endpoints != NULL ? cs_profile_frame(g->p, g->endpoints[label], "", CS_KIND_USER)
                               : trace_frame(g->p, label);
 }
 

@@ -128,12 +128,13 @@ static void write_name(struct resolver *r, const struct cs_rec_function *f, char
     demangle(r, &m, name, NAME_BYTES, shown);
 }
 
-// The delegate of an endpoint has the endpoint's name.
-static void write_endpoint(const struct resolver *r, uint32_t function, char name[NAME_BYTES]) {
+// The delegate of an endpoint has the endpoint's name. Returns whether it is one.
+static bool write_endpoint(const struct resolver *r, uint32_t function, char name[NAME_BYTES]) {
   uint32_t endpoint = r->endpoints != NULL ? r->endpoints[function] : 0;
   if (endpoint != 0 && !r->opts->raw_names)
     (void)snprintf(name, NAME_BYTES, CS_ENDPOINT_PREFIX "%s",
                    text(r->rec, r->rec->functions[endpoint - 1].text[CS_FN_TYPE]));
+  return endpoint != 0;
 }
 
 static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *shown) {
@@ -150,8 +151,9 @@ static void resolve_managed(struct resolver *r, uint64_t frame, struct shown *sh
   const char *module = cs_file_of(text(r->rec, f->text[CS_FN_MODULE]));
   char name[NAME_BYTES];
   write_name(r, f, name, shown);
-  write_endpoint(r, i, name);
-  enum cs_profile_kind kind = f->kind != CS_WIRE_FN_METHOD     ? CS_KIND_DYNAMIC
+  // It counts as own code: the JIT inlines small handlers into it.
+  enum cs_profile_kind kind = write_endpoint(r, i, name)       ? CS_KIND_USER
+                              : f->kind != CS_WIRE_FN_METHOD   ? CS_KIND_DYNAMIC
                               : cs_module_is_framework(module) ? CS_KIND_FRAMEWORK
                                                                : CS_KIND_USER;
   shown->awaits = cs_key_awaits(frame);
