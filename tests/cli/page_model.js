@@ -141,7 +141,7 @@ function amount({facts}, weight) {
 function amountAndSamples(mode, weight, samples) {
   const {unit, what} = mode.facts;
   if (mode.diff || (unit === "count" && weight === samples)) return amount(mode, weight);
-  const words = unit === "count" ? ["sample", "samples"] : what;
+  const words = unit === "count" || mode.facts.mode === "gc" ? ["sample", "samples"] : what;  // a pause has two
   return `${amount(mode, weight)} (${samples.toLocaleString("en-US")} ${words[samples === 1 ? 0 : 1]})`;
 }
 

@@ -56,6 +56,23 @@ from_start() {
   # The endpoint of an Activity without a parent is its name; Nested runs within Third.
   "$clrsnap" report --route Third --mode cpu -o route.collapsed l.clrsnap 2> err || { cat err; fail "--route"; }
   cmp third.collapsed route.collapsed || fail "--route Third is not --trace of Third"
+  # The agent's counts are of all, and say nothing about a part.
+  "$clrsnap" report --route First -o first.md l.clrsnap 2> err || { cat err; fail "--route First"; }
+  grep -qE 'stand for|samples per second' err first.md && { cat err first.md; fail "a part is compared with the whole"; }
+  grep -q '^- Only samples of the chosen trace or route are shown' first.md && grep -q '^clrsnap: only samples of the chosen' err &&
+    grep -qE '^clrsnap:   exception: [0-9]+ samples?, [0-9]+ exceptions$' err && ! grep -q 'every one was recorded' first.md ||
+    { cat err first.md; fail "a part is not called one"; }
+  # The hook is nobody's own code.
+  "$clrsnap" report --mode cpu -o l.json l.clrsnap 2> /dev/null || fail "json"
+  python3 - << 'PYTHON' || fail "the hook is own code"
+import json
+
+mode = json.load(open("l.json"))["modes"][0]
+triples = list(zip(*[iter(mode["frames"])] * 3))
+own = {mode["strings"][name] for name, _, kind in triples if mode["kinds"][kind][0] == "user"}
+assert any(name.startswith("Program.") or ".Program." in name for name in own), own
+assert not [name for name in own if name.startswith("Clrsnap.")], own
+PYTHON
   "$clrsnap" report --route Nested -o none.txt l.clrsnap 2> err && fail "an endpoint that is not there"
   grep -q 'has no sample of that route; it has: .*Third' err || { cat err; fail "no endpoints are named"; }
   "$clrsnap" report --by-trace --mode cpu -o by.collapsed -o by.txt -o by.html -o by.trace.json -o by.pb.gz l.clrsnap 2> err ||

@@ -53,6 +53,11 @@ thrown='Modes.Program.Main;Modes.Program.Throw;Modes.Program.ThrowInvalid;System
 grep -q "$thrown" all.exception.folded || { cat all.exception.folded; fail "where it was thrown"; }
 grep -q ';Modes.Program.Nested;System.FormatException 10$' all.exception.folded || fail "where it was thrown on"
 grep -q ';Modes.Program.AllocateLarge;Modes.Large ' all.alloc.folded || fail "no type at the allocation"
+# A pause has two samples, and is one pause in every output.
+pauses=$(sed -n 's/^clrsnap:   gc: \([0-9]*\) pauses, .*/\1/p' err)
+"$clrsnap" report --mode gc -o gc.txt -o gc.md all.clrsnap 2> /dev/null || fail "gc as text"
+grep -q "^$pauses pauses in " gc.txt || { head -3 gc.txt; fail "not $pauses pauses as text"; }
+grep -q "^$pauses pauses; every one" gc.md || { cat gc.md; fail "not $pauses pauses in Markdown"; }
 # Each requested collection is a pause, with its reason and the stack that requested it.
 "$clrsnap" report --mode gc -o gc.json all.clrsnap 2> /dev/null || fail "gc as json"
 python3 - << 'PYTHON' || fail "the collections that were asked for"

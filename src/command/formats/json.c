@@ -33,12 +33,14 @@ static void put_engine(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_close(j, "}");
 }
 
-static void put_mode(struct cs_json_writer *j, const struct cs_mode *mode, uint64_t weight) {
+static void put_mode(struct cs_json_writer *j, const struct cs_facts *f) {
+  const struct cs_mode *mode = cs_mode_of(f);
+  const char *const samples[2] = {"sample", "samples"};
   CS_JSON_TEXTS(j, {"mode", mode->token}, {"unit", cs_unit_name(mode->unit)});
   cs_json_open(j, "what", '[');
-  for (int i = 0; i < 2; i++) cs_json_text(j, NULL, mode->what[i]);
+  for (int i = 0; i < 2; i++) cs_json_text(j, NULL, (f->part ? samples : mode->what)[i]);
   cs_json_close(j, "]");
-  cs_json_uint(j, "weight", weight);
+  cs_json_uint(j, "weight", f->weight);
   cs_json_text(j, "whole", mode->whole);
 }
 
@@ -56,7 +58,7 @@ static void put_losses(struct cs_json_writer *j, const struct cs_facts *f) {
 void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_open(j, "facts", '{');
   CS_JSON_TEXTS(j, {"program", f->program}, {"runtime", f->runtime});
-  put_mode(j, cs_mode_of(f), f->weight);
+  put_mode(j, f);
   CS_JSON_UINTS(j, {"hz", f->hz}, {"startMs", f->start_ns / 1000000},
                 {"durationMs", f->duration_ns / 1000000}, {"samples", f->samples},
                 {"complete", f->complete});

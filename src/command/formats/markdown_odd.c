@@ -12,7 +12,7 @@
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
 bool cs_markdown_has_all(const struct cs_facts *f) {
-  return !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC && f->event == 0 &&
+  return !f->part && !cs_mode_of(f)->timed && f->mode != CS_WIRE_MODE_ALLOC && f->event == 0 &&
          f->samples >= f->events && f->lost_samples == 0;
 }
 
@@ -41,6 +41,8 @@ static void check_losses(struct list *l) {
     if (mode->stop_count > 0 && (why == NULL || mode->stops[0].count > why->count))
       why = &mode->stops[0];
   }
+  if (f->part && item(l))
+    cs_print(l->out, "Only samples of the chosen trace or route are shown.\n");
   if (!f->finished && item(l))
     cs_print(l->out, "The recording has no end: its recorder was killed, or still runs.\n");
   else if (!f->ended && item(l))

@@ -28,7 +28,7 @@ function fillCompared(diff, after) {
     const item = document.createElement("li"), label = document.createElement("i");
     const count = document.createElement("b");
     label.textContent = when;
-    count.textContent = countText(f.samples, f.what) + whole(f);
+    count.textContent = countText(f.events ?? f.samples, f.what) + whole(f);
     const lost = lostOf(f);
     item.append(label, " ", count, ` in ${(f.durationMs / 1000).toFixed(1)} s` +
       `${lost > 0 ? `, ${number.format(lost)} lost` : ""} · ${f.program}`);

@@ -15,7 +15,8 @@ class Recording {
     this.facts = data.facts;
     this.kinds = data.kinds;
     this.unit = data.facts.unit === "nanoseconds" ? "us" : data.facts.unit;  // of `weight`
-    this.what = data.facts.what;  // what a sample is: singular, plural
+    // What a sample is, singular and plural. A pause has two.
+    this.what = data.facts.mode === "gc" ? ["sample", "samples"] : data.facts.what;
     this.whole = data.facts.whole;  // the whole that weights are parts of, such as "CPU time"
     this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what is counted
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));

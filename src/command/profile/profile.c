@@ -110,8 +110,10 @@ void cs_profile_free(struct cs_profile *p) {
 void cs_put_samples(FILE *out, const struct cs_facts *f) {
   const struct cs_mode *mode = cs_mode_of(f);
   bool some = !mode->timed && f->events > f->samples;
-  uint64_t count = some ? f->events : f->samples;
-  cs_print(out, "%" PRIu64 " %s", count, mode->what[count != 1]);
+  bool pauses = f->mode == CS_WIRE_MODE_GC && f->events > 0;
+  uint64_t count = some || pauses ? f->events : f->samples;
+  const char *what = f->part ? (count == 1 ? "sample" : "samples") : mode->what[count != 1];
+  cs_print(out, "%" PRIu64 " %s", count, what);
   if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples);
 }
 

@@ -99,6 +99,7 @@ struct cs_facts {
   uint64_t event_period;  // events between two samples, about
   uint64_t start_ns;      // CLOCK_REALTIME
   uint64_t duration_ns;
+  bool part;                      // only samples of a chosen trace or route
   uint64_t samples, weight;       // in the tree, in the mode's unit
   uint64_t events, events_value;  // all events, of which samples are some; 0: unknown
   uint64_t lost_samples;          // of this mode; the losses below are of all modes
@@ -204,7 +205,8 @@ const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t
 // NULL: it is not known.
 const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len);
 
-// "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked".
+// "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has two
+// samples and counts once.
 void cs_put_samples(FILE *out, const struct cs_facts *facts);
 const char *cs_kind_token(enum cs_profile_kind kind);
 const char *cs_kind_label(enum cs_profile_kind kind);

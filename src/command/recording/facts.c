@@ -58,8 +58,10 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->duration_ns = rec->totals.recorded_ns > rec->last_ns ? rec->totals.recorded_ns : rec->last_ns;
   f->samples = sums->samples;
   f->weight = sums->weight;
-  f->events = rec->events[mode].events;
-  f->events_value = rec->events[mode].value;
+  // The agent's counts are of the whole recording.
+  f->part = rec->only != NULL;
+  f->events = f->part ? 0 : rec->events[mode].events;
+  f->events_value = f->part ? 0 : rec->events[mode].value;
   fill_lost(rec, mode, f);
   fill_stops(rec, sums->stops, f);
   f->labelled = sums->labelled;
@@ -89,7 +91,7 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   if (mode == CS_WIRE_MODE_CPU)
     f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,
                                          (enum cs_wire_engine_kind)rec->engine.had,
-                                         rec->ended ? rec->engine.cpu_ns : 0,
+                                         rec->ended && !f->part ? rec->engine.cpu_ns : 0,
                                          rec->engine.others,
                                          rec->engine.without,
                                          text(rec, rec->engine_text[CS_ENGINE_WHY]),

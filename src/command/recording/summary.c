@@ -233,8 +233,8 @@ static void print_mode(const struct cs_facts *f, FILE *out) {
   uint64_t events = f->events > 0 ? f->events : f->samples;
   uint64_t value = f->events > 0 ? f->events_value : f->weight;
   cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events,
-           cs_plural(events, mode->what[0], mode->what[1]));
-  if (events > 0 && f->event != 0) {
+           f->part ? cs_plural(events, "sample", "samples") : mode->what[events != 1]);
+  if (events > 0 && (f->event != 0 || (f->part && mode->unit == CS_UNIT_COUNT))) {
     cs_print(out, ", ");
     cs_put_whole(out, mode, value);
   } else if (events > 0 && mode->unit != CS_UNIT_COUNT) {
@@ -309,6 +309,8 @@ static void print_engine(const struct cs_facts *f, FILE *out) {
 }
 
 static void print_labels(const struct cs_profile_set *set, uint64_t samples, FILE *out) {
+  if (set->profiles[0].facts.part)
+    cs_print(out, PREFIX "only samples of the chosen trace or route; what was lost is of all\n");
   uint64_t labelled = 0, full = set->profiles[0].facts.labels_full;
   for (size_t i = 0; i < set->count; i++) labelled += set->profiles[i].facts.labelled;
   if (labelled > 0)
