@@ -153,15 +153,23 @@ uint32_t cs_module_deaths(void) {
   return __atomic_load_n(&module_deaths, __ATOMIC_SEQ_CST);
 }
 
+void cs_unloading_hold(void) {
+  cs_add_seq(&resolving, 1);
+}
+
+void cs_unloading_release(void) {
+  cs_add_seq(&resolving, (uint32_t)-1);
+}
+
 // A collectible module may be unloaded between the walk and this, and its FunctionIDs with it.
 // cs_library_code_died counts the death first and then waits for `resolving`: either the death is
 // seen here, or the unloading thread waits for this one.
 bool cs_function_resolve(struct cs_record *record) {
   if (cs_function_read(record)) return true;
   if (!record->may_be_gone) return resolve_alive(record);
-  cs_add_seq(&resolving, 1);
+  cs_unloading_hold();
   bool resolved = (uint16_t)cs_module_deaths() == record->deaths && resolve_alive(record);
-  cs_add_seq(&resolving, (uint32_t)-1);
+  cs_unloading_release();
   return resolved;
 }
 
@@ -297,12 +305,14 @@ bool cs_function_check(void) {
   ULONG got = 0;
   struct ballot ballot = {0};
   if (cs_load_acquire(&memory) != OPEN || info == NULL) return true;
+  cs_unloading_hold();
   if (info->lpVtbl->EnumModules(info, &modules) == S_OK && modules != NULL) {
     while (modules->lpVtbl->Next(modules, 1, &id, &got) == S_OK && got == 1)
       check_image(info, id, &ballot);
     modules->lpVtbl->Release(modules);
   }
   check_jitted(info, &ballot);
+  cs_unloading_release();
   if (ballot.refuted) {
     cs_log_important("methods are resolved by calls into the CLR: its memory is not as expected");
     cs_store_release(&memory, DISTRUSTED);

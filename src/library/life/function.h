@@ -21,6 +21,10 @@ void cs_capture_read_functions(struct cs_capture *capture);
 bool cs_capture_resolve(struct cs_capture *capture);
 void cs_functions_forget(void);
 
+// Between the two, cs_library_code_died waits, for a second at most: what the CLR enumerates after
+// the first call stays loaded until the second. Not in callbacks about unloading.
+void cs_unloading_hold(void);
+void cs_unloading_release(void);
 // The number of modules whose unloading has begun: for cs_capture.module_deaths. Async-signal-safe.
 uint32_t cs_module_deaths(void);
 // Code is about to die: waits for walks under way, and begins a new generation. `module`: of a

@@ -268,8 +268,10 @@ static bool check_code(void) {
   struct cs_error err = {0};
   struct cs_code_check report;
   // The check calls the CLR, so no lock is held (contract: C19). Two at a time do no harm.
+  cs_unloading_hold();
   enum cs_check check =
       cs_contract_check_code(&cs_library.world.layout, cs_library.info, &report, &err);
+  cs_unloading_release();
   note_check(&code_check, check, &err);
   return check == CS_CHECK_PASSED || (check == CS_CHECK_NOT_YET && report.images > 0);
 }
@@ -319,7 +321,9 @@ HRESULT cs_library_ready(struct cs_error *err) {
                  threads == CHECK_OPEN ? "shown no thread" : "loaded no code");
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
+  cs_unloading_hold();
   cs_eh_init();
+  cs_unloading_release();
   (void)cs_function_check();
   (void)cs_library_refresh_images();
   publish();
