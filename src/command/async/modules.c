@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The managed modules of a process, with their metadata, from its memory: what has become of their
-// files does not matter. Invariant: whatever is read is checked by who reads it (pe/, metadata/).
+// files does not matter. Invariant: its readers (pe/, metadata/) check whatever is read.
 // One thread. Signal-safe: no.
 #include <string.h>
 
 #include "async/classes.h"
 #include "base/path.h"
-#include "base/utf16.h"
-
-enum { MAX_UNITS = 1024 };
+#include "remote/objects.h"
 
 enum { LARGE = 64 << 10 };
 
@@ -20,19 +18,12 @@ static bool read_image(void *from, uint64_t offset, void *out, size_t size) {
 }
 
 static char *read_path(struct cs_remote *remote, uint64_t module) {
-  const struct cs_layout *l = &cs_remote_world(remote)->layout;
-  uint16_t wide[MAX_UNITS];
-  char text[3 * MAX_UNITS + 1];
+  const struct cs_world *world = cs_remote_world(remote);
   uint64_t at;
-  if (l->module.path == CS_NO_FIELD || !cs_remote_read(remote, module + l->module.path, &at, 8))
+  if (world->layout.module.path == CS_NO_FIELD ||
+      !cs_remote_read(remote, module + world->layout.module.path, &at, 8))
     return NULL;
-  for (unsigned i = 0; i < MAX_UNITS; i++) {
-    if (!cs_remote_read(remote, at + 2ull * i, &wide[i], 2)) return NULL;
-    if (wide[i] != 0) continue;
-    size_t len = cs_utf16_to_utf8(text, sizeof text, wide, i, NULL);
-    return len > 0 ? strndup(text, len) : NULL;
-  }
-  return NULL;
+  return cs_object_utf16(world, at);
 }
 
 bool cs_async_module_image(const struct cs_async_modules *modules, uint32_t index,

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Objects, types and monitors of another process. Invariant: a layout that no descriptor has counts
 // only where it agrees with one that is described, or with metadata. A thread's own data must name
-// the thread; a sync block must be the one that the sync table has under the block's own index. One thread. Signal-safe: no.
+// the thread; a sync block must be the one that the sync table has under the block's own index. One
+// thread. Signal-safe: no.
 #include "remote/objects.h"
 
+#include <string.h>
+
+#include "base/utf16.h"
 #include "contract/supported.h"
 
 static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
@@ -21,6 +25,20 @@ bool cs_objects_known(const struct cs_world *world) {
     if (field[i] == CS_NO_FIELD) return false;
   return l->runtime_major == CS_SUPPORTED_RUNTIME && l->sync_table != 0 &&
          l->method_table.flags2 != CS_NO_FIELD;
+}
+
+// ---- Text ----
+
+char *cs_object_utf16(const struct cs_world *world, uint64_t address) {
+  uint16_t wide[CS_OBJECT_UNITS];
+  char text[3 * CS_OBJECT_UNITS + 1];
+  for (unsigned i = 0; i < CS_OBJECT_UNITS; i++) {
+    if (!get(world, address + i * sizeof wide[0], &wide[i], sizeof wide[0])) return NULL;
+    if (wide[i] != 0) continue;
+    size_t len = cs_utf16_to_utf8(text, sizeof text, wide, i, NULL);
+    return len > 0 ? strndup(text, len) : NULL;
+  }
+  return NULL;
 }
 
 // ---- Types ----

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/utf16.h"
 #include "codemap/method.h"
 #include "demangle/demangle.h"
 #include "images/images.h"
@@ -21,7 +20,7 @@
 #include "stack/outside.h"
 #include "util/map.h"
 
-enum { MAX_NAME = 4096, MAX_UNITS = 1024 };
+enum { MAX_NAME = 4096 };
 
 struct module {
   uint64_t address;  // the runtime's Module
@@ -85,19 +84,6 @@ static bool read_bytes(const struct cs_world *world, uint64_t address, void *out
   return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
 }
 
-// UTF-16 that ends with a NUL, as UTF-8; the caller frees it. NULL: it is empty, or too long.
-static char *read_utf16(const struct cs_world *world, uint64_t address) {
-  uint16_t wide[MAX_UNITS];
-  char text[3 * MAX_UNITS + 1];
-  for (unsigned i = 0; i < MAX_UNITS; i++) {
-    if (!read_bytes(world, address + i * sizeof wide[0], &wide[i], sizeof wide[0])) return NULL;
-    if (wide[i] != 0) continue;
-    size_t len = cs_utf16_to_utf8(text, sizeof text, wide, i, NULL);
-    return len > 0 ? strndup(text, len) : NULL;
-  }
-  return NULL;
-}
-
 struct memory {
   const struct cs_world *world;
   uint64_t base;
@@ -115,7 +101,7 @@ static void read_module(const struct cs_world *world, struct module *module) {
   uint64_t path;
   if (l->module.path != CS_NO_FIELD &&
       read_bytes(world, module->address + l->module.path, &path, 8))
-    module->path = read_utf16(world, path);
+    module->path = cs_object_utf16(world, path);
   if (!read_bytes(world, module->address + l->module.base, &memory.base, 8) ||
       !cs_pe_open_loaded(&pe, read_loaded, &memory))
     return;
@@ -162,9 +148,9 @@ void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, c
     return;
   for (unsigned i = 1; i <= FIELDS; i++) {
     if (!read_bytes(world, object + 8u * i, &field, 8) || field % 8 != 0 ||
-        !read_bytes(world, field + l->string.length, &length, 4) || length >= MAX_UNITS)
+        !read_bytes(world, field + l->string.length, &length, 4) || length >= CS_OBJECT_UNITS)
       continue;
-    char *text = read_utf16(world, field + l->string.first_char);
+    char *text = cs_object_utf16(world, field + l->string.first_char);
     bool fits = text != NULL && strncmp(text, name, COMM) == 0 && strlen(text) < cap;
     if (fits) memcpy(name, text, strlen(text) + 1);
     free(text);
