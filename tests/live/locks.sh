@@ -7,24 +7,16 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 CLRSNAP=$BUILD/bin/clrsnap
 build_app Locks
 
-# launch ARGS...: the program, until it prints "ready"; its process in $pid.
-launch() {
-  timeout 150 dotnet "$APP" "$@" > "$WORK/said" 2>&1 &
-  launcher=$!
-  for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done
-  pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program does not start"; }
-}
-
-launch
+launch_app
 python3 "$SOURCE/tests/live/locks.py" self-test || fail "the oracle does not see faults"
 # The last threads to start may not wait for their locks yet.
 for _ in $(seq 100); do
-  "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "stack --json"
+  "$CLRSNAP" stack --json "$PID" > "$WORK/json" || fail "stack --json"
   python3 "$SOURCE/tests/live/locks.py" check "$WORK/json" "$SOURCE/tests/apps/Locks/Program.cs" 2> "$WORK/wrong" && break
   sleep 0.1
 done
 [ ! -s "$WORK/wrong" ] || { cat "$WORK/wrong"; fail "the locks are others"; }
-"$CLRSNAP" stack "$pid" > "$WORK/text" || fail "stack"
+"$CLRSNAP" stack "$PID" > "$WORK/text" || fail "stack"
 a='a System.[A-Za-z.<>,]* (0x[0-9a-f]*)'
 for line in \
   "^deadlock: \"two monitors 0\" (tid [0-9]*) waits for $a held by \"two monitors 1\" (tid [0-9]*), which waits for $a held by \"two monitors 0\"\$" \
@@ -35,18 +27,18 @@ for line in \
   grep -q "$line" "$WORK/text" || { grep -A1 "^deadlock\|^Thread" "$WORK/text"; fail "the text has no line $line"; }
 done
 [ "$(sed -n 3p "$WORK/text" | cut -c1-8)" = deadlock ] || fail "deadlocks are not said first"
-kill "$pid"
-wait $launcher 2> /dev/null
+kill "$PID"
+wait $LAUNCHER 2> /dev/null
 pass "locks, owners and deadlocks"
 
-launch contend
+launch_app contend
 waits=0
 for _ in $(seq 200); do
-  "$CLRSNAP" stack --native off --managed --json "$pid" > "$WORK/json" || fail "stack --json"
+  "$CLRSNAP" stack --native off --managed --json "$PID" > "$WORK/json" || fail "stack --json"
   ! grep -q '"deadlocks"' "$WORK/json" || { cat "$WORK/json"; fail "a deadlock where there is none"; }
   ! grep -q '"owner":"thread"' "$WORK/json" || waits=$((waits + 1))
 done
-kill "$pid"
-wait $launcher 2> /dev/null
+kill "$PID"
+wait $LAUNCHER 2> /dev/null
 [ $waits -ge 50 ] || fail "only $waits of 200 looks found a thread that waits for a lock"
 pass "no deadlock in 200 looks, $waits of which found owners"

@@ -8,16 +8,10 @@ BUILD=$1 SOURCE=$2 MATERIAL=$3
 CLRSNAP=$BUILD/bin/clrsnap
 build_app Pool
 
-# run STATE: PID is the program, and its pool is in that state.
-run() {
-  timeout 120 dotnet "$APP" "$1" > "$WORK/out" 2>&1 &
-  launcher=$!
-  for _ in $(seq 600); do grep -q ready "$WORK/out" && break; sleep 0.1; done
-  PID=$(pgrep -P $launcher) && grep -q ready "$WORK/out" || { cat "$WORK/out"; fail "$1: the program does not start"; }
-}
+# launch_app STATE: PID is the program, and its pool is in that state.
 end() {
   kill "$PID"
-  wait $launcher 2> /dev/null
+  wait $LAUNCHER 2> /dev/null
 }
 # pool CHECK: CHECK, in Python, holds for `pool`, the thread pool as JSON.
 pool() {
@@ -36,12 +30,12 @@ for line in sys.stdin:
 sys.exit("no such line, the last one was " + line)' "$1"
 }
 
-run starved
+launch_app starved
 line() { grep -n "$1" "$SOURCE/tests/apps/Pool/Program.cs" | cut -d: -f1; }
 line=$(line "it waits here") held=$(line "it is held here")
 pool '(pool["workers"], pool["waiting"], pool["running"], pool["idle"]) == (8, 8, 0, 0)' || fail "the workers"
 pool '(pool["min"], pool["max"], pool["queued"], pool["queued_local"]) == (8, 8, 32, 7)' || fail "the queues"
-pool "pool['starved'] and pool['completed'] == $(cut -d' ' -f3 "$WORK/out")" || fail "completed"
+pool "pool['starved'] and pool['completed'] == $(cut -d' ' -f3 "$WORK/said")" || fail "completed"
 pool "[(w['workers'], w['in'], w['at'], w['line']) for w in pool['waits']] == [
   (7, 'Task.Wait', 'Program.Blocking', $line), (1, 'ManualResetEventSlim.Wait', 'Program.Held', $held)]" || fail "the places"
 "$CLRSNAP" stack "$PID" > "$WORK/text" || fail "stack"
@@ -56,16 +50,16 @@ top '(pool["starved"], pool["workers"], pool["asleep"], pool["queued"]) == (True
 end
 pass "a starved pool"
 
-run idle
+launch_app idle
 pool 'not pool["starved"] and pool["queued"] == 0 and pool["completed"] >= 100 and pool["waiting"] == 0' || fail "an idle pool"
 end
-run busy
+launch_app busy
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool under load"; done
 end
-run brief
+launch_app brief
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool whose workers wait for a moment"; done
 top 'pool["completed_per_s"] > 0' || fail "top: a pool that works"
-! top 'pool["starved"]' 4 2> "$WORK/out" || fail "top: a pool whose workers wait for a moment"
-grep -q "no such line" "$WORK/out" || { cat "$WORK/out"; fail "top: nothing was seen"; }
+! top 'pool["starved"]' 4 2> "$WORK/top" || fail "top: a pool whose workers wait for a moment"
+grep -q "no such line" "$WORK/top" || { cat "$WORK/top"; fail "top: nothing was seen"; }
 end
 pass "pools that are not starved"
