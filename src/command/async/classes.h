@@ -5,9 +5,7 @@
 #ifndef CS_ASYNC_CLASSES_H
 #define CS_ASYNC_CLASSES_H
 
-#include "metadata/lines.h"
-#include "metadata/metadata.h"
-#include "remote/remote.h"
+#include "objects/classes.h"
 #include "util/map.h"
 
 enum cs_async_kind {
@@ -22,10 +20,10 @@ enum cs_async_kind {
 };
 
 struct cs_async_class {
-  uint64_t id;  // its MethodTable
-  uint32_t base_bytes, element_bytes;
-  uint32_t row, module;  // of TypeDef, and the index of its module
-  uint32_t parent;       // index, or CS_ASYNC_NO_CLASS
+  struct cs_heap_class type;
+  uint32_t element_bytes;
+  uint32_t module;  // number
+  uint32_t parent;  // index, or CS_ASYNC_NO_CLASS
   enum cs_async_kind kind;
   bool is_value, has_references;
   const char *core_name;  // as in the source; NULL: it is not the framework's core library's
@@ -74,33 +72,7 @@ bool cs_async_line(struct cs_async_classes *classes, struct cs_lines *lines, uin
 // several.
 bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32_t *il);
 
-// ---- Modules (modules.c) ----
-struct cs_async_module {
-  uint64_t address, base;
-  char *path;         // NULL: it has none
-  bool asked, known;  // known: its image could be read
-  struct cs_pe_debug debug;
-  struct cs_metadata *metadata;  // NULL: unreadable
-  bool has_lines;                // it was added to the lines
-};
-struct cs_async_modules {
-  struct cs_remote *remote;
-  struct cs_async_module *items;
-  size_t count, capacity;
-};
-// The index of a module by its address.
-uint32_t cs_async_module_find(struct cs_async_modules *modules, uint64_t address);
-// The module, which is read on first use. Valid until the next one is found.
-struct cs_async_module *cs_async_module_at(struct cs_async_modules *modules, uint32_t index);
-// Its image, which `image` is read through. False: it cannot be read any more.
-struct cs_async_image {
-  struct cs_remote *remote;
-  uint64_t base;
-  struct cs_pe pe;
-};
-bool cs_async_module_image(const struct cs_async_modules *modules, uint32_t index,
-                           struct cs_async_image *image);
-void cs_async_modules_free(struct cs_async_modules *modules);
-struct cs_async_modules *cs_async_modules_of(struct cs_async_classes *classes);
+// The modules, of which classes have numbers.
+struct cs_heap_modules *cs_async_modules_of(struct cs_async_classes *classes);
 
 #endif

@@ -11,24 +11,21 @@
 enum { MOST_CODE = 1 << 20 };
 
 static const struct cs_metadata *metadata_of(struct cs_async_classes *classes, uint32_t index) {
-  uint32_t module = cs_async_class_at(classes, index)->module;
-  return cs_async_module_at(cs_async_modules_of(classes), module)->metadata;
+  return cs_heap_modules_metadata(cs_async_modules_of(classes),
+                                  cs_async_class_at(classes, index)->module);
 }
 
 bool cs_async_class_name(struct cs_async_classes *classes, uint32_t index, char *text, size_t cap) {
-  static struct cs_method_text type;
-  const struct cs_metadata *m = metadata_of(classes, index);
-  if (m == NULL || !cs_metadata_type(m, cs_async_class_at(classes, index)->row, &type))
-    return false;
-  (void)snprintf(text, cap, "%s%s%s", type.space, type.space[0] != '\0' ? "." : "", type.type);
-  return true;
+  const struct cs_async_class *class = cs_async_class_at(classes, index);
+  return cs_heap_modules_type_name(cs_async_modules_of(classes), class->module, class->type.row,
+                                   text, cap);
 }
 
 bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, char *text,
                           size_t cap) {
   static struct cs_method_text type;
   const struct cs_metadata *m = metadata_of(classes, machine);
-  if (m == NULL || !cs_metadata_type(m, cs_async_class_at(classes, machine)->row, &type))
+  if (m == NULL || !cs_metadata_type(m, cs_async_class_at(classes, machine)->type.row, &type))
     return false;
   (void)cs_demangle(&(struct cs_mangled){type.space, type.type, "MoveNext", NULL, false}, text,
                     cap);
@@ -65,7 +62,7 @@ bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32
 }
 
 // A method's code follows its header, of which there is a short and a long form.
-static uint8_t *read_code(const struct cs_async_image *image, uint32_t rva, uint32_t *size) {
+static uint8_t *read_code(const struct cs_heap_image *image, uint32_t rva, uint32_t *size) {
   enum { FORM = 3, SHORT = 2, SHORT_SIZE_AT = 2, LONG = 3, LONG_BYTES = 12, SIZE_AT = 4 };
   uint8_t header[LONG_BYTES];
   uint64_t at;
@@ -85,34 +82,23 @@ static uint8_t *read_code(const struct cs_async_image *image, uint32_t rva, uint
   return NULL;
 }
 
-static void add_module(struct cs_lines *lines, struct cs_async_module *m) {
-  struct cs_lines_module of = {.path = m->path,
-                               .pdb = m->debug.path,
-                               .known = m->known,
-                               .has_id = m->debug.has_id,
-                               .embedded = m->debug.embedded_size != 0};
-  memcpy(of.id, m->debug.id, sizeof of.id);
-  if (!m->has_lines && m->path != NULL) cs_lines_add(lines, &of);
-  m->has_lines = true;
-}
-
 bool cs_async_line(struct cs_async_classes *classes, struct cs_lines *lines, uint32_t machine,
                    int32_t state, struct cs_line *out) {
   enum { RVA = 0, ROW = 0xFFFFFF };
   const struct cs_metadata *m = metadata_of(classes, machine);
   const struct cs_async_class *class = cs_async_class_at(classes, machine);
-  struct cs_async_modules *modules = cs_async_modules_of(classes);
-  struct cs_async_module *module = cs_async_module_at(modules, class->module);
-  struct cs_async_image image;
-  uint32_t method = m != NULL ? cs_metadata_method_of(m, class->row, "MoveNext") : 0;
+  struct cs_heap_modules *modules = cs_async_modules_of(classes);
+  const char *path = cs_heap_modules_path(modules, class->module);
+  struct cs_heap_image image;
+  uint32_t method = m != NULL ? cs_metadata_method_of(m, class->type.row, "MoveNext") : 0;
   uint32_t rva, size, il;
-  if (method == 0 || module->path == NULL ||
+  if (method == 0 || path == NULL ||
       !cs_metadata_cell(m, CS_TABLE_METHOD_DEF, method & ROW, RVA, &rva) ||
-      !cs_async_module_image(modules, class->module, &image))
+      !cs_heap_modules_image(modules, class->module, &image))
     return false;
   uint8_t *code = read_code(&image, rva, &size);
   bool found = code != NULL && cs_async_find_state(code, size, state, &il);
   free(code);
-  add_module(lines, module);
-  return found && cs_lines_find(lines, module->path, method, il, out);
+  cs_heap_modules_add_lines(modules, class->module, lines);
+  return found && cs_lines_find(lines, path, method, il, out);
 }

@@ -50,8 +50,9 @@ static uint32_t half_at(const uint8_t *object, uint32_t offset) {
 // What the machine awaits: of its awaiters only the one that it is suspended at has references.
 static uint64_t awaited(const struct cs_async_class *layout, const uint8_t *object) {
   for (uint32_t i = 0; i < layout->awaiter_count; i++) {
-    uint64_t word =
-        layout->awaiters[i] + 8 <= layout->base_bytes ? word_at(object, layout->awaiters[i]) : 0;
+    uint64_t word = layout->awaiters[i] + 8 <= layout->type.base_bytes
+                        ? word_at(object, layout->awaiters[i])
+                        : 0;
     if (word != 0) return word;
   }
   return 0;
@@ -59,13 +60,13 @@ static uint64_t awaited(const struct cs_async_class *layout, const uint8_t *obje
 
 static void read_machine(const struct cs_async_class *layout, const uint8_t *object,
                          struct cs_async_object *out) {
-  out->has_state = layout->has_state && layout->state_at + 4 <= layout->base_bytes;
+  out->has_state = layout->has_state && layout->state_at + 4 <= layout->type.base_bytes;
   if (out->has_state) out->state = (int32_t)half_at(object, layout->state_at);
   out->awaits = awaited(layout, object);
 }
 
 static bool has_room(const struct cs_async_class *class, uint32_t offset) {
-  return offset + 8 <= class->base_bytes;
+  return offset + 8 <= class->type.base_bytes;
 }
 
 static void keep(struct scanner *s, uint64_t address, uint32_t index, const uint8_t *object) {
@@ -152,12 +153,13 @@ static uint64_t look(struct scanner *s, const struct cs_async_heap_part *part, u
   if (index == CS_ASYNC_NO_CLASS) return 0;
   const struct cs_async_class *class = cs_async_class_at(s->classes, index);
   uint32_t elements = class->element_bytes != 0 ? half_at(object, 8) : 0;
-  uint64_t bytes = cs_async_heap_object_bytes(class->base_bytes, class->element_bytes, elements);
+  uint64_t bytes =
+      cs_async_heap_object_bytes(class->type.base_bytes, class->element_bytes, elements);
   if (bytes < SMALLEST || bytes > part->end - at) return 0;
   s->scan->seen++;
   if (class->kind == CS_ASYNC_TASK || class->kind == CS_ASYNC_BOX ||
       class->kind == CS_ASYNC_POOLED) {
-    object = view(s, part, at, class->base_bytes);
+    object = view(s, part, at, class->type.base_bytes);
     if (object != NULL) keep(s, at, index, object);
   }
   return bytes;
@@ -261,8 +263,8 @@ static void read_own_machine(struct scanner *s, struct cs_async_object *object) 
   cs_async_lay_out(s->classes, index);
   const struct cs_async_class *class = cs_async_class_at(s->classes, index);
   object->machine = index;
-  if (class->base_bytes > sizeof bytes ||
-      !cs_remote_read(s->remote, machine, bytes, class->base_bytes))
+  if (class->type.base_bytes > sizeof bytes ||
+      !cs_remote_read(s->remote, machine, bytes, class->type.base_bytes))
     return;
   read_machine(class, bytes, object);
 }

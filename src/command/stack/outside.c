@@ -203,7 +203,8 @@ static void walk_all(struct cs_outside *outside, struct cs_remote *remote,
   if (heap != NULL) cs_outside_pool_read(remote, heap, &outside->pool.now);
 }
 
-static void name_all(struct cs_outside *outside, struct cs_outside_names *names) {
+static void name_all(struct cs_outside *outside, struct cs_heap_modules *modules,
+                     struct cs_outside_names *names) {
   uint64_t begin = cs_clock_now_ns();
   cs_outside_add_modules(names, outside->lines);
   for (uint32_t t = 0; t < outside->count; t++) {
@@ -217,26 +218,26 @@ static void name_all(struct cs_outside *outside, struct cs_outside_names *names)
     if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends && thread->waits_for == NULL)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
-  cs_outside_lock_finish(names, outside);
+  cs_outside_lock_finish(modules, outside);
   cs_outside_refused(names, outside->refused, sizeof outside->refused);
   cs_outside_pool_sort(outside);
 }
 
 static bool stop_and_walk(struct cs_outside *outside, struct cs_remote *remote,
-                          struct cs_heap *heap, const struct cs_outside_options *options,
-                          struct cs_error *err) {
+                          struct cs_heap_modules *modules, struct cs_heap *heap,
+                          const struct cs_outside_options *options, struct cs_error *err) {
   struct cs_outside_locks *locks = cs_outside_locks_new(cs_remote_world(remote), heap);
   uint64_t begin = cs_clock_now_ns();
   bool ok = cs_remote_stop(remote, err);
   if (ok) {
     cs_remote_refresh_images(remote);
     struct cs_outside_names *names =
-        cs_outside_names_new(cs_remote_world(remote), outside->target, options->raw_names);
+        cs_outside_names_new(modules, outside->target, options->raw_names);
     walk_all(outside, remote, names, heap, locks, options->native);
     cs_remote_go(remote);
     outside->stopped_ns = cs_clock_now_ns() - begin;
     cs_remote_invalidate(remote);
-    name_all(outside, names);
+    name_all(outside, modules, names);
     cs_outside_names_free(names);
   }
   cs_outside_locks_free(locks);
@@ -245,13 +246,15 @@ static bool stop_and_walk(struct cs_outside *outside, struct cs_remote *remote,
 
 static bool take(struct cs_outside *outside, struct cs_remote *remote,
                  const struct cs_outside_options *options, struct cs_error *err) {
-  struct cs_heap *heap = cs_outside_pool_open(remote, &outside->pool);
-  bool ok = stop_and_walk(outside, remote, heap, options, err);
+  struct cs_heap_modules *modules = cs_heap_modules_new(remote);
+  struct cs_heap *heap = cs_outside_pool_open(modules, &outside->pool);
+  bool ok = stop_and_walk(outside, remote, modules, heap, options, err);
   if (ok && cs_outside_pool_suspect(outside)) {
     cs_remote_hurry();
     cs_outside_pool_judge(remote, heap, outside);
   }
   cs_heap_free(heap);
+  cs_heap_modules_free(modules);
   return ok;
 }
 

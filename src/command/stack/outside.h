@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "metadata/lines.h"
-#include "metadata/metadata.h"
-#include "remote/objects.h"
+#include "objects/modules.h"
+#include "objects/objects.h"
 #include "remote/remote.h"
 #include "stack/pool.h"
 #include "walk/walk.h"
@@ -156,7 +156,7 @@ void cs_outside_classify(struct cs_remote *remote, struct cs_outside *outside);
 // ---- The thread pool (outside_pool.c) ----
 // Finds the pool's objects, as far as that is possible while the process runs. NULL: they cannot be
 // read, and pool->now says why.
-struct cs_heap *cs_outside_pool_open(struct cs_remote *remote, struct cs_outside_pool *pool);
+struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules, struct cs_outside_pool *pool);
 // Reads the pool. The process is stopped.
 void cs_outside_pool_read(struct cs_remote *remote, struct cs_heap *heap, struct cs_pool *out);
 // Sorts the workers by their stacks, which have names. The process runs again.
@@ -170,7 +170,6 @@ void cs_outside_pool_judge(struct cs_remote *remote, struct cs_heap *heap,
 const char *cs_outside_short_name(const char *name);
 
 // ---- Locks (outside_locks.c) ----
-struct cs_outside_names;
 struct cs_outside_locks;
 // `heap`: NULL if objects cannot be read. The process may run.
 struct cs_outside_locks *cs_outside_locks_new(const struct cs_world *world, struct cs_heap *heap);
@@ -183,7 +182,7 @@ void cs_outside_lock_thread(struct cs_outside_locks *locks, const struct cs_remo
 void cs_outside_lock_owners(struct cs_outside_locks *locks, struct cs_outside *outside);
 // Names the types, drops what the frames' names contradict, and finds the deadlocks. The process
 // runs again, and frames have names.
-void cs_outside_lock_finish(struct cs_outside_names *names, struct cs_outside *outside);
+void cs_outside_lock_finish(struct cs_heap_modules *modules, struct cs_outside *outside);
 void cs_outside_locks_free(struct cs_outside_locks *locks);
 
 // NULL: `err` has the reason.
@@ -192,8 +191,9 @@ struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *opt
 void cs_outside_free(struct cs_outside *outside);
 
 // ---- Names (outside_names.c) ----
-// `target`: the process' files.
-struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
+// `target`: the process's files. Both must live longer.
+struct cs_outside_names;
+struct cs_outside_names *cs_outside_names_new(struct cs_heap_modules *modules,
                                               const struct cs_target *target, bool raw);
 // Fills in what the process' memory says of the frame. The process is stopped.
 void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *frame,
@@ -208,9 +208,6 @@ void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lin
 // The frame's name and line. The process runs again, because files and metadata take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
-// The number of a module, by the address of the runtime's Module, and its metadata (NULL: unreadable).
-uint32_t cs_outside_module(struct cs_outside_names *names, uint64_t address);
-const struct cs_metadata *cs_outside_metadata(struct cs_outside_names *names, uint32_t number);
 // Whether the frame is of managed code with a name of its own, not of native code or a stub.
 bool cs_outside_is_named(const struct cs_outside_frame *frame);
 // What a thread waits for, from the method of the framework that it waits in. NULL: unknown.

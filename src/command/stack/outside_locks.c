@@ -17,7 +17,7 @@
 #include "stack/outside.h"
 #include "util/map.h"
 
-// Of a name, the address counts (stack/heap.h).
+// Of a name, the address counts (objects/heap.h).
 static const char space[] = "System.Threading", lock_class[] = "Lock",
                   readers_class[] = "ReaderWriterLockSlim";
 
@@ -269,17 +269,17 @@ void cs_outside_lock_owners(struct cs_outside_locks *locks, struct cs_outside *o
 
 // ---- While the process runs again ----
 
-static char *name_of_type(struct cs_outside_names *names, const struct cs_object_type *type) {
-  struct cs_method_text text;
+static char *name_of_type(struct cs_heap_modules *modules, const struct cs_object_type *type) {
   char name[4096];
-  const struct cs_metadata *m =
-      type->row != 0 ? cs_outside_metadata(names, cs_outside_module(names, type->module)) : NULL;
-  if (m == NULL || !cs_metadata_type(m, type->row, &text)) return NULL;
-  int len = snprintf(name, sizeof name, "%s%s%s", text.space, text.space[0] != '\0' ? "." : "",
-                     text.type);
-  for (unsigned i = 0; i < type->ranks && len >= 0 && (size_t)len + 40 < sizeof name; i++)
-    len += snprintf(name + len, sizeof name - (size_t)len, "[%.*s]",
-                    type->rank[i] > 0 ? type->rank[i] - 1 : 0, ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,");
+  if (type->row == 0 ||
+      !cs_heap_modules_type_name(modules, cs_heap_modules_number(modules, type->module), type->row,
+                                 name, sizeof name))
+    return NULL;
+  size_t len = strlen(name);
+  for (unsigned i = 0; i < type->ranks && len + 40 < sizeof name; i++)
+    len += (size_t)snprintf(name + len, sizeof name - len, "[%.*s]",
+                            type->rank[i] > 0 ? type->rank[i] - 1 : 0,
+                            ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,");
   return strdup(name);
 }
 
@@ -318,7 +318,7 @@ static void find_cycle(struct cs_outside *outside, uint32_t begin) {
   } while (at != begin);
 }
 
-void cs_outside_lock_finish(struct cs_outside_names *names, struct cs_outside *outside) {
+void cs_outside_lock_finish(struct cs_heap_modules *modules, struct cs_outside *outside) {
   for (uint32_t i = 0; i < outside->count; i++) {
     struct cs_outside_lock *lock = &outside->threads[i].lock;
     bool writes = false;
@@ -330,7 +330,7 @@ void cs_outside_lock_finish(struct cs_outside_names *names, struct cs_outside *o
     // Readers wait for writers only, also for those that wait themselves.
     if (lock->kind == CS_OUTSIDE_LOCK_READER_WRITER && lock->upgradeable && !writes)
       lock->owner = CS_OUTSIDE_OWNER_READERS;
-    lock->type_name = name_of_type(names, &lock->type);
+    lock->type_name = name_of_type(modules, &lock->type);
   }
   for (uint32_t i = 0; i < outside->count; i++) find_cycle(outside, i);
 }

@@ -13,7 +13,8 @@
 #include "demangle/demangle.h"
 #include "images/images.h"
 #include "metadata/elfsym.h"
-#include "metadata/metadata.h"
+#include "objects/modules.h"
+#include "objects/text.h"
 #include "profile/waits.h"
 #include "recording/place.h"
 #include "remote/il.h"
@@ -22,21 +23,9 @@
 
 enum { MAX_NAME = 4096 };
 
-struct module {
-  uint64_t address;  // the runtime's Module
-  uint64_t base;     // its image
-  char *path;        // NULL: none could be read
-  bool known;        // its image could be read
-  uint32_t stamp, size;
-  struct cs_pe_debug debug;
-  bool asked;
-  struct cs_metadata *metadata;  // read on first use; NULL: unreadable
-};
-
 struct cs_outside_names {
   const struct cs_world *world;
-  struct module **modules;
-  size_t module_count, module_capacity;
+  struct cs_heap_modules *modules;
   const struct cs_image **images;  // by number; owned by the remote's table
   size_t image_count, image_capacity;
   struct cs_elfsyms *syms;
@@ -47,26 +36,21 @@ struct cs_outside_names {
   bool raw;
 };
 
-struct cs_outside_names *cs_outside_names_new(const struct cs_world *world,
+struct cs_outside_names *cs_outside_names_new(struct cs_heap_modules *modules,
                                               const struct cs_target *target, bool raw) {
   struct cs_outside_names *names = cs_allocate(sizeof *names);
-  names->world = world;
+  names->world = cs_heap_modules_world(modules);
+  names->modules = modules;
   names->syms = cs_elfsyms_new(target);
   names->raw = raw;
   return names;
 }
 
 void cs_outside_names_free(struct cs_outside_names *names) {
-  for (size_t i = 0; i < names->module_count; i++) {
-    free(names->modules[i]->path);
-    cs_metadata_free(names->modules[i]->metadata);
-    free(names->modules[i]);
-  }
   cs_map_free(&names->il);
   cs_map_free(&names->native);
   for (size_t i = 0; i < names->native_count; i++) free(names->native_names[i]);
   free(names->native_names);
-  free(names->modules);
   free(names->images);
   cs_elfsyms_free(names->syms);
   free(names);
@@ -82,46 +66,6 @@ static char *copy(const char *text) {
 
 static bool read_bytes(const struct cs_world *world, uint64_t address, void *out, size_t size) {
   return address != 0 && cs_mem_read_guarded(&world->mem, address, out, size);
-}
-
-struct memory {
-  const struct cs_world *world;
-  uint64_t base;
-};
-
-static bool read_loaded(void *from, uint64_t offset, void *out, size_t size) {
-  const struct memory *memory = from;
-  return read_bytes(memory->world, memory->base + offset, out, size);
-}
-
-static void read_module(const struct cs_world *world, struct module *module) {
-  const struct cs_layout *l = &world->layout;
-  struct memory memory = {world, 0};
-  struct cs_pe pe;
-  uint64_t path;
-  if (l->module.path != CS_NO_FIELD &&
-      read_bytes(world, module->address + l->module.path, &path, 8))
-    module->path = cs_object_utf16(world, path);
-  if (!read_bytes(world, module->address + l->module.base, &memory.base, 8) ||
-      !cs_pe_open_loaded(&pe, read_loaded, &memory))
-    return;
-  (void)cs_pe_read_debug(&pe, &module->debug);
-  module->base = memory.base;
-  module->stamp = pe.stamp;
-  module->size = pe.image_size;
-  module->known = true;
-}
-
-uint32_t cs_outside_module(struct cs_outside_names *names, uint64_t address) {
-  for (size_t i = 0; i < names->module_count; i++)
-    if (names->modules[i]->address == address) return (uint32_t)i;
-  names->modules = cs_grow(names->modules, names->module_count, &names->module_capacity,
-                           sizeof(struct module *));
-  struct module *module = cs_allocate(sizeof *module);
-  module->address = address;
-  read_module(names->world, module);
-  names->modules[names->module_count] = module;
-  return (uint32_t)names->module_count++;
 }
 
 static uint32_t number_of_image(struct cs_outside_names *names, const struct cs_image *image) {
@@ -197,9 +141,7 @@ static void identify_managed(struct cs_outside_names *names, const struct cs_fra
     out->name = dynamic_name(names->world, function);
   } else {
     out->token = method.token;
-    out->number = cs_outside_module(names, method.module);
-    const struct module *module = names->modules[out->number];
-    if (module->path != NULL) out->module = copy(module->path);
+    out->number = cs_heap_modules_number(names->modules, method.module);
     out->il = il_offset(names, frame->code.kind, start, ip);
   }
 }
@@ -221,25 +163,6 @@ void cs_outside_identify(struct cs_outside_names *names, const struct cs_frame *
 
 // ---- While it runs again ----
 
-// The image may be gone, and another one in its place, which has another stamp or size.
-static const struct cs_metadata *metadata_of(struct cs_outside_names *names, struct module *m) {
-  struct memory memory = {names->world, m->base};
-  struct cs_pe pe;
-  if (m->asked || !m->known) return m->metadata;
-  m->asked = true;
-  if (cs_pe_open_loaded(&pe, read_loaded, &memory) && pe.stamp == m->stamp &&
-      pe.image_size == m->size)
-    m->metadata = cs_metadata_read(&pe);
-  return m->metadata;
-}
-
-// A module of a single-file program has no path, nor has one that was loaded from memory.
-static void name_module(struct cs_outside_names *names, struct module *m) {
-  const struct cs_metadata *metadata = m->path == NULL ? metadata_of(names, m) : NULL;
-  const char *name = metadata != NULL ? cs_metadata_module_name(metadata) : NULL;
-  if (name != NULL) m->path = copy(cs_file_of(name));
-}
-
 static void add_program(const struct cs_world *world, struct cs_lines *lines) {
   for (uint32_t i = 0; i < world->images->count; i++)
     if (cs_image_is_runtime(world, &world->images->image[i]))
@@ -248,23 +171,14 @@ static void add_program(const struct cs_world *world, struct cs_lines *lines) {
 
 void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lines) {
   add_program(names->world, lines);
-  for (size_t i = 0; i < names->module_count; i++) {
-    struct module *m = names->modules[i];
-    name_module(names, m);
-    struct cs_lines_module of = {.path = m->path,
-                                 .pdb = m->debug.path,
-                                 .known = m->known,
-                                 .has_id = m->debug.has_id,
-                                 .embedded = m->debug.embedded_size != 0};
-    memcpy(of.id, m->debug.id, sizeof of.id);
-    if (m->path != NULL) cs_lines_add(lines, &of);
-  }
+  for (uint32_t i = 0; i < cs_heap_modules_count(names->modules); i++)
+    cs_heap_modules_add_lines(names->modules, i, lines);
 }
 
 static void name_method(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   char text[MAX_NAME];
   struct cs_method_text raw;
-  const struct cs_metadata *metadata = metadata_of(names, names->modules[frame->number]);
+  const struct cs_metadata *metadata = cs_heap_modules_metadata(names->modules, frame->number);
   if (metadata == NULL || !cs_metadata_method(metadata, frame->token, &raw))
     (void)snprintf(text, sizeof text, "[method 0x%08x]", frame->token);
   else if (names->raw)
@@ -296,8 +210,8 @@ static const char *native_name(struct cs_outside_names *names,
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame) {
   if (frame->name != NULL) return;
   if (frame->token != 0) {
-    const char *path = names->modules[frame->number]->path;
-    if (frame->module == NULL && path != NULL) frame->module = copy(path);
+    const char *path = cs_heap_modules_path(names->modules, frame->number);
+    if (path != NULL) frame->module = copy(path);
     name_method(names, frame);
     return;
   }
@@ -325,10 +239,6 @@ void cs_outside_refused(const struct cs_outside_names *names, char *text, size_t
 }
 
 // ---- What a thread waits for ----
-
-const struct cs_metadata *cs_outside_metadata(struct cs_outside_names *names, uint32_t number) {
-  return metadata_of(names, names->modules[number]);
-}
 
 bool cs_outside_is_named(const struct cs_outside_frame *frame) {
   return (frame->kind == CS_CODE_JIT || frame->kind == CS_CODE_R2R) && frame->name[0] != '[';

@@ -26,10 +26,11 @@ static bool begins(const char *text, const char *prefix) {
 
 // ---- The pool's objects ----
 
-struct cs_heap *cs_outside_pool_open(struct cs_remote *remote, struct cs_outside_pool *pool) {
+struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules,
+                                     struct cs_outside_pool *pool) {
   struct cs_error err;
   struct cs_pool ignored;
-  struct cs_heap *heap = cs_heap_new(cs_remote_world(remote), &err);
+  struct cs_heap *heap = cs_heap_new(modules, &err);
   pool->now = (struct cs_pool){.why = "the runtime does not describe its classes as .NET 10 does"};
   // Places of fields do not change, and are kept: the stop gets shorter.
   if (heap != NULL) cs_pool_read(heap, &ignored);

@@ -172,12 +172,14 @@ struct cs_perfmap *cs_perfmap_read(int pid, bool raw_names, struct cs_error *err
   size_t count;
   struct area *areas = executable_areas(pid, &count, &map->counts.double_mapped);
   struct cs_target *target = cs_target_of(pid);
-  map->names = cs_outside_names_new(cs_remote_world(map->remote), target, raw_names);
+  struct cs_heap_modules *modules = cs_heap_modules_new(map->remote);
+  map->names = cs_outside_names_new(modules, target, raw_names);
   for (size_t i = 0; i < count; i++) scan(map, areas[i]);
   sort(map);
   for (size_t i = 0; i < map->count; i++) name_piece(map, &map->pieces[i]);
   confirm(map);
   cs_outside_names_free(map->names);
+  cs_heap_modules_free(modules);
   cs_target_free(target);
   free(areas);
   if (map->counts.jitted + map->counts.precompiled > 0) return map;

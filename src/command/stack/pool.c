@@ -6,8 +6,6 @@
 // Signal-safe: no.
 #include "stack/pool.h"
 
-#include "stack/heap.h"
-
 #define THREADING "System.Threading"
 #define CONCURRENT "System.Collections.Concurrent"
 enum { MAX_SEGMENTS = 1 << 20, MAX_NODES = 1 << 20 };

@@ -3,7 +3,7 @@
 #ifndef CS_STACK_POOL_H
 #define CS_STACK_POOL_H
 
-#include "stack/heap.h"
+#include "objects/heap.h"
 
 enum cs_pool_state {
   CS_POOL_UNKNOWN,

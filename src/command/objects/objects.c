@@ -3,12 +3,10 @@
 // only where it agrees with one that is described, or with metadata. A thread's own data must name
 // the thread; a sync block must be the one that the sync table has under the block's own index. One
 // thread. Signal-safe: no.
-#include "remote/objects.h"
+#include "objects/objects.h"
 
-#include <string.h>
-
-#include "base/utf16.h"
 #include "contract/supported.h"
+#include "objects/classes.h"
 
 static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
   return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
@@ -20,25 +18,36 @@ static bool get_word(const struct cs_world *world, uint64_t at, uint64_t *out) {
 
 bool cs_objects_known(const struct cs_world *world) {
   const struct cs_layout *l = &world->layout;
-  const uint32_t *field = (const uint32_t *)&l->objects;
-  for (size_t i = 0; i < sizeof l->objects / sizeof *field; i++)
-    if (field[i] == CS_NO_FIELD) return false;
+  const struct cs_object_layout *o = &l->objects;
+  const uint32_t needed[] = {
+      o->flags,
+      o->base_size,
+      o->element,
+      o->thread_data,
+      o->in_flight,
+      o->sync_size,
+      o->sync_block,
+      l->method_table.canonical,
+      l->method_table.parent,
+      l->method_table.flags2,
+      l->method_table.auxiliary,
+      l->ee_class.fields,
+      l->ee_class.method_table,
+      l->ee_class.field_count,
+      l->ee_class.static_count,
+      l->statics.size,
+      l->statics.gc,
+      l->module.types,
+      l->lookup_map.table,
+      l->lookup_map.next,
+      l->lookup_map.count,
+      l->array.size,
+      l->array.count,
+  };
+  for (size_t i = 0; i < CS_COUNT(needed); i++)
+    if (needed[i] == CS_NO_FIELD) return false;
   return l->runtime_major == CS_SUPPORTED_RUNTIME && l->sync_table != 0 &&
-         l->method_table.flags2 != CS_NO_FIELD;
-}
-
-// ---- Text ----
-
-char *cs_object_utf16(const struct cs_world *world, uint64_t address) {
-  uint16_t wide[CS_OBJECT_UNITS];
-  char text[3 * CS_OBJECT_UNITS + 1];
-  for (unsigned i = 0; i < CS_OBJECT_UNITS; i++) {
-    if (!get(world, address + i * sizeof wide[0], &wide[i], sizeof wide[0])) return NULL;
-    if (wide[i] != 0) continue;
-    size_t len = cs_utf16_to_utf8(text, sizeof text, wide, i, NULL);
-    return len > 0 ? strndup(text, len) : NULL;
-  }
-  return NULL;
+         l->free_object_class != 0 && l->landmarks.object_class != 0;
 }
 
 // ---- Types ----
@@ -49,33 +58,27 @@ uint64_t cs_object_class(const struct cs_world *world, uint64_t object) {
   return object % 8 == 0 && get_word(world, object, &class) ? class & ~(uint64_t)MARKS : 0;
 }
 
-bool cs_object_type(const struct cs_world *world, uint64_t class, struct cs_object_type *type) {
-  enum {  // of MTFlags and MTFlags2: the RuntimeTypeSystem contract
+bool cs_object_type(const struct cs_world *world, uint64_t id, struct cs_object_type *type) {
+  enum {  // of MTFlags: the RuntimeTypeSystem contract
     CATEGORY = 0x000C0000,
     ARRAY = 0x00080000,
     VECTOR = 0x00020000,
-    ROW_SHIFT = 8,
     VECTOR_BYTES = 24,  // of an array with one dimension and no bounds
   };
-  const struct cs_layout *l = &world->layout;
-  const struct cs_object_layout *o = &l->objects;
-  uint32_t flags, flags2, bytes;
+  struct cs_heap_class class;
   *type = (struct cs_object_type){.module = 0};
-  if (!cs_objects_known(world) || !get(world, class + o->flags, &flags, sizeof flags)) return false;
-  while ((flags & CATEGORY) == ARRAY) {
-    if (type->ranks == CS_OBJECT_RANKS || !get(world, class + o->base_size, &bytes, 4) ||
-        bytes < VECTOR_BYTES)
-      return false;
-    bool vector = (flags & VECTOR) != 0;
-    type->rank[type->ranks++] = vector ? 1 : (uint8_t)((bytes - VECTOR_BYTES) / 8);
-    if (!get_word(world, class + o->element, &class) || class % 8 != 0 ||
-        !get(world, class + o->flags, &flags, sizeof flags))
+  if (!cs_objects_known(world) || !cs_heap_class_read(world, id, &class)) return false;
+  while ((class.flags & CATEGORY) == ARRAY) {
+    if (type->ranks == CS_OBJECT_RANKS || class.base_bytes < VECTOR_BYTES) return false;
+    bool vector = (class.flags & VECTOR) != 0;
+    type->rank[type->ranks++] = vector ? 1 : (uint8_t)((class.base_bytes - VECTOR_BYTES) / 8);
+    if (!get_word(world, class.id + world->layout.objects.element, &id) ||
+        !cs_heap_class_read(world, id, &class))
       return false;
   }
-  type->row =
-      get(world, class + l->method_table.flags2, &flags2, sizeof flags2) ? flags2 >> ROW_SHIFT : 0;
-  return type->row != 0 && get_word(world, class + l->method_table.module, &type->module) &&
-         type->module != 0;
+  type->row = class.row;
+  type->module = class.module;
+  return type->row != 0 && type->module != 0;
 }
 
 // ---- Monitors ----

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Objects of another process and their types, by the offsets that the runtime describes, and the
 // locks that objects have in the runtime. Nothing is guessed: where something does not fit, the
-// result is "unknown". What a type is called is in metadata, which this room does not read. A
-// collection moves objects, so their contents mean something only while the process is stopped and
-// none is in progress. Not for handlers.
-#ifndef CS_REMOTE_OBJECTS_H
-#define CS_REMOTE_OBJECTS_H
+// result is "unknown". A collection moves objects, so their contents mean something only while the
+// process is stopped and none is in progress. Not for handlers.
+#ifndef CS_OBJECTS_OBJECTS_H
+#define CS_OBJECTS_OBJECTS_H
 
 #include "codemap/codemap.h"
 
-enum { CS_OBJECT_UNITS = 1024 };  // of UTF-16, with the NUL, that a text may have
-// The UTF-16 text that ends with a NUL at `address`, as UTF-8; the caller frees it. NULL: it is
-// empty, too long or unreadable.
-char *cs_object_utf16(const struct cs_world *world, uint64_t address);
-
-// Whether the runtime describes all that is needed; otherwise the functions below return nothing.
+// Whether the runtime describes everything that this room needs: classes.h, heap.h and this header
+// are of use only then.
 bool cs_objects_known(const struct cs_world *world);
 
 // ---- Types ----

@@ -3,30 +3,18 @@
 // names that they have in the source. Their places are the runtime's own, from its memory. Nothing
 // is guessed: a name, a type or a kind that does not fit makes a function return false. While a
 // collection moves objects, a result means nothing: the caller must not ask then. One thread.
-#ifndef CS_STACK_HEAP_H
-#define CS_STACK_HEAP_H
+#ifndef CS_OBJECTS_HEAP_H
+#define CS_OBJECTS_HEAP_H
 
 #include "base/error.h"
-#include "codemap/codemap.h"
+#include "objects/classes.h"
 
 // Names of types and fields are literals: they are known by their addresses when they are used
 // again.
 struct cs_heap;
 
-// A field's type as the runtime keeps it (ELEMENT_TYPE_*).
-enum cs_heap_kind {
-  CS_HEAP_BOOLEAN = 0x02,
-  CS_HEAP_I2 = 0x06,
-  CS_HEAP_I4 = 0x08,
-  CS_HEAP_U4 = 0x09,
-  CS_HEAP_I8 = 0x0A,
-  CS_HEAP_U8 = 0x0B,
-  CS_HEAP_VALUE = 0x11,   // a struct
-  CS_HEAP_OBJECT = 0x12,  // a reference
-};
-
-// The process need not be stopped. NULL: *err says why objects cannot be read.
-struct cs_heap *cs_heap_new(const struct cs_world *world, struct cs_error *err);
+// `modules` must live longer. The process need not be stopped. NULL: *err says why objects cannot be read.
+struct cs_heap *cs_heap_new(struct cs_heap_modules *modules, struct cs_error *err);
 void cs_heap_free(struct cs_heap *heap);
 
 // The object in a static field.
