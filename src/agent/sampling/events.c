@@ -137,8 +137,8 @@ static void begin_contention(struct cs_bytes *p) {
   uint64_t owner_tid;
   struct cs_agent_thread *t = own_sampled();
   // flags, CLR instance, the lock, its object
-  bool told = cs_take(p, NULL, 1 + 2 + 8 + 8) && cs_take(p, &owner_tid, sizeof owner_tid);
-  if (t != NULL) t->lock_owner = told ? id_of(owner_tid) : 0;
+  bool is_named = cs_take(p, NULL, 1 + 2 + 8 + 8) && cs_take(p, &owner_tid, sizeof owner_tid);
+  if (t != NULL) t->lock_owner = is_named ? id_of(owner_tid) : 0;
 }
 
 static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
