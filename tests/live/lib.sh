@@ -52,10 +52,10 @@ find_program() {
   [ -n "$pid" ] || fail "the program has not started"
   sleep 0.5
 }
-# start VARIABLE=VALUE...: starts the program Record as PID; it sleeps until it is stopped. It has started when it has
-# mapped MAPPED, or its own code.
+# start [VARIABLE=VALUE...] [PREFIX...]: starts the program Record as PID, by the command PREFIX if there is one, which
+# must exec it; it sleeps until it is stopped. It has started when it has mapped MAPPED, or its own code.
 start() {
-  env "$@" timeout -k 5 200 dotnet "$APP" names 200000 > /dev/null 2> "$WORK/err" &
+  env "$@" timeout -k 5 600 dotnet "$APP" names 600000 > /dev/null 2> "$WORK/err" &
   CHILD=$!
   find_program ${MAPPED:+"$MAPPED"}
 }

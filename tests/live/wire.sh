@@ -25,24 +25,11 @@ record() {  # record WHAT PREFIX...: of $PID
   [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$what: exit code $rc"; }
   grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$what: nothing was seen"; }
 }
-launch() {  # launch PREFIX...
-  "$@" dotnet "$APP" names 600000 > "$WORK/out" 2> "$WORK/err" &
-  PID=$!
-  for _ in {1..400}; do
-    grep -qsF "${APP##*/}" "/proc/$PID/maps" && break
-    sleep 0.025
-  done
-  sleep 1
-}
 PID=
 trap '[ -z "$PID" ] || kill -9 "$PID" 2> /dev/null; rm -rf "$WORK"' EXIT
-finish() {
-  kill -9 $PID
-  wait $PID 2> /dev/null
-}
 
 # ---- Truncating it during a recording is an error, and both processes survive ----
-launch
+start
 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
 command=$!
 until [ "$(memories $PID)" -ge 2 ]; do sleep 0.02; done
@@ -89,23 +76,23 @@ for signal in INT TERM; do
 done
 gone $PID "after interrupted commands"
 record "after interrupted commands"
-finish
+stop
 pass "a stopped process holds nobody"
 
 # ---- A full /dev/shm, and one that leads elsewhere: neither is used ----
 if unshare --mount true 2> /dev/null; then
   mkdir -p "$WORK/elsewhere"
-  launch unshare --mount sh -c 'mount -t tmpfs none /dev && ln -s "$0" /dev/shm &&
+  start unshare --mount sh -c 'mount -t tmpfs none /dev && ln -s "$0" /dev/shm &&
     mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/zero c 1 5 && mknod -m 666 /dev/urandom c 1 9 &&
     exec "$@"' "$WORK/elsewhere"
   record "with another /dev/shm"
-  finish
+  stop
   ls -A "$WORK/elsewhere" | grep . && fail "a file where the process has /dev/shm lead to"
   pass "/dev/shm is not used"
 fi
 
 # ---- Limits of the process: the command says so, and the process survives ----
-launch
+start
 prlimit --pid $PID --fsize=2097152:
 rc=0
 "$clrsnap" record -d 0.5 -o "$WORK/no.folded" "$PID" > "$WORK/said" 2>&1 || rc=$?
@@ -121,7 +108,7 @@ rc=0
 kill -0 $PID || fail "RLIMIT_AS has killed the program"
 prlimit --pid $PID --as=unlimited:
 record "after limits"
-finish
+stop
 pass "limits are said"
 
 # ---- Root records a program of another user, which need not see root's files or processes ----
@@ -135,9 +122,9 @@ cp "$BUILD/lib/libclrsnap.so" "$WORK/app"
 APP=$WORK/app/${APP##*/}
 export CLRSNAP_LIB=$WORK/app/libclrsnap.so
 export DOTNET_CLI_HOME=$WORK/theirs HOME=$WORK/theirs
-launch setpriv --reuid 65534 --regid 65534 --clear-groups
+start setpriv --reuid 65534 --regid 65534 --clear-groups
 record "another user's"
 [ "$(stat -c %u "/proc/$PID")" = 65534 ] || fail "the program is not another user's"
 gone $PID "another user's"
-finish
+stop
 pass "another user's process"
