@@ -5,9 +5,9 @@
 
 #include "formats/writers.h"
 #include "fuzz.h"
+#include "naming/naming.h"
 #include "profile/diff.h"
 #include "recorded.h"
-#include "recording/naming.h"
 
 static struct cs_recording before, after;
 

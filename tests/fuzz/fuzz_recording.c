@@ -5,10 +5,10 @@
 #include "formats/otlp.h"
 #include "formats/writers.h"
 #include "fuzz.h"
+#include "naming/naming.h"
 #include "profile/traces.h"
 #include "recorded.h"
-#include "recording/naming.h"
-#include "recording/summary.h"
+#include "session/summary.h"
 
 static bool is_written(const struct cs_format *format, const struct cs_profile_set *set,
                        uint32_t modes, uint64_t bytes, uint32_t random) {

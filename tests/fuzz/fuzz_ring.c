@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "recording/resolve.h"
+#include "naming/resolve.h"
 #include "wire/consumer.h"
 
 enum { RING = 4096 };

@@ -4,7 +4,7 @@
 #define CS_FUZZ_RECORDED_H
 
 #include "formats/format.h"
-#include "recording/resolve.h"
+#include "naming/resolve.h"
 
 enum { FUZZ_MOST_BYTES = 1 << 16 };
 

@@ -10,11 +10,11 @@
 #include "cli/verbs.h"
 #include "formats/format.h"
 #include "formats/writers.h"
+#include "naming/naming.h"
+#include "naming/resolve.h"
 #include "profile/diff.h"
-#include "recording/naming.h"
 #include "recording/recfile.h"
-#include "recording/resolve.h"
-#include "recording/view.h"
+#include "session/view.h"
 #include "util/say.h"
 
 enum diff_format { DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED, DIFF_MARKDOWN };

@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 #include "cli/verbs.h"
-#include "recording/endpoints.h"
+#include "naming/endpoints.h"
 #include "recording/recfile.h"
 #include "util/say.h"
 

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "cli/start.h"
 #include "cli/verbs.h"
-#include "recording/naming.h"
-#include "recording/resolve.h"
+#include "naming/naming.h"
+#include "naming/resolve.h"
 #include "util/say.h"
 
 struct watch {

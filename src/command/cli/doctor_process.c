@@ -19,9 +19,9 @@
 #include "process/launch.h"
 #include "process/proc.h"
 #include "process/process.h"
-#include "recording/attach_agent.h"
-#include "recording/hand_over.h"
 #include "remote/remote.h"
+#include "session/attach_agent.h"
+#include "session/hand_over.h"
 
 // Some of the switches that refuse an attach refuse profilers at the start, too. So do other
 // runtimes, which check_runtime reports.

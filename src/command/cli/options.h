@@ -4,7 +4,7 @@
 #define CS_CLI_OPTIONS_H
 
 #include "cli/command.h"
-#include "recording/view.h"
+#include "session/view.h"
 #include "top/top.h"
 #include "wire/consumer.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "process/attach.h"
-#include "recording/hand_over.h"
+#include "session/hand_over.h"
 
 static void put_setting(struct cs_diag_payload *data, const char *name, const char *value) {
   cs_diag_put(data, name, strlen(name));

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "naming/naming.h"
 #include "process/proc.h"
-#include "recording/naming.h"
 #include "util/say.h"
 
 static void fill_totals(struct cs_session *s) {

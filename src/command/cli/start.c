@@ -9,8 +9,8 @@
 #include "process/label_hook.h"
 #include "process/launch.h"
 #include "process/proc.h"
-#include "recording/attach_agent.h"
-#include "recording/hand_over.h"
+#include "session/attach_agent.h"
+#include "session/hand_over.h"
 
 bool cs_start_prepare(struct cs_start *s, struct cs_error *err) {
   const struct cs_agent_options *o = s->options;

@@ -5,7 +5,7 @@
 #define CS_CLI_START_H
 
 #include "cli/options.h"
-#include "recording/session.h"
+#include "session/session.h"
 
 struct cs_start {
   const struct cs_agent_options *options;

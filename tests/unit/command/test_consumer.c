@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "formats/writers.h"
-#include "recording/resolve.h"
+#include "naming/resolve.h"
 #include "wire/consumer.h"
 
 #define RING 65536u

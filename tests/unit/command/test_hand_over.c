@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "process/proc.h"
-#include "recording/hand_over.h"
+#include "session/hand_over.h"
 
 // The child stands in /proc until it is waited for.
 static pid_t zombie(void) {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "recording/inlined.h"
+#include "naming/inlined.h"
 
 enum { HOT = 1, MIDDLE = 2, DEEP = 3, OTHER = 4 };
 #define LOST CS_WIRE_IL_NO_MAPPING

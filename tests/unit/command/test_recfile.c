@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "formats/format.h"
-#include "recording/naming.h"
+#include "naming/naming.h"
+#include "naming/resolve.h"
 #include "recording/recfile.h"
-#include "recording/resolve.h"
 
 static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
 static char path[64];

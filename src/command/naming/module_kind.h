@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whose code a module is, by its file's name.
-#ifndef CS_RECORDING_MODULE_KIND_H
-#define CS_RECORDING_MODULE_KIND_H
+#ifndef CS_NAMING_MODULE_KIND_H
+#define CS_NAMING_MODULE_KIND_H
 
 #include <stdbool.h>
 

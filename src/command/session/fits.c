@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Refuses outputs that would be enormous: a recording of a megabyte may describe stacks that come
 // to terabytes when they are written out. One thread. Signal-safe: no.
-#include "recording/view.h"
+#include "session/view.h"
 #include "util/say.h"
 
 bool cs_fits(const char *path, const struct cs_profile_set *set, enum cs_expansion expansion,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The runtime's name of a type as it is written in C#. One thread.
-#ifndef CS_RECORDING_TYPE_NAME_H
-#define CS_RECORDING_TYPE_NAME_H
+#ifndef CS_NAMING_TYPE_NAME_H
+#define CS_NAMING_TYPE_NAME_H
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 // Endpoints. A request delegate is a dynamic method, "lambda_method6", whose name says nothing, but
 // it serves one endpoint, which the labels of its samples have. Invariant: a delegate that samples of
 // two endpoints share has none. One thread. Signal-safe: no.
-#include "recording/endpoints.h"
+#include "naming/endpoints.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // Lines of managed frames. Invariant: a place has the line of the IL that its instruction comes
 // from, or none: code of the JIT's own (no mapping) does not get the line of code next to it. A
 // prolog is its method's first line, an epilog its last. One thread. Signal-safe: no.
-#include "recording/place.h"
+#include "naming/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>

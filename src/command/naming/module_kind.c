@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Modules are told apart by the beginnings of their names. One thread. Signal-safe: no.
-#include "recording/module_kind.h"
+#include "naming/module_kind.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Makes a running .NET program load our agent, and opens the memory that the agent creates.
-#ifndef CS_RECORDING_ATTACH_AGENT_H
-#define CS_RECORDING_ATTACH_AGENT_H
+#ifndef CS_SESSION_ATTACH_AGENT_H
+#define CS_SESSION_ATTACH_AGENT_H
 
-#include "recording/session.h"
+#include "session/session.h"
 
 // Checks that the process can share so much memory with us, as far as its limits and our rights
 // show.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From a place in a method's machine code to its source line, by the recording's IL map of the
 // method and the module's symbols. One thread.
-#ifndef CS_RECORDING_PLACE_H
-#define CS_RECORDING_PLACE_H
+#ifndef CS_NAMING_PLACE_H
+#define CS_NAMING_PLACE_H
 
 #include "metadata/lines.h"
 #include "recording/recording.h"

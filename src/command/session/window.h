@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A recording in windows of time, each of which becomes a profile.
-#ifndef CS_RECORDING_WINDOW_H
-#define CS_RECORDING_WINDOW_H
+#ifndef CS_SESSION_WINDOW_H
+#define CS_SESSION_WINDOW_H
 
-#include "recording/view.h"
+#include "session/view.h"
 
 struct cs_window {
   struct cs_view *view;  // how frames are shown, and where to push

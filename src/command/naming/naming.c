@@ -2,15 +2,15 @@
 // Names of native functions and source lines, from files. Invariant: a name comes from the file
 // that was recorded, or from the PDB of the module that was loaded; files that are not proven to be
 // those are not used, which is reported. One thread. Signal-safe: no.
-#include "recording/naming.h"
+#include "naming/naming.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "metadata/kallsyms.h"
-#include "recording/inlined.h"
-#include "recording/place.h"
+#include "naming/inlined.h"
+#include "naming/place.h"
 
 static const struct cs_target *target_of(struct cs_recording *rec) {
   if (rec->target == NULL) rec->target = cs_target_of(0);

@@ -2,7 +2,7 @@
 // The files that a process loads. Invariant: as long as our library is the same, its copies for a
 // process always have the same path: the loader then recognises the library that it has loaded
 // before, which never leaves a process. One thread. Signal-safe: no.
-#include "recording/hand_over.h"
+#include "session/hand_over.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

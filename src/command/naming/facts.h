@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The facts of a recording for one of its modes.
-#ifndef CS_RECORDING_FACTS_H
-#define CS_RECORDING_FACTS_H
+#ifndef CS_NAMING_FACTS_H
+#define CS_NAMING_FACTS_H
 
 #include "recording/recording.h"
 

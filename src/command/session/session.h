@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A program that is recorded: its signals, its end, and the ring that is emptied meanwhile. It is
 // either our child, or a process that was already running and continues afterwards.
-#ifndef CS_RECORDING_SESSION_H
-#define CS_RECORDING_SESSION_H
+#ifndef CS_SESSION_SESSION_H
+#define CS_SESSION_SESSION_H
 
 #include <signal.h>
 #include <sys/types.h>
 
 #include "recording/recfile.h"
-#include "recording/window.h"
+#include "session/window.h"
 #include "wire/consumer.h"
 
 // An observer of the recording. The command then handles signals by itself.

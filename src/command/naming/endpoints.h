@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The endpoints of labels: "GET /cart/{id}", or the name of an Activity.
-#ifndef CS_RECORDING_ENDPOINTS_H
-#define CS_RECORDING_ENDPOINTS_H
+#ifndef CS_NAMING_ENDPOINTS_H
+#define CS_NAMING_ENDPOINTS_H
 
 #include "recording/recording.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The agent in a running program: whether there is memory for it, and the command's side of the
 // beginning of a recording. One thread. Signal-safe: no.
-#include "recording/attach_agent.h"
+#include "session/attach_agent.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 // Invariant: every signal that reaches the command reaches the program once: one that the terminal
 // sends to the whole foreground group is not forwarded. A process that was attached to gets none.
 // One thread. Signal-safe: no.
-#include "recording/session.h"
-#include "recording/naming.h"
+#include "session/session.h"
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,8 +2,8 @@
 // A window's profile: a recording with only those nodes and threads that the window's samples need,
 // which shares all other tables with the whole. Invariant: each sample is in exactly one window.
 // One thread. Signal-safe: no.
-#include "recording/window.h"
-#include "recording/naming.h"
+#include "session/window.h"
+#include "naming/naming.h"
 
 #include <stdlib.h>
 #include <string.h>

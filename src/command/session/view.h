@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What `record` makes of a recording at its end, and `report` of the file: the same options, the
 // same files, the same summary.
-#ifndef CS_RECORDING_VIEW_H
-#define CS_RECORDING_VIEW_H
+#ifndef CS_SESSION_VIEW_H
+#define CS_SESSION_VIEW_H
 
 #include "formats/format.h"
 #include "push/push.h"

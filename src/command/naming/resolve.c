@@ -3,9 +3,9 @@
 // node, neighbouring frames of a library without symbols become one "[library]", and an async
 // method is one frame, although the compiler made two methods of it. Invariant: no sample is
 // dropped or added. One thread. Signal-safe: no.
-#include "recording/resolve.h"
+#include "naming/resolve.h"
+#include "naming/endpoints.h"
 #include "profile/traces.h"
-#include "recording/endpoints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 
 #include "base/path.h"
 #include "demangle/demangle.h"
-#include "recording/facts.h"
-#include "recording/inlined.h"
-#include "recording/module_kind.h"
-#include "recording/type_name.h"
+#include "naming/facts.h"
+#include "naming/inlined.h"
+#include "naming/module_kind.h"
+#include "naming/type_name.h"
 
 #define NAME_BYTES 4096  // longer names (generic nesting) are truncated
 #define LEFT_OUT UINT32_MAX

@@ -2,7 +2,7 @@
 // The summary: samples, what was lost and where, the share of complete walks and the reasons of the
 // others, how long threads were held, and how often the runtime was stopped. It hides no weakness.
 // One thread. Signal-safe: no.
-#include "recording/summary.h"
+#include "session/summary.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 //
 // Invariant: what is unknown is left out, never guessed: a line, or a frame. One thread.
 // Signal-safe: no.
-#include "recording/inlined.h"
+#include "naming/inlined.h"
 
 #include <stdlib.h>
 #include <string.h>

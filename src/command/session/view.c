@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // From a recording to files. Invariant: nothing here depends on where the recording came from, so a
 // report from a file is the same as at the end of the program. One thread. Signal-safe: no.
-#include "recording/view.h"
-#include "recording/naming.h"
+#include "session/view.h"
+#include "naming/naming.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/perf.h"
 #include "formats/writers.h"
+#include "naming/endpoints.h"
+#include "naming/resolve.h"
 #include "profile/traces.h"
-#include "recording/endpoints.h"
-#include "recording/resolve.h"
-#include "recording/summary.h"
+#include "session/summary.h"
 #include "util/say.h"
 
 bool cs_view_add_output(struct cs_view *view, const char *arg, struct cs_error *err) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a recording says at its end.
-#ifndef CS_RECORDING_SUMMARY_H
-#define CS_RECORDING_SUMMARY_H
+#ifndef CS_SESSION_SUMMARY_H
+#define CS_SESSION_SUMMARY_H
 
 #include "profile/profile.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // From a recording (ids, addresses) to a profile (names). One thread.
-#ifndef CS_RECORDING_RESOLVE_H
-#define CS_RECORDING_RESOLVE_H
+#ifndef CS_NAMING_RESOLVE_H
+#define CS_NAMING_RESOLVE_H
 
-#include "recording/inlined.h"
+#include "naming/inlined.h"
 #include "recording/recording.h"
 
 struct cs_resolve_opts {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Inlined methods, as callees of the frame that they were inlined into. The recording's own tree
 // has none of them, because its frames are places in machine code. One thread.
-#ifndef CS_RECORDING_INLINED_H
-#define CS_RECORDING_INLINED_H
+#ifndef CS_NAMING_INLINED_H
+#define CS_NAMING_INLINED_H
 
 #include "recording/recording.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of native functions and source lines for a recording, from files. One thread.
-#ifndef CS_RECORDING_NAMING_H
-#define CS_RECORDING_NAMING_H
+#ifndef CS_NAMING_NAMING_H
+#define CS_NAMING_NAMING_H
 
 #include "recording/recording.h"
 

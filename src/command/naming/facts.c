@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a recording's records to the facts of a profile. One thread. Signal-safe: no.
-#include "recording/facts.h"
+#include "naming/facts.h"
 
 #include <stdlib.h>
 #include <string.h>

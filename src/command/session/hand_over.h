@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Our files that a running process loads, by paths that it can open.
-#ifndef CS_RECORDING_HAND_OVER_H
-#define CS_RECORDING_HAND_OVER_H
+#ifndef CS_SESSION_HAND_OVER_H
+#define CS_SESSION_HAND_OVER_H
 
 #include "process/give.h"
-#include "recording/session.h"
+#include "session/session.h"
 
 struct cs_handed {
   char *agent;  // both as the process calls them
