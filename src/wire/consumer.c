@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-void cs_consumer_tell_cpu(struct cs_consumer *c) {
+void cs_consumer_publish_cpu(struct cs_consumer *c) {
   struct timespec t;
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0) return;
   cs_store_release(&c->header->command_cpu_ns,

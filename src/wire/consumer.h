@@ -71,7 +71,7 @@ enum cs_wire_agent_state cs_consumer_agent_state(const struct cs_consumer *c);
 void cs_consumer_message(const struct cs_consumer *c, char *out, size_t cap);
 void cs_consumer_stop(struct cs_consumer *c);  // asks the agent to end
 // Publishes the CPU time of the command, for the agent's budget.
-void cs_consumer_tell_cpu(struct cs_consumer *c);
+void cs_consumer_publish_cpu(struct cs_consumer *c);
 bool cs_consumer_has_label_hooks(const struct cs_consumer *c);
 uint64_t cs_consumer_lost(const struct cs_consumer *c);
 

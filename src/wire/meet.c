@@ -83,7 +83,7 @@ static bool adopt(struct cs_consumer *c, int fd, uint64_t capacity,
   c->header = map;
   c->ring = (const uint8_t *)map + CS_WIRE_HEADER_BYTES;
   c->capacity = capacity;
-  cs_consumer_tell_cpu(c);
+  cs_consumer_publish_cpu(c);
   return true;
 }
 

@@ -156,7 +156,7 @@ void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
   cs_producer_set_state(p, CS_WIRE_AGENT_REFUSED);
 }
 
-void cs_producer_tell_label_hooks(struct cs_producer *p) {
+void cs_producer_set_label_hooks(struct cs_producer *p) {
   cs_store_release(&p->header->label_hooks, 1u);
 }
 

@@ -43,7 +43,7 @@ void cs_producer_say(struct cs_producer *p, const char *sentence);
 // Sets CS_WIRE_AGENT_REFUSED, with the reason for the user.
 void cs_producer_refuse(struct cs_producer *p, const char *sentence);
 // Says that the program reports its Activities.
-void cs_producer_tell_label_hooks(struct cs_producer *p);
+void cs_producer_set_label_hooks(struct cs_producer *p);
 bool cs_producer_stop_wanted(const struct cs_producer *p);
 
 // Writes a record: a fixed head, then strings. A string of more than 65,535 bytes is cut at the end

@@ -196,7 +196,7 @@ static void maintain(uint64_t now) {
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
   check_small_stacks();
   cs_threads_start_delayed();
-  if (cs_labels_have_hook()) cs_producer_tell_label_hooks(&cs_agent.wire);
+  if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
   check_names(now);
 }
 
@@ -272,7 +272,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   cs_threads_stop();
   cs_engines_end();
   cs_events_stop();
-  if (cs_labels_have_hook()) cs_producer_tell_label_hooks(&cs_agent.wire);
+  if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
   cs_labels_end();
   cs_store_release(&cs_signal.ring, NULL);
   cs_store_release(&cs_signal.awaits, NULL);

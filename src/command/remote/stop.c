@@ -105,7 +105,7 @@ static bool wait_for_asked(struct cs_remote *remote, int tid, uint64_t deadline,
   return cs_error_set(err, "out of memory for the threads of process %d", remote->pid);
 }
 
-static bool tell_listed(struct cs_remote *remote, struct cs_error *err) {
+static bool ask_listed(struct cs_remote *remote, struct cs_error *err) {
   char path[64];
   const struct dirent *entry;
   bool ok = true, asked;
@@ -127,7 +127,7 @@ static bool tell_listed(struct cs_remote *remote, struct cs_error *err) {
 static bool stop_listed(struct cs_remote *remote, unsigned *found, struct cs_error *err) {
   unsigned before = remote->stopped.count;
   uint64_t deadline = cs_clock_now_ns() + stop_timeout_ns;
-  bool ok = tell_listed(remote, err);
+  bool ok = ask_listed(remote, err);
   for (unsigned i = 0; i < remote->asked.count; i++)
     ok = wait_for_asked(remote, remote->asked.tid[i], deadline, ok ? err : NULL) && ok;
   remote->asked.count = 0;

@@ -149,7 +149,7 @@ static void clear_progress(struct cs_session *s) {
 
 static void wait_a_little(struct cs_session *s, int timeout_ms) {
   struct pollfd fd = {.fd = s->signals, .events = POLLIN};
-  if (s->consumer.header != NULL) cs_consumer_tell_cpu(&s->consumer);
+  if (s->consumer.header != NULL) cs_consumer_publish_cpu(&s->consumer);
   (void)poll(&fd, 1, timeout_ms);
 }
 

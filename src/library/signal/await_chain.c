@@ -56,7 +56,7 @@ CS_ISLAND static bool is_task(const struct cs_awaits *awaits, const struct cs_aw
   return false;
 }
 
-CS_ISLAND static enum cs_await_state tell_unknown(struct cs_await_chain *chain, uint64_t class) {
+CS_ISLAND static enum cs_await_state note_unknown(struct cs_await_chain *chain, uint64_t class) {
   chain->words[chain->count++] = class;
   return CS_AWAITS_UNKNOWN;
 }
@@ -74,7 +74,7 @@ CS_ISLAND static enum cs_await_state look_at_resumer(const struct cs_awaits *awa
   if (target == 0) return CS_AWAITS_COMPLETE;
   if (!read_u64(r, target, &class)) return CS_AWAITS_STOPPED;
   uint64_t type = cs_await_type(awaits, class, &slot);
-  if (type == 0) return tell_unknown(chain, class);
+  if (type == 0) return note_unknown(chain, class);
   *resumes = CS_AWAIT_TYPE_KIND(type) == CS_AWAIT_RESUMER;
   return CS_AWAITS_COMPLETE;
 }
@@ -165,7 +165,7 @@ CS_ISLAND static enum cs_await_state step(const struct cs_awaits *awaits,
     word |= CS_AWAIT_WORD_NEW;
   }
   enum cs_await_kind kind = CS_AWAIT_TYPE_KIND(type);
-  if (type == 0) return tell_unknown(chain, class);
+  if (type == 0) return note_unknown(chain, class);
   if ((kind == CS_AWAIT_BOX || kind == CS_AWAIT_SOURCE) && !add_word(chain, word))
     return CS_AWAITS_CUT;
   return pass(awaits, r, type, slot, way, chain);
