@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """pagedata.py PAGE JSON: holds what a page carries against the JSON output of the same recording or
 comparison: every thread's numbers of every stack of every mode, and every sample in time. The reader of the
-page (modes()) is written from the description in src/export/page_data.c; shares.py uses it, too."""
+page (modes()) is written from the description in src/command/page/page_data.c; shares.py uses it, too."""
 import base64
 import collections
 import json

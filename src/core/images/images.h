@@ -33,7 +33,7 @@ enum cs_cfa_how {
                      // rsp is the value of `cfa_reg`; what is saved "at the CFA" is at register
                      // `cfa_add` + off
   CS_CFA_EH_RETURN,  // like REG, but the caller is gone: the registers are those of the frame that
-                     // catches an exception, which libgcc's locals describe (unwind/ehreturn.c)
+                     // catches an exception, which libgcc's locals describe (native/ehreturn.c)
   CS_CFA_PLT,        // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 // clang-format on
