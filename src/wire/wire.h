@@ -41,7 +41,7 @@ enum cs_wire_engine_kind {
   CS_WIRE_ENGINE_AUTO,   // the best one available
   CS_WIRE_ENGINE_PERF,   // the kernel's perf events: a task clock for each thread
   CS_WIRE_ENGINE_CLOCK,  // samples, at random times, threads that have used CPU time
-  CS_WIRE_ENGINE_TIMER,  // POSIX timers of CPU clocks, which expire at the kernel's tick
+  CS_WIRE_ENGINE_TIMER,  // POSIX timers of CPU clocks: only in older recordings
   CS_WIRE_ENGINES,       // their number
 };
 static inline const char *cs_wire_engine_name(enum cs_wire_engine_kind engine) {
@@ -222,7 +222,7 @@ struct cs_wire_again {
 struct cs_wire_end {
   uint64_t samples, lost_ring,
       lost_wire;                 // taken; lost for lack of room in the target, in the ring
-  uint64_t signals, overruns;    // signals handled; timer expirations that the kernel merged
+  uint64_t signals, unused;      // signals handled; 0
   uint64_t asleep;               // threads walked while they slept, without a signal
   uint64_t runtime_suspensions;  // how often this agent stopped the runtime: counted, not assumed
   uint64_t events;               // events of the runtime that were to become samples

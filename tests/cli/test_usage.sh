@@ -89,9 +89,9 @@ usage_error "--budget takes 0.01% to 100% of a processor, not '1x'$more" record 
 usage_error "--budget takes 0.01% to 100% of a processor, not '101%'$more" record --budget 101% true
 usage_error "--alloc takes the bytes between two objects, 100k to 1g, not '99k'$more" record --alloc 99k true
 usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" record --event-rate 0 true
-usage_error "--engine takes 'auto', 'perf', 'clock' or 'timer', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
-usage_error "--engine takes 'auto', 'perf', 'clock' or 'timer', not 'tick'$more" record --engine tick true
-usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine timer --mode wall true
+usage_error "--engine takes 'auto', 'perf' or 'clock', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
+usage_error "--engine takes 'auto', 'perf' or 'clock', not 'timer'$more" record --engine timer true
+usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine clock --mode wall true
 modes="--mode takes one or more of cpu, wall, alloc, lock, wait, exception, gc with commas between them"
 usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true

@@ -40,10 +40,9 @@ named() {
   pass "$1: $(sed -n 's/^clrsnap: \([0-9]* samples\).*/\1/p' "$WORK/said")"
 }
 descriptors() { ls "/proc/$PID/fd" | wc -l; }
-# of our own: the thread that records, timers, the shared memory.
+# of our own: the thread that records, the shared memory.
 left_over() {
   grep -qsx .clrsnap /proc/"$PID"/task/*/comm && return 0
-  [ -s "/proc/$PID/timers" ] && return 0
   grep -q clrsnap- "/proc/$PID/maps"
 }
 clean() {

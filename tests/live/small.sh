@@ -36,7 +36,7 @@ attach() {
   check "attached, $*" $rc
 }
 if [ "$WHAT" = attach ]; then
-  for own in '' own; do attach "$own"; attach "$own" --engine timer; done
+  for own in '' own; do attach "$own"; attach "$own" --engine clock; done
 else
   launch '' --engine "$WHAT"
   launch own --engine "$WHAT"

@@ -37,18 +37,14 @@ LAUNCHED_ONLY = {"exec", "exit", "crash"}
 REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use",
             "replaced": "^clrsnap: (all real-time signals from 35 on are in use|.*the program uses (SIGURG|signal))"}
 
-ENGINES = [["--engine", "perf"], ["--engine", "clock"], ["--engine", "timer"], ["--mode", "wall"]]
+ENGINES = [["--engine", "perf"], ["--engine", "clock"], ["--mode", "wall"]]
 MORE = [[], [], ["--native", "off"], ["--inlined"], ["--lines"], ["--threads", "each"]]
 EVENTS = ["alloc", "lock", "wait", "exception", "gc"]
 
 
-# The kernel sends a timer's signals even if the program has reset the handler (docs/signal-safety.md).
-NOT_BY = {"replaced": ["--engine", "timer"]}
-
-
 def recording(rng, hazard, how):
     """Options of a recording, drawn."""
-    options = list(rng.choice([engine for engine in ENGINES if engine != NOT_BY.get(hazard)]))
+    options = list(rng.choice(ENGINES))
     if rng.random() < 0.3:
         modes = ["wall" if "wall" in options else "cpu"] + rng.sample(EVENTS, rng.randint(1, len(EVENTS)))
         options = [o for o in options if o not in ("--mode", "wall")] + ["--mode", ",".join(modes)]

@@ -37,12 +37,10 @@ def entries(folder):
 
 
 def left_over(pid):
-    """Of ours in a process that nobody records: the agent's thread, timers, the shared memory. Nothing if it has ended."""
+    """Of ours in a process that nobody records: the agent's thread, the shared memory. Nothing if it has ended."""
     found = []
     if any(read(f"{task}/comm") == ".clrsnap\n" for task in entries(f"/proc/{pid}/task")):
         found.append("the agent's thread")
-    if read(f"/proc/{pid}/timers"):
-        found.append("timers")
     if "memfd:clrsnap" in read(f"/proc/{pid}/maps"):
         found.append("shared memory")
     if any(re.search("memfd:clrsnap|perf_event", read(fd)) for fd in entries(f"/proc/{pid}/fd")):

@@ -286,7 +286,6 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
       .lost_wire = cs_load_acquire(&cs_agent.wire.header->lost_records),
       .signals = cs_load_acquire(&ring->signals),
       .asleep = cs_load_acquire(&ring->asleep),
-      .overruns = cs_load_acquire(&ring->overruns),
       .runtime_suspensions = cs_equip_stops(),
       .events = cs_load_acquire(&ring->events),
   };

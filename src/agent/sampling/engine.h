@@ -33,10 +33,7 @@ struct cs_engine {
 extern const struct cs_engine cs_engine_perf;       // engine_perf.c
 extern const struct cs_engine cs_engine_perf_user;  // the same, in user mode only
 extern const struct cs_engine cs_engine_clock;      // engine_clock.c
-extern const struct cs_engine cs_engine_timer;      // engine_timer.c
 
-// What a sample of CS_CAUSE_TIMER stands for (engine_timer.c).
-uint64_t cs_timer_weight(const struct cs_agent_thread *thread, const struct cs_sample *sample);
 // Counts a sample of which it is not known whether its thread was in the kernel (engine_perf.c).
 void cs_perf_count_kernel_unknown(void);
 

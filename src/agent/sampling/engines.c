@@ -13,7 +13,7 @@
 // In the order of their quality. Without the kernel's time shares are wrong where threads make
 // system calls (by 54 points in tests/apps/Engine), so that engine is for those who ask for it.
 static const struct cs_engine *const engines[] = {&cs_engine_perf, &cs_engine_clock,
-                                                  &cs_engine_timer, &cs_engine_perf_user};
+                                                  &cs_engine_perf_user};
 
 enum standing { UNTRIED, WORKS, REFUSED };
 

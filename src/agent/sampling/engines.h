@@ -12,8 +12,7 @@ bool cs_engines_begin(struct cs_error *err);  // False: what was asked for is no
 uint64_t cs_engines_poll(uint64_t now_ns);
 void cs_engines_end(void);     // no thread is sampled any more
 bool cs_engines_report(void);  // CS_WIRE_ENGINE, in mode cpu. False: no room
-// Changes the time between samples, of the threads that there are and will be. Call it right after
-// the ring has been read: only the last two periods of a thread are known.
+// Changes the time between samples, of the threads that there are and will be.
 void cs_engines_set_period(uint64_t period_ns);
 
 // ---- One thread, with the list's lock held ----

@@ -4,8 +4,6 @@
 #ifndef CS_SAMPLING_THREADS_H
 #define CS_SAMPLING_THREADS_H
 
-#include <time.h>
-
 #include "sampling/state.h"
 #include "threads/registry.h"
 
@@ -41,10 +39,6 @@ struct cs_agent_thread {
   uint64_t clock_from, clock_to;  // its CPU clock when that began, and at its last sample
   uint64_t event_id;              // engine_perf.c, with the next two
   uint64_t checked_ns, enabled_ns;
-  timer_t timer;  // engine_timer.c
-  // The timer's period, and the previous one, which samples older than `timer_set` (time-stamp
-  // counter) were taken with. Written by the agent's thread, which may read them without the lock.
-  uint64_t timer_ns, timer_before_ns, timer_set;
 
   // The agent's thread only, without the lock.
   uint64_t represented_ns;   // engine_clock.c: the CPU time that its samples stand for

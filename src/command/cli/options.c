@@ -129,7 +129,7 @@ const struct cs_option cs_agent_options[] = {
     {'p', "pid", "PID", "use this process, as a PID alone does", cs_set_pid, AGENT(pid)},
     {'F', "frequency", "HZ", "samples per second and thread, 1 to 10000 (499)", cs_set_number,
      AGENT(ask.hz), .most = 10000},
-    {0, "engine", "auto|perf|clock|timer",
+    {0, "engine", "auto|perf|clock",
      "what makes threads take samples in mode cpu (auto: the best that is available)", cs_set_word,
      AGENT(ask.engine), .least = CS_WIRE_ENGINE_AUTO},
     {0, "kernel", NULL, "mode cpu with the kernel's frames, marked [k]; needs the engine perf",

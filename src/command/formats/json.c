@@ -68,10 +68,9 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   put_engine(j, f);
   if (f->ended) {
     CS_JSON_UINTS(j, {"suspensions", f->suspensions}, {"stoppedNs", f->stopped_ns},
-                  {"unsampledNs", f->unsampled_ns}, {"overruns", f->overruns});
+                  {"unsampledNs", f->unsampled_ns});
   } else {
     cs_json_null(j, "suspensions");
-    cs_json_null(j, "overruns");
   }
   CS_JSON_UINTS(j, {"putOff", f->put_off}, {"putOffEvents", f->put_off_events});
   cs_json_bool(j, "inlined", f->inlined.wanted);

@@ -86,7 +86,6 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->stopped_for = rec->stops.threads;
   f->unsampled_ns = rec->stops.unsampled_ns;
   fill_put_off(rec, f);
-  f->overruns = rec->end.overruns;
   // Until the end, the threads' time is that of an earlier moment than the samples.
   if (mode == CS_WIRE_MODE_CPU)
     f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,

@@ -125,7 +125,6 @@ struct cs_facts {
   uint64_t stopped_ns;             // for how long in total,
   uint64_t stopped_for;            // to give that many threads larger signal stacks,
   uint64_t unsampled_ns;           // and the CPU time of threads without one, which has no samples
-  uint64_t overruns;               // timer expirations merged into one heavier sample
   uint64_t put_off;            // samples of all modes whose weight went to the thread's next sample
   uint64_t put_off_events;     // events that have no stack because of that
   uint64_t put_off_ns;         // the longest walk that samples were put off for,

@@ -33,16 +33,14 @@ CS_ISLAND static bool is_registered(const struct cs_thread *thread) {
          (at - cs_signal.threads_lo) % sizeof(struct cs_thread) == 0;
 }
 
-// From a timer of this process, or its own sigqueue.
 CS_ISLAND static bool is_from_us(const siginfo_t *info) {
-  return info->si_code == SI_TIMER ||
-         (info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid));
+  return info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid);
 }
 
 CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
                                  const struct cs_regs *regs, uint64_t entry_tsc) {
-  struct cs_signal_cause wall = {entry_tsc, CS_CAUSE_WALL, 0, 0};
-  struct cs_signal_cause look = {entry_tsc, CS_CAUSE_LOOK, 0, thread->asked_weight};
+  struct cs_signal_cause wall = {entry_tsc, CS_CAUSE_WALL, 0};
+  struct cs_signal_cause look = {entry_tsc, CS_CAUSE_LOOK, thread->asked_weight};
   if (asked & CS_ASKED_WALL) cs_sample_take(thread, regs, &wall);
   if (asked & CS_ASKED_LOOK) cs_sample_take(thread, regs, &look);
 }
@@ -69,13 +67,8 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   struct cs_thread *thread = (void *)(uintptr_t)value;
   if (!is_registered(thread) || !cs_thread_is_caller(thread)) return;
   // Taken in any case, so that the agent can ask again.
-  uint32_t asked = info->si_code == SI_QUEUE ? cs_take_seq(&thread->asked, 0u) : 0;
-  if (!begin_sample(thread, ucontext)) return;
-  take_asked(thread, asked, &regs, entry_tsc);
-  if (info->si_code != SI_TIMER) return;
-  uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
-  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_TIMER, overrun, 0};
-  cs_sample_take(thread, &regs, &cause);
+  uint32_t asked = cs_take_seq(&thread->asked, 0u);
+  if (begin_sample(thread, ucontext)) take_asked(thread, asked, &regs, entry_tsc);
 }
 
 // ---- SIGURG ----
@@ -93,7 +86,7 @@ CS_ISLAND static struct cs_thread *find_self(void) {
 CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
   struct cs_thread *thread = info->si_value.sival_ptr;
   if (info->si_code == SI_USER && info->si_pid == 0) return find_self();
-  return info->si_code == SI_QUEUE && is_from_us(info) && is_registered(thread) ? thread : NULL;
+  return is_from_us(info) && is_registered(thread) ? thread : NULL;
 }
 
 // The kernel keeps only the first of two pending standard signals. So whatever has sent this one,
@@ -113,7 +106,7 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   cs_regs_from_ucontext(&regs, ucontext);
   take_asked(thread, asked, &regs, entry_tsc);
   if (!due && !cs_perf_is_due(thread)) return;
-  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, 0};
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0};
   uint64_t before = thread->cpu_ns;
   cs_sample_take(thread, &regs, &cause);
   cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());

@@ -177,7 +177,7 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
   sample->weight = 0;
-  sample->overrun = sample->put_off = 0;
+  sample->put_off = 0;
   sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
   // If the table was replaced meanwhile, the new one has all images of this stack, too.
@@ -227,23 +227,19 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   if (from.agent == NULL) return;  // being set up or taken down
   if (cs_rest_holds(rest, cause->entry_tsc)) {
     rest->put_off++;
-    if (cause->cause == CS_CAUSE_TIMER) rest->expirations += 1 + cause->overrun;
     cs_store_relaxed(&rest->ever, rest->ever + 1);
     return;
   }
   cs_add_relaxed(&ring->signals, 1);
-  cs_add_relaxed(&ring->overruns, cause->overrun);
   if (!reserve_first(ring, &place)) return;
   uint64_t begin_cpu = cs_thread_cpu_ns();
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
-  place.sample->overrun = cause->overrun + rest->expirations;
   place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) stand_for_all(place.sample, thread, begin_cpu);
   if (cause->cause == CS_CAUSE_LOOK) place.sample->weight = cause->weight;
   rest->put_off = 0;
-  if (cause->cause == CS_CAUSE_TIMER) rest->expirations = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
   cs_rest_begin(rest, cause->entry_tsc, begin_cpu);
 }

@@ -36,15 +36,13 @@ enum cs_sample_state {
 enum cs_cause {
   CS_CAUSE_NONE,     // another thread took it while this one slept, or it is an event's
   CS_CAUSE_WALL,     // a look at all threads
-  CS_CAUSE_TIMER,    // a timer of its CPU clock, which the kernel looks at in its tick
   CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
   CS_CAUSE_LOOK,     // a look at the threads that have a processor
 };
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
   enum cs_cause cause;
-  uint32_t overrun;  // CS_CAUSE_TIMER: expirations that the kernel merged into this signal
-  uint64_t weight;   // CS_CAUSE_LOOK: what the sample stands for
+  uint64_t weight;  // CS_CAUSE_LOOK: what the sample stands for
 };
 
 struct cs_sample {
@@ -58,7 +56,6 @@ struct cs_sample {
   uint32_t code_generation;  // struct cs_world.code_generation when the walk began
   uint32_t held_ticks;       // of the time-stamp counter, from the handler's entry to its end; 0:
                              // not held, it was walked while it slept
-  uint32_t overrun;          // timer expirations that the kernel merged into this signal
   uint32_t put_off;          // signals before it for which no sample was taken (struct cs_rest)
   uint32_t frame_count;
   uint16_t stop;      // enum cs_stop
@@ -94,7 +91,6 @@ struct cs_sample_ring {
   uint64_t samples;  // READY records ever written
   uint64_t lost;     // no room in the ring
   uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
-  uint64_t overruns;                      // sum of the samples' and the lost ones'
   _Alignas(64) uint64_t tail;             // bytes ever read
 };
 

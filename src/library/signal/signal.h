@@ -6,7 +6,7 @@
 //
 //   purpose     sent by                             value
 //   request     rt_tgsigqueueinfo                   CS_SIGVAL_REQUEST | slot | sequence
-//   sample      a timer, or rt_tgsigqueueinfo       struct cs_thread *
+//   sample      rt_tgsigqueueinfo                   struct cs_thread *
 //
 // SIGURG asks for samples, too: cs_urg_handler.
 #ifndef CS_SIGNAL_SIGNAL_H

@@ -23,8 +23,7 @@ struct cs_rest {
   uint64_t until;         // of the time-stamp counter: no sample before
   uint64_t until_cpu;     // of the thread's CPU clock, after a sample that took long; else 0
   uint64_t events_until;  // the same for events, which have an account of their own
-  uint32_t put_off;       // signals that came before their time since the last sample, and of them
-  uint32_t expirations;   // the timer's expirations, which its next sample stands for, too
+  uint32_t put_off;       // signals that came before their time since the last sample
   uint32_t ever;          // signals that were put off; never reset
 };
 

@@ -73,9 +73,9 @@ static void become(struct walker *w, uint32_t index) {
 
 // Takes a sample of a stack of `frames`: the leaf is placed so that this many frames lead to the
 // base.
-static void take(struct walker *w, uint32_t frames, uint32_t overrun) {
+static void take(struct walker *w, uint32_t frames) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
-  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_TIMER, overrun, 0};
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_WALL, 0};
   uint64_t base = MAX_FRAMES * FRAME_WORDS;
   w->words[base - 1] = 0;  // the base: no return address
   regs.r[CS_RIP] = method + AFTER_CALL;
@@ -88,7 +88,7 @@ static void check(const struct cs_sample *s, uint32_t frames) {
   assert_int_equal(s->stop, CS_STOP_BASE);
   assert_int_equal(s->thread_generation, s->thread + 100);
   assert_ptr_equal(s->agent, &walkers[s->thread]);
-  assert_int_equal(s->cause, CS_CAUSE_TIMER);
+  assert_int_equal(s->cause, CS_CAUSE_WALL);
   for (uint32_t i = 0; i < frames; i++) {
     uint64_t want = CS_FRAME_WORD(method + AFTER_CALL, CS_CODE_JIT, i == 0);
     if (s->frames[i] != want) fail_msg("frame %u is %#lx", i, (unsigned long)s->frames[i]);
@@ -101,24 +101,22 @@ static void a_sample_is_what_the_walk_found(void **state) {
   become(&walkers[0], 0);
   assert_null(cs_sample_ring_peek(&ring));
   for (uint32_t round = 1; round < 300; round++) {
-    take(&walkers[0], round, 3);
+    take(&walkers[0], round);
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_non_null(s);
     check(s, round);
-    assert_int_equal(s->overrun, 3);
     cs_sample_ring_pop(&ring, s);
     assert_null(cs_sample_ring_peek(&ring));
     assert_int_equal(cs_sample_ring_used(&ring), 0);
   }
   assert_int_equal(ring.samples, 299);
-  assert_int_equal(ring.overruns, 3 * 299);
 }
 
 static void unused_space_is_given_back(void **state) {
   (void)state;
   open_ring(65536, 1000);
   become(&walkers[0], 0);
-  for (unsigned i = 0; i < 100; i++) take(&walkers[0], 10, 0);
+  for (unsigned i = 0; i < 100; i++) take(&walkers[0], 10);
   assert_int_equal(cs_sample_ring_used(&ring),
                    100 * ((sizeof(struct cs_sample) + 80 + 15) & ~15ul));
   assert_int_equal(ring.lost, 0);
@@ -128,13 +126,13 @@ static void deep_stacks_are_cut_where_the_limit_is(void **state) {
   (void)state;
   open_ring(1 << 20, 1500);
   become(&walkers[0], 0);
-  take(&walkers[0], MAX_FRAMES, 0);
+  take(&walkers[0], MAX_FRAMES);
   const struct cs_sample *s = cs_sample_ring_peek(&ring);
   assert_non_null(s);
   assert_int_equal(s->frame_count, 1500);
   assert_int_equal(s->stop, CS_STOP_DEPTH);
   cs_sample_ring_pop(&ring, s);
-  take(&walkers[0], 1500, 0);
+  take(&walkers[0], 1500);
   s = cs_sample_ring_peek(&ring);
   assert_non_null(s);
   check(s, 1500);
@@ -145,9 +143,9 @@ static void a_stack_that_does_not_fit_says_so(void **state) {
   (void)state;
   open_ring(65536, 65536);
   become(&walkers[0], 0);
-  take(&walkers[0], MAX_FRAMES, 0);
-  for (unsigned i = 0; i < 4; i++) take(&walkers[0], 240, 0);
-  take(&walkers[0], MAX_FRAMES, 0);
+  take(&walkers[0], MAX_FRAMES);
+  for (unsigned i = 0; i < 4; i++) take(&walkers[0], 240);
+  take(&walkers[0], MAX_FRAMES);
   const struct cs_sample *s, *last = NULL;
   unsigned seen = 0;
   while ((s = cs_sample_ring_peek(&ring)) != NULL) {
@@ -183,16 +181,15 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
   become(&walkers[0], 0);
   for (uint32_t round = 1; round < 20; round++) {
     uint64_t before = cs_thread_cpu_ns();
-    take(&walkers[0], MAX_FRAMES, 0);
+    take(&walkers[0], MAX_FRAMES);
     uint64_t spent = cs_thread_cpu_ns() - before;
     assert_int_equal(ring.samples, round);
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_non_null(s);
     assert_int_equal(s->put_off, round > 1 ? 5 : 0);
-    assert_int_equal(s->overrun, round > 1 ? 5 + 4 : 0);
     cs_sample_ring_pop(&ring, s);
     assert_true(rest->until_cpu == 0 || rest->until_cpu >= before + 5 * spent);
-    for (int i = 0; i < 5; i++) take(&walkers[0], 10, i == 0 ? 4 : 0);
+    for (int i = 0; i < 5; i++) take(&walkers[0], 10);
     assert_int_equal(ring.samples, round);
     assert_int_equal(rest->put_off, 5);
     assert_int_equal(rest->ever, 5 * round);
@@ -264,18 +261,17 @@ static void losses_are_counted(void **state) {
   (void)state;
   open_ring(65536, 1000);
   become(&walkers[0], 0);
-  for (unsigned i = 0; i < 1000; i++) take(&walkers[0], 100, 2);
+  for (unsigned i = 0; i < 1000; i++) take(&walkers[0], 100);
   assert_int_equal(ring.signals, 1000);
   assert_true(ring.lost > 0);
   assert_int_equal(ring.samples + ring.lost, 1000);
-  assert_int_equal(ring.overruns, 2000);
   unsigned seen = 0;
   for (const struct cs_sample *s; (s = cs_sample_ring_peek(&ring)) != NULL; seen++) {
     check(s, 100);
     cs_sample_ring_pop(&ring, s);
   }
   assert_int_equal(seen, ring.samples);
-  take(&walkers[0], 100, 0);  // there is room again
+  take(&walkers[0], 100);  // there is room again
   assert_int_equal(ring.samples, seen + 1);
 }
 
@@ -284,16 +280,16 @@ static void signals_for_others_are_ignored(void **state) {
   open_ring(65536, 1000);
   become(&walkers[0], 0);
   walkers[0].thread.sampling = 0;
-  take(&walkers[0], 10, 0);
+  take(&walkers[0], 10);
   walkers[0].thread.sampling = 1;
   walkers[0].thread.tid++;
-  take(&walkers[0], 10, 0);
+  take(&walkers[0], 10);
   walkers[0].thread.tid--;
   cs_store_release(&cs_signal.world, NULL);
-  take(&walkers[0], 10, 0);
+  take(&walkers[0], 10);
   cs_store_release(&cs_signal.world, &clr.world);
   cs_store_release(&cs_signal.ring, NULL);
-  take(&walkers[0], 10, 0);
+  take(&walkers[0], 10);
   assert_int_equal(ring.signals, 0);
   assert_null(cs_sample_ring_peek(&ring));
   assert_int_equal(cs_signal.epoch.active[0] + cs_signal.epoch.active[1], 0);
@@ -312,7 +308,7 @@ static void *produce(void *arg) {
   uint32_t index = (uint32_t)(uintptr_t)arg;
   become(&walkers[index], index);
   for (uint32_t i = 0; i < ROUNDS; i++) {
-    take(&walkers[index], frames_of(index, i), 0);
+    take(&walkers[index], frames_of(index, i));
     // Some losses are expected, but most records should arrive, even with a single processor.
     if (cs_sample_ring_used(&ring) > ring.capacity / 2) (void)sched_yield();
   }
@@ -355,7 +351,7 @@ static void every_committed_record_arrives_whole(void **state) {
 // ---- Labels ----
 
 static bool is_labelled(uint32_t frames, struct cs_label *label) {
-  take(&walkers[0], frames, 0);
+  take(&walkers[0], frames);
   const struct cs_sample *s = cs_sample_ring_peek(&ring);
   assert_non_null(s);
   *label = s->label;
