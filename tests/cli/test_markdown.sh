@@ -103,6 +103,17 @@ for name in all many hostile empty killed deep long; do
   run 0 timeout 60 "$CLRSNAP" report -o $name.md $name.clrsnap
   [ "$name" = empty ] || run 0 timeout 60 "$CLRSNAP" diff -o $name.diff.md $name.clrsnap $name.clrsnap
 done
+# All modes of two recordings that differ: a row for what grew or shrank in each, the largest first of those of one kind.
+for what in golden later; do
+  run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o $what.clrsnap -- "$FAKE" $what
+  run 0 "$CLRSNAP" diff -o $what.diff.md $what.clrsnap all.clrsnap
+  ! grep -q nan $what.diff.md || fail "no number: $(cat $what.diff.md)"
+  [ "$(wc -c < $what.diff.md)" -gt 3000 ] || fail "$what: room that is not used: $(cat $what.diff.md)"
+  awk '/^## / { modes++ } /^(grew|shrank) by/ { kind = ""; table = 1 } /^$/ { table = 0 }
+    table && / (here|self)  / { if (!(modes in has)) rows++; has[modes] = 1
+      change = $1 < 0 ? -$1 : $1; if ($7 == kind && change > last) exit 1; kind = $7; last = change }
+    END { exit modes != 7 || rows != 7 }' <(sed 's/?/ /' $what.diff.md) || fail "$what: $(cat $what.diff.md)"
+done
 [ "$(wc -c < all.md)" -gt 3000 ] || fail "all modes leave room that is not used: $(cat all.md)"
 grep -q '^40 pauses; every one was recorded\.$' all.md && ! grep -q 'gc: few' all.md || fail "all: $(cat all.md)"
 grep -q '^- cpu: no samples; the program used too little CPU time\.$' empty.md || fail "empty: $(cat empty.md)"

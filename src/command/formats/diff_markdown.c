@@ -100,6 +100,11 @@ static struct scale scale_of(const struct cs_diff *d) {
   return s;
 }
 
+// A recording without a sample of the mode has a whole of 0.
+static double part_of(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+
 static void put_row(const struct cs_diff *d, const struct row *row, const struct cs_detail *detail,
                     FILE *out) {
   struct scale s = scale_of(d);
@@ -109,39 +114,62 @@ static void put_row(const struct cs_diff *d, const struct row *row, const struct
   const char *name = cs_profile_method(&d->profile, row->frame, &len);
   cs_change_interval(&c, &low, &high);
   cs_print(out, "%+8.2f  %+8.2f to %+8.2f%s %8.2f %8.2f  %s  ", row->change / s.size, low / s.size,
-           high / s.size, low > 0 || high < 0 ? " " : "?", row->part[0] / c.before.whole / s.size,
-           row->part[1] / c.after.whole / s.size, row->user ? "here" : "self");
+           high / s.size, low > 0 || high < 0 ? " " : "?",
+           part_of(row->part[0], c.before.whole) / s.size,
+           part_of(row->part[1], c.after.whole) / s.size, row->user ? "here" : "self");
   cs_markdown_name(out, name, len, detail->name);
   cs_print(out, "\n");
 }
 
-// The rows are in order of their change. Own code comes first.
-static void put_table(const struct cs_diff *d, const struct row *rows, size_t count, bool grew,
-                      const struct cs_detail *detail, FILE *out) {
+struct table {
+  const struct section *section;
+  const struct cs_detail *detail;
+  bool grew;
+  size_t shown, more;
+};
+
+// kind: 1: own code, 0: the rest, -1: both. The rows are in order of their change.
+static void put_rows(struct table *t, int kind, size_t most, FILE *out) {
+  const struct cs_diff *d = t->section->d;
   struct scale s = scale_of(d);
-  size_t shown = 0, more = 0;
-  for (int user = 1; user >= 0; user--) {
-    size_t mine = 0, most = user ? detail->methods : detail->others;
-    for (size_t i = 0; i < count; i++) {
-      const struct row *row = &rows[grew ? i : count - 1 - i];
-      if (row->user != (user == 1)) continue;
-      // Less than what the table can say is nothing.
-      if ((grew ? row->change : -row->change) / s.size < 0.005) break;
-      if (mine++ >= most) {
-        more++;
-        continue;
-      }
-      if (shown++ == 0)
-        cs_print(out, "\n%s by %s%s, " CS_CHANGE_INTERVAL " interval, before, after\n",
-                 grew ? "grew" : "shrank", s.name, s.per);
-      put_row(d, row, detail, out);
+  size_t mine = 0, count = t->section->count;
+  for (size_t i = 0; i < count; i++) {
+    const struct row *row = &t->section->rows[t->grew ? i : count - 1 - i];
+    if (kind >= 0 && row->user != (kind == 1)) continue;
+    // Less than what the table can say is nothing.
+    if ((t->grew ? row->change : -row->change) / s.size < 0.005) break;
+    if (mine++ >= most) {
+      t->more++;
+      continue;
     }
+    if (t->shown++ == 0)
+      cs_print(out, "\n%s by %s%s, " CS_CHANGE_INTERVAL " interval, before, after\n",
+               t->grew ? "grew" : "shrank", s.name, s.per);
+    put_row(d, row, t->detail, out);
   }
-  if (shown == 0 && more == 0) cs_print(out, "\n%s: nothing\n", grew ? "grew" : "shrank");
-  if (more > 0) cs_print(out, "  (%zu more that %s)\n", more, grew ? "grew" : "shrank");
 }
 
-static void put_facts(const char *when, const struct cs_facts *f, const struct cs_detail *detail,
+// Own code comes first, unless there is room for the largest changes only.
+static void put_table(const struct section *s, bool grew, const struct cs_detail *detail,
+                      FILE *out) {
+  struct table t = {.section = s, .detail = detail, .grew = grew};
+  if (detail->others == 0) {
+    put_rows(&t, -1, detail->methods, out);
+  } else {
+    put_rows(&t, 1, detail->methods, out);
+    put_rows(&t, 0, detail->others, out);
+  }
+  if (t.shown == 0 && t.more == 0) cs_print(out, "\n%s: nothing\n", grew ? "grew" : "shrank");
+  if (t.more > 0) cs_print(out, "  (%zu more that %s)\n", t.more, grew ? "grew" : "shrank");
+}
+
+static void put_program(const struct cs_facts *f, const struct cs_detail *detail, FILE *out) {
+  cs_print(out, " in %.1f s  ", (double)f->duration_ns / 1e9);
+  cs_markdown_name(out, f->program, strlen(f->program), detail->name);
+}
+
+// The program is the same for all modes: a brief page names it once.
+static void put_facts(const char *when, const struct cs_facts *f, const struct cs_details *details,
                       FILE *out) {
   const struct cs_mode *mode = cs_mode_of(f);
   cs_print(out, "%s  ", when);
@@ -150,12 +178,12 @@ static void put_facts(const char *when, const struct cs_facts *f, const struct c
     cs_print(out, ", ");
     cs_put_whole(out, mode, f->weight);
   }
-  cs_print(out, " in %.1f s  ", (double)f->duration_ns / 1e9);
-  cs_markdown_name(out, f->program, strlen(f->program), detail->name);
+  if (!details->page->brief) put_program(f, details->page, out);
   cs_print(out, "\n");
 }
 
-static void put_mode(const struct section *s, const struct cs_detail *detail, FILE *out) {
+static void put_mode(const struct section *s, const struct cs_details *details,
+                     const struct cs_detail *detail, FILE *out) {
   const struct cs_diff *d = s->d;
   const struct cs_mode *mode = cs_mode_of(&d->profile.facts);
   cs_print(out, "\n## %s: ", mode->token);
@@ -165,23 +193,35 @@ static void put_mode(const struct section *s, const struct cs_detail *detail, FI
     cs_print(out, "%s%s\n\n", mode->whole,
              d->normalize == CS_NORMALIZE_RATE ? " in each second" : ", as recorded");
   cs_markdown_code(out);
-  put_facts("before", d->before, detail, out);
-  put_facts("after ", &d->profile.facts, detail, out);
-  put_table(d, s->rows, s->count, true, detail, out);
-  put_table(d, s->rows, s->count, false, detail, out);
+  put_facts("before", d->before, details, out);
+  put_facts("after ", &d->profile.facts, details, out);
+  put_table(s, true, detail, out);
+  put_table(s, false, detail, out);
   cs_markdown_code_end(out);
 }
 
-static void put_page(const void *what, const struct cs_detail *detail, FILE *out) {
+static void put_page(const void *what, const struct cs_details *details, FILE *out) {
   const struct page *page = what;
+  const struct cs_diff *d = page->sections[0].d;
   cs_print(out, "# What changed\n");
-  if (!detail->brief)
+  if (details->page->brief) {
+    cs_print(out, "\n");
+    cs_markdown_code(out);
+    cs_print(out, "before");
+    put_program(d->before, details->page, out);
+    cs_print(out, "\nafter ");
+    put_program(&d->profile.facts, details->page, out);
+    cs_print(out, "\n");
+    cs_markdown_code_end(out);
+  } else {
     cs_print(out,
              "\nhere: in a method of one's own, and in what it calls that is not own code "
              "(framework, runtime,\nsystem); self: in the function itself. The " CS_CHANGE_INTERVAL
              " interval is by the counts of samples: it covers the\nchance of sampling, not that "
              "runs differ. \"?\": not significant, the interval contains 0.\n");
-  for (size_t i = 0; i < page->count; i++) put_mode(&page->sections[i], detail, out);
+  }
+  for (size_t i = 0; i < page->count; i++)
+    put_mode(&page->sections[i], details, details->mode[i], out);
 }
 
 bool cs_write_diff_markdown(const struct cs_diff *diffs, size_t count, FILE *out) {
@@ -193,7 +233,7 @@ bool cs_write_diff_markdown(const struct cs_diff *diffs, size_t count, FILE *out
     compare(s->d, s->rows, s->count);
     cs_sort(s->rows, s->count, sizeof *s->rows, by_change);
   }
-  bool written = cs_markdown_fit(put_page, &(struct page){sections, count}, out);
+  bool written = cs_markdown_fit(put_page, &(struct page){sections, count}, count, out);
   for (size_t i = 0; i < count; i++) free(sections[i].rows);
   free(sections);
   return written;

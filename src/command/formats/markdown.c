@@ -28,7 +28,8 @@ struct section {
   const struct cs_profile *p;
   struct cs_functions functions;
   struct cs_tree tree;    // all threads', by function
-  struct row *rows;       // by function
+  struct row *rows;       // by function; once added up, own code by `here`, then the rest by `self`
+  size_t own, others;     // how many rows there are of each
   uint64_t elsewhere;     // of stacks without own code
   const char *unit_name;  // of the tables
   double unit;
@@ -98,6 +99,36 @@ static void find_stacks(struct section *s) {
   }
 }
 
+static int by_here(const void *a, const void *b) {
+  const struct row *x = a, *y = b;
+  if (x->here != y->here) return x->here < y->here ? 1 : -1;
+  if (x->total != y->total) return x->total < y->total ? 1 : -1;
+  return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static int by_self(const void *a, const void *b) {
+  const struct row *x = a, *y = b;
+  if (x->self != y->self) return x->self < y->self ? 1 : -1;
+  return x->function < y->function ? -1 : x->function > y->function;
+}
+
+// Puts the rows of own code first, by `here`, and after them the others by `self`.
+static void sort(struct section *s) {
+  struct row *rows = cs_allocate((s->functions.count + 1) * sizeof *rows);
+  for (int user = 1; user >= 0; user--) {
+    size_t begin = s->own, count = 0;
+    for (uint32_t i = 0; i < s->functions.count; i++) {
+      const struct row *row = &s->rows[i];
+      bool own = kind_of(s, i) == CS_KIND_USER;
+      if (own == (user == 1) && (own ? row->total : row->self) > 0) rows[begin + count++] = *row;
+    }
+    cs_sort(rows + begin, count, sizeof *rows, user ? by_here : by_self);
+    *(user ? &s->own : &s->others) = count;
+  }
+  free(s->rows);
+  s->rows = rows;
+}
+
 static void add_up(struct section *s, const struct cs_profile *p) {
   *s = (struct section){.p = p};
   bool *idle = cs_idle_nodes(p);
@@ -119,6 +150,7 @@ static void add_up(struct section *s, const struct cs_profile *p) {
   }
   free(here);
   s->shown = p->facts.weight > s->idle ? p->facts.weight - s->idle : 0;
+  sort(s);
   find_stacks(s);
   s->error = 100 * cs_share_error((double)s->shown, s->squares);
   enum cs_unit unit = cs_mode_of(&p->facts)->unit;
@@ -130,19 +162,6 @@ static void section_free(struct section *s) {
   cs_functions_free(&s->functions);
   cs_tree_free(&s->tree);
   free(s->rows);
-}
-
-static int by_here(const void *a, const void *b) {
-  const struct row *x = a, *y = b;
-  if (x->here != y->here) return x->here < y->here ? 1 : -1;
-  if (x->total != y->total) return x->total < y->total ? 1 : -1;
-  return x->function < y->function ? -1 : x->function > y->function;
-}
-
-static int by_self(const void *a, const void *b) {
-  const struct row *x = a, *y = b;
-  if (x->self != y->self) return x->self < y->self ? 1 : -1;
-  return x->function < y->function ? -1 : x->function > y->function;
 }
 
 static double share(const struct section *s, uint64_t weight) {
@@ -162,28 +181,14 @@ static void put_place(const struct section *s, const struct row *row, FILE *out)
   cs_print(out, " (%.60s:%" PRIu32 ")", cs_file_of_source(file), s->p->frames[row->line].line);
 }
 
-// Sorts a copy of the rows: own code by `here`, or the rest by `self`.
-static struct row *sorted(const struct section *s, bool user, size_t *count) {
-  struct row *rows = cs_allocate((s->functions.count + 1) * sizeof *rows);
-  *count = 0;
-  for (uint32_t i = 0; i < s->functions.count; i++) {
-    const struct row *row = &s->rows[i];
-    bool own = kind_of(s, i) == CS_KIND_USER;
-    if (own == user && (own ? row->total : row->self) > 0) rows[(*count)++] = *row;
-  }
-  cs_sort(rows, *count, sizeof *rows, user ? by_here : by_self);
-  return rows;
-}
-
 static void put_amount(const struct section *s, uint64_t amount, FILE *out) {
   cs_print(out, " %10.*f", s->decimals, (double)amount / s->unit);
 }
 
 static void put_methods(const struct section *s, const struct cs_detail *d, FILE *out) {
-  size_t count;
-  struct row *rows = sorted(s, true, &count);
+  const struct row *rows = s->rows;
   cs_print(out, "   here %10s       self      total  own method\n", s->unit_name);
-  for (size_t i = 0; i < count && i < d->methods; i++) {
+  for (size_t i = 0; i < s->own && i < d->methods; i++) {
     cs_print(out, "%5.1f %%", share(s, rows[i].here));
     put_amount(s, rows[i].here, out);
     put_amount(s, rows[i].self, out);
@@ -193,29 +198,28 @@ static void put_methods(const struct section *s, const struct cs_detail *d, FILE
     put_place(s, &rows[i], out);
     cs_print(out, "\n");
   }
-  if (count > d->methods) cs_print(out, "  (%zu more)\n", count - d->methods);
+  if (s->own > d->methods) cs_print(out, "  (%zu more)\n", s->own - d->methods);
   if (s->elsewhere > 0) {
     cs_print(out, "%5.1f %%", share(s, s->elsewhere));
     put_amount(s, s->elsewhere, out);
     cs_print(out, "%24s[stacks without own code]\n", "");
   }
-  free(rows);
 }
 
+// A mode whose only row may be of any code has one of these if it has none of own code.
 static void put_others(const struct section *s, const struct cs_detail *d, FILE *out) {
-  if (d->others == 0) return;
-  size_t count;
-  struct row *rows = sorted(s, false, &count);
-  if (count > 0) cs_print(out, "\n   self %10s  not own code\n", s->unit_name);
-  for (size_t i = 0; i < count && i < d->others; i++) {
+  size_t most = d->others == 0 && s->own == 0 ? d->methods : d->others;
+  const struct row *rows = s->rows + s->own;
+  if (most == 0) return;
+  if (s->others > 0) cs_print(out, "\n   self %10s  not own code\n", s->unit_name);
+  for (size_t i = 0; i < s->others && i < most; i++) {
     cs_print(out, "%5.1f %%", share(s, rows[i].self));
     put_amount(s, rows[i].self, out);
     cs_print(out, "  ");
     put_function(s, rows[i].function, d->name, out);
     cs_print(out, "\n");
   }
-  if (count > d->others) cs_print(out, "  (%zu more)\n", count - d->others);
-  free(rows);
+  if (s->others > most) cs_print(out, "  (%zu more)\n", s->others - most);
 }
 
 // ---- Stacks ----
@@ -300,8 +304,9 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
   cs_markdown_code_end(out);
 }
 
-static void put_page(const void *what, const struct cs_detail *d, FILE *out) {
+static void put_page(const void *what, const struct cs_details *details, FILE *out) {
   const struct page *page = what;
+  const struct cs_detail *d = details->page;
   const struct cs_profile_set *set = page->set;
   const struct cs_facts *f = &set->profiles[0].facts;
   cs_print(out, "# Recording of %.1f s", (double)f->duration_ns / 1e9);
@@ -317,7 +322,7 @@ static void put_page(const void *what, const struct cs_detail *d, FILE *out) {
              "(framework,\nruntime, system). total: with all that it calls; recursion counts once. "
              "Shares are of the mode's whole.\n",
              f->inlined.wanted ? "" : ", with what is inlined there");
-  for (size_t i = 0; i < set->count; i++) put_mode(&page->sections[i], d, out);
+  for (size_t i = 0; i < set->count; i++) put_mode(&page->sections[i], details->mode[i], out);
   cs_print(out, "\n## What is odd\n\n");
   if (cs_markdown_odd(set, d->brief ? 4 : 8, out) == 0)
     cs_print(out, "Nothing: no sample was lost, and nearly all walks are complete.\n");
@@ -326,7 +331,7 @@ static void put_page(const void *what, const struct cs_detail *d, FILE *out) {
 bool cs_write_markdown(const struct cs_profile_set *set, FILE *out) {
   struct section *sections = cs_allocate(set->count * sizeof *sections);
   for (size_t i = 0; i < set->count; i++) add_up(&sections[i], &set->profiles[i]);
-  bool written = cs_markdown_fit(put_page, &(struct page){set, sections}, out);
+  bool written = cs_markdown_fit(put_page, &(struct page){set, sections}, set->count, out);
   for (size_t i = 0; i < set->count; i++) section_free(&sections[i]);
   free(sections);
   return written;

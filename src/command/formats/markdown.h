@@ -11,14 +11,21 @@
 
 // How much is said of each mode. Of what does not fit, the page says how much there is.
 struct cs_detail {
-  unsigned methods, others, stacks;  // rows of tables
+  unsigned methods, others, stacks;  // rows of tables; others 0: a row of `methods` may be any code
   unsigned name, stack;              // bytes of a name, and of a stack's line
   bool brief;                        // without explanations
 };
 
-// Writes to `out` what `write` writes in the most detail in which it fits.
-bool cs_markdown_fit(void (*write)(const void *what, const struct cs_detail *d, FILE *out),
-                     const void *what, FILE *out);
+// What a page is written with: a level of detail for the text that is not of one mode, and one for
+// each mode.
+struct cs_details {
+  const struct cs_detail *page, *mode[CS_WIRE_MODES];
+};
+
+// Writes to `out` what `write` writes in the most detail in which it fits: the same for all modes,
+// and what is left then goes to the first ones.
+bool cs_markdown_fit(void (*write)(const void *what, const struct cs_details *d, FILE *out),
+                     const void *what, size_t modes, FILE *out);
 // A name in at most `most` bytes: of a longer one, its beginning and its end.
 void cs_markdown_name(FILE *out, const char *name, size_t len, unsigned most);
 void cs_markdown_code(FILE *out);      // begins a code block

@@ -7,28 +7,54 @@
 #include "base/print.h"
 #include "formats/markdown.h"
 
-static const struct cs_detail details[] = {
+static const struct cs_detail levels[] = {
     {12, 5, 5, 90, 240, false}, {8, 4, 4, 80, 200, false}, {5, 3, 3, 70, 160, false},
     {4, 2, 2, 60, 120, false},  {3, 1, 1, 50, 100, true},  {2, 1, 1, 40, 80, true},
-    {1, 1, 0, 40, 0, true},     {0, 0, 0, 40, 0, true},
+    {1, 1, 0, 40, 0, true},     {1, 0, 0, 40, 0, true},    {0, 0, 0, 40, 0, true},
 };
 
-bool cs_markdown_fit(void (*write)(const void *what, const struct cs_detail *d, FILE *out),
-                     const void *what, FILE *out) {
+struct text {
+  char *text;
+  size_t len;
+};
+
+typedef void writer(const void *what, const struct cs_details *d, FILE *out);
+
+// If the page *fits, it becomes the best one. False: there is no memory.
+static bool attempt(writer *write, const void *what, const struct cs_details *d, struct text *best,
+                    bool *fits) {
+  struct text t = {NULL, 0};
+  FILE *memory = open_memstream(&t.text, &t.len);
+  *fits = false;
+  if (memory == NULL) return false;
+  write(what, d, memory);
+  bool written = fclose(memory) == 0;
+  *fits = written && t.len <= CS_MARKDOWN_MOST;
+  free(*fits ? best->text : t.text);
+  if (*fits) *best = t;
+  return written;
+}
+
+bool cs_markdown_fit(writer *write, const void *what, size_t modes, FILE *out) {
+  struct cs_details d = {NULL, {NULL}};
+  struct text best = {NULL, 0};
   bool fits = false;
-  for (size_t i = 0; i < CS_COUNT(details) && !fits; i++) {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *memory = open_memstream(&text, &len);
-    if (memory == NULL) return false;
-    write(what, &details[i], memory);
-    bool written = fclose(memory) == 0;
-    fits = written && len <= CS_MARKDOWN_MOST;
-    if (fits) (void)fwrite(text, 1, len, out);
-    free(text);
-    if (!written) return false;
+  for (size_t i = 0; i < CS_COUNT(levels) && !fits; i++) {
+    d.page = &levels[i];
+    for (size_t m = 0; m < modes; m++) d.mode[m] = &levels[i];
+    if (!attempt(write, what, &d, &best, &fits)) return false;
   }
-  return fits && fflush(out) == 0 && !ferror(out);
+  for (size_t m = 0; m < modes && best.text != NULL; m++) {
+    for (fits = true; fits && d.mode[m] > levels;) {
+      d.mode[m]--;
+      if (!attempt(write, what, &d, &best, &fits)) fits = false;
+      if (!fits) d.mode[m]++;
+    }
+  }
+  if (best.text == NULL) return false;
+  (void)fwrite(best.text, 1, best.len, out);
+  free(best.text);
+  return fflush(out) == 0 && !ferror(out);
 }
 
 static size_t whole_characters(const char *text, size_t len) {
