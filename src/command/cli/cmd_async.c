@@ -10,6 +10,7 @@
 #include "async/async.h"
 #include "base/print.h"
 #include "cli/verbs.h"
+#include "process/proc.h"
 #include "util/json.h"
 #include "util/say.h"
 
@@ -163,7 +164,8 @@ static void print_json(const struct cs_async *a, const struct options *o) {
 static int run(void *options) {
   const struct options *o = options;
   struct cs_error err = {""};
-  struct cs_async *async = cs_async_take(o->pid, &o->take, &err);
+  struct cs_async *async =
+      cs_proc_check(o->pid, &err) ? cs_async_take(o->pid, &o->take, &err) : NULL;
   if (async == NULL) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;

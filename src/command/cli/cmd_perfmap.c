@@ -126,7 +126,8 @@ static void say_counts(const struct cs_perfmap_counts *c, bool for_perf) {
 static int run(void *options) {
   const struct options *o = options;
   struct cs_error err = {""};
-  struct cs_perfmap *map = cs_perfmap_read(o->pid, o->raw_names, &err);
+  struct cs_perfmap *map =
+      cs_proc_check(o->pid, &err) ? cs_perfmap_read(o->pid, o->raw_names, &err) : NULL;
   bool good = map != NULL &&
               (o->output != NULL ? write_output(o, map, &err) : write_for_perf(o, map, &err));
   if (good)

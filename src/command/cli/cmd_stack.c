@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "cli/stack_parts.h"
 #include "cli/verbs.h"
+#include "process/proc.h"
 #include "stack/outside.h"
 #include "util/json.h"
 #include "util/say.h"
@@ -123,7 +124,8 @@ static void print_json(const struct cs_outside *o, const struct options *options
 static int run(void *options) {
   const struct options *o = options;
   struct cs_error err = {""};
-  struct cs_outside *outside = cs_outside_take(o->pid, &o->take, &err);
+  struct cs_outside *outside =
+      cs_proc_check(o->pid, &err) ? cs_outside_take(o->pid, &o->take, &err) : NULL;
   if (outside == NULL) {
     cs_say("%s", err.text);
     return CS_EXIT_FAILURE;

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,15 +157,6 @@ static int connect_in(int folder, pid_t pid, unsigned long long started) {
   return good ? fd : -1;
 }
 
-static bool explain_unseen(pid_t pid, struct cs_error *err) {
-  bool there = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
-  return cs_error_set(err,
-                      there ? "process %d is not shown in /proc, which is mounted with hidepid: "
-                              "only its user and root may attach to it"
-                            : "there is no process %d",
-                      (int)pid);
-}
-
 // Both its port and the agent's library are opened in its root directory.
 static bool is_within_reach(pid_t pid, struct cs_error *err) {
   struct cs_target *target = cs_target_of(pid);
@@ -186,7 +176,8 @@ bool cs_diag_check(pid_t pid, struct cs_error *err) {
   char path[64];
   struct stat st;
   (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
-  if (pid <= 0 || stat(path, &st) != 0) return explain_unseen(pid, err);
+  if (!cs_proc_check(pid, err)) return false;
+  if (stat(path, &st) != 0) return cs_error_set(err, "process %d has ended", (int)pid);
   if (geteuid() != 0 && st.st_uid != geteuid())
     return cs_error_set(err,
                         "process %d belongs to another user (%u); only that user and root may "

@@ -3,7 +3,9 @@
 // result may be missing. One thread. Signal-safe: no.
 #include "process/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,4 +97,87 @@ int cs_proc_own_pid(pid_t pid) {
   }
   free(status);
   return number;
+}
+
+// ---- What a number stands for ----
+
+static long number_after(const char *status, const char *label) {
+  const char *line = strstr(status, label);
+  return line != NULL ? strtol(line + strlen(label), NULL, 10) : 0;
+}
+
+// The name in /proc/PID/status, or "?".
+static const char *name_in(char *status) {
+  char *name = status != NULL ? strstr(status, "Name:\t") : NULL;
+  if (name == NULL) return "?";
+  name += strlen("Name:\t");
+  name[strcspn(name, "\n")] = '\0';
+  return name;
+}
+
+// Some process of another PID namespace that has this number there; 0: none.
+static pid_t namesake(pid_t pid) {
+  const struct dirent *entry;
+  pid_t found = 0;
+  DIR *proc = opendir("/proc");
+  while (proc != NULL && found == 0 && (entry = readdir(proc)) != NULL) {
+    pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (other > 0 && other != pid && cs_proc_own_pid(other) == (int)pid) found = other;
+  }
+  if (proc != NULL) (void)closedir(proc);
+  return found;
+}
+
+static bool explain_missing(pid_t pid, struct cs_error *err) {
+  if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM))
+    return cs_error_set(err,
+                        "process %d is not shown in /proc, which is mounted with hidepid: only its "
+                        "user and root may attach to it",
+                        (int)pid);
+  pid_t other = pid > 0 ? namesake(pid) : 0;
+  if (other == 0) return cs_error_set(err, "there is no process %d", (int)pid);
+  size_t size;
+  char *status = cs_proc_read(other, "status", &size);
+  (void)cs_error_set(err,
+                     "there is no process %d here; in a PID namespace of its own, %d (%s) has that "
+                     "number: 'clrsnap ps' lists processes by the numbers that they have here",
+                     (int)pid, (int)other, name_in(status));
+  free(status);
+  return false;
+}
+
+// Field 9 of /proc/PID/stat, the flags, has this bit for a thread of the kernel.
+static bool is_of_kernel(pid_t pid) {
+  enum { FLAGS = 9, KERNEL_THREAD = 0x00200000 };
+  size_t size = 0;
+  char *stat = cs_proc_read(pid, "stat", &size);
+  char *p = stat != NULL ? strrchr(stat, ')') : NULL;
+  for (int field = 2; p != NULL && field < FLAGS; field++) p = strchr(p + 1, ' ');
+  bool kernel = p != NULL && (strtoul(p + 1, NULL, 10) & KERNEL_THREAD) != 0;
+  free(stat);
+  return kernel;
+}
+
+bool cs_proc_check(pid_t pid, struct cs_error *err) {
+  size_t size = 0;
+  char *status = pid > 0 ? cs_proc_read(pid, "status", &size) : NULL;
+  if (status == NULL) return explain_missing(pid, err);
+  pid_t process = (pid_t)number_after(status, "\nTgid:");
+  pid_t parent = (pid_t)number_after(status, "\nPPid:");
+  bool zombie = strstr(status, "\nState:\tZ") != NULL, good = false;
+  if (process > 0 && process != pid)
+    (void)cs_error_set(err, "%d is a thread ('%s') of process %d: give the process's number",
+                       (int)pid, name_in(status), (int)process);
+  else if (zombie)
+    (void)cs_error_set(err,
+                       "process %d has ended: it is a zombie, for which its parent, process %d, "
+                       "has not waited yet",
+                       (int)pid, (int)parent);
+  else if (is_of_kernel(pid))
+    (void)cs_error_set(err, "%d (%s) is a thread of the kernel, not a process", (int)pid,
+                       name_in(status));
+  else
+    good = true;
+  free(status);
+  return good;
 }

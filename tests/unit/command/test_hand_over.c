@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What is said of a process that ends while it is attached to: that it has ended, and not the first
 // of its files that could not be reached any more.
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -39,9 +43,54 @@ static void a_process_that_ends_has_ended(void **state) {
   assert_false(cs_proc_has_ended(getpid()));
 }
 
+static void says(pid_t pid, const char *format, ...) {
+  struct cs_error err = {""};
+  char expected[256];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(expected, sizeof expected, format, args);
+  va_end(args);
+  assert_false(cs_proc_check(pid, &err));
+  assert_string_equal(err.text, expected);
+}
+
+static void *tell_number(void *tid) {
+  *(_Atomic pid_t *)tid = gettid();
+  pause();
+  return NULL;
+}
+
+// What a number is that is no process's.
+static void a_number_is_what_it_is(void **state) {
+  (void)state;
+  _Atomic pid_t tid = 0;
+  pthread_t thread;
+  struct cs_error err = {""};
+  assert_true(cs_proc_check(getpid(), &err));
+  assert_int_equal(pthread_create(&thread, NULL, tell_number, &tid), 0);
+  while (tid == 0) sched_yield();
+  says(tid, "%d is a thread ('test_hand_over') of process %d: give the process's number", (int)tid,
+       (int)getpid());
+  pid_t ended = zombie();
+  says(ended,
+       "process %d has ended: it is a zombie, for which its parent, process %d, has not waited yet",
+       (int)ended, (int)getpid());
+  assert_int_equal(waitpid(ended, NULL, 0), ended);
+  says(0x7fffffff, "there is no process 2147483647");
+  says(0, "there is no process 0");
+  says(-1, "there is no process -1");
+  // In a container there is no thread of the kernel.
+  char name[16] = "";
+  FILE *in = fopen("/proc/2/comm", "re");
+  if (in != NULL && fgets(name, sizeof name, in) != NULL && strcmp(name, "kthreadd\n") == 0)
+    says(2, "2 (kthreadd) is a thread of the kernel, not a process");
+  if (in != NULL) (void)fclose(in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_process_that_ends_has_ended),
+      cmocka_unit_test(a_number_is_what_it_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
