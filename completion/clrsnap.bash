@@ -4,7 +4,8 @@
 # tests/cli/test_completion.sh checks it against every verb's help.
 
 # _clrsnap_help COMMAND VERB: a line for each thing in the verb's help, with tabs between fields:
-# "option LONG SHORT VALUE", "format NAME SUFFIX", "operand WORD".
+# "option LONG SHORT VALUE", "format NAME SUFFIX", "mode NAME", "event NAME",
+# "operand WORD".
 _clrsnap_help() {
   "$1" "$2" --help 2> /dev/null | awk '
     /^  -[A-Za-z], --[a-z]/ || /^      --[a-z]/ {
@@ -20,9 +21,9 @@ _clrsnap_help() {
       gsub(/[][]/, "")
       for (i = 1; i <= NF; i++) print "operand\t" $i
     }
-    /^Formats/ { formats = 1; next }
-    /^$/ { formats = 0 }
-    formats { print "format\t" $1 "\t" $2 }'
+    /^(Modes|Events|Formats)/ { table = tolower(substr($1, 1, 1)) substr($1, 2); sub(/s[,:]?$/, "", table); next }
+    /^$/ { table = "" }
+    table != "" { print table "\t" $1 "\t" $2 }'
 }
 
 _clrsnap_verbs() { "$1" help 2> /dev/null | awk '/^  [a-z]/ { print $1 }'; }
@@ -50,9 +51,9 @@ _clrsnap_outputs() {
 _clrsnap_modes() {
   local before= mode
   case $cur in *,*) before=${cur%,*}, ;; esac
-  for mode in cpu wall alloc lock wait exception gc; do
+  while read -r _ mode _; do
     case ,$before in *,$mode,*) ;; *) _clrsnap_reply -W "$before$mode" ;; esac
-  done
+  done < <(grep '^mode' <<< "$help")
 }
 
 # What an option's value or an operand may be, by the word that the help uses for it.
@@ -60,8 +61,7 @@ _clrsnap_value() {
   case $1 in
     *'|'*) _clrsnap_reply -W "${1//|/ }" ;;
     MODE*) _clrsnap_modes ;;
-    EVENT*) _clrsnap_reply -W "page-faults minor-faults major-faults cycles ref-cycles bus-cycles instructions branches
-      branch-misses cache-references cache-misses stalled-cycles-frontend stalled-cycles-backend" ;;
+    EVENT*) _clrsnap_reply -W "$(awk '/^event/ { print $2 }' <<< "$help")" ;;
     FORMAT) _clrsnap_reply -W "$(awk '/^format/ { print $2 }' <<< "$help")" ;;
     PID) _clrsnap_reply -W "$(_clrsnap_pids "$command")" ;;
     OUT) _clrsnap_outputs ;;

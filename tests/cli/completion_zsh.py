@@ -50,7 +50,8 @@ for line, wanted in [("clrsnap ", set(verbs))] + [
     if not wanted or wanted - found:
         print(f"FAIL: zsh does not offer {sorted(wanted - found)} for '{line}', but {sorted(found)}")
         failed = True
-for line, wanted in (("clrsnap record --mode ", {"cpu", "wall"}), ("clrsnap report --format ", {"html", "pprof"}),
+for line, wanted in (("clrsnap record --mode ", {"cpu", "wall", "alloc", "lock", "wait", "exception", "gc"}),
+                     ("clrsnap record --event ", {"page-faults", "branch-misses"}), ("clrsnap diff --format ", {"md"}), ("clrsnap report --format ", {"html", "pprof"}),
                      ("clrsnap record -o new", {"new.html", "new.clrsnap"}), ("clrsnap report ", {"old.clrsnap"}),
                      ("clrsnap top --sort ", {"self", "total", "name"})):
     found = listed(line)

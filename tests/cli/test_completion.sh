@@ -49,6 +49,14 @@ for verb in $verbs; do
   done < values
 done
 
+# Each mode and event of the help is in the manual page.
+"$CLRSNAP" help record | awk '/^(Modes|Events)/ { inside = 1; next } /^$/ { inside = 0 } inside { print $1 }' > words
+[ "$(wc -l < words)" -ge 12 ] || fail "the help has no tables of modes and events: $(cat words)"
+tr -d '\\' < "$MAN/clrsnap-record.1" > page
+while read -r word; do
+  grep -qw -- "$word" page || fail "the manual page of record does not name $word"
+done < words
+
 # Values and operands.
 "$CLRSNAP" record --mode no true 2>&1 | sed "s/.*takes//; s/one or more of//; s/ with commas.*//; s/ not '.*//" |
   grep -oE '[a-z]+' | grep -vx or | sort > modes
@@ -62,6 +70,13 @@ printf '%s\n' wall | offers clrsnap top --threads --mode w
 printf '%s\n' wall | offers clrsnap top --mode = w
 printf '%s\n' name self total | offers clrsnap top --sort ""
 among speedscope clrsnap report --format s
+# Events are those that a wrong one is refused with.
+"$CLRSNAP" record --event no true 2>&1 | sed "s/.*one of//; s/, not 'no'.*//" | tr -d ' ' | tr ',' '\n' | sort > events
+[ "$(wc -l < events)" -ge 5 ] || fail "no events found in: $("$CLRSNAP" record --event no true 2>&1)"
+offers clrsnap record --event "" < events
+printf '%s\n' collapsed html json md text | offers clrsnap diff --format ""
+"$CLRSNAP" record --engine no true 2>&1 | grep -oE "'[a-z]+'" | tr -d "'" | grep -vx no | sort > engines
+offers clrsnap record --engine "" < engines
 touch old.clrsnap old.html
 mkdir folder
 printf '%s\n' folder old.clrsnap | offers clrsnap report ""

@@ -180,7 +180,7 @@ echo "clrsnap: wall.clrsnap has wall, after.clrsnap has cpu: not both have the m
 usage "diff takes two recordings, not 1" before.clrsnap
 usage "diff takes two recordings, not 3" a b c
 usage "--normalize takes 'total', 'rate' or 'none', not 'all'" --normalize all a b
-usage "a comparison can be text, html, json, collapsed or md, not 'pprof'" -o x.pb.gz a b
+usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format: 'x.pb.gz' has none of these" -o x.pb.gz a b
 usage "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format: 'x' has none of these" -o x a b
 usage "--fail-if 'self(x) > 5%' is about shares of the total, which --normalize rate does not have; '> +N%' is about any number" \
   --normalize rate --fail-if 'self(x) > 5%' a b

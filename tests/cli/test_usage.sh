@@ -92,17 +92,24 @@ usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" 
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'timer'$more" record --engine timer true
 usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine clock --mode wall true
-modes="--mode takes one or more of cpu, wall, alloc, lock, wait, exception, gc with commas between them"
+modes="--mode takes one or more of cpu, wall, alloc, lock, exception, gc, wait with commas between them"
 usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
+usage_error "$modes, not 'CPU'; did you mean 'cpu'?${more#;}" record --mode CPU true
+usage_error "'page-fault' is unknown; did you mean 'page-faults'?${more#;}" record --event page-fault:3 true
 usage_error "'a.folded': the format collapsed shows one mode at a time; make a recording (-o FILE.clrsnap) and choose \
 with 'clrsnap report --mode MODE'$more" record --mode cpu,alloc -o a.folded true
-usage_error "--format takes one of $formats, not 'svg'$more" record --format svg true
+usage_error "--format takes one of $formats, not 'svg'; did you mean 'html'?${more#;}" record --format svg true
+usage_error "--format takes one of $formats, not 'speedscop'; did you mean 'speedscope'?${more#;}" record --format speedscop a
+usage_error "--format takes one of $formats, not 'else'$more" record --format else true
 usage_error "--format applies to one --output; several are told apart by their suffixes$more" \
   record --format html -o a.html -o b.json true
 chosen="a format is chosen by .html, .collapsed, .json, .txt, .md, .pb.gz, .otlp, .speedscope.json, .firefox.json, \
 .trace.json, .clrsnap, or by --format"
-for name in b x.svg x.json.gz x.nettrace .html x.HTML; do
+for name in x.svg:.html x.flamegraf:.html my.app.speedscop:.speedscope.json x.HTML:.html x.c/y.jsno:.json x.md.tree.mdd:.md; do
+  usage_error "$chosen: '${name%:*}' has none of these; did you mean '${name#*:}'?${more#;}" record -o "${name%:*}" -- touch started
+done
+for name in b x.json.gz x.nettrace .html; do
   usage_error "$chosen: '$name' has none of these$more" record -o $name -- touch started
   usage_error "$chosen: '$name' has none of these$more" record -o a.html -o $name -- touch started
 done
@@ -112,11 +119,18 @@ usage_error "--native takes 'on' or 'off', not '1'$more" record --native 1 true
 usage_error "--depth takes a whole number from 1 to 65536, not '99999999999999999999'$more" \
   record --depth 99999999999999999999 true
 usage_error "--buffer takes a whole number from 1 to 1024, not '0'$more" record --buffer 0 true
+more="; 'clrsnap help diff' lists the options"
+usage_error "--mode takes the name of a mode, not 'aloc'; did you mean 'alloc'?${more#;}" diff --mode aloc a b
+usage_error "--format takes 'text', 'html', 'json', 'collapsed' or 'md', not 'txt'; did you mean 'text'?${more#;}" diff --format txt a b
+compared="a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by --format"
+usage_error "$compared: 'x.htlm' has none of these; did you mean '.html'?${more#;}" diff -o x.htlm a b
+usage_error "$compared: 'x.pb.gz' has none of these$more" diff -o x.pb.gz a b
 more="; 'clrsnap help report' lists the options"
+usage_error "$modes, not 'page-fautls'; did you mean 'page-faults'?${more#;}" report --mode page-fautls a
 usage_error "no recording to report$more" report
 usage_error "one recording at a time: 'b'$more" report a b
 usage_error "unknown option '--lines'$more" report --lines a
-usage_error "$chosen: 'x.svg' has none of these$more" report -o x.svg a
+usage_error "$chosen: 'x.svg' has none of these; did you mean '.html'?${more#;}" report -o x.svg a
 ids="--trace takes a trace id of 32 hexadecimal digits, or that, ':' and a span id of 16, not"
 for id in '' 4bf92f3577b34da6 4bf92f3577b34da6a3ce929d0e0e473g 4bf92f3577b34da6a3ce929d0e0e4736:00f067aa 00000000000000000000000000000000; do
   usage_error "$ids '$id'$more" report --trace "$id" a

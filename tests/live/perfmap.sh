@@ -67,15 +67,20 @@ pass "with code that is mapped twice"
 
 start DOTNET_EnableWriteXorExecute=0
 same_names
-# By its name; other tests may run the same program now.
-rc=0
-"$CLRSNAP" perfmap record -o "$WORK/map" 2> "$WORK/said" || rc=$?
-case $rc in
-  0) grep -q Rec.Program.Hot "$WORK/map" || fail "another program was meant" ;;
-  2) grep -q "processes are called 'record': choose one" "$WORK/said" && grep -q "clrsnap: *$pid " "$WORK/said" ||
-    { cat "$WORK/said"; fail "which processes have the name is not said"; } ;;
-  *) cat "$WORK/said"; fail "a process by its name: $rc" ;;
-esac
+# By its name, before and after options; other tests may run the same program now.
+# by_name TEXT COMMAND...: what it writes to WORK/map has TEXT.
+by_name() {
+  local rc=0
+  "$CLRSNAP" "${@:2}" > "$WORK/said" 2>&1 || rc=$?
+  case $rc in
+    0) grep -q "$1" "$WORK/map" || fail "${*:2}: another program was meant" ;;
+    2) grep -q "processes are called 'record': choose one" "$WORK/said" && grep -q "clrsnap: *$pid " "$WORK/said" ||
+      { cat "$WORK/said"; fail "${*:2}: which processes have the name is not said"; } ;;
+    *) cat "$WORK/said"; fail "${*:2}: a process by its name: $rc" ;;
+  esac
+}
+by_name Rec.Program.Hot perfmap record -o "$WORK/map"
+by_name Rec.Program.Hot record record -d 300ms --format collapsed -o "$WORK/map"
 echo untouched > "$WORK/victim"
 ln -s "$WORK/victim" "/tmp/perf-$pid.map"
 "$CLRSNAP" perfmap "$pid" 2> "$WORK/said" || { cat "$WORK/said"; fail "perfmap"; }

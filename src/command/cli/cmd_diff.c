@@ -7,6 +7,7 @@
 #include "base/perf.h"
 #include "base/print.h"
 #include "cli/fail_if.h"
+#include "cli/options.h"
 #include "cli/verbs.h"
 #include "formats/format.h"
 #include "formats/writers.h"
@@ -17,12 +18,11 @@
 #include "session/view.h"
 #include "util/say.h"
 
-enum diff_format { DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED, DIFF_MARKDOWN };
+enum diff_format { DIFF_BY_SUFFIX, DIFF_TEXT, DIFF_HTML, DIFF_JSON, DIFF_COLLAPSED, DIFF_MARKDOWN };
 
 struct options {
   const char *before, *after;  // recordings
   const char *output;          // NULL, "-": standard output
-  const char *format;          // of --format; NULL: by the output's suffix
   enum diff_format as;
   enum cs_normalize normalize;
   uint32_t top;
@@ -48,15 +48,20 @@ static bool set_mode(const struct cs_option *option, void *options, const char *
   o->mode = cs_mode_by_name(value, strlen(value));
   o->event = o->mode == 0 ? cs_perf_kind_by_name(value, strlen(value)) : 0;
   if (o->event != 0) o->mode = CS_WIRE_MODE_CPU;
-  return o->mode != 0 ||
-         cs_error_set(err, "--%s takes the name of a mode, not '%s'", option->name, value);
+  if (o->mode != 0) return true;
+  struct cs_near_word near = {.word = value};
+  cs_offer_modes(&near);
+  cs_offer_events(&near);
+  (void)cs_error_set(err, "--%s takes the name of a mode, not '%s'", option->name, value);
+  return cs_near_suggest(&near, "", err);
 }
 
+#define DIFF_FORMATS "text|html|json|collapsed|md"
 #define DIFF(member) .field = offsetof(struct options, member)
 static const struct cs_option table[] = {
     {'o', "output", "OUT", "where to write, - for standard output", set_output, DIFF(output)},
-    {0, "format", "FORMAT", "what to write, if OUT's suffix does not say (text)", NULL,
-     DIFF(format)},
+    {0, "format", DIFF_FORMATS, "what to write, if OUT's suffix does not say (text)", cs_set_word,
+     DIFF(as), .least = DIFF_TEXT},
     {0, "normalize", "total|rate|none",
      "shares of each recording's total (total), per second of each recording, or as recorded",
      cs_set_word, DIFF(normalize), .least = CS_NORMALIZE_TOTAL},
@@ -79,25 +84,30 @@ static const struct cs_option table[] = {
 static const struct cs_option_group groups[] = {{NULL, table, 0}, {0}};
 static const struct options defaults = {.native = true, .top = 20};
 
+static bool refuse_output(const char *output, struct cs_error *err) {
+  struct cs_near_word near = {0};
+  unsigned index;
+  const struct cs_format *format = cs_format_near_path(output, &near);
+  if (format != NULL && !cs_find_word(DIFF_FORMATS, format->name, &index)) near.found = NULL;
+  (void)cs_error_set(
+      err,
+      "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, or by "
+      "--format: '%s' has none of these",
+      output);
+  return cs_near_suggest(&near, "", err);
+}
+
 // The format: that of --format, that of OUT's suffix, or text.
 static bool choose_format(struct options *o, struct cs_error *err) {
-  static const char *const known[] = {"text", "html", "json", "collapsed", "md"};
-  const char *name = o->format;
-  if (name == NULL && o->output != NULL && strcmp(o->output, "-") != 0) {
+  unsigned index = 0;
+  if (o->as != DIFF_BY_SUFFIX) return true;
+  if (o->output != NULL && strcmp(o->output, "-") != 0) {
     const struct cs_format *format = cs_format_by_path(o->output);
-    if (format == NULL)
-      return cs_error_set(err,
-                          "a comparison's format is chosen by .txt, .html, .json, .collapsed, .md, "
-                          "or by --format: '%s' has none of these",
-                          o->output);
-    name = format->name;
+    if (format == NULL || !cs_find_word(DIFF_FORMATS, format->name, &index))
+      return refuse_output(o->output, err);
   }
-  if (name == NULL) name = "text";
-  for (size_t i = 0; i < CS_COUNT(known); i++) {
-    o->as = (enum diff_format)i;
-    if (strcmp(known[i], name) == 0) return true;
-  }
-  return cs_error_set(err, "a comparison can be text, html, json, collapsed or md, not '%s'", name);
+  o->as = (enum diff_format)(DIFF_TEXT + index);
+  return true;
 }
 
 static bool check(void *options, int count, char **operands, struct cs_error *err) {

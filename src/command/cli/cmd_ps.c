@@ -73,7 +73,8 @@ const struct cs_command cs_ps_command = {
     .usage = "usage: clrsnap ps [options]\n",
     .about =
         "Lists the .NET processes that you can see: number, runtime, main assembly, command line. "
-        "Where a process cannot be asked for these, a line below it says why.",
+        "The assembly is the process's name, which other verbs take in place of its number. Where "
+        "a process cannot be asked for these, a line below it says why.",
     .groups = groups,
     .notes =
         "\n"

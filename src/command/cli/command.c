@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/perf.h"
 #include "base/print.h"
 #include "cli/process_name.h"
 #include "formats/format.h"
+#include "profile/mode.h"
 #include "util/near.h"
 #include "util/say.h"
 
@@ -36,10 +38,19 @@ bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t
   return true;
 }
 
+static bool is_number(const char *word) {
+  return word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+}
+
+// What cannot be started is a name, if a process has it.
+static bool is_process_name(const char *word) {
+  return !cs_is_program(word) && cs_is_process(word);
+}
+
 bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_error *err) {
   uint32_t pid = 0;
-  bool number = text[0] == '\0' || strspn(text, "0123456789") == strlen(text);
-  if (!number) return cs_find_process(text, out, err);
+  bool may_be_name = text[0] != '\0' && !is_number(text + (text[0] == '-'));
+  if (may_be_name) return cs_find_process(text, out, err);
   if (!cs_parse_number(name, text, INT32_MAX, &pid, NULL))
     return cs_error_set(err, "%s takes the number or the name of a process, not '%s'", name, text);
   *out = (pid_t)pid;
@@ -48,14 +59,9 @@ bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_erro
 
 bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program,
                      struct cs_error *err) {
-  const char *word = count > 0 ? operands[0] : "";
-  bool number = count == 1 && word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
-  if (number && *pid == 0 && strcmp(operands[-1], "--") != 0)
-    return cs_parse_pid("PID", word, pid, err);
-  // What cannot be started is a name, if a process has it.
-  if (count == 1 && *pid == 0 && strcmp(operands[-1], "--") != 0 && !cs_is_program(word) &&
-      cs_is_process(word))
-    return cs_find_process(word, pid, err);
+  bool may_be_process = count == 1 && *pid == 0 && strcmp(operands[-1], "--") != 0;
+  if (may_be_process && (is_number(operands[0]) || is_process_name(operands[0])))
+    return cs_parse_pid("PID", operands[0], pid, err);
   if (*pid != 0 && count > 0)
     return cs_error_set(err, "either a process or a program can be recorded, not both");
   if (*pid == 0 && count == 0) return cs_error_set(err, "no program to record, and no process");
@@ -110,40 +116,33 @@ bool cs_set_seconds(const struct cs_option *option, void *field, const char *val
 static bool refuse_word(const struct cs_option *option, const char *value, struct cs_error *err) {
   char words[160] = "";
   size_t used = 0;
+  struct cs_near_word near = {.word = value};
   for (const char *word = option->value; *word != '\0';) {
     size_t length = strcspn(word, "|");
     const char *before = used == 0 ? "" : word[length] == '\0' ? " or " : ", ";
     int n = snprintf(words + used, sizeof words - used, "%s'%.*s'", before, (int)length, word);
     used += (size_t)n;
-    word += length + (word[length] == '|');
-  }
-  struct cs_near_word near = {.word = value};
-  for (const char *word = option->value; *word != '\0';) {
-    size_t length = strcspn(word, "|");
     cs_near_offer(&near, word, length);
     word += length + (word[length] == '|');
   }
-  if (near.found != NULL)
-    return cs_error_set(err, "--%s takes %s, not '%s'; did you mean '%.*s'?", option->name, words,
-                        value, (int)near.found_len, near.found);
-  return cs_error_set(err, "--%s takes %s, not '%s'", option->name, words, value);
+  (void)cs_error_set(err, "--%s takes %s, not '%s'", option->name, words, value);
+  return cs_near_suggest(&near, "", err);
 }
 
-static bool choose_word(const struct cs_option *option, const char *value, unsigned *index,
-                        struct cs_error *err) {
+bool cs_find_word(const char *words, const char *value, unsigned *index) {
   *index = 0;
-  for (const char *word = option->value; *word != '\0'; ++*index) {
+  for (const char *word = words; *word != '\0'; ++*index) {
     size_t length = strcspn(word, "|");
     if (strlen(value) == length && memcmp(word, value, length) == 0) return true;
     word += length + (word[length] == '|');
   }
-  return refuse_word(option, value, err);
+  return false;
 }
 
 bool cs_set_word(const struct cs_option *option, void *field, const char *value,
                  struct cs_error *err) {
   unsigned index;
-  if (!choose_word(option, value, &index, err)) return false;
+  if (!cs_find_word(option->value, value, &index)) return refuse_word(option, value, err);
   *(unsigned *)field = (unsigned)option->least + index;
   return true;
 }
@@ -151,7 +150,7 @@ bool cs_set_word(const struct cs_option *option, void *field, const char *value,
 bool cs_set_on_off(const struct cs_option *option, void *field, const char *value,
                    struct cs_error *err) {
   unsigned index;
-  if (!choose_word(option, value, &index, err)) return false;
+  if (!cs_find_word(option->value, value, &index)) return refuse_word(option, value, err);
   *(bool *)field = index == 0;
   return true;
 }
@@ -201,8 +200,8 @@ static bool refuse_unknown(const struct parser *p, const char *word, struct cs_e
   near.len = strcspn(near.word, "=");
   for (size_t i = 0; i < p->count; i++)
     cs_near_offer(&near, p->entries[i]->name, strlen(p->entries[i]->name));
-  if (near.found == NULL) return cs_error_set(err, "unknown option '%s'", word);
-  return cs_error_set(err, "unknown option '%s'; did you mean '--%s'?", word, near.found);
+  (void)cs_error_set(err, "unknown option '%s'", word);
+  return cs_near_suggest(&near, "--", err);
 }
 
 // getopt_long has just refused an option: a long one is argv[optind - 1], a letter is in optopt.
@@ -232,14 +231,14 @@ static bool apply(const struct cs_option *o, void *field, const char *value, str
   return true;
 }
 
-// Of a verb that takes a program, options end with the program's name. A number that options follow
+// Of a verb that takes a program, options end with the program's name. A process that options follow
 // is no program.
-static bool is_pid_before_options(const struct cs_command *command, int argc, char **argv) {
+static bool is_process_before_options(const struct cs_command *command, int argc, char **argv) {
   if (!command->takes_program || optind + 1 >= argc || strcmp(argv[optind - 1], "--") == 0)
     return false;
   const char *word = argv[optind], *next = argv[optind + 1];
-  return word[0] != '\0' && strspn(word, "0123456789") == strlen(word) && next[0] == '-' &&
-         next[1] != '\0' && strcmp(next, "--") != 0;
+  return next[0] == '-' && next[1] != '\0' && strcmp(next, "--") != 0 &&
+         (is_number(word) || is_process_name(word));
 }
 
 bool cs_command_parse(const struct cs_command *command, void *options, int argc, char **argv,
@@ -252,11 +251,11 @@ bool cs_command_parse(const struct cs_command *command, void *options, int argc,
   *help = false;
   optind = 0;
   opterr = 0;
-  char *pid = NULL;
+  char *process = NULL;
   for (;;) {
     opt = getopt_long(argc, argv, p.letters, p.options, NULL);
-    if (opt == -1 && pid == NULL && is_pid_before_options(command, argc, argv)) {
-      pid = argv[optind++];
+    if (opt == -1 && process == NULL && is_process_before_options(command, argc, argv)) {
+      process = argv[optind++];
       continue;
     }
     if (opt == -1) break;
@@ -265,9 +264,9 @@ bool cs_command_parse(const struct cs_command *command, void *options, int argc,
     size_t i = find_entry(&p, opt);
     if (!apply(p.entries[i], (char *)options + p.offsets[i], optarg, err)) return false;
   }
-  if (pid != NULL && optind < argc)
+  if (process != NULL && optind < argc)
     return cs_error_set(err, "either a process or a program can be recorded, not both");
-  if (pid != NULL) argv[--optind] = pid;
+  if (process != NULL) argv[--optind] = process;
   return command->check(options, argc - optind, argv + optind, err);
 }
 
@@ -320,6 +319,28 @@ static void print_formats(FILE *out) {
     cs_print(out, "  %-12s%-18s %s\n", formats[i].name, formats[i].suffixes[0], formats[i].about);
 }
 
+// Whether an option's value is called that, such as "MODE" of "MODE[,MODE]".
+static bool takes(const struct cs_command *command, const char *value) {
+  for (const struct cs_option_group *group = command->groups; group->options != NULL; group++)
+    for (const struct cs_option *o = group->options; o->name != NULL; o++)
+      if (o->value != NULL && strncmp(o->value, value, strlen(value)) == 0) return true;
+  return false;
+}
+
+static void print_modes(FILE *out) {
+  cs_print(out, "\nModes:\n");
+  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES; i++) {
+    const struct cs_mode *mode = cs_mode((enum cs_wire_mode)i);
+    cs_print(out, "  %-12s%s\n", mode->token, mode->about);
+  }
+}
+
+static void print_events(FILE *out) {
+  cs_print(out, "\nEvents, and how many of them a sample stands for if N is not given:\n");
+  for (uint32_t i = 1; i < CS_PERF_KINDS; i++)
+    cs_print(out, "  %-24s %u\n", cs_perf_kind(i)->name, (unsigned)cs_perf_kind(i)->period);
+}
+
 void cs_command_help(const struct cs_command *command, FILE *out) {
   static const struct cs_option help = {'h', "help", NULL, "print this text", .set = NULL};
   cs_print_help(out, command->usage);
@@ -331,6 +352,8 @@ void cs_command_help(const struct cs_command *command, FILE *out) {
     for (const struct cs_option *o = group->options; o->name != NULL; o++) print_option(out, o);
   }
   print_option(out, &help);
+  if (takes(command, "MODE")) print_modes(out);
+  if (takes(command, "EVENT")) print_events(out);
   if (command->shows_formats) print_formats(out);
   if (command->notes != NULL) cs_print_help(out, command->notes);
 }

@@ -71,6 +71,8 @@ bool cs_set_pid(const struct cs_option *option, void *field, const char *value,
 
 // "500ms", "10s", "2m", "1h"; without a unit, seconds. False: it is none of these.
 bool cs_parse_time(const char *text, double *seconds);
+// Where `value` is among words like "on|off". False: it is none of them.
+bool cs_find_word(const char *words, const char *value, unsigned *index);
 bool cs_parse_number(const char *name, const char *text, uint32_t most, uint32_t *out,
                      struct cs_error *err);
 bool cs_parse_pid(const char *name, const char *text, pid_t *out, struct cs_error *err);

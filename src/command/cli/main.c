@@ -8,6 +8,7 @@
 #include "base/print.h"
 #include "cli/verbs.h"
 #include "util/near.h"
+#include "util/say.h"
 
 enum { MOST_VERBS = 8 };
 
@@ -47,12 +48,12 @@ static bool offer(const struct cs_command *verb, void *near) {
 }
 
 static int unknown_verb(const char *name) {
+  struct cs_error err;
   struct cs_near_word near = {.word = name};
   (void)search(offer, &near);
-  if (near.found != NULL)
-    cs_print(stderr, "clrsnap: unknown verb '%s'; did you mean '%s'?\n", name, near.found);
-  else
-    cs_print(stderr, "clrsnap: unknown verb '%s'; 'clrsnap help' lists them\n", name);
+  (void)cs_error_set(&err, "unknown verb '%s'", name);
+  (void)cs_near_suggest(&near, "", &err);
+  cs_say("%s%s", err.text, near.found != NULL ? "" : "; 'clrsnap help' lists them");
   return CS_EXIT_USAGE;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/perf.h"
-#include "util/near.h"
 
 #define DEFAULT_HZ 499  // not in step with what a program does every 1, 2, 5 or 10 ms
 
@@ -23,18 +22,27 @@ bool cs_set_format(const struct cs_option *option, void *view, const char *value
   return cs_view_set_format(view, value, err);
 }
 
-static bool refuse_modes(const struct cs_option *option, const char *word, size_t len,
-                         const char *value, struct cs_error *err) {
-  struct cs_near_word near = {.word = word, .len = len};
-  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES && len > 0; i++) {
+void cs_offer_events(struct cs_near_word *near) {
+  for (uint32_t i = 1; i < CS_PERF_KINDS; i++)
+    cs_near_offer(near, cs_perf_kind(i)->name, strlen(cs_perf_kind(i)->name));
+}
+
+void cs_offer_modes(struct cs_near_word *near) {
+  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES; i++) {
     const char *mode = cs_mode((enum cs_wire_mode)i)->token;
-    cs_near_offer(&near, mode, strlen(mode));
+    cs_near_offer(near, mode, strlen(mode));
   }
-  return cs_error_set(err,
-                      "--%s takes one or more of cpu, wall, alloc, lock, wait, exception, gc with "
-                      "commas between them, not '%s'%s%s%s",
-                      option->name, value, near.found != NULL ? "; did you mean '" : "",
-                      near.found != NULL ? near.found : "", near.found != NULL ? "'?" : "");
+}
+
+static bool refuse_modes(const struct cs_option *option, const char *word, size_t len, bool events,
+                         const char *value, struct cs_error *err) {
+  char names[CS_MODE_NAMES_BYTES];
+  struct cs_near_word near = {.word = word, .len = len};
+  if (len > 0) cs_offer_modes(&near);
+  if (len > 0 && events) cs_offer_events(&near);
+  (void)cs_error_set(err, "--%s takes one or more of %s with commas between them, not '%s'",
+                     option->name, cs_mode_names(names), value);
+  return cs_near_suggest(&near, "", err);
 }
 
 // event: of a mode named after the event that it counts in place of CPU time; NULL: none may be.
@@ -47,7 +55,7 @@ static bool read_modes(const struct cs_option *option, const char *value, uint32
     uint32_t kind = mode == 0 && event != NULL ? cs_perf_kind_by_name(at, len) : 0;
     if (kind != 0) *event = kind;
     if (kind != 0) mode = CS_WIRE_MODE_CPU;
-    if (mode == 0) return refuse_modes(option, at, len, value, err);
+    if (mode == 0) return refuse_modes(option, at, len, event != NULL, value, err);
     *modes |= CS_WIRE_MODE_BIT(mode);
     at += len;
     if (*at == '\0') break;
@@ -126,7 +134,9 @@ const struct cs_option cs_push_options[] = {
 
 #define AGENT(member) .field = offsetof(struct cs_agent_options, member)
 const struct cs_option cs_agent_options[] = {
-    {'p', "pid", "PID", "use this process, as a PID alone does", cs_set_pid, AGENT(pid)},
+    {'p', "pid", "PID",
+     "use this process, by its number or its name (clrsnap ps), as either alone does", cs_set_pid,
+     AGENT(pid)},
     {'F', "frequency", "HZ", "samples per second and thread, 1 to 10000 (499)", cs_set_number,
      AGENT(ask.hz), .most = 10000},
     {0, "engine", "auto|perf|clock",

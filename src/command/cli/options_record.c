@@ -11,7 +11,7 @@
 #define LEAST_INTERVAL 102400.0  // the runtime itself samples one object in 100 KiB
 #define MOST_INTERVAL 1073741824.0
 
-static bool refuse_event(const char *text, struct cs_error *err) {
+static bool refuse_event(const char *text, size_t len, struct cs_error *err) {
   char names[400] = "";
   for (uint32_t i = 1; i < CS_PERF_KINDS; i++) {
     size_t used = strlen(names);
@@ -22,7 +22,10 @@ static bool refuse_event(const char *text, struct cs_error *err) {
     return cs_error_set(err,
                         "--event context-switches: its samples would wake each thread from "
                         "the sleep that is counted; --mode wait shows what threads wait for");
-  return cs_error_set(err, "--event takes one of %s, not '%s'", names, text);
+  struct cs_near_word near = {.word = text, .len = len};
+  if (len > 0) cs_offer_events(&near);
+  (void)cs_error_set(err, "--event takes one of %s, not '%s'", names, text);
+  return cs_near_suggest(&near, "", err);
 }
 
 // NAME or NAME:PERIOD.
@@ -33,7 +36,7 @@ static bool set_event(const struct cs_option *option, void *field, const char *v
   uint32_t period = 0;
   (void)option;
   ask->event = cs_perf_kind_by_name(value, len);
-  if (ask->event == 0) return refuse_event(value, err);
+  if (ask->event == 0) return refuse_event(value, len, err);
   ask->event_period = cs_perf_kind(ask->event)->period;
   if (value[len] == '\0') return true;
   if (!cs_parse_number("--event NAME:PERIOD", value + len + 1, 1000000000, &period, err))
@@ -103,13 +106,10 @@ static const struct cs_option what[] = {
      cs_set_seconds, RECORD(seconds), .least = 0.001, .most = 604800},
     {0, "children", NULL, "also record the processes that it starts, each into files of its own",
      NULL, RECORD(children)},
-    {0, "mode", "MODE[,MODE]",
-     "cpu (the default): threads that run; wall: waiting ones, too; alloc: allocations; lock: "
-     "waits for locks; wait: other waits; exception: what is thrown; gc: pauses for collections",
+    {0, "mode", "MODE[,MODE]", "what is recorded: one or more of the modes below (cpu)",
      cs_set_modes, ASK(modes)},
     {0, "event", "EVENT[:N]",
-     "mode cpu by an event instead of CPU time, one sample for about N of them: page-faults, "
-     "minor-faults, major-faults, cycles, instructions, cache-misses, branch-misses, ...",
+     "mode cpu by one of the events below instead of CPU time, with a sample for about N of them",
      set_event, RECORD(agent.ask)},
     {0, "alloc", "BYTES",
      "mode alloc: one object for this many bytes, 100k to 1g (as many objects as cost 1 % of the "

@@ -11,10 +11,17 @@
 
 static const struct cs_mode modes[CS_WIRE_MODES] = {
     // A recording whose header is lost has mode 0.
-    [0] = {"unknown", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "time", "time"},
-    [CS_WIRE_MODE_CPU] =
-        {"cpu", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "cpu", "CPU time"},
+    [0] = {"unknown", "", CS_UNIT_NS, true, {"sample", "samples"}, "samples", "time", "time"},
+    [CS_WIRE_MODE_CPU] = {"cpu",
+                          "threads that run",
+                          CS_UNIT_NS,
+                          true,
+                          {"sample", "samples"},
+                          "samples",
+                          "cpu",
+                          "CPU time"},
     [CS_WIRE_MODE_WALL] = {"wall",
+                           "all threads, also those that wait",
                            CS_UNIT_NS,
                            true,
                            {"sample", "samples"},
@@ -22,25 +29,45 @@ static const struct cs_mode modes[CS_WIRE_MODES] = {
                            "wall",
                            "wall-clock time"},
     [CS_WIRE_MODE_ALLOC] = {"alloc",
+                            "allocations, by the bytes of their types",
                             CS_UNIT_BYTES,
                             false,
                             {"sampled object", "sampled objects"},
                             "alloc_samples",
                             "alloc_space",
                             "allocated bytes"},
-    [CS_WIRE_MODE_LOCK] =
-        {"lock", CS_UNIT_NS, false, {"wait", "waits"}, "contentions", "delay", "waiting time"},
+    [CS_WIRE_MODE_LOCK] = {"lock",
+                           "waits for locks",
+                           CS_UNIT_NS,
+                           false,
+                           {"wait", "waits"},
+                           "contentions",
+                           "delay",
+                           "waiting time"},
     [CS_WIRE_MODE_EXCEPTION] = {"exception",
+                                "exceptions that are thrown",
                                 CS_UNIT_COUNT,
                                 false,
                                 {"exception", "exceptions"},
                                 "exceptions",
                                 NULL,
                                 "exceptions"},
-    [CS_WIRE_MODE_WAIT] =
-        {"wait", CS_UNIT_NS, false, {"wait", "waits"}, "waits", "wait", "waiting time"},
-    [CS_WIRE_MODE_GC] =
-        {"gc", CS_UNIT_NS, false, {"pause", "pauses"}, "pauses", "gc", "pause time"},
+    [CS_WIRE_MODE_WAIT] = {"wait",
+                           "other waits: tasks, events, semaphores, joins, ...",
+                           CS_UNIT_NS,
+                           false,
+                           {"wait", "waits"},
+                           "waits",
+                           "wait",
+                           "waiting time"},
+    [CS_WIRE_MODE_GC] = {"gc",
+                         "pauses for collections",
+                         CS_UNIT_NS,
+                         false,
+                         {"pause", "pauses"},
+                         "pauses",
+                         "gc",
+                         "pause time"},
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode) {
@@ -70,6 +97,14 @@ enum cs_wire_mode cs_mode_by_name(const char *name, size_t len) {
       return (enum cs_wire_mode)i;
   }
   return (enum cs_wire_mode)0;
+}
+
+const char *cs_mode_names(char text[CS_MODE_NAMES_BYTES]) {
+  size_t used = 0;
+  for (unsigned i = CS_WIRE_MODE_CPU; i < CS_WIRE_MODES && used < CS_MODE_NAMES_BYTES; i++)
+    used += (size_t)snprintf(text + used, CS_MODE_NAMES_BYTES - used, "%s%s", used > 0 ? ", " : "",
+                             modes[i].token);
+  return text;
 }
 
 const char *cs_unit_name(enum cs_unit unit) {

@@ -11,6 +11,7 @@ enum cs_unit { CS_UNIT_NS, CS_UNIT_BYTES, CS_UNIT_COUNT };
 
 struct cs_mode {
   const char *token;
+  const char *about;    // what is recorded
   enum cs_unit unit;    // of the samples' weights
   bool timed;           // samples in time; otherwise events of the runtime
   const char *what[2];  // a sample's noun, singular and plural
@@ -25,6 +26,9 @@ const struct cs_mode *cs_mode(enum cs_wire_mode mode);
 const struct cs_mode *cs_mode_of_event(uint32_t event);
 // Returns 0 if no mode has that name.
 enum cs_wire_mode cs_mode_by_name(const char *name, size_t len);
+// All modes' names: "cpu, wall, ...".
+#define CS_MODE_NAMES_BYTES 80
+const char *cs_mode_names(char text[CS_MODE_NAMES_BYTES]);
 const char *cs_unit_name(enum cs_unit unit);  // "nanoseconds", "bytes", "count"
 // Prints an amount for people: "1.25 s", "3.1 MB", "12".
 void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);

@@ -27,9 +27,11 @@ bool cs_view_set_format(struct cs_view *view, const char *arg, struct cs_error *
   view->format = cs_format_by_name(arg);
   if (view->format != NULL) return true;
   char *names = cs_format_names();
+  struct cs_near_word near = {.word = arg};
+  cs_format_near(&near);
   (void)cs_error_set(err, "--format takes one of %s, not '%s'", names != NULL ? names : "", arg);
   free(names);
-  return false;
+  return cs_near_suggest(&near, "", err);
 }
 
 static bool is_stdout(const char *path) {
@@ -43,10 +45,12 @@ static const struct cs_format *format_of(const char *path) {
 
 static bool refuse_name(const char *path, struct cs_error *err) {
   char *suffixes = cs_format_suffixes();
+  struct cs_near_word near = {0};
+  cs_format_near_path(path, &near);
   (void)cs_error_set(err, "a format is chosen by %s, or by --format: '%s' has none of these",
                      suffixes != NULL ? suffixes : "the suffix", path);
   free(suffixes);
-  return false;
+  return cs_near_suggest(&near, "", err);
 }
 
 static bool settle_formats(struct cs_view *view, struct cs_error *err) {

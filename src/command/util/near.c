@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The distance of two words, in letters (optimal string alignment). One thread. Signal-safe: no.
+// The distance of two words, in letters (optimal string alignment); case makes no difference. One
+// thread. Signal-safe: no.
 #include "util/near.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST = 40 };  // of a word that is compared
 
 static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
+}
+
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same(char a, char b) {
+  return lower(a) == lower(b);
 }
 
 size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len) {
@@ -18,8 +28,8 @@ size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len
   for (size_t i = 1; i <= a_len; i++) {
     row[0] = i;
     for (size_t k = 1; k <= b_len; k++) {
-      row[k] = least(least(above[k], row[k - 1]) + 1, above[k - 1] + (a[i - 1] != b[k - 1]));
-      if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+      row[k] = least(least(above[k], row[k - 1]) + 1, above[k - 1] + !same(a[i - 1], b[k - 1]));
+      if (i > 1 && k > 1 && same(a[i - 1], b[k - 2]) && same(a[i - 2], b[k - 1]))
         row[k] = least(row[k], before[k - 2] + 1);
     }
     size_t *oldest = before;
@@ -39,4 +49,17 @@ void cs_near_offer(struct cs_near_word *near, const char *word, size_t len) {
   near->found = word;
   near->found_len = len;
   near->distance = distance;
+}
+
+bool cs_near_suggest(const struct cs_near_word *near, const char *prefix, struct cs_error *err) {
+  char question[128];
+  if (near->found == NULL || err == NULL) return false;
+  int own = (int)(near->len > 0 ? near->len : strlen(near->word));
+  int len = snprintf(question, sizeof question, "; did you mean '%s%.*s'?", prefix,
+                     (int)near->found_len, near->found);
+  if (len < 0 || (size_t)len >= sizeof question) return false;
+  if (strlen(err->text) + (size_t)len >= sizeof err->text)
+    return cs_error_set(err, "'%.*s' is unknown%s", own, near->word, question);
+  memcpy(err->text + strlen(err->text), question, (size_t)len + 1);
+  return false;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 // How many letters have to be added, left out, changed, or exchanged with their neighbours to make
 // one word of the other.
 size_t cs_word_distance(const char *a, size_t a_len, const char *b, size_t b_len);
@@ -18,5 +20,8 @@ struct cs_near_word {
   size_t found_len, distance;
 };
 void cs_near_offer(struct cs_near_word *near, const char *word, size_t len);
+// Adds "; did you mean 'PREFIXfound'?" to a sentence that refuses the word, if one was found. A
+// sentence that leaves no room for that (a long list of words) is replaced. Returns false.
+bool cs_near_suggest(const struct cs_near_word *near, const char *prefix, struct cs_error *err);
 
 #endif
