@@ -9,6 +9,7 @@ const {send, evaluate, text, open, press, point, click, middle, run, keyed} = re
 const model = require("./page_model.js");
 const VIEWS = ["icicle", "flame", "sandwich", "methods"], LABEL_MIN = 26, ROW = 19;
 let checked = 0;
+const changes = {count: 0};
 
 const HOOK = `{
   const proto = CanvasRenderingContext2D.prototype;
@@ -52,6 +53,20 @@ function isNameOf(text, name, width, letter) {
   }) && (parts.length > 0 || cut || width < 6 * letter);
 }
 
+// Whether the text is the frame's name, and, in a comparison, by how much it has grown or shrunk, in points of the whole.
+function isLabelOf(ctx, node, box, name) {
+  const {mode, letter} = ctx, width = box.w + 1;
+  if (!mode.diff) return isNameOf(box.text, name, width, letter);
+  const points = 100 * (node.total - node.before) / ctx.whole;
+  const [, text, change] = /^([^]*?)(?: ([+−][0-9.]+) %)?$/.exec(box.text);
+  if (change) {
+    ctx.changes.count++;
+    return Math.abs(Number(change.replace("−", "-")) - points) < 0.0051 && isNameOf(text, name, width - 9 * letter, letter);
+  }
+  const room = Math.abs(points) >= 0.006 && (name.length + 9) * letter < width - 12;
+  return !room && isNameOf(text, name, width, letter);
+}
+
 // The boxes of a row and of those below it are the nodes': each box has the name and the width of one node.
 function match(ctx, nodes, row, left, right) {
   if (row >= ctx.visible) return true;  // below or above what can be seen
@@ -65,7 +80,7 @@ function match(ctx, nodes, row, left, right) {
   const assign = (i, used) => i === boxes.length || wide.some((node, k) => {
     const box = boxes[i], name = model.nameOf(ctx.mode, node.frame);
     if (used.has(k) || Math.abs(box.w + 1 - node.total * ctx.scale) > 0.6 ||
-        !isNameOf(box.text, name, box.w + 1, ctx.letter)) return false;
+        !isLabelOf(ctx, node, box, name)) return false;
     if (!match(ctx, [...node.children.values()], row + 1, box.x, box.x + box.w)) return false;
     if (!assign(i + 1, new Set([...used, k]))) return false;
     ctx.found.push({box, node, name});
@@ -91,7 +106,9 @@ async function checkChart(mode, id, nodes, {total, upward, skip}) {
     const has = contrast(box, box.label, page);
     assert(has >= 4.5, `${box.text}: a contrast of ${has.toFixed(2)}, ${JSON.stringify(box)}`);
   }
-  const ctx = {mode, rows, letter, scale: width / total, found: [], visible: Math.floor(height / ROW) - !skip};
+  const sum = key => mode.stacks.reduce((all, stack) => all + stack[key], 0);
+  const ctx = {mode, rows, letter, whole: Math.max(sum("weight"), sum("before")), changes, scale: width / total,
+    found: [], visible: Math.floor(height / ROW) - !skip};
   if (!skip && total > 0) {
     const [[root]] = rows, tree = nodes[0];
     assert.strictEqual(root.text, `all threads · ${model.amountAndSamples(mode, tree.total, tree.samples)}`);
@@ -217,7 +234,8 @@ async function checkTimeline(mode) {
     if (row >= 8) continue;
     await point("mouseMoved", {x: box.x + labelWidth + 4 * column + 2, y: box.y + 22 + 15 * row + 7});
     assert((await text("status")).startsWith(`${names[row]} · `), await text("status"));
-    assert((await text("status")).includes(` · ${model.amountAndSamples(mode, weight, samples)}`),
+    const amount = samples > 0 ? model.amountAndSamples(mode, weight, samples) : model.amount(mode, weight);
+    assert((await text("status")).includes(` · ${amount}`),
       `${mode.facts.mode}, ${key}: ${await text("status")}`);
     checked++;
   }
@@ -369,5 +387,6 @@ for (let i = 0; i < pairs.length; i += 2) {
 tests.push(async function enough() {
   console.log(`${checked} boxes, rows and cells held against the recording`);
   assert(checked > 500, "that is too few");
+  assert(changes.count > 20, `${changes.count} boxes with a change`);
 });
 run(tests);

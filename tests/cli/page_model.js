@@ -36,17 +36,19 @@ function readMode(data) {
 const readModel = file => JSON.parse(fs.readFileSync(file, "utf8")).modes.map(readMode);
 
 function treeOf(paths) {
-  const root = {frame: -1, total: 0, samples: 0, self: 0, children: new Map()};
-  for (const {path, weight, samples, own = true} of paths) {
+  const root = {frame: -1, total: 0, before: 0, samples: 0, self: 0, children: new Map()};
+  for (const {path, weight, before, samples, own = true} of paths) {
     let node = root;
     node.total += weight;
+    node.before += before;
     node.samples += samples;
     for (const frame of path) {
       if (!node.children.has(frame)) {
-        node.children.set(frame, {frame, total: 0, samples: 0, self: 0, children: new Map()});
+        node.children.set(frame, {frame, total: 0, before: 0, samples: 0, self: 0, children: new Map()});
       }
       node = node.children.get(frame);
       node.total += weight;
+      node.before += before;
       node.samples += samples;
     }
     if (own) node.self += weight;
@@ -105,7 +107,8 @@ function methodsOf(mode) {
   return [...rows.values()];
 }
 
-// The timeline's cells by row and column; the first row is all threads, then each thread by its samples.
+// The timeline's cells by row and column; the first row is all threads, then each thread by its samples. Time is
+// spread over the columns that it covers, before the end of the sample's millisecond.
 function cellsOf(mode, columns) {
   const count = mode.threads.map(() => 0), last = Math.max(0, ...mode.samples.map(({ms}) => ms + 1));
   const duration = Math.max(last, mode.facts.durationMs), cells = new Map();
@@ -113,14 +116,27 @@ function cellsOf(mode, columns) {
   const order = count.map((samples, thread) => ({samples, thread})).filter(({samples}) => samples > 0)
     .sort((a, b) => b.samples - a.samples || a.thread - b.thread).map(({thread}) => thread);
   for (const {thread, ms, weight} of mode.samples) {
-    const column = Math.min(columns - 1, Math.floor(ms * columns / duration));
-    for (const row of [0, order.indexOf(thread) + 1]) {
-      const cell = cells.get(`${row},${column}`) ?? {weight: 0, samples: 0};
-      cell.weight += weight;
-      cell.samples++;
-      cells.set(`${row},${column}`, cell);
+    const wide = duration / columns, add = (column, part, samples) => {
+      for (const row of [0, order.indexOf(thread) + 1]) {
+        const cell = cells.get(`${row},${column}`) ?? {weight: 0, samples: 0};
+        cell.weight += part;
+        cell.samples += samples;
+        cells.set(`${row},${column}`, cell);
+      }
+    };
+    const here = Math.min(columns - 1, Math.floor(ms / wide));
+    if (!(mode.facts.unit in IS_TIME) || weight === 0) {
+      add(here, weight, 1);
+      continue;
+    }
+    add(here, 0, 1);
+    const end = ms + 1, begin = Math.max(0, end - weight / 1000);
+    for (let column = 0; column < columns; column++) {
+      const shared = Math.min(end, (column + 1) * wide) - Math.max(begin, column * wide);
+      if (shared > 0) add(column, weight * shared / (end - begin), 0);
     }
   }
+  for (const [key, {weight}] of cells) if (weight < 0.5) cells.delete(key);
   return {rows: order, cells};
 }
 

@@ -9,7 +9,7 @@ const FONT = '12px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono",
 const ZOOM_MS = 160;
 
 class Chart {
-  // host: an element that scrolls. events: select(node), zoomed(), hover(node, event), unfold(node).
+  // host: an element that scrolls. events: select(node), zoomed(), resized(), hover(node, event), unfold(node).
   constructor(host, look, events) {
     this.host = host;
     this.look = look;
@@ -22,7 +22,7 @@ class Chart {
     this.tree = null;
     this.upward = false;      // the root is at the bottom
     this.skip = 0;            // rows at the root that are not shown
-    this.width = this.height = this.content = 0;
+    this.width = this.height = this.content = this.shown = 0;
     this.below = 0;  // pixels below the visible part; kept by a resize if upward
     this.animation = this.drawing = 0;
     this.reset();
@@ -32,7 +32,7 @@ class Chart {
   reset() {
     this.history = [];  // nodes that were zoomed to earlier
     this.focus = 0;
-    this.selected = this.hovered = -1;
+    this.selected = this.hovered = this.clicked = -1;
     this.from = 0;  // the part of the graph that is drawn, in the unit of Tree.left
     this.to = this.tree ? this.tree.total[0] || 1 : 1;
   }
@@ -54,32 +54,50 @@ class Chart {
     this.draw();
   }
 
+  // The chart is as high as its content, and scrolls where the page has less room.
   resize() {
     if (!this.tree) return;
     const ratio = window.devicePixelRatio || 1;
     const {below} = this;
+    this.shown = this.deepest() + 1;
+    this.content = this.rows() * ROW;
+    this.spacer.style.height = this.content + "px";
+    this.host.style.minHeight = `min(${this.content}px, 45%)`;
     this.width = this.host.clientWidth;
     this.height = this.host.clientHeight;
     this.canvas.width = Math.max(1, Math.round(this.width * ratio));
     this.canvas.height = Math.max(1, Math.round(this.height * ratio));
     this.canvas.style.width = this.width + "px";
     this.canvas.style.height = this.height + "px";
-    this.content = Math.max(this.height, this.rows() * ROW);
-    this.spacer.style.height = this.content + "px";
     if (this.upward) this.host.scrollTop = this.content - this.height - below;
     this.draw();
+    this.events.resized();
   }
 
   rows() {
-    return this.tree.height - this.skip;
+    return this.shown - this.skip;
   }
 
-  // A flame graph that is lower than the window rests on the window's bottom edge.
+  // The depth of the deepest box or strip that is drawn. What lies outside of the zoom, or below a strip,
+  // is not.
+  deepest() {
+    const {tree, focus} = this, inside = new Uint8Array(tree.count);
+    // The width without a scroll bar: it must not depend on the height, which depends on it.
+    const narrow = MIN_WIDTH * tree.total[focus] / Math.max(1, this.host.offsetWidth);
+    let deepest = tree.depth[focus];
+    inside[focus] = 1;
+    for (let i = focus + 1; i < tree.count; i++) {
+      const above = tree.parent[i];
+      if (!inside[above] || tree.total[above] < narrow || tree.total[i] === 0) continue;
+      inside[i] = 1;
+      deepest = Math.max(deepest, tree.depth[i]);
+    }
+    return deepest;
+  }
+
   rowTop(depth) {
     const row = depth - this.skip, scroll = this.host.scrollTop;
-    if (!this.upward) return row * ROW - scroll;
-    const lift = Math.max(0, this.height - this.rows() * ROW);
-    return (this.rows() - 1 - row) * ROW - scroll + lift;
+    return (this.upward ? this.rows() - 1 - row : row) * ROW - scroll;
   }
 
   toPixel(x) {
@@ -191,7 +209,12 @@ class Chart {
 
   label(frame, node, room) {
     if (frame < 0) return this.clip(this.look.rootLabel(this.tree), room);
-    const forms = this.tree.recording.nameForms(frame, text => this.ink.measureText(text).width);
+    const measure = text => this.ink.measureText(text).width;
+    const forms = this.tree.recording.nameForms(frame, measure);
+    // In a comparison, a shorter name with the change says more than a longer one without.
+    const change = changeText(this.tree, node), more = change && ` ${change}`, wide = more && measure(more);
+    const whole = more && forms.find(form => form.width + wide <= room);
+    if (whole) return whole.text + more;
     const fit = forms.find(form => form.width <= room);
     return fit ? fit.text : this.clip(forms[forms.length - 1].text, room);
   }
@@ -232,6 +255,7 @@ class Chart {
     if (remember) this.history.push(this.focus);
     this.focus = node;
     this.selected = node > 0 ? node : -1;
+    this.resize();
     const {tree} = this, left = tree.leftOf(node);
     this.animate(left, left + (tree.total[node] || 1));
     this.reveal(node);
@@ -322,9 +346,10 @@ class Chart {
     this.canvas.addEventListener("mousemove", event => this.hover(event));
     this.canvas.addEventListener("mouseleave", () => this.hover(null));
     this.canvas.addEventListener("click", event => {
-      const node = this.nodeUnder(event);
-      // The second click of a double click is meant for what the first one has opened.
-      if (node < 0 || (event.detail > 1 && this.opening)) return;
+      // The second click of a double click is meant for what the first one has hit.
+      if (event.detail > 1) return;
+      const node = this.clicked = this.nodeUnder(event);
+      if (node < 0) return;
       this.opening = this.tree.isFolded(node);
       this.enter(node);
     });

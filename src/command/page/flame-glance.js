@@ -3,24 +3,62 @@
 
 const GLANCE_MOST = 3;
 
-// For each method of the program's own code: what the tree has in it and in what it calls that is not
-// own code ("here").
-function ownCode(tree) {
-  const {recording: rec} = tree, own = rec.kinds.findIndex(([kind]) => kind === "user"), here = new Map();
-  const nearest = new Int32Array(tree.count).fill(-1);
-  for (let i = 1; i < tree.count; i++) {
-    nearest[i] = rec.frameKinds[tree.frame[i]] === own ? tree.frame[i] : nearest[tree.parent[i]];
-    if (nearest[i] >= 0) here.set(nearest[i], (here.get(nearest[i]) ?? 0) + tree.self[i]);
+// Per frame: the first frame of the same method. With source lines, a method has several frames.
+function methodGroups(rec) {
+  if (rec.groups) return rec.groups;
+  const first = new Map();
+  return rec.groups = rec.names.map((name, i) => {
+    const key = `${methodOf(name)}\n${rec.modules[i]}`;
+    if (!first.has(key)) first.set(key, i);
+    return first.get(key);
+  });
+}
+
+// Sums of weights by method and a text.
+class Groups {
+  constructor(rec) {
+    this.of = methodGroups(rec);
+    this.sums = new Map();
   }
-  return tree.methods().filter(row => here.has(row.frame))
-    .map(row => ({...row, here: here.get(row.frame)})).filter(row => row.here > 0)
-    .sort((a, b) => b.here - a.here || b.total - a.total || a.frame - b.frame);
+
+  add(frame, weight, what = "") {
+    const group = this.of[frame], key = what === "" ? group : `${group}\n${what}`;
+    if (!this.sums.has(key)) this.sums.set(key, {group, what, weight: 0, frames: new Map()});
+    const sum = this.sums.get(key);
+    sum.weight += weight;
+    sum.frames.set(frame, (sum.frames.get(frame) ?? 0) + weight);
+  }
+
+  // {group, what, weight, frame: the method's frame with the most}, the largest weight first.
+  list() {
+    return [...this.sums.values()].filter(sum => sum.weight > 0)
+      .map(sum => ({...sum, frame: [...sum.frames].reduce((a, b) => b[1] > a[1] ? b : a)[0]}))
+      .sort((a, b) => b.weight - a.weight || a.group - b.group);
+  }
+}
+
+// For each method of the program's own code: what the tree has in it and in what it calls that is not
+// own code (`weight`), in itself, and with all that it calls.
+function ownCode(tree) {
+  const {recording: rec} = tree, own = rec.kinds.findIndex(([kind]) => kind === "user"), here = new Groups(rec);
+  const nearest = new Int32Array(tree.count).fill(-1), isOwn = rec.frameKinds.map(kind => kind === own);
+  const self = new Map(), total = new Map(), flags = tree.outermostBy(here.of);
+  const add = (sums, frame, weight) => sums.set(here.of[frame], (sums.get(here.of[frame]) ?? 0) + weight);
+  for (let i = 1; i < tree.count; i++) {
+    const frame = tree.frame[i];
+    nearest[i] = isOwn[frame] ? frame : nearest[tree.parent[i]];
+    if (nearest[i] >= 0 && tree.self[i] > 0) here.add(nearest[i], tree.self[i]);
+    if (!isOwn[frame]) continue;
+    add(self, frame, tree.self[i]);
+    if (flags[i]) add(total, frame, tree.total[i]);
+  }
+  return here.list().map(row => ({...row, self: self.get(row.group), total: total.get(row.group)}));
 }
 
 // Waits in a mode of waits, or the time asleep in mode wall, by what is waited for and by the nearest
-// method of the program's own code; the longest first: {what, where, weight}.
+// method of the program's own code, the longest first: see Groups.
 function longestWaits(rec) {
-  const own = rec.kinds.findIndex(([kind]) => kind === "user"), sums = new Map();
+  const own = rec.kinds.findIndex(([kind]) => kind === "user"), sums = new Groups(rec);
   const locks = recordings.some(other => other.facts.mode === "lock");  // mode wait has some of the waits for them, too
   const place = new Int32Array(rec.parent.length).fill(-1);
   for (let i = 1; i < place.length; i++) {
@@ -30,13 +68,17 @@ function longestWaits(rec) {
     const what = rec.facts.mode === "wall" ? "waiting" : rec.names[rec.frame[node]];
     if (locks && rec.facts.mode === "wait" && what === "Monitor.Enter") return;
     if (what.startsWith("[idle") || rec.idle?.[node] || place[node] < 0) return;
-    const key = `${what}\n${place[node]}`, sum = sums.get(key) ?? {what, where: place[node], weight: 0};
-    sum.weight += weight;
-    sums.set(key, sum);
+    sums.add(place[node], weight, what);
   };
   if (rec.facts.mode !== "wall") rec.entryNode.forEach((node, i) => add(node, rec.entryOwn.weight[i]));
   else rec.entry.forEach((entry, i) => { if (rec.asleep?.[i]) add(rec.entryNode[entry], rec.sampleWeight[i]); });
-  return [...sums.values()].filter(sum => sum.weight > 0).sort((a, b) => b.weight - a.weight);
+  return sums.list();
+}
+
+// "; hottest line Cart.cs:12", or "" without lines.
+function lineText(rec, frame) {
+  const line = / \(([^()]*:\d+)\)(?: \(inlined\))?$/.exec(rec.names[frame])?.[1];
+  return line ? `; hottest line ${line}` : "";
 }
 
 // open(recording, frame) shows a method.
@@ -48,8 +90,8 @@ function fillGlance(recording, tree, open) {
     item.className = mood;
     return item;
   };
-  const method = (rec, frame) => {
-    const button = document.createElement("button"), forms = shortNames(rec.names[frame]);
+  const method = (rec, frame, name = rec.names[frame]) => {
+    const button = document.createElement("button"), forms = shortNames(name);
     button.textContent = forms[Math.min(1, forms.length - 1)];
     button.title = `${rec.names[frame]}: its callers and callees`;
     button.addEventListener("click", () => open(rec, frame));
@@ -58,8 +100,9 @@ function fillGlance(recording, tree, open) {
   const lines = [], {facts: f, diff} = recording;
   const hot = ownCode(tree).slice(0, GLANCE_MOST);
   if (hot.length > 0) {
-    lines.push(line("Hottest own code:", hot.flatMap((row, i) => [i > 0 ? " · " : "", method(recording, row.frame),
-      ` ${amount(row.here)} (self ${amount(row.self)}, total ${amount(row.total)})`])));
+    lines.push(line("Hottest own code:", hot.flatMap((row, i) => [i > 0 ? " · " : "", 
+      method(recording, row.frame, methodOf(recording.names[row.frame])),
+      ` ${amount(row.weight)} (self ${amount(row.self)}, total ${amount(row.total)}${lineText(recording, row.frame)})`])));
     lines[0].title = "In the method itself and in what it calls that is not your own code; self: in the method alone; " +
       "total: with all that it calls";
   }
@@ -73,8 +116,8 @@ function fillGlance(recording, tree, open) {
   }).sort((a, b) => b.weight - a.weight).slice(0, GLANCE_MOST);
   const events = waitsOf(["wait", "lock"]), all = events.length > 0 ? events : waitsOf(["wall"]);
   if (all.length > 0) {
-    lines.push(line("Longest waits:", all.flatMap(({rec, what, where, weight}, i) =>
-      [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} ${what === "waiting" ? "" : `for ${what} `}in `, method(rec, where)])));
+    lines.push(line("Longest waits:", all.flatMap(({rec, what, frame, weight}, i) =>
+      [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} ${what === "waiting" ? "" : `for ${what} `}in `, method(rec, frame)])));
   }
   // What is said of one mode begins with the mode's name.
   const modes = new Set(recordings.map(rec => `${rec.facts.mode}:`));

@@ -62,26 +62,39 @@ class Heat {
     this.draw();
   }
 
+  // A sample that stands for time stands for the time before it, so its weight belongs to all columns that
+  // this time covers: no column has more than there was.
   count() {
     const {recording: rec, columns} = this, cells = new Float64Array(columns * this.rows.length);
-    const samples = this.unit === "samples" ? cells : new Float64Array(cells.length);
-    const asleep = rec.asleep && new Float64Array(cells.length);  // of the samples
+    const samples = new Float64Array(cells.length), asleep = rec.asleep && new Float64Array(cells.length);
     const perMs = columns / rec.durationMs, skip = rec.skipped(this.awake);
+    const counted = this.unit === "samples", isTime = !counted && rec.unit === "us";
     for (let i = 0; i < rec.entry.length; i++) {
       const entry = rec.entry[i];
       if (this.under && !this.under[rec.entryNode[entry]]) continue;
       if (this.away?.[rec.entryNode[entry]] || (skip >= 0 && rec.asleep[i] === skip)) continue;
+      const weight = counted ? 1 : rec.sampleWeight[i], row = this.rowOf.get(rec.entryThread[entry]) * columns;
+      const add = (column, part) => {
+        for (const at of [column, row + column]) {
+          cells[at] += part;
+          if (asleep && rec.asleep[i]) asleep[at] += part;
+        }
+      };
       const column = Math.min(columns - 1, Math.floor(rec.time[i] * perMs));
-      const cell = this.rowOf.get(rec.entryThread[entry]) * columns + column;
-      for (const at of [column, cell]) {
-        samples[at]++;
-        if (asleep) asleep[at] += rec.asleep[i];
-        if (samples !== cells) cells[at] += rec.sampleWeight[i];
+      samples[column]++;
+      samples[row + column]++;
+      const end = (rec.time[i] + 1) * perMs, begin = Math.max(0, end - weight / 1000 * perMs);
+      if (!isTime || begin >= end) {
+        add(column, weight);
+        continue;
+      }
+      for (let c = Math.floor(begin); c < end && c < columns; c++) {
+        add(c, weight * (Math.min(end, c + 1) - Math.max(begin, c)) / (end - begin));
       }
     }
     this.cells = cells;
     this.samples = samples;
-    this.asleep = asleep;
+    this.asleep = asleep;  // of the cells
     this.most = this.largest(columns, cells.length);
     this.mostOfAll = this.largest(0, columns);
   }
@@ -127,10 +140,10 @@ class Heat {
     ink.fillRect(this.labelWidth, y, this.columns * HEAT_CELL, HEAT_ROW - 1);
     for (let c = 0; c < this.columns; c++) {
       const count = this.cells[row * this.columns + c];
-      if (count === 0) continue;
+      if (count < 0.5) continue;
       // In mode wall, the lower part of a cell is the share that ran, the rest waited.
       const x = this.labelWidth + c * HEAT_CELL, at = row * this.columns + c, tall = HEAT_ROW - 1;
-      const ran = this.asleep ? Math.round(tall * (1 - this.asleep[at] / this.samples[at])) : tall;
+      const ran = this.asleep ? Math.round(tall * (1 - this.asleep[at] / this.cells[at])) : tall;
       ink.fillStyle = ran < tall ? look.waiting(Math.sqrt(count / most)) : look.heat(Math.sqrt(count / most));
       ink.fillRect(x, y, HEAT_CELL, tall);
       if (ran === tall || ran === 0) continue;
@@ -249,7 +262,7 @@ class Heat {
     const near = this.marks.filter(([begin, duration]) =>
       begin / 1000 < ms + step && (begin + duration) / 1000 >= ms).map(mark => mark[2]);
     return [thread < 0 ? "all threads" : threadName(rec.threads[thread]), timeText(ms, step),
-      amountText(this.cells[at], this.samples[at]), ...[this.processors(this.cells[at])].filter(text => text),
+      this.samples[at] > 0 ? amountText(this.cells[at], this.samples[at]) : amount(this.cells[at]), ...[this.processors(this.cells[at])].filter(text => text),
       ...new Set(near)].join(" · ");
   }
 

@@ -17,11 +17,13 @@ class MethodTable {
     this.ascending = false;
     this.active = 0;
     this.rows = [];
+    this.stale = true;  // what it shows may not be what there is to show
     this.body.addEventListener("click", event => {
       const row = event.target.closest("tr[data-index]");
-      if (row) this.activate(Number(row.dataset.index));
+      if (!row) return;
+      this.activate(Number(row.dataset.index));  // replaces the rows, so there may be no dblclick
+      if (event.detail === 2) this.open();
     });
-    this.body.addEventListener("dblclick", () => this.open());
     host.addEventListener("scroll", () => this.render());
     new ResizeObserver(() => this.render()).observe(host);
   }
@@ -61,6 +63,7 @@ class MethodTable {
       this.host.scrollTop = 0;
     }
     this.tree = tree;
+    this.stale = false;
     this.matches = tree.recording.found?.matches;
     this.all = this.columns();
     this.table.classList.toggle("compare", tree.before !== null);

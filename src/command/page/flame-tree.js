@@ -303,22 +303,26 @@ class Tree {
 
   // Per node: 1 if none of its callers is of the same frame, so that recursion counts once.
   get outermost() {
-    if (this.outermostOf) return this.outermostOf;
+    return this.outermostNodes ??= this.outermostBy(this.recording.names.map((name, i) => i));
+  }
+
+  // Per node: 1 if none of its callers is of the same group. group: a number below that of frames, per frame.
+  outermostBy(group) {
     const flags = new Uint8Array(this.count), next = this.first.slice();
-    const open = new Int32Array(this.recording.names.length);
+    const open = new Int32Array(group.length);
     let node = 0;
     for (;;) {
       if (next[node] < this.first[node + 1]) {
         node = this.children[next[node]++];
-        if (open[this.frame[node]]++ === 0) flags[node] = 1;
+        if (open[group[this.frame[node]]]++ === 0) flags[node] = 1;
       } else if (node === 0) {
         break;
       } else {
-        open[this.frame[node]]--;
+        open[group[this.frame[node]]]--;
         node = this.parent[node];
       }
     }
-    return this.outermostOf = flags;
+    return flags;
   }
 
   get columns() {

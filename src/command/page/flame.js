@@ -3,6 +3,7 @@
 const look = new Look();
 let recordings = [];    // one for each mode
 let marks = [];         // on the timeline: [begin, duration, text] in us
+const REST_MIN = 170;   // pixels that the table needs below a chart
 const state = {
   recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all", idle: false, fold: true,
   range: null, width: "after", tree: null, heat: true, theme: null,
@@ -27,6 +28,14 @@ function amountText(value, samples) {
   const {unit, recording: rec} = state, counts = rec.unit === "count";
   if (samples === undefined || unit === "samples" || (counts && samples === value)) return amount(value);
   return `${amount(value)} (${countText(samples, counts ? ["sample", "samples"] : rec.what)})`;
+}
+
+// In a comparison, by how much of the whole a box has grown or shrunk; "" if by nothing that is shown.
+function changeText(tree, node) {
+  if (!tree.before || node === 0) return "";
+  const {of} = tree;
+  const text = signedPoints(tree.after[node] - tree.before[node], Math.max(of.after[0], of.before[0]));
+  return text === signedPoints(0, 1) ? "" : text;
 }
 
 // What shares are shares of.
@@ -61,6 +70,7 @@ function chartFor(id) {
       showStatus(node, chart);
     },
     unfold: node => unfold(chart, node),
+    resized: showRest,
     zoomed: () => {
       updateButtons();
       showStatus(-1, chart);
@@ -68,8 +78,8 @@ function chartFor(id) {
     },
   });
   chart.host.addEventListener("focusin", () => { lastChart = chart; });
-  chart.canvas.addEventListener("dblclick", event => {
-    const node = chart.nodeUnder(event);
+  chart.canvas.addEventListener("dblclick", () => {
+    const node = chart.clicked;  // the first click may have moved everything
     if (node > 0 && !chart.opening && !chart.tree.isFolded(node)) sandwich(chart.tree.frame[node]);
   });
   return chart;
@@ -126,6 +136,7 @@ function refresh() {
   tooltip(null, -1, null);
   for (const chart of [main, callers, callees]) chart.use(chart === main ? state.tree : null);
   search($("search").value);
+  table.stale = true;
   showView();
 }
 
@@ -134,15 +145,24 @@ function showView() {
   for (const name of VIEWS) $(`view-${name}`).setAttribute("aria-pressed", String(name === view));
   $("scroller").hidden = view !== "flame" && view !== "icicle";
   $("sandwich").hidden = view !== "sandwich";
-  $("methods").hidden = view !== "methods";
   showUnseen();
   showHits();
   if (!$("scroller").hidden) main.show(tree, {upward: view === "flame"});
   if (view === "sandwich") showSandwich();
-  if (view === "methods") table.show(plainTree());
+  showRest();
   updateButtons();
   showUsualStatus();
   remember();
+}
+
+// The table of methods is a view of its own, and fills what short stacks leave of the other ones.
+function showRest() {
+  const {view, tree} = state, charts = view === "sandwich" ? [callers, callees] : view === "methods" ? [] : [main];
+  if (!tree || charts.some(chart => !chart.tree)) return;
+  const used = charts.reduce((sum, chart) => sum + chart.content, 0) + (view === "sandwich" ? $("pick").parentNode.offsetHeight : 0);
+  const hidden = charts.length > 0 && (tree.total[0] === 0 || main.host.parentNode.clientHeight - used < REST_MIN);
+  $("methods").hidden = hidden;
+  if (!hidden && (table.stale || table.tree !== plainTree())) table.show(plainTree());
 }
 
 function showUsualStatus() {
@@ -190,7 +210,7 @@ function setView(view) {
 }
 
 function selectedFrame() {
-  if (state.view === "methods") return table.rows[table.active]?.frame ?? -1;
+  if (state.view === "methods" || document.activeElement === $("methods")) return table.rows[table.active]?.frame ?? -1;
   const chart = activeChart();
   const node = chart.selected > 0 ? chart.selected : chart.focus;
   return node > 0 && !chart.tree.isFolded(node) ? chart.tree.frame[node] : -1;
@@ -238,7 +258,8 @@ const foundText = (tree, {matches, count}) =>
 
 function searchChanged() {
   search($("search").value);
-  if (state.view === "methods") table.show(plainTree());
+  table.stale = true;
+  showRest();
   for (const chart of [main, callers, callees]) chart.redraw();
   showHits();
   updateButtons();
