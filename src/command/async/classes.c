@@ -86,19 +86,48 @@ static void read_series(const struct cs_async_classes *classes, const struct cs_
   }
 }
 
-static void add_awaiters(struct cs_async_class *holder, const struct series *series, uint64_t begin,
-                         uint64_t end) {
-  for (uint64_t at = begin; at + 8 <= end; at += 8)
-    for (uint32_t i = 0; i < series->count; i++) {
-      if (at < series->item[i].begin || at - series->item[i].begin >= series->item[i].size)
-        continue;
-      uint32_t *more =
-          realloc(holder->awaiters, (holder->awaiter_count + 1) * sizeof *holder->awaiters);
-      if (more == NULL) abort();
-      holder->awaiters = more;
-      holder->awaiters[holder->awaiter_count++] = (uint32_t)at;
-      break;
-    }
+// The first reference from `begin` to `end`; 0: there is none.
+static uint32_t first_reference(const struct series *series, uint32_t begin, uint32_t end) {
+  for (uint32_t at = begin; at + 8 <= end; at += 8)
+    for (uint32_t i = 0; i < series->count; i++)
+      if (at >= series->item[i].begin && at - series->item[i].begin < series->item[i].size)
+        return at;
+  return 0;
+}
+
+// "Task<T>.Awaiter" becomes "Task.Awaiter".
+static void drop_parameters(char *type) {
+  char *to = type;
+  int depth = 0;
+  for (; *type != '\0'; type++) {
+    if (*type == '<') depth++;
+    if (depth == 0) *to++ = *type;
+    if (*type == '>') depth--;
+  }
+  *to = '\0';
+}
+
+// Awaiters of which the first reference, if there is one, is to what they await.
+static bool is_known_awaiter(const struct cs_metadata *m, uint32_t field) {
+  static const char *const known[] = {
+      "TaskAwaiter", "ConfiguredTaskAwaitable.ConfiguredTaskAwaiter", "ValueTaskAwaiter",
+      "ConfiguredValueTaskAwaitable.ConfiguredValueTaskAwaiter", "YieldAwaitable.YieldAwaiter"};
+  static struct cs_method_text type;
+  if (!cs_metadata_field_type(m, field, &type) ||
+      strcmp(type.space, "System.Runtime.CompilerServices") != 0)
+    return false;
+  drop_parameters(type.type);
+  for (size_t i = 0; i < CS_COUNT(known); i++)
+    if (strcmp(type.type, known[i]) == 0) return true;
+  return false;
+}
+
+static void add_awaiter(struct cs_async_class *holder, const struct cs_async_awaiter *awaiter) {
+  struct cs_async_awaiter *more =
+      realloc(holder->awaiters, (holder->awaiter_count + 1) * sizeof *more);
+  if (more == NULL) abort();
+  holder->awaiters = more;
+  holder->awaiters[holder->awaiter_count++] = *awaiter;
 }
 
 // C#'s names and Visual Basic's.
@@ -136,10 +165,15 @@ static void lay_out(struct cs_async_classes *classes, struct cs_async_class *hol
       holder->has_state = true;
       holder->state_at = origin + fields.item[i].offset;
     }
-    if (is_awaiter(name))
-      add_awaiters(
-          holder, &series, origin + fields.item[i].offset,
-          origin + end_of_field(&fields, i, machine->type.base_bytes - 2ull * CS_HEAP_HEADER));
+    if (!is_awaiter(name)) continue;
+    uint64_t end = end_of_field(&fields, i, machine->type.base_bytes - 2ull * CS_HEAP_HEADER);
+    struct cs_async_awaiter awaiter = {.begin = origin + fields.item[i].offset,
+                                       .end = origin + (uint32_t)end,
+                                       .field = fields.item[i].row,
+                                       .is_known = fields.item[i].kind == CS_HEAP_OBJECT};
+    awaiter.reference = first_reference(&series, awaiter.begin, awaiter.end);
+    if (!awaiter.is_known) awaiter.is_known = is_known_awaiter(metadata, awaiter.field);
+    add_awaiter(holder, &awaiter);
   }
 }
 

@@ -19,6 +19,14 @@ enum cs_async_kind {
   CS_ASYNC_WAIT,      // a thread's wait for a Task
 };
 
+// Where a state machine keeps what it awaits.
+struct cs_async_awaiter {
+  uint32_t begin, end;  // from the object's beginning
+  uint32_t reference;   // to what is awaited; 0: there is none
+  uint32_t field;       // its row, in the machine's module
+  bool is_known;        // the framework's own, or a reference itself: `reference` is what it awaits
+};
+
 struct cs_async_class {
   struct cs_heap_class type;
   uint32_t element_bytes;
@@ -36,7 +44,7 @@ struct cs_async_class {
   // A state machine of its own, or a box with one inside: offsets from the object's beginning.
   bool laid_out, has_state;
   uint32_t state_at;
-  uint32_t *awaiters;  // references within the awaiters
+  struct cs_async_awaiter *awaiters;
   uint32_t awaiter_count;
 };
 #define CS_ASYNC_NO_CLASS UINT32_MAX
@@ -63,6 +71,9 @@ const struct cs_async_task_members *cs_async_task(const struct cs_async_classes 
 // ---- Names and lines (names.c). The process runs again ----
 // "Namespace.Type" as in the source. False: it cannot be found out.
 bool cs_async_class_name(struct cs_async_classes *classes, uint32_t index, char *text, size_t cap);
+// The class of a machine's awaiter, which its field is declared with.
+bool cs_async_awaiter_name(struct cs_async_classes *classes, uint32_t machine, uint32_t field,
+                           char *text, size_t cap);
 // The name of a state machine's method, and the line of the await that is its state's.
 bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, char *text,
                           size_t cap);

@@ -67,6 +67,12 @@ static uint32_t add(struct graph *g, uint32_t parent, uint32_t step, uint64_t ob
   return cs_async_add(&g->async->tree, parent, step, object);
 }
 
+// What is awaited in the end. Nothing is one and the same where no object is known.
+static void add_leaf(struct graph *g, uint32_t parent, const struct cs_async_object *object) {
+  uint32_t step = g->namer->leaf(g->namer->data, object);
+  (void)add(g, parent, step, object->awaits != 0 ? object->awaits : object->address);
+}
+
 static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth);
 
 static void walk_method(struct graph *g, uint32_t parent, uint32_t i, int depth) {
@@ -80,7 +86,7 @@ static void walk_method(struct graph *g, uint32_t parent, uint32_t i, int depth)
   if (object->next != CS_ASYNC_NO_OBJECT)
     walk(g, node, object->next, depth + 1);
   else if (suspended)
-    (void)add(g, node, namer->leaf(namer->data, object), object->awaits);
+    add_leaf(g, node, object);
 }
 
 static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth) {
@@ -107,7 +113,7 @@ static void walk(struct graph *g, uint32_t parent, uint32_t i, int depth) {
     if (object->next != CS_ASYNC_NO_OBJECT)
       walk(g, node, object->next, depth + 1);
     else if (object->end != CS_ASYNC_LEAF_NONE)
-      (void)add(g, node, namer->leaf(namer->data, object), object->awaits);
+      add_leaf(g, node, object);
   }
   g->on_path[i] = false;
 }

@@ -109,6 +109,16 @@ static uint32_t task_step(void *data, const struct cs_async_object *object) {
       &added);
 }
 
+static uint32_t awaiter_step(struct names *names, const struct cs_async_object *object) {
+  char text[MOST_NAME];
+  if (!cs_async_awaiter_name(names->classes, object->machine, object->leaf, text, sizeof text))
+    (void)snprintf(text, sizeof text, "[an awaiter of an unknown class]");
+  return cs_async_step(
+      names->tree,
+      &(struct cs_async_step){
+          .name = text, .class = text, .note = "what this awaiter waits for is not known"});
+}
+
 static uint32_t leaf_step(void *data, const struct cs_async_object *object) {
   struct names *names = data;
   static const char *const texts[] = {
@@ -117,6 +127,7 @@ static uint32_t leaf_step(void *data, const struct cs_async_object *object) {
       [CS_ASYNC_LEAF_UNKNOWN] = "[an object that cannot be read]",
       [CS_ASYNC_LEAF_LATE] = "[there was no time to look at it]",
   };
+  if (object->end == CS_ASYNC_LEAF_AWAITER) return awaiter_step(names, object);
   if (object->end == CS_ASYNC_LEAF_OBJECT) return step_of_class(names, object->leaf, NULL, "");
   return cs_async_step(names->tree, &(struct cs_async_step){.name = texts[object->end]});
 }

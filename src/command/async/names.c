@@ -21,6 +21,15 @@ bool cs_async_class_name(struct cs_async_classes *classes, uint32_t index, char 
                                    text, cap);
 }
 
+bool cs_async_awaiter_name(struct cs_async_classes *classes, uint32_t machine, uint32_t field,
+                           char *text, size_t cap) {
+  static struct cs_method_text type;
+  const struct cs_metadata *m = metadata_of(classes, machine);
+  if (m == NULL || !cs_metadata_field_type(m, field, &type)) return false;
+  (void)snprintf(text, cap, "%s%s%s", type.space, type.space[0] != '\0' ? "." : "", type.type);
+  return true;
+}
+
 bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, char *text,
                           size_t cap) {
   static struct cs_method_text type;

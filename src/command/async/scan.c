@@ -47,22 +47,28 @@ static uint32_t half_at(const uint8_t *object, uint32_t offset) {
   return half;
 }
 
-// What the machine awaits: of its awaiters only the one that it is suspended at has references.
-static uint64_t awaited(const struct cs_async_class *layout, const uint8_t *object) {
-  for (uint32_t i = 0; i < layout->awaiter_count; i++) {
-    uint64_t word = layout->awaiters[i] + 8 <= layout->type.base_bytes
-                        ? word_at(object, layout->awaiters[i])
-                        : 0;
-    if (word != 0) return word;
-  }
-  return 0;
+static bool is_zero(const uint8_t *bytes, const uint8_t *end) {
+  while (bytes < end && *bytes == 0) bytes++;
+  return bytes == end;
 }
 
+// What the machine awaits: of its awaiters only the one that it is suspended at has contents.
 static void read_machine(const struct cs_async_class *layout, const uint8_t *object,
                          struct cs_async_object *out) {
   out->has_state = layout->has_state && layout->state_at + 4 <= layout->type.base_bytes;
   if (out->has_state) out->state = (int32_t)half_at(object, layout->state_at);
-  out->awaits = awaited(layout, object);
+  out->awaits = 0;
+  for (uint32_t i = 0; i < layout->awaiter_count && out->awaits == 0; i++) {
+    const struct cs_async_awaiter *awaiter = &layout->awaiters[i];
+    if (awaiter->end > layout->type.base_bytes) continue;
+    if (awaiter->is_known && awaiter->reference != 0) {
+      out->awaits = word_at(object, awaiter->reference);
+    } else if (!awaiter->is_known && !is_zero(object + awaiter->begin, object + awaiter->end)) {
+      out->end = CS_ASYNC_LEAF_AWAITER;
+      out->leaf = awaiter->field;
+    }
+  }
+  if (out->awaits != 0) out->end = CS_ASYNC_LEAF_NONE;
 }
 
 static bool has_room(const struct cs_async_class *class, uint32_t offset) {
@@ -94,7 +100,7 @@ static void keep(struct scanner *s, uint64_t address, uint32_t index, const uint
   else if (class->kind != CS_ASYNC_TASK)
     read_machine(class, object, &out);
   // A pooled box that awaits nothing is in its pool.
-  if (class->kind == CS_ASYNC_POOLED && out.awaits == 0) return;
+  if (class->kind == CS_ASYNC_POOLED && out.awaits == 0 && out.end != CS_ASYNC_LEAF_AWAITER) return;
   if (scan->count == CS_ASYNC_MOST_OBJECTS) {
     scan->too_many++;
     return;
@@ -225,14 +231,18 @@ static void add_edge(struct scanner *s, uint32_t to, uint32_t from) {
   scan->edges[scan->edge_count++] = (struct cs_async_edge){to, from};
 }
 
-// Follows a task's continuation: to the task that it completes, or a thread that waits. Boxes are not
-// looked for, since they say themselves what they await.
+// Follows a task's continuation: to the task that it completes, or a thread that waits. A box as a rule
+// says itself what it awaits; but one with an awaiter of a class that is not known awaits the task
+// that leads to it.
 static void follow(struct scanner *s, uint32_t from, uint64_t at, bool in_list) {
   for (int i = 0; i < MOST_LINKS && at != 0; i++) {
     uint32_t to = find_object(s->scan, from, at), size;
     if (to != CS_ASYNC_NO_OBJECT) {
-      if (cs_async_class_at(s->classes, s->scan->objects[to].class)->kind == CS_ASYNC_TASK)
+      struct cs_async_object *object = &s->scan->objects[to];
+      if (cs_async_class_at(s->classes, object->class)->kind == CS_ASYNC_TASK)
         add_edge(s, to, from);
+      else if (object->end == CS_ASYNC_LEAF_AWAITER)
+        object->next = from;
       return;
     }
     uint32_t index = class_at(s, at);

@@ -11,6 +11,7 @@
 enum cs_async_leaf {
   CS_ASYNC_LEAF_NONE,     // it awaits no object, or none was found
   CS_ASYNC_LEAF_OBJECT,   // an object of `leaf`, which is not followed
+  CS_ASYNC_LEAF_AWAITER,  // an awaiter whose class is not the framework's; `leaf` is its field
   CS_ASYNC_LEAF_DONE,     // a task that has completed: the method has yet to be resumed
   CS_ASYNC_LEAF_UNKNOWN,  // something that could not be read
   CS_ASYNC_LEAF_LATE,     // something that there was no time to read
@@ -21,7 +22,7 @@ struct cs_async_object {
   uint64_t address, awaits, continuation;
   uint32_t class;  // index
   uint32_t next;   // the object that it awaits; CS_ASYNC_NO_OBJECT: see `end`
-  uint32_t leaf;   // class of CS_ASYNC_LEAF_OBJECT
+  uint32_t leaf;   // class of CS_ASYNC_LEAF_OBJECT, or field of CS_ASYNC_LEAF_AWAITER
   int32_t state;   // of a box's state machine; of another Task its flags
   uint32_t machine;
   uint8_t end;  // enum cs_async_leaf

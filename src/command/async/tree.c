@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "base/print.h"
 
-enum { MOST_TEXT = 8192, INDENT = 4, COUNT_WIDTH = 6 };
+enum { MOST_TEXT = 8192, INDENT = 4, COUNT_WIDTH = 6, FIRST_STEPS = 20, LAST_STEPS = 4 };
 
 static const char *keep(struct cs_async_tree *tree, const char *text) {
   if (text == NULL || text[0] == '\0') return "";
@@ -131,20 +131,30 @@ static void print_step(FILE *out, const struct cs_async_tree *tree,
   if (node->same && node->count > 1) cs_print(out, " [one and the same]");
 }
 
-// Up to where it forks, a chain is a line.
+// The next step of a chain; NULL: it forks or ends.
+static const struct cs_async_node *only_child(const struct cs_async_tree *tree,
+                                              const struct cs_async_node *node) {
+  if (node->first_child == CS_ASYNC_NO_NODE) return NULL;
+  const struct cs_async_node *child = &tree->nodes[node->first_child];
+  return child->next == CS_ASYNC_NO_NODE && child->count == node->count ? child : NULL;
+}
+
+// Up to where it forks, a chain is a line; the middle of a long one is left out.
 static void print_node(FILE *out, const struct cs_async_tree *tree, uint32_t node, int indent) {
-  const struct cs_async_node *at = &tree->nodes[node];
+  const struct cs_async_node *at = &tree->nodes[node], *last = at;
+  uint32_t steps = 0;
+  for (const struct cs_async_node *n = at; n != NULL; n = only_child(tree, n)) steps++;
+  uint32_t left_out = steps > FIRST_STEPS + LAST_STEPS + 1 ? steps - FIRST_STEPS - LAST_STEPS : 0;
   cs_print(out, "%*s%*" PRIu64 " x ", indent, "", COUNT_WIDTH, at->count);
-  print_step(out, tree, at);
-  while (at->first_child != CS_ASYNC_NO_NODE) {
-    const struct cs_async_node *child = &tree->nodes[at->first_child];
-    if (child->next != CS_ASYNC_NO_NODE || child->count != at->count) break;
-    cs_print(out, " > ");
-    print_step(out, tree, child);
-    at = child;
+  for (uint32_t i = 0; at != NULL; i++, at = only_child(tree, at)) {
+    last = at;
+    if (left_out > 0 && i == FIRST_STEPS) cs_print(out, " > [%" PRIu32 " steps more]", left_out);
+    if (i >= FIRST_STEPS && i < FIRST_STEPS + left_out) continue;
+    if (i > 0) cs_print(out, " > ");
+    print_step(out, tree, at);
   }
   cs_print(out, "\n");
-  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+  for (uint32_t c = last->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
     print_node(out, tree, c, indent + INDENT);
 }
 

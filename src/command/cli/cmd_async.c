@@ -120,10 +120,26 @@ static void print_text(const struct cs_async *a, const struct options *o) {
 
 // ---- For programs ----
 
-static void put_node(struct cs_json_writer *j, const struct cs_async_tree *tree, uint32_t node) {
+struct put {
+  struct cs_json_writer *j;
+  const struct cs_async_tree *tree;
+  uint32_t count;  // nodes that have been put
+};
+
+// A node and what it awaits, as items of one array: a chain may be longer than readers of JSON nest.
+static void put_node(struct put *put, uint32_t node, uint32_t parent, uint32_t depth) {
+  const struct cs_async_tree *tree = put->tree;
   const struct cs_async_node *at = &tree->nodes[node];
   const struct cs_async_step *step = &tree->steps[at->step];
+  struct cs_json_writer *j = put->j;
+  uint32_t number = put->count++;
+  cs_json_new_line(j);
   cs_json_open(j, NULL, '{');
+  if (depth > 0)
+    cs_json_uint(j, "parent", parent);
+  else
+    cs_json_null(j, "parent");
+  cs_json_uint(j, "depth", depth);
   cs_json_uint(j, "count", at->count);
   cs_json_text(j, "name", step->name);
   if (step->class[0] != '\0') cs_json_text(j, "class", step->class);
@@ -134,10 +150,9 @@ static void put_node(struct cs_json_writer *j, const struct cs_async_tree *tree,
   }
   if (at->same && at->count > 1) cs_json_bool(j, "one_object", true);
   if (at->cycle) cs_json_bool(j, "cycle", true);
-  cs_json_open(j, "awaits", '[');
+  cs_json_close(j, "}");
   for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
-    put_node(j, tree, c);
-  cs_json_close(j, "]}");
+    put_node(put, c, number, depth + 1);
 }
 
 static void print_json(const struct cs_async *a, const struct options *o) {
@@ -151,12 +166,11 @@ static void print_json(const struct cs_async *a, const struct options *o) {
                 {"operations", a->operations}, {"unseen_bytes", a->late_bytes},
                 {"unreadable_bytes", a->lost_bytes}, {"left_out_tasks", a->too_many});
   cs_json_bool(&j, "complete", !a->late && !a->cut && a->lost_bytes == 0 && a->too_many == 0);
+  struct put put = {&j, &a->tree, 0};
   cs_json_open(&j, "awaits", '[');
   for (uint32_t c = a->tree.nodes[0].first_child; c != CS_ASYNC_NO_NODE;
        c = a->tree.nodes[c].next) {
-    if (!cs_async_has(&a->tree, c, o->filter)) continue;
-    cs_json_new_line(&j);
-    put_node(&j, &a->tree, c);
+    if (cs_async_has(&a->tree, c, o->filter)) put_node(&put, c, 0, 0);
   }
   (void)cs_json_end(&j, "]}");
 }
@@ -198,7 +212,8 @@ const struct cs_command cs_async_command = {
         "Examples:\n"
         "  clrsnap async 1234\n"
         "  clrsnap async --filter Checkout 1234\n"
-        "  clrsnap async --json 1234 | jq '.awaits[] | [.count, .name]'\n",
+        "  clrsnap async --json 1234 | jq -r '.awaits[] | \"  \" * .depth + \"\\(.count) "
+        "\\(.name)\"'\n",
     .size = sizeof(struct options),
     .defaults = &defaults,
     .check = check,

@@ -94,24 +94,33 @@ static uint32_t first_of(const struct cs_outside *outside, uint32_t cycle) {
   return i;
 }
 
+// Of many threads that wait for each other, those in the middle are left out.
 static void print_deadlock(FILE *out, const struct cs_outside *outside, uint32_t first) {
+  enum { FIRST = 8, LAST = 2 };
   const struct cs_outside_thread *threads = outside->threads;
   bool ends = false;
-  uint32_t i = first;
+  uint32_t i = first, count = 0;
   do {
     ends = ends || threads[i].lock.ends;
     i = threads[i].lock.by;
+    count++;
   } while (i != first);
+  uint32_t left_out = count > FIRST + LAST + 2 ? count - FIRST - LAST : 0;
   cs_print(out, ends ? "deadlock, until a wait reaches its time limit: " : "deadlock: ");
   print_thread(out, &threads[i], true);
-  do {
+  for (uint32_t k = 0; k < count; k++, i = threads[i].lock.by) {
+    if (k >= FIRST && k < FIRST + left_out) continue;
     const struct cs_outside_lock *lock = &threads[i].lock;
-    cs_print(out, i == first ? " waits for " : ", which waits for ");
+    uint32_t by = lock->by;
+    if (left_out > 0 && k == FIRST + left_out) {
+      cs_print(out, ", and so on, through %" PRIu32 " more threads, to ", left_out - 1);
+      print_thread(out, &threads[i], true);
+    }
+    cs_print(out, k == 0 ? " waits for " : ", which waits for ");
     print_object(out, lock, true);
     cs_print(out, " held by ");
-    i = lock->by;
-    print_thread(out, &threads[i], i != first);
-  } while (i != first);
+    print_thread(out, &threads[by], by != first);
+  }
   cs_print(out, "\n");
 }
 

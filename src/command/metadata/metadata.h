@@ -17,18 +17,22 @@ bool cs_metadata_stream(struct cs_slice root, const char *name, struct cs_slice 
 // ---- Tables (tables.c), after ECMA-335 II.22 and II.24.2.6 ----
 enum cs_table {
   CS_TABLE_MODULE = 0x00,
+  CS_TABLE_TYPE_REF = 0x01,
   CS_TABLE_TYPE_DEF = 0x02,
   CS_TABLE_FIELD = 0x04,
   CS_TABLE_METHOD_DEF = 0x06,
   CS_TABLE_NESTED_CLASS = 0x29,
   CS_TABLE_GENERIC_PARAM = 0x2A,
+  CS_TABLE_DOCUMENT = 0x30,
+  CS_TABLE_METHOD_DEBUG_INFORMATION = 0x31,
+  CS_TABLE_CUSTOM_DEBUG_INFORMATION = 0x37,
   CS_TABLES = 0x40,
 };
 enum { CS_COLUMNS = 9 };
 
 struct cs_metadata {
   uint8_t *bytes;
-  struct cs_slice strings;
+  struct cs_slice strings, blobs;
   uint32_t rows[CS_TABLES];
   uint32_t row_size[CS_TABLES];
   struct cs_slice table[CS_TABLES];
@@ -39,9 +43,15 @@ struct cs_metadata {
 // Copies all that is needed. NULL: not a readable managed module.
 struct cs_metadata *cs_metadata_read(const struct cs_pe *pe);
 void cs_metadata_free(struct cs_metadata *metadata);
+// Finds the tables of a "#~" stream. `m` is zeroed, except for the numbers of rows of tables that
+// the stream refers to and does not contain. *valid: a bit for each table that it contains.
+bool cs_metadata_tables(struct cs_metadata *m, struct cs_slice stream, uint64_t *valid);
 // One cell. `row` counts from 1. False: there is no such cell.
 bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t row,
                       unsigned column, uint32_t *value);
+// The last row whose `column` is at most `value`, in a table sorted by that column. 0: none.
+uint32_t cs_metadata_last_row(const struct cs_metadata *m, enum cs_table table, unsigned column,
+                              uint32_t value);
 // A string of the heap, or NULL. Valid as long as the metadata.
 const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset);
 
@@ -74,6 +84,9 @@ bool cs_metadata_fields_of(const struct cs_metadata *m, uint32_t type, uint32_t 
                            uint32_t *end);
 // A field's name, or NULL. Valid as long as the metadata.
 const char *cs_metadata_field(const struct cs_metadata *m, uint32_t row);
+// The class or struct that a field is declared with, without generic arguments: `space` and `type`.
+// Returns false if it is declared with anything else.
+bool cs_metadata_field_type(const struct cs_metadata *m, uint32_t row, struct cs_method_text *out);
 
 // ---- The module's name (self.c) ----
 // The file name that the compiler wrote, "App.dll". NULL: unreadable. Valid as long as the

@@ -8,7 +8,8 @@
 enum { MAX_NESTING = 32, MAX_GENERIC = 64 };
 // Columns.
 enum { TYPE_NAME = 1, TYPE_SPACE = 2, TYPE_FIELDS = 4, TYPE_METHODS = 5, METHOD_NAME = 3 };
-enum { FIELD_NAME = 1 };
+enum { FIELD_NAME = 1, FIELD_SIGNATURE = 2 };
+enum { REF_SCOPE = 0, REF_NAME = 1, REF_SPACE = 2 };
 enum { NESTED = 0, ENCLOSING = 1, PARAM_OWNER = 2, PARAM_NAME = 3 };
 enum { OWNER_TYPE = 0, OWNER_METHOD = 1 };  // coded, in the lowest bit
 
@@ -25,23 +26,8 @@ static void add(struct out *out, const char *text, size_t len) {
   *out->at = '\0';
 }
 
-// The last row whose `column` is at most `value`, in a table sorted by that column. 0: none.
-static uint32_t last_not_above(const struct cs_metadata *m, enum cs_table table, unsigned column,
-                               uint32_t value) {
-  uint32_t low = 0, high = m->rows[table], found;
-  while (low < high) {
-    uint32_t middle = low + (high - low + 1) / 2;
-    if (!cs_metadata_cell(m, table, middle, column, &found)) return 0;
-    if (found <= value)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
-}
-
 uint32_t cs_metadata_enclosing(const struct cs_metadata *m, uint32_t type) {
-  uint32_t row = last_not_above(m, CS_TABLE_NESTED_CLASS, NESTED, type), found, outer;
+  uint32_t row = cs_metadata_last_row(m, CS_TABLE_NESTED_CLASS, NESTED, type), found, outer;
   if (!cs_metadata_cell(m, CS_TABLE_NESTED_CLASS, row, NESTED, &found) || found != type ||
       !cs_metadata_cell(m, CS_TABLE_NESTED_CLASS, row, ENCLOSING, &outer))
     return 0;
@@ -58,7 +44,7 @@ static const char *string_of(const struct cs_metadata *m, enum cs_table table, u
 // enclosing type's. Returns the number of all of them.
 static uint32_t add_parameters(struct out *out, const struct cs_metadata *m, uint32_t owner,
                                uint32_t inherited) {
-  uint32_t last = last_not_above(m, CS_TABLE_GENERIC_PARAM, PARAM_OWNER, owner), first = last,
+  uint32_t last = cs_metadata_last_row(m, CS_TABLE_GENERIC_PARAM, PARAM_OWNER, owner), first = last,
            found;
   while (first > 0 && last - first < MAX_GENERIC &&
          cs_metadata_cell(m, CS_TABLE_GENERIC_PARAM, first, PARAM_OWNER, &found) && found == owner)
@@ -111,7 +97,7 @@ bool cs_metadata_method(const struct cs_metadata *m, uint32_t token, struct cs_m
   uint32_t row = token & 0xFFFFFFu;
   if (token >> 24 != CS_TABLE_METHOD_DEF) return false;
   const char *name = string_of(m, CS_TABLE_METHOD_DEF, row, METHOD_NAME);
-  uint32_t type = last_not_above(m, CS_TABLE_TYPE_DEF, TYPE_METHODS, row);
+  uint32_t type = cs_metadata_last_row(m, CS_TABLE_TYPE_DEF, TYPE_METHODS, row);
   if (name == NULL || type == 0 || !add_type(text, m, type)) return false;
   add(&out, name, strlen(name));
   (void)add_parameters(&out, m, row << 1 | OWNER_METHOD, 0);
@@ -138,6 +124,47 @@ bool cs_metadata_fields_of(const struct cs_metadata *m, uint32_t type, uint32_t 
 
 const char *cs_metadata_field(const struct cs_metadata *m, uint32_t row) {
   return string_of(m, CS_TABLE_FIELD, row, FIELD_NAME);
+}
+
+// The type in a row of TypeRef, which is in another module.
+static bool add_type_ref(struct cs_method_text *text, const struct cs_metadata *m, uint32_t row) {
+  enum { TAG_BITS = 2, TAG = 3, TYPE_REF = 3 };
+  uint32_t chain[MAX_NESTING], depth = 0, scope;
+  struct out space = begin(text->space, sizeof text->space);
+  struct out out = begin(text->type, sizeof text->type);
+  do {
+    if (depth == MAX_NESTING || !cs_metadata_cell(m, CS_TABLE_TYPE_REF, row, REF_SCOPE, &scope))
+      return false;
+    chain[depth++] = row;
+    row = scope >> TAG_BITS;
+  } while ((scope & TAG) == TYPE_REF);
+  const char *name = string_of(m, CS_TABLE_TYPE_REF, chain[depth - 1], REF_SPACE);
+  if (name != NULL) add(&space, name, strlen(name));
+  while (depth-- > 0) {
+    name = string_of(m, CS_TABLE_TYPE_REF, chain[depth], REF_NAME);
+    if (name == NULL) return false;
+    add_type_name(&out, name);
+    if (depth > 0) add(&out, ".", 1);
+  }
+  return true;
+}
+
+// Its signature (ECMA-335 II.23.2.4).
+bool cs_metadata_field_type(const struct cs_metadata *m, uint32_t row,
+                            struct cs_method_text *text) {
+  enum { FIELD = 6, STRUCT = 0x11, CLASS = 0x12, GENERIC = 0x15, TAG_BITS = 2, TAG = 3 };
+  struct cs_slice heap = m->blobs, s;
+  uint64_t kind;
+  uint32_t offset, size, type;
+  text->method[0] = '\0';
+  if (!cs_metadata_cell(m, CS_TABLE_FIELD, row, FIELD_SIGNATURE, &offset) ||
+      !cs_slice_skip(&heap, offset) || !cs_slice_compressed(&heap, &size, NULL) ||
+      !cs_slice_cut(&heap, size, &s) || !cs_slice_number(&s, 1, &kind) || kind != FIELD ||
+      !cs_slice_number(&s, 1, &kind) || (kind == GENERIC && !cs_slice_number(&s, 1, &kind)) ||
+      (kind != STRUCT && kind != CLASS) || !cs_slice_compressed(&s, &type, NULL))
+    return false;
+  if ((type & TAG) == 0) return add_type(text, m, type >> TAG_BITS);
+  return (type & TAG) == 1 && add_type_ref(text, m, type >> TAG_BITS);
 }
 
 uint32_t cs_metadata_method_of(const struct cs_metadata *m, uint32_t type, const char *name) {

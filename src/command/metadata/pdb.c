@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A portable PDB, read in place: streams, the two tables that lines need (Document and
-// MethodDebugInformation), sequence points. Format: docs/specs/PortablePdb-Metadata.md of
-// dotnet/runtime, and ECMA-335 II.24. Invariant: every byte is read through `struct cs_slice`,
-// whose functions check its end; a method whose data do not fit has no line. One thread.
+// A portable PDB, read in place: streams, the three tables that lines need (Document,
+// MethodDebugInformation, CustomDebugInformation), sequence points. Format:
+// docs/specs/PortablePdb-Metadata.md of dotnet/runtime, and ECMA-335 II.24. Invariants: every byte is
+// read through `struct cs_slice`, whose functions check its end; a method whose data do not fit has no
+// line; code that the compiler has marked as hidden does not get the line of the code before it. One
+// thread.
 // Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
@@ -10,85 +12,61 @@
 #include "metadata/lines.h"
 #include "metadata/metadata.h"
 
-enum { DOCUMENT = 0x30, METHOD_DEBUG_INFORMATION = 0x31, TABLES = 64 };
-enum { WIDE_GUID = 2, WIDE_BLOB = 4 };  // heap size bits
-enum { MAX_PATH = 4096 };
+enum { MAX_PATH = 4096, MOST_INFORMATION = 64 };
+// Columns.
+enum { DOCUMENT_NAME = 0, METHOD_DOCUMENT = 0, METHOD_POINTS = 1 };
+enum { PARENT = 0, KIND = 1, VALUE = 2 };
 
 struct cs_pdb {
   uint8_t *bytes;
   const uint8_t *id;
-  struct cs_slice blob;
-  struct cs_slice documents, methods;  // the tables' rows
-  uint32_t document_rows, method_rows;
-  uint32_t blob_index, guid_index, document_index;  // bytes of an index
-  char **names;                                     // of documents, made when first asked for
+  struct cs_slice blob, guid;
+  struct cs_metadata tables;
+  char **names;  // of documents, made when first asked for
 };
 
 // ---- bytes ----
 
-// ECMA-335 II.23.2: 7, 14 or 29 bits, big-endian. `bits` is set to the width, for signed numbers.
-static bool read_compressed(struct cs_slice *s, uint32_t *out, unsigned *bits) {
-  if (s->left == 0) return false;
-  uint8_t first = s->at[0];
-  size_t size = first < 0x80 ? 1 : first < 0xC0 ? 2 : 4;
-  struct cs_slice bytes;
-  if (first >= 0xE0 || !cs_slice_cut(s, size, &bytes)) return false;
-  uint32_t value = first & (size == 1 ? 0x7Fu : size == 2 ? 0x3Fu : 0x1Fu);
-  for (size_t i = 1; i < size; i++) value = value << 8 | bytes.at[i];
-  *out = value;
-  if (bits != NULL) *bits = size == 1 ? 7 : size == 2 ? 14 : 29;
-  return true;
-}
-
 static bool read_unsigned(struct cs_slice *s, uint32_t *out) {
-  return read_compressed(s, out, NULL);
+  return cs_slice_compressed(s, out, NULL);
 }
 
 // The sign is the lowest bit, the rest is two's complement without it.
 static bool read_signed(struct cs_slice *s, int32_t *out) {
   uint32_t raw;
   unsigned bits;
-  if (!read_compressed(s, &raw, &bits)) return false;
+  if (!cs_slice_compressed(s, &raw, &bits)) return false;
   *out = (int32_t)(raw >> 1) - ((raw & 1) != 0 ? (int32_t)1 << (bits - 1) : 0);
   return true;
 }
 
 // ---- streams and tables ----
 
-// The rows of all tables, in the order of their numbers. A stand-alone PDB has no tables of the
-// type system; one with such tables, whose size would be needed, is refused.
-static bool read_row_counts(struct cs_slice *s, uint64_t valid, struct cs_pdb *pdb) {
-  for (unsigned table = 0; table < TABLES; table++) {
-    uint32_t rows;
-    if ((valid >> table & 1) == 0) continue;
-    if (table < DOCUMENT || !cs_slice_u32(s, &rows)) return false;
-    if (table == DOCUMENT) pdb->document_rows = rows;
-    if (table == METHOD_DEBUG_INFORMATION) pdb->method_rows = rows;
-  }
+// The id, the entry point, and the numbers of rows of the module's own tables. A PDB that contains
+// such tables itself is refused.
+static bool read_head(struct cs_pdb *pdb, struct cs_slice s) {
+  uint64_t module_tables;
+  pdb->id = s.at;
+  if (!cs_slice_skip(&s, CS_PDB_ID_BYTES + 4) || !cs_slice_number(&s, 8, &module_tables))
+    return false;
+  for (unsigned table = 0; table < CS_TABLE_DOCUMENT; table++)
+    if ((module_tables >> table & 1) != 0 && !cs_slice_u32(&s, &pdb->tables.rows[table]))
+      return false;
   return true;
 }
 
-static bool read_tables(struct cs_slice s, struct cs_pdb *pdb) {
-  uint64_t heap_sizes, valid;
-  if (!cs_slice_skip(&s, 6) || !cs_slice_number(&s, 1, &heap_sizes) || !cs_slice_skip(&s, 1) ||
-      !cs_slice_number(&s, 8, &valid) || !cs_slice_skip(&s, 8) || !read_row_counts(&s, valid, pdb))
-    return false;
-  pdb->blob_index = (heap_sizes & WIDE_BLOB) != 0 ? 4 : 2;
-  pdb->guid_index = (heap_sizes & WIDE_GUID) != 0 ? 4 : 2;
-  pdb->document_index = pdb->document_rows < 0x10000 ? 2 : 4;
-  size_t document_size = 2 * (size_t)pdb->blob_index + 2 * (size_t)pdb->guid_index;
-  size_t method_size = (size_t)pdb->document_index + pdb->blob_index;
-  return cs_slice_cut(&s, document_size * pdb->document_rows, &pdb->documents) &&
-         cs_slice_cut(&s, method_size * pdb->method_rows, &pdb->methods);
+static bool read_all(struct cs_pdb *pdb, struct cs_slice file) {
+  struct cs_slice head, tables;
+  uint64_t valid;
+  (void)cs_metadata_stream(file, "#GUID", &pdb->guid);
+  return cs_metadata_stream(file, "#Pdb", &head) && read_head(pdb, head) &&
+         cs_metadata_stream(file, "#~", &tables) && cs_metadata_stream(file, "#Blob", &pdb->blob) &&
+         cs_metadata_tables(&pdb->tables, tables, &valid) &&
+         (valid & ((1ull << CS_TABLE_DOCUMENT) - 1)) == 0;
 }
 
-static bool read_all(struct cs_pdb *pdb, struct cs_slice file) {
-  struct cs_slice id, tables;
-  if (!cs_metadata_stream(file, "#Pdb", &id) || id.left < CS_PDB_ID_BYTES ||
-      !cs_metadata_stream(file, "#~", &tables) || !cs_metadata_stream(file, "#Blob", &pdb->blob))
-    return false;
-  pdb->id = id.at;
-  return read_tables(tables, pdb);
+static uint32_t document_rows(const struct cs_pdb *pdb) {
+  return pdb->tables.rows[CS_TABLE_DOCUMENT];
 }
 
 struct cs_pdb *cs_pdb_open(uint8_t *bytes, size_t size) {
@@ -99,7 +77,7 @@ struct cs_pdb *cs_pdb_open(uint8_t *bytes, size_t size) {
   }
   pdb->bytes = bytes;
   bool ok = read_all(pdb, (struct cs_slice){bytes, size});
-  if (ok) pdb->names = calloc((size_t)pdb->document_rows + 1, sizeof *pdb->names);
+  if (ok) pdb->names = calloc((size_t)document_rows(pdb) + 1, sizeof *pdb->names);
   if (ok && pdb->names != NULL) return pdb;
   cs_pdb_free(pdb);
   return NULL;
@@ -107,7 +85,7 @@ struct cs_pdb *cs_pdb_open(uint8_t *bytes, size_t size) {
 
 void cs_pdb_free(struct cs_pdb *pdb) {
   if (pdb == NULL) return;
-  for (uint32_t i = 0; pdb->names != NULL && i <= pdb->document_rows; i++) free(pdb->names[i]);
+  for (uint32_t i = 0; pdb->names != NULL && i <= document_rows(pdb); i++) free(pdb->names[i]);
   free(pdb->names);
   free(pdb->bytes);
   free(pdb);
@@ -147,14 +125,12 @@ static bool write_name(const struct cs_pdb *pdb, struct cs_slice blob, char out[
 
 static const char *document_name(struct cs_pdb *pdb, uint32_t document) {
   char name[MAX_PATH];
-  struct cs_slice rows = pdb->documents, blob;
-  size_t row_size = 2 * (size_t)pdb->blob_index + 2 * (size_t)pdb->guid_index;
-  uint64_t offset;
-  if (document == 0 || document > pdb->document_rows) return NULL;
+  struct cs_slice blob;
+  uint32_t offset;
+  if (document == 0 || document > document_rows(pdb)) return NULL;
   if (pdb->names[document] != NULL) return pdb->names[document];
-  if (!cs_slice_skip(&rows, (document - 1) * row_size) ||
-      !cs_slice_number(&rows, pdb->blob_index, &offset) || !read_blob(pdb, offset, &blob) ||
-      !write_name(pdb, blob, name))
+  if (!cs_metadata_cell(&pdb->tables, CS_TABLE_DOCUMENT, document, DOCUMENT_NAME, &offset) ||
+      !read_blob(pdb, offset, &blob) || !write_name(pdb, blob, name))
     return NULL;
   return pdb->names[document] = strdup(name);
 }
@@ -224,31 +200,90 @@ static bool next_point(struct points *p, struct point *out) {
   return false;
 }
 
-static bool open_points(const struct cs_pdb *pdb, uint32_t method, struct points *p) {
-  struct cs_slice rows = pdb->methods;
-  uint32_t row = method & 0xFFFFFFu, local_signature;
-  uint64_t document, offset;
-  size_t row_size = (size_t)pdb->document_index + pdb->blob_index;
-  if (method >> 24 != 6 || row == 0 || row > pdb->method_rows) return false;
-  if (!cs_slice_skip(&rows, (row - 1) * row_size) ||
-      !cs_slice_number(&rows, pdb->document_index, &document) ||
-      !cs_slice_number(&rows, pdb->blob_index, &offset) || offset == 0)
+static bool open_points(const struct cs_pdb *pdb, uint32_t row, struct points *p) {
+  uint32_t local_signature, document, offset;
+  if (!cs_metadata_cell(&pdb->tables, CS_TABLE_METHOD_DEBUG_INFORMATION, row, METHOD_DOCUMENT,
+                        &document) ||
+      !cs_metadata_cell(&pdb->tables, CS_TABLE_METHOD_DEBUG_INFORMATION, row, METHOD_POINTS,
+                        &offset) ||
+      offset == 0)
     return false;
-  *p = (struct points){.document = (uint32_t)document};
+  *p = (struct points){.document = document};
   return read_blob(pdb, offset, &p->blob) && read_unsigned(&p->blob, &local_signature) &&
          (document != 0 || read_unsigned(&p->blob, &p->document));
 }
 
+// ---- awaits ----
+
+// Whether a row has the places of a method's awaits, by the kind's GUID.
+static bool is_stepping(const struct cs_pdb *pdb, uint32_t row) {
+  static const uint8_t wanted[16] = {0xC5, 0x2A, 0xFD, 0x54, 0x25, 0xE9, 0x1A, 0x40,
+                                     0x9C, 0x2A, 0xF9, 0x4F, 0x17, 0x10, 0x72, 0xF8};
+  struct cs_slice guids = pdb->guid, guid;
+  uint32_t index;
+  return cs_metadata_cell(&pdb->tables, CS_TABLE_CUSTOM_DEBUG_INFORMATION, row, KIND, &index) &&
+         index > 0 && cs_slice_skip(&guids, (size_t)(index - 1) * sizeof wanted) &&
+         cs_slice_cut(&guids, sizeof wanted, &guid) && memcmp(guid.at, wanted, sizeof wanted) == 0;
+}
+
+// What the compiler says of a method's awaits: a list of places. Empty: the method has none.
+static struct cs_slice find_awaits(const struct cs_pdb *pdb, uint32_t method) {
+  enum { METHOD_DEF = 0, TAG_BITS = 5, CATCH_BYTES = 4 };
+  uint32_t owner = method << TAG_BITS | METHOD_DEF, found, offset;
+  uint32_t row =
+      cs_metadata_last_row(&pdb->tables, CS_TABLE_CUSTOM_DEBUG_INFORMATION, PARENT, owner);
+  for (uint32_t i = 0; i < MOST_INFORMATION && row > 0; i++, row--) {
+    struct cs_slice value;
+    if (!cs_metadata_cell(&pdb->tables, CS_TABLE_CUSTOM_DEBUG_INFORMATION, row, PARENT, &found) ||
+        found != owner)
+      break;
+    if (is_stepping(pdb, row) &&
+        cs_metadata_cell(&pdb->tables, CS_TABLE_CUSTOM_DEBUG_INFORMATION, row, VALUE, &offset) &&
+        read_blob(pdb, offset, &value) && cs_slice_skip(&value, CATCH_BYTES))
+      return value;
+  }
+  return (struct cs_slice){NULL, 0};
+}
+
+// Whether a method returns to its caller, to await something, within these offsets.
+static bool awaits_within(struct cs_slice awaits, uint32_t begin, uint32_t end) {
+  uint32_t yields, resumes, method;
+  while (cs_slice_u32(&awaits, &yields) && cs_slice_u32(&awaits, &resumes) &&
+         read_unsigned(&awaits, &method))
+    if (yields >= begin && yields < end) return true;
+  return false;
+}
+
+// ---- lines ----
+
+// The point that an offset belongs to. Compilers hide code that is not in the source, and what follows
+// "#line hidden"; but the hidden point within an await only keeps a debugger from stopping twice,
+// and what follows it is the rest of the statement.
+static bool find_point(struct points *points, struct cs_slice awaits, uint32_t il,
+                       struct point *out) {
+  struct point point, next = {.il = 0};
+  bool any = false, more = next_point(points, &point);
+  for (; more && (point.il <= il || !any); point = next) {
+    more = next_point(points, &next);
+    bool passed = point.il > il, ends = il == CS_LINES_FIRST || il == CS_LINES_LAST;
+    if (!point.visible &&
+        (passed || ends || awaits_within(awaits, point.il, more ? next.il : UINT32_MAX)))
+      continue;
+    *out = point;
+    any = true;
+    if (il == CS_LINES_FIRST) break;
+  }
+  return any && out->visible;
+}
+
 bool cs_pdb_find(struct cs_pdb *pdb, uint32_t method, uint32_t il, struct cs_line *out) {
   struct points points;
-  struct point point, best = {.visible = false};
-  if (!open_points(pdb, method, &points)) return false;
-  while (next_point(&points, &point)) {
-    if (point.il > il && best.visible) break;
-    if (point.visible) best = point;
-  }
-  if (!best.visible) return false;
-  out->line = (uint32_t)best.line;
-  out->file = document_name(pdb, best.document);
+  struct point point = {.il = 0};
+  uint32_t row = method & 0xFFFFFFu;
+  if (method >> 24 != CS_TABLE_METHOD_DEF || !open_points(pdb, row, &points) ||
+      !find_point(&points, find_awaits(pdb, row), il, &point))
+    return false;
+  out->line = (uint32_t)point.line;
+  out->file = document_name(pdb, point.document);
   return out->file != NULL;
 }

@@ -43,3 +43,16 @@ bool cs_metadata_stream(struct cs_slice root, const char *wanted, struct cs_slic
   }
   return false;
 }
+
+bool cs_slice_compressed(struct cs_slice *s, uint32_t *out, unsigned *bits) {
+  if (s->left == 0) return false;
+  uint8_t first = s->at[0];
+  size_t size = first < 0x80 ? 1 : first < 0xC0 ? 2 : 4;
+  struct cs_slice bytes;
+  if (first >= 0xE0 || !cs_slice_cut(s, size, &bytes)) return false;
+  uint32_t value = first & (size == 1 ? 0x7Fu : size == 2 ? 0x3Fu : 0x1Fu);
+  for (size_t i = 1; i < size; i++) value = value << 8 | bytes.at[i];
+  *out = value;
+  if (bits != NULL) *bits = size == 1 ? 7 : size == 2 ? 14 : 29;
+  return true;
+}

@@ -60,6 +60,15 @@ static const char *const columns[] = {
     [0x2A] = "22Gs",
     [0x2B] = "Nb",
     [0x2C] = "KD",
+    // Of portable PDBs.
+    [0x30] = "bgbg",
+    [0x31] = "Qb",
+    [0x32] = "MSBZ44",
+    [0x33] = "22s",
+    [0x34] = "sb",
+    [0x35] = "Sb",
+    [0x36] = "MM",
+    [0x37] = "*gb",
 };
 
 // A letter's tables and the number of tag bits; none: a plain index.
@@ -67,7 +76,7 @@ static const struct kind {
   char letter;
   uint8_t bits;
   uint8_t count;
-  uint8_t table[22];
+  uint8_t table[27];
 } kinds[] = {
     {'T', 0, 1, {0x02}},
     {'F', 0, 1, {0x04}},
@@ -78,6 +87,10 @@ static const struct kind {
     {'X', 0, 1, {0x1A}},
     {'I', 0, 1, {0x23}},
     {'K', 0, 1, {0x2A}},
+    {'Q', 0, 1, {0x30}},
+    {'B', 0, 1, {0x33}},
+    {'Z', 0, 1, {0x34}},
+    {'S', 0, 1, {0x35}},
     {'D', 2, 3, {0x02, 0x01, 0x1B}},  // TypeDefOrRef
     {'C', 2, 3, {0x04, 0x08, 0x17}},  // HasConstant
     {'A', 5, 22, {0x06, 0x04, 0x01, 0x02, 0x08, 0x09, 0x0A, 0x00, 0x0E, 0x17, 0x14,
@@ -92,6 +105,12 @@ static const struct kind {
     {'Y', 3, 2, {0x06, 0x0A}},                    // CustomAttributeType
     {'R', 2, 4, {0x00, 0x1A, 0x23, 0x01}},        // ResolutionScope
     {'G', 1, 2, {0x02, 0x06}},                    // TypeOrMethodDef
+    {'*',
+     5,
+     27,
+     {0x06, 0x04, 0x01, 0x02, 0x08, 0x09, 0x0A, 0x00, 0x0E, 0x17, 0x14, 0x11,
+      0x1A, 0x1B, 0x20, 0x23, 0x26, 0x27, 0x28, 0x2A, 0x2C, 0x2B,  // HasCustomDebugInformation
+      0x30, 0x32, 0x33, 0x34, 0x35}},
 };
 
 static uint8_t index_size(const struct cs_metadata *m, char letter) {
@@ -123,10 +142,11 @@ static uint8_t column_size(const struct cs_metadata *m, char letter) {
   }
 }
 
-// Returns false if an unknown table precedes those that are needed.
-static bool measure(struct cs_metadata *m) {
+// Returns false if an unknown table precedes those that are needed. Tables after an unknown one have
+// no row size, and are not read.
+static bool measure(struct cs_metadata *m, uint64_t valid) {
   for (unsigned table = 0; table < CS_TABLES; table++) {
-    if (m->rows[table] == 0) continue;
+    if ((valid >> table & 1) == 0) continue;
     if (table >= CS_COUNT(columns) || columns[table] == NULL) return table > CS_TABLE_GENERIC_PARAM;
     for (unsigned c = 0; columns[table][c] != '\0'; c++) {
       m->column_size[table][c] = column_size(m, columns[table][c]);
@@ -136,19 +156,19 @@ static bool measure(struct cs_metadata *m) {
   return true;
 }
 
-static bool read_tables(struct cs_metadata *m, struct cs_slice s) {
+bool cs_metadata_tables(struct cs_metadata *m, struct cs_slice s, uint64_t *valid) {
   enum { STRINGS = 1, GUIDS = 2, BLOBS = 4, EXTRA = 0x40 };
-  uint64_t heaps, valid;
+  uint64_t heaps;
   if (!cs_slice_skip(&s, 6) || !cs_slice_number(&s, 1, &heaps) || !cs_slice_skip(&s, 1) ||
-      !cs_slice_number(&s, 8, &valid) || !cs_slice_skip(&s, 8))
+      !cs_slice_number(&s, 8, valid) || !cs_slice_skip(&s, 8))
     return false;
   m->wide_strings = (heaps & STRINGS) != 0;
   m->wide_guids = (heaps & GUIDS) != 0;
   m->wide_blobs = (heaps & BLOBS) != 0;
   for (unsigned table = 0; table < CS_TABLES; table++)
-    if ((valid >> table & 1) != 0 && !cs_slice_u32(&s, &m->rows[table])) return false;
-  if (((heaps & EXTRA) != 0 && !cs_slice_skip(&s, 4)) || !measure(m)) return false;
-  for (unsigned table = 0; table <= CS_TABLE_GENERIC_PARAM; table++)
+    if ((*valid >> table & 1) != 0 && !cs_slice_u32(&s, &m->rows[table])) return false;
+  if (((heaps & EXTRA) != 0 && !cs_slice_skip(&s, 4)) || !measure(m, *valid)) return false;
+  for (unsigned table = 0; table < CS_TABLES; table++)
     if (!cs_slice_cut(&s, (size_t)m->rows[table] * m->row_size[table], &m->table[table]))
       return false;
   return true;
@@ -168,11 +188,13 @@ struct cs_metadata *cs_metadata_read(const struct cs_pe *pe) {
   struct cs_metadata *m = calloc(1, sizeof *m);
   struct cs_slice tables;
   size_t size = 0;
+  uint64_t valid;
   if (m == NULL) return NULL;
   bool ok = read_all(pe, m, &size);
   struct cs_slice root = {m->bytes, size};
+  if (ok) (void)cs_metadata_stream(root, "#Blob", &m->blobs);
   if (ok && cs_metadata_stream(root, "#Strings", &m->strings) &&
-      cs_metadata_stream(root, "#~", &tables) && read_tables(m, tables))
+      cs_metadata_stream(root, "#~", &tables) && cs_metadata_tables(m, tables, &valid))
     return m;
   cs_metadata_free(m);
   return NULL;
@@ -187,7 +209,7 @@ bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t
                       unsigned column, uint32_t *value) {
   struct cs_slice s = m->table[table];
   uint64_t wide;
-  if (row == 0 || row > m->rows[table] ||
+  if (row == 0 || row > m->rows[table] || m->row_size[table] == 0 ||
       !cs_slice_skip(&s, (row - 1) * (size_t)m->row_size[table]))
     return false;
   for (unsigned c = 0; c < column; c++)
@@ -195,6 +217,20 @@ bool cs_metadata_cell(const struct cs_metadata *m, enum cs_table table, uint32_t
   if (!cs_slice_number(&s, m->column_size[table][column], &wide)) return false;
   *value = (uint32_t)wide;
   return true;
+}
+
+uint32_t cs_metadata_last_row(const struct cs_metadata *m, enum cs_table table, unsigned column,
+                              uint32_t value) {
+  uint32_t low = 0, high = m->rows[table], found;
+  while (low < high) {
+    uint32_t middle = low + (high - low + 1) / 2;
+    if (!cs_metadata_cell(m, table, middle, column, &found)) return 0;
+    if (found <= value)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
 }
 
 const char *cs_metadata_string(const struct cs_metadata *m, uint32_t offset) {

@@ -51,7 +51,7 @@ static bool find_il(const struct cs_recording *rec, uint64_t frame, uint32_t *il
 }
 
 uint32_t cs_place_il(uint32_t il) {
-  return il == CS_WIRE_IL_PROLOG ? 0 : il == CS_WIRE_IL_EPILOG ? UINT32_MAX : il;
+  return il == CS_WIRE_IL_PROLOG ? CS_LINES_FIRST : il == CS_WIRE_IL_EPILOG ? CS_LINES_LAST : il;
 }
 
 bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {

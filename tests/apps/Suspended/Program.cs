@@ -34,6 +34,10 @@ Start(5, () => Runs.Outer(Later()));
 Start(6, () => Generic<string>.Outer(Later(), "text"));
 Start(2, () => Generic<int>.Outer(Later(), 1));
 
+Start(9, () => Custom.Leads(Later()));
+Start(6, () => Custom.Secret(Later()));
+Start(4, () => Shop.Unseen(Later()));
+
 Task shared = Shared.One(Later());
 Start(4, () => Shared.User(shared));
 
@@ -118,6 +122,15 @@ static class Shop
         await running; // at: Runs
     public static async Task Many(Task source) =>
         await source; // at: Many
+    // No line is right for this await.
+    public static async Task Unseen(Task source)
+    {
+        GC.KeepAlive(source);
+#line hidden
+        await source;
+#line default
+        GC.KeepAlive(source);
+    }
     public static async Task Any(Task one, Task two) =>
         await await Task.WhenAny(one, two, Task.Delay(Timeout.Infinite)); // at: Any
 }
@@ -165,6 +178,38 @@ static class Pooled
         await source; // at: Inner
         return 1;
     }
+}
+
+// Awaiters that are structs with more in them than what they wait for, which comes last.
+struct Named(string name, Task source) : INotifyCompletion
+{
+    public readonly Named GetAwaiter() => this;
+    public readonly bool IsCompleted => false;
+    public readonly void OnCompleted(Action then) => source.GetAwaiter().OnCompleted(then);
+    public readonly void GetResult() => GC.KeepAlive(name);
+}
+
+// Nothing on the heap says what this one waits for: a list has its continuation.
+struct Opaque<T>(T name, Task source) : INotifyCompletion
+{
+    static readonly List<Action> waiting = [];
+    public readonly Opaque<T> GetAwaiter() => this;
+    public readonly bool IsCompleted => false;
+    public readonly void OnCompleted(Action then)
+    {
+        lock (waiting) waiting.Add(then);
+        source.ContinueWith(static _ => { lock (waiting) { foreach (Action one in waiting) one(); waiting.Clear(); } },
+            TaskContinuationOptions.ExecuteSynchronously);
+    }
+    public readonly void GetResult() => GC.KeepAlive(name);
+}
+
+static class Custom
+{
+    public static async Task Leads(Task source) =>
+        await new Named("leads", source); // at: Leads
+    public static async Task Secret(Task source) =>
+        await new Opaque<string>("secret", source); // at: Secret
 }
 
 static class Runs

@@ -220,6 +220,23 @@ static void work_is_bounded(void **state) {
   assert_int_equal(async.tree.nodes[async.tree.nodes[0].first_child].count, 1);
 }
 
+// The middle of a chain of more than 25 steps is left out.
+static void long_chains_are_short_lines(void **state) {
+  (void)state;
+  for (int methods = 24; methods <= 25; methods++) {
+    begin();
+    uint32_t last = put('t', CS_ASYNC_NO_OBJECT);
+    for (int i = 0; i < methods; i++) last = put((char)('Y' - i), last);
+    merge();
+    expect("",
+           methods == 24
+               ? "     1 x B > C > D > E > F > G > H > I > J > K > L > M > N > O > P > Q > R > S "
+                 "> T > U > V > W > X > Y > t\n"
+               : "     1 x A > B > C > D > E > F > G > H > I > J > K > L > M > N > O > P > Q > R "
+                 "> S > T > [2 steps more] > W > X > Y > t\n");
+  }
+}
+
 static void names_do_no_harm(void **state) {
   (void)state;
   struct cs_async_tree *tree = &async.tree;
@@ -254,11 +271,17 @@ static void a_state_has_one_place(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(equal_chains_are_one),     cmocka_unit_test(chains_fork_where_they_differ),
-      cmocka_unit_test(a_task_waits_for_several), cmocka_unit_test(what_is_shared_is_one_object),
-      cmocka_unit_test(circles_come_first),       cmocka_unit_test(a_circle_may_lead_to_more),
-      cmocka_unit_test(states_are_told),          cmocka_unit_test(work_is_bounded),
-      cmocka_unit_test(names_do_no_harm),         cmocka_unit_test(a_state_has_one_place),
+      cmocka_unit_test(equal_chains_are_one),
+      cmocka_unit_test(chains_fork_where_they_differ),
+      cmocka_unit_test(a_task_waits_for_several),
+      cmocka_unit_test(what_is_shared_is_one_object),
+      cmocka_unit_test(circles_come_first),
+      cmocka_unit_test(a_circle_may_lead_to_more),
+      cmocka_unit_test(states_are_told),
+      cmocka_unit_test(work_is_bounded),
+      cmocka_unit_test(names_do_no_harm),
+      cmocka_unit_test(a_state_has_one_place),
+      cmocka_unit_test(long_chains_are_short_lines),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   cs_async_tree_free(&async.tree);

@@ -37,7 +37,7 @@ static const uint8_t the_id[CS_PDB_ID_BYTES] = "0123456789abcdefSTAM";
 
 // Offsets of the blobs below, in the order in which they are put.
 struct blobs {
-  uint32_t name[2], points[3];
+  uint32_t name[2], points[4], awaits;
 };
 
 static uint32_t put_blob(struct bytes *heap, const struct bytes *blob) {
@@ -53,7 +53,8 @@ static void make_heap(struct bytes *heap, struct blobs *out) {
   put_number(heap, 0, 1);  // blob 0 is empty
   uint8_t of_src = (uint8_t)put_blob(heap, &src), of_a = (uint8_t)put_blob(heap, &a),
           of_b = (uint8_t)put_blob(heap, &b);
-  struct bytes name_a = {{0}, 0}, name_b = {{0}, 0}, one = {{0}, 0}, two = {{0}, 0}, bad = {{0}, 0};
+  struct bytes name_a = {{0}, 0}, name_b = {{0}, 0}, one = {{0}, 0}, two = {{0}, 0}, bad = {{0}, 0},
+               steps = {{0}, 0}, awaits = {{0}, 0};
   PUT(&name_a, '/', 0, of_src, of_a);  // "/src/A.cs": the first part is empty
   PUT(&name_b, '/', 0, of_src, of_b);
   out->name[0] = put_blob(heap, &name_a);
@@ -71,6 +72,14 @@ static void make_heap(struct bytes *heap, struct blobs *out) {
   out->points[1] = put_blob(heap, &two);
   PUT(&bad, 0, 0, 0, 5, 10);  // ends before the column
   out->points[2] = put_blob(heap, &bad);
+  PUT(&steps, 0, 0, 0, 5, 20, 1);          // il 0: line 20
+  PUT(&steps, 4, 0, 0, 4, 0, 0, 4, 0, 0);  // il 4, 8, 12: hidden
+  PUT(&steps, 4, 0, 5, 2, 0);              // il 16: line 21
+  out->points[3] = put_blob(heap, &steps);
+  PUT(&awaits, 0, 0, 0, 0);                 // no handler
+  PUT(&awaits, 6, 0, 0, 0, 7, 0, 0, 0, 5);  // the method returns at il 6 and at il 14
+  PUT(&awaits, 14, 0, 0, 0, 15, 0, 0, 0, 5);
+  out->awaits = put_blob(heap, &awaits);
 }
 
 static void put_stream(struct bytes *out, uint32_t offset, size_t size, const char *name) {
@@ -88,30 +97,44 @@ static void make_pdb(struct bytes *out) {
   pad_to(&pdb, 32);
   put_number(&tables, 0, 4);
   PUT(&tables, 2, 0, 0, 1);
-  put_number(&tables, 3ull << 0x30, 8);
+  put_number(&tables, 0x83ull << 0x30, 8);
   put_number(&tables, 0, 8);
   put_number(&tables, 2, 4);  // documents
-  put_number(&tables, 4, 4);  // methods
+  put_number(&tables, 5, 4);  // methods
+  put_number(&tables, 3, 4);  // what else is known of them
   for (int i = 0; i < 2; i++) {
     put_number(&tables, blobs.name[i], 2);
     put_number(&tables, 0, 6);
   }
-  const uint32_t methods[4][2] = {
-      {1, blobs.points[0]}, {0, 0}, {0, blobs.points[1]}, {1, blobs.points[2]}};
-  for (int i = 0; i < 4; i++) {
+  const uint32_t methods[5][2] = {{1, blobs.points[0]},
+                                  {0, 0},
+                                  {0, blobs.points[1]},
+                                  {1, blobs.points[2]},
+                                  {1, blobs.points[3]}};
+  for (int i = 0; i < 5; i++) {
     put_number(&tables, methods[i][0], 2);
     put_number(&tables, methods[i][1], 2);
   }
+  const uint32_t information[3][2] = {{5, 1}, {5, 2}, {6, 2}};  // method, kind
+  for (int i = 0; i < 3; i++) {
+    put_number(&tables, information[i][0] << 5, 2);
+    put_number(&tables, information[i][1], 2);
+    put_number(&tables, blobs.awaits, 2);
+  }
   memset(out, 0, sizeof *out);
-  put(out, "BSJB\1\0\1\0\0\0\0\0\x0C\0\0\0PDB v1.0\0\0\0\0\0\0\3\0", 32);
+  put(out, "BSJB\1\0\1\0\0\0\0\0\x0C\0\0\0PDB v1.0\0\0\0\0\0\0\4\0", 32);
   put_stream(out, 128, pdb.size, "#Pdb");
   put_stream(out, 256, tables.size, "#~");
-  put_stream(out, 384, heap.size, "#Blob");
+  put_stream(out, 448, heap.size, "#Blob");
+  put_stream(out, 384, 32, "#GUID");
   pad_to(out, 128);
   put(out, pdb.at, pdb.size);
   pad_to(out, 256);
   put(out, tables.at, tables.size);
-  pad_to(out, 384);
+  pad_to(out, 384 + 16);  // the first kind is unknown
+  PUT(out, 0xC5, 0x2A, 0xFD, 0x54, 0x25, 0xE9, 0x1A, 0x40, 0x9C, 0x2A, 0xF9, 0x4F, 0x17, 0x10, 0x72,
+      0xF8);
+  pad_to(out, 448);
   put(out, heap.at, heap.size);
 }
 
@@ -138,16 +161,28 @@ static void points(void **state) {
   struct cs_pdb *pdb = cs_pdb_open(copy(file.at, file.size), file.size);
   assert_non_null(pdb);
   assert_memory_equal(cs_pdb_id(pdb), the_id, sizeof the_id);
-  for (uint32_t il = 0; il < 9; il++) is_line(pdb, 1, il, "/src/A.cs", 10);  // 4 to 8 are hidden
+  for (uint32_t il = 0; il < 9; il++) {
+    if (il < 4)
+      is_line(pdb, 1, il, "/src/A.cs", 10);
+    else
+      assert_false(cs_pdb_find(pdb, 0x06000001, il, &line));  // hidden
+  }
   is_line(pdb, 1, 9, "/src/A.cs", 7);
   is_line(pdb, 1, 199, "/src/A.cs", 7);
   is_line(pdb, 1, 200, "/src/B.cs", 7 + 3332);
-  is_line(pdb, 1, UINT32_MAX, "/src/B.cs", 7 + 3332);
-  is_line(pdb, 3, 0, "/src/B.cs", 65536);  // everything before it is hidden
+  is_line(pdb, 1, CS_LINES_FIRST, "/src/A.cs", 10);
+  is_line(pdb, 1, CS_LINES_LAST, "/src/B.cs", 7 + 3332);
+  is_line(pdb, 3, 0, "/src/B.cs", 65536);  // no point is before it
+  assert_false(cs_pdb_find(pdb, 0x06000003, 3, &line));
+  is_line(pdb, 3, CS_LINES_FIRST, "/src/B.cs", 65536);
   is_line(pdb, 3, 6, "/src/B.cs", 65536);
+  // What is hidden within an await is of the same statement; an await may be hidden itself.
+  for (uint32_t il = 0; il < 8; il++) is_line(pdb, 5, il, "/src/A.cs", 20);
+  for (uint32_t il = 8; il < 16; il++) assert_false(cs_pdb_find(pdb, 0x06000005, il, &line));
+  is_line(pdb, 5, 16, "/src/A.cs", 21);
   assert_false(cs_pdb_find(pdb, 0x06000002, 0, &line));  // no points
   assert_false(cs_pdb_find(pdb, 0x06000004, 0, &line));  // cut
-  assert_false(cs_pdb_find(pdb, 0x06000005, 0, &line));  // no such row
+  assert_false(cs_pdb_find(pdb, 0x06000006, 0, &line));  // no such row
   assert_false(cs_pdb_find(pdb, 0x06000000, 0, &line));
   assert_false(cs_pdb_find(pdb, 0x02000001, 0, &line));  // no method
   cs_pdb_free(pdb);
@@ -158,7 +193,7 @@ static void ask_everything(const uint8_t *bytes, size_t size) {
   struct cs_pdb *pdb = cs_pdb_open(copy(bytes, size), size);
   struct cs_line line;
   if (pdb == NULL) return;
-  for (uint32_t method = 0; method < 6; method++) {
+  for (uint32_t method = 0; method < 7; method++) {
     for (uint32_t il = 0; il < 300; il += 7) {
       if (cs_pdb_find(pdb, 0x06000000 | method, il, &line)) assert_true(strlen(line.file) < 4096);
     }
