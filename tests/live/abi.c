@@ -14,6 +14,7 @@
 #include "abi.h"
 #include "base/utf16.h"
 #include "contract/contract.h"
+#include "life/permanent.h"
 
 static ICorProfilerCallback11Vtbl vtbl;
 static struct cs_callback profiler = {{&vtbl}, 1, NULL};
@@ -148,7 +149,9 @@ static HRESULT attach_complete(ICorProfilerCallback11 *self) {
   (void)threads->lpVtbl->Release(threads);
   abi_check("attach: threads", passed >= 2, (HRESULT)passed);  // main and finalizer
   struct cs_code_check report;
-  enum cs_check answer = cs_contract_check_code(&layout, abi_info, &report, &err);
+  struct cs_permanent code;
+  cs_permanent_code(&layout, &code);
+  enum cs_check answer = cs_contract_check_code(&layout, abi_info, &code, &report, &err);
   if (answer != CS_CHECK_PASSED) abi_line("FAIL attach: %d %s", (int)answer, err.text);
   abi_check("attach: code", answer == CS_CHECK_PASSED && report.methods > 0,
             (HRESULT)report.methods);
@@ -417,16 +420,18 @@ static void *native(void *arg) {
   (void)arg;
   struct timespec nap = {0, 2000000};
   struct cs_code_check report;
+  struct cs_permanent code;
   struct cs_error err = {""};
   enum cs_check answer = CS_CHECK_NOT_YET;
   bool enumerated = false;
   while (answer == CS_CHECK_NOT_YET || !enumerated) {
     if (cs_load_acquire(&stop_native)) break;
+    cs_permanent_code(&layout, &code);
     if (answer == CS_CHECK_NOT_YET)
-      answer = cs_contract_check_code(&layout, abi_info, &report, &err);
+      answer = cs_contract_check_code(&layout, abi_info, &code, &report, &err);
     if (answer != CS_CHECK_NOT_YET && !enumerated && cs_load_acquire(&seen_dynamic)) {
       enumerations();
-      answer = cs_contract_check_code(&layout, abi_info, &report, &err);
+      answer = cs_contract_check_code(&layout, abi_info, &code, &report, &err);
       enumerated = true;
     }
     (void)nanosleep(&nap, NULL);
@@ -438,7 +443,7 @@ static void *native(void *arg) {
   struct cs_layout wrong = layout;
   wrong.code_header.method_desc += 8;
   abi_check("a wrong offset is seen",
-            cs_contract_check_code(&wrong, abi_info, &report, &err) != CS_CHECK_PASSED, 0);
+            cs_contract_check_code(&wrong, abi_info, &code, &report, &err) != CS_CHECK_PASSED, 0);
   abi_check("native thread did all", enumerated, 0);
   const char *path = getenv("CLRSNAP_TEST_UNTIL");  // the application waits for it
   FILE *file = path != NULL ? fopen(path, "w") : NULL;

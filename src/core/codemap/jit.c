@@ -123,15 +123,16 @@ CS_ISLAND static enum cs_stop find_entry(const struct cs_layout *layout, const s
   return CS_STOP_NONE;
 }
 
-CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs_range *range,
-                                   uint64_t ip, struct cs_code *code) {
+CS_ISLAND enum cs_stop cs_jit_start(const struct cs_world *world, const struct cs_range *range,
+                                    uint64_t ip, uint64_t *start) {
   const struct cs_layout *layout = &world->layout;
   const struct cs_reader *r = &range->reader;
   struct cs_members m;
-  uint64_t begin, end, map_base, map, start, header;
+  uint64_t begin, end, map_base, map;
   uint32_t members =
       cs_max_u32(cs_max_u32(layout->heap_node.start_address, layout->heap_node.end_address),
                  cs_max_u32(layout->heap_node.map_base, layout->heap_node.header_map));
+  *start = 0;
   if (!cs_members_open(&m, r, range->heap, members + 8) ||
       !cs_member_u64(&m, layout->heap_node.start_address, &begin) ||
       !cs_member_u64(&m, layout->heap_node.end_address, &end) ||
@@ -139,8 +140,18 @@ CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs
       !cs_member_u64(&m, layout->heap_node.header_map, &map))
     return CS_STOP_UNREADABLE;
   if (ip < begin || ip >= end || ip < map_base) return CS_STOP_NONE;
-  if (!method_start(r, map, map_base, ip, &start)) return CS_STOP_UNREADABLE;
-  if (start < begin) return CS_STOP_NONE;
+  if (!method_start(r, map, map_base, ip, start)) return CS_STOP_UNREADABLE;
+  if (*start < begin) *start = 0;
+  return CS_STOP_NONE;
+}
+
+CS_ISLAND enum cs_stop cs_jit_find(const struct cs_world *world, const struct cs_range *range,
+                                   uint64_t ip, struct cs_code *code) {
+  const struct cs_layout *layout = &world->layout;
+  const struct cs_reader *r = &range->reader;
+  uint64_t start, header;
+  enum cs_stop stop = cs_jit_start(world, range, ip, &start);
+  if (stop != CS_STOP_NONE || start == 0) return stop;
   if (!cs_get_u64(r, start - 8, &header)) return CS_STOP_UNREADABLE;
   code->method_start = start;
   if (header <= layout->stub_code_block_last) {

@@ -11,8 +11,6 @@
 
 #define MAX_UNWIND_INFOS 4096u  // main body and funclets; the largest method seen had a few hundred
 #define MAX_CODE_BYTES (64u << 20)
-#define MAX_FUNCTIONS 1024  // taken from an enumeration; this bounds the check's cost
-#define MAX_STARTS 32       // tiers and rejitted versions of one method
 #define HIJACK_SCAN_BYTES 512u
 #define NEVER_HIJACKED 0xCCCCCCCCCCCCCCCCull  // Thread's constructor sets both fields to this
 #define FRAME_TOP UINT64_MAX                  // an empty chain of explicit frames
@@ -72,50 +70,29 @@ bool cs_contract_check_method(const struct cs_layout *l, FunctionID function, UI
 }
 
 // ---- all methods ----
-// The addresses of a method include that of its ReadyToRun code, which has no header before it, so
-// one address that matches is enough.
-static bool check_function(const struct cs_layout *l, ICorProfilerInfo15 *info, FunctionID function,
-                           ReJITID rejit, struct cs_code_check *report, struct cs_error *err) {
-  UINT_PTR starts[MAX_STARTS];
-  ULONG32 count = 0;
-  HRESULT hr =
-      info->lpVtbl->GetNativeCodeStartAddresses(info, function, rejit, MAX_STARTS, &count, starts);
-  if (FAILED(hr)) count = 0;
-  if (count > MAX_STARTS) count = MAX_STARTS;
-  bool matched = false;
-  for (ULONG32 i = 0; i < count; i++) {
-    uint64_t header;
-    if (!has_header(l, function, starts[i], &header)) continue;
-    if (!cs_contract_check_method(l, function, starts[i], err)) return false;
-    report->function = function;
-    report->code_start = starts[i];
-    matched = true;
-  }
-  if (matched) {
-    report->methods++;
-  } else {
+// The code at `start` is never freed, and neither is its method, so the CLR may be asked about both.
+static bool check_function(const struct cs_layout *l, ICorProfilerInfo15 *info, uint64_t start,
+                           struct cs_code_check *report, struct cs_error *err) {
+  FunctionID function = 0;
+  uint64_t header;
+  // Fails for a method without metadata, and for one whose compilation has been given up meanwhile.
+  if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)start, &function) != S_OK)
+    return true;
+  if (!has_header(l, function, start, &header)) {
     report->unmatched++;
+    return true;
   }
-  return true;
+  report->methods++;
+  return cs_contract_check_method(l, function, start, err);
 }
 
 static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo15 *info,
-                                     struct cs_code_check *report, struct cs_error *err) {
-  ICorProfilerFunctionEnum *all = NULL;
-  if (FAILED(info->lpVtbl->EnumJITedFunctions2(info, &all)) || all == NULL) {
-    return CS_CHECK_NOT_YET;  // the runtime is not up yet
-  }
-  COR_PRF_FUNCTION one;
-  ULONG got = 0;
-  bool ok = true;
-  for (int i = 0; ok && i < MAX_FUNCTIONS; i++) {
-    if (all->lpVtbl->Next(all, 1, &one, &got) != S_OK || got != 1) break;
-    ok = check_function(l, info, one.functionId, one.reJitId, report, err);
-  }
-  (void)all->lpVtbl->Release(all);
-  if (!ok) return CS_CHECK_FAILED;
+                                     const struct cs_permanent *code, struct cs_code_check *report,
+                                     struct cs_error *err) {
+  for (uint32_t i = 0; i < code->starts; i++)
+    if (!check_function(l, info, code->start[i], report, err)) return CS_CHECK_FAILED;
   if (report->methods > 0) return CS_CHECK_PASSED;
-  // A single method may have been unloaded in between. Ten that do not match are conclusive.
+  // Ten that do not match are conclusive.
   if (report->unmatched < 10) return CS_CHECK_NOT_YET;
   (void)cs_error_set(err,
                      "self-check failed: of %u jitted methods none has a code header where the "
@@ -139,7 +116,7 @@ static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, Mo
   uint32_t count, begins[2];
   if (!cs_guarded_u64(module + l->module.base, &base) ||
       !cs_guarded_u64(module + l->module.ready_to_run_info, &r2r)) {
-    return true;  // unloaded in between
+    return cs_error_set(err, "self-check failed: a module's fields cannot be read");
   }
   if (base != (uint64_t)(uintptr_t)api_base) {
     return cs_error_set(err, "self-check failed: a module's base is 0x%llx instead of %p",
@@ -162,26 +139,35 @@ static bool check_module(const struct cs_layout *l, ICorProfilerInfo15 *info, Mo
   return true;
 }
 
+static bool is_permanent(const struct cs_permanent *code, ModuleID module) {
+  for (uint32_t i = 0; i < code->modules; i++)
+    if (code->module[i] == module) return true;
+  return false;
+}
+
+// Only what both the CLR and the code map name is a module, and is never unloaded.
 static bool check_modules(const struct cs_layout *l, ICorProfilerInfo15 *info,
-                          struct cs_code_check *report, struct cs_error *err) {
+                          const struct cs_permanent *code, struct cs_code_check *report,
+                          struct cs_error *err) {
   ICorProfilerModuleEnum *all = NULL;
   if (FAILED(info->lpVtbl->EnumModules(info, &all)) || all == NULL) return true;
   ModuleID one;
   ULONG got = 0;
   bool ok = true;
   while (ok && all->lpVtbl->Next(all, 1, &one, &got) == S_OK && got == 1) {
-    ok = check_module(l, info, one, report, err);
+    if (is_permanent(code, one)) ok = check_module(l, info, one, report, err);
   }
   (void)all->lpVtbl->Release(all);
   return ok;
 }
 
 enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfilerInfo15 *info,
-                                     struct cs_code_check *report, struct cs_error *err) {
-  *report = (struct cs_code_check){0, 0, 0, 0, 0};
-  enum cs_check methods = check_functions(layout, info, report, err);
+                                     const struct cs_permanent *code, struct cs_code_check *report,
+                                     struct cs_error *err) {
+  *report = (struct cs_code_check){0};
+  enum cs_check methods = check_functions(layout, info, code, report, err);
   if (methods == CS_CHECK_FAILED) return CS_CHECK_FAILED;
-  return check_modules(layout, info, report, err) ? methods : CS_CHECK_FAILED;
+  return check_modules(layout, info, code, report, err) ? methods : CS_CHECK_FAILED;
 }
 
 // ---- threads ----

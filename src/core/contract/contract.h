@@ -69,19 +69,26 @@ enum cs_check cs_contract_check_thread(struct cs_layout *layout, ThreadID thread
                                        struct cs_error *err);
 
 struct cs_code_check {
-  uint32_t methods;     // jitted methods whose code header matched
-  uint32_t unmatched;   // methods without a code header at any of their code addresses: only their
-                        // ReadyToRun code is left, or they were unloaded meanwhile
-  uint32_t images;      // ReadyToRun modules whose tables matched
-  FunctionID function;  // one of the methods, for further checks
-  UINT_PTR code_start;
+  uint32_t methods;    // jitted methods whose code header matched
+  uint32_t unmatched;  // methods without a code header before them
+  uint32_t images;     // ReadyToRun modules whose tables matched
 };
 
-// Compares code headers and ReadyToRun tables with all methods and modules that the profiling API
-// names at this moment. Calls EnumJITedFunctions2 and EnumModules, so only a native thread or a
-// callback may call it. All reads are guarded: wrong offsets make it fail, not fault.
+// Code that the runtime never frees (codemap/permanent.h finds it).
+struct cs_permanent {
+  uint32_t starts, modules;
+  uint64_t start[64];    // of jitted methods
+  uint64_t module[256];  // ModuleIDs of ReadyToRun images
+  uint64_t image[256];   // an address in each of these images
+};
+
+// Compares code headers and ReadyToRun tables with what the profiling API says about the code in
+// `code`; about other code the API may not be asked, since it may be freed meanwhile. Calls
+// EnumModules, so only a native thread or a callback may call it. All reads are guarded: wrong
+// offsets make it fail, not fault.
 enum cs_check cs_contract_check_code(const struct cs_layout *layout, ICorProfilerInfo15 *info,
-                                     struct cs_code_check *report, struct cs_error *err);
+                                     const struct cs_permanent *code, struct cs_code_check *report,
+                                     struct cs_error *err);
 
 // The same for a single method. `code_start` must be the address of a jitted version of it, as
 // JITCompilationFinished and DynamicMethodJITCompilationFinished report it, not of ReadyToRun code.

@@ -18,6 +18,7 @@
 #include "life/eh.h"
 #include "life/epoch.h"
 #include "life/library.h"
+#include "life/permanent.h"
 
 enum { CACHE_BITS = 16, CACHE_SIZE = 1 << CACHE_BITS, PROBES = 16 };
 
@@ -269,50 +270,33 @@ static void vote(struct ballot *ballot, enum opinion opinion) {
   ballot->refuted = ballot->refuted || opinion == DISAGREES;
 }
 
-// Some methods of an image.
-static void check_image(ICorProfilerInfo15 *info, ModuleID module, struct ballot *ballot) {
+// Some methods of the image that contains `ip`.
+static void check_image(ICorProfilerInfo15 *info, uint64_t ip, struct ballot *ballot) {
   enum { WANTED = 32 };
   uint64_t entry_points[WANTED];
-  LPCBYTE base = NULL;
-  DWORD flags;
-  if (info->lpVtbl->GetModuleInfo2(info, module, &base, 0, NULL, NULL, NULL, &flags) != S_OK ||
-      base == NULL)
-    return;
-  uint32_t n =
-      cs_method_some_of_r2r(&cs_library.world, (uint64_t)(uintptr_t)base, entry_points, WANTED);
+  uint32_t n = cs_method_some_of_r2r(&cs_library.world, ip, entry_points, WANTED);
   for (uint32_t i = 0; i < n; i++) vote(ballot, compare_entry_point(info, entry_points[i]));
 }
 
-static void check_jitted(ICorProfilerInfo15 *info, struct ballot *ballot) {
-  enum { WANTED = 32 };
-  ICorProfilerFunctionEnum *all = NULL;
-  COR_PRF_FUNCTION one;
-  ULONG got = 0;
-  if (info->lpVtbl->EnumJITedFunctions2(info, &all) != S_OK || all == NULL) return;
-  for (int i = 0; i < WANTED && all->lpVtbl->Next(all, 1, &one, &got) == S_OK && got == 1; i++)
-    vote(ballot, compare_method(info, one.functionId));
-  (void)all->lpVtbl->Release(all);
+static void check_jitted(ICorProfilerInfo15 *info, uint64_t start, struct ballot *ballot) {
+  FunctionID id = 0;
+  if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)start, &id) == S_OK)
+    vote(ballot, compare_method(info, id));
 }
 
 bool cs_function_checked(void) {
   return cs_load_acquire(&memory) != OPEN;
 }
 
+// What is asked is about permanent code, so that no id can have become invalid.
 bool cs_function_check(void) {
   ICorProfilerInfo15 *info = cs_library.info;
-  ICorProfilerModuleEnum *modules = NULL;
-  ModuleID id;
-  ULONG got = 0;
+  struct cs_permanent code;
   struct ballot ballot = {0};
   if (cs_load_acquire(&memory) != OPEN || info == NULL) return true;
-  cs_unloading_hold();
-  if (info->lpVtbl->EnumModules(info, &modules) == S_OK && modules != NULL) {
-    while (modules->lpVtbl->Next(modules, 1, &id, &got) == S_OK && got == 1)
-      check_image(info, id, &ballot);
-    modules->lpVtbl->Release(modules);
-  }
-  check_jitted(info, &ballot);
-  cs_unloading_release();
+  cs_permanent_code(&cs_library.world.layout, &code);
+  for (uint32_t i = 0; i < code.modules; i++) check_image(info, code.image[i], &ballot);
+  for (uint32_t i = 0; i < code.starts; i++) check_jitted(info, code.start[i], &ballot);
   if (ballot.refuted) {
     cs_log_important("methods are resolved by calls into the CLR: its memory is not as expected");
     cs_store_release(&memory, DISTRUSTED);

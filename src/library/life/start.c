@@ -19,6 +19,7 @@
 #include "life/epoch.h"
 #include "life/function.h"
 #include "life/images.h"
+#include "life/permanent.h"
 #include "threads/own_signal.h"
 #include "threads/registry.h"
 #include "threads/sleeper.h"
@@ -267,11 +268,11 @@ void cs_library_adopt_threads(void) {
 static bool check_code(void) {
   struct cs_error err = {0};
   struct cs_code_check report;
+  struct cs_permanent code;
+  cs_permanent_code(&cs_library.world.layout, &code);
   // The check calls the CLR, so no lock is held (contract: C19). Two at a time do no harm.
-  cs_unloading_hold();
   enum cs_check check =
-      cs_contract_check_code(&cs_library.world.layout, cs_library.info, &report, &err);
-  cs_unloading_release();
+      cs_contract_check_code(&cs_library.world.layout, cs_library.info, &code, &report, &err);
   note_check(&code_check, check, &err);
   return check == CS_CHECK_PASSED || (check == CS_CHECK_NOT_YET && report.images > 0);
 }

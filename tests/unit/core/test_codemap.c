@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "codemap/permanent.h"
 #include "support/fake_clr.h"
 
 static const uint8_t leaf_info[] = {1, 0, 0, 0};
@@ -159,6 +160,45 @@ static void another_source_of_bytes_is_used_throughout(void **state) {
   assert_true(guarded_reads > 8);
 }
 
+static void list_permanent(struct fake_clr *clr, struct cs_permanent *list) {
+  *list = (struct cs_permanent){0};
+  cs_permanent_add(&clr->world, (uint64_t)(uintptr_t)clr->code, (uint64_t)(uintptr_t)clr->code_end,
+                   list);
+}
+
+// The profiling API is asked about what is listed, and an id that has died would end the program.
+static void only_code_that_never_dies_is_listed(void **state) {
+  struct fake_clr *clr = *state;
+  struct fake_function f = function(100), r2r[3] = {f, f, f};
+  struct cs_permanent list;
+  uint64_t starts[2], images[CS_COUNT(r2r)];
+  for (unsigned i = 0; i < CS_COUNT(starts); i++)
+    starts[i] = fake_clr_add_method(clr, &f, 1, 0x99 + i, 4 * i);
+  (void)fake_clr_add_stub(clr, 5, nops, 200);
+  list_permanent(clr, &list);
+  assert_int_equal(list.starts, CS_COUNT(starts));
+  assert_memory_equal(list.start, starts, sizeof starts);
+  assert_int_equal(list.modules, 0);
+  fake_clr_set_collectible(clr, true);
+  list_permanent(clr, &list);
+  assert_int_equal(list.starts, 0);
+  fake_clr_set_collectible(clr, false);
+  uint64_t base = fake_clr_add_image(clr, r2r, CS_COUNT(r2r), images);
+  cs_permanent_add(&clr->world, base & ~0xfffull, base + 0x20000, &list);
+  assert_int_equal(list.modules, 1);
+  assert_int_equal(list.starts, 0);
+}
+
+static void no_more_is_listed_than_there_is_room_for(void **state) {
+  struct fake_clr *clr = *state;
+  struct fake_function f = function(100);
+  struct cs_permanent list;
+  for (unsigned i = 0; i < CS_COUNT(list.start) + 10; i++)
+    (void)fake_clr_add_method(clr, &f, 1, 0x1000 + i, 0);
+  list_permanent(clr, &list);
+  assert_int_equal(list.starts, CS_COUNT(list.start));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(finds_methods_of_any_size_and_offset, setup, teardown),
@@ -170,6 +210,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(guarded_reads_answer_false_for_unmapped_memory, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(another_source_of_bytes_is_used_throughout, setup, teardown),
+      cmocka_unit_test_setup_teardown(only_code_that_never_dies_is_listed, setup, teardown),
+      cmocka_unit_test_setup_teardown(no_more_is_listed_than_there_is_room_for, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
