@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/holdups.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "life/epoch.h"
@@ -121,6 +122,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_equip_begin();
   cs_threads_adopt();
   cs_threads_start_engines();
+  cs_holdups_begin();
   cs_log("recording, pid %d, signal %d", getpid(), cs_threads.signal_number);
   return cs_events_start(err);
 }
@@ -277,6 +279,7 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   cs_store_release(&cs_signal.ring, NULL);
   cs_store_release(&cs_signal.awaits, NULL);
   bool walks_ended = cs_epoch_wait();
+  cs_holdups_end();
   cs_asks_end();
   drain();
   cs_drain_end();

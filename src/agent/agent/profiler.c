@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/holdups.h"
 #include "agent/loop.h"
 #include "agent/start.h"
 #include "base/log.h"
@@ -117,11 +118,13 @@ static HRESULT dynamic_method_unloaded(ICorProfilerCallback11 *self, FunctionID 
 static HRESULT suspend_started(ICorProfilerCallback11 *self, COR_PRF_SUSPEND_REASON reason) {
   (void)self;
   cs_wall_suspending((uint32_t)reason);
+  cs_holdups_suspending((uint32_t)reason);
   return S_OK;
 }
 
 static HRESULT suspend_aborted(ICorProfilerCallback11 *self) {
   (void)self;
+  cs_holdups_suspended();
   cs_wall_resumed();
   return S_OK;
 }
@@ -134,6 +137,7 @@ static HRESULT resume_finished(ICorProfilerCallback11 *self) {
 
 static HRESULT suspend_finished(ICorProfilerCallback11 *self) {
   (void)self;
+  cs_holdups_suspended();
   cs_awaits_suspended();
   return S_OK;
 }

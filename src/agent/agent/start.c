@@ -215,7 +215,7 @@ static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
       COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS;
-  if (cs_options.async_callers) low |= COR_PRF_MONITOR_SUSPENDS;
+  if (cs_options.async_callers || cs_wants(CS_WIRE_MODE_GC)) low |= COR_PRF_MONITOR_SUSPENDS;
   DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
   if (cs_wants_events()) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);

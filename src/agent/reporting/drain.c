@@ -106,7 +106,7 @@ static uint32_t held_by(uint32_t owner) {
 
 // With what the event is about as the leaf, if that has a name. NULL: no room.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
-  uint32_t skip = prologue_of(*count), type = s->type, id;
+  uint32_t skip = s->cause == CS_CAUSE_HOLDUP ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;
   if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count);

@@ -28,17 +28,10 @@ static struct cs_wire_asks asks;
 static uint64_t check_ns;
 static bool reported;  // that there is no signal to ask with
 
-static bool send_signal(const struct cs_thread *entry, uint32_t tid) {
+static bool send_signal(const struct cs_thread *entry, uint32_t tid, bool urg) {
   siginfo_t info;
-  struct cs_error why;
-  if (!cs_sigurg_is_taken() && !cs_own_signal_is_there(&why)) {
-    if (!reported) cs_producer_say(&cs_agent.wire, why.text);
-    reported = true;
-    errno = EBUSY;
-    return false;
-  }
   memset(&info, 0, sizeof info);
-  info.si_signo = cs_sigurg_is_taken() ? SIGURG : cs_threads.signal_number;
+  info.si_signo = urg ? SIGURG : cs_threads.signal_number;
   info.si_code = SI_QUEUE;
   info.si_pid = (pid_t)cs_load_relaxed(&cs_signal.pid);
   info.si_uid = getuid();
@@ -46,21 +39,50 @@ static bool send_signal(const struct cs_thread *entry, uint32_t tid) {
   return syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, info.si_signo, &info) == 0;
 }
 
+static bool may_be_sent_one(const struct cs_thread *entry) {
+  // equip.c counts the time that a thread without its larger stack is not sampled.
+  if (!cs_thread_is_equipped(entry) || cs_thread_room(entry) != CS_ROOM_ENOUGH) return false;
+  // A new library may be one beside which no signal may be sent (docs/signal-safety.md).
+  return cs_load_acquire(&cs_signal.small_stacks) == 0 && !cs_library_images_are_old();
+}
+
+// False: the program uses both signals itself.
+static bool have_signal(bool urg) {
+  struct cs_error why;
+  if (urg || cs_own_signal_is_there(&why)) return true;
+  if (!reported) cs_producer_say(&cs_agent.wire, why.text);
+  reported = true;
+  return false;
+}
+
 void cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight) {
-  if (!cs_thread_is_equipped(entry)) return;  // equip.c counts the time that it is not sampled
-  if (cs_thread_room(entry) != CS_ROOM_ENOUGH) return;
+  if (!may_be_sent_one(entry)) return;
   // From here on a program that has begun to use SIGURG is sent none.
   if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
-  // A new library may be one beside which no signal may be sent (docs/signal-safety.md).
-  if (cs_load_acquire(&cs_signal.small_stacks) != 0 || cs_library_images_are_old()) return;
-  if ((cs_load_acquire(&entry->asked) & what) != 0) return;
+  bool urg = cs_sigurg_is_taken();
+  if ((cs_load_acquire(&entry->asked) & what) != 0 || !have_signal(urg)) return;
   if (what == CS_ASKED_LOOK) entry->asked_weight = weight;
   if (cs_or_seq(&entry->asked, (uint32_t)what) != 0) return;  // the signal is on its way
-  t->asked_ns = cs_clock_now_ns();
-  if (send_signal(entry, t->tid)) return;
+  cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
+  if (send_signal(entry, t->tid, urg)) return;
   cs_store_release(&entry->asked, 0u);
   if (errno == EAGAIN) asks.unsent++;  // else it has ended
+}
+
+// The agent's thread may give SIGURG back at the same time, and forgets what has been asked for
+// after that; where it has done so before the signal was sent, the signal is ignored.
+void cs_ask_holdup(struct cs_agent_thread *t, uint32_t type) {
+  struct cs_thread *entry = t->thread;
+  struct cs_error why;
+  cs_store_relaxed(&entry->asked_type, type);
+  bool urg = cs_sigurg_is_taken();
+  if (!may_be_sent_one(entry) || (urg ? cs_sigurg_is_lost() : !cs_own_signal_is_there(&why)))
+    return;
+  if (cs_or_seq(&entry->asked, (uint32_t)CS_ASKED_HOLDUP) != 0) return;
+  cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
+  if (!send_signal(entry, t->tid, urg) || urg != cs_sigurg_is_taken())
+    cs_store_release(&entry->asked, 0u);
 }
 
 // Threads will never take the signals that are pending once SIGURG is not ours any more.
@@ -70,11 +92,12 @@ static void forget_all(void) {
 }
 
 void cs_asks_begin(void) {
+  const uint32_t signalled = CS_WIRE_TIMED_MODES | CS_WIRE_MODE_BIT(CS_WIRE_MODE_GC);
   struct cs_error why = {""};
   memset(&asks, 0, sizeof asks);
   check_ns = 0;
   reported = false;
-  if ((cs_options.modes & CS_WIRE_TIMED_MODES) != 0 && !cs_sigurg_take(&why))
+  if ((cs_options.modes & signalled) != 0 && !cs_sigurg_take(&why))
     cs_log("signal %d for samples: %s", cs_threads.signal_number, why.text);
 }
 
@@ -92,8 +115,9 @@ void cs_asks_check(uint64_t now_ns) {
 
 static bool count_unanswered(struct cs_agent_thread *t, void *data) {
   uint64_t now = *(const uint64_t *)data;
-  if (cs_load_acquire(&t->thread->asked) == 0 || now - t->asked_ns < PATIENCE_NS) return true;
-  uint64_t since = t->asked_ns > cs_agent.start_ns ? t->asked_ns : cs_agent.start_ns;
+  uint64_t asked = cs_load_relaxed(&t->asked_ns);
+  if (cs_load_acquire(&t->thread->asked) == 0 || now - asked < PATIENCE_NS) return true;
+  uint64_t since = asked > cs_agent.start_ns ? asked : cs_agent.start_ns;
   asks.silent++;
   asks.silent_ns += now - since;
   return true;

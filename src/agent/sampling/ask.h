@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Asks threads for samples, by signal. The agent's thread only. Not for handlers.
+// Asks threads for samples, by signal. The agent's thread only, except where stated. Not for
+// handlers.
 #ifndef CS_SAMPLING_ASK_H
 #define CS_SAMPLING_ASK_H
 
@@ -9,6 +10,9 @@
 // for (CS_ASKED_LOOK). Does nothing if the same has been asked for and not been done yet.
 void cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);
+// Asks a thread of the locked list, which holds up a suspension, for a sample. `type`: what the
+// sample is about. The watching thread of agent/holdups.c only.
+void cs_ask_holdup(struct cs_agent_thread *thread, uint32_t type);
 void cs_asks_begin(void);
 void cs_asks_check(uint64_t now_ns);             // now and then: is SIGURG still ours?
 void cs_asks_count_unanswered(uint64_t now_ns);  // at the end, before threads are forgotten

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The budget: how much of a processor recording may use. It includes the CPU clocks of the agent's
-// thread and of the command, and the time that handlers hold the program's threads; not what the
+// threads and of the command, and the time that handlers hold the program's threads; not what the
 // kernel itself spends on signals and on reading clocks.
 //
 // Part of the cost does not depend on the rate, and the first use of a library costs once what later
@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sampling/engine.h"
 #include "sampling/engines.h"
 #include "sampling/gate.h"
 
@@ -46,6 +47,12 @@ static struct {
   uint32_t hz_now, hz_least, changes;
 } budget;
 
+// Of both threads; the watching one begins later.
+static uint64_t agent_cpu_ns(void) {
+  uint32_t watcher = cs_load_acquire(&cs_agent.watcher_tid);
+  return cs_thread_cpu_ns() + (watcher != 0 ? cs_cpu_ns_of(watcher) : cs_agent.watcher_ns);
+}
+
 static uint64_t command_cpu_ns(void) {
   return cs_load_acquire(&cs_agent.wire.header->command_cpu_ns);
 }
@@ -74,7 +81,7 @@ void cs_budget_add_held(uint64_t ticks) {
 
 static void add_up(uint64_t now_ns) {
   double keep = (100 - FADE) / 100.0;
-  uint64_t agent = cs_thread_cpu_ns(), command = command_cpu_ns();
+  uint64_t agent = agent_cpu_ns(), command = command_cpu_ns();
   uint64_t samples = cs_load_relaxed(&cs_agent.ring.samples);
   double passed = (double)(now_ns - budget.updated_ns);
   double by_command = (double)(command - budget.command_at);
@@ -157,7 +164,7 @@ void cs_budget_update(uint64_t now_ns) {
 bool cs_budget_report(uint64_t now_ns) {
   struct cs_wire_budget record = {
       .recorded_ns = now_ns - budget.begin_ns,
-      .agent_ns = cs_thread_cpu_ns() - budget.agent_begin,
+      .agent_ns = agent_cpu_ns() - budget.agent_begin,
       .handlers_ns = budget.held_ns,
       .command_ns = command_cpu_ns() - budget.command_begin,
       .budget_ppm = cs_options.budget_ppm,

@@ -39,6 +39,7 @@ enum {
   GC_RESTART_END = 3,
   GC_SUSPEND_END = 8,
   GC_SUSPEND_BEGIN = 9,
+  GC_TRIGGERED = 35,
   EXCEPTION_THROWN = 80,
   CONTENTION_START = 81,
   CONTENTION_STOP = 91,
@@ -46,6 +47,8 @@ enum {
   WAIT_STOP = 302,
   ALLOCATION_SAMPLED = 303,
 };
+
+enum { TRIGGER_BYTES = 256 << 10 };
 
 static __thread bool is_ours;  // the agent's own thread: its events are not the program's
 
@@ -181,10 +184,10 @@ static bool end_wait(struct cs_sample_event *e) {
 // ---- Walks ----
 
 // Not inlined, because the walk begins in this function.
-__attribute__((noinline)) static bool walk(const struct cs_sample_event *event) {
+__attribute__((noinline)) static bool walk(struct cs_sample_ring *ring,
+                                           const struct cs_sample_event *event) {
   struct cs_regs regs;
   struct cs_stack stack;
-  struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_thread *thread = own_thread();
   if (ring == NULL || world == NULL || thread == NULL) return false;
@@ -202,7 +205,7 @@ __attribute__((noinline)) static bool walk(const struct cs_sample_event *event) 
 }
 
 static void take(const struct cs_sample_event *event) {
-  if (walk(event))
+  if (walk(cs_load_acquire(&cs_signal.ring), event))
     cs_gate_add_walk((enum cs_wire_mode)event->mode);
   else if (event->mode == CS_WIRE_MODE_EXCEPTION)
     cs_event_name_add_unsampled(event->type, event->weight);
@@ -217,6 +220,19 @@ static __thread uint64_t suspend_ns;  // when the calling thread last began to
 static uint64_t pause_ns, resumed_ns;        // when this pause began; when the last one ended
 static uint64_t stopped_ns, stopped_tsc;     // when all threads had reached a safe point
 static uint32_t suspend_reason, collection;  // cs_gc_number of the pause's collection; 0: none
+static uint64_t pause_weight;  // of a nanosecond of it, 32.32; 0: it is not to be walked
+static uint64_t held_up;       // the weight of the samples of threads that have held it up
+
+uint64_t cs_events_begin_way(void) {
+  uint64_t weight = cs_gate_draw(CS_WIRE_MODE_GC);
+  cs_store_relaxed(&held_up, 0u);
+  cs_store_relaxed(&pause_weight, weight);
+  return weight;
+}
+
+void cs_events_end_way(uint64_t weight) {
+  cs_store_relaxed(&held_up, weight);
+}
 
 static void note_suspension(struct cs_bytes *p) {
   uint32_t reason;
@@ -237,32 +253,82 @@ static void note_collection(struct cs_bytes *p) {
     cs_store_release(&collection, cs_gc_number(words[1], words[2], words[3]));
 }
 
+// A thread that triggers a collection under Server GC waits for another thread, the collector's, to
+// make it: its stack is taken before that, and copied when the pause has ended. Otherwise the
+// thread collects by itself, and has stopped all others when it has the event.
+static struct cs_sample_ring triggers;  // has the last such stack; `triggers_busy` is its lock
+static uint32_t triggers_busy;
+
+static bool try_triggers(void) {
+  uint32_t no = 0;
+  return cs_cas(&triggers_busy, &no, 1u);
+}
+
+static void empty_triggers(void) {
+  for (const struct cs_sample *s; (s = cs_sample_ring_peek(&triggers)) != NULL;)
+    cs_sample_ring_pop(&triggers, s);
+}
+
+static void note_trigger(const struct cs_sample_event *e) {
+  struct cs_sample_event trigger = {.tsc = e->tsc, .mode = CS_WIRE_MODE_GC};
+  if (cs_load_acquire(&pause_ns) != 0 || triggers.bytes == NULL || !try_triggers()) return;
+  empty_triggers();
+  (void)walk(&triggers, &trigger);
+  cs_store_release(&triggers_busy, 0u);
+}
+
+// Takes the samples of a pause with the stack of the thread that has triggered it. That thread still
+// waits for the collection. False: there is no such stack.
+static bool take_triggered(const struct cs_sample_event *way, const struct cs_sample_event *work) {
+  bool taken = false;
+  if (triggers.bytes == NULL || !try_triggers()) return false;
+  const struct cs_sample *s = cs_sample_ring_peek(&triggers);
+  struct cs_thread *thread = s != NULL ? cs_registry_at(s->thread) : NULL;
+  uint64_t clr_thread = thread != NULL ? thread->clr_thread : 0;
+  if (clr_thread != 0 && cs_thread_pin(thread, clr_thread)) {
+    taken =
+        thread->generation == s->thread_generation && cs_load_acquire(&thread->agent) == s->agent;
+    if (taken && way->weight > 0) (void)cs_sample_event_like(&cs_agent.ring, s, way);
+    if (taken && work->weight > 0 && cs_sample_event_like(&cs_agent.ring, s, work))
+      cs_gate_add_walk(CS_WIRE_MODE_GC);
+    cs_thread_unpin(thread);
+  }
+  empty_triggers();
+  cs_store_release(&triggers_busy, 0u);
+  return taken;
+}
+
 // The pause makes two events: the way of all threads to their safe points, and the work after it.
-// Both are taken at its end, when no thread waits for this one any more.
+// Both are taken at its end, when no thread waits for this one any more. The part of the way that
+// samples of the threads that have held it up account for is theirs (agent/holdups.h).
 static void end_pause(const struct cs_sample_event *e) {
   char name[128], way_name[160];
   uint64_t now = cs_clock_now_ns(), from = cs_load_acquire(&pause_ns);
   uint64_t stopped = cs_load_relaxed(&stopped_ns);
   cs_store_release(&resumed_ns, now);
   cs_store_release(&pause_ns, 0u);
-  cs_gc_name(cs_take_seq(&collection, 0u), cs_load_relaxed(&suspend_reason), name, sizeof name);
+  uint32_t number = cs_take_seq(&collection, 0u);
+  cs_gc_name(number, cs_load_relaxed(&suspend_reason), name, sizeof name);
   if (from == 0 || now <= from || !cs_wants(CS_WIRE_MODE_GC))
     return;  // it began before the session
   if (stopped < from || stopped > now) stopped = from;
-  uint64_t weight;
-  if (!cs_gate_take(CS_WIRE_MODE_GC, now - from, &weight)) return;
+  cs_gate_count(CS_WIRE_MODE_GC, now - from);
+  uint64_t times = cs_load_relaxed(&pause_weight), weight = cs_scale(now - from, times);
+  if (weight == 0) return;
   (void)snprintf(way_name, sizeof way_name, "[way to the safe point: %s", name + 1);
-  double part = (double)(stopped - from) / (double)(now - from);
+  uint64_t way_weight = cs_scale(stopped - from, times), held = cs_load_relaxed(&held_up);
   struct cs_sample_event way = {.tsc = cs_load_relaxed(&stopped_tsc),
                                 .mode = CS_WIRE_MODE_GC,
-                                .weight = (uint64_t)(part * (double)weight),
+                                .weight = way_weight > held ? way_weight - held : 0,
                                 .type = cs_event_name_of(way_name)};
   struct cs_sample_event work = {.tsc = e->tsc,
                                  .mode = CS_WIRE_MODE_GC,
-                                 .weight = weight - way.weight,
+                                 .weight = weight - way_weight,
                                  .type = cs_event_name_of(name)};
-  if (way.weight > 0 && way.type != 0) (void)walk(&way);  // it is no event of its own
-  if (work.weight > 0 && work.type != 0) take(&work);
+  if (way.type == 0 || work.type == 0) return;
+  if (number != 0 && take_triggered(&way, &work)) return;
+  if (way.weight > 0) (void)walk(cs_load_acquire(&cs_signal.ring), &way);  // no event of its own
+  if (work.weight > 0) take(&work);
 }
 
 // ---- The callback ----
@@ -296,6 +362,9 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
       return false;
     case GC_START:
       note_collection(p);
+      return false;
+    case GC_TRIGGERED:
+      if (cs_wants(CS_WIRE_MODE_GC)) note_trigger(e);
       return false;
     case GC_RESTART_END:
       end_pause(e);
@@ -399,6 +468,9 @@ static bool on_own_thread(void *(*work)(void *result), HRESULT *result) {
 bool cs_events_start(struct cs_error *err) {
   HRESULT hr;
   if (!cs_wants_events()) return true;
+  if (cs_wants(CS_WIRE_MODE_GC) &&
+      !cs_sample_ring_open(&triggers, TRIGGER_BYTES, cs_agent.ring.max_depth))
+    return cs_error_set(err, "no memory for the stacks of threads that trigger collections");
   choose_keywords();
   if (on_own_thread(start_sessions, &hr) && hr == S_OK) return true;
   return cs_error_set(err,
@@ -416,6 +488,7 @@ void cs_events_stop(void) {
 
 void cs_events_free(void) {
   cs_event_names_free();
+  cs_sample_ring_close(&triggers);
   pause_ns = resumed_ns = 0;
   collection = 0;
 }

@@ -76,10 +76,20 @@ static uint32_t random_word(void) {
   return (uint32_t)(cs_random_next(&state) >> 32);
 }
 
+uint64_t cs_gate_draw(enum cs_wire_mode mode) {
+  uint64_t chance = cs_load_relaxed(&gates[mode].chance);
+  if (chance >= ALWAYS) return ALWAYS;
+  return random_word() < chance ? (uint64_t)((double)ALWAYS * (double)ALWAYS / (double)chance) : 0;
+}
+
+void cs_gate_count(enum cs_wire_mode mode, uint64_t value) {
+  cs_add_relaxed(&gates[mode].events, 1);
+  cs_add_relaxed(&gates[mode].value, value);
+}
+
 bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight) {
   struct gate *g = &gates[mode];
-  cs_add_relaxed(&g->events, 1);
-  cs_add_relaxed(&g->value, value);
+  cs_gate_count(mode, value);
   uint64_t threshold = cs_load_relaxed(&g->threshold), chance = cs_load_relaxed(&g->chance);
   *weight = value;
   if (value < threshold) {

@@ -9,6 +9,10 @@
 // Counts an event of `value`, in its mode's unit. False: it is not to be walked. *weight: what it
 // stands for if it is.
 bool cs_gate_take(enum cs_wire_mode mode, uint64_t value, uint64_t *weight);
+// The same in two steps, for an event whose value is known only after it has been walked. Draws
+// what one of its mode's unit stands for (32.32; 0: it is not to be walked); counts the event.
+uint64_t cs_gate_draw(enum cs_wire_mode mode);
+void cs_gate_count(enum cs_wire_mode mode, uint64_t value);
 void cs_gate_add_walk(enum cs_wire_mode mode);
 void cs_gate_add_cost(enum cs_wire_mode mode, uint64_t ticks);  // of the time-stamp counter
 

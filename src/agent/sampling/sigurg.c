@@ -13,7 +13,7 @@
 
 static struct {
   struct sigaction before;
-  bool taken;
+  bool taken;  // atomic
 } urg;
 
 static bool is_ours(const struct sigaction *now) {
@@ -28,14 +28,14 @@ static bool is_unused(const struct sigaction *now) {
 bool cs_sigurg_take(struct cs_error *why) {
   struct sigaction now,
       ours = {.sa_sigaction = cs_urg_handler, .sa_flags = SA_SIGINFO | SA_RESTART};
-  if (urg.taken) return true;
+  if (cs_sigurg_is_taken()) return true;
   if (sigaction(SIGURG, NULL, &now) != 0 || !(is_unused(&now) || is_ours(&now)))
     return cs_error_set(why, "the program uses SIGURG itself, which its samples would come with");
   cs_block_all_but_faults(&ours.sa_mask);
   if (is_unused(&now)) urg.before = now;
   if (sigaction(SIGURG, &ours, NULL) != 0)
     return cs_error_set(why, "no handler for SIGURG: %s", strerror(errno));
-  urg.taken = true;
+  cs_store_release(&urg.taken, true);
   return true;
 }
 
@@ -43,9 +43,9 @@ bool cs_sigurg_take(struct cs_error *why) {
 // this very moment.
 void cs_sigurg_release(void) {
   struct sigaction now;
-  if (urg.taken && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))
+  if (cs_sigurg_is_taken() && sigaction(SIGURG, NULL, &now) == 0 && is_ours(&now))
     (void)sigaction(SIGURG, &urg.before, NULL);
-  urg.taken = false;
+  cs_store_release(&urg.taken, false);
 }
 
 bool cs_sigurg_is_lost(void) {
@@ -54,5 +54,5 @@ bool cs_sigurg_is_lost(void) {
 }
 
 bool cs_sigurg_is_taken(void) {
-  return urg.taken;
+  return cs_load_acquire(&urg.taken);
 }

@@ -49,14 +49,17 @@ static inline bool cs_wants_events(void) {
 
 struct cs_agent {
   // Atomic, read by any thread; each is written by the one thread named.
-  uint32_t state;      // enum cs_agent_state; a futex. The starting thread, then the agent's
-  uint32_t wake;       // bumped to wake the agent's thread; a futex. Any thread
-  uint32_t tid;        // of the agent's thread. The agent's thread
-  uint64_t period_ns;  // between samples: 1 / hz, or more under a budget. The agent's thread
+  uint32_t state;        // enum cs_agent_state; a futex. The starting thread, then the agent's
+  uint32_t wake;         // bumped to wake the agent's thread; a futex. Any thread
+  uint32_t tid;          // of the agent's thread. The agent's thread
+  uint32_t watcher_tid;  // of the thread that watches suspensions (agent/holdups.h); 0: there is
+                         // none. That thread, and the agent's
+  uint64_t period_ns;    // between samples: 1 / hz, or more under a budget. The agent's thread
   // Set before the agent's thread exists; NULL again when it has detached.
   ICorProfilerInfo15 *info;  // our own: cs_library.info may be another profiler's
   // The agent's thread only, but for `ring`, into which handlers and callbacks write.
-  uint64_t start_ns;  // CLOCK_MONOTONIC, when the recording began
+  uint64_t start_ns;    // CLOCK_MONOTONIC, when the recording began
+  uint64_t watcher_ns;  // the CPU time of the thread `watcher_tid`, once it has ended
   struct cs_producer wire;
   struct cs_sample_ring ring;
 };

@@ -193,7 +193,9 @@ static bool see_native(struct cs_agent_thread *t, void *data) {
 }
 
 static void scan(uint32_t tid) {
-  if (tid == 0 || tid == cs_load_acquire(&cs_agent.tid)) return;
+  if (tid == 0 || tid == cs_load_acquire(&cs_agent.tid) ||
+      tid == cs_load_acquire(&cs_agent.watcher_tid))
+    return;
   struct cs_thread *entry = cs_registry_find_tid(tid);
   if (entry == NULL)
     cs_threads_add_native(tid);

@@ -40,10 +40,15 @@ struct cs_agent_thread {
   uint64_t event_id;              // engine_perf.c, with the next two
   uint64_t checked_ns, enabled_ns;
 
+  uint64_t asked_ns;  // ask.c: when it was last sent a signal. Atomic
+
+  // agent/holdups.c, the watching thread only: the last look that found it in cooperative mode.
+  uint64_t looked_in;                 // the suspension (struct cs_suspension.begun)
+  uint64_t looked_ns, looked_cpu_ns;  // when that was; its CPU clock then
+
   // The agent's thread only, without the lock.
   uint64_t represented_ns;   // engine_clock.c: the CPU time that its samples stand for
   uint64_t unequipped_ns;    // equip.c: its CPU clock at the last look; 0: not looked at yet
-  uint64_t asked_ns;         // ask.c: when it was last sent a signal
   uint64_t written_to;       // wall.c: the end of its last sample that the agent's thread wrote
   uint64_t slept_runs;       // wall.c: its run count when that sample was taken
   bool repeatable;           // that sample is its last one on the wire, and still describes it

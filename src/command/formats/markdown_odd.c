@@ -8,6 +8,7 @@
 
 #include "base/print.h"
 #include "formats/markdown.h"
+#include "profile/holdups.h"
 
 enum { FEW = 400 };  // samples: the error of a share of one half is five points
 
@@ -105,16 +106,26 @@ static uint64_t weight_of_collector(const struct cs_profile *p) {
 }
 
 // The part of the pauses in which threads were still on the way to their safe points.
-static uint64_t weight_of_way(const struct cs_profile *p) {
-  static const char prefix[] = "[way to the safe point:";
-  uint64_t sum = 0;
-  for (size_t i = 1; i < p->tree.count; i++) {
-    const struct cs_node *node = &p->tree.nodes[i];
-    if (node->parent == 0) continue;
-    const char *name = cs_strings_get(&p->strings, p->frames[node->frame].name, NULL);
-    if (strncmp(name, prefix, sizeof prefix - 1) == 0) sum += node->weight;
+static void check_way(struct list *l, const struct cs_profile *p) {
+  enum { MOST_NAME = 80 };
+  struct cs_holdups holdups;
+  cs_holdups_find(&holdups, p);
+  double way = p->facts.weight > 0 ? 100 * (double)holdups.way_ns / (double)p->facts.weight : 0;
+  bool shown = way >= 25 && item(l);
+  if (shown)
+    cs_print(l->out,
+             "%.0f %% of the pauses was the way to the safe point: a thread ran where the runtime "
+             "cannot stop it, or got no processor.",
+             way);
+  if (shown && holdups.count > 0) {
+    cs_print(l->out, " Longest in `");
+    cs_holdup_put_place(p, &holdups.at[0], MOST_NAME, l->out);
+    cs_print(l->out, "`: ");
+    cs_holdup_put_time(&holdups.at[0], l->out);
+    cs_print(l->out, ".");
   }
-  return sum;
+  if (shown) cs_print(l->out, "\n");
+  cs_holdups_free(&holdups);
 }
 
 static void check_shares(struct list *l, const struct cs_profile *p) {
@@ -134,12 +145,7 @@ static void check_shares(struct list *l, const struct cs_profile *p) {
   double paused = f->duration_ns > 0 ? 100 * (double)f->weight / (double)f->duration_ns : 0;
   if (f->mode == CS_WIRE_MODE_GC && paused >= 5 && item(l))
     cs_print(l->out, "The program was paused for collections for %.0f %% of the time.\n", paused);
-  double way = f->mode == CS_WIRE_MODE_GC ? 100 * (double)weight_of_way(p) / all : 0;
-  if (way >= 25 && item(l))
-    cs_print(l->out,
-             "%.0f %% of the pauses was the way to the safe point: a thread ran where the runtime "
-             "cannot stop it, or got no processor.\n",
-             way);
+  if (f->mode == CS_WIRE_MODE_GC) check_way(l, p);
 }
 
 static void check_names(struct list *l) {

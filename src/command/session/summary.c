@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "profile/holdups.h"
 #include "util/say.h"
 
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
@@ -226,8 +227,25 @@ static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out
     cs_print(out, PREFIX "  the beginning costs most: a longer recording comes closer\n");
 }
 
+// Where threads were that held up suspensions, if that was a part of the pauses that matters.
+static void print_holdups(const struct cs_profile *p, FILE *out) {
+  enum { MOST = 3, MOST_NAME = 120, LEAST_PART = 20 };
+  struct cs_holdups holdups;
+  cs_holdups_find(&holdups, p);
+  for (size_t i = 0; i < holdups.count && i < MOST; i++) {
+    if (holdups.at[i].ns < p->facts.weight / LEAST_PART) break;
+    cs_print(out, PREFIX "    held up by ");
+    cs_holdup_put_place(p, &holdups.at[i], MOST_NAME, out);
+    cs_print(out, ": ");
+    cs_holdup_put_time(&holdups.at[i], out);
+    cs_print(out, "\n");
+  }
+  cs_holdups_free(&holdups);
+}
+
 // One mode of several, or one of events.
-static void print_mode(const struct cs_facts *f, FILE *out) {
+static void print_mode(const struct cs_profile *p, FILE *out) {
+  const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
   // Only objects that the runtime has sampled are events of mode alloc.
   uint64_t events = f->events > 0 ? f->events : f->samples;
@@ -241,7 +259,7 @@ static void print_mode(const struct cs_facts *f, FILE *out) {
     cs_print(out, "%s", mode->unit == CS_UNIT_BYTES ? ", estimated " : ", ");
     cs_put_amount(out, mode->unit, value);
   }
-  // A pause has two samples.
+  // A pause has at least two samples.
   if (f->mode == CS_WIRE_MODE_GC && f->samples < events)
     cs_print(out, "; %" PRIu64 " samples stand for all", f->samples);
   else if (!mode->timed && f->samples < events)
@@ -250,11 +268,12 @@ static void print_mode(const struct cs_facts *f, FILE *out) {
   cs_print(out, "\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
     cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
+  if (f->mode == CS_WIRE_MODE_GC) print_holdups(p, out);
 }
 
 static void print_modes(const struct cs_profile_set *set, FILE *out) {
   if (set->count == 1 && cs_mode_of(&set->profiles[0].facts)->timed) return;
-  for (size_t i = 0; i < set->count; i++) print_mode(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) print_mode(&set->profiles[i], out);
 }
 
 static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE *out) {

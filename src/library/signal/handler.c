@@ -41,8 +41,10 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
                                  const struct cs_regs *regs, uint64_t entry_tsc) {
   struct cs_signal_cause wall = {entry_tsc, CS_CAUSE_WALL, 0};
   struct cs_signal_cause look = {entry_tsc, CS_CAUSE_LOOK, thread->asked_weight};
+  struct cs_signal_cause holdup = {entry_tsc, CS_CAUSE_HOLDUP, 0};
   if (asked & CS_ASKED_WALL) cs_sample_take(thread, regs, &wall);
   if (asked & CS_ASKED_LOOK) cs_sample_take(thread, regs, &look);
+  if (asked & CS_ASKED_HOLDUP) cs_sample_take(thread, regs, &holdup);
 }
 
 // Notes which alternate stack the thread has. False: the thread is not being sampled.

@@ -23,7 +23,7 @@ CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc) {
   return tsc < rest->until || (rest->until_cpu != 0 && cs_thread_cpu_ns() < rest->until_cpu);
 }
 
-CS_ISLAND void cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu) {
+CS_ISLAND uint64_t cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu) {
   uint64_t now = cs_tsc(), cost = cs_scale(now - begin, cs_signal.ns_of_tick);
   rest->until_cpu = 0;
   if (cost > SHORT_NS) {
@@ -32,6 +32,7 @@ CS_ISLAND void cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begi
     rest->until_cpu = now_cpu + cost * (CS_REST_SHARE - 1);
   }
   rest->until = now + cs_scale(cost * (CS_REST_SHARE - 1), cs_signal.ticks_of_ns);
+  return cost;
 }
 
 CS_ISLAND bool cs_rest_holds_event(const struct cs_rest *rest, uint64_t tsc) {

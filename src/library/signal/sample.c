@@ -52,6 +52,13 @@ CS_ISLAND static bool reserve(struct cs_sample_ring *ring, uint64_t size,
   return false;
 }
 
+// All but the first word, which says that the record is ready. `bytes`: of the whole record.
+CS_ISLAND static void copy_record(struct cs_sample *to, const struct cs_sample *from,
+                                  uint64_t bytes) {
+  enum { AFTER_WORD = sizeof to->word };
+  cs_copy((uint8_t *)to + AFTER_WORD, (const uint8_t *)from + AFTER_WORD, bytes - AFTER_WORD);
+}
+
 // Makes room for more frames, in a larger record.
 CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *place,
                            uint32_t count) {
@@ -61,10 +68,7 @@ CS_ISLAND static bool grow(struct cs_sample_ring *ring, struct cs_sample_place *
   if (size <= place->size) return false;
   struct cs_sample_place larger;
   if (!reserve(ring, size, &larger)) return false;
-  // All but the first word, which says that the record is ready.
-  enum { AFTER_WORD = sizeof place->sample->word };
-  cs_copy((uint8_t *)larger.sample + AFTER_WORD, (uint8_t *)place->sample + AFTER_WORD,
-          sizeof *place->sample - AFTER_WORD + count * 8ull);
+  copy_record(larger.sample, place->sample, sizeof *place->sample + count * 8ull);
   cs_store_release(&place->sample->word, CS_SAMPLE_WORD(place->size, CS_SAMPLE_PAD));
   *place = larger;
   return true;
@@ -241,7 +245,41 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   if (cause->cause == CS_CAUSE_LOOK) place.sample->weight = cause->weight;
   rest->put_off = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
-  cs_rest_begin(rest, cause->entry_tsc, begin_cpu);
+  (void)cs_rest_begin(rest, cause->entry_tsc, begin_cpu);
+}
+
+// Nothing, if the suspension does not wait for the thread any more.
+CS_ISLAND static void take_holdup(struct cs_sample_ring *ring, const struct cs_world *world,
+                                  struct cs_thread *thread, const struct cs_regs *regs,
+                                  uint64_t entry_tsc) {
+  struct cs_sample_place place;
+  struct cs_suspension *suspension = &cs_signal.suspension;
+  struct cs_sampled from = {.world = world,
+                            .thread = thread,
+                            .agent = cs_load_acquire(&thread->agent),
+                            .regs = regs,
+                            .stack = &thread->stack,
+                            .limit_ns = ring->walk_limit_ns};
+  if (from.agent == NULL || cs_rest_holds(&thread->rest, entry_tsc) ||
+      !cs_suspension_waits_for(suspension, world, cs_load_relaxed(&thread->tid),
+                               thread->clr_thread))
+    return;
+  uint64_t weight = cs_suspension_account(suspension, entry_tsc, cs_signal.ns_of_tick);
+  if (weight == 0) return;
+  cs_add_relaxed(&ring->signals, 1);
+  if (!reserve_first(ring, &place)) {
+    cs_add_relaxed(&ring->lost_events[suspension->mode % CS_SAMPLE_MODES], 1);
+    return;
+  }
+  uint64_t begin_cpu = cs_thread_cpu_ns();
+  write_sample(ring, &place, &from);
+  place.sample->tsc = entry_tsc;
+  place.sample->cause = CS_CAUSE_HOLDUP;
+  place.sample->weight = weight;
+  place.sample->mode = suspension->mode;
+  place.sample->type = cs_load_relaxed(&thread->asked_type);
+  commit(ring, &place, cs_tsc() - entry_tsc);
+  cs_add_relaxed(&suspension->held_ns, cs_rest_begin(&thread->rest, entry_tsc, begin_cpu));
 }
 
 CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *regs,
@@ -249,7 +287,12 @@ CS_ISLAND void cs_sample_take(struct cs_thread *thread, const struct cs_regs *re
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_sample_ring *ring = cs_load_acquire(&cs_signal.ring);
-  if (world != NULL && ring != NULL && is_sampled(thread)) take(ring, world, thread, regs, cause);
+  if (world != NULL && ring != NULL && is_sampled(thread)) {
+    if (cause->cause == CS_CAUSE_HOLDUP)
+      take_holdup(ring, world, thread, regs, cause->entry_tsc);
+    else
+      take(ring, world, thread, regs, cause);
+  }
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
@@ -290,6 +333,25 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
   if (!put_off) cs_rest_begin_event(rest, event->tsc, from->limit_ns);
+  return true;
+}
+
+CS_ISLAND bool cs_sample_event_like(struct cs_sample_ring *ring, const struct cs_sample *like,
+                                    const struct cs_sample_event *event) {
+  struct cs_sample_place place;
+  uint64_t begin = cs_tsc(), size = CS_SAMPLE_SIZE(like->word);
+  cs_add_relaxed(&ring->events, 1);
+  if (!reserve(ring, size, &place)) {
+    cs_add_relaxed(&ring->lost, 1);
+    cs_add_relaxed(&ring->lost_events[event->mode % CS_SAMPLE_MODES], 1);
+    return false;
+  }
+  copy_record(place.sample, like, size);
+  place.sample->tsc = event->tsc;
+  place.sample->weight = event->weight;
+  place.sample->mode = event->mode;
+  place.sample->type = event->type;
+  commit(ring, &place, cs_tsc() - begin + 1);
   return true;
 }
 

@@ -38,6 +38,7 @@ enum cs_cause {
   CS_CAUSE_WALL,     // a look at all threads
   CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
   CS_CAUSE_LOOK,     // a look at the threads that have a processor
+  CS_CAUSE_HOLDUP,   // the runtime is being suspended, and the thread holds that up
 };
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
@@ -63,8 +64,9 @@ struct cs_sample {
   uint32_t images;    // struct cs_images.sequence of the table that it was walked by
   uint64_t loaded;    // struct cs_walk.loaded
   uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
-                      // the perf event's; else 0
-  uint32_t mode;      // an event's, as the agent numbers them; 0: it was taken in time
+                      // the perf event's; CS_CAUSE_HOLDUP: time, ns; else 0
+  uint32_t mode;      // an event's or a hold-up's, as the agent numbers them; 0: it was taken in
+                      // time
   uint32_t type;      // what an event is about, or a thread is held up by, as the agent numbers it
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
@@ -121,5 +123,9 @@ struct cs_sample_event {
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_rest *rest, const struct cs_sample_event *event);
+// A sample of an event with the stack of another sample, which is not in this ring. False: there
+// was no room, it is lost.
+CS_ISLAND bool cs_sample_event_like(struct cs_sample_ring *ring, const struct cs_sample *like,
+                                    const struct cs_sample_event *event);
 
 #endif

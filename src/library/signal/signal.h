@@ -12,6 +12,7 @@
 #ifndef CS_SIGNAL_SIGNAL_H
 #define CS_SIGNAL_SIGNAL_H
 
+#include "signal/suspension.h"
 #include "walk/walk.h"
 
 #define CS_SIGVAL_REQUEST 1u  // lowest bit of the signal's value; a struct cs_thread * has it clear
@@ -37,6 +38,7 @@ struct cs_signal_state {
   struct cs_sample_ring *ring;  // NULL: samples are not being taken
   struct cs_awaits *awaits;     // NULL: awaiting methods are not looked for
   struct cs_epoch epoch;
+  struct cs_suspension suspension;   // by the agent's callbacks
   uint64_t threads_lo, threads_hi;   // the registry's arena: a sample's value must point into it
   uint32_t threads_used;             // entries of it that have ever been in use
   uint64_t ticks_of_ns, ns_of_tick;  // ticks of the time-stamp counter in a nanosecond, and the

@@ -55,8 +55,9 @@ enum { CS_LEAST_STACK = 64 << 10 };  // bytes, of a thread that is sent signals
 
 // What the agent asks a thread for.
 enum cs_asked {
-  CS_ASKED_WALL = 1,  // a sample of CS_CAUSE_WALL
-  CS_ASKED_LOOK = 2,  // one of CS_CAUSE_LOOK
+  CS_ASKED_WALL = 1,    // a sample of CS_CAUSE_WALL
+  CS_ASKED_LOOK = 2,    // one of CS_CAUSE_LOOK
+  CS_ASKED_HOLDUP = 4,  // one of CS_CAUSE_HOLDUP
 };
 
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
@@ -72,6 +73,7 @@ struct cs_thread {
   // other one is sent. The agent's thread sets them, the handler takes them.
   uint32_t asked;
   uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
+  uint32_t asked_type;    // CS_ASKED_HOLDUP: that sample's `type`. Atomic
   uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;         // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet

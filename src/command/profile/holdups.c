@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// The agent says by the name of a sample's leaf that its thread held up a suspension, and why
+// (docs/wire-format.md, "Events"). Signal-safe: no.
+#include "profile/holdups.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/print.h"
+#include "profile/functions.h"
+
+#define NONE UINT32_MAX
+
+static const char *const reasons[CS_HOLDUP_WHYS] = {"running", "not scheduled", "page fault",
+                                                    "system call"};
+
+static bool begins(const char *name, size_t len, const char *prefix) {
+  size_t wanted = strlen(prefix);
+  return len >= wanted && memcmp(name, prefix, wanted) == 0;
+}
+
+// "[holds up GC: not scheduled]"; without a reason the thread ran.
+static enum cs_holdup_why why_of(const char *name, size_t len) {
+  for (unsigned i = CS_HOLDUP_RUNS + 1; i < CS_HOLDUP_WHYS; i++) {
+    size_t reason = strlen(reasons[i]);
+    if (len > reason + 1 && memcmp(name + len - 1 - reason, reasons[i], reason) == 0)
+      return (enum cs_holdup_why)i;
+  }
+  return CS_HOLDUP_RUNS;
+}
+
+// The frame where the thread was whose sample has this leaf. NONE: it has no frames.
+static uint32_t place_of(const struct cs_profile *p, uint32_t leaf) {
+  const struct cs_node *nodes = p->tree.nodes;
+  uint32_t innermost = NONE;
+  for (uint32_t node = nodes[leaf].parent; nodes[node].parent != 0; node = nodes[node].parent) {
+    if (innermost == NONE) innermost = nodes[node].frame;
+    if (p->frames[nodes[node].frame].kind == CS_KIND_USER) return nodes[node].frame;
+  }
+  return innermost;
+}
+
+static int by_time(const void *a, const void *b) {
+  const struct cs_holdup *x = a, *y = b;
+  if (x->ns != y->ns) return x->ns < y->ns ? 1 : -1;
+  return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+// Joins the lines of each method. `lines` has what belongs to each frame.
+static void by_method(struct cs_holdups *h, const struct cs_profile *p,
+                      const struct cs_holdup *lines) {
+  struct cs_functions functions;
+  cs_functions_make(&functions, p, false);
+  h->at = cs_allocate((functions.count + 1) * sizeof *h->at);
+  for (uint32_t i = 0; i < p->frame_count; i++) {
+    struct cs_holdup *method = &h->at[functions.of[i]];
+    if (lines[i].ns == 0) continue;
+    if (method->ns == 0 || lines[i].ns > lines[method->frame].ns) method->frame = i;
+    method->ns += lines[i].ns;
+    for (unsigned k = 0; k < CS_HOLDUP_WHYS; k++) method->why[k] += lines[i].why[k];
+  }
+  cs_sort(h->at, functions.count, sizeof *h->at, by_time);
+  while (h->count < functions.count && h->at[h->count].ns > 0) h->count++;
+  cs_functions_free(&functions);
+}
+
+void cs_holdups_find(struct cs_holdups *h, const struct cs_profile *p) {
+  struct cs_holdup *lines = cs_allocate((p->frame_count + 1) * sizeof *lines);
+  *h = (struct cs_holdups){0};
+  for (uint32_t i = 1; i < p->tree.count && p->facts.mode == CS_WIRE_MODE_GC; i++) {
+    const struct cs_node *node = &p->tree.nodes[i];
+    if (node->parent == 0 || p->frames[node->frame].kind != CS_KIND_TYPE) continue;
+    size_t len;
+    const char *name = cs_strings_get(&p->strings, p->frames[node->frame].name, &len);
+    bool held = begins(name, len, "[holds up ");
+    if (held || begins(name, len, "[way to the safe point:")) h->way_ns += node->weight;
+    if (!held) continue;
+    h->held_ns += node->weight;
+    uint32_t frame = place_of(p, i);
+    if (frame == NONE) continue;
+    lines[frame].ns += node->weight;
+    lines[frame].why[why_of(name, len)] += node->weight;
+  }
+  by_method(h, p, lines);
+  free(lines);
+}
+
+void cs_holdups_free(struct cs_holdups *h) {
+  free(h->at);
+}
+
+void cs_holdup_put_place(const struct cs_profile *p, const struct cs_holdup *h, unsigned most,
+                         FILE *out) {
+  size_t len;
+  const struct cs_profile_frame *frame = &p->frames[h->frame];
+  const char *name = cs_profile_method(p, h->frame, &len);
+  const char *file = cs_profile_file(p, h->frame, NULL);
+  size_t cut = len > most ? len - most : 0;
+  cs_print(out, "%s%.*s", cut > 0 ? "..." : "", (int)(len - cut), name + cut);
+  if (file != NULL && frame->line > 0)
+    cs_print(out, " (%.60s:%" PRIu32 ")", cs_file_of_source(file), frame->line);
+}
+
+void cs_holdup_put_time(const struct cs_holdup *h, FILE *out) {
+  cs_put_amount(out, CS_UNIT_NS, h->ns);
+  for (unsigned i = CS_HOLDUP_RUNS + 1; i < CS_HOLDUP_WHYS; i++) {
+    if (h->why[i] < h->ns / 10) continue;
+    cs_print(out, ", ");
+    cs_put_amount(out, CS_UNIT_NS, h->why[i]);
+    cs_print(out, " of that %s", reasons[i]);
+  }
+}
