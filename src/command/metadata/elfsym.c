@@ -20,6 +20,7 @@
 #include <zlib.h>
 
 #include "base/path.h"
+#include "metadata/landmarks.h"
 #include "util/map.h"
 
 enum { MAX_ID = 64, MAX_PATH = 4096, MAX_LINKED = 1 << 30 };
@@ -33,7 +34,8 @@ struct file {
   Dwfl *dwfl;           // NULL: it has not been asked, or cannot be read
   Dwfl_Module *module;  // belongs to dwfl
   const struct cs_elfsyms *syms;
-  struct cs_error why;  // "": names may come from there, or there is no file at all
+  struct cs_landmarks *landmarks;  // NULL: not read yet
+  struct cs_error why;             // "": names may come from there, or there is no file at all
 };
 
 struct cs_elfsyms {
@@ -250,6 +252,15 @@ const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t v
   return readable(syms, name);
 }
 
+const char *cs_elfsyms_landmark(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr) {
+  struct file *file = find_file(syms, number);
+  GElf_Addr bias;
+  if (file == NULL || file->dwfl == NULL) return NULL;
+  if (file->landmarks == NULL)
+    file->landmarks = cs_landmarks_read(dwfl_module_getelf(file->module, &bias));
+  return cs_landmarks_find(file->landmarks, vaddr);
+}
+
 const char *cs_elfsyms_refused(const struct cs_elfsyms *syms, uint32_t number) {
   const struct file *file = find_file(syms, number);
   return file != NULL && file->why.text[0] != '\0' ? file->why.text : NULL;
@@ -258,6 +269,7 @@ const char *cs_elfsyms_refused(const struct cs_elfsyms *syms, uint32_t number) {
 void cs_elfsyms_free(struct cs_elfsyms *syms) {
   for (size_t i = 0; i < syms->count; i++) {
     struct file *file = syms->files[i];
+    cs_landmarks_free(file->landmarks);
     if (file->dwfl != NULL) dwfl_end(file->dwfl);
     if (file->fd >= 0) (void)close(file->fd);
     free(file->path);

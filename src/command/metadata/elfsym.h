@@ -22,6 +22,9 @@ void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_el
 // The demangled name of the function at a virtual address of the file; NULL: unknown. Valid until
 // the next call.
 const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr);
+// Of a runtime's image: what the function at a virtual address is, where the file has no symbol for
+// it (metadata/landmarks.h). NULL: unknown.
+const char *cs_elfsyms_landmark(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr);
 // Why an image's file gives no names, as the end of a sentence. NULL: it does, or there is no file
 // ([vdso]).
 const char *cs_elfsyms_refused(const struct cs_elfsyms *syms, uint32_t number);

@@ -69,6 +69,8 @@ void cs_name_native_frame(struct cs_recording *rec, uint64_t frame) {
   open_image(rec, i);
   uint64_t vaddr = image->image.begin + cs_wire_frame_offset(frame) - image->image.bias;
   const char *name = cs_elfsyms_find(rec->native, i, vaddr);
+  if (name == NULL && (image->image.flags & CS_WIRE_IMAGE_RUNTIME) != 0)
+    name = cs_elfsyms_landmark(rec->native, i, vaddr);
   if (name != NULL) cs_recording_set_symbol(rec, frame, name);
 }
 

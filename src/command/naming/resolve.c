@@ -16,6 +16,8 @@
 #include "naming/facts.h"
 #include "naming/inlined.h"
 #include "naming/module_kind.h"
+#include "naming/runtime_part.h"
+#include "naming/thread_names.h"
 #include "naming/type_name.h"
 
 #define NAME_BYTES 4096  // longer names (generic nesting) are truncated
@@ -50,6 +52,7 @@ struct resolver {
   struct cs_strings names;
   uint32_t *thread;           // by thread of the recording: the profile's
   const uint32_t *endpoints;  // by function (endpoints.h); NULL: none
+  struct cs_runtime_place runtime;
 };
 
 static bool starts_with(const char *text, const char *prefix) {
@@ -187,7 +190,8 @@ static uint32_t resolve_native(struct resolver *r, uint64_t frame, bool *collaps
     *collapses = true;
     return cs_profile_frame(r->profile, "[clrsnap]", module, kind);
   }
-  if (cs_map_get(&r->rec->symbols, frame, &symbol))
+  if (cs_map_get(&r->rec->symbols, frame, &symbol) &&
+      cs_runtime_class_shown(text(r->rec, symbol)) == CS_RUNTIME_UNKNOWN)
     return cs_profile_frame(r->profile, text(r->rec, symbol), module, kind);
   char name[NAME_BYTES];
   bool bracketed = module[0] == '[';                        // "[vdso]"
@@ -238,50 +242,6 @@ static void resolve_frame(struct resolver *r, uint64_t frame, struct shown *show
   }
 }
 
-// Whether a thread is grouped by its name. Threads that were not named have the program's name,
-// which says nothing.
-static bool groups(const struct cs_recording *rec, const struct cs_rec_thread *t) {
-  enum { COMM = 15 };  // the length of a name that the kernel keeps
-  const char *program = text(rec, rec->meta.program), *name = text(rec, t->name);
-  size_t len = strcspn(program, " "), slash = 0;
-  if (len == 0) return starts_with(name, ".NET ");  // the runtime's own names
-  for (size_t i = 0; i < len; i++)
-    if (program[i] == '/') slash = i + 1;
-  len = len - slash < COMM ? len - slash : COMM;
-  return name[0] != '\0' && (strlen(name) != len || memcmp(name, program + slash, len) != 0);
-}
-
-static void add_thread(struct resolver *r, const struct cs_rec_thread *t, unsigned count) {
-  char name[NAME_BYTES];
-  bool one = count == 1;
-  (void)snprintf(name, sizeof name, one ? "%.3000s" : "%.3000s, %u threads", text(r->rec, t->name),
-                 count);
-  (void)cs_profile_thread(r->profile, name, one ? t->tid : 0);
-}
-
-static void resolve_threads(struct resolver *r) {
-  const struct cs_recording *rec = r->rec;
-  const struct cs_rec_thread *t = rec->threads;
-  struct cs_map by_name = {0};
-  struct group {
-    size_t thread;  // its first one
-    unsigned count;
-  } *group = cs_allocate((rec->thread_count + 1) * sizeof *group);
-  uint32_t count = 0;
-  r->thread = cs_allocate((rec->thread_count + 1) * sizeof *r->thread);
-  for (size_t i = 0; i < rec->thread_count; i++) {
-    bool fresh = true;
-    r->thread[i] = count;
-    if (r->opts->group_threads && groups(rec, &t[i]))
-      r->thread[i] = cs_map_put(&by_name, t[i].name, count, &fresh);
-    if (fresh) group[count++].thread = i;
-    group[r->thread[i]].count++;
-  }
-  for (uint32_t i = 0; i < count; i++) add_thread(r, &t[group[i].thread], group[i].count);
-  cs_map_free(&by_name);
-  free(group);
-}
-
 // The node of `raw` that this one replaces, because both are the same method in the source: an
 // async method that has just started its body, which is this node. 0: none. A body that calls its
 // own method again replaces nothing.
@@ -324,6 +284,8 @@ static uint32_t place(struct resolver *r, uint32_t i, const uint32_t *map) {
   uint32_t parent = map[node->parent], other = started_by(r, node);
   if (r->opts->async_callers) parent = parent_of(r, i, map);
   if (shown->frame == LEFT_OUT || (r->opts->async_callers && r->resuming[i])) return parent;
+  uint32_t of_runtime;
+  if (cs_runtime_place(&r->runtime, i, shown->frame, &parent, &of_runtime)) return of_runtime;
   // A sibling of the replaced node, since the line may differ.
   if (other != 0) parent = tree->nodes[map[other]].parent;
   if (other != 0) return cs_tree_child(tree, parent, shown->alone);
@@ -427,7 +389,7 @@ static void add_inlining(struct resolver *r) {
 
 static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
                          const struct cs_resolve_opts *opts, const uint32_t *endpoints,
-                         struct cs_profile *profile) {
+                         const struct cs_runtime_part *runtime, struct cs_profile *profile) {
   const struct cs_recording *rec = raw->rec;
   struct resolver r = {.rec = rec, .profile = profile, .opts = opts, .mode = mode, .raw = raw};
   r.endpoints = endpoints;
@@ -437,8 +399,9 @@ static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
   r.node = cs_allocate(raw->tree->count * sizeof *r.node);
   r.resuming = cs_allocate(raw->tree->count * sizeof *r.resuming);
   (void)cs_strings_add(&r.names, "", 0);  // NO_NAME
-  resolve_threads(&r);
+  r.thread = cs_thread_names(rec, opts->group_threads, profile);
   find_used(&r);
+  if (runtime != NULL) cs_runtime_place_begin(&r.runtime, runtime, raw, profile);
   for (size_t i = 0; i < raw->frame_count; i++) {
     if (r.used[i]) resolve_frame(&r, raw->frames[i], &r.shown[i]);
   }
@@ -447,6 +410,7 @@ static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
   cs_facts_fill(&profile->facts, rec, mode);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   if (opts->native) profile->facts.symbols = rec->symbol_facts;
+  if (runtime != NULL) cs_runtime_place_end(&r.runtime, r.node, LEFT_OUT);
   cs_strings_free(&r.names);
   free(r.shown);
   free(r.used);
@@ -460,10 +424,14 @@ size_t cs_resolve(const struct cs_recording *rec, uint32_t modes,
   struct cs_inlined raw;
   size_t count = 0;
   uint32_t *endpoints = cs_endpoints_of_functions(rec);
+  struct cs_runtime_part runtime = {NULL};
   cs_inlined_make(&raw, rec);
+  if (opts->native && !opts->raw_names) cs_runtime_part_make(&runtime, &raw);
   for (unsigned mode = 0; mode < CS_WIRE_MODES; mode++)
     if ((modes & CS_WIRE_MODE_BIT(mode)) != 0)
-      resolve_mode(&raw, (enum cs_wire_mode)mode, opts, endpoints, &profiles[count++]);
+      resolve_mode(&raw, (enum cs_wire_mode)mode, opts, endpoints,
+                   runtime.nodes != NULL ? &runtime : NULL, &profiles[count++]);
+  cs_runtime_part_free(&runtime);
   cs_inlined_free(&raw);
   free(endpoints);
   return count;

@@ -129,6 +129,8 @@ struct cs_facts {
   uint64_t put_off_events;     // events that have no stack because of that
   uint64_t put_off_ns;         // the longest walk that samples were put off for,
   const char *put_off_thread;  // and the name of its thread
+  // In the runtime's own functions that have no names, and of that, in those without a class.
+  uint64_t runtime_weight, unclassed_weight;
   struct cs_line_facts lines;
   struct cs_symbol_facts symbols;
   struct cs_inlined_facts inlined;

@@ -93,6 +93,7 @@ static bool is_of_runtime(const struct cs_profile *p, uint32_t leaf) {
     runtime = runtime || f->kind == CS_KIND_RUNTIME;
     if (!is_native(p, node) || begins(module, len, "libclrjit")) return false;
     const char *name = name_of(p, node, &len);
+    if (begins(name, len, "[JIT]")) return false;
     started = begins(name, len, "__clone") || begins(name, len, "clone") ||
               begins(name, len, "start_thread");
   }

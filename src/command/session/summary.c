@@ -195,6 +195,18 @@ static void print_symbols(const struct cs_symbol_facts *f, FILE *out) {
            f->missing);
 }
 
+// A runtime without symbols: what its frames are called, and what they are not.
+static void print_runtime(const struct cs_facts *f, FILE *out) {
+  if (f->runtime_weight == 0 || f->weight == 0) return;
+  double all = (double)f->weight / 100.0;
+  cs_print(out,
+           PREFIX
+           "%s: %.1f %% in functions of the runtime without names, %.1f %% in those without "
+           "a class either\n",
+           cs_mode_of(f)->token, (double)f->runtime_weight / all,
+           (double)f->unclassed_weight / all);
+}
+
 static void print_inlined(const struct cs_inlined_facts *f, FILE *out) {
   if (!f->wanted) return;
   cs_print(out, PREFIX "inlined methods in %" PRIu64 " of the methods that were sampled\n",
@@ -353,6 +365,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_losses(f, out);
   print_walks(set, samples, out);
   print_symbols(&f->symbols, out);
+  for (size_t i = 0; i < set->count; i++) print_runtime(&set->profiles[i].facts, out);
   print_lines(&f->lines, out);
   print_inlined(&f->inlined, out);
   print_labels(set, samples, out);
