@@ -150,6 +150,16 @@ bool cs_heap_field(struct cs_heap *heap, uint64_t object, const char *field, enu
   return true;
 }
 
+bool cs_heap_get(struct cs_heap *heap, uint64_t object, const char *field, enum cs_heap_kind kind,
+                 void *out) {
+  static const uint8_t sizes[] = {
+      [CS_HEAP_BOOLEAN] = 1, [CS_HEAP_I2] = 2, [CS_HEAP_I4] = 4,     [CS_HEAP_U4] = 4,
+      [CS_HEAP_I8] = 8,      [CS_HEAP_U8] = 8, [CS_HEAP_OBJECT] = 8,
+  };
+  uint64_t at;
+  return cs_heap_field(heap, object, field, kind, &at) && cs_heap_read(heap, at, out, sizes[kind]);
+}
+
 bool cs_heap_struct_field(struct cs_heap *heap, uint64_t at, const char *space, const char *type,
                           const char *field, enum cs_heap_kind kind, uint64_t *out) {
   uint64_t class;

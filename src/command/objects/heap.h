@@ -32,6 +32,9 @@ bool cs_heap_class_is(struct cs_heap *heap, uint64_t class, const char *space, c
 // The address of a field that the object's own class declares.
 bool cs_heap_field(struct cs_heap *heap, uint64_t object, const char *field, enum cs_heap_kind kind,
                    uint64_t *at);
+// Reads such a field, other than a struct; `out` has room for its kind.
+bool cs_heap_get(struct cs_heap *heap, uint64_t object, const char *field, enum cs_heap_kind kind,
+                 void *out);
 // The address of a field of the struct at `at`.
 bool cs_heap_struct_field(struct cs_heap *heap, uint64_t at, const char *space, const char *type,
                           const char *field, enum cs_heap_kind kind, uint64_t *out);

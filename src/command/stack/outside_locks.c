@@ -198,19 +198,13 @@ static bool read_monitor(const struct cs_outside_locks *locks, const struct cs_o
   return true;
 }
 
-static bool read_field(const struct cs_outside_locks *locks, uint64_t object, const char *field,
-                       enum cs_heap_kind kind, uint32_t *out) {
-  uint64_t at;
-  return cs_heap_field(locks->heap, object, field, kind, &at) && get(locks, at, out, sizeof *out);
-}
-
 static bool read_lock(const struct cs_outside_locks *locks, const struct cs_outside *outside,
                       struct cs_outside_lock *lock) {
   enum { LOCKED = 1 };
   uint32_t owner, state;
   if (locks->heap == NULL || !cs_heap_is(locks->heap, lock->object, space, lock_class) ||
-      !read_field(locks, lock->object, "_owningThreadId", CS_HEAP_U4, &owner) ||
-      !read_field(locks, lock->object, "_state", CS_HEAP_U4, &state))
+      !cs_heap_get(locks->heap, lock->object, "_owningThreadId", CS_HEAP_U4, &owner) ||
+      !cs_heap_get(locks->heap, lock->object, "_state", CS_HEAP_U4, &state))
     return false;
   if ((state & LOCKED) == 0)
     lock->owner = CS_OUTSIDE_OWNER_NOBODY;
@@ -222,8 +216,8 @@ static bool read_lock(const struct cs_outside_locks *locks, const struct cs_outs
 static bool read_readers(const struct cs_outside_locks *locks, const struct cs_outside *outside,
                          struct cs_outside_lock *lock) {
   uint32_t writer, upgrader;  // as int32_t; -1: nobody
-  if (!read_field(locks, lock->object, "_writeLockOwnerId", CS_HEAP_I4, &writer) ||
-      !read_field(locks, lock->object, "_upgradeLockOwnerId", CS_HEAP_I4, &upgrader))
+  if (!cs_heap_get(locks->heap, lock->object, "_writeLockOwnerId", CS_HEAP_I4, &writer) ||
+      !cs_heap_get(locks->heap, lock->object, "_upgradeLockOwnerId", CS_HEAP_I4, &upgrader))
     return false;
   lock->owner = CS_OUTSIDE_OWNER_READERS;
   bool written = (int32_t)writer > 0;

@@ -13,15 +13,7 @@ enum { MAX_SEGMENTS = 1 << 20, MAX_NODES = 1 << 20 };
 // ---- Queues ----
 
 static bool get_object(struct cs_heap *heap, uint64_t object, const char *field, uint64_t *out) {
-  uint64_t at;
-  return cs_heap_field(heap, object, field, CS_HEAP_OBJECT, &at) &&
-         cs_heap_read(heap, at, out, sizeof *out);
-}
-
-static bool get_int(struct cs_heap *heap, uint64_t object, const char *field, int32_t *out) {
-  uint64_t at;
-  return cs_heap_field(heap, object, field, CS_HEAP_I4, &at) &&
-         cs_heap_read(heap, at, out, sizeof *out);
+  return cs_heap_get(heap, object, field, CS_HEAP_OBJECT, out);
 }
 
 static bool get_end(struct cs_heap *heap, uint64_t ends, const char *field, int32_t *out) {
@@ -34,16 +26,15 @@ static bool get_end(struct cs_heap *heap, uint64_t ends, const char *field, int3
 // Positions only grow. When a segment has been replaced, its tail is moved by twice its length, so
 // that nothing can be added any more.
 static bool add_segment(struct cs_heap *heap, uint64_t segment, uint64_t *sum) {
-  uint64_t ends, frozen_at, slots, at;
+  uint64_t ends, slots, at;
   int32_t head, tail;
   uint32_t length;
   bool frozen;
   if (!cs_heap_is(heap, segment, CONCURRENT, "ConcurrentQueueSegment`1") ||
       !cs_heap_field(heap, segment, "_headAndTail", CS_HEAP_VALUE, &ends) ||
       !get_end(heap, ends, "Head", &head) || !get_end(heap, ends, "Tail", &tail) ||
-      !cs_heap_field(heap, segment, "_frozenForEnqueues", CS_HEAP_BOOLEAN, &frozen_at) ||
-      !cs_heap_read(heap, frozen_at, &frozen, 1) || !get_object(heap, segment, "_slots", &slots) ||
-      !cs_heap_array(heap, slots, &at, &length))
+      !cs_heap_get(heap, segment, "_frozenForEnqueues", CS_HEAP_BOOLEAN, &frozen) ||
+      !get_object(heap, segment, "_slots", &slots) || !cs_heap_array(heap, slots, &at, &length))
     return false;
   int64_t count = (int32_t)((uint32_t)tail - (uint32_t)head - (frozen ? 2 * length : 0));
   if (count > (int64_t)length) return false;
@@ -100,7 +91,8 @@ static bool add_local(struct cs_heap *heap, uint64_t *sum) {
   for (uint32_t i = 0; i < count; i++) {
     if (!cs_heap_read(heap, at + 8ull * i, &queue, sizeof queue) ||
         !cs_heap_is(heap, queue, THREADING, "ThreadPoolWorkQueue+WorkStealingQueue") ||
-        !get_int(heap, queue, "m_headIndex", &head) || !get_int(heap, queue, "m_tailIndex", &tail))
+        !cs_heap_get(heap, queue, "m_headIndex", CS_HEAP_I4, &head) ||
+        !cs_heap_get(heap, queue, "m_tailIndex", CS_HEAP_I4, &tail))
       return false;
     *sum += tail > head ? (uint64_t)(tail - head) : 0;
   }
@@ -138,10 +130,8 @@ static bool read_counts(struct cs_heap *heap, uint64_t instance, struct cs_pool 
       !cs_heap_struct_field(heap, at, THREADING, shared, "counts", CS_HEAP_VALUE, &counts) ||
       !cs_heap_struct_field(heap, counts, THREADING, threads, "_data", CS_HEAP_U8, &at) ||
       !cs_heap_read(heap, at, &data, sizeof data) ||
-      !cs_heap_field(heap, instance, "_minThreads", CS_HEAP_I2, &at) ||
-      !cs_heap_read(heap, at, &min, sizeof min) ||
-      !cs_heap_field(heap, instance, "_maxThreads", CS_HEAP_I2, &at) ||
-      !cs_heap_read(heap, at, &max, sizeof max))
+      !cs_heap_get(heap, instance, "_minThreads", CS_HEAP_I2, &min) ||
+      !cs_heap_get(heap, instance, "_maxThreads", CS_HEAP_I2, &max))
     return false;
   uint32_t busy = data & 0xFFFF, goal = data >> 32 & 0xFFFF;
   pool->workers = data >> 16 & 0xFFFF;
@@ -152,13 +142,12 @@ static bool read_counts(struct cs_heap *heap, uint64_t instance, struct cs_pool 
 
 // Each thread counts in an object of its own, and those that have ended in one number.
 static bool read_completed(struct cs_heap *heap, uint64_t instance, struct cs_pool *pool) {
-  uint64_t counter, at, node, first;
+  uint64_t counter, node, first;
   int64_t ended;
   uint32_t count;
   if (!get_object(heap, instance, "_completionCounter", &counter) ||
       !cs_heap_is(heap, counter, THREADING, "ThreadInt64PersistentCounter") ||
-      !cs_heap_field(heap, counter, "_overflowCount", CS_HEAP_I8, &at) ||
-      !cs_heap_read(heap, at, &ended, sizeof ended) || ended < 0 ||
+      !cs_heap_get(heap, counter, "_overflowCount", CS_HEAP_I8, &ended) || ended < 0 ||
       !get_object(heap, counter, "_nodes", &first))
     return false;
   pool->completed = (uint64_t)ended;
@@ -166,8 +155,8 @@ static bool read_completed(struct cs_heap *heap, uint64_t instance, struct cs_po
   for (int i = 0; node != 0; i++) {
     if (i == MAX_NODES ||
         !cs_heap_is(heap, node, THREADING, "ThreadInt64PersistentCounter+ThreadLocalNode") ||
-        !cs_heap_field(heap, node, "_count", CS_HEAP_U4, &at) ||
-        !cs_heap_read(heap, at, &count, sizeof count) || !get_object(heap, node, "_next", &node))
+        !cs_heap_get(heap, node, "_count", CS_HEAP_U4, &count) ||
+        !get_object(heap, node, "_next", &node))
       return false;
     pool->completed += count;
     if (node == first) break;
