@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Finds jitted code in a process's executable mappings, by looking up one address after the other
-// in the runtime's map of code, and ReadyToRun methods in the runtime's map of their entry points. The process runs meanwhile, so that everything is read twice:
-// what is not the same both times, because it was just compiled or unloaded, is left out.
-// Invariant: a piece has the name that both looks have found. One thread. Signal-safe: no.
+// in the runtime's map of code, and ReadyToRun methods in the runtime's map of their entry points.
+// The process runs meanwhile, so everything is read twice, and code that differs between the two
+// reads, because it was just compiled or unloaded, is left out. Invariant: a piece has the name that
+// both reads have found. One thread. Signal-safe: no.
 #include "stack/perfmap.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "base/print.h"
 #include "codemap/method.h"
 #include "codemap/range.h"
+#include "native/maps.h"
 #include "stack/outside.h"
 #include "util/map.h"
 
@@ -38,25 +40,19 @@ struct cs_perfmap {
   struct cs_perfmap_counts counts;
 };
 
-static struct area *executable_areas(int pid, size_t *count, bool *double_mapped) {
-  char path[64], line[5000];
-  struct area *areas = NULL;
-  size_t capacity = 0;
-  *count = 0;
-  (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
-  FILE *maps = fopen(path, "re");
-  while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
-    uint64_t begin, end;
-    char rights[8];
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, rights) != 3 ||
-        strchr(rights, 'x') == NULL)
-      continue;
-    areas = cs_grow(areas, *count, &capacity, sizeof *areas);
-    areas[(*count)++] = (struct area){begin, end};
-    *double_mapped |= strstr(line, "/memfd:doublemapper") != NULL;
-  }
-  if (maps != NULL) (void)fclose(maps);
-  return areas;
+struct areas {
+  struct area *items;
+  size_t count, capacity;
+  bool double_mapped;
+};
+
+static bool add_area(const struct cs_mapping *mapping, void *arg) {
+  struct areas *areas = arg;
+  if (!mapping->executable) return true;
+  areas->items = cs_grow(areas->items, areas->count, &areas->capacity, sizeof *areas->items);
+  areas->items[areas->count++] = (struct area){mapping->begin, mapping->end};
+  areas->double_mapped |= strstr(mapping->path, "/memfd:doublemapper") != NULL;
+  return true;
 }
 
 static bool find(const struct cs_perfmap *map, uint64_t ip, struct cs_code *code) {
@@ -138,7 +134,7 @@ static void drop(struct piece *piece) {
   piece->name = NULL;
 }
 
-// The second look.
+// The second read.
 static void confirm(struct cs_perfmap *map) {
   cs_remote_invalidate(map->remote);
   for (size_t i = 0; i < map->count; i++) {
@@ -169,19 +165,22 @@ struct cs_perfmap *cs_perfmap_read(int pid, bool raw_names, struct cs_error *err
     cs_perfmap_free(map);
     return NULL;
   }
-  size_t count;
-  struct area *areas = executable_areas(pid, &count, &map->counts.double_mapped);
+  struct areas areas = {.items = NULL};
+  struct cs_maps maps = {.text = NULL};
+  (void)cs_maps_each(&maps, pid, add_area, &areas, err);
+  cs_maps_free(&maps);
+  map->counts.double_mapped = areas.double_mapped;
   struct cs_target *target = cs_target_of(pid);
   struct cs_heap_modules *modules = cs_heap_modules_new(map->remote);
   map->names = cs_outside_names_new(modules, target, raw_names);
-  for (size_t i = 0; i < count; i++) scan(map, areas[i]);
+  for (size_t i = 0; i < areas.count; i++) scan(map, areas.items[i]);
   sort(map);
   for (size_t i = 0; i < map->count; i++) name_piece(map, &map->pieces[i]);
   confirm(map);
   cs_outside_names_free(map->names);
   cs_heap_modules_free(modules);
   cs_target_free(target);
-  free(areas);
+  free(areas.items);
   if (map->counts.jitted + map->counts.precompiled > 0) return map;
   cs_perfmap_free(map);
   (void)cs_error_set(err, "no managed code is found in process %d", pid);
