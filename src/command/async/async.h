@@ -10,7 +10,7 @@
 
 struct cs_async {
   int pid;
-  uint32_t major, minor, build;  // of the runtime; 0.0.0: unknown
+  char version[CS_REMOTE_VERSION_BYTES];  // of the runtime; "": unknown
   char *command;
   uint64_t stopped_ns;  // for how long the process stood still at the look that counts
   uint32_t tries;       // stops that were in vain, because the collector was at work

@@ -224,12 +224,9 @@ struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
     if (was_there && cs_proc_has_ended(pid)) (void)cs_error_set(err, ended, pid);
     return NULL;
   }
-  const struct cs_layout *layout = &cs_remote_world(remote)->layout;
   struct cs_async *async = cs_allocate(sizeof *async);
   async->pid = pid;
-  async->major = layout->runtime_major;
-  async->minor = layout->runtime_minor;
-  async->build = layout->runtime_build;
+  cs_remote_version(remote, async->version);
   async->command = cs_proc_command_line(pid);
   bool ok = look(remote, async, (uint64_t)(options->limit_s * 1e9), err);
   if (!ok && cs_proc_has_ended(pid)) (void)cs_error_set(err, ended, pid);

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "async/async.h"
 #include "base/print.h"
+#include "cli/stack_parts.h"
 #include "cli/verbs.h"
 #include "process/proc.h"
 #include "util/json.h"
@@ -40,15 +40,7 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   return cs_parse_pid("async", operands[0], &o->pid, err);
 }
 
-enum { VERSION_BYTES = 40, NUMBER_BYTES = 32 };
-
-static const char *version_of(const struct cs_async *a, const char *unknown,
-                              char text[VERSION_BYTES]) {
-  if (a->major == 0) return unknown;
-  (void)snprintf(text, VERSION_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, a->major, a->minor,
-                 a->build);
-  return text;
-}
+enum { NUMBER_BYTES = 32 };
 
 // "61,202"
 static const char *grouped(uint64_t number, char text[NUMBER_BYTES]) {
@@ -66,19 +58,11 @@ static const char *grouped(uint64_t number, char text[NUMBER_BYTES]) {
 // ---- For people ----
 
 static void print_head(const struct cs_async *a) {
-  char now[64] = "", version[VERSION_BYTES], seen[NUMBER_BYTES], count[NUMBER_BYTES],
-       chains[NUMBER_BYTES];
-  time_t seconds = time(NULL);
-  struct tm local;
-  if (localtime_r(&seconds, &local) != NULL)
-    (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
-  cs_print(stdout, "Process %d: ", a->pid);
-  cs_print(stdout, "%s", a->command != NULL ? a->command : "");
+  char seen[NUMBER_BYTES], count[NUMBER_BYTES], chains[NUMBER_BYTES];
+  cs_stack_print_process(a->pid, a->command, a->version);
   cs_print(stdout,
-           "\n.NET %s, %s; the program stood still for %.1f ms while %s objects (%.1f MB) were "
-           "looked at\n",
-           version_of(a, "of an unknown version", version), now, (double)a->stopped_ns / 1e6,
-           grouped(a->seen, seen), (double)a->heap_bytes / 1e6);
+           "; the program stood still for %.1f ms while %s objects (%.1f MB) were looked at\n",
+           (double)a->stopped_ns / 1e6, grouped(a->seen, seen), (double)a->heap_bytes / 1e6);
   if (a->tries > 0)
     cs_print(stdout, "(and %.1f ms before that, in %u tries: a collection was moving objects)\n",
              (double)a->tried_ns / 1e6, a->tries);
@@ -157,10 +141,9 @@ static void put_node(struct put *put, uint32_t node, uint32_t parent, uint32_t d
 
 static void print_json(const struct cs_async *a, const struct options *o) {
   struct cs_json_writer j = {.out = stdout};
-  char version[VERSION_BYTES];
   cs_json_open(&j, NULL, '{');
   cs_json_int(&j, "pid", a->pid);
-  CS_JSON_TEXTS(&j, {"runtime", version_of(a, "", version)}, {"command", a->command});
+  CS_JSON_TEXTS(&j, {"runtime", a->version}, {"command", a->command});
   CS_JSON_UINTS(&j, {"stopped_ns", a->stopped_ns}, {"tries", a->tries}, {"tried_ns", a->tried_ns},
                 {"objects", a->seen}, {"heap_bytes", a->heap_bytes}, {"suspended", a->suspended},
                 {"operations", a->operations}, {"unseen_bytes", a->late_bytes},

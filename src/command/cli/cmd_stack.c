@@ -105,10 +105,9 @@ static void put_thread(struct cs_json_writer *j, const struct cs_outside *o,
 
 static void print_json(const struct cs_outside *o, const struct options *options) {
   struct cs_json_writer j = {.out = stdout};
-  char version[CS_STACK_VERSION_BYTES];
   cs_json_open(&j, NULL, '{');
   cs_json_int(&j, "pid", o->pid);
-  CS_JSON_TEXTS(&j, {"runtime", cs_stack_version(o, "", version)}, {"command", o->command});
+  CS_JSON_TEXTS(&j, {"runtime", o->version}, {"command", o->command});
   cs_json_uint(&j, "stopped_ns", o->stopped_ns);
   cs_stack_put_deadlocks(&j, o);
   cs_stack_put_pool(&j, &o->pool);

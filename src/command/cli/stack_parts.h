@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parts of the output of `clrsnap stack` that have files of their own. One thread.
+// Parts of the output of `clrsnap stack` that have files of their own, and what `clrsnap async` shares
+// of it. One thread.
 #ifndef CS_CLI_STACK_PARTS_H
 #define CS_CLI_STACK_PARTS_H
 
@@ -8,10 +9,9 @@
 
 // All of it, as text (stack_text.c). each: threads that have the same stack are not grouped.
 void cs_stack_print(const struct cs_outside *outside, bool managed_only, bool each);
-enum { CS_STACK_VERSION_BYTES = 40 };
-// The runtime's version; `unknown` where it is not known.
-const char *cs_stack_version(const struct cs_outside *outside, const char *unknown,
-                             char text[CS_STACK_VERSION_BYTES]);
+// Which process it was, with which runtime, and the time: "Process 12: dotnet App.dll" and the line
+// after it, to which the caller adds. `command` may be NULL.
+void cs_stack_print_process(int pid, const char *command, const char *version);
 
 // The thread pool (stack_pool.c), as text and as a member of the JSON object.
 void cs_stack_print_pool(const struct cs_outside_pool *pool);

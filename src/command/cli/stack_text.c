@@ -134,24 +134,20 @@ static void print_group(const struct cs_outside *o, const uint32_t *first, uint3
 
 // ---- All of it ----
 
-const char *cs_stack_version(const struct cs_outside *o, const char *unknown,
-                             char text[CS_STACK_VERSION_BYTES]) {
-  if (o->major == 0) return unknown;
-  (void)snprintf(text, CS_STACK_VERSION_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, o->major,
-                 o->minor, o->build);
-  return text;
-}
-
-void cs_stack_print(const struct cs_outside *o, bool managed_only, bool each) {
-  char now[64] = "", version[CS_STACK_VERSION_BYTES];
+void cs_stack_print_process(int pid, const char *command, const char *version) {
+  char now[64] = "";
   time_t seconds = time(NULL);
   struct tm local;
   if (localtime_r(&seconds, &local) != NULL)
     (void)strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S", &local);
-  cs_print(stdout, "Process %d: ", o->pid);
-  cs_print(stdout, "%s", o->command);
-  cs_print(stdout, "\n.NET %s, %s, stopped for %.1f ms\n",
-           cs_stack_version(o, "of an unknown version", version), now, (double)o->stopped_ns / 1e6);
+  cs_print(stdout, "Process %d: ", pid);
+  cs_print(stdout, "%s", command != NULL ? command : "");  // it may be long
+  cs_print(stdout, "\n.NET %s, %s", version[0] != '\0' ? version : "of an unknown version", now);
+}
+
+void cs_stack_print(const struct cs_outside *o, bool managed_only, bool each) {
+  cs_stack_print_process(o->pid, o->command, o->version);
+  cs_print(stdout, ", stopped for %.1f ms\n", (double)o->stopped_ns / 1e6);
   cs_stack_print_deadlocks(stdout, o);
   cs_stack_print_pool(&o->pool);
   uint32_t *first = find_groups(o, managed_only, each);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -99,6 +100,14 @@ void cs_remote_close(struct cs_remote *remote) {
 
 const struct cs_world *cs_remote_world(const struct cs_remote *remote) {
   return &remote->world;
+}
+
+void cs_remote_version(const struct cs_remote *remote, char text[CS_REMOTE_VERSION_BYTES]) {
+  const struct cs_layout *l = &remote->world.layout;
+  text[0] = '\0';
+  if (l->runtime_major != 0)
+    (void)snprintf(text, CS_REMOTE_VERSION_BYTES, "%u.%u.%u", l->runtime_major, l->runtime_minor,
+                   l->runtime_build);
 }
 
 void cs_remote_refresh_images(struct cs_remote *remote) {

@@ -43,6 +43,10 @@ void cs_remote_close(struct cs_remote *remote);
 // What the walk reads: offsets, images, the source of memory.
 const struct cs_world *cs_remote_world(const struct cs_remote *remote);
 
+// The runtime's version, "10.0.12"; "": unknown.
+enum { CS_REMOTE_VERSION_BYTES = 24 };
+void cs_remote_version(const struct cs_remote *remote, char text[CS_REMOTE_VERSION_BYTES]);
+
 // Reads through the cache. False: not all of it is mapped.
 bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
 // The same around the cache, for reads that would only empty it.

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/proc.h"
 #include "remote/remote.h"
 #include "util/map.h"
 
@@ -21,23 +22,16 @@ enum { HURRY_NS = 50000000 };
 
 // ---- What a thread was doing before ----
 
+// A small file of a thread, without the kernel's newline at its end: a name may contain newlines.
 static bool read_text(char *out, size_t cap, int pid, int tid, const char *file) {
   char path[96];
-  if (tid != 0)
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
-  else
-    (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+  (void)snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t n = read(fd, out, cap - 1);
   (void)close(fd);
   if (n < 0) return false;
-  out[n] = '\0';
-  // A command line has NULs between its words.
-  for (ssize_t i = 0; i + 1 < n; i++)
-    if (out[i] == '\0') out[i] = ' ';
-  // Only the last newline is the kernel's: a name may contain newlines.
-  if (n > 0 && out[n - 1] == '\n') out[n - 1] = '\0';
+  out[n > 0 && out[n - 1] == '\n' ? n - 1 : n] = '\0';
   return true;
 }
 
@@ -260,18 +254,13 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
 
 struct cs_outside *cs_outside_take(int pid, const struct cs_outside_options *options,
                                    struct cs_error *err) {
-  char command[4096] = "";
   cs_remote_hurry();
   struct cs_remote *remote = cs_remote_open(pid, err);
   if (remote == NULL) return NULL;
   struct cs_outside *outside = cs_allocate(sizeof *outside);
-  const struct cs_layout *layout = &cs_remote_world(remote)->layout;
   outside->pid = pid;
-  outside->major = layout->runtime_major;
-  outside->minor = layout->runtime_minor;
-  outside->build = layout->runtime_build;
-  (void)read_text(command, sizeof command, pid, 0, "cmdline");
-  outside->command = strdup(command);
+  cs_remote_version(remote, outside->version);
+  outside->command = cs_proc_command_line(pid);
   outside->target = cs_target_of(pid);
   outside->lines = cs_lines_new(outside->target);
   list_threads(outside);

@@ -124,7 +124,7 @@ struct cs_outside_pool {
 
 struct cs_outside {
   int pid;
-  uint32_t major, minor, build;  // of the runtime; 0.0.0: unknown
+  char version[CS_REMOTE_VERSION_BYTES];  // of the runtime; "": unknown
   char *command;
   uint64_t stopped_ns;  // for how long the process was stopped
   uint32_t count;
