@@ -67,12 +67,12 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_uint(j, "asleep", f->asleep);
   put_engine(j, f);
   if (f->ended) {
-    CS_JSON_UINTS(j, {"suspensions", f->suspensions}, {"stoppedNs", f->stopped_ns},
-                  {"unsampledNs", f->unsampled_ns});
+    CS_JSON_UINTS(j, {"suspensions", f->suspensions}, {"stoppedNs", f->stopped.stopped_ns},
+                  {"unsampledNs", f->stopped.unsampled_ns});
   } else {
     cs_json_null(j, "suspensions");
   }
-  CS_JSON_UINTS(j, {"putOff", f->put_off}, {"putOffEvents", f->put_off_events});
+  CS_JSON_UINTS(j, {"putOff", f->put_off.samples}, {"putOffEvents", f->put_off.events});
   cs_json_bool(j, "inlined", f->inlined.wanted);
   cs_json_text(j, "version", CLRSNAP_VERSION);
   put_stops(j, f);

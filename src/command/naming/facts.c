@@ -27,9 +27,7 @@ static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, st
 
 static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
   uint32_t i;
-  f->put_off = rec->put_off.samples;
-  f->put_off_events = rec->put_off.events;
-  f->put_off_ns = rec->put_off.longest_ns;
+  f->put_off = rec->put_off;
   bool known = cs_map_get(&rec->thread_ids, rec->put_off.thread, &i);
   f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
 }
@@ -75,16 +73,10 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->ended = rec->ended;
   f->finished = rec->finished;
   f->suspensions = rec->end.runtime_suspensions;
-  f->ticks = rec->ticks.taken;
-  f->ticks_left_out = rec->ticks.left_out;
-  f->unsent = rec->asks.unsent;
-  f->silent = rec->asks.silent;
-  f->silent_ns = rec->asks.silent_ns;
-  f->small_stacks = rec->rooms.small;
-  f->unknown_stacks = rec->rooms.unknown;
-  f->stopped_ns = rec->stops.stopped_ns;
-  f->stopped_for = rec->stops.threads;
-  f->unsampled_ns = rec->stops.unsampled_ns;
+  f->ticks = rec->ticks;
+  f->asks = rec->asks;
+  f->rooms = rec->rooms;
+  f->stopped = rec->stops;
   fill_put_off(rec, f);
   // Until the end, the threads' time is that of an earlier moment than the samples.
   if (mode == CS_WIRE_MODE_CPU)
@@ -98,7 +90,5 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->inlined.wanted = rec->inlined;
   for (size_t i = 0; i < rec->inlines_count; i++)
     ++*(rec->inlines[i].head.nodes > 0 ? &f->inlined.methods : &f->inlined.unread);
-  const struct cs_wire_budget *b = &rec->budget;
-  f->budget = (struct cs_budget_facts){b->budget_ppm, b->recorded_ns, b->agent_ns, b->handlers_ns,
-                                       b->command_ns, b->hz_least,    b->hz_last,  b->changes};
+  f->budget = rec->budget;
 }

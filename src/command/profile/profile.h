@@ -116,19 +116,13 @@ struct cs_facts {
   uint64_t labels_full;  // samples of all modes whose label was left out
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
-  uint64_t ticks, ticks_left_out;  // mode wall: looks at all threads, and skipped ones
-  uint64_t unsent;                 // signals not sent because of the limit of pending signals
-  uint64_t silent, silent_ns;      // threads that did not take their signals, and for how long
-  uint64_t small_stacks;           // threads that get no signal: its frame does not fit,
-  uint64_t unknown_stacks;         // or it is unknown whether it does
-  uint64_t suspensions;            // how often the runtime was suspended,
-  uint64_t stopped_ns;             // for how long in total,
-  uint64_t stopped_for;            // to give that many threads larger signal stacks,
-  uint64_t unsampled_ns;           // and the CPU time of threads without one, which has no samples
-  uint64_t put_off;            // samples of all modes whose weight went to the thread's next sample
-  uint64_t put_off_events;     // events that have no stack because of that
-  uint64_t put_off_ns;         // the longest walk that samples were put off for,
-  const char *put_off_thread;  // and the name of its thread
+  struct cs_wire_ticks ticks;
+  struct cs_wire_asks asks;
+  struct cs_wire_rooms rooms;
+  struct cs_wire_stops stopped;
+  uint64_t suspensions;  // how often the runtime was suspended for these stops
+  struct cs_wire_put_off put_off;
+  const char *put_off_thread;  // the name of put_off.thread
   // In the runtime's own functions that have no names, and of that, in those without a class.
   uint64_t runtime_weight, unclassed_weight;
   struct cs_line_facts lines;
@@ -140,11 +134,7 @@ struct cs_facts {
     uint32_t others, without;  // threads that another engine has sampled, and that none has
     const char *why, *unseen;  // sentences, or empty
   } engine;
-  struct cs_budget_facts {
-    uint32_t budget_ppm;  // of one processor, in millionths; 0: there is no budget
-    uint64_t recorded_ns, agent_ns, handlers_ns, command_ns;
-    uint32_t hz_least, hz_last, changes;
-  } budget;
+  struct cs_wire_budget budget;  // budget_ppm 0: there is none
 };
 
 static inline const struct cs_mode *cs_mode_of(const struct cs_facts *f) {

@@ -81,43 +81,43 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
   cs_print(out, ", running ");
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
   cs_print(out, "\n");
-  if (f->ticks_left_out > (f->ticks + f->ticks_left_out) / NOTICEABLE)
+  if (f->ticks.left_out > (f->ticks.taken + f->ticks.left_out) / NOTICEABLE)
     cs_print(out, PREFIX "  %.0f of %u rounds per second: there was no time for more\n",
-             f->hz * (double)f->ticks / (double)(f->ticks + f->ticks_left_out), f->hz);
+             f->hz * (double)f->ticks.taken / (double)(f->ticks.taken + f->ticks.left_out), f->hz);
 }
 
 // Samples that are missing because threads did not take their signals.
 static void print_asks(const struct cs_facts *f, FILE *out) {
-  if (f->unsent > 0)
+  if (f->asks.unsent > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " %s not sent: too many are pending (raise ulimit -i); running threads are "
                     "missing, or their next samples stand for more\n",
-             f->unsent, cs_plural(f->unsent, "signal was", "signals were"));
-  if (f->silent > 0)
+             f->asks.unsent, cs_plural(f->asks.unsent, "signal was", "signals were"));
+  if (f->asks.silent > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " %s signal, for %.1f s in total: blocked by the program, or no processor was "
                     "available\n",
-             f->silent,
-             cs_plural(f->silent, "thread did not take its", "threads did not take their"),
-             (double)f->silent_ns / 1e9);
+             (uint64_t)f->asks.silent,
+             cs_plural(f->asks.silent, "thread did not take its", "threads did not take their"),
+             (double)f->asks.silent_ns / 1e9);
 }
 
 // Threads that a signal would kill. In mode wall they are sampled while they sleep.
 static void print_rooms(const struct cs_facts *f, FILE *out) {
-  if (f->small_stacks > 0)
+  if (f->rooms.small > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " %s not sampled while running: a stack below 64 KiB may have no room for a "
                     "signal\n",
-             f->small_stacks, cs_plural(f->small_stacks, "thread was", "threads were"));
-  if (f->unknown_stacks > 0)
+             (uint64_t)f->rooms.small, cs_plural(f->rooms.small, "thread was", "threads were"));
+  if (f->rooms.unknown > 0)
     cs_print(out,
              PREFIX "%" PRIu64
                     " native %s not sampled: the C library does not know the size of the stack, "
                     "and a small one has no room for a signal\n",
-             f->unknown_stacks, cs_plural(f->unknown_stacks, "thread was", "threads were"));
+             (uint64_t)f->rooms.unknown, cs_plural(f->rooms.unknown, "thread was", "threads were"));
 }
 
 // Only for signal stacks, after an attach (docs/signal-safety.md).
@@ -126,31 +126,32 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
     cs_print(out, PREFIX "the runtime was stopped once");
   else
     cs_print(out, PREFIX "the runtime was stopped %" PRIu64 " times", f->suspensions);
-  if (f->stopped_ns > 0)
+  if (f->stopped.stopped_ns > 0)
     cs_print(out, ", %.1f ms, to give %" PRIu64 " %s larger signal stacks",
-             (double)f->stopped_ns / 1e6, f->stopped_for,
-             cs_plural(f->stopped_for, "thread", "threads"));
+             (double)f->stopped.stopped_ns / 1e6, f->stopped.threads,
+             cs_plural(f->stopped.threads, "thread", "threads"));
   cs_print(out, "\n");
-  if (f->unsampled_ns > 0)
+  if (f->stopped.unsampled_ns > 0)
     cs_print(out, PREFIX "  before that, %.1f ms of their CPU time were not sampled\n",
-             (double)f->unsampled_ns / 1e6);
+             (double)f->stopped.unsampled_ns / 1e6);
 }
 
 // Samples may take a tenth of a thread's time, so after each walk ten times as long passes until the
 // next one.
 static void print_put_off(const struct cs_facts *f, FILE *out) {
-  if (f->put_off + f->put_off_events == 0) return;
+  const struct cs_wire_put_off *put_off = &f->put_off;
+  if (put_off->samples + put_off->events == 0) return;
   cs_print(out, PREFIX);
-  if (f->put_off > 0)
+  if (put_off->samples > 0)
     cs_print(out,
-             f->put_off == 1 ? "%" PRIu64 " sample was put off (the next has its weight)"
-                             : "%" PRIu64 " samples were put off (the next has their weight)",
-             f->put_off);
-  if (f->put_off_events > 0)
-    cs_print(out, "%s%" PRIu64 " event%s no stack", f->put_off > 0 ? ", " : "", f->put_off_events,
-             f->put_off_events == 1 ? " has" : "s have");
+             put_off->samples == 1 ? "%" PRIu64 " sample was put off (the next has its weight)"
+                                   : "%" PRIu64 " samples were put off (the next has their weight)",
+             put_off->samples);
+  if (put_off->events > 0)
+    cs_print(out, "%s%" PRIu64 " event%s no stack", put_off->samples > 0 ? ", " : "",
+             put_off->events, put_off->events == 1 ? " has" : "s have");
   cs_print(out, ": walks of thread '%s' took up to %.0f us\n", f->put_off_thread,
-           us(f->put_off_ns));
+           us(put_off->longest_ns));
 }
 
 static void print_cost(const struct cs_facts *f, FILE *out) {
@@ -219,7 +220,7 @@ static void print_inlined(const struct cs_inlined_facts *f, FILE *out) {
 }
 
 // Shares of one processor, as `top` has them.
-static void print_budget(const struct cs_budget_facts *b, uint32_t hz, FILE *out) {
+static void print_budget(const struct cs_wire_budget *b, uint32_t hz, FILE *out) {
   if (b->budget_ppm == 0 || b->recorded_ns == 0) return;
   double all = (double)b->recorded_ns / 100.0, allowed = b->budget_ppm / 1e4;
   double agent = (double)b->agent_ns / all, handlers = (double)b->handlers_ns / all;
