@@ -5,7 +5,7 @@
 
 #include "metadata/metadata.h"
 
-enum { TYPE_NAME = 1, TYPE_SPACE = 2, TYPE_FIELDS = 4, FIELD_NAME = 1 };
+enum { TYPE_NAME = 1, TYPE_SPACE = 2, FIELD_NAME = 1 };
 
 static bool is_text(const struct cs_metadata *m, enum cs_table table, uint32_t row, unsigned column,
                     const char *text, size_t len) {
@@ -34,12 +34,9 @@ uint32_t cs_metadata_find_type(const struct cs_metadata *m, const char *space, c
 }
 
 uint32_t cs_metadata_find_field(const struct cs_metadata *m, uint32_t type, const char *name) {
-  uint32_t first, end;
-  if (!cs_metadata_cell(m, CS_TABLE_TYPE_DEF, type, TYPE_FIELDS, &first) || first == 0) return 0;
-  if (!cs_metadata_cell(m, CS_TABLE_TYPE_DEF, type + 1, TYPE_FIELDS, &end) ||
-      end > m->rows[CS_TABLE_FIELD])
-    end = m->rows[CS_TABLE_FIELD] + 1;
-  for (uint32_t field = first; field < end; field++)
+  uint32_t field, end;
+  if (!cs_metadata_fields_of(m, type, &field, &end)) return 0;
+  for (; field < end; field++)
     if (is_text(m, CS_TABLE_FIELD, field, FIELD_NAME, name, strlen(name))) return field;
   return 0;
 }

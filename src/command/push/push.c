@@ -250,10 +250,6 @@ static void send_item(struct cs_push *push, const struct item *item, struct resu
 
 // ---- The thread ----
 
-static struct timespec at_time(uint64_t ns) {
-  return (struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)};
-}
-
 // The pause doubles each time, and is random so that not all clients of a server come back at once.
 static uint64_t pause_for(const struct result *result, uint64_t backoff) {
   if (result->pause_ns != 0) return result->pause_ns;
@@ -262,7 +258,7 @@ static uint64_t pause_for(const struct result *result, uint64_t backoff) {
 }
 
 static void wait_before_retry(struct cs_push *push, uint64_t pause_ns) {
-  struct timespec until = at_time(cs_clock_now_ns() + pause_ns);
+  struct timespec until = cs_timespec_of(cs_clock_now_ns() + pause_ns);
   while (!push->stop && pthread_cond_timedwait(&push->change, &push->lock, &until) != ETIMEDOUT) {
   }
 }

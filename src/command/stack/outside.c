@@ -209,7 +209,7 @@ static void name_all(struct cs_outside *outside, struct cs_heap_modules *modules
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
     }
-    if (strncmp(thread->state, "waiting", 7) == 0 && !thread->suspends && thread->waits_for == NULL)
+    if (cs_outside_is_waiting(thread) && !thread->suspends && thread->waits_for == NULL)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
   cs_outside_lock_finish(modules, outside);

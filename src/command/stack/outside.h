@@ -4,6 +4,8 @@
 #ifndef CS_STACK_OUTSIDE_H
 #define CS_STACK_OUTSIDE_H
 
+#include <string.h>
+
 #include "base/error.h"
 #include "metadata/lines.h"
 #include "objects/modules.h"
@@ -141,6 +143,10 @@ struct cs_outside_options {
   bool native;     // with native frames
   bool raw_names;  // methods as compilers named them
 };
+
+static inline bool cs_outside_is_waiting(const struct cs_outside_thread *thread) {
+  return strncmp(thread->state, "waiting", 7) == 0;
+}
 
 // ---- Collections (outside_gc.c) ----
 // Called for each frame of a thread, from the leaf on, and once after all of them. The process is

@@ -10,10 +10,6 @@
 
 #include "stack/outside.h"
 
-static bool waits(const struct cs_outside_thread *thread) {
-  return strncmp(thread->state, "waiting", 7) == 0;
-}
-
 // ---- Signs ----
 
 void cs_outside_note_frame(struct cs_remote *remote, const struct cs_frame *frame,
@@ -121,12 +117,14 @@ static void judge_workers(struct cs_remote *remote, struct cs_outside *outside,
     struct cs_outside_thread *t = &outside->threads[i];
     if (is_server_worker(t) && servers) {
       t->gc = CS_OUTSIDE_GC_COLLECTS;
-      if (waits(t) && t != suspender) t->waits_for = "the other threads of the collector";
-    } else if (is_server_worker(t) && waits(t) && (quiet || suspender != NULL)) {
+      if (cs_outside_is_waiting(t) && t != suspender)
+        t->waits_for = "the other threads of the collector";
+    } else if (is_server_worker(t) && cs_outside_is_waiting(t) && (quiet || suspender != NULL)) {
       t->waits_for = "work";
     } else if (is_background_worker(t) && background == CS_GC_BACKGROUND_YES) {
       t->gc = CS_OUTSIDE_GC_BACKGROUND;
-    } else if (is_background_worker(t) && background == CS_GC_BACKGROUND_NO && waits(t)) {
+    } else if (is_background_worker(t) && background == CS_GC_BACKGROUND_NO &&
+               cs_outside_is_waiting(t)) {
       t->waits_for = "work";
     }
   }
@@ -144,7 +142,8 @@ static void judge_waiting(struct cs_outside *outside, const struct cs_outside_th
   bool collection = suspender != NULL && suspender->reason == CS_OUTSIDE_REASON_COLLECTION;
   for (uint32_t i = 0; i < outside->count; i++) {
     struct cs_outside_thread *t = &outside->threads[i];
-    if (!waits(t) || t == suspender || t->cooperative || t->signs.clr_thread == 0) continue;
+    if (!cs_outside_is_waiting(t) || t == suspender || t->cooperative || t->signs.clr_thread == 0)
+      continue;
     if (suspender != NULL && is_futex_of_trapped(outside, t->signs.futex))
       t->waits_for = collection ? "a collection to end" : "the runtime to resume";
     else if (t->signs.collects)

@@ -51,10 +51,6 @@ static bool get(const struct cs_outside_locks *locks, uint64_t at, void *out, si
   return at != 0 && cs_mem_read_guarded(&locks->world->mem, at, out, size);
 }
 
-static bool is_waiting(const struct cs_outside_thread *thread) {
-  return strncmp(thread->state, "waiting", 7) == 0;
-}
-
 // ---- Which lock a thread waits for ----
 
 static bool is_method_of_readers(const struct cs_outside_locks *locks,
@@ -239,7 +235,7 @@ void cs_outside_lock_owners(struct cs_outside_locks *locks, struct cs_outside *o
     struct cs_outside_thread *thread = &outside->threads[i];
     struct cs_outside_lock *lock = &thread->lock;
     bool monitor = lock->kind == CS_OUTSIDE_LOCK_MONITOR || lock->kind == CS_OUTSIDE_LOCK_PULSE;
-    bool known = lock->kind != CS_OUTSIDE_LOCK_NONE && is_waiting(thread);
+    bool known = lock->kind != CS_OUTSIDE_LOCK_NONE && cs_outside_is_waiting(thread);
     if (known && monitor)
       known = read_monitor(locks, outside, lock);
     else if (known)

@@ -131,7 +131,7 @@ void cs_outside_pool_sort(struct cs_outside *outside) {
     if (!is_worker(t, &dispatch)) continue;
     if (dispatch == t->count) {
       pool->idle++;
-    } else if (!begins(t->state, "waiting")) {
+    } else if (!cs_outside_is_waiting(t)) {
       pool->running++;
     } else {
       pool->waiting++;
