@@ -12,14 +12,14 @@ struct cs_async {
   int pid;
   char version[CS_REMOTE_VERSION_BYTES];  // of the runtime; "": unknown
   char *command;
-  uint64_t stopped_ns;  // for how long the process stood still at the look that counts
-  uint32_t tries;       // stops that were in vain, because the collector was at work
-  uint64_t tried_ns;    // for how long they lasted, together
+  uint64_t stopped_ns;  // how long the process stood still while its heap was read
+  uint32_t tries;       // earlier stops without a result, because a collection was in progress
+  uint64_t tried_ns;    // the total time of these stops
   uint64_t heap_bytes, seen, late_bytes, lost_bytes, too_many;
   uint64_t suspended;   // async methods that await something
   uint64_t operations;  // chains
   bool cut;             // chains were left out: they fork too often
-  bool late;            // there was no time to look at everything
+  bool late;            // not everything was read before the deadline
   struct cs_async_tree tree;
 };
 
@@ -33,7 +33,7 @@ struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
 void cs_async_free(struct cs_async *async);
 
 // ---- graph.c ----
-// Gives a name to each step of the chains.
+// Returns the steps of the tree that stand for objects.
 struct cs_async_namer {
   uint32_t (*method)(void *data, const struct cs_async_object *object, const char *note);
   uint32_t (*task)(void *data, const struct cs_async_object *object);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The classes of a stopped process's objects, as far as chains of awaits need them: what an object
-// of the class is to a chain, and where its members are. From the runtime's own structures and the
-// modules' metadata, both in the process's memory. One thread.
+// The classes of a stopped process's objects, as far as chains of awaits need them: which part an
+// object of the class has in a chain, and where its members are. One thread.
 #ifndef CS_ASYNC_CLASSES_H
 #define CS_ASYNC_CLASSES_H
 
@@ -13,8 +12,8 @@ enum cs_async_kind {
   CS_ASYNC_TASK,      // a Task that is no async method's
   CS_ASYNC_BOX,       // an async method's Task
   CS_ASYNC_POOLED,    // an async method's box that is no Task
-  CS_ASYNC_DELEGATE,  // leads on to its target
-  CS_ASYNC_LINK,      // a continuation, which leads on
+  CS_ASYNC_DELEGATE,  // leads to its target
+  CS_ASYNC_LINK,      // a continuation that refers to another object
   CS_ASYNC_LIST,      // continuations
   CS_ASYNC_WAIT,      // a thread's wait for a Task
 };
@@ -35,8 +34,8 @@ struct cs_async_class {
   enum cs_async_kind kind;
   bool is_value, has_references;
   const char *core_name;  // as in the source; NULL: it is not the framework's core library's
-  uint32_t link_at;       // the member that leads on, 0: none; LIST: its array
-  uint32_t size_at;       // LIST: how many
+  uint32_t link_at;       // offset of the reference to the next object, 0: none; LIST: to its array
+  uint32_t size_at;       // LIST: offset of the number of items
   // A box: its method's state machine, which is in the box, or an object of its own.
   uint32_t machine;     // its class; CS_ASYNC_NO_CLASS: of an unknown class
   uint32_t machine_at;  // where it is, or the reference to it
@@ -60,7 +59,7 @@ uint32_t cs_async_class_find(struct cs_async_classes *classes, uint64_t id);
 // Valid until the next class is looked for.
 const struct cs_async_class *cs_async_class_at(const struct cs_async_classes *classes,
                                                uint32_t index);
-// Finds out where a state machine that is an object of its own has its state and its awaiters.
+// Fills in the state and the awaiters of a state machine that is an object of its own.
 void cs_async_lay_out(struct cs_async_classes *classes, uint32_t index);
 // Members of Task, in an object.
 struct cs_async_task_members {
@@ -79,8 +78,8 @@ bool cs_async_method_name(struct cs_async_classes *classes, uint32_t machine, ch
                           size_t cap);
 bool cs_async_line(struct cs_async_classes *classes, struct cs_lines *lines, uint32_t machine,
                    int32_t state, struct cs_line *out);
-// The IL offset at which a method takes a state, in the code of its body. False: at none, or at
-// several.
+// The IL offset at which the method's code sets a state. False: it does so nowhere, or at several
+// places.
 bool cs_async_find_state(const uint8_t *code, size_t size, int32_t state, uint32_t *il);
 
 // The modules, of which classes have numbers.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// From objects that await each other to chains, from the outermost awaiter down. A box leads to
-// what it awaits; a Task of no method, such as WhenAll's, to all whose completion it waits for. An
-// outermost awaiter is one that nothing leads to, or part of a circle that nothing leads into; such
-// a circle begins at its first name. Invariant: the work is bounded, though chains may fork and join
-// at every step; what was left out is said. One thread. Signal-safe: no.
+// Makes chains of objects that await each other, each from the outermost awaiter down. A box leads to
+// what it awaits; a Task that is no method's, such as WhenAll's, leads to all tasks whose completion
+// it waits for. An outermost awaiter is one that no object leads to, or a member of a circle that no
+// other object leads into; such a circle begins at the name that sorts first. Invariant: the work is
+// bounded, though chains may fork and join at every step, and what is left out is counted. One
+// thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,8 @@ static bool is_method(const struct graph *g, uint32_t i) {
   return g->namer->is_method(g->namer->data, &g->scan->objects[i]);
 }
 
-// It awaits something: it runs neither at this moment, nor has it just given out a value.
+// Whether the object is a method that awaits something. One that runs, or that has just yielded a
+// value, does not.
 static bool is_suspended(const struct graph *g, uint32_t i) {
   const struct cs_async_object *object = &g->scan->objects[i];
   bool awaits = object->next != CS_ASYNC_NO_OBJECT || object->end != CS_ASYNC_LEAF_NONE;
@@ -127,7 +129,7 @@ static bool leads_to_method(const struct graph *g, uint32_t i, int depth) {
   return false;
 }
 
-// Marks an object and all that it leads to, except what is marked already.
+// Marks an object and everything that it leads to.
 static void flood(struct graph *g, bool *marked, uint32_t from) {
   size_t waiting = 0;
   if (!marked[from]) g->stack[waiting++] = from;

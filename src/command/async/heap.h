@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The managed heap of a stopped process: where its objects lie, and what must be passed over to get
-// from one to the next. As the collector describes it to debuggers (remote/collector.c); nothing is
-// guessed. Not for handlers. One thread.
+// The managed heap of a stopped process, as the collector describes it to debuggers
+// (remote/collector.c): where objects are, and the gaps between them. Not for handlers. One thread.
 #ifndef CS_ASYNC_HEAP_H
 #define CS_ASYNC_HEAP_H
 
@@ -10,7 +9,7 @@
 struct cs_async_heap_part {
   uint64_t begin, end;  // objects lie from `begin` to `end`, one after the other
 };
-// What a thread may allocate from without a lock. It contains no objects yet.
+// Memory that a thread may allocate from without a lock. It contains no objects yet.
 struct cs_async_heap_gap {
   uint64_t begin, end;
 };
@@ -33,7 +32,7 @@ enum cs_async_heap_state cs_async_heap_find(struct cs_remote *remote, struct cs_
                                             struct cs_error *err);
 void cs_async_heap_free(struct cs_async_heap *heap);
 
-// The bytes of an object, from its address to the next one, by its class's two sizes.
+// The distance from an object to the next one, by the two sizes of its class.
 static inline uint64_t cs_async_heap_object_bytes(uint32_t base, uint32_t element, uint32_t count) {
   uint64_t bytes = base + (uint64_t)element * count;
   return (bytes + 7) & ~7ull;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Stops a process, looks at its heap, lets it go, and then finds names for what was seen. Invariant:
-// the process runs again whatever happens in this file, and soon: after the time limit, with what
-// has been seen by then; if the collector is at work, it is let go at once, and stopped again
+// Stops a process, reads its heap, lets it go, and then finds names for what was read. Invariant: the
+// process runs again whatever happens in this file, and soon: after the time limit at the latest,
+// with what has been read by then, or, if a collection is in progress, at once, to be stopped again
 // later. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ struct names {
 // ---- Names ----
 
 #define TASKS "System.Threading.Tasks."
-// Framework's classes that stand for what is waited for. A name that ends in a dot is a prefix.
+// Classes of the framework, and what waiting for their objects is called. A name that ends in a dot is a
+// prefix.
 static const char *const known[][2] = {
     {TASKS "Task", "TaskCompletionSource"},
     {TASKS "Task<TResult>", "TaskCompletionSource"},
@@ -198,13 +199,13 @@ static bool look(struct cs_remote *remote, struct cs_async *async, uint64_t limi
       async->too_many = scan.too_many;
       async->late = scan.late || scan.late_bytes > 0;
       bool named = name_all(async, classes, &scan);
-      // What could not be read then was not there any more.
+      // Memory that could not be read may have been gone already.
       if ((!named || scan.lost_bytes > 0) && cs_proc_has_ended(async->pid)) result = FAILED;
     }
     cs_async_scan_free(&scan);
     cs_async_classes_free(classes);
     if (result != COLLECTING) return result == LOOKED;
-    // Not at the beat of a program that collects again and again.
+    // The pause varies, so as not to keep step with a program that collects at regular intervals.
     const struct timespec nap = {.tv_nsec = 1000000 + async->tries % 7 * 900000L};
     async->tried_ns += async->stopped_ns;
     (void)nanosleep(&nap, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Names of classes and of async methods, and the lines of their awaits. A state machine takes a
-// number before each await, so the place in its code that takes the number is the await's.
-// Invariant: a line is that of the only such place, or there is none. One thread. Signal-safe: no.
+// Names of classes and of async methods, and the lines of their awaits. A state machine sets its
+// state before each await, so the instruction that sets a given state shows which await it is.
+// Invariant: there is a line only if exactly one place sets the state. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <string.h>
 

@@ -26,7 +26,7 @@ struct scanner {
   const struct cs_async_heap *heap;
   struct cs_async_scan *scan;
   uint64_t deadline;
-  size_t gap;  // the first one that is not behind
+  size_t gap;  // the first one that has not been passed
   uint64_t last_id;
   uint32_t last_class;
   uint64_t window_at;
@@ -52,7 +52,7 @@ static bool is_zero(const uint8_t *bytes, const uint8_t *end) {
   return bytes == end;
 }
 
-// What the machine awaits: of its awaiters only the one that it is suspended at has contents.
+// What the machine awaits. Only the awaiter at which it is suspended has contents.
 static void read_machine(const struct cs_async_class *layout, const uint8_t *object,
                          struct cs_async_object *out) {
   out->has_state = layout->has_state && layout->state_at + 4 <= layout->type.base_bytes;
@@ -138,7 +138,8 @@ static uint64_t after_gap(struct scanner *s, uint64_t at) {
   return heap->gaps[s->gap].end;
 }
 
-// An object without a class is being allocated, as the last one before its thread's gap.
+// Returns the address after an object that has no class yet: a thread is allocating it, so the
+// thread's gap follows it.
 static uint64_t after_unborn(const struct scanner *s, const struct cs_async_heap_part *part,
                              uint64_t at) {
   const struct cs_async_heap *heap = s->heap;
@@ -147,9 +148,9 @@ static uint64_t after_unborn(const struct scanner *s, const struct cs_async_heap
   return at + 8;
 }
 
-// The bytes of the object; 0: it is not as expected. *stop: the collector is at work.
-static uint64_t look(struct scanner *s, const struct cs_async_heap_part *part, uint64_t at,
-                     bool *stop) {
+// Returns the size of the object; 0: it is not as expected. *stop: a collection is in progress.
+static uint64_t scan_object(struct scanner *s, const struct cs_async_heap_part *part, uint64_t at,
+                            bool *stop) {
   const uint8_t *object = view(s, part, at, 16);
   if (object == NULL) return 0;
   uint64_t id = word_at(object, 0);
@@ -171,7 +172,7 @@ static uint64_t look(struct scanner *s, const struct cs_async_heap_part *part, u
   return bytes;
 }
 
-// False: the collector is at work.
+// False: a collection is in progress.
 static bool scan_part(struct scanner *s, const struct cs_async_heap_part *part) {
   uint64_t at = part->begin;
   bool stop = false;
@@ -182,7 +183,7 @@ static bool scan_part(struct scanner *s, const struct cs_async_heap_part *part) 
     }
     uint64_t next = after_gap(s, at);
     if (next == 0) {
-      uint64_t bytes = look(s, part, at, &stop);
+      uint64_t bytes = scan_object(s, part, at, &stop);
       if (stop) return false;
       if (bytes == 0) s->scan->lost_bytes += part->end - at;
       if (bytes == 0) return true;
@@ -195,7 +196,7 @@ static bool scan_part(struct scanner *s, const struct cs_async_heap_part *part) 
 
 // ---- References ----
 
-// The object at an address, near to another one as a rule.
+// Returns the index of the object at an address, which is usually close to the object `near`.
 static uint32_t find_object(const struct cs_async_scan *scan, uint32_t near, uint64_t address) {
   size_t low = near, high = near, step = 1;
   if (scan->count == 0) return CS_ASYNC_NO_OBJECT;
@@ -231,9 +232,9 @@ static void add_edge(struct scanner *s, uint32_t to, uint32_t from) {
   scan->edges[scan->edge_count++] = (struct cs_async_edge){to, from};
 }
 
-// Follows a task's continuation: to the task that it completes, or a thread that waits. A box as a rule
-// says itself what it awaits; but one with an awaiter of a class that is not known awaits the task
-// that leads to it.
+// Follows a task's continuation to the task that it completes, or to a waiting thread. A box usually
+// has what it awaits itself; but one with an awaiter of an unknown class awaits the task that leads
+// to it.
 static void follow(struct scanner *s, uint32_t from, uint64_t at, bool in_list) {
   for (int i = 0; i < MOST_LINKS && at != 0; i++) {
     uint32_t to = find_object(s->scan, from, at), size;
@@ -318,7 +319,7 @@ static bool is_late(struct scanner *s, size_t i) {
   return s->scan->late;
 }
 
-// A machine that is not read any more is not known to await anything.
+// After the deadline, machines are not read, so what they await stays unknown.
 static void read_own_machines(struct scanner *s) {
   struct cs_async_scan *scan = s->scan;
   for (size_t i = 0; i < scan->count; i++) {

@@ -8,11 +8,11 @@
 #include "base/base.h"
 #include "util/map.h"
 
-// What awaits, or is awaited.
+// Something that awaits or is awaited.
 struct cs_async_step {
   const char *name;   // "Shop.Cart.LoadAsync", "Task.Delay", "TaskCompletionSource"
-  const char *class;  // of what is no method: its class; else ""
-  const char *note;   // what there is to say of it: "runs"; else ""
+  const char *class;  // of an object that is no method's; else ""
+  const char *note;   // "runs", for instance; "": none
   const char *file;   // of the await, as the compiler was given it; "": unknown
   uint32_t line;
 };
@@ -22,7 +22,7 @@ struct cs_async_node {
   uint64_t count;                            // chains that lead through here
   uint64_t object;                           // the first one's
   bool same;                                 // all chains lead through that one object
-  bool cycle;                                // it awaits itself, further down
+  bool cycle;                                // further down, it awaits itself
 };
 #define CS_ASYNC_NO_NODE UINT32_MAX
 
@@ -31,7 +31,7 @@ struct cs_async_tree {          // zeroed to begin with
   size_t count, capacity;
   struct cs_async_step *steps;
   size_t step_count, step_capacity;
-  struct cs_strings texts;  // of steps, by all that they say
+  struct cs_strings texts;  // for each step, all of its texts, by which it is found
   struct cs_map by_place;   // children, by parent and step
   char **owned;
   size_t owned_count, owned_capacity;
@@ -40,10 +40,11 @@ struct cs_async_tree {          // zeroed to begin with
 uint32_t cs_async_root(struct cs_async_tree *tree);
 // The step with these texts, which are copied.
 uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *step);
-// Counts a chain that leads from `parent` to a step, by an object. Returns the step's node.
+// Counts a chain that leads from `parent` to a step through an object. Returns the step's node.
 uint32_t cs_async_add(struct cs_async_tree *tree, uint32_t parent, uint32_t step, uint64_t object);
-void cs_async_mark_cycle(struct cs_async_tree *tree, uint32_t node);  // and what leads to it
-// Cycles first, then by count, then by name. To be called once, after all was added.
+// Marks the node and all nodes above it.
+void cs_async_mark_cycle(struct cs_async_tree *tree, uint32_t node);
+// Cycles first, then by count, then by name. To be called once, when the tree is complete.
 void cs_async_sort(struct cs_async_tree *tree);
 // Whether a step of the node or below has the text in its name, class or file. "": always.
 bool cs_async_has(const struct cs_async_tree *tree, uint32_t node, const char *text);

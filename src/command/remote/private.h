@@ -16,7 +16,7 @@ enum {
 struct cs_page {
   uint64_t number;  // address / CS_PAGE_BYTES
   uint64_t
-      generation;  // of the cache when the page was read; the page is valid while they are equal
+      generation;  // the cache's when the page was read; the page is valid while it is the same
   bool readable;
 };
 

@@ -5,15 +5,14 @@
 // thread of the caller's at a time, and always the same one for everything that uses ptrace.
 //
 //   remote = cs_remote_open(pid, &err);
-//   cs_remote_stop(remote, &err);                           // unless they are stopped by other
-// means
+//   cs_remote_stop(remote, &err);          // unless the threads are stopped already
 //   for each tid of cs_remote_threads():
 //     cs_remote_thread(remote, tid, &thread, &err);
 //     cs_remote_walk_begin(remote, &thread, &walk);
 //     while (cs_walk_next(&walk, &frame)) ...
-//   cs_remote_go(remote);                                   // they run again
+//   cs_remote_go(remote);                  // the threads run again
 //   ...
-//   cs_remote_stop(remote, &err);                           // again; all memory is read anew
+//   cs_remote_stop(remote, &err);          // forgets all memory that was read before
 #ifndef CS_REMOTE_REMOTE_H
 #define CS_REMOTE_REMOTE_H
 
@@ -49,7 +48,7 @@ void cs_remote_version(const struct cs_remote *remote, char text[CS_REMOTE_VERSI
 
 // Reads through the cache. False: not all of it is mapped.
 bool cs_remote_read(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
-// The same around the cache, for reads that would only empty it.
+// The same without the cache, for reads so large that they would displace its pages.
 bool cs_remote_read_large(struct cs_remote *remote, uint64_t address, void *dst, size_t len);
 // To be called after the target has run: forgets everything that was read.
 void cs_remote_invalidate(struct cs_remote *remote);
@@ -64,8 +63,8 @@ void cs_remote_refresh_images(struct cs_remote *remote);
 bool cs_remote_stop(struct cs_remote *remote, struct cs_error *err);
 // Detaches from them: they run again, and signals that arrived meanwhile are delivered.
 void cs_remote_go(struct cs_remote *remote);
-// Raises this process's priority, as far as it may, so that the other one does not stand still for
-// longer than necessary; and lowers it again.
+// Raises this process's priority, if that is permitted, so that the other process does not stand
+// still for longer than necessary; and restores it.
 void cs_remote_hurry(void);
 void cs_remote_take_it_easy(void);
 // The threads that cs_remote_stop has stopped.
@@ -81,7 +80,7 @@ bool cs_remote_registers(int tid, struct cs_regs *regs, uint64_t *fs_base);
 // The thread's id in the process's own PID namespace, by which the runtime knows it.
 int cs_remote_own_tid(const struct cs_remote *remote, int tid);
 
-// ---- The collector (collector.c): nothing is guessed ----
+// ---- The collector (collector.c) ----
 // The thread that holds the lock on the runtime's list of threads, as a thread that suspends the
 // runtime does. False: unknown.
 struct cs_remote_holder {
