@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the classes of objects are to chains of awaits. Invariant: every member is found by its name,
-// at the runtime's own offset of that member; the form of these offsets, which no descriptor has,
-// is checked with a member that the descriptor names. One thread. Signal-safe: no.
+// What the classes of objects are to chains of awaits. Invariant: every member is found by its
+// name, at the runtime's own offset of that member; the form of these offsets, which no descriptor
+// has, is checked with a member that the descriptor names. One thread. Signal-safe: no.
 #include "async/classes.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Makes chains of objects that await each other, each from the outermost awaiter down. A box leads to
-// what it awaits; a Task that is no method's, such as WhenAll's, leads to all tasks whose completion
-// it waits for. An outermost awaiter is one that no object leads to, or a member of a circle that no
-// other object leads into; such a circle begins at the name that sorts first. Invariant: the work is
-// bounded, though chains may fork and join at every step, and what is left out is counted. One
-// thread. Signal-safe: no.
+// Makes chains of objects that await each other, each from the outermost awaiter down. A box leads
+// to what it awaits; a Task that is no method's, such as WhenAll's, leads to all tasks whose
+// completion it waits for. An outermost awaiter is one that no object leads to, or a member of a
+// circle that no other object leads into; such a circle begins at the name that sorts first.
+// Invariant: the work is bounded, though chains may fork and join at every step, and what is left
+// out is counted. One thread. Signal-safe: no.
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,9 +187,10 @@ static uint32_t first_of_circle(struct graph *g, uint32_t from) {
   return best;
 }
 
-// A method that no operation leads to yet is in a circle, or a circle leads to it. Of the objects at
-// which the flood here has to begin anew, none leads to a later one, so the last of them is in a circle
-// that nothing leads into; and so is, in turn, the last of those that are then not yet reached.
+// A method that no operation leads to yet is in a circle, or a circle leads to it. Of the objects
+// at which the flood here has to begin anew, none leads to a later one, so the last of them is in a
+// circle that nothing leads into; and so is, in turn, the last of those that are then not yet
+// reached.
 static void begin_circles(struct graph *g) {
   size_t count = g->scan->count, begun = 0;
   uint32_t *begins = cs_allocate((count + 1) * sizeof *begins);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Stops a process, reads its heap, lets it go, and then finds names for what was read. Invariant: the
-// process runs again whatever happens in this file, and soon: after the time limit at the latest,
-// with what has been read by then, or, if a collection is in progress, at once, to be stopped again
-// later. One thread. Signal-safe: no.
+// Stops a process, reads its heap, lets it go, and then finds names for what was read. Invariant:
+// the process runs again whatever happens in this file, and soon: after the time limit at the
+// latest, with what has been read by then, or, if a collection is in progress, at once, to be
+// stopped again later. One thread. Signal-safe: no.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ struct names {
 // ---- Names ----
 
 #define TASKS "System.Threading.Tasks."
-// Classes of the framework, and what waiting for their objects is called. A name that ends in a dot is a
-// prefix.
+// Classes of the framework, and what waiting for their objects is called. A name that ends in a dot
+// is a prefix.
 static const char *const known[][2] = {
     {TASKS "Task", "TaskCompletionSource"},
     {TASKS "Task<TResult>", "TaskCompletionSource"},

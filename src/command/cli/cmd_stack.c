@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `clrsnap stack PID`: every thread's stack once, from outside, as text (stack_text.c) or as JSON. One
-// thread. Signal-safe: no.
+// `clrsnap stack PID`: every thread's stack once, from outside, as text (stack_text.c) or as JSON.
+// One thread. Signal-safe: no.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

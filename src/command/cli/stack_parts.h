@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parts of the output of `clrsnap stack` that have files of their own, and what `clrsnap async` shares
-// of it. One thread.
+// Parts of the output of `clrsnap stack` that have files of their own, and what `clrsnap async`
+// shares of it. One thread.
 #ifndef CS_CLI_STACK_PARTS_H
 #define CS_CLI_STACK_PARTS_H
 

@@ -104,7 +104,8 @@ static uint32_t *find_groups(const struct cs_outside *o, bool managed_only, bool
   return first;
 }
 
-// "12 threads "worker"", or, if they have several names, "12 threads"; then a line of their numbers.
+// "12 threads "worker"", or, if they have several names, "12 threads"; then a line of their
+// numbers.
 static void print_members(const struct cs_outside *o, const uint32_t *first, uint32_t group,
                           uint32_t size, bool one_name) {
   const char *before = "  tids ";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Endpoints. A request delegate is a dynamic method, "lambda_method6", whose name says nothing, but
-// it serves one endpoint, which the labels of its samples have. Invariant: a delegate that samples of
-// two endpoints share has none. One thread. Signal-safe: no.
+// it serves one endpoint, which the labels of its samples have. Invariant: a delegate that samples
+// of two endpoints share has none. One thread. Signal-safe: no.
 #include "naming/endpoints.h"
 
 #include <stdio.h>

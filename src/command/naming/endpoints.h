@@ -10,8 +10,8 @@ const char **cs_endpoints_by_label(const struct cs_recording *rec);
 // The names of all endpoints, separated by commas; of very many the first ones. To be freed.
 char *cs_endpoints_list(const struct cs_recording *rec);
 // For the request delegates that ASP.NET Core has compiled for one endpoint each, by the index of a
-// function in the recording: the index of the function that names its endpoint, plus one; 0: it is no
-// such delegate. To be freed; NULL: no sample has a label.
+// function in the recording: the index of the function that names its endpoint, plus one; 0: it is
+// no such delegate. To be freed; NULL: no sample has a label.
 uint32_t *cs_endpoints_of_functions(const struct cs_recording *rec);
 
 #endif

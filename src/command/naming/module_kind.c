@@ -12,7 +12,8 @@ static bool any_prefix(const char *name, const char *const *prefixes) {
   return false;
 }
 
-// The hook of --labels is nobody's own code. Microsoft.CodeAnalysis is left out on purpose: in a recording of the compiler it is the program.
+// The hook of --labels is nobody's own code. Microsoft.CodeAnalysis is left out on purpose: in a
+// recording of the compiler it is the program.
 bool cs_module_is_framework(const char *module) {
   static const char *const prefixes[] = {"System.",
                                          "mscorlib",

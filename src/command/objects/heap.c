@@ -2,7 +2,8 @@
 // The core library's objects in another process. Metadata says which row a name has; the module's
 // table, which MethodTable a type has; and the class's list of FieldDescs, where a field is.
 // Invariant: a field counts only if it has the kind that the caller expects, and a class's statics
-// only if they name the class, because their layout is in no descriptor. One thread. Signal-safe: no.
+// only if they name the class, because their layout is in no descriptor. One thread. Signal-safe:
+// no.
 #include "objects/heap.h"
 
 #include "objects/objects.h"

@@ -41,8 +41,8 @@ static bool read_mode(struct reader *r, struct cs_condition *c) {
   return true;
 }
 
-// Signatures contain parentheses: the glob ends with the last one before the '>' of the limit, which
-// generic names contain as well, so that both are looked for from the end.
+// Signatures contain parentheses: the glob ends with the last one before the '>' of the limit,
+// which generic names contain as well, so that both are looked for from the end.
 static bool read_glob(struct reader *r, struct cs_condition *c) {
   const char *limit = strrchr(r->at, '>'), *end = limit;
   if (!take(r, "(")) return expected(r, "'('");

@@ -196,8 +196,8 @@ const char *cs_profile_module(const struct cs_profile *p, uint32_t frame, size_t
 // NULL: it is not known.
 const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *len);
 
-// "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has two
-// samples and counts once.
+// "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has
+// two samples and counts once.
 void cs_put_samples(FILE *out, const struct cs_facts *facts);
 const char *cs_kind_token(enum cs_profile_kind kind);
 const char *cs_kind_label(enum cs_profile_kind kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Grouping by trace or endpoint. Invariant: sums are moved, never copied: the tree comes to what it came to
-// before. One thread. Signal-safe: no.
+// Grouping by trace or endpoint. Invariant: sums are moved, never copied: the tree comes to what it
+// came to before. One thread. Signal-safe: no.
 #include "profile/traces.h"
 
 #include <stdio.h>

@@ -28,8 +28,8 @@ uint32_t cs_tree_child(struct cs_tree *tree, uint32_t parent, uint32_t frame);
 void cs_tree_prune(struct cs_tree *tree, uint32_t *moved);
 // Puts the nodes of `from` into `to`, without their sums, and returns for each where it is there;
 // the caller frees that. `first` and `frame` say what the numbers of its first level and of all
-// other frames are in `to`; a NULL `first` makes one node of the first level, node 1, a NULL `frame`
-// changes no number. When `to` is full, a node is where its caller is.
+// other frames are in `to`; a NULL `first` makes one node of the first level, node 1, a NULL
+// `frame` changes no number. When `to` is full, a node is where its caller is.
 uint32_t *cs_tree_join(struct cs_tree *to, const struct cs_tree *from, const uint32_t *first,
                        const uint32_t *frame);
 // Adds the sums of `from` to where its nodes are.

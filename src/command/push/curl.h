@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libcurl, which is loaded only for a push. It depends on thirty libraries, whose loading would take
-// nine tenths of the command's start-up time.
+// libcurl, which is loaded only for a push. It depends on thirty libraries, whose loading would
+// take nine tenths of the command's start-up time.
 #ifndef CS_PUSH_CURL_H
 #define CS_PUSH_CURL_H
 

@@ -136,8 +136,8 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
              (double)f->stopped.unsampled_ns / 1e6);
 }
 
-// Samples may take a tenth of a thread's time, so after each walk ten times as long passes until the
-// next one.
+// Samples may take a tenth of a thread's time, so after each walk ten times as long passes until
+// the next one.
 static void print_put_off(const struct cs_facts *f, FILE *out) {
   const struct cs_wire_put_off *put_off = &f->put_off;
   if (put_off->samples + put_off->events == 0) return;

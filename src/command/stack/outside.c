@@ -243,9 +243,9 @@ static bool take(struct cs_outside *outside, struct cs_remote *remote,
   struct cs_heap_modules *modules = cs_heap_modules_new(remote);
   struct cs_heap *heap = cs_outside_pool_open(modules, &outside->pool);
   bool ok = stop_and_walk(outside, remote, modules, heap, options, err);
-  if (ok && cs_outside_pool_suspect(outside)) {
+  if (ok && cs_outside_pool_may_starve(outside)) {
     cs_remote_hurry();
-    cs_outside_pool_judge(remote, heap, outside);
+    cs_outside_pool_confirm(remote, heap, outside);
   }
   cs_heap_free(heap);
   cs_heap_modules_free(modules);

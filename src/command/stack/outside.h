@@ -121,7 +121,7 @@ struct cs_outside_pool {
   uint32_t wait_count;
   struct cs_outside_wait *waits;  // most workers first
   bool starved;
-  uint64_t looked_again_ns;  // how long after the stop the process was stopped again; 0: it was not
+  uint64_t looked_again_ns;  // time between the two stops; 0: there was only one
 };
 
 struct cs_outside {
@@ -167,11 +167,11 @@ struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules, struct cs_
 void cs_outside_pool_read(struct cs_remote *remote, struct cs_heap *heap, struct cs_pool *out);
 // Sorts the workers by their stacks, which have names. The process runs again.
 void cs_outside_pool_sort(struct cs_outside *outside);
-// Whether the pool may be starved, so that it takes another look to know.
-bool cs_outside_pool_suspect(const struct cs_outside *outside);
-// Takes that look, half a second later: decides whether the pool is starved.
-void cs_outside_pool_judge(struct cs_remote *remote, struct cs_heap *heap,
-                           struct cs_outside *outside);
+// Whether the pool may be starved: a second stop is needed to know.
+bool cs_outside_pool_may_starve(const struct cs_outside *outside);
+// Stops the process again, half a second later, and decides whether the pool is starved.
+void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
+                             struct cs_outside *outside);
 // "Task.Wait" of "System.Threading.Tasks.Task.Wait".
 const char *cs_outside_short_name(const char *name);
 

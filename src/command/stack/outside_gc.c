@@ -92,14 +92,14 @@ static enum cs_outside_reason reason_of(const struct cs_outside_thread *t) {
 // The thread that suspends the runtime; NULL: none is known.
 static struct cs_outside_thread *find_suspender(struct cs_remote *remote,
                                                 struct cs_outside *outside) {
-  uint64_t told = 0, at = cs_remote_world(remote)->layout.suspension_thread;
+  uint64_t suspending = 0, at = cs_remote_world(remote)->layout.suspension_thread;
   struct cs_remote_holder holder;
   bool known = cs_remote_holder(remote, &holder);
-  if (at == 0 || !cs_remote_read(remote, at, &told, 8)) told = 0;
+  if (at == 0 || !cs_remote_read(remote, at, &suspending, 8)) suspending = 0;
   for (uint32_t i = 0; i < outside->count; i++) {
     struct cs_outside_thread *t = &outside->threads[i];
     if (!t->walked) continue;
-    bool named = told != 0 && t->signs.clr_thread == told;
+    bool named = suspending != 0 && t->signs.clr_thread == suspending;
     bool worker = known && holder.clr_thread == 0 && holder.own_tid == t->signs.runtime_tid &&
                   is_server_worker(t);
     if (named || worker) return t;
@@ -107,8 +107,8 @@ static struct cs_outside_thread *find_suspender(struct cs_remote *remote,
   return NULL;
 }
 
-static void judge_workers(struct cs_remote *remote, struct cs_outside *outside,
-                          const struct cs_outside_thread *suspender) {
+static void mark_workers(struct cs_remote *remote, struct cs_outside *outside,
+                         const struct cs_outside_thread *suspender) {
   enum cs_gc_background background = cs_remote_gc_background(remote);
   struct cs_remote_holder holder;
   bool quiet = cs_remote_holder(remote, &holder) && holder.own_tid == 0;
@@ -138,7 +138,7 @@ static bool is_futex_of_trapped(const struct cs_outside *outside, uint64_t futex
   return false;
 }
 
-static void judge_waiting(struct cs_outside *outside, const struct cs_outside_thread *suspender) {
+static void mark_waiting(struct cs_outside *outside, const struct cs_outside_thread *suspender) {
   bool collection = suspender != NULL && suspender->reason == CS_OUTSIDE_REASON_COLLECTION;
   for (uint32_t i = 0; i < outside->count; i++) {
     struct cs_outside_thread *t = &outside->threads[i];
@@ -158,6 +158,6 @@ void cs_outside_classify(struct cs_remote *remote, struct cs_outside *outside) {
     suspender->reason = reason_of(suspender);
     if (suspender->reason == CS_OUTSIDE_REASON_COLLECTION) suspender->gc = CS_OUTSIDE_GC_COLLECTS;
   }
-  judge_workers(remote, outside, suspender);
-  judge_waiting(outside, suspender);
+  mark_workers(remote, outside, suspender);
+  mark_waiting(outside, suspender);
 }

@@ -6,8 +6,9 @@
 //      the queue for longer than that, and
 //   3. at least half of the workers wait, and fewer run than there are processors: more threads
 //      would help, more processors would not.
-// An idle server fails 1, one under full load 3, and one whose workers wait shortly 2. Invariant:
-// what is not known makes no pool starved. One thread. Signal-safe: no.
+// An idle server does not meet 1, one whose workers wait only briefly 2, and one under full load 3.
+// Invariant: a pool is called starved only if all three are known to hold. One thread. Signal-safe:
+// no.
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ struct cs_heap *cs_outside_pool_open(struct cs_heap_modules *modules,
   struct cs_pool ignored;
   struct cs_heap *heap = cs_heap_new(modules, &err);
   pool->now = (struct cs_pool){.why = "the runtime does not describe its classes as .NET 10 does"};
-  // Places of fields do not change, and are kept: the stop gets shorter.
+  // Finds the offsets of fields, which do not change, so that the stop takes less time.
   if (heap != NULL) cs_pool_read(heap, &ignored);
   return heap;
 }
@@ -51,8 +52,8 @@ static bool is_managed(const struct cs_outside_frame *f) {
   return f->kind == CS_CODE_JIT || f->kind == CS_CODE_R2R;
 }
 
-// Whether the program's own code has the frame, or a library of somebody else's.
-static bool is_own(const struct cs_outside_frame *f) {
+// Whether the frame is of the program's own code, or of a library that does not belong to .NET.
+static bool is_user_code(const struct cs_outside_frame *f) {
   if (!is_managed(f) || f->token == 0 || f->module == NULL) return false;
   const char *file = cs_file_of(f->module);
   return !begins(file, "System.") && !begins(file, "Microsoft.");
@@ -70,7 +71,7 @@ const char *cs_outside_short_name(const char *name) {
 static void find_place(const struct cs_outside_thread *t, uint32_t end,
                        struct cs_outside_wait *wait) {
   uint32_t at = 0;
-  while (at < end && !is_own(&t->frames[at])) at++;
+  while (at < end && !is_user_code(&t->frames[at])) at++;
   if (at == end)
     for (at = 0; at < end; at++)
       if (is_managed(&t->frames[at]) && t->frames[at].token != 0 &&
@@ -153,13 +154,13 @@ static bool is_blocked(uint32_t waiting, uint32_t running, uint32_t processors) 
   return waiting > 0 && waiting >= running && running < processors;
 }
 
-bool cs_outside_pool_suspect(const struct cs_outside *outside) {
+bool cs_outside_pool_may_starve(const struct cs_outside *outside) {
   const struct cs_outside_pool *pool = &outside->pool;
   return pool->now.state == CS_POOL_KNOWN && pool->now.queued > 0 && pool->idle == 0 &&
          is_blocked(pool->waiting, pool->running, processors_of(outside->pid));
 }
 
-// The workers that there were at the first look.
+// Of the workers that existed at the first stop.
 static bool are_blocked(struct cs_remote *remote, const struct cs_outside *outside) {
   uint32_t waiting = 0, running = 0, dispatch;
   struct cs_remote_thread stopped;
@@ -172,8 +173,8 @@ static bool are_blocked(struct cs_remote *remote, const struct cs_outside *outsi
   return is_blocked(waiting, running, processors_of(outside->pid));
 }
 
-void cs_outside_pool_judge(struct cs_remote *remote, struct cs_heap *heap,
-                           struct cs_outside *outside) {
+void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
+                             struct cs_outside *outside) {
   struct cs_outside_pool *pool = &outside->pool;
   struct cs_pool later = {.state = CS_POOL_UNKNOWN};
   struct cs_error err;

@@ -2,8 +2,8 @@
 // Finds jitted code in a process's executable mappings, by looking up one address after the other
 // in the runtime's map of code, and ReadyToRun methods in the runtime's map of their entry points.
 // The process runs meanwhile, so everything is read twice, and code that differs between the two
-// reads, because it was just compiled or unloaded, is left out. Invariant: a piece has the name that
-// both reads have found. One thread. Signal-safe: no.
+// reads, because it was just compiled or unloaded, is left out. Invariant: a piece has the name
+// that both reads have found. One thread. Signal-safe: no.
 #include "stack/perfmap.h"
 
 #include <inttypes.h>

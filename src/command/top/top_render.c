@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A moment of `clrsnap top` as a grid of text: facts, what is shown, the table, one line of keys. Invariant: no line is wider than the grid, in columns of a terminal, whatever the
-// program calls its methods. One thread. Signal-safe: no.
+// A moment of `clrsnap top` as a grid of text: facts, what is shown, the table, one line of keys.
+// Invariant: no line is wider than the grid, in columns of a terminal, whatever the program calls
+// its methods. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
