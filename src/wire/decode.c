@@ -97,6 +97,12 @@ bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *mod
          take_text(&c, path) && take_text(&c, pdb);
 }
 
+bool cs_decode_plain(const struct cs_wire_record *r, enum cs_wire_kind kind, void *out,
+                     size_t size) {
+  struct cs_bytes c;
+  return open_record(r, kind, &c) && cs_take(&c, out, size);
+}
+
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label) {
   struct cs_bytes c;
@@ -109,16 +115,6 @@ bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sam
   if ((r->flags & CS_WIRE_LABELLED) == 0) return true;
   *label = (const struct cs_label *)(const void *)(c.at + sample->frame_count * 8ull);
   return c.left - sample->frame_count * 8ull >= sizeof **label;
-}
-
-bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_AGAIN, &c) && cs_take(&c, again, sizeof *again);
-}
-
-bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_BUDGET, &c) && cs_take(&c, budget, sizeof *budget);
 }
 
 bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
@@ -135,31 +131,6 @@ bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *eve
   struct cs_bytes c;
   return open_record(r, CS_WIRE_EVENTS, &c) && cs_take(&c, events, sizeof *events) &&
          events->mode < CS_WIRE_MODES;
-}
-
-bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_TICKS, &c) && cs_take(&c, ticks, sizeof *ticks);
-}
-
-bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *put_off) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_PUT_OFF, &c) && cs_take(&c, put_off, sizeof *put_off);
-}
-
-bool cs_decode_asks(const struct cs_wire_record *r, struct cs_wire_asks *asks) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_ASKS, &c) && cs_take(&c, asks, sizeof *asks);
-}
-
-bool cs_decode_rooms(const struct cs_wire_record *r, struct cs_wire_rooms *rooms) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_ROOMS, &c) && cs_take(&c, rooms, sizeof *rooms);
-}
-
-bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops) {
-  struct cs_bytes c;
-  return open_record(r, CS_WIRE_STOPS, &c) && cs_take(&c, stops, sizeof *stops);
 }
 
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {

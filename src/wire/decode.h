@@ -31,20 +31,17 @@ bool cs_decode_image(const struct cs_wire_record *r, struct cs_wire_image *image
                      struct cs_text *path);
 bool cs_decode_module(const struct cs_wire_record *r, struct cs_wire_module *module,
                       struct cs_text *path, struct cs_text *pdb);
+// A record that is a structure without texts, such as struct cs_wire_ticks.
+#define CS_DECODE(r, kind, out) cs_decode_plain(r, kind, out, sizeof *(out))
+bool cs_decode_plain(const struct cs_wire_record *r, enum cs_wire_kind kind, void *out,
+                     size_t size);
 // *frames receives frame_count frames, leaf first, in the record, and *label the label, or NULL.
 bool cs_decode_sample(const struct cs_wire_record *r, struct cs_wire_sample *sample,
                       const uint64_t **frames, const struct cs_label **label);
-bool cs_decode_again(const struct cs_wire_record *r, struct cs_wire_again *again);
-bool cs_decode_budget(const struct cs_wire_record *r, struct cs_wire_budget *budget);
 enum { CS_ENGINE_WHY, CS_ENGINE_UNSEEN, CS_ENGINE_TEXTS };
 bool cs_decode_engine(const struct cs_wire_record *r, struct cs_wire_engine *engine,
                       struct cs_text text[CS_ENGINE_TEXTS]);
 bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *events);
-bool cs_decode_ticks(const struct cs_wire_record *r, struct cs_wire_ticks *ticks);
-bool cs_decode_put_off(const struct cs_wire_record *r, struct cs_wire_put_off *put_off);
-bool cs_decode_asks(const struct cs_wire_record *r, struct cs_wire_asks *asks);
-bool cs_decode_rooms(const struct cs_wire_record *r, struct cs_wire_rooms *rooms);
-bool cs_decode_stops(const struct cs_wire_record *r, struct cs_wire_stops *stops);
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end);
 
 #endif

@@ -177,7 +177,7 @@ static void keep_wall(const struct cs_wire_record *r) {
 static void take_again(const struct cs_wire_record *r) {
   struct cs_wire_again again;
   struct cs_wire_sample s;
-  bool good = cs_decode_again(r, &again) && again.thread < MAX_IDS;
+  bool good = CS_DECODE(r, CS_WIRE_AGAIN, &again) && again.thread < MAX_IDS;
   struct cs_wire_record *last = good ? last_wall[again.thread] : NULL;
   check(last != NULL, "a repeated sample of a thread that has none", r->size);
   if (last == NULL) return;
@@ -224,26 +224,29 @@ static void take(const struct cs_wire_record *r) {
             events_told.mode);
       break;
     case CS_WIRE_TICKS:
-      check(cs_decode_ticks(r, &ticks_told) && ticks_told.left_out > 0, "TICKS", ticks_told.taken);
+      check(CS_DECODE(r, CS_WIRE_TICKS, &ticks_told) && ticks_told.left_out > 0, "TICKS",
+            ticks_told.taken);
       break;
     case CS_WIRE_ENGINE:
       check(cs_decode_engine(r, &engine_told, engine_text) && engine_told.had != 0, "ENGINE",
             engine_told.had);
       break;
     case CS_WIRE_PUT_OFF:
-      check(cs_decode_put_off(r, &put_off_told) && put_off_told.samples + put_off_told.events > 0,
+      check(CS_DECODE(r, CS_WIRE_PUT_OFF, &put_off_told) &&
+                put_off_told.samples + put_off_told.events > 0,
             "PUT_OFF", put_off_told.samples);
       break;
     case CS_WIRE_ASKS:
-      check(cs_decode_asks(r, &asks_told) && asks_told.unsent + asks_told.silent > 0, "ASKS",
-            asks_told.silent);
+      check(CS_DECODE(r, CS_WIRE_ASKS, &asks_told) && asks_told.unsent + asks_told.silent > 0,
+            "ASKS", asks_told.silent);
       break;
     case CS_WIRE_ROOMS:
-      check(cs_decode_rooms(r, &rooms_told) && rooms_told.small + rooms_told.unknown > 0, "ROOMS",
-            rooms_told.small);
+      check(CS_DECODE(r, CS_WIRE_ROOMS, &rooms_told) && rooms_told.small + rooms_told.unknown > 0,
+            "ROOMS", rooms_told.small);
       break;
     case CS_WIRE_STOPS:
-      check(cs_decode_stops(r, &stops_told) && stops_told.threads + stops_told.unsampled_ns > 0,
+      check(CS_DECODE(r, CS_WIRE_STOPS, &stops_told) &&
+                stops_told.threads + stops_told.unsampled_ns > 0,
             "STOPS", stops_told.threads);
       break;
     default:

@@ -56,6 +56,11 @@ enum cs_file_kind {
   CS_FILE_ROOMS,       // struct cs_wire_rooms
 };
 
+// The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the
+// same payload; 0: they are not.
+enum { CS_FILE_WIRE_KINDS = 64 };  // more than there are
+enum cs_file_kind cs_file_kind_of(uint32_t wire_kind);
+
 #define CS_FILE_LINES_WANTED 1u
 #define CS_FILE_INLINES_WANTED 2u
 struct cs_file_meta {

@@ -227,6 +227,13 @@ static bool read_image(struct reader *r, uint32_t size) {
   return true;
 }
 
+static bool read_agents(struct reader *r, const struct cs_file_record *head) {
+  for (uint32_t kind = 0; head->kind != 0 && kind < CS_FILE_WIRE_KINDS; kind++)
+    if (cs_file_kind_of(kind) == head->kind)
+      return read_wire(r, head->size, (enum cs_wire_kind)kind);
+  return true;  // of a later version: ignored
+}
+
 static bool read_record(struct reader *r, const struct cs_file_record *head) {
   struct cs_bytes c = {r->record + sizeof *head, head->size - sizeof *head};
   switch (head->kind) {
@@ -234,38 +241,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_meta(r, &c);
     case CS_FILE_REASONS:
       return read_reasons(r->rec, &c);
-    case CS_FILE_START:
-      return read_wire(r, head->size, CS_WIRE_START);
-    case CS_FILE_THREAD:
-      return read_wire(r, head->size, CS_WIRE_THREAD);
-    case CS_FILE_FUNCTION:
-      return read_wire(r, head->size, CS_WIRE_FUNCTION);
     case CS_FILE_IMAGE:
       return read_image(r, head->size);
-    case CS_FILE_IL_MAP:
-      return read_wire(r, head->size, CS_WIRE_IL_MAP);
-    case CS_FILE_AGENT_END:
-      return read_wire(r, head->size, CS_WIRE_END);
-    case CS_FILE_BUDGET:
-      return read_wire(r, head->size, CS_WIRE_BUDGET);
-    case CS_FILE_STOPS:
-      return read_wire(r, head->size, CS_WIRE_STOPS);
-    case CS_FILE_PUT_OFF:
-      return read_wire(r, head->size, CS_WIRE_PUT_OFF);
-    case CS_FILE_TICKS:
-      return read_wire(r, head->size, CS_WIRE_TICKS);
-    case CS_FILE_ENGINE:
-      return read_wire(r, head->size, CS_WIRE_ENGINE);
-    case CS_FILE_EVENTS:
-      return read_wire(r, head->size, CS_WIRE_EVENTS);
-    case CS_FILE_ASKS:
-      return read_wire(r, head->size, CS_WIRE_ASKS);
-    case CS_FILE_ROOMS:
-      return read_wire(r, head->size, CS_WIRE_ROOMS);
-    case CS_FILE_INLINES:
-      return read_wire(r, head->size, CS_WIRE_INLINES);
-    case CS_FILE_MODULE:
-      return read_wire(r, head->size, CS_WIRE_MODULE);
     case CS_FILE_IMAGES:
       return read_symbol_facts(r, &c);
     case CS_FILE_NODES:
@@ -283,7 +260,7 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
     case CS_FILE_END:
       return read_totals(r->rec, &c);
     default:
-      return true;  // of a later version: ignored
+      return read_agents(r, head);
   }
 }
 

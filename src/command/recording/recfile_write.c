@@ -108,15 +108,7 @@ static void start_file(struct cs_recfile *f, const struct cs_recording *rec) {
   if (!cs_output_publish(&f->output, &f->error)) f->failed = true;
 }
 
-static void copy_record(struct cs_recfile *f, const struct cs_wire_record *r,
-                        enum cs_file_kind kind) {
-  begin(f);
-  put(f, r + 1, r->size - sizeof *r);
-  end(f, kind);
-}
-
-void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
-                    const struct cs_wire_record *r) {
+enum cs_file_kind cs_file_kind_of(uint32_t wire_kind) {
   static const enum cs_file_kind kinds[] = {
       [CS_WIRE_START] = CS_FILE_START,       [CS_WIRE_THREAD] = CS_FILE_THREAD,
       [CS_WIRE_FUNCTION] = CS_FILE_FUNCTION, [CS_WIRE_IMAGE] = CS_FILE_IMAGE,
@@ -127,10 +119,18 @@ void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
       [CS_WIRE_EVENTS] = CS_FILE_EVENTS,     [CS_WIRE_MODULE] = CS_FILE_MODULE,
       [CS_WIRE_ASKS] = CS_FILE_ASKS,         [CS_WIRE_ROOMS] = CS_FILE_ROOMS,
   };
+  return wire_kind < CS_COUNT(kinds) ? kinds[wire_kind] : 0;
+}
+
+void cs_recfile_add(struct cs_recfile *f, const struct cs_recording *rec,
+                    const struct cs_wire_record *r) {
   if (!f->open || f->failed) return;
   if (!f->begun) start_file(f, rec);
-  if (r->kind >= CS_COUNT(kinds) || kinds[r->kind] == 0) return;  // samples are written in batches
-  copy_record(f, r, kinds[r->kind]);
+  enum cs_file_kind kind = cs_file_kind_of(r->kind);
+  if (kind == 0) return;  // samples are written in batches
+  begin(f);
+  put(f, r + 1, r->size - sizeof *r);
+  end(f, kind);
 }
 
 // A root is identified by its mode and the thread's id, every other node by its frame.

@@ -257,7 +257,7 @@ static bool add_sample(struct cs_recording *rec, const struct cs_wire_record *r)
 
 static bool add_again(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_again again;
-  if (!cs_decode_again(r, &again)) return false;
+  if (!CS_DECODE(r, CS_WIRE_AGAIN, &again)) return false;
   uint32_t thread = thread_index(rec, again.thread);
   struct cs_rec_sample sample = rec->threads[thread].wall;
   sample.time_ns = again.time_ns;
@@ -388,17 +388,17 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
     case CS_WIRE_EVENTS:
       return add_events(rec, r);
     case CS_WIRE_TICKS:
-      return cs_decode_ticks(r, &rec->ticks);
+      return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
     case CS_WIRE_PUT_OFF:
-      return cs_decode_put_off(r, &rec->put_off);
+      return CS_DECODE(r, CS_WIRE_PUT_OFF, &rec->put_off);
     case CS_WIRE_ASKS:
-      return cs_decode_asks(r, &rec->asks);
+      return CS_DECODE(r, CS_WIRE_ASKS, &rec->asks);
     case CS_WIRE_ROOMS:
-      return cs_decode_rooms(r, &rec->rooms);
+      return CS_DECODE(r, CS_WIRE_ROOMS, &rec->rooms);
     case CS_WIRE_STOPS:
-      return cs_decode_stops(r, &rec->stops);
+      return CS_DECODE(r, CS_WIRE_STOPS, &rec->stops);
     case CS_WIRE_BUDGET:
-      return cs_decode_budget(r, &rec->budget);
+      return CS_DECODE(r, CS_WIRE_BUDGET, &rec->budget);
     case CS_WIRE_END:
       return add_end(rec, r);
     default:
