@@ -14,9 +14,11 @@
 #include "profile/locations.h"
 #include "profile/merge.h"
 #include "profile/timeline.h"
+#include "util/arena.h"
 #include "util/gzip.h"
 
-// All messages of the profile, in a few arrays. Repeated fields need arrays of pointers.
+// The messages of the profile are in a few arrays, of the arena. Repeated fields need arrays of
+// pointers.
 struct builder {
   const struct cs_profile_set *set;
   const struct cs_merged *merged;  // the stacks of its profile are the samples
@@ -24,22 +26,23 @@ struct builder {
   struct cs_functions functions;
   struct cs_locations places;
   struct cs_strings strings;
+  struct cs_arena arena;
   uint32_t *thread;  // per node
   Pprof__Profile out;
   Pprof__ValueType types[2 * CS_WIRE_MODES], *type_refs[2 * CS_WIRE_MODES];
-  Pprof__Mapping *mappings, **mapping_refs;
+  Pprof__Mapping *mappings;
   struct cs_map mapping_ids;  // module's string id -> index
-  Pprof__Location *locations, **location_refs;
-  Pprof__Line *lines, **line_refs;
-  Pprof__Function *function_messages, **function_refs;
-  Pprof__Sample *samples, **sample_refs;
-  Pprof__Label *labels, **label_refs;
-  Pprof__Label *trace_labels,
-      **sample_labels;  // two per Activity; four places per sample under one
-  uint64_t *ids;        // of all samples' locations
-  int64_t *values;      // as many as there are types for each sample
+  Pprof__Sample *samples;
+  Pprof__Label **labels;         // two per thread
+  Pprof__Label *trace_labels;    // two per Activity
+  Pprof__Label **sample_labels;  // four places per sample under one
+  int64_t *values;               // as many as there are types for each sample
   char **texts;
 };
+
+static void *take(struct builder *b, size_t count, size_t size) {
+  return cs_arena_take(&b->arena, count, size);
+}
 
 static int64_t text_id(struct builder *b, const char *data, size_t len) {
   return cs_strings_add_plain(&b->strings, data, len);
@@ -89,14 +92,16 @@ static void add_mapping(struct builder *b, uint32_t frame, uint64_t *id) {
     m->id = i + 1;
     m->filename = text_id(b, module, len);
     m->has_functions = 1;  // otherwise pprof looks for the file and its symbols
-    b->mapping_refs[b->out.n_mapping++] = m;
+    b->out.mapping[b->out.n_mapping++] = m;
   }
   if (b->p->frames[frame].file != CS_NO_TEXT) m->has_filenames = m->has_line_numbers = 1;
 }
 
 static void add_functions(struct builder *b) {
+  Pprof__Function *functions = take(b, b->functions.count, sizeof *functions);
+  b->out.function = take(b, b->functions.count, sizeof *b->out.function);
   for (uint32_t i = 0; i < b->functions.count; i++) {
-    Pprof__Function *f = &b->function_messages[i];
+    Pprof__Function *f = &functions[i];
     uint32_t frame = b->functions.frame[i];
     size_t len;
     const char *name = cs_profile_method(b->p, frame, &len);
@@ -106,44 +111,47 @@ static void add_functions(struct builder *b) {
     f->name = text_id(b, name, len);
     const char *file = cs_profile_file(b->p, frame, &len);
     if (file != NULL) f->filename = text_id(b, file, len);
-    b->function_refs[i] = f;
+    b->out.function[b->out.n_function++] = f;
   }
-  b->out.function = b->function_refs;
-  b->out.n_function = b->functions.count;
 }
 
 static void add_locations(struct builder *b) {
   const struct cs_locations *places = &b->places;
-  Pprof__Line **line = b->line_refs;
-  for (uint32_t i = 0; i < b->p->frame_count; i++) {
-    pprof__line__init(&b->lines[i]);
-    b->lines[i].function_id = b->functions.of[i] + 1;
-    b->lines[i].line = b->p->frames[i].line;
+  size_t frames = b->p->frame_count;
+  Pprof__Line *lines = take(b, frames, sizeof *lines);
+  Pprof__Line **line = take(b, places->lines, sizeof *line);
+  Pprof__Location *locations = take(b, places->count, sizeof *locations);
+  b->out.location = take(b, places->count, sizeof *b->out.location);
+  b->mappings = take(b, frames, sizeof *b->mappings);
+  b->out.mapping = take(b, frames, sizeof *b->out.mapping);
+  for (size_t i = 0; i < frames; i++) {
+    pprof__line__init(&lines[i]);
+    lines[i].function_id = b->functions.of[i] + 1;
+    lines[i].line = b->p->frames[i].line;
   }
   for (uint32_t i = 0; i < places->count; i++) {
-    Pprof__Location *l = &b->locations[i];
+    Pprof__Location *l = &locations[i];
     pprof__location__init(l);
     l->id = i + 1;
     l->line = line;
     for (uint32_t at = i; at != CS_NO_LOCATION; at = places->items[at].outer) {
-      l->line[l->n_line++] = &b->lines[places->items[at].frame];
+      l->line[l->n_line++] = &lines[places->items[at].frame];
       add_mapping(b, places->items[at].frame, &l->mapping_id);  // the outermost frame's stays
     }
     line += l->n_line;
-    b->location_refs[i] = l;
+    b->out.location[b->out.n_location++] = l;
   }
-  b->out.location = b->location_refs;
-  b->out.n_location = places->count;
-  b->out.mapping = b->mapping_refs;
 }
 
 static void add_labels(struct builder *b) {
   int64_t thread = word(b, "thread"), tid = word(b, "tid");
+  Pprof__Label *labels = take(b, 2 * b->p->thread_count, sizeof *labels);
+  b->labels = take(b, 2 * b->p->thread_count, sizeof *b->labels);
   for (size_t i = 0; i < b->p->thread_count; i++) {
     const struct cs_profile_thread *t = &b->p->threads[i];
     size_t len;
     const char *name = cs_strings_get(&b->p->strings, t->name, &len);
-    Pprof__Label *l = &b->labels[2 * i];
+    Pprof__Label *l = &labels[2 * i];
     pprof__label__init(&l[0]);
     pprof__label__init(&l[1]);
     l[0].key = thread;
@@ -151,8 +159,8 @@ static void add_labels(struct builder *b) {
     l[1].key = tid;
     l[1].num = t->tid;
     // A thread without a name has no name label: an empty string means none.
-    b->label_refs[2 * i] = len > 0 ? &l[0] : &l[1];
-    b->label_refs[2 * i + 1] = &l[1];
+    b->labels[2 * i] = len > 0 ? &l[0] : &l[1];
+    b->labels[2 * i + 1] = &l[1];
   }
 }
 
@@ -181,17 +189,17 @@ static Pprof__Sample *add_sample(struct builder *b, uint32_t node, uint64_t *ids
       s->value[s->n_value++] = (int64_t)values.weight[i];
   }
   size_t thread = b->thread[node];
-  bool named = b->label_refs[2 * thread] != b->label_refs[2 * thread + 1];
-  s->label = &b->label_refs[2 * thread + (named ? 0 : 1)];
+  bool named = b->labels[2 * thread] != b->labels[2 * thread + 1];
+  s->label = &b->labels[2 * thread + (named ? 0 : 1)];
   s->n_label = named ? 2 : 1;
-  b->sample_refs[index] = s;
+  b->out.sample[index] = s;
   return s;
 }
 
 // An empty string means no label.
 static void add_trace_labels(struct builder *b) {
   uint32_t count = b->p->labels != NULL ? cs_labels_count(b->p->labels) : 0;
-  b->trace_labels = cs_allocate(2 * (size_t)count * sizeof *b->trace_labels);
+  b->trace_labels = take(b, 2 * (size_t)count, sizeof *b->trace_labels);
   if (b->p->labelled.count == 0) return;
   int64_t trace = word(b, "trace_id"), span = word(b, "span_id");
   for (size_t k = 0; k < b->p->labelled.count; k++) {
@@ -239,27 +247,25 @@ static void add_stack(struct builder *b, uint32_t node, uint64_t *ids, size_t id
 
 static void add_samples(struct builder *b) {
   const struct cs_tree *tree = &b->p->tree;
-  size_t count = b->p->labelled.count, ids = 0;
+  size_t count = b->p->labelled.count, depths = 0;
   for (uint32_t i = 1; i < tree->count; i++) {
     if (tree->nodes[i].samples == 0) continue;
     count++;
-    ids += depth_of(tree, i);
+    depths += depth_of(tree, i);
   }
-  b->samples = cs_allocate(count * sizeof *b->samples);
-  b->sample_refs = cs_allocate(count * sizeof *b->sample_refs);
-  b->values = cs_allocate(b->out.n_sample_type * count * sizeof *b->values);
-  b->ids = cs_allocate(ids * sizeof *b->ids);
-  b->sample_labels = cs_allocate(4 * b->p->labelled.count * sizeof *b->sample_labels);
-  b->out.sample = b->sample_refs;
-  ids = 0;
+  uint64_t *ids = take(b, depths, sizeof *ids);  // of all samples' locations
+  b->samples = take(b, count, sizeof *b->samples);
+  b->out.sample = take(b, count, sizeof *b->out.sample);
+  b->values = take(b, b->out.n_sample_type * count, sizeof *b->values);
+  b->sample_labels = take(b, 4 * b->p->labelled.count, sizeof *b->sample_labels);
   for (uint32_t i = 1; i < tree->count; i++) {
     if (tree->nodes[i].samples == 0) continue;
     size_t own = 0;
     for (uint32_t n = i; tree->nodes[n].parent != 0; n = tree->nodes[n].parent) {
-      b->ids[ids + own++] = b->places.of[n] + 1;
+      ids[own++] = b->places.of[n] + 1;
       n = cs_locations_base(&b->places, tree, n);
     }
-    add_stack(b, i, b->ids + ids, own);
+    add_stack(b, i, ids, own);
     ids += own;
   }
 }
@@ -272,22 +278,11 @@ static void add_strings(struct builder *b) {
 }
 
 static void build(struct builder *b) {
-  size_t frames = b->p->frame_count, threads = b->p->thread_count;
   pprof__profile__init(&b->out);
   (void)cs_strings_add(&b->strings, "", 0);
   cs_functions_make(&b->functions, b->p, false);
   cs_locations_make(&b->places, b->p);
   b->thread = cs_node_threads(&b->p->tree);
-  b->mappings = cs_allocate(frames * sizeof *b->mappings);
-  b->mapping_refs = cs_allocate(frames * sizeof *b->mapping_refs);
-  b->locations = cs_allocate(b->places.count * sizeof *b->locations);
-  b->location_refs = cs_allocate(b->places.count * sizeof *b->location_refs);
-  b->lines = cs_allocate(frames * sizeof *b->lines);
-  b->line_refs = cs_allocate(b->places.lines * sizeof *b->line_refs);
-  b->function_messages = cs_allocate(frames * sizeof *b->function_messages);
-  b->function_refs = cs_allocate(frames * sizeof *b->function_refs);
-  b->labels = cs_allocate(2 * threads * sizeof *b->labels);
-  b->label_refs = cs_allocate(2 * threads * sizeof *b->label_refs);
   add_types(b);
   add_functions(b);
   add_locations(b);
@@ -298,12 +293,9 @@ static void build(struct builder *b) {
 }
 
 static void clean_up(struct builder *b) {
-  void *const all[] = {b->thread,        b->mappings,     b->mapping_refs, b->locations,
-                       b->location_refs, b->lines,        b->line_refs,    b->function_messages,
-                       b->function_refs, b->samples,      b->sample_refs,  b->labels,
-                       b->label_refs,    b->ids,          b->values,       b->texts,
-                       b->trace_labels,  b->sample_labels};
-  for (size_t i = 0; i < CS_COUNT(all); i++) free(all[i]);
+  cs_arena_free(&b->arena);
+  free(b->thread);
+  free(b->texts);
   cs_functions_free(&b->functions);
   cs_locations_free(&b->places);
   cs_strings_free(&b->strings);
