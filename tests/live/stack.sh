@@ -18,7 +18,7 @@ refused() {
 }
 refused 2 "stack takes the number of one process"
 refused 2 "no .NET process is called 'x'; 'clrsnap ps' lists them" x
-refused 2 "no .NET process is called '-5'; 'clrsnap ps' lists them" -- -5
+refused 2 "stack takes the number or the name of a process, not '-5'" -- -5
 refused 2 "stack takes the number or the name of a process, not '0'" 0
 refused 2 "unknown option '--nope'" --nope 1
 refused 2 "--native takes 'on' or 'off', not 'maybe'" --native maybe 1
