@@ -51,7 +51,7 @@ runtime, system). total: with all that it calls; recursion counts once. Shares a
 
 ## What is odd
 
-- 18.2 % of the stacks are cut, most often so: the depth limit was reached.
+- 18.2 % of the stacks are cut, mostly because the depth limit was reached.
 - cpu: few samples (11).
 - The functions of 1 of 2 native libraries have no names.
 X

@@ -82,7 +82,7 @@ if [ "$WHAT" = release ]; then
 fi
 if [ "$WHAT" = many ]; then
   "$CLRSNAP" async --stop-limit 0.001 "$pid" > "$WORK/text" || fail "--stop-limit"
-  grep -q "Not all was looked at: --stop-limit was over" "$WORK/text" || { cat "$WORK/text"; fail "a short limit is not said"; }
+  grep -q "Not all of the heap was read: --stop-limit was reached" "$WORK/text" || { cat "$WORK/text"; fail "a short limit is not said"; }
   pass "a limit that is too short"
 fi
 kill -0 "$pid" || fail "the program has died"

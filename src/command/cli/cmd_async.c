@@ -75,12 +75,12 @@ static void print_lacks(const struct cs_async *a) {
   char text[NUMBER_BYTES];
   if (a->late)
     cs_print(stdout,
-             "Not all was looked at: --stop-limit was over, with %.1f MB of the heap left. Counts "
-             "are too low, and\nsome operations begin further down than they would.\n",
+             "Not all of the heap was read: --stop-limit was reached with %.1f MB left. Counts are "
+             "too low, and\nsome operations begin further down than they should.\n",
              (double)a->late_bytes / 1e6);
   if (a->lost_bytes > 0)
     cs_print(stdout,
-             "%.1f MB of the heap were not readable as objects: operations may be missing.\n",
+             "%.1f MB of the heap could not be read as objects: operations may be missing.\n",
              (double)a->lost_bytes / 1e6);
   if (a->too_many > 0)
     cs_print(stdout, "%s tasks were left out: only the first %s were kept.\n",
@@ -88,9 +88,9 @@ static void print_lacks(const struct cs_async *a) {
   if (a->cut)
     cs_print(stdout, "Some chains are cut: they are longer than 400 steps, or fork too often.\n");
   cs_print(stdout,
-           "Not seen: who completes a TaskCompletionSource; what a custom awaiter or ValueTask "
-           "source waits for (its class\nis shown); runtime-async methods. An operation that "
-           "nothing refers to any more is shown until it is collected.\n");
+           "Not shown: which code completes a TaskCompletionSource; what a custom awaiter or "
+           "ValueTask source waits for\n(its class is shown); runtime-async methods. An operation "
+           "that nothing refers to any more is shown until it is\ncollected.\n");
 }
 
 static void print_text(const struct cs_async *a, const struct options *o) {

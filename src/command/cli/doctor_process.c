@@ -55,7 +55,7 @@ static void check_runtime(struct cs_doctor *d, const struct cs_process *p) {
   struct cs_remote *remote = cs_remote_open(p->pid, &err);
   if (remote != NULL)
     cs_doctor_note(d, CS_FINDING_GOOD, "runtime", NULL, ".NET %s is supported",
-                   p->runtime != NULL ? p->runtime : "(of a version that it does not tell)");
+                   p->runtime != NULL ? p->runtime : "(of an unknown version)");
   else
     cs_doctor_note(d, CS_FINDING_FAULT, "runtime", NULL, "%s", err.text);
   if (remote != NULL) cs_remote_close(remote);

@@ -52,9 +52,9 @@ static void check_losses(struct list *l) {
     cs_print(l->out, "%" PRIu64 " samples were lost, %.2g %% of all.\n", lost,
              100.0 * (double)lost / (double)(lost + samples));
   if (samples - complete > samples / 100 && item(l))
-    cs_print(l->out, "%.1f %% of the stacks are cut, most often so: %s.\n",
+    cs_print(l->out, "%.1f %% of the stacks are cut, mostly because %s.\n",
              100.0 * (double)(samples - complete) / (double)samples,
-             why != NULL ? why->text : "unknown");
+             why != NULL ? why->text : "of reasons that are unknown");
 }
 
 static void check_samples(struct list *l, const struct cs_profile *p) {
