@@ -78,11 +78,15 @@ static void write_bytes(size_t size) {
   cs_store_release(&header->head, head + pad + size);
 }
 
-static void end(enum cs_wire_kind kind) {
+static void end_flagged(enum cs_wire_kind kind, uint16_t flags) {
   while (used % 8 != 0) record[used++] = 0;
-  struct cs_wire_record r = {(uint32_t)used, (uint16_t)kind, 0};
+  struct cs_wire_record r = {(uint32_t)used, (uint16_t)kind, flags};
   memcpy(record, &r, sizeof r);
   write_bytes(used);
+}
+
+static void end(enum cs_wire_kind kind) {
+  end_flagged(kind, 0);
 }
 
 static void start(void) {
@@ -110,7 +114,9 @@ static void function(uint32_t id, uint32_t kind, const char *module, const char 
   put_text(space);
   put_text(type);
   put_text(method);
-  put_text(strcmp(method, "Sum") == 0 ? "(int[], ref long)" : "");
+  put_text(strcmp(method, "Sum") == 0              ? "(int[], ref long)"
+           : strcmp(method, "lambda_method2") == 0 ? "(Closure, object, HttpContext)"
+                                                   : "");
   end(CS_WIRE_FUNCTION);
 }
 
@@ -151,6 +157,7 @@ static void image(uint32_t id, uint64_t from, uint64_t to, uint64_t bias, const 
 
 static uint64_t weight = 2000000;
 static int sampled_mode;  // 0: the first of those that are wanted
+static struct cs_label sample_label;
 
 static void sample(uint32_t thread_id, enum cs_stop stop, uint32_t held_ns, const uint64_t *frames,
                    uint32_t count) {
@@ -166,7 +173,8 @@ static void sample(uint32_t thread_id, enum cs_stop stop, uint32_t held_ns, cons
   begin();
   put(&s, sizeof s);
   put(frames, count * sizeof *frames);
-  end(CS_WIRE_SAMPLE);
+  if (sample_label.endpoint != 0) put(&sample_label, sizeof sample_label);
+  end_flagged(CS_WIRE_SAMPLE, sample_label.endpoint != 0 ? CS_WIRE_LABELLED : 0);
 }
 #define SAMPLE(thread_id, stop, held, ...)                       \
   sample(thread_id, stop, held, (const uint64_t[]){__VA_ARGS__}, \
@@ -318,6 +326,39 @@ static void served(void) {
            NATIVE(7, 1));
 }
 
+// Requests of two routes, each request a trace of its own: five of GET /cart/{id}, the third of which lasts longest, whose
+// delegate stands below Kestrel's frames or below others, and one of POST /order, whose delegate is not
+// on the stack. Two samples belong to none.
+enum { DELEGATE = 30, GET_CART, POST_ORDER };
+static void requests(void) {
+  describe();
+  function(DISPATCH, CS_WIRE_FN_METHOD, "System.Private.CoreLib.dll", "System.Threading",
+           "ThreadPoolWorkQueue", "Dispatch");
+  function(KESTREL, CS_WIRE_FN_METHOD, "Microsoft.AspNetCore.Server.Kestrel.Core.dll",
+           "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http", "HttpProtocol",
+           "ProcessRequests");
+  function(DELEGATE, CS_WIRE_FN_DYNAMIC, "", "", "", "lambda_method2");
+  function(GET_CART, CS_WIRE_FN_TYPE, "", "", "GET /cart/{id}", "");
+  function(POST_ORDER, CS_WIRE_FN_TYPE, "", "", "POST /order", "");
+  for (uint32_t i = 0; i < 5; i++) {
+    sample_label = (struct cs_label){.trace = {(uint8_t)(i + 1)}, .endpoint = GET_CART};
+    for (uint32_t n = 0; n < (i == 2 ? 6 : 2); n++) {
+      if (n == 0)
+        SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(WORK, 1), MANAGED(DELEGATE, 1), MANAGED(KESTREL, 1),
+               MANAGED(DISPATCH, 1));
+      else
+        SAMPLE(2, CS_STOP_BASE, 1000, MANAGED(SUM, 1), MANAGED(WORK, 1), MANAGED(DELEGATE, 1),
+               MANAGED(DISPATCH, 1));
+    }
+  }
+  sample_label = (struct cs_label){.trace = {9}, .endpoint = POST_ORDER};
+  for (uint32_t n = 0; n < 4; n++)
+    SAMPLE(2, CS_STOP_BASE, 1000, MANAGED(SUM, 1), MANAGED(DISPATCH, 1));
+  sample_label = (struct cs_label){.endpoint = 0};
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(SUM, 1), MANAGED(DISPATCH, 1));
+  SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 1));
+}
+
 // For comparison with golden: of 22 samples 12 are in Sum and 10 in Main itself.
 static void later(void) {
   describe();
@@ -448,6 +489,9 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "served") == 0) {
     served();
     finish(37, 0, 0);
+  } else if (strcmp(what, "requests") == 0) {
+    requests();
+    finish(20, 0, 0);
   } else if (strcmp(what, "lost") == 0) {
     describe();
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));

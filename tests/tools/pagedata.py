@@ -42,14 +42,17 @@ def modes(page):
         for i, (back, frame) in enumerate(zip(*columns(2, mode["nodes"])), 1):
             paths.append(paths[i - back] + (names[frame],))
         entries, node = [], 0
-        for step, thread, *own in zip(*columns(6 if "diff" in mode else 4, mode["entries"])):
+        routed = 1 if mode.get("routes") else 0
+        for step, thread, *own in zip(*columns(routed + (6 if "diff" in mode else 4), mode["entries"])):
             node += step
+            own = own[routed:]
             entries.append((tuple(mode["threads"][thread]), paths[node], own))
         samples, entry, time = [], 0, 0
-        for step, ms, weight, *asleep in zip(*columns(4 if mode["asleep"] else 3, mode["samples"])):
+        rows = 3 + mode["asleep"] + bool(mode.get("traces"))
+        for step, ms, weight, *asleep in zip(*columns(rows, mode["samples"])):
             time = ms if step > 0 else time + ms
             entry += step
-            samples.append((entry, time, weight, asleep[0] if asleep else 0))
+            samples.append((entry, time, weight, asleep[0] if mode["asleep"] else 0))
         yield mode, entries, samples
 
 

@@ -127,7 +127,7 @@ function threadName(thread) {
 }
 
 function fillThreads(recording, chosen) {
-  const {unit, idle} = state, totals = recording.threadTotals(unit, idle), all = totals.reduce((a, b) => a + b, 0);
+  const totals = recording.threadTotals(state.unit, state), all = totals.reduce((a, b) => a + b, 0);
   const shares = document.createElement("optgroup");
   const option = (value, text, where = $("thread")) => where.append(new Option(text, value));
   $("thread").replaceChildren();
@@ -144,10 +144,11 @@ function fillThreads(recording, chosen) {
 }
 
 // The sentence on idle threads, with its switch.
-function fillIdle(recording, {unit, idle: shown}) {
+function fillIdle(recording, now) {
+  const shown = now.idle;
   $("idle-note").hidden = !recording.idle;
   if (!recording.idle) return;
-  const {own, whole, idle, of} = recording.idleTotals(unit);
+  const {own, whole, idle, of} = recording.idleTotals(now);
   $("idle-text").textContent = `${shown ? "With" : "Without"} ${amount(own)} of ${amount(whole)} in which ` +
     "threads waited for work (the pool, timers, sockets, files, the runtime itself); " +
     `${number.format(idle)} of ${countText(of, ["thread", "threads"])} did nothing else.`;

@@ -20,6 +20,10 @@ class Recording {
     this.whole = data.facts.whole;  // the whole that weights are parts of, such as "CPU time"
     this.counted = countsMore(data.facts) ? [this.whole, this.whole] : this.what;  // what is counted
     this.threads = data.threads.map(([name, tid]) => ({name: data.strings[name], tid}));
+    this.routes = data.routes?.length > 0 ? data.routes : null;  // numbered from 1
+    this.traces = data.traces?.length > 0 ? data.traces : null;  // [route, id, first ms, ms, samples, weight], from 1
+    this.grouped = false;  // by route
+    this.usualRoute = this.routes && data.byRoute ? "each" : "all";
     this.diff = data.diff ?? null;
     this.only = data.only ?? null;  // in a comparison: "before" or "after" if only that side has the mode
     this.timed = data.samples > 0;
@@ -67,10 +71,11 @@ class Recording {
     this.frame = columns.read(new Int32Array(nodes + 1).fill(-1, 0, 1), 1);
   }
 
-  // Entries are sorted by node, then by thread.
+  // Entries are sorted by node, then by thread, then by route.
   readEntries({entries: n}, columns) {
     this.entryNode = columns.readRising(new Int32Array(n));
     this.entryThread = columns.read(new Int32Array(n));
+    this.entryRoute = this.routes ? columns.read(new Int32Array(n)) : null;  // 0: none
     const own = () => ({samples: columns.read(new Float64Array(n)),
       weight: columns.read(new Float64Array(n))});
     this.entryOwn = own();
@@ -83,6 +88,7 @@ class Recording {
     this.time = columns.read(new Float64Array(n));
     this.sampleWeight = columns.read(new Float64Array(n));
     this.asleep = asleep ? columns.read(new Uint8Array(n)) : null;
+    this.trace = this.traces ? columns.read(new Uint8Array(n)) : null;  // 0: none of the list
     let last = 0;
     for (let i = 0; i < n; i++) {
       if (i > 0 && this.entry[i] === this.entry[i - 1]) this.time[i] += this.time[i - 1];
@@ -102,11 +108,26 @@ class Recording {
     return this.foldsOf ??= new Folds(this);
   }
 
-  threadTotals(unit, idle) {
-    const totals = this.threads.map(() => 0), own = this.entryOwn[unit], away = idle ? null : this.idle;
-    for (let i = 0; i < own.length; i++) {
-      if (!away?.[this.entryNode[i]]) totals[this.entryThread[i]] += own[i];
-    }
+  // Shows the stacks of each route below a frame for it, or all of them as they are.
+  group(on) {
+    if (!this.routes || on === this.grouped) return;
+    const {parent, frame, entryNode, idle, frameCount, names, modules, frameKinds, plumbing} = this;
+    this.plain ??= {parent, frame, entryNode, idle, frameCount, names, modules, frameKinds, plumbing};
+    this.byRoute ??= groupByRoute(this);
+    Object.assign(this, on ? this.byRoute : this.plain, {grouped: on, foldsOf: null, groups: null, found: null,
+      forms: [], colors: {light: [], dark: []}, method: this.method < this.plain.frameCount ? this.method : -1});
+    this.trees.clear();
+  }
+
+  // Whether an entry is left out: that of an idle thread, or of another route than the chosen one.
+  leavesOut({idle, route}) {
+    const away = idle ? null : this.idle, {entryNode, entryRoute} = this;
+    return entry => Boolean(away?.[entryNode[entry]]) || (typeof route === "number" && entryRoute[entry] !== route);
+  }
+
+  threadTotals(unit, filter) {
+    const totals = this.threads.map(() => 0), own = this.entryOwn[unit], out = this.leavesOut(filter);
+    for (let i = 0; i < own.length; i++) if (!out(i)) totals[this.entryThread[i]] += own[i];
     return totals;
   }
 
@@ -124,14 +145,15 @@ class Recording {
 
   // What each node has of its own. filter.range: [from, to) in ms; filter.awake: "all", "running"
   // or "waiting".
-  own({unit, range, awake, idle, threads}) {
-    const skip = this.skipped(awake), away = idle ? null : this.idle;
-    if (!range && skip < 0) return this.spread(this.entryOwn[unit], {threads, idle}, 1);
+  own({unit, range, awake, idle, threads, route, trace}) {
+    const skip = this.skipped(awake), out = this.leavesOut({idle, route});
+    if (!range && skip < 0 && !trace) return this.spread(this.entryOwn[unit], {threads, idle, route}, 1);
     const own = new Float64Array(this.parent.length), {entryNode, entryThread} = this;
     const [from, to] = range ?? [0, Infinity];
     for (let i = 0; i < this.entry.length; i++) {
       const entry = this.entry[i];
-      if (this.time[i] < from || this.time[i] >= to || away?.[entryNode[entry]]) continue;
+      if (this.time[i] < from || this.time[i] >= to || out(entry)) continue;
+      if (trace && this.trace[i] !== trace) continue;
       if (skip >= 0 && this.asleep[i] === skip) continue;
       if (threads && !threads.has(entryThread[entry])) continue;
       own[entryNode[entry]] += unit === "samples" ? 1 : this.sampleWeight[i];
@@ -140,8 +162,8 @@ class Recording {
   }
 
   // What idle threads have, and the number of threads that have nothing else: {own, whole, idle, of}.
-  idleTotals(unit) {
-    const all = this.threadTotals(unit, true), busy = this.threadTotals(unit, false);
+  idleTotals({unit, route}) {
+    const all = this.threadTotals(unit, {idle: true, route}), busy = this.threadTotals(unit, {idle: false, route});
     const sum = values => values.reduce((a, b) => a + b, 0);
     const count = (is, of = this.threads.filter((thread, i) => is(i))) => sum(of.map(threadCount));
     return {own: sum(all) - sum(busy), whole: sum(all), of: count(i => all[i] > 0),
@@ -155,11 +177,11 @@ class Recording {
   }
 
   // Adds up the values of entries by node.
-  spread(values, {threads, idle}, scale) {
+  spread(values, {threads, idle, route}, scale) {
     const own = new Float64Array(this.parent.length), {entryNode, entryThread} = this;
-    const away = idle ? null : this.idle;
+    const out = this.leavesOut({idle, route});
     for (let i = 0; i < values.length; i++) {
-      if (away?.[entryNode[i]]) continue;
+      if (out(i)) continue;
       if (!threads || threads.has(entryThread[i])) own[entryNode[i]] += values[i] * scale;
     }
     return own;
@@ -172,9 +194,10 @@ class Recording {
     return this.plumbing.map((is, i) => kinds[this.frameKinds[i]] || (plumbing && is));
   }
 
-  // filter: {threads: Set or null for all, unit, range, awake, idle, hide, fold, width}. Without `idle`,
-  // the stacks of idle threads are left out. With `fold`, plumbing is folded (flame-folds.js). With width "before", the frames of a comparison are as wide
-  // as they were before.
+  // filter: {threads: Set or null for all, unit, range, awake, idle, route, trace, hide, fold, width}. Without
+  // `idle`, the stacks of idle threads are left out. route: "all", or the number of one (see readRoute); trace:
+  // the number of one, or 0. With `fold`, plumbing is folded (flame-folds.js). With width "before", the
+  // frames of a comparison are as wide as they were before.
   tree(filter) {
     const key = JSON.stringify({...filter, threads: filter.threads && [...filter.threads],
       hide: [...filter.hide].sort(), opened: filter.fold ? [...this.folds.opened].sort() : []});

@@ -24,7 +24,7 @@ class Heat {
   }
 
   // marks: [begin, duration, text] in us. unit: what cells are counted in.
-  show(recording, marks, {unit, awake, idle}) {
+  show(recording, marks, {unit, awake, idle, route, trace}) {
     if (recording !== this.recording) {  // the rows belong to the recording's threads
       this.cursor = {column: 0, row: 0};
       this.anchor = this.drag = null;
@@ -32,14 +32,15 @@ class Heat {
     this.recording = recording;
     this.marks = marks;
     this.unit = unit;
-    const totals = recording.threadTotals("samples", idle);
+    const totals = recording.threadTotals("samples", {idle, route});
     this.rows = totals.map((total, thread) => ({total, thread})).filter(row => row.total > 0)
       .sort((a, b) => b.total - a.total || a.thread - b.thread);
     this.rows.unshift({total: 0, thread: -1});  // the row of all threads
     this.rowOf = new Map(this.rows.map(({thread}, i) => [thread, i]));
     this.under = recording.found ? recording.matchedNodes(recording.found.matches) : null;
     this.awake = awake;
-    this.away = idle ? null : recording.idle;
+    this.out = recording.leavesOut({idle, route});
+    this.trace = trace;
     this.resize();
   }
 
@@ -72,7 +73,8 @@ class Heat {
     for (let i = 0; i < rec.entry.length; i++) {
       const entry = rec.entry[i];
       if (this.under && !this.under[rec.entryNode[entry]]) continue;
-      if (this.away?.[rec.entryNode[entry]] || (skip >= 0 && rec.asleep[i] === skip)) continue;
+      if (this.out(entry) || (skip >= 0 && rec.asleep[i] === skip)) continue;
+      if (this.trace && rec.trace[i] !== this.trace) continue;
       const weight = counted ? 1 : rec.sampleWeight[i], row = this.rowOf.get(rec.entryThread[entry]) * columns;
       const add = (column, part) => {
         for (const at of [column, row + column]) {

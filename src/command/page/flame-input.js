@@ -12,10 +12,10 @@ function escape() {
   focusView();
 }
 
-// Chooses all threads and the whole recording.
+// Chooses all threads, routes and traces and the whole recording.
 function chooseAll() {
-  if (!state.range && !state.threads) return;
-  state.range = state.threads = null;
+  if (!isPart()) return;
+  Object.assign(state, {range: null, threads: null, trace: 0, route: readRoute(state.recording, null)});
   fillThreads(state.recording, null);
   refresh();
 }
@@ -108,6 +108,13 @@ function listen() {
       refresh();
     });
   }
+  on("route", "change", () => {
+    const {value} = $("route");
+    Object.assign(state, {route: /^\d+$/.test(value) ? Number(value) : value, trace: 0});
+    fillThreads(state.recording, state.threads);
+    refresh();
+  });
+  on("trace", "click", () => chooseTrace(0));
   on("idle", "click", () => {
     state.idle = !state.idle;
     fillThreads(state.recording, state.threads);

@@ -1,6 +1,6 @@
 // The page's address records what is looked at, so that a link shows others the same:
 // #view=flame&mode=cpu&thread=101,102&unit=time&hide=native,runtime&fold=off&open=12,40&awake=running&idle=on&from=1000&to=2000
-// &search=Json&node=17&method=Program.Main&sort=-total&width=before&heat=off&theme=dark
+// &search=Json&node=17&method=Program.Main&route=each&trace=4bf9...&sort=-total&width=before&heat=off&theme=dark
 // A link written by hand may say zoom=NAME for the widest frame of that name, and native=off.
 
 function readLink(text) {
@@ -18,6 +18,7 @@ function readLink(text) {
     idle: wish.get("idle") === "on", fold: wish.get("fold") !== "off",
     open: list("open").map(Number).filter(Number.isInteger),
     range: from !== null && to !== null && from < to ? [from, to] : null,
+    route: wish.get("route"), trace: wish.get("trace"),
     node: node === null ? 0 : node, zoom: wish.get("zoom"), method: wish.get("method"),
     sort: wish.get("sort"), width: wish.get("width") === "before" ? "before" : "after",
     heat: wish.get("heat") !== "off",
@@ -45,6 +46,8 @@ function writeLink(now) {
     put("to", String(Math.round(now.range[1] * 1000) / 1000));
   }
   put("search", now.search, "");
+  put("route", now.route, now.usualRoute);
+  put("trace", now.trace, null);
   put("node", now.node, 0);
   put("method", now.method, null);
   put("sort", now.sort, null);

@@ -38,6 +38,8 @@ function ownStart(name) {
 function shortNames(name) {
   const library = /^\[(?:lib)?(.*)\.so[.\d]*\]$/.exec(name);
   if (library) return [name, `[${library[1]}]`];
+  const line = / \([^()]*:\d+\)(?: \(inlined\))?$| \(inlined\)$/.exec(name)?.[0] ?? "";
+  if (line) return shortNames(name.slice(0, -line.length)).map(form => form + line);
   const word = /^(?:new|static) /.exec(name)?.[0] ?? "";  // constructors
   if (word) return shortNames(name.slice(word.length)).map(form => word + form);
   const clone = /(?:\.(?:part|cold|constprop|isra|lto_priv|llvm|localalias)(?:\.\d+)?)+(?= \[k\]$|$)/.exec(name);

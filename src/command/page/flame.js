@@ -6,11 +6,15 @@ let marks = [];         // on the timeline: [begin, duration, text] in us
 const REST_MIN = 170;   // pixels that the table needs below a chart
 const state = {
   recording: null, view: "icicle", threads: null, unit: USUAL_UNIT, hide: new Set(), awake: "all", idle: false, fold: true,
-  range: null, width: "after", tree: null, heat: true, theme: null,
+  route: "all", trace: 0, range: null, width: "after", tree: null, heat: true, theme: null,
 };
 
 function frameName(tree, node) {
-  if (node > 0) return tree.recording.names[tree.frame[node]];
+  const {recording: rec} = tree, {route, trace, threads} = state;
+  if (node > 0) return rec.names[tree.frame[node]];
+  const chosen = [trace ? `trace ${rec.traces[trace - 1][1]}` : "", typeof route === "number" ?
+    routeText(rec, route).replace(/^none$/, "no route") : ""].filter(text => text !== "").join(", ");
+  if (chosen) return chosen + (threads ? `, ${countText(threads.size, ["thread", "threads"])}` : "");
   if (!state.threads) return "all threads";
   if (state.threads.size !== 1) return `${state.threads.size} threads`;
   return threadName(tree.recording.threads[[...state.threads][0]]);
@@ -116,8 +120,8 @@ function activeChart() {
 // ---- what is looked at --------------------------------------------------------------------------
 
 function treeOf(hide, fold = false) {
-  const {recording: rec, threads, unit, range, awake, idle, width} = state;
-  return rec.tree({threads, unit, range, awake, idle, hide, fold: fold && rec.folds.any, width});
+  const {recording: rec, threads, unit, range, awake, idle, route, trace, width} = state;
+  return rec.tree({threads, unit, range, awake, idle, route, trace, hide, fold: fold && rec.folds.any, width});
 }
 
 // The tree with all frames, which everything but the flame graph shows.
@@ -125,9 +129,14 @@ const plainTree = () => treeOf(state.hide);
 
 // Shows everything anew, from `state`.
 function refresh() {
-  const {recording: rec, range} = state;
+  const {recording: rec, range, trace} = state;
+  rec.group(state.route === "each");
   state.tree = treeOf(state.hide, state.fold);
   fillIdle(rec, state);
+  fillRoutes(rec, state);
+  fillTraces(rec, trace, chooseTrace);
+  $("trace").hidden = !trace;
+  if (trace) $("trace").textContent = `${rec.traces[trace - 1][1].slice(0, 8)}…  ✕`;
   fillGlance(rec, plainTree(), openMethod);
   $("empty").hidden = state.tree.total[0] > 0 || state.view === "methods";
   $("empty").textContent = emptyText(rec, state.tree);
@@ -216,10 +225,20 @@ function selectedFrame() {
   return node > 0 && !chart.tree.isFolded(node) ? chart.tree.frame[node] : -1;
 }
 
+// Whether only a part of the recording is looked at.
+const isPart = () => Boolean(state.range || state.threads || state.trace) || typeof state.route === "number";
+
+function chooseTrace(number) {
+  Object.assign(state, {trace: number, range: null, threads: null,
+    route: readRoute(state.recording, null)});
+  fillThreads(state.recording, null);
+  refresh();
+}
+
 function updateButtons() {
   const chart = activeChart();
   $("back").disabled = state.view === "methods" || chart.history.length === 0;
-  $("reset").disabled = chart.focus === 0 && !state.range && !state.threads && !state.recording.found;
+  $("reset").disabled = chart.focus === 0 && !isPart() && !state.recording.found;
 }
 
 function search(text) {
@@ -311,6 +330,7 @@ function setTheme(dark) {
 
 function setRecording(recording) {
   recording.open();
+  recording.group(state.route === "each");
   state.recording = recording;
   state.tree = null;
   fillFacts(recording);
@@ -329,7 +349,9 @@ function setRecording(recording) {
 // Whatever was chosen in the previous mode stays chosen, as far as it makes sense in this one.
 function chooseMode(index) {
   const recording = recordings[(index + recordings.length) % recordings.length];
-  const {method, names} = state.recording;
+  const {method, names, traces} = state.recording, id = state.trace && traces[state.trace - 1][1];
+  Object.assign(state, {route: readRoute(recording, routeText(state.recording, state.route)),
+    trace: id ? 1 + (recording.traces ?? []).findIndex(trace => trace[1] === id) : 0});
   Object.assign(state, {threads: null, range: recording.timed ? state.range : null, unit: USUAL_UNIT});
   setRecording(recording);
   if (state.view === "sandwich") recording.method = recording.names.indexOf(names[method]);
@@ -393,6 +415,7 @@ function remember() {
   const {recording: rec} = state;
   const link = writeLink({...state, mode: rec.facts.mode, firstMode: recordings[0].facts.mode,
     open: [...rec.folds.opened], threads: state.threads && [...state.threads].map(i => rec.threads[i].tid || rec.threads[i].name),
+    route: routeText(rec, state.route), usualRoute: rec.usualRoute, trace: state.trace ? rec.traces[state.trace - 1][1] : null,
     search: $("search").value, node: state.view === "sandwich" ? 0 : main.focus,
     method: state.view === "sandwich" && rec.method >= 0 ? rec.names[rec.method] : null,
     sort: table.order});
@@ -405,7 +428,8 @@ function follow(hash) {
   const recording = recordings.find(rec => rec.facts.mode === wish.mode) ?? recordings[0];
   recording.open();
   Object.assign(state, {view: wish.view, unit: wish.unit ?? USUAL_UNIT,
-    hide: wish.hide, awake: wish.awake, idle: wish.idle, fold: wish.fold,
+    hide: wish.hide, awake: wish.awake, idle: wish.idle, fold: wish.fold, route: readRoute(recording, wish.route),
+    trace: 1 + (recording.traces ?? []).findIndex(trace => trace[1] === wish.trace),
     range: recording.timed ? wish.range : null, width: wish.width, heat: wish.heat,
     theme: wish.theme});
   const threads = new Set(recording.threads.flatMap((thread, i) =>

@@ -20,11 +20,11 @@ EMBED(page_css, FILE_BYTES("flame.css"));
 EMBED(page_js,
       FILE_BYTES("flame-words.js") FILE_BYTES("flame-names.js") FILE_BYTES("flame-inlined.js")
           FILE_BYTES("flame-unpack.js") FILE_BYTES("flame-data.js") FILE_BYTES("flame-folds.js")
-              FILE_BYTES("flame-tree.js") FILE_BYTES("flame-look.js") FILE_BYTES("flame-chart.js")
-                  FILE_BYTES("flame-heat.js") FILE_BYTES("flame-table.js")
-                      FILE_BYTES("flame-about.js") FILE_BYTES("flame-glance.js")
-                          FILE_BYTES("flame-link.js") FILE_BYTES("flame-input.js")
-                              FILE_BYTES("flame.js"));
+              FILE_BYTES("flame-tree.js") FILE_BYTES("flame-routes.js") FILE_BYTES("flame-look.js")
+                  FILE_BYTES("flame-chart.js") FILE_BYTES("flame-heat.js")
+                      FILE_BYTES("flame-table.js") FILE_BYTES("flame-about.js")
+                          FILE_BYTES("flame-glance.js") FILE_BYTES("flame-link.js")
+                              FILE_BYTES("flame-input.js") FILE_BYTES("flame.js"));
 
 static bool put(FILE *out, const char *begin, const char *end) {
   size_t len = (size_t)(end - begin);

@@ -5,9 +5,11 @@
 //   nodes    parent (as a distance) and frame: paths from the root without their thread, so that
 //            the work of all threads is merged as it is drawn; depth first, parents before their
 //            children, without the root
-//   entries  node (distance from the previous entry), thread, samples, weight and, in a comparison,
-//            samples and weight before: what a thread has in the node itself
-//   samples  entry (distance), time in ms (distance within an entry), weight, and whether asleep
+//   entries  node (distance from the previous entry), thread, if there are routes the number of one,
+//            samples, weight and, in a comparison, samples and weight before: what a thread, in
+//            requests of one route, has in the node itself
+//   samples  entry (distance), time in ms (distance within an entry), weight, whether asleep, and
+//            if there are traces the number of one of the longest
 //   idle     nodes whose stacks are those of idle threads (distances)
 // Weights that are time are in microseconds, others as they are. One thread. Signal-safe: no.
 #include "page/page_data.h"
@@ -18,6 +20,7 @@
 
 #include "formats/json.h"
 #include "formats/markdown.h"
+#include "page/page_labels.h"
 #include "profile/diff.h"
 #include "profile/timeline.h"
 #include "profile/waits.h"
@@ -27,6 +30,8 @@
 
 struct entry {
   uint32_t node, thread, from;  // in the page, and in the profile
+  uint32_t route;               // 0: none
+  uint64_t samples, weight;     // in the page's unit
 };
 
 struct page {
@@ -36,8 +41,10 @@ struct page {
   struct entry *entries;  // in order
   size_t entry_count;
   const struct cs_profile_sample **samples;  // by entry and time
-  uint32_t *entry_of;                        // per node of the profile: its entry
-  uint64_t unit;                             // the divisor of weights
+  uint32_t *entry_of;                        // per node of the profile: the first of its entries
+  struct cs_page_labels labels;
+  uint64_t *by_route;  // sums of the node at hand: samples and weight of each route, and of none
+  uint64_t unit;       // the divisor of weights
   bool any_asleep;
 };
 
@@ -78,24 +85,66 @@ static void number_nodes(struct page *page) {
   free(next);
 }
 
-static int by_node_and_thread(const void *a, const void *b) {
+static int by_node_thread_and_route(const void *a, const void *b) {
   const struct entry *x = a, *y = b;
   if (x->node != y->node) return x->node < y->node ? -1 : 1;
-  return x->thread < y->thread ? -1 : x->thread > y->thread;
+  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+  return x->route < y->route ? -1 : x->route > y->route;
+}
+
+// Adds what each route has in the node. The parts of its weight are rounded so that they come to the
+// whole.
+static void add_entries(struct page *page, struct entry entry) {
+  const struct cs_profile *p = page->p;
+  const struct cs_node *node = &p->tree.nodes[entry.from];
+  uint32_t routes = page->labels.route_count;
+  uint64_t *sums = page->by_route, sum = 0;
+  memset(sums, 0, 2 * ((size_t)routes + 1) * sizeof *sums);
+  sums[0] = node->samples;
+  sums[1] = node->weight;
+  for (size_t i = cs_label_sums_find(&p->labelled, entry.from, CS_NO_LABEL);
+       routes > 0 && i < p->labelled.count && p->labelled.items[i].node == entry.from; i++) {
+    const struct cs_label_sum *own = &p->labelled.items[i];
+    uint64_t *to = &sums[2 * (size_t)page->labels.route[own->label]];
+    sums[0] -= own->samples;
+    sums[1] -= own->weight;
+    to[0] += own->samples;
+    to[1] += own->weight;
+  }
+  for (entry.route = 0; entry.route <= routes; entry.route++) {
+    const uint64_t *of = &sums[2 * (size_t)entry.route];
+    if (of[0] == 0 && of[1] == 0 && (routes > 0 || entry.route > 0)) continue;
+    entry.samples = of[0];
+    entry.weight = (sum + of[1]) / page->unit - sum / page->unit;
+    sum += of[1];
+    page->entries[page->entry_count++] = entry;
+  }
 }
 
 static void make_entries(struct page *page, const uint32_t *node) {
   const struct cs_profile *p = page->p;
   uint32_t *thread = cs_node_threads(&p->tree);
-  page->entries = cs_allocate((p->tree.count + 1) * sizeof *page->entries);
+  page->entries = cs_allocate((p->tree.count + p->labelled.count + 1) * sizeof *page->entries);
   page->entry_of = cs_allocate(p->tree.count * sizeof *page->entry_of);
-  for (uint32_t i = 1; i < p->tree.count; i++) {
+  page->by_route = cs_allocate(2 * ((size_t)page->labels.route_count + 1) * sizeof *page->by_route);
+  for (uint32_t i = 1; i < p->tree.count; i++)
     if (cs_profile_has_own(p, i))
-      page->entries[page->entry_count++] = (struct entry){page->number[node[i]], thread[i], i};
-  }
-  cs_sort(page->entries, page->entry_count, sizeof *page->entries, by_node_and_thread);
-  for (uint32_t i = 0; i < page->entry_count; i++) page->entry_of[page->entries[i].from] = i;
+      add_entries(page, (struct entry){page->number[node[i]], thread[i], .from = i});
+  cs_sort(page->entries, page->entry_count, sizeof *page->entries, by_node_thread_and_route);
+  for (uint32_t i = (uint32_t)page->entry_count; i-- > 0;)
+    page->entry_of[page->entries[i].from] = i;
+  free(page->by_route);
   free(thread);
+}
+
+// The entry that a sample belongs to.
+static uint32_t entry_at(const struct page *page, const struct cs_profile_sample *sample) {
+  uint32_t i = page->entry_of[sample->leaf];
+  uint32_t route = page->labels.route_count > 0 ? page->labels.route[sample->label] : 0;
+  while (page->entries[i].route != route && i + 1 < page->entry_count &&
+         page->entries[i + 1].from == sample->leaf)
+    i++;
+  return i;
 }
 
 static void make_tree(struct page *page) {
@@ -117,10 +166,10 @@ static void sort_samples(struct page *page) {
   const struct cs_profile *p = page->p;
   size_t *first = cs_allocate((page->entry_count + 1) * sizeof *first);
   page->samples = cs_allocate((p->sample_count + 1) * sizeof(const struct cs_profile_sample *));
-  for (size_t i = 0; i < p->sample_count; i++) first[page->entry_of[p->samples[i].leaf] + 1]++;
+  for (size_t i = 0; i < p->sample_count; i++) first[entry_at(page, &p->samples[i]) + 1]++;
   for (size_t i = 0; i < page->entry_count; i++) first[i + 1] += first[i];
   for (size_t i = 0; i < p->sample_count; i++) {
-    page->samples[first[page->entry_of[p->samples[i].leaf]]++] = &p->samples[i];
+    page->samples[first[entry_at(page, &p->samples[i])]++] = &p->samples[i];
     page->any_asleep = page->any_asleep || p->samples[i].asleep;
   }
   for (size_t i = 0, from = 0; i < page->entry_count; from = first[i++])
@@ -138,7 +187,7 @@ static void put_nodes(const struct page *page, struct sink *s) {
   free(order);
 }
 
-enum column { NODE, THREAD, SAMPLES, WEIGHT, SAMPLES_BEFORE, WEIGHT_BEFORE };
+enum column { NODE, THREAD, ROUTE, SAMPLES, WEIGHT, SAMPLES_BEFORE, WEIGHT_BEFORE };
 
 static uint64_t entry_value(const struct page *page, size_t i, enum column column) {
   const struct entry *e = &page->entries[i];
@@ -147,10 +196,12 @@ static uint64_t entry_value(const struct page *page, size_t i, enum column colum
       return e->node - (i > 0 ? e[-1].node : 0);
     case THREAD:
       return e->thread;
+    case ROUTE:
+      return e->route;
     case SAMPLES:
-      return page->p->tree.nodes[e->from].samples;
+      return e->samples;
     case WEIGHT:
-      return page->p->tree.nodes[e->from].weight / page->unit;
+      return e->weight;
     case SAMPLES_BEFORE:
       return page->p->diff->samples[e->from];
     default:
@@ -161,6 +212,7 @@ static uint64_t entry_value(const struct page *page, size_t i, enum column colum
 static void put_entries(const struct page *page, struct sink *s) {
   enum column last = page->p->diff != NULL ? WEIGHT_BEFORE : WEIGHT;
   for (int c = NODE; c <= (int)last; c++) {
+    if (c == ROUTE && page->labels.route_count == 0) continue;
     for (size_t i = 0; i < page->entry_count; i++) put(s, entry_value(page, i, (enum column)c));
   }
 }
@@ -181,13 +233,13 @@ static size_t put_idle(const struct page *page, struct sink *s) {
   return count;
 }
 
-enum sample_column { ENTRY, TIME, SAMPLE_WEIGHT, ASLEEP };
+enum sample_column { ENTRY, TIME, SAMPLE_WEIGHT, ASLEEP, TRACE };
 
 static uint64_t sample_value(const struct page *page, size_t i, enum sample_column column) {
   const struct cs_profile_sample *sample = page->samples[i];
-  uint32_t entry = page->entry_of[sample->leaf], before = 0;
+  uint32_t entry = entry_at(page, sample),
+           before = i > 0 ? entry_at(page, page->samples[i - 1]) : 0;
   uint64_t time = 0;
-  if (i > 0) before = page->entry_of[page->samples[i - 1]->leaf];
   if (i > 0 && before == entry) time = page->samples[i - 1]->time_ns / 1000000;
   switch (column) {
     case ENTRY:
@@ -196,33 +248,40 @@ static uint64_t sample_value(const struct page *page, size_t i, enum sample_colu
       return sample->time_ns / 1000000 - time;
     case SAMPLE_WEIGHT:
       return sample->weight / page->unit;
-    default:
+    case ASLEEP:
       return sample->asleep;
+    default:
+      return page->labels.trace[sample->label];
   }
 }
 
 static void put_samples(const struct page *page, struct sink *s) {
-  enum sample_column last = page->any_asleep ? ASLEEP : SAMPLE_WEIGHT;
-  for (int c = ENTRY; c <= (int)last; c++) {
+  for (int c = ENTRY; c <= (int)TRACE; c++) {
+    if ((c == ASLEEP && !page->any_asleep) || (c == TRACE && page->labels.trace_count == 0))
+      continue;
     for (size_t i = 0; i < page->p->sample_count; i++)
       put(s, sample_value(page, i, (enum sample_column)c));
   }
 }
 
 struct counts {
-  uint64_t at;
+  uint64_t at, unit;
   size_t nodes, entries, idle;
   bool asleep;
+  struct cs_page_labels labels;
 };
 
 static void put_columns(const struct cs_profile *p, struct counts *counts, struct sink *s) {
   struct page page = {.p = p, .unit = cs_mode_of(&p->facts)->unit == CS_UNIT_NS ? 1000 : 1};
+  cs_page_labels_init(&page.labels, p);
   make_tree(&page);
   sort_samples(&page);
   *counts = (struct counts){.at = s->written,
+                            .unit = page.unit,
                             .nodes = page.tree.count - ROOT - 1,
                             .entries = page.entry_count,
-                            .asleep = page.any_asleep};
+                            .asleep = page.any_asleep,
+                            .labels = page.labels};
   put_nodes(&page, s);
   put_entries(&page, s);
   put_samples(&page, s);
@@ -242,6 +301,7 @@ static void put_head(struct cs_json_writer *j, const struct cs_profile *p,
   CS_JSON_UINTS(j, {"at", counts->at}, {"nodes", counts->nodes}, {"entries", counts->entries},
                 {"idle", counts->idle}, {"samples", p->sample_count});
   cs_json_bool(j, "asleep", counts->asleep);
+  cs_page_labels_put(&counts->labels, counts->unit, j);
   if (p->diff != NULL) {
     cs_json_open_line(j, "diff", '{');
     cs_put_json_scale(j, p->diff);
@@ -275,7 +335,10 @@ bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
   struct cs_json_writer j = {.out = out};
   cs_json_open(&j, NULL, '{');
   cs_json_open(&j, "modes", '[');
-  for (size_t i = 0; i < set->count; i++) put_head(&j, &set->profiles[i], &counts[i]);
+  for (size_t i = 0; i < set->count; i++) {
+    put_head(&j, &set->profiles[i], &counts[i]);
+    cs_page_labels_free(&counts[i].labels);
+  }
   cs_json_new_line(&j);
   cs_json_close(&j, "]");
   cs_put_json_marks(&j, set);

@@ -104,6 +104,7 @@ void cs_profile_free(struct cs_profile *p) {
   free(p->threads);
   free(p->samples);
   free(p->inlining);
+  free(p->endpoints);
   memset(p, 0, sizeof *p);
 }
 

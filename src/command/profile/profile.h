@@ -165,6 +165,8 @@ struct cs_profile {
   size_t sample_count;
   const struct cs_labels *labels;  // the recording's; NULL: there are none
   struct cs_label_sums labelled;   // of the tree's samples, those that have one, sorted
+  const char **endpoints;          // by label, its endpoint's name or ""; NULL: not asked for
+  bool by_route;                   // the page begins with the stacks of each route by themselves
   struct cs_facts facts;
   const struct cs_diff *diff;  // of a comparison: what was before; else NULL
   enum cs_only only;           // else CS_ONLY_NONE

@@ -107,6 +107,6 @@ void cs_group_by_trace(struct cs_profile *p) {
   group(p, NULL);
 }
 
-void cs_group_by_endpoint(struct cs_profile *p, const char *const *endpoints) {
-  group(p, endpoints);
+void cs_group_by_endpoint(struct cs_profile *p) {
+  group(p, p->endpoints);
 }

@@ -8,10 +8,10 @@
 
 // What has no label stays where it is; so does what the tree has no room for.
 void cs_group_by_trace(struct cs_profile *p);
-// `endpoints` are the names by the numbers of labels; what has an empty one stays where it is. The
-// frames between the thread and the endpoint's delegate are left out: which of the server's methods
-// lead there is a matter of chance.
-void cs_group_by_endpoint(struct cs_profile *p, const char *const *endpoints);
+// By p->endpoints, which must be known; what has an empty one stays where it is. The frames between
+// the thread and the endpoint's delegate are left out: which of the server's methods lead there is a
+// matter of chance.
+void cs_group_by_endpoint(struct cs_profile *p);
 
 // The name of an endpoint's delegate is that of the endpoint after this.
 #define CS_ENDPOINT_PREFIX "[endpoint] "

@@ -174,7 +174,7 @@ struct resolved {
 };
 
 size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *rec, uint32_t modes,
-                       bool group_threads, struct cs_profile *profiles) {
+                       bool group_threads, bool group_labels, struct cs_profile *profiles) {
   const struct cs_resolve_opts opts = {.native = view->native,
                                        .signatures = view->signatures,
                                        .lines = rec->lines && !view->no_lines,
@@ -182,21 +182,24 @@ size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *re
                                        .async_callers = view->async_callers && !view->raw_names,
                                        .group_threads = group_threads};
   size_t count = cs_resolve(rec, modes, &opts, profiles);
-  for (size_t i = 0; i < count && view->by_trace; i++) cs_group_by_trace(&profiles[i]);
-  if (!view->by_route) return count;
-  const char **endpoints = cs_endpoints_by_label(rec);
-  for (size_t i = 0; i < count; i++) cs_group_by_endpoint(&profiles[i], endpoints);
-  free(endpoints);
+  for (size_t i = 0; i < count; i++) {
+    struct cs_profile *p = &profiles[i];
+    p->by_route = view->by_route;
+    if (p->labelled.count > 0 && (view->by_route || !group_labels))
+      p->endpoints = cs_endpoints_by_label(rec);
+    if (group_labels && view->by_trace) cs_group_by_trace(p);
+    if (group_labels && view->by_route) cs_group_by_endpoint(p);
+  }
   return count;
 }
 
 static const struct cs_profile_set *resolve(const struct cs_view *view,
                                             const struct cs_recording *rec, bool each_thread,
-                                            struct resolved resolved[2]) {
-  struct resolved *r = &resolved[each_thread];
+                                            bool is_page, struct resolved resolved[3]) {
+  struct resolved *r = &resolved[is_page ? 2 : each_thread];
   r->set.profiles = r->profiles;
   if (r->set.count == 0)
-    r->set.count = cs_view_resolve(view, rec, view->modes, !each_thread, r->profiles);
+    r->set.count = cs_view_resolve(view, rec, view->modes, !each_thread, !is_page, r->profiles);
   return &r->set;
 }
 
@@ -207,9 +210,10 @@ static void push(const struct cs_view *view, const struct cs_profile_set *set) {
 
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   bool all = true;
-  struct resolved resolved[2] = {0};  // with threads grouped, and each by itself
+  // With threads grouped, each by itself, and for the page, which groups by route and chooses traces.
+  struct resolved resolved[3] = {0};
   cs_name_frames(rec);
-  const struct cs_profile_set *set = resolve(view, rec, view->each_thread, resolved);
+  const struct cs_profile_set *set = resolve(view, rec, view->each_thread, false, resolved);
   cs_print_summary(set, stderr);
   for (size_t i = 0; i < set->count && view->top > 0; i++)
     cs_write_top(&set->profiles[i], view->top, "clrsnap: ", stderr);
@@ -217,10 +221,12 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
     struct cs_view_output *o = &view->outputs[i];
     if (o->format->write == NULL) continue;
     bool each = view->each_thread || o->format->each_thread;
-    all &= write_output(o, resolve(view, rec, each, resolved), rec->bytes);
+    bool is_page = o->format->write == cs_write_html;
+    all &= write_output(o, resolve(view, rec, each, is_page, resolved), rec->bytes);
   }
-  if (view->push != NULL && !view->in_windows) push(view, resolve(view, rec, true, resolved));
-  for (int i = 0; i < 2; i++)
+  if (view->push != NULL && !view->in_windows)
+    push(view, resolve(view, rec, true, false, resolved));
+  for (int i = 0; i < 3; i++)
     for (size_t m = 0; m < resolved[i].set.count; m++) cs_profile_free(&resolved[i].profiles[m]);
   return (view->push == NULL || cs_push_finish(view->push)) && all;
 }

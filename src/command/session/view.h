@@ -49,9 +49,10 @@ const char *cs_view_recording(const struct cs_view *view);
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
 // Chooses among the recording's modes. False: it has none of those that were asked for.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);
-// Profiles of these modes of a recording, as the view's options want them: cs_resolve.
+// Profiles of these modes of a recording, as the view's options want them: cs_resolve. With
+// `group_labels`, --by-trace and --by-route put frames into the stacks.
 size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *rec, uint32_t modes,
-                       bool group_threads, struct cs_profile *profiles);
+                       bool group_threads, bool group_labels, struct cs_profile *profiles);
 // Names the frames, prints the summary and the table, writes the files and pushes. False: part of
 // that failed, which has been said.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);

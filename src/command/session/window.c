@@ -130,7 +130,7 @@ static void push_part(const struct cs_window *w, struct part *p, uint64_t now_ns
   struct cs_profile profiles[CS_WIRE_MODES];
   copy_threads(p);
   copy_labelled(p);
-  size_t count = cs_view_resolve(w->view, &p->rec, w->rec->meta.modes, false, profiles);
+  size_t count = cs_view_resolve(w->view, &p->rec, w->rec->meta.modes, false, true, profiles);
   for (size_t i = 0; i < count; i++) {
     set_facts(w, &profiles[i], now_ns);
     if (profiles[i].facts.samples > 0) cs_push_add(w->view->push, &profiles[i]);
