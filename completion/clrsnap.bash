@@ -71,6 +71,10 @@ _clrsnap_value() {
       _clrsnap_reply -d
       ;;
     FILE) _clrsnap_files ;;
+    DIR)
+      compopt -o filenames 2> /dev/null
+      _clrsnap_reply -d
+      ;;
     program)
       case $cur in
         */*) _clrsnap_files ;;

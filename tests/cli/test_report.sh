@@ -77,6 +77,21 @@ objcopy --add-gnu-debuglink=bare.dbg bare
 run 0 "$CLRSNAP" record -o bare.collapsed -- ./bare golden
 cmp -s own.collapsed bare.collapsed || fail "no names from the debug file: $(cat bare.collapsed)"
 
+# A folder with debug files, when the program is recorded and afterwards, also if the program's file is gone.
+cp "$FAKE" bare && mkdir folder && objcopy --only-keep-debug bare folder/bare.dbg && rm bare.dbg && strip bare || fail "binutils"
+run 0 "$CLRSNAP" record -o bare.clrsnap -o bare.collapsed -- ./bare golden
+grep -q '^Shop.Program.Main;\[bare\] 2000000$' bare.collapsed || fail "names without --symbols: $(cat bare.collapsed)"
+run 0 "$CLRSNAP" record --symbols folder -o bare.collapsed -- ./bare golden
+cmp -s own.collapsed bare.collapsed || fail "no names from --symbols: $(cat bare.collapsed)"
+rm bare
+run 0 "$CLRSNAP" report --symbols folder -o bare.collapsed bare.clrsnap
+cmp -s own.collapsed bare.collapsed || fail "no names from --symbols, in a report: $(cat bare.collapsed)"
+cp "$CLRSNAP" folder/bare.dbg
+run 0 "$CLRSNAP" report --symbols folder -o bare.collapsed bare.clrsnap
+grep -q '^Shop.Program.Main;\[bare\] 2000000$' bare.collapsed || fail "names of another program: $(cat bare.collapsed)"
+run 2 "$CLRSNAP" report --symbols no/folder -o bare.collapsed bare.clrsnap
+grep -q "^clrsnap: --symbols takes a folder, and 'no/folder' is none" err || fail "a folder that is not there: $(cat err)"
+
 # The reader on the page that describes the format.
 sed -n '/^```python$/,/^```$/p' "$here/../../docs/recording-format.md" | grep -v '^```' >reader.py
 run 0 python3 reader.py many.clrsnap

@@ -95,6 +95,7 @@ static bool report(struct options *o, struct cs_recording *rec) {
   rec->keep_samples = cs_view_timeline(&o->view);
   bool chosen = !o->choice.any_trace || o->choice.route != NULL;
   rec->only = chosen ? &o->choice : NULL;
+  rec->symbols_folder = o->view.symbols;
   if (!cs_recfile_read(o->file, rec, &note, &err) || !cs_view_choose(&o->view, rec, &err) ||
       !cs_view_open(&o->view, &err)) {
     cs_say("%s", err.text);

@@ -2,7 +2,9 @@
 // The options that several verbs have. One thread. Signal-safe: no.
 #include "cli/options.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/perf.h"
 
@@ -93,6 +95,18 @@ static bool add_header(const struct cs_option *option, void *field, const char *
   return true;
 }
 
+static bool set_folder(const struct cs_option *option, void *field, const char *value,
+                       struct cs_error *err) {
+  struct stat is;
+  char *path = realpath(value, NULL);  // lives as long as the command
+  if (path == NULL || stat(path, &is) != 0 || !S_ISDIR(is.st_mode)) {
+    free(path);
+    return cs_error_set(err, "--%s takes a folder, and '%s' is none", option->name, value);
+  }
+  *(const char **)field = path;
+  return true;
+}
+
 #define VIEW(member) .field = offsetof(struct cs_view, member)
 const struct cs_option cs_view_options[] = {
     {0, "native", "on|off", "with native frames (on), or managed ones only", cs_set_on_off,
@@ -101,6 +115,10 @@ const struct cs_option cs_view_options[] = {
      cs_set_on_off, VIEW(signatures)},
     {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
      VIEW(raw_names)},
+    {0, "symbols", "DIR",
+     "a folder with debug files of native libraries, such as libcoreclr.so.dbg, or below it by "
+     "build id",
+     set_folder, VIEW(symbols)},
     {0, "async-callers", "on|off",
      "a resumed async method is shown below the methods that await it (on), or below what resumed "
      "it, as on the stack",

@@ -126,6 +126,7 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   s->progress = s->progress && !o->children;  // several processes would each show a line
   s->timeline = cs_view_timeline(&o->view);
   s->recording.lines = ask->lines;
+  s->recording.symbols_folder = o->view.symbols;
   s->recording.inlined = ask->inlined;
   s->recording.keep_samples = s->timeline || file != NULL;
   s->recording.meta = (struct cs_rec_meta){cs_recording_text(&s->recording, r->start.program),

@@ -30,7 +30,10 @@ typedef char *demangle_fn(const char *mangled, char *buffer, size_t *len, int *s
 struct file {
   uint32_t number;
   char *path;
-  int fd;               // until it is asked for the first time; -1: it is not to be had
+  int fd;  // until it is asked for the first time; -1: it is not to be had
+  bool asked;
+  uint8_t id[MAX_ID];  // of the mapping
+  size_t id_size;
   Dwfl *dwfl;           // NULL: it has not been asked, or cannot be read
   Dwfl_Module *module;  // belongs to dwfl
   const struct cs_elfsyms *syms;
@@ -41,6 +44,7 @@ struct file {
 struct cs_elfsyms {
   const struct cs_target *target;
   struct cs_target *machine;  // this one: debug files are known by their ids, wherever they are
+  const char *folder;         // with debug files; NULL: none
   struct file **files;
   size_t count, capacity, open;
   demangle_fn *demangle;  // NULL: names stay mangled
@@ -104,6 +108,10 @@ static int open_image(const struct cs_elfsyms *syms, const struct cs_elf_image *
   return -1;
 }
 
+void cs_elfsyms_look_in(struct cs_elfsyms *syms, const char *folder) {
+  syms->folder = folder;
+}
+
 static struct file *find_file(const struct cs_elfsyms *syms, uint32_t number) {
   for (size_t i = syms->count; i-- > 0;)
     if (syms->files[i]->number == number) return syms->files[i];
@@ -117,6 +125,8 @@ void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_el
   size_t size = strlen(image->mapping.path) + 1;
   *file = (struct file){.number = number, .path = cs_allocate(size), .syms = syms};
   memcpy(file->path, image->mapping.path, size);
+  file->id_size = image->id_size <= MAX_ID ? image->id_size : 0;
+  memcpy(file->id, image->id, file->id_size);
   file->fd = open_image(syms, image, &file->why);
   if (file->fd >= 0) syms->open++;
 }
@@ -138,27 +148,59 @@ struct wanted {
   uint32_t sum;
 };
 
-static int try_debug_file(const struct cs_elfsyms *syms, const struct wanted *wanted,
-                          const char *path) {
-  const struct cs_target *places[] = {syms->target, syms->machine};
+// A copy of the file, if it is the one that is wanted.
+static int try_in(const struct cs_target *place, const struct wanted *wanted, const char *path) {
   struct cs_error err;
-  for (size_t i = 0; i < CS_COUNT(places); i++) {
-    int fd = cs_target_open(places[i], path, &err);
-    if (fd < 0) continue;
-    if (wanted->id_size > 0 ? has_id(fd, wanted->id, wanted->id_size) : has_sum(fd, wanted->sum))
-      return cs_target_own_copy(fd, &err);
-    (void)close(fd);
-  }
+  int fd = cs_target_open(place, path, &err);
+  if (fd < 0) return -1;
+  if (wanted->id_size > 0 ? has_id(fd, wanted->id, wanted->id_size) : has_sum(fd, wanted->sum))
+    return cs_target_own_copy(fd, &err);
+  (void)close(fd);
   return -1;
 }
 
+static int try_debug_file(const struct cs_elfsyms *syms, const struct wanted *wanted,
+                          const char *path) {
+  int fd = try_in(syms->target, wanted, path);
+  return fd >= 0 ? fd : try_in(syms->machine, wanted, path);
+}
+
+static void write_id(const struct wanted *wanted, char text[2 * MAX_ID + 1]) {
+  for (size_t i = 0; i < wanted->id_size; i++)
+    (void)snprintf(text + 2 * i, 3, "%02x", wanted->id[i]);
+}
+
 static int by_id(const struct cs_elfsyms *syms, const struct wanted *wanted) {
-  char path[64 + 2 * MAX_ID];
-  int at = snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%02x/", wanted->id[0]);
-  for (size_t i = 1; i < wanted->id_size; i++)
-    at += snprintf(path + at, sizeof path - (size_t)at, "%02x", wanted->id[i]);
-  (void)snprintf(path + at, sizeof path - (size_t)at, ".debug");
+  char id[2 * MAX_ID + 1], path[sizeof id + 64];
+  write_id(wanted, id);
+  (void)snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
   return try_debug_file(syms, wanted, path);
+}
+
+// As debuggers, debuginfod's cache, symbol servers and dotnet-symbol name them.
+static int by_folder(const struct file *file, const struct wanted *wanted) {
+  static const char *const forms[] = {".build-id/%.2s/%s.debug", "%.2s%s/debuginfo",
+                                      "_.debug/elf-buildid-sym-%.2s%s/_.debug"};
+  static const char *const endings[] = {".dbg", ".debug"};
+  const char *folder = file->syms->folder, *name = cs_file_of(file->path);
+  char id[2 * MAX_ID + 1], path[MAX_PATH];
+  int fd = -1;
+  if (folder == NULL || wanted->id_size == 0) return -1;
+  write_id(wanted, id);
+  for (size_t i = 0; i < CS_COUNT(forms) + CS_COUNT(endings) && fd < 0; i++) {
+    int len = snprintf(path, sizeof path, "%s/", folder), more;
+    if (len < 0 || (size_t)len >= sizeof path) return -1;
+    size_t room = sizeof path - (size_t)len;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    if (i < CS_COUNT(forms))
+      more = snprintf(path + len, room, forms[i], id, id + 2);
+    else
+      more = snprintf(path + len, room, "%s%s", name, endings[i - CS_COUNT(forms)]);
+#pragma GCC diagnostic pop
+    if (more > 0 && (size_t)more < room) fd = try_in(file->syms->machine, wanted, path);
+  }
+  return fd;
 }
 
 static int by_link(const struct file *file, const struct wanted *wanted, const char *link) {
@@ -187,7 +229,8 @@ static int find_debug_file(Dwfl_Module *module, void **data, const char *name, D
   (void)name, (void)base, (void)path;
   int size = dwfl_module_build_id(module, &id, &address);
   struct wanted wanted = {id, size > 0 && size <= MAX_ID ? (size_t)size : 0, sum};
-  int fd = wanted.id_size > 0 ? by_id(file->syms, &wanted) : -1;
+  int fd = by_folder(file, &wanted);
+  if (fd < 0 && wanted.id_size > 0) fd = by_id(file->syms, &wanted);
   if (fd < 0 && link != NULL) fd = by_link(file, &wanted, link);
   if (fd >= 0) *found = NULL;
   return fd;
@@ -201,7 +244,20 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
   return -1;
 }
 
-// Takes ownership of the open file.
+// The mapped file; where there is none to be had, its debug file has the same symbols.
+static int open_copy(struct cs_elfsyms *syms, struct file *file) {
+  struct wanted wanted = {.id = file->id, .id_size = file->id_size};
+  if (file->fd < 0) {
+    int fd = by_folder(file, &wanted);
+    if (fd >= 0) file->why.text[0] = '\0';
+    return fd;
+  }
+  int fd = cs_target_own_copy(file->fd, &file->why);
+  file->fd = -1;
+  syms->open--;
+  return fd;
+}
+
 static void read_file(struct cs_elfsyms *syms, struct file *file) {
   static const Dwfl_Callbacks callbacks = {
       .find_elf = find_no_elf,
@@ -209,9 +265,8 @@ static void read_file(struct cs_elfsyms *syms, struct file *file) {
       .section_address = dwfl_offline_section_address,
   };
   void **data;
-  int fd = cs_target_own_copy(file->fd, &file->why);
-  file->fd = -1;
-  syms->open--;
+  int fd = open_copy(syms, file);
+  file->asked = true;
   if (fd < 0) return;
   Dwfl *dwfl = dwfl_begin(&callbacks);
   if (dwfl != NULL) dwfl_report_begin(dwfl);
@@ -243,7 +298,7 @@ static const char *readable(struct cs_elfsyms *syms, const char *name) {
 
 const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr) {
   struct file *file = find_file(syms, number);
-  if (file != NULL && file->fd >= 0) read_file(syms, file);
+  if (file != NULL && !file->asked) read_file(syms, file);
   if (file == NULL || file->dwfl == NULL) return NULL;
   GElf_Sym symbol;
   GElf_Off offset;

@@ -16,6 +16,11 @@ struct cs_elf_image {
 struct cs_elfsyms;  // the files that have been opened
 // `target` has the files, and must live longer.
 struct cs_elfsyms *cs_elfsyms_new(const struct cs_target *target);
+// Where debug files are looked for first: in the folder itself as NAME.dbg or NAME.debug, or below it
+// by build id, as debuggers (.build-id), debuginfod's cache or symbol servers have them. One is used
+// only if it has the build id of the mapped file, and is enough where that is gone. Applies to files
+// that have not been asked for yet; `folder` is absolute and must live longer, or NULL.
+void cs_elfsyms_look_in(struct cs_elfsyms *syms, const char *folder);
 // Opens an image's file under a number that the caller chooses; a number that is in use changes
 // nothing. A file that is not proven to be the mapped one gives no names.
 void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_elf_image *image);

@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "metadata/kallsyms.h"
+#include "metadata/runtime_class.h"
 #include "naming/inlined.h"
 #include "naming/place.h"
 
@@ -42,6 +43,7 @@ static void open_image(struct cs_recording *rec, uint32_t i) {
       .id = image->build_id,
   };
   if (rec->native == NULL) rec->native = cs_elfsyms_new(target_of(rec));
+  cs_elfsyms_look_in(rec->native, rec->symbols_folder);
   cs_elfsyms_add(rec->native, i, &of);
 }
 
@@ -135,7 +137,23 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   if (in_kernel) report_kernel(rec);
 }
 
+// A recording that has names, but not those of the symbol files that the caller knows of.
+static void name_again(struct cs_recording *rec) {
+  struct cs_map before = rec->symbols;
+  rec->symbols = (struct cs_map){0};
+  for (size_t i = 0; i < rec->frame_count; i++) {
+    uint32_t name;
+    bool added, had = cs_map_get(&before, rec->frames[i], &name);
+    if (cs_key_kind(rec->frames[i]) == CS_KEY_NATIVE &&
+        (!had || cs_runtime_class_shown(cs_recording_get(rec, name)) != CS_RUNTIME_UNKNOWN))
+      cs_name_native_frame(rec, rec->frames[i]);
+    if (had) (void)cs_map_put(&rec->symbols, rec->frames[i], name, &added);
+  }
+  cs_map_free(&before);
+}
+
 void cs_name_frames(struct cs_recording *rec) {
+  if (rec->named && rec->symbols_folder != NULL) name_again(rec);
   if (rec->named) return;
   cs_name_frames_from(rec, 0);
   rec->named = true;

@@ -95,6 +95,8 @@ struct cs_recording {
   bool lines;                          // set by the caller: places in methods are told apart
   bool inlined;                        // set by the caller: the agent reports inlining
   const struct cs_label_choice *only;  // set by the caller: which of a file's samples; NULL: all
+  const char *symbols_folder;  // set by the caller: where debug files are; NULL: where they are
+                               // installed only
   bool keep_samples;  // set by the caller: `samples` keeps each one; otherwise there are only sums
   struct cs_rec_sample *samples;
   size_t sample_count, sample_capacity;

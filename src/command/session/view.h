@@ -22,10 +22,11 @@ struct cs_view {
   unsigned count;
   const struct cs_format *format;  // of --format; NULL: by suffix
   bool native, signatures, no_lines, raw_names, each_thread, async_callers, by_trace, by_route;
-  uint32_t modes;  // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
-  uint32_t event;  // that mode cpu has to count (base/perf.h); 0: any
-  uint32_t top;    // 0: no table
-  char *name;      // the output's default name
+  const char *symbols;  // the folder of --symbols, absolute; NULL: none
+  uint32_t modes;       // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
+  uint32_t event;       // that mode cpu has to count (base/perf.h); 0: any
+  uint32_t top;         // 0: no table
+  char *name;           // the output's default name
   struct cs_push_wish wish;
   struct cs_push *push;  // open, if there is somewhere to push to
   bool in_windows;       // the push gets windows during the recording, not the whole

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The native symbols of a file that is truncated while it is read.
+// The native symbols of a file that is truncated while it is read, and those of debug files in a
+// folder.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,7 +79,85 @@ static void a_file_that_is_shortened_keeps_its_names(void **state) {
   (void)unlink(path);
 }
 
+// ---- Debug files in a folder that the caller names ----
+
+__attribute__((format(printf, 1, 2))) static void run(const char *format, ...) {
+  char command[1200];
+  va_list args;
+  va_start(args, format);
+  (void)vsnprintf(command, sizeof command, format, args);
+  va_end(args);
+  assert_int_equal(system(command), 0);
+}
+
+// The name of first_marker, by the mapped file `path` and that folder; "": none.
+static const char *name_from(const struct self *self, const char *folder, const char *path) {
+  static char found[64];
+  struct cs_target *target = cs_target_of(0);
+  struct cs_elfsyms *syms = cs_elfsyms_new(target);
+  struct cs_elf_image image = {{.path = path}, self->id_size, self->id};
+  cs_elfsyms_look_in(syms, folder);
+  cs_elfsyms_add(syms, 1, &image);
+  const char *name = cs_elfsyms_find(syms, 1, (uintptr_t)first_marker - self->base);
+  (void)snprintf(found, sizeof found, "%s", name != NULL ? name : "");
+  cs_elfsyms_free(syms);
+  cs_target_free(target);
+  return found;
+}
+
+// `path`: of the debug file, which belongs to `folder`/at/app.
+static void check_place(const struct self *self, const char *folder, const char *path) {
+  static const char *const others[] = {"cp /bin/true %s", "head -c 3000 %s.whole > %s", "mkfifo %s",
+                                       "ln -s /dev/zero %s"};
+  char app[64];
+  (void)snprintf(app, sizeof app, "%s/at/app", folder);
+  run("mkdir -p $(dirname %s) && cp %s/kept %s", path, folder, path);
+  assert_string_equal(name_from(self, folder, app), "first_marker");
+  assert_string_equal(name_from(self, folder, "/no/such/app"), "first_marker");
+  assert_string_equal(name_from(self, NULL, "/no/such/app"), "");
+  run("mv %s %s.whole", path, path);
+  for (size_t i = 0; i < CS_COUNT(others); i++) {
+    char command[1200];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-extra-args"
+    (void)snprintf(command, sizeof command, others[i], path, path);
+#pragma GCC diagnostic pop
+    run("%s", command);
+    assert_string_equal(name_from(self, folder, app), "");
+    assert_int_equal(unlink(path), 0);
+  }
+}
+
+static void names_come_from_a_folder_of_debug_files(void **state) {
+  (void)state;
+  char folder[] = "/tmp/test_elfsym.XXXXXX", path[512], app[64], id[129];
+  struct self self = {0};
+  (void)dl_iterate_phdr(find_self, &self);
+  for (uint32_t i = 0; i < self.id_size; i++) (void)snprintf(id + 2 * i, 3, "%02x", self.id[i]);
+  assert_non_null(mkdtemp(folder));
+  (void)snprintf(app, sizeof app, "%s/at/app", folder);
+  run("mkdir %s/at", folder);
+  copy_self(app);
+  run("cd %s && objcopy --only-keep-debug at/app kept && strip -s at/app", folder);
+  assert_string_equal(name_from(&self, folder, app), "");
+  (void)snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", folder, id, id + 2);
+  check_place(&self, folder, path);
+  (void)snprintf(path, sizeof path, "%s/%s/debuginfo", folder, id);
+  check_place(&self, folder, path);
+  (void)snprintf(path, sizeof path, "%s/_.debug/elf-buildid-sym-%s/_.debug", folder, id);
+  check_place(&self, folder, path);
+  (void)snprintf(path, sizeof path, "%s/app.dbg", folder);
+  check_place(&self, folder, path);
+  (void)snprintf(path, sizeof path, "%s/app.debug", folder);
+  check_place(&self, folder, path);
+  run("rm -r %s", folder);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_file_that_is_shortened_keeps_its_names)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_file_that_is_shortened_keeps_its_names),
+      cmocka_unit_test(names_come_from_a_folder_of_debug_files),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
