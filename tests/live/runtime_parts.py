@@ -13,8 +13,8 @@ PARTS = {  # method: the class that it is for, and the others that it may have
     "Compiles": ("[JIT]", COMMON | {"[method preparation]", "[type loading]", "[reflection]"}),
     "Loads": ("[reflection]", COMMON | {"[method preparation]", "[type loading]"}),
 }
-# Shares of a part's time in the runtime. The program's own methods are compiled at their first call, which is WRONG.
-OWN, FITS, WRONG = 0.25, 0.5, 0.1
+# Shares of a part's time in the runtime, which may be of 60 samples where the kernel's tick sets the rate. The program's own methods are compiled at their first call, which is WRONG.
+OWN, FITS, WRONG = 0.2, 0.4, 0.15
 
 times = collections.defaultdict(collections.Counter)
 everything = unclassed = 0

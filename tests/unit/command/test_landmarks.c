@@ -38,6 +38,7 @@ static void read_runtime(void) {
   (void)fclose(file);
 }
 
+// sh_size 0: there is none.
 static GElf_Shdr section(Elf *elf, const char *name) {
   size_t names;
   GElf_Shdr header = {0};
@@ -46,8 +47,7 @@ static GElf_Shdr section(Elf *elf, const char *name) {
     if (gelf_getshdr(scn, &header) != NULL &&
         strcmp(elf_strptr(elf, names, header.sh_name), name) == 0)
       return header;
-  fail_msg("no section %s", name);
-  return header;
+  return (GElf_Shdr){0};
 }
 
 // Functions are aligned to 16 bytes. Returns how many of them are `what`.
@@ -67,10 +67,12 @@ static void the_installed_runtime_has_every_landmark(void **state) {
   Elf *elf = elf_memory(bytes, size);
   assert_non_null(elf);
   GElf_Shdr text = section(elf, ".text");
+  // Some distributions build it without LTTng.
+  bool events = section(elf, "__tracepoints").sh_size > 0;
   struct cs_landmarks *marks = cs_landmarks_read(elf);
   for (size_t i = 0; i < cs_runtime_row_count; i++) {
     const struct cs_runtime_row *row = &cs_runtime_rows[i];
-    if (row->sign != CS_SIGN_MESSAGE && row->sign != CS_SIGN_EVENT) continue;
+    if (row->sign != CS_SIGN_MESSAGE && (row->sign != CS_SIGN_EVENT || !events)) continue;
     if (functions(marks, text, cs_runtime_class_text(row->class)) == 0)
       fail_msg("no function is %s", cs_runtime_class_text(row->class));
   }
@@ -100,6 +102,7 @@ static void garbled_runtimes_are_read_within_their_bounds(void **state) {
     (void)elf_end(whole);
     size_t from = round < 6 ? table.sh_offset : header.e_shoff;
     size_t len = round < 6 ? table.sh_size : (size_t)header.e_shnum * header.e_shentsize;
+    if (len == 0) len = 64;  // of the file's own header
     srand(round);
     for (int i = 0; i < (round < 6 ? 5000 : 40); i++)
       copy[from + (size_t)rand() % len] = (char)rand();
