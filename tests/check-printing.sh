@@ -25,6 +25,7 @@ process/launch: words into a string; an errno to its parent
 process/proc: a file of /proc into a string
 process/target: copies of files
 recording/recfile_write: recordings
+session/looker: records to its parent
 top/top_screen: the terminal's own sequences for the way out
 util/gzip: bytes
 util/json: JSON

@@ -133,6 +133,13 @@ bool cs_decode_events(const struct cs_wire_record *r, struct cs_wire_events *eve
          events->mode < CS_WIRE_MODES;
 }
 
+bool cs_decode_looks(const struct cs_wire_record *r, struct cs_wire_looks *looks,
+                     struct cs_text *why) {
+  struct cs_bytes c;
+  return open_record(r, CS_WIRE_LOOKS, &c) && cs_take(&c, looks, sizeof *looks) &&
+         take_text(&c, why);
+}
+
 bool cs_decode_end(const struct cs_wire_record *r, struct cs_wire_end *end) {
   struct cs_bytes c;
   size_t first = offsetof(struct cs_wire_end, events);  // all that a file of version 1 has

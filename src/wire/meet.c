@@ -26,7 +26,7 @@ static void fill_header(struct cs_wire_header *h, const struct cs_consumer_opts 
       .version = CS_WIRE_VERSION,
       .header_bytes = CS_WIRE_HEADER_BYTES,
       .capacity = opts->capacity,
-      .modes = opts->modes,
+      .modes = opts->modes & CS_WIRE_AGENT_MODES,
       .hz = opts->hz,
       .max_depth = opts->max_depth,
       .lines = (opts->lines ? CS_WIRE_LINES_IL : 0) | (opts->inlined ? CS_WIRE_LINES_INLINED : 0),

@@ -28,6 +28,7 @@ enum cs_wire_mode {
   CS_WIRE_MODE_EXCEPTION,  // an exception that was thrown
   CS_WIRE_MODE_GC,         // a pause, which has ended: all managed threads were stopped
   CS_WIRE_MODE_WAIT,       // a wait for something other than a lock, which has ended or not
+  CS_WIRE_MODE_ASYNC,      // an operation that awaits something: by the command, not the agent
   CS_WIRE_MODES,           // their number plus 1
 };
 #define CS_WIRE_MODE_BIT(mode) (1u << (mode))
@@ -35,6 +36,7 @@ enum cs_wire_mode {
 #define CS_WIRE_TIMED_MODES \
   (CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL))
 #define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
+#define CS_WIRE_AGENT_MODES (CS_WIRE_ALL_MODES & ~CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC))
 
 // What makes threads take samples of mode cpu, the best first.
 enum cs_wire_engine_kind {
@@ -133,6 +135,7 @@ enum cs_wire_kind {
   CS_WIRE_MODULE,    // struct cs_wire_module, strings: path, PDB; before its FUNCTIONs, with lines
   CS_WIRE_ASKS,      // struct cs_wire_asks; before END, if any threads were asked in vain
   CS_WIRE_ROOMS,     // struct cs_wire_rooms; before END, if there are any
+  CS_WIRE_LOOKS,     // struct cs_wire_looks, string why; the last one counts. Not the agent's
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -261,6 +264,16 @@ struct cs_wire_asks {
   uint32_t silent, reserved;
 };
 
+// The looks at suspended operations, for mode async (session/looks.h). The string `why` says why the
+// last look that failed did, or is empty.
+struct cs_wire_looks {
+  uint64_t looks, failed;           // that count; that do not
+  uint64_t stopped_ns, longest_ns;  // the program stood still: in all looks, in one
+  uint64_t operations;              // that were seen, in all looks that count
+  uint64_t covered_ns;              // time that the looks stand for
+  uint32_t ended, pad;              // 1: it was given up before the recording's end
+};
+
 // Threads that were sent no signal, since its frame might not fit on their stacks.
 struct cs_wire_rooms {
   uint32_t small;    // stacks below 64 KiB
@@ -282,6 +295,6 @@ struct cs_wire_events {
   uint64_t events, value, walked;  // value: their sum, in the mode's unit
 };
 
-_Static_assert(CS_WIRE_MODES <= 8, "struct cs_wire_end has a place for every mode");
+_Static_assert(CS_WIRE_MODE_ASYNC <= 8, "struct cs_wire_end has a place for every mode");
 
 #endif

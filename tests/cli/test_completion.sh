@@ -63,7 +63,7 @@ done < words
 [ "$(wc -l < modes)" -ge 2 ] || fail "no modes found in: $("$CLRSNAP" record --mode no true 2>&1)"
 offers clrsnap record --mode "" < modes
 if [ "$(wc -l < modes)" -gt 2 ]; then
-  printf '%s\n' cpu,alloc | offers clrsnap record --mode cpu,a
+  printf '%s\n' cpu,alloc cpu,async | offers clrsnap record --mode cpu,a
   complete_words clrsnap record --mode cpu, | grep -qx cpu,cpu && fail "a mode is offered twice"
 fi
 printf '%s\n' wall | offers clrsnap top --threads --mode w

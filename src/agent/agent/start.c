@@ -188,7 +188,7 @@ static bool read_options(struct cs_error *err) {
       .event_rate = h->event_rate,
       .alloc_interval = h->alloc_interval,
   };
-  if (cs_options.modes == 0 || (cs_options.modes & ~CS_WIRE_ALL_MODES) != 0)
+  if (cs_options.modes == 0 || (cs_options.modes & ~CS_WIRE_AGENT_MODES) != 0)
     return cs_error_set(err, "the command asks for modes that this library does not know: 0x%x",
                         cs_options.modes);
   if (cs_options.hz == 0 || cs_options.hz > 100000)

@@ -25,11 +25,15 @@ struct cs_async {
 
 struct cs_async_options {
   double limit_s;  // the process stands still for no longer
+  uint32_t tries;  // stops while the collector is at work, at most; 0: hundreds
 };
 
 // NULL: `err` has the reason.
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err);
+// The same for a process that is looked at again and again: `remote` stays open.
+struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
+                               const struct cs_async_options *options, struct cs_error *err);
 void cs_async_free(struct cs_async *async);
 
 // ---- graph.c ----

@@ -89,9 +89,15 @@ static uint32_t method_step(void *data, const struct cs_async_object *object, co
   } else if (object->has_state && object->state >= 0) {
     (void)cs_async_line(names->classes, names->lines, object->machine, object->state, &line);
   }
+  const char *module =
+      object->machine != CS_ASYNC_NO_CLASS
+          ? cs_heap_modules_path(cs_async_modules_of(names->classes),
+                                 cs_async_class_at(names->classes, object->machine)->module)
+          : NULL;
   uint32_t step = cs_async_step(
       names->tree,
-      &(struct cs_async_step){.name = text, .note = note, .file = line.file, .line = line.line});
+      &(struct cs_async_step){
+          .name = text, .module = module, .note = note, .file = line.file, .line = line.line});
   return note[0] == '\0' ? cs_map_put(&names->methods, key, step, &added) : step;
 }
 
@@ -181,9 +187,11 @@ static enum look look_once(struct cs_remote *remote, struct cs_async *async, uin
   return result;
 }
 
-static bool look(struct cs_remote *remote, struct cs_async *async, uint64_t limit_ns,
-                 struct cs_error *err) {
-  for (async->tries = 0; async->tries < MOST_TRIES; async->tries++) {
+static bool look(struct cs_remote *remote, struct cs_async *async,
+                 const struct cs_async_options *options, struct cs_error *err) {
+  uint64_t limit_ns = (uint64_t)(options->limit_s * 1e9);
+  uint32_t most = options->tries != 0 ? options->tries : MOST_TRIES;
+  for (async->tries = 0; async->tries < most; async->tries++) {
     struct cs_async_scan scan = {.objects = NULL};
     cs_remote_invalidate(remote);
     struct cs_async_classes *classes = cs_async_classes_new(remote, err);
@@ -211,30 +219,32 @@ static bool look(struct cs_remote *remote, struct cs_async *async, uint64_t limi
     (void)nanosleep(&nap, NULL);
     cs_remote_hurry();
   }
-  return cs_error_set(err, "process %d was collecting at each of %d looks: its objects were moving",
-                      async->pid, MOST_TRIES);
+  return cs_error_set(err, "process %d was collecting at each of %u looks: its objects were moving",
+                      async->pid, most);
+}
+
+struct cs_async *cs_async_look(struct cs_remote *remote, int pid,
+                               const struct cs_async_options *options, struct cs_error *err) {
+  struct cs_async *async = cs_allocate(sizeof *async);
+  cs_remote_hurry();
+  async->pid = pid;
+  cs_remote_version(remote, async->version);
+  async->command = cs_proc_command_line(pid);
+  if (look(remote, async, options, err)) return async;
+  cs_async_free(async);
+  return NULL;
 }
 
 struct cs_async *cs_async_take(int pid, const struct cs_async_options *options,
                                struct cs_error *err) {
-  static const char ended[] = "process %d has ended while it was looked at";
   bool was_there = !cs_proc_has_ended(pid);
   cs_remote_hurry();
   struct cs_remote *remote = cs_remote_open(pid, err);
-  if (remote == NULL) {
-    if (was_there && cs_proc_has_ended(pid)) (void)cs_error_set(err, ended, pid);
-    return NULL;
-  }
-  struct cs_async *async = cs_allocate(sizeof *async);
-  async->pid = pid;
-  cs_remote_version(remote, async->version);
-  async->command = cs_proc_command_line(pid);
-  bool ok = look(remote, async, (uint64_t)(options->limit_s * 1e9), err);
-  if (!ok && cs_proc_has_ended(pid)) (void)cs_error_set(err, ended, pid);
+  struct cs_async *async = remote != NULL ? cs_async_look(remote, pid, options, err) : NULL;
+  if (async == NULL && was_there && cs_proc_has_ended(pid))
+    (void)cs_error_set(err, "process %d has ended while it was looked at", pid);
   cs_remote_close(remote);
-  if (ok) return async;
-  cs_async_free(async);
-  return NULL;
+  return async;
 }
 
 void cs_async_free(struct cs_async *async) {

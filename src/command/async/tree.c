@@ -25,14 +25,19 @@ uint32_t cs_async_step(struct cs_async_tree *tree, const struct cs_async_step *s
   const char *file = step->file != NULL ? step->file : "";
   const char *note = step->note != NULL ? step->note : "";
   const char *class = step->class != NULL ? step->class : "";
-  int len = snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n%" PRIu32, step->name, class, note, file,
-                     step->line);
+  const char *module = step->module != NULL ? step->module : "";
+  int len = snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n%s\n%" PRIu32, step->name, class, module,
+                     note, file, step->line);
   size_t used = len < (int)sizeof text ? (size_t)len : sizeof text - 1;
   uint32_t id = cs_strings_add(&tree->texts, text, used);
   if (id < tree->step_count) return id;
   tree->steps = cs_grow(tree->steps, tree->step_count, &tree->step_capacity, sizeof *tree->steps);
-  tree->steps[tree->step_count++] = (struct cs_async_step){
-      keep(tree, step->name), keep(tree, class), keep(tree, note), keep(tree, file), step->line};
+  tree->steps[tree->step_count++] = (struct cs_async_step){.name = keep(tree, step->name),
+                                                           .class = keep(tree, class),
+                                                           .module = keep(tree, module),
+                                                           .note = keep(tree, note),
+                                                           .file = keep(tree, file),
+                                                           .line = step->line};
   return id;
 }
 

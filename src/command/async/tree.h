@@ -10,10 +10,11 @@
 
 // Something that awaits or is awaited.
 struct cs_async_step {
-  const char *name;   // "Shop.Cart.LoadAsync", "Task.Delay", "TaskCompletionSource"
-  const char *class;  // of an object that is no method's; else ""
-  const char *note;   // "runs", for instance; "": none
-  const char *file;   // of the await, as the compiler was given it; "": unknown
+  const char *name;    // "Shop.Cart.LoadAsync", "Task.Delay", "TaskCompletionSource"
+  const char *class;   // of an object that is no method's; else ""
+  const char *module;  // of a method: its file; else ""
+  const char *note;    // "runs", for instance; "": none
+  const char *file;    // of the await, as the compiler was given it; "": unknown
   uint32_t line;
 };
 

@@ -20,6 +20,7 @@ struct cs_record_options {
   struct cs_agent_options agent;
   struct cs_view view;
   double seconds;      // 0: until the program ends
+  bool async;          // mode async, too
   bool children;       // the processes that it starts are recorded, too
   uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
 };

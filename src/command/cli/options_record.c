@@ -108,6 +108,10 @@ static const struct cs_option what[] = {
      NULL, RECORD(children)},
     {0, "mode", "MODE[,MODE]", "what is recorded: one or more of the modes below (cpu)",
      cs_set_modes, ASK(modes)},
+    {0, "async", NULL,
+     "with mode wall: looks at suspended async operations, as mode async. The program stands still "
+     "for about 1 % of the time",
+     NULL, RECORD(async)},
     {0, "event", "EVENT[:N]",
      "mode cpu by one of the events below instead of CPU time, with a sample for about N of them",
      set_event, RECORD(agent.ask)},
@@ -166,13 +170,29 @@ static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
   return true;
 }
 
+// The looks are taken from outside, by the command that records one process.
+static bool check_async(struct cs_record_options *o, struct cs_error *err) {
+  const uint32_t async = CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC);
+  uint32_t *modes = &o->agent.ask.modes;
+  if (o->async) *modes |= async;
+  if ((*modes & async) == 0) return true;
+  if ((*modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL)) == 0)
+    return cs_error_set(err, "mode async goes with mode wall: --mode wall --async");
+  if (o->children) return cs_error_set(err, "mode async is of one process: not with --children");
+  if (o->agent.ask.budget_ppm != 0)
+    return cs_error_set(err,
+                        "--budget does not cover the looks of mode async, which have a limit "
+                        "of their own: 1 %% of the time");
+  return true;
+}
+
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
   struct cs_record_options *o = options;
   struct cs_consumer_opts *ask = &o->agent.ask;
   ask->async_callers = o->view.async_callers;
   if (!cs_check_agent_options(&o->agent, count, operands, err)) return false;
   if ((o->agent.pid == 0 || o->children) && !check_outputs(&o->view, err)) return false;
-  if (!cs_push_check(&o->view.wish, err)) return false;
+  if (!cs_push_check(&o->view.wish, err) || !check_async(o, err)) return false;
   if (o->window_ns != 0 && o->view.wish.url == NULL)
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;

@@ -125,6 +125,7 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   s->window = o->window_ns != 0 ? &r->window : NULL;
   s->progress = s->progress && !o->children;  // several processes would each show a line
   s->timeline = cs_view_timeline(&o->view);
+  s->looks.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC)) != 0;
   s->recording.lines = ask->lines;
   s->recording.symbols_folder = o->view.symbols;
   s->recording.inlined = ask->inlined;

@@ -100,7 +100,7 @@ static void put_facts(const char *when, const struct cs_facts *f, FILE *out) {
     cs_put_whole(out, mode, f->weight);
   }
   cs_print(out, " in %.1f s, %s mode", (double)f->duration_ns / 1e9, mode->token);
-  if (mode->timed) cs_print(out, " at %" PRIu32 " Hz", f->hz);
+  if (mode->timed && f->hz > 0) cs_print(out, " at %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
 }
 

@@ -273,12 +273,14 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
   cs_put_whole(out, mode, f->weight);
   cs_print(out, "\n\n");
   cs_put_samples(out, f);
-  if (mode->timed) cs_print(out, " at %" PRIu32 " Hz", f->hz);
+  if (mode->timed && f->hz > 0) cs_print(out, " at %" PRIu32 " Hz", f->hz);
   if (f->engine.had != CS_WIRE_ENGINE_AUTO)
     cs_print(out, ", engine %s", cs_wire_engine_name(f->engine.had));
   if (mode->timed && f->duration_ns > 0)
     cs_print(out, "; %.2f %s", (double)f->weight / (double)f->duration_ns,
-             f->mode == CS_WIRE_MODE_CPU ? "processors used" : "threads at a time");
+             f->mode == CS_WIRE_MODE_CPU     ? "processors used"
+             : f->mode == CS_WIRE_MODE_ASYNC ? "operations at a time"
+                                             : "threads at a time");
   if (f->samples == 0) {
     cs_print(out, ".\n");
     return;

@@ -133,7 +133,7 @@ static void put_head(const struct cs_profile *p, FILE *out) {
   const struct cs_mode *mode = cs_mode_of(&p->facts);
   cs_put_samples(out, &p->facts);
   cs_print(out, " in %.1f s (%s", (double)p->facts.duration_ns / 1e9, mode->token);
-  if (mode->timed) cs_print(out, ", %" PRIu32 " Hz", p->facts.hz);
+  if (mode->timed && p->facts.hz > 0) cs_print(out, ", %" PRIu32 " Hz", p->facts.hz);
   cs_print(out, "%s%s)", p->facts.runtime[0] != '\0' ? ", .NET " : "", p->facts.runtime);
   if (mode->weight != NULL) {
     cs_print(out, ": ");

@@ -33,7 +33,7 @@ static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
 }
 
 static void fill_lost(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
-  f->lost_samples = rec->end.lost[mode];
+  f->lost_samples = mode < CS_COUNT(rec->end.lost) ? rec->end.lost[mode] : 0;
   f->lost_broken = rec->totals.broken + rec->broken;
   f->lost_full = rec->totals.full + rec->full;
   // The END record has it too, but a target that was killed has only the first one.
@@ -46,7 +46,9 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   memcpy(f->runtime, rec->runtime, sizeof f->runtime);
   f->program = text(rec, rec->meta.program);
   f->mode = mode;
-  f->hz = rec->meta.hz;
+  f->hz = mode != CS_WIRE_MODE_ASYNC ? rec->meta.hz : 0;
+  if (mode == CS_WIRE_MODE_ASYNC) f->looks = rec->looks;
+  if (mode == CS_WIRE_MODE_ASYNC) f->looks_why = text(rec, rec->looks_why);
   if (mode == CS_WIRE_MODE_CPU) {
     f->event = rec->meta.event;
     f->event_period = rec->meta.event_period;

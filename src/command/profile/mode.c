@@ -68,6 +68,14 @@ static const struct cs_mode modes[CS_WIRE_MODES] = {
                          "pauses",
                          "gc",
                          "pause time"},
+    [CS_WIRE_MODE_ASYNC] = {"async",
+                            "suspended async operations, by what they await (with mode wall)",
+                            CS_UNIT_NS,
+                            true,
+                            {"sample", "samples"},
+                            "async_samples",
+                            "async",
+                            "time in suspended operations"},
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode) {

@@ -116,6 +116,8 @@ struct cs_facts {
   uint64_t labels_full;  // samples of all modes whose label was left out
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
+  struct cs_wire_looks looks;  // mode async only
+  const char *looks_why;       // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
   struct cs_wire_asks asks;
   struct cs_wire_rooms rooms;

@@ -9,7 +9,7 @@
 #include "recording/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 7u
+#define CS_FILE_VERSION 8u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {
@@ -54,6 +54,7 @@ enum cs_file_kind {
   CS_FILE_IMAGES,      // u32 images, u32 of them without names; string: which, and why
   CS_FILE_ASKS,        // struct cs_wire_asks
   CS_FILE_ROOMS,       // struct cs_wire_rooms
+  CS_FILE_LOOKS,       // struct cs_wire_looks, string: why
 };
 
 // The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the
@@ -88,7 +89,8 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
-                   sizeof(struct cs_wire_asks) == 24 && sizeof(struct cs_wire_rooms) == 8,
+                   sizeof(struct cs_wire_looks) == 56 && sizeof(struct cs_wire_asks) == 24 &&
+                   sizeof(struct cs_wire_rooms) == 8,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

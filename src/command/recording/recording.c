@@ -349,6 +349,13 @@ static bool add_engine(struct cs_recording *rec, const struct cs_wire_record *r)
   return true;
 }
 
+static bool add_looks(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_text why;
+  if (!cs_decode_looks(r, &rec->looks, &why)) return false;
+  rec->looks_why = add_text(rec, why);
+  return true;
+}
+
 static bool add_events(struct cs_recording *rec, const struct cs_wire_record *r) {
   struct cs_wire_events events;
   if (!cs_decode_events(r, &events)) return false;
@@ -387,6 +394,8 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return add_engine(rec, r);
     case CS_WIRE_EVENTS:
       return add_events(rec, r);
+    case CS_WIRE_LOOKS:
+      return add_looks(rec, r);
     case CS_WIRE_TICKS:
       return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
     case CS_WIRE_PUT_OFF:

@@ -65,6 +65,8 @@ struct cs_remote {
   uint64_t debug_table;     // g_dacTable (collector.c); 0: not found
   bool own_namespace;       // of PIDs: the runtime has other ids for its threads than we have
   struct cs_stopped asked;  // to stop, and not waited for yet
+  struct cs_stopped late;   // asked to stop, and waited for in vain
+  uint64_t patience_ns;     // of cs_remote_stop
   struct cs_stopped stopped;
 };
 

@@ -17,9 +17,6 @@
 #include "base/clock.h"
 #include "remote/private.h"
 
-// After this time, a thread that the kernel keeps in a system call is reported as stuck.
-static const uint64_t stop_timeout_ns = 2000000000;
-
 static bool is_stopped(const struct cs_stopped *stopped, int tid) {
   for (unsigned i = 0; i < stopped->count; i++)
     if (stopped->tid[i] == tid) return true;
@@ -97,9 +94,11 @@ static bool wait_for_asked(struct cs_remote *remote, int tid, uint64_t deadline,
   int stopped = wait_for(tid, deadline, &signal);
   if (stopped < 0 && has_ended(remote->pid, tid)) return true;
   // It will stop later, and the next try finds it stopped, or it is resumed when this process ends.
-  if (stopped < 0)
+  if (stopped < 0) {
+    (void)remember(&remote->late, tid, 0);
     return cs_error_set(err, "thread %d of process %d does not stop: the kernel holds it", tid,
                         remote->pid);
+  }
   if (stopped == 0 || remember(&remote->stopped, tid, signal)) return true;
   (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
   return cs_error_set(err, "out of memory for the threads of process %d", remote->pid);
@@ -126,7 +125,7 @@ static bool ask_listed(struct cs_remote *remote, struct cs_error *err) {
 // more.
 static bool stop_listed(struct cs_remote *remote, unsigned *found, struct cs_error *err) {
   unsigned before = remote->stopped.count;
-  uint64_t deadline = cs_clock_now_ns() + stop_timeout_ns;
+  uint64_t deadline = cs_clock_now_ns() + remote->patience_ns;
   bool ok = ask_listed(remote, err);
   for (unsigned i = 0; i < remote->asked.count; i++)
     ok = wait_for_asked(remote, remote->asked.tid[i], deadline, ok ? err : NULL) && ok;
@@ -157,6 +156,24 @@ void cs_remote_go(struct cs_remote *remote) {
   stopped->count = 0;
 }
 
+void cs_remote_set_patience(struct cs_remote *remote, uint64_t ns) {
+  remote->patience_ns = ns;
+}
+
+void cs_remote_release_late(struct cs_remote *remote) {
+  const struct timespec nap = {.tv_nsec = 1000000};
+  struct cs_stopped *late = &remote->late;
+  while (late->count > 0) {
+    for (unsigned i = late->count; i-- > 0;) {
+      int signal = 0, stopped = wait_for(late->tid[i], 0, &signal);
+      if (stopped < 0 && !has_ended(remote->pid, late->tid[i])) continue;
+      if (stopped > 0) (void)ptrace(PTRACE_DETACH, late->tid[i], NULL, (void *)(intptr_t)signal);
+      late->tid[i] = late->tid[--late->count];
+    }
+    if (late->count > 0) (void)nanosleep(&nap, NULL);
+  }
+}
+
 unsigned cs_remote_threads(const struct cs_remote *remote, const int **tids) {
   *tids = remote->stopped.tid;
   return remote->stopped.count;
@@ -176,4 +193,5 @@ void cs_remote_hurry(void) {
 void cs_remote_take_it_easy(void) {
   const struct sched_param param = {.sched_priority = 0};
   (void)sched_setscheduler(0, SCHED_OTHER, &param);
+  (void)setpriority(PRIO_PROCESS, 0, 0);
 }

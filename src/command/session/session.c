@@ -122,6 +122,7 @@ static void take_records(struct cs_session *s) {
     if (record->kind == CS_WIRE_IMAGE && s->recording.broken == broken) note_image(s, record);
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
+  cs_looks_take(&s->looks, s->began_ns, &s->recording, &s->file);
   cs_recfile_flush(&s->file, &s->recording);
   if (s->watcher.look != NULL && !s->watcher.look(s->watcher.context, cs_clock_now_ns()))
     s->enough = true;
@@ -193,6 +194,14 @@ static void end_agent(struct cs_session *s) {
   take_records(s);
 }
 
+// The process that the agent is in, which need not be the one that was started.
+static void start_looks(struct cs_session *s) {
+  pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
+  if (!s->looks.wanted || s->looks.started || s->began_ns == 0 || !s->recording.started) return;
+  cs_looks_start(&s->looks, s->attached != 0 || agent == 0 ? s->child : agent, &s->recording,
+                 &s->file);
+}
+
 static bool is_interrupted(const struct cs_session *s) {
   unsigned enough = s->attached == 0 ? 2 : s->patience != 0 ? s->patience : 1;
   return s->interrupts >= enough;
@@ -233,11 +242,13 @@ void cs_session_record(struct cs_session *s) {
     taken = s->consumer.tail - before;
     uint64_t now = cs_clock_now_ns();
     note_agent(s, now);
+    start_looks(s);
     if (over || s->enough || time_is_up(s, now)) break;
     if (s->window != NULL && s->began_ns > 0)
       cs_window_advance(s->window, now - s->began_ns, false);
     show_progress(s, now);
   }
+  cs_looks_end(&s->looks, s->began_ns, &s->recording, &s->file);
   end_agent(s);
   note_agent(s, cs_clock_now_ns());
   cs_consumer_hide(&s->consumer);
@@ -262,6 +273,7 @@ void cs_session_close(struct cs_session *s) {
   // An attach that failed after the agent had begun leaves it recording.
   if (s->consumer.header != NULL) cs_consumer_stop(&s->consumer);
   cs_consumer_destroy(&s->consumer);
+  cs_looks_close(&s->looks);
   cs_recfile_close(&s->file);
   cs_recording_free(&s->recording);
   if (s->signals >= 0) (void)close(s->signals);

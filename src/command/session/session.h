@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "recording/recfile.h"
+#include "session/looks.h"
 #include "session/window.h"
 #include "wire/consumer.h"
 
@@ -24,6 +25,7 @@ struct cs_session {
   struct cs_consumer consumer;
   struct cs_recording recording;
   struct cs_recfile file;    // open if the recording itself is an output
+  struct cs_looks looks;     // of mode async
   struct cs_window *window;  // NULL: nothing is pushed during the recording
   bool timeline;             // an output shows samples one by one
   pid_t child;               // or the process that was attached to

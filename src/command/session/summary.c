@@ -86,6 +86,27 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
              f->hz * (double)f->ticks.taken / (double)(f->ticks.taken + f->ticks.left_out), f->hz);
 }
 
+// Mode async: what the looks cost, and what they do not see.
+static void print_looks(const struct cs_facts *f, FILE *out) {
+  const struct cs_wire_looks *l = &f->looks;
+  if (f->mode != CS_WIRE_MODE_ASYNC) return;
+  cs_print(out, PREFIX "mode async: %" PRIu64 " %s at suspended operations", l->looks,
+           cs_plural(l->looks, "look", "looks"));
+  if (l->looks > 0)
+    cs_print(out, ", %.0f operations on average", (double)l->operations / (double)l->looks);
+  if (l->stopped_ns > 0)
+    cs_print(out, "; the program stood still for %.1f ms in all, %.1f ms at most",
+             (double)l->stopped_ns / 1e6, (double)l->longest_ns / 1e6);
+  cs_print(out, "\n");
+  if (l->failed > 0 || l->ended != 0)
+    cs_print(
+        out, PREFIX "  %" PRIu64 " %s, %s%s\n", l->failed,
+        cs_plural(l->failed, "look failed", "looks failed"), f->looks_why,
+        l->ended != 0 ? "; it was given up, and the rest of the time is not in mode async" : "");
+  cs_print(out, PREFIX
+           "  not seen: what completes a TaskCompletionSource, runtime-async methods; labels\n");
+}
+
 // Samples that are missing because threads did not take their signals.
 static void print_asks(const struct cs_facts *f, FILE *out) {
   if (f->asks.unsent > 0)
@@ -295,9 +316,9 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
            cs_plural(samples, "sample", "samples"), (double)f->duration_ns / 1e9);
   for (size_t i = 0; i < set->count; i++)
     cs_print(out, "%s%s", i > 0 ? ", " : "", cs_mode_of(&set->profiles[i].facts)->token);
-  if (cs_mode_of(f)->timed) cs_print(out, ", %" PRIu32 " Hz", f->hz);
+  if (cs_mode_of(f)->timed && f->hz > 0) cs_print(out, ", %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
-  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed)
+  if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0)
     cs_print(out, PREFIX "nothing was sampled: the program used too little %s time\n",
              cs_mode_of(f)->token);
 }
@@ -371,6 +392,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_inlined(&f->inlined, out);
   print_labels(set, samples, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
   print_asks(f, out);
   print_rooms(f, out);
   print_cost(f, out);

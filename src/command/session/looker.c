@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// The looker: one look in each period of time, at a random moment of it, and what was seen as
+// records. Invariants: the periods have no gaps, so that a look stands for its period, and one that
+// failed is made up for by the next; a period is long enough that stops take one hundredth of the
+// time, and the looker a twentieth of a processor's; nothing is written, and nothing waited for, while
+// the process stands still. One thread. Signal-safe: no.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "async/async.h"
+#include "base/clock.h"
+#include "process/proc.h"
+#include "session/looks.h"
+
+enum {
+  FIRST_FUNCTION = 0x3FFFFFFF,  // ids go down from here; the agent's go up from 1
+  STOPS_SHARE = 100,            // of the time, one part is stops
+  CPU_SHARE = 20,
+  MOST_FAILURES = 10,  // one after the other
+  TRIES = 5,
+  MOST_FRAMES = 1024,
+  MOST_NAME = 8192,
+};
+#define THREAD_ID 0xFFFFFFFEu  // in place of a thread
+#define THREAD_NAME "suspended operations"
+#define FIRST_PERIOD_NS 500000000ull
+#define LEAST_PERIOD_NS 200000000ull
+#define MOST_PERIOD_NS 60000000000ull
+// A look that takes longer would be incomplete, and is not used; nor is one for which a thread does not
+// stop.
+static const double stop_limit_s = 0.25;
+#define STOP_PATIENCE_NS 100000000ull
+
+struct looker {
+  int to;
+  pid_t pid;
+  bool lines;
+  struct cs_strings functions, places;  // that were announced
+  uint8_t *bytes;                       // records that are to be written
+  size_t used, capacity;
+  size_t record;  // where the one that is being made begins
+  struct cs_wire_looks totals;
+  char why[200];
+  uint64_t frames[MOST_FRAMES];  // of the path to the node at hand, outermost first
+};
+
+// ---- Records ----
+
+static void put(struct looker *l, const void *data, size_t size) {
+  if (l->capacity - l->used < size) {
+    l->capacity = 2 * l->capacity + size;
+    l->bytes = realloc(l->bytes, l->capacity);
+    if (l->bytes == NULL) abort();
+  }
+  if (size > 0) memcpy(l->bytes + l->used, data, size);
+  l->used += size;
+}
+
+static void put_text(struct looker *l, const char *text) {
+  size_t all = strlen(text);
+  uint16_t len = (uint16_t)(all < MOST_NAME ? all : MOST_NAME);
+  put(l, &len, sizeof len);
+  put(l, text, len);
+}
+
+static void begin(struct looker *l, uint16_t kind) {
+  l->record = l->used;
+  put(l, &(struct cs_wire_record){0, kind, 0}, sizeof(struct cs_wire_record));
+}
+
+static void end(struct looker *l) {
+  static const uint8_t zeros[8];
+  put(l, zeros, (8 - l->used % 8) % 8);
+  uint32_t size = (uint32_t)(l->used - l->record);
+  memcpy(l->bytes + l->record, &size, sizeof size);
+}
+
+// False: the command is gone.
+static bool send_all(struct looker *l) {
+  size_t at = 0;
+  while (at < l->used) {
+    ssize_t sent = write(l->to, l->bytes + at, l->used - at);
+    if (sent < 0 && errno != EINTR) return false;
+    if (sent > 0) at += (size_t)sent;
+  }
+  l->used = 0;
+  return true;
+}
+
+static void put_totals(struct looker *l) {
+  begin(l, CS_WIRE_LOOKS);
+  put(l, &l->totals, sizeof l->totals);
+  put_text(l, l->why);
+  end(l);
+}
+
+// ---- Frames ----
+
+// Where "Space.Type.Method" has its method: after the last dot outside of "<...>".
+static size_t method_at(const char *name) {
+  size_t at = 0;
+  int depth = 0;
+  for (size_t i = 0; name[i] != '\0'; i++) {
+    if (name[i] == '<') depth++;
+    if (name[i] == '>') depth--;
+    if (name[i] == '.' && depth == 0 && i > 0) at = i + 1;
+  }
+  return at;
+}
+
+static void put_function(struct looker *l, uint32_t id, const struct cs_async_step *step,
+                         const char *name) {
+  bool is_method = step->module[0] != '\0';
+  begin(l, CS_WIRE_FUNCTION);
+  put(l, &(struct cs_wire_function){id, is_method ? CS_WIRE_FN_METHOD : CS_WIRE_FN_TYPE, 0},
+      sizeof(struct cs_wire_function));
+  char type[MOST_NAME];
+  size_t at = is_method ? method_at(name) : 0;
+  (void)snprintf(type, sizeof type, "%.*s", at > 0 ? (int)at - 1 : 0, name);
+  put_text(l, step->module);
+  put_text(l, "");
+  put_text(l, is_method ? type : name);
+  put_text(l, is_method ? name + at : "");
+  put_text(l, "");
+  end(l);
+}
+
+static void put_place(struct looker *l, uint64_t frame, const struct cs_async_step *step) {
+  bool exact = true;
+  struct cs_looks_place place = {cs_key_of(frame, exact, true), step->line,
+                                 (uint32_t)strlen(step->file)};
+  begin(l, CS_LOOKS_PLACE);
+  put(l, &place, sizeof place);
+  put(l, step->file, place.file_size);
+  end(l);
+}
+
+// The frame of a step, which is announced when it is new. A line is told apart as an instruction's
+// offset, since there are no instructions.
+static uint64_t frame_of(struct looker *l, const struct cs_async_step *step) {
+  char name[MOST_NAME], key[2 * MOST_NAME];
+  bool noted = step->note[0] != '\0';
+  (void)snprintf(name, sizeof name, "%.4000s%s%.200s%s", step->name, noted ? " (" : "", step->note,
+                 noted ? ")" : "");
+  int len = snprintf(key, sizeof key, "%.4000s\n%s", step->module, name);
+  size_t before = l->functions.count;
+  uint32_t number = cs_strings_add(&l->functions, key, (size_t)len);
+  uint32_t id = FIRST_FUNCTION - number;
+  if (number == before) put_function(l, id, step, name);
+  if (step->file[0] == '\0') return cs_wire_managed_frame(id, 0, false);
+  uint64_t frame = cs_wire_managed_frame(id, step->line, true);
+  len = snprintf(key, sizeof key, "%u %.4000s %u", id, step->file, step->line);
+  before = l->places.count;
+  if (l->lines && cs_strings_add(&l->places, key, (size_t)len) == before) put_place(l, frame, step);
+  return frame;
+}
+
+// ---- Samples ----
+
+static void put_sample(struct looker *l, uint64_t at_ns, double weight, uint32_t depth) {
+  struct cs_wire_sample sample = {.time_ns = at_ns,
+                                  .weight = (uint64_t)(weight + 0.5),
+                                  .thread = THREAD_ID,
+                                  .stop = CS_STOP_BASE,
+                                  .mode = CS_WIRE_MODE_ASYNC,
+                                  .frame_count = depth};
+  if (sample.weight == 0) return;
+  begin(l, CS_WIRE_SAMPLE);
+  put(l, &sample, sizeof sample);
+  for (uint32_t i = depth; i-- > 0;) put(l, &l->frames[i], sizeof l->frames[i]);
+  end(l);
+}
+
+// An operation that awaits several things at once is divided among them: its time is there once.
+static void put_node(struct looker *l, const struct cs_async_tree *tree, uint32_t node,
+                     uint64_t at_ns, double weight, uint32_t depth) {
+  const struct cs_async_node *at = &tree->nodes[node];
+  uint64_t below = 0;
+  if (depth == MOST_FRAMES) return;
+  l->frames[depth++] = frame_of(l, &tree->steps[at->step]);
+  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+    below += tree->nodes[c].count;
+  uint64_t parts = below > at->count ? below : at->count;
+  for (uint32_t c = at->first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+    put_node(l, tree, c, at_ns, weight * (double)tree->nodes[c].count / (double)parts, depth);
+  if (below < parts)  // chains that end here
+    put_sample(l, at_ns, weight * (double)(parts - below) / (double)parts, depth);
+}
+
+static void put_look(struct looker *l, const struct cs_async *async, uint64_t at_ns,
+                     uint64_t covered_ns) {
+  const struct cs_async_tree *tree = &async->tree;
+  for (uint32_t c = tree->nodes[0].first_child; c != CS_ASYNC_NO_NODE; c = tree->nodes[c].next)
+    put_node(l, tree, c, at_ns, (double)tree->nodes[c].count * (double)covered_ns, 0);
+  l->totals.looks++;
+  l->totals.operations += async->operations;
+  l->totals.covered_ns += covered_ns;
+}
+
+// ---- Looks ----
+
+static uint64_t cpu_now_ns(void) {
+  struct timespec t = {0};
+  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_until(uint64_t ns) {
+  const struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u),
+                                 .tv_nsec = (long)(ns % 1000000000u)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+  }
+}
+
+static uint64_t random_below(uint64_t limit) {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number)
+    number = cs_clock_now_ns() * 2654435761u;
+  return number % limit;
+}
+
+// Whether the look can be used. *stopped_ns: for how long the process stood still.
+static bool look(struct looker *l, struct cs_remote *remote, uint64_t covered_ns,
+                 uint64_t *stopped_ns) {
+  const struct cs_async_options options = {.limit_s = stop_limit_s, .tries = TRIES};
+  struct cs_error err = {""};
+  uint64_t at_ns = cs_clock_now_ns();
+  struct cs_async *async = cs_async_look(remote, l->pid, &options, &err);
+  cs_remote_release_late(remote);
+  *stopped_ns = async != NULL ? async->stopped_ns + async->tried_ns : cs_clock_now_ns() - at_ns;
+  l->totals.stopped_ns += *stopped_ns;
+  uint64_t longest = async != NULL ? async->stopped_ns : *stopped_ns;
+  if (longest > l->totals.longest_ns) l->totals.longest_ns = longest;
+  bool usable = async != NULL && !async->late && async->lost_bytes == 0 && async->too_many == 0;
+  if (usable) put_look(l, async, at_ns, covered_ns);
+  if (!usable)
+    (void)snprintf(l->why, sizeof l->why, "%s",
+                   async == NULL ? err.text
+                   : async->late ? "because the heap is too large for stops of 250 ms"
+                                 : "because not all of the heap was readable");
+  if (!usable) l->totals.failed++;
+  cs_async_free(async);
+  return usable;
+}
+
+// `elapsed_ns`: all periods so far.
+static uint64_t next_period(const struct looker *l, uint64_t stopped_ns, uint64_t cpu_ns,
+                            uint64_t elapsed_ns) {
+  uint64_t period = stopped_ns * STOPS_SHARE, due_ns = l->totals.stopped_ns * STOPS_SHARE;
+  if (due_ns > elapsed_ns + period) period = due_ns - elapsed_ns;
+  if (cpu_ns * CPU_SHARE > period) period = cpu_ns * CPU_SHARE;
+  if (period < LEAST_PERIOD_NS) return LEAST_PERIOD_NS;
+  return period < MOST_PERIOD_NS ? period : MOST_PERIOD_NS;
+}
+
+static void look_on(struct looker *l, struct cs_remote *remote) {
+  uint64_t first_ns = cs_clock_now_ns(), begin_ns = first_ns, period = FIRST_PERIOD_NS, owed = 0;
+  uint64_t stopped;
+  unsigned failures = 0;
+  for (;;) {
+    sleep_until(begin_ns + random_below(period));
+    if (cs_proc_has_ended(l->pid)) return;
+    uint64_t cpu = cpu_now_ns();
+    bool usable = look(l, remote, owed + period, &stopped);
+    if (!usable && cs_proc_has_ended(l->pid)) return;
+    owed = usable ? 0 : owed + period;
+    failures = usable ? 0 : failures + 1;
+    l->totals.ended = failures == MOST_FAILURES;
+    put_totals(l);
+    if (!send_all(l) || failures == MOST_FAILURES) return;
+    sleep_until(begin_ns += period);
+    period = next_period(l, stopped, cpu_now_ns() - cpu, begin_ns - first_ns);
+  }
+}
+
+void cs_looks_run(int to, pid_t pid, bool lines) {
+  struct looker *l = calloc(1, sizeof *l);
+  struct cs_error err = {""};
+  if (l == NULL) return;
+  l->to = to;
+  l->pid = pid;
+  l->lines = lines;
+  begin(l, CS_WIRE_THREAD);
+  put(l, &(struct cs_wire_thread){THREAD_ID, 0}, sizeof(struct cs_wire_thread));
+  put_text(l, THREAD_NAME);
+  end(l);
+  struct cs_remote *remote = cs_remote_open(pid, &err);
+  if (remote != NULL) {
+    cs_remote_set_patience(remote, STOP_PATIENCE_NS);
+    look_on(l, remote);
+    cs_remote_close(remote);
+    return;
+  }
+  l->totals.failed = 1;
+  l->totals.ended = 1;
+  (void)snprintf(l->why, sizeof l->why, "%s", err.text);
+  put_totals(l);
+  (void)send_all(l);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Mode async: while a process is recorded, looks at its suspended async operations from outside, at
+// random moments, by a process of the command's own (the looker). It writes what it has seen as
+// records of the wire, and the command takes them in like those of the agent.
+//
+// The looker is a process because only the tracer of a thread may wait for it, and because a program
+// that was started by the command is the command's child: its end must not be taken by a look. If
+// the command dies, the kernel kills the looker; if the looker dies, the kernel resumes the program.
+#ifndef CS_SESSION_LOOKS_H
+#define CS_SESSION_LOOKS_H
+
+#include <sys/types.h>
+
+#include "recording/recfile.h"
+
+struct cs_looks {
+  bool wanted;  // set by the caller: mode async is recorded
+  bool started;
+  pid_t looker;    // 0: none
+  int from;        // its pipe
+  uint8_t *bytes;  // that were read, but not taken in yet
+  size_t used, capacity;
+};
+
+// Starts the looker for a process that is being recorded. Failures are recorded.
+void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
+                    struct cs_recfile *file);
+// Takes in what the looker has written. `began_ns`: the recording's start (CLOCK_MONOTONIC).
+void cs_looks_take(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,
+                   struct cs_recfile *file);
+// Ends the looker, also in the middle of a look, and takes in the rest.
+void cs_looks_end(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,
+                  struct cs_recfile *file);
+void cs_looks_close(struct cs_looks *looks);
+
+// ---- looker.c: what the looker does ----
+// A source line of a frame that the looker has announced; between the looker and the command only.
+// The file's name follows.
+#define CS_LOOKS_PLACE 0x7F00u
+struct cs_looks_place {
+  uint64_t frame;  // as the recording has it
+  uint32_t line, file_size;
+};
+// Looks at the process until it ends, or looks fail again and again. `lines`: with lines of awaits.
+void cs_looks_run(int to, pid_t pid, bool lines);
+
+#endif

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# async_looks.sh BUILD SOURCE MATERIAL: record --mode wall --async of tests/apps/Suspended, whose suspended operations are known and do
+# not change: each chain has its number of operations times the time that the looks stand for. The command may be killed
+# at any moment, and so may its process that looks: the program runs on, and ends as it does without.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+CLRSNAP=$BUILD/bin/clrsnap
+build_app Suspended
+cd "$WORK" || exit 1
+
+# refused TEXT ARGS...
+refused() {
+  local text=$1 rc=0
+  shift
+  "$CLRSNAP" record "$@" > out 2> err || rc=$?
+  [ $rc = 2 ] && grep -qF -- "$text" err || { cat err; fail "$*: $rc, not: $text"; }
+}
+refused "mode async goes with mode wall" --async -- true
+refused "mode async goes with mode wall" --mode async -- true
+refused "not with --children" --mode wall --async --children -- true
+refused "--budget does not cover the looks" --mode wall --async --budget 1% -- true
+
+mkfifo in
+timeout -k 5 300 dotnet "$APP" < in > said 2> app.err &
+launcher=$!
+exec 3> in
+for _ in $(seq 600); do grep -q ready said && break; sleep 0.1; done
+pid=$(pgrep -P $launcher) && grep -q ready said || { cat app.err; fail "the program does not come to wait"; }
+
+# stands: no thread of the program is stopped by a tracer.
+stands() {
+  for _ in $(seq 100); do
+    grep -q "^State:.[tT]" /proc/"$pid"/task/*/status 2> /dev/null || return
+    sleep 0.1
+  done
+  fail "$1: the program stands still"
+}
+
+# Until there were five looks, however slow the machine is.
+for duration in 4 20 60; do
+  timeout 200 "$CLRSNAP" record --mode wall --async --lines -F 20 -d $duration -o r.clrsnap "$pid" 2> err || { cat err; fail "record"; }
+  looks=$(sed -nE 's/.*mode async: ([0-9]+) looks? at .*/\1/p' err)
+  [ "${looks:-0}" -ge 5 ] && break
+done
+[ "${looks:-0}" -ge 5 ] || { cat err; fail "$looks looks in $duration s"; }
+"$CLRSNAP" report --mode async --format collapsed -o chains.txt r.clrsnap 2> report.err || { cat report.err; fail "report"; }
+grep -q "$looks looks at suspended operations, 434 operations on average; the program stood still for" report.err ||
+  { cat report.err; fail "the summary of the file"; }
+python3 - "$SOURCE/tests/apps/Suspended/Program.cs" chains.txt << 'END' || { cat err chains.txt; fail "chains"; }
+import re, sys
+line = {}
+for number, text in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
+    if mark := re.search(r"// at: (\w+)$", text):
+        line[mark[1]] = number
+at = lambda method, mark=None: f"{method} (Program.cs:{line[mark or method.split('.')[1]]})"
+found = {}
+for text in open(sys.argv[2], encoding="utf-8"):
+    chain, weight = text.rstrip("\n").rsplit(" ", 1)
+    found[chain] = int(weight)
+source = "TaskCompletionSource"
+# Operations of each chain; one that awaits several things is divided among them.
+expected = {
+    f"{at('Shop.Checkout')};{at('Shop.Cart')};{at('Shop.Send')};{source}": 300,
+    f"{at('Shop.Sleep')};Task.Delay": 50,
+    f"{at('Shop.Enter')};SemaphoreSlim.WaitAsync": 20,
+    f"{at('Custom.Secret', 'Secret')};Opaque<T> (what this awaiter waits for is not known)": 6,
+    f"Shop.Unseen;{source}": 4,
+    f"{at('Nested.Outer')};Task.WhenAll;{at('Nested.Branch')};Task.WhenAll;{at('Nested.Leaf')};{source}": 1,
+    f"{at('Shop.Any')};Task.WhenAny;{source}": 2 / 3,
+    f"{at('Shop.Any')};Task.WhenAny;Task.Delay": 1 / 3,
+}
+one = found[next(iter(expected))] / 300
+wrong = [f"{chain}: {found.get(chain, 0) / one:.4f}, not {count:.4f}" for chain, count in expected.items()
+         if abs(found.get(chain, 0) / one - count) > 1e-6 * count]
+if abs(sum(found.values()) / one - 434) > 1e-3:
+    wrong.append(f"{sum(found.values()) / one:.4f} operations, not 434")
+if wrong:
+    sys.exit("\n".join(wrong))
+END
+pass "shares: $looks looks"
+
+# The command is killed at any moment of a look.
+for _ in 1 2 3 4; do
+  "$CLRSNAP" record --mode wall --async -F 20 -o killed.clrsnap "$pid" > /dev/null 2> err &
+  command=$!
+  for _ in $(seq 300); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
+  looker=$(pgrep -P $command) || { cat err; fail "nothing looks"; }
+  sleep "0.$((RANDOM % 9 + 1))"
+  kill -9 $command
+  wait $command 2> /dev/null
+  for _ in $(seq 300); do [ -e "/proc/$looker" ] || break; sleep 0.1; done
+  [ ! -e "/proc/$looker" ] || fail "the process that looks outlives the command"
+  stands "the command was killed"
+done
+pass "the command was killed"
+
+# The process that looks is killed: the recording goes on, and says so.
+"$CLRSNAP" record --mode wall --async -F 20 -o without.clrsnap "$pid" > /dev/null 2> err &
+command=$!
+for _ in $(seq 300); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
+kill -9 "$(pgrep -P $command)" || fail "nothing looks"
+for _ in $(seq 300); do [ -z "$(pgrep -P $command)" ] && break; sleep 0.1; done
+kill -INT $command
+wait $command || { cat err; fail "the recording has failed without its looks"; }
+grep -q "the process that looks was killed; it was given up" err || { cat err; fail "not said"; }
+stands "the process that looks was killed"
+pass "the process that looks was killed"
+
+exec 3>&-
+wait $launcher || { cat app.err; fail "the program ended with $?"; }
+grep -q done said || fail "the program has not come to its end"
+
+# A program that the command starts: its end is not taken for a look's.
+echo > nothing
+timeout 200 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- dotnet "$APP" < nothing > said 2> err || { cat err; fail "a started program"; }
+grep -q done said && grep -q "mode async: " err || { cat err; fail "a started program"; }
+pass "a started program"
