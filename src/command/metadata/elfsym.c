@@ -126,7 +126,7 @@ void cs_elfsyms_add(struct cs_elfsyms *syms, uint32_t number, const struct cs_el
   *file = (struct file){.number = number, .path = cs_allocate(size), .syms = syms};
   memcpy(file->path, image->mapping.path, size);
   file->id_size = image->id_size <= MAX_ID ? image->id_size : 0;
-  memcpy(file->id, image->id, file->id_size);
+  if (file->id_size > 0) memcpy(file->id, image->id, file->id_size);
   file->fd = open_image(syms, image, &file->why);
   if (file->fd >= 0) syms->open++;
 }
