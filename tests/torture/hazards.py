@@ -40,13 +40,16 @@ REFUSALS = {"realtime": "^clrsnap: all real-time signals from 35 on are in use",
 ENGINES = [["--engine", "perf"], ["--engine", "clock"], ["--mode", "wall"]]
 MORE = [[], [], ["--native", "off"], ["--inlined"], ["--lines"], ["--threads", "each"]]
 EVENTS = ["alloc", "lock", "wait", "exception", "gc"]
+HELD_UP = {"activation"}  # mode gc sends signals in suspensions, too
 
 
 def recording(rng, hazard, how):
     """Options of a recording, drawn."""
     options = list(rng.choice(ENGINES))
-    if rng.random() < 0.3:
+    if rng.random() < (1 if hazard in HELD_UP else 0.3):
         modes = ["wall" if "wall" in options else "cpu"] + rng.sample(EVENTS, rng.randint(1, len(EVENTS)))
+        if hazard in HELD_UP and "gc" not in modes:
+            modes.append("gc")
         options = [o for o in options if o not in ("--mode", "wall")] + ["--mode", ",".join(modes)]
     more = rng.choice(MORE)
     if how == "attach" and more == ["--inlined"]:

@@ -39,7 +39,7 @@ def entries(folder):
 def left_over(pid):
     """Of ours in a process that nobody records: the agent's thread, the shared memory. Nothing if it has ended."""
     found = []
-    if any(read(f"{task}/comm") == ".clrsnap\n" for task in entries(f"/proc/{pid}/task")):
+    if any(read(f"{task}/comm").startswith(".clrsnap") for task in entries(f"/proc/{pid}/task")):
         found.append("the agent's thread")
     if "memfd:clrsnap" in read(f"/proc/{pid}/maps"):
         found.append("shared memory")

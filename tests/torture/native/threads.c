@@ -22,6 +22,10 @@ static void *begin(void *arg) {
   return 0;
 }
 
+uint64_t torture_spin(uint64_t seed, int rounds) {
+  return spin(seed, rounds);
+}
+
 uint64_t torture_threads(uint64_t seed, int count, torture_function *function) {
   static const size_t stacks[] = {16 << 10, 48 << 10, 128 << 10, 2 << 20};
   struct one all[MOST];

@@ -26,6 +26,7 @@ int torture_spawn(const char *code);
 int torture_exec(const char *code);
 void torture_fault(void);
 uint64_t torture_malloc(uint64_t seed, int count, torture_function *function);
+uint64_t torture_spin(uint64_t seed, int rounds);
 uint64_t torture_threads(uint64_t seed, int count, torture_function *function);
 uint64_t torture_stacks(uint64_t seed, int threads);
 uint64_t torture_throw(uint64_t seed, int count);
