@@ -653,6 +653,14 @@ async function testGlance() {
   await evaluate('[...document.querySelectorAll("#glance li")].find(li => li.textContent.startsWith("Longest")).querySelector("button").click()');
   assert.strictEqual(await text("pick"), WORK);
   assert.strictEqual(await evaluate('state.recording.facts.mode'), "wait");
+  // The way to a safe point, by the method of the thread that held it up, whatever the reason.
+  const gc = rewrite(file, "gc.html", data => {
+    data.modes[1].facts = {...data.modes[1].facts, mode: "gc"};
+    data.modes[1].strings = data.modes[1].strings.map(name => name === "Task" ? "[holds up GC: not scheduled]" : name);
+  });
+  await open(`file://${gc}`);
+  assert.deepStrictEqual((await lines()).filter(line => line.startsWith("Pauses held up:")),
+    ["Pauses held up: 8.00 ms in Cart<Int32>.Work"]);
   await open(`file://${diffPage}`);
   assert((await lines()).every(line => line.startsWith("Hottest own code:")), await lines());
   // Lines of one method are one method, with the name of the hottest line.

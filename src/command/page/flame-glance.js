@@ -55,15 +55,30 @@ function ownCode(tree) {
   return here.list().map(row => ({...row, self: self.get(row.group), total: total.get(row.group)}));
 }
 
-// Waits in a mode of waits, or the time asleep in mode wall, by what is waited for and by the nearest
-// method of the program's own code, the longest first: see Groups.
-function longestWaits(rec) {
-  const own = rec.kinds.findIndex(([kind]) => kind === "user"), sums = new Groups(rec);
-  const locks = recordings.some(other => other.facts.mode === "lock");  // mode wait has some of the waits for them, too
-  const place = new Int32Array(rec.parent.length).fill(-1);
+// Per node of the recording's tree: the nearest frame of the program's own code, or -1.
+function nearestOwn(rec) {
+  const own = rec.kinds.findIndex(([kind]) => kind === "user"), place = new Int32Array(rec.parent.length).fill(-1);
   for (let i = 1; i < place.length; i++) {
     place[i] = rec.frameKinds[rec.frame[i]] === own ? rec.frame[i] : place[rec.parent[i]];
   }
+  return place;
+}
+
+// In mode gc: how long suspensions waited for threads that were in a method of the program's own code,
+// the longest first: see Groups.
+function longestHoldups(rec) {
+  const sums = new Groups(rec), place = nearestOwn(rec);
+  rec.entryNode.forEach((node, i) => {
+    if (place[node] >= 0 && rec.names[rec.frame[node]].startsWith("[holds up ")) sums.add(place[node], rec.entryOwn.weight[i]);
+  });
+  return sums.list();
+}
+
+// Waits in a mode of waits, or the time asleep in mode wall, by what is waited for and by the nearest
+// method of the program's own code, the longest first: see Groups.
+function longestWaits(rec) {
+  const sums = new Groups(rec), place = nearestOwn(rec);
+  const locks = recordings.some(other => other.facts.mode === "lock");  // mode wait has some of the waits for them, too
   const add = (node, weight) => {
     const what = rec.facts.mode === "wall" ? "waiting" : rec.names[rec.frame[node]];
     if (locks && rec.facts.mode === "wait" && what === "Monitor.Enter") return;
@@ -110,14 +125,19 @@ function fillGlance(recording, tree, open) {
     lines.push(line("CPU:", [`${weightText(f.weight, f.unit)} in ${(f.durationMs / 1000).toFixed(1)} s: ` +
       `${(f.weight / 1e6 / f.durationMs).toFixed(2)} processors busy on average`]));
   }
-  const waitsOf = modes => recordings.filter(rec => !rec.diff && modes.includes(rec.facts.mode)).flatMap(rec => {
+  const longest = (sumsOf, modes) => recordings.filter(rec => !rec.diff && modes.includes(rec.facts.mode)).flatMap(rec => {
     rec.open();
-    return longestWaits(rec).map(sum => ({...sum, rec}));
+    return sumsOf(rec).map(sum => ({...sum, rec}));
   }).sort((a, b) => b.weight - a.weight).slice(0, GLANCE_MOST);
-  const events = waitsOf(["wait", "lock"]), all = events.length > 0 ? events : waitsOf(["wall"]);
+  const waits = longest(longestWaits, ["wait", "lock"]), all = waits.length > 0 ? waits : longest(longestWaits, ["wall"]);
   if (all.length > 0) {
     lines.push(line("Longest waits:", all.flatMap(({rec, what, frame, weight}, i) =>
       [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} ${what === "waiting" ? "" : `for ${what} `}in `, method(rec, frame)])));
+  }
+  const holdups = longest(longestHoldups, ["gc"]);
+  if (holdups.length > 0) {
+    lines.push(line("Pauses held up:", holdups.flatMap(({rec, frame, weight}, i) =>
+      [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} in `, method(rec, frame)])));
   }
   // What is said of one mode begins with the mode's name.
   const modes = new Set(recordings.map(rec => `${rec.facts.mode}:`));
