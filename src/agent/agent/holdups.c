@@ -5,46 +5,46 @@
 // suspension their CPU clock: one that has not run since the last look is not scheduled, or is
 // blocked by a page fault or a system call. Its signal finds it where it stands when it runs again.
 //
-// What it costs. Most ways take less than PATIENCE_NS, and those cost two system calls of the
-// suspending thread, which set a timer and stop it: nothing wakes up. In longer ones the samples
-// take a HELD_SHARE of the way at most, apart from the first; so they hardly make it longer.
+// What it costs. Most ways take less than PATIENCE_NS, and no thread is looked at in those. The
+// watching thread sleeps until a suspension begins, which wakes it, and then looks by itself now and
+// then, until there has been none for LINGER_NS: so of many suspensions in a row only the first has
+// to wake it. In a long way the samples take a HELD_SHARE of it at most, apart from the first; so
+// they hardly make it longer.
 //
-// Invariant: `timer` is used inside the epoch by callbacks, and deleted after it. Threads: as
-// stated at each part. Signal-safe: no.
+// Threads: as stated at each part. Signal-safe: no.
 #include "agent/holdups.h"
 
 #include <pthread.h>
-#include <signal.h>
+#include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/futex.h"
-#include "life/epoch.h"
 #include "sampling/ask.h"
 #include "sampling/engine.h"
 #include "sampling/event_names.h"
 #include "sampling/events.h"
 #include "sampling/threads.h"
 #include "threads/sleeper.h"
-#include "threads/threads.h"
 
 enum {
   PATIENCE_NS = 300000,  // of a way, before the first look
-  LEAST_NAP_NS = 50000,  // between two looks, and
+  POLL_NS = 1000000,     // between two checks whether there is a suspension
+  LINGER_NS = 20000000,  // after the last suspension, before it sleeps until the next one
+  LEAST_NAP_NS = 50000,  // between two looks in a way, and
   MOST_NAP_NS = 10000000,
   NAP_PART = 32,     // this part of the way so far
   HELD_SHARE = 100,  // of the way: one part in so many is spent on samples
   MOST_ASKED = 4,    // threads in a look
 };
 
-enum watching { OFF, STARTING, READY, REFUSED, ENDING };
-
-static uint32_t watching;       // atomic, enum watching; a futex
-static pthread_t thread;        // the agent's thread only
-static timer_t timer;           // signals the watching thread; valid while `watching` is READY
-static uint32_t suspended_for;  // atomic, COR_PRF_SUSPEND_REASON
+static pthread_t thread;  // the agent's thread only
+// Atomic.
+static uint32_t watching;       // 1: there is a watching thread, and it is not to end
+static uint32_t asleep;         // 1: it sleeps until it is woken; a futex
+static uint32_t suspended_for;  // COR_PRF_SUSPEND_REASON
+static uint64_t last_begun;     // when the last suspension began, of the time-stamp counter
 
 // ---- The watching thread ----
 
@@ -120,113 +120,100 @@ static void watch_suspension(uint64_t begun) {
   }
 }
 
-static bool make_timer(void) {
-  struct sigevent event;
-  memset(&event, 0, sizeof event);
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = cs_threads.signal_number;
-  event._sigev_un._tid = gettid();
-  return timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+// Whoever changes what it sleeps for does that first and reads `asleep` then.
+static void sleep_until_woken(void) {
+  (void)cs_take_seq(&asleep, 1u);
+  while (cs_load_acquire(&asleep) == 1 && cs_load_acquire(&watching) == 1 &&
+         cs_load_acquire(&cs_signal.suspension.begun) == 0)
+    cs_futex_wait_until(&asleep, 1, UINT64_MAX / 2);
+  cs_store_release(&asleep, 0u);
 }
 
-// All signals are blocked, and the timer's is waited for.
+static void wake(void) {
+  if (cs_load_acquire(&asleep) == 1 && cs_take_seq(&asleep, 0u) == 1) cs_futex_wake(&asleep);
+}
+
 static void *watch(void *unused) {
-  sigset_t ours;
   (void)unused;
   (void)prctl(PR_SET_NAME, ".clrsnap-gc");
   (void)prctl(PR_SET_TIMERSLACK, 1000);
-  (void)sigemptyset(&ours);
-  (void)sigaddset(&ours, cs_threads.signal_number);
+  // Its waking up takes no processor from a thread of the program, which would lengthen the pause.
+  (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
   cs_store_release(&cs_agent.watcher_tid, (uint32_t)gettid());
-  cs_store_release(&watching, (uint32_t)(make_timer() ? READY : REFUSED));
-  cs_futex_wake(&watching);
-  while (cs_load_acquire(&watching) == READY) {
-    siginfo_t info;
-    (void)sigwaitinfo(&ours, &info);
-    uint64_t begun = cs_load_acquire(&cs_signal.suspension.begun);
-    if (begun != 0) watch_suspension(begun);
+  while (cs_load_acquire(&watching) == 1) {
+    uint64_t begun = cs_load_acquire(&cs_signal.suspension.begun), now = cs_tsc();
+    uint64_t way = begun != 0 && now > begun ? cs_clock_ticks_to_ns(now - begun) : 0;
+    uint64_t last = cs_load_relaxed(&last_begun);
+    if (begun != 0 && way < PATIENCE_NS)
+      nap(PATIENCE_NS - way);
+    else if (begun != 0)
+      watch_suspension(begun);
+    else if (now > last && cs_clock_ticks_to_ns(now - last) > LINGER_NS)
+      sleep_until_woken();
+    else
+      nap(POLL_NS);
   }
+  cs_agent.watcher_ns = cs_thread_cpu_ns();
+  cs_store_release(&cs_agent.watcher_tid, 0u);
   return NULL;
 }
 
 // ---- The callbacks ----
 
-static void set_timer(uint64_t ns) {
-  struct itimerspec when = {.it_value = cs_timespec_of(ns)};
-  (void)timer_settime(timer, 0, &when, NULL);
-}
-
-// Inside the epoch.
-static void suspending(uint32_t reason) {
+void cs_holdups_suspending(uint32_t reason) {
   static __thread uint32_t own_tid;
   struct cs_suspension *s = &cs_signal.suspension;
+  if (!cs_wants(CS_WIRE_MODE_GC)) return;
   if (own_tid == 0) own_tid = (uint32_t)gettid();
   uint64_t weight = cs_events_begin_way();
-  if (weight == 0 || cs_load_acquire(&watching) != READY) return;
+  if (weight == 0 || cs_load_acquire(&watching) == 0) return;
   uint64_t now = cs_tsc();
   cs_store_relaxed(&suspended_for, reason);
   cs_store_relaxed(&s->weight, weight);
   cs_store_relaxed(&s->held_ns, 0u);
   cs_store_relaxed(&s->mode, (uint32_t)CS_WIRE_MODE_GC);
   cs_store_relaxed(&s->suspender, own_tid);
-  cs_store_release(&s->begun, now);
+  cs_store_relaxed(&last_begun, now);
   cs_store_release(&s->accounted, now);
-  set_timer(PATIENCE_NS);
+  (void)cs_take_seq(&s->begun, now);
+  wake();
 }
 
 // No thread is in cooperative mode any more, so no handler accounts for anything.
-static void suspended(void) {
+void cs_holdups_suspended(void) {
   struct cs_suspension *s = &cs_signal.suspension;
+  if (!cs_wants(CS_WIRE_MODE_GC)) return;
   uint64_t begun = cs_take_seq(&s->begun, 0u), until = cs_take_seq(&s->accounted, 0u);
   if (begun == 0 || until < begun) return;
   uint64_t ns = cs_scale(until - begun, cs_signal.ns_of_tick);
   cs_events_end_way(cs_scale(ns, cs_load_relaxed(&s->weight)));
-  if (cs_load_acquire(&watching) == READY) set_timer(0);
-}
-
-void cs_holdups_suspending(uint32_t reason) {
-  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (cs_wants(CS_WIRE_MODE_GC)) suspending(reason);
-  cs_epoch_leave(&cs_signal.epoch, parity);
-}
-
-void cs_holdups_suspended(void) {
-  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (cs_wants(CS_WIRE_MODE_GC)) suspended();
-  cs_epoch_leave(&cs_signal.epoch, parity);
 }
 
 // ---- The agent's thread ----
 
+// What a suspension has left that had not ended when the last recording did is not of this one.
+static void forget_suspension(void) {
+  cs_store_release(&cs_signal.suspension.begun, 0u);
+  cs_store_release(&cs_signal.suspension.accounted, 0u);
+}
+
 void cs_holdups_begin(void) {
   cs_agent.watcher_ns = 0;
   if (!cs_wants(CS_WIRE_MODE_GC)) return;
-  cs_store_release(&watching, (uint32_t)STARTING);
-  if (pthread_create(&thread, NULL, watch, NULL) != 0) {
-    cs_store_release(&watching, (uint32_t)OFF);
-  } else {
-    while (cs_load_acquire(&watching) == STARTING)
-      cs_futex_wait_until(&watching, STARTING, UINT64_MAX / 2);
-  }
-  if (cs_load_acquire(&watching) != READY)
-    cs_producer_say(&cs_agent.wire,
-                    "there is no thread or timer left to watch suspensions of the runtime with: "
-                    "mode gc does not show what holds them up (ulimit -u, ulimit -i)");
+  forget_suspension();
+  cs_store_release(&watching, 1u);
+  if (pthread_create(&thread, NULL, watch, NULL) == 0) return;
+  cs_store_release(&watching, 0u);
+  cs_producer_say(
+      &cs_agent.wire,
+      "no thread could be started that watches suspensions of the runtime: mode gc does "
+      "not show what holds them up (ulimit -u)");
 }
 
 void cs_holdups_end(void) {
-  uint32_t state = cs_load_acquire(&watching);
-  if (state == OFF) return;
-  struct itimerspec now = {.it_value.tv_nsec = 1};
-  cs_store_release(&watching, (uint32_t)ENDING);
-  bool idle = cs_epoch_wait();  // no callback uses the timer any more
-  cs_store_release(&cs_signal.suspension.begun, 0u);
-  cs_store_release(&cs_signal.suspension.accounted, 0u);
-  if (state == READY) (void)timer_settime(timer, 0, &now, NULL);
-  cs_agent.watcher_ns = cs_cpu_ns_of(cs_agent.watcher_tid);
+  if (cs_load_acquire(&watching) == 0) return;
+  (void)cs_take_seq(&watching, 0u);
+  forget_suspension();
+  wake();
   (void)pthread_join(thread, NULL);
-  // Better lose a timer than set one that is the program's.
-  if (state == READY && idle) (void)timer_delete(timer);
-  cs_store_release(&cs_agent.watcher_tid, 0u);
-  cs_store_release(&watching, (uint32_t)OFF);
 }

@@ -5,7 +5,7 @@
 // Threads: callbacks come on the runtime's threads, several at a time. A single thread of ours,
 // ".clrsnap" (the agent's thread), asks the CLR for names, reads the ring and writes to the wire.
 // It holds no lock while it calls the CLR (contract: C19), and a callback waits for it only for a
-// bounded time.
+// bounded time. Another one, ".clrsnap-gc", only watches suspensions (agent/holdups.h).
 #ifndef CS_SAMPLING_STATE_H
 #define CS_SAMPLING_STATE_H
 
