@@ -122,6 +122,10 @@ stubborn() {
     END { print "way", way, "held up", held, "in memset", memset, "work", work
           exit !(work > 0 && way > work && held > way / 10 && memset > held * 0.8) }' "$WORK/way.folded" ||
     { cat "$WORK/way.folded"; fail "the way to the safe point"; }
+  # The parts add up to the pauses: what samples of the thread account for is not counted twice.
+  awk '/gc: [0-9]+ pauses, / { all = $(NF - 1) * ($NF == "s" ? 1e9 : 1e6) } NR != FNR { sum += $NF }
+    END { print "parts", sum, "of", all; exit !(all > 0 && sum > all * 0.98 && sum < all * 1.02) }' "$WORK/record.out" "$WORK/way.folded" ||
+    { cat "$WORK/record.out" "$WORK/way.folded"; fail "the parts of the pauses do not add up"; }
   grep -q ' % of the pauses was the way to the safe point: a thread ran' "$WORK/way.md" &&
     grep -qF "Longest in \`$place\`: " "$WORK/way.md" || { cat "$WORK/way.md"; fail "the finding"; }
   grep -qF "held up by $place: " "$WORK/record.out" || { cat "$WORK/record.out"; fail "the summary"; }

@@ -13,8 +13,12 @@
 
 #define NONE UINT32_MAX
 
-static const char *const reasons[CS_HOLDUP_WHYS] = {"running", "not scheduled", "page fault",
-                                                    "system call"};
+static const struct {
+  const char *name, *text;  // in a leaf; in a sentence
+} reasons[CS_HOLDUP_WHYS] = {{"", "running"},
+                             {"not scheduled", "not scheduled"},
+                             {"page fault", "in page faults"},
+                             {"system call", "in system calls"}};
 
 static bool begins(const char *name, size_t len, const char *prefix) {
   size_t wanted = strlen(prefix);
@@ -24,8 +28,8 @@ static bool begins(const char *name, size_t len, const char *prefix) {
 // "[holds up GC: not scheduled]"; without a reason the thread ran.
 static enum cs_holdup_why why_of(const char *name, size_t len) {
   for (unsigned i = CS_HOLDUP_RUNS + 1; i < CS_HOLDUP_WHYS; i++) {
-    size_t reason = strlen(reasons[i]);
-    if (len > reason + 1 && memcmp(name + len - 1 - reason, reasons[i], reason) == 0)
+    size_t reason = strlen(reasons[i].name);
+    if (len > reason + 1 && memcmp(name + len - 1 - reason, reasons[i].name, reason) == 0)
       return (enum cs_holdup_why)i;
   }
   return CS_HOLDUP_RUNS;
@@ -109,6 +113,6 @@ void cs_holdup_put_time(const struct cs_holdup *h, FILE *out) {
     if (h->why[i] < h->ns / 10) continue;
     cs_print(out, ", ");
     cs_put_amount(out, CS_UNIT_NS, h->why[i]);
-    cs_print(out, " of that %s", reasons[i]);
+    cs_print(out, " of that %s", reasons[i].text);
   }
 }
