@@ -11,9 +11,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "cli/profiler_attach.h"
-#include "cli/profiler_options.h"
 #include "cli/verbs.h"
+#include "guest/attach.h"
+#include "guest/options.h"
 #include "process/launch.h"
 #include "util/say.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Checks another profiler before anything is started: a mistake gives a message here, not a program
 // that silently runs without its profiler.
-#ifndef CS_CLI_PROFILER_FILE_H
-#define CS_CLI_PROFILER_FILE_H
+#ifndef CS_GUEST_FILE_H
+#define CS_GUEST_FILE_H
 
 #include "base/error.h"
 #include "clrsnap/cortypes.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Loads another profiler, through clrsnap, into a running program.
-#ifndef CS_CLI_PROFILER_ATTACH_H
-#define CS_CLI_PROFILER_ATTACH_H
+#ifndef CS_GUEST_ATTACH_H
+#define CS_GUEST_ATTACH_H
 
-#include "cli/profiler_options.h"
+#include "guest/options.h"
 
 // Waits until the profiler is loaded and initialized. `library`: libclrsnap.so; `profiler`: the
 // other profiler's library.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The command line of `clrsnap run-profiler`.
-#ifndef CS_CLI_PROFILER_OPTIONS_H
-#define CS_CLI_PROFILER_OPTIONS_H
+#ifndef CS_GUEST_OPTIONS_H
+#define CS_GUEST_OPTIONS_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "cli/profiler_file.h"
+#include "guest/file.h"
 
 struct cs_profiler_options {
   const char *profiler;  // NULL: only profilers that others set up are taken over

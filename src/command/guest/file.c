@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Checks a profiler's library and class. Invariant: no code of the library is run, so it is read as
 // a file, not loaded. One thread. Signal-safe: no.
-#include "cli/profiler_file.h"
+#include "guest/file.h"
 
 #include <ctype.h>
 #include <fcntl.h>

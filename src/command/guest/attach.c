@@ -2,7 +2,7 @@
 // Attaches another profiler: the runtime loads libclrsnap.so as the profiler's class, with client
 // data that consists of the drop-in's settings and the profiler's own client data. One thread.
 // Signal-safe: no.
-#include "cli/profiler_attach.h"
+#include "guest/attach.h"
 
 #include <stdio.h>
 #include <stdlib.h>
