@@ -5,6 +5,7 @@
 #   setup_build_tools   C compiler, CMake, Ninja, pkg-config and the C libraries
 #   setup_readers       programs that only tests need, such as readers of the output formats and a browser; optional
 #   setup_format        clang-format 14
+#   setup_package       what packages are made with
 #   setup_load          wrk, which loads a server, for tests and benchmarks
 #   setup_others        gdb, strace and perf, which observe a program while it is recorded
 #   setup_perf          perf, to compare with
@@ -61,6 +62,8 @@ have_jsonschema() {
 have_capstone() { pkg-config --exists capstone 2> /dev/null; }
 have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
+have_static() { [ -f "$(cc -print-file-name=liblzma.a)" ] && [ -f "$(cc -print-file-name=libbz2.a)" ]; }
+have_zip() { command -v zip > /dev/null; }
 have_wrk() { command -v wrk > /dev/null; }
 have_clang() { command -v clang > /dev/null && [ -n "$(find /usr/lib/llvm-*/lib/clang -name "libclang_rt.fuzzer-*" -print -quit 2> /dev/null)" ]; }
 have_gdb() { command -v gdb > /dev/null; }
@@ -104,6 +107,8 @@ libxml2|libxml2, for Microsoft's profiler in tests|libxml2
 perf|perf, to compare with|linux-perf
 gdb|gdb, beside which a program is recorded in tests|gdb
 strace|strace, beside which a program is recorded in tests|strace
+static|the static libraries of liblzma and bzip2, for packages|liblzma-dev libbz2-dev
+zip|zip, which makes NuGet packages|zip
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang|clang and its libFuzzer, for the fuzz targets|clang libclang-rt-14-dev
 clang_format|clang-format 14|clang-format-14
@@ -160,7 +165,7 @@ setup_build_tools() {
 # keep the others from being installed.
 setup_readers() {
   local one
-  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf gdb strace; do
+  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf gdb strace static zip; do
     [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
   done
 }
@@ -169,6 +174,10 @@ setup_fuzz() {
   require clang
 }
 setup_format() { require clang_format; }
+setup_package() {
+  setup_build_tools
+  require objdump static zip
+}
 setup_load() { require wrk; }
 setup_others() { require gdb strace perf; }
 setup_perf() { require perf; }
