@@ -55,19 +55,20 @@ static bool have_signal(bool urg) {
   return false;
 }
 
-void cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
+bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight) {
-  if (!may_be_sent_one(entry)) return;
+  if (!may_be_sent_one(entry)) return false;
   // From here on a program that has begun to use SIGURG is sent none.
   if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
   bool urg = cs_sigurg_is_taken();
-  if ((cs_load_acquire(&entry->asked) & what) != 0 || !have_signal(urg)) return;
+  if ((cs_load_acquire(&entry->asked) & what) != 0 || !have_signal(urg)) return false;
   if (what == CS_ASKED_LOOK) entry->asked_weight = weight;
-  if (cs_or_seq(&entry->asked, (uint32_t)what) != 0) return;  // the signal is on its way
+  if (cs_or_seq(&entry->asked, (uint32_t)what) != 0) return true;  // the signal is on its way
   cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
-  if (send_signal(entry, t->tid, urg)) return;
+  if (send_signal(entry, t->tid, urg)) return true;
   cs_store_release(&entry->asked, 0u);
   if (errno == EAGAIN) asks.unsent++;  // else it has ended
+  return false;
 }
 
 // The agent's thread may give SIGURG back at the same time, and forgets what has been asked for

@@ -7,8 +7,8 @@
 #include "sampling/threads.h"
 
 // Asks the thread, which is pinned or in the locked list, for a sample. `weight`: what it stands
-// for (CS_ASKED_LOOK). Does nothing if the same has been asked for and not been done yet.
-void cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
+// for (CS_ASKED_LOOK). False: it is not asked, also if the same has been asked for and not been done yet.
+bool cs_ask_sample(struct cs_agent_thread *thread, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight);
 // Asks a thread of the locked list, which holds up a suspension, for a sample. `type`: what the
 // sample is about. The watching thread of agent/holdups.c only.

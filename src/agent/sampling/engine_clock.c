@@ -5,9 +5,12 @@
 // it was preempted on this one by this very look. A thread that only waits for a processor, or has
 // gone to sleep, has used its time elsewhere than where it is now, and is left alone.
 //
-// A sample stands for the time between looks, so that each moment of a thread's CPU time counts the
-// same however long the thread lives; corrected by a small part of the difference between the
-// thread's clock and the sum of its samples, so that the sum follows the clock.
+// What a sample stands for does not depend on its own moment, so that each moment of CPU time counts
+// the same however long its thread lives: the time until the next look, times the CPU time that all
+// threads have used lately, by their clocks, over what their samples would stand for without that
+// factor. So samples of all threads together stand for the CPU time used, whatever looks have missed.
+// Small parts of what is still missing are added, of all threads and of this one, so that sums follow
+// the clocks.
 //
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
 // depend on them, and is dropped unless nearly all are late. The agent's thread only, except for
@@ -27,6 +30,7 @@
 #include "base/random.h"
 #include "sampling/ask.h"
 #include "sampling/engine.h"
+#include "threads/sleeper.h"
 
 #define HOPELESS 0.9  // if more of the last looks were late, late ones are not dropped
 
@@ -35,15 +39,28 @@ enum {
   SAME_NS = 20000,    // at most between a thread's last moment on a processor and our first there
   SLICE_NS = 100000,  // what we ask the scheduler for: a short slice is granted sooner
   REST = 39,          // looks take a fortieth of a processor at most
-  PART = 16,          // the part of a thread's difference that its next sample makes up for
+  PART = 64,          // the part of a thread's difference that its next sample makes up for
   MEMORY = 32,        // looks in the average of `lateness`
+  FIRST = 16,         // samples that the factor begins with, as if they had been taken
+  LATELY = 256,       // samples that the factor remembers
   MOST_STOPPED = 64,
 };
+
+// Half a period to one and a half pass between two looks. So when a look finds a thread running, those
+// before it stand for this much of a period less than the thread has used, on average.
+#define LEAD 0.46
+
+static struct {
+  double used_ns, asked_ns;  // lately
+  double missing_ns;  // the CPU time that no samples stand for; negative: they stand for more
+  double usual_ns;    // what the samples of this look stand for
+  uint64_t ended_ns;  // CPU time of threads that have ended since the last look. Atomic
+} account;
 
 static struct {
   uint64_t random;
   uint64_t begin_ns, due_ns;
-  uint64_t weight_ns;  // the mean time until the next look: what its samples stand for
+  uint64_t weight_ns;  // the mean time until the next look
   uint64_t taken, late;
   bool hurried;
   double lateness;                // the share of late ones among the last looks
@@ -107,6 +124,16 @@ static uint64_t last_ran(uint32_t tid) {
   return *point == '.' ? ms * 1000000u + strtoull(point + 1, NULL, 10) : 0;
 }
 
+// Does the thread sleep in a system call? Most of those that have run since the last look do, which
+// is found at a tenth of the cost of what else is read here.
+static bool sleeps(struct cs_thread *thread) {
+  struct cs_sleeper spare, *sleeper = cs_sleeper_open(thread, &spare);
+  uint64_t sp, ip;
+  bool yes = sleeper != NULL && cs_sleeper_where(sleeper, &sp, &ip) == CS_SLEEP_BLOCKED;
+  cs_sleeper_close(sleeper, &spare);
+  return yes;
+}
+
 // Is it runnable, and was this the last processor that it ran on? proc(5), "stat": of the fields
 // after the name the first is the state, the 37th the processor.
 static bool waits_here(uint32_t tid, int processor) {
@@ -123,34 +150,56 @@ static bool waits_here(uint32_t tid, int processor) {
 // the same clock, just before us. Where the kernel does not say when threads ran, the only one.
 static const struct cs_pinned *find_preempted(uint64_t began_ns) {
   int processor = sched_getcpu();
-  uint64_t own = 0, latest = 0;
+  uint64_t since = 0, latest = 0;
   const struct cs_pinned *found = NULL;
-  size_t waiting = 0;
+  bool asked = false;
   for (size_t i = 0; i < looks.stopped.count; i++) {
-    uint32_t tid = looks.stopped.at[i].agent->tid;
-    if (!waits_here(tid, processor)) continue;
-    if (waiting == 0) own = last_ran(cs_load_relaxed(&cs_agent.tid));
-    uint64_t ran = own != 0 ? last_ran(tid) : 0;
-    if (waiting++ == 0 || ran > latest) found = &looks.stopped.at[i];
+    const struct cs_pinned *p = &looks.stopped.at[i];
+    if (sleeps(p->thread)) continue;
+    uint64_t own = asked ? 0 : last_ran(cs_load_relaxed(&cs_agent.tid));
+    // That is later than `began_ns` if a tick has come meanwhile.
+    if (own != 0) since = own - SAME_NS - (cs_clock_now_ns() - began_ns);
+    asked = true;
+    uint64_t ran = since != 0 ? last_ran(p->agent->tid) : 0;
+    if (ran < since || !waits_here(p->agent->tid, processor)) continue;
+    if (since == 0 && found != NULL) return NULL;
+    if (found == NULL || ran > latest) found = p;
     if (ran > latest) latest = ran;
   }
-  if (waiting == 0) return NULL;
-  if (own == 0 && waiting > 1) return NULL;
-  // `own` is later than `began_ns` if a tick has come meanwhile.
-  uint64_t slack = SAME_NS + (cs_clock_now_ns() - began_ns);
-  return own == 0 || latest + slack >= own ? found : NULL;
+  return found;
 }
 
 // ---- A look ----
 
+// A sample's weight with a part of what is missing, or beyond it; between a half and twice of it.
+static double corrected(double usual, double part) {
+  return usual + (part < -usual / 2 ? -usual / 2 : part > usual ? usual : part);
+}
+
+static void account_for(uint64_t used_ns) {
+  account.used_ns += (double)used_ns;
+  account.missing_ns += (double)used_ns;
+}
+
+static uint64_t weight_of(const struct cs_agent_thread *t) {
+  double used = (double)(t->clock_to - t->clock_from);
+  double missing = used - (double)t->represented_ns - LEAD * account.usual_ns;
+  return (uint64_t)corrected(account.usual_ns, missing / PART);
+}
+
+// A thread that has not taken its last signal yet is not sent another. Its next sample stands for
+// this one, too.
 static void ask(struct cs_agent_thread *t, struct cs_thread *thread) {
-  int64_t used = (int64_t)(t->clock_to - t->clock_from);
-  // Looks that were not late stand for the time of those that were.
-  double kept = 1.0 - (looks.lateness < HOPELESS ? looks.lateness : 0.0);
-  int64_t usual = (int64_t)((double)looks.weight_ns / kept);
-  int64_t weight = usual + (used - (int64_t)t->represented_ns - usual) / PART;
-  if (weight < usual / 2) weight = usual / 2;
-  cs_ask_sample(t, thread, CS_ASKED_LOOK, (uint64_t)weight);
+  uint64_t weight = weight_of(t);
+  t->represented_ns += weight;
+  t->owed_look_ns += weight;
+  if (cs_ask_sample(t, thread, CS_ASKED_LOOK, t->owed_look_ns)) t->owed_look_ns = 0;
+  if (account.asked_ns > (double)looks.weight_ns * LATELY) {
+    account.used_ns -= account.used_ns / LATELY;
+    account.asked_ns -= account.asked_ns / LATELY;
+  }
+  account.asked_ns += (double)looks.weight_ns;
+  account.missing_ns -= (double)weight;
 }
 
 static bool look_at(struct cs_agent_thread *t, void *data) {
@@ -158,7 +207,10 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
   if (t->engine != &cs_engine_clock) return true;
   uint64_t clock = cs_cpu_ns_of(t->tid);
   if (clock == 0 || clock == t->clock_to) return true;
+  uint64_t before = t->clock_to;
   t->clock_to = cs_cpu_ns_of(t->tid);
+  if (t->clock_to == 0) t->clock_to = clock;  // it has just ended
+  account_for(t->clock_to - before);
   if (t->clock_to > clock)
     ask(t, t->thread);
   else if (looks.stopped.count < MOST_STOPPED)
@@ -169,6 +221,9 @@ static bool look_at(struct cs_agent_thread *t, void *data) {
 static void look(uint64_t now_ns) {
   looks.taken++;
   looks.stopped.count = 0;
+  account_for(cs_take_seq(&account.ended_ns, 0));
+  account.usual_ns = corrected((double)looks.weight_ns * account.used_ns / account.asked_ns,
+                               account.missing_ns / LATELY);
   cs_threads_visit(look_at, NULL);
   if (looks.stopped.count == 0) return;
   const struct cs_pinned *preempted = find_preempted(now_ns);
@@ -202,6 +257,8 @@ static bool begin(struct cs_error *why) {
   memset(&looks, 0, sizeof looks);
   looks.random = cs_tsc() | 1;
   looks.begin_ns = cs_clock_now_ns();
+  memset(&account, 0, sizeof account);
+  account.used_ns = account.asked_ns = FIRST * (double)cs_load_acquire(&cs_agent.period_ns);
   plan(looks.begin_ns, true, 0);
   return true;
 }
@@ -212,12 +269,14 @@ static void end(void) {
 
 static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   (void)why;
-  t->represented_ns = 0;
+  t->represented_ns = t->owed_look_ns = 0;
+  cs_store_relaxed(&t->thread->rest.owed, 0u);
   return t->clock_from != 0;
 }
 
 static void stop(struct cs_agent_thread *t) {
-  (void)t;
+  uint64_t clock = cs_cpu_ns_of(t->tid);  // 0: it has ended unnoticed
+  if (clock > t->clock_to) cs_add_relaxed(&account.ended_ns, clock - t->clock_to);
 }
 
 static bool poll(const struct cs_engine *self, uint64_t now_ns, uint64_t *next_ns,

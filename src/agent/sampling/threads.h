@@ -48,6 +48,7 @@ struct cs_agent_thread {
 
   // The agent's thread only, without the lock.
   uint64_t represented_ns;   // engine_clock.c: the CPU time that its samples stand for
+  uint64_t owed_look_ns;     // engine_clock.c: of that, what no sample has been asked for yet
   uint64_t unequipped_ns;    // equip.c: its CPU clock at the last look; 0: not looked at yet
   uint64_t written_to;       // wall.c: the end of its last sample that the agent's thread wrote
   uint64_t slept_runs;       // wall.c: its run count when that sample was taken

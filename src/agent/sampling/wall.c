@@ -47,7 +47,7 @@ static void ask(const struct cs_pinned *d, uint64_t now) {
   if (cs_tsc() < cs_load_relaxed(&d->thread->rest.until))
     cs_weight_put_off(d->agent, now);
   else
-    cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
+    (void)cs_ask_sample(d->agent, d->thread, CS_ASKED_WALL, 0);
 }
 
 void cs_wall_suspending(uint32_t reason) {

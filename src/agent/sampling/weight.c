@@ -82,7 +82,6 @@ bool cs_weight_report_put_off(void) {
 uint64_t cs_weight_of(const struct cs_sample *s, enum cs_wire_mode mode) {
   struct cs_agent_thread *t = s->agent;
   count_put_off(s, t);
-  if (s->cause == CS_CAUSE_LOOK) t->represented_ns += s->weight;
   if (mode != CS_WIRE_MODE_WALL) return s->weight;
   bool slept = s->cause != CS_CAUSE_WALL;
   uint64_t weight = time_since_last(t, cs_clock_tsc_to_ns(s->tsc), slept);

@@ -231,18 +231,25 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   if (from.agent == NULL) return;  // being set up or taken down
   if (cs_rest_holds(rest, cause->entry_tsc)) {
     rest->put_off++;
+    rest->owed += cause->weight;
     cs_store_relaxed(&rest->ever, rest->ever + 1);
     return;
   }
   cs_add_relaxed(&ring->signals, 1);
-  if (!reserve_first(ring, &place)) return;
+  if (!reserve_first(ring, &place)) {
+    rest->owed += cause->weight;
+    return;
+  }
   uint64_t begin_cpu = cs_thread_cpu_ns();
   write_sample(ring, &place, &from);
   place.sample->tsc = cause->entry_tsc;
   place.sample->put_off = rest->put_off;
   place.sample->cause = (uint16_t)cause->cause;
   if (cause->cause == CS_CAUSE_CLOCKED) stand_for_all(place.sample, thread, begin_cpu);
-  if (cause->cause == CS_CAUSE_LOOK) place.sample->weight = cause->weight;
+  if (cause->cause == CS_CAUSE_LOOK) {
+    place.sample->weight = cause->weight + rest->owed;
+    rest->owed = 0;
+  }
   rest->put_off = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
   (void)cs_rest_begin(rest, cause->entry_tsc, begin_cpu);

@@ -61,14 +61,14 @@ static void test_one_signal(void **state) {
   (void)state;
   block(SIG_BLOCK);
   for (int i = 0; i < 5; i++) {
-    cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
-    cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
+    (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+    (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 1000 + (uint64_t)i);
   }
   assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
   assert_int_equal(entry.asked_weight, 1000);  // the pending signal's
   assert_int_equal(take_pending(), 1);
   // The agent cannot know that the signal was consumed, so it sends no other.
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(take_pending(), 0);
   entry.asked = 0;
   block(SIG_UNBLOCK);
@@ -77,12 +77,12 @@ static void test_one_signal(void **state) {
 static void test_taken(void **state) {
   (void)state;
   block(SIG_BLOCK);
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, CS_ASKED_WALL);
   block(SIG_UNBLOCK);  // the handler runs; it takes no sample, but clears `asked`
   assert_int_equal(entry.asked, 0);
   block(SIG_BLOCK);
-  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 7);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 7);
   assert_int_equal(take_pending(), 1);
   entry.asked = 0;
   block(SIG_UNBLOCK);
@@ -92,7 +92,7 @@ static void test_taken(void **state) {
 static void test_not_its_own(void **state) {
   (void)state;
   block(SIG_BLOCK);
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   entry.tid++;
   block(SIG_UNBLOCK);
   assert_int_equal(entry.asked, CS_ASKED_WALL);
@@ -103,7 +103,7 @@ static void test_not_equipped(void **state) {
   (void)state;
   entry.clr_thread = 1;
   entry.altstack.ready = 0;
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, 0);
 }
 
@@ -111,12 +111,12 @@ static void test_not_equipped(void **state) {
 static void test_no_room(void **state) {
   (void)state;
   entry.room = CS_ROOM_SMALL;
-  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
   entry.room = CS_ROOM_UNKNOWN;
-  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
   entry.clr_thread = 1;
   entry.stack = (struct cs_stack){.lo = 4096, .hi = 4096 + CS_LEAST_STACK - 1};
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
   assert_int_equal(entry.asked, 0);
 }
 
@@ -137,14 +137,14 @@ static void test_limit(void **state) {
   assert_int_equal(getrlimit(RLIMIT_SIGPENDING, &before), 0);
   none.rlim_max = before.rlim_max;
   assert_int_equal(setrlimit(RLIMIT_SIGPENDING, &none), 0);
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);  // a real-time signal cannot be sent
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);  // a real-time signal cannot be sent
   assert_int_equal(entry.asked, 0);
   assert_true(cs_sigurg_take(&why));
   (void)sigemptyset(&set);
   (void)sigaddset(&set, SIGURG);
   (void)sigprocmask(SIG_BLOCK, &set, NULL);
-  cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
-  cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  (void)cs_ask_sample(&thread, &entry, CS_ASKED_LOOK, 0);
   assert_int_equal(pending_of(SIGURG), 1);
   assert_int_equal(entry.asked, CS_ASKED_WALL | CS_ASKED_LOOK);
   (void)sigprocmask(SIG_UNBLOCK, &set, NULL);

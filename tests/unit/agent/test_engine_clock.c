@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +12,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "sampling/ask.h"
 #include "support/engine_run.h"
 
 // ---- Where a sandbox refuses what it needs ----
@@ -58,9 +62,63 @@ static void what_is_refused_is_told(void **state) {
   in_child(no_signals);
 }
 
+// ---- What samples stand for ----
+
+static bool burnt, counted;
+static uint64_t used;
+
+static void *live_shortly(void *unused) {
+  (void)unused;
+  cs_threads_add_native(own_tid());
+  uint64_t from = own_cpu();
+  burn(3 * MS);
+  used += own_cpu() - from;
+  cs_store_release(&burnt, true);
+  while (!cs_load_acquire(&counted)) (void)usleep(100);
+  return NULL;
+}
+
+// Takes the looks that fall due until the thread has used its time; every other one comes too late.
+static void look_until_burnt(void) {
+  static bool late;
+  while (!cs_load_acquire(&burnt)) {
+    uint64_t due = cs_engines_poll(cs_clock_now_ns());
+    struct timespec until = cs_timespec_of(due + (late ? 2 * MS : 0));
+    late = !late;
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+  }
+}
+
+// Threads that live for three periods, whose time is known when they end. Looks that come late are
+// left out, and so late that the others would stand for half of the time.
+static void samples_stand_for_the_time_that_threads_have_used(void **state) {
+  (void)state;
+  enum { COUNT = 150 };
+  uint64_t weight = 0;
+  begin(999, CS_WIRE_ENGINE_CLOCK);
+  cs_asks_begin();
+  for (int i = 0; i < COUNT; i++) {
+    pthread_t thread;
+    burnt = counted = false;
+    assert_int_equal(pthread_create(&thread, NULL, live_shortly, NULL), 0);
+    look_until_burnt();
+    weight += drain().weight;
+    // Twice without a scan in between: the thread is removed while its clock can still be read.
+    cs_threads_sweep_native();
+    cs_threads_sweep_native();
+    cs_store_release(&counted, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    cs_threads_free_dead();
+  }
+  double share = (double)weight / (double)used;
+  if (share < 0.75 || share > 1.35) fail_msg("samples stand for %.3f of their time", share);
+  end();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_refused_is_told),
+      cmocka_unit_test(samples_stand_for_the_time_that_threads_have_used),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -71,11 +71,13 @@ static void become(struct walker *w, uint32_t index) {
     w->words[i] = method + AFTER_CALL;
 }
 
+enum { WEIGHT = 1000 };
+
 // Takes a sample of a stack of `frames`: the leaf is placed so that this many frames lead to the
 // base.
 static void take(struct walker *w, uint32_t frames) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
-  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_WALL, 0};
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_LOOK, WEIGHT};
   uint64_t base = MAX_FRAMES * FRAME_WORDS;
   w->words[base - 1] = 0;  // the base: no return address
   regs.r[CS_RIP] = method + AFTER_CALL;
@@ -88,7 +90,7 @@ static void check(const struct cs_sample *s, uint32_t frames) {
   assert_int_equal(s->stop, CS_STOP_BASE);
   assert_int_equal(s->thread_generation, s->thread + 100);
   assert_ptr_equal(s->agent, &walkers[s->thread]);
-  assert_int_equal(s->cause, CS_CAUSE_WALL);
+  assert_int_equal(s->cause, CS_CAUSE_LOOK);
   for (uint32_t i = 0; i < frames; i++) {
     uint64_t want = CS_FRAME_WORD(method + AFTER_CALL, CS_CODE_JIT, i == 0);
     if (s->frames[i] != want) fail_msg("frame %u is %#lx", i, (unsigned long)s->frames[i]);
@@ -187,6 +189,7 @@ static void a_thread_is_left_alone_after_a_long_sample(void **state) {
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_non_null(s);
     assert_int_equal(s->put_off, round > 1 ? 5 : 0);
+    assert_int_equal(s->weight, round > 1 ? 6 * WEIGHT : WEIGHT);
     cs_sample_ring_pop(&ring, s);
     assert_true(rest->until_cpu == 0 || rest->until_cpu >= before + 5 * spent);
     for (int i = 0; i < 5; i++) take(&walkers[0], 10);
@@ -266,13 +269,17 @@ static void losses_are_counted(void **state) {
   assert_true(ring.lost > 0);
   assert_int_equal(ring.samples + ring.lost, 1000);
   unsigned seen = 0;
+  uint64_t weight = 0;
   for (const struct cs_sample *s; (s = cs_sample_ring_peek(&ring)) != NULL; seen++) {
     check(s, 100);
+    weight += s->weight;
     cs_sample_ring_pop(&ring, s);
   }
   assert_int_equal(seen, ring.samples);
   take(&walkers[0], 100);  // there is room again
   assert_int_equal(ring.samples, seen + 1);
+  // It stands for those that were lost, too.
+  assert_int_equal(weight + cs_sample_ring_peek(&ring)->weight, 1001 * WEIGHT);
 }
 
 static void signals_for_others_are_ignored(void **state) {
