@@ -236,15 +236,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("build")
     parser.add_argument("app")
-    parser.add_argument("--long", action="store_true", help="all cases, two rates, perf")
-    parser.add_argument("--engines", default="", help="of clrsnap, with commas; unless told the default one")
+    parser.add_argument("--long", action="store_true", help="all cases, two rates")
+    parser.add_argument("--engines", default="", help="of clrsnap, with commas; unless told the default one; perf-tool: perf record")
     parser.add_argument("--kinds", default="", help="only these kinds of requests")
     parser.add_argument("--seconds", type=float, default=4, help="of each recording")
     parser.add_argument("--hz", type=int)
     parser.add_argument("--json")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
-    engines = (options.engines.split(",") if options.engines else [None]) + (["perf-tool"] if options.long else [])
+    engines = options.engines.split(",") if options.engines else [None]
     cases = [case for case in (long_cases() if options.long else short_cases()) if not options.kinds or case[0] in options.kinds.split(",")]
     rates = [options.hz] if options.hz else [499, 1000] if options.long else [999]
     print("  request      conn.   engine    asked      truth   by time by count    off samples  of asked  CPU time")

@@ -6,15 +6,13 @@
 // gone to sleep, has used its time elsewhere than where it is now, and is left alone.
 //
 // What a sample stands for does not depend on its own moment, so that each moment of CPU time counts
-// the same however long its thread lives: the time until the next look, times the CPU time that all
-// threads have used lately, by their clocks, over what their samples would stand for without that
-// factor. So samples of all threads together stand for the CPU time used, whatever looks have missed.
-// Small parts of what is still missing are added, of all threads and of this one, so that sums follow
-// the clocks.
+// the same however long its thread lives. It is the time between two looks, times a factor by which
+// the samples of all threads stand for the CPU time that these have used lately, whatever looks have
+// missed. Small corrections, for all threads and for each, make the sums follow the clocks.
 //
 // Invariant: the moments depend neither on the program nor on the tick. A look that comes late does
 // depend on them, and is dropped unless nearly all are late. The agent's thread only, except for
-// begin and start. Signal-safe: no.
+// begin, start and stop. Signal-safe: no.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -46,8 +44,8 @@ enum {
   MOST_STOPPED = 64,
 };
 
-// Half a period to one and a half pass between two looks. So when a look finds a thread running, those
-// before it stand for this much of a period less than the thread has used, on average.
+// Half a period to one and a half pass between two looks. So when a look finds a thread running, the
+// thread's samples so far stand for this much of a period less than it has used, on average.
 #define LEAD 0.46
 
 static struct {
