@@ -28,7 +28,7 @@ struct cs_counter_reader {
   struct cs_counters now;
 };
 
-enum { ALLOC, GEN0, GEN1, GEN2, PAUSE, HEAP, QUEUED, COMPLETED, COUNTERS };
+enum { ALLOC, GEN0, GEN1, GEN2, PAUSE, HEAP, QUEUED, THREADS, COMPLETED, COUNTERS };
 static const char *const names[COUNTERS] = {"alloc-rate",
                                             "gen-0-gc-count",
                                             "gen-1-gc-count",
@@ -36,8 +36,9 @@ static const char *const names[COUNTERS] = {"alloc-rate",
                                             "total-pause-time-by-gc",
                                             "gc-heap-size",
                                             "threadpool-queue-length",
+                                            "threadpool-thread-count",
                                             "threadpool-completed-items-count"};
-#define POOL (1u << QUEUED | 1u << COMPLETED)
+#define POOL (1u << QUEUED | 1u << THREADS | 1u << COMPLETED)
 #define NEEDED (1u << ALLOC | 1u << GEN0 | 1u << GEN1 | 1u << GEN2 | 1u << HEAP)
 
 // CounterPayload and IncrementingCounterPayload of the runtime's event sources: first the names,
@@ -46,7 +47,7 @@ static bool take_value(unsigned which, struct cs_bytes *s, double *value, double
   float interval = 1;
   char scale[32];
   *seconds = 1;
-  if (which == HEAP || which == QUEUED) return cs_take(s, value, sizeof *value);
+  if (which == HEAP || which == QUEUED || which == THREADS) return cs_take(s, value, sizeof *value);
   if (!cs_nettrace_text(s, scale, sizeof scale) || !cs_take(s, value, sizeof *value) ||
       !cs_take(s, &interval, sizeof interval) || !(interval > 0))
     return false;
@@ -74,6 +75,9 @@ static void put_value(struct cs_counters *c, unsigned which, double value, doubl
       break;
     case QUEUED:
       put_queue(c, (uint64_t)value);
+      break;
+    case THREADS:
+      c->pool_threads = (uint32_t)(value < UINT32_MAX ? value : UINT32_MAX);
       break;
     case COMPLETED:
       c->pool_completed_per_s = value / seconds;

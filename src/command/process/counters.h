@@ -17,6 +17,7 @@ struct cs_counters {
   double heap_bytes;
   bool pool_known;  // the pool's counters have arrived
   uint64_t pool_queued;
+  uint32_t pool_threads;
   double pool_completed_per_s;
   unsigned pool_late_s;  // for so many seconds in a row, more items were queued at the beginning of
                          // a second than completed in it, and some were at its end

@@ -101,14 +101,16 @@ void cs_top_pool_read(struct cs_top_pool *pool, const struct cs_top_proc *proc,
                       const struct cs_counters *counters, unsigned processors) {
   enum { SECONDS = 2 };
   *pool = (struct cs_top_pool){.known = counters->pool_known,
+                               .threads = counters->pool_threads,
                                .queued = counters->pool_queued,
                                .completed_per_s = counters->pool_completed_per_s};
   for (size_t i = 0; i < proc->count; i++) {
     const struct cs_top_task *task = &proc->tasks[i];
     if (strcmp(task->name, ".NET TP Worker") != 0) continue;
-    pool->threads++;
     if (task->state == 'S' || task->state == 'D') pool->asleep++;
   }
+  // The count is the runtime's of some time in the last second.
+  if (pool->threads < pool->asleep) pool->threads = pool->asleep;
   pool->starved = pool->known && counters->pool_late_s >= SECONDS && pool->asleep > 0 &&
                   2 * pool->asleep >= pool->threads && pool->threads - pool->asleep < processors;
 }

@@ -347,7 +347,9 @@ static const struct {
      "of the last second in which a collection held the program; after it, collections of "
      "generation 0+1+2 since top began (each counts in the lower ones)"},
     {"pool",
-     "threads of the thread pool; starved: items wait for more than a second, most workers "
+     "threads of the thread pool by the runtime's count, and those named .NET TP Worker that "
+     "sleep; "
+     "starved: items wait for more than a second, most workers "
      "sleep, and a processor is free"},
 };
 
