@@ -27,7 +27,9 @@ static void explain_labels(const struct cs_record_run *r) {
   for (unsigned i = 0; i < CS_WIRE_MODES; i++) labelled += r->session.recording.sums[i].labelled;
   if (labelled > 0) return;
   if (cs_consumer_has_label_hooks(&r->session.consumer))
-    cs_say("no labels: no sample was taken while an Activity was current");
+    cs_say(
+        "no labels: no sample was taken while an Activity was current (a request of ASP.NET Core, "
+        "or one that the program starts)");
   else if (r->start.other_hook != NULL)
     cs_say(
         "no labels: the process runs the startup hook of another build of clrsnap, %s, and can "

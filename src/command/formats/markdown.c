@@ -270,9 +270,13 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
   const struct cs_facts *f = &s->p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
   cs_print(out, "\n## %s: ", mode->token);
-  cs_put_whole(out, mode, f->weight);
+  cs_put_whole(out, mode, cs_facts_whole(f));
   cs_print(out, "\n\n");
   cs_put_samples(out, f);
+  if (f->weight != cs_facts_whole(f)) {
+    cs_print(out, ", which stand for ");
+    cs_put_amount(out, mode->unit, f->weight);
+  }
   if (mode->timed && f->hz > 0) cs_print(out, " at %" PRIu32 " Hz", f->hz);
   if (f->engine.had != CS_WIRE_ENGINE_AUTO)
     cs_print(out, ", engine %s", cs_wire_engine_name(f->engine.had));

@@ -11,6 +11,7 @@
 #include "metadata/kallsyms.h"
 #include "metadata/runtime_class.h"
 #include "naming/inlined.h"
+#include "naming/missing.h"
 #include "naming/place.h"
 
 static const struct cs_target *target_of(struct cs_recording *rec) {
@@ -99,15 +100,15 @@ static void report_images(struct cs_recording *rec) {
   struct cs_symbol_facts *f = &rec->symbol_facts;
   f->images = f->refused = 0;
   f->missing[0] = '\0';
+  struct cs_missing missing = {.text = f->missing, .size = sizeof f->missing};
   for (uint32_t i = 0; i < rec->image_count && rec->native != NULL; i++) {
     const char *why = cs_elfsyms_refused(rec->native, i);
-    size_t used = strlen(f->missing);
     f->images++;
     if (why == NULL) continue;
     f->refused++;
-    (void)snprintf(f->missing + used, sizeof f->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
-                   cs_file_of(cs_recording_get(rec, rec->images[i].path)), why);
+    cs_missing_add(&missing, cs_recording_get(rec, rec->images[i].path), why, false);
   }
+  cs_missing_end(&missing);
 }
 
 static void report_kernel(struct cs_recording *rec) {

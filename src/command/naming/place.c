@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "naming/missing.h"
+#include "naming/module_kind.h"
 #include "recording/inlines.h"
 
 struct cs_places {
@@ -69,11 +71,10 @@ bool cs_places_find(struct cs_places *p, uint64_t frame, struct cs_line *out) {
   return true;
 }
 
-static void add_missing(struct cs_line_facts *out, const char *module, const char *why) {
-  size_t used = strlen(out->missing);
-  (void)snprintf(out->missing + used, sizeof out->missing - used, "%s%s (%s)", used > 0 ? ", " : "",
-                 cs_file_of(module), why);
-}
+struct report {
+  struct cs_line_facts *out;
+  struct cs_missing missing;
+};
 
 static void add_module(const char *module, enum cs_symbols symbols, void *data) {
   static const char *const why[] = {
@@ -83,12 +84,12 @@ static void add_module(const char *module, enum cs_symbols symbols, void *data) 
       [CS_SYMBOLS_NO_MODULE] = "its image in memory could not be read",
       [CS_SYMBOLS_AMBIGUOUS] = "several builds of it were loaded",
   };
-  struct cs_line_facts *out = data;
-  out->modules++;
+  struct report *r = data;
+  r->out->modules++;
   if (symbols == CS_SYMBOLS_FOUND)
-    out->with_symbols++;
+    r->out->with_symbols++;
   else
-    add_missing(out, module, why[symbols]);
+    cs_missing_add(&r->missing, module, why[symbols], cs_module_is_framework(cs_file_of(module)));
 }
 
 void cs_places_report(const struct cs_places *p, struct cs_line_facts *out) {
@@ -100,7 +101,9 @@ void cs_places_report(const struct cs_places *p, struct cs_line_facts *out) {
     out->unmapped++;
     out->why_unmapped = result;
   }
-  cs_lines_visit(p->lines, add_module, out);
+  struct report report = {out, {.text = out->missing, .size = sizeof out->missing}};
+  cs_lines_visit(p->lines, add_module, &report);
+  cs_missing_end(&report.missing);
 }
 
 void cs_places_free(struct cs_places *p) {

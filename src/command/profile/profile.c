@@ -118,6 +118,10 @@ void cs_put_samples(FILE *out, const struct cs_facts *f) {
   if (some) cs_print(out, ", %" PRIu64 " of them walked", f->samples);
 }
 
+uint64_t cs_facts_whole(const struct cs_facts *f) {
+  return f->events > 0 ? f->events_value : f->weight;
+}
+
 const char *cs_kind_token(enum cs_profile_kind kind) {
   static const char *const tokens[] = {
 #define CS_KIND_TOKEN(name, token, label) token,

@@ -73,13 +73,13 @@ struct cs_line_facts {
   uint64_t methods, unmapped;  // methods, and those of which the runtime gave no IL map
   int32_t why_unmapped;        // the last one's HRESULT
   uint32_t modules, with_symbols;
-  char missing[512];  // modules without symbols, and why; truncated if they are many
+  char missing[512];  // modules without symbols, and why; of many, some and their number
 };
 
 // Native images in which samples were taken.
 struct cs_symbol_facts {
   uint32_t images, refused;  // refused: images whose files could not be used for names
-  char missing[512];         // the refused ones, and why; truncated if they are many
+  char missing[512];         // the refused ones, and why; of many, some and their number
   char kernel[256];          // why the kernel's functions have no names; empty: they have names
 };
 
@@ -203,6 +203,9 @@ const char *cs_profile_file(const struct cs_profile *p, uint32_t frame, size_t *
 // "22 samples", or, if not all events were walked, "12345 waits, 500 of them walked". A pause has
 // two samples and counts once.
 void cs_put_samples(FILE *out, const struct cs_facts *facts);
+// What all events come to, if that was counted; otherwise what the samples stand for. Shares are of
+// the latter, which differs by chance where not all events were walked.
+uint64_t cs_facts_whole(const struct cs_facts *facts);
 const char *cs_kind_token(enum cs_profile_kind kind);
 const char *cs_kind_label(enum cs_profile_kind kind);
 

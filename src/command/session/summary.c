@@ -200,7 +200,7 @@ static void print_lines(const struct cs_line_facts *f, FILE *out) {
            PREFIX "lines for %" PRIu64 " of %" PRIu64
                   " places in methods; symbols of %u of %u modules\n",
            f->named, f->places, f->with_symbols, f->modules);
-  if (f->missing[0] != '\0') cs_print(out, PREFIX "  none of %s\n", f->missing);
+  if (f->missing[0] != '\0') cs_print(out, PREFIX "  none for %s\n", f->missing);
   if (f->unmapped > 0)
     cs_print(out, PREFIX "  no IL map of %" PRIu64 " of %" PRIu64 " methods (0x%08x)%s\n",
              f->unmapped, f->methods, (unsigned)f->why_unmapped,
@@ -277,13 +277,22 @@ static void print_holdups(const struct cs_profile *p, FILE *out) {
   cs_holdups_free(&holdups);
 }
 
+// What is shown is shares of what these samples stand for.
+static void print_walked(const struct cs_facts *f, uint64_t value, FILE *out) {
+  cs_print(out, "; %" PRIu64 " of them walked, which stand for ", f->samples);
+  if (f->weight == value)
+    cs_print(out, "all");
+  else
+    cs_put_amount(out, cs_mode_of(f)->unit, f->weight);
+}
+
 // One mode of several, or one of events.
 static void print_mode(const struct cs_profile *p, FILE *out) {
   const struct cs_facts *f = &p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
   // Only objects that the runtime has sampled are events of mode alloc.
   uint64_t events = f->events > 0 ? f->events : f->samples;
-  uint64_t value = f->events > 0 ? f->events_value : f->weight;
+  uint64_t value = cs_facts_whole(f);
   cs_print(out, PREFIX "  %s: %" PRIu64 " %s", mode->token, events,
            f->part ? cs_plural(events, "sample", "samples") : mode->what[events != 1]);
   if (events > 0 && (f->event != 0 || (f->part && mode->unit == CS_UNIT_COUNT))) {
@@ -297,7 +306,7 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
   if (f->mode == CS_WIRE_MODE_GC && f->samples < events)
     cs_print(out, "; %" PRIu64 " samples stand for all", f->samples);
   else if (!mode->timed && f->samples < events)
-    cs_print(out, "; %" PRIu64 " of them walked, which stand for all", f->samples);
+    print_walked(f, value, out);
   if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
   cs_print(out, "\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
@@ -367,8 +376,12 @@ static void print_labels(const struct cs_profile_set *set, uint64_t samples, FIL
   uint64_t labelled = 0, full = set->profiles[0].facts.labels_full;
   for (size_t i = 0; i < set->count; i++) labelled += set->profiles[i].facts.labelled;
   if (labelled > 0)
-    cs_print(out, PREFIX "labels: %" PRIu64 " of %" PRIu64 " samples have one\n", labelled,
-             samples);
+    cs_print(out, PREFIX "labels: %" PRIu64 " of %" PRIu64 " samples have one%s\n", labelled,
+             samples,
+             2 * labelled < samples ? "; the others were taken while no Activity was current" : "");
+  if (labelled > 0 && 2 * labelled < samples)
+    cs_print(out,
+             PREFIX "  an Activity is a request of ASP.NET Core, or one that the program starts\n");
   if (full > 0)
     cs_print(out,
              PREFIX "  %" PRIu64
