@@ -105,6 +105,31 @@ cmp -s out golden.collapsed || fail "standard output is not what the file is"
 run 0 "$CLRSNAP" report --top 1 golden.clrsnap
 grep -q 'System.Linq.Enumerable.Sum$' err || fail "no table"
 grep -q wrote err && fail "--top alone writes a file"
+run 0 "$CLRSNAP" report --search 'shop.*(work|late)' golden.clrsnap
+sed -n '/search for/,$p' err > found
+same found <<'X'
+clrsnap: search for 'shop.*(work|late)'
+clrsnap: mode cpu: 63.6 % in and below what matches, 18.2 % in itself, of 22.00 ms of CPU time
+clrsnap:    self   total  samples  method
+clrsnap:   9.1 %   54.5 %        1  Shop.Cart<System.Int32>.Work
+clrsnap:   9.1 %    9.1 %        1  Shop.Late.Comer
+clrsnap: not seen: where a method was inlined, its time is its caller's (record with --inlined)
+X
+grep -q wrote err && fail "--search alone writes a file"
+run 0 "$CLRSNAP" report --search 'Shop.(' golden.clrsnap
+grep -qx "clrsnap: search for 'Shop.(' as it is: it is no regular expression" err &&
+  grep -qx 'clrsnap: no frame and no method known to be inlined matches' err || fail "no match: $(cat err)"
+# Below what has happened stands what has caused it: the nearest own code.
+run 0 "$CLRSNAP" record --mode lock --top 3 -- "$FAKE" uneven
+sed -n '/by its share/,/^clrsnap: wrote/p' err | grep -v wrote > table
+same table <<'X'
+clrsnap:    self   total  samples  method, by its share of 92.00 ms of waiting time; what is inlined is its caller's
+clrsnap:  60.9 %   65.2 %        4  lambda_method1
+clrsnap:           60.9 % by Shop.Program.Main
+clrsnap:  26.1 %   26.1 %       24  System.Linq.Enumerable.Sum
+clrsnap:           26.1 % by Shop.Cart<System.Int32>.Work
+clrsnap:   8.7 %    8.7 %        8  Shop.Late.Comer
+X
 
 # The recorder is killed: what it had received is in the file, under its own name.
 "$CLRSNAP" record -o growing.clrsnap -- "$FAKE" until-stopped >/dev/null 2>&1 &

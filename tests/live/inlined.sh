@@ -95,6 +95,11 @@ names, pairs = mode["strings"], mode["inlining"]
 hot = {names[method] for method, into in zip(pairs[::2], pairs[1::2]) if names[into] == "Inl.Program.Hot"}
 assert hot >= {"Inl.Program.Middle", "Inl.Program.Deep", "Inl.Bag<Tag>.Mix<U>", "InlinedOther.Far.Mix"}, hot
 PYTHON
+  # A search says into which method it was inlined; the share is that of the page's boxes.
+  "$BUILD/bin/clrsnap" report --search 'Program\.Deep' with.clrsnap 2> found || { cat found; fail "report --search"; }
+  grep -Eq '^clrsnap: mode cpu: [0-9.]+ % in and below what matches, [0-9.]+ % in itself, of ' found &&
+    grep -Eq '^clrsnap:   inlined: Inl.Program.Deep into Inl.Program.Hot \([0-9]{2}\.[0-9] %\)$' found &&
+    grep -q '^clrsnap: not seen: what is inlined into precompiled code' found || { cat found; fail "a search"; }
   # Without --inlined the outer method has all of the time, and the runtime keeps no data.
   record without calls 1500
   grep -q inlined without.collapsed && fail "inlined frames that nobody asked for"

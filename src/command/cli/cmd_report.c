@@ -67,7 +67,8 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
   if (count > 1) return cs_error_set(err, "one recording at a time: '%s'", operands[1]);
   if (!cs_push_check(&view->wish, err)) return false;
   o->file = operands[0];
-  o->write = view->count > 0 || view->format != NULL || (view->top == 0 && view->wish.url == NULL);
+  o->write = view->count > 0 || view->format != NULL ||
+             (view->top == 0 && view->search == NULL && view->wish.url == NULL);
   if (!o->write) return true;
   char *stem = stem_of(o->file);
   bool settled =
@@ -126,7 +127,8 @@ const struct cs_command cs_report_command = {
     .about =
         "Makes a flame graph or another format of a recording (clrsnap record -o FILE.clrsnap). A "
         "recording that is still growing, or whose recorder was killed, is shown as far as it "
-        "goes. With --top or --push, and with neither --output nor --format, no file is written.",
+        "goes. With --top, --search or --push, and with neither --output nor --format, no file is "
+        "written.",
     .groups = groups,
     .shows_formats = true,
     .notes =
@@ -134,6 +136,7 @@ const struct cs_command cs_report_command = {
         "Examples:\n"
         "  clrsnap report busy.clrsnap\n"
         "  clrsnap report --top 20 busy.clrsnap\n"
+        "  clrsnap report --search 'Cart|Basket' busy.clrsnap\n"
         "  clrsnap report --mode alloc -o allocations.collapsed busy.clrsnap\n"
         "  clrsnap report --trace 4bf92f3577b34da6a3ce929d0e0e4736 busy.clrsnap\n"
         "  clrsnap report --native off -o busy.collapsed busy.clrsnap\n"

@@ -85,6 +85,12 @@ static bool set_each_thread(const struct cs_option *option, void *field, const c
   return good;
 }
 
+static bool set_search(const struct cs_option *option, void *field, const char *value,
+                       struct cs_error *err) {
+  *(const char **)field = value;
+  return value[0] != '\0' || cs_error_set(err, "--%s takes a text", option->name);
+}
+
 static bool add_header(const struct cs_option *option, void *field, const char *value,
                        struct cs_error *err) {
   struct cs_push_wish *wish = field;
@@ -134,6 +140,10 @@ const struct cs_option cs_view_options[] = {
      "each in pprof and where samples are shown over time)",
      set_each_thread, VIEW(each_thread)},
     {0, "top", "N", "print the N hottest methods", cs_set_number, VIEW(top), .most = 1000000},
+    {0, "search", "TEXT",
+     "print how much is in and below the methods whose names match TEXT, a regular expression, and "
+     "where they were inlined",
+     set_search, VIEW(search)},
     {0}};
 
 const struct cs_option cs_push_options[] = {

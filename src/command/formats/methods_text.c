@@ -6,19 +6,13 @@
 #include <stdlib.h>
 
 #include "base/print.h"
+#include "formats/methods.h"
 #include "formats/writers.h"
-#include "profile/profile.h"
 #include "profile/waits.h"
 
-struct hot {
-  uint32_t frame;
-  uint64_t self, total, samples;  // of its own
-};
-
-// idle: nodes that do not count; NULL: all do. *left_out: what those have.
-static struct hot *count_frames(const struct cs_profile *p, const bool *idle, uint64_t *left_out) {
+struct cs_hot *cs_hot_frames(const struct cs_profile *p, const bool *idle, uint64_t *left_out) {
   const struct cs_tree *tree = &p->tree;
-  struct hot *hot = cs_allocate(p->frame_count * sizeof *hot);
+  struct cs_hot *hot = cs_allocate(p->frame_count * sizeof *hot);
   uint64_t *total = cs_allocate(tree->count * sizeof *total);
   for (uint32_t i = 0; i < p->frame_count; i++) hot[i].frame = i;
   for (uint32_t i = (uint32_t)tree->count; i-- > 1;) {
@@ -39,17 +33,105 @@ static struct hot *count_frames(const struct cs_profile *p, const bool *idle, ui
 }
 
 static int by_self(const void *a, const void *b) {
-  const struct hot *x = a, *y = b;
+  const struct cs_hot *x = a, *y = b;
   if (x->self != y->self) return x->self < y->self ? 1 : -1;
   if (x->total != y->total) return x->total < y->total ? 1 : -1;
   return x->frame < y->frame ? -1 : x->frame > y->frame;
 }
 
+// ---- Causes ----
+
+// In a mode of events a stack ends in what has happened: a type, a wait, a collection. Who caused it
+// is the nearest own code, or, if there is none, the nearest other frame.
+struct cause {
+  uint32_t frame, by;
+  uint64_t weight;
+};
+
+enum { MOST_CAUSES = 2 };
+
+static bool is_event(const struct cs_profile *p, uint32_t frame) {
+  return p->frames[frame].kind == CS_KIND_TYPE;
+}
+
+static int by_frame(const void *a, const void *b) {
+  const struct cause *x = a, *y = b;
+  if (x->frame != y->frame) return x->frame < y->frame ? -1 : 1;
+  return x->by < y->by ? -1 : x->by > y->by;
+}
+
+static int by_frame_and_weight(const void *a, const void *b) {
+  const struct cause *x = a, *y = b;
+  if (x->frame == y->frame && x->weight != y->weight) return x->weight < y->weight ? 1 : -1;
+  return by_frame(a, b);
+}
+
+// Of all frames that are not own code, what has caused them: by frame, the most frequent first.
+static struct cause *find_causes(const struct cs_profile *p, size_t *count) {
+  const struct cs_tree *tree = &p->tree;
+  struct cause *all = cs_allocate(tree->count * sizeof *all);
+  uint32_t *own = cs_allocate(2 * tree->count * sizeof *own), *other = own + tree->count;
+  size_t found = 0;
+  own[0] = other[0] = UINT32_MAX;
+  for (size_t i = 1; i < tree->count; i++) {
+    const struct cs_node *node = &tree->nodes[i];
+    bool thread = node->parent == 0, user = !thread && p->frames[node->frame].kind == CS_KIND_USER;
+    own[i] = user ? node->frame : own[node->parent];
+    other[i] = !thread && !is_event(p, node->frame) ? node->frame : other[node->parent];
+    uint32_t above = other[node->parent], by = own[i] != UINT32_MAX ? own[i] : above;
+    if (!thread && !user && node->weight > 0 && by != UINT32_MAX)
+      all[found++] = (struct cause){node->frame, by, node->weight};
+  }
+  free(own);
+  cs_sort(all, found, sizeof *all, by_frame);
+  *count = 0;
+  for (size_t i = 0; i < found; i++) {
+    struct cause *last = *count > 0 ? &all[*count - 1] : NULL;
+    if (last != NULL && by_frame(last, &all[i]) == 0)
+      last->weight += all[i].weight;
+    else
+      all[(*count)++] = all[i];
+  }
+  cs_sort(all, *count, sizeof *all, by_frame_and_weight);
+  return all;
+}
+
+static size_t first_of(const struct cause *causes, size_t count, uint32_t frame) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (causes[middle].frame < frame)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// What has caused less than a twentieth of the row is not worth a line.
+static void put_causes(const struct cs_profile *p, const struct cause *causes, size_t count,
+                       const struct cs_hot *row, double all, const char *prefix, FILE *out) {
+  size_t shown = 0, more = 0;
+  for (size_t i = first_of(causes, count, row->frame); i < count && causes[i].frame == row->frame;
+       i++) {
+    if (shown == MOST_CAUSES || (shown > 0 && causes[i].weight < row->self / 20)) {
+      more++;
+      continue;
+    }
+    shown++;
+    cs_print(out, "%s         %5.1f %% by ", prefix, 100.0 * (double)causes[i].weight / all);
+    cs_print(out, "%s\n", cs_strings_get(&p->strings, p->frames[causes[i].by].name, NULL));
+  }
+  if (more > 0) cs_print(out, "%s                 and by %zu more\n", prefix, more);
+}
+
+// ---- The table ----
+
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out) {
   if (p->facts.samples == 0) return;
   bool *idle = cs_idle_nodes(p);
   uint64_t left_out = 0;
-  struct hot *hot = count_frames(p, idle, &left_out);
+  struct cs_hot *hot = cs_hot_frames(p, idle, &left_out);
   free(idle);
   cs_sort(hot, p->frame_count, sizeof *hot, by_self);
   const struct cs_mode *mode = cs_mode_of(&p->facts);
@@ -64,6 +146,8 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   cs_print(out, "%s   self   total  samples  method, by its share of ", prefix);
   cs_put_whole(out, mode, counted);
   cs_print(out, p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n");
+  size_t count = 0;
+  struct cause *causes = mode->timed || p->facts.event != 0 ? NULL : find_causes(p, &count);
   for (size_t i = 0; i < limit && i < p->frame_count && hot[i].samples > 0; i++) {
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[hot[i].frame].name, &len);
@@ -71,6 +155,8 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
              100.0 * (double)hot[i].total / all, hot[i].samples);
     cs_print(out, "%.*s", (int)len, name);
     cs_print(out, "\n");
+    put_causes(p, causes, count, &hot[i], all, prefix, out);
   }
+  free(causes);
   free(hot);
 }

@@ -29,8 +29,13 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out);
 bool cs_write_diff_markdown(const struct cs_diff *diffs, size_t count, FILE *out);
 
 // The `limit` frames with the most time (or bytes, ...) of their own, as a table; each line starts
-// with `prefix`.
+// with `prefix`. In modes of events, what has caused each is below it.
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out);
+
+// What of each mode is in and below the methods whose names match, as text: lines that start with
+// `prefix`.
+void cs_write_search(const struct cs_profile_set *set, const char *text, const char *prefix,
+                     FILE *out);
 
 // Writes the stack of a node of `tree`, which has the profile's frames: "root;...;leaf". `path` is
 // memory of the caller's that grows.

@@ -84,7 +84,7 @@ bool cs_view_settle(struct cs_view *view, const char *stem, struct cs_error *err
 }
 
 bool cs_view_wants_whole(const struct cs_view *view) {
-  return view->count > 0 || view->top > 0 || !view->in_windows;
+  return view->count > 0 || view->top > 0 || view->search != NULL || !view->in_windows;
 }
 
 bool cs_view_fits(const struct cs_view *view, uint32_t modes, struct cs_error *err) {
@@ -217,6 +217,7 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   cs_print_summary(set, stderr);
   for (size_t i = 0; i < set->count && view->top > 0; i++)
     cs_write_top(&set->profiles[i], view->top, "clrsnap: ", stderr);
+  if (view->search != NULL) cs_write_search(set, view->search, "clrsnap: ", stderr);
   for (unsigned i = 0; i < view->count; i++) {
     struct cs_view_output *o = &view->outputs[i];
     if (o->format->write == NULL) continue;
