@@ -28,6 +28,14 @@ exec 3> in
 for _ in $(seq 600); do grep -q ready said && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready said || { cat app.err; fail "the program does not come to wait"; }
 
+# The last operations may be on their way to their await for a moment.
+for _ in $(seq 300); do
+  "$CLRSNAP" async --json "$pid" > json 2> err || { cat err; fail "async ended with $?"; }
+  python3 "$SOURCE/tests/live/async.py" json "$SOURCE/tests/apps/Suspended/Program.cs" 0 2> wrong && break
+  sleep 0.1
+done
+[ ! -s wrong ] || { cat wrong; fail "the operations are not those of the program"; }
+
 # stands: no thread of the program is stopped by a tracer.
 stands() {
   for _ in $(seq 100); do
@@ -84,12 +92,12 @@ pass "shares: $looks looks"
 for _ in 1 2 3 4; do
   "$CLRSNAP" record --mode wall --async -F 20 -o killed.clrsnap "$pid" > /dev/null 2> err &
   command=$!
-  for _ in $(seq 300); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
+  for _ in $(seq 900); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
   looker=$(pgrep -P $command) || { cat err; fail "nothing looks"; }
   sleep "0.$((RANDOM % 9 + 1))"
   kill -9 $command
   wait $command 2> /dev/null
-  for _ in $(seq 300); do [ -e "/proc/$looker" ] || break; sleep 0.1; done
+  for _ in $(seq 900); do [ -e "/proc/$looker" ] || break; sleep 0.1; done
   [ ! -e "/proc/$looker" ] || fail "the process that looks outlives the command"
   stands "the command was killed"
 done
@@ -98,9 +106,9 @@ pass "the command was killed"
 # The process that looks is killed: the recording goes on, and says so.
 "$CLRSNAP" record --mode wall --async -F 20 -o without.clrsnap "$pid" > /dev/null 2> err &
 command=$!
-for _ in $(seq 300); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
+for _ in $(seq 900); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
 kill -9 "$(pgrep -P $command)" || fail "nothing looks"
-for _ in $(seq 300); do [ -z "$(pgrep -P $command)" ] && break; sleep 0.1; done
+for _ in $(seq 900); do [ -z "$(pgrep -P $command)" ] && break; sleep 0.1; done
 kill -INT $command
 wait $command || { cat err; fail "the recording has failed without its looks"; }
 grep -q "the process that looks was killed; it was given up" err || { cat err; fail "not said"; }
