@@ -106,9 +106,16 @@ static void nap(uint64_t ns) {
   (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
+// As SCHED_BATCH the thread takes no processor from a thread of the program when it wakes up, which
+// could make a short pause long; but where all are busy, it waits for its turn.
+static void be_scheduled_as(int policy) {
+  (void)sched_setscheduler(0, policy, &(struct sched_param){0});
+}
+
 static void watch_suspension(uint64_t begun) {
   struct look look = {.begun = begun};
   name_reasons(&look);
+  be_scheduled_as(SCHED_OTHER);
   while (cs_load_acquire(&cs_signal.suspension.begun) == begun) {
     uint64_t way = cs_clock_ticks_to_ns(cs_tsc() - begun);
     uint64_t rest = way / NAP_PART;
@@ -118,6 +125,7 @@ static void watch_suspension(uint64_t begun) {
     if (look.world != NULL) cs_threads_visit(look_at, &look);
     nap(rest < LEAST_NAP_NS ? LEAST_NAP_NS : rest > MOST_NAP_NS ? MOST_NAP_NS : rest);
   }
+  be_scheduled_as(SCHED_BATCH);
 }
 
 // Whoever changes what it sleeps for does that first and reads `asleep` then.
@@ -137,8 +145,7 @@ static void *watch(void *unused) {
   (void)unused;
   (void)prctl(PR_SET_NAME, ".clrsnap-gc");
   (void)prctl(PR_SET_TIMERSLACK, 1000);
-  // Its waking up takes no processor from a thread of the program, which would lengthen the pause.
-  (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+  be_scheduled_as(SCHED_BATCH);
   cs_store_release(&cs_agent.watcher_tid, (uint32_t)gettid());
   while (cs_load_acquire(&watching) == 1) {
     uint64_t begun = cs_load_acquire(&cs_signal.suspension.begun), now = cs_tsc();
