@@ -46,7 +46,7 @@ struct looker {
   size_t used, capacity;
   size_t record;  // where the one that is being made begins
   struct cs_wire_looks totals;
-  char why[200];
+  char why[sizeof((struct cs_error *)0)->text];
   uint64_t frames[MOST_FRAMES];  // of the path to the node at hand, outermost first
 };
 
