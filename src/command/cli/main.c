@@ -81,11 +81,13 @@ static bool is(const char *word, const char *verb, const char *option, const cha
   return strcmp(word, verb) == 0 || strcmp(word, option) == 0 || strcmp(word, letter) == 0;
 }
 
-static int run(int argc, char **argv) {
+int main(int argc, char **argv) {
   if (argc < 2) {
     print_help(stderr);
     return CS_EXIT_USAGE;
   }
+  // A file that may not grow any more is a write error, like a full disk.
+  (void)signal(SIGXFSZ, SIG_IGN);
   if (is(argv[1], "version", "--version", "-V")) {
     cs_print(stdout, "clrsnap %s\n", CLRSNAP_VERSION);
     return 0;
@@ -98,14 +100,4 @@ static int run(int argc, char **argv) {
   }
   const struct cs_command *verb = find_verb(argv[1]);
   return verb != NULL ? cs_command_main(verb, argc - 1, argv + 1) : unknown_verb(argv[1]);
-}
-
-// A verb that has failed has said why.
-int main(int argc, char **argv) {
-  // A file that may not grow any more is a write error, like a full disk.
-  (void)signal(SIGXFSZ, SIG_IGN);
-  int code = run(argc, argv);
-  if (code != 0 || (fflush(stdout) == 0 && !ferror(stdout))) return code;
-  cs_say("the output could not be written");
-  return CS_EXIT_FAILURE;
 }
