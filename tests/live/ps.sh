@@ -34,7 +34,7 @@ start A=1
 listed assembly Record
 listed runtime "$(dotnet --list-runtimes | sed -n 's/^Microsoft.NETCore.App \(10[^ ]*\).*/\1/p' | tail -1)"
 listed problem None
-listed command "dotnet $APP names 200000"
+listed command "dotnet $APP names 600000"
 "$clrsnap" ps | grep -qE "^ *$PID +10\.[0-9.]+ +Record +dotnet " || fail "the table"
 kill -STOP "$PID"
 listed problem "process $PID has not answered for 2 s (is it stopped?)"
