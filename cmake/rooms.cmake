@@ -3,7 +3,7 @@
 # enforces the dependencies between the rooms.
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal threads life snapshot dropin)
-set(ROOMS_agent sampling reporting agent clr_names)
+set(ROOMS_agent sampling events reporting agent clr_names)
 set(ROOMS_command util metadata demangle remote objects process recording naming session profile formats page push stack async top guest)
 
 set(SEES_core core)

@@ -11,7 +11,7 @@
 #include "wire/frame.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 19u
+#define CS_WIRE_VERSION 20u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 // If set, an agent that finds the file claimed waits for the next one.
 #define CS_WIRE_CHILDREN_ENV "CLRSNAP_CHILDREN"
@@ -29,10 +29,11 @@ enum cs_wire_mode {
   CS_WIRE_MODE_GC,         // a pause, which has ended: all managed threads were stopped
   CS_WIRE_MODE_WAIT,       // a wait for something other than a lock, which has ended or not
   CS_WIRE_MODE_ASYNC,      // an operation that awaits something: by the command, not the agent
+  CS_WIRE_MODE_HOLDERS,    // the holder of a lock, while others wait for that
   CS_WIRE_MODES,           // their number plus 1
 };
 #define CS_WIRE_MODE_BIT(mode) (1u << (mode))
-// Modes whose samples are taken in time; the others are events of the runtime.
+// Modes whose samples are taken in time, of all threads; the others depend on events of the runtime.
 #define CS_WIRE_TIMED_MODES \
   (CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU) | CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL))
 #define CS_WIRE_ALL_MODES (CS_WIRE_MODE_BIT(CS_WIRE_MODES) - CS_WIRE_MODE_BIT(CS_WIRE_MODE_CPU))
@@ -229,7 +230,7 @@ struct cs_wire_end {
   uint64_t asleep;               // threads walked while they slept, without a signal
   uint64_t runtime_suspensions;  // how often this agent stopped the runtime: counted, not assumed
   uint64_t events;               // events of the runtime that were to become samples
-  uint64_t lost[8];              // lost_ring and lost_wire together, by mode
+  uint64_t lost[16];             // lost_ring and lost_wire together, by mode
 };
 
 struct cs_wire_budget {
@@ -295,6 +296,6 @@ struct cs_wire_events {
   uint64_t events, value, walked;  // value: their sum, in the mode's unit
 };
 
-_Static_assert(CS_WIRE_MODE_ASYNC <= 8, "struct cs_wire_end has a place for every mode");
+_Static_assert(CS_WIRE_MODES <= 16, "struct cs_wire_end has a place for every mode");
 
 #endif

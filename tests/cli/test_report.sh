@@ -182,8 +182,8 @@ refused "cannot read none.clrsnap: No such file or directory" none.clrsnap
 mkdir directory
 refused "cannot read directory: Is a directory" directory
 cp golden.clrsnap newer.clrsnap
-printf '\011' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
-refused "newer.clrsnap was written by a newer clrsnap (file version 9; this one reads 8)" newer.clrsnap
+printf '\012' | dd of=newer.clrsnap bs=1 seek=8 conv=notrunc status=none
+refused "newer.clrsnap was written by a newer clrsnap (file version 10; this one reads 9)" newer.clrsnap
 [ -e refused.html ] && fail "a page was written of no recording"
 
 # A file that ends before the description of what was recorded, in every format.

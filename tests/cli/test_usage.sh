@@ -92,7 +92,7 @@ usage_error "--event-rate takes a whole number from 1 to 1000000, not '0'$more" 
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'clcok'; did you mean 'clock'?${more#;}" record --engine clcok true
 usage_error "--engine takes 'auto', 'perf' or 'clock', not 'timer'$more" record --engine timer true
 usage_error "--engine belongs to mode cpu, which is not recorded$more" record --engine clock --mode wall true
-modes="--mode takes one or more of cpu, wall, alloc, lock, exception, gc, wait, async with commas between them"
+modes="--mode takes one or more of cpu, wall, alloc, lock, exception, gc, wait, async, holders with commas between them"
 usage_error "$modes, not 'walls'; did you mean 'wall'?${more#;}" record --mode walls true
 usage_error "$modes, not 'cpu,'$more" record --mode cpu, true
 usage_error "$modes, not 'CPU'; did you mean 'cpu'?${more#;}" record --mode CPU true

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-VALUES = {"alloc": "alloc_space", "lock": "delay", "wait": "wait", "exception": "exceptions", "gc": "gc"}
+VALUES = {"alloc": "alloc_space", "lock": "delay", "holders": "held", "wait": "wait", "exception": "exceptions", "gc": "gc"}
 
 
 def stacks_collapsed(prefix, mode):
@@ -99,7 +99,7 @@ def main():
         if mode == "lock":  # where processors are short, threads of the framework wait for each other's locks, too
             stacks = [(stack, v) for stack, v in stacks if any(frame in truth[mode] for frame in stack)]
             owners = {stack[-1] for stack, v in stacks if v > 0}
-            if owners != {"[held by Main]"}:
+            if owners != {"[System.Object held by Main]"}:
                 failed = True
                 print(f"{form:9} lock      the owners are {owners}")
         whole = sum(v for _, v in stacks)
@@ -112,6 +112,12 @@ def main():
                 check(mode, name, has, amount, 0.02 * amount + slack[mode], "")
         off = (0.02 if mode != "alloc" else 0.04) * true_whole + slack[mode]
         check(mode, "all", whole, true_whole, off, "")
+    # Of the program's own threads, only the one that holds these locks is in mode holders, at the place where it does.
+    if form == "collapsed":
+        stacks = [(stack, v) for stack, v in stacks_of("holders") if any(frame.startswith("Modes.Program.") for frame in stack)]
+        whole = sum(v for stack, v in stacks if stack[-1] == "[holds System.Object]")
+        held = sum(v for stack, v in stacks if stack[-1] == "[holds System.Object]" and "Modes.Program.Contend" in stack)
+        check("holders", "Modes.Program.Contend", 100 * held / (whole or 1), 100, 10, "%")
     # Amounts, not shares, because the program waits elsewhere, too. A wait spins before it blocks. The spinning is only
     # in the program's own time, and takes long when other programs need the processors.
     stacks = list(stacks_of("wait"))

@@ -68,6 +68,17 @@ beside() {
   echo "$1: $2 above $3"
 }
 
+# Where the lock is held while requests wait for it, and what the lock's object is.
+held() {
+  local line
+  line=$(grep -n "// holder: stock\$" "$source") || fail "no line is marked as the holder"
+  line="Soa.Stock.AuditAll (Faults.cs:${line%%:*})"
+  own holders "[holds System.Object]" > shares
+  awk -v line="$line" 'index($0, line) && $1 >= 90 { found = 1 } END { exit !found }' shares ||
+    { head -5 shares; fail "mode holders does not have $line with 90 % or more"; }
+  echo "holder: $(head -1 shares)"
+}
+
 # The lock's endpoint by name, in place of the delegate's, and alone.
 routes() {
   local line
@@ -92,7 +103,7 @@ assert "user" in {m["kinds"][k][0] for n, _, k in zip(*[iter(m["frames"])] * 3) 
 
 busy() {
   under_load search quotes stock profile export parse cache audit limited
-  "$clrsnap" record --mode cpu,wall,alloc,lock,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
+  "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
   recorder=$!
   for _ in $(seq 1200); do [ -s slow.clrsnap ] && break; sleep 0.05; done
   echo more >&3
@@ -101,6 +112,7 @@ busy() {
   wait $recorder || { cat rec.err; fail "the recording"; }
   named cpu cpu "$(cause Search.Score search)"
   named lock lock "$(cause Stock.Reserve stock)"
+  held
   named "sync over async" wait "$(cause Profile.Load profile)" Task
   named allocation alloc "$(cause Export.Append export)"
   named exceptions exception "$(cause Parser.Number parse)" System.FormatException

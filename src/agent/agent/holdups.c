@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "events/events.h"
 #include "sampling/ask.h"
 #include "sampling/engine.h"
 #include "sampling/event_names.h"
-#include "sampling/events.h"
 #include "sampling/threads.h"
 #include "threads/sleeper.h"
 

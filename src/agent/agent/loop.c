@@ -13,18 +13,20 @@
 #include "agent/holdups.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "events/events.h"
+#include "events/holders.h"
 #include "life/epoch.h"
 #include "life/images.h"
 #include "life/library.h"
 #include "life/start.h"
 #include "reporting/awaits.h"
 #include "reporting/drain.h"
+#include "reporting/lock_types.h"
 #include "reporting/unload.h"
 #include "sampling/ask.h"
 #include "sampling/budget.h"
 #include "sampling/engines.h"
 #include "sampling/equip.h"
-#include "sampling/events.h"
 #include "sampling/gate.h"
 #include "sampling/label_slots.h"
 #include "sampling/thread_life.h"
@@ -124,7 +126,9 @@ static bool begin_recording(struct cs_error *err) {
   cs_threads_start_engines();
   cs_holdups_begin();
   cs_log("recording, pid %d, signal %d", getpid(), cs_threads.signal_number);
-  return cs_events_start(err);
+  bool begun = cs_events_start(err);
+  cs_holders_start(cs_clock_now_ns());
+  return begun;
 }
 
 // Waits also for ProfilerAttachComplete, before which the runtime does not report all threads that
@@ -197,6 +201,7 @@ static void maintain(uint64_t now) {
   bool old = cs_library_images_are_old() && is_due(&old_ns, now, OLD_IMAGES_MS);
   if (is_due(&images_ns, now, IMAGES_MS) || old) (void)cs_library_refresh_images();
   check_small_stacks();
+  cs_lock_types_learn();
   cs_threads_start_delayed();
   if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
   check_names(now);
@@ -243,7 +248,8 @@ static bool record(struct cs_error *err) {
     uint32_t wake = cs_load_acquire(&cs_agent.wake);
     uint64_t engine = cs_engines_poll(cs_clock_now_ns());  // first, because it is timed
     drain();
-    uint64_t now = cs_clock_now_ns();
+    uint64_t now = cs_clock_now_ns(), holders = cs_holders_poll(now);
+    if (holders < engine) engine = holders;
     maintain(now);
     cs_budget_update(now);
     cs_gate_update(now);

@@ -15,10 +15,12 @@
 #include "base/log.h"
 #include "clr/clr.h"
 #include "contract/contract.h"
+#include "events/events.h"
+#include "events/lock_waits.h"
 #include "life/start.h"
 #include "reporting/awaits.h"
+#include "reporting/lock_types.h"
 #include "reporting/unload.h"
-#include "sampling/events.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 
@@ -105,7 +107,9 @@ static HRESULT thread_renamed(ICorProfilerCallback11 *self, ThreadID id, ULONG u
 
 static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID module) {
   (void)self, (void)module;
-  if (cs_unload(true)) cs_awaits_forget();
+  if (!cs_unload(true)) return S_OK;
+  cs_awaits_forget();
+  cs_lock_types_forget();
   return S_OK;
 }
 
@@ -139,12 +143,14 @@ static HRESULT suspend_finished(ICorProfilerCallback11 *self) {
   (void)self;
   cs_holdups_suspended();
   cs_awaits_suspended();
+  cs_lock_objects_may_move();
   return S_OK;
 }
 
 static HRESULT resume_started(ICorProfilerCallback11 *self) {
   (void)self;
   cs_awaits_resuming();
+  cs_lock_objects_stay();
   return S_OK;
 }
 

@@ -21,6 +21,8 @@
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "base/perf.h"
+#include "events/events.h"
+#include "events/holders.h"
 #include "life/function.h"
 #include "life/library.h"
 #include "life/start.h"
@@ -28,11 +30,11 @@
 #include "reporting/drain.h"
 #include "reporting/frames.h"
 #include "reporting/images.h"
+#include "reporting/lock_types.h"
 #include "reporting/methods.h"
 #include "reporting/modules.h"
 #include "reporting/unload.h"
 #include "reporting/wait_names.h"
-#include "sampling/events.h"
 #include "sampling/label_slots.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
@@ -79,6 +81,8 @@ static void free_recording(void) {
   cs_modules_free();
   cs_drain_free();
   cs_wall_free();
+  cs_holders_free();
+  cs_lock_types_free();
   // Handlers that have not ended may still write there; better lose 4 MiB than the program.
   if (walks_ended) {
     cs_sample_ring_close(&cs_agent.ring);
@@ -215,7 +219,8 @@ static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
       COR_PRF_ENABLE_STACK_SNAPSHOT | COR_PRF_MONITOR_THREADS | COR_PRF_MONITOR_MODULE_LOADS;
-  if (cs_options.async_callers || cs_wants(CS_WIRE_MODE_GC)) low |= COR_PRF_MONITOR_SUSPENDS;
+  if (cs_options.async_callers || cs_wants(CS_WIRE_MODE_GC) || cs_wants(CS_WIRE_MODE_HOLDERS))
+    low |= COR_PRF_MONITOR_SUSPENDS;
   DWORD high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
   if (cs_wants_events()) high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
   HRESULT hr = info->lpVtbl->SetEventMask2(info, low, high);

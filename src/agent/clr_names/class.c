@@ -115,6 +115,18 @@ bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name
          cs_class_read(info, id, out);
 }
 
+bool cs_class_of_core(ICorProfilerInfo15 *info, const WCHAR *name, struct cs_class *out) {
+  ICorProfilerModuleEnum *modules = NULL;
+  ModuleID module;
+  ULONG got = 0;
+  bool found = false;
+  if (info->lpVtbl->EnumModules(info, &modules) != S_OK || modules == NULL) return false;
+  while (!found && modules->lpVtbl->Next(modules, 1, &module, &got) == S_OK && got == 1)
+    found = is_core(info, module) && cs_class_named(info, module, name, NULL, 0, out);
+  (void)modules->lpVtbl->Release(modules);
+  return found;
+}
+
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                      mdMethodDef *token, FunctionID *function) {
   IMetaDataImport2 *import = import_of(info, class->module);

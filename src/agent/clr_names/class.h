@@ -33,6 +33,8 @@ bool cs_class_origin(ICorProfilerInfo15 *info, const struct cs_class *class, uin
 // if it was not.
 bool cs_class_named(ICorProfilerInfo15 *info, ModuleID module, const WCHAR *name, ClassID args[],
                     unsigned arg_count, struct cs_class *out);
+// The same of a class without type arguments in System.Private.CoreLib, while no module is unloaded.
+bool cs_class_of_core(ICorProfilerInfo15 *info, const WCHAR *name, struct cs_class *out);
 // A method that the class itself declares, and its function for exactly this class.
 bool cs_class_method(ICorProfilerInfo15 *info, const struct cs_class *class, const WCHAR *name,
                      mdMethodDef *token, FunctionID *function);

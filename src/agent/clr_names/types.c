@@ -160,6 +160,12 @@ static bool write_plain_class(ICorProfilerInfo15 *info, ClassID class_id, unsign
   return ok;
 }
 
+static void write_ranks(ULONG rank, struct cs_text_out *out) {
+  cs_text_add_char(out, '[');
+  for (ULONG i = 1; i < rank && i < 32; i++) cs_text_add_char(out, ',');
+  cs_text_add_char(out, ']');
+}
+
 static void write_array(ICorProfilerInfo15 *info, CorElementType element, ClassID element_class,
                         ULONG rank, unsigned nesting, struct cs_text_out *out) {
   const char *keyword = cs_sig_keyword(element);
@@ -167,9 +173,44 @@ static void write_array(ICorProfilerInfo15 *info, CorElementType element, ClassI
     cs_text_add(out, keyword);
   else
     cs_class_write(info, element_class, nesting - 1, out);
-  cs_text_add_char(out, '[');
-  for (ULONG i = 1; i < rank && i < 32; i++) cs_text_add_char(out, ',');
-  cs_text_add_char(out, ']');
+  write_ranks(rank, out);
+}
+
+bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_text_out *out) {
+  enum { MOST_RANKS = 4 };
+  ULONG rank[MOST_RANKS];
+  unsigned ranks = 0;
+  ClassID at = class_id, element_class = 0;
+  CorElementType element = 0;
+  while (ranks < MOST_RANKS &&
+         info->lpVtbl->IsArrayClass(info, at, &element, &element_class, &rank[ranks]) == S_OK) {
+    ranks++;
+    at = element_class;
+  }
+  ModuleID module = 0;
+  mdTypeDef token = 0;
+  ULONG32 count = 0;
+  ClassID ids[CS_TYPE_ARGS];
+  IMetaDataImport2 *import = NULL;
+  if (at == 0 ||
+      FAILED(info->lpVtbl->GetClassIDInfo2(info, at, &module, &token, NULL, CS_TYPE_ARGS, &count,
+                                           ids)) ||
+      module == 0 ||
+      info->lpVtbl->GetModuleMetaData(info, module, ofRead, &IID_IMetaDataImport2,
+                                      (void **)&import) != S_OK)
+    return false;
+  struct cs_type_name name;
+  struct cs_type_args args;
+  bool ok = cs_type_read(import, token, &name);
+  if (ok) {
+    cs_type_params(import, token, &args);
+    cs_text_add(out, name.space);
+    if (name.space[0] != '\0') cs_text_add_char(out, '.');
+    cs_type_write(&name, &args, out);
+    for (unsigned i = 0; i < ranks; i++) write_ranks(rank[i], out);
+  }
+  (void)import->lpVtbl->Release(import);
+  return ok;
 }
 
 void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,

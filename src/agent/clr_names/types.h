@@ -34,6 +34,9 @@ void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args
 // Adds the name of a ClassID: "int", "List<string>[]". `nesting`: levels left before "...".
 void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
                     struct cs_text_out *out);
+// Adds the name as `clrsnap stack` has it: with the namespace, without keywords, and with the names of
+// its type parameters. False: it has no metadata.
+bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_text_out *out);
 // Replaces each parameter's name by that of its type argument in `ids`. One that the runtime shares
 // between all reference types (System.__Canon), or does not know (0), keeps the parameter's name.
 void cs_type_instantiate(ICorProfilerInfo15 *info, const ClassID ids[], unsigned count,

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "events/holders.h"
 #include "life/images.h"
 #include "reporting/awaits.h"
 #include "reporting/frames.h"
+#include "reporting/lock_types.h"
 #include "reporting/methods.h"
 #include "reporting/stub_shapes.h"
 #include "reporting/wait_names.h"
@@ -93,24 +95,39 @@ static uint32_t waited_for(const uint64_t *first, uint32_t count) {
   return name != NULL ? cs_event_name_of(name) : 0;
 }
 
-// The owner of a lock, by its id in the recording. 0: unknown.
-static uint32_t held_by(uint32_t owner) {
-  char name[128], text[sizeof name + 16];
-  if (owner == 0) return 0;
-  if (!cs_threads_name(owner, name, sizeof name))
-    return cs_event_name_of("[held by a thread that has ended]");
-  (void)snprintf(text, sizeof text, "[held by %s]",
-                 name[0] != '\0' ? name : "a thread without a name");
+// The lock's object and its owner, by its id in the recording. 0: both are unknown.
+static uint32_t held_by(const struct cs_sample *s) {
+  char name[128], text[CS_EVENT_NAME_BYTES];
+  const char *type = cs_lock_type_name(s->lock, s->code_generation), *owner = name;
+  if (s->type == 0 && type == NULL) return 0;
+  if (s->type == 0)
+    owner = "an unknown thread";
+  else if (!cs_threads_name(s->type, name, sizeof name))
+    owner = "a thread that has ended";
+  else if (name[0] == '\0')
+    owner = "a thread without a name";
+  (void)snprintf(text, sizeof text, "[%s%sheld by %s]", type != NULL ? type : "",
+                 type != NULL ? " " : "", owner);
+  return cs_event_name_of(text);
+}
+
+static uint32_t holds(const struct cs_sample *s) {
+  char text[CS_EVENT_NAME_BYTES];
+  const char *type = cs_lock_type_name(s->lock, s->code_generation);
+  (void)snprintf(text, sizeof text, "[holds %s]", type != NULL ? type : "an unknown object");
   return cs_event_name_of(text);
 }
 
 // With what the event is about as the leaf, if that has a name. NULL: no room.
 static uint64_t *frames_of_event(const struct cs_sample *s, uint32_t *count) {
-  uint32_t skip = s->cause == CS_CAUSE_HOLDUP ? 0 : prologue_of(*count), type = s->type, id;
+  // Where a thread is that holds something up or a lock counts, also in the runtime's and native code.
+  bool whole = s->cause == CS_CAUSE_HOLDUP || s->mode == CS_WIRE_MODE_HOLDERS;
+  uint32_t skip = whole ? 0 : prologue_of(*count), type = s->type, id;
   uint64_t *first = frames + 1 + skip;
   *count -= skip;
   if (s->mode == CS_WIRE_MODE_WAIT) type = waited_for(first, *count);
-  if (s->mode == CS_WIRE_MODE_LOCK) type = held_by(type);
+  if (s->mode == CS_WIRE_MODE_LOCK) type = held_by(s);
+  if (s->mode == CS_WIRE_MODE_HOLDERS) type = holds(s);
   if (type == 0) return first;
   if (!cs_event_name_to_wire(type, &id)) return NULL;
   *--first = (uint64_t)id << 32;
@@ -185,16 +202,16 @@ static bool send(const struct cs_sample *s, enum cs_wire_mode mode) {
   return true;
 }
 
-// Sends events of a name that no sample stands for, as one of a thread that does not exist, without a
-// stack. False: no room.
-static bool send_unsampled(uint32_t name, uint64_t events) {
+// Sends what no sample stands for and has this name, as a sample of a thread that does not exist,
+// without a stack. False: no room.
+static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weight) {
   static const char *const thread_name[] = {"[stacks that were not walked]"};
   struct cs_wire_thread thread = {UINT32_MAX, 0};
   struct cs_wire_sample record = {.time_ns = cs_since_start(cs_clock_now_ns()),
-                                  .weight = events,
+                                  .weight = weight,
                                   .thread = thread.id,
                                   .stop = CS_STOP_BASE,
-                                  .mode = CS_WIRE_MODE_EXCEPTION,
+                                  .mode = (uint16_t)mode,
                                   .held_ns = 1,
                                   .frame_count = 1};
   uint32_t id;
@@ -205,7 +222,7 @@ static bool send_unsampled(uint32_t name, uint64_t events) {
       cs_event_name_to_wire(name, &id))
     out = cs_producer_begin_sample(&cs_agent.wire, &record, NULL);
   if (out == NULL) {
-    lost[CS_WIRE_MODE_EXCEPTION]++;
+    lost[mode]++;
     return false;
   }
   out[0] = (uint64_t)id << 32;
@@ -277,7 +294,12 @@ void cs_drain_end(void) {
   uint32_t names = cs_event_names_count();
   for (uint32_t name = 1; name <= names; name++) {
     uint64_t events = cs_event_name_take_unsampled(name);
-    if (events > 0 && !send_unsampled(name, events)) return;
+    if (events > 0 && !send_unsampled(CS_WIRE_MODE_EXCEPTION, name, events)) return;
+  }
+  for (int reason = 0; reason < CS_UNWALKED_REASONS; reason++) {
+    uint32_t name;
+    uint64_t ns = cs_holders_unwalked((enum cs_unwalked)reason, &name);
+    if (ns > 0 && name != 0 && !send_unsampled(CS_WIRE_MODE_HOLDERS, name, ns)) return;
   }
 }
 

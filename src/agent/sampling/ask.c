@@ -93,7 +93,8 @@ static void forget_all(void) {
 }
 
 void cs_asks_begin(void) {
-  const uint32_t signalled = CS_WIRE_TIMED_MODES | CS_WIRE_MODE_BIT(CS_WIRE_MODE_GC);
+  const uint32_t signalled = CS_WIRE_TIMED_MODES | CS_WIRE_MODE_BIT(CS_WIRE_MODE_GC) |
+                             CS_WIRE_MODE_BIT(CS_WIRE_MODE_HOLDERS);
   struct cs_error why = {""};
   memset(&asks, 0, sizeof asks);
   check_ns = 0;

@@ -77,6 +77,28 @@ bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *t) {
   return true;
 }
 
+bool cs_pinned_find(uint32_t tid, struct cs_pinned *out) {
+  struct cs_thread *thread = tid != 0 ? cs_registry_find_tid(tid) : NULL;
+  uint64_t clr_thread = thread != NULL ? thread->clr_thread : 0;
+  *out = (struct cs_pinned){NULL, NULL};
+  if (thread == NULL || !cs_thread_pin(thread, clr_thread)) return false;
+  struct cs_agent_thread *t = cs_load_acquire(&thread->agent);
+  if (t != NULL && thread->tid == tid) {
+    *out = (struct cs_pinned){t, thread};
+    return true;
+  }
+  cs_thread_unpin(thread);
+  return false;
+}
+
+uint32_t cs_threads_id_of(uint64_t tid) {
+  struct cs_pinned found;
+  if (tid > UINT32_MAX || !cs_pinned_find((uint32_t)tid, &found)) return 0;
+  uint32_t id = found.agent->id;
+  cs_thread_unpin(found.thread);
+  return id;
+}
+
 void cs_pinned_free(struct cs_pinned_list *list) {
   free(list->at);
   *list = (struct cs_pinned_list){NULL, 0, 0};

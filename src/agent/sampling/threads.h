@@ -7,6 +7,14 @@
 #include "sampling/state.h"
 #include "threads/registry.h"
 
+// The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are atomic.
+struct cs_lock_wait {
+  uint32_t serial;   // odd: it waits
+  uint32_t stops;    // of the runtime, when the wait began
+  uint64_t monitor;  // its address; 0: it waits for a System.Threading.Lock,
+  uint64_t object;   // which was here when the wait began
+};
+
 // One for each thread. Samples refer to it by its address, so it is freed only when the last sample
 // that does has been read. Fields are accessed with the list's lock held, except where stated.
 struct cs_agent_thread {
@@ -33,6 +41,7 @@ struct cs_agent_thread {
 
   uint32_t lock_owner;  // mode lock: the id of the thread that held the lock when this one began
                         // to wait for it; 0: unknown. The thread's own
+  struct cs_lock_wait lock_wait;
 
   // Mode cpu: what makes it take samples; NULL: nothing does.
   const struct cs_engine *engine;
@@ -90,6 +99,10 @@ struct cs_pinned_list {
 };
 // With the lock held; a thread that is ending is left out. False: no memory.
 bool cs_pinned_add(struct cs_pinned_list *list, struct cs_agent_thread *thread);
+// Pins the sampled thread that has this tid. False: there is none, and `out->thread` is NULL.
+bool cs_pinned_find(uint32_t tid, struct cs_pinned *out);
+// The id in the recording of the thread that has this tid; 0: it is not sampled.
+uint32_t cs_threads_id_of(uint64_t tid);
 void cs_pinned_free(struct cs_pinned_list *list);  // the memory; nothing is unpinned
 
 // ---- Names; the agent's thread ----

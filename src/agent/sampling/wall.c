@@ -17,7 +17,6 @@
 #include "sampling/ask.h"
 #include "sampling/event_names.h"
 #include "sampling/weight.h"
-#include "threads/asleep.h"
 
 enum { TRIES = 3 };
 
@@ -67,10 +66,16 @@ static uint32_t held_up_name(const struct cs_asleep *asleep) {
   return cs_event_name_of(collection ? "[waits for GC]" : "[waits for the runtime to resume]");
 }
 
+static void count_lost(uint32_t mode) {
+  cs_add_relaxed(&cs_agent.ring.lost_events[mode], 1);
+}
+
 // Only a complete walk is kept: where the few registers that are known of a sleeper do not suffice,
-// the thread itself may do better. `event`: what the sample is because of; NULL: the tick.
+// the thread itself may do better. The sample is because of the event or the hold, or, if both are
+// NULL, of the tick.
 static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct cs_pinned *d,
-                                           const struct cs_sample_event *event) {
+                                           const struct cs_sample_event *event,
+                                           const struct cs_hold *hold) {
   struct cs_sample_place place;
   struct cs_sampled sampled = {.world = &asleep->world,
                                .thread = d->thread,
@@ -79,11 +84,20 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
                                .stack = &asleep->stack};
   enum cs_asleep_answer answer = cs_asleep_begin(asleep, d->thread);
   if (answer != CS_ASLEEP_YES) return answer;
-  uint32_t held_up = event == NULL ? held_up_name(asleep) : 0;
+  bool tick = event == NULL && hold == NULL;
+  if (hold != NULL && !cs_hold_lasts(&asleep->world, d->thread, hold)) {
+    cs_add_relaxed(&cs_agent.ring.released, hold->weight);
+    (void)cs_asleep_end(asleep);
+    return CS_ASLEEP_YES;
+  }
+  uint32_t held_up = tick ? held_up_name(asleep) : 0;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
   if (written && cs_sample_has_label(place.sample)) cs_asleep_read_beyond(asleep);
   bool valid = cs_asleep_end(asleep);
-  if (!written) return CS_ASLEEP_YES;  // lost, and counted
+  if (!written) {  // lost, and counted
+    if (!tick) count_lost(event != NULL ? event->mode : hold->mode);
+    return CS_ASLEEP_YES;
+  }
   bool complete = place.sample->stop == CS_STOP_BASE;
   place.sample->type = held_up;
   if (event != NULL) {
@@ -91,24 +105,26 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     place.sample->weight = event->weight;
     place.sample->mode = event->mode;
   }
+  if (hold != NULL) cs_hold_write(place.sample, hold);
   if (valid && complete)
     cs_sample_keep(&cs_agent.ring, &place);
   else
     cs_sample_drop(&place);
   d->agent->written_to = cs_load_acquire(&cs_agent.ring.head);
-  d->agent->slept_runs = asleep->runs;
+  if (tick) d->agent->slept_runs = asleep->runs;
   if (!valid) return CS_ASLEEP_MOVED;
   return complete ? CS_ASLEEP_YES : CS_ASLEEP_NO;
 }
 
 static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
-                                         const struct cs_sample_event *event) {
+                                         const struct cs_sample_event *event,
+                                         const struct cs_hold *hold) {
   static struct cs_asleep asleep;
   enum cs_asleep_answer answer = CS_ASLEEP_NO;
   if (cs_load_acquire(&d->thread->sampling) == 0) return CS_ASLEEP_YES;  // not sampled any more
   for (int i = 0; i < TRIES; i++) {
     uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-    answer = sample_asleep(&asleep, d, event);
+    answer = sample_asleep(&asleep, d, event, hold);
     cs_epoch_leave(&cs_signal.epoch, parity);
     if (answer != CS_ASLEEP_MOVED) break;
   }
@@ -125,7 +141,7 @@ static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
 
 // False: the thread is to be looked at again.
 static bool sample(const struct cs_pinned *d, bool last, uint64_t now) {
-  enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : walk_asleep(d, NULL);
+  enum cs_asleep_answer answer = sleeps_on(d, now) ? CS_ASLEEP_YES : walk_asleep(d, NULL, NULL);
   if (answer == CS_ASLEEP_RUNNING && !last) return false;
   if (answer == CS_ASLEEP_RUNNING) cs_asleep_give_up(d->thread);
   if (answer != CS_ASLEEP_YES) ask(d, now);
@@ -147,7 +163,12 @@ void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts) {
 }
 
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event) {
-  (void)walk_asleep(thread, event);
+  (void)walk_asleep(thread, event, NULL);
+}
+
+enum cs_asleep_answer cs_wall_walk_holder(const struct cs_pinned *thread,
+                                          const struct cs_hold *hold) {
+  return walk_asleep(thread, NULL, hold);
 }
 
 void cs_wall_free(void) {

@@ -5,11 +5,16 @@
 #define CS_SAMPLING_WALL_H
 
 #include "sampling/threads.h"
+#include "threads/asleep.h"
 
 // Samples part `part` of the threads, of `parts`.
 void cs_wall_tick(uint64_t now_ns, uint32_t part, uint32_t parts);
 // Takes a sample of a thread that waits, because of an event, if it still does.
 void cs_wall_walk_waiting(const struct cs_pinned *thread, const struct cs_sample_event *event);
+// Takes a sample of a thread that sleeps, because it holds a lock. CS_ASLEEP_YES: it is taken, lost, or
+// counted as released.
+enum cs_asleep_answer cs_wall_walk_holder(const struct cs_pinned *thread,
+                                          const struct cs_hold *hold);
 void cs_wall_free(void);
 
 // The runtime's callbacks, of one thread at a time.

@@ -7,7 +7,7 @@
 #include "profile/markers.h"
 #include "util/json.h"
 
-#define CS_FIREFOX_SCHEMAS 6
+#define CS_FIREFOX_SCHEMAS 7
 
 // "markerSchema":[...], for the profile's `meta`.
 void cs_put_firefox_schemas(struct cs_json_writer *j);

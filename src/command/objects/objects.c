@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Objects, types and monitors of another process. Invariant: a layout that no descriptor has counts
-// only where it agrees with one that is described, or with metadata. A thread's own data must name
-// the thread; a sync block must be the one that the sync table has under the block's own index. One
-// thread. Signal-safe: no.
+// Types of another process's objects, and what its threads wait for. Invariant: a layout that no
+// descriptor has counts only where it agrees with one that is described, or with metadata: a
+// thread's own data must name the thread. One thread. Signal-safe: no.
 #include "objects/objects.h"
 
 #include "contract/supported.h"
@@ -52,12 +51,6 @@ bool cs_objects_known(const struct cs_world *world) {
 
 // ---- Types ----
 
-uint64_t cs_object_class(const struct cs_world *world, uint64_t object) {
-  enum { MARKS = 7 };  // bits that a collection uses
-  uint64_t class;
-  return object % 8 == 0 && get_word(world, object, &class) ? class & ~(uint64_t)MARKS : 0;
-}
-
 bool cs_object_type(const struct cs_world *world, uint64_t id, struct cs_object_type *type) {
   enum {  // of MTFlags: the RuntimeTypeSystem contract
     CATEGORY = 0x000C0000,
@@ -81,7 +74,7 @@ bool cs_object_type(const struct cs_world *world, uint64_t id, struct cs_object_
   return type->row != 0 && type->module != 0;
 }
 
-// ---- Monitors ----
+// ---- Waits ----
 
 // ThreadLocalData has its Thread before, and the first ThreadBlockingInfo after InFlightData.
 bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint64_t *at) {
@@ -96,45 +89,5 @@ bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint6
       words.thread != clr_thread)
     return false;
   *at = words.first;
-  return true;
-}
-
-// The object that the sync table has beside the lock, if the object's header leads back to it.
-static uint64_t object_of(const struct cs_world *world, uint64_t entry, uint32_t index) {
-  // Of the 4 bytes before the object: what they are, and the index.
-  enum { KIND = 0x0C000000, IS_INDEX = 0x08000000, INDEX = 0x03FFFFFF };
-  const struct cs_object_layout *o = &world->layout.objects;
-  uint64_t object;
-  uint32_t header;
-  if (!get_word(world, entry + o->sync_block + 8, &object) || object == 0 || object % 8 != 0 ||
-      !get(world, object - 4, &header, sizeof header) || (header & KIND) != IS_INDEX ||
-      (header & INDEX) != index)
-    return 0;
-  return object;
-}
-
-bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
-                       struct cs_object_monitor *out) {
-  enum { LOCKED = 1, INDEX = 0x7FFFFFFF };
-  const struct cs_object_layout *o = &world->layout.objects;
-  struct {  // AwareLock, as it begins
-    uint32_t state, recursion, owner, pad;
-    uint64_t owner_os_id;
-    uint32_t pinned, index;
-  } lock;
-  uint64_t table, block;
-  *out = (struct cs_object_monitor){.object = 0};
-  if (!cs_objects_known(world) || monitor % 8 != 0 ||
-      !get_word(world, world->layout.sync_table, &table) ||
-      !get(world, monitor, &lock, sizeof lock))
-    return false;
-  uint32_t index = lock.index & INDEX;
-  uint64_t entry = table + (uint64_t)index * o->sync_size;
-  if (index == 0 || !get_word(world, entry + o->sync_block, &block) || block != monitor)
-    return false;
-  out->object = object_of(world, entry, index);
-  out->locked = (lock.state & LOCKED) != 0;
-  out->owner_os_id = lock.owner_os_id;
-  out->owner = lock.owner;
   return true;
 }

@@ -6,16 +6,13 @@
 #ifndef CS_OBJECTS_OBJECTS_H
 #define CS_OBJECTS_OBJECTS_H
 
-#include "codemap/codemap.h"
+#include "codemap/monitor.h"
 
 // Whether the runtime describes everything that this room needs: classes.h, heap.h and this header
 // are of use only then.
 bool cs_objects_known(const struct cs_world *world);
 
 // ---- Types ----
-// The object's MethodTable; 0: unreadable.
-uint64_t cs_object_class(const struct cs_world *world, uint64_t object);
-
 enum { CS_OBJECT_RANKS = 4 };
 struct cs_object_type {
   uint64_t module;
@@ -25,21 +22,9 @@ struct cs_object_type {
 };
 bool cs_object_type(const struct cs_world *world, uint64_t class, struct cs_object_type *type);
 
-// ---- Monitors ----
+// ---- Waits ----
 // What the thread waits for: the address of the youngest ThreadBlockingInfo of it, which is on its
 // stack; 0: it waits for no lock. False: unknown.
 bool cs_object_blocking(const struct cs_world *world, uint64_t clr_thread, uint64_t *at);
-
-struct cs_object_monitor {
-  uint64_t object;  // 0: unknown (a collection moves it at this moment)
-  bool locked;
-  // The owner's ids: the OS's, in the process's PID namespace, and the runtime's (Thread.Id). 0: it
-  // is just being taken or released, or (the OS's only) the owner had ended before anyone waited.
-  uint64_t owner_os_id;
-  uint32_t owner;
-};
-// `monitor` is the address of a sync block's lock. False: there is none.
-bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
-                       struct cs_object_monitor *out);
 
 #endif

@@ -56,6 +56,8 @@ function fillFacts({facts: f, diff, only}) {
   if (countsMore(f)) fact(`%s ${f.whole}`, number.format(f.weight));
   if (count > f.samples)
     fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");
+  if (f.mode === "holders")
+    fact("for %s, estimated", "time that others waited", "Whenever it is looked, each holder stands for all that wait for its lock");
   if (f.mode === "lock")
     fact("of %s only", "lock, Monitor, Lock", "Waits for tasks, semaphores, events and the like are mode wait");
   const started = f.startMs ? new Date(f.startMs).toISOString().slice(0, 19).replace("T", " ") : "";

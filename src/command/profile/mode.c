@@ -76,6 +76,14 @@ static const struct cs_mode modes[CS_WIRE_MODES] = {
                             "async_samples",
                             "async",
                             "time in suspended operations"},
+    [CS_WIRE_MODE_HOLDERS] = {"holders",
+                              "where locks are held while others wait",
+                              CS_UNIT_NS,
+                              false,
+                              {"look at a holder", "looks at holders"},
+                              "holder_samples",
+                              "held",
+                              "time that others waited"},
 };
 
 const struct cs_mode *cs_mode(enum cs_wire_mode mode) {

@@ -9,7 +9,7 @@
 #include "recording/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 8u
+#define CS_FILE_VERSION 9u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {
@@ -85,7 +85,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_inlines) == 16 &&
                    sizeof(struct cs_wire_inline_node) == 12 &&
                    sizeof(struct cs_wire_inline_mapping) == 12 &&
-                   sizeof(struct cs_wire_end) == 128 && sizeof(struct cs_wire_budget) == 48 &&
+                   sizeof(struct cs_wire_end) == 192 && sizeof(struct cs_wire_budget) == 48 &&
                    sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&

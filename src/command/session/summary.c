@@ -309,6 +309,9 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
     print_walked(f, value, out);
   if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
   cs_print(out, "\n");
+  if (f->mode == CS_WIRE_MODE_HOLDERS)
+    cs_print(out,
+             PREFIX "    estimated from looks every 10 ms; mode lock has each wait's length\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
     cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
   if (f->mode == CS_WIRE_MODE_GC) print_holdups(p, out);

@@ -116,7 +116,8 @@ struct cs_layout {
     uint32_t flags2;     // the highest 24 bits: the class's mdTypeDef; as above
     uint32_t auxiliary;  // as above
   } method_table;
-  // Types of arrays and generic arguments, and locks (command/objects). CS_NO_FIELD: unknown.
+  // Types of arrays and generic arguments, and locks (command/objects, codemap/monitor.c).
+  // CS_NO_FIELD: unknown.
   struct cs_object_layout {
     uint32_t flags, base_size, element;  // of MethodTable
     uint32_t thread_data;                // of Thread: its ThreadLocalData

@@ -11,7 +11,8 @@ enum {
   //   the words after a method's code header  codemap/method.c
   //   the words after ThreadStore.DeadCount, and g_dacTable   remote/collector.c
   //   FieldDesc, and the class in DynamicStaticsInfo   objects/{classes,heap}.c
-  //   a monitor, and what a thread waits for   objects/objects.c
+  //   a monitor                                codemap/monitor.c
+  //   what a thread waits for                  objects/objects.c
   CS_SUPPORTED_RUNTIME = 10,
   // The major version of ReadyToRun images whose debug info remote/il.c decodes.
   CS_SUPPORTED_R2R = 16,  // the first one that packs its debug info this way

@@ -37,14 +37,32 @@ CS_ISLAND static bool is_from_us(const siginfo_t *info) {
   return info->si_code == SI_QUEUE && info->si_pid == cs_load_relaxed(&cs_signal.pid);
 }
 
+// What the thread is asked for. From then on the agent may ask again, and write another `hold`, so
+// that is copied before.
+CS_ISLAND static uint32_t take_word(struct cs_thread *thread, struct cs_hold *hold) {
+  uint32_t asked;
+  do {
+    asked = cs_load_acquire(&thread->asked);
+    *hold = thread->hold;
+  } while (!cs_cas(&thread->asked, &asked, 0u));
+  return asked;
+}
+
 CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
-                                 const struct cs_regs *regs, uint64_t entry_tsc) {
-  struct cs_signal_cause wall = {entry_tsc, CS_CAUSE_WALL, 0};
-  struct cs_signal_cause look = {entry_tsc, CS_CAUSE_LOOK, thread->asked_weight};
-  struct cs_signal_cause holdup = {entry_tsc, CS_CAUSE_HOLDUP, 0};
-  if (asked & CS_ASKED_WALL) cs_sample_take(thread, regs, &wall);
-  if (asked & CS_ASKED_LOOK) cs_sample_take(thread, regs, &look);
-  if (asked & CS_ASKED_HOLDUP) cs_sample_take(thread, regs, &holdup);
+                                 const struct cs_hold *held, const struct cs_regs *regs,
+                                 uint64_t entry_tsc) {
+  static const struct {
+    uint32_t asked, cause;
+  } kinds[] = {{CS_ASKED_WALL, CS_CAUSE_WALL},
+               {CS_ASKED_LOOK, CS_CAUSE_LOOK},
+               {CS_ASKED_HOLDUP, CS_CAUSE_HOLDUP},
+               {CS_ASKED_HOLD, CS_CAUSE_HOLDS}};
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_NONE, 0, held};
+  for (unsigned i = 0; i < CS_COUNT(kinds); i++) {
+    cause.cause = (enum cs_cause)kinds[i].cause;
+    cause.weight = kinds[i].asked == CS_ASKED_LOOK ? thread->asked_weight : 0;
+    if (asked & kinds[i].asked) cs_sample_take(thread, regs, &cause);
+  }
 }
 
 // Notes which alternate stack the thread has. False: the thread is not being sampled.
@@ -69,8 +87,9 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   struct cs_thread *thread = (void *)(uintptr_t)value;
   if (!is_registered(thread) || !cs_thread_is_caller(thread)) return;
   // Taken in any case, so that the agent can ask again.
-  uint32_t asked = cs_take_seq(&thread->asked, 0u);
-  if (begin_sample(thread, ucontext)) take_asked(thread, asked, &regs, entry_tsc);
+  struct cs_hold hold;
+  uint32_t asked = take_word(thread, &hold);
+  if (begin_sample(thread, ucontext)) take_asked(thread, asked, &hold, &regs, entry_tsc);
 }
 
 // ---- SIGURG ----
@@ -103,12 +122,13 @@ CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 ||
       !cs_thread_is_caller(thread))
     return;
-  uint32_t asked = cs_take_seq(&thread->asked, 0u);
+  struct cs_hold hold;
+  uint32_t asked = take_word(thread, &hold);
   if (!begin_sample(thread, ucontext)) return;
   cs_regs_from_ucontext(&regs, ucontext);
-  take_asked(thread, asked, &regs, entry_tsc);
+  take_asked(thread, asked, &hold, &regs, entry_tsc);
   if (!due && !cs_perf_is_due(thread)) return;
-  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0};
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, NULL};
   uint64_t before = thread->cpu_ns;
   cs_sample_take(thread, &regs, &cause);
   cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());

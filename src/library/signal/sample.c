@@ -180,7 +180,7 @@ CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled
   sample->thread = from->thread->index;
   sample->thread_generation = from->thread->generation;
   sample->code_generation = generation;
-  sample->weight = 0;
+  sample->weight = sample->lock = 0;
   sample->put_off = 0;
   sample->cause = CS_CAUSE_NONE;
   sample->mode = sample->type = 0;
@@ -215,11 +215,35 @@ CS_ISLAND static void stand_for_all(struct cs_sample *sample, struct cs_thread *
   cs_store_relaxed(&thread->cpu_ns, now);
 }
 
+CS_ISLAND bool cs_hold_lasts(const struct cs_world *world, const struct cs_thread *thread,
+                             const struct cs_hold *hold) {
+  uint32_t owner = 0;
+  return cs_mem_read_guarded(&world->mem, hold->owner_at, &owner, sizeof owner) &&
+         owner == cs_load_relaxed(&thread->tid);
+}
+
+CS_ISLAND void cs_hold_write(struct cs_sample *sample, const struct cs_hold *hold) {
+  sample->weight = hold->weight;
+  sample->mode = hold->mode;
+  if (sample->code_generation == hold->generation) sample->lock = hold->lock;
+}
+
+// Returns false if the sample that the thread was asked for does not count.
+CS_ISLAND static bool still_holds(struct cs_sample_ring *ring, const struct cs_world *world,
+                                  const struct cs_thread *thread,
+                                  const struct cs_signal_cause *cause) {
+  if (!cs_rest_holds(&thread->rest, cause->entry_tsc) && cs_hold_lasts(world, thread, cause->hold))
+    return true;
+  cs_add_relaxed(&ring->released, cause->hold->weight);
+  return false;
+}
+
 CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *world,
                            struct cs_thread *thread, const struct cs_regs *regs,
                            const struct cs_signal_cause *cause) {
   struct cs_sample_place place;
   struct cs_rest *rest = &thread->rest;
+  bool holds = cause->cause == CS_CAUSE_HOLDS;
   struct cs_sampled from = {
       .world = world,
       .thread = thread,
@@ -229,6 +253,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
       .limit_ns = ring->walk_limit_ns,
       .kernel = cause->cause == CS_CAUSE_CLOCKED && cs_load_acquire(&thread->perf.ring) != NULL};
   if (from.agent == NULL) return;  // being set up or taken down
+  if (holds && !still_holds(ring, world, thread, cause)) return;
   if (cs_rest_holds(rest, cause->entry_tsc)) {
     rest->put_off++;
     rest->owed += cause->weight;
@@ -238,6 +263,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   cs_add_relaxed(&ring->signals, 1);
   if (!reserve_first(ring, &place)) {
     rest->owed += cause->weight;
+    if (holds) cs_add_relaxed(&ring->lost_events[cause->hold->mode % CS_SAMPLE_MODES], 1);
     return;
   }
   uint64_t begin_cpu = cs_thread_cpu_ns();
@@ -250,6 +276,7 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
     place.sample->weight = cause->weight + rest->owed;
     rest->owed = 0;
   }
+  if (holds) cs_hold_write(place.sample, cause->hold);
   rest->put_off = 0;
   commit(ring, &place, cs_tsc() - cause->entry_tsc);
   (void)cs_rest_begin(rest, cause->entry_tsc, begin_cpu);
@@ -337,6 +364,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   place.sample->weight = event->weight;
   place.sample->mode = event->mode;
   place.sample->type = event->type;
+  place.sample->lock = event->lock;
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
   if (!put_off) cs_rest_begin_event(rest, event->tsc, from->limit_ns);

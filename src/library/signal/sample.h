@@ -20,7 +20,7 @@
 enum {
   CS_SAMPLE_RING_BYTES = 4 << 20,  // 13,000 samples of 30 frames; it is drained every 10 ms
   CS_SAMPLE_ALIGN = 16,
-  CS_SAMPLE_MODES = 8,  // more than any mode's number
+  CS_SAMPLE_MODES = 16,  // more than any mode's number
 };
 
 enum cs_sample_state {
@@ -39,11 +39,13 @@ enum cs_cause {
   CS_CAUSE_CLOCKED,  // an engine whose samples stand for the CPU time since the thread's last one
   CS_CAUSE_LOOK,     // a look at the threads that have a processor
   CS_CAUSE_HOLDUP,   // the runtime is being suspended, and the thread holds that up
+  CS_CAUSE_HOLDS,    // it holds a lock that others wait for (struct cs_hold)
 };
 struct cs_signal_cause {
   uint64_t entry_tsc;  // the time-stamp when the handler was entered
   enum cs_cause cause;
-  uint64_t weight;  // CS_CAUSE_LOOK: what the sample stands for
+  uint64_t weight;             // CS_CAUSE_LOOK: what the sample stands for
+  const struct cs_hold *hold;  // CS_CAUSE_HOLDS
 };
 
 struct cs_sample {
@@ -64,9 +66,11 @@ struct cs_sample {
   uint32_t images;    // struct cs_images.sequence of the table that it was walked by
   uint64_t loaded;    // struct cs_walk.loaded
   uint64_t weight;    // an event's own; CS_CAUSE_CLOCKED and _LOOK: CPU time, ns, or a count of
-                      // the perf event's; CS_CAUSE_HOLDUP: time, ns; else 0
-  uint32_t mode;      // an event's or a hold-up's, as the agent numbers them; 0: it was taken in
-                      // time
+                      // the perf event's; CS_CAUSE_HOLDUP: time, ns; _HOLDS: the time that others
+                      // wait, ns; else 0
+  uint64_t lock;      // of a lock or its holder: the MethodTable of the lock's object; 0: unknown
+  uint32_t mode;      // an event's, a hold-up's or a holder's, as the agent numbers them; 0: it was
+                      // taken in time
   uint32_t type;      // what an event is about, or a thread is held up by, as the agent numbers it
   uint32_t await_at;  // struct cs_await_chain: at, count and state
   uint16_t await_count, await_state;
@@ -93,8 +97,16 @@ struct cs_sample_ring {
   uint64_t samples;  // READY records ever written
   uint64_t lost;     // no room in the ring
   uint64_t lost_events[CS_SAMPLE_MODES];  // of the lost ones, events by mode
-  _Alignas(64) uint64_t tail;             // bytes ever read
+  uint64_t released;  // weights of holders that have not been walked, because they held the lock no
+                      // more or were at rest
+  _Alignas(64) uint64_t tail;  // bytes ever read
 };
+
+// Does the thread, which runs its handler or sleeps, still hold the lock?
+CS_ISLAND bool cs_hold_lasts(const struct cs_world *world, const struct cs_thread *thread,
+                             const struct cs_hold *hold);
+// Makes the sample that of the holder of a lock.
+CS_ISLAND void cs_hold_write(struct cs_sample *sample, const struct cs_hold *hold);
 
 struct cs_sample_place {  // a reservation: [at, at + size), in bytes ever reserved
   struct cs_sample *sample;
@@ -120,6 +132,7 @@ struct cs_sample_event {
   uint64_t weight;
   uint32_t mode;  // 1 to CS_SAMPLE_MODES - 1
   uint32_t type;
+  uint64_t lock;  // struct cs_sample.lock
 };
 CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_sampled *from,
                                struct cs_rest *rest, const struct cs_sample_event *event);

@@ -59,6 +59,16 @@ enum cs_asked {
   CS_ASKED_WALL = 1,    // a sample of CS_CAUSE_WALL
   CS_ASKED_LOOK = 2,    // one of CS_CAUSE_LOOK
   CS_ASKED_HOLDUP = 4,  // one of CS_CAUSE_HOLDUP
+  CS_ASKED_HOLD = 8,    // one of CS_CAUSE_HOLDS
+};
+
+// A lock that the thread held when the agent looked, and what a sample of the thread stands for if
+// it holds that still. Set before CS_ASKED_HOLD is, and not changed until it is taken.
+struct cs_hold {
+  uint64_t owner_at;  // where the runtime has the id of the lock's owner
+  uint64_t weight;    // the time that others have waited, ns
+  uint64_t lock;      // struct cs_sample.lock, of an object of that generation of code
+  uint32_t mode, generation;
 };
 
 // A thread that may be walked. Entries come from an arena, are never freed and are reused with a
@@ -75,6 +85,7 @@ struct cs_thread {
   uint32_t asked;
   uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
   uint32_t asked_type;    // CS_ASKED_HOLDUP: that sample's `type`. Atomic
+  struct cs_hold hold;    // CS_ASKED_HOLD
   uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;         // its place in the registry
   uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet

@@ -77,7 +77,8 @@ static void test_one_signal(void **state) {
 static void test_taken(void **state) {
   (void)state;
   block(SIG_BLOCK);
-  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  assert_true(cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0));
+  assert_false(cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0));
   assert_int_equal(entry.asked, CS_ASKED_WALL);
   block(SIG_UNBLOCK);  // the handler runs; it takes no sample, but clears `asked`
   assert_int_equal(entry.asked, 0);
@@ -103,7 +104,7 @@ static void test_not_equipped(void **state) {
   (void)state;
   entry.clr_thread = 1;
   entry.altstack.ready = 0;
-  (void)cs_ask_sample(&thread, &entry, CS_ASKED_WALL, 0);
+  assert_false(cs_ask_sample(&thread, &entry, CS_ASKED_HOLD, 0));
   assert_int_equal(entry.asked, 0);
 }
 

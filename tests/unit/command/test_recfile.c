@@ -457,7 +457,7 @@ static void other_files_are_refused(void **state) {
   head[8] = CS_FILE_VERSION + 1;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 9"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 10"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

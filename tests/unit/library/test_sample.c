@@ -75,14 +75,18 @@ enum { WEIGHT = 1000 };
 
 // Takes a sample of a stack of `frames`: the leaf is placed so that this many frames lead to the
 // base.
-static void take(struct walker *w, uint32_t frames) {
+static void take_because(struct walker *w, uint32_t frames, const struct cs_signal_cause *cause) {
   struct cs_regs regs = {.known = CS_REGS_ALL};
-  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_LOOK, WEIGHT};
   uint64_t base = MAX_FRAMES * FRAME_WORDS;
   w->words[base - 1] = 0;  // the base: no return address
   regs.r[CS_RIP] = method + AFTER_CALL;
   regs.r[CS_RSP] = (uint64_t)(uintptr_t)&w->words[base - frames * FRAME_WORDS];
-  cs_sample_take(&w->thread, &regs, &cause);
+  cs_sample_take(&w->thread, &regs, cause);
+}
+
+static void take(struct walker *w, uint32_t frames) {
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_LOOK, WEIGHT, NULL};
+  take_because(w, frames, &cause);
 }
 
 static void check(const struct cs_sample *s, uint32_t frames) {
@@ -243,11 +247,12 @@ static void an_event_too_many_has_no_stack(void **state) {
                             .regs = &regs,
                             .stack = &w->thread.stack};
   for (uint32_t i = 0; i < 1000; i++) {
-    struct cs_sample_event event = {cs_tsc(), i + 1, 3, 7};
+    struct cs_sample_event event = {cs_tsc(), i + 1, 3, 7, 9};
     cs_sample_event(&ring, &from, &rest, &event);
     const struct cs_sample *s = cs_sample_ring_peek(&ring);
     assert_int_equal(s->weight, i + 1);
     assert_int_equal(s->type, 7);
+    assert_int_equal(s->lock, 9);
     assert_int_equal(s->frame_count, s->stop == CS_STOP_PUT_OFF ? 0 : MAX_FRAMES);
     if (s->stop == CS_STOP_PUT_OFF)
       bare++;
@@ -367,6 +372,44 @@ static bool is_labelled(uint32_t frames, struct cs_label *label) {
   return has;
 }
 
+// The holder of a lock is sampled only as long as it holds the lock.
+static void a_holder_holds_the_lock(void **state) {
+  (void)state;
+  struct walker *w = &walkers[0];
+  uint64_t owner;
+  struct cs_hold hold = {
+      .owner_at = (uint64_t)(uintptr_t)&owner, .weight = 1000, .lock = 64, .mode = 8};
+  struct cs_signal_cause cause = {cs_tsc(), CS_CAUSE_HOLDS, 0, &hold};
+  open_ring(65536, 1000);
+  become(w, 0);
+  owner = w->thread.tid;
+  hold.generation = clr.world.code_generation;
+  take_because(w, 3, &cause);
+  const struct cs_sample *s = cs_sample_ring_peek(&ring);
+  assert_non_null(s);
+  assert_int_equal(s->frame_count, 3);
+  assert_int_equal(s->weight, 1000);
+  assert_int_equal(s->mode, 8);
+  assert_int_equal(s->lock, 64);
+  cs_sample_ring_pop(&ring, s);
+  become(w, 0);       // not at rest
+  hold.generation++;  // the class may be gone
+  take_because(w, 3, &cause);
+  s = cs_sample_ring_peek(&ring);
+  assert_int_equal(s->lock, 0);
+  cs_sample_ring_pop(&ring, s);
+  assert_int_equal(ring.released, 0);
+  become(w, 0);
+  owner++;
+  take_because(w, 3, &cause);
+  assert_null(cs_sample_ring_peek(&ring));
+  assert_int_equal(ring.released, 1000);
+  assert_int_equal(ring.signals, 2);
+  hold.owner_at = 8;  // unreadable
+  take_because(w, 3, &cause);
+  assert_int_equal(ring.released, 2000);
+}
+
 static void a_label_is_of_its_thread_and_recording(void **state) {
   (void)state;
   struct cs_label label;
@@ -447,6 +490,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_thread_is_left_alone_after_a_long_sample, setup, teardown),
       cmocka_unit_test_setup_teardown(a_walk_without_a_processor_is_not_long, setup, teardown),
       cmocka_unit_test_setup_teardown(an_event_too_many_has_no_stack, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_holder_holds_the_lock, setup, teardown),
       cmocka_unit_test_setup_teardown(losses_are_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(signals_for_others_are_ignored, setup, teardown),
       cmocka_unit_test_setup_teardown(every_committed_record_arrives_whole, setup, teardown),

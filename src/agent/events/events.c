@@ -7,7 +7,7 @@
 // callback writes to the ring inside the epoch, so none is left when cs_epoch_wait has returned. It
 // calls nothing of the CLR and waits only for short locks of ours, because the runtime may have
 // stopped all other threads. Threads: the runtime's, several at a time. Signal-safe: no.
-#include "sampling/events.h"
+#include "events/events.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,9 +17,10 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "events/gc_names.h"
+#include "events/lock_waits.h"
 #include "sampling/event_names.h"
 #include "sampling/gate.h"
-#include "sampling/gc_names.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "snapshot/self.h"
@@ -124,35 +125,35 @@ static struct cs_agent_thread *own_sampled(void) {
   return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
 }
 
-// The id in the recording of the thread that has this tid; 0: it is not sampled.
-static uint32_t id_of(uint64_t tid) {
-  struct cs_thread *thread = tid <= UINT32_MAX ? cs_registry_find_tid((uint32_t)tid) : NULL;
-  uint64_t clr_thread = thread != NULL ? thread->clr_thread : 0;
-  if (thread == NULL || !cs_thread_pin(thread, clr_thread)) return 0;
-  const struct cs_agent_thread *t = cs_load_acquire(&thread->agent);
-  uint32_t id = t != NULL && thread->tid == tid ? t->id : 0;
-  cs_thread_unpin(thread);
-  return id;
+static bool wants_locks(void) {
+  return cs_wants(CS_WIRE_MODE_LOCK) || cs_wants(CS_WIRE_MODE_HOLDERS);
 }
 
 // The owner is the one at the beginning of the wait: the lock may change hands meanwhile.
 static void begin_contention(struct cs_bytes *p) {
-  uint64_t owner_tid;
+  uint64_t words[3];  // the lock, its object, the owner's tid
   struct cs_agent_thread *t = own_sampled();
-  // flags, CLR instance, the lock, its object
-  bool is_named = cs_take(p, NULL, 1 + 2 + 8 + 8) && cs_take(p, &owner_tid, sizeof owner_tid);
-  if (t != NULL) t->lock_owner = is_named ? id_of(owner_tid) : 0;
+  if (t == NULL) return;
+  t->lock_owner = 0;
+  if (!cs_take(p, NULL, 1 + 2) || !cs_take(p, words, sizeof words)) return;  // flags, CLR instance
+  if (cs_wants(CS_WIRE_MODE_LOCK)) t->lock_owner = cs_threads_id_of(words[2]);
+  cs_lock_wait_begin(t->thread, words[0], words[1]);
 }
 
 static bool read_contention(struct cs_bytes *p, struct cs_sample_event *e) {
   double ns;
   struct cs_agent_thread *t = own_sampled();
   if (t != NULL) {
+    cs_lock_wait_end(t->thread);
     e->type = t->lock_owner;
     t->lock_owner = 0;
   }
-  if (!cs_take(p, NULL, 1 + 2) || !cs_take(p, &ns, sizeof ns)) return false;  // flags, CLR instance
-  return cs_gate_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight);
+  if (!cs_wants(CS_WIRE_MODE_LOCK) || !cs_take(p, NULL, 1 + 2) ||  // flags, CLR instance
+      !cs_take(p, &ns, sizeof ns) ||
+      !cs_gate_take(CS_WIRE_MODE_LOCK, ns > 0 && ns < 1e18 ? (uint64_t)ns : 0, &e->weight))
+    return false;
+  if (t != NULL) e->lock = cs_lock_wait_class(t->thread);
+  return true;
 }
 
 // One that is walked stands for all of its type since the last one that was walked, so each type
@@ -340,11 +341,11 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
       e->mode = CS_WIRE_MODE_ALLOC;
       return cs_wants(CS_WIRE_MODE_ALLOC) && read_allocation(p, e);
     case CONTENTION_START:
-      if (cs_wants(CS_WIRE_MODE_LOCK)) begin_contention(p);
+      if (wants_locks()) begin_contention(p);
       return false;
     case CONTENTION_STOP:
       e->mode = CS_WIRE_MODE_LOCK;
-      return cs_wants(CS_WIRE_MODE_LOCK) && read_contention(p, e);
+      return wants_locks() && read_contention(p, e);
     case EXCEPTION_THROWN:
       e->mode = CS_WIRE_MODE_EXCEPTION;
       return cs_wants(CS_WIRE_MODE_EXCEPTION) && read_exception(p, e);
@@ -413,7 +414,7 @@ void cs_events_end_waits(void) {
 static void choose_keywords(void) {
   sessions[0] = (struct session){
       .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
-                  (cs_wants(CS_WIRE_MODE_LOCK) ? KEYWORD_CONTENTION : 0) |
+                  (wants_locks() ? KEYWORD_CONTENTION : 0) |
                   (cs_wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0),
       .level = LEVEL_INFORMATIONAL};
   sessions[1] = (struct session){.keywords = cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of pauses. The numbers are those of the runtime's manifest (.NET 10); an unknown one is
 // shown as a number. Any thread. Signal-safe: no.
-#include "sampling/gc_names.h"
+#include "events/gc_names.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The name of a pause: which collection it was for, and why. Any thread. Not for handlers.
-#ifndef CS_SAMPLING_GC_NAMES_H
-#define CS_SAMPLING_GC_NAMES_H
+#ifndef CS_EVENTS_GC_NAMES_H
+#define CS_EVENTS_GC_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The runtime's events of allocations, locks, waits, exceptions and collections: modes alloc, lock,
 // wait, exception and gc. Not for handlers.
-#ifndef CS_SAMPLING_EVENTS_H
-#define CS_SAMPLING_EVENTS_H
+#ifndef CS_EVENTS_EVENTS_H
+#define CS_EVENTS_EVENTS_H
 
 #include <stddef.h>
 #include <stdint.h>

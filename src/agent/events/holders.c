@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// While threads wait for a lock, its holder is looked at about every 10 ms, at random times: so each
+// place of the holder's code is charged with the waits that it causes, however long the lock is held
+// and however often it changes hands. A sample stands for all that wait for that lock, for the time
+// since the last look: a sum over random looks, and so an estimate of the waiting time without bias.
+// After a gap of more than MOST_NS, because this thread got no processor, one moment does not stand for
+// all of it: the rest counts as not looked at.
+//
+// A holder that is blocked in the kernel is walked as mode wall does it; any other one gets a signal,
+// and walks itself only if it holds the lock still. What cannot be walked is counted, by its reason.
+// The gate chooses among looks before anything is walked. Signal-safe: no.
+#include "events/holders.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "life/library.h"
+#include "sampling/ask.h"
+#include "sampling/event_names.h"
+#include "sampling/gate.h"
+#include "sampling/wall.h"
+#include "threads/asleep.h"
+
+enum {
+  LEAST_NS = 5000000,  // between two looks; the mean is twice that
+  MOST_NS = 50000000,
+  LOOK_REST = 50,  // after a look, so many times its duration
+};
+
+static struct cs_waited_locks locks;
+static uint64_t last_ns, next_ns, random_state;
+static uint64_t unwalked[CS_UNWALKED_REASONS];  // ns
+
+// ---- The locks that are waited for ----
+
+static bool is_same(const struct cs_lock_wait *a, const struct cs_lock_wait *b) {
+  if (a->monitor != 0 || b->monitor != 0) return a->monitor == b->monitor;
+  return a->object == b->object && a->stops == b->stops;
+}
+
+bool cs_waited_locks_add(struct cs_waited_locks *l, const struct cs_lock_wait *wait) {
+  for (size_t i = 0; i < l->count; i++) {
+    if (!is_same(&l->at[i].wait, wait)) continue;
+    l->at[i].waiters++;
+    return true;
+  }
+  if (l->count == l->capacity) {
+    size_t capacity = l->capacity != 0 ? l->capacity * 2 : 64;
+    struct cs_waited_lock *larger = realloc(l->at, capacity * sizeof *larger);
+    if (larger == NULL) return false;
+    l->at = larger;
+    l->capacity = capacity;
+  }
+  l->at[l->count++] = (struct cs_waited_lock){*wait, 1};
+  return true;
+}
+
+void cs_waited_locks_free(struct cs_waited_locks *l) {
+  free(l->at);
+  *l = (struct cs_waited_locks){NULL, 0, 0};
+}
+
+static bool collect(struct cs_agent_thread *t, void *data) {
+  struct cs_lock_wait wait;
+  (void)data;
+  if (!cs_lock_wait_read(t, &wait) || cs_waited_locks_add(&locks, &wait)) return true;
+  cs_log_important("no memory for the list of locks: not all holders are sampled");
+  return false;
+}
+
+// ---- A holder ----
+
+// Only one that sleeps for moments is tried again (threads/asleep.h).
+static enum cs_asleep_answer walk_asleep(const struct cs_pinned *holder,
+                                         const struct cs_hold *hold) {
+  for (int look = 0;; look++) {
+    enum cs_asleep_answer answer = cs_wall_walk_holder(holder, hold);
+    if (answer != CS_ASLEEP_RUNNING) return answer;
+    if (look == CS_ASLEEP_PATIENCE) break;
+    (void)usleep(CS_ASLEEP_NAP_US);
+  }
+  cs_asleep_give_up(holder->thread);
+  return CS_ASLEEP_RUNNING;
+}
+
+// False: it is not walked.
+static bool walk(const struct cs_pinned *holder, const struct cs_hold *hold) {
+  if (walk_asleep(holder, hold) == CS_ASLEEP_YES) return true;
+  if ((cs_load_acquire(&holder->thread->asked) & CS_ASKED_HOLD) != 0) return false;
+  holder->thread->hold = *hold;
+  return cs_ask_sample(holder->agent, holder->thread, CS_ASKED_HOLD, 0);
+}
+
+static void count_unwalked(enum cs_unwalked reason, uint64_t ns) {
+  unwalked[reason] += ns;
+}
+
+// `gap`: since the last look. `hold->weight`: what this look stands for.
+static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
+  struct cs_lock_look look;
+  struct cs_pinned holder = {NULL, NULL};
+  struct cs_hold hold = {.mode = CS_WIRE_MODE_HOLDERS};
+  uint64_t weight;
+  if (!cs_gate_take(CS_WIRE_MODE_HOLDERS, gap * lock->waiters, &weight)) return;
+  hold.weight = gap <= MOST_NS ? weight : (uint64_t)((double)weight / (double)gap * MOST_NS);
+  count_unwalked(CS_UNWALKED_LATE, weight - hold.weight);
+  hold.generation = cs_load_acquire(&cs_library.world.code_generation);
+  enum cs_lock_holder held = cs_lock_wait_look(&lock->wait, &look);
+  if (held == CS_LOCK_HELD && !cs_pinned_find(look.owner, &holder)) held = CS_LOCK_UNKNOWN;
+  if (held != CS_LOCK_HELD) {
+    count_unwalked(held == CS_LOCK_FREE ? CS_UNWALKED_FREE : CS_UNWALKED_UNKNOWN, hold.weight);
+    return;
+  }
+  hold.owner_at = look.owner_at;
+  hold.lock = look.class;
+  if (walk(&holder, &hold))
+    cs_gate_add_walk(CS_WIRE_MODE_HOLDERS);
+  else
+    count_unwalked(CS_UNWALKED_RELEASED, hold.weight);
+  cs_thread_unpin(holder.thread);
+}
+
+// ---- Looks ----
+
+void cs_holders_start(uint64_t now_ns) {
+  memset(unwalked, 0, sizeof unwalked);
+  random_state = now_ns | 1;
+  last_ns = now_ns;
+  next_ns = now_ns + LEAST_NS;
+}
+
+uint64_t cs_holders_poll(uint64_t now_ns) {
+  if (!cs_wants(CS_WIRE_MODE_HOLDERS)) return UINT64_MAX;
+  if (now_ns < next_ns) return next_ns;
+  uint64_t began = cs_tsc(), cpu = cs_thread_cpu_ns();
+  locks.count = 0;
+  cs_threads_visit(collect, NULL);
+  for (size_t i = 0; i < locks.count; i++) look_at(&locks.at[i], now_ns - last_ns);
+  if (locks.count > 0) cs_gate_add_cost(CS_WIRE_MODE_HOLDERS, cs_tsc() - began);
+  uint64_t rest = LEAST_NS + cs_random_next(&random_state) % (2 * LEAST_NS);
+  uint64_t took = (cs_thread_cpu_ns() - cpu) * LOOK_REST;
+  last_ns = now_ns;
+  next_ns = now_ns + (rest > took ? rest : took);
+  return next_ns;
+}
+
+void cs_holders_free(void) {
+  cs_waited_locks_free(&locks);
+}
+
+uint64_t cs_holders_unwalked(enum cs_unwalked reason, uint32_t *name) {
+  static const char *const names[] = {
+      [CS_UNWALKED_FREE] = "[nobody held the lock: the waiting thread did not run yet]",
+      [CS_UNWALKED_UNKNOWN] = "[the holder is not known]",
+      [CS_UNWALKED_LATE] = "[not looked at: the recorder got no processor]",
+      [CS_UNWALKED_RELEASED] = "[the holder was not walked before it released the lock]"};
+  uint64_t released = reason == CS_UNWALKED_RELEASED ? cs_load_acquire(&cs_agent.ring.released) : 0;
+  *name = cs_event_name_of(names[reason]);
+  return unwalked[reason] + released;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// The event of a monitor comes in cooperative mode, and its LockID is the monitor's address, in memory
+// that is never freed. The event of a System.Threading.Lock comes from managed code through a QCall,
+// in preemptive mode: its LockID is a wait handle, so the owner is in the object alone, and the
+// object's address is good only until a collection moves it.
+//
+// Invariants: `stops` is odd while the runtime may move objects, and whatever is read from an object
+// counts only if `stops` was even and the same before and after; a System.Threading.Lock counts only
+// if the object is of that class. All reads are guarded. A thread writes its own `wait`. A monitor's
+// wait that Thread.Interrupt ends has no event, and lasts until the thread's next one. Signal-safe:
+// no.
+#include "events/lock_waits.h"
+
+#include "codemap/monitor.h"
+#include "signal/signal.h"
+
+// `class` is 0 until the rest is set, and then stays as it is. Atomic.
+static struct cs_lock_layout lock_layout;
+static bool layout_wanted;
+static uint32_t stops;
+
+// ---- The thread that waits ----
+
+static struct cs_lock_wait *wait_of(const struct cs_thread *thread) {
+  struct cs_agent_thread *t = cs_load_acquire(&thread->agent);
+  return t != NULL ? &t->lock_wait : NULL;
+}
+
+static bool is_cooperative(const struct cs_world *world, const struct cs_thread *thread) {
+  uint32_t disabled;
+  return thread->clr_thread != 0 &&
+         cs_mem_u32(&world->mem, thread->clr_thread + world->layout.thread.preemptive_gc_disabled,
+                    &disabled) &&
+         disabled != 0;
+}
+
+void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t object) {
+  struct cs_lock_wait *wait = wait_of(thread);
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  if (wait == NULL || world == NULL) return;
+  cs_lock_wait_end(thread);
+  bool monitor = is_cooperative(world, thread);
+  if (!monitor && cs_load_acquire(&lock_layout.class) == 0) cs_store_release(&layout_wanted, true);
+  cs_store_relaxed(&wait->monitor, monitor ? lock : 0);
+  cs_store_relaxed(&wait->object, object);
+  cs_store_relaxed(&wait->stops, cs_load_acquire(&stops));
+  cs_add_seq(&wait->serial, 1);
+}
+
+void cs_lock_wait_end(const struct cs_thread *thread) {
+  struct cs_lock_wait *wait = wait_of(thread);
+  if (wait != NULL && (cs_load_relaxed(&wait->serial) & 1) != 0) cs_add_seq(&wait->serial, 1);
+}
+
+// A thread in cooperative mode keeps objects where they are.
+uint64_t cs_lock_wait_class(const struct cs_thread *thread) {
+  const struct cs_lock_wait *wait = wait_of(thread);
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  struct cs_object_monitor monitor;
+  if (wait == NULL || world == NULL || wait->object == 0) return 0;
+  if (wait->monitor == 0) return cs_load_acquire(&lock_layout.class);
+  return is_cooperative(world, thread) && cs_object_monitor(world, wait->monitor, &monitor) &&
+                 monitor.object != 0
+             ? cs_object_class(world, monitor.object)
+             : 0;
+}
+
+// ---- Suspensions ----
+
+// After an attach the first suspension may be reported from its middle on.
+void cs_lock_objects_may_move(void) {
+  __atomic_store_n(&stops, (cs_load_acquire(&stops) + 1) | 1, __ATOMIC_SEQ_CST);
+}
+
+void cs_lock_objects_stay(void) {
+  __atomic_store_n(&stops, (cs_load_acquire(&stops) | 1) + 1, __ATOMIC_SEQ_CST);
+}
+
+// ---- The agent's thread ----
+
+bool cs_lock_layout_is_wanted(void) {
+  return cs_load_acquire(&layout_wanted) && cs_load_acquire(&lock_layout.class) == 0;
+}
+
+void cs_lock_layout_set(const struct cs_lock_layout *layout) {
+  lock_layout.owner = layout->owner;
+  lock_layout.state = layout->state;
+  cs_store_release(&lock_layout.class, layout->class);
+}
+
+bool cs_lock_wait_read(const struct cs_agent_thread *t, struct cs_lock_wait *out) {
+  const struct cs_lock_wait *wait = &t->lock_wait;
+  out->serial = cs_load_acquire(&wait->serial);
+  if ((out->serial & 1) == 0) return false;
+  out->monitor = cs_load_acquire(&wait->monitor);
+  out->object = cs_load_acquire(&wait->object);
+  out->stops = cs_load_acquire(&wait->stops);
+  return cs_load_acquire(&wait->serial) == out->serial;
+}
+
+static enum cs_lock_holder look_at_monitor(const struct cs_world *world, uint64_t at,
+                                           struct cs_lock_look *out) {
+  struct cs_object_monitor monitor;
+  uint32_t before = cs_load_acquire(&stops);
+  if (!cs_object_monitor(world, at, &monitor)) return CS_LOCK_UNKNOWN;
+  out->owner_at = at + CS_MONITOR_OWNER;
+  out->owner = (uint32_t)monitor.owner_os_id;
+  out->class = monitor.object != 0 ? cs_object_class(world, monitor.object) : 0;
+  if ((before & 1) != 0 || cs_load_acquire(&stops) != before) out->class = 0;
+  if (!monitor.locked) return CS_LOCK_FREE;
+  return out->owner != 0 ? CS_LOCK_HELD : CS_LOCK_UNKNOWN;
+}
+
+static enum cs_lock_holder look_at_lock(const struct cs_world *world,
+                                        const struct cs_lock_wait *wait, struct cs_lock_look *out) {
+  enum { LOCKED = 1 };
+  uint32_t state;
+  const struct cs_lock_layout *l = &lock_layout;
+  out->class = cs_load_acquire(&l->class);
+  out->owner_at = wait->object + l->owner;
+  if (out->class == 0 || (wait->stops & 1) != 0 ||
+      cs_object_class(world, wait->object) != out->class ||
+      !cs_mem_read_guarded(&world->mem, out->owner_at, &out->owner, sizeof out->owner) ||
+      !cs_mem_read_guarded(&world->mem, wait->object + l->state, &state, sizeof state) ||
+      cs_load_acquire(&stops) != wait->stops)
+    return CS_LOCK_UNKNOWN;
+  if ((state & LOCKED) == 0) return CS_LOCK_FREE;
+  return out->owner != 0 ? CS_LOCK_HELD : CS_LOCK_UNKNOWN;
+}
+
+enum cs_lock_holder cs_lock_wait_look(const struct cs_lock_wait *wait, struct cs_lock_look *out) {
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  *out = (struct cs_lock_look){.owner = 0};
+  if (world == NULL) return CS_LOCK_UNKNOWN;
+  return wait->monitor != 0 ? look_at_monitor(world, wait->monitor, out)
+                            : look_at_lock(world, wait, out);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The locks of objects. Invariant: the layout of a lock, which no descriptor has, counts only where
+// it agrees with one that is described: a sync block must be the one that the sync table has under
+// the block's own index. All reads are guarded. Any thread. Signal-safe: yes.
+#include "codemap/monitor.h"
+
+#include "contract/supported.h"
+
+CS_ISLAND static bool get(const struct cs_world *world, uint64_t at, void *out, size_t size) {
+  return at != 0 && cs_mem_read_guarded(&world->mem, at, out, size);
+}
+
+CS_ISLAND static bool get_word(const struct cs_world *world, uint64_t at, uint64_t *out) {
+  return get(world, at, out, sizeof *out);
+}
+
+CS_ISLAND static bool is_known(const struct cs_layout *l) {
+  return l->runtime_major == CS_SUPPORTED_RUNTIME && l->sync_table != 0 &&
+         l->objects.sync_size != CS_NO_FIELD && l->objects.sync_block != CS_NO_FIELD;
+}
+
+CS_ISLAND uint64_t cs_object_class(const struct cs_world *world, uint64_t object) {
+  enum { MARKS = 7 };  // bits that a collection uses
+  uint64_t class;
+  return object % 8 == 0 && get_word(world, object, &class) ? class & ~(uint64_t)MARKS : 0;
+}
+
+// The object that the sync table has beside the lock, if the object's header leads back to it.
+CS_ISLAND static uint64_t object_of(const struct cs_world *world, uint64_t entry, uint32_t index) {
+  // Of the 4 bytes before the object: what they are, and the index.
+  enum { KIND = 0x0C000000, IS_INDEX = 0x08000000, INDEX = 0x03FFFFFF };
+  const struct cs_object_layout *o = &world->layout.objects;
+  uint64_t object;
+  uint32_t header;
+  if (!get_word(world, entry + o->sync_block + 8, &object) || object == 0 || object % 8 != 0 ||
+      !get(world, object - 4, &header, sizeof header) || (header & KIND) != IS_INDEX ||
+      (header & INDEX) != index)
+    return 0;
+  return object;
+}
+
+CS_ISLAND bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
+                                 struct cs_object_monitor *out) {
+  enum { LOCKED = 1, INDEX = 0x7FFFFFFF };
+  const struct cs_object_layout *o = &world->layout.objects;
+  struct {  // AwareLock, as it begins
+    uint32_t state, recursion, owner, pad;
+    uint64_t owner_os_id;
+    uint32_t pinned, index;
+  } lock;
+  uint64_t table, block;
+  *out = (struct cs_object_monitor){.object = 0};
+  if (!is_known(&world->layout) || monitor % 8 != 0 ||
+      !get_word(world, world->layout.sync_table, &table) ||
+      !get(world, monitor, &lock, sizeof lock))
+    return false;
+  uint32_t index = lock.index & INDEX;
+  uint64_t entry = table + (uint64_t)index * o->sync_size;
+  if (index == 0 || !get_word(world, entry + o->sync_block, &block) || block != monitor)
+    return false;
+  out->object = object_of(world, entry, index);
+  out->locked = (lock.state & LOCKED) != 0;
+  out->owner_os_id = lock.owner_os_id;
+  out->owner = lock.owner;
+  return true;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// monitor: the locks that objects have in the runtime, by the offsets that the runtime describes.
+// Where something does not fit, the result is "unknown". A collection moves objects, so an object's
+// contents mean something only if none moves it meanwhile. Signal-safe: yes.
+#ifndef CS_CODEMAP_MONITOR_H
+#define CS_CODEMAP_MONITOR_H
+
+#include "codemap/codemap.h"
+
+// The object's MethodTable; 0: unreadable.
+CS_ISLAND uint64_t cs_object_class(const struct cs_world *world, uint64_t object);
+
+enum { CS_MONITOR_OWNER = 16 };  // offset of the owner's OS id (64 bits) in the monitor
+struct cs_object_monitor {
+  uint64_t object;  // 0: unknown (a collection moves it at this moment)
+  bool locked;
+  // The owner's ids: the OS's, in the process's PID namespace, and the runtime's (Thread.Id). 0: it
+  // is just being taken or released, or (the OS's only) the owner had ended before anyone waited.
+  uint64_t owner_os_id;
+  uint32_t owner;
+};
+// `monitor` is the address of a sync block's lock. False: there is none.
+CS_ISLAND bool cs_object_monitor(const struct cs_world *world, uint64_t monitor,
+                                 struct cs_object_monitor *out);
+
+#endif
