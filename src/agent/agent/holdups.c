@@ -177,6 +177,7 @@ void cs_holdups_suspending(uint32_t reason) {
   uint64_t now = cs_tsc();
   cs_store_relaxed(&suspended_for, reason);
   cs_store_relaxed(&s->weight, weight);
+  cs_store_relaxed(&s->weights, 0u);
   cs_store_relaxed(&s->held_ns, 0u);
   cs_store_relaxed(&s->mode, (uint32_t)CS_WIRE_MODE_GC);
   cs_store_relaxed(&s->suspender, own_tid);
@@ -190,10 +191,9 @@ void cs_holdups_suspending(uint32_t reason) {
 void cs_holdups_suspended(void) {
   struct cs_suspension *s = &cs_signal.suspension;
   if (!cs_wants(CS_WIRE_MODE_GC)) return;
-  uint64_t begun = cs_take_seq(&s->begun, 0u), until = cs_take_seq(&s->accounted, 0u);
-  if (begun == 0 || until < begun) return;
-  uint64_t ns = cs_scale(until - begun, cs_signal.ns_of_tick);
-  cs_events_end_way(cs_scale(ns, cs_load_relaxed(&s->weight)));
+  if (cs_take_seq(&s->begun, 0u) == 0) return;
+  (void)cs_take_seq(&s->accounted, 0u);
+  cs_events_end_way(cs_load_relaxed(&s->weights));
 }
 
 // ---- The agent's thread ----

@@ -16,7 +16,11 @@ CS_ISLAND uint64_t cs_suspension_account(struct cs_suspension *suspension, uint6
                                          uint64_t ns_of_tick) {
   uint64_t from = cs_load_acquire(&suspension->accounted);
   for (int i = 0; i < TRIES && from != 0 && from < tsc; i++)
-    if (cs_cas(&suspension->accounted, &from, tsc))
-      return cs_scale(cs_scale(tsc - from, ns_of_tick), cs_load_relaxed(&suspension->weight));
+    if (cs_cas(&suspension->accounted, &from, tsc)) {
+      uint64_t ns = cs_scale(tsc - from, ns_of_tick);
+      uint64_t weight = cs_scale(ns, cs_load_relaxed(&suspension->weight));
+      cs_add_relaxed(&suspension->weights, weight);
+      return weight;
+    }
   return 0;
 }

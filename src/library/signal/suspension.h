@@ -12,6 +12,7 @@ struct cs_suspension {
   // Atomic.
   uint64_t begun;      // 0: none is under way, or none that is to be sampled
   uint64_t accounted;  // up to when samples account for it; 0: as `begun`. Handlers write it, too
+  uint64_t weights;    // of these samples, added up by handlers
   uint64_t held_ns;    // what these samples have cost. Handlers add to it
   uint64_t weight;     // of a nanosecond, 32.32
   uint32_t mode;       // of these samples, as the agent numbers it

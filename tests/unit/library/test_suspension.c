@@ -133,6 +133,7 @@ static void each_moment_is_accounted_for_once(void **state) {
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   assert_true(suspension->accounted > tsc);
   assert_int_equal(sum, TIMES * (suspension->accounted - tsc));
+  assert_int_equal(sum, suspension->weights);
 }
 
 int main(void) {
