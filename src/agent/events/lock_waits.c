@@ -26,20 +26,12 @@ static struct cs_lock_wait *wait_of(const struct cs_thread *thread) {
   return t != NULL ? &t->lock_wait : NULL;
 }
 
-static bool is_cooperative(const struct cs_world *world, const struct cs_thread *thread) {
-  uint32_t disabled;
-  return thread->clr_thread != 0 &&
-         cs_mem_u32(&world->mem, thread->clr_thread + world->layout.thread.preemptive_gc_disabled,
-                    &disabled) &&
-         disabled != 0;
-}
-
 void cs_lock_wait_begin(const struct cs_thread *thread, uint64_t lock, uint64_t object) {
   struct cs_lock_wait *wait = wait_of(thread);
   const struct cs_world *world = cs_load_acquire(&cs_signal.world);
   if (wait == NULL || world == NULL) return;
   cs_lock_wait_end(thread);
-  bool monitor = is_cooperative(world, thread);
+  bool monitor = cs_is_cooperative(world, thread->clr_thread);
   if (!monitor && cs_load_acquire(&lock_layout.class) == 0) cs_store_release(&layout_wanted, true);
   cs_store_relaxed(&wait->monitor, monitor ? lock : 0);
   cs_store_relaxed(&wait->object, object);
@@ -59,8 +51,8 @@ uint64_t cs_lock_wait_class(const struct cs_thread *thread) {
   struct cs_object_monitor monitor;
   if (wait == NULL || world == NULL || wait->object == 0) return 0;
   if (wait->monitor == 0) return cs_load_acquire(&lock_layout.class);
-  return is_cooperative(world, thread) && cs_object_monitor(world, wait->monitor, &monitor) &&
-                 monitor.object != 0
+  return cs_is_cooperative(world, thread->clr_thread) &&
+                 cs_object_monitor(world, wait->monitor, &monitor) && monitor.object != 0
              ? cs_object_class(world, monitor.object)
              : 0;
 }

@@ -3,7 +3,8 @@
 // memory and its FunctionID are reused at once.
 //
 // Order in the callback: (1) the agent's thread is woken to read the ring up to where it is now. The
-// callback waits for that, 20 ms at most, since that thread may itself be waiting for a collection.
+// callback waits for that, 20 ms at most, since that thread may itself be waiting for a collection,
+// and not while the runtime is being suspended and waits for the callback's thread.
 // (2) The library waits for walks to end and begins a new generation. (3) A call into the CLR about
 // collectible code that began before (2) is waited for, because its FunctionID is about to become a
 // dangling pointer; 1 s at most, in case the call needs a lock that our caller holds.
@@ -22,8 +23,11 @@
 #include "life/function.h"
 #include "life/library.h"
 #include "sampling/state.h"
+#include "signal/signal.h"
+#include "threads/registry.h"
 
 #define DRAIN_WAIT_NS 20000000ull
+#define DRAIN_NAP_NS 500000ull
 #define NAMING_WAIT_NS 1000000000ull
 
 enum { KEPT = 1024 };  // generations that are remembered; no sample in the ring is older
@@ -47,16 +51,27 @@ static bool is_read(uint64_t head) {
   return cs_load_acquire(&cs_agent.ring.tail) >= head || cs_sample_ring_used(&cs_agent.ring) == 0;
 }
 
+// The finalizer thread reports dead dynamic methods in cooperative mode.
+static bool holds_up_suspension(void) {
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  const struct cs_thread *self = cs_registry_self_cached();
+  uint64_t suspender;
+  return world != NULL && self != NULL && world->layout.suspension_thread != 0 &&
+         cs_is_cooperative(world, self->clr_thread) &&
+         cs_mem_u64(&world->mem, world->layout.suspension_thread, &suspender) && suspender != 0;
+}
+
 static bool empty_ring(void) {
   uint64_t head = __atomic_load_n(&cs_agent.ring.head, __ATOMIC_SEQ_CST);
   uint64_t until = cs_clock_now_ns() + DRAIN_WAIT_NS;
   if (is_read(head)) return true;
   cs_add_seq(&waiters, 1);
-  while (cs_clock_now_ns() < until && cs_agent_is_active()) {
+  for (uint64_t now = cs_clock_now_ns();
+       now < until && cs_agent_is_active() && !holds_up_suspension(); now = cs_clock_now_ns()) {
     uint32_t seen = __atomic_load_n(&drains, __ATOMIC_SEQ_CST);
     if (is_read(head)) break;
     cs_agent_wake();
-    cs_futex_wait_until(&drains, seen, until);
+    cs_futex_wait_until(&drains, seen, now + DRAIN_NAP_NS);
   }
   cs_add_seq(&waiters, (uint32_t)-1);
   return is_read(head);
