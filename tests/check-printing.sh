@@ -26,6 +26,7 @@ process/proc: a file of /proc into a string
 process/target: copies of files
 recording/recfile_write: recordings
 session/looker: records to its parent
+session/pool_looks: records to its parent
 top/top_screen: the terminal's own sequences for the way out
 util/gzip: bytes
 util/json: JSON

@@ -137,6 +137,7 @@ enum cs_wire_kind {
   CS_WIRE_ASKS,      // struct cs_wire_asks; before END, if any threads were asked in vain
   CS_WIRE_ROOMS,     // struct cs_wire_rooms; before END, if there are any
   CS_WIRE_LOOKS,     // struct cs_wire_looks, string why; the last one counts. Not the agent's
+  CS_WIRE_POOL,      // struct cs_wire_pool; the last one counts. Not the agent's
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -273,6 +274,16 @@ struct cs_wire_looks {
   uint64_t operations;              // that were seen, in all looks that count
   uint64_t covered_ns;              // time that the looks stand for
   uint32_t ended, pad;              // 1: it was given up before the recording's end
+};
+
+// The reads of the thread pool's state (session/pool_looks.c).
+struct cs_wire_pool {
+  uint64_t reads, failed;   // that count; that do not
+  uint64_t workers_sum;     // of all reads that count
+  uint64_t most_queued;     // items in its queues
+  uint64_t most_queued_ns;  // when: CLOCK_MONOTONIC; in a recording, since its start
+  uint32_t least_workers, most_workers;
+  uint32_t starved, pad;  // reads at which it was starved, by the rule of docs/thread-pool.md
 };
 
 // Threads that were sent no signal, since its frame might not fit on their stacks.

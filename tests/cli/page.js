@@ -635,9 +635,11 @@ async function testGlance() {
     wait.strings = wait.strings.map(name => name === "System.Linq.Enumerable.Sum" ? "Task" :
       name === "Shop.Late.Comer" ? "[idle: timers]" : name);
     data.modes.push(wait);
+    data.pool = "8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks";
   });
   await open(`file://${file}`);
   const waits = (await lines()).find(line => line.startsWith("Longest waits:"));
+  assert((await lines()).includes("Thread pool: 8 workers, at most 32 items queued (at 0.5 s); starved in 3 of 4 looks"));
   assert(waits.startsWith("Longest waits: 8.00 ms for Task in Cart<Int32>.Work · "), waits);
   assert(!waits.includes("idle"), waits);
   // A wait for a lock that both modes have counts once.

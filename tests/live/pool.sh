@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# pool.sh BUILD SOURCE MATERIAL: what `clrsnap stack` and `clrsnap top` say of the thread pool: one that is starved, with the method and
+# pool.sh BUILD SOURCE MATERIAL: what `clrsnap stack`, `clrsnap top` and a recording say of the thread pool: one that is starved, with the method and
 # the line that its workers wait in and the exact number of queued items; and that an idle one, one under full load and
 # one whose workers wait for a moment each are not called starved.
 BUILD=$1 SOURCE=$2 MATERIAL=$3
@@ -30,6 +30,21 @@ for line in sys.stdin:
 sys.exit("no such line, the last one was " + line)' "$1"
 }
 
+# recorded REGEX: so says the summary of a recording in wall mode. It lasts until there have been three looks, however slow
+# the machine is.
+recorded() {
+  local duration looks
+  for duration in 3 20 60; do
+    timeout 100 "$CLRSNAP" record --mode wall -F 20 -d $duration -o "$WORK/r.clrsnap" "$PID" > "$WORK/err" 2>&1 || { cat "$WORK/err"; fail "record"; }
+    looks=$(sed -nE 's/^clrsnap: pool: .* ([0-9]+) looks?.*/\1/p' "$WORK/err")
+    [ "${looks:-0}" -ge 3 ] && break
+  done
+  grep -qE "^clrsnap: pool: $1\$" "$WORK/err" || { cat "$WORK/err"; fail "the recording does not say: $1"; }
+  "$CLRSNAP" report -o "$WORK/r.md" "$WORK/r.clrsnap" 2> "$WORK/report.err" || { cat "$WORK/report.err"; fail "report"; }
+  grep -qxF "$(grep '^clrsnap: pool: ' "$WORK/err")" "$WORK/report.err" || { cat "$WORK/report.err"; fail "report does not say the same"; }
+  grep -qE "^Thread pool: $1[.]\$" "$WORK/r.md" || { cat "$WORK/r.md"; fail "the page does not say: $1"; }
+}
+
 launch_app starved
 line() { grep -n "$1" "$SOURCE/tests/apps/Pool/Program.cs" | cut -d: -f1; }
 line=$(line "it waits here") held=$(line "it is held here")
@@ -47,6 +62,7 @@ grep -A1 -x '7 threads ".NET TP Worker": waiting in futex for a task' "$WORK/tex
 "$CLRSNAP" stack --each "$PID" > "$WORK/each" || fail "stack --each"
 [ "$(grep -cE '^Thread [0-9]+ ".NET TP Worker": waiting in futex for a task$' "$WORK/each")" = 7 ] || { cat "$WORK/each"; fail "--each"; }
 top '(pool["starved"], pool["workers"], pool["asleep"], pool["queued"]) == (True, 8, 8, 32)' || fail "top: a starved pool"
+recorded '8 workers, at most 32 items queued [(]at [0-9.]+ s[)]; starved in [0-9]+ of [0-9]+ looks.*: clrsnap stack PID shows what its workers wait for'
 end
 pass "a starved pool"
 
@@ -57,6 +73,7 @@ launch_app busy
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool under load"; done
 end
 launch_app brief
+recorded '.*; not starved in [0-9]+ looks.*'
 for _ in 1 2 3; do pool 'not pool["starved"] and pool["completed"] > 0' || fail "a pool whose workers wait for a moment"; done
 top 'pool["completed_per_s"] > 0' || fail "top: a pool that works"
 ! top 'pool["starved"]' 4 2> "$WORK/top" || fail "top: a pool whose workers wait for a moment"

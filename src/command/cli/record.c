@@ -128,6 +128,11 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
   s->progress = s->progress && !o->children;  // several processes would each show a line
   s->timeline = cs_view_timeline(&o->view);
   s->looks.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_ASYNC)) != 0;
+  s->looks.run = cs_looks_run;
+  // Of one process; and a budget does not cover what a looker costs.
+  s->pool.wanted = (ask->modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_WALL)) != 0 && !o->children &&
+                   ask->budget_ppm == 0;
+  s->pool.run = cs_pool_looks_run;
   s->recording.lines = ask->lines;
   s->recording.symbols_folder = o->view.symbols;
   s->recording.inlined = ask->inlined;

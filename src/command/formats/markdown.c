@@ -13,6 +13,7 @@
 #include "formats/writers.h"
 #include "profile/change.h"
 #include "profile/functions.h"
+#include "profile/pool.h"
 #include "profile/waits.h"
 
 #define NONE UINT32_MAX
@@ -266,6 +267,13 @@ static void put_stacks(const struct section *s, const struct cs_detail *d, FILE 
 
 // ---- The page ----
 
+static void put_pool(const struct cs_facts *f, FILE *out) {
+  if (f->pool.reads == 0) return;
+  cs_print(out, "Thread pool: ");
+  cs_pool_put(&f->pool, out);
+  cs_print(out, ".\n");
+}
+
 static void put_mode(const struct section *s, const struct cs_detail *d, FILE *out) {
   const struct cs_facts *f = &s->p->facts;
   const struct cs_mode *mode = cs_mode_of(f);
@@ -287,6 +295,7 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
                                              : "threads at a time");
   if (f->samples == 0) {
     cs_print(out, ".\n");
+    put_pool(f, out);
     return;
   }
   if (cs_markdown_has_all(f))
@@ -301,6 +310,7 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
              " of idle threads (the pool's, timers, sockets, ...) are left out; shares are of the "
              "rest.\n");
   }
+  put_pool(f, out);
   if (d->methods == 0) return;
   cs_print(out, "\n");
   cs_markdown_code(out);

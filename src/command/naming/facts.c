@@ -49,6 +49,8 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->hz = mode != CS_WIRE_MODE_ASYNC ? rec->meta.hz : 0;
   if (mode == CS_WIRE_MODE_ASYNC) f->looks = rec->looks;
   if (mode == CS_WIRE_MODE_ASYNC) f->looks_why = text(rec, rec->looks_why);
+  // Reads are of the whole recording.
+  if (mode == CS_WIRE_MODE_WALL && rec->only == NULL) f->pool = rec->pool;
   if (mode == CS_WIRE_MODE_CPU) {
     f->event = rec->meta.event;
     f->event_period = rec->meta.event_period;

@@ -7,10 +7,11 @@
 // kept here (or in a Tree, which knows its Recording) and cannot be mistaken for another mode's.
 class Recording {
   // data: the mode's head. The mode's columns are in `bytes`, and are not read before open().
-  // odd: sentences on what makes the recording less reliable.
-  constructor(data, bytes, odd = []) {
+  // odd: sentences on what makes the recording less reliable; pool: one on the thread pool.
+  constructor(data, bytes, odd = [], pool = "") {
     this.data = data;
     this.odd = odd;
+    this.pool = pool;
     this.bytes = bytes;
     this.facts = data.facts;
     this.kinds = data.kinds;

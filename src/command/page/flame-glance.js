@@ -139,6 +139,7 @@ function fillGlance(recording, tree, open) {
     lines.push(line("Pauses held up:", holdups.flatMap(({rec, frame, weight}, i) =>
       [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} in `, method(rec, frame)])));
   }
+  if (recording.pool !== "") lines.push(line("Thread pool:", [recording.pool], recording.pool.includes("starved in") ? "odd" : ""));
   // What is said of one mode begins with the mode's name.
   const modes = new Set(recordings.map(rec => `${rec.facts.mode}:`));
   const odd = recording.odd.filter(text => !modes.has(text.split(" ")[0]) || text.startsWith(`${f.mode}:`));

@@ -464,7 +464,7 @@ function widestNamed(name) {
 }
 
 function start(data) {
-  recordings = data.modes.map(mode => new Recording(mode, data.bytes, data.odd));
+  recordings = data.modes.map(mode => new Recording(mode, data.bytes, data.odd, data.pool));
   marks = data.marks ?? [];
   makeParts();
   recordings.forEach((rec, i) => $("mode").append(

@@ -22,6 +22,7 @@
 #include "formats/markdown.h"
 #include "page/page_labels.h"
 #include "profile/diff.h"
+#include "profile/pool.h"
 #include "profile/timeline.h"
 #include "profile/waits.h"
 
@@ -328,6 +329,21 @@ static void put_odd(struct cs_json_writer *j, const struct cs_profile_set *set) 
   free(text);
 }
 
+// "pool": a sentence about the thread pool, if it was read.
+static void put_pool(struct cs_json_writer *j, const struct cs_profile_set *set) {
+  for (size_t i = 0; i < set->count; i++) {
+    const struct cs_wire_pool *pool = &set->profiles[i].facts.pool;
+    char *text = NULL;
+    size_t len;
+    FILE *line = pool->reads > 0 ? open_memstream(&text, &len) : NULL;
+    if (line == NULL) continue;
+    cs_pool_put(pool, line);
+    if (fclose(line) == 0) cs_json_text(j, "pool", text);
+    free(text);
+    return;
+  }
+}
+
 bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
   struct counts counts[CS_WIRE_MODES];
   struct sink s = {out, 0};
@@ -342,7 +358,10 @@ bool cs_write_page_data(const struct cs_profile_set *set, FILE *out) {
   cs_json_new_line(&j);
   cs_json_close(&j, "]");
   cs_put_json_marks(&j, set);
-  if (set->profiles[0].diff == NULL) put_odd(&j, set);
+  if (set->profiles[0].diff == NULL) {
+    put_odd(&j, set);
+    put_pool(&j, set);
+  }
   cs_json_close(&j, "}");
   (void)fprintf(out, "%010" PRIu64, s.written);
   return !ferror(out);

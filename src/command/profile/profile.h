@@ -117,6 +117,7 @@ struct cs_facts {
   bool ended;            // the agent has sent its totals; otherwise some of these are unknown
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
   struct cs_wire_looks looks;  // mode async only
+  struct cs_wire_pool pool;    // mode wall only
   const char *looks_why;       // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
   struct cs_wire_asks asks;

@@ -55,6 +55,7 @@ enum cs_file_kind {
   CS_FILE_ASKS,        // struct cs_wire_asks
   CS_FILE_ROOMS,       // struct cs_wire_rooms
   CS_FILE_LOOKS,       // struct cs_wire_looks, string: why
+  CS_FILE_POOL,        // struct cs_wire_pool
 };
 
 // The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the
@@ -90,7 +91,7 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
                    sizeof(struct cs_wire_looks) == 56 && sizeof(struct cs_wire_asks) == 24 &&
-                   sizeof(struct cs_wire_rooms) == 8,
+                   sizeof(struct cs_wire_rooms) == 8 && sizeof(struct cs_wire_pool) == 56,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&

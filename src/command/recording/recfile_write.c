@@ -118,7 +118,7 @@ enum cs_file_kind cs_file_kind_of(uint32_t wire_kind) {
       [CS_WIRE_ENGINE] = CS_FILE_ENGINE,     [CS_WIRE_PUT_OFF] = CS_FILE_PUT_OFF,
       [CS_WIRE_EVENTS] = CS_FILE_EVENTS,     [CS_WIRE_MODULE] = CS_FILE_MODULE,
       [CS_WIRE_ASKS] = CS_FILE_ASKS,         [CS_WIRE_ROOMS] = CS_FILE_ROOMS,
-      [CS_WIRE_LOOKS] = CS_FILE_LOOKS,
+      [CS_WIRE_LOOKS] = CS_FILE_LOOKS,       [CS_WIRE_POOL] = CS_FILE_POOL,
   };
   return wire_kind < CS_COUNT(kinds) ? kinds[wire_kind] : 0;
 }

@@ -396,6 +396,8 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return add_events(rec, r);
     case CS_WIRE_LOOKS:
       return add_looks(rec, r);
+    case CS_WIRE_POOL:
+      return CS_DECODE(r, CS_WIRE_POOL, &rec->pool);
     case CS_WIRE_TICKS:
       return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
     case CS_WIRE_PUT_OFF:

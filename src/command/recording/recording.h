@@ -146,6 +146,7 @@ struct cs_recording {
   struct cs_wire_ticks ticks;             // zero: none was skipped
   struct cs_wire_looks looks;             // zero: mode async was not recorded
   uint32_t looks_why;                     // string id
+  struct cs_wire_pool pool;               // zero: the thread pool was not read
   struct cs_wire_asks asks;               // zero: all threads took their signals
   struct cs_wire_rooms rooms;             // zero: all stacks have room for a signal
   struct cs_wire_engine engine;           // zero: mode cpu was not recorded, or not reported yet

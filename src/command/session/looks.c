@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command's side of mode async: the looker's start, its records, its end. Invariants: the
+// The command's side of looks from outside: the looker's start, its records, its end. Invariants: the
 // recording never waits for the looker; a looker is a child that dies with this process, and is
 // waited for by its own id. One thread. Signal-safe: no.
 #include "session/looks.h"
@@ -16,7 +16,9 @@
 enum { CHUNK = 1 << 16, MOST_RECORD = 1 << 24 };
 
 // Counts a failure that the looker cannot report itself.
-static void give_up(struct cs_recording *rec, struct cs_recfile *file, const char *why) {
+static void give_up(const struct cs_looks *looks, struct cs_recording *rec, struct cs_recfile *file,
+                    const char *why) {
+  if (looks->run != cs_looks_run) return;
   struct {
     struct cs_wire_record head;
     struct cs_wire_looks looks;
@@ -37,14 +39,14 @@ void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
   pid_t command = getpid();
   looks->started = true;
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    give_up(rec, file, "there is no descriptor for a pipe to the process that looks");
+    give_up(looks, rec, file, "there is no descriptor for a pipe to the process that looks");
     return;
   }
   looks->looker = fork();
   if (looks->looker == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(ends[0]);
-    if (getppid() == command) cs_looks_run(ends[1], pid, rec->lines);
+    if (getppid() == command) looks->run(ends[1], pid, rec->lines);
     _exit(0);
   }
   (void)close(ends[1]);
@@ -52,7 +54,7 @@ void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
   (void)fcntl(looks->from, F_SETFL, O_NONBLOCK);
   if (looks->looker > 0) return;
   looks->looker = 0;
-  give_up(rec, file, "no process could be started for the looks");
+  give_up(looks, rec, file, "no process could be started for the looks");
 }
 
 static void take_place(struct cs_recording *rec, const struct cs_wire_record *r) {
@@ -77,6 +79,11 @@ static void take_record(struct cs_wire_record *r, uint64_t began_ns, struct cs_r
   if (r->kind == CS_WIRE_SAMPLE) {
     struct cs_wire_sample *sample = (struct cs_wire_sample *)(r + 1);
     sample->time_ns = sample->time_ns > began_ns ? sample->time_ns - began_ns : 0;
+  }
+  if (r->kind == CS_WIRE_POOL) {
+    struct cs_wire_pool *pool = (struct cs_wire_pool *)(r + 1);
+    uint64_t at_ns = pool->most_queued_ns;
+    pool->most_queued_ns = at_ns > began_ns ? at_ns - began_ns : 0;
   }
   cs_recording_add(rec, r);
   cs_recfile_add(file, rec, r);
@@ -116,7 +123,8 @@ void cs_looks_take(struct cs_looks *looks, uint64_t began_ns, struct cs_recordin
   bool killed = waitpid(looks->looker, &status, 0) == looks->looker && WIFSIGNALED(status);
   looks->looker = 0;
   (void)close(looks->from);
-  if (killed && rec->looks.ended == 0) give_up(rec, file, "the process that looks was killed");
+  if (killed && rec->looks.ended == 0)
+    give_up(looks, rec, file, "the process that looks was killed");
 }
 
 void cs_looks_end(struct cs_looks *looks, uint64_t began_ns, struct cs_recording *rec,

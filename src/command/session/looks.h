@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Mode async: while a process is recorded, looks at its suspended async operations from outside, at
-// random moments, by a process of the command's own (the looker). It writes what it has seen as
-// records of the wire, and the command takes them in like those of the agent.
+// While a process is recorded, looks at it from outside, by a process of the command's own (the
+// looker): for mode async, at its suspended operations, at random moments; in mode wall, at its thread
+// pool. A looker writes what it has seen as records of the wire, and the command takes them in like
+// those of the agent.
 //
 // The looker is a process because only the tracer of a thread may wait for it, and because a program
 // that was started by the command is the command's child: its end must not be taken by a look. If
@@ -14,7 +15,8 @@
 #include "recording/recfile.h"
 
 struct cs_looks {
-  bool wanted;  // set by the caller: mode async is recorded
+  bool wanted;                                 // set by the caller
+  void (*run)(int to, pid_t pid, bool lines);  // set by the caller: what the looker does
   bool started;
   pid_t looker;    // 0: none
   int from;        // its pipe
@@ -22,7 +24,7 @@ struct cs_looks {
   size_t used, capacity;
 };
 
-// Starts the looker for a process that is being recorded. Failures are recorded.
+// Starts the looker for a process that is being recorded. Failures of cs_looks_run are recorded.
 void cs_looks_start(struct cs_looks *looks, pid_t pid, struct cs_recording *rec,
                     struct cs_recfile *file);
 // Takes in what the looker has written. `began_ns`: the recording's start (CLOCK_MONOTONIC).
@@ -33,7 +35,11 @@ void cs_looks_end(struct cs_looks *looks, uint64_t began_ns, struct cs_recording
                   struct cs_recfile *file);
 void cs_looks_close(struct cs_looks *looks);
 
-// ---- looker.c: what the looker does ----
+// ---- pool_looks.c: the thread pool ----
+// Reads its state about twice a second, without stopping the process, until that ends.
+void cs_pool_looks_run(int to, pid_t pid, bool ignored);
+
+// ---- looker.c: what the looker of mode async does ----
 // A source line of a frame that the looker has announced; between the looker and the command only.
 // The file's name follows.
 #define CS_LOOKS_PLACE 0x7F00u

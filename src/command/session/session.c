@@ -123,6 +123,7 @@ static void take_records(struct cs_session *s) {
     if (s->recording.broken == broken) cs_recfile_add(&s->file, &s->recording, record);
   }
   cs_looks_take(&s->looks, s->began_ns, &s->recording, &s->file);
+  cs_looks_take(&s->pool, s->began_ns, &s->recording, &s->file);
   cs_recfile_flush(&s->file, &s->recording);
   if (s->watcher.look != NULL && !s->watcher.look(s->watcher.context, cs_clock_now_ns()))
     s->enough = true;
@@ -197,9 +198,13 @@ static void end_agent(struct cs_session *s) {
 // The process that the agent is in, which need not be the one that was started.
 static void start_looks(struct cs_session *s) {
   pid_t agent = (pid_t)cs_consumer_agent_pid(&s->consumer);
-  if (!s->looks.wanted || s->looks.started || s->began_ns == 0 || !s->recording.started) return;
-  cs_looks_start(&s->looks, s->attached != 0 || agent == 0 ? s->child : agent, &s->recording,
-                 &s->file);
+  if (s->began_ns == 0 || !s->recording.started) return;
+  if (s->looks.wanted && !s->looks.started)
+    cs_looks_start(&s->looks, s->attached != 0 || agent == 0 ? s->child : agent, &s->recording,
+                   &s->file);
+  // The agent's PID may be that of another namespace, and the pool another program's.
+  if (s->pool.wanted && !s->pool.started && (s->attached != 0 || agent == s->child))
+    cs_looks_start(&s->pool, s->child, &s->recording, &s->file);
 }
 
 static bool is_interrupted(const struct cs_session *s) {
@@ -249,6 +254,7 @@ void cs_session_record(struct cs_session *s) {
     show_progress(s, now);
   }
   cs_looks_end(&s->looks, s->began_ns, &s->recording, &s->file);
+  cs_looks_end(&s->pool, s->began_ns, &s->recording, &s->file);
   end_agent(s);
   note_agent(s, cs_clock_now_ns());
   cs_consumer_hide(&s->consumer);
@@ -274,6 +280,7 @@ void cs_session_close(struct cs_session *s) {
   if (s->consumer.header != NULL) cs_consumer_stop(&s->consumer);
   cs_consumer_destroy(&s->consumer);
   cs_looks_close(&s->looks);
+  cs_looks_close(&s->pool);
   cs_recfile_close(&s->file);
   cs_recording_free(&s->recording);
   if (s->signals >= 0) (void)close(s->signals);

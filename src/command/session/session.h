@@ -26,6 +26,7 @@ struct cs_session {
   struct cs_recording recording;
   struct cs_recfile file;    // open if the recording itself is an output
   struct cs_looks looks;     // of mode async
+  struct cs_looks pool;      // of the thread pool
   struct cs_window *window;  // NULL: nothing is pushed during the recording
   bool timeline;             // an output shows samples one by one
   pid_t child;               // or the process that was attached to

@@ -9,6 +9,7 @@
 
 #include "base/print.h"
 #include "profile/holdups.h"
+#include "profile/pool.h"
 #include "util/say.h"
 
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
@@ -105,6 +106,13 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
         l->ended != 0 ? "; it was given up, and the rest of the time is not in mode async" : "");
   cs_print(out, PREFIX
            "  not seen: what completes a TaskCompletionSource, runtime-async methods; labels\n");
+}
+
+static void print_pool(const struct cs_facts *f, FILE *out) {
+  if (f->pool.reads == 0) return;
+  cs_print(out, PREFIX "pool: ");
+  cs_pool_put(&f->pool, out);
+  cs_print(out, "\n");
 }
 
 // Samples that are missing because threads did not take their signals.
@@ -409,6 +417,7 @@ void cs_print_summary(const struct cs_profile_set *set, FILE *out) {
   print_labels(set, samples, out);
   for (size_t i = 0; i < set->count; i++) print_sleepers(&set->profiles[i].facts, out);
   for (size_t i = 0; i < set->count; i++) print_looks(&set->profiles[i].facts, out);
+  for (size_t i = 0; i < set->count; i++) print_pool(&set->profiles[i].facts, out);
   print_asks(f, out);
   print_rooms(f, out);
   print_cost(f, out);

@@ -9,7 +9,6 @@
 // An idle server does not meet 1, one whose workers wait only briefly 2, and one under full load 3.
 // Invariant: a pool is called starved only if all three are known to hold. One thread. Signal-safe:
 // no.
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,8 +17,6 @@
 #include "base/path.h"
 #include "stack/outside.h"
 #include "util/map.h"
-
-enum { LOOK_AGAIN_NS = 500000000 };
 
 static bool begins(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -145,19 +142,10 @@ void cs_outside_pool_sort(struct cs_outside *outside) {
 
 // ---- Starvation ----
 
-static uint32_t processors_of(int pid) {
-  cpu_set_t set;
-  return sched_getaffinity(pid, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 0;
-}
-
-static bool is_blocked(uint32_t waiting, uint32_t running, uint32_t processors) {
-  return waiting > 0 && waiting >= running && running < processors;
-}
-
 bool cs_outside_pool_may_starve(const struct cs_outside *outside) {
   const struct cs_outside_pool *pool = &outside->pool;
   return pool->now.state == CS_POOL_KNOWN && pool->now.queued > 0 && pool->idle == 0 &&
-         is_blocked(pool->waiting, pool->running, processors_of(outside->pid));
+         cs_pool_is_blocked(outside->pid, pool->waiting, pool->running);
 }
 
 // Of the workers that existed at the first stop.
@@ -170,7 +158,7 @@ static bool are_blocked(struct cs_remote *remote, const struct cs_outside *outsi
     if (!is_worker(t, &dispatch) || !cs_remote_thread(remote, t->tid, &stopped, &err)) continue;
     *(stopped.call >= 0 ? &waiting : &running) += 1;
   }
-  return is_blocked(waiting, running, processors_of(outside->pid));
+  return cs_pool_is_blocked(outside->pid, waiting, running);
 }
 
 void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
@@ -179,7 +167,7 @@ void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
   struct cs_pool later = {.state = CS_POOL_UNKNOWN};
   struct cs_error err;
   uint64_t begin = cs_clock_now_ns();
-  (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_NS}, NULL);
+  (void)nanosleep(&(struct timespec){.tv_nsec = CS_POOL_LATE_NS}, NULL);
   uint64_t stop = cs_clock_now_ns();
   if (!cs_remote_stop(remote, &err)) return;
   cs_outside_pool_read(remote, heap, &later);
@@ -187,7 +175,5 @@ void cs_outside_pool_confirm(struct cs_remote *remote, struct cs_heap *heap,
   cs_remote_go(remote);
   pool->looked_again_ns = stop - begin;
   outside->stopped_ns += cs_clock_now_ns() - stop;
-  pool->starved = blocked && later.state == CS_POOL_KNOWN && later.queued > 0 &&
-                  later.completed >= pool->now.completed &&
-                  later.completed - pool->now.completed < pool->now.queued;
+  pool->starved = blocked && cs_pool_is_late(&pool->now, &later);
 }

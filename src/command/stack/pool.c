@@ -6,6 +6,8 @@
 // Signal-safe: no.
 #include "stack/pool.h"
 
+#include <sched.h>
+
 #define THREADING "System.Threading"
 #define CONCURRENT "System.Collections.Concurrent"
 enum { MAX_SEGMENTS = 1 << 20, MAX_NODES = 1 << 20 };
@@ -135,6 +137,7 @@ static bool read_counts(struct cs_heap *heap, uint64_t instance, struct cs_pool 
     return false;
   uint32_t busy = data & 0xFFFF, goal = data >> 32 & 0xFFFF;
   pool->workers = data >> 16 & 0xFFFF;
+  pool->busy = busy;
   pool->min = (uint32_t)min;
   pool->max = (uint32_t)max;
   return min > 0 && max >= min && busy <= pool->workers && goal > 0 && data >> 48 == 0;
@@ -174,4 +177,21 @@ void cs_pool_read(struct cs_heap *heap, struct cs_pool *pool) {
       read_counts(heap, instance, pool) && read_completed(heap, instance, pool) &&
       read_queues(heap, pool))
     pool->state = CS_POOL_KNOWN;
+}
+
+// ---- Starvation ----
+
+bool cs_pool_is_late(const struct cs_pool *first, const struct cs_pool *later) {
+  return first->state == CS_POOL_KNOWN && later->state == CS_POOL_KNOWN && later->queued > 0 &&
+         later->completed >= first->completed &&
+         later->completed - first->completed < first->queued;
+}
+
+static uint32_t processors_of(int pid) {
+  cpu_set_t set;
+  return sched_getaffinity(pid, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 0;
+}
+
+bool cs_pool_is_blocked(int pid, uint32_t waiting, uint32_t running) {
+  return waiting > 0 && waiting >= running && running < processors_of(pid);
 }

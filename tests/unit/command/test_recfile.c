@@ -203,6 +203,17 @@ static void make_recording(void) {
   put(&(struct cs_wire_rooms){12, 3}, sizeof(struct cs_wire_rooms));
   end(CS_WIRE_ROOMS);
   assert_int_equal(live.rooms.small, 12);
+  begin();
+  put(&(struct cs_wire_pool){.reads = 40,
+                             .workers_sum = 900,
+                             .most_queued = 212,
+                             .most_queued_ns = 3100000000,
+                             .least_workers = 4,
+                             .most_workers = 40,
+                             .starved = 31},
+      sizeof(struct cs_wire_pool));
+  end(CS_WIRE_POOL);
+  assert_int_equal(live.pool.starved, 31);
   assert_int_equal(live.stops.threads, 27);
   assert_int_equal(live.put_off.samples, 4321);
   begin();
@@ -297,6 +308,9 @@ static struct outcome read_bytes(const uint8_t *bytes, size_t size) {
   return o;
 }
 
+#define POOL \
+  "4 to 40 workers (mean 22.5), at most 212 items queued (at 3.1 s); starved in 31 of 40 looks"
+
 static void what_is_written_is_read(void **state) {
   (void)state;
   every_format = true;
@@ -310,6 +324,7 @@ static void what_is_written_is_read(void **state) {
   assert_non_null(memmem(expected, expected_size, "[libnative.so]", 14));
   assert_non_null(memmem(expected, expected_size, "[Shop: runtime]", 15));
   assert_null(memmem(expected, expected_size, "[Shop]", 6));
+  assert_non_null(memmem(o.text, o.text_size, POOL, strlen(POOL)));
   free(o.text);
 }
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The looker of the thread pool: reads the pool's objects in the process's memory, which runs on.
+// Invariants: a read counts only if no thread held the lock on the runtime's threads before and after
+// it, as one that suspends them for a collection does, and if each object is of its class; the pool
+// is called starved by the rule of docs/thread-pool.md only, of two reads at least half a second
+// apart; reads take one hundredth of a processor. One thread. Signal-safe: no.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "objects/modules.h"
+#include "process/proc.h"
+#include "session/looks.h"
+#include "stack/outside.h"
+#include "top/top.h"
+
+enum { CPU_SHARE = 100 };
+#define WORKER_NAME ".NET TP Worker"
+
+struct pool_looker {
+  pid_t pid;
+  struct cs_remote *remote;
+  struct cs_heap_modules *modules;
+  struct cs_heap *heap;  // NULL: not opened yet
+  struct cs_wire_pool totals;
+  struct cs_pool last;  // the last read
+  uint64_t last_ns;     // when it ended
+  bool blocked;         // its workers were
+};
+
+static uint64_t cpu_now_ns(void) {
+  struct timespec t = {0};
+  (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_for(uint64_t ns) {
+  struct timespec left = {.tv_sec = (time_t)(ns / 1000000000u),
+                          .tv_nsec = (long)(ns % 1000000000u)};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+// False: not yet, as while the runtime starts, or not at all.
+static bool open_pool(struct pool_looker *l) {
+  struct cs_error err;
+  l->remote = cs_remote_open(l->pid, &err);
+  if (l->remote == NULL) return false;
+  l->modules = cs_heap_modules_new(l->remote);
+  l->heap = cs_heap_new(l->modules, &err);
+  if (l->heap != NULL) return true;
+  cs_heap_modules_free(l->modules);
+  cs_remote_close(l->remote);
+  return false;
+}
+
+static bool read_pool(struct pool_looker *l, struct cs_pool *pool) {
+  struct cs_remote_holder holder;
+  cs_remote_invalidate(l->remote);
+  cs_outside_pool_read(l->remote, l->heap, pool);
+  cs_remote_invalidate(l->remote);
+  return cs_remote_holder(l->remote, &holder) && holder.own_tid == 0 &&
+         pool->state != CS_POOL_UNKNOWN;
+}
+
+// By the kernel's states of the workers, as in `clrsnap top`.
+static bool are_blocked(const struct pool_looker *l, uint64_t now_ns) {
+  struct cs_top_proc proc = {0};
+  uint32_t waiting = 0, running = 0;
+  if (!cs_top_proc_read(&proc, l->pid, now_ns)) return false;
+  for (size_t i = 0; i < proc.count; i++) {
+    const struct cs_top_task *task = &proc.tasks[i];
+    if (strcmp(task->name, WORKER_NAME) != 0) continue;
+    *(task->state == 'S' || task->state == 'D' ? &waiting : &running) += 1;
+  }
+  cs_top_proc_free(&proc);
+  return cs_pool_is_blocked(l->pid, waiting, running);
+}
+
+static void count(struct cs_wire_pool *totals, const struct cs_pool *pool, uint64_t now_ns) {
+  if (totals->reads == 0 || pool->workers < totals->least_workers)
+    totals->least_workers = pool->workers;
+  if (pool->workers > totals->most_workers) totals->most_workers = pool->workers;
+  totals->workers_sum += pool->workers;
+  totals->reads++;
+  if (pool->queued <= totals->most_queued) return;
+  totals->most_queued = pool->queued;
+  totals->most_queued_ns = now_ns;
+}
+
+static void look(struct pool_looker *l) {
+  struct cs_pool now;
+  uint64_t begin_ns = cs_clock_now_ns();
+  bool known = read_pool(l, &now);
+  if (!known) l->totals.failed++;
+  bool used = l->totals.reads > 0 || now.workers > 0 || now.queued > 0;
+  if (!known || now.state != CS_POOL_KNOWN || !used) {
+    l->last.state = CS_POOL_UNKNOWN;
+    return;
+  }
+  count(&l->totals, &now, begin_ns);
+  bool blocked = now.queued > 0 && now.busy == now.workers && are_blocked(l, begin_ns);
+  if (blocked && l->blocked && begin_ns - l->last_ns >= CS_POOL_LATE_NS &&
+      cs_pool_is_late(&l->last, &now))
+    l->totals.starved++;
+  l->blocked = blocked;
+  l->last = now;
+  l->last_ns = cs_clock_now_ns();
+}
+
+// False: the command is gone.
+static bool send_totals(int to, const struct cs_wire_pool *totals) {
+  struct {
+    struct cs_wire_record head;
+    struct cs_wire_pool pool;
+  } r = {{sizeof r, CS_WIRE_POOL, 0}, *totals};
+  _Static_assert(sizeof r % 8 == 0, "records are padded");
+  return write(to, &r, sizeof r) == (ssize_t)sizeof r;  // a pipe takes so few bytes as a whole
+}
+
+// Short recordings end before the process is opened, which costs most.
+void cs_pool_looks_run(int to, pid_t pid, bool ignored) {
+  struct pool_looker l = {.pid = pid};
+  uint64_t pause_ns = CS_POOL_LATE_NS;
+  (void)ignored;
+  for (;;) {
+    sleep_for(pause_ns);
+    if (cs_proc_has_ended(pid)) return;
+    uint64_t cpu_ns = cpu_now_ns();
+    if (l.heap == NULL && !open_pool(&l)) {
+      pause_ns = CPU_SHARE * (cpu_now_ns() - cpu_ns) + CS_POOL_LATE_NS;
+      continue;
+    }
+    cpu_ns = cpu_now_ns();
+    look(&l);
+    if (l.totals.reads > 0 && !send_totals(to, &l.totals)) return;
+    pause_ns = CPU_SHARE * (cpu_now_ns() - cpu_ns);
+    if (pause_ns < CS_POOL_LATE_NS) pause_ns = CS_POOL_LATE_NS;
+  }
+}
