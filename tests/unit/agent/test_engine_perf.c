@@ -61,8 +61,9 @@ static void check_rate(uint32_t hz, uint64_t ns) {
   double want = (double)used * hz / 1e9, period = 1e9 / hz;
   if ((double)sums.samples < 0.9 * want || (double)sums.samples > 1.1 * want)
     fail_msg("%lu samples at %u Hz, not %.0f", (unsigned long)sums.samples, hz, want);
-  double off = (double)sums.weight - (double)used;
-  if (off < -2 * period || off > 2 * period)
+  // The last sample is as late as other threads on the processor make it.
+  double off = (double)sums.weight - (double)used, most = 2 * period > MS ? 2 * period : MS;
+  if (off < -most || off > most)
     fail_msg("%u Hz: they stand for %.3f ms of %.3f", hz, (double)sums.weight / 1e6,
              (double)used / 1e6);
   cs_threads_stop();
