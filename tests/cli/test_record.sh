@@ -93,7 +93,7 @@ run 0 "$CLRSNAP" record -o link.html -- "$FAKE" golden
 
 # The device is full: the recording is kept elsewhere, and the exit code is still the program's.
 TMPDIR=$scratch run 3 "$CLRSNAP" record -o /dev/full --format collapsed -- "$FAKE" golden 3
-kept=$(sed -n 's/.*the recording is in //p' err)
+kept=$(sed -n 's/.*what was to be written is in //p' err)
 cmp -s "$kept" golden.collapsed || fail "/dev/full: $(cat err)"
 
 left=$(ls -A | grep '^\.clrsnap')

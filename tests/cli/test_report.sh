@@ -157,7 +157,7 @@ grep -q '^Shop.Program.Main;Shop.Cart<System.Int32>.Work [0-9]*$' growing.collap
 
 # However long the name is that cannot be written, the place where the result is kept is said.
 TMPDIR=$PWD run 1 "$CLRSNAP" report -o "$(printf %0300d 0).html" golden.clrsnap
-kept=$(sed -n 's/^clrsnap: cannot write \.\.\.0*\.html: File name too long; the recording is in //p' err)
+kept=$(sed -n 's/^clrsnap: cannot write \.\.\.0*\.html: File name too long; what was to be written is in //p' err)
 [ -s "$kept" ] || fail "kept in '$kept': $(cat err)"
 
 # Cut and damaged files: the intact beginning is read, and the damage is reported.

@@ -17,7 +17,8 @@ refuses() { # SENTENCE OPTIONS...
   [ $? = 2 ] || { cat err; fail "$* is not refused"; }
   says "$sentence"
 }
-refuses 'page-faults, .*cycles.*, not .page-fault.' --event page-fault
+refuses 'did you mean .page-faults.' --event page-fault
+refuses 'page-faults, .*cycles.*, not .xyzzy.' --event xyzzy
 refuses 'would wake each thread' --event context-switches
 refuses 'PERIOD' --event page-faults:0
 refuses 'NAME:PERIOD' --event page-faults -F 99

@@ -218,6 +218,7 @@ static void take(const struct cs_sample_event *event) {
 // another thread's pause, and has another event when all are stopped. Any thread may resume them.
 static __thread uint64_t suspend_ns;  // when the calling thread last began to
 // All atomic.
+static uint64_t session_ns;                  // when the events began to come
 static uint64_t pause_ns, resumed_ns;        // when this pause began; when the last one ended
 static uint64_t stopped_ns, stopped_tsc;     // when all threads had reached a safe point
 static uint32_t suspend_reason, collection;  // cs_gc_number of the pause's collection; 0: none
@@ -245,6 +246,8 @@ static void begin_pause(void) {
   uint64_t resumed = cs_load_acquire(&resumed_ns);
   cs_store_relaxed(&stopped_ns, cs_clock_now_ns());
   cs_store_relaxed(&stopped_tsc, cs_tsc());
+  // What an earlier recording has left in the thread's variable is not this pause's begin.
+  if (suspend_ns < cs_load_acquire(&session_ns)) return;
   cs_store_release(&pause_ns, suspend_ns > resumed ? suspend_ns : resumed);
 }
 
@@ -467,6 +470,7 @@ static bool on_own_thread(void *(*work)(void *result), HRESULT *result) {
 }
 
 bool cs_events_start(struct cs_error *err) {
+  cs_store_release(&session_ns, cs_clock_now_ns());
   HRESULT hr;
   if (!cs_wants_events()) return true;
   if (cs_wants(CS_WIRE_MODE_GC) &&

@@ -60,7 +60,7 @@ static bool write_result(struct cs_record_run *r) {
 static void explain_silence(const struct cs_record_run *r) {
   const char *off = getenv("DOTNET_EnableDiagnostics");
   if (r->options->agent.pid != 0) {
-    cs_say("nothing was recorded: process %d ended before the recording began",
+    cs_say("nothing was recorded: the recording ended, or process %d did, before it began",
            (int)r->options->agent.pid);
     return;
   }

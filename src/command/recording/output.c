@@ -144,7 +144,7 @@ static bool rescue(cs_output_write *write, void *context, const char *path, int 
     if (fclose(file) != 0) saved = false;
   }
   if (saved) {
-    (void)cs_error_set(err, "cannot write %s%s: %s; the recording is in %s", dots, shown,
+    (void)cs_error_set(err, "cannot write %s%s: %s; what was to be written is in %s", dots, shown,
                        strerror(error), name);
   } else {
     if (fd >= 0) (void)unlink(name);

@@ -352,7 +352,9 @@ static void print_period(const struct cs_facts *f, FILE *out) {
   if (skips) cs_print(out, ", not in %" PRIu64 ": that was too frequent", f->event_period);
 }
 
-// What made threads take samples in mode cpu, and how many they took.
+// What made threads take samples in mode cpu, and how many they took. Of less CPU time than this, a
+// share says nothing.
+#define LEAST_CPU_NS 20000000u
 static void print_engine(const struct cs_facts *f, FILE *out) {
   const struct cs_engine_facts *e = &f->engine;
   if (e->had == CS_WIRE_ENGINE_AUTO) return;
@@ -363,7 +365,7 @@ static void print_engine(const struct cs_facts *f, FILE *out) {
     cs_print(out, ": %.0f of %" PRIu32 " samples per second of CPU time (%.1f s)", cs_rate_had(f),
              f->hz, (double)e->cpu_ns / 1e9);
   cs_print(out, "\n");
-  bool timed = e->cpu_ns > 0 && f->event == 0;
+  bool timed = e->cpu_ns >= LEAST_CPU_NS && f->event == 0;
   double stood = timed ? 100.0 * (double)f->weight / (double)e->cpu_ns : 100.0;
   if (stood < 98.0 || stood > 102.0)
     cs_print(out,
