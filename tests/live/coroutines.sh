@@ -10,12 +10,16 @@ export LD_LIBRARY_PATH=$BUILD/lib
 bad() { cat "$WORK/said" "$WORK/out" 2> /dev/null; fail "$*"; }
 
 # check NAME RC: the program's exit code and stacks. The limit is the machine's signal frame and 2 KiB, of which the program itself uses some.
+# A stop of the runtime, which the first recording by attach makes, may have its own signal arrive there late, whose handler
+# has a CONTEXT (3.2 KiB) on the stack.
 check() {
   [ "$2" = 42 ] || bad "$1: the program ended with $2"
   local frame used
   frame=$(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_MINSIGSTKSZ: *//p')
   used=$(sed -n 's/^used \([0-9]*\) wrong 0$/\1/p' "$WORK/out")
-  [ "$used" -gt 0 ] && [ "$used" -le $((${frame:-3632} + 2048)) ] || bad "$1: $used bytes of a small stack were used"
+  local most=$((${frame:-3632} + 2048))
+  [ "$1" != attached ] || most=$((most + 3232))
+  [ "$used" -gt 0 ] && [ "$used" -le $most ] || bad "$1: $used bytes of a small stack were used"
   if grep -E 'coroutine_work|OnCoroutine' "$WORK/stacks"; then bad "$1: frames on a coroutine's stack"; fi
   grep -q 'Program.Plain' "$WORK/stacks" || bad "$1: no samples of the thread that has no coroutines"
   [ "$1" = wall ] || grep -q 'clrsnap: .*cut [0-9]* bad-sp' "$WORK/said" || bad "$1: no walk has begun on a coroutine's stack"
