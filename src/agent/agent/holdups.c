@@ -116,7 +116,7 @@ static void watch_suspension(uint64_t begun) {
   struct look look = {.begun = begun};
   name_reasons(&look);
   be_scheduled_as(SCHED_OTHER);
-  while (cs_load_acquire(&cs_signal.suspension.begun) == begun) {
+  while (cs_load_acquire(&cs_signal.suspension.begun) == begun && cs_load_acquire(&watching) == 1) {
     uint64_t way = cs_clock_ticks_to_ns(cs_tsc() - begun);
     uint64_t rest = way / NAP_PART;
     look.world = cs_load_acquire(&cs_signal.world);
@@ -190,8 +190,8 @@ void cs_holdups_suspending(uint32_t reason) {
 // No thread is in cooperative mode any more, so no handler accounts for anything.
 void cs_holdups_suspended(void) {
   struct cs_suspension *s = &cs_signal.suspension;
-  if (!cs_wants(CS_WIRE_MODE_GC)) return;
-  if (cs_take_seq(&s->begun, 0u) == 0) return;
+  // Also where the recording has ended since it began.
+  if (cs_load_relaxed(&s->begun) == 0 || cs_take_seq(&s->begun, 0u) == 0) return;
   (void)cs_take_seq(&s->accounted, 0u);
   cs_events_end_way(cs_load_relaxed(&s->weights));
 }
