@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Drives the flame graph page in a headless Chromium as a person would, with mouse and keys, and checks what the page
 // shows. Usage: node page.js CHROMIUM PAGE.html MANY.html DIFF.html MODES.html SERVED.html
-// REQUESTS.html BY-ROUTE.html BY-TRACE.html. Exit code 0 or 1.
+// REQUESTS.html BY-ROUTE.html BY-TRACE.html IDLE-DIFF.html RATE-DIFF.html. Exit code 0 or 1.
 "use strict";
 const assert = require("assert"), fs = require("fs"), zlib = require("zlib");
 const {send, evaluate, text, settled, open, press, point, click, drag, middle, choose, run} =
   require("./browser.js");
 const {testColors, testContrast} = require("./page_colors.js");
-const [page, manyPage, diffPage, modesPage, servedPage, requestsPage, byRoutePage, byTracePage] = process.argv.slice(3);
+const [page, manyPage, diffPage, modesPage, servedPage, requestsPage, byRoutePage, byTracePage, idlePage, ratePage] =
+  process.argv.slice(3);
 
 // Where the widest node of that name is drawn.
 const place = (name, chart = "main") => evaluate(`(() => {
@@ -80,9 +81,9 @@ async function testThreads() {
   const options = await evaluate('[...document.getElementById("thread").options].map(o => o.text)');
   assert.deepStrictEqual(options, ["all (2)", "Main (100) – 63.64 %", "thread 101 – 36.36 %"]);
   await choose("thread", "1");
-  assert.strictEqual(await text("status"), "thread 101 · 8.00 ms (4 samples) · 100 % of CPU time · self 0.00 %");
+  assert.strictEqual(await text("status"), "thread 101 · 8.00 ms (4 samples) · 100 % of the selection’s CPU time · self 0.00 %");
   await choose("unit", "samples");
-  assert.strictEqual(await text("status"), "thread 101 · 4 samples · 100 % of samples · self 0.00 %");
+  assert.strictEqual(await text("status"), "thread 101 · 4 samples · 100 % of the selection’s samples · self 0.00 %");
   assert.strictEqual(await evaluate('document.querySelector("#thread optgroup").label'), "shares of samples");
   await choose("unit", "weight");
   await choose("thread", "all");
@@ -151,7 +152,7 @@ async function testKeys() {
 
 async function testLink() {
   await open(`file://${page}#thread=101&view=flame&theme=dark&search=Sum&zoom=${encodeURIComponent(WORK)}`);
-  assert.strictEqual(await text("matches"), "50.00 % of CPU time matched, 1 frame");
+  assert.strictEqual(await text("matches"), "50.00 % of the selection’s CPU time matched, 1 frame");
   assert.match(await text("status"), /^Shop\.Cart<System\.Int32>\.Work · /);
   assert(await evaluate('state.view === "flame" && look.dark && document.documentElement.classList.contains("dark")'));
 }
@@ -340,6 +341,37 @@ async function testDiff() {
   assert.deepStrictEqual((await column("selfDelta")).slice(0, 3), ["+45.45 %", "+9.09 %", "0.00 %"]);
   await click(await middle("th.selfDelta button"));
   assert.strictEqual((await column("selfDelta"))[0], "−9.09 %");
+}
+
+// The change that is shown of a row or a box is the difference of the two shares that are shown beside it.
+async function testChanges() {
+  const points = shown => shown.startsWith("<") ? 0.005 : Number(/^([+−]?[0-9.]+) %/.exec(shown)[1].replace("−", "-"));
+  const agree = (change, before, after, of) =>
+    assert(Math.abs(points(change) - (points(after) - points(before))) < 0.0151, `${of}: ${before}, ${after}, ${change}`);
+  let rows = 0, changed = 0;
+  for (const file of [diffPage, idlePage, ratePage, modesPage]) for (const link of ["", "#idle=on", "#width=before", "#mode=alloc"]) {
+    await open(`file://${file}${link}`);
+    const [root, boxes] = await evaluate(`(() => {
+      const cell = (row, i) => row.cells[i].textContent, shares = [];
+      for (let i = 1; i < main.tree.count; i++) {
+        tooltip(main, i, {clientX: 0, clientY: 0});
+        const lines = [...$("tooltip").querySelectorAll("tr")], of = name => cell(lines.find(row => cell(row, 0) === name), 2);
+        shares.push([of("change"), of("before"), of("after"), frameName(main.tree, i)]);
+      }
+      tooltip(null, -1, null);
+      return [main.tree.whole > 0 && main.tree.before && [$("status").textContent, state.recording.diff.normalize], shares];
+    })()`);
+    boxes.forEach(box => agree(...box));
+    if (root[1] === "total") assert.match(root[0], / · 100 % of .* · 0\.00 % against before$/);
+    await press("4");
+    for (const id of ["self", "total"]) {
+      const [change, before, after, names] = [await column(`${id}Delta`), await column(`${id}Before`), await column(id), await column("name")];
+      change.forEach((text, i) => agree(text, before[i], after[i], `${link} ${names[i]}, ${id}`));
+      rows += change.length;
+      changed += change.filter(text => points(text) !== 0).length;
+    }
+  }
+  assert(rows > 100 && changed > 50, `${changed} of ${rows}`);
 }
 
 // A comparison of several modes, the last of which only one of the recordings has.
@@ -707,7 +739,9 @@ async function testRoutes() {
   assert.strictEqual(await hash(), link);
   await open(`file://${requestsPage}`);
   await choose("route", "2");
-  assert.strictEqual(await text("status"), "POST /order · 8.00 ms (4 samples) · 100 % of CPU time · self 0.00 %");
+  assert.strictEqual(await text("status"), "POST /order · 8.00 ms (4 samples) · 100 % of the selection’s CPU time · self 0.00 %");
+  assert.strictEqual(await evaluate('document.querySelector("#route optgroup").label'), "one alone; shares of CPU time");
+  assert.match(await text("glance"), /CPU \(whole recording\):/);
   assert.deepStrictEqual(await top(), ["▸ thread pool 4"]);
   assert.strictEqual(await evaluate("Math.round(heat.cells.reduce((a, b) => a + b))"), 2 * 8000);
   assert.strictEqual(await hash(), "route=POST+%2Forder");
@@ -725,6 +759,23 @@ async function testRoutes() {
   assert(await evaluate('document.getElementById("route-field").hidden && document.getElementById("traces").hidden'));
 }
 
+// An open panel lies within the window, however wide its content is.
+async function testPanels() {
+  await evaluate(`document.querySelector("#longest td").append("x".repeat(300))`);
+  for (const width of [600, 900, 1400]) {
+    await send("Emulation.setDeviceMetricsOverride", {width, height: 900, deviceScaleFactor: 1, mobile: false});
+    await settled();
+    const [left, right, inner, page] = await evaluate(`(() => {
+      const {left, right} = $("longest").getBoundingClientRect();
+      return [left, right, $("longest").scrollWidth, document.documentElement.scrollWidth];
+    })()`);
+    assert(left >= 0 && right <= width && page <= width && inner > right - left, `${[left, right, inner, page]} of ${width}`);
+  }
+  await send("Emulation.clearDeviceMetricsOverride");
+  await evaluate(`document.querySelector("#longest td").lastChild.remove()`);
+  await settled();
+}
+
 // The traces that lasted longest, each of which can be shown alone.
 async function testTraces() {
   const rows = () => evaluate(`[...document.querySelectorAll("#longest tr")].slice(1).map(row =>
@@ -737,8 +788,9 @@ async function testTraces() {
     ["POST /order", "3 ms", "15 ms", "8.00 ms (4)"]]);
   assert.strictEqual(all[0][4], "03" + "0".repeat(30));
   await click(await middle("#traces summary"));
+  await testPanels();
   await click(await middle("#longest button"));
-  assert.strictEqual(await text("status"), `trace ${all[0][4]} · 12.00 ms (6 samples) · 100 % of CPU time · self 0.00 %`);
+  assert.strictEqual(await text("status"), `trace ${all[0][4]} · 12.00 ms (6 samples) · 100 % of the selection’s CPU time · self 0.00 %`);
   assert.strictEqual(await evaluate("Math.round(heat.cells.reduce((a, b) => a + b))"), 2 * 12000);
   assert.strictEqual(await hash(), `trace=${all[0][4]}`);
   await open(`file://${byTracePage}#${await hash()}`);
@@ -837,5 +889,5 @@ async function testFirst() {
 
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
-  testColors, testContrast, testDiff, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
+  testColors, testContrast, testDiff, testChanges, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
   testIdle, testFolding, testGlance, testShort, testRoutes, testTraces, testHits, testMany]);

@@ -12,7 +12,6 @@ run 0 "$CLRSNAP" record -o many.html -- "$FAKE" many 100000
 # Only an end tag can end a <script> element; the page has two scripts and no more.
 [ "$(grep -c '</script' page.html)" = 2 ] || fail "a name has broken out of the page's data"
 grep -Eq '(src|href)=|https?:|eval\(' page.html && fail "the page refers to something outside of it"
-run 0 "$CLRSNAP" record --mode wall -o served.html -- "$FAKE" served
 run 0 "$CLRSNAP" record -o requests.clrsnap -o requests.html -o requests.json -- "$FAKE" requests
 python3 "$here/../tools/pagedata.py" requests.html requests.json || fail "the page of requests has other numbers"
 run 0 "$CLRSNAP" report --by-route -o by-route.html requests.clrsnap
@@ -20,13 +19,17 @@ run 0 "$CLRSNAP" report --by-trace -o by-trace.html requests.clrsnap
 run 0 "$CLRSNAP" record -o before.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record -o after.clrsnap -- "$FAKE" later
 run 0 "$CLRSNAP" diff -o diff.html before.clrsnap after.clrsnap
+run 0 "$CLRSNAP" diff --normalize rate -o rate.html before.clrsnap after.clrsnap
+run 0 "$CLRSNAP" record --mode wall -o busy.clrsnap -- "$FAKE" golden
+run 0 "$CLRSNAP" record --mode wall -o served.clrsnap -o served.html -- "$FAKE" served
+run 0 "$CLRSNAP" diff -o idle.html busy.clrsnap served.clrsnap
 run 0 "$CLRSNAP" record --mode cpu,alloc -o two.clrsnap -- "$FAKE" golden
 run 0 "$CLRSNAP" record --mode cpu,alloc,wall -o three.clrsnap -- "$FAKE" later
 run 0 "$CLRSNAP" diff -o modes.html two.clrsnap three.clrsnap
 [ "$(stat -c %s many.html)" -lt 10000000 ] || fail "100,000 stacks are $(stat -c %s many.html) bytes"
 node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scratch/diff.html" \
   "$scratch/modes.html" "$scratch/served.html" "$scratch/requests.html" "$scratch/by-route.html" \
-  "$scratch/by-trace.html" || fail "page.js"
+  "$scratch/by-trace.html" "$scratch/idle.html" "$scratch/rate.html" || fail "page.js"
 
 # Every box, row and cell in every mode and view; the frames' numbers have another meaning in each mode.
 run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc -o uneven.clrsnap -o uneven.html -o uneven.json -- \

@@ -105,7 +105,7 @@ function fillDiffFacts(f, diff) {
   $("program").textContent = $("program").title = programs;
   fillCompared(diff, f);
   fact("compared in %s", modeText(f));
-  fact("%s", {total: "each as a share of its recording's whole", rate: "each per second of its recording",
+  fact("%s", {total: "each as a share of its recording, as far as it is shown", rate: "each per second of its recording",
     none: "as recorded, not made comparable"}[diff.normalize]);
   if (f.runtime) fact(".NET %s", diff.facts.runtime === f.runtime ? f.runtime :
     `${diff.facts.runtime} → ${f.runtime}`);
@@ -140,7 +140,7 @@ function fillThreads(recording, chosen) {
     .forEach(({total, i}) => {
       option(i, `${threadName(recording.threads[i])} – ${percent(total, all)}`, shares);
     });
-  shares.label = `shares of ${wholeName()}`;
+  shares.label = `shares of ${wholeName(typeof state.route === "number")}`;
   $("thread").append(shares);
   $("thread").value = !chosen ? "all" : chosen.size > 1 ? "several" : [...chosen][0] ?? "all";
 }
@@ -227,7 +227,7 @@ function tooltip(chart, node, event) {
     const line = table.insertRow();
     cells.forEach(cell => { line.insertCell().textContent = cell; });
   };
-  const {of, samples, ownSamples} = tree, whole = of.total[0], total = tree.total[node];
+  const {of, samples, ownSamples} = tree, {whole} = of, total = tree.total[node];
   row("total", amountText(total, samples?.[node]), `${percent(total, whole)} of ${wholeName()}`);
   if (of !== tree) row("of the method", "", percent(total, tree.total[0]));
   if (of === tree) {
@@ -240,10 +240,10 @@ function tooltip(chart, node, event) {
     row("of the zoomed frame", "", percent(total, tree.total[chart.focus]));
   }
   if (tree.before) {
-    row("before", amount(tree.before[node]), percent(tree.before[node], of.before[0]));
-    row("after", amount(tree.after[node]), percent(tree.after[node], of.after[0]));
+    row("before", amount(tree.before[node]), percent(tree.before[node], whole));
+    row("after", amount(tree.after[node]), percent(tree.after[node], whole));
     row("change", amount(tree.after[node] - tree.before[node]),
-      signedPoints(tree.after[node] - tree.before[node], Math.max(of.after[0], of.before[0])));
+      signedPoints(tree.after[node] - tree.before[node], whole));
   }
   box.replaceChildren(title, origin, table);
   const {width, height} = box.getBoundingClientRect();

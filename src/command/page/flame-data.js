@@ -211,13 +211,21 @@ class Recording {
 
   makeTree(filter) {
     const {unit, width} = filter, own = this.own(filter);
-    const before = this.diff && this.spread(this.entryBefore[unit], filter, this.diff.scale[unit]);
+    const before = this.diff && this.comparable(this.spread(this.entryBefore[unit], filter, 1), own, unit);
     // The number of samples is shown beside what they stand for, except in a comparison, where the
     // two numbers are not comparable.
     const count = before ? null : unit === "samples" ? own : this.own({...filter, unit: "samples"});
     const folds = filter.fold && this.folds.any ? this.folds : null;
     return collectTree(this, {own, before, count, hidden: this.hidden(filter.hide), folds,
       byBefore: before !== null && width === "before"});
+  }
+
+  // In a comparison of shares, `before` is scaled to the sum of `own`: both sides are shares of what is shown.
+  comparable(before, own, unit) {
+    const sum = values => values.reduce((a, b) => a + b, 0), was = sum(before), is = sum(own);
+    const shares = this.diff.normalize === "total" && was > 0 && is > 0;
+    const scale = shares ? is / was : this.diff.scale[unit];
+    return before.map(value => value * scale);
   }
 
   // Per node: whether its frame, or that of one of its callers, matches.

@@ -112,7 +112,7 @@ function fillGlance(recording, tree, open) {
     button.addEventListener("click", () => open(rec, frame));
     return button;
   };
-  const lines = [], {facts: f, diff} = recording;
+  const lines = [], {facts: f, diff} = recording, all = isSelection() ? " (whole recording):" : ":";
   const hot = ownCode(tree).slice(0, GLANCE_MOST);
   if (hot.length > 0) {
     lines.push(line("Hottest own code:", hot.flatMap((row, i) => [i > 0 ? " · " : "", 
@@ -122,21 +122,21 @@ function fillGlance(recording, tree, open) {
       "total: with all that it calls";
   }
   if (!diff && f.mode === "cpu" && f.unit === "nanoseconds" && f.durationMs > 0) {
-    lines.push(line("CPU:", [`${weightText(f.weight, f.unit)} in ${(f.durationMs / 1000).toFixed(1)} s: ` +
+    lines.push(line(`CPU${all}`, [`${weightText(f.weight, f.unit)} in ${(f.durationMs / 1000).toFixed(1)} s: ` +
       `${(f.weight / 1e6 / f.durationMs).toFixed(2)} processors busy on average`]));
   }
   const longest = (sumsOf, modes) => recordings.filter(rec => !rec.diff && modes.includes(rec.facts.mode)).flatMap(rec => {
     rec.open();
     return sumsOf(rec).map(sum => ({...sum, rec}));
   }).sort((a, b) => b.weight - a.weight).slice(0, GLANCE_MOST);
-  const waits = longest(longestWaits, ["wait", "lock"]), all = waits.length > 0 ? waits : longest(longestWaits, ["wall"]);
-  if (all.length > 0) {
-    lines.push(line("Longest waits:", all.flatMap(({rec, what, frame, weight}, i) =>
+  const waits = longest(longestWaits, ["wait", "lock"]), shown = waits.length > 0 ? waits : longest(longestWaits, ["wall"]);
+  if (shown.length > 0) {
+    lines.push(line(`Longest waits${all}`, shown.flatMap(({rec, what, frame, weight}, i) =>
       [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} ${what === "waiting" ? "" : `for ${what} `}in `, method(rec, frame)])));
   }
   const holdups = longest(longestHoldups, ["gc"]);
   if (holdups.length > 0) {
-    lines.push(line("Pauses held up:", holdups.flatMap(({rec, frame, weight}, i) =>
+    lines.push(line(`Pauses held up${all}`, holdups.flatMap(({rec, frame, weight}, i) =>
       [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} in `, method(rec, frame)])));
   }
   if (recording.pool !== "") lines.push(line("Thread pool:", [recording.pool], recording.pool.includes("starved in") ? "odd" : ""));

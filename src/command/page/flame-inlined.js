@@ -36,7 +36,7 @@ function inlinedText(tree, found) {
   const all = [...inliningOf(tree, found)].sort((a, b) => sum(b[1]) - sum(a[1]));
   const texts = all.slice(0, MOST_METHODS).map(([method, into]) => {
     const hosts = [...into].sort((a, b) => b[1] - a[1]).map(([host, weight]) =>
-      `${host} (${weight > 0 ? percent(weight, tree.total[0]) : "no samples of it"})`);
+      `${host} (${weight > 0 ? percent(weight, tree.whole) : "no samples of it"})`);
     return `${method} was inlined into ${joined(hosts.slice(0, MOST_HOSTS), hosts.length - MOST_HOSTS)}. `;
   });
   const more = all.length - texts.length;

@@ -90,7 +90,21 @@ function onKey(event) {
   action();
 }
 
+// Moves the opened panel of a button to the left until the window holds it.
+function fitPanel(details) {
+  const panel = details.lastElementChild;
+  panel.style.setProperty("--left", "0px");
+  const over = panel.getBoundingClientRect().right + 16 - document.documentElement.clientWidth;
+  panel.style.setProperty("--left", `${-Math.max(0, over)}px`);
+}
+
+function fitPanels() {
+  for (const id of ["frames", "about", "traces"]) if ($(id).open) fitPanel($(id));
+}
+
 function listen() {
+  for (const id of ["frames", "about", "traces"]) $(id).addEventListener("toggle", fitPanels);
+  window.addEventListener("resize", fitPanels);
   const on = (id, type, action) => $(id).addEventListener(type, action);
   document.addEventListener("keydown", onKey);
   on("search", "input", searchChanged);

@@ -52,7 +52,7 @@ class Look {
   // Red if the node grew, blue if it shrank; in full colour from a tenth of the whole.
   deltaColor(tree, node) {
     const change = tree.after[node] - tree.before[node];
-    const whole = Math.max(tree.after[0], tree.before[0]);
+    const {whole} = tree.of;
     return this.delta(whole > 0 ? change / whole : 0);
   }
 

@@ -55,7 +55,7 @@ function fillRoutes(rec, {unit, idle, route}) {
   [...totals].map((total, i) => ({total, i})).filter(({total, i}) => total > 0 || i === route)
     .sort((a, b) => b.total - a.total || a.i - b.i)
     .forEach(({total, i}) => shares.append(new Option(`${i > 0 ? rec.routes[i - 1] : "no route"} – ${percent(total, whole)}`, i)));
-  shares.label = `one alone; shares of ${wholeName()}`;
+  shares.label = `one alone; shares of ${wholeName(false)}`;
   $("route").replaceChildren(new Option("all together", "all"), new Option("each by itself", "each"), shares);
   $("route").value = route;
 }

@@ -30,8 +30,8 @@ class MethodTable {
 
   // A column: {id, title, value(row) to sort by, text(row)}.
   columns() {
-    const {tree} = this, after = tree.after[0], before = tree.before ? tree.before[0] : 0;
-    const share = (id, title, whole) => ({id, title, value: row => row[id],
+    const {tree} = this, {whole} = tree;
+    const share = (id, title) => ({id, title, value: row => row[id],
       text: row => percent(row[id], whole), bar: row => whole > 0 ? row[id] / whole : 0,
       about: row => tree.before ? amount(row[id]) : amountText(row[id], row[`${id}Samples`])});
     const types = tree.recording.kinds.findIndex(([kind]) => kind === "type");
@@ -44,15 +44,15 @@ class MethodTable {
       const samples = {id: "samples", title: "Samples", value: row => row.selfSamples,
         text: row => number.format(row.selfSamples),
         about: row => `${countText(row.totalSamples, tree.recording.what)} with all that it calls`};
-      return [share("self", "Self", after), share("total", "Total", after), samples, name, module];
+      return [share("self", "Self"), share("total", "Total"), samples, name, module];
     }
     const grown = (id, title, was) => ({id: `${id}Delta`, title,
       value: row => row[id] - row[was],
-      text: row => signedPoints(row[id] - row[was], Math.max(after, before)),
+      text: row => signedPoints(row[id] - row[was], whole),
       about: row => `${amount(row[was])} → ${amount(row[id])}`, delta: true});
     return [grown("self", "Self ±", "selfBefore"), grown("total", "Total ±", "totalBefore"),
-      share("selfBefore", "Self before", before), share("self", "Self after", after),
-      share("totalBefore", "Total before", before), share("total", "Total after", after),
+      share("selfBefore", "Self before"), share("self", "Self after"),
+      share("totalBefore", "Total before"), share("total", "Total after"),
       name, module];
   }
 

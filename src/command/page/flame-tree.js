@@ -145,6 +145,11 @@ class Tree {
     this.measure();
   }
 
+  // What shares are shares of. Both sides of a comparison have the same, so that a change is their difference.
+  get whole() {
+    return this.before ? Math.max(this.after[0], this.before[0]) : this.total[0];
+  }
+
   // Where a node of the recording is.
   at(i) {
     return this.nodeOf ? this.nodeOf[i] : i;

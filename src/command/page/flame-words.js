@@ -8,7 +8,8 @@ const number = new Intl.NumberFormat("en-US", {maximumFractionDigits: 1});
 const percent = (part, whole) => {
   if (whole <= 0) return "0 %";
   if (part > 0 && part / whole < 0.00005) return "<0.01 %";
-  return (100 * part / whole).toFixed(part === whole ? 0 : 2) + " %";
+  const all = Math.abs(part - whole) <= 1e-9 * whole;  // sums of scaled numbers are rounded
+  return (100 * part / whole).toFixed(all ? 0 : 2) + " %";
 };
 // Percent points, with their sign.
 const signedPoints = (change, whole) => {

@@ -38,22 +38,23 @@ function amountText(value, samples) {
 function changeText(tree, node) {
   if (!tree.before || node === 0) return "";
   const {of} = tree;
-  const text = signedPoints(tree.after[node] - tree.before[node], Math.max(of.after[0], of.before[0]));
+  const text = signedPoints(tree.after[node] - tree.before[node], of.whole);
   return text === signedPoints(0, 1) ? "" : text;
 }
 
 // What shares are shares of.
-const wholeName = () => (state.unit === "samples" ? state.recording.what[1] : state.recording.whole) +
+const wholeName = (selection = isSelection()) => (selection ? "the selection’s " : "") +
+  (state.unit === "samples" ? state.recording.what[1] : state.recording.whole) +
   (state.recording.idle && !state.idle ? " without idle" : "");
 
 function describe(tree, node) {
   const {of} = tree, name = of === tree || node > 0 ? frameName(tree, node) :
     state.recording.names[state.recording.method];
-  const own = of === tree ? ` · self ${percent(tree.self[node], of.total[0])}` : "";
+  const own = of === tree ? ` · self ${percent(tree.self[node], of.whole)}` : "";
   const change = tree.before ? ` · ${signedPoints(tree.after[node] - tree.before[node],
-    Math.max(of.after[0], of.before[0]))} against before` : "";
+    of.whole)} against before` : "";
   return `${name} · ${amountText(tree.total[node], tree.samples?.[node])} · ` +
-    `${percent(tree.total[node], of.total[0])} of ${wholeName()}${own}${change}`;
+    `${percent(tree.total[node], of.whole)} of ${wholeName()}${own}${change}`;
 }
 
 const say = text => { $("status").textContent = text; };
@@ -188,7 +189,7 @@ function showSandwich() {
   $("pick").textContent = rec.method >= 0 ? rec.names[rec.method] : "no method";
   const total = pair.callees?.total[0];
   $("pick-share").textContent = !pair.callees ? "" :
-    `${amountText(total, pair.callees.samples?.[0])} · ${percent(total, tree.total[0])} of ${wholeName()}`;
+    `${amountText(total, pair.callees.samples?.[0])} · ${percent(total, tree.whole)} of ${wholeName()}`;
 }
 
 // The frame with the most of its own among the program's code; among all frames if that code has
@@ -227,6 +228,7 @@ function selectedFrame() {
 
 // Whether only a part of the recording is looked at.
 const isPart = () => Boolean(state.range || state.threads || state.trace) || typeof state.route === "number";
+const isSelection = () => isPart() || state.recording.skipped(state.awake) >= 0;
 
 function chooseTrace(number) {
   Object.assign(state, {trace: number, range: null, threads: null,
@@ -272,7 +274,7 @@ function showUnseen() {
 }
 
 const foundText = (tree, {matches, count}) =>
-  `${percent(tree.matched(matches), tree.total[0])} of ${wholeName()} matched, ` +
+  `${percent(tree.matched(matches), tree.whole)} of ${wholeName()} matched, ` +
     `${number.format(count)} frame${count === 1 ? "" : "s"}`;
 
 function searchChanged() {
