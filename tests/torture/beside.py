@@ -69,7 +69,8 @@ class Beside(Trial):
         return code
 
     def child(self, parent):
-        found = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout
+        # The command's oldest child is the program; one that looks at its thread pool comes later.
+        found = subprocess.run(["pgrep", "-o", "-P", str(parent)], capture_output=True, text=True, check=False).stdout
         if not found:
             raise Failure("the recorded program has ended before anybody looked at it")
         return int(found)
