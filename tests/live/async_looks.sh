@@ -88,12 +88,18 @@ if wrong:
 END
 pass "shares: $looks looks"
 
+# The command has children for moments while it attaches, and then two: the first looks at the operations, the other one at
+# the thread pool.
+find_looker() {
+  for _ in $(seq 900); do [ "$(pgrep -c -P $command)" = 2 ] && break; sleep 0.1; done
+  looker=$(pgrep -o -P $command) || { cat err; fail "nothing looks"; }
+}
+
 # The command is killed at any moment of a look.
 for _ in 1 2 3 4; do
   "$CLRSNAP" record --mode wall --async -F 20 -o killed.clrsnap "$pid" > /dev/null 2> err &
   command=$!
-  for _ in $(seq 900); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
-  looker=$(pgrep -o -P $command) || { cat err; fail "nothing looks"; } # the first: another looks at the thread pool
+  find_looker
   sleep "0.$((RANDOM % 9 + 1))"
   kill -9 $command
   wait $command 2> /dev/null
@@ -106,8 +112,8 @@ pass "the command was killed"
 # The process that looks is killed: the recording goes on, and says so.
 "$CLRSNAP" record --mode wall --async -F 20 -o without.clrsnap "$pid" > /dev/null 2> err &
 command=$!
-for _ in $(seq 900); do [ -n "$(pgrep -P $command)" ] && break; sleep 0.1; done
-looker=$(pgrep -o -P $command) && kill -9 "$looker" || fail "nothing looks"
+find_looker
+kill -9 "$looker"
 for _ in $(seq 900); do [ -e "/proc/$looker" ] || break; sleep 0.1; done
 kill -INT $command
 wait $command || { cat err; fail "the recording has failed without its looks"; }
