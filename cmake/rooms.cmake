@@ -4,7 +4,7 @@
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal threads life snapshot dropin)
 set(ROOMS_agent sampling events reporting agent clr_names)
-set(ROOMS_command util metadata demangle remote objects process recording naming session profile formats page push stack async top guest)
+set(ROOMS_command util net metadata symbols demangle remote objects process recording naming session profile formats page push stack async top guest)
 
 set(SEES_core core)
 set(SEES_wire core .)

@@ -71,8 +71,9 @@ _clrsnap_value() {
       _clrsnap_reply -d
       ;;
     FILE) _clrsnap_files ;;
-    DIR)
+    PLACE)
       compopt -o filenames 2> /dev/null
+      _clrsnap_reply -W 'microsoft debuginfod'
       _clrsnap_reply -d
       ;;
     program)

@@ -40,6 +40,7 @@ MOVED(int, pthread_getattr_np, "2.2.5", (pthread_t thread, pthread_attr_t *attr)
 MOVED(int, pthread_attr_getstack, "2.2.5",
       (const pthread_attr_t *restrict attr, void **restrict stack, size_t *restrict size),
       (attr, stack, size))
+MOVED(int, pthread_attr_setstacksize, "2.2.5", (pthread_attr_t *attr, size_t size), (attr, size))
 MOVED(int, pthread_condattr_setclock, "2.3.3", (pthread_condattr_t *attr, clockid_t clock),
       (attr, clock))
 MOVED(int, pthread_sigmask, "2.2.5",
@@ -53,14 +54,9 @@ MOVED(int, pthread_rwlock_wrlock, "2.2.5", (pthread_rwlock_t *lock), (lock))
 MOVED(int, pthread_rwlock_unlock, "2.2.5", (pthread_rwlock_t *lock), (lock))
 MOVED(void *, dlopen, "2.2.5", (const char *file, int mode), (file, mode))
 MOVED(void *, dlsym, "2.2.5", (void *restrict library, const char *restrict name), (library, name))
-MOVED(void *, dlvsym, "2.2.5",
-      (void *restrict library, const char *restrict name, const char *restrict version),
-      (library, name, version))
 MOVED(int, dlclose, "2.2.5", (void *library), (library))
 MOVED(char *, dlerror, "2.2.5", (void), ())
 MOVED(int, dladdr, "2.2.5", (const void *address, Dl_info *info), (address, info))
-MOVED(int, dladdr1, "2.3.3", (const void *address, Dl_info *info, void **extra, int flags),
-      (address, info, extra, flags))
 
 // ---- Added: system calls ----
 
@@ -105,7 +101,7 @@ const char *strerrordesc_np(int error) {
 const char *strerrorname_np(int error) {
   static __thread char text[32];
   const char *(*newer)(int) = NULL;
-  *(void **)&newer = dlvsym(RTLD_NEXT, "strerrorname_np", "GLIBC_2.32");
+  *(void **)&newer = dlsym(RTLD_NEXT, "strerrorname_np");
   if (newer != NULL) return newer(error);
   (void)snprintf(text, sizeof text, "error %d", error);
   return text;

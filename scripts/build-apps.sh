@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then projects=("$@"); else projects=("$root"/tests/apps/*/); fi
 shared=("$root/tests/apps/Directory.Build.props" "$root/tests/apps/apps.proj" "${BASH_SOURCE[0]}")
 
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_GENERATE_ASPNET_CERTIFICATE=false
-unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS # the caller's settings are not meant for the SDK
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_ENABLE_PROFILING DOTNET_ENABLE_NOTIFICATION_PROFILERS # the caller's settings are not meant for the SDK
 command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; exit 77; }
 sdk=$(dotnet --version)
 

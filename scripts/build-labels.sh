@@ -11,7 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ $# = 1 ] || { echo "usage: build-labels.sh OUT.dll" >&2; exit 2; }
 [ -z "$(find "$root/src/agent/labels" "${BASH_SOURCE[0]}" -newer "$1" -print -quit 2> /dev/null || echo no)" ] && exit
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
-unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_STARTUP_HOOKS
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_ENABLE_PROFILING DOTNET_ENABLE_NOTIFICATION_PROFILERS DOTNET_STARTUP_HOOKS
 command -v dotnet > /dev/null || { echo "not built: labels (there is no dotnet command)"; exit 0; }
 cd "$root" # where a global.json may be
 sdk=$(dotnet --list-sdks | sed -n '$s/^\([^ ]*\) \[\(.*\)\]$/\2\/\1/p')

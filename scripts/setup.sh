@@ -50,7 +50,8 @@ have_protoc() { command -v protoc > /dev/null; }
 have_openssl() { command -v openssl > /dev/null; }
 have_objdump() { command -v objdump > /dev/null; }
 have_processes() { command -v pgrep > /dev/null; }
-have_spaces() { command -v unshare > /dev/null && command -v setpriv > /dev/null; }
+have_spaces() { command -v unshare > /dev/null && command -v nsenter > /dev/null && command -v setpriv > /dev/null; }
+have_seccomp() { [ -f /usr/share/containers/seccomp.json ] && /usr/bin/python3 -c "import seccomp" 2> /dev/null; }
 have_libxml2() { ldconfig -p | grep -q 'libxml2\.so\.2 '; }
 have_zsh() { command -v zsh > /dev/null; }
 have_go() { command -v go > /dev/null; }
@@ -63,6 +64,7 @@ have_capstone() { pkg-config --exists capstone 2> /dev/null; }
 have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_static() { [ -f "$(cc -print-file-name=liblzma.a)" ] && [ -f "$(cc -print-file-name=libbz2.a)" ]; }
+have_musl() { command -v musl-gcc > /dev/null; }
 have_zip() { command -v zip > /dev/null; }
 have_wrk() { command -v wrk > /dev/null; }
 have_clang() { command -v clang > /dev/null && [ -n "$(find /usr/lib/llvm-*/lib/clang -name "libclang_rt.fuzzer-*" -print -quit 2> /dev/null)" ]; }
@@ -102,13 +104,15 @@ protoc|protobuf's compiler, which reads our profiles in tests|protobuf-compiler
 openssl|openssl, for a server with TLS in tests|openssl
 objdump|objdump, for tests|binutils
 processes|pgrep, for tests|procps
-spaces|unshare and setpriv, for tests|util-linux
+spaces|unshare, nsenter and setpriv, for tests|util-linux
+seccomp|the seccomp profile of containers, and libseccomp for Python, for tests|golang-github-containers-common python3-seccomp
 libxml2|libxml2, for Microsoft's profiler in tests|libxml2
 perf|perf, to compare with|linux-perf
 gdb|gdb, beside which a program is recorded in tests|gdb
 strace|strace, beside which a program is recorded in tests|strace
 static|the static libraries of liblzma and bzip2, for packages|liblzma-dev libbz2-dev
 zip|zip, which makes NuGet packages|zip
+musl|musl, for which there is a package|musl-tools
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang|clang and its libFuzzer, for the fuzz targets|clang libclang-rt-14-dev
 clang_format|clang-format 14|clang-format-14
@@ -165,7 +169,7 @@ setup_build_tools() {
 # keep the others from being installed.
 setup_readers() {
   local one
-  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces libxml2 wrk perf gdb strace static zip; do
+  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces seccomp libxml2 wrk perf gdb strace static zip musl; do
     [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
   done
 }

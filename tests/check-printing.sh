@@ -27,6 +27,7 @@ process/target: copies of files
 recording/recfile_write: recordings
 session/looker: records to its parent
 session/pool_looks: records to its parent
+symbols/fetch: files from servers, in memory
 top/top_screen: the terminal's own sequences for the way out
 util/gzip: bytes
 util/json: JSON

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -146,12 +147,14 @@ void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state
 }
 
 void cs_producer_say(struct cs_producer *p, const char *sentence) {
-  size_t len = strnlen(sentence, sizeof p->header->message - 1);
-  memcpy(p->header->message, sentence, len);
-  p->header->message[len] = '\0';
+  char *text = p->header->message;
+  size_t used = strnlen(text, sizeof p->header->message - 1);
+  (void)snprintf(text + used, sizeof p->header->message - used, "%s%s", used > 0 ? "; " : "",
+                 sentence);
 }
 
 void cs_producer_refuse(struct cs_producer *p, const char *sentence) {
+  p->header->message[0] = '\0';
   cs_producer_say(p, sentence);
   cs_producer_set_state(p, CS_WIRE_AGENT_REFUSED);
 }

@@ -38,7 +38,7 @@ void cs_producer_close(struct cs_producer *p);
 bool cs_producer_command_lives(const struct cs_producer *p);
 
 void cs_producer_set_state(struct cs_producer *p, enum cs_wire_agent_state state);
-// Sets the sentence that says what the recording cannot see, for its summary.
+// Adds a sentence that says what the recording cannot see, for its summary.
 void cs_producer_say(struct cs_producer *p, const char *sentence);
 // Sets CS_WIRE_AGENT_REFUSED, with the reason for the user.
 void cs_producer_refuse(struct cs_producer *p, const char *sentence);

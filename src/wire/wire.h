@@ -11,7 +11,7 @@
 #include "wire/frame.h"
 
 #define CS_WIRE_MAGIC 0x3150414E53524C43ull  // "CLRSNAP1"
-#define CS_WIRE_VERSION 20u
+#define CS_WIRE_VERSION 21u
 #define CS_WIRE_ENV "CLRSNAP_SHM"
 // If set, an agent that finds the file claimed waits for the next one.
 #define CS_WIRE_CHILDREN_ENV "CLRSNAP_CHILDREN"
@@ -138,6 +138,8 @@ enum cs_wire_kind {
   CS_WIRE_ROOMS,     // struct cs_wire_rooms; before END, if there are any
   CS_WIRE_LOOKS,     // struct cs_wire_looks, string why; the last one counts. Not the agent's
   CS_WIRE_POOL,      // struct cs_wire_pool; the last one counts. Not the agent's
+  CS_WIRE_STATUS,    // struct cs_wire_status; of a request that has samples with labels
+  CS_WIRE_STARVED,   // struct cs_wire_starved; of each look that found it so. Not the agent's
 };
 
 #define CS_WIRE_LABELLED 1u
@@ -257,6 +259,9 @@ struct cs_wire_put_off {
 
 struct cs_wire_ticks {
   uint64_t taken, left_out;  // mode wall: looks at all threads; looks left out for lack of time
+  uint64_t uncovered_ns;     // time of threads that no sample stands for: before their first look,
+                             // and after the last one of those that have ended
+  uint64_t native;           // threads at the end that have never run managed code
 };
 
 // The signals by which threads are asked for samples.
@@ -284,6 +289,17 @@ struct cs_wire_pool {
   uint64_t most_queued_ns;  // when: CLOCK_MONOTONIC; in a recording, since its start
   uint32_t least_workers, most_workers;
   uint32_t starved, pad;  // reads at which it was starved, by the rule of docs/thread-pool.md
+};
+
+// The HTTP status with which a request has ended. Its number is that of labels (base/label.h).
+struct cs_wire_status {
+  uint32_t request, status;
+};
+
+// The thread pool at a look that found it starved.
+struct cs_wire_starved {
+  uint64_t time_ns, queued;  // as most_queued_ns; items
+  uint32_t workers, pad;
 };
 
 // Threads that were sent no signal, since its frame might not fit on their stacks.

@@ -695,6 +695,14 @@ async function testGlance() {
   await open(`file://${gc}`);
   assert.deepStrictEqual((await lines()).filter(line => line.startsWith("Pauses held up:")),
     ["Pauses held up: 8.00 ms in Cart<Int32>.Work"]);
+  // Who held the locks that others waited for.
+  const holders = rewrite(file, "holders.html", data => {
+    data.modes[1].facts = {...data.modes[1].facts, mode: "holders"};
+    data.modes[1].strings = data.modes[1].strings.map(name => name === "Task" ? "[holds System.Object]" : name);
+  });
+  await open(`file://${holders}`);
+  assert.deepStrictEqual((await lines()).filter(line => line.startsWith("Waits for locks:")),
+    ["Waits for locks: 22.00 ms, held by Cart<Int32>.Work 36.36 %"]);
   await open(`file://${diffPage}`);
   assert((await lines()).every(line => line.startsWith("Hottest own code:")), await lines());
   // Lines of one method are one method, with the name of the hottest line.
@@ -705,6 +713,26 @@ async function testGlance() {
   await open(`file://${lined}`);
   assert((await lines())[0].startsWith("Hottest own code: Cart<Int32>.Work 16.00 ms (self 2.00 ms, total 20.00 ms; " +
     "hottest line Cart.cs:12) · "), (await lines())[0]);
+}
+
+// A search that finds something in another mode only says so.
+async function testElsewhere() {
+  const file = rewrite(page, "elsewhere.html", data => {
+    const lock = structuredClone(data.modes[0]);
+    lock.facts = {...lock.facts, mode: "lock", what: ["wait", "waits"], whole: "waiting time"};
+    lock.strings = lock.strings.map(name => name === WORK ? "Shop.Audit.Write" : name);
+    data.modes.push(lock);
+  });
+  await open(`file://${file}#search=audit`);
+  assert.strictEqual(await text("elsewhere"), "Nothing in mode cpu matches. There are hits in mode lock (1 frame).");
+  await evaluate('document.querySelector("#elsewhere button").click()');
+  assert.strictEqual(await evaluate('state.recording.facts.mode'), "lock");
+  assert.strictEqual(await evaluate('document.getElementById("elsewhere").hidden'), true);
+  assert.match(await text("matches"), /of waiting time matched, 1 frame$/);
+  await open(`file://${file}#search=nowhere`);
+  assert.strictEqual(await text("elsewhere"), "Nothing in mode cpu matches. Nor does anything in another mode.");
+  await open(`file://${file}#search=main`);
+  assert.strictEqual(await evaluate('document.getElementById("elsewhere").hidden'), true);
 }
 
 // Requests by their routes: all together, each route a box of its own, or one alone.
@@ -890,4 +918,4 @@ async function testFirst() {
 run([testFirst, testZoom, testTooltip, testSearch, testThreads, testNative, testShortNames, testKeys,
   testLink, testTimeline, testTimelineKeys, testSandwich, testMethods, testFocus, testFolds,
   testColors, testContrast, testDiff, testChanges, testDiffModes, testInlined, testGrown, testModes, testLongProgram,
-  testIdle, testFolding, testGlance, testShort, testRoutes, testTraces, testHits, testMany]);
+  testIdle, testFolding, testGlance, testShort, testElsewhere, testRoutes, testTraces, testHits, testMany]);

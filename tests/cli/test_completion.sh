@@ -42,8 +42,8 @@ for verb in $verbs; do
   while read -r value; do
     case $value in
       *'|'*) ;;
-      MODE* | EVENT* | FORMAT | PID | OUT | FILE | DIR) ;;
-      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | CONDITION | NAME | GUID | ROUTE | 'ID[:SPAN]') ;; # nothing to offer
+      MODE* | EVENT* | FORMAT | PID | OUT | FILE | PLACE) ;;
+      PERCENT | BYTES | SECONDS | HZ | N | MIB | TEXT | URL | TIME | LINE | CONDITION | NAME | GUID | ROUTE | STATUS | 'ID[:SPAN]') ;; # nothing to offer
       *) fail "$verb: completion/clrsnap.bash and _clrsnap do not know what to offer for '$value'" ;;
     esac
   done < values

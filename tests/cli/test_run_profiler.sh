@@ -94,7 +94,7 @@ refused 1 "there is no process $sleeper" --attach $sleeper "${named[@]}"
 # ---- The environment that the program gets ----
 # A command built with the address sanitizer requires the sanitizer first in LD_PRELOAD, and says so.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
-ours() { grep -E '^(CORECLR_|CLRSNAP_(PROFILER|HOLD|DYN|ELIDE)|LD_PRELOAD=)' out | sort > mine; }
+ours() { grep -E '^(CORECLR_|DOTNET_.*PROFIL|CLRSNAP_(PROFILER|HOLD|DYN|ELIDE)|LD_PRELOAD=)' out | sort > mine; }
 run 0 "$CLRSNAP" run-profiler "${named[@]}" env
 ours
 same mine << X
@@ -120,6 +120,18 @@ LD_PRELOAD=$takeover:$PWD/plain.so
 X
 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{other}' run 0 "$CLRSNAP" run-profiler "${named[@]}" true
 echo "clrsnap: the profiler {other} of the environment gives way to $their" | same err
+# By the names that .NET 11 reads as well. Only one form is left, so every runtime loads the same profiler.
+DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER='{other}' DOTNET_PROFILER_PATH=/o.so DOTNET_PROFILER_PATH_64=/64.so \
+  run 0 "$CLRSNAP" run-profiler "${named[@]}" env
+echo "clrsnap: the profiler {other} of the environment gives way to $their" | same err
+ours
+same mine << X
+CLRSNAP_PROFILER_PATH=$their
+CORECLR_ENABLE_PROFILING=1
+CORECLR_PROFILER=$CLASS
+CORECLR_PROFILER_PATH=$CLRSNAP_LIB
+LD_PRELOAD=$takeover
+X
 
 # Below `clrsnap record`: both profilers, the agent as a notification profiler.
 notified() {
@@ -180,6 +192,28 @@ CLRSNAP_PROFILER_PATH=/other.so
 CORECLR_ENABLE_PROFILING=1
 CORECLR_PROFILER_PATH=$CLRSNAP_LIB
 CORECLR_PROFILER_PATH_64=
+X
+# .NET 11's names: alone, beside the others, and for another profiler than theirs.
+below DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER_PATH_64=/64.so DOTNET_PROFILER_PATH=/other.so
+same mine << X
+CLRSNAP_PROFILER_PATH=/64.so
+DOTNET_ENABLE_PROFILING=1
+DOTNET_PROFILER_PATH=/other.so
+DOTNET_PROFILER_PATH_64=$CLRSNAP_LIB
+X
+below DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER_PATH=/their.so CORECLR_PROFILER_PATH=/their.so
+same mine << X
+CLRSNAP_PROFILER_PATH=/their.so
+CORECLR_PROFILER_PATH=$CLRSNAP_LIB
+DOTNET_ENABLE_PROFILING=1
+DOTNET_PROFILER_PATH=$CLRSNAP_LIB
+X
+below CORECLR_ENABLE_PROFILING=1 DOTNET_PROFILER_PATH=/2nd.so CORECLR_PROFILER_PATH=/their.so
+same mine << X
+CLRSNAP_PROFILER_PATH=/their.so
+CORECLR_ENABLE_PROFILING=1
+CORECLR_PROFILER_PATH=$CLRSNAP_LIB
+DOTNET_PROFILER_PATH=/2nd.so
 X
 # Grandchildren: the same as for the child, and with another profiler that a process in between has set.
 below CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH=/their.so

@@ -28,6 +28,28 @@ wait_for() {
   until [ -e "$1" ]; do sleep 0.02; done
 }
 
+# The same profiler by the names that .NET 11 reads as well, and lists that would hide ours there.
+all='echo $CORECLR_PROFILER $CORECLR_ENABLE_NOTIFICATION_PROFILERS $CORECLR_NOTIFICATION_PROFILERS; env | grep ^DOTNET_.*PROFIL | sort'
+agent="$(realpath "$CLRSNAP_LIB")={8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519};"
+DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER='{AAAA}' DOTNET_PROFILER_PATH=/their.so run 1 "${record[@]}" sh -c "$all"
+same out << X
+1 $agent
+DOTNET_ENABLE_PROFILING=1
+DOTNET_PROFILER={AAAA}
+DOTNET_PROFILER_PATH=/their.so
+X
+DOTNET_ENABLE_PROFILING=1 CORECLR_PROFILER='{AAAA}' DOTNET_ENABLE_NOTIFICATION_PROFILERS=0 \
+  DOTNET_NOTIFICATION_PROFILERS='/a.so={BBBB};' run 1 "${record[@]}" sh -c "$all"
+same out << X
+{AAAA} 1 $agent
+DOTNET_ENABLE_NOTIFICATION_PROFILERS=1
+DOTNET_ENABLE_PROFILING=1
+DOTNET_NOTIFICATION_PROFILERS=/a.so={BBBB};$agent
+X
+# Names that are set, and switched off, would hide the agent's.
+DOTNET_ENABLE_PROFILING=0 DOTNET_PROFILER='{AAAA}' DOTNET_PROFILER_PATH=/their.so run 1 "${record[@]}" sh -c "$all"
+echo '{8F3E6C1A-5B2D-4E7F-9A41-C6D0E2B7F519}' | same out
+
 # Signals that are sent to the command arrive at the program, once.
 for name in INT TERM HUP QUIT USR1 USR2 WINCH; do
   rm -f ready got

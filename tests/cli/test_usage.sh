@@ -146,6 +146,14 @@ usage_error "--filter takes 63 bytes at most$more" top --filter "$(printf %064d 
 usage_error "--count takes a whole number from 1 to 1000000000, not '0'$more" top -n 0 true
 usage_error "--json and --text exclude each other$more" top --json --text true
 
+# Output that is lost, as on a full disk, is a failure.
+for verb in version help "help record" "record --help" "ps --json" doctor "doctor --json"; do
+  rc=0
+  "$CLRSNAP" $verb > /dev/full 2> err || rc=$?
+  [ $rc = 1 ] || fail "$verb on a full disk ended with $rc"
+  grep -qx "clrsnap: the output could not be written: No space left on device" err || { cat err; fail "$verb on a full disk"; }
+done
+
 # A command that fails before it starts the program does not start it.
 run 1 "$CLRSNAP" record -o /nowhere/at/all.html -- touch started
 echo "clrsnap: cannot write /nowhere/at/all.html: No such file or directory" | same err

@@ -20,7 +20,8 @@ static void compare(enum cs_wire_mode mode, uint32_t random) {
   opts.lines = false;
   (void)cs_resolve(&before, CS_WIRE_MODE_BIT(mode), &opts, &sides[0]);
   (void)cs_resolve(&after, CS_WIRE_MODE_BIT(mode), &opts, &sides[1]);
-  cs_diff_make(&diff, &sides[0], &sides[1], (enum cs_normalize)(random >> 8 & 3) % 3);
+  cs_diff_make(&diff, &sides[0], &sides[1], (enum cs_normalize)(random >> 8 & 3) % 3,
+               (random >> 10 & 1) != 0);
   struct cs_profile_set set = {&diff.profile, 1};
   (void)cs_write_diff_text(&diff, random % 50, out);
   fuzz_check_stream(out, bytes);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "codemap/method.h"
+#include "contract/contract.h"
 #include "contract/descriptor.h"
 #include "remote/il.h"
 
@@ -176,6 +177,7 @@ static void load_layout(struct recorded *w, struct input *in, const struct world
   w->world.layout.hijack.hijack_return_address = head->hijack_return_address;
   w->world.layout.hijack.hijack_slot = head->hijack_slot;
   w->world.layout.runtime_major = 10;
+  cs_contract_add_measured(&w->world.layout);
 }
 
 static void load_segments(struct recorded *w, struct input *in, uint32_t count) {

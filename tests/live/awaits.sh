@@ -9,11 +9,13 @@
 #   edges   pairs of chains through each kind of waiting, during such collections; edges-wall: in wall mode;
 #           edges-debug: with a Debug build, without collections; edges-events: while the program listens to the events
 #           of tasks, which changes their structure
+#   runtime chains in which the runtime suspends methods itself (runtime-async): none may be left out of a chain
 #   pid     the chains, recorded by attach
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 NAME=Awaits
 [[ $WHAT != *debug ]] || NAME=AwaitsDebug
+[ "$WHAT" != runtime ] || NAME=RuntimeAsync
 build_app $NAME
 cd "$WORK" || exit 1
 CLRSNAP=$BUILD/bin/clrsnap
@@ -73,6 +75,24 @@ PY
   edges-events)
     record -- edges 8 events
     judge 60 50
+    ;;
+  runtime)
+    export DOTNET_RuntimeAsync=1
+    record -- 4
+    judge 20 100
+    # Of the runtime's own, the method that was resumed is there, below what has resumed it.
+    "$CLRSNAP" record -F 999 --raw-names -o raw.collapsed -- dotnet "$APP" 2 > /dev/null 2> err || { cat err; fail "raw"; }
+    grep -qE 'ThunkTaskCore\.MoveNext[^;]*;[^;]*AsyncResume_Inner[^;]*;Runtime\.Inner;Leaf\.Runtime' raw.collapsed ||
+      { head -3 raw.collapsed; fail "a method that the runtime has resumed has another stack"; }
+    # From outside: what the runtime suspends itself is no step, and said to be.
+    dotnet "$APP" 0 wait > told 2> /dev/null &
+    CHILD=$!
+    for _ in $(seq 200); do grep -qs hangs told && break; sleep 0.1; done
+    "$CLRSNAP" async $CHILD > async.out || { cat async.out; fail "async"; }
+    kill -9 $CHILD
+    wait $CHILD 2> /dev/null
+    grep -qE 'Hang\.Outer .*> \[runtime-async methods\] > Hang\.Inner .*> TaskCompletionSource' async.out ||
+      { cat async.out; fail "async shows another chain"; }
     ;;
   edges-debug)
     record -- edges 8

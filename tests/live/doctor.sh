@@ -55,6 +55,10 @@ start CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{12345678-9ABC-DEF0-1234-5678
 doctor 0
 says note 'other profilers' 'the profiler {12345678-9ABC-DEF0-1234-56789ABCDEF0}; record works beside it'
 stop
+start DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER='{12345678-9ABC-DEF0-1234-56789ABCDEF0}' DOTNET_PROFILER_PATH=/none.so
+doctor 0
+says note 'other profilers' 'DOTNET_PROFILER names {12345678-9ABC-DEF0-1234-56789ABCDEF0}, which .NET 10 does not load'
+stop
 start DOTNET_EnableDiagnostics=0
 doctor 1
 says FAIL 'diagnostics port' 'was started with DOTNET_EnableDiagnostics=0'

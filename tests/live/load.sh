@@ -36,6 +36,18 @@ logged() { # logged NAME TEXT: the library's log has it; the log starts anew
 }
 logged "main profiler" "Initialize: .NET 10."
 
+# The names that .NET 11 reads as well mean nothing to .NET 10; a recording runs beside whatever they name.
+DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER=$CLSID DOTNET_PROFILER_PATH=$ours DOTNET_PROFILER_PATH_64=$ours \
+  dotnet "$APP" > "$WORK/stdout" 2> "$WORK/stderr"
+expect "by .NET 11's names" $?
+[ ! -e "$WORK/log" ] || { cat "$WORK/log"; fail ".NET 10 has loaded a profiler by .NET 11's names"; }
+DOTNET_ENABLE_PROFILING=1 DOTNET_PROFILER='{12345678-9ABC-DEF0-1234-56789ABCDEF0}' DOTNET_PROFILER_PATH=$other \
+  DOTNET_NOTIFICATION_PROFILERS="$other=$CLSID;" "$BUILD/bin/clrsnap" record --mode wall -F 999 \
+  -o "$WORK/out.collapsed" -- dotnet "$APP" > "$WORK/stdout" 2> "$WORK/summary"
+expect "a recording beside .NET 11's names" $?
+grep -qF "recording, pid" "$WORK/log" || { cat "$WORK/log" "$WORK/summary"; fail "nothing is recorded beside .NET 11's names"; }
+logged "a recording beside .NET 11's names" "Initialize: .NET 10."
+
 # The runtime drops a last entry that has no semicolon on .NET 9 and 10, so there is one.
 CORECLR_ENABLE_PROFILING=1 CORECLR_ENABLE_NOTIFICATION_PROFILERS=1 \
   CORECLR_NOTIFICATION_PROFILERS="$ours=$CLSID;" \

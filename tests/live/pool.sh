@@ -32,17 +32,22 @@ sys.exit("no such line, the last one was " + line)' "$1"
 
 # recorded REGEX: so says the summary of a recording in wall mode. It lasts until there have been three looks, however slow
 # the machine is.
+# With CAUSE, it also says that as the cause of a starved pool.
 recorded() {
-  local duration looks
+  local duration looks cause=${2:-}
   for duration in 3 20 60; do
-    timeout 100 "$CLRSNAP" record --mode wall -F 20 -d $duration -o "$WORK/r.clrsnap" "$PID" > "$WORK/err" 2>&1 || { cat "$WORK/err"; fail "record"; }
+    timeout 100 "$CLRSNAP" record --mode wall --lines -F 20 -d $duration -o "$WORK/r.clrsnap" "$PID" > "$WORK/err" 2>&1 || { cat "$WORK/err"; fail "record"; }
     looks=$(sed -nE 's/^clrsnap: pool: .* ([0-9]+) looks?.*/\1/p' "$WORK/err")
     [ "${looks:-0}" -ge 3 ] && break
   done
+  [ -z "$cause" ] || grep -qE "^clrsnap: the pool is starved: $cause [(]at [0-9.]+ s[)]\$" "$WORK/err" || { cat "$WORK/err"; fail "the recording does not say the cause: $cause"; }
   grep -qE "^clrsnap: pool: $1\$" "$WORK/err" || { cat "$WORK/err"; fail "the recording does not say: $1"; }
   "$CLRSNAP" report -o "$WORK/r.md" "$WORK/r.clrsnap" 2> "$WORK/report.err" || { cat "$WORK/report.err"; fail "report"; }
   grep -qxF "$(grep '^clrsnap: pool: ' "$WORK/err")" "$WORK/report.err" || { cat "$WORK/report.err"; fail "report does not say the same"; }
   grep -qE "^Thread pool: $1[.]\$" "$WORK/r.md" || { cat "$WORK/r.md"; fail "the page does not say: $1"; }
+  [ -n "$cause" ] || return
+  diff <(grep 'pool is starved' "$WORK/err") <(grep 'pool is starved' "$WORK/report.err") || fail "report does not say the same cause"
+  grep -qE "^[*][*]the pool is starved: $cause [(]at [0-9.]+ s[)][.][*][*]\$" "$WORK/r.md" || { cat "$WORK/r.md"; fail "the page does not say the cause: $cause"; }
 }
 
 launch_app starved
@@ -62,7 +67,8 @@ grep -A1 -x '7 threads ".NET TP Worker": waiting in futex for a task' "$WORK/tex
 "$CLRSNAP" stack --each "$PID" > "$WORK/each" || fail "stack --each"
 [ "$(grep -cE '^Thread [0-9]+ ".NET TP Worker": waiting in futex for a task$' "$WORK/each")" = 7 ] || { cat "$WORK/each"; fail "--each"; }
 top '(pool["starved"], pool["workers"], pool["asleep"], pool["queued"]) == (True, 8, 8, 32)' || fail "top: a starved pool"
-recorded '8 workers, at most 32 items queued [(]at [0-9.]+ s[)]; starved in [0-9]+ of [0-9]+ looks.*: clrsnap stack PID shows what its workers wait for'
+recorded '8 workers, at most 32 items queued [(]at [0-9.]+ s[)]; starved in [0-9]+ of [0-9]+ looks( .*)?' \
+  "7 of 8 workers wait in Task.Wait at Program.Blocking [(]Program.cs:$line[)]; 32 items queued"
 end
 pass "a starved pool"
 

@@ -86,6 +86,9 @@ timeout 30 "$clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2>&1 &
 sleep 2
 kill -9 "$(pgrep -P $!)"
 wait $! 2> /dev/null
+# The next one takes over at once, before the agent has noticed by itself.
+record -d 1 "$PID"
+named "after a killed command, at once"
 clean "a killed command"
 "$clrsnap" report --top 5 -o "$WORK/cut.folded" "$WORK/cut.clrsnap" > "$WORK/said" 2>&1 || bad "the cut file"
 grep -qF Rec.Program.Hot "$WORK/cut.folded" || bad "the cut file has no stacks"

@@ -32,8 +32,11 @@ of_other() {
 }
 
 of_other
-says 1 "the files of process $PID cannot be accessed: this takes its user with all of its capabilities, or root with \
-CAP_SYS_PTRACE" setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$clrsnap" record -d 1 -o r.clrsnap "$PID"
+says 1 "the files of process $PID cannot be accessed: it runs as user 65534, group 65534, and this command as user 0, group 0: \
+run it as that user and group, or with CAP_SYS_PTRACE" setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$clrsnap" record -d 1 -o r.clrsnap "$PID"
+says 1 "the memory of process $PID may not be read: it runs as user 65534, group 65534, and this command as user 65534, group \
+65533: run it as that user and group, or with CAP_SYS_PTRACE" setpriv --reuid 65534 --regid 65533 --clear-groups \
+  "$WORK/clrsnap" stack "$PID"
 says 0 "wrote r.clrsnap" "$clrsnap" record -d 1 -o r.clrsnap "$PID"
 hidden=(unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' -)
 rm -f r.clrsnap
@@ -41,6 +44,8 @@ mkdir -m 777 their
 says 0 "wrote their/r.clrsnap" "${hidden[@]}" "${other[@]}" "$WORK/clrsnap" record -d 1 -o their/r.clrsnap "$PID"
 stop
 start A=1
+says 1 "the memory of process $PID may not be read: it has capabilities that this command lacks: run this command with the \
+same ones, or with CAP_SYS_PTRACE" setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace "$clrsnap" stack "$PID"
 says 1 "process $PID is not shown in /proc, which is mounted with hidepid: only its user and root may attach to it" \
   "${hidden[@]}" "${other[@]}" "$WORK/clrsnap" record -d 1 -o their/r.clrsnap "$PID"
 says 1 "process $PID belongs to another user ($(id -u)); only that user and root may attach to it" \

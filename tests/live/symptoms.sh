@@ -101,8 +101,24 @@ assert "user" in {m["kinds"][k][0] for n, _, k in zip(*[iter(m["frames"])] * 3) 
   echo "route: $line"
 }
 
+# Requests of one route by their status.
+statuses() {
+  "$clrsnap" report --mode cpu --route '/pay/{id:int}' --status 5xx --format collapsed -o failed slow.clrsnap 2> report.err || { cat report.err; fail "--status 5xx"; }
+  "$clrsnap" report --mode cpu --route '/pay/{id:int}' --status 200 --format collapsed -o paid slow.clrsnap 2> report.err || { cat report.err; fail "--status 200"; }
+  grep -q 'Soa.Payment.Refuse' failed && ! grep -q 'Soa.Payment.Accept' failed || { head -5 failed; fail "--status 5xx"; }
+  grep -q 'Soa.Payment.Accept' paid && ! grep -q 'Soa.Payment.Refuse' paid || { head -5 paid; fail "--status 200"; }
+  "$clrsnap" report --mode cpu --by-route --format collapsed -o by slow.clrsnap 2> report.err || { cat report.err; fail "--by-route"; }
+  # What has not ended when the recording does has no status.
+  awk '/^.*Soa[.]Payment[.]Refuse/ { all += $NF; if (/;?GET [/]pay[/]{id:int} \[503\];/) told += $NF } END { exit !(all > 0 && told >= 0.9 * all) }' by ||
+    { grep Payment by | head; fail "--by-route does not tell failed requests apart"; }
+  ! grep -F '[503]' by | grep -q 'Soa.Payment.Accept' || fail "a request that succeeded has the status 503"
+  ! "$clrsnap" report --status 418 -o none.txt slow.clrsnap 2> report.err || fail "a status that is not there"
+  grep -q 'has no sample of a request that has ended with such a status$' report.err || { cat report.err; fail "--status 418"; }
+  echo "status: $(grep -m1 -o 'GET /pay/{id:int} \[503\]' by)"
+}
+
 busy() {
-  under_load search quotes stock profile export parse cache audit limited
+  under_load search quotes stock profile export parse cache audit limited pay
   "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --lines --labels -o slow.clrsnap "$PID" 2> rec.err &
   recorder=$!
   for _ in $(seq 1200); do [ -s slow.clrsnap ] && break; sleep 0.05; done
@@ -117,6 +133,7 @@ busy() {
   named allocation alloc "$(cause Export.Append export)"
   named exceptions exception "$(cause Parser.Number parse)" System.FormatException
   routes
+  statuses
   beside gc "$(cause Cache.Trim cache)" System.GC.Collect
   "$clrsnap" report --mode gc --format collapsed -o pauses slow.clrsnap 2> report.err || { cat report.err; fail "report --mode gc"; }
   grep -qF '[GC gen 2, induced, blocking]' pauses || { cat pauses; fail "gc: no induced collection"; }

@@ -30,7 +30,7 @@ trap '[ -z "$PID" ] || kill -9 "$PID" 2> /dev/null; rm -rf "$WORK"' EXIT
 
 # ---- Truncating it during a recording is an error, and both processes survive ----
 start
-"$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
+"$clrsnap" record -d 2 -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
 command=$!
 until [ "$(memories $PID)" -ge 2 ]; do sleep 0.02; done
 for owner in $PID $command; do
@@ -38,9 +38,7 @@ for owner in $PID $command; do
     truncate -s 0 "/proc/$owner/fd/$fd" 2> /dev/null && fail "process $owner's memory can be truncated"
   done
 done
-sleep 0.5
 grep -h /dev/shm/clrsnap "/proc/$PID/maps" "/proc/$command/maps" && fail "a file in /dev/shm"
-kill -INT $command
 wait $command || { cat "$WORK/said"; fail "truncated: exit code $?"; }
 grep -qF Rec.Program.Hot "$WORK/stacks.folded" || fail "truncated: nothing was seen"
 gone $PID "after a recording"
@@ -63,7 +61,9 @@ for signal in INT TERM; do
   kill -STOP $PID
   env --default-signal "$clrsnap" record -o "$WORK/stopped.folded" "$PID" > "$WORK/said" 2>&1 &
   command=$!
-  sleep 1
+  for _ in $(seq 40); do grep -q . "$WORK/said" && break; sleep 0.05; done # silent for 30 s before
+  grep -q "^clrsnap: process $PID is stopped, by a signal or a debugger: waiting for it, 30 s at most" "$WORK/said" ||
+    { cat "$WORK/said"; fail "stopped: it does not say what it waits for"; }
   before=$(date +%s%N)
   kill -$signal $command
   rc=0

@@ -9,7 +9,7 @@ command -v dotnet > /dev/null || { echo "skipped: there is no dotnet command"; e
 WORK=$(mktemp -d) || exit 1
 trap 'rm -rf "$WORK"' EXIT
 export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1
-unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS
+unset CORECLR_ENABLE_PROFILING CORECLR_ENABLE_NOTIFICATION_PROFILERS DOTNET_ENABLE_PROFILING DOTNET_ENABLE_NOTIFICATION_PROFILERS
 
 # build DIR: builds the program in the folder DIR of tests/ as MATERIAL/apps/NAME/NAME.dll.
 build() {

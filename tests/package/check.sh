@@ -1,28 +1,35 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # check.sh BUILD ROOT APP: the packages are made, twice with the same bytes; their files need no library of the machine
-# but glibc's, and no symbol that glibc 2.27 lacks; and each package, installed as its users install it, records a
-# program. The .NET tool is installed from a local folder, into a home of its own.
+# but glibc's, and no symbol that glibc 2.27 lacks; the libraries need nothing that musl lacks, and the command for musl
+# needs no library at all; and each package, installed as its users install it, records a program. The .NET tool is
+# installed from a local folder, into a home of its own, or run without being installed.
 set -euo pipefail
 build=$1 root=$2 app=$3
 floor=2.27
 for tool in zip objdump dpkg-deb; do
   command -v $tool > /dev/null || { echo "skipped: there is no $tool"; exit 77; }
 done
-[ -f "$(cc -print-file-name=liblzma.a)" ] || { echo "skipped: there is no static liblzma"; exit 77; }
+[ -x "$build/package/files/clrsnap-static" ] || { echo "skipped: there are no package files: run this by ctest"; exit 77; }
+musl=/lib/ld-musl-x86_64.so.1
+[ -e $musl ] || { echo "skipped: there is no musl"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAIL: $*"; exit 1; }
 
-cmake --build "$build" --target package_files > "$work/build.log" 2>&1 || { cat "$work/build.log"; fail "package_files"; }
 "$root/scripts/package.sh" "$build" > "$work/first"
 "$root/scripts/package.sh" "$build" > "$work/second"
 cmp "$work/first" "$work/second" || fail "two packages of one build differ"
 packages=$build/package
-[ "$(wc -l < "$work/first")" = 4 ] || fail "there are not four packages: $(cat "$work/first")"
+[ "$(wc -l < "$work/first")" = 7 ] || fail "there are not seven packages: $(cat "$work/first")"
 
 # needs FILE: the shared libraries of FILE that glibc and libgcc_s do not have.
 needs() { objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }' | grep -vE '^(lib(c|m|dl|pthread|gcc_s)\.so\.[0-9]+|ld-linux-x86-64\.so\.2)$' || true; }
+# defined FILE, undefined FILE: the dynamic symbols; those that may be missing are not undefined.
+defined() { nm -D --defined-only "$1" | awk '{ sub(/@.*/, "", $3); print $3 }'; }
+undefined() { nm -D --undefined-only "$1" | awk '$1 != "w" { sub(/@.*/, "", $2); print $2 }'; }
+# lacking FILE: what musl and libgcc_s have not. musl's loader takes the names of glibc's libraries for its own.
+lacking() { undefined "$1" | grep -vxFf <(defined $musl; defined "$(cc -print-file-name=libgcc_s.so.1)") || true; }
 # newest FILE: the latest version of glibc that FILE asks for.
 newest() { objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1 | cut -d_ -f2; }
 # too_new VERSION: it is later than the floor.
@@ -31,9 +38,16 @@ too_new() { [ "$(printf '%s\n' "$1" $floor | sort -V | tail -n 1)" != $floor ]; 
 too_new 2.28 || fail "the test itself: 2.28 is not noticed"
 too_new "$(newest "$build/bin/clrsnap")" || fail "the test itself: the ordinary command does not ask for more than $floor"
 [ -n "$(needs "$build/bin/clrsnap")" ] || fail "the test itself: the ordinary command needs no library"
-for file in clrsnap libclrsnap.so libclrsnap-takeover.so; do
+[ -n "$(lacking "$build/lib/libclrsnap.so")" ] || fail "the test itself: the ordinary library has all it needs in musl"
+for file in libclrsnap.so libclrsnap-takeover.so; do
+  [ -z "$(lacking "$packages/files/$file")" ] || fail "$file needs of musl $(lacking "$packages/files/$file")"
+  ! objdump -p "$packages/files/$file" | grep 'NEEDED.*ld-linux' || fail "$file needs glibc's loader"
+done
+! objdump -p "$packages/files/clrsnap-static" | grep -E 'INTERP|NEEDED' || fail "the command for musl is not static"
+for file in clrsnap libclrsnap.so libclrsnap-takeover.so clrsnap-static; do
   path=$packages/files/$file
   [ -z "$(needs "$path")" ] || fail "$file needs $(needs "$path")"
+  [[ $file != *static ]] || continue
   ! too_new "$(newest "$path")" || fail "$file needs glibc $(newest "$path"): package/glibc.c has to define what is new in it"
   ! strings -a "$path" | grep -qF "$root/" || fail "$file has the path of the build in it"
 done
@@ -57,12 +71,24 @@ XML
 dotnet tool install --tool-path "$work/tools" --configfile "$work/nuget.config" clrsnap > "$work/log" 2>&1 ||
   { cat "$work/log"; fail "dotnet tool install"; }
 records "$work/tools/clrsnap"
+(
+  cd "$work" # dnx reads the tools of the folder it is run in
+  dotnet dnx --yes --configfile "$work/nuget.config" clrsnap record -d 1 -o "$work/x.html" $$ > "$work/log" 2>&1 &&
+    fail "dnx records a shell"
+  grep -q "^clrsnap: process $$ has no diagnostics port" "$work/log" || { cat "$work/log"; fail "dnx"; }
+)
 
-mkdir "$work/tarball"
-tar -C "$work/tarball" -xzf "$packages"/clrsnap-*.tar.gz
-records "$work"/tarball/*/clrsnap
+for rid in linux-x64 linux-musl-x64; do
+  mkdir "$work/$rid"
+  tar -C "$work/$rid" -xzf "$packages"/clrsnap-*-$rid.tar.gz
+  records "$work/$rid"/*/clrsnap
+done
+"$work"/linux-musl-x64/*/clrsnap record --push otlp+http://127.0.0.1:1 -- dotnet "$app" hot 100 > "$work/log" 2>&1 || true
+grep -q 'linked statically' "$work/log" || { cat "$work/log"; fail "the static command does not say why it cannot push"; }
+python3 "$root/tests/package/image.py" "$packages"/clrsnap-*-image.tar.gz "$work/image"
+records "$work/image/usr/bin/clrsnap"
 
 dpkg-deb -x "$packages"/*.deb "$work/deb"
 records "$work/deb/usr/bin/clrsnap"
 python3 -m json.tool "$work/deb/usr/lib/clrsnap/clrsnap.spdx.json" > /dev/null || fail "the SBOM is not JSON"
-echo "ok: packages for glibc $floor, installed in three ways"
+echo "ok: packages for glibc $floor and for musl, installed in five ways"

@@ -77,6 +77,7 @@ static void set_layout(struct cs_layout *l) {
   l->frame_ids.external_method = 12;
   l->frame_ids.dynamic_helper = 13;
   l->frame_ids.pinvoke_calli = 7;
+  l->frame_ids.debugger_u2m_catch = 17;
 }
 
 // Enters [begin, end) into the range map.
@@ -86,8 +87,10 @@ static void add_range(struct fake_clr *clr, uint64_t begin, uint64_t end, uint32
   put64(section, 0, begin);
   put64(section, 8, end);
   put32(section, 16, flags);
+  put64(section, 24, FAKE_JIT_MANAGER);
   put64(section, 32, r2r_module);
   put64(section, 40, heap);
+  if (heap != 0) clr->heap_section = section;
   for (uint64_t chunk = begin & ~(uint64_t)(CHUNK - 1); chunk < end; chunk += CHUNK) {
     uint64_t *table = clr->top;
     for (int level = 4; level > 0; level--) {

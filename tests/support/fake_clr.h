@@ -14,8 +14,10 @@ struct fake_clr {
   uint8_t *code, *code_next, *code_end;     // the code heap, 128 KiB aligned
   uint32_t *nibbles;
   uint64_t map_base;
-  uint64_t *top;  // the range map's outermost table
+  uint64_t *top;          // the range map's outermost table
+  uint8_t *heap_section;  // the code heap's RangeSection
 };
+#define FAKE_JIT_MANAGER 0x4A49544Dull  // RangeSection.JitManager of every section
 
 struct fake_function {  // one RUNTIME_FUNCTION of a method: body or funclet
   const uint8_t *code;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "base/own_thread.h"
 #include "events/events.h"
 #include "sampling/ask.h"
 #include "sampling/engine.h"
@@ -209,7 +210,7 @@ void cs_holdups_begin(void) {
   if (!cs_wants(CS_WIRE_MODE_GC)) return;
   forget_suspension();
   cs_store_release(&watching, 1u);
-  if (pthread_create(&thread, NULL, watch, NULL) == 0) return;
+  if (cs_own_thread_begin(&thread, watch, NULL) == 0) return;
   cs_store_release(&watching, 0u);
   cs_producer_say(
       &cs_agent.wire,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/holdups.h"
+#include "agent/program_start.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "events/events.h"
@@ -29,6 +30,7 @@
 #include "sampling/equip.h"
 #include "sampling/gate.h"
 #include "sampling/label_slots.h"
+#include "sampling/standstills.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "sampling/weight.h"
@@ -46,7 +48,9 @@ enum {
   OLD_IMAGES_MS = 10,  // or that a walk has met, is looked for after this: 2 % of a core at most
   NAMES_MS = 1000,
   CHECK_MS = 100,    // whether the runtime's layout still holds
-  COMMAND_MS = 200,  // whether the command is still there
+  COMMAND_MS = 200,  // whether the command is still there; LOOK_S: at most, when somebody waits
+  LOOK_S = 1,
+  NAP_MS = 10,
   // A look at all threads costs some 1.5 us for each that sleeps. After one that takes long there is a
   // rest of so many times its duration: with thousands of threads mode wall takes a fifth of a
   // processor, and other looks a fiftieth.
@@ -55,10 +59,13 @@ enum {
   PARTS_MS = 5,  // the least period with which threads are looked at in parts
 };
 
+enum { ENDING = 2 };
+
 static struct cs_wire_ticks ticks;  // of mode wall, in this recording
 // Atomic.
-static uint32_t stop;             // 1: the recording is to end
-static uint32_t attach_complete;  // 1: a program's start, or ProfilerAttachComplete
+static uint32_t stop;  // 1: the recording is to end; ENDING: as does the process
+static uint32_t looks_wanted, looks_taken;  // whether the command lives; a futex
+static uint32_t attach_complete;            // 1: a program's start, or ProfilerAttachComplete
 
 void cs_loop_prepare(bool attached) {
   stop = 0;
@@ -66,13 +73,26 @@ void cs_loop_prepare(bool attached) {
 }
 
 void cs_loop_stop(void) {
-  cs_store_release(&stop, 1u);
+  cs_store_release(&stop, (uint32_t)ENDING);
   cs_agent_wake();
 }
 
 void cs_loop_note_attached(void) {
   cs_store_release(&attach_complete, 1u);
   cs_agent_wake();
+}
+
+// The agent's thread looks, because the lock on the shared memory is not to be tested while that is
+// given back.
+bool cs_loop_is_abandoned(void) {
+  uint64_t until = cs_clock_now_ns() + LOOK_S * 1000 * MS;
+  uint32_t wanted = cs_add_seq(&looks_wanted, 1) + 1, taken;
+  cs_agent_wake();
+  while (cs_load_acquire(&stop) == 0 && cs_agent_is_active() &&
+         (int32_t)((taken = cs_load_acquire(&looks_taken)) - wanted) < 0 &&
+         cs_clock_now_ns() < until)
+    cs_futex_wait_until(&looks_taken, taken, cs_clock_now_ns() + NAP_MS * MS);
+  return cs_load_acquire(&stop) != 0 || !cs_agent_is_active();
 }
 
 // Is it time again? Moves the mark on.
@@ -86,10 +106,18 @@ static bool is_due(uint64_t *next_ns, uint64_t now_ns, uint64_t every_ms) {
 static bool is_stop_wanted(void) {
   static uint64_t next_ns;
   if (cs_load_acquire(&stop) != 0 || cs_producer_stop_wanted(&cs_agent.wire)) return true;
-  if (!is_due(&next_ns, cs_clock_now_ns(), COMMAND_MS) || cs_producer_command_lives(&cs_agent.wire))
-    return false;
+  uint32_t wanted = cs_load_acquire(&looks_wanted);
+  bool due = is_due(&next_ns, cs_clock_now_ns(), COMMAND_MS) || wanted != looks_taken;
+  if (!due) return false;
+  bool lives = cs_producer_command_lives(&cs_agent.wire);
+  if (wanted != looks_taken && lives) {
+    cs_store_release(&looks_taken, wanted);
+    cs_futex_wake(&looks_taken);
+  }
+  if (lives) return false;
   cs_log("the command has ended without a word");
-  cs_store_release(&stop, 1u);
+  uint32_t no = 0;
+  (void)cs_cas(&stop, &no, 1u);
   return true;
 }
 
@@ -108,12 +136,23 @@ static bool announce_start(void) {
   return cs_producer_put(&cs_agent.wire, CS_WIRE_START, &start, sizeof start, strings, 1);
 }
 
+// A runtime that is about to end reports no events, and calls Shutdown a little later.
+static bool begin_events(struct cs_error *err) {
+  enum { TRIES = 500 };
+  if (cs_events_start(err)) return true;
+  for (int i = 0; i < TRIES && !is_stop_wanted(); i++) (void)usleep(READY_MS * 1000);
+  if (!is_stop_wanted()) return false;
+  cs_producer_say(&cs_agent.wire, "the program ended before the runtime could report events");
+  return true;
+}
+
 static bool begin_recording(struct cs_error *err) {
   cs_agent.start_ns = cs_clock_now_ns();
-  ticks = (struct cs_wire_ticks){0, 0};
+  ticks = (struct cs_wire_ticks){0};
   cs_gate_start(cs_agent.start_ns);
   cs_budget_start(cs_agent.start_ns);
   (void)announce_start();  // the first record: there is room
+  cs_standstills_begin();
   if (!cs_engines_begin(err)) return false;
   cs_asks_begin();
   cs_agent_set_state(CS_AGENT_RECORDING);
@@ -126,7 +165,7 @@ static bool begin_recording(struct cs_error *err) {
   cs_threads_start_engines();
   cs_holdups_begin();
   cs_log("recording, pid %d, signal %d", getpid(), cs_threads.signal_number);
-  bool begun = cs_events_start(err);
+  bool begun = begin_events(err);
   cs_holders_start(cs_clock_now_ns());
   return begun;
 }
@@ -147,8 +186,10 @@ static bool wait_until_ready(void) {
   }
   if (hr == S_OK) return true;
   if (hr == CORPROF_E_STACKSNAPSHOT_UNSAFE) {
-    cs_log("the program ended before the recording could begin: %s", err.text);
-    cs_producer_set_state(&cs_agent.wire, CS_WIRE_AGENT_DONE);
+    bool asked = cs_producer_stop_wanted(&cs_agent.wire);
+    cs_log("ended before the recording could begin: %s", err.text);
+    cs_producer_refuse(&cs_agent.wire, asked ? "the recording was ended before it had begun"
+                                             : "the program ended before the recording had begun");
     return false;
   }
   cs_log_important("%s", err.text);
@@ -253,7 +294,8 @@ static bool record(struct cs_error *err) {
     maintain(now);
     cs_budget_update(now);
     cs_gate_update(now);
-    cs_equip_check(now);
+    uint64_t equip = cs_equip_check(now);
+    if (equip < engine) engine = equip;
     cs_asks_check(now);
     step = step_of(wall);
     if (!is_trusted(now, err)) return false;
@@ -279,12 +321,14 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
   cs_events_end_waits();
   cs_threads_stop();
   cs_engines_end();
-  cs_events_stop();
+  // Where the process ends, the runtime has stopped events, and locks may be its own from now on.
+  if (cs_load_acquire(&stop) != ENDING) cs_events_stop();
   if (cs_labels_have_hook()) cs_producer_set_label_hooks(&cs_agent.wire);
   cs_labels_end();
   cs_store_release(&cs_signal.ring, NULL);
   cs_store_release(&cs_signal.awaits, NULL);
   bool walks_ended = cs_epoch_wait();
+  cs_standstills_end();
   cs_holdups_end();
   cs_asks_end();
   drain();
@@ -298,7 +342,12 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
       .runtime_suspensions = cs_equip_stops(),
       .events = cs_load_acquire(&ring->events),
   };
-  if (ticks.left_out > 0) (void)cs_send(CS_WIRE_TICKS, &ticks, sizeof ticks);
+  if (cs_wants(CS_WIRE_MODE_WALL)) {
+    ticks.uncovered_ns = cs_weight_uncovered_ns();
+    ticks.native = cs_threads_count_unknown();
+  }
+  if (ticks.left_out + ticks.uncovered_ns + ticks.native > 0)
+    (void)cs_send(CS_WIRE_TICKS, &ticks, sizeof ticks);
   (void)cs_engines_report();
   (void)cs_asks_report();
   (void)cs_threads_report_rooms();
@@ -323,10 +372,12 @@ static bool end_recording(bool trusted, const struct cs_error *err) {
 
 bool cs_loop_run(void) {
   if (!wait_until_ready()) {
+    cs_program_start_allow(false);
     cs_threads_stop();
     return true;
   }
   struct cs_error err = {""};
-  bool trusted = begin_recording(&err) && record(&err);
-  return end_recording(trusted, &err);
+  bool begun = begin_recording(&err);
+  cs_program_start_allow(begun);
+  return end_recording(begun && record(&err), &err);
 }

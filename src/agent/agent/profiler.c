@@ -11,6 +11,7 @@
 
 #include "agent/holdups.h"
 #include "agent/loop.h"
+#include "agent/program_start.h"
 #include "agent/start.h"
 #include "base/log.h"
 #include "clr/clr.h"
@@ -105,6 +106,12 @@ static HRESULT thread_renamed(ICorProfilerCallback11 *self, ThreadID id, ULONG u
   return S_OK;
 }
 
+static HRESULT module_load_finished(ICorProfilerCallback11 *self, ModuleID module, HRESULT status) {
+  (void)self, (void)module, (void)status;
+  cs_program_start_await();
+  return S_OK;
+}
+
 static HRESULT module_unload_started(ICorProfilerCallback11 *self, ModuleID module) {
   (void)self, (void)module;
   if (!cs_unload(true)) return S_OK;
@@ -179,6 +186,7 @@ HRESULT cs_profiler_create(const GUID *iid, void **out) {
   vtbl.ThreadAssignedToOSThread = thread_assigned;
   vtbl.ThreadDestroyed = thread_destroyed;
   vtbl.ThreadNameChanged = thread_renamed;
+  vtbl.ModuleLoadFinished = module_load_finished;
   vtbl.ModuleUnloadStarted = module_unload_started;
   vtbl.DynamicMethodUnloaded = dynamic_method_unloaded;
   vtbl.EventPipeEventDelivered = event_delivered;

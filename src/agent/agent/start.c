@@ -17,12 +17,16 @@
 #include <unistd.h>
 
 #include "agent/loop.h"
+#include "agent/program_start.h"
 #include "base/futex.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/own_thread.h"
 #include "base/perf.h"
+#include "base/sealed.h"
 #include "events/events.h"
 #include "events/holders.h"
+#include "events/sessions.h"
 #include "life/function.h"
 #include "life/library.h"
 #include "life/start.h"
@@ -105,10 +109,14 @@ static HRESULT refuse(const char *sentence) {
 }
 
 // Gives the reason to a command other than the one that records.
-static HRESULT refuse_second(const struct cs_agent_wish *wish) {
+static HRESULT refuse_second(const struct cs_agent_wish *wish, bool abandoned) {
   struct cs_producer other;
   struct cs_error err = {""}, busy = {""};
-  (void)cs_error_set(&busy, "process %d is being recorded already, by another clrsnap (process %u)",
+  (void)cs_error_set(&busy,
+                     abandoned ? "process %d has not given up a recording yet whose clrsnap was "
+                                 "killed (process %u): try again"
+                               : "process %d is being recorded already, by another clrsnap "
+                                 "(process %u)",
                      (int)getpid(), command_pid);
   cs_log("%s", busy.text);
   (void)cs_producer_make(&other, wish->invitation, wish->size, &err);
@@ -142,9 +150,15 @@ static void explain_reach(const char *path, struct cs_error *err) {
 }
 
 // A child of the recorded process has the same environment. It is not recorded, and says nothing
-// about that.
+// about that. The command has closed the descriptor by then, whose number may be another file's.
 static bool is_for_somebody_else(const char *path) {
-  if (access(path, F_OK) == 0 || errno != ENOENT || is_elsewhere()) return false;
+  static const char own[] = CS_SEALED_LINK_BEGIN "clrsnap" CS_SEALED_LINK_END;
+  char link[sizeof own];
+  ssize_t n = readlink(path, link, sizeof link);
+  bool other = n >= 0 && strncmp(path, "/proc/", 6) == 0 &&
+               ((size_t)n != sizeof own - 1 || memcmp(link, own, sizeof own - 1) != 0);
+  bool gone = n < 0 && errno == ENOENT;
+  if (!(other || gone) || is_elsewhere()) return false;
   cs_log("%s is gone: another process is being recorded", path);
   return true;
 }
@@ -215,6 +229,14 @@ static uint64_t walk_limit_ns(uint32_t us) {
   return (us != 0 ? us : CS_WIRE_WALK_LIMIT_US) * 1000ull;
 }
 
+// The runtime for musl crashes now and then while it reports events to a profiler.
+static bool are_events_safe(struct cs_error *err) {
+  if (!cs_wants_events() || !cs_libc_is_musl()) return true;
+  return cs_error_set(err,
+                      "with musl only the modes cpu and wall are recorded, because programs that "
+                      "report events may crash there");
+}
+
 static bool set_event_mask(struct cs_error *err) {
   ICorProfilerInfo15 *info = cs_agent.info;
   DWORD low =
@@ -241,7 +263,8 @@ static void leave(void) {
   cs_agent.info = NULL;
   free_recording();
   (void)info->lpVtbl->Release(info);
-  HRESULT hr = info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
+  HRESULT hr =
+      cs_sessions_are_stuck() ? E_FAIL : info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
   cs_log("the recording is over; the runtime %s (0x%08x)",
          hr == S_OK ? "detaches the profiler" : "keeps the profiler, which does nothing",
          (unsigned)hr);
@@ -264,15 +287,22 @@ static bool start_thread(struct cs_error *err) {
   return failed == 0 || cs_error_set(err, "no thread for the recording: %s", strerror(failed));
 }
 
+// Another command may take over where the one that records was killed.
+static bool is_abandoned(void) {
+  return cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE && cs_loop_is_abandoned();
+}
+
 HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
   struct cs_error err = {""};
   bool attached = wish->attached;
   if (!attached && is_for_somebody_else(wish->path)) return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
-  if (cs_load_acquire(&cs_agent.state) == CS_AGENT_OVER)
+  bool abandoned = attached && is_abandoned();
+  if (abandoned || cs_load_acquire(&cs_agent.state) == CS_AGENT_OVER)
     (void)wait_for_state(CS_AGENT_PASSIVE, LEAVE_TIMEOUT_S);
   if (cs_load_acquire(&cs_agent.state) != CS_AGENT_PASSIVE)
-    return attached ? refuse_second(wish) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
+    return attached ? refuse_second(wish, abandoned) : CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   cs_loop_prepare(attached);
+  cs_program_start_prepare(!attached);
   enum open_result opened = attached ? make_wire(wish, &err) : find_wire(wish->path, &err);
   if (opened == OPEN_FAILED && !attached) explain_reach(wish->path, &err);
   if (opened == OPEN_FAILED) return refuse(err.text);
@@ -280,7 +310,7 @@ HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish) {
     cs_log("%s: another process is being recorded", wish->path);
     return CORPROF_E_PROFILER_CANCEL_ACTIVATION;
   }
-  if (!read_options(&err)) return refuse(err.text);
+  if (!read_options(&err) || !are_events_safe(&err)) return refuse(err.text);
   struct clrsnap_opts opts = {.size = sizeof opts, .max_depth = cs_agent.wire.header->max_depth};
   if (FAILED(cs_library_start(info, &opts, &err))) return refuse(err.text);
   // The library may be serving another profiler, too, and then uses that one's ICorProfilerInfo.

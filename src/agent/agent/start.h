@@ -16,7 +16,7 @@ struct cs_agent_wish {
   size_t size;
 };
 // Maps and claims the shared memory, starts the library and the agent's thread. Returns what
-// Initialize is to return. Waits for a recording that is just ending, 3 s at most. By attach the
+// Initialize is to return. Waits for a recording that is just ending, or whose command was killed, 4 s at most. By attach the
 // command is waiting for the reason if there is no recording.
 HRESULT cs_agent_start(IUnknown *info, const struct cs_agent_wish *wish);
 // The process ends: ends the recording, if there is one, and waits until its last record is written,

@@ -133,28 +133,32 @@ void cs_type_params(IMetaDataImport2 *import, mdToken owner, struct cs_type_args
   if (params != NULL) import->lpVtbl->CloseEnum(import, params);
 }
 
-// Adds a class that has metadata. False: it has none.
-static bool write_plain_class(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
-                              struct cs_text_out *out) {
+struct class {
+  struct cs_type_name name;
+  struct cs_type_args args;
+};
+
+// Reads a class that has metadata. `nesting` bounds how deep its type arguments are written; 0: they
+// keep the names of their parameters. Returns false if it has none.
+static bool read_class(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
+                       struct class *out) {
   ModuleID module = 0;
   mdTypeDef token = 0;
   ClassID ids[CS_TYPE_ARGS];
   ULONG32 count = 0;
+  IMetaDataImport2 *import = NULL;
   if (FAILED(info->lpVtbl->GetClassIDInfo2(info, class_id, &module, &token, NULL, CS_TYPE_ARGS,
                                            &count, ids)) ||
-      module == 0)
-    return false;
-  IMetaDataImport2 *import = NULL;
-  if (info->lpVtbl->GetModuleMetaData(info, module, ofRead, &IID_IMetaDataImport2,
+      module == 0 ||
+      info->lpVtbl->GetModuleMetaData(info, module, ofRead, &IID_IMetaDataImport2,
                                       (void **)&import) != S_OK)
     return false;
-  struct cs_type_name name;
-  struct cs_type_args args;
-  bool ok = cs_type_read(import, token, &name);
+  bool ok = cs_type_read(import, token, &out->name);
   if (ok) {
-    cs_type_params(import, token, &args);
-    cs_type_instantiate(info, ids, count < CS_TYPE_ARGS ? count : CS_TYPE_ARGS, nesting, &args);
-    cs_type_write_short(&name, &args, out);
+    cs_type_params(import, token, &out->args);
+    if (nesting > 0)
+      cs_type_instantiate(info, ids, count < CS_TYPE_ARGS ? count : CS_TYPE_ARGS, nesting,
+                          &out->args);
   }
   (void)import->lpVtbl->Release(import);
   return ok;
@@ -187,30 +191,13 @@ bool cs_class_write_whole(ICorProfilerInfo15 *info, ClassID class_id, struct cs_
     ranks++;
     at = element_class;
   }
-  ModuleID module = 0;
-  mdTypeDef token = 0;
-  ULONG32 count = 0;
-  ClassID ids[CS_TYPE_ARGS];
-  IMetaDataImport2 *import = NULL;
-  if (at == 0 ||
-      FAILED(info->lpVtbl->GetClassIDInfo2(info, at, &module, &token, NULL, CS_TYPE_ARGS, &count,
-                                           ids)) ||
-      module == 0 ||
-      info->lpVtbl->GetModuleMetaData(info, module, ofRead, &IID_IMetaDataImport2,
-                                      (void **)&import) != S_OK)
-    return false;
-  struct cs_type_name name;
-  struct cs_type_args args;
-  bool ok = cs_type_read(import, token, &name);
-  if (ok) {
-    cs_type_params(import, token, &args);
-    cs_text_add(out, name.space);
-    if (name.space[0] != '\0') cs_text_add_char(out, '.');
-    cs_type_write(&name, &args, out);
-    for (unsigned i = 0; i < ranks; i++) write_ranks(rank[i], out);
-  }
-  (void)import->lpVtbl->Release(import);
-  return ok;
+  struct class read;
+  if (at == 0 || !read_class(info, at, 0, &read)) return false;
+  cs_text_add(out, read.name.space);
+  if (read.name.space[0] != '\0') cs_text_add_char(out, '.');
+  cs_type_write(&read.name, &read.args, out);
+  for (unsigned i = 0; i < ranks; i++) write_ranks(rank[i], out);
+  return true;
 }
 
 void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting,
@@ -218,13 +205,16 @@ void cs_class_write(ICorProfilerInfo15 *info, ClassID class_id, unsigned nesting
   CorElementType element = 0;
   ClassID element_class = 0;
   ULONG rank = 0;
+  struct class read;
   if (class_id == 0 || nesting == 0) {
     cs_text_add(out, class_id == 0 ? "?" : "...");
     return;
   }
   if (info->lpVtbl->IsArrayClass(info, class_id, &element, &element_class, &rank) == S_OK)
     write_array(info, element, element_class, rank, nesting, out);
-  else if (!write_plain_class(info, class_id, nesting, out))
+  else if (read_class(info, class_id, nesting, &read))
+    cs_type_write_short(&read.name, &read.args, out);
+  else
     cs_text_add(out, "?");
 }
 

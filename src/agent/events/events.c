@@ -19,23 +19,15 @@
 #include "base/log.h"
 #include "events/gc_names.h"
 #include "events/lock_waits.h"
+#include "events/sessions.h"
 #include "sampling/event_names.h"
 #include "sampling/gate.h"
 #include "sampling/thread_life.h"
 #include "sampling/wall.h"
 #include "snapshot/self.h"
 
-// The provider's keywords and events, from its manifest (.NET 10).
-#define KEYWORD_GC 0x1ull
-#define KEYWORD_CONTENTION 0x4000ull
-#define KEYWORD_EXCEPTION 0x8000ull
-#define KEYWORD_WAIT_HANDLE 0x40000000000ull
-#define KEYWORD_ALLOCATION_SAMPLING 0x80000000000ull
+// The provider's events, from its manifest (.NET 10).
 enum {
-  LEVEL_ERROR = 2,  // exceptions that are thrown; above it also each catch, filter and finally
-                    // clause on their way, at the same cost
-  LEVEL_INFORMATIONAL = 4,
-  LEVEL_VERBOSE = 5,  // waits; other keywords have far too many events at this level
   GC_START = 1,
   GC_RESTART_END = 3,
   GC_SUSPEND_END = 8,
@@ -50,15 +42,6 @@ enum {
 };
 
 enum { TRIGGER_BYTES = 256 << 10 };
-
-static __thread bool is_ours;  // the agent's own thread: its events are not the program's
-
-static struct session {
-  uint64_t keywords;
-  uint32_t level;
-  EVENTPIPE_SESSION id;
-  bool open;
-} sessions[3];
 
 // The calling thread, if it is sampled. A thread of the runtime's own may be new to us.
 static struct cs_thread *own_thread(void) {
@@ -123,10 +106,6 @@ static bool read_allocation(struct cs_bytes *p, struct cs_sample_event *e) {
 static struct cs_agent_thread *own_sampled(void) {
   struct cs_thread *thread = own_thread();
   return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
-}
-
-static bool wants_locks(void) {
-  return cs_wants(CS_WIRE_MODE_LOCK) || cs_wants(CS_WIRE_MODE_HOLDERS);
 }
 
 // The owner is the one at the beginning of the wait: the lock may change hands meanwhile.
@@ -344,11 +323,11 @@ static bool read_event(uint32_t id, struct cs_bytes *p, struct cs_sample_event *
       e->mode = CS_WIRE_MODE_ALLOC;
       return cs_wants(CS_WIRE_MODE_ALLOC) && read_allocation(p, e);
     case CONTENTION_START:
-      if (wants_locks()) begin_contention(p);
+      if (cs_sessions_want_locks()) begin_contention(p);
       return false;
     case CONTENTION_STOP:
       e->mode = CS_WIRE_MODE_LOCK;
-      return wants_locks() && read_contention(p, e);
+      return cs_sessions_want_locks() && read_contention(p, e);
     case EXCEPTION_THROWN:
       e->mode = CS_WIRE_MODE_EXCEPTION;
       return cs_wants(CS_WIRE_MODE_EXCEPTION) && read_exception(p, e);
@@ -382,7 +361,8 @@ void cs_events_take(uint32_t id, const uint8_t *data, size_t size) {
   struct cs_bytes payload = {data, size};
   struct cs_sample_event event = {.tsc = cs_tsc()};
   uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
-  if (!is_ours && cs_load_acquire(&cs_signal.ring) != NULL && read_event(id, &payload, &event))
+  if (!cs_sessions_own_thread() && cs_load_acquire(&cs_signal.ring) != NULL &&
+      read_event(id, &payload, &event))
     take(&event);
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
@@ -411,84 +391,19 @@ void cs_events_end_waits(void) {
   cs_pinned_free(&list);
 }
 
-// ---- The session ----
-
-// One for each level.
-static void choose_keywords(void) {
-  sessions[0] = (struct session){
-      .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
-                  (wants_locks() ? KEYWORD_CONTENTION : 0) |
-                  (cs_wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0),
-      .level = LEVEL_INFORMATIONAL};
-  sessions[1] = (struct session){.keywords = cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,
-                                 .level = LEVEL_VERBOSE};
-  sessions[2] = (struct session){
-      .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_EXCEPTION : 0, .level = LEVEL_ERROR};
-}
-
-// The runtime notifies its EventSources, in managed code, on the thread that starts or ends a
-// session. That makes it a managed thread for good, and a managed thread may not call the profiling
-// API outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE), as the agent's thread has to.
-// Hence a thread for this alone.
-static void *start_sessions(void *result) {
-  static const WCHAR name[] = u"Microsoft-Windows-DotNETRuntime";
-  ICorProfilerInfo15 *info = NULL;
-  is_ours = true;
-  HRESULT hr =
-      cs_agent.info->lpVtbl->QueryInterface(cs_agent.info, &IID_ICorProfilerInfo12, (void **)&info);
-  for (unsigned i = 0; i < CS_COUNT(sessions) && hr == S_OK; i++) {
-    struct session *s = &sessions[i];
-    COR_PRF_EVENTPIPE_PROVIDER_CONFIG config = {name, s->keywords, s->level, NULL};
-    if (s->keywords == 0) continue;
-    hr = info->lpVtbl->EventPipeStartSession(info, 1, &config, 0, &s->id);
-    s->open = hr == S_OK;
-  }
-  if (info != NULL) (void)info->lpVtbl->Release(info);
-  *(HRESULT *)result = hr;
-  return NULL;
-}
-
-static void *stop_sessions(void *result) {
-  ICorProfilerInfo15 *info = cs_agent.info;
-  HRESULT *hr = result;
-  is_ours = true;
-  *hr = S_OK;
-  for (unsigned i = 0; i < CS_COUNT(sessions); i++) {
-    if (!sessions[i].open) continue;
-    HRESULT one = info->lpVtbl->EventPipeStopSession(info, sessions[i].id);
-    if (one != S_OK) *hr = one;
-    sessions[i].open = false;
-  }
-  return NULL;
-}
-
-// False: no thread could be started.
-static bool on_own_thread(void *(*work)(void *result), HRESULT *result) {
-  pthread_t thread;
-  *result = E_FAIL;
-  return pthread_create(&thread, NULL, work, result) == 0 && pthread_join(thread, NULL) == 0;
-}
+// ---- Begin and end ----
 
 bool cs_events_start(struct cs_error *err) {
   cs_store_release(&session_ns, cs_clock_now_ns());
-  HRESULT hr;
   if (!cs_wants_events()) return true;
   if (cs_wants(CS_WIRE_MODE_GC) &&
       !cs_sample_ring_open(&triggers, TRIGGER_BYTES, cs_agent.ring.max_depth))
     return cs_error_set(err, "no memory for the stacks of threads that trigger collections");
-  choose_keywords();
-  if (on_own_thread(start_sessions, &hr) && hr == S_OK) return true;
-  return cs_error_set(err,
-                      "the runtime refuses to report allocations, locks, waits, exceptions "
-                      "or collections (EventPipeStartSession: 0x%08x)",
-                      (unsigned)hr);
+  return cs_sessions_start(err);
 }
 
 void cs_events_stop(void) {
-  HRESULT hr;
-  if (!cs_wants_events()) return;
-  if (!on_own_thread(stop_sessions, &hr) || hr != S_OK)
-    cs_log_important("events go on: EventPipeStopSession: 0x%08x", (unsigned)hr);
+  if (cs_wants_events()) cs_sessions_stop();
 }
 
 void cs_events_free(void) {

@@ -60,12 +60,15 @@ namespace Clrsnap
         private readonly uint* _wanted;
         private readonly delegate* unmanaged<Slot*> _slot;
         private readonly delegate* unmanaged<uint, byte*, uint> _name;
+        private readonly delegate* unmanaged<uint, uint, uint, void> _status;
 
-        private Agent(uint* wanted, delegate* unmanaged<Slot*> slot, delegate* unmanaged<uint, byte*, uint> name)
+        private Agent(uint* wanted, delegate* unmanaged<Slot*> slot, delegate* unmanaged<uint, byte*, uint> name,
+            delegate* unmanaged<uint, uint, uint, void> status)
         {
             _wanted = wanted;
             _slot = slot;
             _name = name;
+            _status = status;
         }
 
         // The number of the recording that wants labels; 0: none does.
@@ -79,6 +82,9 @@ namespace Clrsnap
             fixed (byte* text = Bytes(name))
                 return _name(recording, text);
         }
+
+        // A request has ended with that HTTP status.
+        public void End(uint recording, uint request, uint status) => _status(recording, request, status);
 
         [DllImport("libdl.so.2", EntryPoint = "dlopen")]
         private static extern IntPtr DlOpen(byte[] path, int flags);
@@ -97,10 +103,11 @@ namespace Clrsnap
             IntPtr wanted = DlSym(library, Bytes("clrsnap_labels_wanted"));
             IntPtr slot = DlSym(library, Bytes("clrsnap_label_slot"));
             IntPtr name = DlSym(library, Bytes("clrsnap_label_name"));
-            if (wanted == IntPtr.Zero || slot == IntPtr.Zero || name == IntPtr.Zero)
+            IntPtr status = DlSym(library, Bytes("clrsnap_label_status"));
+            if (wanted == IntPtr.Zero || slot == IntPtr.Zero || name == IntPtr.Zero || status == IntPtr.Zero)
                 return null;
             return new Agent(((delegate* unmanaged<uint*>)wanted)(), (delegate* unmanaged<Slot*>)slot,
-                (delegate* unmanaged<uint, byte*, uint>)name);
+                (delegate* unmanaged<uint, byte*, uint>)name, (delegate* unmanaged<uint, uint, uint, void>)status);
         }
 
         private static byte[] Bytes(string text) => Encoding.UTF8.GetBytes(text + "\0");
@@ -127,33 +134,73 @@ namespace Clrsnap
             Volatile.Write(ref _trace0, label.Trace0);
             Volatile.Write(ref _trace1, label.Trace1);
             Volatile.Write(ref _span, label.Span);
-            Volatile.Write(ref _endpoint, label.Endpoint);
+            Volatile.Write(ref _endpoint, (ulong)label.Request << 32 | label.Endpoint);
             Volatile.Write(ref _sequence, (sequence | 1) + 1);
         }
     }
 
-    // The bytes of an Activity's ids, in the order of their text form, and the number of its endpoint.
+    // The bytes of an Activity's ids, in the order of their text form, the number of its endpoint, and the
+    // request that it belongs to.
     internal sealed class Label
     {
-        public static readonly Label None = new Label(default, 0, 0, 0);
+        public static readonly Label None = new Label(default, 0, 0, 0, default);
         public readonly ulong Trace0, Trace1, Span;
         public readonly uint Endpoint; // 0: unknown
+        private readonly RequestId _request;
 
-        private Label(ulong trace0, ulong trace1, ulong span, uint endpoint)
+        private Label(ulong trace0, ulong trace1, ulong span, uint endpoint, RequestId request)
         {
             Trace0 = trace0;
             Trace1 = trace1;
             Span = span;
             Endpoint = endpoint;
+            _request = request;
         }
 
-        public static Label Of(ReadOnlySpan<byte> ids, uint endpoint) => new Label(MemoryMarshal.Read<ulong>(ids),
-            MemoryMarshal.Read<ulong>(ids.Slice(8)), MemoryMarshal.Read<ulong>(ids.Slice(16)), endpoint);
+        public uint Request => _request.Number; // 0: unknown
 
-        public Label At(uint endpoint) => new Label(Trace0, Trace1, Span, endpoint);
+        public static Label Of(ReadOnlySpan<byte> ids, uint endpoint, RequestId request) => new Label(MemoryMarshal.Read<ulong>(ids),
+            MemoryMarshal.Read<ulong>(ids.Slice(8)), MemoryMarshal.Read<ulong>(ids.Slice(16)), endpoint, request);
+
+        public Label At(uint endpoint) => new Label(Trace0, Trace1, Span, endpoint, _request);
+
+        public bool IsOf(in RequestId request) => _request.Number != 0 && _request.Span == request.Span;
+
+        public RequestId RequestId => _request;
 
         public bool IsOf(ReadOnlySpan<byte> ids) =>
             Trace0 == MemoryMarshal.Read<ulong>(ids) && Trace1 == MemoryMarshal.Read<ulong>(ids.Slice(8));
+    }
+
+    // A request by its Activity's span, and by a number of our own, which no other request ever gets.
+    internal readonly struct RequestId
+    {
+        private static int s_numbers;
+        public readonly ulong Span;
+        public readonly uint Number; // 0: none
+
+        private RequestId(ulong span, uint number)
+        {
+            Span = span;
+            Number = number;
+        }
+
+        // That of the request in whose course the Activity has begun. One that is nested in another
+        // request's context is told apart by its span, and has no number if the context has forgotten it.
+        public static RequestId Of(Activity activity, Label? around)
+        {
+            Activity? request = activity;
+            while (request != null && request.OperationName != Endpoints.Request)
+                request = request.Parent;
+            if (request == null)
+                return default;
+            Span<byte> bytes = stackalloc byte[8];
+            request.SpanId.CopyTo(bytes);
+            var id = new RequestId(MemoryMarshal.Read<ulong>(bytes), 0);
+            if (around != null && around.IsOf(id))
+                return around.RequestId;
+            return request == activity ? new RequestId(id.Span, (uint)Interlocked.Increment(ref s_numbers)) : default;
+        }
     }
 
     // Waits until the program itself has loaded the assembly that Activity is in.
@@ -218,7 +265,7 @@ namespace Clrsnap
             _agent = agent;
             _recording = recording;
             _current = new AsyncLocal<Label?>(Show);
-            _endpoints = new Endpoints(agent, recording, Arrive);
+            _endpoints = new Endpoints(agent, recording, Arrive, Leave);
         }
 
         public void Begin()
@@ -233,6 +280,17 @@ namespace Clrsnap
             Label? label = _current.Value;
             if (label != null && label.Endpoint != endpoint)
                 _current.Value = label.At(endpoint);
+        }
+
+        // The calling context's request has ended.
+        private void Leave(uint status)
+        {
+            Label? label = _current.Value;
+            Activity? activity = Activity.Current;
+            if (label == null || label.Request == 0 || activity == null)
+                return;
+            if (RequestId.Of(activity, label).Number == label.Request)
+                _agent.End(_recording, label.Request, status);
         }
 
         // Called in the context that has the new Activity.
@@ -273,7 +331,7 @@ namespace Clrsnap
             // Within a request or a job, whatever is started has its endpoint.
             Label? around = _current.Value;
             uint endpoint = around != null && around.IsOf(ids) ? around.Endpoint : 0;
-            return Label.Of(ids, endpoint != 0 ? endpoint : _endpoints.OfRoot(activity));
+            return Label.Of(ids, endpoint != 0 ? endpoint : _endpoints.OfRoot(activity), RequestId.Of(activity, around));
         }
 
         // The calling thread's value has changed.

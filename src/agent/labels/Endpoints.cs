@@ -3,8 +3,9 @@
 // "GET /cart/{id}"; of another Activity without a parent in this process its name.
 //
 // The name of a request's Activity says nothing, and its tags have the route only if a library wants
-// them, and only at its end. Routing tells DiagnosticListeners when it has found the endpoint. The
-// subscription is for that event only: no listener of ours makes ASP.NET Core create an Activity.
+// them, and only at its end. Routing tells DiagnosticListeners when it has found the endpoint, and hosting
+// when a request ends, whose HTTP status is known then. The subscription is for these events only: no
+// listener of ours makes ASP.NET Core create an Activity.
 // ASP.NET Core is reached by reflection, since most programs do not have it.
 #nullable enable
 using System;
@@ -19,7 +20,8 @@ namespace Clrsnap
     internal sealed class Endpoints : IObserver<DiagnosticListener>, IObserver<KeyValuePair<string, object?>>
     {
         private const string Listener = "Microsoft.AspNetCore", Matched = "Microsoft.AspNetCore.Routing.EndpointMatched";
-        private const string Request = "Microsoft.AspNetCore.Hosting.HttpRequestIn";
+        private const string Ended = "Microsoft.AspNetCore.Hosting.EndRequest", Failed = "Microsoft.AspNetCore.Hosting.UnhandledException";
+        public const string Request = "Microsoft.AspNetCore.Hosting.HttpRequestIn";
 
         private sealed class Number
         {
@@ -28,15 +30,17 @@ namespace Clrsnap
 
         private readonly Agent _agent;
         private readonly uint _recording;
-        private readonly Action<uint> _arrive;
+        private readonly Action<uint> _arrive, _leave;
         private const int MostNames = 1000; // of Activities: a program may make new ones for as long as it runs
         private int _names;
         private readonly ConditionalWeakTable<object, Number> _numbers = new ConditionalWeakTable<object, Number>();
         private Func<object, object?>? _endpointOf;
+        private Func<object, int>? _statusOfEnded, _statusOfFailed;
         private IDisposable? _listeners, _listener;
 
-        public Endpoints(Agent agent, uint recording, Action<uint> arrive)
+        public Endpoints(Agent agent, uint recording, Action<uint> arrive, Action<uint> leave)
         {
+            _leave = leave;
             _agent = agent;
             _recording = recording;
             _arrive = arrive;
@@ -74,14 +78,20 @@ namespace Clrsnap
                 _listener = listener.Subscribe(this, Wants);
         }
 
-        private bool Wants(string name) => name == Matched && _agent.Wanted == _recording;
+        private bool Wants(string name) => (name == Matched || name == Ended || name == Failed) && _agent.Wanted == _recording;
 
         public void OnNext(KeyValuePair<string, object?> happened)
         {
             try
             {
-                if (happened.Key == Matched && _agent.Wanted == _recording && happened.Value is { } context)
-                    Arrive(context);
+                if (_agent.Wanted != _recording || !(happened.Value is { } data))
+                    return;
+                if (happened.Key == Matched)
+                    Arrive(data);
+                else if (happened.Key == Ended)
+                    _leave((uint)(_statusOfEnded ??= StatusGetter(data.GetType()))(data));
+                else if (happened.Key == Failed) // Kestrel has set it by then
+                    _leave((uint)(_statusOfFailed ??= StatusGetter(data.GetType()))(data));
             }
             catch (Exception)
             {
@@ -114,6 +124,26 @@ namespace Clrsnap
         {
             var typed = (Func<T, object?>)get.CreateDelegate(typeof(Func<T, object?>));
             return context => typed((T)context);
+        }
+
+        // data.httpContext.Response.StatusCode as a delegate.
+        private static Func<object, int> StatusGetter(Type data)
+        {
+            PropertyInfo context = data.GetProperty("httpContext")!;
+            PropertyInfo response = context.PropertyType.GetProperty("Response")!;
+            PropertyInfo status = response.PropertyType.GetProperty("StatusCode")!;
+            return (Func<object, int>)typeof(Endpoints).GetMethod(nameof(StatusOf), BindingFlags.NonPublic | BindingFlags.Static)!
+                .MakeGenericMethod(data, context.PropertyType, response.PropertyType)
+                .Invoke(null, new object[] { context.GetMethod!, response.GetMethod!, status.GetMethod! })!;
+        }
+
+        private static Func<object, int> StatusOf<TData, TContext, TResponse>(MethodInfo context, MethodInfo response, MethodInfo status)
+            where TData : class where TContext : class where TResponse : class
+        {
+            var contextOf = (Func<TData, TContext>)context.CreateDelegate(typeof(Func<TData, TContext>));
+            var responseOf = (Func<TContext, TResponse>)response.CreateDelegate(typeof(Func<TContext, TResponse>));
+            var statusOf = (Func<TResponse, int>)status.CreateDelegate(typeof(Func<TResponse, int>));
+            return data => statusOf(responseOf(contextOf((TData)data)));
         }
 
         private static object? Property(object of, string name) => of.GetType().GetProperty(name)?.GetValue(of);

@@ -122,6 +122,12 @@ static bool is_watched_box_name(const struct cs_class *class) {
   return class->core && strcmp(class->name, TASK_BOX "DebugFinalizableAsyncStateMachineBox`1") == 0;
 }
 
+// A Task of methods that the runtime suspends itself. They stand between it and its awaiter.
+static bool is_of_runtime_async(const struct cs_class *class) {
+  static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers+";
+  return class->core && strncmp(class->name, helpers, sizeof helpers - 1) == 0;
+}
+
 // Is it a method of a box that needs `this` after the state machine's MoveNext has returned?
 static bool may_run_box(const struct cs_method_name *name) {
   static const char *const in[] = {"MoveNext", "ExecuteFromThreadPool", "ExecuteDirectly"};
@@ -378,6 +384,7 @@ static void learn_class(uint64_t id) {
     if ((kind == CS_AWAIT_PROMISE && is_box) || cs_await_is_pooled_box(&class))
       if (!learn_box(&class, type_slot(id), &kind)) return;
     if (cs_await_is_resumer(&class)) kind = CS_AWAIT_RESUMER;
+    if (is_of_runtime_async(&class)) kind = CS_AWAIT_END;
     if (class.core && strcmp(class.name, "System.Collections.Generic.List`1") == 0) {
       kind = CS_AWAIT_LIST;
       learn_list(&class, type_slot(id));

@@ -14,6 +14,7 @@
 #include "reporting/frames.h"
 #include "reporting/lock_types.h"
 #include "reporting/methods.h"
+#include "reporting/statuses.h"
 #include "reporting/stub_shapes.h"
 #include "reporting/wait_names.h"
 #include "sampling/budget.h"
@@ -39,6 +40,7 @@ bool cs_drain_init(struct cs_error *err) {
   oldest_images = cs_library_images_sequence();
   memset(lost, 0, sizeof lost);
   cs_weights_start();
+  cs_statuses_init();
   if (buffer == NULL)
     buffer =
         calloc(CS_KERNEL_MOST + cs_agent.ring.max_depth + 1ull + CS_AWAITS_MOST, sizeof *buffer);
@@ -162,8 +164,10 @@ static uint32_t kernel_frames(const struct cs_sample *s, uint64_t *first) {
 static bool label_to_wire(const struct cs_label *label, struct cs_label *out) {
   uint32_t id = 0;
   *out = *label;
-  if (label->endpoint != 0 && !cs_event_name_to_wire((uint32_t)label->endpoint, &id)) return false;
-  out->endpoint = id;
+  uint32_t name = cs_label_endpoint(label);
+  if (name != 0 && !cs_event_name_to_wire(name, &id)) return false;
+  out->endpoint = (uint64_t)cs_label_request(label) << 32 | id;
+  cs_statuses_note(out);
   return true;
 }
 
@@ -311,8 +315,11 @@ void cs_drain_free(void) {
 void cs_drain(void) {
   const struct cs_sample *sample;
   uint32_t newest = cs_library_images_sequence();
+  // Not what is written meanwhile: threads that write faster than this reads would keep us here.
+  uint64_t upto = cs_load_acquire(&cs_agent.ring.head);
   images_cached = false;
-  while ((sample = cs_sample_ring_peek(&cs_agent.ring)) != NULL) {
+  while (cs_load_relaxed(&cs_agent.ring.tail) < upto &&
+         (sample = cs_sample_ring_peek(&cs_agent.ring)) != NULL) {
     learn_from(sample);
     enum cs_wire_mode mode = mode_of(sample);
     cs_budget_add_held(sample->held_ticks);
@@ -325,4 +332,5 @@ void cs_drain(void) {
     cs_sample_ring_pop(&cs_agent.ring, sample);
   }
   keep_images(newest);
+  cs_statuses_send();
 }

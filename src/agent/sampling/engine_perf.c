@@ -35,12 +35,14 @@
 #include "sampling/engine.h"
 #include "sampling/perf_cost.h"
 #include "sampling/sigurg.h"
+#include "sampling/standstills.h"
 
 #define MS 1000000ull
 
 enum {
   CHECK_MS = 200,   // between two checks for events that are disarmed
   COUNT_MS = 1000,  // between two counts of the program's descriptors
+  SHARE = 8,        // of all descriptors one in so many
   // Low descriptors are left to the program, which may use select(); that ends at 1,024.
   FIRST_FD = 4096,
   LEAST_NS = 10000,  // for which an event is armed
@@ -79,7 +81,8 @@ static unsigned count_in(const char *path) {
   return count > 2 ? count - 2 : 0;
 }
 
-// Events may take half of what the program leaves.
+// Events may take half of what the program leaves, and an eighth of all, because a program may open
+// its files faster than they are counted.
 static void count_descriptors(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -87,13 +90,16 @@ static void count_descriptors(void) {
   perf.in_use = count_in("/proc/self/fd");
   unsigned theirs = perf.in_use > perf.open ? perf.in_use - perf.open : 0;
   perf.most = perf.limit > theirs ? (perf.limit - theirs) / 2 : 0;
+  if (perf.most > perf.limit / SHARE) perf.most = perf.limit / SHARE;
 }
 
 static bool too_many(struct cs_error *why, unsigned threads) {
-  return cs_error_set(why,
-                      "%u file descriptors of %u are in use, and half of the others would not do "
-                      "for the events of %u threads: raise ulimit -n",
-                      perf.in_use, perf.limit, threads);
+  return cs_error_set(
+      why,
+      "%u file descriptors of %u are in use, and the program is left half of the "
+      "others, and seven eighths of all; the rest would not do for the events of %u "
+      "threads: raise ulimit -n",
+      perf.in_use, perf.limit, threads);
 }
 
 static bool is_event(int fd, uint64_t id) {
@@ -127,6 +133,13 @@ static void want_chain(struct perf_event_attr *attr) {
   attr->sample_max_stack = perf.chain;
 }
 
+// Asks for what signal/standstill.c reads.
+static void want_time(struct perf_event_attr *attr) {
+  attr->sample_type = PERF_SAMPLE_TIME;
+  attr->use_clockid = 1;
+  attr->clockid = CLOCK_MONOTONIC_RAW;
+}
+
 // NULL: the thread's samples have no kernel frames, which is reported.
 static uint8_t *map_ring(int fd) {
   void *at = mmap(NULL, CS_PERF_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -147,6 +160,7 @@ static int open_event(uint32_t tid, uint64_t first, uint64_t *id) {
   struct f_owner_ex owner = {F_OWNER_TID, (pid_t)tid};
   cs_perf_attr(&attr, cs_options.event, first, perf.kernel);
   if (cs_options.kernel) want_chain(&attr);
+  if (cs_standstills_are_noted()) want_time(&attr);
   int fd = cs_perf_open(&attr, (pid_t)tid);
   if (fd >= 0) fd = move_up(fd);
   if (fd < 0) return -1;
@@ -327,7 +341,8 @@ static bool start(struct cs_agent_thread *t, struct cs_error *why) {
   event->counted = cs_options.event != 0 ? whole : 0;
   event->due_ns = clocked_from_now(t, first, whole) + first;
   t->checked_ns = t->enabled_ns = 0;
-  cs_store_release(&event->ring, cs_options.kernel ? map_ring(fd) : NULL);
+  bool ring = cs_options.kernel || cs_standstills_are_noted();
+  cs_store_release(&event->ring, ring ? map_ring(fd) : NULL);
   cs_store_release(&perf.threads[fd], t->thread->index + 1);
   cs_store_release(&event->fd, fd);
   (void)ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);

@@ -106,7 +106,8 @@ void cs_engine_stop(struct cs_agent_thread *t) {
   uint64_t now = cs_cpu_ns_of(t->tid);
   t->engine->stop(t);
   t->engine = NULL;
-  if (now == 0) now = t->clock_to;
+  uint64_t sampled = cs_load_relaxed(&t->thread->cpu_ns);
+  if (now == 0) now = t->clock_to > sampled ? t->clock_to : sampled;
   if (now > t->clock_from) state.cpu_ns += now - t->clock_from;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// When the runtime is stopped for larger alternate stacks, and how much time is not sampled until
-// then. Invariant: the runtime is stopped once when a recording begins, if any thread needs it; after
-// that only for a thread that was asleep in foreign code then and is found running: each time after
-// twice as long a pause, or sooner, once the time that is not sampled is WORTH times the duration of
-// a stop. The agent's thread only. Signal-safe: no.
+// When threads that were there before an attach get their larger alternate stacks, and how much time
+// is not sampled until then. A thread that slept in foreign code when the recording began is asked as
+// soon as it is seen to run. Where that takes a stop of the runtime, the invariant is: it is stopped
+// once when a recording begins, if any thread needs it; after that only for a thread that is found
+// running: each time after twice as long a pause, or sooner, once the time that is not sampled is
+// WORTH times the duration of a stop. The agent's thread only. Signal-safe: no.
 #include "sampling/equip.h"
 
+#include "base/libc.h"
 #include "base/log.h"
 #include "sampling/engine.h"
 #include "sampling/thread_life.h"
@@ -16,6 +18,8 @@
 
 enum {
   CHECK_MS = 20,  // between two looks at threads that have no larger stack yet
+  SOON_MS = 2,    // the same while one of them runs,
+  REST = 50,      // and at least so many times the duration of a look
   GIVE_UP = 3,    // refusals in a row
   WORTH = 100,    // how many times the last stop's duration of unsampled CPU time is worth a stop
 };
@@ -28,16 +32,20 @@ static struct {
   uint64_t price_ns;       // how much of that makes for a stop at once
   uint32_t left;           // threads that lacked the stack at the last look
   uint32_t refused;
+  uint32_t asleep;  // in foreign code, or code that cannot be walked, at the last stop
+  struct cs_pinned_list running;  // those of them that have run since the look before
 } state;
 
 static void stop(uint64_t now) {
   struct cs_equipment equipment;
   HRESULT hr = cs_equip_threads(cs_agent.info, &equipment);
+  if (hr == S_OK && !equipment.stopped) return;
   if (hr == S_OK) {
     state.stops++;
     uint64_t took = equipment.stopping_ns + equipment.stopped_ns;
     state.stopped_ns += took;
     state.given += equipment.given;
+    state.asleep = equipment.asleep;
     // A stop that has helped no thread makes the next one dearer.
     state.price_ns = equipment.given > 0 ? took * WORTH : (state.price_ns + took * WORTH) * 2;
     state.refused = 0;
@@ -55,8 +63,14 @@ static void stop(uint64_t now) {
 }
 
 void cs_equip_begin(void) {
+  cs_pinned_free(&state.running);
   state = (typeof(state)){.gap_ns = CS_EQUIP_FIRST_GAP_NS};
   stop(0);
+  if (state.asleep > 0 && cs_libc_is_musl())
+    cs_producer_say(&cs_agent.wire,
+                    "musl has no unwind data, so nobody knows for whom a thread waits in it: "
+                    "threads that began before the attach are sampled little or not at all; record "
+                    "the program from its start, or use clrsnap stack");
   state.left = 1;  // one look at least, at the threads that sleep
 }
 
@@ -71,17 +85,26 @@ static bool count_unsampled(struct cs_agent_thread *t, void *data) {
   if (t->unequipped_ns != 0 && spent > t->unequipped_ns) {
     state.unequipped_ns += spent - t->unequipped_ns;
     state.since_stop_ns += spent - t->unequipped_ns;
+    (void)cs_pinned_add(&state.running, t);
   }
   t->unequipped_ns = spent;
   return true;
 }
 
-void cs_equip_check(uint64_t now) {
-  if (state.left == 0 || now < state.check_ns) return;
-  state.check_ns = now + CHECK_MS * MS;
-  state.left = 0;
-  cs_threads_visit(count_unsampled, NULL);
-  // Less time than a sample stands for is not worth a stop.
+// False: threads are not to be asked while the runtime runs on.
+static bool ask_running(void) {
+  enum { AT_ONCE = 64 };
+  struct cs_thread *threads[AT_ONCE];
+  uint32_t count = 0;
+  for (size_t i = 0; i < state.running.count && count < AT_ONCE; i++)
+    threads[count++] = state.running.at[i].thread;
+  bool asked = count == 0 || cs_equip_pinned(threads, count);
+  for (size_t i = 0; i < state.running.count; i++) cs_thread_unpin(state.running.at[i].thread);
+  return asked;
+}
+
+// Less time than a sample stands for is not worth a stop.
+static void stop_if_worth(uint64_t now) {
   bool is_time =
       now >= state.next_stop_ns || (state.stops > 0 && state.since_stop_ns >= state.price_ns);
   if (state.since_stop_ns < cs_load_acquire(&cs_agent.period_ns) || !is_time ||
@@ -89,7 +112,26 @@ void cs_equip_check(uint64_t now) {
     return;
   state.since_stop_ns = 0;
   stop(now);
-  cs_threads_start_engines();
+}
+
+uint64_t cs_equip_check(uint64_t now) {
+  if (state.left == 0) return UINT64_MAX;
+  if (now < state.check_ns) return state.check_ns;
+  uint64_t began = cs_thread_cpu_ns();
+  uint32_t before = state.left;
+  state.left = 0;
+  state.running.count = 0;
+  cs_threads_visit(count_unsampled, NULL);
+  bool soon = state.running.count > 0;
+  if (!ask_running()) {
+    stop_if_worth(now);
+    soon = false;
+  }
+  if (soon || state.left < before) cs_threads_start_engines();
+  uint64_t rest = (cs_thread_cpu_ns() - began) * REST;
+  uint64_t gap = (soon ? SOON_MS : CHECK_MS) * MS;
+  state.check_ns = now + (gap > rest ? gap : rest);
+  return state.check_ns;
 }
 
 uint64_t cs_equip_stops(void) {

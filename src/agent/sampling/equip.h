@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 void cs_equip_begin(void);  // before the first signal
-// Now and then: for threads that slept in foreign code, and run by now.
-void cs_equip_check(uint64_t now_ns);
+// Now and then: for threads that slept in foreign code, and run by now. Returns when it is due again.
+uint64_t cs_equip_check(uint64_t now_ns);
 uint64_t cs_equip_stops(void);  // how often the runtime was stopped for it in this recording
 bool cs_equip_report(void);     // CS_WIRE_STOPS, if it was. False: no room
 

@@ -30,10 +30,14 @@ static bool key_works;
 static uint32_t recording;  // the number of the last one that wanted labels. Its starting thread
 static uint32_t has_hook;   // atomic. 1: the hook has come in this recording
 
+enum { STATUSES = 1 << 15 };         // 256 KiB; of a request that has ended, for some time
+static uint64_t statuses[STATUSES];  // atomic: number << 16 | HTTP status
+
 // Declared here, because only managed code calls them.
 __attribute__((visibility("default"))) const uint32_t *clrsnap_labels_wanted(void);
 __attribute__((visibility("default"))) struct cs_label_slot *clrsnap_label_slot(void);
 __attribute__((visibility("default"))) uint32_t clrsnap_label_name(uint32_t, const char *);
+__attribute__((visibility("default"))) void clrsnap_label_status(uint32_t, uint32_t, uint32_t);
 
 void cs_labels_begin(void) {
   cs_store_release(&has_hook, 0u);
@@ -127,4 +131,18 @@ uint32_t clrsnap_label_name(uint32_t in, const char *name) {
   if (in != 0 && cs_load_acquire(&cs_signal.labels) == in) number = cs_event_name_of(name);
   (void)pthread_mutex_unlock(&lock);
   return number;
+}
+
+// ---- Statuses of requests ----
+
+// A request has ended, in that recording. Its number is never another one's, but a later request may take
+// its place here.
+void clrsnap_label_status(uint32_t in, uint32_t request, uint32_t status) {
+  if (in == 0 || cs_load_acquire(&cs_signal.labels) != in || status > UINT16_MAX) return;
+  cs_store_release(&statuses[request % STATUSES], (uint64_t)request << 16 | status);
+}
+
+uint32_t cs_label_status_of(uint32_t request) {
+  uint64_t word = cs_load_acquire(&statuses[request % STATUSES]);
+  return word >> 16 == request ? (uint32_t)(word & UINT16_MAX) : 0;
 }

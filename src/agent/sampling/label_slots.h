@@ -13,5 +13,7 @@ void cs_labels_end(void);
 bool cs_labels_have_hook(void);
 // Gives a registry entry the slot that its thread already had. Any thread.
 void cs_label_slot_link(struct cs_thread *thread);
+// The HTTP status with which a request has ended; 0: it has not, or so long ago that it is forgotten.
+uint32_t cs_label_status_of(uint32_t request);
 
 #endif

@@ -192,10 +192,12 @@ static bool see_native(struct cs_agent_thread *t, void *data) {
   return false;
 }
 
+static bool is_own(uint32_t tid) {
+  return tid == cs_load_acquire(&cs_agent.tid) || tid == cs_load_acquire(&cs_agent.watcher_tid);
+}
+
 static void scan(uint32_t tid) {
-  if (tid == 0 || tid == cs_load_acquire(&cs_agent.tid) ||
-      tid == cs_load_acquire(&cs_agent.watcher_tid))
-    return;
+  if (tid == 0 || is_own(tid)) return;
   struct cs_thread *entry = cs_registry_find_tid(tid);
   if (entry == NULL)
     cs_threads_add_native(tid);
@@ -210,6 +212,20 @@ void cs_threads_scan_native(void) {
   while ((entry = readdir(tasks)) != NULL) scan((uint32_t)strtoul(entry->d_name, NULL, 10));
   (void)closedir(tasks);
   cs_threads_sweep_native();
+}
+
+uint32_t cs_threads_count_unknown(void) {
+  uint32_t count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  if (tasks == NULL) return 0;
+  const struct dirent *entry;
+  while ((entry = readdir(tasks)) != NULL) {
+    uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+    const struct cs_thread *known = tid != 0 ? cs_registry_find_tid(tid) : NULL;
+    if (tid != 0 && !is_own(tid) && (known == NULL || known->clr_thread == 0)) count++;
+  }
+  (void)closedir(tasks);
+  return count;
 }
 
 // ---- Threads that are gone ----

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "life/epoch.h"
 #include "sampling/thread_name.h"
 
@@ -19,6 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_agent_thread *living, *dead;
 static bool some_walked;  // some of the dead have dead_at STILL_WALKED
 static uint32_t last_id;
+static uint64_t unsampled_ends_ns;
 
 // ---- The list ----
 
@@ -52,6 +54,7 @@ void cs_threads_remove(struct cs_agent_thread **link) {
   t->thread = NULL;
   *link = t->next;
   t->dead_at = STILL_WALKED;
+  t->ended_ns = cs_clock_now_ns();
   t->next = dead;
   dead = t;
   some_walked = true;
@@ -104,6 +107,17 @@ void cs_pinned_free(struct cs_pinned_list *list) {
   *list = (struct cs_pinned_list){NULL, 0, 0};
 }
 
+// The runtime tells the profiler the names of pool workers. A thread that has such a name without
+// having been named was started by a worker and inherited it.
+static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
+  cs_thread_kernel_name(t->tid, name, cap);
+  if (t->thread == NULL || name[0] == '\0')
+    (void)strcpy(name, t->given);  // it has ended
+  else
+    cs_thread_whole_name(t->clr_thread, name, cap);
+  if (t->started_by_pool && strcmp(name, CS_POOL_WORKER) == 0) name[0] = '\0';
+}
+
 // ---- The dead ----
 
 // A walk that found the thread in the registry before it was removed may still write to the ring.
@@ -122,6 +136,30 @@ static void note_end_of_walks(void) {
   cs_threads_unlock();
 }
 
+// The names of threads that have ended, the last ones of each number modulo the table's size.
+enum { REMEMBERED = 512 };
+static struct {
+  uint32_t id;  // 0: none
+  char name[sizeof((struct cs_agent_thread *)0)->name];
+} former[REMEMBERED];
+
+static void remember_name(struct cs_agent_thread *t) {
+  if (!t->named && t->name[0] == '\0') read_name(t, t->name, sizeof t->name);
+  former[t->id % REMEMBERED].id = t->id;
+  (void)snprintf(former[t->id % REMEMBERED].name, sizeof former->name, "%s", t->name);
+}
+
+// All of its samples have been weighed.
+static void count_end(const struct cs_agent_thread *t) {
+  uint64_t from = t->accounted_to_ns > cs_agent.start_ns ? t->accounted_to_ns : cs_agent.start_ns;
+  if (t->clr_thread != 0 && t->tid != 0 && t->ended_ns > from)
+    unsampled_ends_ns += t->ended_ns - from;
+}
+
+uint64_t cs_threads_unsampled_ends_ns(void) {
+  return unsampled_ends_ns;
+}
+
 static void free_dead(uint64_t read_to) {
   cs_threads_lock();
   struct cs_agent_thread **link = &dead;
@@ -131,6 +169,8 @@ static void free_dead(uint64_t read_to) {
       link = &t->next;
     } else {
       *link = t->next;
+      count_end(t);
+      remember_name(t);
       free(t);
     }
   }
@@ -145,20 +185,11 @@ void cs_threads_free_dead(void) {
 void cs_threads_reset(void) {
   free_dead(UINT64_MAX);
   last_id = 0;
+  memset(former, 0, sizeof former);
+  unsampled_ends_ns = 0;
 }
 
 // ---- Names ----
-
-// The runtime tells the profiler the names of pool workers. A thread that has such a name without
-// having been named was started by a worker and inherited it.
-static void read_name(const struct cs_agent_thread *t, char *name, size_t cap) {
-  cs_thread_kernel_name(t->tid, name, cap);
-  if (t->thread == NULL || name[0] == '\0')
-    (void)strcpy(name, t->given);  // it has ended
-  else
-    cs_thread_whole_name(t->clr_thread, name, cap);
-  if (t->started_by_pool && strcmp(name, CS_POOL_WORKER) == 0) name[0] = '\0';
-}
 
 bool cs_threads_announce(struct cs_agent_thread *t) {
   char name[sizeof t->name];
@@ -186,9 +217,12 @@ bool cs_threads_name(uint32_t id, char *name, size_t cap) {
   struct cs_agent_thread *t = find_in(living, id);
   if (t == NULL) t = find_in(dead, id);
   if (t != NULL && !t->named && t->name[0] == '\0') read_name(t, t->name, sizeof t->name);
-  if (t != NULL) (void)snprintf(name, cap, "%s", t->name);
+  bool known = t != NULL || former[id % REMEMBERED].id == id;
+  if (known) (void)snprintf(name, cap, "%s", t != NULL ? t->name : former[id % REMEMBERED].name);
+  if (t != NULL && t->tid != 0 && t->tid == cs_load_relaxed(&cs_agent.tid))
+    (void)snprintf(name, cap, "%s, the profiler's own thread", t->name);
   cs_threads_unlock();
-  return t != NULL;
+  return known;
 }
 
 static bool refresh_name(struct cs_agent_thread *t, void *data) {

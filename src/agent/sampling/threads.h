@@ -63,6 +63,8 @@ struct cs_agent_thread {
   uint64_t slept_runs;       // wall.c: its run count when that sample was taken
   bool repeatable;           // that sample is its last one on the wire, and still describes it
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
+  bool weighed;              // weight.c: there has been such a sample
+  uint64_t ended_ns;         // when it was removed from the list
   uint64_t owed_ns;     // weight.c: time before that, which its next sample by signal stands for
   uint64_t put_off_ns;  // weight.c: when a signal was last put off
   uint32_t put_off;     // weight.c: signals put off up to the last look
@@ -84,6 +86,8 @@ void cs_threads_remove(struct cs_agent_thread **link);
 
 // The agent's thread: frees the dead ones that no sample refers to any more.
 void cs_threads_free_dead(void);
+// Mode wall: the time of the threads freed so far after their last samples. The agent's thread.
+uint64_t cs_threads_unsampled_ends_ns(void);
 // The recording is over and all samples have been read: frees the dead ones, and numbers threads
 // from 1 again.
 void cs_threads_reset(void);

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Weights of samples. Invariant: in wall mode each moment of a thread is counted once: by the
 // sample that follows it, or, if it passed while a signal was put off, by the next sample by
-// signal. The agent's thread only. Signal-safe: no.
+// signal; or as uncovered, if it passed long before the thread's first sample, which says nothing of
+// it. The agent's thread only. Signal-safe: no.
 #include "sampling/weight.h"
 
 #include "base/clock.h"
 
+// The first look at a thread may be late, as at a program's start.
+enum { FIRST_PERIODS = 2 };
+
 static struct cs_wire_put_off put_off;
 static uint64_t lost_repeats;
+static uint64_t late_first_ns;  // what first samples do not stand for
 
 void cs_weights_start(void) {
   put_off = (struct cs_wire_put_off){0};
-  lost_repeats = 0;
+  lost_repeats = late_first_ns = 0;
 }
 
 // ---- Wall time ----
@@ -21,6 +26,12 @@ void cs_weights_start(void) {
 static uint64_t time_since_last(struct cs_agent_thread *t, uint64_t now_ns, bool slept) {
   uint64_t from = t->accounted_to_ns > cs_agent.start_ns ? t->accounted_to_ns : cs_agent.start_ns;
   if (now_ns <= from) return 0;
+  uint64_t most = FIRST_PERIODS * cs_load_acquire(&cs_agent.period_ns);
+  if (!t->weighed && now_ns - from > most) {
+    late_first_ns += now_ns - from - most;
+    from = now_ns - most;
+  }
+  t->weighed = true;
   if (slept && t->put_off_ns > from) {
     uint64_t until = t->put_off_ns < now_ns ? t->put_off_ns : now_ns - 1;
     t->owed_ns += until - from;
@@ -38,6 +49,10 @@ bool cs_weight_repeat(struct cs_agent_thread *t, uint64_t now_ns) {
   cs_add_relaxed(&ring->samples, 1);
   if (!cs_threads_announce(t) || !cs_send(CS_WIRE_AGAIN, &again, sizeof again)) lost_repeats++;
   return true;
+}
+
+uint64_t cs_weight_uncovered_ns(void) {
+  return late_first_ns + cs_threads_unsampled_ends_ns();
 }
 
 uint64_t cs_weight_lost_repeats(void) {

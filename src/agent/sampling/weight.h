@@ -13,6 +13,7 @@ uint64_t cs_weight_of(const struct cs_sample *sample, enum cs_wire_mode mode);
 // Mode wall. A thread has slept since its last sample, which is sent as one that counts once more.
 // False: it is not on the wire, or what it says may have changed; the thread has to be walked.
 bool cs_weight_repeat(struct cs_agent_thread *thread, uint64_t now_ns);
+uint64_t cs_weight_uncovered_ns(void);  // time of threads that no sample stands for
 uint64_t cs_weight_lost_repeats(void);  // for want of room in the wire
 // Notes whether the thread's handler has put off a sample since the last look. The time that it
 // would have stood for is part of the thread's next sample by signal.

@@ -101,19 +101,30 @@ static uint32_t method_step(void *data, const struct cs_async_object *object, co
   return note[0] == '\0' ? cs_map_put(&names->methods, key, step, &added) : step;
 }
 
+// A Task of methods that the runtime suspends itself: it leads to their continuations, not to boxes.
+static bool is_runtime_async(struct names *names, uint32_t class) {
+  static const char helpers[] = "System.Runtime.CompilerServices.AsyncHelpers.";
+  const char *name = cs_async_class_at(names->classes, class)->core_name;
+  return name != NULL && strncmp(name, helpers, sizeof helpers - 1) == 0;
+}
+
 static uint32_t task_step(void *data, const struct cs_async_object *object) {
   enum { RUNS = 0x20000, CONTINUES = 0x2000000 };  // m_stateFlags: invoked, waits for activation
   struct names *names = data;
   uint32_t key = object->class, found;
   bool added;
-  if (object->has_action && (object->state & CONTINUES) == 0)
+  bool runtime_async = is_runtime_async(names, object->class);
+  if (!runtime_async && object->has_action && (object->state & CONTINUES) == 0)
     return step_of_class(names, object->class, "Task of a delegate",
                          (object->state & RUNS) != 0 ? "runs" : "waits for a thread");
   if (cs_map_get(&names->classes_by_index, key, &found)) return found;
-  return cs_map_put(
-      &names->classes_by_index, key,
-      step_of_class(names, object->class, object->has_action ? "Task.ContinueWith" : NULL, ""),
-      &added);
+  return cs_map_put(&names->classes_by_index, key,
+                    step_of_class(names, object->class,
+                                  runtime_async        ? "[runtime-async methods]"
+                                  : object->has_action ? "Task.ContinueWith"
+                                                       : NULL,
+                                  ""),
+                    &added);
 }
 
 static uint32_t awaiter_step(struct names *names, const struct cs_async_object *object) {

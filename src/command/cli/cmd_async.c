@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap async PID`: prints the suspended async operations of a process, once, for people or as
 // JSON. One thread. Signal-safe: no.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,9 +171,7 @@ static int run(void *options) {
   else
     print_text(async, o);
   cs_async_free(async);
-  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-  cs_say("the output could not be written: %s", strerror(errno));
-  return CS_EXIT_FAILURE;
+  return cs_say_if_lost(0);
 }
 
 const struct cs_command cs_async_command = {

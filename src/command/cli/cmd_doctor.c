@@ -67,7 +67,7 @@ static int run(void *options) {
     print_json(&doctor, o->pid);
   else
     print_list(&doctor);
-  return cs_doctor_has_fault(&doctor) ? CS_EXIT_FAILURE : 0;
+  return cs_say_if_lost(cs_doctor_has_fault(&doctor) ? CS_EXIT_FAILURE : 0);
 }
 
 const struct cs_command cs_doctor_command = {

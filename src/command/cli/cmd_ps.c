@@ -64,7 +64,7 @@ static int run(void *options) {
   if (list->json) (void)cs_json_end(&list->writer, "]");
   if (!good) cs_say("%s", err.text);
   if (good && list->count == 0 && !list->json) cs_say("there is no .NET process that you can see");
-  return good ? 0 : CS_EXIT_FAILURE;
+  return cs_say_if_lost(good ? 0 : CS_EXIT_FAILURE);
 }
 
 const struct cs_command cs_ps_command = {

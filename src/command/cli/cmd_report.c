@@ -24,6 +24,13 @@ static bool set_trace(const struct cs_option *option, void *options, const char 
   return cs_parse_trace(value, &o->choice, err);
 }
 
+static bool set_status(const struct cs_option *option, void *options, const char *value,
+                       struct cs_error *err) {
+  struct options *o = options;
+  (void)option;
+  return cs_parse_status(value, &o->choice, err);
+}
+
 #define REPORT(member) .field = offsetof(struct options, member)
 static const struct cs_option what[] = {
     {'o', "output", "OUT",
@@ -42,6 +49,11 @@ static const struct cs_option what[] = {
      "only samples of requests with this route, as the service declares it (/cart/{id}), or with "
      "this HTTP method and route (GET /cart/{id}); needs a recording with --labels",
      NULL, REPORT(choice.route)},
+    {0, "status", "STATUS",
+     "only samples of requests that have ended with this HTTP status (404), or with one of its "
+     "group "
+     "(5xx); needs a recording with --labels",
+     set_status, .field = 0},
     {0, "no-lines", NULL, "whole methods, even where lines were recorded", NULL,
      REPORT(view.no_lines)},
     {0}};
@@ -82,7 +94,12 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
 static void say_nothing_chosen(const struct options *o, const struct cs_recording *rec) {
   char *routes = cs_endpoints_list(rec);
   uint32_t labels = cs_labels_count(&rec->labels) - 1;
-  if (o->choice.route == NULL)
+  if (o->choice.least_status != 0)
+    cs_say("%s has no sample of a request that has ended with such a status%s", o->file,
+           rec->statuses.count == 0
+               ? ": it has no statuses; record with --labels, while requests end"
+               : "");
+  else if (o->choice.route == NULL)
     cs_say("%s has no sample with that label (%u different labels are in it)", o->file, labels);
   else if (routes[0] != '\0')
     cs_say("%s has no sample of that route; it has: %s", o->file, routes);
@@ -91,12 +108,25 @@ static void say_nothing_chosen(const struct options *o, const struct cs_recordin
   free(routes);
 }
 
+// The file has a status after the samples of its request, which are chosen by it.
+static void read_statuses(const struct options *o, struct cs_recording *rec) {
+  static struct cs_recording first;
+  struct cs_error err, note;
+  cs_recording_init(&first);
+  if (cs_recfile_read(o->file, &first, &note, &err)) {
+    rec->statuses = first.statuses;
+    first.statuses = (struct cs_map){0};
+  }
+  cs_recording_free(&first);
+}
+
 static bool report(struct options *o, struct cs_recording *rec) {
   struct cs_error err, note;
   rec->keep_samples = cs_view_timeline(&o->view);
-  bool chosen = !o->choice.any_trace || o->choice.route != NULL;
+  bool chosen = !o->choice.any_trace || o->choice.route != NULL || o->choice.least_status != 0;
+  if (o->choice.least_status != 0) read_statuses(o, rec);
   rec->only = chosen ? &o->choice : NULL;
-  rec->symbols_folder = o->view.symbols;
+  rec->sources = cs_view_sources(&o->view);
   if (!cs_recfile_read(o->file, rec, &note, &err) || !cs_view_choose(&o->view, rec, &err) ||
       !cs_view_open(&o->view, &err)) {
     cs_say("%s", err.text);

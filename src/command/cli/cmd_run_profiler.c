@@ -15,6 +15,7 @@
 #include "guest/attach.h"
 #include "guest/options.h"
 #include "process/launch.h"
+#include "process/profiler_env.h"
 #include "util/say.h"
 
 #define TAKEOVER_NAME "libclrsnap-takeover.so"
@@ -76,13 +77,11 @@ static bool put(const char *name, const char *value, struct cs_error *err) {
 static bool put_profiler(const struct cs_profiler_options *o, const char *library,
                          const char *profiler, struct cs_error *err) {
   if (!cs_agent_makes_way(err)) return false;
-  const char *other = getenv("CORECLR_PROFILER"), *on = getenv("CORECLR_ENABLE_PROFILING");
-  if (other != NULL && on != NULL && strtoul(on, NULL, 16) != 0 &&
-      strcasecmp(other, o->clsid_text) != 0)
-    cs_say("the profiler %s of the environment gives way to %s", other, profiler);
-  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // it would take precedence
-  return put("CORECLR_ENABLE_PROFILING", "1", err) && put("CORECLR_PROFILER", o->clsid_text, err) &&
-         put("CORECLR_PROFILER_PATH", library, err) && put("CLRSNAP_PROFILER_PATH", profiler, err);
+  char *other = cs_profiler_named(0, true, o->clsid_text);
+  if (other != NULL) cs_say("the profiler %s of the environment gives way to %s", other, profiler);
+  free(other);
+  return (cs_profiler_put(o->clsid_text, library) || cs_error_set(err, "out of memory")) &&
+         put("CLRSNAP_PROFILER_PATH", profiler, err);
 }
 
 static bool is_in_list(const char *list, const char *path) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `clrsnap stack PID`: every thread's stack once, from outside, as text (stack_text.c) or as JSON.
 // One thread. Signal-safe: no.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +73,7 @@ static void put_frame(struct cs_json_writer *j, const struct cs_outside_frame *f
     cs_json_uint(j, "line", f->line);
   }
   if (f->runtime) cs_json_bool(j, "runtime", true);
+  if (f->class != CS_RUNTIME_UNKNOWN) cs_json_text(j, "class", cs_runtime_class_text(f->class));
   if (f->kind == CS_CODE_NATIVE) put_address(j, "address", f->offset);
   put_address(j, "ip", f->ip);
   put_address(j, "sp", f->sp);
@@ -135,9 +135,7 @@ static int run(void *options) {
     cs_stack_print(outside, o->managed_only, o->each);
   if (outside->refused[0] != '\0') cs_say("no names from the files of %s", outside->refused);
   cs_outside_free(outside);
-  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-  cs_say("the output could not be written: %s", strerror(errno));
-  return CS_EXIT_FAILURE;
+  return cs_say_if_lost(0);
 }
 
 const struct cs_command cs_stack_command = {

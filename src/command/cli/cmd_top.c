@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 #include "naming/naming.h"
 #include "naming/resolve.h"
+#include "naming/runtime_part.h"
 #include "util/say.h"
 
 struct watch {
@@ -31,6 +32,8 @@ struct watch {
   size_t unnamed_count, unnamed_capacity;
   struct cs_top_known *known;
   size_t known_capacity;
+  uint8_t *thread_class;
+  size_t thread_class_capacity;
   bool screen, quit, failed;
   uint32_t tables;
   uint64_t next_ns;  // when the next table is due; 0: the agent has not begun
@@ -52,6 +55,9 @@ static bool name_frame(struct watch *w, size_t frame) {
   else
     cs_top_set_frame(&w->top, frame, shown.methods[shown.count - 1]);
   cs_top_set_async(&w->top, frame, shown.awaits, shown.resumes);
+  struct cs_runtime_frame part = cs_runtime_frame_of(rec, rec->frames[frame]);
+  cs_top_set_part(&w->top, frame,
+                  (struct cs_top_part){part.native, part.runtime, (uint8_t)part.class});
   return known;
 }
 
@@ -61,6 +67,14 @@ static void name_frames(struct watch *w) {
   for (size_t i = 0; i < w->unnamed_count; i++)
     if (!name_frame(w, w->unnamed[i])) w->unnamed[left++] = w->unnamed[i];
   w->unnamed_count = left;
+}
+
+static void add_classes(struct cs_top *top) {
+  _Static_assert(CS_RUNTIME_CLASS_COUNT <= CS_TOP_CLASSES, "a place for each");
+  for (int i = 1; i < CS_RUNTIME_CLASS_COUNT; i++)
+    top->class_method[i] =
+        cs_profile_frame(&top->methods, cs_runtime_class_text((enum cs_runtime_class)i),
+                         i == CS_RUNTIME_JIT ? "libclrjit.so" : "libcoreclr.so", CS_KIND_RUNTIME);
 }
 
 static void feed(struct watch *w, uint64_t now) {
@@ -125,10 +139,16 @@ static size_t list_known(struct watch *w) {
   const struct cs_recording *rec = &w->session.recording;
   while (w->known_capacity < rec->root_count)
     w->known = cs_grow(w->known, w->known_capacity, &w->known_capacity, sizeof *w->known);
-  for (size_t i = 0; i < rec->root_count; i++)
-    w->known[i] =
-        (struct cs_top_known){rec->threads[rec->roots[i].thread].tid,
-                              cs_recording_get(rec, rec->threads[rec->roots[i].thread].name)};
+  while (w->thread_class_capacity < rec->root_count)
+    w->thread_class =
+        cs_grow(w->thread_class, w->thread_class_capacity, &w->thread_class_capacity, 1);
+  for (size_t i = 0; i < rec->root_count; i++) {
+    const struct cs_rec_thread *thread = &rec->threads[rec->roots[i].thread];
+    w->known[i] = (struct cs_top_known){thread->tid, cs_recording_get(rec, thread->name)};
+    w->thread_class[i] = (uint8_t)cs_runtime_class_by(CS_SIGN_THREAD, w->known[i].name);
+  }
+  w->top.thread_class = w->thread_class;
+  w->top.thread_count = rec->root_count;
   return rec->root_count;
 }
 
@@ -318,6 +338,7 @@ static bool prepare(struct watch *w, struct cs_error *err) {
   w->moment.top = &w->top;
   w->screen = !o->json && !o->text && isatty(STDOUT_FILENO) == 1;
   cs_top_init(&w->top, &s->recording.tree, (uint64_t)(o->window_s * 1e9));
+  add_classes(&w->top);
   return true;
 }
 
@@ -382,6 +403,7 @@ static void clean_up(struct watch *w) {
   cs_start_free(&w->start);
   free(w->unnamed);
   free(w->known);
+  free(w->thread_class);
 }
 
 int cs_run_top(void *options) {

@@ -65,6 +65,8 @@ bool cs_parse_target(int count, char **operands, pid_t *pid, char ***program,
   if (*pid != 0 && count > 0)
     return cs_error_set(err, "either a process or a program can be recorded, not both");
   if (*pid == 0 && count == 0) return cs_error_set(err, "no program to record, and no process");
+  if (*pid == 0 && !cs_is_program(operands[0]) && cs_suggest_process(operands[0], err))
+    return false;
   if (*pid == 0) *program = operands;
   return true;
 }
@@ -376,5 +378,5 @@ int cs_command_main(const struct cs_command *command, int argc, char **argv) {
   }
   if (!help) return command->run(options);
   cs_command_help(command, stdout);
-  return 0;
+  return cs_say_if_lost(0);
 }

@@ -19,6 +19,7 @@
 #include "process/launch.h"
 #include "process/proc.h"
 #include "process/process.h"
+#include "process/profiler_env.h"
 #include "remote/remote.h"
 #include "session/attach_agent.h"
 #include "session/hand_over.h"
@@ -27,7 +28,7 @@
 // runtimes, which check_runtime reports.
 static const char *cure_of_port(const struct cs_process *p) {
   pid_t pid = p->pid;
-  if (p->runtime != NULL && strtoul(p->runtime, NULL, 10) != CS_SUPPORTED_RUNTIME) return NULL;
+  if (p->runtime != NULL && !cs_runtime_is_accepted(strtoul(p->runtime, NULL, 10))) return NULL;
   if (cs_proc_is_zero(pid, "DOTNET_EnableDiagnostics") ||
       cs_proc_is_zero(pid, "COMPlus_EnableDiagnostics"))
     return "start it without EnableDiagnostics=0: that forbids profilers at a start, too";
@@ -53,9 +54,11 @@ static bool check_port(struct cs_doctor *d, struct cs_process *p, pid_t pid) {
 static void check_runtime(struct cs_doctor *d, const struct cs_process *p) {
   struct cs_error err = {""};
   struct cs_remote *remote = cs_remote_open(p->pid, &err);
+  bool tried = p->runtime == NULL || strtoul(p->runtime, NULL, 10) != CS_PREPARED_RUNTIME;
   if (remote != NULL)
-    cs_doctor_note(d, CS_FINDING_GOOD, "runtime", NULL, ".NET %s is supported",
-                   p->runtime != NULL ? p->runtime : "(of an unknown version)");
+    cs_doctor_note(d, tried ? CS_FINDING_GOOD : CS_FINDING_NOTE, "runtime", NULL, ".NET %s %s",
+                   p->runtime != NULL ? p->runtime : "(of an unknown version)",
+                   tried ? "is supported" : "is prepared for, and has not been tried");
   else
     cs_doctor_note(d, CS_FINDING_FAULT, "runtime", NULL, "%s", err.text);
   if (remote != NULL) cs_remote_close(remote);
@@ -95,20 +98,29 @@ static void check_ptrace(struct cs_doctor *d, pid_t pid) {
                    "clrsnap stack is refused: %s", strerror(error));
 }
 
-static void check_other_profilers(struct cs_doctor *d, pid_t pid) {
+static void check_other_profilers(struct cs_doctor *d, const struct cs_process *p) {
+  enum { FIRST_WITH_DOTNET_NAMES = 11 };
   size_t size = 0;
-  char *on = cs_proc_variable(pid, "CORECLR_ENABLE_PROFILING");
-  char *other = cs_proc_variable(pid, "CORECLR_PROFILER");
-  char *maps = cs_proc_read(pid, "maps", &size);
-  bool set = on != NULL && strtoul(on, NULL, 16) != 0 && other != NULL &&
-             strcasecmp(other, CS_AGENT_CLSID) != 0;
-  bool loaded = maps != NULL && strstr(maps, "/libclrsnap.so") != NULL;
-  cs_doctor_note(d, set ? CS_FINDING_NOTE : CS_FINDING_GOOD, "other profilers", NULL,
-                 set ? "it was started with the profiler %s; record works beside it%s"
-                     : "none in its environment%s%s",
-                 set ? other : "", loaded ? "; clrsnap's library is loaded already" : "");
-  free(on);
+  unsigned long major = p->runtime != NULL ? strtoul(p->runtime, NULL, 10) : 0;
+  bool read = major == 0 || major >= FIRST_WITH_DOTNET_NAMES;
+  char *other = cs_profiler_named(p->pid, read, CS_AGENT_CLSID);
+  char *ignored = other == NULL ? cs_profiler_named(p->pid, true, CS_AGENT_CLSID) : NULL;
+  char *maps = cs_proc_read(p->pid, "maps", &size);
+  const char *loaded = maps != NULL && strstr(maps, "/libclrsnap.so") != NULL
+                           ? "; clrsnap's library is loaded already"
+                           : "";
+  if (other != NULL)
+    cs_doctor_note(d, CS_FINDING_NOTE, "other profilers", NULL,
+                   "it was started with the profiler %s; record works beside it%s", other, loaded);
+  else if (ignored != NULL)
+    cs_doctor_note(d, CS_FINDING_NOTE, "other profilers", NULL,
+                   "DOTNET_PROFILER names %s, which .NET %lu does not load%s", ignored, major,
+                   loaded);
+  else
+    cs_doctor_note(d, CS_FINDING_GOOD, "other profilers", NULL, "none in its environment%s",
+                   loaded);
   free(other);
+  free(ignored);
   free(maps);
 }
 
@@ -201,7 +213,7 @@ void cs_doctor_process(struct cs_doctor *d, pid_t pid) {
   if (check_port(d, &p, pid)) {
     check_runtime(d, &p);
     check_files(d, pid);
-    check_other_profilers(d, pid);
+    check_other_profilers(d, &p);
     check_engine(d, pid);
     check_ptrace(d, pid);
     check_symbols(d, pid);

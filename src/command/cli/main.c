@@ -74,7 +74,7 @@ static int print_verb_help(char *name) {
   const struct cs_command *verb = find_verb(name);
   if (verb == NULL) return unknown_verb(name);
   cs_command_help(verb, stdout);
-  return 0;
+  return cs_say_if_lost(0);
 }
 
 static bool is(const char *word, const char *verb, const char *option, const char *letter) {
@@ -90,13 +90,13 @@ int main(int argc, char **argv) {
   (void)signal(SIGXFSZ, SIG_IGN);
   if (is(argv[1], "version", "--version", "-V")) {
     cs_print(stdout, "clrsnap %s\n", CLRSNAP_VERSION);
-    return 0;
+    return cs_say_if_lost(0);
   }
   if (is(argv[1], "help", "--help", "-h")) {
     if (argc > 2 && strcmp(argv[2], "version") != 0 && strcmp(argv[2], "help") != 0)
       return print_verb_help(argv[2]);
     print_help(stdout);
-    return 0;
+    return cs_say_if_lost(0);
   }
   const struct cs_command *verb = find_verb(argv[1]);
   return verb != NULL ? cs_command_main(verb, argc - 1, argv + 1) : unknown_verb(argv[1]);

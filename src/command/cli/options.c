@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/perf.h"
 
@@ -101,16 +100,10 @@ static bool add_header(const struct cs_option *option, void *field, const char *
   return true;
 }
 
-static bool set_folder(const struct cs_option *option, void *field, const char *value,
+static bool add_source(const struct cs_option *option, void *field, const char *value,
                        struct cs_error *err) {
-  struct stat is;
-  char *path = realpath(value, NULL);  // lives as long as the command
-  if (path == NULL || stat(path, &is) != 0 || !S_ISDIR(is.st_mode)) {
-    free(path);
-    return cs_error_set(err, "--%s takes a folder, and '%s' is none", option->name, value);
-  }
-  *(const char **)field = path;
-  return true;
+  (void)option;
+  return cs_symbol_sources_add(field, value, err);
 }
 
 #define VIEW(member) .field = offsetof(struct cs_view, member)
@@ -121,10 +114,12 @@ const struct cs_option cs_view_options[] = {
      cs_set_on_off, VIEW(signatures)},
     {0, "raw-names", NULL, "names as the compiler made them: <LoadAsync>d__4.MoveNext", NULL,
      VIEW(raw_names)},
-    {0, "symbols", "DIR",
-     "a folder with debug files of native libraries, such as libcoreclr.so.dbg, or below it by "
-     "build id",
-     set_folder, VIEW(symbols)},
+    {0, "symbols", "PLACE",
+     "where names of native functions are looked for: a folder with debug files "
+     "(libcoreclr.so.dbg, or by build id), the URL of a symbol server, microsoft, debuginfod (the "
+     "servers of DEBUGINFOD_URLS) or debuginfod+URL; can be given several times. Servers are sent "
+     "build ids",
+     add_source, VIEW(sources)},
     {0, "async-callers", "on|off",
      "a resumed async method is shown below the methods that await it (on), or below what resumed "
      "it, as on the stack",
@@ -139,6 +134,10 @@ const struct cs_option cs_view_options[] = {
      "threads with the same name as one, such as the thread pool's, or each by itself (grouped; "
      "each in pprof and where samples are shown over time)",
      set_each_thread, VIEW(each_thread)},
+    {0, "idle", NULL,
+     "mode wall: tables, text and Markdown with the threads that wait for work, too, which they "
+     "leave out (the page has a switch)",
+     NULL, VIEW(idle)},
     {0, "top", "N", "print the N hottest methods", cs_set_number, VIEW(top), .most = 1000000},
     {0, "search", "TEXT",
      "print how much is in and below the methods whose names match TEXT, a regular expression, and "

@@ -211,8 +211,7 @@ const struct cs_command cs_record_command = {
         "flame graph. The runtime is not suspended for this. Standard input and output, signals "
         "and the exit code remain the program's own.\n"
         "With PID, records a program that is already running, until Ctrl-C, the end of --duration, "
-        "or its own end. Nothing has to be set up before, and nothing stays active afterwards. The "
-        "first time, the program is stopped once, for about a millisecond.",
+        "or its own end. Nothing has to be set up before, and nothing stays active afterwards.",
     .groups = groups,
     .shows_formats = true,
     .notes =

@@ -134,7 +134,7 @@ bool cs_record_open(struct cs_record_run *r, struct cs_error *err) {
                    ask->budget_ppm == 0;
   s->pool.run = cs_pool_looks_run;
   s->recording.lines = ask->lines;
-  s->recording.symbols_folder = o->view.symbols;
+  s->recording.sources = cs_view_sources(&r->options->view);
   s->recording.inlined = ask->inlined;
   s->recording.keep_samples = s->timeline || file != NULL;
   s->recording.meta = (struct cs_rec_meta){cs_recording_text(&s->recording, r->start.program),

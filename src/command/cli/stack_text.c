@@ -22,21 +22,23 @@ static void print_line(FILE *out, const char *source, uint32_t line) {
 }
 
 static void print_frame(FILE *out, const struct cs_outside_frame *f) {
+  const char *class = cs_runtime_class_text(f->class);
+  const char *name = class != NULL ? class : f->name;
   cs_print(out, "    ");
-  if (f->name[0] != '\0') {
-    cs_print(out, "%s", f->name);
+  if (name[0] != '\0') {
+    cs_print(out, "%s", name);
     if (f->funclet) cs_print(out, " (handler)");
     if (f->module != NULL) cs_print(out, "  ");
   }
   if (f->module != NULL) {
-    cs_print(out, "%s", f->name[0] != '\0' ? "(" : "[");
+    cs_print(out, "%s", name[0] != '\0' ? "(" : "[");
     const char *file = cs_file_of(f->module);
     cs_print(out, "%s", file);
     // In a single-file program, the runtime's code is in the program's file.
     if (f->runtime && f->name[0] == '\0' && strcmp(file, "libcoreclr.so") != 0)
       cs_print(out, ": runtime");
     if (f->name[0] == '\0') cs_print(out, "+0x%" PRIx64, f->offset);
-    cs_print(out, "%s", f->name[0] != '\0' ? ")" : "]");
+    cs_print(out, "%s", name[0] != '\0' ? ")" : "]");
   }
   if (f->source != NULL) print_line(out, f->source, f->line);
   if (f->flags & CS_FRAME_SIGNAL) cs_print(out, "  <signal>");

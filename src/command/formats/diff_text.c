@@ -109,7 +109,9 @@ bool cs_write_diff_text(const struct cs_diff *d, size_t limit, FILE *out) {
   struct row *rows = add_up(d, whole);
   cs_sort(rows, d->profile.frame_count, sizeof *rows, by_growth);
   put_facts("before", d->before, out);
+  cs_put_left_out(out, cs_mode_of(d->before), d->idle_weight[0]);
   put_facts("after ", &d->profile.facts, out);
+  cs_put_left_out(out, cs_mode_of(&d->profile.facts), d->idle_weight[1]);
   const char *words;
   (void)unit_of(d, whole, &words);
   if (d->normalize == CS_NORMALIZE_TOTAL)

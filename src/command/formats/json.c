@@ -42,6 +42,9 @@ static void put_mode(struct cs_json_writer *j, const struct cs_facts *f) {
   cs_json_close(j, "]");
   cs_json_uint(j, "weight", f->weight);
   cs_json_text(j, "whole", mode->whole);
+  if (f->runtime_weight > 0)
+    CS_JSON_UINTS(j, {"runtimeWeight", f->runtime_weight},
+                  {"unclassedWeight", f->unclassed_weight});
 }
 
 static void put_losses(struct cs_json_writer *j, const struct cs_facts *f) {
@@ -65,6 +68,8 @@ void cs_put_json_facts(struct cs_json_writer *j, const struct cs_facts *f) {
   if (f->events > 0) CS_JSON_UINTS(j, {"events", f->events}, {"eventsWeight", f->events_value});
   put_losses(j, f);
   cs_json_uint(j, "asleep", f->asleep);
+  if (f->mode == CS_WIRE_MODE_WALL)
+    CS_JSON_UINTS(j, {"uncoveredNs", f->ticks.uncovered_ns}, {"nativeThreads", f->ticks.native});
   put_engine(j, f);
   if (f->ended) {
     CS_JSON_UINTS(j, {"suspensions", f->suspensions}, {"stoppedNs", f->stopped.stopped_ns},

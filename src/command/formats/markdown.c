@@ -13,6 +13,7 @@
 #include "formats/writers.h"
 #include "profile/change.h"
 #include "profile/functions.h"
+#include "profile/holdups.h"
 #include "profile/pool.h"
 #include "profile/waits.h"
 
@@ -132,7 +133,7 @@ static void sort(struct section *s) {
 
 static void add_up(struct section *s, const struct cs_profile *p) {
   *s = (struct section){.p = p};
-  bool *idle = cs_idle_nodes(p);
+  bool *idle = cs_left_out_nodes(p);
   cs_functions_make(&s->functions, p, false);
   cs_tree_init(&s->tree);
   uint32_t *node = cs_tree_join(&s->tree, &p->tree, NULL, s->functions.of);
@@ -225,6 +226,15 @@ static void put_others(const struct section *s, const struct cs_detail *d, FILE 
 
 // ---- Stacks ----
 
+// Of what leads to a wait, the leaf says all: the methods of own code matter, not those that report it.
+static bool leaf_says_all(const struct section *s, const uint32_t *path, size_t depth) {
+  enum cs_wire_mode mode = s->p->facts.mode;
+  if (depth == 0 || (mode != CS_WIRE_MODE_LOCK && mode != CS_WIRE_MODE_WAIT)) return false;
+  bool own = false;
+  for (size_t i = 0; i < depth && !own; i++) own = kind_of(s, path[i]) == CS_KIND_USER;
+  return own && kind_of(s, path[depth - 1]) == CS_KIND_TYPE;
+}
+
 // Own code and the two innermost frames; what is between them is "...". Of a stack that is longer
 // than the line, the outer part goes.
 static void put_stack(const struct section *s, uint32_t node, const struct cs_detail *d,
@@ -232,9 +242,10 @@ static void put_stack(const struct section *s, uint32_t node, const struct cs_de
   uint32_t *path = NULL;
   size_t capacity = 0, depth = cs_tree_path(&s->tree, node, &path, &capacity), first = depth;
   unsigned name = d->stack / 4;
+  size_t inner = leaf_says_all(s, path, depth) ? 1 : 2;
   for (size_t used = 0; first > 0; first--) {
     uint32_t function = path[first - 1];
-    bool shown = first + 1 >= depth || kind_of(s, function) == CS_KIND_USER;
+    bool shown = first - 1 + inner >= depth || kind_of(s, function) == CS_KIND_USER;
     size_t len;
     (void)cs_profile_method(s->p, s->functions.frame[function], &len);
     if (shown) used += (len < name ? len : name) + 3;
@@ -242,7 +253,7 @@ static void put_stack(const struct section *s, uint32_t node, const struct cs_de
   }
   bool gap = first > 0, any = false;
   for (size_t i = first; i < depth; i++) {
-    bool shown = i + 2 >= depth || kind_of(s, path[i]) == CS_KIND_USER;
+    bool shown = i + inner >= depth || kind_of(s, path[i]) == CS_KIND_USER;
     if (shown) {
       cs_print(out, "%s%s", gap ? (any ? " > ... > " : "... > ") : any ? " > " : "", "");
       put_function(s, path[i], name, out);
@@ -269,9 +280,24 @@ static void put_stacks(const struct section *s, const struct cs_detail *d, FILE 
 
 static void put_pool(const struct cs_facts *f, FILE *out) {
   if (f->pool.reads == 0) return;
+  if (cs_pool_has_cause(f)) {
+    cs_print(out, "**");
+    cs_pool_put_cause(f, out);
+    cs_print(out, ".**\n");
+  }
   cs_print(out, "Thread pool: ");
-  cs_pool_put(&f->pool, out);
+  cs_pool_put(f, out);
   cs_print(out, ".\n");
+}
+
+static void put_runtime(const struct cs_facts *f, FILE *out) {
+  if (f->mode != CS_WIRE_MODE_CPU || f->runtime_weight == 0 || f->weight == 0) return;
+  double all = (double)f->weight / 100.0;
+  cs_print(out,
+           "%.1f %% of %s is in functions of the runtime without names; %.1f %% in those without a "
+           "class either.\n",
+           (double)f->runtime_weight / all, cs_mode_of(f)->whole,
+           (double)f->unclassed_weight / all);
 }
 
 static void put_mode(const struct section *s, const struct cs_detail *d, FILE *out) {
@@ -310,7 +336,13 @@ static void put_mode(const struct section *s, const struct cs_detail *d, FILE *o
              " of idle threads (the pool's, timers, sockets, ...) are left out; shares are of the "
              "rest.\n");
   }
+  put_runtime(f, out);
   put_pool(f, out);
+  if (f->mode == CS_WIRE_MODE_HOLDERS) {
+    cs_print(out, "Waits for locks: ");
+    cs_holders_put(s->p, 2 * d->name, out);
+    cs_print(out, ".\n");
+  }
   if (d->methods == 0) return;
   cs_print(out, "\n");
   cs_markdown_code(out);

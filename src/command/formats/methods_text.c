@@ -129,7 +129,7 @@ static void put_causes(const struct cs_profile *p, const struct cause *causes, s
 
 void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, FILE *out) {
   if (p->facts.samples == 0) return;
-  bool *idle = cs_idle_nodes(p);
+  bool *idle = cs_left_out_nodes(p);
   uint64_t left_out = 0;
   struct cs_hot *hot = cs_hot_frames(p, idle, &left_out);
   free(idle);
@@ -137,12 +137,8 @@ void cs_write_top(const struct cs_profile *p, size_t limit, const char *prefix, 
   const struct cs_mode *mode = cs_mode_of(&p->facts);
   uint64_t counted = p->facts.weight > left_out ? p->facts.weight - left_out : 0;
   double all = counted > 0 ? (double)counted : 1;
-  if (left_out > 0) {
-    cs_print(out, "%s", prefix);
-    cs_put_amount(out, mode->unit, left_out);
-    cs_print(out,
-             " of idle threads (the pool's, timers, sockets, ...) are left out of the table\n");
-  }
+  if (left_out > 0) cs_print(out, "%s", prefix);
+  cs_put_left_out(out, mode, left_out);
   cs_print(out, "%s   self   total  samples  method, by its share of ", prefix);
   cs_put_whole(out, mode, counted);
   cs_print(out, p->facts.inlined.wanted ? "\n" : "; what is inlined is its caller's\n");

@@ -68,7 +68,7 @@ static bool put_mode(const struct cs_profile *p, const struct cs_search *search,
                      FILE *out) {
   struct found f = {0};
   const struct cs_mode *mode = cs_mode_of(&p->facts);
-  bool *idle = cs_idle_nodes(p);
+  bool *idle = cs_left_out_nodes(p);
   find(p, search, idle, &f);
   double all = f.whole > 0 ? (double)f.whole : 1;
   if (f.total > 0) {

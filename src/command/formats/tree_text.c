@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The call tree as text, hottest first: the total share, the own share, samples, and the frame,
 // indented by one blank per level. Shares are of what samples stand for (weight). Nodes below a
-// thousandth of the total are summed up in one line. One thread. Signal-safe: no.
+// thousandth of the total are summed up in one line. Idle threads are left out. One thread. Signal-safe: no.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/print.h"
 #include "formats/writers.h"
-#include "profile/profile.h"
+#include "profile/waits.h"
 
 #define SMALL 1000u
 #define MAX_INDENT 256
@@ -35,13 +35,15 @@ static int by_weight(const void *a, const void *b) {
 
 // Lists the children of each node, hottest first: all nodes are sorted once, coldest first, and put
 // in front of their parents' lists.
-static struct sums *add_up(const struct cs_tree *tree) {
+static struct sums *add_up(const struct cs_tree *tree, const bool *idle, uint64_t *left_out) {
   struct sums *sums = cs_allocate(tree->count * sizeof *sums);
   uint32_t *order = cs_allocate(tree->count * sizeof *order);
   for (uint32_t i = (uint32_t)tree->count; i-- > 0;) {
     order[i] = i;
-    sums[i].weight += tree->nodes[i].weight;
-    sums[i].samples += tree->nodes[i].samples;
+    bool counts = idle == NULL || !idle[i];
+    if (counts) sums[i].weight += tree->nodes[i].weight;
+    if (counts) sums[i].samples += tree->nodes[i].samples;
+    if (!counts) *left_out += tree->nodes[i].weight;
     if (i == 0) break;
     sums[tree->nodes[i].parent].weight += sums[i].weight;
     sums[tree->nodes[i].parent].samples += sums[i].samples;
@@ -50,7 +52,7 @@ static struct sums *add_up(const struct cs_tree *tree) {
   cs_sort(order, tree->count, sizeof *order, by_weight);
   for (size_t n = tree->count; n-- > 0;) {
     uint32_t i = order[n];
-    if (i == 0) continue;
+    if (i == 0 || (idle != NULL && sums[i].samples == 0 && sums[i].weight == 0)) continue;
     sums[i].next = sums[tree->nodes[i].parent].child;
     sums[tree->nodes[i].parent].child = i;
   }
@@ -148,9 +150,13 @@ bool cs_write_text(const struct cs_profile_set *set, FILE *out) {
   cs_print(out, "%s", program);
   for (size_t i = 0; i < set->count; i++) {
     const struct cs_profile *p = &set->profiles[i];
-    struct writer w = {p, add_up(&p->tree), out};
+    bool *idle = cs_left_out_nodes(p);
+    uint64_t left_out = 0;
+    struct writer w = {p, add_up(&p->tree, idle, &left_out), out};
+    free(idle);
     cs_print(out, "\n");
     put_head(p, out);
+    cs_put_left_out(out, cs_mode_of(&p->facts), left_out);
     cs_print(out, "   total      self   samples  frame (shares of %s%s)\n",
              cs_mode_of(&p->facts)->whole,
              p->facts.inlined.wanted ? "" : "; what is inlined is its caller's");

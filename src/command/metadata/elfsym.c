@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -27,15 +28,21 @@ enum { MAX_ID = 64, MAX_PATH = 4096, MAX_LINKED = 1 << 30 };
 
 typedef char *demangle_fn(const char *mangled, char *buffer, size_t *len, int *status);
 
+struct table {
+  Dwfl *dwfl;           // NULL: there is none, or it cannot be read
+  Dwfl_Module *module;  // belongs to dwfl
+};
+
 struct file {
   uint32_t number;
   char *path;
   int fd;  // until it is asked for the first time; -1: it is not to be had
   bool asked;
+  bool lacks;          // neither it nor a debug file has a table of all its functions
+  bool fetched;        // that has been asked for elsewhere
   uint8_t id[MAX_ID];  // of the mapping
   size_t id_size;
-  Dwfl *dwfl;           // NULL: it has not been asked, or cannot be read
-  Dwfl_Module *module;  // belongs to dwfl
+  struct table own, other;  // of the mapped file and its debug file; of a debug file from elsewhere
   const struct cs_elfsyms *syms;
   struct cs_landmarks *landmarks;  // NULL: not read yet
   struct cs_error why;             // "": names may come from there, or there is no file at all
@@ -44,7 +51,7 @@ struct file {
 struct cs_elfsyms {
   const struct cs_target *target;
   struct cs_target *machine;  // this one: debug files are known by their ids, wherever they are
-  const char *folder;         // with debug files; NULL: none
+  struct cs_elf_places places;
   struct file **files;
   size_t count, capacity, open;
   demangle_fn *demangle;  // NULL: names stay mangled
@@ -83,6 +90,33 @@ static bool has_id(int fd, const uint8_t *id, size_t size) {
   return build_id(fd, found) >= size && memcmp(found, id, size) == 0;
 }
 
+// The id is at a file's beginning, the symbols are at its end.
+static bool has_its_sections(Elf *elf, uint64_t size) {
+  GElf_Ehdr header;
+  GElf_Shdr section;
+  size_t count = 0;
+  if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL || header.e_shentsize == 0 ||
+      elf_getshdrnum(elf, &count) != 0 || count == 0 || header.e_shoff > size ||
+      count > (size - header.e_shoff) / header.e_shentsize)
+    return false;
+  for (size_t i = 1; i < count; i++) {
+    Elf_Scn *scn = elf_getscn(elf, i);
+    if (scn == NULL || gelf_getshdr(scn, &section) == NULL) return false;
+    if (section.sh_type == SHT_NOBITS) continue;
+    if (section.sh_offset > size || section.sh_size > size - section.sh_offset) return false;
+  }
+  return true;
+}
+
+bool cs_elf_is(int fd, const uint8_t *id, size_t id_size) {
+  struct stat is;
+  if (fstat(fd, &is) != 0 || !has_id(fd, id, id_size)) return false;
+  Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+  bool whole = elf != NULL && has_its_sections(elf, (uint64_t)is.st_size);
+  if (elf != NULL) (void)elf_end(elf);
+  return whole;
+}
+
 // Files stay open until they are read, but not so many that nothing else can be opened.
 static bool has_room(const struct cs_elfsyms *syms) {
   struct rlimit limit;
@@ -108,8 +142,8 @@ static int open_image(const struct cs_elfsyms *syms, const struct cs_elf_image *
   return -1;
 }
 
-void cs_elfsyms_look_in(struct cs_elfsyms *syms, const char *folder) {
-  syms->folder = folder;
+void cs_elfsyms_look_in(struct cs_elfsyms *syms, const struct cs_elf_places *places) {
+  syms->places = *places;
 }
 
 static struct file *find_file(const struct cs_elfsyms *syms, uint32_t number) {
@@ -153,7 +187,7 @@ static int try_in(const struct cs_target *place, const struct wanted *wanted, co
   struct cs_error err;
   int fd = cs_target_open(place, path, &err);
   if (fd < 0) return -1;
-  if (wanted->id_size > 0 ? has_id(fd, wanted->id, wanted->id_size) : has_sum(fd, wanted->sum))
+  if (wanted->id_size > 0 ? cs_elf_is(fd, wanted->id, wanted->id_size) : has_sum(fd, wanted->sum))
     return cs_target_own_copy(fd, &err);
   (void)close(fd);
   return -1;
@@ -177,27 +211,35 @@ static int by_id(const struct cs_elfsyms *syms, const struct wanted *wanted) {
   return try_debug_file(syms, wanted, path);
 }
 
-// As debuggers, debuginfod's cache, symbol servers and dotnet-symbol name them.
+// "FOLDER/..." in its `i`th form: as debuggers, debuginfod's cache, symbol servers and dotnet-symbol
+// name them. Symbol servers fill ids with zeros.
+enum { FORMS = 5 };
+static int put_form(char *out, size_t room, size_t i, const char *name, const char *id) {
+  static const char zeros[] = "0000000000000000000000000000000000000000";
+  size_t len = strlen(id), fill = len < sizeof zeros - 1 ? sizeof zeros - 1 - len : 0;
+  switch (i) {
+    case 0:
+      return snprintf(out, room, ".build-id/%.2s/%s.debug", id, id + 2);
+    case 1:
+      return snprintf(out, room, "%s/debuginfo", id);
+    case 2:
+      return snprintf(out, room, "_.debug/elf-buildid-sym-%s%.*s/_.debug", id, (int)fill, zeros);
+    default:
+      return snprintf(out, room, "%s%s", name, i == 3 ? ".dbg" : ".debug");
+  }
+}
+
 static int by_folder(const struct file *file, const struct wanted *wanted) {
-  static const char *const forms[] = {".build-id/%.2s/%s.debug", "%.2s%s/debuginfo",
-                                      "_.debug/elf-buildid-sym-%.2s%s/_.debug"};
-  static const char *const endings[] = {".dbg", ".debug"};
-  const char *folder = file->syms->folder, *name = cs_file_of(file->path);
+  const struct cs_elf_places *places = &file->syms->places;
   char id[2 * MAX_ID + 1], path[MAX_PATH];
   int fd = -1;
-  if (folder == NULL || wanted->id_size == 0) return -1;
+  if (wanted->id_size == 0) return -1;
   write_id(wanted, id);
-  for (size_t i = 0; i < CS_COUNT(forms) + CS_COUNT(endings) && fd < 0; i++) {
-    int len = snprintf(path, sizeof path, "%s/", folder), more;
-    if (len < 0 || (size_t)len >= sizeof path) return -1;
+  for (size_t i = 0; i < places->folder_count * FORMS && fd < 0; i++) {
+    int len = snprintf(path, sizeof path, "%s/", places->folders[i / FORMS]);
+    if (len < 0 || (size_t)len >= sizeof path) continue;
     size_t room = sizeof path - (size_t)len;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    if (i < CS_COUNT(forms))
-      more = snprintf(path + len, room, forms[i], id, id + 2);
-    else
-      more = snprintf(path + len, room, "%s%s", name, endings[i - CS_COUNT(forms)]);
-#pragma GCC diagnostic pop
+    int more = put_form(path + len, room, i % FORMS, cs_file_of(file->path), id);
     if (more > 0 && (size_t)more < room) fd = try_in(file->syms->machine, wanted, path);
   }
   return fd;
@@ -223,7 +265,7 @@ static int by_link(const struct file *file, const struct wanted *wanted, const c
 // libdwfl asks for the debug file of a module that has no symbol table of its own.
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                            const char *path, const char *link, GElf_Word sum, char **found) {
-  const struct file *file = *data;
+  struct file *file = *data;
   const unsigned char *id = NULL;
   GElf_Addr address;
   (void)name, (void)base, (void)path;
@@ -233,6 +275,7 @@ static int find_debug_file(Dwfl_Module *module, void **data, const char *name, D
   if (fd < 0 && wanted.id_size > 0) fd = by_id(file->syms, &wanted);
   if (fd < 0 && link != NULL) fd = by_link(file, &wanted, link);
   if (fd >= 0) *found = NULL;
+  file->lacks = fd < 0;
   return fd;
 }
 
@@ -258,28 +301,57 @@ static int open_copy(struct cs_elfsyms *syms, struct file *file) {
   return fd;
 }
 
-static void read_file(struct cs_elfsyms *syms, struct file *file) {
+// Takes ownership of `fd`. False: it cannot be read.
+static bool read_table(struct file *file, int fd, struct table *table) {
   static const Dwfl_Callbacks callbacks = {
       .find_elf = find_no_elf,
       .find_debuginfo = find_debug_file,
       .section_address = dwfl_offline_section_address,
   };
   void **data;
-  int fd = open_copy(syms, file);
-  file->asked = true;
-  if (fd < 0) return;
   Dwfl *dwfl = dwfl_begin(&callbacks);
   if (dwfl != NULL) dwfl_report_begin(dwfl);
-  file->module = dwfl != NULL ? dwfl_report_elf(dwfl, file->path, file->path, fd, 0, false) : NULL;
-  if (file->module == NULL) (void)close(fd);
-  if (file->module != NULL && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
-      dwfl_module_info(file->module, &data, NULL, NULL, NULL, NULL, NULL, NULL) != NULL) {
+  Dwfl_Module *module =
+      dwfl != NULL ? dwfl_report_elf(dwfl, file->path, file->path, fd, 0, false) : NULL;
+  if (module == NULL) (void)close(fd);
+  if (module != NULL && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+      dwfl_module_info(module, &data, NULL, NULL, NULL, NULL, NULL, NULL) != NULL) {
     *data = file;
-    file->dwfl = dwfl;
-    return;
+    *table = (struct table){dwfl, module};
+    return true;
   }
-  (void)cs_error_set(&file->why, "not an ELF file that can be read");
   if (dwfl != NULL) dwfl_end(dwfl);
+  return false;
+}
+
+static void read_file(struct cs_elfsyms *syms, struct file *file) {
+  int fd = open_copy(syms, file);
+  file->asked = true;
+  file->lacks = fd < 0;
+  if (fd >= 0 && !read_table(file, fd, &file->own))
+    (void)cs_error_set(&file->why, "not an ELF file that can be read");
+}
+
+static bool fetch(const struct cs_elfsyms *syms, struct file *file) {
+  const struct cs_elf_places *places = &syms->places;
+  if (!file->lacks || file->fetched || places->fetch == NULL || file->id_size == 0) return false;
+  file->fetched = true;
+  int fd = places->fetch(places->context, file->id, file->id_size, file->path);
+  if (fd < 0 || !read_table(file, fd, &file->other)) return false;
+  file->why.text[0] = '\0';
+  return true;
+}
+
+// A mangled name refers back to its own parts ("S1_", "T_"), and parts may double each time, so that a
+// name of a few hundred bytes would be demangled to terabytes.
+static bool is_harmless(const char *name) {
+  enum { MOST_BYTES = 1000, MOST_REFERENCES = 24 };
+  unsigned references = 0;
+  for (const char *at = name; (at = strpbrk(at, "ST")) != NULL;) {
+    at += 1 + strspn(at + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    if (*at == '_') references++;
+  }
+  return references <= MOST_REFERENCES && strnlen(name, MOST_BYTES) < MOST_BYTES;
 }
 
 // "__libc_start_main@@GLIBC_2.34", "_ZN3fooEv": in readable form.
@@ -288,7 +360,8 @@ static const char *readable(struct cs_elfsyms *syms, const char *name) {
   free(syms->readable);
   syms->readable = version != NULL ? strndup(name, (size_t)(version - name)) : strdup(name);
   if (syms->readable == NULL) return name;
-  if (syms->demangle == NULL || strncmp(name, "_Z", 2) != 0) return syms->readable;
+  if (syms->demangle == NULL || strncmp(name, "_Z", 2) != 0 || !is_harmless(syms->readable))
+    return syms->readable;
   int status = -1;
   char *demangled = syms->demangle(syms->readable, NULL, NULL, &status);
   if (status != 0 || demangled == NULL) return syms->readable;
@@ -296,23 +369,30 @@ static const char *readable(struct cs_elfsyms *syms, const char *name) {
   return syms->readable = demangled;
 }
 
-const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr) {
-  struct file *file = find_file(syms, number);
-  if (file != NULL && !file->asked) read_file(syms, file);
-  if (file == NULL || file->dwfl == NULL) return NULL;
+static const char *look_up(const struct table *table, uint64_t vaddr) {
   GElf_Sym symbol;
   GElf_Off offset;
-  const char *name = dwfl_module_addrinfo(file->module, vaddr, &offset, &symbol, NULL, NULL, NULL);
-  if (name == NULL || name[0] == '\0' || offset >= symbol.st_size) return NULL;
-  return readable(syms, name);
+  if (table->dwfl == NULL) return NULL;
+  const char *name = dwfl_module_addrinfo(table->module, vaddr, &offset, &symbol, NULL, NULL, NULL);
+  return name == NULL || name[0] == '\0' || offset >= symbol.st_size ? NULL : name;
+}
+
+const char *cs_elfsyms_find(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr) {
+  struct file *file = find_file(syms, number);
+  if (file == NULL) return NULL;
+  if (!file->asked) read_file(syms, file);
+  const char *name = look_up(&file->own, vaddr);
+  if (name == NULL && (file->other.dwfl != NULL || fetch(syms, file)))
+    name = look_up(&file->other, vaddr);
+  return name != NULL ? readable(syms, name) : NULL;
 }
 
 const char *cs_elfsyms_landmark(struct cs_elfsyms *syms, uint32_t number, uint64_t vaddr) {
   struct file *file = find_file(syms, number);
   GElf_Addr bias;
-  if (file == NULL || file->dwfl == NULL) return NULL;
+  if (file == NULL || file->own.dwfl == NULL) return NULL;
   if (file->landmarks == NULL)
-    file->landmarks = cs_landmarks_read(dwfl_module_getelf(file->module, &bias));
+    file->landmarks = cs_landmarks_read(dwfl_module_getelf(file->own.module, &bias));
   return cs_landmarks_find(file->landmarks, vaddr);
 }
 
@@ -325,7 +405,8 @@ void cs_elfsyms_free(struct cs_elfsyms *syms) {
   for (size_t i = 0; i < syms->count; i++) {
     struct file *file = syms->files[i];
     cs_landmarks_free(file->landmarks);
-    if (file->dwfl != NULL) dwfl_end(file->dwfl);
+    if (file->own.dwfl != NULL) dwfl_end(file->own.dwfl);
+    if (file->other.dwfl != NULL) dwfl_end(file->other.dwfl);
     if (file->fd >= 0) (void)close(file->fd);
     free(file->path);
     free(file);

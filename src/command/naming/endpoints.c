@@ -20,6 +20,16 @@ const char **cs_endpoints_by_label(const struct cs_recording *rec) {
   return names;
 }
 
+uint16_t *cs_statuses_by_label(const struct cs_recording *rec) {
+  uint32_t count = cs_labels_count(&rec->labels);
+  uint16_t *statuses = cs_allocate(count * sizeof *statuses);
+  for (uint32_t i = 0; i < count; i++) {
+    struct cs_label label = cs_labels_get(&rec->labels, i);
+    statuses[i] = (uint16_t)cs_recording_status(rec, &label);
+  }
+  return statuses;
+}
+
 char *cs_endpoints_list(const struct cs_recording *rec) {
   enum { MOST_BYTES = 1000 };
   struct cs_map seen = {0};
@@ -75,7 +85,8 @@ uint32_t *cs_endpoints_of_functions(const struct cs_recording *rec) {
     const struct cs_label_sum *sum = &rec->labelled.items[i];
     uint32_t delegate = delegates[sum->node], endpoint;
     struct cs_label label = cs_labels_get(&rec->labels, sum->label);
-    if (delegate == 0 || !cs_map_get(&rec->function_ids, label.endpoint, &endpoint)) continue;
+    if (delegate == 0 || !cs_map_get(&rec->function_ids, cs_label_endpoint(&label), &endpoint))
+      continue;
     uint32_t *known = &endpoints[delegate - 1];
     *known = *known == 0 || *known == endpoint + 1 ? endpoint + 1 : SHARED;
   }

@@ -13,6 +13,7 @@
 #include "naming/inlined.h"
 #include "naming/missing.h"
 #include "naming/place.h"
+#include "symbols/sources.h"
 
 static const struct cs_target *target_of(struct cs_recording *rec) {
   if (rec->target == NULL) rec->target = cs_target_of(0);
@@ -44,7 +45,10 @@ static void open_image(struct cs_recording *rec, uint32_t i) {
       .id = image->build_id,
   };
   if (rec->native == NULL) rec->native = cs_elfsyms_new(target_of(rec));
-  cs_elfsyms_look_in(rec->native, rec->symbols_folder);
+  if (rec->sources != NULL) {
+    struct cs_elf_places places = cs_symbol_sources_places(rec->sources, rec->sourced);
+    cs_elfsyms_look_in(rec->native, &places);
+  }
   cs_elfsyms_add(rec->native, i, &of);
 }
 
@@ -140,7 +144,7 @@ void cs_name_frames_from(struct cs_recording *rec, size_t first) {
   if (in_kernel) report_kernel(rec);
 }
 
-// A recording that has names, but not those of the symbol files that the caller knows of.
+// A recording that has names, but not those of the debug files that the caller knows of.
 static void name_again(struct cs_recording *rec) {
   struct cs_map before = rec->symbols;
   rec->symbols = (struct cs_map){0};
@@ -156,8 +160,10 @@ static void name_again(struct cs_recording *rec) {
 }
 
 void cs_name_frames(struct cs_recording *rec) {
-  if (rec->named && rec->symbols_folder != NULL) name_again(rec);
-  if (rec->named) return;
-  cs_name_frames_from(rec, 0);
+  bool again = rec->named && !rec->sourced && rec->sources != NULL;
+  rec->sourced = true;  // the recording is over, so that servers may be waited for
+  if (again) name_again(rec);
+  if (!rec->named) cs_name_frames_from(rec, 0);
   rec->named = true;
+  if (rec->sources != NULL) cs_symbol_sources_report(rec->sources);
 }

@@ -16,6 +16,7 @@
 #include "naming/facts.h"
 #include "naming/inlined.h"
 #include "naming/module_kind.h"
+#include "naming/pool_cause.h"
 #include "naming/runtime_part.h"
 #include "naming/thread_names.h"
 #include "naming/type_name.h"
@@ -408,6 +409,7 @@ static void resolve_mode(const struct cs_inlined *raw, enum cs_wire_mode mode,
   rewrite_tree(&r);
   add_inlining(&r);
   cs_facts_fill(&profile->facts, rec, mode);
+  if (mode == CS_WIRE_MODE_WALL) cs_pool_cause_find(profile, rec, r.raw->node, r.node, LEFT_OUT);
   if (opts->lines) profile->facts.lines = rec->line_facts;
   if (opts->native) profile->facts.symbols = rec->symbol_facts;
   if (runtime != NULL) cs_runtime_place_end(&r.runtime, r.node, LEFT_OUT);

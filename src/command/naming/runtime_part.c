@@ -12,11 +12,6 @@
 
 #define CORELIB "System.Private.CoreLib.dll"
 
-struct frame {
-  bool runtime, native;
-  enum cs_runtime_class class;
-};
-
 static const char *text(const struct cs_recording *rec, uint32_t id) {
   return cs_strings_get(&rec->strings, id, NULL);
 }
@@ -32,8 +27,8 @@ static enum cs_runtime_class class_of_method(const struct cs_recording *rec, uin
   return cs_runtime_class_by(CS_SIGN_METHOD, type);
 }
 
-static struct frame native_frame(const struct cs_recording *rec, uint64_t key) {
-  struct frame frame = {.native = true};
+static struct cs_runtime_frame native_frame(const struct cs_recording *rec, uint64_t key) {
+  struct cs_runtime_frame frame = {.native = true};
   uint32_t i, symbol;
   if (!cs_map_get(&rec->image_ids, cs_wire_frame_image(key), &i)) return frame;
   const char *file = cs_file_of(text(rec, rec->images[i].path));
@@ -51,25 +46,26 @@ static struct frame native_frame(const struct cs_recording *rec, uint64_t key) {
   return frame;
 }
 
-static struct frame look_at(const struct cs_recording *rec, uint64_t key) {
+struct cs_runtime_frame cs_runtime_frame_of(const struct cs_recording *rec, uint64_t key) {
   switch (cs_key_kind(key)) {
     case CS_KEY_NATIVE:
       return native_frame(rec, key);
     case CS_KEY_MANAGED:
-      return (struct frame){.class = class_of_method(rec, key)};
+      return (struct cs_runtime_frame){.class = class_of_method(rec, key)};
     case CS_KEY_KERNEL:
-      return (struct frame){.native = true};
+      return (struct cs_runtime_frame){.native = true};
     default:
-      return (struct frame){.native = false};
+      return (struct cs_runtime_frame){.native = false};
   }
 }
 
 void cs_runtime_part_make(struct cs_runtime_part *part, const struct cs_inlined *raw) {
   const struct cs_recording *rec = raw->rec;
   const struct cs_tree *tree = raw->tree;
-  struct frame *frames = cs_allocate((raw->frame_count + 1) * sizeof *frames);
+  struct cs_runtime_frame *frames = cs_allocate((raw->frame_count + 1) * sizeof *frames);
   part->nodes = cs_allocate(tree->count * sizeof *part->nodes);
-  for (size_t i = 0; i < raw->frame_count; i++) frames[i] = look_at(rec, raw->frames[i]);
+  for (size_t i = 0; i < raw->frame_count; i++)
+    frames[i] = cs_runtime_frame_of(rec, raw->frames[i]);
   for (size_t i = 1; i < tree->count; i++) {
     const struct cs_node *node = &tree->nodes[i];
     struct cs_runtime_node *to = &part->nodes[i];
@@ -78,7 +74,7 @@ void cs_runtime_part_make(struct cs_runtime_part *part, const struct cs_inlined 
       to->class = (uint8_t)cs_runtime_class_by(CS_SIGN_THREAD, text(rec, thread->name));
       continue;
     }
-    const struct frame *frame = &frames[node->frame];
+    const struct cs_runtime_frame *frame = &frames[node->frame];
     to->runtime = frame->runtime;
     to->class = (uint8_t)frame->class;
     if (frame->class == CS_RUNTIME_UNKNOWN && frame->native)

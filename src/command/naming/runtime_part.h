@@ -10,6 +10,14 @@
 #include "profile/profile.h"
 #include "recording/recording.h"
 
+// A frame of the recording by itself.
+struct cs_runtime_frame {
+  bool runtime;  // of the runtime, and without a name
+  bool native;
+  enum cs_runtime_class class;  // its own
+};
+struct cs_runtime_frame cs_runtime_frame_of(const struct cs_recording *rec, uint64_t key);
+
 // By node of the tree.
 struct cs_runtime_part {
   struct cs_runtime_node {

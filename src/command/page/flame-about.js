@@ -53,6 +53,9 @@ function fillFacts({facts: f, diff, only}) {
   const count = f.events ?? f.samples;
   fact(`%s ${f.what[count === 1 ? 0 : 1]}`, number.format(count));
   if (f.unit !== "count") fact(`%s of ${f.whole}`, weightText(f.weight, f.unit));
+  if (f.nativeThreads > 0)
+    fact("without %s that never ran managed code", countText(f.nativeThreads, ["thread", "threads"]),
+      "Mode wall samples the threads that the runtime knows; mode cpu has the others, too");
   if (countsMore(f)) fact(`%s ${f.whole}`, number.format(f.weight));
   if (count > f.samples)
     fact("%s of them walked", number.format(f.samples), "Chosen at random; each stands for others that are not");

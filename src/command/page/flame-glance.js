@@ -29,10 +29,11 @@ class Groups {
     sum.frames.set(frame, (sum.frames.get(frame) ?? 0) + weight);
   }
 
-  // {group, what, weight, frame: the method's frame with the most}, the largest weight first.
+  // {group, what, weight, frame: the method's frame with the most, its weight `most`}, the largest weight first.
   list() {
     return [...this.sums.values()].filter(sum => sum.weight > 0)
-      .map(sum => ({...sum, frame: [...sum.frames].reduce((a, b) => b[1] > a[1] ? b : a)[0]}))
+      .map(sum => ({sum, top: [...sum.frames].reduce((a, b) => b[1] > a[1] ? b : a)}))
+      .map(({sum, top: [frame, most]}) => ({...sum, frame, most}))
       .sort((a, b) => b.weight - a.weight || a.group - b.group);
   }
 }
@@ -74,6 +75,16 @@ function longestHoldups(rec) {
   return sums.list();
 }
 
+// In mode holders: for how long threads waited for locks that were held in a method of the program's own
+// code, the longest first: see Groups.
+function longestHolders(rec) {
+  const sums = new Groups(rec), place = nearestOwn(rec);
+  rec.entryNode.forEach((node, i) => {
+    if (place[node] >= 0 && rec.names[rec.frame[node]].startsWith("[holds ")) sums.add(place[node], rec.entryOwn.weight[i]);
+  });
+  return sums.list();
+}
+
 // Waits in a mode of waits, or the time asleep in mode wall, by what is waited for and by the nearest
 // method of the program's own code, the longest first: see Groups.
 function longestWaits(rec) {
@@ -91,8 +102,9 @@ function longestWaits(rec) {
 }
 
 // "; hottest line Cart.cs:12", or "" without lines.
+const lineOf = (rec, frame) => / \(([^()]*:\d+)\)(?: \(inlined\))?$/.exec(rec.names[frame])?.[1];
 function lineText(rec, frame) {
-  const line = / \(([^()]*:\d+)\)(?: \(inlined\))?$/.exec(rec.names[frame])?.[1];
+  const line = lineOf(rec, frame);
   return line ? `; hottest line ${line}` : "";
 }
 
@@ -112,6 +124,12 @@ function fillGlance(recording, tree, open) {
     button.addEventListener("click", () => open(rec, frame));
     return button;
   };
+  // A method with the line that its whole sum is of, or the one with the most.
+  const placed = ({rec, frame, frames, most, weight}) => {
+    const ofLine = lineOf(rec, frame);
+    if (!ofLine || frames.size === 1) return [method(rec, frame)];
+    return [method(rec, frame, methodOf(rec.names[frame])), ` (${2 * most > weight ? "mostly" : "hottest"} line ${ofLine})`];
+  };
   const lines = [], {facts: f, diff} = recording, all = isSelection() ? " (whole recording):" : ":";
   const hot = ownCode(tree).slice(0, GLANCE_MOST);
   if (hot.length > 0) {
@@ -125,25 +143,57 @@ function fillGlance(recording, tree, open) {
     lines.push(line(`CPU${all}`, [`${weightText(f.weight, f.unit)} in ${(f.durationMs / 1000).toFixed(1)} s: ` +
       `${(f.weight / 1e6 / f.durationMs).toFixed(2)} processors busy on average`]));
   }
+  if (!diff && f.mode === "cpu" && f.runtimeWeight > 0) {
+    lines.push(line(`Runtime's own code without names${all}`, [`${percent(f.runtimeWeight, f.weight)} of ${f.whole}; ` +
+      `${percent(f.unclassedWeight, f.weight)} without a class either`]));
+    lines.at(-1).title = "Functions of the runtime that have no names are shown by what they do, [GC] or [JIT]; " +
+      "--symbols microsoft fetches their names";
+  }
   const longest = (sumsOf, modes) => recordings.filter(rec => !rec.diff && modes.includes(rec.facts.mode)).flatMap(rec => {
     rec.open();
     return sumsOf(rec).map(sum => ({...sum, rec}));
   }).sort((a, b) => b.weight - a.weight).slice(0, GLANCE_MOST);
   const waits = longest(longestWaits, ["wait", "lock"]), shown = waits.length > 0 ? waits : longest(longestWaits, ["wall"]);
   if (shown.length > 0) {
-    lines.push(line(`Longest waits${all}`, shown.flatMap(({rec, what, frame, weight}, i) =>
-      [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} ${what === "waiting" ? "" : `for ${what} `}in `, method(rec, frame)])));
+    lines.push(line(`Longest waits${all}`, shown.flatMap((sum, i) =>
+      [i > 0 ? " · " : "", `${weightText(sum.weight, sum.rec.unit)} ${sum.what === "waiting" ? "" : `for ${sum.what} `}in `,
+        ...placed(sum)])));
+  }
+  const holders = longest(longestHolders, ["holders"]);
+  if (holders.length > 0) {
+    const {rec} = holders[0], whole = rec.entryOwn.weight.reduce((a, b) => a + b, 0);
+    lines.push(line(`Waits for locks${all}`, [`${weightText(whole, rec.unit)}, held by `, ...holders.filter(({weight}, i) => i === 0 || weight >= whole / 20).flatMap(({frame, weight}, i) =>
+      [i > 0 ? " · " : "", method(rec, frame), ` ${percent(weight, whole)}`])]));
   }
   const holdups = longest(longestHoldups, ["gc"]);
   if (holdups.length > 0) {
-    lines.push(line(`Pauses held up${all}`, holdups.flatMap(({rec, frame, weight}, i) =>
-      [i > 0 ? " · " : "", `${weightText(weight, rec.unit)} in `, method(rec, frame)])));
+    lines.push(line(`Pauses held up${all}`, holdups.flatMap((sum, i) =>
+      [i > 0 ? " · " : "", `${weightText(sum.weight, sum.rec.unit)} in `, ...placed(sum)])));
   }
-  if (recording.pool !== "") lines.push(line("Thread pool:", [recording.pool], recording.pool.includes("starved in") ? "odd" : ""));
+  if (recording.pool !== "") lines.push(line("Thread pool:", [recording.pool], recording.pool.includes("not starved in") ? "" : "odd"));
   // What is said of one mode begins with the mode's name.
   const modes = new Set(recordings.map(rec => `${rec.facts.mode}:`));
   const odd = recording.odd.filter(text => !modes.has(text.split(" ")[0]) || text.startsWith(`${f.mode}:`));
   if (odd.length > 0) lines.push(line("Note:", [odd.join(" ")], "odd"));
   $("glance").replaceChildren(...lines);
   $("glance").hidden = lines.length === 0;
+}
+
+// Where else a search that has found nothing in this mode finds something: choose(index) shows that mode.
+function showElsewhere(all, recording, text, choose) {
+  const note = $("elsewhere");
+  note.hidden = recording.found?.count !== 0 || all.length < 2;
+  if (note.hidden) return;
+  const hits = all.map((rec, i) => {
+    if (rec !== recording) rec.open();
+    return {i, rec, count: rec === recording ? 0 : searchFrames(rec, text).count};
+  }).filter(({count}) => count > 0);
+  const parts = hits.flatMap(({i, rec, count}, at) => {
+    const button = document.createElement("button");
+    button.textContent = `mode ${rec.facts.mode}`;
+    button.addEventListener("click", () => choose(i));
+    return [at > 0 ? ", " : "", button, ` (${countText(count, ["frame", "frames"])})`];
+  });
+  note.replaceChildren(`Nothing in mode ${recording.facts.mode} matches. `,
+    ...(hits.length > 0 ? ["There are hits in ", ...parts, "."] : ["Nor does anything in another mode."]));
 }

@@ -17,7 +17,7 @@ function groupByRoute(rec) {
     place ??= {node: route > 0 ? builder.child(0, rec.frameCount + route - 1) : 0, below: route === 0};
     while (path.length > 0) {
       at = path.pop();
-      const begins = !place.below && rec.names[rec.frame[at]] === `[endpoint] ${rec.routes[route - 1]}`;
+      const begins = !place.below && rec.names[rec.frame[at]] === `[endpoint] ${rec.routes[route - 1].replace(/ \[\d+\]$/, "")}`;
       place = begins ? {node: builder.child(0, rec.frameCount + route - 1), below: true} :
         {node: builder.child(place.node, rec.frame[at]), below: place.below};
       known.set(route * rec.parent.length + at, place);

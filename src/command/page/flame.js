@@ -258,6 +258,7 @@ function search(text) {
     $("search").classList.add("wrong");
     $("matches").textContent = "not a regular expression";
   }
+  showElsewhere(recordings, state.recording, text, chooseMode);
   showUnseen();
   showHeat();
 }

@@ -329,15 +329,19 @@ static void put_odd(struct cs_json_writer *j, const struct cs_profile_set *set) 
   free(text);
 }
 
-// "pool": a sentence about the thread pool, if it was read.
+// "pool": what is said of the thread pool, if it was read.
 static void put_pool(struct cs_json_writer *j, const struct cs_profile_set *set) {
   for (size_t i = 0; i < set->count; i++) {
-    const struct cs_wire_pool *pool = &set->profiles[i].facts.pool;
+    const struct cs_facts *f = &set->profiles[i].facts;
     char *text = NULL;
     size_t len;
-    FILE *line = pool->reads > 0 ? open_memstream(&text, &len) : NULL;
+    FILE *line = f->pool.reads > 0 ? open_memstream(&text, &len) : NULL;
     if (line == NULL) continue;
-    cs_pool_put(pool, line);
+    if (cs_pool_has_cause(f)) {
+      cs_pool_put_cause(f, line);
+      (void)fputs("; ", line);
+    }
+    cs_pool_put(f, line);
     if (fclose(line) == 0) cs_json_text(j, "pool", text);
     free(text);
     return;

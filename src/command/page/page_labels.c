@@ -6,16 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/traces.h"
+
 #define MOST_TRACES 50
 
 static void add_routes(struct cs_page_labels *l, uint32_t labels) {
   struct cs_strings known = {0};
   l->routes = cs_allocate(labels * sizeof *l->routes);
   for (uint32_t i = 1; i < labels && l->p->endpoints != NULL; i++) {
-    const char *name = l->p->endpoints[i];
-    if (name[0] == '\0') continue;
+    char name[4096];
+    if (l->p->endpoints[i][0] == '\0') continue;
+    cs_route_name(l->p, i, name, sizeof name);
     uint32_t id = cs_strings_add(&known, name, strlen(name));
-    l->routes[id] = name;
+    if (l->routes[id] == NULL) l->routes[id] = strdup(name);
+    if (l->routes[id] == NULL) abort();
     l->route[i] = id + 1;
   }
   l->route_count = (uint32_t)known.count;
@@ -103,6 +107,7 @@ void cs_page_labels_put(const struct cs_page_labels *l, uint64_t unit, struct cs
 void cs_page_labels_free(struct cs_page_labels *l) {
   free(l->route);
   free(l->trace);
+  for (uint32_t i = 0; i < l->route_count; i++) free(l->routes[i]);
   free(l->routes);
   free(l->traces);
 }

@@ -16,7 +16,7 @@ struct cs_page_labels {
   const struct cs_profile *p;
   // By label, numbers from 1 in the tables below; 0: it has none. NULL: nothing has a label.
   uint32_t *route, *trace;
-  const char **routes;
+  char **routes;
   uint32_t route_count;
   struct cs_page_trace *traces;  // the longest first
   uint32_t trace_count;

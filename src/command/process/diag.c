@@ -13,10 +13,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rights.h"
 #include "process/proc.h"
 #include "process/target.h"
 
@@ -81,6 +83,29 @@ void cs_diag_put_text(struct cs_diag_payload *payload, const char *utf8) {
 
 // ---- The connection ----
 
+// The temporary folder `temp`, as the process calls it, in the process's own root.
+static int open_folder(pid_t pid, const char *temp) {
+  struct cs_error why;
+  struct cs_target *target = cs_target_of(pid);
+  errno = ENOENT;
+  int fd = cs_target_open_folder(target, temp, &why);
+  int error = errno;
+  cs_target_free(target);
+  errno = error;
+  return fd;
+}
+
+// Why there can be no port in the folder; NULL: that is not known.
+static const char *no_room(pid_t pid, const char *folder) {
+  struct statvfs fs;
+  int fd = open_folder(pid, folder);
+  const char *why = fd < 0 && errno == ENOENT ? "does not exist" : NULL;
+  if (fd >= 0 && fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0)
+    why = "is mounted read-only";
+  if (fd >= 0) (void)close(fd);
+  return why;
+}
+
 static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *err) {
   static const char *const switches[] = {"DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC",
                                          "COMPlus_EnableDiagnostics"};
@@ -93,6 +118,12 @@ static bool explain_no_socket(pid_t pid, const char *folder, struct cs_error *er
                         "process %d has no diagnostics port (in %s): it is not a .NET program, "
                         "or its runtime has not started",
                         (int)pid, folder);
+  const char *lacking = no_room(pid, folder);
+  if (lacking != NULL)
+    return cs_error_set(err,
+                        "process %d could not make its diagnostics port, because %s %s: mount a "
+                        "writable folder there (a tmpfs, an emptyDir); stack and async need none",
+                        (int)pid, folder, lacking);
   return cs_error_set(err,
                       "process %d is a .NET program, but its diagnostics port is not in %s: is "
                       "it switched off, or has its TMPDIR been changed?",
@@ -163,13 +194,11 @@ static bool is_within_reach(pid_t pid, struct cs_error *err) {
   bool reached = cs_target_is_within_reach(target);
   int error = errno;
   cs_target_free(target);
-  return reached ||
-         cs_error_set(err,
-                      error == ENOENT || error == ESRCH
-                          ? "process %d has ended"
-                          : "the files of process %d cannot be accessed: this takes its user with "
-                            "all of its capabilities, or root with CAP_SYS_PTRACE",
-                      (int)pid);
+  if (reached) return true;
+  if (error == ENOENT || error == ESRCH) return cs_error_set(err, "process %d has ended", (int)pid);
+  struct cs_error why;
+  (void)cs_rights_lacking(pid, &why);
+  return cs_error_set(err, "the files of process %d cannot be accessed: %s", (int)pid, why.text);
 }
 
 bool cs_diag_check(pid_t pid, struct cs_error *err) {
@@ -184,18 +213,6 @@ bool cs_diag_check(pid_t pid, struct cs_error *err) {
                         "attach to it",
                         (int)pid, (unsigned)st.st_uid);
   return is_within_reach(pid, err);
-}
-
-// The temporary folder `temp`, as the process calls it, in the process's own root.
-static int open_folder(pid_t pid, const char *temp) {
-  struct cs_error why;
-  struct cs_target *target = cs_target_of(pid);
-  errno = ENOENT;
-  int fd = cs_target_open_folder(target, temp, &why);
-  int error = errno;
-  cs_target_free(target);
-  errno = error;
-  return fd;
 }
 
 char *cs_diag_folder(pid_t pid) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "process/label_hook.h"
+#include "process/profiler_env.h"
 #include "wire/wire.h"
 
 #define AGENT_NAME "libclrsnap.so"
@@ -71,40 +72,6 @@ static bool put(const char *name, const char *value) {
   return setenv(name, value, 1) == 0;
 }
 
-// The runtime parses this variable as a hexadecimal number.
-static bool other_profiler_is_set(void) {
-  return strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) != 0 &&
-         env("CORECLR_PROFILER")[0] != '\0' &&
-         strcasecmp(env("CORECLR_PROFILER"), CS_AGENT_CLSID) != 0;
-}
-
-static bool become_main_profiler(const char *agent) {
-  (void)unsetenv("CORECLR_PROFILER_PATH_64");  // would win over the other
-  return put("CORECLR_ENABLE_PROFILING", "1") && put("CORECLR_PROFILER", CS_AGENT_CLSID) &&
-         put("CORECLR_PROFILER_PATH", agent);
-}
-
-static bool join_list(const char *name, const char *agent) {
-  const char *list = env(name);
-  size_t len = strlen(list);
-  char *joined;
-  // .NET 9 and 10 ignore an entry that is not followed by ';'.
-  if (asprintf(&joined, "%s%s%s=" CS_AGENT_CLSID ";", list,
-               len > 0 && list[len - 1] != ';' ? ";" : "", agent) < 0) {
-    return false;
-  }
-  bool ok = put(name, joined);
-  free(joined);
-  return ok;
-}
-
-static bool become_notification_profiler(const char *agent) {
-  bool has_64 = env("CORECLR_NOTIFICATION_PROFILERS_64")[0] != '\0';
-  return put("CORECLR_ENABLE_NOTIFICATION_PROFILERS", "1") &&
-         join_list(has_64 ? "CORECLR_NOTIFICATION_PROFILERS_64" : "CORECLR_NOTIFICATION_PROFILERS",
-                   agent);
-}
-
 bool cs_agent_makes_way(struct cs_error *err) {
   const char *agent = env("CORECLR_PROFILER_PATH");
   if (env(CS_WIRE_ENV)[0] == '\0' || strtoul(env("CORECLR_ENABLE_PROFILING"), NULL, 16) == 0 ||
@@ -112,7 +79,7 @@ bool cs_agent_makes_way(struct cs_error *err) {
     return true;
   if (strchr(agent, ';') != NULL)
     return cs_error_set(err, "%s: a path with ';' cannot be in a list of profilers", agent);
-  return (become_notification_profiler(agent) && unsetenv("CORECLR_PROFILER") == 0) ||
+  return (cs_profiler_put_notified(CS_AGENT_CLSID, agent) && unsetenv("CORECLR_PROFILER") == 0) ||
          cs_error_set(err, "out of memory");
 }
 
@@ -127,9 +94,10 @@ static bool put_namespace(void) {
 // In the child: becomes the program, or sends errno to the parent.
 _Noreturn static void run_program(char **argv, const char *agent, const char *hook, const char *shm,
                                   const sigset_t *mask, int to_parent) {
-  bool ok =
-      put(CS_WIRE_ENV, shm) && put_namespace() &&
-      (other_profiler_is_set() ? become_notification_profiler(agent) : become_main_profiler(agent));
+  char *other = cs_profiler_named(0, true, CS_AGENT_CLSID);
+  bool ok = put(CS_WIRE_ENV, shm) && put_namespace() &&
+            (other != NULL ? cs_profiler_put_notified(CS_AGENT_CLSID, agent)
+                           : cs_profiler_put(CS_AGENT_CLSID, agent));
   ok = ok && (hook == NULL || cs_label_hook_put(hook));
   if (ok) {
     (void)signal(SIGPIPE, SIG_DFL);
@@ -153,7 +121,10 @@ pid_t cs_launch(char **argv, const char *agent, const char *hook, const char *sh
                 const sigset_t *mask, int *exit_code, struct cs_error *err) {
   int tell[2];
   *exit_code = 1;
-  if (other_profiler_is_set() && strchr(agent, ';') != NULL) {
+  char *other = cs_profiler_named(0, true, CS_AGENT_CLSID);
+  bool beside = other != NULL;
+  free(other);
+  if (beside && strchr(agent, ';') != NULL) {
     (void)cs_error_set(err, "%s: a path with ';' cannot be in a list of profilers", agent);
     return 0;
   }

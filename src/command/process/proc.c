@@ -84,6 +84,15 @@ bool cs_proc_has_ended(pid_t pid) {
   return readlink(path, link, sizeof link) < 0 && (errno == ENOENT || errno == ESRCH);
 }
 
+bool cs_proc_is_stopped(pid_t pid) {
+  size_t size = 0;
+  char *status = cs_proc_read(pid, "status", &size);
+  const char *line = status != NULL ? strstr(status, "\nState:\t") : NULL;
+  bool stopped = line != NULL && (line[8] == 'T' || line[8] == 't');
+  free(status);
+  return stopped;
+}
+
 int cs_proc_own_pid(pid_t pid) {
   size_t size = 0;
   int number = (int)pid;

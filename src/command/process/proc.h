@@ -23,6 +23,8 @@ bool cs_proc_start_time(pid_t pid, unsigned long long *out);
 bool cs_proc_check(pid_t pid, struct cs_error *err);
 // It has ended, or is so far in its end that it has no files any more.
 bool cs_proc_has_ended(pid_t pid);
+// By a signal or by a tracer.
+bool cs_proc_is_stopped(pid_t pid);
 // Its PID in its own PID namespace.
 int cs_proc_own_pid(pid_t pid);
 // Its command line, words with blanks between them, or its name if it has no command line. NULL: it

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Putting two profiles into one tree. Invariant: a node's numbers are the sum of the numbers that
-// both profiles have for its path; nothing is lost. One thread. Signal-safe: no.
+// both profiles have for its path, but for idle threads that are to be left out. One thread. Signal-safe: no.
 #include "profile/diff.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/waits.h"
 
 // Threads are matched by name: threads that share a name become one.
 static uint32_t *join(struct cs_profile *into, struct cs_map *threads,
@@ -72,8 +74,36 @@ struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kin
   return c;
 }
 
+static void add_after(struct cs_diff *d, const struct cs_tree *after, const uint32_t *nodes,
+                      const bool *idle) {
+  for (size_t i = 1; i < after->count; i++) {
+    const struct cs_node *from = &after->nodes[i];
+    struct cs_node *to = &d->profile.tree.nodes[nodes[i]];
+    if (idle != NULL && idle[i]) {
+      d->idle_weight[1] += from->weight;
+      continue;
+    }
+    to->samples += from->samples;
+    to->weight += from->weight;
+    to->squares += from->squares;
+  }
+}
+
+static void add_before(struct cs_diff *d, const struct cs_tree *before, const uint32_t *nodes,
+                       const bool *idle) {
+  for (size_t i = 1; i < before->count; i++) {
+    if (idle != NULL && idle[i]) {
+      d->idle_weight[0] += before->nodes[i].weight;
+      continue;
+    }
+    d->samples[nodes[i]] += before->nodes[i].samples;
+    d->weight[nodes[i]] += before->nodes[i].weight;
+    d->squares[nodes[i]] += before->nodes[i].squares;
+  }
+}
+
 void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
-                  const struct cs_profile *after, enum cs_normalize normalize) {
+                  const struct cs_profile *after, enum cs_normalize normalize, bool leave_out) {
   memset(d, 0, sizeof *d);
   cs_profile_init(&d->profile);
   struct cs_map threads = {0};  // name's string id -> thread
@@ -83,12 +113,12 @@ void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
   d->samples = cs_allocate(tree->count * sizeof *d->samples);
   d->weight = cs_allocate(tree->count * sizeof *d->weight);
   d->squares = cs_allocate(tree->count * sizeof *d->squares);
-  cs_tree_add_sums(tree, &after->tree, new_nodes);
-  for (size_t i = 1; i < before->tree.count; i++) {
-    d->samples[old_nodes[i]] += before->tree.nodes[i].samples;
-    d->weight[old_nodes[i]] += before->tree.nodes[i].weight;
-    d->squares[old_nodes[i]] += before->tree.nodes[i].squares;
-  }
+  bool *idle[2] = {leave_out ? cs_left_out_nodes(before) : NULL,
+                   leave_out ? cs_left_out_nodes(after) : NULL};
+  add_before(d, &before->tree, old_nodes, idle[0]);
+  add_after(d, &after->tree, new_nodes, idle[1]);
+  free(idle[0]);
+  free(idle[1]);
   d->profile.facts = after->facts;
   d->profile.diff = d;
   d->before = &before->facts;

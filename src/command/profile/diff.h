@@ -20,11 +20,13 @@ struct cs_diff {
   double *squares;
   enum cs_normalize normalize;
   double samples_scale, weight_scale;  // factors that make the numbers of `before` comparable
+  uint64_t idle_weight[2];             // left out: of idle threads, before and after
   struct cs_comparison whole;          // of nothing yet: with what a part is compared to, and how
 };
 
+// `leave_out`: what profile/waits.h leaves out of the two is not in the numbers.
 void cs_diff_make(struct cs_diff *d, const struct cs_profile *before,
-                  const struct cs_profile *after, enum cs_normalize normalize);
+                  const struct cs_profile *after, enum cs_normalize normalize, bool leave_out);
 // The comparison of a part of the samples: the sums of their weights, before and after, and of the
 // squares of these.
 struct cs_comparison cs_diff_compare(const struct cs_diff *d, enum cs_change_kind kind,

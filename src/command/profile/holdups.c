@@ -73,12 +73,13 @@ static void by_method(struct cs_holdups *h, const struct cs_profile *p,
 void cs_holdups_find(struct cs_holdups *h, const struct cs_profile *p) {
   struct cs_holdup *lines = cs_allocate((p->frame_count + 1) * sizeof *lines);
   *h = (struct cs_holdups){0};
-  for (uint32_t i = 1; i < p->tree.count && p->facts.mode == CS_WIRE_MODE_GC; i++) {
+  bool locks = p->facts.mode == CS_WIRE_MODE_HOLDERS;
+  for (uint32_t i = 1; i < p->tree.count && (locks || p->facts.mode == CS_WIRE_MODE_GC); i++) {
     const struct cs_node *node = &p->tree.nodes[i];
     if (node->parent == 0 || p->frames[node->frame].kind != CS_KIND_TYPE) continue;
     size_t len;
     const char *name = cs_strings_get(&p->strings, p->frames[node->frame].name, &len);
-    bool held = begins(name, len, "[holds up ");
+    bool held = begins(name, len, locks ? "[holds " : "[holds up ");
     if (held || begins(name, len, "[way to the safe point:")) h->way_ns += node->weight;
     if (!held) continue;
     h->held_ns += node->weight;
@@ -115,4 +116,18 @@ void cs_holdup_put_time(const struct cs_holdup *h, FILE *out) {
     cs_put_amount(out, CS_UNIT_NS, h->why[i]);
     cs_print(out, " of that %s", reasons[i].text);
   }
+}
+
+void cs_holders_put(const struct cs_profile *p, unsigned most_name, FILE *out) {
+  enum { MOST = 3, LEAST_PART = 20 };
+  struct cs_holdups holders;
+  cs_holdups_find(&holders, p);
+  cs_put_amount(out, CS_UNIT_NS, p->facts.weight);
+  for (size_t i = 0; i < holders.count && i < MOST; i++) {
+    if (holders.at[i].ns < p->facts.weight / LEAST_PART) break;
+    cs_print(out, i == 0 ? ", held by " : ", ");
+    cs_holdup_put_place(p, &holders.at[i], most_name, out);
+    cs_print(out, " %.0f %%", 100 * (double)holders.at[i].ns / (double)p->facts.weight);
+  }
+  cs_holdups_free(&holders);
 }

@@ -34,6 +34,17 @@ bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_err
                       text);
 }
 
+bool cs_parse_status(const char *text, struct cs_label_choice *out, struct cs_error *err) {
+  bool group = strlen(text) == 3 && text[0] >= '1' && text[0] <= '5' && strcmp(text + 1, "xx") == 0;
+  bool one = strlen(text) == 3 && strspn(text, "0123456789") == 3 && text[0] != '0';
+  if (!group && !one)
+    return cs_error_set(
+        err, "--status takes an HTTP status like 404, or a group like 5xx, not '%s'", text);
+  out->least_status = group ? (uint32_t)(text[0] - '0') * 100 : (uint32_t)strtoul(text, NULL, 10);
+  out->most_status = out->least_status + (group ? 99 : 0);
+  return true;
+}
+
 bool cs_endpoint_has_route(const char *endpoint, const char *route) {
   const char *space = strchr(endpoint, ' ');
   return strcmp(endpoint, route) == 0 || (space != NULL && strcmp(space + 1, route) == 0);
@@ -45,7 +56,9 @@ static bool has_trace(const struct cs_label_choice *choice, const struct cs_labe
 }
 
 bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label,
-                        const char *endpoint) {
+                        const char *endpoint, uint32_t status) {
+  if (choice->least_status != 0 && (status < choice->least_status || status > choice->most_status))
+    return false;
   return (choice->any_trace || has_trace(choice, label)) &&
          (choice->route == NULL || cs_endpoint_has_route(endpoint, choice->route));
 }

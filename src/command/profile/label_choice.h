@@ -6,17 +6,21 @@
 #include "base/error.h"
 #include "base/label.h"
 
-// Samples of a trace, or of one of its spans, or of a route, or of both.
+// Samples of a trace, or of one of its spans, of a route, of requests that end with a status, or of all
+// of these.
 struct cs_label_choice {
   bool any_trace, any_span;
-  struct cs_label label;  // its trace and span
-  const char *route;      // NULL: any. See cs_endpoint_has_route
+  struct cs_label label;               // its trace and span
+  const char *route;                   // NULL: any. See cs_endpoint_has_route
+  uint32_t least_status, most_status;  // least_status 0: any, also an unknown one
 };
 // "TRACE" or "TRACE:SPAN", 32 and 16 hexadecimal digits.
 bool cs_parse_trace(const char *text, struct cs_label_choice *out, struct cs_error *err);
-// `endpoint` is the name of the label's.
+// "404", or "5xx".
+bool cs_parse_status(const char *text, struct cs_label_choice *out, struct cs_error *err);
+// `endpoint` is the name of the label's, `status` that of its request; 0: unknown.
 bool cs_label_is_chosen(const struct cs_label_choice *choice, const struct cs_label *label,
-                        const char *endpoint);
+                        const char *endpoint, uint32_t status);
 // Whether an endpoint has that name, or that route with any HTTP method.
 bool cs_endpoint_has_route(const char *endpoint, const char *route);
 

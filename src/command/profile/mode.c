@@ -147,3 +147,10 @@ void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount) {
   cs_print(out, mode->unit == CS_UNIT_NS ? " of %s" : " %s",
            mode->unit == CS_UNIT_BYTES ? "allocated" : mode->whole);
 }
+
+void cs_put_left_out(FILE *out, const struct cs_mode *mode, uint64_t amount) {
+  if (amount == 0) return;
+  cs_put_amount(out, mode->unit, amount);
+  cs_print(out,
+           " of idle threads (the pool's, timers, sockets, ...) are left out; --idle has them\n");
+}

@@ -34,5 +34,7 @@ const char *cs_unit_name(enum cs_unit unit);  // "nanoseconds", "bytes", "count"
 void cs_put_amount(FILE *out, enum cs_unit unit, uint64_t amount);
 // "1.25 s of CPU time", "12 exceptions"
 void cs_put_whole(FILE *out, const struct cs_mode *mode, uint64_t amount);
+// The line on the time of idle threads that is left out, if there is any.
+void cs_put_left_out(FILE *out, const struct cs_mode *mode, uint64_t amount);
 
 #endif

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The sentence about the thread pool. It says what was read and no more: the place where workers
-// wait is not among the numbers. One thread. Signal-safe: no.
+// The sentences about the thread pool. They say what was read and no more. One thread. Signal-safe: no.
 #include "profile/pool.h"
 
 #include <inttypes.h>
 
 #include "base/print.h"
+#include "util/say.h"
 
-void cs_pool_put(const struct cs_wire_pool *pool, FILE *out) {
+void cs_pool_put_cause(const struct cs_facts *f, FILE *out) {
+  const struct cs_pool_cause *cause = &f->pool_cause;
+  cs_print(out,
+           "the pool is starved: %" PRIu32 " of %" PRIu32 " workers %s in %s; %" PRIu64
+           " %s queued (at %.1f s)",
+           cause->waiting, cause->workers, cause->waiting == 1 ? "waits" : "wait", cause->place,
+           cause->queued, cs_plural(cause->queued, "item", "items"), (double)cause->time_ns / 1e9);
+}
+
+void cs_pool_put(const struct cs_facts *f, FILE *out) {
+  const struct cs_wire_pool *pool = &f->pool;
   cs_print(out, "%" PRIu32, pool->least_workers);
   if (pool->most_workers > pool->least_workers)
     cs_print(out, " to %" PRIu32 " workers (mean %.1f)", pool->most_workers,
@@ -25,5 +35,6 @@ void cs_pool_put(const struct cs_wire_pool *pool, FILE *out) {
     cs_print(out, "; not starved in");
   cs_print(out, " %" PRIu64 " %s", pool->reads, pool->reads == 1 ? "look" : "looks");
   if (pool->failed > 0) cs_print(out, " (%" PRIu64 " more failed)", pool->failed);
-  if (pool->starved > 0) cs_print(out, ": clrsnap stack PID shows what its workers wait for");
+  if (pool->starved > 0 && !cs_pool_has_cause(f))
+    cs_print(out, ": clrsnap stack PID shows what its workers wait for");
 }

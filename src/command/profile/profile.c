@@ -105,6 +105,7 @@ void cs_profile_free(struct cs_profile *p) {
   free(p->samples);
   free(p->inlining);
   free(p->endpoints);
+  free(p->statuses);
   memset(p, 0, sizeof *p);
 }
 

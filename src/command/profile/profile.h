@@ -89,6 +89,13 @@ struct cs_inlined_facts {
       unread;  // methods with inlined methods; methods whose inlining could not be read
 };
 
+// Where most workers of a starved thread pool wait, at one look.
+struct cs_pool_cause {
+  uint32_t waiting, workers;  // there; of the pool. waiting 0: the cause is not known
+  uint64_t queued, time_ns;   // items; when, since the start
+  char place[400];            // "Task.Wait at Shop.Cart.Load (Cart.cs:12)"
+};
+
 struct cs_facts {
   const char *program;  // the command line
   uint32_t pid;
@@ -118,7 +125,8 @@ struct cs_facts {
   bool finished;         // the recording has its end: its recorder was neither killed nor runs on
   struct cs_wire_looks looks;  // mode async only
   struct cs_wire_pool pool;    // mode wall only
-  const char *looks_why;       // why the last one that failed did; NULL or "": none
+  struct cs_pool_cause pool_cause;
+  const char *looks_why;  // why the last one that failed did; NULL or "": none
   struct cs_wire_ticks ticks;
   struct cs_wire_asks asks;
   struct cs_wire_rooms rooms;
@@ -169,6 +177,8 @@ struct cs_profile {
   const struct cs_labels *labels;  // the recording's; NULL: there are none
   struct cs_label_sums labelled;   // of the tree's samples, those that have one, sorted
   const char **endpoints;          // by label, its endpoint's name or ""; NULL: not asked for
+  uint16_t *statuses;              // by label, that of its request, 0: unknown; NULL as above
+  bool with_idle;                  // outputs that are read leave no idle threads out (waits.h)
   bool by_route;                   // the page begins with the stacks of each route by themselves
   struct cs_facts facts;
   const struct cs_diff *diff;  // of a comparison: what was before; else NULL

@@ -42,9 +42,19 @@ static size_t first_of(const struct grouping *g, size_t depth, uint32_t label) {
   return i < depth ? i + 1 : 0;
 }
 
+void cs_route_name(const struct cs_profile *p, uint32_t label, char *out, size_t size) {
+  unsigned status = p->statuses[label];
+  if (status >= 400)
+    (void)snprintf(out, size, "%s [%u]", p->endpoints[label], status);
+  else
+    (void)snprintf(out, size, "%s", p->endpoints[label]);
+}
+
 static uint32_t group_frame(struct grouping *g, uint32_t label) {
-  return g->endpoints != NULL ? cs_profile_frame(g->p, g->endpoints[label], "", CS_KIND_USER)
-                              : trace_frame(g->p, label);
+  char name[4096];
+  if (g->endpoints == NULL) return trace_frame(g->p, label);
+  cs_route_name(g->p, label, name, sizeof name);
+  return cs_profile_frame(g->p, name, "", CS_KIND_USER);
 }
 
 // The same stack under its group. CS_TREE_FULL: there is no room.

@@ -129,3 +129,7 @@ bool *cs_idle_nodes(const struct cs_profile *p) {
     idle[i] = p->tree.nodes[i].parent != 0 && is_idle(&s, i);
   return idle;
 }
+
+bool *cs_left_out_nodes(const struct cs_profile *p) {
+  return p->with_idle ? NULL : cs_idle_nodes(p);
+}

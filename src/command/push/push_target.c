@@ -53,19 +53,6 @@ static bool query_names_application(CURLU *url) {
   return named;
 }
 
-// The URL without its secrets.
-static char *shown_url(CURLU *url) {
-  static const CURLUPart hidden[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
-                                     CURLUPART_FRAGMENT};
-  char *text = NULL;
-  CURLU *copy = cs_curl.url_dup(url);
-  for (size_t i = 0; copy != NULL && i < CS_COUNT(hidden); i++)
-    (void)cs_curl.url_set(copy, hidden[i], NULL, 0);
-  if (copy != NULL) (void)cs_curl.url_get(copy, CURLUPART_URL, &text, 0);
-  cs_curl.url_cleanup(copy);
-  return text;
-}
-
 static bool open_url(struct cs_push_target *t, const char *text, struct cs_error *err) {
   char *path = NULL;
   const char *rest = find_kind(text, &t->kind);
@@ -78,7 +65,7 @@ static bool open_url(struct cs_push_target *t, const char *text, struct cs_error
     code = cs_curl.url_set(t->url, CURLUPART_PATH, kinds[t->kind].path, 0);
   cs_curl.free(path);
   t->named = query_names_application(t->url);
-  t->shown = shown_url(t->url);
+  t->shown = cs_curl_shown(t->url);
   return (code == CURLUE_OK && t->shown != NULL) || cs_error_set(err, "out of memory");
 }
 
@@ -194,12 +181,10 @@ static bool add_attributes(struct cs_push_target *t, const struct cs_push_wish *
   return add_attribute(t, "host.name", "host.name", host, err);
 }
 
-// libcurl itself reads neither variable.
 static void find_certificates(struct cs_push_target *t) {
   t->certificates = getenv("OTEL_EXPORTER_OTLP_CERTIFICATE");
   if (t->certificates == NULL || t->certificates[0] == '\0')
-    t->certificates = getenv("SSL_CERT_FILE");
-  if (t->certificates != NULL && t->certificates[0] == '\0') t->certificates = NULL;
+    t->certificates = cs_curl_certificates();
 }
 
 static bool read_timeout(struct cs_push_target *t, struct cs_error *err) {
@@ -215,7 +200,7 @@ static bool read_timeout(struct cs_push_target *t, struct cs_error *err) {
 bool cs_push_target_open(struct cs_push_target *t, const struct cs_push_wish *wish,
                          struct cs_error *err) {
   memset(t, 0, sizeof *t);
-  if (!cs_curl_load(err)) return false;
+  if (!cs_curl_load("--push", err)) return false;
   find_certificates(t);
   return open_url(t, wish->url, err) && add_headers(t, wish, err) && add_attributes(t, wish, err) &&
          read_timeout(t, err);

@@ -4,8 +4,8 @@
 #define CS_PUSH_PUSH_TARGET_H
 
 #include "formats/otlp.h"
+#include "net/curl.h"
 #include "profile/profile.h"
-#include "push/curl.h"
 #include "push/wish.h"
 
 enum cs_push_kind { CS_PUSH_OTLP, CS_PUSH_PYROSCOPE };

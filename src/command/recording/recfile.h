@@ -9,7 +9,7 @@
 #include "recording/recording.h"
 
 #define CS_FILE_MAGIC "CLRSNAPF"
-#define CS_FILE_VERSION 9u
+#define CS_FILE_VERSION 10u
 #define CS_FILE_MAX_RECORD (64u << 20)
 
 struct cs_file_head {
@@ -56,6 +56,8 @@ enum cs_file_kind {
   CS_FILE_ROOMS,       // struct cs_wire_rooms
   CS_FILE_LOOKS,       // struct cs_wire_looks, string: why
   CS_FILE_POOL,        // struct cs_wire_pool
+  CS_FILE_POOL_WAITS,  // u32 count, u32 0; count * struct cs_rec_pool_wait
+  CS_FILE_STATUS,      // struct cs_wire_status
 };
 
 // The kind under which the agent's records of a kind (enum cs_wire_kind) are in the file, with the
@@ -87,15 +89,16 @@ _Static_assert(sizeof(struct cs_wire_start) == 24 && sizeof(struct cs_wire_threa
                    sizeof(struct cs_wire_inline_node) == 12 &&
                    sizeof(struct cs_wire_inline_mapping) == 12 &&
                    sizeof(struct cs_wire_end) == 192 && sizeof(struct cs_wire_budget) == 48 &&
-                   sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 16 &&
+                   sizeof(struct cs_wire_stops) == 24 && sizeof(struct cs_wire_ticks) == 32 &&
                    sizeof(struct cs_wire_engine) == 24 && sizeof(struct cs_wire_put_off) == 32 &&
                    sizeof(struct cs_wire_events) == 32 && sizeof(struct cs_wire_module) == 24 &&
                    sizeof(struct cs_wire_looks) == 56 && sizeof(struct cs_wire_asks) == 24 &&
-                   sizeof(struct cs_wire_rooms) == 8 && sizeof(struct cs_wire_pool) == 56,
+                   sizeof(struct cs_wire_rooms) == 8 && sizeof(struct cs_wire_pool) == 56 &&
+                   sizeof(struct cs_wire_status) == 8,
                "another payload is another kind of record");
 _Static_assert(sizeof(struct cs_file_meta) == 16 && sizeof(struct cs_file_node) == 16 &&
                    sizeof(struct cs_file_lines) == 48 && sizeof(struct cs_rec_sample) == 32 &&
-                   sizeof(struct cs_rec_totals) == 32,
+                   sizeof(struct cs_rec_totals) == 32 && sizeof(struct cs_rec_pool_wait) == 32,
                "another payload is another kind of record");
 
 // ---- writing ----

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/perf.h"
+#include "recording/pool_waits.h"
 #include "recording/recfile.h"
 
 // The limit of --depth, the thread, and a cut. A file that claims to have stacks of a million
@@ -127,6 +128,18 @@ static bool read_samples(struct reader *r, struct cs_bytes *c) {
     if (!cs_take(c, &sample, sizeof sample) || sample.leaf >= r->place_count ||
         !cs_recording_add_sample(r->rec, r->places[sample.leaf].mode, &sample))
       return false;
+  }
+  return true;
+}
+
+static bool read_pool_waits(struct cs_recording *rec, struct cs_bytes *c) {
+  uint32_t head[2];
+  struct cs_rec_pool_wait wait;
+  if (!cs_take(c, head, sizeof head)) return false;
+  for (uint32_t i = 0; i < head[0]; i++) {
+    if (!cs_take(c, &wait, sizeof wait) || wait.node == 0 || wait.node >= rec->tree.count)
+      return false;
+    cs_pool_waits_add(&rec->pool_waits, &wait);
   }
   return true;
 }
@@ -253,6 +266,8 @@ static bool read_record(struct reader *r, const struct cs_file_record *head) {
       return read_samples(r, &c);
     case CS_FILE_SYMBOLS:
       return read_symbols(r->rec, &c);
+    case CS_FILE_POOL_WAITS:
+      return read_pool_waits(r->rec, &c);
     case CS_FILE_PLACES:
       return read_places(r->rec, &c);
     case CS_FILE_LINES:

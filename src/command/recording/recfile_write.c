@@ -119,6 +119,7 @@ enum cs_file_kind cs_file_kind_of(uint32_t wire_kind) {
       [CS_WIRE_EVENTS] = CS_FILE_EVENTS,     [CS_WIRE_MODULE] = CS_FILE_MODULE,
       [CS_WIRE_ASKS] = CS_FILE_ASKS,         [CS_WIRE_ROOMS] = CS_FILE_ROOMS,
       [CS_WIRE_LOOKS] = CS_FILE_LOOKS,       [CS_WIRE_POOL] = CS_FILE_POOL,
+      [CS_WIRE_STATUS] = CS_FILE_STATUS,
   };
   return wire_kind < CS_COUNT(kinds) ? kinds[wire_kind] : 0;
 }
@@ -213,6 +214,17 @@ static void write_places(struct cs_recfile *f, const struct cs_recording *rec) {
   if (count > 0) end_batch(f, CS_FILE_PLACES, 0, count);
 }
 
+static void write_pool_waits(struct cs_recfile *f, const struct cs_recording *rec) {
+  size_t i = 0;
+  while (i < rec->pool_waits.count && !f->failed) {
+    uint32_t count = 0;
+    begin_batch(f, 0, 0);
+    for (; i < rec->pool_waits.count && f->used < BATCH_BYTES; i++, count++)
+      put(f, &rec->pool_waits.items[i], sizeof rec->pool_waits.items[i]);
+    end_batch(f, CS_FILE_POOL_WAITS, 0, count);
+  }
+}
+
 static void write_line_facts(struct cs_recfile *f, const struct cs_line_facts *l) {
   struct cs_file_lines facts = {l->places,       l->named,   l->methods,      l->unmapped,
                                 l->why_unmapped, l->modules, l->with_symbols, 0};
@@ -245,6 +257,7 @@ bool cs_recfile_finish(struct cs_recfile *f, const struct cs_recording *rec, str
     cs_recfile_flush(f, rec);
     write_symbols(f, rec);
     write_places(f, rec);
+    write_pool_waits(f, rec);
     write_symbol_facts(f, &rec->symbol_facts);
     if (rec->lines) write_line_facts(f, &rec->line_facts);
     write_totals(f, rec);

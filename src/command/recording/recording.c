@@ -35,8 +35,14 @@ const char *cs_recording_get(const struct cs_recording *rec, uint32_t string) {
 
 const char *cs_recording_endpoint(const struct cs_recording *rec, const struct cs_label *label) {
   uint32_t i;
-  if (label->endpoint == 0 || !cs_map_get(&rec->function_ids, label->endpoint, &i)) return "";
+  uint32_t id = cs_label_endpoint(label);
+  if (id == 0 || !cs_map_get(&rec->function_ids, id, &i)) return "";
   return cs_recording_get(rec, rec->functions[i].text[CS_FN_TYPE]);
+}
+
+uint32_t cs_recording_status(const struct cs_recording *rec, const struct cs_label *label) {
+  uint32_t request = cs_label_request(label), status = 0;
+  return request != 0 && cs_map_get(&rec->statuses, request, &status) ? status : 0;
 }
 
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name) {
@@ -263,6 +269,7 @@ static bool add_again(struct cs_recording *rec, const struct cs_wire_record *r) 
   sample.time_ns = again.time_ns;
   sample.weight = again.weight;
   sample.held_ns = 0;
+  rec->threads[thread].wall = sample;
   count_if_there(rec, CS_WIRE_MODE_WALL, &sample);
   return true;
 }
@@ -294,8 +301,8 @@ bool cs_recording_add_sample(struct cs_recording *rec, enum cs_wire_mode mode,
       sample->label >= cs_labels_count(&rec->labels))
     return false;
   struct cs_label label = cs_labels_get(&rec->labels, sample->label);
-  if (rec->only == NULL ||
-      cs_label_is_chosen(rec->only, &label, cs_recording_endpoint(rec, &label)))
+  if (rec->only == NULL || cs_label_is_chosen(rec->only, &label, cs_recording_endpoint(rec, &label),
+                                              cs_recording_status(rec, &label)))
     count_sample(rec, mode, sample);
   return true;
 }
@@ -327,6 +334,8 @@ void cs_recording_forget_samples(struct cs_recording *rec) {
     rec->threads[i].wall.leaf = moved[rec->threads[i].wall.leaf];
   for (size_t i = 0; i < tree->count; i++) tree->nodes[i].samples = 0;
   free(moved);
+  rec->pool_waits.count = 0;
+  cs_map_free(&rec->statuses);
   forget_labels(rec);
 }
 
@@ -353,6 +362,14 @@ static bool add_looks(struct cs_recording *rec, const struct cs_wire_record *r) 
   struct cs_text why;
   if (!cs_decode_looks(r, &rec->looks, &why)) return false;
   rec->looks_why = add_text(rec, why);
+  return true;
+}
+
+static bool add_status(struct cs_recording *rec, const struct cs_wire_record *r) {
+  struct cs_wire_status status;
+  bool added;
+  if (!CS_DECODE(r, CS_WIRE_STATUS, &status)) return false;
+  (void)cs_map_put(&rec->statuses, status.request, status.status, &added);
   return true;
 }
 
@@ -394,12 +411,17 @@ static bool add(struct cs_recording *rec, const struct cs_wire_record *r) {
       return add_engine(rec, r);
     case CS_WIRE_EVENTS:
       return add_events(rec, r);
+    case CS_WIRE_STATUS:
+      return add_status(rec, r);
     case CS_WIRE_LOOKS:
       return add_looks(rec, r);
     case CS_WIRE_POOL:
       return CS_DECODE(r, CS_WIRE_POOL, &rec->pool);
     case CS_WIRE_TICKS:
-      return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks);
+      // Up to version 9 of the file without `uncovered_ns`.
+      return CS_DECODE(r, CS_WIRE_TICKS, &rec->ticks) ||
+             cs_decode_plain(r, CS_WIRE_TICKS, &rec->ticks,
+                             offsetof(struct cs_wire_ticks, uncovered_ns));
     case CS_WIRE_PUT_OFF:
       return CS_DECODE(r, CS_WIRE_PUT_OFF, &rec->put_off);
     case CS_WIRE_ASKS:
@@ -440,6 +462,7 @@ void cs_recording_free(struct cs_recording *rec) {
     free(rec->inlines[i].calls);
   }
   cs_map_free(&rec->inlines_ids);
+  cs_map_free(&rec->statuses);
   cs_map_free(&rec->symbols);
   cs_map_free(&rec->place_ids);
   free(rec->places);
@@ -448,6 +471,7 @@ void cs_recording_free(struct cs_recording *rec) {
   cs_kallsyms_free(rec->kernel);
   cs_target_free(rec->target);
   free(rec->samples);
+  free(rec->pool_waits.items);
   free(rec->il_maps);
   free(rec->inlines);
   free(rec->functions);

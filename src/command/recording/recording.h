@@ -89,14 +89,28 @@ struct cs_held {
   uint64_t count, max_ns;
 };
 
+// Where the workers of a starved thread pool wait (pool_waits.h).
+// Workers that waited on one stack at one look. In the file as it is here.
+struct cs_rec_pool_wait {
+  uint64_t time_ns, queued;  // when, since the start; the items in the pool's queues
+  uint32_t workers;          // that the pool had
+  uint32_t node, threads;    // of the recording's tree; how many of them waited there
+  uint32_t reserved;
+};
+
+struct cs_rec_pool_waits {
+  struct cs_rec_pool_wait *items;  // look by look
+  size_t count, capacity;
+};
+
 // A frame of the tree is an index into `frames`, which are keys (frame_key.h).
 struct cs_recording {
   struct cs_strings strings;
   bool lines;                          // set by the caller: places in methods are told apart
   bool inlined;                        // set by the caller: the agent reports inlining
   const struct cs_label_choice *only;  // set by the caller: which of a file's samples; NULL: all
-  const char *symbols_folder;  // set by the caller: where debug files are; NULL: where they are
-                               // installed only
+  struct cs_symbol_sources *sources;   // set by the caller: where debug files are besides the usual
+                                       // places; NULL: nowhere
   bool keep_samples;  // set by the caller: `samples` keeps each one; otherwise there are only sums
   struct cs_rec_sample *samples;
   size_t sample_count, sample_capacity;
@@ -114,6 +128,7 @@ struct cs_recording {
   struct cs_tree tree;  // the first level's frames are indices into `roots`
   struct cs_labels labels;
   struct cs_label_sums labelled;  // sums of the samples that have one
+  struct cs_map statuses;         // by request, the HTTP status with which it has ended
   uint64_t labels_full;           // samples that lost their label because there are too many
   struct cs_held held;
   struct cs_rec_reason reasons[CS_REC_MAX_REASONS];
@@ -138,6 +153,7 @@ struct cs_recording {
   struct cs_kallsyms *kernel;  // NULL: not needed yet
   bool live;                   // this machine's running kernel was recorded
   bool named;                  // by cs_name_frames, or in the file
+  bool sourced;                // by cs_name_frames, and by `sources`
 
   struct cs_wire_start start;
   struct cs_wire_end end;
@@ -147,6 +163,7 @@ struct cs_recording {
   struct cs_wire_looks looks;             // zero: mode async was not recorded
   uint32_t looks_why;                     // string id
   struct cs_wire_pool pool;               // zero: the thread pool was not read
+  struct cs_rec_pool_waits pool_waits;    // empty: it was not starved
   struct cs_wire_asks asks;               // zero: all threads took their signals
   struct cs_wire_rooms rooms;             // zero: all stacks have room for a signal
   struct cs_wire_engine engine;           // zero: mode cpu was not recorded, or not reported yet
@@ -176,6 +193,8 @@ uint32_t cs_recording_text(struct cs_recording *rec, const char *text);
 const char *cs_recording_get(const struct cs_recording *rec, uint32_t string);
 // The name of a label's endpoint; "" if it is unknown. Valid until the next record.
 const char *cs_recording_endpoint(const struct cs_recording *rec, const struct cs_label *label);
+// The HTTP status with which the label's request has ended; 0: unknown.
+uint32_t cs_recording_status(const struct cs_recording *rec, const struct cs_label *label);
 void cs_recording_set_symbol(struct cs_recording *rec, uint64_t frame, const char *name);
 void cs_recording_set_place(struct cs_recording *rec, uint64_t frame, uint32_t file, uint32_t line);
 void cs_recording_free(struct cs_recording *rec);

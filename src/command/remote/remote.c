@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/rights.h"
 #include "native/native.h"
 #include "remote/private.h"
 
@@ -28,11 +29,9 @@ static bool check_access(int pid, struct cs_error *err) {
   struct iovec local = {&byte, 1}, remote = {NULL, 1};
   if (kill(pid, 0) != 0 && errno == ESRCH) return cs_error_set(err, "there is no process %d", pid);
   if (process_vm_readv(pid, &local, 1, &remote, 1, 0) >= 0 || errno == EFAULT) return true;
-  if (errno == EPERM)
-    return cs_error_set(err,
-                        "the memory of process %d may not be read: it needs the same user or root, "
-                        "and a ptrace_scope (/proc/sys/kernel/yama) that allows it",
-                        pid);
+  struct cs_error why;
+  if (errno == EPERM && !cs_rights_lacking(pid, &why))
+    return cs_error_set(err, "the memory of process %d may not be read: %s", pid, why.text);
   if (errno == ESRCH) return cs_error_set(err, "process %d has ended", pid);
   return cs_error_set(err, "the memory of process %d cannot be read: %s", pid,
                       strerrorname_np(errno));

@@ -9,11 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "process/attach.h"
+#include "process/diag.h"
 #include "process/proc.h"
+#include "util/say.h"
 
 // What the agent needs besides the shared memory: its library, its ring, stacks and tables.
 #define OWN_BYTES (32u << 20)
+#define EXPLAIN_NS 1000000000ull
 
 // A soft limit in /proc/PID/limits; UINT64_MAX: none, or it cannot be read.
 static uint64_t limit_of(pid_t pid, const char *name) {
@@ -65,6 +69,7 @@ struct attempt {
   struct cs_session *session;
   const struct cs_wire_invitation *invitation;
   struct cs_error why;  // its memory has not been opened (yet)
+  uint64_t explain_ns;  // when to say what is waited for; 0: it has been said
 };
 
 static void look_for_memory(struct attempt *m) {
@@ -73,10 +78,21 @@ static void look_for_memory(struct attempt *m) {
     (void)cs_consumer_take(&s->consumer, s->child, m->invitation, &m->why);
 }
 
+static void explain_wait(struct attempt *m) {
+  pid_t pid = m->session->child;
+  if (m->explain_ns == 0 || cs_clock_now_ns() < m->explain_ns) return;
+  m->explain_ns = 0;
+  cs_say("process %d %s: waiting for it, %u s at most (Ctrl-C ends this)", (int)pid,
+         cs_proc_is_stopped(pid) ? "is stopped, by a signal or a debugger"
+                                 : "has not loaded the agent yet",
+         cs_diag_patience_s);
+}
+
 // Called while the runtime loads the agent, which then waits for us.
 static bool look(void *context) {
   struct attempt *m = context;
   look_for_memory(m);
+  explain_wait(m);
   return !cs_session_is_interrupted(m->session);
 }
 
@@ -99,7 +115,8 @@ bool cs_attach_agent(struct cs_session *session, const char *library,
   struct cs_wire_invitation invitation;
   struct cs_diag_payload *data = calloc(1, sizeof *data);
   struct cs_attach attach = {session->child, NULL, library, data};
-  struct attempt attempt = {.session = session, .invitation = &invitation};
+  struct attempt attempt = {
+      .session = session, .invitation = &invitation, .explain_ns = cs_clock_now_ns() + EXPLAIN_NS};
   if (data == NULL) return cs_error_set(err, "out of memory");
   bool good = cs_attach_check_memory(session->child, opts->capacity, err) &&
               cs_consumer_invite(&session->consumer, opts, &invitation, err);

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recording/pool_waits.h"
+
 enum { CHUNK = 1 << 16, MOST_RECORD = 1 << 24 };
 
 // Counts a failure that the looker cannot report itself.
@@ -84,6 +86,12 @@ static void take_record(struct cs_wire_record *r, uint64_t began_ns, struct cs_r
     struct cs_wire_pool *pool = (struct cs_wire_pool *)(r + 1);
     uint64_t at_ns = pool->most_queued_ns;
     pool->most_queued_ns = at_ns > began_ns ? at_ns - began_ns : 0;
+  }
+  if (r->kind == CS_WIRE_STARVED) {
+    struct cs_wire_starved *starved = (struct cs_wire_starved *)(r + 1);
+    starved->time_ns = starved->time_ns > began_ns ? starved->time_ns - began_ns : 0;
+    cs_pool_waits_look(rec, starved);
+    return;
   }
   cs_recording_add(rec, r);
   cs_recfile_add(file, rec, r);

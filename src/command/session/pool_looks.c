@@ -26,9 +26,10 @@ struct pool_looker {
   struct cs_heap_modules *modules;
   struct cs_heap *heap;  // NULL: not opened yet
   struct cs_wire_pool totals;
-  struct cs_pool last;  // the last read
-  uint64_t last_ns;     // when it ended
-  bool blocked;         // its workers were
+  struct cs_pool last;             // the last read
+  uint64_t last_ns;                // when it ended
+  bool blocked;                    // its workers were
+  struct cs_wire_starved starved;  // time_ns 0: the last look has not found it so
 };
 
 static uint64_t cpu_now_ns(void) {
@@ -93,6 +94,7 @@ static void count(struct cs_wire_pool *totals, const struct cs_pool *pool, uint6
 
 static void look(struct pool_looker *l) {
   struct cs_pool now;
+  l->starved.time_ns = 0;
   uint64_t begin_ns = cs_clock_now_ns();
   bool known = read_pool(l, &now);
   if (!known) l->totals.failed++;
@@ -104,21 +106,29 @@ static void look(struct pool_looker *l) {
   count(&l->totals, &now, begin_ns);
   bool blocked = now.queued > 0 && now.busy == now.workers && are_blocked(l, begin_ns);
   if (blocked && l->blocked && begin_ns - l->last_ns >= CS_POOL_LATE_NS &&
-      cs_pool_is_late(&l->last, &now))
+      cs_pool_is_late(&l->last, &now)) {
     l->totals.starved++;
+    l->starved = (struct cs_wire_starved){begin_ns, now.queued, now.workers, 0};
+  }
   l->blocked = blocked;
   l->last = now;
   l->last_ns = cs_clock_now_ns();
 }
 
 // False: the command is gone.
-static bool send_totals(int to, const struct cs_wire_pool *totals) {
+static bool send(int to, const struct pool_looker *l) {
   struct {
-    struct cs_wire_record head;
+    struct cs_wire_record pool_head;
     struct cs_wire_pool pool;
-  } r = {{sizeof r, CS_WIRE_POOL, 0}, *totals};
-  _Static_assert(sizeof r % 8 == 0, "records are padded");
-  return write(to, &r, sizeof r) == (ssize_t)sizeof r;  // a pipe takes so few bytes as a whole
+    struct cs_wire_record starved_head;
+    struct cs_wire_starved starved;
+  } r = {{sizeof r.pool_head + sizeof r.pool, CS_WIRE_POOL, 0},
+         l->totals,
+         {sizeof r.starved_head + sizeof r.starved, CS_WIRE_STARVED, 0},
+         l->starved};
+  _Static_assert(sizeof r.pool % 8 == 0 && sizeof r.starved % 8 == 0, "records are padded");
+  size_t size = l->starved.time_ns != 0 ? sizeof r : r.pool_head.size;
+  return write(to, &r, size) == (ssize_t)size;  // a pipe takes so few bytes as a whole
 }
 
 // Short recordings end before the process is opened, which costs most.
@@ -136,7 +146,7 @@ void cs_pool_looks_run(int to, pid_t pid, bool ignored) {
     }
     cpu_ns = cpu_now_ns();
     look(&l);
-    if (l.totals.reads > 0 && !send_totals(to, &l.totals)) return;
+    if (l.totals.reads > 0 && !send(to, &l)) return;
     pause_ns = CPU_SHARE * (cpu_now_ns() - cpu_ns);
     if (pause_ns < CS_POOL_LATE_NS) pause_ns = CS_POOL_LATE_NS;
   }

@@ -14,6 +14,7 @@
 
 #define DEBUGGING_DISABLED 0x80131378u  // CORPROF_E_DEBUGGING_DISABLED
 #define PREFIX "clrsnap: "
+enum { MOST_NAME = 120 };  // bytes of a method's name
 
 enum { NOTICEABLE = 20 };  // missed rounds are reported if they are more than one in 20
 
@@ -82,6 +83,14 @@ static void print_sleepers(const struct cs_facts *f, FILE *out) {
   cs_print(out, ", running ");
   cs_put_amount(out, CS_UNIT_NS, f->weight - f->asleep_weight);
   cs_print(out, "\n");
+  if (f->ticks.native > 0)
+    cs_print(out, PREFIX "  without %" PRIu64 " %s that never ran managed code\n", f->ticks.native,
+             cs_plural(f->ticks.native, "thread", "threads"));
+  if (f->ticks.uncovered_ns > f->weight / 100) {
+    cs_print(out, PREFIX "  not covered: ");
+    cs_put_amount(out, CS_UNIT_NS, f->ticks.uncovered_ns);
+    cs_print(out, " of threads, before the first look at them or after the last one\n");
+  }
   if (f->ticks.left_out > (f->ticks.taken + f->ticks.left_out) / NOTICEABLE)
     cs_print(out, PREFIX "  %.0f of %u rounds per second: there was no time for more\n",
              f->hz * (double)f->ticks.taken / (double)(f->ticks.taken + f->ticks.left_out), f->hz);
@@ -110,8 +119,13 @@ static void print_looks(const struct cs_facts *f, FILE *out) {
 
 static void print_pool(const struct cs_facts *f, FILE *out) {
   if (f->pool.reads == 0) return;
+  if (cs_pool_has_cause(f)) {
+    cs_print(out, PREFIX);
+    cs_pool_put_cause(f, out);
+    cs_print(out, "\n");
+  }
   cs_print(out, PREFIX "pool: ");
-  cs_pool_put(&f->pool, out);
+  cs_pool_put(f, out);
   cs_print(out, "\n");
 }
 
@@ -161,7 +175,10 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
              cs_plural(f->stopped.threads, "thread", "threads"));
   cs_print(out, "\n");
   if (f->stopped.unsampled_ns > 0)
-    cs_print(out, PREFIX "  before that, %.1f ms of their CPU time were not sampled\n",
+    cs_print(out,
+             PREFIX
+             "  %.1f ms of CPU time were not sampled, of threads that had no larger signal "
+             "stacks yet\n",
              (double)f->stopped.unsampled_ns / 1e6);
 }
 
@@ -271,7 +288,7 @@ static void print_budget(const struct cs_wire_budget *b, uint32_t hz, FILE *out)
 
 // Where threads were that held up suspensions, if that was a part of the pauses that matters.
 static void print_holdups(const struct cs_profile *p, FILE *out) {
-  enum { MOST = 3, MOST_NAME = 120, LEAST_PART = 20 };
+  enum { MOST = 3, LEAST_PART = 20 };
   struct cs_holdups holdups;
   cs_holdups_find(&holdups, p);
   for (size_t i = 0; i < holdups.count && i < MOST; i++) {
@@ -317,6 +334,11 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
     print_walked(f, value, out);
   if (f->lost_samples > 0) cs_print(out, ", %" PRIu64 " lost", f->lost_samples);
   cs_print(out, "\n");
+  if (f->mode == CS_WIRE_MODE_HOLDERS && f->weight > 0) {
+    cs_print(out, PREFIX "    waits for locks: ");
+    cs_holders_put(p, MOST_NAME, out);
+    cs_print(out, "\n");
+  }
   if (f->mode == CS_WIRE_MODE_HOLDERS)
     cs_print(out,
              PREFIX "    estimated from looks every 10 ms; mode lock has each wait's length\n");
@@ -339,7 +361,10 @@ static void print_first(const struct cs_profile_set *set, uint64_t samples, FILE
   if (cs_mode_of(f)->timed && f->hz > 0) cs_print(out, ", %" PRIu32 " Hz", f->hz);
   cs_print(out, "%s%s)\n", f->runtime[0] != '\0' ? ", .NET " : "", f->runtime);
   if (samples == 0 && set->count == 1 && cs_mode_of(f)->timed && f->hz > 0)
-    cs_print(out, PREFIX "nothing was sampled: the program used too little %s time\n",
+    cs_print(out, PREFIX "nothing was sampled: %s %s time\n",
+             f->stopped.unsampled_ns > 0 ? "the threads could not be given larger signal stacks "
+                                           "before they used"
+                                         : "the program used too little",
              cs_mode_of(f)->token);
 }
 

@@ -140,6 +140,7 @@ bool cs_view_open(struct cs_view *view, struct cs_error *err) {
                                      : cs_output_open(&o->file, o->path, err);
     if (!opened) return false;
   }
+  if (!cs_symbol_sources_open(&view->sources, err)) return false;
   if (view->wish.url == NULL) return true;
   view->push = cs_push_open(&view->wish, err);
   return view->push != NULL;
@@ -185,8 +186,11 @@ size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *re
   for (size_t i = 0; i < count; i++) {
     struct cs_profile *p = &profiles[i];
     p->by_route = view->by_route;
-    if (p->labelled.count > 0 && (view->by_route || !group_labels))
+    p->with_idle = view->idle;
+    if (p->labelled.count > 0 && (view->by_route || !group_labels)) {
       p->endpoints = cs_endpoints_by_label(rec);
+      p->statuses = cs_statuses_by_label(rec);
+    }
     if (group_labels && view->by_trace) cs_group_by_trace(p);
     if (group_labels && view->by_route) cs_group_by_endpoint(p);
   }
@@ -208,6 +212,20 @@ static void push(const struct cs_view *view, const struct cs_profile_set *set) {
   for (size_t i = 0; i < set->count; i++) cs_push_add(view->push, &set->profiles[i]);
 }
 
+// A grouping that the recording has nothing for.
+static void check_grouping(const struct cs_view *view, const struct cs_recording *rec) {
+  bool labels = cs_labels_count(&rec->labels) > 1, routes = false;
+  const char **endpoints = cs_endpoints_by_label(rec);
+  for (uint32_t i = 1; i < cs_labels_count(&rec->labels); i++) routes |= endpoints[i][0] != '\0';
+  if (view->by_trace && !labels)
+    cs_say("--by-trace changes nothing: the recording has no labels; record with --labels");
+  if (view->by_route && !routes)
+    cs_say(
+        "--by-route changes nothing: the recording has no routes; record with --labels, while "
+        "requests come in");
+  free(endpoints);
+}
+
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   bool all = true;
   // With threads grouped, each by itself, and for the page, which groups by route and chooses traces.
@@ -217,6 +235,7 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   cs_print_summary(set, stderr);
   for (size_t i = 0; i < set->count && view->top > 0; i++)
     cs_write_top(&set->profiles[i], view->top, "clrsnap: ", stderr);
+  check_grouping(view, rec);
   if (view->search != NULL) cs_write_search(set, view->search, "clrsnap: ", stderr);
   for (unsigned i = 0; i < view->count; i++) {
     struct cs_view_output *o = &view->outputs[i];
@@ -232,9 +251,14 @@ bool cs_view_write(struct cs_view *view, struct cs_recording *rec) {
   return (view->push == NULL || cs_push_finish(view->push)) && all;
 }
 
+struct cs_symbol_sources *cs_view_sources(struct cs_view *view) {
+  return cs_symbol_sources_any(&view->sources) ? &view->sources : NULL;
+}
+
 void cs_view_close(struct cs_view *view) {
   for (unsigned i = 0; i < view->count; i++) cs_output_abandon(&view->outputs[i].file);
   cs_push_close(view->push);
+  cs_symbol_sources_close(&view->sources);
   free(view->name);
   memset(view, 0, sizeof *view);
 }

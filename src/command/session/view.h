@@ -8,6 +8,7 @@
 #include "push/push.h"
 #include "recording/output.h"
 #include "recording/recording.h"
+#include "symbols/sources.h"
 
 #define CS_VIEW_MAX_OUTPUTS 16
 
@@ -21,13 +22,14 @@ struct cs_view {
   struct cs_view_output outputs[CS_VIEW_MAX_OUTPUTS];
   unsigned count;
   const struct cs_format *format;  // of --format; NULL: by suffix
-  bool native, signatures, no_lines, raw_names, each_thread, async_callers, by_trace, by_route;
-  const char *symbols;  // the folder of --symbols, absolute; NULL: none
-  uint32_t modes;       // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
-  uint32_t event;       // that mode cpu has to count (base/perf.h); 0: any
-  uint32_t top;         // 0: no table
-  const char *search;   // NULL: nothing is searched for
-  char *name;           // the output's default name
+  bool native, signatures, no_lines, raw_names, each_thread, async_callers, by_trace, by_route,
+      idle;
+  struct cs_symbol_sources sources;  // of --symbols
+  uint32_t modes;                    // of the recorded ones, CS_WIRE_MODE_BITs; 0: all
+  uint32_t event;                    // that mode cpu has to count (base/perf.h); 0: any
+  uint32_t top;                      // 0: no table
+  const char *search;                // NULL: nothing is searched for
+  char *name;                        // the output's default name
   struct cs_push_wish wish;
   struct cs_push *push;  // open, if there is somewhere to push to
   bool in_windows;       // the push gets windows during the recording, not the whole
@@ -46,8 +48,8 @@ bool cs_view_timeline(const struct cs_view *view);     // a format shows samples
 // The path of the output that is the recording itself; NULL: none.
 const char *cs_view_recording(const struct cs_view *view);
 
-// Opens all files except the recording, so that a failure shows before the program starts, and the
-// push.
+// Opens all files except the recording, so that a failure shows before the program starts, the
+// sources of symbols and the push.
 bool cs_view_open(struct cs_view *view, struct cs_error *err);
 // Chooses among the recording's modes. False: it has none of those that were asked for.
 bool cs_view_choose(struct cs_view *view, const struct cs_recording *rec, struct cs_error *err);
@@ -58,6 +60,8 @@ size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *re
 // Names the frames, prints the summary and the table, writes the files and pushes. False: part of
 // that failed, which has been said.
 bool cs_view_write(struct cs_view *view, struct cs_recording *rec);
+// For a recording's `sources`. NULL: there are none.
+struct cs_symbol_sources *cs_view_sources(struct cs_view *view);
 void cs_view_close(struct cs_view *view);  // removes what was not written
 
 // Returns whether an output's size is within a bounded multiple of the recordings' size. If not,

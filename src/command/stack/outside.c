@@ -198,7 +198,7 @@ static void walk_all(struct cs_outside *outside, struct cs_remote *remote,
 }
 
 static void name_all(struct cs_outside *outside, struct cs_heap_modules *modules,
-                     struct cs_outside_names *names) {
+                     struct cs_outside_names *names, bool raw) {
   uint64_t begin = cs_clock_now_ns();
   cs_outside_add_modules(names, outside->lines);
   for (uint32_t t = 0; t < outside->count; t++) {
@@ -209,6 +209,7 @@ static void name_all(struct cs_outside *outside, struct cs_heap_modules *modules
       cs_outside_name(names, &thread->frames[i]);
       cs_outside_line(outside->lines, &thread->frames[i]);
     }
+    if (!raw) cs_outside_classes(thread);
     if (cs_outside_is_waiting(thread) && !thread->suspends && thread->waits_for == NULL)
       thread->waits_for = cs_outside_wait(thread->frames, thread->count);
   }
@@ -231,7 +232,7 @@ static bool stop_and_walk(struct cs_outside *outside, struct cs_remote *remote,
     cs_remote_go(remote);
     outside->stopped_ns = cs_clock_now_ns() - begin;
     cs_remote_invalidate(remote);
-    name_all(outside, modules, names);
+    name_all(outside, modules, names, options->raw_names);
     cs_outside_names_free(names);
   }
   cs_outside_locks_free(locks);

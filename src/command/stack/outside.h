@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "metadata/lines.h"
+#include "metadata/runtime_class.h"
 #include "objects/modules.h"
 #include "objects/objects.h"
 #include "remote/remote.h"
@@ -26,9 +27,10 @@ struct cs_outside_frame {
   uint32_t token;   // a method's mdMethodDef in its module; 0: it has none
   uint32_t number;  // number of that module, or of the native image
   bool runtime;     // its image contains the runtime
-  uint64_t offset;  // a native frame's ip as a virtual address of its file
-  uint32_t il;      // the IL offset of its instruction, or CS_IL_* (remote/il.h)
-  const char *source;  // source file, as the compiler was given it; NULL: unknown
+  enum cs_runtime_class class;  // of a native frame without a name
+  uint64_t offset;              // a native frame's ip as a virtual address of its file
+  uint32_t il;                  // the IL offset of its instruction, or CS_IL_* (remote/il.h)
+  const char *source;           // source file, as the compiler was given it; NULL: unknown
   uint32_t line;
 };
 
@@ -213,6 +215,8 @@ void cs_outside_thread_name(const struct cs_world *world, uint64_t clr_thread, c
 void cs_outside_add_modules(struct cs_outside_names *names, struct cs_lines *lines);
 // The frame's name and line. The process runs again, because files and metadata take time.
 void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *frame);
+// Gives the runtime's frames that have no name their classes, once all frames have been named.
+void cs_outside_classes(struct cs_outside_thread *thread);
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame);
 // Whether the frame is of managed code with a name of its own, not of native code or a stub.
 bool cs_outside_is_named(const struct cs_outside_frame *frame);

@@ -202,6 +202,8 @@ static const char *native_name(struct cs_outside_names *names,
       {image->begin, image->inode, image->device, image->path}, image->id_size, image->id};
   cs_elfsyms_add(names->syms, frame->number, &of);
   const char *found = cs_elfsyms_find(names->syms, frame->number, frame->offset - back);
+  if (found == NULL && frame->runtime && !names->raw)
+    found = cs_elfsyms_landmark(names->syms, frame->number, frame->offset - back);
   names->native_names = cs_grow(names->native_names, names->native_count, &names->native_capacity,
                                 sizeof *names->native_names);
   return names->native_names[names->native_count++] = copy(found != NULL ? found : "");
@@ -215,7 +217,34 @@ void cs_outside_name(struct cs_outside_names *names, struct cs_outside_frame *fr
     name_method(names, frame);
     return;
   }
-  frame->name = copy(native_name(names, frame));
+  const char *name = native_name(names, frame);
+  frame->class = cs_runtime_class_shown(name);
+  frame->name = copy(frame->class == CS_RUNTIME_UNKNOWN ? name : "");
+}
+
+static enum cs_runtime_class class_of_method(const struct cs_outside_frame *frame) {
+  bool corelib = frame->token != 0 && frame->module != NULL &&
+                 strcmp(cs_file_of(frame->module), "System.Private.CoreLib.dll") == 0;
+  return corelib ? cs_runtime_class_by(CS_SIGN_METHOD, frame->name) : CS_RUNTIME_UNKNOWN;
+}
+
+// As in a recording (naming/runtime_part.c): a frame has its own class, or that of its nearest
+// caller that has one, up to the next managed method.
+void cs_outside_classes(struct cs_outside_thread *thread) {
+  enum cs_runtime_class class = cs_runtime_class_by(CS_SIGN_THREAD, thread->name);
+  for (uint32_t i = thread->count; i-- > 0;) {
+    struct cs_outside_frame *f = &thread->frames[i];
+    if (f->kind != CS_CODE_NATIVE || f->module == NULL) {
+      class = class_of_method(f);
+      continue;
+    }
+    enum cs_runtime_class own = cs_runtime_class_by(CS_SIGN_LIBRARY, cs_file_of(f->module));
+    bool of_runtime = f->runtime || own != CS_RUNTIME_UNKNOWN;
+    if (own == CS_RUNTIME_UNKNOWN) own = f->class;
+    if (own == CS_RUNTIME_UNKNOWN && f->runtime) own = cs_runtime_class_by(CS_SIGN_SYMBOL, f->name);
+    if (own != CS_RUNTIME_UNKNOWN) class = own;
+    f->class = of_runtime && f->name[0] == '\0' ? class : CS_RUNTIME_UNKNOWN;
+  }
 }
 
 void cs_outside_line(struct cs_lines *lines, struct cs_outside_frame *frame) {

@@ -50,11 +50,22 @@ struct cs_top_sample {  // or several with the same leaf, in one slot of the win
   uint32_t leaf;
 };
 
+#define CS_TOP_CLASSES 32
+
+// A frame's part in the classes of the runtime's own code, of which 0 is none: a frame of the runtime
+// without a name is shown as its class, or as that of its nearest caller that has one, as far as
+// only native frames lead there.
+struct cs_top_part {
+  bool native, runtime;  // runtime: without a name
+  uint8_t class;
+};
+
 // The methods of a frame of the recording.
 struct cs_top_frame {
   uint32_t method;       // CS_NO_TEXT: unknown so far
   uint32_t outer;        // index in `outer` of the methods that it was inlined into; 0: none
   bool awaits, resumes;  // not on the stack, but awaiting; has resumed what is awaited
+  struct cs_top_part part;
 };
 
 struct cs_top {
@@ -64,7 +75,10 @@ struct cs_top {
   size_t frame_count, frame_capacity;
   uint32_t *outer;  // lists of methods, innermost first, each ends with CS_NO_TEXT
   size_t outer_count, outer_capacity;
-  bool has_awaits;  // a frame awaits
+  bool has_awaits;                        // a frame awaits
+  uint32_t class_method[CS_TOP_CLASSES];  // by class; set by the caller
+  const uint8_t *thread_class;  // by thread (frame of the tree's first level); set by the caller
+  size_t thread_count;
   uint64_t window_ns;
   struct cs_top_sample *queue;  // the samples in the window, a ring
   size_t queue_first, queue_count, queue_capacity;
@@ -83,6 +97,7 @@ void cs_top_set_frame(struct cs_top *top, size_t frame, uint32_t method);
 // The frame is that many methods, each inlined into the one before. At most once per frame.
 void cs_top_set_inlined(struct cs_top *top, size_t frame, const uint32_t *methods, size_t count);
 void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resumes);
+void cs_top_set_part(struct cs_top *top, size_t frame, struct cs_top_part part);
 // A new sample, which the tree has counted already.
 void cs_top_add(struct cs_top *top, uint64_t now_ns, uint32_t leaf, uint64_t weight);
 void cs_top_expire(struct cs_top *top, uint64_t now_ns);

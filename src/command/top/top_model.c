@@ -43,6 +43,10 @@ void cs_top_set_async(struct cs_top *top, size_t frame, bool awaits, bool resume
   top->has_awaits = top->has_awaits || awaits;
 }
 
+void cs_top_set_part(struct cs_top *top, size_t frame, struct cs_top_part part) {
+  top->frames[frame].part = part;
+}
+
 // ---- The window ----
 
 // Grows what is counted by node with the tree.
@@ -149,9 +153,30 @@ static uint64_t all_weight(const struct cs_top *top, const struct cs_top_view *v
   return sum;
 }
 
-// The frame's method; CS_NO_TEXT: unknown, or hidden by the view.
-static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view, uint32_t frame) {
+// By node: the class of the node and of the native code that it calls. To be freed.
+static uint8_t *classes_of(const struct cs_top *top) {
+  const struct cs_node *nodes = top->tree->nodes;
+  uint8_t *class = cs_allocate(top->tree->count * sizeof *class);
+  for (size_t i = 1; i < top->tree->count; i++) {
+    uint32_t frame = nodes[i].frame;
+    if (nodes[i].parent == 0) {
+      class[i] = frame < top->thread_count ? top->thread_class[frame] : 0;
+      continue;
+    }
+    if (frame >= top->frame_count) continue;
+    const struct cs_top_part *part = &top->frames[frame].part;
+    class[i] = part->class != 0 || !part->native ? part->class : class[nodes[i].parent];
+  }
+  return class;
+}
+
+// The node's method; CS_NO_TEXT: unknown, or hidden by the view.
+static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view,
+                        const uint8_t *classes, uint32_t node) {
+  uint32_t frame = top->tree->nodes[node].frame;
   uint32_t method = frame < top->frame_count ? top->frames[frame].method : CS_NO_TEXT;
+  if (frame < top->frame_count && top->frames[frame].part.runtime && classes[node] != 0)
+    method = top->class_method[classes[node]];
   if (method == CS_NO_TEXT || view->native) return method;
   enum cs_profile_kind kind = top->methods.frames[method].kind;
   bool native = kind == CS_KIND_RUNTIME || kind == CS_KIND_NATIVE || kind == CS_KIND_KERNEL;
@@ -159,6 +184,7 @@ static uint32_t visible(const struct cs_top *top, const struct cs_top_view *view
 }
 
 struct sums {
+  const uint8_t *classes;  // by node
   uint64_t *self, *total;
   uint32_t *counted;  // by method: the leaf of the last stack that has counted it
 };
@@ -195,10 +221,14 @@ static void add_total(struct sums *sums, uint32_t method, uint32_t leaf, uint64_
 static void add_stack(const struct cs_top *top, const struct cs_top_view *view, struct sums *sums,
                       uint32_t leaf, uint64_t weight) {
   const struct cs_node *nodes = top->tree->nodes;
-  bool is_leaf = true;
+  bool is_leaf = true, classed = false;
   for (uint32_t n = leaf; nodes[n].parent != 0; n = caller_of(top, n)) {
-    uint32_t method = visible(top, view, nodes[n].frame);
-    if (method == CS_NO_TEXT) continue;
+    const struct cs_top_part *part = &frame_of(top, n)->part;
+    uint32_t method = visible(top, view, sums->classes, n);
+    // What leads from managed code to a class belongs to that.
+    bool leads = part->runtime && sums->classes[n] == 0 && classed;
+    classed = part->native && (classed || (part->runtime && sums->classes[n] != 0));
+    if (method == CS_NO_TEXT || leads) continue;
     if (is_leaf) sums->self[method] += weight;
     is_leaf = false;
     add_total(sums, method, leaf, weight);
@@ -252,7 +282,8 @@ static size_t select_methods(const struct cs_top *top, const struct cs_top_view 
 struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_top_view *view,
                                      size_t *count) {
   size_t methods = top->methods.frame_count + 1;
-  struct sums sums = {cs_allocate(methods * sizeof *sums.self),
+  uint8_t *classes = classes_of(top);
+  struct sums sums = {classes, cs_allocate(methods * sizeof *sums.self),
                       cs_allocate(methods * sizeof *sums.total),
                       cs_allocate(methods * sizeof *sums.counted)};
   struct cs_top_method *rows = cs_allocate(methods * sizeof *rows);
@@ -265,6 +296,7 @@ struct cs_top_method *cs_top_methods(const struct cs_top *top, const struct cs_t
   free(sums.self);
   free(sums.total);
   free(sums.counted);
+  free(classes);
   return rows;
 }
 
@@ -282,11 +314,11 @@ struct pairs {  // of a tid and a method: its own time
 // Adds a node's time to its thread and to the innermost visible method.
 static void add_pair(const struct cs_top *top, const struct cs_top_view *view,
                      const struct cs_top_known *known, size_t known_count, struct pairs *pairs,
-                     uint32_t leaf, uint64_t weight) {
+                     const uint8_t *classes, uint32_t leaf, uint64_t weight) {
   const struct cs_node *nodes = top->tree->nodes;
   uint32_t method = CS_NO_TEXT, n = leaf;
   for (; nodes[n].parent != 0; n = nodes[n].parent)
-    if (method == CS_NO_TEXT) method = visible(top, view, nodes[n].frame);
+    if (method == CS_NO_TEXT) method = visible(top, view, classes, n);
   if (nodes[n].frame >= known_count) return;
   uint32_t tid = known[nodes[n].frame].tid;
   bool added;
@@ -334,11 +366,13 @@ struct cs_top_thread *cs_top_threads(const struct cs_top *top, const struct cs_t
                                      const struct cs_top_known *known, size_t known_count,
                                      size_t *count) {
   struct pairs pairs = {0};
+  uint8_t *classes = classes_of(top);
   struct cs_top_thread *rows = cs_allocate((task_count + 1) * sizeof *rows);
   for (size_t i = 1; i < nodes_of(top, view); i++) {
     uint64_t weight = weight_of(top, view, i);
-    if (weight > 0) add_pair(top, view, known, known_count, &pairs, (uint32_t)i, weight);
+    if (weight > 0) add_pair(top, view, known, known_count, &pairs, classes, (uint32_t)i, weight);
   }
+  free(classes);
   double all = (double)all_weight(top, view);
   *count = 0;
   for (size_t i = 0; i < task_count; i++) {

@@ -2,6 +2,7 @@
 #include "util/say.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/print.h"
 
@@ -14,4 +15,10 @@ void cs_say(const char *format, ...) {
   cs_print(stderr, "\n");
   funlockfile(stderr);
   va_end(args);
+}
+
+int cs_say_if_lost(int code) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+  cs_say("the output could not be written: %m");
+  return code != 0 ? code : 1;
 }

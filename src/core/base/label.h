@@ -10,9 +10,19 @@
 struct cs_label {
   _Alignas(8) uint8_t trace[16];
   uint8_t span[8];
-  uint64_t endpoint;  // 0: unknown. In a slot a number of sampling/event_names.h, and on the wire
-                      // and in files the id of a function of the kind CS_WIRE_FN_TYPE
+  uint64_t
+      endpoint;  // lower half; 0: unknown. In a slot a number of sampling/event_names.h, and on
+                 // the wire and in files the id of a function of the kind CS_WIRE_FN_TYPE.
+                 // Upper half: the number of the request; 0: unknown
 };
 _Static_assert(sizeof(struct cs_label) == 32, "it is on the wire and in files");
+
+CS_ISLAND static inline uint32_t cs_label_endpoint(const struct cs_label *label) {
+  return (uint32_t)label->endpoint;
+}
+
+CS_ISLAND static inline uint32_t cs_label_request(const struct cs_label *label) {
+  return (uint32_t)(label->endpoint >> 32);
+}
 
 #endif

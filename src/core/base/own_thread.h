@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Threads of the library's own: detached, and with all signals blocked, so that no handler of the
-// host program ever runs on one. Any thread. Signal-safe: no.
+// Threads of the library's own, with all signals blocked, so that no handler of the host program
+// ever runs on one, and with a stack that does not depend on the C library (musl's default is 128
+// KiB) or on the program's limits. Any thread. Signal-safe: no.
 #ifndef CS_BASE_OWN_THREAD_H
 #define CS_BASE_OWN_THREAD_H
 
-// Starts a thread that runs `main` with NULL. Returns 0, or the errno of pthread_create.
+#include <pthread.h>
+
+enum { CS_OWN_STACK = 2 << 20 };
+
+// Starts a thread that runs `main`, to be joined. Returns 0, or the errno of pthread_create.
+int cs_own_thread_begin(pthread_t *thread, void *(*main)(void *data), void *data);
+// As cs_own_thread_begin, with NULL, and detached.
 int cs_own_thread_start(void *(*main)(void *unused));
 
 #endif

@@ -24,7 +24,8 @@
   X(BAD_SEED, "bad-seed", "the seed's registers cannot be those of a frame")                       \
   X(BUFFER, "buffer", "the buffer for frames was full")                                            \
   X(TIME, "time", "the walk had used the CPU time that it may")                                    \
-  X(PUT_OFF, "put-off", "no walk: the thread's last ones took too much of its time")
+  X(PUT_OFF, "put-off", "no walk: the thread's last ones took too much of its time")               \
+  X(INTERPRETED, "interpreted", "the ip is in code of the runtime's interpreter")
 
 enum cs_stop {
 #define CS_STOP_ENUM(name, token, text) CS_STOP_##name,

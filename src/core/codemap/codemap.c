@@ -19,6 +19,8 @@ CS_ISLAND static enum cs_stop find_in_range(const struct cs_world *world,
   code->collectible = range->reader.guarded;
   if (range->r2r_module != 0)
     stop = cs_r2r_find(world, range, ip, code);
+  else if (range->flags & CS_RANGE_INTERPRETER)
+    stop = CS_STOP_INTERPRETED;
   else if ((range->flags & CS_RANGE_CODE_HEAP) && range->heap != 0)
     stop = cs_jit_find(world, range, ip, code);
   else if (range->flags & CS_RANGE_RANGE_LIST)  // precode and dispatch stubs: a range without a map

@@ -56,7 +56,7 @@ CS_ISLAND bool cs_image_is_runtime(const struct cs_world *world, const struct cs
 // Finds the code that contains `ip`. For a return address pass `ip - 1`, since a call may be a
 // function's last instruction. `code->kind` is CS_CODE_NONE if nothing is known of it. Returns
 // CS_STOP_NONE, or why the map could not be read (CS_STOP_UNREADABLE, CS_STOP_NO_GUARD,
-// CS_STOP_BAD_UNWIND).
+// CS_STOP_BAD_UNWIND, CS_STOP_INTERPRETED).
 CS_ISLAND enum cs_stop cs_codemap_find(const struct cs_world *world, uint64_t ip,
                                        struct cs_code *code);
 // What a walk keeps from one look-up to the next. Starts as {0}; valid for one walk.

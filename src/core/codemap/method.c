@@ -133,15 +133,19 @@ CS_ISLAND bool cs_method_debug_info(const struct cs_world *world, uint64_t start
   return *info != 0;
 }
 
-CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
-                              struct cs_method *method) {
+typedef bool read_memory(const struct cs_mem *mem, uint64_t addr, void *dst, size_t len);
+
+CS_ISLAND static inline __attribute__((always_inline)) bool read_method(
+    const struct cs_world *world, read_memory *read, uint64_t function_id,
+    struct cs_method *method) {
+  const struct cs_mem *mem = &world->mem;
   enum { CLASS = 7, DYNAMIC = 7, RID_BITS = 24, METHOD_DEF = 0x06000000 };
   const struct cs_layout *l = &world->layout;
   uint8_t desc[CS_METHOD_DESC_BYTES];
   uint64_t bits = l->token_remainder_bits;
   uint16_t range;
   if (l->method_desc.size > sizeof desc || bits == 0 || bits >= 16 || (function_id & 7) != 0 ||
-      !get(world, function_id, desc, l->method_desc.size))
+      !read(mem, function_id, desc, l->method_desc.size))
     return false;
   uint16_t flags = (uint16_t)(desc[l->method_desc.flags] | desc[l->method_desc.flags + 1] << 8);
   uint32_t low =
@@ -150,11 +154,21 @@ CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id
   if (method->dynamic) return true;
   uint64_t chunk = function_id - l->method_desc_chunk.size -
                    desc[l->method_desc.chunk_index] * l->method_desc_alignment;
-  if (!get(world, chunk + l->method_desc_chunk.method_table, &method->class, 8) ||
-      !get(world, chunk + l->method_desc_chunk.token_range, &range, 2) ||
-      !get(world, method->class + l->method_table.module, &method->module, 8))
+  if (!read(mem, chunk + l->method_desc_chunk.method_table, &method->class, 8) ||
+      !read(mem, chunk + l->method_desc_chunk.token_range, &range, 2) ||
+      !read(mem, method->class + l->method_table.module, &method->module, 8))
     return false;
   uint32_t high = range & ((1u << (RID_BITS - bits)) - 1);
   method->token = METHOD_DEF | high << bits | (low & ((1u << bits) - 1));
   return true;
+}
+
+CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
+                              struct cs_method *method) {
+  return read_method(world, cs_mem_read_guarded, function_id, method);
+}
+
+CS_ISLAND bool cs_method_read_permanent(const struct cs_world *world, uint64_t function_id,
+                                        struct cs_method *method) {
+  return read_method(world, cs_mem_read, function_id, method);
 }

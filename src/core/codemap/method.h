@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // method: which method a place in ReadyToRun code belongs to, and what a MethodDesc says, read from
-// the runtime's own structures: FunctionIDs without a call into the CLR. Signal-safe: yes. All
-// reads are guarded, since an id may be the result of a wrong read.
+// the runtime's own structures: FunctionIDs without a call into the CLR. Signal-safe: yes. Reads
+// are guarded, since an id may be the result of a wrong read, except where the caller knows better.
 #ifndef CS_CODEMAP_METHOD_H
 #define CS_CODEMAP_METHOD_H
 
@@ -16,6 +16,10 @@ struct cs_method {
 // Returns false if it cannot be read.
 CS_ISLAND bool cs_method_read(const struct cs_world *world, uint64_t function_id,
                               struct cs_method *method);
+// The same by plain loads, some 100 times as fast: for the method of code that is never unloaded,
+// in a runtime of which it is known that cs_method_read reads it correctly.
+CS_ISLAND bool cs_method_read_permanent(const struct cs_world *world, uint64_t function_id,
+                                        struct cs_method *method);
 
 // For jitted code that starts at `start`: the method, and the address of its debug info. Returns
 // false if there is none, or the code header is not as expected.

@@ -39,19 +39,40 @@ CS_ISLAND static bool first_fragment(const struct cs_world *world, uint64_t ip,
   return true;
 }
 
+// The headers of interpreted code have no unwind entries. Its range is marked, or belongs to a
+// manager of its own.
+CS_ISLAND static bool is_interpreted(const struct cs_layout *layout, const struct cs_range *range,
+                                     uint64_t manager) {
+  uint64_t of_jit;
+  if (range->r2r_module != 0 || (range->flags & CS_RANGE_CODE_HEAP) == 0) return false;
+  if ((range->flags & CS_RANGE_INTERPRETER) != 0) return true;
+  return layout->jit_manager != 0 && cs_mem_u64(range->reader.mem, layout->jit_manager, &of_jit) &&
+         of_jit != 0 && of_jit != manager;
+}
+
+// The heap of interpreted code stays unknown, so that nobody reads the headers in it.
 CS_ISLAND static bool read_section(const struct cs_layout *layout, uint64_t section,
                                    struct cs_range *range) {
   struct cs_members m;
+  uint64_t manager;
   uint32_t end = cs_max_u32(
-      cs_max_u32(layout->range_section.range_end_open, layout->range_section.r2r_module),
+      cs_max_u32(cs_max_u32(layout->range_section.range_end_open, layout->range_section.r2r_module),
+                 layout->range_section.jit_manager),
       cs_max_u32(cs_max_u32(layout->range_section.heap_list, layout->range_section.flags),
                  layout->range_section.range_begin));
-  return cs_members_open(&m, &range->reader, section, end + 8) &&
-         cs_member_u32(&m, layout->range_section.flags, &range->flags) &&
-         cs_member_u64(&m, layout->range_section.range_begin, &range->begin) &&
-         cs_member_u64(&m, layout->range_section.range_end_open, &range->end) &&
-         cs_member_u64(&m, layout->range_section.r2r_module, &range->r2r_module) &&
-         cs_member_u64(&m, layout->range_section.heap_list, &range->heap);
+  if (!cs_members_open(&m, &range->reader, section, end + 8) ||
+      !cs_member_u32(&m, layout->range_section.flags, &range->flags) ||
+      !cs_member_u64(&m, layout->range_section.range_begin, &range->begin) ||
+      !cs_member_u64(&m, layout->range_section.range_end_open, &range->end) ||
+      !cs_member_u64(&m, layout->range_section.r2r_module, &range->r2r_module) ||
+      !cs_member_u64(&m, layout->range_section.heap_list, &range->heap) ||
+      !cs_member_u64(&m, layout->range_section.jit_manager, &manager))
+    return false;
+  if (is_interpreted(layout, range, manager)) {
+    range->flags |= CS_RANGE_INTERPRETER;
+    range->heap = 0;
+  }
+  return true;
 }
 
 struct fragment {

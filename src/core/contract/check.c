@@ -53,20 +53,25 @@ static bool has_header(const struct cs_layout *l, FunctionID function, UINT_PTR 
          cs_guarded_u64(*header + l->code_header.method_desc, &method) && method == function;
 }
 
+static bool check_header(const struct cs_layout *l, uint64_t header, uint64_t code_start,
+                         struct cs_error *err) {
+  uint32_t infos;
+  if (!cs_guarded_u32(header + l->code_header.num_unwind_infos, &infos)) {
+    return cs_error_set(err, "self-check failed: a method's code header cannot be read");
+  }
+  return check_unwind(l, header, code_start, infos, err);
+}
+
 bool cs_contract_check_method(const struct cs_layout *l, FunctionID function, UINT_PTR code_start,
                               struct cs_error *err) {
   uint64_t header;
-  uint32_t infos;
   if (!has_header(l, function, code_start, &header)) {
     return cs_error_set(err,
                         "self-check failed: the code header before a jitted method at 0x%llx "
                         "does not name that method",
                         (unsigned long long)code_start);
   }
-  if (!cs_guarded_u32(header + l->code_header.num_unwind_infos, &infos)) {
-    return cs_error_set(err, "self-check failed: a method's code header cannot be read");
-  }
-  return check_unwind(l, header, code_start, infos, err);
+  return check_header(l, header, code_start, err);
 }
 
 // ---- all methods ----
@@ -83,7 +88,7 @@ static bool check_function(const struct cs_layout *l, ICorProfilerInfo15 *info, 
     return true;
   }
   report->methods++;
-  return cs_contract_check_method(l, function, start, err);
+  return check_header(l, header, start, err);
 }
 
 static enum cs_check check_functions(const struct cs_layout *l, ICorProfilerInfo15 *info,

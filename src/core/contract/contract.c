@@ -22,12 +22,11 @@ static bool check_version(const struct cs_runtime_version *v, bool has_descripto
         err, "this program runs on .NET %u.%u.%u, which is not supported yet (.NET %d is)",
         v->major, v->minor, v->build, CS_SUPPORTED_RUNTIME);
   }
-  if (v->major > CS_SUPPORTED_RUNTIME) {
+  if (v->major != 0 && !cs_runtime_is_accepted(v->major)) {
     return cs_error_set(err,
                         "this program runs on .NET %u.%u.%u, which this version of clrsnap does "
-                        "not support (.NET %d "
-                        "is supported)",
-                        v->major, v->minor, v->build, CS_SUPPORTED_RUNTIME);
+                        "not support (.NET %d is supported, and .NET %d is prepared for)",
+                        v->major, v->minor, v->build, CS_SUPPORTED_RUNTIME, CS_PREPARED_RUNTIME);
   }
   if (!has_descriptor) {
     return cs_error_set(err, "the runtime has no data contract descriptor, so this is not .NET %d",
@@ -54,6 +53,15 @@ static bool parse(const struct cs_mem *mem, const struct cs_descriptor_head *hea
   return ok;
 }
 
+void cs_contract_add_measured(struct cs_layout *layout) {
+  layout->exception_info.handler_entered = CS_NO_FIELD;
+  if (layout->runtime_major != CS_SUPPORTED_RUNTIME) return;
+  layout->exception_info.handler_entered = 60;
+  layout->exception_info.flags = 64;
+  layout->exception_info.unwound_lo = 128;
+  layout->exception_info.unwound_hi = 136;
+}
+
 static bool read_at(struct cs_layout *out, const struct cs_mem *mem,
                     const struct cs_contract_place *place, struct cs_error *err) {
   struct cs_layout layout;
@@ -68,6 +76,14 @@ static bool read_at(struct cs_layout *out, const struct cs_mem *mem,
   layout.runtime_major = place->version.major;
   layout.runtime_minor = place->version.minor;
   layout.runtime_build = place->version.build;
+  cs_contract_add_measured(&layout);
+  // Handlers read it directly.
+  if (layout.jit_manager != 0 &&
+      (layout.jit_manager < place->begin || layout.jit_manager > place->end - 8)) {
+    return cs_error_set(err,
+                        "the runtime's data contract descriptor has EEJitManagerAddress outside of "
+                        "the runtime");
+  }
   *out = layout;
   return true;
 }

@@ -50,6 +50,10 @@ struct cs_contract_place {
 bool cs_contract_read_at(struct cs_layout *out, const struct cs_mem *mem,
                          const struct cs_contract_place *place, struct cs_error *err);
 
+// Fills in what no descriptor has and was measured on this version (layout->runtime_major), or
+// CS_NO_FIELD.
+void cs_contract_add_measured(struct cs_layout *layout);
+
 // Looks for the hijack fields of a Thread (see cs_contract_check_thread), and fills in
 // layout->hijack if this thread shows them. `mem` as above.
 void cs_contract_find_hijack(struct cs_layout *layout, const struct cs_mem *mem, uint64_t thread);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Translates the descriptor's JSON into struct cs_layout. Invariant: on success every field of the
-// tables below was present, by name, with a plausible value. Nothing has a default, except fields
-// that only names and states need: CS_NO_FIELD, or 0. Fields that the tables do not name are
-// ignored, so a runtime may add some. Any thread. Signal-safe: no.
+// tables below was present, by name, with a plausible value. Nothing has a default, except what the
+// tables of optional fields and globals name: CS_NO_FIELD, CS_NO_FRAME or 0. Fields that the tables
+// do not name are ignored, so a runtime may add some. Any thread. Signal-safe: no.
 #include "contract/descriptor.h"
+
+#include <string.h>
 
 #include "contract/json.h"
 
@@ -12,12 +14,13 @@
 
 struct contract {
   const char *name;
-  uint64_t version;
+  const char *version;
 };
 // The algorithms that this code implements. In another version the same fields may have another
 // meaning.
 static const struct contract contracts[] = {
-    {"ExecutionManager", 2}, {"StackWalk", 1}, {"Thread", 1}, {"Exception", 1}, {"Loader", 1},
+    {"ExecutionManager", "2"}, {"StackWalk", "1"}, {"Thread", "1"},
+    {"Exception", "1"},        {"Loader", "1"},
 };
 
 struct field {
@@ -109,12 +112,17 @@ static const struct field fields[] = {
     F("CalleeSavedRegisters", "Rbx", callee_saved.rbx),
     F("CalleeSavedRegisters", "Rbp", callee_saved.rbp),
     F("ExceptionInfo", "PreviousNestedInfo", exception_info.previous_nested),
-    F("ExceptionInfo", "ThrownObject", exception_info.thrown_object),
 };
-static const struct field names_fields[] = {
+// Without them names, states or lines are missing. A field that a later runtime has renamed is here
+// by both names.
+static const struct field optional_fields[] = {
     F("Module", "Path", module.path),
     F("DynamicMethodDesc", "MethodName", dynamic_method_desc.name),
     F("Thread", "GCHandle", thread.exposed_object),
+    F("Thread", "ExposedObject", thread.exposed_object), // .NET 11
+    F("ExceptionInfo", "ExceptionFlags", exception_info.flags), // .NET 11, as the next two
+    F("ExceptionInfo", "StackLowBound", exception_info.unwound_lo),
+    F("ExceptionInfo", "StackHighBound", exception_info.unwound_hi),
     F("String", "m_StringLength", string.length),
     F("String", "m_FirstChar", string.first_char),
     F("Array", "!", array.size),
@@ -172,9 +180,12 @@ static const struct global globals[] = {
     ID("RedirectedThread", redirected_thread),
     ID("FaultingException", faulting_exception),
     ID("SoftwareException", software_exception),
+    ID("Hijack", hijack),
+};
+// Kinds of Frames come and go. At a Frame of a kind that is not known a walk ends.
+static const struct global optional_frames[] = {
     ID("FuncEval", func_eval),
     ID("PInvokeCalli", pinvoke_calli),
-    ID("Hijack", hijack),
     ID("PrestubMethod", prestub_method),
     ID("CallCountingHelper", call_counting_helper),
     ID("StubDispatch", stub_dispatch),
@@ -187,7 +198,8 @@ static const struct global globals[] = {
     ID("ExceptionFilter", exception_filter),
 };
 #undef ID
-static const struct global names_globals[] = {
+static const struct global optional_globals[] = {
+    G("EEJitManagerAddress", jit_manager, true), // .NET 11
     G("GCThread", suspension_thread, true),
     G("FinalizerThread", landmarks.finalizer_thread, true),
     G("AppDomain", landmarks.app_domain, true),
@@ -222,21 +234,27 @@ bool cs_descriptor_check_head(const struct cs_descriptor_head *head, struct cs_e
   return true;
 }
 
+// A version is a number (.NET 10) or a string (.NET 11): "c2" of CoreCLR, "n1" of Native AOT.
 static bool check_contracts(const struct cs_json *json, struct cs_error *err) {
   int root = cs_json_member(json, 0, "contracts");
   for (size_t i = 0; i < CS_COUNT(contracts); i++) {
     const struct contract *want = &contracts[i];
-    uint64_t version;
-    if (!cs_json_u64(json, cs_json_member(json, root, want->name), &version)) {
+    char version[16];
+    if (!cs_json_scalar(json, cs_json_member(json, root, want->name), version, sizeof version)) {
       return cs_error_set(err, "the runtime's data contract descriptor does not describe %s",
                           want->name);
     }
-    if (version != want->version) {
+    if (version[0] == 'n') {
       return cs_error_set(err,
-                          "the runtime's data contract %s has version %llu, and this clrsnap knows "
-                          "version %llu; a newer clrsnap may know it",
-                          want->name, (unsigned long long)version,
-                          (unsigned long long)want->version);
+                          "the runtime's data contract %s has version %s, that of Native AOT, "
+                          "which is not supported",
+                          want->name, version);
+    }
+    if (strcmp(version + (version[0] == 'c'), want->version) != 0) {
+      return cs_error_set(err,
+                          "the runtime's data contract %s has version %s, and this clrsnap knows "
+                          "version %s; a newer clrsnap may know it",
+                          want->name, version, want->version);
     }
   }
   return true;
@@ -305,6 +323,22 @@ static bool read_context_size(const struct cs_json *json, int types, struct cs_l
   return true;
 }
 
+static void read_optional(const struct cs_json *json, int types, int root, const uint64_t *pointers,
+                          uint32_t count, struct cs_layout *out) {
+  for (size_t i = 0; i < CS_COUNT(optional_fields); i++)
+    *(uint32_t *)((char *)out + optional_fields[i].at) = CS_NO_FIELD;
+  for (size_t i = 0; i < CS_COUNT(optional_fields); i++)
+    (void)read_field(json, types, &optional_fields[i], out, NULL);
+  for (size_t i = 0; i < CS_COUNT(optional_frames); i++) {
+    if (!read_global(json, root, &optional_frames[i], NULL, 0, out, NULL))
+      *(uint64_t *)((char *)out + optional_frames[i].at) = CS_NO_FRAME;
+  }
+  for (size_t i = 0; i < CS_COUNT(optional_globals); i++) {
+    if (!read_global(json, root, &optional_globals[i], pointers, count, out, NULL))
+      *(uint64_t *)((char *)out + optional_globals[i].at) = 0;
+  }
+}
+
 static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint32_t count,
                      struct cs_layout *out, struct cs_error *err) {
   if (!check_contracts(json, err)) return false;
@@ -312,18 +346,11 @@ static bool read_all(const struct cs_json *json, const uint64_t *pointers, uint3
   for (size_t i = 0; i < CS_COUNT(fields); i++) {
     if (!read_field(json, types, &fields[i], out, err)) return false;
   }
-  for (size_t i = 0; i < CS_COUNT(names_fields); i++) {
-    if (!read_field(json, types, &names_fields[i], out, NULL))
-      *(uint32_t *)((char *)out + names_fields[i].at) = CS_NO_FIELD;
-  }
   int root = cs_json_member(json, 0, "globals");
   for (size_t i = 0; i < CS_COUNT(globals); i++) {
     if (!read_global(json, root, &globals[i], pointers, count, out, err)) return false;
   }
-  for (size_t i = 0; i < CS_COUNT(names_globals); i++) {
-    if (!read_global(json, root, &names_globals[i], pointers, count, out, NULL))
-      *(uint64_t *)((char *)out + names_globals[i].at) = 0;
-  }
+  read_optional(json, types, root, pointers, count, out);
   return read_context_size(json, types, out, err) && cs_descriptor_check_limits(out, err);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads of this process' memory that fail instead of faulting, for checks that may look in the
-// wrong place. Not for handlers.
+// wrong place. Private to the room. Not for handlers.
 #ifndef CS_CONTRACT_GUARDED_H
 #define CS_CONTRACT_GUARDED_H
 

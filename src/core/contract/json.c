@@ -80,14 +80,19 @@ bool cs_json_is_array(const struct cs_json *json, int value) {
   return t != NULL && t->type == JSMN_ARRAY;
 }
 
-bool cs_json_u64(const struct cs_json *json, int value, uint64_t *out) {
+bool cs_json_scalar(const struct cs_json *json, int value, char *out, size_t size) {
   const jsmntok_t *t = token(json, value);
   if (t == NULL || (t->type != JSMN_PRIMITIVE && t->type != JSMN_STRING)) return false;
-  char digits[32];  // the text is not terminated, and 64 bits need 20 characters
   size_t len = (size_t)(t->end - t->start);
-  if (len == 0 || len >= sizeof digits) return false;
-  memcpy(digits, json->text + t->start, len);
-  digits[len] = '\0';
+  if (len >= size) return false;
+  memcpy(out, json->text + t->start, len);
+  out[len] = '\0';
+  return true;
+}
+
+bool cs_json_u64(const struct cs_json *json, int value, uint64_t *out) {
+  char digits[32];  // 64 bits need 20 characters
+  if (!cs_json_scalar(json, value, digits, sizeof digits)) return false;
   if (digits[0] < '0' || digits[0] > '9') return false;  // no sign, no blank, no `true`
   bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
   char *end;

@@ -22,6 +22,8 @@ void cs_json_free(struct cs_json *json);
 int cs_json_member(const struct cs_json *json, int object, const char *name);
 int cs_json_element(const struct cs_json *json, int array, int index);
 bool cs_json_is_array(const struct cs_json *json, int value);
+// Copies a value that is a number or a string. Returns false if it is neither, or does not fit.
+bool cs_json_scalar(const struct cs_json *json, int value, char *out, size_t size);
 // Reads a non-negative integer, bare or in a string, decimal or 0x-hexadecimal.
 bool cs_json_u64(const struct cs_json *json, int value, uint64_t *out);
 

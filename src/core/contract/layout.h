@@ -7,7 +7,8 @@
 
 #include "base/base.h"
 
-// Identifiers that explicit frames have in their first word.
+// Identifiers that explicit frames have in their first word. CS_NO_FRAME: the runtime has no such
+// frames.
 struct cs_frame_ids {
   uint64_t inlined_call, resumable, redirected_thread, faulting_exception, software_exception;
   uint64_t func_eval, pinvoke_calli, hijack, prestub_method, call_counting_helper;
@@ -29,7 +30,8 @@ struct cs_layout {
   uint64_t coreclr_begin, coreclr_end;   // libcoreclr.so's mapping, [begin, end)
   uint64_t hash_slots, hash_value_mask;  // the runtime's HashMap: slots per bucket, bits of a value
   uint64_t method_desc_alignment, token_remainder_bits;
-  uint64_t sync_table;  // address of the variable that points to the sync table; 0: unknown
+  uint64_t sync_table;   // address of the variable that points to the sync table; 0: unknown
+  uint64_t jit_manager;  // address of the variable that points to jitted code's manager; 0: unknown
   uint64_t stub_code_block_last;  // a code header word up to this value is a kind of stub
 
   struct {
@@ -165,7 +167,9 @@ struct cs_layout {
     uint32_t size, r12, r13, r14, r15, rbx, rbp;
   } callee_saved;
   struct {
-    uint32_t previous_nested, thrown_object;
+    uint32_t previous_nested;
+    // CS_NO_FIELD: unknown. In no descriptor of .NET 10 (docs/runtime-offsets.md).
+    uint32_t flags, handler_entered, unwound_lo, unwound_hi;
   } exception_info;
   struct cs_frame_ids frame_ids;
 
@@ -175,6 +179,7 @@ struct cs_layout {
 
 // Fields that only names, asynchronous callers and walks of the heap need may be missing.
 #define CS_NO_FIELD UINT32_MAX
+#define CS_NO_FRAME UINT64_MAX
 
 // Sizes of the copies of structures that are read as a whole. Their members are indices into these
 // copies, so a layout in which they lie outside of them is refused (contract/limits.c).
@@ -187,7 +192,7 @@ enum {
   CS_RANGE_COLLECTIBLE = 1,
   CS_RANGE_CODE_HEAP = 2,
   CS_RANGE_RANGE_LIST = 4,
-  CS_RANGE_INTERPRETER = 8
+  CS_RANGE_INTERPRETER = 8,
 };
 
 #endif

@@ -20,6 +20,7 @@ static const struct member members[] = {
     M("RangeSection.RangeBegin", range_section.range_begin, 8, CS_MEMBERS_BYTES),
     M("RangeSection.RangeEndOpen", range_section.range_end_open, 8, CS_MEMBERS_BYTES),
     M("RangeSection.Flags", range_section.flags, 8, CS_MEMBERS_BYTES),
+    M("RangeSection.JitManager", range_section.jit_manager, 8, CS_MEMBERS_BYTES),
     M("RangeSection.R2RModule", range_section.r2r_module, 8, CS_MEMBERS_BYTES),
     M("RangeSection.HeapList", range_section.heap_list, 8, CS_MEMBERS_BYTES),
     M("CodeHeapListNode.StartAddress", heap_node.start_address, 8, CS_MEMBERS_BYTES),

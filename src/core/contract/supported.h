@@ -5,19 +5,29 @@
 #ifndef CS_CONTRACT_SUPPORTED_H
 #define CS_CONTRACT_SUPPORTED_H
 
+#include "base/base.h"
+
 enum {
-  // The major version of .NET; others are refused. No contract describes these layouts of it:
-  //   ExInfo's words                        signal/capture.c
+  // The major version of .NET that is tested. No contract describes these layouts of it, which are
+  // therefore read on no other version:
+  //   ExInfo's words                        contract/contract.c
   //   the words after a method's code header  codemap/method.c
   //   the words after ThreadStore.DeadCount, and g_dacTable   remote/collector.c
   //   FieldDesc, and the class in DynamicStaticsInfo   objects/{classes,heap}.c
   //   a monitor                                codemap/monitor.c
   //   what a thread waits for                  objects/objects.c
   CS_SUPPORTED_RUNTIME = 10,
+  // The major version whose descriptor was read in the runtime's sources, and that no test has run
+  // on. Other versions are refused.
+  CS_PREPARED_RUNTIME = 11,
   // The major version of ReadyToRun images whose debug info remote/il.c decodes.
   CS_SUPPORTED_R2R = 16,  // the first one that packs its debug info this way
   // UNWIND_INFO's version (unwind/managed.c). Version 2 comes with APX.
   CS_SUPPORTED_UNWIND_INFO = 1,
 };
+
+static inline bool cs_runtime_is_accepted(unsigned long major) {
+  return major == CS_SUPPORTED_RUNTIME || major == CS_PREPARED_RUNTIME;
+}
 
 #endif

@@ -8,6 +8,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "base/libc.h"
 #include "base/log.h"
 
 struct search {
@@ -56,14 +57,16 @@ bool cs_loader_init(struct cs_loader *loader) {
   Dl_info info;
   const ElfW(Sym) *symbol = NULL;
   *loader = (struct cs_loader){0};
-  if (dlsym(RTLD_DEFAULT, "gnu_get_libc_version") == NULL)
-    return true;  // musl: dlclose does nothing
+  if (cs_libc_is_musl()) return true;  // dlclose does nothing
+  // Not linked: musl lacks it, and one library is for both.
+  __typeof__(dladdr1) *extent = NULL;
+  *(void **)&extent = dlsym(RTLD_DEFAULT, "dladdr1");
   s.debug = dlsym(RTLD_DEFAULT, "_r_debug");
   s.global = dlsym(RTLD_DEFAULT, "_rtld_global");
   static const uint32_t never = 1;
   loader->r_state = &never;
-  if (s.debug != NULL && s.global != NULL &&
-      dladdr1(s.global, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
+  if (extent != NULL && s.debug != NULL && s.global != NULL &&
+      extent(s.global, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL &&
       info.dli_saddr == s.global) {
     s.size = (size_t)symbol->st_size;
     (void)dl_iterate_phdr(look, &s);

@@ -154,6 +154,14 @@ CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t 
   return false;
 }
 
+// A Frame of another kind may stand for managed callers, which would be missing without a reason.
+CS_ISLAND static bool is_known(const struct cs_frame_ids *ids, uint64_t id) {
+  const uint64_t *all = (const uint64_t *)(const void *)ids;
+  for (size_t i = 0; i < sizeof *ids / sizeof *all; i++)
+    if (all[i] == id) return true;
+  return false;
+}
+
 CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs, bool exact) {
   uint64_t sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
   struct cs_code code;
@@ -207,6 +215,7 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
       *regs = (struct cs_regs){.known = 0};
       if (read_frame(walk, frame, id, regs, exact) && plausible(walk, regs, *exact))
         return !may_skip_managed(walk, regs);
+      if (!is_known(&l->frame_ids, id)) return false;
     }
     frame = next;
   }

@@ -26,9 +26,10 @@ static HRESULT initialize(ICorProfilerCallback11 *self, IUnknown *info) {
   struct cs_guest *guest = guest_of(self);
   struct cs_error err = {""};
   if (guest->proxy != NULL) {
-    cs_log_important(CS_PROFILER_PATH
-                     " is not set: the class in CORECLR_PROFILER is not clrsnap's, "
-                     "so it must name the library of the profiler that is");
+    cs_log_important(
+        CS_PROFILER_PATH
+        " is not set: the class in CORECLR_PROFILER or DOTNET_PROFILER is not clrsnap's, "
+        "so it must name the library of the profiler that is");
     return CLASS_E_CLASSNOTAVAILABLE;
   }
   ICorProfilerCallback11 *theirs = CALLBACK(self, Initialize);

@@ -2,19 +2,19 @@
 // Looks for permanent code in the executable mappings of this process. Signal-safe: no.
 #include "life/permanent.h"
 
-#include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "contract/guarded.h"
+#include "native/maps.h"
 
 // The tables of the code map lie on few pages and are read for each page of code, so pages are kept
 // while a list is made.
 enum { PAGE = 4096, PAGES = 16 };
 struct reading {
   struct cs_world world;
+  struct cs_process_memory process;
+  struct cs_permanent *list;
   uint64_t at[PAGES];  // 0: none
   uint8_t bytes[PAGES][PAGE];
 };
@@ -22,7 +22,7 @@ _Static_assert(offsetof(struct reading, world.mem) == 0, "read_pages gets from o
 
 static const uint8_t *page_at(struct reading *r, uint64_t page) {
   size_t i = page / PAGE % PAGES;
-  if (r->at[i] != page && !cs_guarded_read(page, r->bytes[i], PAGE)) {
+  if (r->at[i] != page && !cs_process_memory_read(&r->process, page, r->bytes[i], PAGE)) {
     r->at[i] = 0;
     return NULL;
   }
@@ -43,27 +43,25 @@ static bool read_pages(const struct cs_mem *mem, uint64_t addr, void *dst, size_
   return true;
 }
 
-// Returns whether this line of /proc/self/maps is a mapping that may have managed code.
-static bool parse(const char *line, uint64_t *begin, uint64_t *end) {
-  char rights[8];
-  return sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", begin, end, rights) == 3 &&
-         strchr(rights, 'x') != NULL && strstr(line, "[v") == NULL;
+static bool add_mapping(const struct cs_mapping *mapping, void *arg) {
+  struct reading *r = arg;
+  if (mapping->executable && strncmp(mapping->path, "[v", 2) != 0)
+    cs_permanent_add(&r->world, mapping->begin, mapping->end, r->list);
+  return true;
 }
 
 void cs_permanent_code(const struct cs_layout *layout, struct cs_permanent *list) {
-  uint64_t begin, end;
-  char *line = NULL;
-  size_t capacity = 0;
+  struct cs_maps maps = {0};
+  struct cs_error err;
   list->starts = list->modules = 0;
   struct reading *r = calloc(1, sizeof *r);
-  FILE *maps = fopen("/proc/self/maps", "re");
-  if (r != NULL && maps != NULL) {
-    r->world.mem.read = read_pages;
-    r->world.layout = *layout;
-    while (getline(&line, &capacity, maps) > 0)
-      if (parse(line, &begin, &end)) cs_permanent_add(&r->world, begin, end, list);
-  }
-  free(line);
+  if (r == NULL) return;
+  r->world.mem.read = read_pages;
+  r->world.layout = *layout;
+  r->list = list;
+  cs_process_memory_init(&r->process, 0);
+  (void)cs_maps_each(&maps, 0, add_mapping, r, &err);
+  cs_process_memory_close(&r->process);
+  cs_maps_free(&maps);
   free(r);
-  if (maps != NULL) (void)fclose(maps);
 }

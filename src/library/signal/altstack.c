@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "walk/walk.h"
+
 CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi) {
   const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
   bool none = (stack->ss_flags & SS_DISABLE) != 0;
@@ -42,13 +44,14 @@ CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
 // At the restorer of a handler, sp points to the handler's ucontext, and the next frame is what was
 // interrupted. The two are compared before anything is written.
 CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct cs_stack *stack,
-                                   const struct cs_record *restorer,
-                                   const struct cs_record *interrupted) {
-  uint64_t lo, hi, at = cs_record_sp(restorer);
-  ucontext_t *uc = (ucontext_t *)(uintptr_t)at;
-  if ((at & 7) != 0 || !cs_stack_holds(stack, at, offsetof(ucontext_t, uc_sigmask))) return false;
-  if ((uint64_t)uc->uc_mcontext.gregs[REG_RIP] != cs_record_ip(interrupted) ||
-      (uint64_t)uc->uc_mcontext.gregs[REG_RSP] != cs_record_sp(interrupted))
+                                   uint64_t restorer_sp, const struct cs_frame *interrupted) {
+  uint64_t lo, hi;
+  ucontext_t *uc = (ucontext_t *)(uintptr_t)restorer_sp;
+  if ((restorer_sp & 7) != 0 ||
+      !cs_stack_holds(stack, restorer_sp, offsetof(ucontext_t, uc_sigmask)))
+    return false;
+  if ((uint64_t)uc->uc_mcontext.gregs[REG_RIP] != interrupted->regs.r[CS_RIP] ||
+      (uint64_t)uc->uc_mcontext.gregs[REG_RSP] != interrupted->regs.r[CS_RSP])
     return false;
   cs_altstack_of(uc, &lo, &hi);
   if (lo == ours->sp) return true;
@@ -57,19 +60,29 @@ CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct 
   return true;
 }
 
-CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_capture *capture,
-                                 const struct cs_stack *stack, void *ucontext) {
-  uint64_t lo, hi;
+CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_world *world,
+                                 const struct cs_regs *regs, const struct cs_stack *stack,
+                                 uint64_t clr_thread, void *ucontext) {
+  struct cs_walk walk;
+  struct cs_frame frame;
+  uint64_t lo, hi, above_sp = 0;
+  uint32_t faults = 0;
   cs_altstack_install(ours, ucontext);
   cs_altstack_of(ucontext, &lo, &hi);
-  if (ours->sp == 0 || lo != ours->sp || capture->stop != CS_STOP_BASE) return;
-  for (uint32_t i = 1; i < capture->count; i++) {
-    const struct cs_record *record = &capture->records[i];
-    if ((record->flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) != CS_FRAME_EXACT) continue;
+  if (ours->sp == 0 || lo != ours->sp) return;
+  cs_walk_begin(&walk, world, regs, stack, clr_thread, CS_WALK_DEFAULT_DEPTH);
+  cs_walk_limit(&walk, cs_load_relaxed(&cs_signal.request_limit_ns), cs_signal.ticks_of_ns);
+  walk.fast = true;
+  while (cs_walk_next(&walk, &frame)) {
+    bool interrupted = (frame.flags & (CS_FRAME_EXACT | CS_FRAME_BRIDGED)) == CS_FRAME_EXACT;
     // The runtime does not return from the handler of a fault that it turns into an exception.
-    if (!write_around(ours, stack, &capture->records[i - 1], record) &&
-        !cs_capture_is_fault(capture, i))
+    if (above_sp != 0 && interrupted && !write_around(ours, stack, above_sp, &frame) &&
+        walk.faults == faults) {
+      cs_walk_leave(&walk);
       return;
+    }
+    faults = walk.faults;
+    above_sp = frame.regs.r[CS_RSP];
   }
-  cs_store_release(&ours->ready, 1u);
+  if (cs_walk_complete(&walk)) cs_store_release(&ours->ready, 1u);
 }

@@ -4,16 +4,16 @@
 #ifndef CS_SIGNAL_ALTSTACK_H
 #define CS_SIGNAL_ALTSTACK_H
 
-#include "signal/capture.h"
 #include "signal/thread.h"
 
 // The alternate stack that the interrupted thread has at this moment; 0 and 0: none.
 CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi);
 // Gives the thread the larger one when it returns from the handler.
 CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext);
-// The same for all handlers that the thread is in, which the walk that was just taken shows; then
-// sets `ready`.
-CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_capture *capture,
-                                 const struct cs_stack *stack, void *ucontext);
+// The same for all handlers that the calling thread is in, which a walk finds; then sets `ready`.
+// The caller is inside the epoch.
+CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_world *world,
+                                 const struct cs_regs *regs, const struct cs_stack *stack,
+                                 uint64_t clr_thread, void *ucontext);
 
 #endif

@@ -3,7 +3,7 @@
 // Signal-safe: yes; memory reads and nothing else.
 #include "signal/capture.h"
 
-#include "contract/supported.h"
+#include "contract/layout.h"
 #include "signal/signal.h"
 
 CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame) {
@@ -59,17 +59,26 @@ CS_ISLAND static void add_call_ips(struct cs_record *records, uint32_t count,
 }
 
 // Which frames the exception under way has unwound already. They stay on the stack, below the
-// funclets that run meanwhile, until the catch handler is done. The data contract does not have
-// these fields; they were measured on .NET 10.0 (docs/runtime-offsets.md), and implausible values
-// are not used.
+// funclets that run meanwhile, until the catch handler is done. Where these fields come from:
+// docs/runtime-offsets.md. Implausible values are not used.
 enum {
-  EXINFO_CODE_ENTERED = 60,  // u32: a handler has been entered since the last frame was unwound
-  EXINFO_FLAGS = 64,         // u32
-  EXINFO_UNWOUND_LO = 128,
-  EXINFO_UNWOUND_HI = 136,
-  EXINFO_BYTES = 192,
+  EXINFO_BYTES = 192,  // it has more
   FLAG_UNWIND_HAS_STARTED = 4,
 };
+
+CS_ISLAND static bool exceptions_are_known(const struct cs_layout *l) {
+  return l->thread.exception_tracker != 0 && l->exception_info.flags != CS_NO_FIELD &&
+         l->exception_info.unwound_lo != CS_NO_FIELD && l->exception_info.unwound_hi != CS_NO_FIELD;
+}
+
+// Is the second pass between two handlers? Where the field is not known: no.
+CS_ISLAND static bool is_between_handlers(const struct cs_world *world,
+                                          const struct cs_stack *stack, uint64_t info) {
+  uint32_t at = world->layout.exception_info.handler_entered;
+  uint64_t words;
+  return at != CS_NO_FIELD && cs_stack_u64(&world->mem, stack, info + at - 4, &words) &&
+         words >> 32 == 0;
+}
 
 // Notes the enclosing exceptions, too: a handler of one may have thrown the next.
 CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct cs_world *world,
@@ -77,7 +86,7 @@ CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct c
   uint64_t flags, next;
   uint32_t n = 0;
   while (n < CS_EXCEPTIONS && (info & 7) == 0 && cs_stack_holds(stack, info, EXINFO_BYTES) &&
-         cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags) &&
+         cs_stack_u64(&world->mem, stack, info + world->layout.exception_info.flags, &flags) &&
          cs_stack_u64(&world->mem, stack, info + world->layout.exception_info.previous_nested,
                       &next)) {
     capture->exceptions[n++] = (struct cs_exception){info, (flags & FLAG_UNWIND_HAS_STARTED) == 0};
@@ -89,22 +98,21 @@ CS_ISLAND static void note_exceptions(struct cs_capture *capture, const struct c
 
 CS_ISLAND static void read_exception(struct cs_capture *capture, const struct cs_world *world,
                                      const struct cs_stack *stack, uint64_t clr_thread) {
-  uint64_t info, lo, hi, entered, flags;
+  const struct cs_layout *l = &world->layout;
+  uint64_t info, lo, hi, flags;
   capture->unwound_lo = capture->unwound_hi = 0;
   capture->in_unwind = false;
   capture->exception_count = 0;
-  if (clr_thread == 0 || world->layout.runtime_major != CS_SUPPORTED_RUNTIME ||
-      world->layout.thread.exception_tracker == 0 ||
-      !cs_mem_u64(&world->mem, clr_thread + world->layout.thread.exception_tracker, &info) ||
+  if (clr_thread == 0 || !exceptions_are_known(l) ||
+      !cs_mem_u64(&world->mem, clr_thread + l->thread.exception_tracker, &info) ||
       (info & 7) != 0 || !cs_stack_holds(stack, info, EXINFO_BYTES) ||
-      !cs_stack_u64(&world->mem, stack, info + EXINFO_UNWOUND_LO, &lo) ||
-      !cs_stack_u64(&world->mem, stack, info + EXINFO_UNWOUND_HI, &hi) ||
-      !cs_stack_u64(&world->mem, stack, info + EXINFO_CODE_ENTERED - 4, &entered) ||
-      !cs_stack_u64(&world->mem, stack, info + EXINFO_FLAGS, &flags))
+      !cs_stack_u64(&world->mem, stack, info + l->exception_info.unwound_lo, &lo) ||
+      !cs_stack_u64(&world->mem, stack, info + l->exception_info.unwound_hi, &hi) ||
+      !cs_stack_u64(&world->mem, stack, info + l->exception_info.flags, &flags))
     return;
   note_exceptions(capture, world, stack, info);
   if ((flags & FLAG_UNWIND_HAS_STARTED) == 0) return;  // the first pass: nothing is unwound yet
-  capture->in_unwind = entered >> 32 == 0;
+  capture->in_unwind = is_between_handlers(world, stack, info);
   if (lo <= info || lo > hi || hi >= stack->hi) return;
   capture->unwound_lo = lo;
   capture->unwound_hi = hi;

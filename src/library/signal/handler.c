@@ -13,6 +13,7 @@
 #include "signal/perf.h"
 #include "signal/request.h"
 #include "signal/sample.h"
+#include "signal/standstill.h"
 
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext) {
   const greg_t *from = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
@@ -73,23 +74,69 @@ CS_ISLAND static bool begin_sample(struct cs_thread *thread, void *ucontext) {
   return true;
 }
 
+// Does the thread's perf event want a sample?
+enum due { NEVER, IF_IT_IS, YES };
+
+CS_ISLAND static void serve(struct cs_thread *thread, void *ucontext, uint64_t entry_tsc,
+                            enum due due) {
+  struct cs_regs regs;
+  struct cs_hold hold;
+  uint32_t asked = take_word(thread, &hold);  // in any case, so that the agent can ask again
+  if (!begin_sample(thread, ucontext)) return;
+  cs_regs_from_ucontext(&regs, ucontext);
+  take_asked(thread, asked, &hold, &regs, entry_tsc);
+  if (due == NEVER || (due == IF_IT_IS && !cs_perf_is_due(thread))) return;
+  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, NULL};
+  uint64_t before = thread->cpu_ns;
+  cs_sample_take(thread, &regs, &cause);
+  cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
+}
+
+// The same, noted for the benchmark, or nothing. Not inlined, to keep the other way short.
+CS_ISLAND static __attribute__((noinline)) void serve_noted(struct cs_standstills *notes,
+                                                            struct cs_thread *thread,
+                                                            void *ucontext, uint64_t entry_tsc,
+                                                            enum due due) {
+  struct cs_standstill *note = cs_standstill_begin(notes, thread, entry_tsc, due == YES);
+  if (note != NULL && note->empty) {
+    cs_store_release(&thread->asked, 0u);
+    if (due == YES) cs_perf_rearm(thread, cs_thread_cpu_ns());
+    return;
+  }
+  serve(thread, ucontext, entry_tsc, due);
+  bool sampled = thread->rest.until > entry_tsc;  // it has begun to rest
+  if (note != NULL && sampled) cs_store_release(&note->end, cs_tsc());
+}
+
+CS_ISLAND static void serve_sampled(struct cs_thread *thread, void *ucontext, uint64_t entry_tsc,
+                                    enum due due) {
+  struct cs_standstills *notes = cs_load_acquire(&cs_signal.standstills);
+  if (CS_UNLIKELY(notes != NULL))
+    serve_noted(notes, thread, ucontext, entry_tsc, due);
+  else
+    serve(thread, ucontext, entry_tsc, due);
+}
+
+// Not inlined: a sample's handler has registers of its own on the stack.
+CS_ISLAND static __attribute__((noinline)) void serve_request(uint64_t value, void *ucontext,
+                                                              uint64_t entry_tsc) {
+  struct cs_regs regs;
+  cs_regs_from_ucontext(&regs, ucontext);
+  cs_request_serve(value, &regs, ucontext, entry_tsc);
+}
+
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
   (void)signo;
   if (!is_from_us(info) || cs_load_relaxed(&cs_signal.small_stacks) != 0) return;
-  struct cs_regs regs;
-  cs_regs_from_ucontext(&regs, ucontext);
   uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
   if (value & CS_SIGVAL_REQUEST) {
-    cs_request_serve(value, &regs, ucontext, entry_tsc);
+    serve_request(value, ucontext, entry_tsc);
     return;
   }
   struct cs_thread *thread = (void *)(uintptr_t)value;
   if (!is_registered(thread) || !cs_thread_is_caller(thread)) return;
-  // Taken in any case, so that the agent can ask again.
-  struct cs_hold hold;
-  uint32_t asked = take_word(thread, &hold);
-  if (begin_sample(thread, ucontext)) take_asked(thread, asked, &hold, &regs, entry_tsc);
+  serve_sampled(thread, ucontext, entry_tsc, NEVER);
 }
 
 // ---- SIGURG ----
@@ -114,22 +161,41 @@ CS_ISLAND static struct cs_thread *asked_thread(const siginfo_t *info) {
 // the thread may have been asked for a sample as well, and its event may have signalled, if due.
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext) {
   uint64_t entry_tsc = cs_tsc();
-  struct cs_regs regs;
   (void)signo;
   struct cs_thread *thread = cs_perf_thread_of(info);
-  bool due = thread != NULL;
+  enum due due = thread != NULL ? YES : IF_IT_IS;
   if (thread == NULL) thread = asked_thread(info);
   if (thread == NULL || cs_load_relaxed(&cs_signal.small_stacks) != 0 ||
       !cs_thread_is_caller(thread))
     return;
-  struct cs_hold hold;
-  uint32_t asked = take_word(thread, &hold);
-  if (!begin_sample(thread, ucontext)) return;
+  serve_sampled(thread, ucontext, entry_tsc, due);
+}
+
+// ---- The runtime's own signal ----
+
+// The runtime blocks this signal wherever its handler of a fault is on the alternate stack. So the
+// thread's small one is not in use, or has room (docs/signal-safety.md, "After an attach").
+CS_ISLAND static __attribute__((noinline)) void equip(struct cs_thread *thread, void *ucontext) {
+  struct cs_regs regs;
+  if (!cs_thread_is_caller(thread) || cs_load_acquire(&thread->altstack.asked) == 0) return;
   cs_regs_from_ucontext(&regs, ucontext);
-  take_asked(thread, asked, &hold, &regs, entry_tsc);
-  if (!due && !cs_perf_is_due(thread)) return;
-  struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_CLOCKED, 0, NULL};
-  uint64_t before = thread->cpu_ns;
-  cs_sample_take(thread, &regs, &cause);
-  cs_perf_rearm(thread, thread->cpu_ns != before ? thread->cpu_ns : cs_thread_cpu_ns());
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  if (world != NULL && cs_load_relaxed(&cs_signal.small_stacks) == 0 &&
+      cs_load_acquire(&thread->stack.hi) != 0) {
+    cs_altstack_of(ucontext, &thread->stack.alt_lo, &thread->stack.alt_hi);
+    cs_altstack_equip(&thread->altstack, world, &regs, &thread->stack, thread->clr_thread,
+                      ucontext);
+  }
+  cs_epoch_leave(&cs_signal.epoch, parity);
+  cs_store_release(&thread->altstack.asked, 0u);
+}
+
+// What is not ours is handed over as if the runtime's handler had been called by the kernel.
+CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext) {
+  struct cs_thread *thread = info->si_value.sival_ptr;
+  if (is_from_us(info) && is_registered(thread))
+    equip(thread, ucontext);
+  else
+    cs_signal.activation(signo, info, ucontext);
 }

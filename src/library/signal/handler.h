@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// handler: the two signal handlers. Both are installed with SA_SIGINFO | SA_RESTART, never with
-// SA_ONSTACK. Signal-safe: yes.
+// handler: the signal handlers. All are installed with SA_SIGINFO | SA_RESTART, never with SA_ONSTACK.
+// Signal-safe: yes.
 #ifndef CS_SIGNAL_HANDLER_H
 #define CS_SIGNAL_HANDLER_H
 
@@ -13,6 +13,8 @@
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
 // SIGURG's: for threads that are asked for samples, and for perf events.
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
+// The runtime's own signal's (threads/activation.h): for threads without a larger alternate stack.
+CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext);
 
 // Reads the interrupted registers of a ucontext_t. All are known.
 CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);

@@ -53,6 +53,16 @@ CS_ISLAND static enum cs_request_answer walk_self(struct cs_request *request,
   return answer;
 }
 
+CS_ISLAND static void equip(const struct cs_request *request, const struct cs_regs *regs,
+                            void *ucontext) {
+  const struct cs_world *world = cs_load_acquire(&cs_signal.world);
+  uint32_t parity = cs_epoch_enter(&cs_signal.epoch);
+  if (world != NULL)
+    cs_altstack_equip(&request->thread->altstack, world, regs, &request->stack, request->clr_thread,
+                      ucontext);
+  cs_epoch_leave(&cs_signal.epoch, parity);
+}
+
 CS_ISLAND static bool is_target(struct cs_request *request) {
   if (request->thread != NULL && cs_load_acquire(&request->thread->tid) == request->tid)
     return cs_thread_is_caller(request->thread);
@@ -105,7 +115,7 @@ CS_ISLAND void cs_request_serve(uint64_t value, const struct cs_regs *regs, void
   if (request->thread != NULL && request->answer != CS_ANSWER_WRONG_THREAD) {
     if ((request->flags & (CS_REQUEST_EQUIP | CS_REQUEST_INTRODUCE)) == CS_REQUEST_EQUIP &&
         request->answer == CS_ANSWER_WALKED)
-      cs_altstack_equip(&request->thread->altstack, &request->capture, &request->stack, ucontext);
+      equip(request, regs, ucontext);
     else
       cs_altstack_install(&request->thread->altstack, ucontext);
   }

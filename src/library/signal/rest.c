@@ -8,15 +8,15 @@
 // without: a time slice is a hundred times as long.
 #include "signal/rest.h"
 
-enum {
-  SHORT_NS = 5000,
-  SLACK_NS = 200000,  // what a sample takes besides its walk, at most
-};
+enum { SHORT_NS = 5000 };
 
-// The counter includes time without a processor; `most_ns` bounds what the walk can have used.
-CS_ISLAND static uint64_t cost_ns(uint64_t begin, uint64_t now, uint64_t most_ns) {
-  uint64_t ns = cs_scale(now - begin, cs_signal.ns_of_tick);
-  return most_ns != 0 && ns > most_ns + SLACK_NS ? most_ns + SLACK_NS : ns;
+// *now_cpu: the CPU clock, if the sample has taken long; else 0.
+CS_ISLAND static uint64_t cost_ns(uint64_t begin, uint64_t now, uint64_t begin_cpu,
+                                  uint64_t *now_cpu) {
+  uint64_t cost = cs_scale(now - begin, cs_signal.ns_of_tick);
+  *now_cpu = cost > SHORT_NS ? cs_thread_cpu_ns() : 0;
+  uint64_t used = *now_cpu - begin_cpu;
+  return *now_cpu != 0 && begin_cpu != 0 && used < cost ? used : cost;
 }
 
 CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc) {
@@ -24,13 +24,8 @@ CS_ISLAND bool cs_rest_holds(const struct cs_rest *rest, uint64_t tsc) {
 }
 
 CS_ISLAND uint64_t cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu) {
-  uint64_t now = cs_tsc(), cost = cs_scale(now - begin, cs_signal.ns_of_tick);
-  rest->until_cpu = 0;
-  if (cost > SHORT_NS) {
-    uint64_t now_cpu = cs_thread_cpu_ns(), used = now_cpu - begin_cpu;
-    if (begin_cpu != 0 && used < cost) cost = used;
-    rest->until_cpu = now_cpu + cost * (CS_REST_SHARE - 1);
-  }
+  uint64_t now = cs_tsc(), now_cpu, cost = cost_ns(begin, now, begin_cpu, &now_cpu);
+  rest->until_cpu = now_cpu != 0 ? now_cpu + cost * (CS_REST_SHARE - 1) : 0;
   rest->until = now + cs_scale(cost * (CS_REST_SHARE - 1), cs_signal.ticks_of_ns);
   return cost;
 }
@@ -40,8 +35,8 @@ CS_ISLAND bool cs_rest_holds_event(const struct cs_rest *rest, uint64_t tsc) {
          rest->events_until;
 }
 
-CS_ISLAND void cs_rest_begin_event(struct cs_rest *rest, uint64_t begin, uint64_t most_ns) {
-  uint64_t cost = cost_ns(begin, cs_tsc(), most_ns);
+CS_ISLAND void cs_rest_begin_event(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu) {
+  uint64_t now_cpu, cost = cost_ns(begin, cs_tsc(), begin_cpu, &now_cpu);
   if (rest->events_until < begin) rest->events_until = begin;
   rest->events_until += cs_scale(cost * CS_REST_SHARE, cs_signal.ticks_of_ns);
 }

@@ -18,7 +18,7 @@ CS_ISLAND bool cs_rest_holds_event(const struct cs_rest *rest, uint64_t tsc);
 // the thread's CPU clock (0: not known). Returns what the sample has cost, in ns: without the time
 // in which a long one had no processor.
 CS_ISLAND uint64_t cs_rest_begin(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu);
-// The same after an event's sample, which took at most `most_ns` of CPU time, if that is not 0.
-CS_ISLAND void cs_rest_begin_event(struct cs_rest *rest, uint64_t begin, uint64_t most_ns);
+// The same after an event's sample.
+CS_ISLAND void cs_rest_begin_event(struct cs_rest *rest, uint64_t begin, uint64_t begin_cpu);
 
 #endif

@@ -244,14 +244,15 @@ CS_ISLAND static void take(struct cs_sample_ring *ring, const struct cs_world *w
   struct cs_sample_place place;
   struct cs_rest *rest = &thread->rest;
   bool holds = cause->cause == CS_CAUSE_HOLDS;
-  struct cs_sampled from = {
-      .world = world,
-      .thread = thread,
-      .agent = cs_load_acquire(&thread->agent),
-      .regs = regs,
-      .stack = &thread->stack,
-      .limit_ns = ring->walk_limit_ns,
-      .kernel = cause->cause == CS_CAUSE_CLOCKED && cs_load_acquire(&thread->perf.ring) != NULL};
+  struct cs_sampled from = {.world = world,
+                            .thread = thread,
+                            .agent = cs_load_acquire(&thread->agent),
+                            .regs = regs,
+                            .stack = &thread->stack,
+                            .limit_ns = ring->walk_limit_ns,
+                            .kernel = cause->cause == CS_CAUSE_CLOCKED &&
+                                      cs_load_acquire(&thread->perf.ring) != NULL &&
+                                      cs_load_relaxed(&cs_signal.standstills) == NULL};
   if (from.agent == NULL) return;  // being set up or taken down
   if (holds && !still_holds(ring, world, thread, cause)) return;
   if (cs_rest_holds(rest, cause->entry_tsc)) {
@@ -356,6 +357,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
     return false;
   }
   bool put_off = cs_rest_holds_event(rest, event->tsc);
+  uint64_t begin_cpu = put_off ? 0 : cs_thread_cpu_ns();
   if (put_off)
     write_unwalked(ring, &place, from);
   else
@@ -367,7 +369,7 @@ CS_ISLAND bool cs_sample_event(struct cs_sample_ring *ring, const struct cs_samp
   place.sample->lock = event->lock;
   uint64_t held = cs_tsc() - event->tsc;
   commit(ring, &place, held > 0 ? held : 1);
-  if (!put_off) cs_rest_begin_event(rest, event->tsc, from->limit_ns);
+  if (!put_off) cs_rest_begin_event(rest, event->tsc, begin_cpu);
   return true;
 }
 

@@ -8,9 +8,12 @@
 //   request     rt_tgsigqueueinfo                   CS_SIGVAL_REQUEST | slot | sequence
 //   sample      rt_tgsigqueueinfo                   struct cs_thread *
 //
-// SIGURG asks for samples, too: cs_urg_handler.
+// SIGURG asks for samples, too: cs_urg_handler. The runtime's own signal, with the value struct
+// cs_thread *, has a thread take its larger alternate stack: cs_activation_handler.
 #ifndef CS_SIGNAL_SIGNAL_H
 #define CS_SIGNAL_SIGNAL_H
+
+#include <signal.h>
 
 #include "signal/suspension.h"
 #include "walk/walk.h"
@@ -28,6 +31,7 @@ CS_ISLAND void cs_epoch_leave(struct cs_epoch *epoch, uint32_t parity);
 
 struct cs_sample_ring;  // signal/sample.h
 struct cs_awaits;       // signal/awaits.h
+struct cs_standstills;  // signal/standstill.h
 
 // Read by handlers, at any time. The library's start writes the clock, the pid and the limit before
 // it publishes `world`; the registry of threads writes `threads_*`, under its lock; the agent's
@@ -50,7 +54,11 @@ struct cs_signal_state {
   uint64_t period;         // between two samples of an event: ns of CPU time, or a count
   uint32_t counts;         // 1: the events are no clocks
   uint32_t labels;         // the number of the recording that wants labels; 0: none does
-  int pid;                 // this process; in a forked child nothing is served
+  struct cs_standstills *standstills;  // for the benchmark; else NULL
+  // The runtime's handler of its own signal, to which cs_activation_handler passes all but ours. Set
+  // before that handler is installed.
+  void (*activation)(int signo, siginfo_t *info, void *ucontext);
+  int pid;  // this process; in a forked child nothing is served
 };
 // Hidden even where it is only declared, so that the island reaches it without a relocation table.
 extern struct cs_signal_state cs_signal __attribute__((visibility("hidden")));

@@ -14,6 +14,8 @@ struct cs_altstack {
   uint32_t swapped;  // 1: old_* are set. Written by the thread itself only
   uint32_t ready;    // 1: it is in place and stays. Until then a signal could kill the process
   uint32_t tid;      // of the thread that it was made for
+  // 1: a signal that has the thread take it is on its way. Set by the sender, cleared by the handler.
+  uint32_t asked;
 };
 
 // No thread spends more than a tenth of its time on samples: after one that took n, none is taken

@@ -3,6 +3,8 @@
 // handlers.
 #include "snapshot/api.h"
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "life/equip_soon.h"
 #include "life/error.h"
@@ -54,6 +56,28 @@ void cs_on_thread_end(void (*call)(ThreadID id)) {
   cs_store_release(&thread_ends, call);
 }
 
+// The C library's, for destructors of thread-local objects, which run before those of pthread keys.
+extern int __cxa_thread_atexit_impl(void (*call)(void *), void *data, void *library)
+    __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void end_self(void *unused) {
+  (void)unused;
+  if (getpid() != cs_load_relaxed(&cs_signal.pid) || gettid() == getpid())
+    return;  // exit() was called
+  const struct cs_thread *self = cs_registry_self();
+  if (self != NULL && self->clr_thread != 0) clrsnap_thread_destroyed(self->clr_thread);
+}
+
+// Of a thread that the runtime has not made, ThreadDestroyed comes after its end. At its end the
+// runtime frees the thread's small alternate stack, from a pthread key, but only where that is
+// registered; so the larger one is taken back before.
+static void watch_own_end(void) {
+  static __thread bool watched;
+  if (!watched && __cxa_thread_atexit_impl != NULL)
+    watched = __cxa_thread_atexit_impl(end_self, NULL, &__dso_handle) == 0;
+}
+
 CLRSNAP_API void clrsnap_thread_created(ThreadID thread) {
   if (thread != 0) (void)cs_registry_created(thread);
 }
@@ -62,6 +86,7 @@ CLRSNAP_API void clrsnap_thread_assigned(ThreadID thread, DWORD os_thread_id) {
   if (thread == 0 || os_thread_id == 0) return;
   cs_library_refresh_after_handlers();
   (void)cs_registry_assigned(thread, os_thread_id);
+  watch_own_end();
   cs_library_check_thread(thread, os_thread_id);
 }
 

@@ -20,17 +20,20 @@
 #define LIBRARY "libclrsnap.so"
 
 // As the CLR reads it: a hexadecimal number that is not 0.
-static bool profiling_is_on(void) {
-  const char *value = getenv("CORECLR_ENABLE_PROFILING");
+static bool is_on(const char *name) {
+  const char *value = getenv(name);
   return value != NULL && strtoul(value, NULL, 16) != 0;
 }
 
-// In the CLR's order. The CLR ignores an empty variable.
-static const char *variable_in_effect(void) {
-  static const char *const names[] = {"CORECLR_PROFILER_PATH_64", "CORECLR_PROFILER_PATH"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    const char *value = getenv(names[i]);
-    if (value != NULL && value[0] != '\0') return names[i];
+// In the CLR's order. The CLR ignores an empty variable. The second form is .NET 11's.
+static const char *const names[][2] = {{"CORECLR_PROFILER_PATH_64", "CORECLR_PROFILER_PATH"},
+                                       {"DOTNET_PROFILER_PATH_64", "DOTNET_PROFILER_PATH"}};
+enum { CORECLR, DOTNET };
+
+static const char *variable_in_effect(int form) {
+  for (size_t i = 0; i < sizeof names[0] / sizeof names[0][0]; i++) {
+    const char *value = getenv(names[form][i]);
+    if (value != NULL && value[0] != '\0') return names[form][i];
   }
   return NULL;
 }
@@ -51,9 +54,14 @@ static bool find_library(char out[PATH_MAX]) {
   return length < PATH_MAX && access(out, R_OK) == 0;
 }
 
+// Both forms may name the profiler, and a runtime before .NET 11 reads one of them. If they name
+// two, only the first is taken over.
 __attribute__((constructor)) static void take_over(void) {
   char library[PATH_MAX];
-  const char *name = profiling_is_on() ? variable_in_effect() : NULL;
+  bool on = is_on("CORECLR_ENABLE_PROFILING") || is_on("DOTNET_ENABLE_PROFILING");
+  const char *first = on ? variable_in_effect(CORECLR) : NULL;
+  const char *second = on ? variable_in_effect(DOTNET) : NULL;
+  const char *name = first != NULL ? first : second;
   if (name == NULL || is_ours(getenv(name))) return;
   if (!find_library(library)) {
     (void)dprintf(STDERR_FILENO,
@@ -62,8 +70,10 @@ __attribute__((constructor)) static void take_over(void) {
                   name);
     return;
   }
-  // The profiler's path comes first: if the second call fails, the CLR still loads the profiler
+  bool same = second != NULL && strcmp(getenv(second), getenv(name)) == 0;
+  // The profiler's path comes first: if another call fails, the CLR still loads the profiler
   // itself.
-  if (setenv("CLRSNAP_PROFILER_PATH", getenv(name), 1) != 0 || setenv(name, library, 1) != 0)
+  if (setenv("CLRSNAP_PROFILER_PATH", getenv(name), 1) != 0 || setenv(name, library, 1) != 0 ||
+      (same && setenv(second, library, 1) != 0))
     (void)dprintf(STDERR_FILENO, "clrsnap: out of memory; %s stays as it is\n", name);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Threads that were there before the library get their larger alternate stacks, in one stop of the
-// runtime. Any native thread, one at a time; not for handlers, nor from a callback of the runtime.
+// Threads that were there before the library get their larger alternate stacks: by the runtime's own
+// signal while it runs on, or, where other code has taken that signal or SIGSEGV, by ours in one stop
+// of the runtime. Any native thread, one at a time; not for handlers, nor from a callback of the
+// runtime.
 //
-// Invariant: a thread without the larger stack is sent a signal only while the runtime stands
+// Invariant: a thread without the larger stack is sent a signal of ours only while the runtime stands
 // still, when no thread is in the middle of a null reference (docs/signal-safety.md, "After an
 // attach"). A signal is taken before the next instruction in user mode, so an answer
 // that comes after the stop, of a thread that had no processor, still belongs to the stop. All
@@ -20,6 +22,7 @@
 #include "base/path.h"
 #include "images/images.h"
 #include "signal/request.h"
+#include "threads/activation.h"
 #include "threads/altstack.h"
 #include "threads/ask.h"
 #include "threads/asleep.h"
@@ -35,7 +38,9 @@ enum {
   LOOK_US = 2000,
   STOPPED_MS = 10,  // for an answer, while the runtime stands still
   LATE_MS = 200,    // and after that
-  SHALLOW = 16,     // frames from the system call to the code that has made it
+  NAPS = 50,        // for threads to take the runtime's signal; they go on without being waited for
+  NAP_US = 100,
+  SHALLOW = 16,  // frames from the system call to the code that has made it
 };
 
 struct wanting {
@@ -132,15 +137,16 @@ static bool still_waits(const struct wanting *w, struct cs_sleeper *sleeper) {
   return w->runs != 0 && cs_sleeper_runs(sleeper, &runs) && runs == w->runs;
 }
 
-// Finds the stack of a sleeping thread by its sp in /proc.
+// Finds the stack of a sleeping thread by its sp in /proc; that of another one by what its handler
+// has noted, if it has had a signal.
 static void learn_stack(struct cs_thread *thread, struct cs_sleeper *sleeper,
                         const struct cs_stack_maps *maps) {
   struct cs_stack stack;
-  uint64_t sp, ip;
-  if (cs_load_acquire(&thread->stack.hi) != 0 ||
-      cs_sleeper_where(sleeper, &sp, &ip) != CS_SLEEP_BLOCKED ||
-      !cs_stack_maps_find(maps, sp, &stack))
-    return;
+  uint64_t at, ip;
+  if (cs_load_acquire(&thread->stack.hi) != 0) return;
+  if (cs_sleeper_where(sleeper, &at, &ip) != CS_SLEEP_BLOCKED)
+    at = cs_load_relaxed(&thread->thread_pointer);
+  if (!cs_stack_maps_find(maps, at, &stack)) return;
   thread->stack.lo = stack.lo;
   cs_store_release(&thread->stack.hi, stack.hi);
 }
@@ -185,6 +191,64 @@ static bool collect(struct list *list) {
   return true;
 }
 
+// ---- The runtime's own signal ----
+
+// Returns how many were asked.
+static uint32_t ask_by_activation(struct list *list, struct cs_request *request, uint32_t *asleep) {
+  uint32_t asked = 0;
+  for (uint32_t i = 0; i < list->count; i++) {
+    struct wanting *w = &list->threads[i];
+    if (cs_load_acquire(&w->thread->altstack.asked) != 0) continue;
+    if (!may_ask(request, w, &list->maps))
+      ++*asleep;
+    else if (cs_activation_ask(w->thread))
+      asked++;
+  }
+  return asked;
+}
+
+static uint32_t count_given(const struct list *list) {
+  uint32_t given = 0;
+  for (uint32_t i = 0; i < list->count; i++)
+    if (cs_thread_is_equipped(list->threads[i].thread)) given++;
+  return given;
+}
+
+static HRESULT equip_by_activation(struct list *list, struct cs_request *request,
+                                   struct cs_equipment *result) {
+  uint32_t asked = ask_by_activation(list, request, &result->asleep);
+  for (int nap = 0; nap < NAPS && count_given(list) < asked; nap++) (void)usleep(NAP_US);
+  result->given = count_given(list);
+  result->unanswered = asked > result->given ? asked - result->given : 0;
+  cs_log("%u threads have larger signal stacks now, %u sleep in foreign code, %u have not answered",
+         result->given, result->asleep, result->unanswered);
+  return asked > 0 ? S_OK : S_FALSE;
+}
+
+bool cs_equip_pinned(struct cs_thread *const *threads, uint32_t count) {
+  struct list list = {.threads = calloc(count, sizeof *list.threads)};
+  uint32_t asleep = 0;
+  bool stacks_known = true;
+  pthread_mutex_lock(&lock);
+  bool there = list.threads != NULL && cs_activation_is_there();
+  struct cs_request *request = there ? cs_request_claim_now() : NULL;
+  if (request != NULL) {
+    for (uint32_t i = 0; i < count; i++) {
+      list.threads[list.count++] = (struct wanting){.thread = threads[i]};
+      if (cs_load_acquire(&threads[i]->stack.hi) == 0) stacks_known = false;
+    }
+    if (!stacks_known) cs_stack_maps_read(&list.maps);
+    (void)ask_by_activation(&list, request, &asleep);
+    (void)cs_request_release(request);
+    cs_stack_maps_free(&list.maps);
+  }
+  pthread_mutex_unlock(&lock);
+  free(list.threads);
+  return there;
+}
+
+// ---- The stop ----
+
 // Takes those out that sleep in foreign code: there is no need to stop for them. One that is awake
 // may be on its way there, or out, and would get EINTR all the same; so it is looked at again.
 static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
@@ -208,8 +272,6 @@ static uint32_t leave_sleepers(struct list *list, struct cs_request *request) {
   }
   return all - list->count;
 }
-
-// ---- The stop ----
 
 static HRESULT suspend(ICorProfilerInfo15 *info) {
   HRESULT hr = info->lpVtbl->SuspendRuntime(info);
@@ -322,6 +384,22 @@ static HRESULT stop_for(struct list *list, struct cs_request *request, ICorProfi
   return hr;
 }
 
+static HRESULT equip_in_stop(struct list *list, struct cs_request *request,
+                             ICorProfilerInfo15 *info, struct cs_equipment *result) {
+  HRESULT hr = S_FALSE;
+  uint32_t asleep = leave_sleepers(list, request);
+  if (list->count > 0) hr = stop_for(list, request, info, result);
+  result->asleep += asleep;
+  result->stopped = hr == S_OK;
+  if (hr == S_OK)
+    cs_log(
+        "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal "
+        "stacks now, %u sleep in foreign code, %u have not answered",
+        (double)result->stopping_ns / 1e6, (double)result->stopped_ns / 1e6, result->given,
+        result->asleep, result->unanswered);
+  return hr;
+}
+
 HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result) {
   struct list list;
   struct cs_error err = {""};
@@ -333,15 +411,9 @@ HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result) 
   if (request == NULL || !collect(&list)) {
     hr = E_OUTOFMEMORY;
   } else {
-    uint32_t asleep = leave_sleepers(&list, request);
-    if (list.count > 0) hr = stop_for(&list, request, info, result);
-    result->asleep += asleep;
-    if (hr == S_OK)
-      cs_log(
-          "the runtime was stopped within %.3f ms for %.3f ms: %u threads have larger signal "
-          "stacks now, %u sleep in foreign code, %u have not answered",
-          (double)result->stopping_ns / 1e6, (double)result->stopped_ns / 1e6, result->given,
-          result->asleep, result->unanswered);
+    if (list.count > 0)
+      hr = cs_activation_is_there() ? equip_by_activation(&list, request, result)
+                                    : equip_in_stop(&list, request, info, result);
     release(&list);
   }
   if (request != NULL) (void)cs_request_release(request);

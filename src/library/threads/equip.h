@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
-// equip: gives threads that were there before the library their larger alternate signal stacks, in
-// one short stop of the runtime. Calls the CLR; not for handlers, nor from a callback of the
-// runtime.
+// equip: gives threads that were there before the library their larger alternate signal stacks, while
+// the runtime runs on; or, where that cannot be (threads/activation.h), in one short stop of the
+// runtime. Calls the CLR; not for handlers, nor from a callback of the runtime.
 #ifndef CS_THREADS_EQUIP_H
 #define CS_THREADS_EQUIP_H
 
 #include "clrsnap/clrsnap.h"
+#include "signal/thread.h"
 
 struct cs_equipment {
+  bool stopped;          // the runtime was stopped for it
   uint32_t given;        // threads that have theirs now, from this stop
   uint32_t asleep;       // left to sleep in foreign code
   uint32_t unanswered;   // have not answered in time, or could not be walked to the end
   uint64_t stopping_ns;  // SuspendRuntime: until the last thread stood still
   uint64_t stopped_ns;   // and all of them did, with ResumeRuntime
 };
-// Does it for all threads that need it and are not asleep in foreign code. S_OK: the runtime was
-// stopped, *result says what for; S_FALSE: there was no thread to stop it for; else what
-// SuspendRuntime has returned.
+// Does it for all threads that need it and are not asleep in foreign code. S_OK: threads were asked,
+// *result says how many; S_FALSE: there was none to be asked; else what SuspendRuntime has returned.
 HRESULT cs_equip_threads(ICorProfilerInfo15 *info, struct cs_equipment *result);
+// The same for threads that the caller has pinned, without a stop. False: only with one.
+bool cs_equip_pinned(struct cs_thread *const *threads, uint32_t count);
 // Between two stops; after each the gap is twice as long.
 #define CS_EQUIP_FIRST_GAP_NS 100000000ull
 #define CS_EQUIP_MOST_GAP_NS 10000000000ull

@@ -3,11 +3,12 @@
 // library may give its threads 16 KiB, and a signal that does not fit ends the program
 // (docs/signal-safety.md, "Small stacks"). Any thread. Signal-safe: no.
 //
-// The bounds come from the C library's record of the thread, which may run meanwhile. The record
-// lies at a fixed distance from the thread's robust-mutex list, whose address the kernel returns;
-// where it has the bounds is learned from the record of a thread of ours. A record may go with its
-// thread at any moment, so reads are guarded. A thread without one (made by clone, or by another C
-// library) stays unknown, and is sent no signal.
+// The bounds come from the C library's record of the thread, which may run meanwhile. With glibc the
+// record lies at a fixed distance from the thread's robust-mutex list, whose address the kernel
+// returns; with musl, the records are a ring, and have the thread's tid. Where a record has the
+// bounds is learned from the record of a thread of ours. A record may go with its thread at any
+// moment, so reads are guarded. A thread without one (made by clone, or by another C library) stays
+// unknown, and is sent no signal.
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -24,11 +25,20 @@ struct block {
   uint64_t lo, size, guard;
 };
 
+// In musl's record: the address above the stack, and the size without the guard.
+struct musl_block {
+  uint64_t hi, size;
+};
+enum { MUSL_PREVIOUS = 16, MUSL_NEXT = 24, MUSL_MOST = 65536 };
+
 static struct {
   pthread_mutex_t lock;
   bool learned;
+  bool musl;
   uint64_t robust;  // in the record
   uint64_t block;
+  uint64_t tid;   // musl's
+  uint64_t ring;  // a record of musl's that does not go: the main thread's
 } place = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool robust_list_of(uint32_t tid, uint64_t *head) {
@@ -58,11 +68,72 @@ static bool learn_place(void) {
   return found == 1;
 }
 
+static bool read_word(uint64_t at, uint64_t *word) {
+  struct cs_mem mem;
+  cs_mem_init_self(&mem);
+  return cs_mem_read_guarded(&mem, at, word, sizeof *word);
+}
+
+// The record that follows in the ring, if that leads back to this one.
+static bool next_record(uint64_t record, uint64_t *next) {
+  uint64_t back;
+  return read_word(record + MUSL_NEXT, next) && read_word(*next + MUSL_PREVIOUS, &back) &&
+         back == record;
+}
+
+static bool has_tid(uint64_t record, uint32_t tid) {
+  uint64_t word;
+  return read_word(record + place.tid, &word) && (uint32_t)word == tid;
+}
+
+static uint64_t find_record(uint64_t from, uint32_t tid) {
+  uint64_t record = from;
+  for (int i = 0; i < MUSL_MOST; i++) {
+    if (has_tid(record, tid)) return record;
+    if (!next_record(record, &record) || record == from) return 0;
+  }
+  return 0;
+}
+
+// As learn_place; the tid is the only word of the record that begins with it.
+static bool learn_musl(void) {
+  uint64_t self = (uint64_t)pthread_self(), next, word;
+  uint32_t tid = (uint32_t)syscall(SYS_gettid);
+  struct cs_stack stack;
+  struct musl_block block;
+  unsigned tids = 0, blocks = 0;
+  if (!cs_stack_of_self(&stack) || self < stack.lo || !next_record(self, &next)) return false;
+  for (uint64_t at = 0; at + sizeof block <= 256; at += 8) {
+    memcpy(&word, (const void *)(uintptr_t)(self + at), sizeof word);
+    memcpy(&block, (const void *)(uintptr_t)(self + at), sizeof block);
+    if ((uint32_t)word == tid && tids++ == 0) place.tid = at;
+    if (block.hi == stack.hi && block.size == stack.hi - stack.lo && blocks++ == 0)
+      place.block = at;
+  }
+  if (tids != 1 || blocks != 1) return false;
+  place.ring = find_record(self, (uint32_t)getpid());
+  return place.musl = place.ring != 0;
+}
+
 static bool is_learned(void) {
   (void)pthread_mutex_lock(&place.lock);
-  bool learned = place.learned = place.learned || learn_place();
+  bool learned = place.learned = place.learned || learn_place() || learn_musl();
   (void)pthread_mutex_unlock(&place.lock);
   return learned;
+}
+
+// The thread-local memory and the record lie above what its code may use.
+static bool find_musl(uint32_t tid, struct cs_stack *stack, uint64_t *top) {
+  struct musl_block block;
+  struct cs_mem mem;
+  uint64_t record = find_record(place.ring, tid);
+  cs_mem_init_self(&mem);
+  if (record == 0 || !cs_mem_read_guarded(&mem, record + place.block, &block, sizeof block) ||
+      block.size > block.hi || !has_tid(record, tid))
+    return false;
+  *top = block.hi;
+  *stack = (struct cs_stack){.lo = block.hi - block.size, .hi = block.hi};
+  return true;
 }
 
 // Finds a thread's stack, and where the part that its code may use ends.
@@ -74,7 +145,9 @@ static bool find(uint32_t tid, struct cs_stack *stack, uint64_t *top) {
     *top = getauxval(AT_RANDOM);  // on the main thread's stack
     return cs_stack_around(*top, stack);
   }
-  if (!is_learned() || !robust_list_of(tid, &robust) || robust < place.robust) return false;
+  if (!is_learned()) return false;
+  if (place.musl) return find_musl(tid, stack, top);
+  if (!robust_list_of(tid, &robust) || robust < place.robust) return false;
   *top = robust - place.robust;
   cs_mem_init_self(&mem);
   if (!cs_mem_read_guarded(&mem, *top + place.block, &block, sizeof block)) return false;

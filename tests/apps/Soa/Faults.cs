@@ -268,3 +268,29 @@ static class Audit
         file.Flush(flushToDisk: true); // cause: audit
     }
 }
+
+// Failures: every second payment is refused, with the status 503.
+static class Payment
+{
+    public static IResult Post(int id) => id % 2 == 0 ? Refuse() : Accept();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static IResult Accept()
+    {
+        Work();
+        return Results.Text("paid");
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static IResult Refuse()
+    {
+        Work();
+        return Results.Text("refused", statusCode: 503);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Work()
+    {
+        for (long end = Environment.TickCount64 + 2; Environment.TickCount64 < end;) Thread.SpinWait(20);
+    }
+}

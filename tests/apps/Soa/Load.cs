@@ -25,6 +25,7 @@ static class Load
         ["limited"] = ("/limited/7", 6, 0),
         ["cache"] = ("/cache/7", 1, 20),
         ["audit"] = ("/audit/7", 1, 1),
+        ["pay"] = ("/pay/1 /pay/2", 2, 20),
         ["starved"] = ("/profile/8", 40, 0),
     };
     static readonly string[] Unanswered = ["transfer", "order", "starved"];
@@ -85,7 +86,7 @@ static class Load
             string text = Encoding.ASCII.GetString(answer, 0, length += read);
             int body = text.IndexOf("\r\n\r\n", StringComparison.Ordinal) + 4;
             if (body < 4) continue;
-            if (!text.StartsWith("HTTP/1.1 200")) throw new IOException($"{path}: {text}");
+            if (!Regex.IsMatch(text, "^HTTP/1.1 (200|503)")) throw new IOException($"{path}: {text}");
             Match header = Regex.Match(text, "Content-Length: ([0-9]+)");
             if (header.Success ? length >= body + int.Parse(header.Groups[1].Value) : text.EndsWith("0\r\n\r\n")) return;
         }

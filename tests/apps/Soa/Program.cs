@@ -23,6 +23,7 @@ app.MapGet("/order/{id:int}", Order.ConfirmAsync);
 app.MapGet("/limited/{id:int}", Limited.GetAsync);
 app.MapGet("/cache/{id:int}", Cache.Get);
 app.MapGet("/audit/{id:int}", Audit.Append);
+app.MapGet("/pay/{id:int}", Payment.Post);
 app.Start();
 var url = new Uri(app.Urls.First());
 var inputs = new Thread(() =>

@@ -115,6 +115,30 @@ static void threads_that_come_and_go_have_their_share(void **state) {
   end();
 }
 
+static void *live_longer(void *unused) {
+  (void)unused;
+  cs_threads_add_native(own_tid());
+  burn(100 * MS);
+  return NULL;
+}
+
+// Nobody says when a native thread ends, and its clock ends with it.
+static void the_time_of_a_native_thread_that_has_ended_is_known(void **state) {
+  (void)state;
+  char why[256];
+  pthread_t thread;
+  begin(1000, CS_WIRE_ENGINE_PERF);
+  assert_int_equal(pthread_create(&thread, NULL, live_longer, NULL), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  cs_threads_sweep_native();
+  uint64_t weight = drain().weight;
+  cs_threads_stop();
+  uint64_t known = told(why).cpu_ns;
+  assert_true(weight > 50 * MS);
+  assert_in_range(known, weight * 8 / 10, weight * 12 / 10);
+  end();
+}
+
 // ---- Signals ----
 
 static unsigned long queued(void) {
@@ -247,6 +271,7 @@ int main(void) {
       cmocka_unit_test(waits_are_random_and_a_period_on_average),
       cmocka_unit_test(the_rate_is_the_one_that_was_asked_for),
       cmocka_unit_test(threads_that_come_and_go_have_their_share),
+      cmocka_unit_test(the_time_of_a_native_thread_that_has_ended_is_known),
       cmocka_unit_test(a_thread_that_blocks_the_signal_has_one_pending_at_most),
       cmocka_unit_test(no_signal_may_be_queued),
       cmocka_unit_test(foreign_signals_are_nothing_to_it),

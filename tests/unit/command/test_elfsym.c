@@ -21,6 +21,18 @@ __attribute__((noinline, used)) static int second_marker(int x) {
   return x + 2;
 }
 
+// Each parameter is a pair of the one before, so that the name would be demangled to terabytes.
+#define DOUBLING                                                                         \
+  "_Z1fSt4pairIiiES_IS0_S0_ES_IS1_S1_ES_IS2_S2_ES_IS3_S3_ES_IS4_S4_ES_IS5_S5_ES_IS6_S6_" \
+  "ES_IS7_S7_ES_IS8_S8_ES_IS9_S9_ES_ISA_SA_ES_ISB_SB_ES_ISC_SC_ES_ISD_SD_ES_ISE_SE_ES_I" \
+  "SF_SF_ES_ISG_SG_ES_ISH_SH_ES_ISI_SI_ES_ISJ_SJ_ES_ISK_SK_ES_ISL_SL_ES_ISM_SM_ES_ISN_S" \
+  "N_ES_ISO_SO_ES_ISP_SP_ES_ISQ_SQ_ES_ISR_SR_ES_ISS_SS_ES_IST_ST_ES_ISU_SU_ES_ISV_SV_ES" \
+  "_ISW_SW_ES_ISX_SX_E"
+__attribute__((noinline, used)) static int doubling_marker(int x) __asm__(DOUBLING);
+static int doubling_marker(int x) {
+  return x + 3;
+}
+
 struct self {
   uint64_t base;
   const uint8_t *id;
@@ -74,6 +86,9 @@ static void a_file_that_is_shortened_keeps_its_names(void **state) {
   name = cs_elfsyms_find(syms, 1, (uintptr_t)second_marker - self.base);
   assert_non_null(name);
   assert_string_equal(name, "second_marker");
+  name = cs_elfsyms_find(syms, 1, (uintptr_t)doubling_marker - self.base);
+  assert_non_null(name);
+  assert_string_equal(name, DOUBLING);
   cs_elfsyms_free(syms);
   cs_target_free(target);
   (void)unlink(path);
@@ -96,7 +111,8 @@ static const char *name_from(const struct self *self, const char *folder, const 
   struct cs_target *target = cs_target_of(0);
   struct cs_elfsyms *syms = cs_elfsyms_new(target);
   struct cs_elf_image image = {{.path = path}, self->id_size, self->id};
-  cs_elfsyms_look_in(syms, folder);
+  struct cs_elf_places places = {.folders = &folder, .folder_count = folder != NULL};
+  cs_elfsyms_look_in(syms, &places);
   cs_elfsyms_add(syms, 1, &image);
   const char *name = cs_elfsyms_find(syms, 1, (uintptr_t)first_marker - self->base);
   (void)snprintf(found, sizeof found, "%s", name != NULL ? name : "");

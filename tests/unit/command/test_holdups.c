@@ -71,9 +71,27 @@ static void holdups_are_by_method(void **state) {
   cs_profile_free(&p);
 }
 
+static void holders_are_by_method(void **state) {
+  struct cs_profile p;
+  char text[256] = "";
+  (void)state;
+  cs_profile_init(&p);
+  p.facts.mode = CS_WIRE_MODE_HOLDERS;
+  ADD(&p, 40000000, "uMain", "uAudit.Write (A.cs:40)", "nfsync", "t[holds System.Object]");
+  ADD(&p, 52000000, "uMain", "uAudit.Write (A.cs:42)", "t[holds System.Object]");
+  ADD(&p, 4000000, "uCart.Load (A.cs:12)", "t[holds Shop.Cart]");
+  ADD(&p, 4000000, "t[nobody held the lock: the waiting thread did not run yet]");
+  FILE *out = fmemopen(text, sizeof text, "w");
+  cs_holders_put(&p, 80, out);
+  (void)fclose(out);
+  assert_string_equal(text, "100.00 ms, held by Audit.Write (A.cs:42) 92 %");
+  cs_profile_free(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(holdups_are_by_method),
+      cmocka_unit_test(holders_are_by_method),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

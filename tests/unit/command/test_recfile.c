@@ -14,6 +14,7 @@
 #include "formats/format.h"
 #include "naming/naming.h"
 #include "naming/resolve.h"
+#include "recording/pool_waits.h"
 #include "recording/recfile.h"
 
 static char directory[] = "/tmp/clrsnap-recfile-XXXXXX";
@@ -174,6 +175,34 @@ static char *profile_text(const struct cs_recording *rec, size_t *size) {
   return text;
 }
 
+// Two of three threads are workers, of which one has slept when the pool was starved. Returns how many
+// stacks wait.
+static size_t send_waits(void) {
+  for (uint32_t id = 2; id < 4; id++) {
+    begin();
+    put(&(struct cs_wire_thread){id, 77 + id}, sizeof(struct cs_wire_thread));
+    put_text(".NET TP Worker");
+    end(CS_WIRE_THREAD);
+  }
+  for (uint32_t id = 1; id < 4; id++) {
+    begin();
+    put(&(struct cs_wire_sample){.time_ns = 300000000,
+                                 .weight = 1,
+                                 .thread = id,
+                                 .held_ns = id == 3 ? 100 : 0,
+                                 .mode = CS_WIRE_MODE_WALL,
+                                 .frame_count = 2},
+        sizeof(struct cs_wire_sample));
+    put(&(uint64_t){2ull << 32 | 12}, sizeof(uint64_t));
+    put(&(uint64_t){1ull << 32 | 12}, sizeof(uint64_t));
+    end(CS_WIRE_SAMPLE);
+  }
+  cs_pool_waits_look(&live, &(struct cs_wire_starved){400000000, 212, 3, 0});
+  cs_pool_waits_look(&live,
+                     &(struct cs_wire_starved){9400000000, 5, 3, 0});  // no sample is so late
+  return live.pool_waits.count;
+}
+
 static void make_recording(void) {
   struct cs_error err;
   cs_recording_init(&live);
@@ -194,7 +223,7 @@ static void make_recording(void) {
   put(&(struct cs_wire_put_off){4321, 21, 345678, 1, 0}, sizeof(struct cs_wire_put_off));
   end(CS_WIRE_PUT_OFF);
   begin();
-  put(&(struct cs_wire_ticks){55, 66}, sizeof(struct cs_wire_ticks));
+  put(&(struct cs_wire_ticks){55, 66, 77, 88}, sizeof(struct cs_wire_ticks));
   end(CS_WIRE_TICKS);
   begin();
   put(&(struct cs_wire_asks){77, 8800000000, 9, 0}, sizeof(struct cs_wire_asks));
@@ -214,6 +243,7 @@ static void make_recording(void) {
       sizeof(struct cs_wire_pool));
   end(CS_WIRE_POOL);
   assert_int_equal(live.pool.starved, 31);
+  assert_int_equal(send_waits(), 1);
   assert_int_equal(live.stops.threads, 27);
   assert_int_equal(live.put_off.samples, 4321);
   begin();
@@ -311,6 +341,10 @@ static struct outcome read_bytes(const uint8_t *bytes, size_t size) {
 #define POOL \
   "4 to 40 workers (mean 22.5), at most 212 items queued (at 3.1 s); starved in 31 of 40 looks"
 
+#define CAUSE                                                                                   \
+  "the pool is starved: 1 of 3 workers waits in Cart<T>.Method2 at Shop.Cart<T>.Method1(int); " \
+  "212 items queued (at 0.4 s)"
+
 static void what_is_written_is_read(void **state) {
   (void)state;
   every_format = true;
@@ -319,12 +353,13 @@ static void what_is_written_is_read(void **state) {
   assert_string_equal(o.note.text, "");
   assert_int_equal(o.text_size, expected_size);
   assert_memory_equal(o.text, expected, expected_size);
-  assert_int_equal(o.samples, 300);
+  assert_int_equal(o.samples, 303);
   assert_non_null(memmem(expected, expected_size, "(Cart.cs:42)", 12));
   assert_non_null(memmem(expected, expected_size, "[libnative.so]", 14));
   assert_non_null(memmem(expected, expected_size, "[Shop: runtime]", 15));
   assert_null(memmem(expected, expected_size, "[Shop]", 6));
   assert_non_null(memmem(o.text, o.text_size, POOL, strlen(POOL)));
+  assert_non_null(memmem(o.text, o.text_size, CAUSE, strlen(CAUSE)));
   free(o.text);
 }
 
@@ -351,7 +386,7 @@ static void any_beginning_is_read(void **state) {
     before = o.samples;
     free(o.text);
   }
-  assert_int_equal(before, 300);
+  assert_int_equal(before, 303);
 }
 
 static void flipped_bits_are_found(void **state) {
@@ -472,7 +507,7 @@ static void other_files_are_refused(void **state) {
   head[8] = CS_FILE_VERSION + 1;
   struct outcome o = read_bytes(head, sizeof head);
   assert_false(o.read);
-  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 10"));
+  assert_non_null(strstr(o.err.text, "was written by a newer clrsnap (file version 11"));
   o = read_bytes((const uint8_t *)"<!DOCTYPE html><html>", 21);
   assert_false(o.read);
   assert_non_null(strstr(o.err.text, "is not a recording of clrsnap"));

@@ -93,6 +93,35 @@ static void sums_and_order(void **state) {
   assert_methods(f, &view, "App.Idle 10 10, App.Main 20 100, App.Work 40 90, memcpy 30 30");
 }
 
+// "main [runtime] [GC] [runtime] memcpy", where only the third frame has a class of its own, and a thread
+// with a class.
+static void frames_of_the_runtime_have_classes(void **state) {
+  struct fixture *f = *state;
+  enum { LIB = IDLE + 1, GC, LEAF, CLASS = 3, OF_THREAD = 4 };
+  static const uint8_t of_threads[] = {0, 0, OF_THREAD};
+  const struct cs_top_part managed = {0}, native = {.native = true};
+  const struct cs_top_part runtime = {true, true, 0}, collects = {true, true, CLASS};
+  struct cs_profile *methods = &f->top.methods;
+  uint32_t lib = cs_profile_frame(methods, "[lib]", "lib.so", CS_KIND_RUNTIME);
+  for (int i = LIB; i <= LEAF; i++) cs_top_add_frame(&f->top, lib);
+  f->top.class_method[CLASS] = cs_profile_frame(methods, "[GC]", "lib.so", CS_KIND_RUNTIME);
+  f->top.class_method[OF_THREAD] = cs_profile_frame(methods, "[JIT]", "lib.so", CS_KIND_RUNTIME);
+  f->top.thread_class = of_threads;
+  f->top.thread_count = 3;
+  for (uint32_t i = MAIN; i <= IDLE; i++) cs_top_set_part(&f->top, i, i == LIBC ? native : managed);
+  for (uint32_t i = LIB; i <= LEAF; i++) cs_top_set_part(&f->top, i, i == GC ? collects : runtime);
+  uint32_t main = push(f, push(f, 0, 0), MAIN), first = push(f, main, LIB);
+  uint32_t inner = push(f, push(f, first, GC), LEAF);
+  add(f, 1, push(f, inner, LIBC), 10);                // memcpy, called by the collector
+  add(f, 1, inner, 20);                               // its class is its caller's
+  add(f, 1, first, 30);                               // no class
+  add(f, 1, push(f, push(f, inner, WORK), LIB), 15);  // a managed method ends the class
+  add(f, 1, push(f, push(f, 0, 2), LIB), 25);         // the thread's class
+  assert_methods(
+      f, &(struct cs_top_view){.native = true},
+      "[lib] 45 45, [JIT] 25 25, [GC] 20 45, memcpy 10 10, App.Main 0 75, App.Work 0 15");
+}
+
 static void native_time_goes_to_the_caller(void **state) {
   struct fixture *f = *state;
   fill(f);
@@ -482,6 +511,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(sums_and_order),
       TEST(native_time_goes_to_the_caller),
+      TEST(frames_of_the_runtime_have_classes),
       TEST(filters_by_name_and_module),
       TEST(the_window_slides),
       TEST(the_queue_grows_and_merges),

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/own_thread.h"
 
 static void an_error_is_one_bounded_line(void **state) {
   (void)state;
@@ -84,10 +85,31 @@ static void the_counter_agrees_with_the_clock(void **state) {
   assert_true(span + 1 >= same && span <= same + 1);
 }
 
+static void *look_at_own_stack(void *size) {
+  pthread_attr_t attr;
+  void *at;
+  *(size_t *)size = 0;
+  if (pthread_getattr_np(pthread_self(), &attr) != 0) return NULL;
+  (void)pthread_attr_getstack(&attr, &at, size);
+  (void)pthread_attr_destroy(&attr);
+  return NULL;
+}
+
+// Also where the program's limit for stacks, which glibc takes for its default, is lower.
+static void an_own_thread_has_the_stack_it_asks_for(void **state) {
+  (void)state;
+  pthread_t thread;
+  size_t size;
+  assert_int_equal(cs_own_thread_begin(&thread, look_at_own_stack, &size), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_in_range(size, CS_OWN_STACK - 65536, CS_OWN_STACK + 65536);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_error_is_one_bounded_line),
       cmocka_unit_test(the_log_has_every_line_and_stderr_each_sentence_once),
+      cmocka_unit_test(an_own_thread_has_the_stack_it_asks_for),
       cmocka_unit_test(the_counter_agrees_with_the_clock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,6 +199,33 @@ static void no_more_is_listed_than_there_is_room_for(void **state) {
   assert_int_equal(list.starts, CS_COUNT(list.start));
 }
 
+// Nothing of the interpreter's ranges is read: their headers are of another form. They are known by
+// a flag, or because they are not the JIT's.
+static void interpreted_code_is_left_alone(void **state) {
+  struct fake_clr *clr = *state;
+  struct fake_function f = function(100);
+  struct cs_permanent list;
+  struct cs_code code;
+  uint64_t jit = FAKE_JIT_MANAGER, start = fake_clr_add_method(clr, &f, 1, 0x1000, 0);
+  uint32_t *flags = (uint32_t *)(void *)(clr->heap_section + 16), jitted = *flags;
+  clr->world.layout.jit_manager = (uint64_t)(uintptr_t)&jit;
+  check_entry(&clr->world, start, start + 100, start, 0x1000, false);
+  for (int i = 0; i < 2; i++) {
+    struct cs_near near = {.begin = 0};
+    *flags = i == 0 ? jitted | CS_RANGE_INTERPRETER : jitted;
+    jit = i == 0 ? FAKE_JIT_MANAGER : 0x1234;
+    assert_int_equal(cs_codemap_find(&clr->world, start, &code), CS_STOP_INTERPRETED);
+    for (int again = 0; again < 2; again++) {
+      assert_int_equal(cs_codemap_find_near(&clr->world, start, &near, &code), CS_STOP_INTERPRETED);
+      assert_int_equal(code.kind, CS_CODE_NONE);
+    }
+    list_permanent(clr, &list);
+    assert_int_equal(list.starts, 0);
+  }
+  jit = 0;  // the runtime has no manager yet: nothing is known
+  check_entry(&clr->world, start, start + 100, start, 0x1000, false);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(finds_methods_of_any_size_and_offset, setup, teardown),
@@ -211,6 +238,7 @@ int main(void) {
                                       teardown),
       cmocka_unit_test_setup_teardown(another_source_of_bytes_is_used_throughout, setup, teardown),
       cmocka_unit_test_setup_teardown(only_code_that_never_dies_is_listed, setup, teardown),
+      cmocka_unit_test_setup_teardown(interpreted_code_is_left_alone, setup, teardown),
       cmocka_unit_test_setup_teardown(no_more_is_listed_than_there_is_room_for, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

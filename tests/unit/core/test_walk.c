@@ -364,6 +364,19 @@ static void crosses_native_code_by_explicit_frames(void **state) {
   assert_true(cs_walk_complete(&scene.walk));
 }
 
+// A Frame of a kind that is not known may stand for managed callers.
+static void does_not_pass_a_frame_of_an_unknown_kind(void **state) {
+  (void)state;
+  uint64_t head = sp_of(120);
+  lay_recursion(200, 2);
+  put_frame(120, 77, sp_of(130), 0, 0);
+  put_frame(130, 1, ~0ull, sp_of(200), scene.method + AFTER_CALL);
+  memcpy(scene.thread + 8, &head, 8);
+  begin(0x5000, sp_of(100), 0);
+  assert_int_equal(count_frames(), 1);
+  assert_int_equal(scene.walk.stop, CS_STOP_UNKNOWN_CODE);
+}
+
 // In cooperative mode a helper is called without a Frame, and its managed caller must not be
 // skipped.
 static void does_not_skip_managed_callers_by_a_frame(void **state) {
@@ -481,6 +494,7 @@ int main(void) {
       TEST(does_not_guess_a_stubs_caller),
       TEST(finds_the_caller_of_clone),
       TEST(crosses_native_code_by_explicit_frames),
+      TEST(does_not_pass_a_frame_of_an_unknown_kind),
       TEST(does_not_skip_managed_callers_by_a_frame),
       TEST(distrusts_implausible_explicit_frames),
       TEST(sees_through_a_hijacked_return_address),

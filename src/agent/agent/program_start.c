@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The runtime loads System.Private.CoreLib first, and then, on the thread that is to run Main, the
+// program's own module; up to then nothing runs but the runtime. So the thread that has loaded the
+// second module waits in that callback, where it is in preemptive mode and holds no lock that the
+// agent's thread needs. That thread needs some milliseconds, if it gets a processor.
+//
+// Invariant: the wait is bounded, since a program that starts late is better than one that hangs. A
+// program that has not waited long enough goes on, and what was missed is said. Threads: as stated
+// in the header. Signal-safe: no.
+#include "agent/program_start.h"
+
+#include <stdio.h>
+
+#include "base/futex.h"
+#include "base/log.h"
+#include "sampling/state.h"
+
+#define PATIENCE_NS 3000000000ull
+
+// Atomic.
+static uint32_t waits;    // 1: the program is to wait; a futex
+static uint32_t modules;  // that have been loaded
+static uint64_t left_ns;  // when a thread went on too early, CLOCK_MONOTONIC; 0: none has
+
+void cs_program_start_prepare(bool wait) {
+  modules = 0;
+  left_ns = 0;
+  cs_store_release(&waits, wait ? 1u : 0u);
+}
+
+void cs_program_start_await(void) {
+  if (cs_load_acquire(&waits) == 0 || !cs_agent_is_active()) return;
+  if (cs_add_seq(&modules, 1) == 0) return;  // System.Private.CoreLib
+  uint64_t begun = cs_clock_now_ns(), until = begun + PATIENCE_NS;
+  while (cs_load_acquire(&waits) == 1 && cs_clock_now_ns() < until)
+    cs_futex_wait_until(&waits, 1, until);
+  cs_log("the program has waited %.1f ms for the recording",
+         (double)(cs_clock_now_ns() - begun) / 1e6);
+  if (cs_load_acquire(&waits) == 0) return;
+  uint64_t none = 0;
+  (void)cs_cas(&left_ns, &none, cs_clock_now_ns());
+  // The others need not wait any more.
+  cs_store_release(&waits, 0u);
+  cs_futex_wake(&waits);
+}
+
+void cs_program_start_allow(bool begun) {
+  char text[160];
+  cs_store_release(&waits, 0u);
+  cs_futex_wake(&waits);
+  uint64_t left = cs_load_acquire(&left_ns);
+  if (!begun || left == 0) return;
+  (void)snprintf(text, sizeof text,
+                 "the first %.2f s of the program are missing: the recorder got no processor "
+                 "within %.0f s",
+                 (double)(cs_clock_now_ns() - left) / 1e9, PATIENCE_NS / 1e9);
+  cs_producer_say(&cs_agent.wire, text);
+}

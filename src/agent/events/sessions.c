@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// The runtime notifies its EventSources, in managed code, on the thread that starts or ends a
+// session. That makes it a managed thread for good, and a managed thread may not call the profiling
+// API outside of a callback (CORPROF_E_UNSUPPORTED_CALL_SEQUENCE), as the agent's thread has to.
+// Hence a thread for this alone. Its managed code takes the lock of all EventSources and runs class
+// constructors, and the program's threads do so in the other order: the runtime may deadlock there
+// while a program creates its first EventSources (dotnet/runtime #105682, #118014). A program that is
+// recorded from its start has none yet when the sessions begin.
+//
+// Invariants: the wait for that thread is bounded; one that is too late to start sessions stops
+// them again itself, and there is one errand at a time. Threads: the agent's, and that one.
+// Signal-safe: no.
+#include "events/sessions.h"
+
+#include "base/futex.h"
+#include "base/log.h"
+#include "base/own_thread.h"
+
+// The provider's keywords, from its manifest (.NET 10).
+#define KEYWORD_GC 0x1ull
+#define KEYWORD_CONTENTION 0x4000ull
+#define KEYWORD_EXCEPTION 0x8000ull
+#define KEYWORD_WAIT_HANDLE 0x40000000000ull
+#define KEYWORD_ALLOCATION_SAMPLING 0x80000000000ull
+enum {
+  LEVEL_ERROR = 2,  // exceptions that are thrown; above it also each catch, filter and finally
+                    // clause on their way, at the same cost
+  LEVEL_INFORMATIONAL = 4,
+  LEVEL_VERBOSE = 5,  // waits; other keywords have far too many events at this level
+};
+
+enum { START_S = 10, STOP_S = 2 };
+#define E_PENDING CLRSNAP_HRESULT(0x8000000Au)
+
+static __thread bool is_ours;
+
+static struct session {
+  uint64_t keywords;
+  uint32_t level;
+  EVENTPIPE_SESSION id;
+  bool open;
+} sessions[3];
+
+// One for each level.
+static void choose_keywords(void) {
+  sessions[0] = (struct session){
+      .keywords = (cs_wants(CS_WIRE_MODE_ALLOC) ? KEYWORD_ALLOCATION_SAMPLING : 0) |
+                  (cs_sessions_want_locks() ? KEYWORD_CONTENTION : 0) |
+                  (cs_wants(CS_WIRE_MODE_GC) ? KEYWORD_GC : 0),
+      .level = LEVEL_INFORMATIONAL};
+  sessions[1] = (struct session){.keywords = cs_wants(CS_WIRE_MODE_WAIT) ? KEYWORD_WAIT_HANDLE : 0,
+                                 .level = LEVEL_VERBOSE};
+  sessions[2] = (struct session){
+      .keywords = cs_wants(CS_WIRE_MODE_EXCEPTION) ? KEYWORD_EXCEPTION : 0, .level = LEVEL_ERROR};
+}
+
+// ---- The thread ----
+
+static HRESULT start_all(ICorProfilerInfo15 *info) {
+  static const WCHAR name[] = u"Microsoft-Windows-DotNETRuntime";
+  HRESULT hr = S_OK;
+  for (unsigned i = 0; i < CS_COUNT(sessions) && hr == S_OK; i++) {
+    struct session *s = &sessions[i];
+    COR_PRF_EVENTPIPE_PROVIDER_CONFIG config = {name, s->keywords, s->level, NULL};
+    if (s->keywords == 0) continue;
+    hr = info->lpVtbl->EventPipeStartSession(info, 1, &config, 0, &s->id);
+    s->open = hr == S_OK;
+  }
+  return hr;
+}
+
+static HRESULT stop_all(ICorProfilerInfo15 *info) {
+  HRESULT hr = S_OK;
+  for (unsigned i = 0; i < CS_COUNT(sessions); i++) {
+    if (!sessions[i].open) continue;
+    HRESULT one = info->lpVtbl->EventPipeStopSession(info, sessions[i].id);
+    if (one != S_OK) hr = one;
+    sessions[i].open = false;
+  }
+  return hr;
+}
+
+enum { NONE, UNDER_WAY, GIVEN_UP };
+static struct {
+  uint32_t state;  // atomic; a futex
+  bool stop;       // else start
+  ICorProfilerInfo15 *info;
+  HRESULT result;
+} errand;
+
+static void *run_errand(void *unused) {
+  (void)unused;
+  uint32_t under_way = UNDER_WAY;
+  ICorProfilerInfo15 *info = errand.info;
+  is_ours = true;
+  errand.result = errand.stop ? stop_all(info) : start_all(info);
+  if (!cs_cas(&errand.state, &under_way, (uint32_t)NONE)) {
+    (void)stop_all(info);
+    (void)info->lpVtbl->Release(info);
+    cs_log("the runtime has come back from a session of events, too late");
+    cs_store_release(&errand.state, (uint32_t)NONE);
+  }
+  cs_futex_wake(&errand.state);
+  return NULL;
+}
+
+// E_PENDING: it has not come back, and releases the interface itself.
+static HRESULT wait_for_errand(unsigned seconds) {
+  uint32_t under_way = UNDER_WAY;
+  uint64_t until = cs_clock_now_ns() + seconds * 1000000000ull;
+  while (cs_load_acquire(&errand.state) == UNDER_WAY && cs_clock_now_ns() < until)
+    cs_futex_wait_until(&errand.state, UNDER_WAY, until);
+  return cs_cas(&errand.state, &under_way, (uint32_t)GIVEN_UP) ? E_PENDING : errand.result;
+}
+
+static HRESULT send(bool stop, unsigned seconds) {
+  uint32_t none = NONE;
+  ICorProfilerInfo15 *info = NULL;
+  if (!cs_cas(&errand.state, &none, (uint32_t)UNDER_WAY)) return E_PENDING;
+  HRESULT hr =
+      cs_agent.info->lpVtbl->QueryInterface(cs_agent.info, &IID_ICorProfilerInfo12, (void **)&info);
+  errand.info = info;
+  errand.stop = stop;
+  if (hr == S_OK && cs_own_thread_start(run_errand) != 0) hr = E_FAIL;
+  if (hr == S_OK)
+    hr = wait_for_errand(seconds);
+  else
+    cs_store_release(&errand.state, (uint32_t)NONE);
+  if (info != NULL && hr != E_PENDING) (void)info->lpVtbl->Release(info);
+  return hr;
+}
+
+// ---- The agent's thread ----
+
+bool cs_sessions_start(struct cs_error *err) {
+  if (!cs_sessions_are_stuck()) choose_keywords();
+  HRESULT hr = send(false, START_S);
+  if (hr == S_OK) return true;
+  if (hr == E_PENDING)
+    return cs_error_set(err,
+                        "the runtime has not begun to report events within %d s: it may be "
+                        "deadlocked, or get no processor",
+                        START_S);
+  return cs_error_set(err,
+                      "the runtime refuses to report allocations, locks, waits, exceptions "
+                      "or collections (EventPipeStartSession: 0x%08x)",
+                      (unsigned)hr);
+}
+
+void cs_sessions_stop(void) {
+  if (cs_sessions_are_stuck()) return;
+  HRESULT hr = send(true, STOP_S);
+  if (hr != S_OK) cs_log_important("events go on: EventPipeStopSession: 0x%08x", (unsigned)hr);
+}
+
+bool cs_sessions_are_stuck(void) {
+  return cs_load_acquire(&errand.state) != NONE;
+}
+
+bool cs_sessions_own_thread(void) {
+  return is_ours;
+}

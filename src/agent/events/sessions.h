@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The EventPipe sessions that the modes need. The agent's thread only, unless stated otherwise; not
+// for handlers.
+#ifndef CS_EVENTS_SESSIONS_H
+#define CS_EVENTS_SESSIONS_H
+
+#include "base/error.h"
+#include "sampling/state.h"
+
+static inline bool cs_sessions_want_locks(void) {
+  return cs_wants(CS_WIRE_MODE_LOCK) || cs_wants(CS_WIRE_MODE_HOLDERS);
+}
+
+// False: there are none, for the reason in `err`. Takes 10 s at most.
+bool cs_sessions_start(struct cs_error *err);
+// Takes 2 s at most.
+void cs_sessions_stop(void);
+// Is a thread of ours still in the runtime, which has not returned in time? Then the runtime must
+// not be asked to detach the profiler.
+bool cs_sessions_are_stuck(void);
+// Is the calling thread one that starts or stops sessions? Its events are not the program's. Any
+// thread.
+bool cs_sessions_own_thread(void);
+
+#endif

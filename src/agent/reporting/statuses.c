@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// A request's status is known at its end, which may come before its last sample is read, or long after
+// that. Invariant: a status is sent for its own request only. Of two requests with one place here, the
+// older one's status may not be sent. The agent's thread only. Signal-safe: no.
+#include "reporting/statuses.h"
+
+#include <string.h>
+
+#include "sampling/label_slots.h"
+#include "sampling/state.h"
+
+enum { PLACES = 8192 };
+
+static uint32_t pending[PLACES];  // requests that have samples and may not have ended; 0: none
+static uint32_t count;            // of those that are not 0: most recordings have none
+
+void cs_statuses_init(void) {
+  memset(pending, 0, sizeof pending);
+  count = 0;
+}
+
+void cs_statuses_note(const struct cs_label *label) {
+  uint32_t request = cs_label_request(label);
+  if (request == 0) return;
+  if (pending[request % PLACES] == 0) count++;
+  pending[request % PLACES] = request;
+}
+
+void cs_statuses_send(void) {
+  uint32_t left = count;
+  for (uint32_t i = 0; left > 0; i++) {
+    if (pending[i] == 0) continue;
+    left--;
+    struct cs_wire_status status = {pending[i], cs_label_status_of(pending[i])};
+    if (status.status == 0) continue;
+    if (!cs_producer_put(&cs_agent.wire, CS_WIRE_STATUS, &status, sizeof status, NULL, 0)) return;
+    pending[i] = 0;
+    count--;
+  }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// standstills: the notes of signal/standstill.h, which the environment of a program that is a
+// benchmark asks for: CLRSNAP_BENCH_STANDSTILLS names the file that they are written to. The
+// agent's thread. Not for handlers.
+#ifndef CS_SAMPLING_STANDSTILLS_H
+#define CS_SAMPLING_STANDSTILLS_H
+
+#include <stdbool.h>
+
+void cs_standstills_begin(void);  // before any event is opened
+bool cs_standstills_are_noted(void);
+void cs_standstills_end(void);  // no handler runs any more
+
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// What a starved thread pool waits for, in words. One thread.
+#ifndef CS_NAMING_POOL_CAUSE_H
+#define CS_NAMING_POOL_CAUSE_H
+
+#include "recording/recording.h"
+
+// Fills in the pool's cause among the profile's facts; mode wall only. `expanded`: by node of the recording,
+// that of the tree with inlined methods (NULL: the same); `node`: by that, the profile's, or `left_out`.
+void cs_pool_cause_find(struct cs_profile *p, const struct cs_recording *rec,
+                        const uint32_t *expanded, const uint32_t *node, uint32_t left_out);
+
+#endif

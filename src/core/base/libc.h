@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Which C library the process runs with: one library is loaded under both. Not for handlers.
+#ifndef CS_BASE_LIBC_H
+#define CS_BASE_LIBC_H
+
+#include <stdbool.h>
+
+bool cs_libc_is_musl(void);
+
+#endif

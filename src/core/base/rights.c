@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The kernel's rules for access to another process (ptrace(2), "Ptrace access mode checking"), in
+// its order, applied to what /proc says of both. Invariant: only explains; the kernel has decided.
+// One thread. Signal-safe: no.
+#include "base/rights.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct rights {
+  unsigned user[4], group[4];  // real, effective, saved, file system
+  uint64_t capabilities;
+};
+
+static bool read_rights(const char *path, struct rights *out) {
+  char line[256];
+  int found = 0;
+  FILE *in = fopen(path, "re");
+  *out = (struct rights){0};
+  while (in != NULL && fgets(line, sizeof line, in) != NULL) {
+    unsigned *u = out->user, *g = out->group;
+    found += sscanf(line, "Uid: %u %u %u %u", &u[0], &u[1], &u[2], &u[3]) == 4;
+    found += sscanf(line, "Gid: %u %u %u %u", &g[0], &g[1], &g[2], &g[3]) == 4;
+    found += sscanf(line, "CapPrm: %" SCNx64, &out->capabilities) == 1;
+  }
+  if (in != NULL) (void)fclose(in);
+  return found == 3;
+}
+
+static bool all_are(const unsigned ids[4], unsigned id) {
+  return ids[0] == id && ids[1] == id && ids[2] == id;
+}
+
+bool cs_rights_lacking(int pid, struct cs_error *why) {
+  char path[64];
+  struct rights its, own;
+  (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+  if (!read_rights(path, &its) || !read_rights("/proc/self/status", &own))
+    return cs_error_set(why, "this takes its user and group, or CAP_SYS_PTRACE");
+  if (!all_are(its.user, own.user[1]) || !all_are(its.group, own.group[1]))
+    return cs_error_set(why,
+                        "it runs as user %u, group %u, and this command as user %u, group %u: run "
+                        "it as that user and group, or with CAP_SYS_PTRACE",
+                        its.user[1], its.group[1], own.user[1], own.group[1]);
+  if ((its.capabilities & ~own.capabilities) != 0)
+    return cs_error_set(why,
+                        "it has capabilities that this command lacks: run this command with the "
+                        "same ones, or with CAP_SYS_PTRACE");
+  return cs_error_set(why,
+                      "its user namespace, a security module (ptrace_scope, AppArmor, SELinux) or "
+                      "the program itself (PR_SET_DUMPABLE) forbids it; CAP_SYS_PTRACE may help");
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// activation: the runtime's own signal, by which a thread that was there before the library takes
+// its larger alternate stack while the runtime runs on. Not for handlers.
+#ifndef CS_THREADS_ACTIVATION_H
+#define CS_THREADS_ACTIVATION_H
+
+#include "signal/thread.h"
+
+// Puts our handler in front of the runtime's. False: it cannot be relied on that the signal is blocked
+// wherever the runtime's handler of a fault needs all of the small stack, so none may be sent.
+bool cs_activation_is_there(void);
+// Sends a pinned thread the signal, unless one is on its way. Returns false if it could not be sent.
+bool cs_activation_ask(struct cs_thread *thread);
+
+#endif

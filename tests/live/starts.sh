@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# starts.sh BUILD SOURCE MATERIAL: a recording that begins with a program has all of it, from the first instruction of
+# Main on: as many events as the program itself counts, also on a busy machine. The exit code is the program's,
+# however it ends, and whatever becomes of the recording.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+build_app Starts
+cd "$WORK" || exit 1
+clrsnap=$BUILD/bin/clrsnap
+
+# record MODES [VARIABLE=VALUE...]
+record() {
+  local modes=$1
+  shift
+  env "$@" timeout -k 5 100 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k -o all.json -- dotnet "$APP" return > truth 2> err
+  [ $? = 7 ] || { cat truth err; fail "mode $modes: another exit code than the program's"; }
+  python3 "$SOURCE/tests/live/starts.py" all.json ${modes//,/ } < truth > compared || { cat compared err; fail "mode $modes: not all of it"; }
+}
+everything=cpu,alloc,lock,exception,gc,wait
+record $everything
+cat compared
+record alloc,exception
+record gc
+record cpu
+# With threads that take the processors from the agent's; they end with this script.
+for _ in $(seq $(($(nproc) + 1))); do
+  { while kill -0 $$ 2> /dev/null; do for _ in $(seq 20000); do :; done; done; } &
+  busy+=($!)
+done
+record $everything
+record $everything
+kill "${busy[@]}"
+wait "${busy[@]}" 2> /dev/null
+pass "everything is there from the start of Main on"
+
+export DOTNET_DbgEnableMiniDump=0
+for how in nothing exit throw failfast; do
+  dotnet "$APP" $how > /dev/null 2>&1
+  alone=$?
+  timeout -k 5 100 "$clrsnap" record --mode cpu,exception,gc -o how.json -- dotnet "$APP" $how > truth 2> err
+  rc=$?
+  [ $rc = $alone ] || { cat truth err; fail "$how: the exit code is $rc instead of $alone"; }
+  grep -q '^clrsnap: wrote how.json' err || { cat err; fail "$how: no recording"; }
+  [ $how != exit ] || python3 "$SOURCE/tests/live/starts.py" how.json cpu exception gc < truth || fail "exit: not all of it"
+done
+# A second .NET process of the program has its own standard error to itself: build tools take a line for a failure.
+for mode in cpu wall wait; do
+  "$clrsnap" record --mode $mode -o two.json -- sh -c "dotnet $APP nothing; sleep 0.3; dotnet $APP nothing 2> second" > /dev/null 2> err ||
+    { cat err; fail "two processes: exit code $?"; }
+  [ ! -s second ] || { cat second; fail "mode $mode: something is on the standard error of a process that is not recorded"; }
+done
+# A program of which there is no recording.
+"$clrsnap" record -o none.json -- true 2> err
+[ $? = 1 ] && grep -q '^clrsnap: nothing was recorded' err || { cat err; fail "a program without .NET"; }
+[ ! -e none.json ] || fail "a file without a recording"
+pass "the exit code is the program's, and 0 only if there is a recording"
