@@ -1,17 +1,22 @@
 # src/ has four buildings and the wire between the last two. A folder of a building is a room. A building can include
 # the headers of the buildings that are listed for it here, as "room/header.h"; within these, tests/check_layers.py
-# enforces the dependencies between the rooms.
+# enforces the dependencies between the rooms. What a room does differently on each architecture is in its building's
+# arch/ARCHITECTURE/room; only the folder of the architecture that is built for is seen.
+string(REGEX REPLACE "^(amd64|AMD64)$" "x86_64" CLRSNAP_ARCH "${CMAKE_SYSTEM_PROCESSOR}")
+if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/core/arch/${CLRSNAP_ARCH})
+  message(FATAL_ERROR "clrsnap does not run on ${CMAKE_SYSTEM_PROCESSOR}: there is no src/core/arch/${CLRSNAP_ARCH}.")
+endif()
 set(ROOMS_core base mem pe contract clr images native codemap unwind walk)
 set(ROOMS_library signal threads life snapshot dropin)
 set(ROOMS_agent sampling events reporting agent clr_names)
 set(ROOMS_command util net metadata symbols demangle remote objects process recording naming session profile formats page push stack async top guest)
 
-set(SEES_core core)
-set(SEES_wire core .)
-set(SEES_library core library)
-set(SEES_agent core library agent .) # . for wire/
-set(SEES_command core command .)
-set(SEES_all core library agent command .)
+set(SEES_core core core/arch/${CLRSNAP_ARCH})
+set(SEES_wire ${SEES_core} .)
+set(SEES_library ${SEES_core} library library/arch/${CLRSNAP_ARCH})
+set(SEES_agent ${SEES_library} agent .) # . for wire/
+set(SEES_command ${SEES_core} command .)
+set(SEES_all ${SEES_library} agent command .)
 
 # The signal-safe island: the code that a handler may run. It is one archive, whose undefined symbols are checked.
 set(ISLAND_ROOMS mem images codemap unwind walk signal)
@@ -26,7 +31,8 @@ endfunction()
 function(clrsnap_rooms building)
   foreach(room ${ROOMS_${building}})
     if(NOT room IN_LIST ISLAND_ROOMS)
-      file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${building}/${room}/*.[cS])
+      file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${building}/${room}/*.[cS]
+        ${PROJECT_SOURCE_DIR}/src/${building}/arch/${CLRSNAP_ARCH}/${room}/*.[cS])
       add_library(cs_${room} OBJECT ${sources})
       clrsnap_sees(cs_${room} ${building})
     endif()

@@ -43,7 +43,7 @@ check_names() {
   done < <(named '(?<![\w/.])(src|tests|scripts|bench|examples|include|docs)/[\w/-]+(\.[A-Za-z0-9]+)?(?!\w*\*)')
   # A room and a file of it: `walk/run.c`.
   while IFS=: read -r page name; do
-    [ -e "$name" ] || compgen -G "src/*/$name" > /dev/null || fail "$page: there is no $name in src"
+    [ -e "$name" ] || compgen -G "src/*/$name" > /dev/null || compgen -G "src/*/arch/*/$name" > /dev/null || fail "$page: there is no $name in src"
   done < <(named '(?<![\w/.])[a-z_]+/[a-z0-9_]+\.[chS](?=\W)')
   # Functions, structures and variables by their names.
   known=$(grep -rohwE '(cs|clrsnap|CS|CLRSNAP)_[A-Za-z0-9_]+' src include cmake CMakeLists.txt | sort -u)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """check_layers.py SOURCE: the layout of src/ is the one that the table of docs/design.md describes. Every room is in
 the table, uses exactly the rooms that it names, none of a building above its own, and no room uses itself through
-others. Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
+others. What a building does differently on each architecture is in arch/ARCHITECTURE/room, and belongs to the room; a
+header there that other code includes is there for each architecture. Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
 docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at most 40 files; a header guard and a struct have a name of their own.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
@@ -34,17 +35,33 @@ def read(path):
         return file.read()
 
 
+def subfolders(folder):
+    return [name for name in sorted(os.listdir(folder)) if os.path.isdir(os.path.join(folder, name))] \
+        if os.path.isdir(folder) else []
+
+
 def folders(source):
-    """Each room as (building, room, its folder). The wire is a building with a single room."""
-    for building in sorted(os.listdir(os.path.join(source, "src"))):
+    """Each room of each architecture as (building, room, its folders). The wire is a building with a single room."""
+    for building in subfolders(os.path.join(source, "src")):
         folder = os.path.join(source, "src", building)
-        if not os.path.isdir(folder):
-            continue
-        rooms = [room for room in sorted(os.listdir(folder)) if os.path.isdir(os.path.join(folder, room))]
-        for room in rooms:
-            yield building, room, os.path.join(folder, room)
+        machines = subfolders(os.path.join(folder, "arch"))
+        for room in subfolders(folder):
+            own = [os.path.join(folder, "arch", machine, room) for machine in machines]
+            if room != "arch":
+                for arch in [path for path in own if os.path.isdir(path)] or [None]:
+                    yield building, room, [os.path.join(folder, room), *([arch] if arch else [])]
+        for machine in machines:
+            for room in subfolders(os.path.join(folder, "arch", machine)):
+                if not os.path.isdir(os.path.join(folder, room)):
+                    yield building, room, [os.path.join(folder, "arch", machine, room)]
         if any(name.endswith(CODE) for name in os.listdir(folder)):
-            yield building, building, folder
+            yield building, building, [folder]
+
+
+def files(paths, endings=CODE):
+    """The paths of a room's files."""
+    return [os.path.join(folder, name) for folder in paths for name in sorted(os.listdir(folder))
+            if name.endswith(endings)]
 
 
 def table(source):
@@ -53,24 +70,26 @@ def table(source):
     return {name.split("/")[-1]: set(re.findall(r"[a-z_]+", used)) - {"nothing"} for name, used in ROW.findall(text)}
 
 
-def arrows(folder, room):
+def arrows(paths, room):
     used = set()
-    for name in os.listdir(folder):
-        if name.endswith(CODE):
-            used |= {header for header, _ in INCLUDE.findall(read(os.path.join(folder, name)))}
+    for path in files(paths):
+        used |= {header for header, _ in INCLUDE.findall(read(path))}
     return used - {room}
 
 
 def check_arrows(rooms, allowed):
     building_of = {room: building for building, room, _ in rooms}
-    for building, room, folder in rooms:
+    places = collections.defaultdict(list)
+    for building, room, paths in rooms:
+        places[building, room] += paths
+    for (building, room), paths in places.items():
         if building not in BUILDINGS:
             yield f"src/{building} is no building"
             continue
         if room not in allowed:
             yield f"{building}/{room} is not in the table of docs/design.md"
             continue
-        used = arrows(folder, room)
+        used = arrows(paths, room)
         for other in sorted(used - allowed[room]):
             yield f"{building}/{room} uses {other}, which the table does not give it"
         for other in sorted(allowed[room] - used):
@@ -102,12 +121,11 @@ def code_of(text):
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
 
 
-def uses_of_files(folder):
+def uses_of_files(paths):
     """For each stem, the other stems of the room whose functions its files use. A stem is a.c and a.h together."""
     texts = collections.defaultdict(str)
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(CODE):
-            texts[name.rsplit(".", 1)[0]] += read(os.path.join(folder, name)) + "\n"
+    for path in files(paths):
+        texts[os.path.basename(path).rsplit(".", 1)[0]] += read(path) + "\n"
     code = {stem: re.sub(r"__attribute__\(\(.*?\)\)", "", code_of(text)) for stem, text in texts.items()}
     home = {name: stem for stem, text in code.items() for head, name in DEFINED.findall(text) if "static" not in head}
     uses = {}
@@ -134,7 +152,7 @@ def check_file_circles(rooms, source):
     listed = {(room, frozenset(re.findall(r"\w+", stems)))
               for room, stems in CIRCLE.findall(read(os.path.join(source, "docs", "design.md")))}
     names = {name: f"{building}/{name}".replace("wire/wire", "wire") for building, name, _ in rooms}
-    there = {(names[room], circle) for _, room, folder in rooms for circle in circles_of(uses_of_files(folder))}
+    there = {(names[room], circle) for _, room, paths in rooms for circle in circles_of(uses_of_files(paths))}
     for room, circle in sorted(there - listed, key=str):
         yield f"a circle of files in {room}, which docs/design.md gives no reason for: {', '.join(sorted(circle))}"
     for room, circle in sorted(listed - there, key=str):
@@ -143,35 +161,51 @@ def check_file_circles(rooms, source):
 
 def check_names(rooms):
     places = collections.defaultdict(set)
-    for building, room, folder in rooms:
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(CODE):
-                text, where = read(os.path.join(folder, name)), f"{building}/{room}/{name}"
-                for guard in re.findall(r"^#ifndef (CS_\w+_H)$", text, re.M):
-                    places[guard].add(where)
-                for kind in re.findall(r"^(?:struct|enum|union) cs_\w+(?= \{)", text, re.M):
-                    places[kind].add(where)
+    for building, room, paths in rooms:
+        for path in files(paths):
+            text, where = read(path), f"{building}/{room}/{os.path.basename(path)}"
+            for guard in re.findall(r"^#ifndef (CS_\w+_H)$", text, re.M):
+                places[guard].add(where)
+            for kind in re.findall(r"^(?:struct|enum|union) cs_\w+(?= \{)", text, re.M):
+                places[kind].add(where)
     for name, where in sorted(places.items()):
         if len(where) > 1:
             yield f"{name} stands in {', '.join(sorted(where))}"
 
 
 def check_sizes(rooms):
-    for building, room, folder in rooms:
-        names = [name for name in os.listdir(folder) if name.endswith(TEXT)]
-        if len(names) > MOST_FILES:
-            yield f"{building}/{room} has {len(names)} files; {MOST_FILES} are allowed"
-        for name in sorted(names):
-            lines = read(os.path.join(folder, name)).count("\n")
+    for building, room, paths in rooms:
+        all_files = files(paths, TEXT)
+        if len(all_files) > MOST_FILES:
+            yield f"{building}/{room} has {len(all_files)} files; {MOST_FILES} are allowed"
+        for path in all_files:
+            lines = read(path).count("\n")
             if lines > MOST_LINES:
-                yield f"{building}/{room}/{name} has {lines} lines; {MOST_LINES} are allowed"
+                yield f"{building}/{room}/{os.path.basename(path)} has {lines} lines; {MOST_LINES} are allowed"
+
+
+def check_architectures(source):
+    """Each header of an architecture that code outside of it includes is there for every one."""
+    for building in subfolders(os.path.join(source, "src")):
+        top = os.path.join(source, "src", building, "arch")
+        machines = subfolders(top)
+        headers = {machine: {os.path.relpath(os.path.join(at, name), os.path.join(top, machine))
+                             for at, _, names in os.walk(os.path.join(top, machine)) for name in names
+                             if name.endswith(".h")} for machine in machines}
+        used = {f"{room}/{header}" for at, _, names in os.walk(os.path.join(source, "src")) for name in names
+                if name.endswith(CODE) and "/arch/" not in at + "/"
+                for room, header in INCLUDE.findall(read(os.path.join(at, name)))}
+        for header in sorted(used & set().union(*headers.values())):
+            for machine in machines:
+                if header not in headers[machine]:
+                    yield f"{building}/arch/{machine} lacks {header}, which code of all architectures includes"
 
 
 def check(source):
     rooms, allowed = list(folders(source)), table(source)
     found = [*check_arrows(rooms, allowed), *check_circles(allowed), *check_file_circles(rooms, source),
-             *check_names(rooms), *check_sizes(rooms)]
-    return found if rooms else ["there are no rooms"]
+             *check_names(rooms), *check_sizes(rooms), *check_architectures(source)]
+    return list(dict.fromkeys(found)) if rooms else ["there are no rooms"]
 
 
 def self_test():
@@ -212,9 +246,18 @@ def self_test():
         "CS_BASE_BASE_H stands in": {"src/core/base/other.h": "#ifndef CS_BASE_BASE_H\n"},
         "struct cs_base stands in": {"src/core/walk/walk.h": "struct cs_base {\n"},
         "501 lines": {"src/core/walk/long.c": "\n" * 501},
+        "walk uses cli": {"src/core/arch/a/walk/x.c": '#include "cli/a.h"\n'},
+        "core/new is not in the table": {"src/core/arch/a/new/x.c": "\n"},
+        "reason for: f, g": {"src/core/arch/b/base/f.c": "int f(int x) {\n  return g(x);\n}\n",
+                             "src/core/arch/a/base/f.c": "int f(int x) {\n  return x;\n}\n",
+                             "src/core/base/g.c": "int g(int x) {\n  return f(x);\n}\n"},
+        "arch/b lacks base/one.h": {"src/core/arch/a/base/one.h": "\n", "src/core/arch/b/base/two.h": "\n",
+                                    "src/core/walk/walk.c": good["src/core/walk/walk.c"] + '#include "base/one.h"\n'},
         "41 files": {f"src/core/base/f{i}.c": "\n" for i in range(40)},
     }
-    for expected, changed in [(None, {}), *faults.items()]:
+    allowed = {"src/core/arch/a/base/one.h": "struct cs_one {\n", "src/core/arch/b/base/one.h": "struct cs_one {\n",
+               "src/core/walk/walk.c": good["src/core/walk/walk.c"] + '#include "base/one.h"\n'}
+    for expected, changed in [(None, {}), (None, allowed), *faults.items()]:
         with tempfile.TemporaryDirectory() as work:
             for path, text in {**good, **changed}.items():
                 os.makedirs(os.path.dirname(os.path.join(work, path)), exist_ok=True)

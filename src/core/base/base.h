@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 // Marks a function that may run in a signal handler. All functions so marked are linked into the
 // island's archive, which has no undefined symbols of other libraries (tests/check-island.sh).
 #define CS_ISLAND
@@ -38,38 +40,18 @@
 #define cs_cas(p, expected, desired) \
   __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
-// Raw system calls, without libc and errno. Each returns what the kernel returns: -errno on
-// failure.
-static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, long f) {
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  long ret;
-  __asm__ volatile("syscall"
-                   : "=a"(ret)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return ret;
-}
+// As cs_syscall6 (base/cpu.h).
 static inline long cs_syscall4(long n, long a, long b, long c, long d) {
   return cs_syscall6(n, a, b, c, d, 0, 0);
 }
 
-// Returns the time-stamp counter, the only clock that a handler reads. base/clock.h converts it to
-// nanoseconds, outside of handlers.
-static inline uint64_t cs_tsc(void) {
-  uint32_t lo, hi;
-  __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-  return ((uint64_t)hi << 32) | lo;
-}
-
 // Returns the calling thread's CPU time in nanoseconds. A system call, of 0.4 us.
 static inline uint64_t cs_thread_cpu_ns(void) {
-  enum { CLOCK_GETTIME = 228, THREAD_CPUTIME = 3 };  // the island does not include <time.h>
+  enum { THREAD_CPUTIME = 3 };  // the island does not include <time.h>
   struct {
     int64_t s, ns;
   } t = {0, 0};
-  (void)cs_syscall4(CLOCK_GETTIME, THREAD_CPUTIME, (long)(uintptr_t)&t, 0, 0);
+  (void)cs_syscall4(CS_SYS_CLOCK_GETTIME, THREAD_CPUTIME, (long)(uintptr_t)&t, 0, 0);
   return (uint64_t)t.s * 1000000000u + (uint64_t)t.ns;
 }
 // Returns number * rate, where `rate` is a fixed-point number with 32 fractional bits.

@@ -19,7 +19,7 @@ static bool wait_for_side(uint32_t side) {
   for (unsigned spins = 0; __atomic_load_n(&cs_signal.epoch.active[side], __ATOMIC_SEQ_CST) != 0;
        spins++) {
     if (spins < 100) {
-      __builtin_ia32_pause();
+      cs_cpu_pause();
       continue;
     }
     if (cs_clock_now_ns() > give_up) return false;

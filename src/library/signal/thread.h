@@ -90,7 +90,7 @@ struct cs_thread {
   struct cs_hold hold;    // CS_ASKED_HOLD
   uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;         // its place in the registry
-  uint64_t thread_pointer;  // what %fs:0 is on it; 0: not known yet
+  uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet
   uint32_t walkers;         // how often it is pinned: ThreadDestroyed waits for 0 (contract: C18)
   uint32_t room;            // enum cs_room, of a native thread: threads/native_stack.c
   uint32_t ending;          // 1: ThreadDestroyed has begun, and the runtime's Thread goes with it
@@ -101,13 +101,6 @@ struct cs_thread {
   struct cs_rest rest;
 };
 
-// The calling thread's thread pointer: on x86-64 its own address is its first word (psABI, TLS
-// variant II).
-CS_ISLAND static inline uint64_t cs_thread_pointer(void) {
-  uint64_t pointer;
-  __asm__("mov %%fs:0, %0" : "=r"(pointer));
-  return pointer;
-}
 // Is this the entry of the calling thread? A signal that was on its way when its thread ended may
 // arrive on the next owner of the tid. The kernel is asked for the tid once per thread, since the
 // call takes 0.7 us of a handler that takes 2 in all; after that the thread pointer is known.

@@ -208,7 +208,7 @@ static bool wait_for_answer(struct cs_request *request, uint64_t sequence, uint3
     enum cs_request_state state = CS_REQUEST_STATE(word);
     if (state != CS_REQUEST_PENDING && state != CS_REQUEST_WALKING) return true;
     if (!may_sleep) {
-      __builtin_ia32_pause();
+      cs_cpu_pause();
       may_sleep = cs_clock_now_ns() >= awake_until;
       continue;
     }

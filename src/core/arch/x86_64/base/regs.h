@@ -24,7 +24,11 @@ enum cs_reg {
   CS_R14,
   CS_R15,
   CS_RIP,
-  CS_REG_COUNT
+  CS_REG_COUNT,
+  // The names of those that every architecture has: only they are used outside of arch/.
+  CS_SP = CS_RSP,
+  CS_FP = CS_RBP,
+  CS_IP = CS_RIP
 };
 
 struct cs_regs {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What needs the processor's own instructions: raw system calls, the counter of time, the pause of
+// a loop that waits, the thread pointer. Header only, without state. Signal-safe: yes.
+#ifndef CS_BASE_CPU_H
+#define CS_BASE_CPU_H
+
+#include <stdint.h>
+
+// Raw system calls, without libc and errno. Each returns what the kernel returns: -errno on
+// failure.
+static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, long f) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  long ret;
+  __asm__ volatile("syscall"
+                   : "=a"(ret)
+                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return ret;
+}
+enum { CS_SYS_CLOCK_GETTIME = 228 };  // without <sys/syscall.h>
+
+// Returns the time-stamp counter, the only clock that a handler reads. base/clock.h converts it to
+// nanoseconds, outside of handlers.
+static inline uint64_t cs_tsc(void) {
+  uint32_t lo, hi;
+  __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+  return ((uint64_t)hi << 32) | lo;
+}
+
+// Tells the processor that the calling loop waits for another thread.
+static inline void cs_cpu_pause(void) {
+  __builtin_ia32_pause();
+}
+
+// Returns the calling thread's thread pointer: on x86-64 its own address is its first word (psABI,
+// TLS variant II).
+static inline uint64_t cs_thread_pointer(void) {
+  uint64_t pointer;
+  __asm__("mov %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+
+#endif
