@@ -177,14 +177,32 @@ static void note_stale(struct oracle *oracle, const struct scene *scene,
          wrong ? first->why : cs_stop_text(first->stop));
 }
 
+// Returns whether the thread goes on at a place that no walk has given yet. Pages from before a
+// method was compiled can make it look so: its return address is not recognised, and what an
+// earlier replaced return address has left behind is taken for it.
+static bool is_news(const struct oracle *oracle, const struct comparison *result) {
+  const struct prediction *p = &oracle->prediction;
+  return result->resumes && !(p->made && p->ip == result->resume_ip && p->sp == result->resume_sp);
+}
+
+static struct comparison look_anew(struct oracle *oracle, struct scene *scene, bool whole,
+                                   struct comparison first) {
+  read_all_anew(oracle);
+  struct comparison result = look(oracle, whole);
+  if (result.verdict != VERDICT_RIGHT || (first.verdict == VERDICT_RIGHT && result.resumes))
+    return result;
+  if (first.verdict == VERDICT_RIGHT) {
+    first.verdict = VERDICT_WRONG;
+    (void)snprintf(first.why, sizeof first.why, "the thread does not go on elsewhere");
+  }
+  note_stale(oracle, scene, &first);
+  return result;
+}
+
 void oracle_check(struct oracle *oracle, struct scene *scene, bool whole) {
   struct comparison result = look(oracle, whole);
-  if (result.verdict != VERDICT_RIGHT) {
-    struct comparison first = result;
-    read_all_anew(oracle);
-    result = look(oracle, whole);
-    if (result.verdict == VERDICT_RIGHT) note_stale(oracle, scene, &first);
-  }
+  if (result.verdict != VERDICT_RIGHT || is_news(oracle, &result))
+    result = look_anew(oracle, scene, whole, result);
   prediction_check(oracle, &result, want);
   if (result.resumes) oracle->excuse[EXCUSE_ELSEWHERE]++;
   if (result.verdict == VERDICT_RIGHT && !result.resumes) bait_check(oracle, want, wanted);
