@@ -495,6 +495,9 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "lost") == 0) {
     describe();
     SAMPLE(1, CS_STOP_BASE, 1000, MANAGED(MAIN, 0));
+    begin();
+    put(&(struct cs_wire_put_off){1, 3, 250000, 2, 1}, sizeof(struct cs_wire_put_off));
+    end(CS_WIRE_PUT_OFF);
     finish(1, 5, 7);
   } else if (strcmp(what, "empty") == 0) {
     describe();

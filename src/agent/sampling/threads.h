@@ -68,6 +68,7 @@ struct cs_agent_thread {
   uint64_t owed_ns;     // weight.c: time before that, which its next sample by signal stands for
   uint64_t put_off_ns;  // weight.c: when a signal was last put off
   uint32_t put_off;     // weight.c: signals put off up to the last look
+  uint32_t bare;        // weight.c: its events without a stack
   uint64_t held_ns;     // weight.c: the duration of its last sample by signal
 };
 

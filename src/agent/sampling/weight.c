@@ -11,11 +11,13 @@
 enum { FIRST_PERIODS = 2 };
 
 static struct cs_wire_put_off put_off;
+static uint32_t most_bare;  // of a thread, events without a stack
 static uint64_t lost_repeats;
 static uint64_t late_first_ns;  // what first samples do not stand for
 
 void cs_weights_start(void) {
   put_off = (struct cs_wire_put_off){0};
+  most_bare = 0;
   lost_repeats = late_first_ns = 0;
 }
 
@@ -81,9 +83,17 @@ void cs_weight_put_off(struct cs_agent_thread *t, uint64_t now_ns) {
   t->put_off_ns = now_ns;
 }
 
+// Names the thread with the most of them: not the length of a walk leads to that, but their number.
+static void count_bare(struct cs_agent_thread *t) {
+  put_off.events++;
+  if (++t->bare <= most_bare) return;
+  most_bare = t->bare;
+  put_off.bare_thread = t->id;
+}
+
 static void count_put_off(const struct cs_sample *s, struct cs_agent_thread *t) {
   count_samples(t, s->put_off);
-  if (s->stop == CS_STOP_PUT_OFF) put_off.events++;
+  if (s->stop == CS_STOP_PUT_OFF) count_bare(t);
   if (s->cause != CS_CAUSE_NONE) t->held_ns = cs_clock_ticks_to_ns(s->held_ticks);
 }
 

@@ -25,11 +25,9 @@ static void fill_stops(const struct cs_recording *rec, const uint64_t *stops, st
   qsort(f->stops, f->stop_count, sizeof *f->stops, by_count);
 }
 
-static void fill_put_off(const struct cs_recording *rec, struct cs_facts *f) {
+static const char *thread_name(const struct cs_recording *rec, uint32_t id) {
   uint32_t i;
-  f->put_off = rec->put_off;
-  bool known = cs_map_get(&rec->thread_ids, rec->put_off.thread, &i);
-  f->put_off_thread = known ? text(rec, rec->threads[i].name) : "";
+  return cs_map_get(&rec->thread_ids, id, &i) ? text(rec, rec->threads[i].name) : "";
 }
 
 static void fill_lost(const struct cs_recording *rec, enum cs_wire_mode mode, struct cs_facts *f) {
@@ -81,7 +79,9 @@ void cs_facts_fill(struct cs_facts *f, const struct cs_recording *rec, enum cs_w
   f->asks = rec->asks;
   f->rooms = rec->rooms;
   f->stopped = rec->stops;
-  fill_put_off(rec, f);
+  f->put_off = rec->put_off;
+  f->put_off_thread = thread_name(rec, rec->put_off.thread);
+  f->bare_thread = thread_name(rec, rec->put_off.bare_thread);
   // Until the end, the threads' time is that of an earlier moment than the samples.
   if (mode == CS_WIRE_MODE_CPU)
     f->engine = (struct cs_engine_facts){(enum cs_wire_engine_kind)rec->engine.asked,

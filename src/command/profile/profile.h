@@ -133,7 +133,7 @@ struct cs_facts {
   struct cs_wire_stops stopped;
   uint64_t suspensions;  // how often the runtime was suspended for these stops
   struct cs_wire_put_off put_off;
-  const char *put_off_thread;  // the name of put_off.thread
+  const char *put_off_thread, *bare_thread;  // the names of its threads; "": not known
   // In the runtime's own functions that have no names, and of that, in those without a class.
   uint64_t runtime_weight, unclassed_weight;
   struct cs_line_facts lines;

@@ -182,22 +182,30 @@ static void print_suspensions(const struct cs_facts *f, FILE *out) {
              (double)f->stopped.unsampled_ns / 1e6);
 }
 
+static void print_whose(const char *thread, FILE *out) {
+  if (thread[0] != '\0')
+    cs_print(out, "thread '%s'", thread);
+  else
+    cs_print(out, "a thread");
+}
+
 // Samples may take a tenth of a thread's time, so after each walk ten times as long passes until
-// the next one.
+// the next one. The walks for events may take another tenth.
 static void print_put_off(const struct cs_facts *f, FILE *out) {
   const struct cs_wire_put_off *put_off = &f->put_off;
-  if (put_off->samples + put_off->events == 0) return;
-  cs_print(out, PREFIX);
-  if (put_off->samples > 0)
-    cs_print(out,
-             put_off->samples == 1 ? "%" PRIu64 " sample was put off (the next has its weight)"
-                                   : "%" PRIu64 " samples were put off (the next has their weight)",
-             put_off->samples);
-  if (put_off->events > 0)
-    cs_print(out, "%s%" PRIu64 " event%s no stack", put_off->samples > 0 ? ", " : "",
-             put_off->events, put_off->events == 1 ? " has" : "s have");
-  cs_print(out, ": walks of thread '%s' took up to %.0f us\n", f->put_off_thread,
-           us(put_off->longest_ns));
+  if (put_off->samples > 0) {
+    cs_print(out, PREFIX "%" PRIu64 " %s (the next has %s weight): walks of ", put_off->samples,
+             cs_plural(put_off->samples, "sample was put off", "samples were put off"),
+             cs_plural(put_off->samples, "its", "their"));
+    print_whose(f->put_off_thread, out);
+    cs_print(out, " took up to %.0f us\n", us(put_off->longest_ns));
+  }
+  if (put_off->events > 0) {
+    cs_print(out, PREFIX "%" PRIu64 " %s no stack: walks for so many took a tenth of the time of ",
+             put_off->events, cs_plural(put_off->events, "event has", "events have"));
+    print_whose(f->bare_thread, out);
+    cs_print(out, "\n");
+  }
 }
 
 static void print_cost(const struct cs_facts *f, FILE *out) {

@@ -220,7 +220,7 @@ static void make_recording(void) {
   put(&(struct cs_wire_stops){1234567, 27, 890}, sizeof(struct cs_wire_stops));
   end(CS_WIRE_STOPS);
   begin();
-  put(&(struct cs_wire_put_off){4321, 21, 345678, 1, 0}, sizeof(struct cs_wire_put_off));
+  put(&(struct cs_wire_put_off){4321, 21, 345678, 1, 3}, sizeof(struct cs_wire_put_off));
   end(CS_WIRE_PUT_OFF);
   begin();
   put(&(struct cs_wire_ticks){55, 66, 77, 88}, sizeof(struct cs_wire_ticks));
