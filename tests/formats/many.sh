@@ -21,53 +21,61 @@ record() {
   done
 }
 
-# Exits with 3 if the machine's load may explain what is missing: the agent starts concurrently with the program and
-# misses what comes before it is ready, and a thread that loses its processor in a walk is skipped for longer.
+# What holds whatever else runs on the machine. At the higher rate walks may take a tenth of the thread's time, which is less
+# than all of them if exceptions or waits come fast: the others have no stack and say why. Exits with 3 if the recording itself says
+# that something is missing, because the recorder got no processor.
 judge() {
   python3 - << 'PYTHON'
 import re
 import sys
 
-
-def expect_unless_loaded(good, what):
-    if not good:
-        print("under load?", what)
-        sys.exit(3)
+BARE = "[cut: put-off]"
 
 
-truth, found = {}, {}
+def weight_of(stacks, word=None):
+    return sum(value for stack, value in stacks if word is None or word in stack)
+
+
+truth = {}
 for line in open("truth"):
     word, mode, name, amount = line.split()
     truth.setdefault(mode, {})[name] = float(amount)
 for run in ("few", "all"):
     said = open(f"{run}.err").read()
+    missing = re.search(r"clrsnap: (the first .* are missing.*|lost [1-9].*)", said)
+    if missing:
+        print(missing[0])
+        sys.exit(3)
+    found = {}
     for mode in ("wait", "exception"):
         stacks = [line.rpartition(" ") for line in open(f"{run}.{mode}.folded")]
-        found[run, mode] = [(stack.split(";"), float(value)) for stack, _, value in stacks]
+        found[mode] = [(stack.split(";"), float(value)) for stack, _, value in stacks]
     line = re.search(r"exception: (\d+) exceptions(?:; (\d+) of them walked)?", said)
-    walked = int(line[2] or line[1])
-    assert int(line[1]) <= 60010, line[0]
-    expect_unless_loaded(int(line[1]) >= 50000, line[0])
-    if run == "few":
-        assert walked < 0.6 * int(line[1]), line[0]
-    else:
-        expect_unless_loaded(walked >= 0.6 * int(line[1]), line[0])
-    assert sum(v for _, v in found[run, "exception"]) == int(line[1]), line[0]
-    assert re.search(r"wait: \d+ waits.* of them walked" if run == "few" else r"wait: \d+ waits", said), said
-    by_type = {}
-    for stack, value in found[run, "exception"]:
-        by_type[stack[-1]] = by_type.get(stack[-1], 0) + value
-    share = by_type["System.NullReferenceException"] / sum(by_type.values())
-    assert abs(share - 0.9) < 0.005, by_type
-    # The places of the throws: nearly all of them are on a walked stack.
-    placed = sum(v for stack, v in found[run, "exception"] if "Modes.Program.Dereference" in stack)
-    assert abs(placed / by_type["System.NullReferenceException"] - 1) < 0.1, (placed, by_type)
-    waited = sum(v for stack, v in found[run, "wait"] if "Modes.Waits.Ping" in stack or "Modes.Waits.Pong" in stack)
-    told = re.search(r"wait: \d+ waits, ([\d.]+) (ms|s)", said)
-    total = float(told[1]) * (1e6 if told[2] == "ms" else 1e9)
-    print(run, line[0], f"waited {waited / 1e6:.0f} ms of {total / 1e6:.0f}")
+    count, walked = int(line[1]), int(line[2] or line[1])
+    assert sum(truth["exception"].values()) <= count <= sum(truth["exception"].values()) + 10, line[0]
+    assert weight_of(found["exception"]) == count, line[0]
+    assert walked < 0.6 * count if run == "few" else walked == count, line[0]
+    # Each type has as many as were thrown, and nearly all of those that have a stack are where they were thrown.
+    for name, place in (("InvalidOperation", "ThrowInvalid"), ("NullReference", "Dereference")):
+        stacks = [(stack, value) for stack, value in found["exception"] if stack[-1] == f"System.{name}Exception"]
+        thrown, bare = weight_of(stacks), weight_of(stacks, BARE)
+        assert 0 <= thrown - truth["exception"][f"System.{name}Exception"] <= 10, (name, thrown)
+        placed = weight_of(stacks, f"Modes.Program.{place}")
+        print(f"{run}: {thrown:.0f} {name}, {placed:.0f} where they were thrown, {bare:.0f} without a stack")
+        assert placed >= 0.9 * (thrown - bare) and placed > 0, (name, placed, bare, thrown)
     # The counts are complete; the amounts for which the walked ones stand are estimates.
-    expect_unless_loaded(abs(waited / total - 1) < 0.25, (waited, total))
+    line = re.search(r"wait: \d+ waits, ([\d.]+) (ms|s)(; \d+ of them walked)?", said)
+    total = float(line[1]) * (1e6 if line[2] == "ms" else 1e9)
+    assert (line[3] is not None) == (run == "few"), line[0]
+    bare = weight_of(found["wait"], BARE)
+    waited = weight_of(found["wait"], "Modes.Waits.Ping") + weight_of(found["wait"], "Modes.Waits.Pong")
+    print(f"{run}: waited {waited / 1e6:.0f} ms, and without a stack {bare / 1e6:.0f}, of {total / 1e6:.0f}")
+    assert abs((waited + bare) / total - 1) < (0.25 if run == "few" else 0.02), line[0]
+    # Events without a stack are as many as the summary says, and it says whose.
+    cut = re.search(r"clrsnap:   cut (\d+) put-off:", said)
+    told = re.search(r"clrsnap: (\d+) events? ha(?:ve|s) no stack: walks for so many took a tenth of the time of thread '.+'", said)
+    assert (cut and cut[1]) == (told and told[1]), said
+    assert bool(cut) == any(BARE in stack for mode in found for stack, _ in found[mode]), said
 PYTHON
 }
 for try in 1 2 3 4; do
@@ -76,7 +84,7 @@ for try in 1 2 3 4; do
   judge
   case $? in
     0) break ;;
-    3) [ $try -lt 4 ] || fail "not the truth, in $try tries" ;;
+    3) [ $try -lt 4 ] || fail "something is missing, in $try tries" ;;
     *) fail "not the truth" ;;
   esac
 done
