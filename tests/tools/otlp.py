@@ -180,7 +180,7 @@ def print_pprof(data):
         name = strings[functions[l["line"][0]["function_id"]]["name"]]
         return name + (f"@{module}" if module else "") + (f":{line}" if line else "")
 
-    names = {"thread": "thread.name", "tid": "thread.id", "trace_id": "trace_id", "span_id": "span_id"}
+    names = {"thread": "thread.name", "tid": "thread.id"} | {n: n for n in ("trace_id", "span_id", "endpoint", "http_status")}
     for s in p["sample"]:
         labels = ",".join(f"{names[strings[l['key']]]}={strings[l['str']] if l['str'] else l['num']}" for l in s["label"])
         print(f"{labels}|{';'.join(frame(i) for i in reversed(s['location_id']))}|{s['value'][which]}")

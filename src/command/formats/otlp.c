@@ -22,7 +22,8 @@ struct part {
   Otlp__ValueType type;
   uint8_t id[PROFILE_ID_BYTES];
   Otlp__Sample *samples;
-  int64_t *values;  // one for each sample
+  int64_t *values;      // one for each sample
+  int32_t *attributes;  // the next free place for those of a labelled sample
 };
 
 struct builder {
@@ -42,18 +43,28 @@ struct builder {
 
 // ---- Samples ----
 
-static void add_sample(struct builder *b, struct part *part, uint32_t node, int32_t stack,
-                       uint64_t weight, int32_t link) {
+static Otlp__Sample *add_sample(struct builder *b, struct part *part, uint32_t node, int32_t stack,
+                                uint64_t weight) {
   size_t index = part->profile.n_samples++;
   Otlp__Sample *s = &part->samples[index];
   otlp__sample__init(s);
   s->stack_index = stack;
-  s->link_index = link;
   part->values[index] = (int64_t)weight;
   s->values = &part->values[index];
   s->n_values = 1;
   s->n_attribute_indices = cs_otlp_thread(&b->dictionary, b->thread[node], &s->attribute_indices);
   part->profile.samples[index] = s;
+  return s;
+}
+
+// Adds what the label says to what there is of the thread.
+static void label_sample(struct builder *b, struct part *part, Otlp__Sample *s, uint32_t label) {
+  int32_t *all = part->attributes;
+  memcpy(all, s->attribute_indices, s->n_attribute_indices * sizeof *all);
+  s->n_attribute_indices += cs_otlp_request(&b->dictionary, label, all + s->n_attribute_indices);
+  s->attribute_indices = all;
+  s->link_index = cs_otlp_link(&b->dictionary, label);
+  part->attributes += s->n_attribute_indices;
 }
 
 // A stack is a sample under each Activity, and one under none.
@@ -68,12 +79,12 @@ static void add_node(struct builder *b, struct part *part, uint32_t node) {
        k < sums->count && sums->items[k].node == node; k++) {
     size_t at = k * m->count + part->index;
     if (m->label_samples[at] == 0) continue;
-    add_sample(b, part, node, stack, m->label_weight[at],
-               cs_otlp_link(&b->dictionary, sums->items[k].label));
+    label_sample(b, part, add_sample(b, part, node, stack, m->label_weight[at]),
+                 sums->items[k].label);
     samples -= m->label_samples[at];
     weight -= m->label_weight[at];
   }
-  if (samples > 0) add_sample(b, part, node, stack, weight, 0);
+  if (samples > 0) (void)add_sample(b, part, node, stack, weight);
 }
 
 static void add_samples(struct builder *b, struct part *part) {
@@ -82,6 +93,9 @@ static void add_samples(struct builder *b, struct part *part) {
   for (uint32_t i = 1; i < tree->count; i++) count += tree->nodes[i].samples != 0;
   part->samples = cs_arena_take(&b->arena, count, sizeof *part->samples);
   part->values = cs_arena_take(&b->arena, count, sizeof *part->values);
+  part->attributes = cs_arena_take(
+      &b->arena, b->p->labelled.count * (CS_OTLP_THREAD_ATTRIBUTES + CS_OTLP_REQUEST_ATTRIBUTES),
+      sizeof *part->attributes);
   part->profile.samples = cs_arena_take(&b->arena, count, sizeof *part->profile.samples);
   for (uint32_t i = 1; i < tree->count; i++) add_node(b, part, i);
 }
@@ -193,7 +207,7 @@ static void build(struct builder *b, const struct cs_profile_set *set,
   otlp__export_profiles_service_request__init(&b->out);
   otlp__resource_profiles__init(&b->resource_profiles);
   otlp__scope_profiles__init(&b->scope_profiles);
-  cs_otlp_dictionary_open(&b->dictionary, b->p, b->thread, &b->arena);
+  cs_otlp_dictionary_open(&b->dictionary, &b->merged, b->thread, &b->arena);
   add_profiles(b, set);
   cs_otlp_dictionary_close(&b->dictionary);
   add_resource(b, resource, service);

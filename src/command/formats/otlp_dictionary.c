@@ -3,6 +3,7 @@
 // of pointers to them, both as large as they can become. One thread. Signal-safe: no.
 #include "formats/otlp_dictionary.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static void add_locations(struct cs_otlp_dictionary *d) {
   d->message.n_location_table = count;
 }
 
-// ---- Threads ----
+// ---- Attributes ----
 
 void cs_otlp_set_text(Otlp__AnyValue *value, const char *text) {
   otlp__any_value__init(value);
@@ -117,6 +118,17 @@ void cs_otlp_set_number(Otlp__AnyValue *value, int64_t number) {
   otlp__any_value__init(value);
   value->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
   value->int_value = number;
+}
+
+static void open_attributes(struct cs_otlp_dictionary *d, size_t labels) {
+  size_t most =
+      CS_OTLP_THREAD_ATTRIBUTES * d->p->thread_count + CS_OTLP_REQUEST_ATTRIBUTES * labels + 1;
+  d->attributes = cs_arena_take(d->arena, most, sizeof *d->attributes);
+  d->attribute_values = cs_arena_take(d->arena, most, sizeof *d->attribute_values);
+  d->message.attribute_table = cs_arena_take(d->arena, most, sizeof *d->message.attribute_table);
+  otlp__key_value_and_unit__init(&d->attributes[0]);
+  d->message.attribute_table[0] = &d->attributes[0];
+  d->message.n_attribute_table = 1;
 }
 
 // The entry for this attribute. Thread names repeat (thread pool), and so do tids.
@@ -134,6 +146,26 @@ static int32_t attribute(struct cs_otlp_dictionary *d, int32_t key, uint32_t num
   return (int32_t)i;
 }
 
+// The pool of strings moves while it grows, so the number is kept until the pool is complete.
+static int32_t text_attribute(struct cs_otlp_dictionary *d, int32_t key, const char *text,
+                              size_t len) {
+  bool added;
+  int32_t i = attribute(d, key, (uint32_t)text_id(d, text, len));
+  (void)cs_map_put(&d->text_values, (uint64_t)i, 0, &added);
+  return i;
+}
+
+static void set_texts(struct cs_otlp_dictionary *d) {
+  uint32_t nothing;
+  for (size_t i = 1; i < d->message.n_attribute_table; i++) {
+    Otlp__AnyValue *value = &d->attribute_values[i];
+    if (cs_map_get(&d->text_values, i, &nothing))
+      cs_otlp_set_text(value, d->texts[value->int_value]);
+  }
+}
+
+// ---- Threads ----
+
 // Only of threads that have samples: most threads of a program that starts many have none.
 static void add_thread(struct cs_otlp_dictionary *d, size_t thread,
                        const int32_t keys[CS_OTLP_THREAD_ATTRIBUTES]) {
@@ -142,22 +174,14 @@ static void add_thread(struct cs_otlp_dictionary *d, size_t thread,
   size_t len;
   const char *name = cs_strings_get(&d->p->strings, t->name, &len);
   if (mine[1] != 0) return;
-  // The pool of strings moves while it grows, so keep the number until the pool is complete.
-  if (len > 0) mine[0] = attribute(d, keys[0], (uint32_t)text_id(d, name, len));
+  if (len > 0) mine[0] = text_attribute(d, keys[0], name, len);
   mine[1] = attribute(d, keys[1], t->tid);
 }
 
 static void add_threads(struct cs_otlp_dictionary *d, const uint32_t *threads) {
-  size_t most = CS_OTLP_THREAD_ATTRIBUTES * d->p->thread_count + 1;
-  d->attributes = cs_arena_take(d->arena, most, sizeof *d->attributes);
-  d->attribute_values = cs_arena_take(d->arena, most, sizeof *d->attribute_values);
-  d->thread_attributes = cs_arena_take(d->arena, most, sizeof *d->thread_attributes);
-  d->message.attribute_table = cs_arena_take(d->arena, most, sizeof *d->message.attribute_table);
-  otlp__key_value_and_unit__init(&d->attributes[0]);
-  d->message.attribute_table[0] = &d->attributes[0];
-  d->message.n_attribute_table = 1;
+  d->thread_attributes = cs_arena_take(d->arena, CS_OTLP_THREAD_ATTRIBUTES * d->p->thread_count,
+                                       sizeof *d->thread_attributes);
   const int32_t keys[] = {cs_otlp_word(d, "thread.name"), cs_otlp_word(d, "thread.id")};
-  d->name_key = keys[0];
   for (uint32_t i = 1; i < d->p->tree.count; i++)
     if (d->p->tree.nodes[i].samples != 0) add_thread(d, threads[i], keys);
 }
@@ -169,33 +193,78 @@ size_t cs_otlp_thread(const struct cs_otlp_dictionary *d, uint32_t thread, int32
   return named ? 2 : 1;
 }
 
+// ---- Requests ----
+
+// By OpenTelemetry's conventions. The endpoint is "GET /cart/{id}", or "GET|HEAD /cart/{id}" or
+// "/cart/{id}", which do not say which method the request has.
+static void add_request(struct cs_otlp_dictionary *d, uint32_t label, const char *endpoint,
+                        uint16_t status) {
+  int32_t *mine = &d->request_attributes[CS_OTLP_REQUEST_ATTRIBUTES * label];
+  struct cs_label own = cs_labels_get(d->p->labels, label);
+  const char *route = strchr(endpoint, '/');
+  size_t method = route != NULL && route > endpoint ? (size_t)(route - endpoint) - 1 : 0;
+  // Without a request it is a job, and the link's span has its name.
+  if (cs_label_request(&own) == 0) return;
+  if (method > 0 && memchr(endpoint, '|', method) == NULL)
+    mine[0] = text_attribute(d, cs_otlp_word(d, "http.request.method"), endpoint, method);
+  if (route != NULL)
+    mine[1] = text_attribute(d, cs_otlp_word(d, "http.route"), route, strlen(route));
+  if (status != 0) mine[2] = attribute(d, cs_otlp_word(d, "http.response.status_code"), status);
+}
+
+static void add_requests(struct cs_otlp_dictionary *d, const struct cs_merged *merged,
+                         size_t labels) {
+  const struct cs_label_sums *sums = &d->p->labelled;
+  bool *done = cs_arena_take(d->arena, labels, sizeof *done);
+  d->request_attributes =
+      cs_arena_take(d->arena, CS_OTLP_REQUEST_ATTRIBUTES * labels, sizeof *d->request_attributes);
+  for (size_t k = 0; k < sums->count; k++) {
+    uint32_t label = sums->items[k].label;
+    if (!done[label]) add_request(d, label, merged->endpoints[label], merged->statuses[label]);
+    done[label] = true;
+  }
+}
+
+size_t cs_otlp_request(const struct cs_otlp_dictionary *d, uint32_t label,
+                       int32_t attributes[CS_OTLP_REQUEST_ATTRIBUTES]) {
+  const int32_t *mine = &d->request_attributes[CS_OTLP_REQUEST_ATTRIBUTES * label];
+  size_t count = 0;
+  for (int i = 0; i < CS_OTLP_REQUEST_ATTRIBUTES; i++)
+    if (mine[i] != 0) attributes[count++] = mine[i];
+  return count;
+}
+
 // ---- Links ----
 
-// To the Activities that samples were taken under.
-static void add_links(struct cs_otlp_dictionary *d) {
+// To the Activities that samples were taken under. Several labels may have one: routing finds the
+// endpoint while an Activity goes on.
+static void add_links(struct cs_otlp_dictionary *d, size_t labels) {
   const struct cs_label_sums *sums = &d->p->labelled;
-  size_t most = sums->count + 1, known = d->p->labels != NULL ? cs_labels_count(d->p->labels) : 1;
-  struct cs_label *labels = cs_arena_take(d->arena, most, sizeof *labels);
+  size_t most = sums->count + 1;
+  struct cs_label *linked = cs_arena_take(d->arena, most, sizeof *linked);
   Otlp__Link *links = cs_arena_take(d->arena, most, sizeof *links);
   Otlp__Link **table = cs_arena_take(d->arena, most, sizeof *table);
-  d->link_of = cs_arena_take(d->arena, known, sizeof *d->link_of);
+  struct cs_strings known = {0};
+  d->link_of = cs_arena_take(d->arena, labels, sizeof *d->link_of);
   otlp__link__init(&links[0]);
   table[0] = &links[0];
-  size_t count = 1;
+  (void)cs_strings_add(&known, "", 0);
   for (size_t k = 0; k < sums->count; k++) {
     int32_t *place = &d->link_of[sums->items[k].label];
     if (*place != 0) continue;
-    struct cs_label *label = &labels[count];
-    Otlp__Link *link = &links[count];
-    *label = cs_labels_get(d->p->labels, sums->items[k].label);
-    otlp__link__init(link);
-    link->trace_id = (ProtobufCBinaryData){sizeof label->trace, label->trace};
-    link->span_id = (ProtobufCBinaryData){sizeof label->span, label->span};
-    table[count] = link;
-    *place = (int32_t)count++;
+    struct cs_label label = cs_labels_get(d->p->labels, sums->items[k].label);
+    uint32_t i = cs_strings_add(&known, (const char *)&label, offsetof(struct cs_label, endpoint));
+    *place = (int32_t)i;
+    if (table[i] != NULL) continue;
+    linked[i] = label;
+    otlp__link__init(&links[i]);
+    links[i].trace_id = (ProtobufCBinaryData){sizeof label.trace, linked[i].trace};
+    links[i].span_id = (ProtobufCBinaryData){sizeof label.span, linked[i].span};
+    table[i] = &links[i];
   }
   d->message.link_table = table;
-  d->message.n_link_table = count;
+  d->message.n_link_table = known.count;
+  cs_strings_free(&known);
 }
 
 int32_t cs_otlp_link(const struct cs_otlp_dictionary *d, uint32_t label) {
@@ -236,8 +305,10 @@ static void add_stacks(struct cs_otlp_dictionary *d) {
 
 // ---- The whole ----
 
-void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_profile *p,
+void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_merged *merged,
                              const uint32_t *threads, struct cs_arena *arena) {
+  const struct cs_profile *p = &merged->profile;
+  size_t labels = p->labels != NULL ? cs_labels_count(p->labels) : 1;
   *d = (struct cs_otlp_dictionary){.p = p, .arena = arena};
   otlp__profiles_dictionary__init(&d->message);
   (void)cs_strings_add(&d->strings, "", 0);
@@ -247,16 +318,10 @@ void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_profi
   open_mappings(d);
   add_functions(d);
   add_locations(d);
+  open_attributes(d, labels);
   add_threads(d, threads);
-  add_links(d);
-}
-
-static void name_threads(struct cs_otlp_dictionary *d) {
-  for (size_t i = 1; i < d->message.n_attribute_table; i++) {
-    Otlp__AnyValue *value = &d->attribute_values[i];
-    if (d->attributes[i].key_strindex == d->name_key)
-      cs_otlp_set_text(value, d->texts[value->int_value]);
-  }
+  add_requests(d, merged, labels);
+  add_links(d, labels);
 }
 
 // Strings come last, because they move until then.
@@ -265,7 +330,7 @@ void cs_otlp_dictionary_close(struct cs_otlp_dictionary *d) {
   d->texts = cs_strings_table(&d->strings);
   d->message.string_table = d->texts;
   d->message.n_string_table = d->strings.count;
-  name_threads(d);
+  set_texts(d);
 }
 
 void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d) {
@@ -274,6 +339,7 @@ void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d) {
   cs_strings_free(&d->strings);
   cs_strings_free(&d->stack_pool);
   cs_map_free(&d->attribute_ids);
+  cs_map_free(&d->text_values);
   cs_map_free(&d->mapping_ids);
   cs_map_free(&d->function_ids);
   free(d->path);

@@ -8,10 +8,13 @@
 #include "otlp.pb-c.h"
 #include "profile/functions.h"
 #include "profile/locations.h"
-#include "profile/profile.h"
+#include "profile/merge.h"
 #include "util/arena.h"
 
-enum { CS_OTLP_THREAD_ATTRIBUTES = 2 };
+enum {
+  CS_OTLP_THREAD_ATTRIBUTES = 2,
+  CS_OTLP_REQUEST_ATTRIBUTES = 3,
+};
 
 struct cs_otlp_dictionary {
   Otlp__ProfilesDictionary message;
@@ -29,17 +32,18 @@ struct cs_otlp_dictionary {
   Otlp__KeyValueAndUnit *attributes;
   Otlp__AnyValue *attribute_values;
   struct cs_map attribute_ids;   // index by key and value
-  int32_t name_key;              // of the attribute that is a thread's name
+  struct cs_map text_values;     // attributes whose values are texts, by index
   int32_t *thread_attributes;    // two for each thread: its name (0: it has none) and its number
+  int32_t *request_attributes;   // three for each label: method, route, status; 0: unknown
   struct cs_strings stack_pool;  // stacks as their locations' indices: a stack's id is its place
   int32_t *path;                 // of the stack at hand
   size_t path_capacity;
   char **texts;
 };
 
-// Fills the tables with the profile's frames, threads and labels. `threads` has the thread of each
-// node. `arena` holds the messages and must outlive the dictionary.
-void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_profile *p,
+// Fills the tables with the merged profile's frames, threads and labels. `threads` has the thread of
+// each node. `arena` holds the messages and must outlive the dictionary.
+void cs_otlp_dictionary_open(struct cs_otlp_dictionary *d, const struct cs_merged *merged,
                              const uint32_t *threads, struct cs_arena *arena);
 int32_t cs_otlp_word(struct cs_otlp_dictionary *d, const char *text);
 // The index of a node's stack, which threads share.
@@ -47,6 +51,9 @@ int32_t cs_otlp_stack(struct cs_otlp_dictionary *d, uint32_t node);
 int32_t cs_otlp_link(const struct cs_otlp_dictionary *d, uint32_t label);
 // Sets *attributes to a thread's attributes and returns their number.
 size_t cs_otlp_thread(const struct cs_otlp_dictionary *d, uint32_t thread, int32_t **attributes);
+// Puts those of a label's request into `attributes`, and returns their number.
+size_t cs_otlp_request(const struct cs_otlp_dictionary *d, uint32_t label,
+                       int32_t attributes[CS_OTLP_REQUEST_ATTRIBUTES]);
 // Completes the message. No entries are added after it.
 void cs_otlp_dictionary_close(struct cs_otlp_dictionary *d);
 void cs_otlp_dictionary_free(struct cs_otlp_dictionary *d);

@@ -17,6 +17,8 @@
 #include "util/arena.h"
 #include "util/gzip.h"
 
+enum { OWN_LABELS = 4 };  // of an Activity: trace, span, endpoint, status
+
 // The messages of the profile are in a few arrays, of the arena. Repeated fields need arrays of
 // pointers.
 struct builder {
@@ -34,8 +36,8 @@ struct builder {
   struct cs_map mapping_ids;  // module's string id -> index
   Pprof__Sample *samples;
   Pprof__Label **labels;         // two per thread
-  Pprof__Label *trace_labels;    // two per Activity
-  Pprof__Label **sample_labels;  // four places per sample under one
+  Pprof__Label *own_labels;      // OWN_LABELS per Activity
+  Pprof__Label **sample_labels;  // 2 + OWN_LABELS places per sample under one
   int64_t *values;               // as many as there are types for each sample
   char **texts;
 };
@@ -196,24 +198,30 @@ static Pprof__Sample *add_sample(struct builder *b, uint32_t node, uint64_t *ids
   return s;
 }
 
-// An empty string means no label.
-static void add_trace_labels(struct builder *b) {
+static void set_text(struct builder *b, Pprof__Label *l, int64_t key, const char *text) {
+  pprof__label__init(l);
+  l->key = key;
+  l->str = word(b, text);
+}
+
+// An empty string means no label, and so does the number 0.
+static void add_own_labels(struct builder *b) {
   uint32_t count = b->p->labels != NULL ? cs_labels_count(b->p->labels) : 0;
-  b->trace_labels = take(b, 2 * (size_t)count, sizeof *b->trace_labels);
+  b->own_labels = take(b, OWN_LABELS * (size_t)count, sizeof *b->own_labels);
   if (b->p->labelled.count == 0) return;
   int64_t trace = word(b, "trace_id"), span = word(b, "span_id");
+  int64_t endpoint = word(b, "endpoint"), status = word(b, "http_status");
   for (size_t k = 0; k < b->p->labelled.count; k++) {
     uint32_t i = b->p->labelled.items[k].label;
-    Pprof__Label *l = &b->trace_labels[2 * i];
+    Pprof__Label *l = &b->own_labels[OWN_LABELS * i];
     if (l->key != 0) continue;
     struct cs_label label = cs_labels_get(b->p->labels, i);
     struct cs_label_text text = cs_label_in_hex(&label);
-    pprof__label__init(&l[0]);
-    pprof__label__init(&l[1]);
-    l[0].key = trace;
-    l[0].str = word(b, text.trace);
-    l[1].key = span;
-    l[1].str = word(b, text.span);
+    set_text(b, &l[0], trace, text.trace);
+    set_text(b, &l[1], span, text.span);
+    set_text(b, &l[2], endpoint, b->merged->endpoints[i]);
+    set_text(b, &l[3], status, "");
+    l[3].num = b->merged->statuses[i];
   }
 }
 
@@ -222,8 +230,9 @@ static void label_sample(struct builder *b, Pprof__Sample *s, uint32_t label,
                          Pprof__Label **places) {
   memcpy(places, s->label, s->n_label * sizeof *places);
   s->label = places;
-  for (Pprof__Label *l = &b->trace_labels[2 * label]; l < &b->trace_labels[2 * label + 2]; l++)
-    if (l->str != 0) places[s->n_label++] = l;
+  Pprof__Label *own = &b->own_labels[OWN_LABELS * label];
+  for (Pprof__Label *l = own; l < own + OWN_LABELS; l++)
+    if (l->str != 0 || l->num != 0) places[s->n_label++] = l;
 }
 
 // A stack is a sample under each Activity, and one under none.
@@ -238,7 +247,7 @@ static void add_stack(struct builder *b, uint32_t node, uint64_t *ids, size_t id
     const struct values own = {&b->merged->label_samples[k * modes],
                                &b->merged->label_weight[k * modes]};
     label_sample(b, add_sample(b, node, ids, id_count, own), sums->items[k].label,
-                 &b->sample_labels[4 * k]);
+                 &b->sample_labels[(2 + OWN_LABELS) * k]);
     for (size_t i = 0; i < modes; i++) samples[i] -= own.samples[i], weight[i] -= own.weight[i];
     left -= sums->items[k].samples;
   }
@@ -257,7 +266,7 @@ static void add_samples(struct builder *b) {
   b->samples = take(b, count, sizeof *b->samples);
   b->out.sample = take(b, count, sizeof *b->out.sample);
   b->values = take(b, b->out.n_sample_type * count, sizeof *b->values);
-  b->sample_labels = take(b, 4 * b->p->labelled.count, sizeof *b->sample_labels);
+  b->sample_labels = take(b, (2 + OWN_LABELS) * b->p->labelled.count, sizeof *b->sample_labels);
   for (uint32_t i = 1; i < tree->count; i++) {
     if (tree->nodes[i].samples == 0) continue;
     size_t own = 0;
@@ -287,7 +296,7 @@ static void build(struct builder *b) {
   add_functions(b);
   add_locations(b);
   add_labels(b);
-  add_trace_labels(b);
+  add_own_labels(b);
   add_samples(b);
   add_strings(b);
 }

@@ -336,6 +336,9 @@ static void copy_labels(struct resolver *r) {
     to->weight += from->weight;
   }
   cs_label_sums_sort(&p->labelled);
+  if (p->labelled.count == 0) return;
+  p->endpoints = cs_endpoints_by_label(r->rec);
+  p->statuses = cs_statuses_by_label(r->rec);
 }
 
 static void rewrite_tree(struct resolver *r) {

@@ -11,6 +11,10 @@ static void merge_labels(struct cs_merged *m, const struct cs_profile_set *set,
   m->profile.labels = set->profiles[0].labels;
   for (size_t i = 0; i < set->count; i++) {
     const struct cs_label_sums *own = &set->profiles[i].labelled;
+    if (own->count > 0) {
+      m->endpoints = set->profiles[i].endpoints;
+      m->statuses = set->profiles[i].statuses;
+    }
     for (size_t k = 0; k < own->count; k++) {
       struct cs_label_sum *sum =
           cs_label_sums_at(all, nodes[i][own->items[k].node], own->items[k].label);
@@ -37,6 +41,8 @@ void cs_merge(struct cs_merged *m, const struct cs_profile_set *set) {
   const struct cs_profile *first = &set->profiles[0];
   uint32_t **nodes = m->node = cs_allocate(set->count * sizeof *nodes);
   uint32_t *thread = cs_allocate(first->thread_count * sizeof *thread);
+  m->endpoints = NULL;
+  m->statuses = NULL;
   cs_profile_init(&m->profile);
   for (size_t i = 0; i < first->thread_count; i++) {
     const struct cs_profile_thread *t = &first->threads[i];

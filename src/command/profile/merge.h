@@ -13,6 +13,9 @@ struct cs_merged {
   uint32_t **node;             // for each profile, its nodes' merged nodes
   // By entry of the merged profile's `labelled` and profile: [entry * count + i].
   uint64_t *label_samples, *label_weight;
+  // The set's own, by label; NULL: there are none.
+  const char *const *endpoints;
+  const uint16_t *statuses;
 };
 
 void cs_merge(struct cs_merged *m, const struct cs_profile_set *set);

@@ -176,7 +176,7 @@ struct cs_profile {
   size_t sample_count;
   const struct cs_labels *labels;  // the recording's; NULL: there are none
   struct cs_label_sums labelled;   // of the tree's samples, those that have one, sorted
-  const char **endpoints;          // by label, its endpoint's name or ""; NULL: not asked for
+  const char **endpoints;          // by label, its endpoint's name or ""; NULL: nothing is labelled
   uint16_t *statuses;              // by label, that of its request, 0: unknown; NULL as above
   bool with_idle;                  // outputs that are read leave no idle threads out (waits.h)
   bool by_route;                   // the page begins with the stacks of each route by themselves

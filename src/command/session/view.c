@@ -187,10 +187,6 @@ size_t cs_view_resolve(const struct cs_view *view, const struct cs_recording *re
     struct cs_profile *p = &profiles[i];
     p->by_route = view->by_route;
     p->with_idle = view->idle;
-    if (p->labelled.count > 0 && (view->by_route || !group_labels)) {
-      p->endpoints = cs_endpoints_by_label(rec);
-      p->statuses = cs_statuses_by_label(rec);
-    }
     if (group_labels && view->by_trace) cs_group_by_trace(p);
     if (group_labels && view->by_route) cs_group_by_endpoint(p);
   }
