@@ -3,7 +3,8 @@
 # labels.sh BUILD SOURCE MATERIAL WHAT: compares labels from Activities with a program that knows which one is current
 # where. WHAT is start: recorded from its start, in modes cpu, wall and exception; attach: recorded twice while it runs,
 # with an unrecorded time in between; switch: thousands of changes per second, awake and asleep; others: programs for
-# which the hook is useless, which must be unharmed by it.
+# which the hook is useless, which must be unharmed by it; requests: routes and statuses of a service's requests, also
+# where an exception leaves them through asynchronous middleware.
 BUILD=$1 SOURCE=$2 MATERIAL=$3 WHAT=$4
 . "$SOURCE/tests/live/lib.sh"
 clrsnap=$BUILD/bin/clrsnap
@@ -177,7 +178,61 @@ others() {
   pass "four kinds of programs are unharmed"
 }
 
+# sums WANTED FILE: of the stacks in FILE (tests/tools/otlp.py) that WANTED matches, the sum by what they say of the request.
+sums() {
+  WANTED=$1 python3 - "$2" << 'PYTHON'
+import collections, os, re, sys
+
+sums = collections.Counter()
+for line in open(sys.argv[1]):
+    attributes, bar, rest = line.rstrip("\n").partition("|")
+    stack, _, value = rest.rpartition("|")
+    if bar and re.search(os.environ["WANTED"], stack):
+        said = dict(a.split("=", 1) for a in re.findall(r"(?:http[.][a-z._]+|http_status|endpoint)=[^,]*", attributes))
+        method, route = said.get("http.request.method"), said.get("http.route")
+        endpoint = said.get("endpoint", f"{method} {route}" if route else "-")
+        sums[endpoint + " " + said.get("http.response.status_code", said.get("http_status", "-"))] += int(value)
+for name, value in sorted(sums.items()):
+    print(name, value)
+PYTHON
+}
+
+requests() {
+  build_app Middleware
+  timeout 100 "$clrsnap" record --labels --mode cpu,exception --event-rate 1000000 -F 499 -o r.clrsnap -- dotnet "$APP" 40 > truth 2> err ||
+    { cat err; fail "the recording"; }
+  [ "$(grep -c '^answered .* 40$' truth)" = 3 ] && [ "$(grep -c ^thrown truth)" = 2 ] || { cat truth; fail "the service"; }
+  sed -n 's/^thrown \(.*\) \([0-9]*\)$/GET \1 500 \2/p' truth | sort > want
+  for mode in cpu exception; do
+    "$clrsnap" report --mode $mode -o $mode.pb.gz -o $mode.otlp r.clrsnap 2> report.err || { cat report.err; fail "report"; }
+    python3 "$SOURCE/tests/tools/otlp.py" --pprof $mode.pb.gz > $mode.pprof.text || fail "pprof cannot be read"
+    python3 "$SOURCE/tests/tools/otlp.py" $mode.otlp > $mode.otlp.text || fail "OTLP cannot be read"
+  done
+  for form in pprof otlp; do
+    # Each throw and rethrow of each request, with its own route and status.
+    sums 'Broken' exception.$form.text > exceptions
+    cmp exceptions want || { echo "wanted:"; cat want; echo "$form has:"; cat exceptions; fail "exceptions have other routes"; }
+    sums Burn cpu.$form.text > burns
+    [ "$(sed 's/ [0-9]*$//' burns | tr '\n' ';')" = "GET /fine/{id:int} 200;GET /late/{id:int} 500;GET /sudden/{id:int} 500;" ] ||
+      { cat burns; fail "$form: what the endpoints use has other routes"; }
+  done
+  # The readers that people use.
+  if have go; then
+    go tool pprof -sample_index=exceptions -tagfocus='http_status=500' -tagfocus='endpoint=late' -tags exception.pb.gz > tags 2> /dev/null ||
+      fail "go tool pprof"
+    grep -A3 '^ *endpoint:' tags | grep -q 'GET /late/{id:int}' && grep -q '^ *http_status:' tags || { cat tags; fail "go tool pprof has no such tags"; }
+  fi
+  if have protoc; then
+    protoc --decode_raw < exception.otlp > raw || fail "protoc cannot read it"
+    for word in http.request.method http.route http.response.status_code /late/{id:int}; do
+      [ "$(grep -cF "\"$word\"" raw)" -ge 1 ] || fail "protoc sees no $word"
+    done
+  fi
+  pass "$(tr '\n' ';' < want)"
+}
+
 case $WHAT in
+  requests) requests ;;
   start) from_start ;;
   attach) attached ;;
   switch) switching ;;

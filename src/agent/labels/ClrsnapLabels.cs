@@ -6,8 +6,9 @@
 // starts or stops an Activity (Activity.CurrentChanged), or the thread switches to another context
 // (an await, the thread pool). An AsyncLocal of our own, set whenever the first happens, is part of
 // the same contexts, and its change notification covers both. So the contents of a thread's slot are
-// always a function of the thread's context. The endpoint of a request is added to its label when
-// routing has found it (Endpoints.cs), and an Activity within the request has the same.
+// always a function of the thread's context and, for the endpoint, of the context's request: routing finds
+// it late (Endpoints.cs), in a context that the callers of async methods do not have. An Activity within the
+// request has the same endpoint.
 //
 // Invariants: nothing in here throws into the program, listens to Activities (which would make
 // libraries create some that nothing else wants) or loads an assembly; unless a recording wants
@@ -134,7 +135,7 @@ namespace Clrsnap
             Volatile.Write(ref _trace0, label.Trace0);
             Volatile.Write(ref _trace1, label.Trace1);
             Volatile.Write(ref _span, label.Span);
-            Volatile.Write(ref _endpoint, (ulong)label.Request << 32 | label.Endpoint);
+            Volatile.Write(ref _endpoint, (ulong)label.Request.Number << 32 | label.Endpoint);
             Volatile.Write(ref _sequence, (sequence | 1) + 1);
         }
     }
@@ -143,63 +144,77 @@ namespace Clrsnap
     // request that it belongs to.
     internal sealed class Label
     {
-        public static readonly Label None = new Label(default, 0, 0, 0, default);
+        public static readonly Label None = new Label(default, 0, 0, 0, Request.None);
         public readonly ulong Trace0, Trace1, Span;
-        public readonly uint Endpoint; // 0: unknown
-        private readonly RequestId _request;
+        public readonly Request Request;
+        private readonly uint _endpoint;
 
-        private Label(ulong trace0, ulong trace1, ulong span, uint endpoint, RequestId request)
+        private Label(ulong trace0, ulong trace1, ulong span, uint endpoint, Request request)
         {
             Trace0 = trace0;
             Trace1 = trace1;
             Span = span;
-            Endpoint = endpoint;
-            _request = request;
+            _endpoint = endpoint;
+            Request = request;
         }
 
-        public uint Request => _request.Number; // 0: unknown
+        // 0: unknown. A context that is older than the routing of its request has the request's.
+        public uint Endpoint => _endpoint != 0 ? _endpoint : Request.Endpoint;
 
-        public static Label Of(ReadOnlySpan<byte> ids, uint endpoint, RequestId request) => new Label(MemoryMarshal.Read<ulong>(ids),
+        public static Label Of(ReadOnlySpan<byte> ids, uint endpoint, Request request) => new Label(MemoryMarshal.Read<ulong>(ids),
             MemoryMarshal.Read<ulong>(ids.Slice(8)), MemoryMarshal.Read<ulong>(ids.Slice(16)), endpoint, request);
 
-        public Label At(uint endpoint) => new Label(Trace0, Trace1, Span, endpoint, _request);
+        public Label At(uint endpoint) => new Label(Trace0, Trace1, Span, endpoint, Request);
 
-        public bool IsOf(in RequestId request) => _request.Number != 0 && _request.Span == request.Span;
-
-        public RequestId RequestId => _request;
+        public bool IsAt(uint endpoint) => _endpoint == endpoint;
 
         public bool IsOf(ReadOnlySpan<byte> ids) =>
             Trace0 == MemoryMarshal.Read<ulong>(ids) && Trace1 == MemoryMarshal.Read<ulong>(ids.Slice(8));
     }
 
-    // A request by its Activity's span, and by a number of our own, which no other request ever gets.
-    internal readonly struct RequestId
+    // A request by its Activity's span, and by a number of our own, which no other request ever gets. All labels
+    // of its contexts share it.
+    internal sealed class Request
     {
+        public static readonly Request None = new Request(0, 0);
         private static int s_numbers;
-        public readonly ulong Span;
         public readonly uint Number; // 0: none
+        private readonly ulong _span;
+        private uint _endpoint;
 
-        private RequestId(ulong span, uint number)
+        private Request(ulong span, uint number)
         {
-            Span = span;
+            _span = span;
             Number = number;
+        }
+
+        // What routing has found first: a handler of errors may run the request once more, at an endpoint of its
+        // own. 0: nothing yet.
+        public uint Endpoint
+        {
+            get => Volatile.Read(ref _endpoint);
+            set
+            {
+                if (Number != 0)
+                    Interlocked.CompareExchange(ref _endpoint, value, 0);
+            }
         }
 
         // That of the request in whose course the Activity has begun. One that is nested in another
         // request's context is told apart by its span, and has no number if the context has forgotten it.
-        public static RequestId Of(Activity activity, Label? around)
+        public static Request Of(Activity activity, Label? around)
         {
             Activity? request = activity;
             while (request != null && request.OperationName != Endpoints.Request)
                 request = request.Parent;
             if (request == null)
-                return default;
+                return None;
             Span<byte> bytes = stackalloc byte[8];
             request.SpanId.CopyTo(bytes);
-            var id = new RequestId(MemoryMarshal.Read<ulong>(bytes), 0);
-            if (around != null && around.IsOf(id))
-                return around.RequestId;
-            return request == activity ? new RequestId(id.Span, (uint)Interlocked.Increment(ref s_numbers)) : default;
+            ulong span = MemoryMarshal.Read<ulong>(bytes);
+            if (around != null && around.Request.Number != 0 && around.Request._span == span)
+                return around.Request;
+            return request == activity ? new Request(span, (uint)Interlocked.Increment(ref s_numbers)) : None;
         }
     }
 
@@ -278,7 +293,10 @@ namespace Clrsnap
         private void Arrive(uint endpoint)
         {
             Label? label = _current.Value;
-            if (label != null && label.Endpoint != endpoint)
+            if (label == null)
+                return;
+            label.Request.Endpoint = endpoint;
+            if (!label.IsAt(endpoint))
                 _current.Value = label.At(endpoint);
         }
 
@@ -287,10 +305,10 @@ namespace Clrsnap
         {
             Label? label = _current.Value;
             Activity? activity = Activity.Current;
-            if (label == null || label.Request == 0 || activity == null)
+            if (label == null || label.Request.Number == 0 || activity == null)
                 return;
-            if (RequestId.Of(activity, label).Number == label.Request)
-                _agent.End(_recording, label.Request, status);
+            if (Request.Of(activity, label) == label.Request)
+                _agent.End(_recording, label.Request.Number, status);
         }
 
         // Called in the context that has the new Activity.
@@ -331,7 +349,7 @@ namespace Clrsnap
             // Within a request or a job, whatever is started has its endpoint.
             Label? around = _current.Value;
             uint endpoint = around != null && around.IsOf(ids) ? around.Endpoint : 0;
-            return Label.Of(ids, endpoint != 0 ? endpoint : _endpoints.OfRoot(activity), RequestId.Of(activity, around));
+            return Label.Of(ids, endpoint != 0 ? endpoint : _endpoints.OfRoot(activity), Request.Of(activity, around));
         }
 
         // The calling thread's value has changed.
