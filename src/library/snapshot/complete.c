@@ -46,6 +46,18 @@ static void remember(uint64_t ip, const struct cs_code *code) {
   cs_store_release(&place->key, ip);
 }
 
+// Fills in a managed record that has no method yet.
+static void complete(const struct cs_world *world, struct cs_record *record) {
+  uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
+  struct cs_code code;
+  if (known(ip, record) || cs_codemap_find_managed(world, ip, &code) != CS_STOP_NONE) return;
+  record->method_start = code.method_start;
+  record->function_id = code.function_id;
+  record->funclet = code.funclet;
+  record->collectible = code.collectible;
+  if (!code.collectible && cs_code_is_managed(&code)) remember(ip, &code);
+}
+
 void cs_capture_complete(struct cs_capture *capture) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
   if (world == NULL) return;
@@ -53,17 +65,9 @@ void cs_capture_complete(struct cs_capture *capture) {
   for (uint32_t i = 0; i < capture->count; i++) {
     struct cs_record *record = &capture->records[i];
     if (!cs_record_is_managed(record)) continue;
+    if (record->method_start == 0) complete(world, record);
     record->may_be_gone = record->collectible && !capture->self && !capture->held;
     record->deaths = (uint16_t)capture->module_deaths;
-    if (record->method_start != 0) continue;
-    uint64_t ip = cs_record_ip(record) - (record->flags & CS_FRAME_EXACT ? 0 : 1);
-    struct cs_code code;
-    if (known(ip, record) || cs_codemap_find_managed(world, ip, &code) != CS_STOP_NONE) continue;
-    record->method_start = code.method_start;
-    record->function_id = code.function_id;
-    record->funclet = code.funclet;
-    record->collectible = code.collectible;
-    if (!code.collectible && cs_code_is_managed(&code)) remember(ip, &code);
   }
   cs_epoch_leave(&cs_signal.epoch, parity);
 }
