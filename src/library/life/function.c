@@ -217,6 +217,7 @@ void cs_library_code_died(bool module) {
 // ---- Of a capture ----
 
 void cs_capture_read_functions(struct cs_capture *capture) {
+  if (capture->resolved) return;
   for (uint32_t i = 0; i < capture->count; i++) {
     struct cs_record *record = &capture->records[i];
     if (cs_record_is_managed(record)) (void)cs_function_read(record);
@@ -225,6 +226,7 @@ void cs_capture_read_functions(struct cs_capture *capture) {
 
 bool cs_capture_resolve(struct cs_capture *capture) {
   bool all = true;
+  if (capture->resolved) return true;
   for (uint32_t i = 0; i < capture->count; i++) {
     struct cs_record *record = &capture->records[i];
     if (cs_record_is_managed(record) && !cs_function_resolve(record)) all = false;

@@ -150,6 +150,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
   uint32_t count = 0;
   capture->generation = cs_load_acquire(&world->code_generation);
   capture->fault_count = 0;
+  capture->resolved = false;
   uint32_t faults = 0;
   cs_walk_begin(&walk, world, regs, stack, clr_thread, max_depth);
   cs_walk_limit(&walk, capture->limit_ns, cs_signal.ticks_of_ns);

@@ -37,6 +37,9 @@ struct cs_capture {
   bool kept;               // with `asleep`: from an earlier walk (snapshot/sleeping.h)
   uint64_t asleep_runs;    // with `asleep`: the target's run count then
 
+  // Set by cs_capture_complete: every managed record is resolved.
+  bool resolved;
+
   // Set by the walk:
   bool seeded;                      // it began at the request's seed
   uint64_t unwound_lo, unwound_hi;  // frames whose caller's sp is in (lo, hi] have been unwound by

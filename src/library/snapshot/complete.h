@@ -5,7 +5,7 @@
 
 #include "signal/request.h"
 
-// Looks up method starts, and functions from code headers.
+// Looks up method starts, functions from code headers, and what of the functions is known already.
 void cs_capture_complete(struct cs_capture *capture);
 
 #endif

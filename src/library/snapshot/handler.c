@@ -50,10 +50,12 @@ static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *caller)
 }
 
 HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
-                    const struct cs_regs *seed) {
-  *take = (struct cs_take){.self = true, .request = cs_request_claim_now()};
+                    uint32_t flags, const struct cs_regs *seed) {
+  bool plain = (flags & CS_REQUEST_PLAIN) != 0;
+  *take = (struct cs_take){.caller = clr_thread, .self = true, .request = cs_request_claim_now()};
   if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-  HRESULT hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), NULL);
+  HRESULT hr =
+      cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed, plain), NULL);
   if (hr != S_OK)
     (void)cs_take_end(take);
   else if (take->request->capture.stop == CS_STOP_UNKNOWN_CODE)
@@ -77,30 +79,30 @@ static bool is_in_handler(const struct cs_capture *capture, uint64_t clr_thread,
 static HRESULT look_before_other(uint64_t clr_thread, const struct cs_regs *caller,
                                  bool *in_handler) {
   struct cs_take self;
-  bool taken = cs_take_now(&self, clr_thread, caller, NULL) == S_OK;
+  bool taken = cs_take_now(&self, clr_thread, caller, CS_REQUEST_PLAIN, NULL) == S_OK;
   *in_handler = is_in_handler(taken ? &self.request->capture : NULL, clr_thread, caller, true);
   if (taken) (void)cs_take_end(&self);
   return *in_handler ? CORPROF_E_STACKSNAPSHOT_UNSAFE : S_OK;
 }
 
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *caller,
-                      const struct cs_regs *seed, bool quiet, bool *in_handler) {
+                      uint32_t flags, const struct cs_regs *seed, bool quiet, bool *in_handler) {
   uint64_t clr_thread = cs_clr_thread_of_caller();
-  *take = (struct cs_take){0};
+  *take = (struct cs_take){.caller = clr_thread};
   *in_handler = quiet && id == 0 && clr_thread == 0;
   if (*in_handler) return S_FALSE;
   if (cs_load_acquire(&cs_signal.world) == NULL || clr_thread == 0) return S_OK;
   if (id != 0 && id != clr_thread)
     return quiet && cs_registry_find(id) != NULL ? look_before_other(clr_thread, caller, in_handler)
                                                  : S_OK;
-  HRESULT hr = cs_take_now(take, clr_thread, caller, seed);
+  HRESULT hr = cs_take_now(take, clr_thread, caller, flags, seed);
   if (hr == S_OK && seed == NULL) {
     *in_handler = is_in_handler(&take->request->capture, clr_thread, caller, quiet);
     return hr;
   }
   // A walk from a seed says nothing about the caller.
   struct cs_take unseeded;
-  bool taken = cs_take_now(&unseeded, clr_thread, caller, NULL) == S_OK;
+  bool taken = cs_take_now(&unseeded, clr_thread, caller, CS_REQUEST_PLAIN, NULL) == S_OK;
   *in_handler = is_in_handler(taken ? &unseeded.request->capture : NULL, clr_thread, caller, quiet);
   if (taken) (void)cs_take_end(&unseeded);
   return hr;

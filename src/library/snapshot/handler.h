@@ -10,13 +10,13 @@
 uint64_t cs_clr_thread_of_caller(void);
 // As cs_take_self, without a wait, a call, or an error text.
 HRESULT cs_take_now(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
-                    const struct cs_regs *seed);
+                    uint32_t flags, const struct cs_regs *seed);
 // The first step of a walk of `id`. If that is the calling thread, takes the walk. *in_handler: the
 // caller is in a signal handler, and nothing else may be done; the result is final. Otherwise the
 // result means nothing, and `take` may have a capture for cs_take_self. With `quiet`
 // (CS_SNAPSHOT_QUIET), *in_handler is set as well for a native thread that asks for itself
 // (S_FALSE: no managed thread), and for a managed one that asks in a handler for another.
 HRESULT cs_take_early(struct cs_take *take, ThreadID id, const struct cs_regs *caller,
-                      const struct cs_regs *seed, bool quiet, bool *in_handler);
+                      uint32_t flags, const struct cs_regs *seed, bool quiet, bool *in_handler);
 
 #endif

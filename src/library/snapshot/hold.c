@@ -119,7 +119,7 @@ static HRESULT hold_thread(ThreadID id, struct clrsnap_hold **out, struct cs_err
     return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   }
   (void)cs_runtime_check(true, err);  // a snapshot of the held thread must not call the CLR
-  if (id == 0 || cs_target_find(id, &clr_thread, &thread) != CS_TARGET_OTHER) {
+  if (id == 0 || cs_target_find(id, 0, &clr_thread, &thread) != CS_TARGET_OTHER) {
     cs_error_set(err, "there is no such managed thread to hold");
     return CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
   }

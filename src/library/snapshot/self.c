@@ -53,12 +53,13 @@ void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
 }
 
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
-                                    uint64_t clr_thread, const struct cs_regs *seed) {
+                                    uint64_t clr_thread, const struct cs_regs *seed, bool plain) {
   struct cs_world *world = cs_load_acquire(&cs_signal.world);
   struct cs_capture *capture = &request->capture;
   struct cs_stack stack;
   capture->self = true;
-  capture->held = capture->plain = capture->asleep = false;
+  capture->plain = plain;
+  capture->held = capture->asleep = false;
   capture->count = 0;
   capture->leaf = *regs;
   if (world == NULL) return CS_ANSWER_NOT_READY;

@@ -10,8 +10,9 @@ void cs_regs_of_caller(struct cs_regs *regs);
 // The stack that the calling thread is on. `thread`: its entry, or NULL.
 void cs_self_bounds(const struct cs_thread *thread, const struct cs_regs *from,
                     struct cs_stack *stack);
-// Walks the calling thread from `regs`, into a slot that is and stays CLAIMED.
+// Walks the calling thread from `regs`, into a slot that is and stays CLAIMED. `plain`: as with
+// CS_REQUEST_PLAIN.
 enum cs_request_answer cs_walk_self(struct cs_request *request, const struct cs_regs *regs,
-                                    uint64_t clr_thread, const struct cs_regs *seed);
+                                    uint64_t clr_thread, const struct cs_regs *seed, bool plain);
 
 #endif

@@ -170,7 +170,7 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
                              const struct cs_regs *caller, const struct cs_regs *seed,
                              uint32_t flags, struct cs_error *err) {
   for (int round = 1;; round++) {
-    HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, caller, seed, err)
+    HRESULT hr = thread == NULL ? cs_take_self(take, clr_thread, caller, flags, seed, err)
                                 : cs_take_other(take, thread, flags, seed, err);
     bool resolved = hr == S_OK && resolve(&take->request->capture, thread != NULL);
     if (resolved && thread != NULL) keep(take, thread, clr_thread);
@@ -183,14 +183,18 @@ static HRESULT take_resolved(struct cs_take *take, struct cs_thread *thread, uin
   }
 }
 
+// Registers that only a CONTEXT needs are not followed without one.
+static uint32_t request_flags(const struct cs_delivery *to) {
+  return to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
+}
+
 // Captures, lets the target run on, then calls back. `thread` NULL: the calling thread, whose walk
 // `take` may hold already.
 static HRESULT snapshot_captured(struct cs_take *take, struct cs_thread *thread,
                                  uint64_t clr_thread, const struct cs_regs *caller,
                                  const struct cs_regs *seed, const struct cs_delivery *to,
                                  struct cs_error *err) {
-  uint32_t flags = to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
-  HRESULT hr = take_resolved(take, thread, clr_thread, caller, seed, flags, err);
+  HRESULT hr = take_resolved(take, thread, clr_thread, caller, seed, request_flags(to), err);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take->request->capture;
   // As CoreCLR does for the calling thread (contract: the list of HRESULTs, 8); for another thread
@@ -267,8 +271,7 @@ static HRESULT snapshot_in_handler(struct cs_take *take, const struct cs_deliver
 static HRESULT snapshot_of_held(struct cs_take *take, const struct cs_request *held, ThreadID id,
                                 const struct cs_regs *seed, const struct cs_delivery *to,
                                 struct cs_error *err) {
-  uint32_t flags = to->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT ? 0 : CS_REQUEST_PLAIN;
-  HRESULT hr = cs_take_held(take, held, id, flags, seed, err);
+  HRESULT hr = cs_take_held(take, held, id, request_flags(to), seed, err);
   if (hr != S_OK) return hr == S_FALSE ? S_OK : hr;
   return cs_deliver(&take->request->capture, to, err);
 }
@@ -283,7 +286,7 @@ static HRESULT snapshot_outside(struct cs_take *take, ThreadID id, const struct 
   HRESULT hr = check_arguments(to, seed, held != NULL, err);
   if (hr != S_OK) return hr;
   if (held != NULL) return snapshot_of_held(take, held, id, regs, to, err);
-  switch (cs_target_find(id, &clr_thread, &thread)) {
+  switch (cs_target_find(id, take->caller, &clr_thread, &thread)) {
     case CS_TARGET_NONE:
       return S_OK;
     case CS_TARGET_GONE:
@@ -307,8 +310,8 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
   bool quiet = (to->flags & CS_SNAPSHOT_QUIET) != 0;
   if (quiet && cs_library_state() != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   seed->readable = read_seed(seed, &to->seed_flags);
-  HRESULT hr =
-      cs_take_early(&take, id, caller, seed->readable ? &seed->regs : NULL, quiet, in_handler);
+  HRESULT hr = cs_take_early(&take, id, caller, request_flags(to),
+                             seed->readable ? &seed->regs : NULL, quiet, in_handler);
   if (take.self || id == 0) to->context_flags = 0;
   if (*in_handler && what_is_wrong(to, seed) != NULL)
     hr = E_INVALIDARG;
@@ -359,7 +362,7 @@ static HRESULT snapshot_from_signal(const void *ucontext, const struct cs_delive
   if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   if (clr_thread == 0) return S_OK;  // no managed thread (contract: C9)
   cs_regs_from_ucontext(&interrupted, ucontext);
-  HRESULT hr = cs_take_now(&take, clr_thread, &interrupted, seed);
+  HRESULT hr = cs_take_now(&take, clr_thread, &interrupted, request_flags(to), seed);
   if (hr != S_OK) return hr;
   cs_capture_read_functions(&take.request->capture);
   hr = cs_deliver(&take.request->capture, to, NULL);

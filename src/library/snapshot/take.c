@@ -26,8 +26,9 @@ static uint64_t own_clr_thread(void) {
   return id;
 }
 
-enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_thread **thread) {
-  *clr_thread = id != 0 ? id : own_clr_thread();
+enum cs_target cs_target_find(ThreadID id, uint64_t caller, uint64_t *clr_thread,
+                              struct cs_thread **thread) {
+  *clr_thread = id != 0 ? id : caller != 0 ? caller : own_clr_thread();
   *thread = cs_registry_find(id);
   if (id == 0) return *clr_thread != 0 ? CS_TARGET_SELF : CS_TARGET_NONE;
   if (*thread == NULL) return cs_registry_was_destroyed(id) ? CS_TARGET_GONE : CS_TARGET_NONE;
@@ -60,16 +61,17 @@ static bool worth_another(const struct cs_capture *capture) {
 }
 
 HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
-                     const struct cs_regs *seed, struct cs_error *err) {
+                     uint32_t flags, const struct cs_regs *seed, struct cs_error *err) {
   HRESULT hr = S_OK;
+  bool plain = (flags & CS_REQUEST_PLAIN) != 0;
   if (take->request == NULL) {
     *take = (struct cs_take){.self = true};
     take->request = cs_request_claim(err);
     if (take->request == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
-    hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+    hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed, plain), err);
   }
   if (hr == S_OK && worth_another(&take->request->capture))
-    hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed), err);
+    hr = cs_answer_to_hresult(cs_walk_self(take->request, regs, clr_thread, seed, plain), err);
   if (hr != S_OK) (void)cs_take_end(take);
   return hr;
 }

@@ -11,7 +11,8 @@
 struct cs_take {
   struct cs_request *request;
   struct cs_thread *thread;
-  bool self;   // of the calling thread
+  uint64_t caller;  // the calling thread's ThreadID, if that was looked up already; else 0
+  bool self;        // of the calling thread
   bool quiet;  // of a thread that the caller holds: it may own any lock, so the CLR is not called
 };
 
@@ -21,13 +22,15 @@ enum cs_target {
   CS_TARGET_NONE,   // no managed thread, or not yet on an OS thread
   CS_TARGET_GONE,   // it has been destroyed
 };
-// Which thread `id` means. OTHER: *thread is pinned.
-enum cs_target cs_target_find(ThreadID id, uint64_t *clr_thread, struct cs_thread **thread);
+// Which thread `id` means. OTHER: *thread is pinned. `caller`: as in cs_take.
+enum cs_target cs_target_find(ThreadID id, uint64_t caller, uint64_t *clr_thread,
+                              struct cs_thread **thread);
 // Walks the calling thread from `regs` (`take` may hold that walk already), or asks the pinned
-// `thread` (which is unpinned on failure and, without CS_REQUEST_HOLD, on success too). S_OK, or an
-// HRESULT with its reason in `err`.
+// `thread` (which is unpinned on failure and, without CS_REQUEST_HOLD, on success too). `flags`:
+// CS_REQUEST_*; of the calling thread CS_REQUEST_PLAIN at most. S_OK, or an HRESULT with its reason
+// in `err`.
 HRESULT cs_take_self(struct cs_take *take, uint64_t clr_thread, const struct cs_regs *regs,
-                     const struct cs_regs *seed, struct cs_error *err);
+                     uint32_t flags, const struct cs_regs *seed, struct cs_error *err);
 HRESULT cs_take_other(struct cs_take *take, struct cs_thread *thread, uint32_t flags,
                       const struct cs_regs *seed, struct cs_error *err);
 // The HRESULT of an answer; `err` may be NULL.

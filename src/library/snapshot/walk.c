@@ -18,9 +18,9 @@ static HRESULT take_walk(ThreadID id, const struct cs_regs *caller, struct cs_ta
   if (cs_library_ready(err) != S_OK) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   const struct cs_request *held = cs_hold_of_caller();
   if (held != NULL) return cs_take_held(take, held, id, CS_REQUEST_PLAIN, NULL, err);
-  switch (cs_target_find(id, &clr_thread, &thread)) {
+  switch (cs_target_find(id, take->caller, &clr_thread, &thread)) {
     case CS_TARGET_SELF:
-      return cs_take_self(take, clr_thread, caller, NULL, err);
+      return cs_take_self(take, clr_thread, caller, CS_REQUEST_PLAIN, NULL, err);
     case CS_TARGET_OTHER:
       return cs_take_other(take, thread, CS_REQUEST_PLAIN, NULL, err);
     case CS_TARGET_GONE:
@@ -50,7 +50,8 @@ struct walk_request {
 static HRESULT walk(const struct walk_request *request, bool *in_handler, struct cs_error *err) {
   struct cs_take take = {0};
   struct clrsnap_walk_result out = {.size = sizeof out};
-  HRESULT hr = cs_take_early(&take, request->id, request->caller, NULL, false, in_handler);
+  HRESULT hr =
+      cs_take_early(&take, request->id, request->caller, CS_REQUEST_PLAIN, NULL, false, in_handler);
   if (!*in_handler) hr = take_walk(request->id, request->caller, &take, err);
   if (hr == S_OK) {
     struct cs_capture *capture = &take.request->capture;
@@ -100,7 +101,7 @@ static HRESULT walk_from_signal(const void *ucontext, clrsnap_frame_callback *ca
   struct cs_take take;
   if (cs_load_acquire(&cs_signal.world) == NULL) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   cs_regs_from_ucontext(&interrupted, ucontext);
-  HRESULT hr = cs_take_now(&take, cs_clr_thread_of_caller(), &interrupted, NULL);
+  HRESULT hr = cs_take_now(&take, cs_clr_thread_of_caller(), &interrupted, CS_REQUEST_PLAIN, NULL);
   if (hr != S_OK) return hr;
   struct cs_capture *capture = &take.request->capture;
   cs_capture_read_functions(capture);
