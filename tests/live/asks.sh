@@ -22,8 +22,8 @@ deaf() {
   "${by[@]}" true 2> /dev/null || skip "there are no user namespaces here"
   record deaf 7000 -d 4 "$@" &
   local recorder=$!
-  sleep 2
-  pid=$(pgrep -x dotnet | xargs -I{} grep -lsz '^deaf$' /proc/{}/cmdline | tail -1)
+  find_deaf() { pid=$(below $recorder | xargs -I{} grep -lsx Deaf -r /proc/{}/task --include=comm | head -1); [ -n "$pid" ]; }
+  until_true 50 find_deaf || { cat "$WORK/summary"; fail "the program does not start"; }
   while now=$(sed -n 's#^SigQ:[[:space:]]*\([0-9]*\)/.*#\1#p' "${pid%/*}/status" 2> /dev/null) && [ -n "$now" ]; do
     [ "$now" -lt "$least" ] && least=$now
     [ "$now" -gt "$most" ] && most=$now

@@ -35,7 +35,7 @@ contained() {
     cd / && eval "$0" && exec "$@"' "$first" "${APP%/*}" "$@" dotnet /mnt/Record.dll names 90000 > out 2> err &
   CHILD=$!
   PID=
-  for _ in $(seq 300); do
+  for _ in $(seq 900); do
     for p in $(pgrep -x dotnet); do grep -qsF Record.dll "/proc/$p/maps" && within "$p" && PID=$p; done
     [ -n "$PID" ] && break
     sleep 0.05
@@ -131,7 +131,8 @@ chmod 755 "$WORK"
 cp -r "${APP%/*}" "$WORK/app"
 env HOME=/tmp setpriv --reuid 65534 --regid 65534 --clear-groups dotnet "$WORK/app/Record.dll" names 90000 > out 2> err &
 CHILD=$! PID=$!
-sleep 1
+until_true 60 grep -qsF Record.dll "/proc/$PID/maps" || { cat err; fail "the program does not start"; }
+sleep 0.7
 recorded "a user who may not read the library"
 stop
 contained 'mount -t proc none /proc' --user --map-root-user --pid --fork --kill-child
@@ -163,9 +164,9 @@ server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1])
 server.listen()
 open("/tmp/ready", "w").close()
-time.sleep(30)' "$port" &
+time.sleep(300)' "$port" &
 other=$!
-for _ in $(seq 100); do inside test -e /tmp/ready && break; sleep 0.05; done
+for _ in $(seq 900); do inside test -e /tmp/ready && break; sleep 0.05; done
 refused "another process' port" "the diagnostics port of process $PID in /tmp is another process'"
 kill $bait $other 2> /dev/null
 [ -s bitten ] && fail "a socket outside was spoken to"

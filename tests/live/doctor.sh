@@ -72,14 +72,19 @@ pass "a process"
 get_runtimes
 build_app Old
 mkfifo "$WORK/go"
+# PID becomes the program: CHILD is it, or the shell that has started it.
+find_old() {
+  old_there() {
+    for PID in $CHILD $(below $CHILD); do grep -qs Old.dll "/proc/$PID/maps" && return; done
+    false
+  }
+  until_true 60 old_there || { cat "$WORK/err"; fail "the program does not start"; }
+  sleep 0.3
+}
 run_on 8.0.33 "$APP" wait < "$WORK/go" > "$WORK/out" 2> "$WORK/err" &
 CHILD=$!
 exec 3> "$WORK/go"
-for _ in $(seq 100); do
-  PID=$(pgrep -f "^[^ ]*dotnet .*/Old.dll wait" | head -1) && grep -qs Old.dll "/proc/$PID/maps" && break
-  sleep 0.05
-done
-sleep 0.3
+find_old
 doctor 1
 says FAIL runtime '.NET 8.0.33, which is not supported yet'
 exec 3>&-
@@ -87,11 +92,7 @@ wait $CHILD
 DOTNET_EnableDiagnostics_IPC=0 run_on 8.0.33 "$APP" wait < "$WORK/go" > "$WORK/out" 2> "$WORK/err" &
 CHILD=$!
 exec 3> "$WORK/go"
-for _ in $(seq 100); do
-  PID=$(pgrep -f "^[^ ]*dotnet .*/Old.dll wait" | head -1) && grep -qs Old.dll "/proc/$PID/maps" && break
-  sleep 0.05
-done
-sleep 0.3
+find_old
 doctor 1
 says FAIL 'diagnostics port' 'was started with DOTNET_EnableDiagnostics_IPC=0'
 says FAIL runtime '.NET 8.0.33, which is not supported yet'

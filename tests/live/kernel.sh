@@ -66,11 +66,13 @@ if [ -r /proc/kallsyms ] && grep -q '^ffff' /proc/kallsyms; then
     fail "a frame of the program's above one of the kernel's"
   pass "kernel functions have their names"
   if command -v perf > /dev/null; then
-    dotnet "$APP" kernel 6000 > /dev/null &
+    dotnet "$APP" kernel 60000 > /dev/null &
     program=$!
+    until_true 60 grep -qsF Engine.dll /proc/$program/maps || fail "the program does not start"
     sleep 1
     perf record -q -e task-clock -F 999 -o perf.data -p $program -- sleep 2 > /dev/null 2>&1
-    wait $program
+    kill $program
+    wait $program 2> /dev/null
     theirs=$(perf report -i perf.data --stdio --sort symbol 2> /dev/null | awk '/read_zero/ { print $1 + 0; exit }')
     ours=$(awk '{ total += $NF } / read_zero \[k\] [0-9]+$|;read_zero \[k\] [0-9]+$/ { own += $NF } END { print 100 * own / total }' rec.folded)
     echo "read_zero: perf $theirs %, recorded $ours %"

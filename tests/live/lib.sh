@@ -54,6 +54,25 @@ find_program() {
   [ -n "$pid" ] || fail "the program has not started"
   sleep 0.5
 }
+# until_true SECONDS COMMAND...: waits until COMMAND succeeds; fails if it has not by then.
+until_true() {
+  local until=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ $SECONDS -lt $until ] || return 1
+    sleep 0.05
+  done
+}
+# below PID: the processes that it has started, directly or indirectly.
+below() {
+  local child
+  for child in $(pgrep -P "$1"); do
+    echo "$child"
+    below "$child"
+  done
+}
+# recorded_now PID: the agent's thread is in the process.
+recorded_now() { grep -qsx .clrsnap "/proc/$1"/task/*/comm; }
 # start [VARIABLE=VALUE...] [PREFIX...]: starts the program Record as PID, by the command PREFIX if there is one, which
 # must exec it; it sleeps until it is stopped. It has started when it has mapped MAPPED, or its own code.
 start() {

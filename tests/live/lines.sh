@@ -63,33 +63,37 @@ replaced() {
   for how in none before; do
     restore
     timeout 100 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
-    launcher=$!
-    sleep 2
-    pid=$(pgrep -P $launcher) || fail "the program does not start"
+    CHILD=$!
+    find_program Lines.dll
     [ $how = none ] || swap
-    timeout 60 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/$how.txt" "$pid" > "$WORK/$how.err" 2>&1 ||
+    timeout 100 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/$how.txt" "$PID" > "$WORK/$how.err" 2>&1 ||
       { cat "$WORK/$how.err"; fail "$how"; }
-    kill "$pid"
-    wait $launcher 2> /dev/null
+    kill "$PID"
+    wait $CHILD 2> /dev/null
     if [ $how != none ]; then told $how; continue; fi
     grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/none.txt" || { cat "$WORK/none.err"; fail "no lines though nothing was replaced"; }
   done
   restore
   timeout 100 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
-  launcher=$!
-  sleep 2
-  pid=$(pgrep -P $launcher) || fail "the program does not start"
+  CHILD=$!
+  find_program Lines.dll
   cp "$other.dll" "$WORK/app/new" && mv "$WORK/app/new" "$WORK/app/Lines.dll"
-  timeout 60 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/module.txt" "$pid" > "$WORK/module.err" 2>&1 ||
+  timeout 100 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/module.txt" "$PID" > "$WORK/module.err" 2>&1 ||
     { cat "$WORK/module.err"; fail "only the module"; }
-  kill "$pid"
-  wait $launcher 2> /dev/null
+  kill "$PID"
+  wait $CHILD 2> /dev/null
   grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/module.txt" || { cat "$WORK/module.err"; fail "no lines though the PDB is there"; }
   restore
-  (sleep 2.5; swap) &
-  timeout 60 "$BUILD/bin/clrsnap" record -d 5 --lines --native off -o "$WORK/during.collapsed" -o "$WORK/during.clrsnap" -- \
-    dotnet "$WORK/app/Lines.dll" 500 > "$WORK/during.err" 2>&1
-  wait
+  timeout 100 "$BUILD/bin/clrsnap" record --lines --native off -o "$WORK/during.collapsed" -o "$WORK/during.clrsnap" -- \
+    dotnet "$WORK/app/Lines.dll" 60000 > "$WORK/during.err" 2>&1 &
+  local recorder=$!
+  started() { CHILD=$(pgrep -P $recorder); }
+  until_true 30 started || fail "the command does not start"
+  find_program Lines.dll
+  sleep 1
+  swap
+  kill -INT "$CHILD"
+  wait $recorder
   mv "$WORK/during.collapsed" "$WORK/during.txt" || { cat "$WORK/during.err"; fail "during"; }
   told during
   timeout 60 "$BUILD/bin/clrsnap" report --native off --format collapsed -o "$WORK/report.txt" "$WORK/during.clrsnap" 2> "$WORK/report.err"

@@ -77,11 +77,11 @@ mkfifo "$WORK/go"
 run_on 8.0.33 "$APP" wait < "$WORK/go" > "$WORK/out" 2> "$WORK/err" &
 CHILD=$!
 exec 3> "$WORK/go"
-for _ in $(seq 100); do
-  PID=$(find_process "p['command'].endswith('/Old.dll wait')" pid)
-  [ -n "$PID" ] && break
-  sleep 0.05
-done
+old_listed() {
+  PID=$(find_process "p['command'].endswith('/Old.dll wait') and p['pid'] in ($CHILD, $(below $CHILD | sed 's/$/,/'))" pid)
+  [ -n "$PID" ] && grep -qs Old.dll "/proc/$PID/maps"
+}
+until_true 60 old_listed || { cat "$WORK/err"; fail "the program does not start"; }
 sleep 0.5
 listed runtime 8.0.33
 refused "a runtime that is not supported" "this program runs on .NET 8.0.33, which is not supported yet (.NET 10 is)"

@@ -61,7 +61,7 @@ for signal in INT TERM; do
   kill -STOP $PID
   env --default-signal "$clrsnap" record -o "$WORK/stopped.folded" "$PID" > "$WORK/said" 2>&1 &
   command=$!
-  for _ in $(seq 40); do grep -q . "$WORK/said" && break; sleep 0.05; done # silent for 30 s before
+  for _ in $(seq 400); do grep -q . "$WORK/said" && break; sleep 0.05; done # silent for 30 s before
   grep -q "^clrsnap: process $PID is stopped, by a signal or a debugger: waiting for it, 30 s at most" "$WORK/said" ||
     { cat "$WORK/said"; fail "stopped: it does not say what it waits for"; }
   before=$(date +%s%N)
