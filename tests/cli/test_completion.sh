@@ -104,7 +104,7 @@ if have zsh && have python3; then
     case $verb in help | version) continue ;; esac
     "$CLRSNAP" $verb --help | sed -En 's/^ {2}(-[A-Za-z], | {4})(--[a-z-]+).*/\2/p' | sort -u > "$verb.options"
   done
-  timeout 100 python3 "$source_dir/tests/cli/completion_zsh.py" "$source_dir/completion" $verbs || fail "zsh"
+  timeout 300 python3 "$source_dir/tests/cli/completion_zsh.py" "$source_dir/completion" $verbs || fail "zsh"
 else
   echo "no zsh here: its part was left out"
 fi

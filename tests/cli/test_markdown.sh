@@ -100,8 +100,8 @@ run 137 "$CLRSNAP" record -o killed.clrsnap -- "$FAKE" killed
 python3 "$here/deep.py" deep.clrsnap 30000 0 || fail "deep.py"
 python3 "$here/deep.py" long.clrsnap 100 100 1 5000 || fail "deep.py"
 for name in all many hostile empty killed deep long; do
-  run 0 timeout 60 "$CLRSNAP" report -o $name.md $name.clrsnap
-  [ "$name" = empty ] || run 0 timeout 60 "$CLRSNAP" diff -o $name.diff.md $name.clrsnap $name.clrsnap
+  run 0 timeout 300 "$CLRSNAP" report -o $name.md $name.clrsnap
+  [ "$name" = empty ] || run 0 timeout 300 "$CLRSNAP" diff -o $name.diff.md $name.clrsnap $name.clrsnap
 done
 # All modes of two recordings that differ: a row for what grew or shrank in each, the largest first of those of one kind.
 for what in golden later; do

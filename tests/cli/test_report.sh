@@ -200,12 +200,12 @@ command -v python3 >/dev/null || fail "there is no python3"
 python3 "$here/deep.py" deep.clrsnap 30000 20000 || fail "deep.py"
 size=$(stat -c %s deep.clrsnap)
 for format in html json text firefox; do
-  run 0 timeout 60 "$CLRSNAP" report --format $format -o deep.out deep.clrsnap
+  run 0 timeout 300 "$CLRSNAP" report --format $format -o deep.out deep.clrsnap
   [ "$(stat -c %s deep.out)" -lt $((size * 100)) ] || fail "$format: $(stat -c %s deep.out) bytes from $size"
 done
 for format in collapsed pprof otlp speedscope chromium; do
   rm -f deep.out
-  run 1 timeout 60 "$CLRSNAP" report --format $format -o deep.out deep.clrsnap
+  run 1 timeout 300 "$CLRSNAP" report --format $format -o deep.out deep.clrsnap
   grep -q 'is not written: its stacks would come to more than' err || fail "$format: $(cat err)"
   [ -e deep.out ] && fail "$format: a file all the same"
 done
@@ -213,7 +213,7 @@ done
 # bounded FORMAT FILE: the output is at most a gigabyte plus a kilobyte for each byte of FILE, or it is soon refused.
 bounded() {
   rm -f deep.out
-  timeout 60 prlimit --fsize=1200000000 "$CLRSNAP" report --format "$1" -o deep.out "$2" 2>err && return
+  timeout 300 prlimit --fsize=1200000000 "$CLRSNAP" report --format "$1" -o deep.out "$2" 2>err && return
   grep -q 'is not written: its stacks would come to more than' err || fail "$1 of $2: $(cat err)"
   [ ! -e deep.out ] || fail "$1 of $2: a file all the same"
 }

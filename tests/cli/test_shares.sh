@@ -48,7 +48,7 @@ python3 "$here/../formats/shares.py" --check --within 0.02 json diff.json $metho
   { cat shares; fail "diff's JSON has other shares"; }
 
 # Live: the window is as long as the recording.
-run 0 timeout 60 "$CLRSNAP" top --json --interval 1 --window 60 -n 1 -- "$FAKE" uneven-lingers
+run 0 timeout 300 "$CLRSNAP" top --json --interval 1 --window 60 -n 1 -- "$FAKE" uneven-lingers
 python3 - <<'P' out || fail "top: $(cat out err)"
 import json, sys
 moment = json.loads(open("out").readline())
@@ -56,6 +56,6 @@ shares = {m["name"]: (m["self_percent"], m["total_percent"]) for m in moment["me
 assert shares["lambda_method1"] == (60.87, 65.22) and shares["System.Linq.Enumerable.Sum"] == (26.09, 26.09), shares
 assert moment["shares_of"] == "CPU time", moment
 P
-run 0 timeout 60 "$CLRSNAP" top --text --interval 1 --window 60 -n 1 -- "$FAKE" uneven-lingers
+run 0 timeout 300 "$CLRSNAP" top --text --interval 1 --window 60 -n 1 -- "$FAKE" uneven-lingers
 grep -q 'by self, % of CPU time$' out && grep -Eq '^ +60.9 +65.2  lambda_method1' out || fail "top: $(cat out)"
 done_testing

@@ -32,7 +32,7 @@ said() { grep -Eqx "clrsnap: $1" err || fail "not said: $1: $(cat err)"; }
 report() {
   local options=()
   for value; do options+=(--symbols "$value"); done
-  run 0 timeout -k 5 60 "$CLRSNAP" report "${options[@]}" -o out.folded app.clrsnap
+  run 0 timeout -k 5 300 "$CLRSNAP" report "${options[@]}" -o out.folded app.clrsnap
 }
 named() { grep -q "$NAME" out.folded || fail "no name: $*: $(cat err)"; }
 unnamed() { ! grep -q "$NAME" out.folded || fail "a name: $*"; }

@@ -23,7 +23,7 @@ holds() {
 trace_of() { awk -v m="$1" '$1 == "label" && $2 == m { print $3 }' truth; }
 
 from_start() {
-  DOTNET_STARTUP_HOOKS=$APP timeout 100 "$clrsnap" record --labels --mode cpu,wall,exception -F 199 -o l.clrsnap -o live.pb.gz \
+  DOTNET_STARTUP_HOOKS=$APP timeout 300 "$clrsnap" record --labels --mode cpu,wall,exception -F 199 -o l.clrsnap -o live.pb.gz \
     -- dotnet "$APP" 15 > truth 2> err || { cat err; fail "the recording"; }
   cat err
   # Where most samples have none, the summary says why.
@@ -91,7 +91,7 @@ PYTHON
   grep -q 'has no sample with that label' err || { cat err; fail "no reason"; }
 
   # Without the option there are no labels.
-  timeout 60 "$clrsnap" record -o off.pb.gz -o off.txt -- dotnet "$APP" 3 > /dev/null 2> err || { cat err; fail "without labels"; }
+  timeout 300 "$clrsnap" record -o off.pb.gz -o off.txt -- dotnet "$APP" 3 > /dev/null 2> err || { cat err; fail "without labels"; }
   grep -qE '^clrsnap: (no )?labels|with a label' err off.txt && fail "labels without --labels"
   gzip -dc off.pb.gz | grep -q trace_id && fail "trace_id without --labels"
   grep -q ClrsnapLabels off.txt && fail "the hook without --labels"
@@ -112,7 +112,7 @@ run_batch() {
 
 attached() {
   mkfifo in
-  timeout 120 dotnet "$APP" 10 3 < in > said 2> said.err &
+  timeout 300 dotnet "$APP" 10 3 < in > said 2> said.err &
   exec 3> in
   for _ in $(seq 200); do grep -q ^batch said && break; sleep 0.05; done
   child=$!
@@ -120,7 +120,7 @@ attached() {
   echo 1 > batches
   for turn in first unseen last; do
     if [ $turn != unseen ]; then
-      timeout 60 "$clrsnap" record --labels --mode cpu,wall -o $turn.clrsnap "$pid" 2> $turn.err &
+      timeout 300 "$clrsnap" record --labels --mode cpu,wall -o $turn.clrsnap "$pid" 2> $turn.err &
       recorder=$!
       for _ in $(seq 200); do [ -s $turn.clrsnap ] && break; sleep 0.05; done
       sleep 0.5
@@ -139,7 +139,7 @@ attached() {
 
 # Thousands of changes per second, observed from outside in wall mode.
 switching() {
-  timeout 60 "$clrsnap" record --labels --mode wall -F 2000 --buffer 64 -o s.clrsnap -- dotnet "$APP" switch 3 > truth 2> err ||
+  timeout 300 "$clrsnap" record --labels --mode wall -F 2000 --buffer 64 -o s.clrsnap -- dotnet "$APP" switch 3 > truth 2> err ||
     { cat err; fail "the recording"; }
   holds truth s.clrsnap wall wall
   pass "$(sed -n 's/^clrsnap: \(labels: .*\)/\1/p' err)"
@@ -147,22 +147,22 @@ switching() {
 
 # Programs for which the hook is useless: without an agent, on an older runtime, without startup hooks.
 others() {
-  DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 60 dotnet "$APP" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
+  DOTNET_STARTUP_HOOKS=$BUILD/lib/ClrsnapLabels.dll timeout 300 dotnet "$APP" 1 > out 2>&1 || { cat out; fail "the hook alone"; }
   [ "$(grep -c ^label out)" = 6 ] && [ "$(wc -l < out)" = 6 ] || { cat out; fail "the hook alone"; }
   cp "$MATERIAL"/apps/Labels/* . && sed -i 's/"configProperties": {/&"System.StartupHookProvider.IsSupported": false,/' Labels.runtimeconfig.json
   grep -q StartupHookProvider Labels.runtimeconfig.json || fail "no configProperties: $(cat Labels.runtimeconfig.json)"
-  timeout 60 "$clrsnap" record --labels -o off.txt -- dotnet Labels.dll 2 > out 2> err || { cat err; fail "without startup hooks"; }
+  timeout 300 "$clrsnap" record --labels -o off.txt -- dotnet Labels.dll 2 > out 2> err || { cat err; fail "without startup hooks"; }
   grep -q '^clrsnap: no labels: the program did not run the startup hook' err || { cat err; fail "no word about hooks"; }
   # Another build of clrsnap has recorded the process before: its hook is the only one that it can have.
   mkdir -p other/bin other/lib && cp "$clrsnap" other/bin && cp "$BUILD"/lib/{ClrsnapLabels.dll,libclrsnap.so} other/lib
   mkfifo lines
-  timeout 100 dotnet "$APP" 10 3 < lines > said 2> said.err &
+  timeout 300 dotnet "$APP" 10 3 < lines > said 2> said.err &
   exec 3> lines
   for _ in $(seq 600); do grep -q ^batch said && break; sleep 0.05; done
   pid=$(pgrep -P $!) || fail "the program does not start"
-  timeout 60 other/bin/clrsnap record --labels -d 0.3 -o first.txt "$pid" 2> err || { cat err; fail "the other build"; }
+  timeout 300 other/bin/clrsnap record --labels -d 0.3 -o first.txt "$pid" 2> err || { cat err; fail "the other build"; }
   grep -q '^clrsnap: no labels: no sample was taken while' err || { cat err; fail "the other build has no hook"; }
-  timeout 60 "$clrsnap" record --labels -d 0.3 -o second.txt "$pid" 2> err || { cat err; fail "after the other build"; }
+  timeout 300 "$clrsnap" record --labels -d 0.3 -o second.txt "$pid" 2> err || { cat err; fail "after the other build"; }
   grep -q '^clrsnap: no labels: the process runs the startup hook of another build .*/other/lib/ClrsnapLabels.dll, and' err ||
     { cat err; fail "no word about the other build's hook"; }
   kill "$pid"
@@ -171,7 +171,7 @@ others() {
   build_app Old
   for v in 8.0.33 9.0.22; do
     run_on $v "$APP" > want
-    timeout 60 env CLRSNAP_RUNTIMES="$MATERIAL/runtimes" "$clrsnap" record --labels -o old.html -- "$SOURCE/scripts/dotnet-with" $v "$APP" > out 2> err
+    timeout 300 env CLRSNAP_RUNTIMES="$MATERIAL/runtimes" "$clrsnap" record --labels -o old.html -- "$SOURCE/scripts/dotnet-with" $v "$APP" > out 2> err
     [ $? = 7 ] && cmp want out || { cat out err; fail "$v: the program is harmed"; }
     grep -q 'nothing was recorded: this program runs on' err || { cat err; fail "$v: no reason"; }
   done

@@ -13,7 +13,7 @@ count=60000
 record() {
   local name=$1
   shift
-  timeout 120 "$clrsnap" record --mode wait,exception "$@" -o "$name.clrsnap" -- dotnet "$APP" many $count > truth 2> "$name.err" ||
+  timeout 300 "$clrsnap" record --mode wait,exception "$@" -o "$name.clrsnap" -- dotnet "$APP" many $count > truth 2> "$name.err" ||
     { cat "$name.err"; fail "the recording"; }
   cat "$name.err"
   for mode in wait exception; do

@@ -9,7 +9,7 @@ build_app Modes
 cd "$WORK" || exit 1
 clrsnap=$BUILD/bin/clrsnap
 
-timeout -k 5 250 "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --alloc 100k --event-rate 1000000 --buffer 64 -o all.clrsnap -o all.pb.gz -o all.txt \
+timeout -k 5 300 "$clrsnap" record --mode cpu,wall,alloc,lock,holders,wait,exception,gc -F 199 --alloc 100k --event-rate 1000000 --buffer 64 -o all.clrsnap -o all.pb.gz -o all.txt \
   -o all.html -o all.json -- dotnet "$APP" 3000 > truth 2> err || { cat err; fail "the recording"; }
 cat err
 for mode in alloc lock holders wait exception gc; do
@@ -158,7 +158,7 @@ PYTHON
 
 # A single mode: the runtime is asked for nothing else, and no thread is interrupted.
 for mode in alloc lock wait exception gc; do
-  timeout -k 5 100 "$clrsnap" record --mode $mode -o "one.$mode.folded" -- dotnet "$APP" 200 > /dev/null 2> err ||
+  timeout -k 5 300 "$clrsnap" record --mode $mode -o "one.$mode.folded" -- dotnet "$APP" 200 > /dev/null 2> err ||
     { cat err; fail "mode $mode alone"; }
   grep -q "samples\? in .* ($mode, .NET" err || { cat err; fail "mode $mode alone: the summary"; }
   [ -s "one.$mode.folded" ] || fail "mode $mode alone has nothing"

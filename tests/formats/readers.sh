@@ -15,7 +15,7 @@ get_speedscope() {
   exec 9>"$MATERIAL/speedscope/.lock"
   flock 9
   if [ ! -f "$MATERIAL/speedscope/package/.complete" ]; then
-    (cd "$MATERIAL/speedscope" && timeout 120 npm pack --silent speedscope@1.25.0 && tar xzf speedscope-1.25.0.tgz) \
+    (cd "$MATERIAL/speedscope" && timeout 300 npm pack --silent speedscope@1.25.0 && tar xzf speedscope-1.25.0.tgz) \
       >npm.log 2>&1 || skip "speedscope cannot be fetched: $(tail -1 npm.log)"
     touch "$MATERIAL/speedscope/package/.complete"
   fi
@@ -80,7 +80,7 @@ shows() {
   local file=$1
   shift
   echo "speedscope.loadFileFromBase64('$file', '$(base64 -w0 "$file")')" >"$file.js"
-  timeout 120 node "$here/speedscope.js" "$chromium" "$speedscope/index.html" "$scratch/$file.js" "$@" >page.log 2>&1 ||
+  timeout 300 node "$here/speedscope.js" "$chromium" "$speedscope/index.html" "$scratch/$file.js" "$@" >page.log 2>&1 ||
     fail "$file: $(cat page.log)"
 }
 

@@ -16,7 +16,7 @@ ours=${CLRSNAP_LIB:-$BUILD/lib/libclrsnap.so}
 # guest NAME LIBRARY MODE PROGRAM...: makes one run, whose notes go to WORK/NAME.
 guest() {
   local name=$1 library=$2 mode=$3 rc=0
-  timeout -k 5 200 env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}' \
+  timeout -k 5 300 env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{6D2B1C44-9A57-4F0E-B318-5C7E20D941AF}' \
     CORECLR_PROFILER_PATH="$library" GUEST_MODE="$mode" GUEST_OUT="$WORK/$name" dotnet "$APP" "${@:4}" \
     > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
   [ $rc = 0 ] && [ ! -s "$WORK/$name.stderr" ] || { cat "$WORK/$name.stderr"; fail "$name: the program ended with $rc"; }

@@ -32,7 +32,7 @@ export DOTNET_TieredCompilation=0
 
 # report_core PROGRAM: where the threads of the program that left a core file were; the thread that crashed comes last.
 report_core() {
-  local core gdb=(timeout -k 5 60 gdb -batch -nx -ex "set print frame-arguments none")
+  local core gdb=(timeout -k 5 300 gdb -batch -nx -ex "set print frame-arguments none")
   core=$(find "$WORK" -maxdepth 1 -name 'core*' | head -1)
   [ -n "$core" ] && command -v gdb > /dev/null || return 0
   frames() { grep -E '^(Thread|#)' | sed -E 's/0x0*([0-9a-f]+) in /\1 /; s/ from .*\/| at .*\// /' | cut -c1-110; }

@@ -10,7 +10,7 @@ build_app Record
 
 # record MODE MS OPTIONS...: records the program from its start, so that no signal is needed before samples can be taken.
 record() {
-  timeout -k 5 60 "${by[@]}" "$BUILD/bin/clrsnap" record "${@:3}" -F 200 -o "$WORK/out.collapsed" -- dotnet "$APP" "$1" "$2" \
+  timeout -k 5 300 "${by[@]}" "$BUILD/bin/clrsnap" record "${@:3}" -F 200 -o "$WORK/out.collapsed" -- dotnet "$APP" "$1" "$2" \
     > /dev/null 2> "$WORK/summary"
   rc=$?
 }
@@ -50,7 +50,7 @@ exec_() {
   local rounds=$1 i rc
   shift
   for i in $(seq "$rounds"); do
-    timeout -k 5 60 "$BUILD/bin/clrsnap" record "$@" -F 10000 -o "$WORK/out.txt" -- dotnet "$APP" exec 2> "$WORK/summary"
+    timeout -k 5 300 "$BUILD/bin/clrsnap" record "$@" -F 10000 -o "$WORK/out.txt" -- dotnet "$APP" exec 2> "$WORK/summary"
     rc=$?
     [ $rc = 7 ] || { cat "$WORK/summary"; fail "$*: the new program ended with $rc, round $i"; }
     grep -Eq '^clrsnap: [1-9][0-9]* samples? in' "$WORK/summary" || bad "$*: nothing was recorded"

@@ -47,7 +47,7 @@ stands() {
 
 # Until there were five looks, however slow the machine is.
 for duration in 4 20 60; do
-  timeout 200 "$CLRSNAP" record --mode wall --async --lines -F 20 -d $duration -o r.clrsnap "$pid" 2> err || { cat err; fail "record"; }
+  timeout 300 "$CLRSNAP" record --mode wall --async --lines -F 20 -d $duration -o r.clrsnap "$pid" 2> err || { cat err; fail "record"; }
   looks=$(sed -nE 's/.*mode async: ([0-9]+) looks? at .*/\1/p' err)
   [ "${looks:-0}" -ge 5 ] && break
 done
@@ -127,6 +127,6 @@ grep -q done said || fail "the program has not come to its end"
 
 # A program that the command starts: its end is not taken for a look's.
 echo > nothing
-timeout 200 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- dotnet "$APP" < nothing > said 2> err || { cat err; fail "a started program"; }
+timeout 300 "$CLRSNAP" record --mode wall --async -F 20 -o started.clrsnap -- dotnet "$APP" < nothing > said 2> err || { cat err; fail "a started program"; }
 grep -q done said && grep -q "mode async: " err || { cat err; fail "a started program"; }
 pass "a started program"

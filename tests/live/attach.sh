@@ -23,7 +23,7 @@ rm "$WORK/gone.so"
 # start VARIABLE=VALUE... [COMMAND...]: starts the program as process PID.
 start() {
   rm -f "$WORK/until" "$WORK/out"
-  timeout -k 5 60 env "$@" sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" \
+  timeout -k 5 300 env "$@" sh -c 'echo $$ > "$0"; exec "$@"' "$WORK/pid" dotnet "$APP" until "$WORK/until" \
     > "$WORK/out" 2> "$WORK/err" &
   CHILD=$!
   for _ in $(seq 300); do
@@ -41,7 +41,7 @@ finish() {
 # refused NAME TEXT [PROFILER [WITH...]]: the attach fails with this text.
 refused() {
   local name=$1 text=$2 library=${3:-class} rc=0
-  timeout 50 "${@:4}" "$BUILD/bin/clrsnap" run-profiler --attach "$PID" --profiler "$WORK/$library.so" \
+  timeout 300 "${@:4}" "$BUILD/bin/clrsnap" run-profiler --attach "$PID" --profiler "$WORK/$library.so" \
     --clsid "$CLASS" ${DATA:+--data "$DATA"} > "$WORK/said" 2>&1 || rc=$?
   [ $rc = 1 ] || { cat "$WORK/said"; fail "$name: ended with $rc, not 1"; }
   diff <(echo "clrsnap: $text") "$WORK/said" || fail "$name"

@@ -22,7 +22,7 @@ attach() {
     sleep 0.02
   done
   sleep 0.3
-  timeout 30 "$BUILD/bin/clrsnap" record -d 0.7 --mode "$mode" --format collapsed -o "$WORK/stacks" $PID > "$WORK/said" 2>&1 ||
+  timeout 300 "$BUILD/bin/clrsnap" record -d 0.7 --mode "$mode" --format collapsed -o "$WORK/stacks" $PID > "$WORK/said" 2>&1 ||
     { cat "$WORK/said"; fail "$mode: the recording"; }
   wait $PID || [ $? = 42 ] || fail "$mode: the program"
   if [ "$stop" = 1 ]; then

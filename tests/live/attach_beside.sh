@@ -21,7 +21,7 @@ trap 'kill $reader 2> /dev/null; rm -rf "$WORK"' EXIT
 # Returns 1 if the program has come to its end.
 record() {
   local rc=0
-  timeout 100 "$clrsnap" record -d 1.5 -o "$WORK/stacks.folded" "$1" > "$WORK/said" 2>&1 || rc=$?
+  timeout 300 "$clrsnap" record -d 1.5 -o "$WORK/stacks.folded" "$1" > "$WORK/said" 2>&1 || rc=$?
   kill -0 "$1" 2> /dev/null || return 1
   [ $rc = 0 ] || { cat "$WORK/said" "$WORK/err"; fail "$2: exit code $rc"; }
   grep -qF Rec.Program.Hot "$WORK/stacks.folded" || { cat "$WORK/said"; fail "$2: nothing was seen"; }
@@ -62,7 +62,7 @@ find_program
 record "$PID" "in a container" || fail "the program has ended"
 [ -z "$(ls -A "/proc/$PID/root/dev/shm")" ] || fail "a file is left in the container"
 # The agent notices a killed command although the command's number is meaningless there.
-timeout 100 "$clrsnap" record -o "$WORK/killed.clrsnap" "$PID" > "$WORK/said" 2>&1 &
+timeout 300 "$clrsnap" record -o "$WORK/killed.clrsnap" "$PID" > "$WORK/said" 2>&1 &
 recorder=$!
 until_true 30 recorded_now "$PID" || { cat "$WORK/said"; fail "the second recording does not begin"; }
 kill -9 "$(pgrep -P $recorder)"

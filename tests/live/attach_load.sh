@@ -37,7 +37,7 @@ round() {
   [ $(($1 % 2)) = 0 ] && mode=wall
   # A loaded machine may give the agent no processor for as long as the shortest recording takes.
   for seconds in 0.25 1 5; do
-    timeout 200 "$clrsnap" record --mode $mode -d $seconds --lines -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
+    timeout 300 "$clrsnap" record --mode $mode -d $seconds --lines -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 ||
       bad "round $1"
     grep -qE 'without a name|unloaded code' "$WORK/stacks.folded" && bad "round $1: frames without names"
     [ $mode = cpu ] || grep -qF Kestrel "$WORK/stacks.folded" || continue
@@ -49,7 +49,7 @@ for i in $(seq $WARM); do round "$i"; done
 first=$(holds)
 for i in $(seq "$ROUNDS"); do round "$i"; done
 # Events, which come through an EventPipe session.
-timeout 200 "$clrsnap" record --mode cpu,alloc,lock,exception -d 0.5 -o "$WORK/all.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
+timeout 300 "$clrsnap" record --mode cpu,alloc,lock,exception -d 0.5 -o "$WORK/all.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
   bad "a recording of events"
 for mode in cpu alloc exception; do
   "$clrsnap" report --mode $mode -o "$WORK/$mode.folded" "$WORK/all.clrsnap" > "$WORK/said" 2>&1 || bad "mode $mode"
@@ -70,7 +70,7 @@ small_stacks() {
 }
 small=$(small_stacks)
 for i in $(seq 6); do
-  timeout 200 "$clrsnap" record --mode gc,alloc -d 0.1 -o "$WORK/gc.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
+  timeout 300 "$clrsnap" record --mode gc,alloc -d 0.1 -o "$WORK/gc.clrsnap" "$PID" > "$WORK/said" 2>&1 ||
     bad "recording $i of events"
 done
 sleep 0.5

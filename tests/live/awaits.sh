@@ -25,7 +25,7 @@ record() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  timeout 120 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- dotnet "$APP" "$@" > truth 2> err ||
+  timeout 300 "$CLRSNAP" record -F 999 "${options[@]}" -o out.collapsed -- dotnet "$APP" "$@" > truth 2> err ||
     { cat err; fail "the recording ended with $?"; }
 }
 # judge SHARE LEAST
@@ -103,7 +103,7 @@ PY
     CHILD=$!
     for _ in $(seq 100); do grep -q Blue truth && break; sleep 0.1; done
     sleep 1
-    timeout 60 "$CLRSNAP" record -F 999 -d 4 -o out.collapsed $CHILD > /dev/null 2> err || { cat err; fail "attach"; }
+    timeout 300 "$CLRSNAP" record -F 999 -d 4 -o out.collapsed $CHILD > /dev/null 2> err || { cat err; fail "attach"; }
     kill -9 $CHILD
     wait $CHILD 2> /dev/null
     sed -i 's/;Leaf[.]Warm//' out.collapsed

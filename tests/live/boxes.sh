@@ -64,7 +64,7 @@ side() {
   local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  timeout 60 nsenter --pid="/proc/$PID/ns/pid" unshare --mount --ipc --uts --net bash -c 'mount --make-rprivate / &&
+  timeout 300 nsenter --pid="/proc/$PID/ns/pid" unshare --mount --ipc --uts --net bash -c 'mount --make-rprivate / &&
     mount -t proc proc "$SIDE/proc" && exec /usr/bin/python3 "$BOX" --root "$SIDE" "$@"' box "${options[@]}" /usr/bin/clrsnap "$@"
 }
 # shows WHAT TEXT COMMAND...: it succeeds, and prints the text.
@@ -119,7 +119,7 @@ case $RECIPE in
     shows async "suspended async methods" side --user 1654:1654 -- async 1
     ;;
   within)
-    TMP=no timeout -k 5 100 unshare --mount --pid --fork --kill-child --ipc --uts --net bash -c "$inside" box --user 1654:1654 \
+    TMP=no timeout -k 5 300 unshare --mount --pid --fork --kill-child --ipc --uts --net bash -c "$inside" box --user 1654:1654 \
       /side/usr/bin/clrsnap record -o /out/r.txt -- /dotnet/dotnet /app/Record.dll hot 500 > said 2>&1
     rc=$?
     [ $rc = 42 ] && grep -qF Rec.Program out/r.txt || { cat said; fail "$RECIPE: ended with $rc"; }
@@ -129,7 +129,7 @@ case $RECIPE in
     owner=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp)
     "${owner[@]}" unshare --user --map-root-user true || skip "users cannot make user namespaces here"
     cp -r "$APPS" own && chmod -R a+rX own "$SIDE"
-    "${owner[@]}" timeout -k 5 100 unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc bash -c \
+    "${owner[@]}" timeout -k 5 300 unshare --user --map-root-user --mount --pid --fork --kill-child --mount-proc bash -c \
       'mount --bind "$0/own" /mnt && mount -t tmpfs none /tmp && cd / && exec "$DOTNET/dotnet" /mnt/Record.dll names 600000' "$WORK" > app.out 2>&1 &
     CHILD=$!
     find_inside

@@ -10,7 +10,7 @@ cd "$WORK" || exit 1
 bad() { cat err truth; fail "$*"; }
 # record OPTIONS...
 record() {
-  timeout 60 "$BUILD/bin/clrsnap" record -F 999 "$@" -o live.clrsnap -o live.pb.gz -- dotnet "$APP" "$seconds" \
+  timeout 300 "$BUILD/bin/clrsnap" record -F 999 "$@" -o live.clrsnap -o live.pb.gz -- dotnet "$APP" "$seconds" \
     > truth 2> err || bad "record $*"
   read -r least last changes < <(sed -nE \
     's/^clrsnap:   rate 999 Hz, at least ([0-9]+), at last ([0-9]+); changed ([0-9]+) times?$/\1 \2 \3/p' err)
@@ -58,7 +58,7 @@ record --budget 0.15% --mode wall
 # and CPU samples, which keep their share.
 wall=$(sed -n 's/^clrsnap: \(budget.*\)/\1/p' err) walls=$least
 build_app Costs
-timeout 60 "$BUILD/bin/clrsnap" record -d 6 --mode cpu,exception,wait,alloc --budget 3% -o modes.clrsnap -- dotnet "$APP" \
+timeout 300 "$BUILD/bin/clrsnap" record -d 6 --mode cpu,exception,wait,alloc --budget 3% -o modes.clrsnap -- dotnet "$APP" \
   < <(sleep 8) > truth 2> err || bad "several modes"
 read -r used least < <(sed -nE 's/^clrsnap: budget 3 %: used ([0-9.]+) .*/\1/p; s/^clrsnap:   rate 499 Hz, at least ([0-9]+), .*/\1/p' err | tr '\n' ' ')
 awk -v used="$used" 'BEGIN { exit !(used != "" && used < 7.5) }' || bad "several modes used $used % of a processor, 3 are allowed"

@@ -10,10 +10,10 @@ export LD_LIBRARY_PATH=$BUILD/lib
 # Some have small stacks: an attach leaves them alone.
 for mode in cpu wall; do
   rc=0
-  timeout -k 5 60 dotnet "$APP" small 8 > "$WORK/out" 2>&1 &
+  timeout -k 5 300 dotnet "$APP" small 8 > "$WORK/out" 2>&1 &
   child=$!
   for _ in $(seq 400); do grep -qs ready "$WORK/out" && break; sleep 0.05; done
-  timeout 60 "$BUILD/bin/clrsnap" record --mode $mode -F 999 -d 2 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)" \
+  timeout 300 "$BUILD/bin/clrsnap" record --mode $mode -F 999 -d 2 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)" \
     > "$WORK/said" 2>&1 || { cat "$WORK/said"; fail "$mode: the recording ends with $?"; }
   wait $child || rc=$?
   [ $rc = 42 ] || { cat "$WORK/said" "$WORK/out"; fail "$mode: the program ended with $rc"; }

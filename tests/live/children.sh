@@ -28,7 +28,7 @@ both() {
 }
 # seen: both are in their files, which takes longer on a slow machine.
 seen() { grep -qs System.Net.Http w.[0-9]*.folded && grep -qs Kestrel w.folded; }
-record() { timeout 100 "$clrsnap" record --children -o w.folded -o w.clrsnap "$@" > said 2>&1; }
+record() { timeout 300 "$clrsnap" record --children -o w.folded -o w.clrsnap "$@" > said 2>&1; }
 
 for seconds in 4 12 36; do
   rm -f w.*
@@ -62,7 +62,7 @@ exec 3>&-
 wait $server || fail "the server does not end as it should"
 
 # One after the other, and one that is not a .NET program.
-timeout 60 "$clrsnap" record --children -o r.folded -- \
+timeout 300 "$clrsnap" record --children -o r.folded -- \
   sh -c "dotnet $APP names 600; true; dotnet $APP names 600; exit 3" > said 2>&1
 [ $? = 3 ] || bad "the shell's exit code is lost"
 [ "$(grep -l Rec.Program.Hot r.folded r.[0-9]*.folded | wc -l)" = 2 ] || bad "not two files of two programs"
@@ -75,7 +75,7 @@ if command -v python3 > /dev/null; then
   collector=$!
   trap 'kill $collector 2> /dev/null; rm -rf "$WORK"' EXIT
   for _ in $(seq 200); do [ -s server/port ] && break; sleep 0.05; done
-  env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES timeout 60 "$clrsnap" record --children \
+  env -u OTEL_SERVICE_NAME -u OTEL_RESOURCE_ATTRIBUTES timeout 300 "$clrsnap" record --children \
     --push "otlp+http://127.0.0.1:$(cat server/port)" --continuous 500ms -- \
     sh -c "dotnet $APP names 1200; dotnet $WEB < /dev/null; exit 4" > said 2>&1
   [ $? = 4 ] || bad "the shell's exit code is lost"
@@ -97,13 +97,13 @@ if command -v python3 > /dev/null; then
   python3 "$SOURCE/tests/tools/collector.py" busy 503:2 200 &
   collector=$!
   for _ in $(seq 200); do [ -s busy/port ] && break; sleep 0.05; done
-  timeout 60 "$clrsnap" record --children --push "otlp+http://127.0.0.1:$(cat busy/port)" -- \
+  timeout 300 "$clrsnap" record --children --push "otlp+http://127.0.0.1:$(cat busy/port)" -- \
     sh -c "dotnet $APP names 300; sleep 0.5" > said 2>&1
   grep -q 'pushed 1 profile .*; lost 0, rejected 0$' said || bad "a profile is lost at the end"
   pass "pushed after the end"
 fi
 
-timeout 60 "$clrsnap" record --children -o none.folded -- true > said 2>&1
+timeout 300 "$clrsnap" record --children -o none.folded -- true > said 2>&1
 grep -q '^clrsnap: nothing was recorded: no .NET runtime in true loaded the agent$' said || bad "no program"
 [ -z "$(ls -A | grep none)" ] || bad "a file is left"
 pass "none"

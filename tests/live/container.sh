@@ -30,7 +30,7 @@ contained() {
   while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
   # shellcheck disable=SC2016
-  timeout -k 5 120 unshare --mount "${options[@]}" bash -c 'mount --bind "$1" /mnt || exit 1; shift; for d in /tmp /var/tmp /dev/shm; do
+  timeout -k 5 300 unshare --mount "${options[@]}" bash -c 'mount --bind "$1" /mnt || exit 1; shift; for d in /tmp /var/tmp /dev/shm; do
       mount -t tmpfs -o mode=1777 none $d || exit 1; done
     cd / && eval "$0" && exec "$@"' "$first" "${APP%/*}" "$@" dotnet /mnt/Record.dll names 90000 > out 2> err &
   CHILD=$!

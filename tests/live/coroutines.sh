@@ -30,18 +30,18 @@ for what in perf clock wall; do
   rc=0
   options=(--engine "$what")
   [ $what != wall ] || options=(--mode wall)
-  timeout -k 5 200 "$BUILD/bin/clrsnap" record "${options[@]}" -F 999 --format collapsed -o "$WORK/stacks" -- \
+  timeout -k 5 300 "$BUILD/bin/clrsnap" record "${options[@]}" -F 999 --format collapsed -o "$WORK/stacks" -- \
     dotnet "$APP" 3 > "$WORK/out" 2> "$WORK/said" || rc=$?
   check $what $rc
 done
 
 # Where other programs have the processors, three seconds may be too few for a walk on such a stack.
 rc=0
-timeout -k 5 200 dotnet "$APP" 100 "$WORK/over" > "$WORK/out" 2>&1 &
+timeout -k 5 300 dotnet "$APP" 100 "$WORK/over" > "$WORK/out" 2>&1 &
 child=$!
 for _ in $(seq 400); do grep -qs ready "$WORK/out" && break; sleep 0.05; done
 for _ in 1 2 3 4 5; do
-  timeout 100 "$BUILD/bin/clrsnap" record -F 999 -d 3 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)" \
+  timeout 300 "$BUILD/bin/clrsnap" record -F 999 -d 3 --format collapsed -o "$WORK/stacks" "$(pgrep -P $child)" \
     > "$WORK/said" 2>&1 || bad "attached: the recording ended with $?"
   grep -q 'cut [0-9]* bad-sp' "$WORK/said" && break
 done

@@ -47,7 +47,7 @@ def recorded(clrsnap, pid, work, options):
     wait_for(lambda: is_recorded(pid) or recorder.poll() is not None, "nothing is recorded")
     span = window()
     recorder.send_signal(signal.SIGINT)
-    said = recorder.communicate(timeout=120)[1]
+    said = recorder.communicate(timeout=300)[1]
     if recorder.returncode != 0:
         raise SystemExit(f"FAIL: {said}")
     wait_for(lambda: not is_recorded(pid), "it is still recorded")
@@ -84,7 +84,7 @@ def main():
             alone.append(window())
             all_walked.append(recorded(clrsnap, program.pid, work, ["--alloc", "100k", "--event-rate", "1000000"])[0])
         program.stdin.close()
-        if program.wait(timeout=60) != 0:
+        if program.wait(timeout=300) != 0:
             raise SystemExit("FAIL: the program")
         slices = list(read_slices(f"{work}/slices"))
     print(said)

@@ -27,7 +27,7 @@ with() {
   shift
   env MicrosoftInstrumentationEngine_LogLevel=All MicrosoftInstrumentationEngine_FileLog=All \
     MicrosoftInstrumentationEngine_FileLogPath="$WORK/$name.engine" CLRSNAP_LOG="$WORK/$name.log" \
-    timeout -k 5 200 "$@"
+    timeout -k 5 300 "$@"
 }
 
 # Times, processes and addresses differ between runs.

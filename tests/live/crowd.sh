@@ -27,7 +27,7 @@ end() {
 }
 record() {
   local began=$EPOCHREALTIME
-  timeout 200 "$clrsnap" record -F 100 "$@" "$PID" > "$WORK/said" 2>&1 || bad "record $*"
+  timeout 300 "$clrsnap" record -F 100 "$@" "$PID" > "$WORK/said" 2>&1 || bad "record $*"
   TOOK=$(awk -v from="$began" -v to="$EPOCHREALTIME" 'BEGIN { printf "%d", (to - from) * 1000 }')
 }
 

@@ -26,7 +26,7 @@ measure() {
   sleep 1.5
   mark
   local done1=$done_ cpu1=$cpu_
-  timeout 60 "$clrsnap" record --mode "$MODE" -d 4 "$@" --format collapsed -o "$WORK/stacks" "$pid" \
+  timeout 300 "$clrsnap" record --mode "$MODE" -d 4 "$@" --format collapsed -o "$WORK/stacks" "$pid" \
     > "$WORK/said" 2>&1 &
   local command=$!
   sleep 1.5

@@ -11,7 +11,7 @@ cd "$WORK" || exit 1
 harmless() { python3 "$SOURCE/tests/tools/harmless.py" "$@" || fail "$2 is not harmless"; }
 
 evil=$'E\e]0;x\a\xc2\x9bm\n'
-timeout -k 5 200 dotnet "$APP" names 200000 "$evil" $'owned\x9b\xe2\x80\xae' > out 2> err &
+timeout -k 5 300 dotnet "$APP" names 200000 "$evil" $'owned\x9b\xe2\x80\xae' > out 2> err &
 CHILD=$!
 find_program
 for verb in "stack $PID" ps "doctor $PID" "ps --json" "stack --json $PID"; do

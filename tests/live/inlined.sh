@@ -19,7 +19,7 @@ line_of() { awk -v what="$1" -v method="$2" '$1 == what && $2 == method { print 
 record() {
   local name=$1 what=$2 ms=$3
   shift 3
-  timeout 250 "$BUILD/bin/clrsnap" record --native off -F 999 -o "$name.collapsed" "$@" -- \
+  timeout 300 "$BUILD/bin/clrsnap" record --native off -F 999 -o "$name.collapsed" "$@" -- \
     dotnet "$APP" "$what" "$ms" > /dev/null 2> "$name.err"
   [ $? = 42 ] || { cat "$name.err"; fail "$name: the recording ended otherwise"; }
 }
@@ -140,7 +140,7 @@ attach() {
   kill "$PID"
   wait "$PID" 2> /dev/null
   start 5000 DOTNET_RichDebugInfo=1
-  timeout 250 "$BUILD/bin/clrsnap" record --inlined --native off -F 999 -o attach.collapsed "$PID" 2> attach.err ||
+  timeout 300 "$BUILD/bin/clrsnap" record --inlined --native off -F 999 -o attach.collapsed "$PID" 2> attach.err ||
     { cat attach.err; fail "the attach"; }
   shares attach Inl.Program.Hot 4 # it begins anywhere
 }

@@ -87,7 +87,7 @@ stop() {
 # launch_app ARGS...: starts APP, and waits until it prints "ready": PID becomes its process,
 # LAUNCHER the job that ends with it, and WORK/said what it prints.
 launch_app() {
-  timeout 150 dotnet "$APP" "$@" > "$WORK/said" 2>&1 &
+  timeout 300 dotnet "$APP" "$@" > "$WORK/said" 2>&1 &
   LAUNCHER=$!
   for _ in $(seq 600); do grep -q ready "$WORK/said" && break; sleep 0.1; done
   PID=$(pgrep -P $LAUNCHER) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program does not start"; }

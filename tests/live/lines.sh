@@ -62,11 +62,11 @@ replaced() {
   }
   for how in none before; do
     restore
-    timeout 100 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
+    timeout 300 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
     CHILD=$!
     find_program Lines.dll
     [ $how = none ] || swap
-    timeout 100 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/$how.txt" "$PID" > "$WORK/$how.err" 2>&1 ||
+    timeout 300 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/$how.txt" "$PID" > "$WORK/$how.err" 2>&1 ||
       { cat "$WORK/$how.err"; fail "$how"; }
     kill "$PID"
     wait $CHILD 2> /dev/null
@@ -74,17 +74,17 @@ replaced() {
     grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/none.txt" || { cat "$WORK/none.err"; fail "no lines though nothing was replaced"; }
   done
   restore
-  timeout 100 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
+  timeout 300 dotnet "$WORK/app/Lines.dll" 60000 > /dev/null 2>&1 &
   CHILD=$!
   find_program Lines.dll
   cp "$other.dll" "$WORK/app/new" && mv "$WORK/app/new" "$WORK/app/Lines.dll"
-  timeout 100 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/module.txt" "$PID" > "$WORK/module.err" 2>&1 ||
+  timeout 300 "$BUILD/bin/clrsnap" record -d 1.5 --lines --native off --format collapsed -o "$WORK/module.txt" "$PID" > "$WORK/module.err" 2>&1 ||
     { cat "$WORK/module.err"; fail "only the module"; }
   kill "$PID"
   wait $CHILD 2> /dev/null
   grep -qE '\(Program\.cs:[0-9]+\)' "$WORK/module.txt" || { cat "$WORK/module.err"; fail "no lines though the PDB is there"; }
   restore
-  timeout 100 "$BUILD/bin/clrsnap" record --lines --native off -o "$WORK/during.collapsed" -o "$WORK/during.clrsnap" -- \
+  timeout 300 "$BUILD/bin/clrsnap" record --lines --native off -o "$WORK/during.collapsed" -o "$WORK/during.clrsnap" -- \
     dotnet "$WORK/app/Lines.dll" 60000 > "$WORK/during.err" 2>&1 &
   local recorder=$!
   started() { CHILD=$(pgrep -P $recorder); }
@@ -96,7 +96,7 @@ replaced() {
   wait $recorder
   mv "$WORK/during.collapsed" "$WORK/during.txt" || { cat "$WORK/during.err"; fail "during"; }
   told during
-  timeout 60 "$BUILD/bin/clrsnap" report --native off --format collapsed -o "$WORK/report.txt" "$WORK/during.clrsnap" 2> "$WORK/report.err"
+  timeout 300 "$BUILD/bin/clrsnap" report --native off --format collapsed -o "$WORK/report.txt" "$WORK/during.clrsnap" 2> "$WORK/report.err"
   cmp "$WORK/during.txt" "$WORK/report.txt" || fail "report says otherwise"
 }
 case $WHAT in

@@ -36,11 +36,11 @@ look() { clrsnap=("$BUILD/bin/clrsnap"); look_once "$@"; }
 look_with_few_rights() { clrsnap=("${FEW[@]}" "$BUILD/bin/clrsnap"); look_once "$@"; }
 look_once() {
   for _ in $(seq 10); do # on a busy machine a second may not be enough
-    timeout 60 "${clrsnap[@]}" record -d 1 -o "$WORK/out.folded" "$PID" > "$WORK/said" 2> "$WORK/record.err" || bad "record"
+    timeout 300 "${clrsnap[@]}" record -d 1 -o "$WORK/out.folded" "$PID" > "$WORK/said" 2> "$WORK/record.err" || bad "record"
     grep -q 'libmapped\|_NAME' "$WORK/out.folded" && break
   done
-  timeout 60 "${clrsnap[@]}" stack "$PID" > "$WORK/stack" 2> "$WORK/stack.err" || bad "stack"
-  timeout 60 "${clrsnap[@]}" top --count 1 --native on "$PID" > "$WORK/top" 2> "$WORK/top.err" || bad "top"
+  timeout 300 "${clrsnap[@]}" stack "$PID" > "$WORK/stack" 2> "$WORK/stack.err" || bad "stack"
+  timeout 300 "${clrsnap[@]}" top --count 1 --native on "$PID" > "$WORK/top" 2> "$WORK/top.err" || bad "top"
   ! grep -h WRONG "$WORK/out.folded" "$WORK/stack" "$WORK/top" || bad "a wrong name"
   grep -q 'libmapped\|_NAME' "$WORK/out.folded" || bad "nothing of the library was recorded"
   if [ -n "$1" ]; then
@@ -50,7 +50,7 @@ look_once() {
     grep -q "libmapped.so.*($2)" "$WORK/record.err" && grep -q "libmapped.so.*($2)" "$WORK/stack.err" || bad "the reason is not said"
   fi
 }
-run() { timeout -k 5 120 dotnet "$APP" "$library" 60; }
+run() { timeout -k 5 300 dotnet "$APP" "$library" 60; }
 # unshared SCRIPT: runs it in namespaces of its own, as the current user.
 unshared() {
   local user=()
@@ -67,7 +67,7 @@ case $WHAT in
       objcopy --remove-section=.note.gnu.build-id "$right" "$WORK/right.so" && right=$WORK/right.so
     fi
     cp "$wrong" "$library"
-    begin unshared "mount --bind '$right' '$library' && exec timeout -k 5 120 dotnet '$APP' '$library' 60"
+    begin unshared "mount --bind '$right' '$library' && exec timeout -k 5 300 dotnet '$APP' '$library' 60"
     look RIGHT_NAME
     [ "$WHAT" = unlabelled ] || look_with_few_rights RIGHT_NAME
     end
@@ -100,7 +100,7 @@ case $WHAT in
       mkdir -p '.$BUILD' && mount --bind '$BUILD' '.$BUILD' &&
       mount --bind '$(dirname "$APP")' '.$(dirname "$APP")' && cp '$right' '.$library' &&
       pivot_root . old && cd / && umount -l old &&
-      exec timeout -k 5 120 '$dotnet' '$APP' '$library' 60"
+      exec timeout -k 5 300 '$dotnet' '$APP' '$library' 60"
     look RIGHT_NAME
     look_with_few_rights RIGHT_NAME
     end
@@ -127,7 +127,7 @@ case $WHAT in
     kill -9 $recorder
     wait $recorder 2> /dev/null
     end
-    report() { timeout 60 "$BUILD/bin/clrsnap" report -o "$WORK/out.folded" "$WORK/cut.clrsnap" 2> "$WORK/report.err" || bad "report"; }
+    report() { timeout 300 "$BUILD/bin/clrsnap" report -o "$WORK/out.folded" "$WORK/cut.clrsnap" 2> "$WORK/report.err" || bad "report"; }
     report
     grep -q RIGHT_NAME "$WORK/out.folded" || bad "no name though the file is there"
     touch -r "$library" "$WORK/time"

@@ -24,25 +24,25 @@ cc -shared -nostdlib -o lib/ld-linux-x86-64.so.2 -x c /dev/null
 printf '#!/bin/sh\nexport LD_PRELOAD=%s/lib/musl_cxx.so LD_LIBRARY_PATH=%s/lib\nexec %s "$@"\n' "$WORK" "$WORK" "$program" > run
 chmod +x run
 rc=0
-timeout 60 ./run hot 100 > out 2>&1 || rc=$?
+timeout 300 ./run hot 100 > out 2>&1 || rc=$?
 [ $rc = 42 ] || { cat out; fail "the runtime for musl does not run here: $rc"; }
 
 # shown TEXT FILE
 shown() { grep -qE -- "$1" "$2" || { cat "$2"; fail "no '$1'"; }; }
 rc=0
-timeout 100 "$clrsnap" record -o r.txt --top 3 -- ./run hot 1500 > out 2>&1 || rc=$?
+timeout 300 "$clrsnap" record -o r.txt --top 3 -- ./run hot 1500 > out 2>&1 || rc=$?
 [ $rc = 42 ] || { cat out; fail "hot ended with $rc"; }
 shown '^clrsnap: +[5-9][0-9]\.[0-9] %.* Rec\.Program\.Hot$' out
 shown 'System.Threading.Thread.StartCallback' r.txt
 pass "from its start"
 rc=0
-timeout 100 "$clrsnap" record --mode cpu,wall -o r.txt --top 20 -- ./run rough 1500 > out 2>&1 || rc=$?
+timeout 300 "$clrsnap" record --mode cpu,wall -o r.txt --top 20 -- ./run rough 1500 > out 2>&1 || rc=$?
 [ $rc = 42 ] || { cat out; fail "rough ended with $rc"; }
 shown 'Rec\.Program\.Hot$' out
 ! grep -q 'unknown-code.*[0-9]\{3\}' out || { cat out; fail "walks end in unknown code"; }
 pass "both modes"
 rc=0
-timeout 100 "$clrsnap" record --mode cpu,exception -o no.txt -- ./run rough 500 > out 2>&1 || rc=$?
+timeout 300 "$clrsnap" record --mode cpu,exception -o no.txt -- ./run rough 500 > out 2>&1 || rc=$?
 [ $rc = 42 ] || { cat out; fail "a refused recording's program ended with $rc"; }
 shown '^clrsnap: nothing was recorded: with musl only the modes cpu and wall are recorded' out
 pass "modes of events are refused"

@@ -15,7 +15,7 @@ trap 'finish; rm -rf "$WORK"' EXIT
 
 # start VARIABLE...: runs the program until its worker is in Hot, and Main in Join.
 start() {
-  timeout 120 env "$@" dotnet "$APP" hot 60000 > /dev/null 2>&1 &
+  timeout 300 env "$@" dotnet "$APP" hot 60000 > /dev/null 2>&1 &
   launcher=$!
   for _ in $(seq 300); do
     pid=$(pgrep -P $launcher) && said=$("$CLRSNAP" stack "$pid" 2> /dev/null) && grep -q Rec.Program.Hot <<< "$said" &&

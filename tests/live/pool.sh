@@ -22,7 +22,7 @@ assert eval(sys.argv[2]), pool' "$WORK/json" "$1"
 
 # top CHECK [COUNT]: CHECK holds for `pool`, the thread pool in one of COUNT lines of `top --json`.
 top() {
-  timeout 100 "$CLRSNAP" top --json --interval 1 -n "${2:-90}" "$PID" 2> "$WORK/err" |
+  timeout 300 "$CLRSNAP" top --json --interval 1 -n "${2:-90}" "$PID" 2> "$WORK/err" |
     python3 -c 'import json, sys
 for line in sys.stdin:
     pool = json.loads(line)["thread_pool"]
@@ -36,7 +36,7 @@ sys.exit("no such line, the last one was " + line)' "$1"
 recorded() {
   local duration looks cause=${2:-}
   for duration in 3 20 60; do
-    timeout 100 "$CLRSNAP" record --mode wall --lines -F 20 -d $duration -o "$WORK/r.clrsnap" "$PID" > "$WORK/err" 2>&1 || { cat "$WORK/err"; fail "record"; }
+    timeout 300 "$CLRSNAP" record --mode wall --lines -F 20 -d $duration -o "$WORK/r.clrsnap" "$PID" > "$WORK/err" 2>&1 || { cat "$WORK/err"; fail "record"; }
     looks=$(sed -nE 's/^clrsnap: pool: .* ([0-9]+) looks?.*/\1/p' "$WORK/err")
     [ "${looks:-0}" -ge 3 ] && break
   done

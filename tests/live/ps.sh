@@ -23,7 +23,7 @@ listed() {
 # refused NAME TEXT: there is no recording and no file, and the command says TEXT.
 refused() {
   local rc=0
-  timeout 50 "${@:3}" "$clrsnap" record -d 1 -o "$WORK/none.clrsnap" "$PID" > "$WORK/said" 2>&1 || rc=$?
+  timeout 300 "${@:3}" "$clrsnap" record -d 1 -o "$WORK/none.clrsnap" "$PID" > "$WORK/said" 2>&1 || rc=$?
   [ $rc = 1 ] || { cat "$WORK/said"; fail "$1: ended with $rc, not 1"; }
   diff <(echo "clrsnap: $2") "$WORK/said" || fail "$1"
   [ ! -e "$WORK/none.clrsnap" ] || fail "$1: a file is left"

@@ -14,7 +14,7 @@ collector=$!
 trap 'kill $collector 2> /dev/null; rm -rf "$WORK"' EXIT
 for _ in $(seq 200); do [ -s server/port ] && break; sleep 0.05; done
 
-timeout 60 "$BUILD/bin/clrsnap" record --labels --mode cpu,wall,alloc --push "otlp+http://127.0.0.1:$(cat server/port)" \
+timeout 300 "$BUILD/bin/clrsnap" record --labels --mode cpu,wall,alloc --push "otlp+http://127.0.0.1:$(cat server/port)" \
   --continuous 400ms -o file.clrsnap -- dotnet "$APP" 20 > truth 2> err || { cat err; fail "the recording"; }
 pushed=$(sed -n 's/^clrsnap: pushed \([0-9]*\) profiles .*; lost 0, rejected 0$/\1/p' err)
 [ "${pushed:-0}" = "$(find server -name '*.body' | wc -l)" ] && [ "$pushed" -ge 7 ] ||

@@ -11,7 +11,7 @@ bad() { show; fail "$*"; }
 # record MODE HZ STOP_AFTER_MS COMMAND...: `out` has record_check's lines, `rc` the program's exit code.
 record() {
   rm -f "$WORK/log"
-  timeout 120 "$BUILD/bin/record_check" "$BUILD/lib/libclrsnap.so" "$@" > "$WORK/out" 2> "$WORK/stderr" ||
+  timeout 300 "$BUILD/bin/record_check" "$BUILD/lib/libclrsnap.so" "$@" > "$WORK/out" 2> "$WORK/stderr" ||
     bad "record_check $*"
   rc=$(total exit)
   [ -s "$WORK/stderr" ] && bad "something on stderr"

@@ -27,7 +27,7 @@ finish() {
 }
 record() {
   local rc=0
-  timeout 100 "$clrsnap" record --top 20 -o "$WORK/stacks.folded" "$@" > "$WORK/said" 2>&1 || rc=$?
+  timeout 300 "$clrsnap" record --top 20 -o "$WORK/stacks.folded" "$@" > "$WORK/said" 2>&1 || rc=$?
   [ $rc = 0 ] || bad "record $*: exit code $rc"
 }
 # unseen FILE: the first of the methods that burn which the file does not have; fails if it has all of them.
@@ -79,10 +79,10 @@ clean "the second recording"
 [ "$(descriptors)" -le "$before" ] || bad "descriptors are left: $before, then $(descriptors)"
 
 # Two recordings at a time.
-timeout 100 "$clrsnap" record -o "$WORK/one.folded" "$PID" > "$WORK/one" 2>&1 &
+timeout 300 "$clrsnap" record -o "$WORK/one.folded" "$PID" > "$WORK/one" 2>&1 &
 first=$!
 until_true 30 recorded_now "$PID" || bad "the first of two recordings does not begin"
-timeout 100 "$clrsnap" record -d 1 -o "$WORK/two.folded" "$PID" > "$WORK/said" 2>&1 && bad "two recordings at a time"
+timeout 300 "$clrsnap" record -d 1 -o "$WORK/two.folded" "$PID" > "$WORK/said" 2>&1 && bad "two recordings at a time"
 grep -qE "^clrsnap: process $PID is being recorded already, by another clrsnap \(process [0-9]+\)$" "$WORK/said" ||
   bad "the second command is not told why"
 [ -e "$WORK/two.folded" ] && bad "a file is left of the refused recording"
@@ -90,7 +90,7 @@ kill -INT "$(pgrep -P $first)"
 wait $first || bad "the first of two recordings"
 
 # The command is killed: the file is valid up to there, the program does not notice, and the next recording works.
-timeout 100 "$clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2>&1 &
+timeout 300 "$clrsnap" record -o "$WORK/cut.clrsnap" "$PID" > "$WORK/said" 2>&1 &
 recorder=$!
 has_stacks() {
   "$clrsnap" report -o "$WORK/cut.folded" "$WORK/cut.clrsnap" > "$WORK/report" 2>&1 && grep -qF Rec.Program.Hot "$WORK/cut.folded"
@@ -107,7 +107,7 @@ pass "a killed command leaves a file and a program"
 
 # A recording that Ctrl-C ends, and one up to the program's own end.
 for seconds in 1.5 5 20; do
-  timeout 100 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
+  timeout 300 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 &
   recorder=$!
   until_true 30 recorded_now "$PID" || bad "the recording to interrupt does not begin"
   sleep $seconds
@@ -121,7 +121,7 @@ finish 143
 
 for life in 3000 12000 48000; do
   start names $life
-  timeout 100 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 && ! unseen "$WORK/stacks.folded" > /dev/null && break
+  timeout 300 "$clrsnap" record -o "$WORK/stacks.folded" "$PID" > "$WORK/said" 2>&1 && ! unseen "$WORK/stacks.folded" > /dev/null && break
   [ $life = 48000 ] || wait $CHILD
 done
 named "until the program's end"

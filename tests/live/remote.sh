@@ -17,7 +17,7 @@ refused() {
 
 sleep 300 &
 other=$!
-timeout 120 dotnet "$APP" busy 8 > "$WORK/stdout" 2>&1 &
+timeout 300 dotnet "$APP" busy 8 > "$WORK/stdout" 2>&1 &
 program=$!
 for _ in $(seq 300); do
   pid=$(pgrep -P $program) && grep -q libcoreclr.so "/proc/$pid/maps" 2> /dev/null && break

@@ -20,13 +20,13 @@ cd "$WORK" || exit 1
 # says CODE TEXT COMMAND...
 says() {
   local got=0
-  timeout 60 "${@:3}" > said 2>&1 || got=$?
+  timeout 300 "${@:3}" > said 2>&1 || got=$?
   [ $got = "$1" ] || { cat said; fail "${*:3}: ended with $got"; }
   grep -qF -- "$2" said || { cat said; fail "${*:3}: not said: $2"; }
   pass "$2"
 }
 of_other() {
-  "${other[@]}" timeout -k 5 60 dotnet "$APP" names 60000 > /dev/null 2> err &
+  "${other[@]}" timeout -k 5 300 dotnet "$APP" names 60000 > /dev/null 2> err &
   CHILD=$!
   find_program
 }

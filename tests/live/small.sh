@@ -20,7 +20,7 @@ check() {
 }
 launch() {
   local rc=0
-  timeout -k 5 60 "$BUILD/bin/clrsnap" record "${@:2}" -F 999 --format collapsed -o "$WORK/stacks" -- \
+  timeout -k 5 300 "$BUILD/bin/clrsnap" record "${@:2}" -F 999 --format collapsed -o "$WORK/stacks" -- \
     env "$preload" ${1:+SMALL_OWN=1} dotnet "$APP" hot 3000 > "$WORK/said" 2>&1 || rc=$?
   [ $rc != 42 ] || rc=0  # the program's own
   check "launched, $*" $rc
@@ -28,7 +28,7 @@ launch() {
 attach() {
   local rc=0 command=0
   start "$preload" ${1:+SMALL_OWN=1}
-  timeout 60 "$BUILD/bin/clrsnap" record "${@:2}" -F 999 -d 2 --format collapsed -o "$WORK/stacks" "$PID" \
+  timeout 300 "$BUILD/bin/clrsnap" record "${@:2}" -F 999 -d 2 --format collapsed -o "$WORK/stacks" "$PID" \
     > "$WORK/said" 2>&1 || command=$?
   [ -d "/proc/$PID" ] || rc=139
   stop

@@ -25,16 +25,16 @@ launch() {
   # Until the library is found CPU mode may send signals, and an earlier signal of mode wall may be pending for a thread
   # without a processor: docs/signal-safety.md, "Small stacks".
   [ "$1 $2" = "wall 0" ] || calm=calm
-  timeout -k 5 90 "$clrsnap" record --mode "$1" -F 1000 --format collapsed -o "$WORK/stacks" -- \
+  timeout -k 5 300 "$clrsnap" record --mode "$1" -F 1000 --format collapsed -o "$WORK/stacks" -- \
     dotnet "$APP" "$3" 3 "$2" $calm > "$WORK/said" 2>&1 || rc=$?
   check "launched, $1, the library after $2 s" $rc
 }
 attach() {
   local rc=0 command=0
-  timeout -k 5 60 dotnet "$APP" "$WORK/libsmall.so" 6 0 > "$WORK/out" 2>&1 &
+  timeout -k 5 300 dotnet "$APP" "$WORK/libsmall.so" 6 0 > "$WORK/out" 2>&1 &
   local child=$!
   for _ in $(seq 200); do grep -qs ready "$WORK/out" && break; sleep 0.05; done
-  timeout 60 "$clrsnap" record --mode "$1" -F 1000 -d 2 --format collapsed -o "$WORK/stacks" \
+  timeout 300 "$clrsnap" record --mode "$1" -F 1000 -d 2 --format collapsed -o "$WORK/stacks" \
     "$(pgrep -P $child)" > "$WORK/said" 2>&1 || command=$?
   wait $child || rc=$?
   [ $command = 0 ] || { cat "$WORK/said"; fail "attached, $1: the command ended with $command"; }

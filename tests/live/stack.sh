@@ -27,7 +27,7 @@ refused 1 "there is no CoreCLR in process $$" $$
 "$CLRSNAP" stack --help | grep -q "usage: clrsnap stack" || fail "--help"
 "$CLRSNAP" help stack | grep -q "usage: clrsnap stack" || fail "help stack"
 
-timeout 120 dotnet "$APP" hot 60000 > /dev/null 2>&1 &
+timeout 300 dotnet "$APP" hot 60000 > /dev/null 2>&1 &
 launcher=$!
 for _ in $(seq 300); do
   # Both are there: the worker in Hot, Main in Join.
@@ -95,7 +95,7 @@ pass "the program has not noticed"
 
 # What threads wait for: each one's name says it; one name is longer than the kernel keeps.
 build_app Waits
-timeout 100 dotnet "$APP" > "$WORK/waits" 2>&1 &
+timeout 300 dotnet "$APP" > "$WORK/waits" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/waits" || { cat "$WORK/waits"; fail "the threads do not come to wait"; }
@@ -137,7 +137,7 @@ kill "$pid"
 wait $launcher 2> /dev/null
 rm "$WORK/waits"
 cp -r "$(dirname "$APP")" "$WORK/copy"
-DOTNET_TieredCompilation=0 timeout 100 dotnet "$WORK/copy/Waits.dll" > "$WORK/waits" 2>&1 &
+DOTNET_TieredCompilation=0 timeout 300 dotnet "$WORK/copy/Waits.dll" > "$WORK/waits" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -qs ready "$WORK/waits" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && "$CLRSNAP" stack --json "$pid" > "$WORK/json" || fail "the optimized program"
@@ -156,7 +156,7 @@ wait $launcher 2> /dev/null
 pass "what threads wait for, and on which lines"
 
 # Which thread suspends the runtime: at some of so many looks the thread that collects, never another one, and none when it has ended.
-timeout 100 dotnet "$APP" "$WORK/end" > "$WORK/collects" 2>&1 &
+timeout 300 dotnet "$APP" "$WORK/end" > "$WORK/collects" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/collects" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/collects" || { cat "$WORK/collects"; fail "the program that collects"; }

@@ -13,7 +13,7 @@ case $KIND in
   background) export DOTNET_gcServer=0 DOTNET_gcConcurrent=1; arguments=(background) ;;
   server) export DOTNET_gcServer=1 DOTNET_GCHeapCount=2 DOTNET_gcConcurrent=0 ;;
 esac
-timeout 100 dotnet "$APP" "$WORK/end" "${arguments[@]}" > "$WORK/said" 2>&1 &
+timeout 300 dotnet "$APP" "$WORK/end" "${arguments[@]}" > "$WORK/said" 2>&1 &
 launcher=$!
 for _ in $(seq 300); do grep -q ready "$WORK/said" && break; sleep 0.1; done
 pid=$(pgrep -P $launcher) && grep -q ready "$WORK/said" || { cat "$WORK/said"; fail "the program that collects"; }
@@ -22,7 +22,7 @@ taken=0
 looks() {
   for _ in $(seq "$2"); do
     taken=$((taken + 1))
-    timeout 20 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$1.$taken" || fail "stack"
+    timeout 300 "$CLRSNAP" stack --json "$pid" > "$WORK/look.$1.$taken" || fail "stack"
   done
 }
 # check PHASE: returns 3 if nothing is wrong, but too little of what should be seen was seen.
@@ -81,7 +81,7 @@ done
 # A recording has the same: a thread that ran managed code waits for the collection, above the method that it ran; each
 # collection is the way to the safe point and the work.
 recorded() {
-  timeout 100 "$CLRSNAP" record --mode wall,gc -d 2 -o "$WORK/gc.clrsnap" "$pid" > "$WORK/record.out" 2>&1 ||
+  timeout 300 "$CLRSNAP" record --mode wall,gc -d 2 -o "$WORK/gc.clrsnap" "$pid" > "$WORK/record.out" 2>&1 ||
     { cat "$WORK/record.out"; fail "record"; }
   for mode in wall gc; do
     "$CLRSNAP" report --mode $mode --format collapsed -o - "$WORK/gc.clrsnap" > "$WORK/$mode.folded" 2> /dev/null || fail "report"
@@ -105,7 +105,7 @@ parts_of_pauses() {
 }
 # Under Server GC a thread of the collector's own makes the pause.
 by_the_server() {
-  timeout 100 "$CLRSNAP" record --mode gc -d 1 -o "$WORK/gc.folded" "$pid" > "$WORK/record.out" 2>&1 ||
+  timeout 300 "$CLRSNAP" record --mode gc -d 1 -o "$WORK/gc.folded" "$pid" > "$WORK/record.out" 2>&1 ||
     { cat "$WORK/record.out"; fail "record"; }
   parts_of_pauses
 }
@@ -117,7 +117,7 @@ stubborn() {
   line=$(grep -n 'while (stubborn) Native.memset' "$SOURCE/tests/apps/Collects/Program.cs" | cut -d: -f1)
   place="Program.Main.lambda#2 (Program.cs:$line)"
   for _ in $(seq 10); do
-    timeout 100 "$CLRSNAP" record --lines --mode gc -o "$WORK/way.folded" -o "$WORK/way.md" -- dotnet "$APP" "$WORK/never" stubborn > "$WORK/record.out" 2>&1 ||
+    timeout 300 "$CLRSNAP" record --lines --mode gc -o "$WORK/way.folded" -o "$WORK/way.md" -- dotnet "$APP" "$WORK/never" stubborn > "$WORK/record.out" 2>&1 ||
       { cat "$WORK/record.out"; fail "record"; }
     # The parts add up to the pauses: what samples of the thread account for is not counted twice.
     awk '/gc: [0-9]+ pauses, / { all = $(NF - 1) * ($NF == "s" ? 1e9 : 1e6) } NR != FNR { sum += $NF }

@@ -13,7 +13,7 @@ clrsnap=$BUILD/bin/clrsnap
 record() {
   local modes=$1
   shift
-  env "$@" timeout -k 5 100 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k -o all.json -- dotnet "$APP" return > truth 2> err
+  env "$@" timeout -k 5 300 "$clrsnap" record --mode "$modes" --event-rate 1000000 --alloc 100k -o all.json -- dotnet "$APP" return > truth 2> err
   [ $? = 7 ] || { cat truth err; fail "mode $modes: another exit code than the program's"; }
   python3 "$SOURCE/tests/live/starts.py" all.json ${modes//,/ } < truth > compared || { cat compared err; fail "mode $modes: not all of it"; }
 }
@@ -38,7 +38,7 @@ export DOTNET_DbgEnableMiniDump=0
 for how in nothing exit throw failfast; do
   dotnet "$APP" $how > /dev/null 2>&1
   alone=$?
-  timeout -k 5 100 "$clrsnap" record --mode cpu,exception,gc -o how.json -- dotnet "$APP" $how > truth 2> err
+  timeout -k 5 300 "$clrsnap" record --mode cpu,exception,gc -o how.json -- dotnet "$APP" $how > truth 2> err
   rc=$?
   [ $rc = $alone ] || { cat truth err; fail "$how: the exit code is $rc instead of $alone"; }
   grep -q '^clrsnap: wrote how.json' err || { cat err; fail "$how: no recording"; }

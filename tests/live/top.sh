@@ -17,7 +17,7 @@ near() {
 
 text() {
   # The last table covers the program's whole run. The program's own output is not among the tables.
-  timeout 60 "$clrsnap" top --interval 0.5 --whole --rows 40 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
+  timeout 300 "$clrsnap" top --interval 0.5 --whole --rows 40 -- dotnet "$APP" 3 > out 2> err || bad "it ends with $?"
   [ "$(grep -c '^truth' err)" = 3 ] || bad "the program's own output is not on standard error"
   grep -q truth out && bad "the program's own output is among the tables"
   [ "$(grep -c '^clrsnap top: [0-9]* dotnet' out)" -ge 4 ] || bad "fewer than 4 tables in 3 s"
@@ -31,17 +31,17 @@ text() {
   grep -Eq '^\.NET [0-9.]+, cpu 499 Hz, [0-9]+ s; [1-9][0-9]* samples, [0-9]+/s, lost 0, complete' out ||
     bad "no facts"
   # The command ends with the program.
-  timeout 60 "$clrsnap" top --text -- dotnet "$APP" no-number > out 2> err
+  timeout 300 "$clrsnap" top --text -- dotnet "$APP" no-number > out 2> err
   [ $? = 134 ] || bad "the exit code of a program that dies is lost"
   # The first second may be over before the thread exists.
-  timeout 60 "$clrsnap" top --no-counters --threads --filter splitter --interval 3 -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
+  timeout 300 "$clrsnap" top --no-counters --threads --filter splitter --interval 3 -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
   [ "$(grep -c '^ *[0-9][0-9]* .*Splitter  *Split.Program.Burn$' out)" = 1 ] || bad "no thread Splitter"
   grep -q 'allocations and GC: not asked for' out || bad "counters in spite of --no-counters"
   [ "$(wc -l < out)" = 7 ] || bad "the filter lets others through"
 }
 
 json() {
-  timeout 100 "$clrsnap" top --json --whole --interval 0.5 --rows 40 -- dotnet "$APP" 3 > out 2> err ||
+  timeout 300 "$clrsnap" top --json --whole --interval 0.5 --rows 40 -- dotnet "$APP" 3 > out 2> err ||
     bad "it ends with $?"
   python3 - out << 'PYTHON' || bad "the JSON is wrong"
 import json, sys
@@ -64,9 +64,9 @@ assert 0 < max(line["cpu_percent"] for line in lines) < 1000
 assert thread["share_percent"] > 60 and thread["hottest"] == "Split.Program.Burn", thread
 PYTHON
   # When its reader closes the pipe, the command ends, and with it the program.
-  timeout 60 "$clrsnap" top --json --interval 0.2 -- dotnet "$APP" 100 2> err | head -1 > out
+  timeout 300 "$clrsnap" top --json --interval 0.2 -- dotnet "$APP" 100 2> err | head -1 > out
   [ "${PIPESTATUS[0]}" = 0 ] && [ -s out ] || bad "a closed pipe is an error"
-  timeout 20 "$clrsnap" top ls > out 2> err && bad "ls is a .NET program"
+  timeout 300 "$clrsnap" top ls > out 2> err && bad "ls is a .NET program"
   grep -q 'nothing to show: no .NET runtime in ls' err || bad "not said why"
 }
 
@@ -78,7 +78,7 @@ pid() {
   for round in 1 2; do
     # A machine that is busy elsewhere needs longer for as many samples, which an attach is then a small part of.
     for tables in 2 8 24; do
-      timeout 60 "$clrsnap" top --json --interval 1 --window $((tables + 1)) -n $tables --rows 40 $child > out 2> err ||
+      timeout 300 "$clrsnap" top --json --interval 1 --window $((tables + 1)) -n $tables --rows 40 $child > out 2> err ||
         bad "round $round ends with $?"
       python3 -c 'import json, sys; sys.exit(json.loads(sys.stdin.readlines()[-1])["samples"] < 200)' < out && break
     done
@@ -96,13 +96,13 @@ PYTHON
   kill -0 $child || bad "the process did not run on"
   # The command notices that the process has ended, and ends.
   rm out
-  timeout 60 "$clrsnap" top --text --interval 0.3 $child > out 2> err &
+  timeout 300 "$clrsnap" top --text --interval 0.3 $child > out 2> err &
   top=$!
   for _ in $(seq 500); do [ -s out ] && break; sleep 0.1; done
   kill $child
   wait $top || bad "the end of the process is an error"
   trap 'rm -rf "$WORK"' EXIT
-  timeout 20 "$clrsnap" top $$ > out 2> err && bad "bash is a .NET program"
+  timeout 300 "$clrsnap" top $$ > out 2> err && bad "bash is a .NET program"
   grep -q 'it is not a .NET program' err || bad "not said why"
 }
 
@@ -110,7 +110,7 @@ PYTHON
 inlined() {
   build_app Inlined
   for option in --inlined --whole; do
-    timeout 60 "$clrsnap" top --json --whole $option --native off --no-counters --rows 200 -- dotnet "$APP" calls 1500 > out 2> err
+    timeout 300 "$clrsnap" top --json --whole $option --native off --no-counters --rows 200 -- dotnet "$APP" calls 1500 > out 2> err
     code=$?
     [ $code = 42 ] || bad "it ends with $code"
     python3 - out $option << 'PYTHON' || bad "the shares are wrong ($option)"
@@ -134,7 +134,7 @@ PYTHON
   child=$!
   trap 'kill $child; rm -rf "$WORK"' EXIT
   for _ in $(seq 100); do compgen -G "${TMPDIR:-/tmp}/dotnet-diagnostic-$child-*" > /dev/null && break; sleep 0.1; done
-  timeout 20 "$clrsnap" top --inlined $child > out 2> err && bad "it has kept nothing of what is inlined"
+  timeout 300 "$clrsnap" top --inlined $child > out 2> err && bad "it has kept nothing of what is inlined"
   grep -q "process $child was started without DOTNET_RichDebugInfo=1" err || bad "not said why"
 }
 
@@ -142,7 +142,7 @@ PYTHON
 async() {
   build_app Awaits
   for switch in on off; do
-    timeout 60 "$clrsnap" top --json --whole --async-callers $switch --no-counters --rows 1000 -F 999 -- dotnet "$APP" chains 30 > out 2> err ||
+    timeout 300 "$clrsnap" top --json --whole --async-callers $switch --no-counters --rows 1000 -F 999 -- dotnet "$APP" chains 30 > out 2> err ||
       bad "it ends with $?"
     python3 - out $switch << 'PYTHON' || bad "the totals are wrong ($switch)"
 import json, sys
@@ -167,7 +167,7 @@ PYTHON
 # second, and how often each generation is collected.
 heap() {
   build_app Heap
-  timeout 60 "$clrsnap" top --json --rows 3 -- dotnet "$APP" 5 > out 2> err || bad "it ends with $?"
+  timeout 300 "$clrsnap" top --json --rows 3 -- dotnet "$APP" 5 > out 2> err || bad "it ends with $?"
   python3 - out err << 'PYTHON' || bad "the heap's numbers are wrong"
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
@@ -189,7 +189,7 @@ for generation in range(3):
 assert last[0] > last[1] > last[2], last
 PYTHON
   # Where there is no port the output says why, and everything else is there.
-  DOTNET_EnableDiagnostics_IPC=0 timeout 60 "$clrsnap" top -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
+  DOTNET_EnableDiagnostics_IPC=0 timeout 300 "$clrsnap" top -n 1 -- dotnet "$APP" 100 > out 2> err || bad "it ends with $?"
   grep -q 'allocations and GC: .*DOTNET_EnableDiagnostics_IPC=0' out || bad "not said why"
   grep -q '^ self %' out || bad "no table"
 }
@@ -199,7 +199,7 @@ screen() {
     [ -n "$python" ] || skip "no pyte (python3-pyte) for python3 here"
     "$python" -c 'import pyte' 2> /dev/null && break
   done
-  TMPDIR=$WORK timeout 200 "$python" "$SOURCE/tests/live/top_screen.py" "$clrsnap" dotnet "$APP" || fail "top_screen.py"
+  TMPDIR=$WORK timeout 300 "$python" "$SOURCE/tests/live/top_screen.py" "$clrsnap" dotnet "$APP" || fail "top_screen.py"
   [ -z "$(find "$WORK" -name 'clrsnap-top-*')" ] || fail "files are left: $(ls "$WORK")"
 }
 

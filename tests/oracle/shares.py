@@ -53,7 +53,7 @@ class Server:
             raise SystemExit(f"FAIL: the server did not start: {self.url!r}")
 
     def calls(self):
-        with urllib.request.urlopen(f"{self.url}/calls", timeout=60) as answer:
+        with urllib.request.urlopen(f"{self.url}/calls", timeout=300) as answer:
             numbers = array.array("q", answer.read())
         return [tuple(numbers[i : i + 6]) for i in range(0, len(numbers), 6)]
 
@@ -71,7 +71,7 @@ class Server:
     def stop(self):
         self.process.stdin.close()
         try:
-            code = self.process.wait(timeout=60)
+            code = self.process.wait(timeout=300)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise SystemExit("FAIL: the server did not end")
@@ -88,7 +88,7 @@ class Load:
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
-        out = self.process.communicate(timeout=60)[0]
+        out = self.process.communicate(timeout=300)[0]
         if "Non-2xx" in out or not re.search(r"^ +[1-9]\d* requests in", out, re.M):
             raise SystemExit(f"FAIL: requests failed:\n{out}")
 

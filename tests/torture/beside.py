@@ -79,7 +79,7 @@ class Beside(Trial):
         """Somebody else's program, which has to succeed; what it said."""
         self.commands.append(" ".join(command))
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, check=False)
         except subprocess.TimeoutExpired:
             raise Failure(f"{command[0]} hangs") from None
         if done.returncode not in codes:
@@ -129,7 +129,7 @@ class CreateDump(Beside):
         name = (dump + "\0").encode("utf-16-le")
         payload = struct.pack("<I", len(dump) + 1) + name + struct.pack("<II", 1, 0)
         with socket.socket(socket.AF_UNIX) as port:
-            port.settimeout(120)
+            port.settimeout(300)
             port.connect(glob.glob(f"/tmp/dotnet-diagnostic-{pid}-*-socket")[0])
             port.sendall(struct.pack("<14sHBBH", b"DOTNET_IPC_V1\0", 20 + len(payload), 1, 1, 0) + payload)
             answer = port.recv(64)

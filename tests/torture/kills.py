@@ -49,7 +49,7 @@ class Kill(Trial):
         path = f"{self.outputs}/stacks.clrsnap"
         if os.path.exists(path) and os.path.getsize(path) > 0:
             done = subprocess.run([self.clrsnap, "report", "--format", "text", "-o", "-", path], capture_output=True,
-                                  text=True, timeout=120, check=False)
+                                  text=True, timeout=300, check=False)
             if done.returncode not in (0, 1) or (done.returncode == 1 and "clrsnap: " not in done.stderr):
                 raise Failure(f"the file of a killed recording: report ended with {done.returncode}")
         if self.names() - self.before:

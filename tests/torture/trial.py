@@ -122,7 +122,7 @@ class Trial:
                 subprocess.run(["grep", "-H", "", f"/proc/{pid}/status", f"/proc/{pid}/cmdline"], stdout=log, check=False)
                 if shutil.which("gdb"):
                     subprocess.run(["gdb", "-p", pid, "-batch", "-ex", "thread apply all bt 30"], stdout=log,
-                                   stderr=subprocess.STDOUT, check=False, timeout=120)
+                                   stderr=subprocess.STDOUT, check=False, timeout=300)
 
     def wait_until_clean(self, process):
         """Nothing of ours is left in it, or the program has ended."""
