@@ -38,3 +38,24 @@ function(clrsnap_rooms building)
     endif()
   endforeach()
 endfunction()
+
+# clrsnap_island(BUILDING...): adds the island, which has rooms of several buildings. No stack protector (it reads TLS), no
+# calls that the compiler invents, no sanitizer in a handler.
+function(clrsnap_island)
+  set(island_sources)
+  foreach(building ${ARGN})
+    foreach(room ${ISLAND_ROOMS})
+      file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${building}/${room}/*.c
+        ${PROJECT_SOURCE_DIR}/src/${building}/arch/${CLRSNAP_ARCH}/${room}/*.c)
+      list(APPEND island_sources ${sources})
+    endforeach()
+  endforeach()
+  add_library(cs_island STATIC ${island_sources})
+  clrsnap_sees(cs_island library)
+  target_compile_options(cs_island PRIVATE -fno-stack-protector -fno-tree-loop-distribute-patterns -fno-sanitize=all -O2)
+  if(CLRSNAP_ARCH STREQUAL "x86_64")
+    target_compile_options(cs_island PRIVATE -minline-all-stringops)
+  elseif(CLRSNAP_ARCH STREQUAL "aarch64")
+    target_compile_options(cs_island PRIVATE -mno-outline-atomics) # calls of libgcc
+  endif()
+endfunction()

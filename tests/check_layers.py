@@ -3,7 +3,7 @@
 """check_layers.py SOURCE: the layout of src/ is the one that the table of docs/design.md describes. Every room is in
 the table, uses exactly the rooms that it names, none of a building above its own, and no room uses itself through
 others. What a building does differently on each architecture is in arch/ARCHITECTURE/room, and belongs to the room; a
-header there that other code includes is there for each architecture. Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
+header there that other code includes is there for each architecture, and no other file there names what only one has. Files of a room that use each other's functions, directly or through third ones, are a circle: each is in
 docs/design.md's list of circles with its reason, and the list has no others. Each file has at most 500 lines, a room at most 40 files; a header guard and a struct have a name of their own.
 check_layers.py --self-test: is each kind of violation found?"""
 import collections
@@ -26,6 +26,8 @@ CIRCLE = re.compile(r"^\| `([a-z_/]+)`: ((?:`[a-z_0-9]+`(?:, )?)+) \| *\S", re.M
 DEFINED = re.compile(r"^([A-Za-z_][^;={}()#]*?)\b(\w+)\([^;{}]*\)[^;{}()]*\{", re.M)
 DECLARED = re.compile(r"^[A-Za-z_][^;={}#]*\([^;={}]*\)[^;={}()]*;", re.M)
 INCLUDE = re.compile(r'^ *# *include +"([a-z_]+)/([a-z_0-9]+\.h)"', re.M)
+OF_ONE = re.compile(r"\b(CS_(R[A-D]X|R[SD]I|R[SB]P|RIP|[RX][0-9]+|LR)|AMD64_\w+|CONTEXT_AMD64\w*|REG_R\w\w|__asm__|__x86_64__|"
+                    r"__aarch64__|__builtin_ia32_\w+)\b")
 CODE = (".c", ".h", ".S")
 TEXT = (*CODE, ".cs", ".js", ".css", ".html", ".proto")
 
@@ -185,7 +187,8 @@ def check_sizes(rooms):
 
 
 def check_architectures(source):
-    """Each header of an architecture that code outside of it includes is there for every one."""
+    """Each header of an architecture that code outside of it includes is there for every one; and in a building with
+    architectures, no file outside of them has names or instructions of one."""
     for building in subfolders(os.path.join(source, "src")):
         top = os.path.join(source, "src", building, "arch")
         machines = subfolders(top)
@@ -199,6 +202,11 @@ def check_architectures(source):
             for machine in machines:
                 if header not in headers[machine]:
                     yield f"{building}/arch/{machine} lacks {header}, which code of all architectures includes"
+        for at, _, names in os.walk(os.path.join(source, "src", building)) if machines else ():
+            for path in [os.path.join(at, name) for name in sorted(names) if name.endswith(CODE)]:
+                found = None if "/arch/" in path else OF_ONE.search(code_of(read(path)))
+                if found:
+                    yield f"{os.path.relpath(path, source)} has {found[0]}, of one architecture, outside of arch/"
 
 
 def check(source):
@@ -251,6 +259,8 @@ def self_test():
         "reason for: f, g": {"src/core/arch/b/base/f.c": "int f(int x) {\n  return g(x);\n}\n",
                              "src/core/arch/a/base/f.c": "int f(int x) {\n  return x;\n}\n",
                              "src/core/base/g.c": "int g(int x) {\n  return f(x);\n}\n"},
+        "src/core/walk/walk.c has CS_RBX": {"src/core/arch/a/base/one.h": "CS_RAX;\n", "src/core/walk/walk.c":
+                                           good["src/core/walk/walk.c"] + "int x = CS_RBX; // CS_RCX\n"},
         "arch/b lacks base/one.h": {"src/core/arch/a/base/one.h": "\n", "src/core/arch/b/base/two.h": "\n",
                                     "src/core/walk/walk.c": good["src/core/walk/walk.c"] + '#include "base/one.h"\n'},
         "41 files": {f"src/core/base/f{i}.c": "\n" for i in range(40)},

@@ -85,9 +85,9 @@ def measure(commands, roots):
 def island(build, source):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
-    folders = tuple(os.path.join(source, "src", building, room) + os.sep for building in ("core", "library") for room in ROOMS)
+    island = re.compile(re.escape(source) + rf"/src/(core|library)/(arch/\w+/)?({'|'.join(ROOMS)})/")
     return [(e["directory"], shlex.split(e["command"])) for e in entries
-            if e["file"].startswith(folders) and "cs_island.dir" in e["command"]]
+            if island.match(e["file"]) and "cs_island.dir" in e["command"]]
 
 
 def check(build, source):

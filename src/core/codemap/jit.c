@@ -70,19 +70,17 @@ CS_ISLAND static bool method_start(const struct cs_reader *r, uint64_t map, uint
 }
 
 struct entry {
-  uint32_t begin, end, unwind;
+  uint32_t raw[CS_RUNTIME_FUNCTION_BYTES / 4];
 };
+CS_ISLAND static inline uint32_t begin_of(const struct cs_layout *layout, const struct entry *e) {
+  return e->raw[layout->runtime_function.begin / 4];
+}
 
 CS_ISLAND static bool read_entry(const struct cs_layout *layout, const struct cs_reader *r,
                                  uint64_t header, uint32_t index, struct entry *entry) {
-  uint32_t raw[3];
   uint64_t at =
       header + layout->code_header.unwind_infos + (uint64_t)index * layout->runtime_function.size;
-  if (!cs_get(r, at, raw, sizeof raw)) return false;
-  entry->begin = raw[layout->runtime_function.begin / 4];
-  entry->end = raw[layout->runtime_function.end / 4];
-  entry->unwind = raw[layout->runtime_function.unwind_data / 4];
-  return true;
+  return cs_get(r, at, entry->raw, sizeof entry->raw);
 }
 
 // Finds the entry that contains `ip`. A header's entries are sorted: main body first, then
@@ -92,33 +90,34 @@ CS_ISLAND static enum cs_stop find_entry(const struct cs_layout *layout, const s
   struct cs_members m;
   uint32_t count, members = cs_max_u32(layout->code_header.num_unwind_infos + 4,
                                        layout->code_header.method_desc + 8);
-  struct entry first, e;
+  struct entry e;
   if (!cs_members_open(&m, r, header, members) ||
       !cs_member_u64(&m, layout->code_header.method_desc, &code->function_id) ||
       !cs_member_u32(&m, layout->code_header.num_unwind_infos, &count))
     return CS_STOP_UNREADABLE;
   if (count == 0 || count > MAX_UNWIND_INFOS) return CS_STOP_BAD_UNWIND;
-  if (!read_entry(layout, r, header, 0, &first)) return CS_STOP_UNREADABLE;
-  uint64_t base = code->method_start - first.begin;
+  if (!read_entry(layout, r, header, 0, &e)) return CS_STOP_UNREADABLE;
+  uint64_t base = code->method_start - begin_of(layout, &e);
   uint32_t lo = 0, hi = count;  // the last entry that begins at or before the ip
-  e = first;
   while (hi - lo > 1) {
     uint32_t mid = lo + (hi - lo) / 2;
     struct entry middle;
     if (!read_entry(layout, r, header, mid, &middle)) return CS_STOP_UNREADABLE;
-    if (base + middle.begin <= ip) {
+    if (base + begin_of(layout, &middle) <= ip) {
       lo = mid;
       e = middle;
     } else {
       hi = mid;
     }
   }
-  if (e.begin >= e.end || ip < base + e.begin || ip >= base + e.end) return CS_STOP_NONE;
+  uint32_t begin = begin_of(layout, &e), end;
+  if (!cs_get_function_end(r, layout, e.raw, base, &end)) return CS_STOP_UNREADABLE;
+  if (begin >= end || ip < base + begin || ip >= base + end) return CS_STOP_NONE;
   code->kind = CS_CODE_JIT;
   code->base = base;
-  code->begin = base + e.begin;
-  code->end = base + e.end;
-  code->unwind_info = base + e.unwind;
+  code->begin = base + begin;
+  code->end = base + end;
+  code->unwind_info = base + e.raw[layout->runtime_function.unwind_data / 4];
   code->funclet = lo != 0;
   return CS_STOP_NONE;
 }

@@ -50,10 +50,10 @@ CS_ISLAND enum cs_stop cs_r2r_find(const struct cs_world *world, const struct cs
   const uint32_t size = layout->runtime_function.size;
   uint32_t lo;
   if (!search(layout, r, table, count, rva, &lo)) return CS_STOP_UNREADABLE;
-  uint32_t raw[3];
+  uint32_t raw[CS_RUNTIME_FUNCTION_BYTES / 4], end;
   if (!cs_get(r, table + (uint64_t)lo * size, raw, sizeof raw)) return CS_STOP_UNREADABLE;
   uint32_t begin = raw[layout->runtime_function.begin / 4];
-  uint32_t end = raw[layout->runtime_function.end / 4];
+  if (!cs_get_function_end(r, layout, raw, range->begin, &end)) return CS_STOP_UNREADABLE;
   if (rva >= begin && rva < end) {
     code->kind = CS_CODE_R2R;
     code->base = range->begin;

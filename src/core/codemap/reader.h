@@ -67,4 +67,16 @@ CS_ISLAND static inline uint32_t cs_max_u32(uint32_t a, uint32_t b) {
   return a > b ? a : b;
 }
 
+// Finds where the function of a RUNTIME_FUNCTION ends, relative to `base`.
+CS_ISLAND static inline bool cs_get_function_end(const struct cs_reader *r,
+                                                 const struct cs_layout *layout,
+                                                 const uint32_t *raw, uint64_t base,
+                                                 uint32_t *end) {
+  uint32_t unwind_data = raw[layout->runtime_function.unwind_data / 4], first = 0;
+  if (cs_end_is_in_unwind_data(unwind_data) && !cs_get_u32(r, base + unwind_data, &first))
+    return false;
+  *end = cs_function_end(&layout->runtime_function, raw, first);
+  return true;
+}
+
 #endif

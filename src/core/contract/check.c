@@ -25,20 +25,18 @@ static bool check_unwind(const struct cs_layout *l, uint64_t header, uint64_t co
   uint32_t last_end = 0;
   for (uint32_t i = 0; i < infos; i++) {
     uint64_t entry = header + l->code_header.unwind_infos + (uint64_t)i * l->runtime_function.size;
-    uint32_t begin, end, data;
-    uint8_t version;
-    if (!cs_guarded_u32(entry + l->runtime_function.begin, &begin) ||
-        !cs_guarded_u32(entry + l->runtime_function.end, &end) ||
-        !cs_guarded_u32(entry + l->runtime_function.unwind_data, &data)) {
+    uint32_t raw[CS_RUNTIME_FUNCTION_BYTES / 4], first = 0;
+    if (!cs_guarded_read(entry, raw, sizeof raw))
       return cs_error_set(err, "self-check failed: a method's unwind entries cannot be read");
-    }
+    uint32_t begin = raw[l->runtime_function.begin / 4],
+             data = raw[l->runtime_function.unwind_data / 4];
+    if (i == 0) base = code_start - begin;
+    if (!cs_guarded_u32(base + data, &first) || !cs_unwind_data_is_known(data, first))
+      return cs_error_set(err, "self-check failed: a method's unwind data is not of version 1");
+    uint32_t end = cs_function_end(&l->runtime_function, raw, first);
     if (begin >= end || end - begin > MAX_CODE_BYTES || begin < last_end) {
       return cs_error_set(err, "self-check failed: a method's unwind entry %u covers 0x%x to 0x%x",
                           i, begin, end);
-    }
-    if (i == 0) base = code_start - begin;
-    if (!cs_guarded_read(base + data, &version, 1) || (version & 7) != 1) {
-      return cs_error_set(err, "self-check failed: a method's unwind data is not of version 1");
     }
     last_end = end;
   }

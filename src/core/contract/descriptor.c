@@ -61,7 +61,6 @@ static const struct field fields[] = {
     F("RealCodeHeader", "UnwindInfos", code_header.unwind_infos),
     F("RuntimeFunction", "!", runtime_function.size),
     F("RuntimeFunction", "BeginAddress", runtime_function.begin),
-    F("RuntimeFunction", "EndAddress", runtime_function.end),
     F("RuntimeFunction", "UnwindData", runtime_function.unwind_data),
     F("Module", "ReadyToRunInfo", module.ready_to_run_info),
     F("Module", "Base", module.base),
@@ -99,18 +98,12 @@ static const struct field fields[] = {
     F("HijackFrame", "ReturnAddress", hijack_frame.return_address),
     F("HijackFrame", "HijackArgsPtr", hijack_frame.hijack_args_ptr),
     F("HijackArgs", "!", hijack_args.size),
-    F("HijackArgs", "CalleeSavedRegisters", hijack_args.callee_saved_registers),
     F("FramedMethodFrame", "TransitionBlockPtr", framed_method_frame.transition_block_ptr),
     F("TransitionBlock", "!", transition_block.size),
     F("TransitionBlock", "ReturnAddress", transition_block.return_address),
     F("TransitionBlock", "CalleeSavedRegisters", transition_block.callee_saved_registers),
     F("CalleeSavedRegisters", "!", callee_saved.size),
-    F("CalleeSavedRegisters", "R12", callee_saved.r12),
-    F("CalleeSavedRegisters", "R13", callee_saved.r13),
-    F("CalleeSavedRegisters", "R14", callee_saved.r14),
-    F("CalleeSavedRegisters", "R15", callee_saved.r15),
-    F("CalleeSavedRegisters", "Rbx", callee_saved.rbx),
-    F("CalleeSavedRegisters", "Rbp", callee_saved.rbp),
+    CS_MACHINE_FIELDS,
     F("ExceptionInfo", "PreviousNestedInfo", exception_info.previous_nested),
 };
 // Without them names, states or lines are missing. A field that a later runtime has renamed is here
@@ -314,7 +307,7 @@ static bool read_context_size(const struct cs_json *json, int types, struct cs_l
                         "the runtime's data contract descriptor lacks "
                         "SoftwareExceptionFrame's size");
   }
-  if (size < at + 1232 || size - at > 16384 || (size - at) % 16 != 0) {
+  if (size < at + CS_CONTEXT_MIN || size - at > 16384 || (size - at) % 16 != 0) {
     return cs_error_set(err,
                         "the runtime's data contract descriptor makes CONTEXT %lld bytes large",
                         (long long)(size - at));

@@ -6,6 +6,7 @@
 #define CS_CONTRACT_LAYOUT_H
 
 #include "base/base.h"
+#include "contract/machine.h"
 
 // Identifiers that explicit frames have in their first word. CS_NO_FRAME: the runtime has no such
 // frames.
@@ -74,9 +75,7 @@ struct cs_layout {
   struct {
     uint32_t method_desc, gc_info, num_unwind_infos, unwind_infos;
   } code_header;
-  struct {
-    uint32_t size, begin, end, unwind_data;
-  } runtime_function;
+  struct cs_runtime_function runtime_function;
   struct {
     uint32_t ready_to_run_info, base;
     uint32_t path;   // CS_NO_FIELD: unknown
@@ -163,9 +162,7 @@ struct cs_layout {
   struct {
     uint32_t size, return_address, callee_saved_registers;
   } transition_block;
-  struct {
-    uint32_t size, r12, r13, r14, r15, rbx, rbp;
-  } callee_saved;
+  struct cs_callee_saved callee_saved;
   struct {
     uint32_t previous_nested;
     // CS_NO_FIELD: unknown. In no descriptor of .NET 10 (docs/runtime-offsets.md).
@@ -185,7 +182,6 @@ struct cs_layout {
 // copies, so a layout in which they lie outside of them is refused (contract/limits.c).
 #define CS_MEMBERS_BYTES 96u
 #define CS_METHOD_DESC_BYTES 64u
-#define CS_RUNTIME_FUNCTION_BYTES 12u
 
 // RangeSection.flags.
 enum {

@@ -30,7 +30,7 @@ static const struct member members[] = {
     M("RealCodeHeader.MethodDesc", code_header.method_desc, 8, CS_MEMBERS_BYTES),
     M("RealCodeHeader.NumUnwindInfos", code_header.num_unwind_infos, 4, CS_MEMBERS_BYTES),
     M("RuntimeFunction.BeginAddress", runtime_function.begin, 4, CS_RUNTIME_FUNCTION_BYTES),
-    M("RuntimeFunction.EndAddress", runtime_function.end, 4, CS_RUNTIME_FUNCTION_BYTES),
+    CS_MACHINE_MEMBERS,
     M("RuntimeFunction.UnwindData", runtime_function.unwind_data, 4, CS_RUNTIME_FUNCTION_BYTES),
     M("MethodDesc.ChunkIndex", method_desc.chunk_index, 1, CS_METHOD_DESC_BYTES),
     M("MethodDesc.Flags", method_desc.flags, 2, CS_METHOD_DESC_BYTES),

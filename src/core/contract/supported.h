@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The supported versions. Every check of a version refers to this header; docs/new-runtime.md says
+// The supported versions. Every check of a version refers to this header, but that of unwind data,
+// which is of the architecture (contract/machine.h); docs/new-runtime.md says
 // what to verify before raising a number here. The versions of the data contracts are in
 // contract/descriptor.c, beside the fields that each describes. Signal-safe: yes.
 #ifndef CS_CONTRACT_SUPPORTED_H
@@ -22,8 +23,6 @@ enum {
   CS_PREPARED_RUNTIME = 11,
   // The major version of ReadyToRun images whose debug info remote/il.c decodes.
   CS_SUPPORTED_R2R = 16,  // the first one that packs its debug info this way
-  // UNWIND_INFO's version (unwind/managed.c). Version 2 comes with APX.
-  CS_SUPPORTED_UNWIND_INFO = 1,
 };
 
 static inline bool cs_runtime_is_accepted(unsigned long major) {

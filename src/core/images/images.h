@@ -6,14 +6,15 @@
 #define CS_IMAGES_IMAGES_H
 
 #include "images/loader.h"
+#include "images/slots.h"
 #include "mem/mem.h"
 
 // How a register of the caller is found.
 enum cs_cfi_how {
   CS_CFI_SAME,       // unchanged: the function does not touch it
   CS_CFI_AT_CFA,     // at [cfa + off]
-  CS_CFI_AT_RSP,     // at [rsp + off]      (DW_CFA_expression: breg7 off; signal trampolines)
-  CS_CFI_AT_RBP,     // at [rbp + off]      (DW_CFA_expression: breg6 off; realigned stacks)
+  CS_CFI_AT_SP,      // at [rsp + off]      (DW_CFA_expression: breg7 off; signal trampolines)
+  CS_CFI_AT_FP,      // at [rbp + off]      (DW_CFA_expression: breg6 off; realigned stacks)
   CS_CFI_IS_CFA,     // is cfa + off        (DW_CFA_val_offset)
   CS_CFI_IN_REG,     // in register `off`   (DW_CFA_register)
   CS_CFI_UNDEFINED,  // lost; for the return address: this is the stack's base
@@ -37,18 +38,6 @@ enum cs_cfa_how {
   CS_CFA_PLT,        // rsp + 8 + ((rip & 15) >= off ? 8 : 0): a PLT entry that has pushed its index
 };
 // clang-format on
-
-// The callee-saved registers and the return address, in this order.
-enum {
-  CS_CFI_RBX,
-  CS_CFI_RBP,
-  CS_CFI_R12,
-  CS_CFI_R13,
-  CS_CFI_R14,
-  CS_CFI_R15,
-  CS_CFI_RA,
-  CS_CFI_SLOTS
-};
 
 struct cs_cfi_rule {  // interned: a process has a few thousand
   uint8_t cfa_how, cfa_reg, signal_frame, cfa_add;

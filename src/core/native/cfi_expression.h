@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Private to cfi_run.c: the forms of DWARF expressions that occur in call-frame programs. Not for
+// Private to the room: the forms of DWARF expressions that occur in call-frame programs. Not for
 // handlers.
 #ifndef CS_NATIVE_CFI_EXPRESSION_H
 #define CS_NATIVE_CFI_EXPRESSION_H
 
-#include "images/images.h"
-#include "native/cursor.h"
-
-enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RIP = 16, DWARF_REGISTERS = 16 };
+#include "native/cfi_ops.h"
+#include "native/dwarf.h"
 
 // Returns whether a rule can have this offset.
 static inline bool cs_cfi_fits(int64_t v) {
@@ -20,9 +18,9 @@ struct cs_cfa_form {
   int64_t off;
 };
 // Parses the block of a DW_CFA_def_cfa_expression.
-struct cs_cfa_form cs_cfa_form(struct cs_cursor block);
+struct cs_cfa_form cs_cfa_parse(struct cs_cursor block);
 
-// Parses the block of a register's DW_CFA_expression. Returns CS_CFI_AT_RSP or CS_CFI_AT_RBP, with
+// Parses the block of a register's DW_CFA_expression. Returns CS_CFI_AT_SP or CS_CFI_AT_FP, with
 // the offset, or CS_CFI_UNDEFINED for an unknown form.
 uint8_t cs_cfi_register_form(struct cs_cursor block, int64_t *off);
 

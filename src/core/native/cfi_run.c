@@ -20,6 +20,7 @@
 // and take 70 ns a row.
 #include "native/cfi_expression.h"
 #include "native/cfi_private.h"
+#include "native/cfi_special.h"
 
 enum {  // DW_CFA_*
   CFA_NOP = 0x00,
@@ -53,8 +54,8 @@ enum {  // DW_CFA_*
   CFA_OFFSET = 0x80,
   CFA_RESTORE = 0xC0,
 };
-enum { UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };  // uc_mcontext.gregs, from the trampoline's rsp
-enum { MAX_REMEMBERED = 64 };                     // the deepest that occurs is 2
+enum { EH_DATA = (1 << CS_DWARF_EH_COLUMNS) - 1 };
+enum { MAX_REMEMBERED = 64 };  // the deepest that occurs is 2
 
 struct machine {
   struct cs_cfi_build *build;
@@ -66,36 +67,25 @@ struct machine {
   uint32_t loc, end;    // rows before `loc` have been written; none is written at or after `end`
   int32_t height;       // of the frame in the last row: CFA - rsp, or 0 if that is unknown
   uint32_t first_drop;  // where the frame first becomes smaller, in an epilog; `end` if nowhere
-  bool contradicts;     // some row has its CFA below rsp, which is impossible
-  uint8_t eh_data;      // bit 0: rax is saved, bit 1: rdx is saved
-  uint32_t leaves;      // if both are: where the CFA is first in rcx; 0: nowhere
+  bool contradicts;     // some row has its CFA below sp, which is impossible
+  uint8_t eh_data;      // bit i: the i-th of CS_DWARF_EH_COLUMNS is saved
+  uint32_t leaves;      // if all are: where cs_dwarf_eh_leaves is first true; 0: nowhere
   bool malformed, no_memory, unknown_op;
-};
-
-// DWARF's register numbers as cs_reg (base/regs.h). They are translated nowhere else.
-static const uint8_t our_register[DWARF_REGISTERS] = {
-    CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI, CS_RBP, CS_RSP,
-    CS_R8,  CS_R9,  CS_R10, CS_R11, CS_R12, CS_R13, CS_R14, CS_R15,
-};
-// The slot of a DWARF column, plus 1; 0: a register that no call preserves, which is ignored.
-static const uint8_t slot_of[DWARF_RIP + 1] = {
-    [3] = CS_CFI_RBX + 1,  [6] = CS_CFI_RBP + 1,  [12] = CS_CFI_R12 + 1, [13] = CS_CFI_R13 + 1,
-    [14] = CS_CFI_R14 + 1, [15] = CS_CFI_R15 + 1, [16] = CS_CFI_RA + 1,
 };
 
 static void set_how(struct machine *m, uint64_t column, uint8_t how, int64_t off) {
   m->now.interned = false;
-  if (column == DWARF_RSP) {
+  if (column == CS_DWARF_SP) {
     m->now.rsp_ruled = true;
     m->now.rsp_in = how == CS_CFI_IN_REG ? (uint8_t)(off + 1) : 0;
     m->now.rsp_at = how == CS_CFI_AT_CFA && cs_cfi_fits(off) ? (int32_t)off : 0;
   }
-  if (column > DWARF_RIP || slot_of[column] == 0) return;
+  if (column >= CS_DWARF_COLUMNS || cs_dwarf_slot[column] == 0) return;
   if (!cs_cfi_fits(off)) {
     how = CS_CFI_UNDEFINED;
     off = 0;
   }
-  unsigned slot = slot_of[column] - 1u;
+  unsigned slot = cs_dwarf_slot[column] - 1u;
   // A return address that no supported rule finds is not made "undefined", which would mean the
   // stack's base. Without a return address there is no rule at all.
   m->now.rule.slot[slot].how = how;
@@ -104,14 +94,14 @@ static void set_how(struct machine *m, uint64_t column, uint8_t how, int64_t off
 
 static void unsupported(struct machine *m, uint64_t column) {
   m->build->stats->unsupported_register++;
-  if (column == DWARF_RIP)
+  if (column == CS_DWARF_RA)
     set_how(m, column, CS_CFI_SAME, 0);  // intern refuses it
   else
     set_how(m, column, CS_CFI_UNDEFINED, 0);
 }
 
 static void set_offset(struct machine *m, uint64_t column, uint8_t how, int64_t factored) {
-  if (column <= 1) m->eh_data |= (uint8_t)(1u << column);  // DWARF's rax and rdx
+  if (column < CS_DWARF_EH_COLUMNS) m->eh_data |= (uint8_t)(1u << column);
   int64_t off;
   if (__builtin_mul_overflow(factored, m->cie->data_align, &off))
     unsupported(m, column);
@@ -121,18 +111,18 @@ static void set_offset(struct machine *m, uint64_t column, uint8_t how, int64_t 
 
 static void restore(struct machine *m, uint64_t column) {
   m->now.interned = false;
-  if (column == DWARF_RSP) m->now.rsp_ruled = m->cie->initial.rsp_ruled, m->now.rsp_at = 0;
-  if (column > DWARF_RIP || slot_of[column] == 0) return;
-  unsigned slot = slot_of[column] - 1u;
+  if (column == CS_DWARF_SP) m->now.rsp_ruled = m->cie->initial.rsp_ruled, m->now.rsp_at = 0;
+  if (column >= CS_DWARF_COLUMNS || cs_dwarf_slot[column] == 0) return;
+  unsigned slot = cs_dwarf_slot[column] - 1u;
   m->now.rule.slot[slot] = m->cie->initial.rule.slot[slot];
 }
 
 static void set_cfa(struct machine *m, uint8_t how, uint64_t reg, int64_t off, uint8_t add) {
   struct cs_cfi_rule *rule = &m->now.rule;
   m->now.interned = false;
-  bool supported = reg < DWARF_REGISTERS && cs_cfi_fits(off) && how != CS_CFA_NONE;
+  bool supported = reg < CS_DWARF_REGISTERS && cs_cfi_fits(off) && how != CS_CFA_NONE;
   rule->cfa_how = supported ? how : CS_CFA_NONE;
-  rule->cfa_reg = supported ? our_register[reg] : 0;
+  rule->cfa_reg = supported ? cs_dwarf_register[reg] : 0;
   rule->cfa_off = supported ? (int32_t)off : 0;
   rule->cfa_add = supported ? add : 0;
 }
@@ -151,7 +141,7 @@ static void set_cfa_offset(struct machine *m, int64_t off) {
 }
 
 static void cfa_expression(struct machine *m, struct cs_cursor c) {
-  struct cs_cfa_form form = cs_cfa_form(c);
+  struct cs_cfa_form form = cs_cfa_parse(c);
   set_cfa(m, form.how, form.reg, form.off, form.add);
 }
 
@@ -160,9 +150,9 @@ static void register_expression(struct machine *m, uint64_t column, struct cs_cu
   uint8_t how = cs_cfi_register_form(c, &off);
   if (how == CS_CFI_UNDEFINED)
     unsupported(m, column);
-  else if (column == DWARF_RSP && !m->cie->signal_frame)
+  else if (column == CS_DWARF_SP && !m->cie->signal_frame)
     m->now.rsp_ruled = true, m->now.interned = false;
-  else if (column != DWARF_RSP)
+  else if (column != CS_DWARF_SP)
     set_how(m, column, how, off);
 }
 
@@ -174,43 +164,20 @@ static struct cs_cursor block(struct machine *m) {
   return c;
 }
 
-// The kernel's frame is read as a whole from the ucontext, so its rule must describe exactly that.
-static bool is_kernel_frame(const struct cs_cfi_rule *rule) {
-  return rule->cfa_how == CS_CFA_DEREF && rule->cfa_reg == CS_RSP &&
-         rule->cfa_off == UCONTEXT_RSP && rule->cfa_add == 0 &&
-         rule->slot[CS_CFI_RA].how == CS_CFI_AT_RSP && rule->slot[CS_CFI_RA].off == UCONTEXT_RIP;
-}
-
-// longjmp describes the place where it will continue as its caller: rsp and the return address are
-// in registers, the other registers in memory at what it calls the CFA.
-static bool is_jump(const struct cs_cfi_state *state) {
-  const struct cs_cfi_rule *rule = &state->rule;
-  return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
-         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
-}
-
-// setcontext: the place where it will continue is described by a ucontext, which is the CFA.
-static bool is_ucontext(const struct cs_cfi_state *state) {
-  const struct cs_cfi_rule *rule = &state->rule;
-  return state->rsp_ruled && state->rsp_at == UCONTEXT_RSP && rule->cfa_how == CS_CFA_REG &&
-         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_AT_CFA &&
-         rule->slot[CS_CFI_RA].off == UCONTEXT_RIP;
-}
-
 // Interns the state's rule, if it can be expressed as one.
 static void intern(struct machine *m) {
   struct cs_cfi_rule *rule = &m->now.rule;
   bool supported = rule->cfa_how != CS_CFA_NONE && rule->slot[CS_CFI_RA].how != CS_CFI_SAME &&
-                   !m->now.rsp_ruled && m->cie->return_register == DWARF_RIP &&
-                   (!m->cie->signal_frame || is_kernel_frame(rule));
+                   !m->now.rsp_ruled && m->cie->return_register == CS_DWARF_RA &&
+                   (!m->cie->signal_frame || cs_cfi_is_kernel_frame(rule));
   rule->signal_frame = m->cie->signal_frame;
   struct cs_cfi_rule jump = *rule;
-  if (!supported && is_jump(&m->now) && !m->cie->signal_frame) {
+  if (!supported && cs_cfi_is_jump(&m->now) && !m->cie->signal_frame) {
     jump.cfa_how = CS_CFA_JUMP;
     jump.cfa_reg = (uint8_t)(m->now.rsp_in - 1);
     jump.cfa_add = rule->cfa_reg;
     supported = true;
-  } else if (!supported && is_ucontext(&m->now) && !m->cie->signal_frame) {
+  } else if (!supported && cs_cfi_is_ucontext(&m->now) && !m->cie->signal_frame) {
     jump.cfa_how = CS_CFA_UCONTEXT;
     supported = true;
   }
@@ -220,7 +187,7 @@ static void intern(struct machine *m) {
 
 static void watch_height(struct machine *m) {
   const struct cs_cfi_rule *rule = &m->now.rule;
-  bool from_rsp = rule->cfa_how == CS_CFA_REG && rule->cfa_reg == CS_RSP;
+  bool from_rsp = rule->cfa_how == CS_CFA_REG && rule->cfa_reg == CS_SP;
   int32_t height = from_rsp ? rule->cfa_off : 0;
   if (from_rsp && height < m->height && m->first_drop == m->end) m->first_drop = m->loc;
   if (height < 0) m->contradicts = true;
@@ -235,41 +202,16 @@ static bool distrust(struct machine *m, uint32_t ip) {
   return cs_rows_add(rows, ip, CS_RULE_NONE);
 }
 
-// Returns whether the last rows' code, from `loc` to the function's end, is a return (ret, rep
-// ret).
-static bool ends_with_ret(const struct machine *m) {
-  uint8_t code[2];
-  uint32_t len = m->end - m->loc;
-  const struct cs_cfi_section *section = m->build->section;
-  if (len == 0 || len > sizeof code || section->process == NULL ||
-      !cs_process_memory_read(section->process, m->build->text + m->loc, code, len))
-    return false;
-  return code[len - 1] == 0xC3 && (len == 1 || code[0] == 0xF3);
-}
-
 // Hand-written code may have wrong unwind data, which would lead to wrong frames. Such functions
-// are detected by contradictions, and lose rules. These are all that are known, from a comparison
-// of the rule at every ret of libcoreclr, libclrjit, libc, libstdc++ and libcrypto with rsp + 8,
-// which it must be:
-//
-//   libcoreclr's delay-load helpers (5)    They have two epilogs in a row, and the pops of the
-//                                          first are taken to hold for the second, so the CFA ends
-//                                          up below rsp.
-//   libcoreclr's hook for a method's end,  An adjustment is missing or has the wrong sign, and the
-//   two functions of libcrypto             CFA at the last ret is wrong.
-//   OnHijackTripThread                     It is entered by a ret, pushes room for a return
-//                                          address, and leaves by a second ret. Its CFA is a word
-//                                          too high throughout.
-//
-// In the first two rows, prologs and bodies are right; everything from the first epilog on is
-// dropped. A function that returns with one word more than a call would have pushed was not called,
-// and gets no rule at all. (The runtime links a HijackFrame there.)
+// are detected by contradictions (native/cfi_special.c), and lose rules: prologs and bodies are
+// right, and everything from the first epilog on is dropped; a function that was not called gets no
+// rule at all.
 static bool check_function(struct machine *m, uint32_t ip, uint32_t last_row, int32_t last_height) {
   m->loc = last_row;
-  bool wrong_ret = last_height != 0 && last_height != 8 && ends_with_ret(m);
-  if (wrong_ret && last_height == 16) return distrust(m, ip);
+  enum cs_cfi_end end = cs_cfi_check_end(m->build, last_row, m->end, last_height);
+  if (end == CS_CFI_END_NOT_CALLED) return distrust(m, ip);
   uint32_t epilog = m->first_drop < m->end ? m->first_drop : last_row;
-  return (!m->contradicts && !wrong_ret) || distrust(m, epilog);
+  return (!m->contradicts && end == CS_CFI_END_RIGHT) || distrust(m, epilog);
 }
 
 // The current state holds from `loc` up to `to`.
@@ -279,7 +221,8 @@ static void reach(struct machine *m, uint64_t to) {
   if (to <= m->loc) return;
   if (!m->now.interned) intern(m);
   watch_height(m);
-  if (m->eh_data == 3 && m->leaves == 0 && m->now.rule.cfa_reg == CS_RCX) m->leaves = m->loc;
+  if (m->eh_data == EH_DATA && m->leaves == 0 && cs_dwarf_eh_leaves(&m->now.rule))
+    m->leaves = m->loc;
   if (m->now.index == CS_RULE_NONE) m->build->stats->unsupported_cfa++;
   if (!cs_rows_add(m->build->rows, m->loc, m->now.index)) m->no_memory = true;
   m->loc = (uint32_t)to;
@@ -318,8 +261,8 @@ static void recall(struct machine *m) {
 
 static void do_register(struct machine *m) {
   uint64_t column = cs_cursor_uleb(&m->in), in = cs_cursor_uleb(&m->in);
-  if (in < DWARF_REGISTERS)
-    set_how(m, column, CS_CFI_IN_REG, our_register[in]);
+  if (in < CS_DWARF_REGISTERS)
+    set_how(m, column, CS_CFI_IN_REG, cs_dwarf_register[in]);
   else
     unsupported(m, column);
 }
@@ -357,6 +300,11 @@ static bool step_cfa(struct machine *m, uint8_t op) {
   }
 }
 
+static void same_value(struct machine *m, uint64_t column) {
+  set_how(m, column, CS_CFI_SAME, 0);
+  if (column == CS_DWARF_RA) cs_dwarf_at_entry(&m->now.rule);
+}
+
 // Operations that set the rule of one register.
 static bool step_register(struct machine *m, uint8_t op) {
   struct cs_cursor *in = &m->in;
@@ -377,7 +325,7 @@ static bool step_register(struct machine *m, uint8_t op) {
   if (op == CFA_VAL_OFFSET_SF) set_offset(m, column, CS_CFI_IS_CFA, cs_cursor_sleb(in));
   if (op == CFA_RESTORE_EXTENDED) restore(m, column);
   if (op == CFA_UNDEFINED) set_how(m, column, CS_CFI_UNDEFINED, 0);
-  if (op == CFA_SAME_VALUE) set_how(m, column, CS_CFI_SAME, 0);
+  if (op == CFA_SAME_VALUE) same_value(m, column);
   if (op == CFA_EXPRESSION) register_expression(m, column, block(m));
   if (op == CFA_VAL_EXPRESSION) {
     (void)block(m);
@@ -417,7 +365,7 @@ static void step(struct machine *m) {
     recall(m);
   else if (op == CFA_GNU_ARGS_SIZE)
     (void)cs_cursor_uleb(in);
-  else
+  else if (!cs_dwarf_is_ignored(op))
     m->unknown_op = true;
 }
 
@@ -433,6 +381,7 @@ static bool run(struct machine *m) {
 
 bool cs_cfi_run_cie(struct cs_cfi_build *build, struct cs_cie *cie, struct cs_cursor program) {
   struct machine m = {.build = build, .cie = cie, .in_cie = true, .in = program};
+  cs_dwarf_at_entry(&m.now.rule);
   bool ok = run(&m);
   if (ok && !m.now.interned) intern(&m);
   cie->initial = m.now;

@@ -9,8 +9,9 @@
 #include <sys/mman.h>
 
 enum { HASH_SLOTS = 1 << 17 };  // twice the largest number of rules, so that probes are short
-_Static_assert(sizeof(struct cs_cfi_rule) == 64,
-               "one cache line, and no hidden padding to compare");
+enum { RULE_WORDS = sizeof(struct cs_cfi_rule) / 8 };  // 8, one cache line, on x86-64
+_Static_assert(sizeof(struct cs_cfi_rule) == (1 + CS_CFI_SLOTS) * 8,
+               "no hidden padding to compare");
 
 static size_t rules_bytes(void) {
   return (size_t)CS_RULES_MAX * sizeof(struct cs_cfi_rule);
@@ -44,9 +45,10 @@ static uint32_t hash_of(const struct cs_cfi_rule *rule) {
   static const uint64_t odd[] = {0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u,
                                  0xD6E8FEB86659FD93u, 0xA0761D6478BD642Fu, 0xE7037ED1A0B428DBu,
                                  0x8EBC6AF09C88C6E3u, 0x589965CC75374CC3u};
-  uint64_t words[CS_COUNT(odd)], h = 0;
+  uint64_t words[RULE_WORDS], h = 0;
   memcpy(words, rule, sizeof words);
-  for (unsigned i = 0; i < CS_COUNT(odd); i++) h += (words[i] ^ (words[i] >> 32)) * odd[i];
+  for (unsigned i = 0; i < RULE_WORDS; i++)
+    h += (words[i] ^ (words[i] >> 32)) * (odd[i % CS_COUNT(odd)] + 2 * (i / CS_COUNT(odd)));
   return (uint32_t)(h >> 40) & (HASH_SLOTS - 1);
 }
 

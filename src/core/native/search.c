@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The search for .eh_frame in an image that was linked without .eh_frame_hdr (ld --no-eh-frame-hdr,
 // some static linkers): .eh_frame is in a loaded segment, but no program header leads to it, and
-// the section headers are not loaded; the file may be gone. A section begins with a CIE, which on
-// x86-64 always contains 1, -8 and 16 in a row (code and data alignment, return register), and each
+// the section headers are not loaded; the file may be gone. A section begins with a CIE, which
+// always contains the same code and data alignment (1 or that of instructions, and -8) and return
+// register in a row, and each
 // FDE that follows refers to one. The longest run of such records is the section. Invariant: a
 // result consists of whole records, includes the CIE of every FDE, and has at least one FDE. Not
 // for handlers.
 #include "native/search.h"
 
 #include <string.h>
+
+#include "native/dwarf.h"
 
 enum { ALIGNMENT = 4, MIN_CIE = 12, MAX_CIE = 256, MAX_AUGMENTATION = 8 };
 
@@ -20,7 +23,7 @@ static uint32_t word_at(const uint8_t *bytes) {
 
 // Returns whether `bytes` start with a CIE and its length.
 static bool is_cie(const uint8_t *bytes, size_t size) {
-  static const uint8_t alike[] = {0x01, 0x78, 0x10};
+  enum { DATA_ALIGN = 0x78, ALIKE = 3 };  // -8
   if (size < 4 + MIN_CIE || word_at(bytes) < MIN_CIE || word_at(bytes) > MAX_CIE ||
       word_at(bytes) > size - 4 || word_at(bytes + 4) != 0 || (bytes[8] != 1 && bytes[8] != 3))
     return false;
@@ -28,9 +31,11 @@ static bool is_cie(const uint8_t *bytes, size_t size) {
   size_t n = 0;
   while (n < MAX_AUGMENTATION && augmentation[n] != '\0') n++;
   if (n == MAX_AUGMENTATION || (n != 0 && augmentation[0] != 'z') ||
-      strspn(augmentation, "zRLPSB") != n || 9 + n + 1 + sizeof alike > 4 + word_at(bytes))
+      strspn(augmentation, "zRLPSB") != n || 9 + n + 1 + ALIKE > 4 + word_at(bytes))
     return false;
-  return memcmp(augmentation + n + 1, alike, sizeof alike) == 0;
+  const uint8_t *alike = bytes + 9 + n + 1;
+  return (alike[0] == 1 || alike[0] == CS_DWARF_CODE_ALIGN) && alike[1] == DATA_ALIGN &&
+         alike[2] == CS_DWARF_RA;
 }
 
 // Follows the records from a CIE on, as long as they are plausible.

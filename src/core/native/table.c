@@ -201,7 +201,7 @@ static void correct_rows(struct cs_native *native, const struct cs_candidate *ca
   if (bytes != NULL && cs_process_memory_read(&native->process, candidate->begin, bytes, size))
     (void)cs_quirks_apply(bytes, size, &native->rules, rows, &found);
   free(bytes);
-  if (found < CS_QUIRKS)
+  if ((int)found < CS_QUIRKS)
     cs_log(
         "%s: %u of %u functions with wrong unwind data were found; walks that meet the others "
         "end there with a reason, or show one wrong native frame",

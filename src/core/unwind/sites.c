@@ -17,38 +17,40 @@
 #include "unwind/sites.h"
 
 enum { FREE, WRITING, VALID };
-enum { PROBES = 16, MAX_CFA_WORDS = 0x3FFF };
-
-static const uint8_t reg_of[CS_CFI_SLOTS] = {CS_RBX, CS_RBP, CS_R12, CS_R13,
-                                             CS_R14, CS_R15, CS_RIP};
+enum { PROBES = 16, MAX_CFA_WORDS = 0x3FFF, RULE_WORDS = sizeof(struct cs_site_rule) / 8 };
+_Static_assert(sizeof(struct cs_site_rule) % 8 == 0, "compared as words");
 
 // Compacts a rule without its CFA. Returns false if it does not fit, or has another form.
 CS_ISLAND static bool compact(const struct cs_cfi_rule *rule, struct cs_site_rule *out) {
   *out = (struct cs_site_rule){.span = 1};
   if (rule->cfa_how != CS_CFA_REG || rule->signal_frame ||
-      (rule->cfa_reg != CS_RSP && rule->cfa_reg != CS_RBP) || rule->cfa_off < 8 ||
+      (rule->cfa_reg != CS_SP && rule->cfa_reg != CS_FP) || rule->cfa_off < 8 ||
       (rule->cfa_off & 7) != 0 || rule->cfa_off / 8 > MAX_CFA_WORDS ||
-      rule->slot[CS_CFI_RA].how != CS_CFI_AT_CFA || rule->slot[CS_CFI_RA].off != -8)
+      rule->slot[CS_CFI_RA].how != CS_CFI_AT_CFA ||
+      (CS_SITE_RA != 0 && rule->slot[CS_CFI_RA].off != CS_SITE_RA * 8))
     return false;
   for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
     int32_t off = rule->slot[i].off;
     if (rule->slot[i].how == CS_CFI_SAME) continue;
-    if (rule->slot[i].how != CS_CFI_AT_CFA || off >= -8 || (off & 7) != 0 || off / 8 < INT16_MIN)
+    if (rule->slot[i].how != CS_CFI_AT_CFA || off >= CS_SITE_RA * 8 || (off & 7) != 0 ||
+        off / 8 < INT16_MIN)
       return false;
     out->saved[i] = (int16_t)(off / 8);
-    out->restores = (uint16_t)(out->restores | CS_REG_BIT(reg_of[i]));
+    out->restores |= (typeof(out->restores))CS_REG_BIT(cs_slot_register[i]);
     if (-(off / 8) > out->span) out->span = (uint16_t) - (off / 8);
   }
   // A frame saves registers above its sp, so what a walk reads relative to rsp needs no lower
   // bound.
-  return rule->cfa_reg == CS_RBP || out->span <= rule->cfa_off / 8;
+  return rule->cfa_reg == CS_FP || out->span <= rule->cfa_off / 8;
 }
 
 // Returns the rule's number, or -1: the table is full there, or another handler is writing this
 // rule.
 CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_site_rule *rule) {
   const cs_any_u64 *words = (const cs_any_u64 *)(const void *)rule;
-  uint32_t at = (uint32_t)((words[0] ^ words[1] * 31) * CS_SITE_MIX >> 52);
+  uint64_t mixed = 0;
+  for (unsigned i = RULE_WORDS; i-- != 0;) mixed = words[i] ^ mixed * 31;
+  uint32_t at = (uint32_t)(mixed * CS_SITE_MIX >> 52);
   for (unsigned probe = 0; probe < PROBES; probe++) {
     uint32_t index = (at + probe) & (CS_SITE_RULES - 1);
     uint8_t state = cs_load_acquire(&sites->state[index]);
@@ -61,7 +63,9 @@ CS_ISLAND static int intern(struct cs_sites *sites, const struct cs_site_rule *r
     }
     if (state != VALID) return -1;
     const cs_any_u64 *there = (const cs_any_u64 *)(const void *)&sites->rules[index];
-    if (there[0] == words[0] && there[1] == words[1]) return (int)index;
+    bool same = true;
+    for (unsigned i = 0; i < RULE_WORDS; i++) same = same && there[i] == words[i];
+    if (same) return (int)index;
   }
   return -1;
 }
@@ -100,8 +104,8 @@ CS_ISLAND static cs_site site_of_rule(struct cs_sites *sites, const struct cs_cf
   int index = intern(sites, &compacted);
   if (index < 0) return NOT_NOW;
   site |= (cs_site)index << CS_SITE_RULE_AT | (cs_site)(rule->cfa_off / 8) << CS_SITE_CFA_AT;
-  if (rule->cfa_reg == CS_RBP) site |= CS_SITE_BY_RBP;
-  if (compacted.saved[CS_CFI_RBP] == -2) site |= CS_SITE_CHAINED;
+  if (rule->cfa_reg == CS_FP) site |= CS_SITE_BY_FP;
+  if (compacted.saved[CS_CFI_FP] == -2) site |= CS_SITE_CHAINED;
   return site;
 }
 
@@ -179,10 +183,11 @@ CS_ISLAND enum cs_stop cs_rule_apply(const struct cs_cfi_rule *rule, const struc
       return CS_STOP_BAD_SP;
   for (unsigned i = 0; i < CS_CFI_SLOTS; i++) {
     if (rule->slot[i].how != CS_CFI_AT_CFA) continue;
-    regs->r[reg_of[i]] = value[i];
-    regs->known |= CS_REG_BIT(reg_of[i]);
+    regs->r[cs_slot_register[i]] = value[i];
+    regs->known |= CS_REG_BIT(cs_slot_register[i]);
   }
-  regs->r[CS_RSP] = cfa;
+  regs->r[CS_IP] = cs_ip_of(regs->r[CS_IP]);
+  regs->r[CS_SP] = cfa;
   regs->known &= CS_REGS_PRESERVED;
   return CS_STOP_NONE;
 }
@@ -192,14 +197,16 @@ CS_ISLAND enum cs_stop cs_site_apply(const struct cs_sites *sites, cs_site site,
                                      struct cs_regs *regs) {
   const struct cs_site_rule *compacted = &sites->rules[CS_SITE_RULE(site)];
   struct cs_cfi_rule rule = {.cfa_how = CS_CFA_REG,
-                             .cfa_reg = site & CS_SITE_BY_RBP ? CS_RBP : CS_RSP,
+                             .cfa_reg = site & CS_SITE_BY_FP ? CS_FP : CS_SP,
                              .cfa_off = (int32_t)CS_SITE_CFA(site)};
   for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
     if (compacted->saved[i] == 0) continue;
     rule.slot[i].how = CS_CFI_AT_CFA;
     rule.slot[i].off = compacted->saved[i] * 8;
   }
-  rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
-  rule.slot[CS_CFI_RA].off = -8;
+  if (CS_SITE_RA != 0) {
+    rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
+    rule.slot[CS_CFI_RA].off = CS_SITE_RA * 8;
+  }
   return cs_rule_apply(&rule, mem, stack, regs);
 }

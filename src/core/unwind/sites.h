@@ -14,6 +14,7 @@
 #define CS_UNWIND_SITES_H
 
 #include "images/images.h"
+#include "unwind/site_rule.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -30,14 +31,6 @@ enum {
   CS_SITE_COLLECTIBLE = 1 << 13,
   // A process with all libraries of .NET and Debian has about 5,000 native rules.
   CS_SITE_NATIVE = 8192,
-  CS_SITE_SAVED = CS_CFI_SLOTS - 1,  // registers that a frame may save: all but the ip
-};
-
-// The registers that a frame saves besides its return address, which is at cfa - 8.
-struct cs_site_rule {
-  int16_t saved[CS_SITE_SAVED];  // words from the CFA, in the order of CS_CFI_RBX ...; 0: not saved
-  uint16_t restores;             // CS_REG_BIT()s of the saved ones
-  uint16_t span;                 // words from the CFA to the lowest of them
 };
 
 struct cs_sites {
@@ -58,9 +51,10 @@ struct cs_sites {
 // A site is a word with its tag; 0 is none. The CFA, which the next look-up waits for, is at the
 // top, one shift away; the kind is at the same place as in a frame's word (walk/record.h).
 //   bits 50-63 the CFA's distance from its register, in words; 0: the frame is a stack's base
-//   bit  49    rbp is saved at cfa - 16, as in every frame that is chained by it
+//   bit  49    the frame pointer is saved at cfa - 16, as in every frame of x86-64 that is chained
+//              by it
 //   bits 47-48 the code's kind: CS_CODE_JIT, CS_CODE_R2R or CS_CODE_NATIVE
-//   bit  46    the CFA is relative to rbp, else to rsp
+//   bit  46    the CFA is relative to the frame pointer, else to sp
 //   bits 34-45 the rule's number
 //   bits 0-33  the tag
 typedef uint64_t cs_site;
@@ -71,7 +65,7 @@ enum {
   CS_SITE_KIND_AT = 47,
   CS_SITE_CFA_AT = 50,
 };
-#define CS_SITE_BY_RBP (1ull << 46)
+#define CS_SITE_BY_FP (1ull << 46)
 #define CS_SITE_CHAINED (1ull << 49)
 #define CS_SITE_KIND_BITS (3ull << CS_SITE_KIND_AT)
 #define CS_SITE_KIND(site) ((enum cs_code_kind)((site) >> CS_SITE_KIND_AT & 3))

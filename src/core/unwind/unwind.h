@@ -23,7 +23,7 @@ CS_ISLAND static inline bool cs_stack_u64(const struct cs_mem *mem, const struct
   return cs_stack_holds(s, addr, 8) && cs_mem_u64(mem, addr, out);
 }
 
-// Steps over a managed frame by its AMD64 UNWIND_INFO (unwind/managed.c). `exact`: the code was
+// Steps over a managed frame by its unwind data, in the architecture's format (unwind/managed.c). `exact`: the code was
 // interrupted at the ip (a leaf, or below a signal frame), so prologs and epilogs matter; otherwise
 // the ip is a return address. On success `regs` are the caller's, and `regs->known` excludes the
 // registers that a call does not preserve. On failure `regs` are unchanged.

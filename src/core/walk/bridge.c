@@ -13,88 +13,19 @@ enum {
   MAX_SKIPPED = 64 << 10,  // bytes of stack that are searched for managed callers
 };
 
-// The parts of the AMD64 CONTEXT that a walk needs.
-enum {
-  CONTEXT_FLAGS = 48,  // 32 bits
-  CONTEXT_RBX = 144,
-  CONTEXT_RSP = 152,
-  CONTEXT_RBP = 160,
-  CONTEXT_R12 = 216,
-  CONTEXT_R13 = 224,
-  CONTEXT_R14 = 232,
-  CONTEXT_R15 = 240,
-  CONTEXT_RIP = 248,
-};
-
-CS_ISLAND static bool get(const struct cs_walk *walk, uint64_t addr, uint64_t *out) {
-  if (cs_stack_holds(&walk->stack, addr, 8)) return cs_mem_u64(&walk->world->mem, addr, out);
-  return cs_mem_read_guarded(&walk->world->mem, addr, out, 8);
-}
-
-CS_ISLAND static void set(struct cs_regs *regs, unsigned reg, uint64_t value) {
-  regs->r[reg] = value;
-  regs->known |= CS_REG_BIT(reg);
-}
-
-CS_ISLAND static bool from_context(const struct cs_walk *walk, uint64_t context,
-                                   struct cs_regs *regs) {
-  uint64_t value;
-  static const uint16_t at[] = {CONTEXT_RIP, CONTEXT_RSP, CONTEXT_RBP, CONTEXT_RBX,
-                                CONTEXT_R12, CONTEXT_R13, CONTEXT_R14, CONTEXT_R15};
-  static const uint8_t reg[] = {CS_RIP, CS_RSP, CS_RBP, CS_RBX, CS_R12, CS_R13, CS_R14, CS_R15};
-  for (unsigned i = 0; i < CS_COUNT(reg); i++) {
-    if (!get(walk, context + at[i], &value)) return false;
-    set(regs, reg[i], value);
-  }
-  return true;
-}
-
-CS_ISLAND static bool from_callee_saved(const struct cs_walk *walk, uint64_t block,
-                                        struct cs_regs *regs) {
-  const struct cs_layout *l = &walk->world->layout;
-  const struct {
-    uint8_t reg;
-    uint32_t off;
-  } saved[] = {
-      {CS_RBX, l->callee_saved.rbx}, {CS_RBP, l->callee_saved.rbp}, {CS_R12, l->callee_saved.r12},
-      {CS_R13, l->callee_saved.r13}, {CS_R14, l->callee_saved.r14}, {CS_R15, l->callee_saved.r15},
-  };
-  for (unsigned i = 0; i < CS_COUNT(saved); i++) {
-    uint64_t value;
-    if (!get(walk, block + saved[i].off, &value)) return false;
-    set(regs, saved[i].reg, value);
-  }
-  return true;
-}
-
-// ReadyToRun code has a helper fill in its Frame, whose return address is then that of the call of
-// the helper. The call that is in progress has pushed its own just below the call site's sp.
-CS_ISLAND static uint64_t call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
-  struct cs_code noted, pushed;
-  uint64_t word;
-  if (sp < 8 || !get(walk, sp - 8, &word) || word == ip) return ip;
-  if (cs_codemap_find_managed(walk->world, ip - 1, &noted) != CS_STOP_NONE ||
-      noted.kind != CS_CODE_R2R ||
-      cs_codemap_find_managed(walk->world, word - 1, &pushed) != CS_STOP_NONE ||
-      pushed.kind != CS_CODE_R2R || pushed.begin != noted.begin ||
-      !cs_is_return_address(walk->world, word))
-    return ip;
-  return word;
-}
-
 // P/Invokes and QCalls: the call site is in the Frame. rbx and r12 to r15 are not, but a method
 // with such a Frame saves them in its prolog, so its callers get theirs back.
 CS_ISLAND static bool from_inlined_call(const struct cs_walk *walk, uint64_t frame,
                                         struct cs_regs *regs) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t ip, sp, fp;
-  if (!get(walk, frame + l->inlined_call_frame.caller_return_address, &ip) || ip == 0 ||
-      !get(walk, frame + l->inlined_call_frame.call_site_sp, &sp) ||
-      !get(walk, frame + l->inlined_call_frame.callee_saved_fp, &fp))
+  if (!cs_bridge_get(walk, frame + l->inlined_call_frame.caller_return_address, &ip) || ip == 0 ||
+      !cs_bridge_get(walk, frame + l->inlined_call_frame.call_site_sp, &sp) ||
+      !cs_bridge_get(walk, frame + l->inlined_call_frame.callee_saved_fp, &fp))
     return false;
-  set(regs, CS_RIP, call_under_way(walk, ip, sp));
-  set(regs, CS_RSP, sp);
-  set(regs, CS_RBP, fp);
+  cs_bridge_set(regs, CS_IP, cs_bridge_call_under_way(walk, ip, sp));
+  cs_bridge_set(regs, CS_SP, sp);
+  cs_bridge_set(regs, CS_FP, fp);
   return true;
 }
 
@@ -102,31 +33,28 @@ CS_ISLAND static bool from_transition_block(const struct cs_walk *walk, uint64_t
                                             struct cs_regs *regs) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t block, ip;
-  if (!get(walk, frame + l->framed_method_frame.transition_block_ptr, &block) ||
-      !get(walk, block + l->transition_block.return_address, &ip))
+  if (!cs_bridge_get(walk, frame + l->framed_method_frame.transition_block_ptr, &block) ||
+      !cs_bridge_get(walk, block + l->transition_block.return_address, &ip))
     return false;
-  set(regs, CS_RIP, ip);
-  set(regs, CS_RSP, block + l->transition_block.size);
-  return from_callee_saved(walk, block + l->transition_block.callee_saved_registers, regs);
+  cs_bridge_set(regs, CS_IP, ip);
+  cs_bridge_set(regs, CS_SP, block + l->transition_block.size);
+  return cs_bridge_callee_saved(walk, block + l->transition_block.callee_saved_registers, regs);
 }
 
 CS_ISLAND static bool from_hijack(const struct cs_walk *walk, uint64_t frame,
                                   struct cs_regs *regs) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t args, ip;
-  if (!get(walk, frame + l->hijack_frame.return_address, &ip) ||
-      !get(walk, frame + l->hijack_frame.hijack_args_ptr, &args))
+  if (!cs_bridge_get(walk, frame + l->hijack_frame.return_address, &ip) ||
+      !cs_bridge_get(walk, frame + l->hijack_frame.hijack_args_ptr, &args))
     return false;
-  set(regs, CS_RIP, ip);
-  set(regs, CS_RSP, args + l->hijack_args.size);
-  return from_callee_saved(walk, args + l->hijack_args.callee_saved_registers, regs);
+  cs_bridge_set(regs, CS_IP, ip);
+  cs_bridge_set(regs, CS_SP, args + l->hijack_args.size);
+  return cs_bridge_callee_saved(walk, args + l->hijack_args.callee_saved_registers, regs);
 }
 
 CS_ISLAND static void note_fault(struct cs_walk *walk, uint64_t context) {
-  uint64_t word;
-  if (!get(walk, context + CONTEXT_FLAGS, &word)) return;
-  walk->fault_flags = (uint32_t)word;
-  walk->faults++;
+  if (cs_bridge_context_flags(walk, context, &walk->fault_flags)) walk->faults++;
 }
 
 // Reads what the Frame leads to. Returns false for the kinds that lead nowhere.
@@ -142,15 +70,15 @@ CS_ISLAND static bool read_frame(struct cs_walk *walk, uint64_t frame, uint64_t 
     return from_transition_block(walk, frame, regs);
   if (id == ids->hijack) return from_hijack(walk, frame, regs);
   if (id == ids->software_exception)
-    return from_context(walk, frame + l->software_exception_frame.target_context, regs);
+    return cs_bridge_context(walk, frame + l->software_exception_frame.target_context, regs);
   *exact = true;  // the others were made where the thread was stopped
   if (id == ids->faulting_exception) {
     note_fault(walk, frame + l->faulting_exception_frame.target_context);
-    return from_context(walk, frame + l->faulting_exception_frame.target_context, regs);
+    return cs_bridge_context(walk, frame + l->faulting_exception_frame.target_context, regs);
   }
   if (id == ids->resumable || id == ids->redirected_thread)
-    return get(walk, frame + l->resumable_frame.target_context_ptr, &context) &&
-           from_context(walk, context, regs);
+    return cs_bridge_get(walk, frame + l->resumable_frame.target_context_ptr, &context) &&
+           cs_bridge_context(walk, context, regs);
   return false;
 }
 
@@ -163,9 +91,9 @@ CS_ISLAND static bool is_known(const struct cs_frame_ids *ids, uint64_t id) {
 }
 
 CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs, bool exact) {
-  uint64_t sp = regs->r[CS_RSP], ip = regs->r[CS_RIP];
+  uint64_t sp = regs->r[CS_SP], ip = regs->r[CS_IP];
   struct cs_code code;
-  if ((sp & 7) != 0 || sp <= walk->regs.r[CS_RSP] || !cs_stack_holds(&walk->stack, sp, 8))
+  if ((sp & 7) != 0 || sp <= walk->regs.r[CS_SP] || !cs_stack_holds(&walk->stack, sp, 8))
     return false;
   if (cs_codemap_find_managed_near(walk->world, exact ? ip : ip - 1, &walk->near, &code) !=
           CS_STOP_NONE ||
@@ -181,18 +109,18 @@ CS_ISLAND static bool plausible(struct cs_walk *walk, const struct cs_regs *regs
 // one of them returns into managed code.
 CS_ISLAND static bool may_skip_managed(struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_world *world = walk->world;
-  uint64_t end = regs->r[CS_RSP];
+  uint64_t end = regs->r[CS_SP];
   uint32_t cooperative;
   struct cs_code code;
   if (!cs_mem_u32(&world->mem, walk->clr_thread + world->layout.thread.preemptive_gc_disabled,
                   &cooperative))
     return true;
   if (cooperative == 0) return false;
-  if (end - walk->regs.r[CS_RSP] > MAX_SKIPPED) return true;
-  for (uint64_t at = walk->regs.r[CS_RSP]; at < end; at += 8) {
+  if (end - walk->regs.r[CS_SP] > MAX_SKIPPED) return true;
+  for (uint64_t at = walk->regs.r[CS_SP]; at < end; at += 8) {
     uint64_t word;
-    if (cs_walk_is_late(walk) || !get(walk, at, &word)) return true;
-    if (word == regs->r[CS_RIP]) continue;  // the copies of the Frame and of the call
+    if (cs_walk_is_late(walk) || !cs_bridge_get(walk, at, &word)) return true;
+    if (word == regs->r[CS_IP]) continue;  // the copies of the Frame and of the call
     if (cs_codemap_find_managed_near(world, word - 1, &walk->near, &code) == CS_STOP_NONE &&
         cs_code_is_managed(&code) && cs_is_return_address(world, word))
       return true;
@@ -211,7 +139,7 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
       return false;
     if (next != CS_END_OF_CHAIN && next <= frame) return false;  // the chain leads up the stack
     walk->next_frame = next;
-    if (frame >= walk->regs.r[CS_RSP]) {
+    if (frame >= walk->regs.r[CS_SP]) {
       *regs = (struct cs_regs){.known = 0};
       if (read_frame(walk, frame, id, regs, exact) && plausible(walk, regs, *exact))
         return !may_skip_managed(walk, regs);
@@ -222,21 +150,10 @@ CS_ISLAND bool cs_bridge_explicit(struct cs_walk *walk, struct cs_regs *regs, bo
   return false;
 }
 
-// Returns whether `fault` is about the instruction at `regs`. The runtime attributes a fault in a
-// leaf helper (a write barrier, a dispatch stub) to the helper's caller, and has popped the return
-// address.
-CS_ISLAND static bool is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
-                                  const struct cs_regs *regs, bool *in_caller) {
-  uint64_t word, sp = regs->r[CS_RSP];
-  *in_caller = fault->r[CS_RSP] == sp + 8;
-  if (!*in_caller) return fault->r[CS_RSP] == sp && fault->r[CS_RIP] == regs->r[CS_RIP];
-  return cs_stack_u64(&walk->world->mem, &walk->stack, sp, &word) && word == fault->r[CS_RIP];
-}
-
 CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs) {
   const struct cs_layout *l = &walk->world->layout;
   uint64_t frame = walk->next_frame;
-  for (int i = 0; i < MAX_FRAMES && frame != 0 && frame < regs->r[CS_RSP]; i++) {
+  for (int i = 0; i < MAX_FRAMES && frame != 0 && frame < regs->r[CS_SP]; i++) {
     uint64_t id, next, context = frame + l->faulting_exception_frame.target_context;
     struct cs_regs fault = {.known = 0};
     bool in_caller;
@@ -244,12 +161,12 @@ CS_ISLAND void cs_bridge_fault(struct cs_walk *walk, struct cs_regs *regs) {
         !cs_mem_u64(&walk->world->mem, frame, &id) ||
         !cs_mem_u64(&walk->world->mem, frame + l->frame.next, &next) || next <= frame)
       return;
-    if (id == l->frame_ids.faulting_exception && from_context(walk, context, &fault) &&
-        is_fault_at(walk, &fault, regs, &in_caller)) {
+    if (id == l->frame_ids.faulting_exception && cs_bridge_context(walk, context, &fault) &&
+        cs_bridge_is_fault_at(walk, &fault, regs, &in_caller)) {
       note_fault(walk, context);
       if (in_caller) {  // such a helper preserves the callee-saved registers
-        fault.r[CS_RIP] = regs->r[CS_RIP];
-        fault.r[CS_RSP] = regs->r[CS_RSP];
+        fault.r[CS_IP] = regs->r[CS_IP];
+        fault.r[CS_SP] = regs->r[CS_SP];
       }
       *regs = fault;
       return;

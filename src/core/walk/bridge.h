@@ -29,4 +29,35 @@ CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_r
 // Returns whether `ip` is in known code and follows a call (walk/stub.c).
 CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip);
 
+CS_ISLAND static inline bool cs_bridge_get(const struct cs_walk *walk, uint64_t addr,
+                                           uint64_t *out) {
+  if (cs_stack_holds(&walk->stack, addr, 8)) return cs_mem_u64(&walk->world->mem, addr, out);
+  return cs_mem_read_guarded(&walk->world->mem, addr, out, 8);
+}
+CS_ISLAND static inline void cs_bridge_set(struct cs_regs *regs, unsigned reg, uint64_t value) {
+  regs->r[reg] = value;
+  regs->known |= CS_REG_BIT(reg);
+}
+
+// Of the architecture (walk/context.c). Read the registers of a CONTEXT, its ContextFlags, and the
+// block of callee-saved registers of the runtime's stubs.
+CS_ISLAND bool cs_bridge_context(const struct cs_walk *walk, uint64_t context,
+                                 struct cs_regs *regs);
+CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t context,
+                                       uint32_t *flags);
+CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block,
+                                      struct cs_regs *regs);
+// ReadyToRun code has a helper fill in its Frame, whose return address `ip` is then that of the
+// call of the helper. Returns the return address of the call that is in progress at the call site's
+// `sp`.
+CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp);
+// Returns whether the return address of the frame that has been stepped over, to its caller's
+// `regs`, was in the word at `slot`.
+CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
+                                 uint64_t slot);
+// Returns whether `fault` is about the instruction at `regs`, or (*in_caller) about the call of the
+// leaf helper that has faulted there.
+CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
+                                     const struct cs_regs *regs, bool *in_caller);
+
 #endif

@@ -6,28 +6,16 @@
 
 #include "walk/walk.h"
 
-enum {
-  CS_PRESERVED_RBX,
-  CS_PRESERVED_RSP,
-  CS_PRESERVED_RBP,
-  CS_PRESERVED_R12,
-  CS_PRESERVED_R13,
-  CS_PRESERVED_R14,
-  CS_PRESERVED_R15,
-  CS_PRESERVED_RIP,
-  CS_PRESERVED_COUNT
-};
-
 // What is needed afterwards to name a frame, to make its CONTEXT, and to derive the logical view.
-// It has 104 bytes, struct cs_frame about 240.
+// On x86-64 it has 104 bytes, struct cs_frame about 240.
 struct cs_record {
   uint64_t preserved[CS_PRESERVED_COUNT];  // the registers that a call preserves, and the ip
   uint64_t function_id;                    // 0: native, a stub, or unresolved ReadyToRun code
   uint64_t method_start;
   uint64_t call_ip;  // 0, or the frame's ip according to its own InlinedCallFrame
-  uint32_t known;    // CS_REG_BIT()s
-  uint8_t kind;      // enum cs_code_kind
-  uint8_t flags;     // CS_FRAME_*
+  cs_regmask known;
+  uint8_t kind;   // enum cs_code_kind
+  uint8_t flags;  // CS_FRAME_*
   bool funclet;
   bool collectible;
   bool may_be_gone;  // its code may have been unloaded since the walk (life/function.c)
@@ -42,10 +30,10 @@ static inline bool cs_record_is_managed(const struct cs_record *record) {
   return record->kind == CS_CODE_JIT || record->kind == CS_CODE_R2R;
 }
 static inline uint64_t cs_record_ip(const struct cs_record *record) {
-  return record->preserved[CS_PRESERVED_RIP];
+  return record->preserved[CS_PRESERVED_IP];
 }
 static inline uint64_t cs_record_sp(const struct cs_record *record) {
-  return record->preserved[CS_PRESERVED_RSP];
+  return record->preserved[CS_PRESERVED_SP];
 }
 
 // Continues, after cs_walk_next has returned a frame, over frames whose call sites are known
@@ -54,7 +42,7 @@ static inline uint64_t cs_record_sp(const struct cs_record *record) {
 CS_ISLAND uint32_t cs_walk_run(struct cs_walk *walk, struct cs_record *out, uint32_t room);
 // The same for at most `frames` frames, without writing them down.
 CS_ISLAND uint32_t cs_walk_skip(struct cs_walk *walk, uint32_t frames);
-// Like cs_walk_run, without rbx and r12 to r15: half the work.
+// Like cs_walk_run, without the registers that no site uses: half the work.
 CS_ISLAND uint32_t cs_walk_run_plain(struct cs_walk *walk, struct cs_record *out, uint32_t room);
 
 // The same with one word per frame instead of a record: the ip, which has 47 bits in user space,

@@ -67,7 +67,7 @@ CS_ISLAND static bool end(struct cs_walk *walk, enum cs_stop stop) {
   cs_walk_leave(walk);
   walk->done = true;
   walk->stop = walk->late ? CS_STOP_TIME : stop;
-  walk->stop_ip = walk->regs.r[CS_RIP];
+  walk->stop_ip = walk->regs.r[CS_IP];
   return false;
 }
 
@@ -80,23 +80,23 @@ CS_ISLAND static bool undo_hijack(const struct cs_walk *walk, struct cs_regs *re
   uint64_t slot, address;
   if (layout->hijack.hijack_slot == 0 || walk->clr_thread == 0) return false;
   if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_slot, &slot) ||
-      slot != regs->r[CS_RSP] - 8)
+      !cs_bridge_is_slot(walk, regs, slot))
     return false;
   // The fields outlive a hijack, which is in effect only if the slot contains no return address.
   // OnHijackTripThread's own address, a function's first instruction, is not one.
-  if (cs_is_return_address(walk->world, regs->r[CS_RIP])) return false;
+  if (cs_is_return_address(walk->world, regs->r[CS_IP])) return false;
   if (!cs_mem_u64(&walk->world->mem, walk->clr_thread + layout->hijack.hijack_return_address,
                   &address) ||
       !cs_is_return_address(walk->world, address))
     return false;
-  regs->r[CS_RIP] = address;
+  regs->r[CS_IP] = address;
   return true;
 }
 
 // Only a return address in the runtime's own text can be that of OnHijackTripThread.
 CS_ISLAND static bool leads_to_trip_wire(const struct cs_walk *walk, const struct cs_regs *regs) {
   const struct cs_layout *layout = &walk->world->layout;
-  return regs->r[CS_RIP] >= layout->coreclr_begin && regs->r[CS_RIP] < layout->coreclr_end;
+  return regs->r[CS_IP] >= layout->coreclr_begin && regs->r[CS_IP] < layout->coreclr_end;
 }
 
 // Steps by the rule that was derived when this walk first met the return address, if there is one.
@@ -104,7 +104,7 @@ CS_ISLAND static enum cs_stop unwind_managed(const struct cs_walk *walk, const s
                                              struct cs_regs *regs) {
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   if (!exact && code->collectible) {
-    const struct cs_collectible_frame *known = cs_collectible_find(&walk->near, regs->r[CS_RIP]);
+    const struct cs_collectible_frame *known = cs_collectible_find(&walk->near, regs->r[CS_IP]);
     if (known != NULL && known->has_rule)
       return cs_rule_apply(&known->rule, &walk->world->mem, &walk->stack, regs);
   }
@@ -136,7 +136,7 @@ CS_ISLAND static bool is_return_by_epilog(const struct cs_walk *walk, const stru
                                           struct cs_regs *regs) {
   struct cs_regs caller = *regs;
   if (!cs_unwind_native_epilog(walk->world, code, &walk->stack, &caller) ||
-      !cs_is_return_address(walk->world, caller.r[CS_RIP]))
+      !cs_is_return_address(walk->world, caller.r[CS_IP]))
     return false;
   *regs = caller;
   return true;
@@ -211,10 +211,10 @@ CS_ISLAND static bool sp_is_above(const struct cs_walk *walk, uint64_t now, uint
 // A site whose CFA is relative to rbp is useless if rbp is unknown, as in a sleeping thread that is
 // walked from outside. The code is then looked up after all, since an explicit Frame may lead on.
 CS_ISLAND static enum cs_stop drop_useless_site(struct cs_walk *walk) {
-  if (CS_LIKELY(!(walk->site & CS_SITE_BY_RBP) || (walk->regs.known & CS_REG_BIT(CS_RBP)) != 0))
+  if (CS_LIKELY(!(walk->site & CS_SITE_BY_FP) || (walk->regs.known & CS_REG_BIT(CS_FP)) != 0))
     return CS_STOP_NONE;
   walk->site = 0;
-  return cs_codemap_find(walk->world, walk->regs.r[CS_RIP] - 1, &walk->code);
+  return cs_codemap_find(walk->world, walk->regs.r[CS_IP] - 1, &walk->code);
 }
 
 CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
@@ -232,9 +232,9 @@ CS_ISLAND static enum cs_stop step(struct cs_walk *walk) {
   else
     stop = step_native(walk, code, &regs, &flags);
   if (stop != CS_STOP_NONE) return stop;
-  if (!sp_is_above(walk, walk->regs.r[CS_RSP], regs.r[CS_RSP])) return CS_STOP_BAD_SP;
+  if (!sp_is_above(walk, walk->regs.r[CS_SP], regs.r[CS_SP])) return CS_STOP_BAD_SP;
   // No code returns to 0, so it is the base; but a call through NULL can be interrupted there.
-  if (regs.r[CS_RIP] == 0 && !(flags & CS_FRAME_EXACT)) return CS_STOP_BASE;
+  if (regs.r[CS_IP] == 0 && !(flags & CS_FRAME_EXACT)) return CS_STOP_BASE;
   walk->regs = regs;
   walk->flags = flags;
   return CS_STOP_NONE;
@@ -253,7 +253,7 @@ CS_ISLAND static void keep_collectible(struct cs_walk *walk, uint64_t ip) {
 
 // Collectible code is looked up once for each return address of a walk.
 CS_ISLAND static enum cs_stop look_up(struct cs_walk *walk, uint64_t at) {
-  uint64_t ip = walk->regs.r[CS_RIP];
+  uint64_t ip = walk->regs.r[CS_IP];
   const struct cs_collectible_frame *known = at != ip ? cs_collectible_find(&walk->near, ip) : NULL;
   if (known != NULL) {
     walk->code = known->code;
@@ -280,14 +280,14 @@ CS_ISLAND bool cs_walk_next(struct cs_walk *walk, struct cs_frame *frame) {
   if (walk->done) return false;
   if (walk->depth == 0) {
     if (walk->stack.hi == 0) return end(walk, CS_STOP_NO_BOUNDS);
-    if (!cs_stack_holds(&walk->stack, walk->regs.r[CS_RSP], 8)) return end(walk, CS_STOP_BAD_SP);
+    if (!cs_stack_holds(&walk->stack, walk->regs.r[CS_SP], 8)) return end(walk, CS_STOP_BAD_SP);
   } else {
     if (cs_walk_is_late(walk)) return end(walk, CS_STOP_TIME);
     enum cs_stop stop = step(walk);
     if (stop != CS_STOP_NONE) return end(walk, stop);
   }
   if (walk->depth >= walk->max_depth) return end(walk, CS_STOP_DEPTH);
-  uint64_t ip = walk->regs.r[CS_RIP];
+  uint64_t ip = walk->regs.r[CS_IP];
   bool exact = (walk->flags & CS_FRAME_EXACT) != 0;
   bool by_site = walk->fast && !exact && walk->sites_hold && ip >> CS_SITE_IP_BITS == 0;
   walk->site = by_site ? cs_sites_find(walk->world->sites, ip) : 0;

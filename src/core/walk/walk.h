@@ -14,7 +14,7 @@ enum cs_frame_flag {
 };
 
 struct cs_frame {
-  struct cs_regs regs;  // of this frame; regs.r[CS_RIP] is its ip
+  struct cs_regs regs;  // of this frame; regs.r[CS_IP] is its ip
   struct cs_code code;
   uint32_t flags;
 };

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "signal/ucontext.h"
 #include "walk/walk.h"
 
 CS_ISLAND void cs_altstack_of(const void *ucontext, uint64_t *lo, uint64_t *hi) {
@@ -29,7 +30,7 @@ CS_ISLAND static void write_to(const struct cs_altstack *ours, ucontext_t *uc) {
 // use: the kernel then refuses without an error.
 CS_ISLAND void cs_altstack_install(struct cs_altstack *ours, void *ucontext) {
   ucontext_t *uc = ucontext;
-  uint64_t lo, hi, sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
+  uint64_t lo, hi, sp = cs_ucontext_sp(uc);
   cs_altstack_of(uc, &lo, &hi);
   if (ours->sp == 0 || lo == ours->sp || (sp >= lo && sp < hi)) return;
   if (!ours->swapped) {
@@ -50,8 +51,8 @@ CS_ISLAND static bool write_around(const struct cs_altstack *ours, const struct 
   if ((restorer_sp & 7) != 0 ||
       !cs_stack_holds(stack, restorer_sp, offsetof(ucontext_t, uc_sigmask)))
     return false;
-  if ((uint64_t)uc->uc_mcontext.gregs[REG_RIP] != interrupted->regs.r[CS_RIP] ||
-      (uint64_t)uc->uc_mcontext.gregs[REG_RSP] != interrupted->regs.r[CS_RSP])
+  if (cs_ucontext_ip(uc) != interrupted->regs.r[CS_IP] ||
+      cs_ucontext_sp(uc) != interrupted->regs.r[CS_SP])
     return false;
   cs_altstack_of(uc, &lo, &hi);
   if (lo == ours->sp) return true;
@@ -82,7 +83,7 @@ CS_ISLAND void cs_altstack_equip(struct cs_altstack *ours, const struct cs_world
       return;
     }
     faults = walk.faults;
-    above_sp = frame.regs.r[CS_RSP];
+    above_sp = frame.regs.r[CS_SP];
   }
   if (cs_walk_complete(&walk)) cs_store_release(&ours->ready, 1u);
 }

@@ -82,14 +82,13 @@ CS_ISLAND static bool copy_site(const struct cs_await_site *site, uint64_t ip,
 struct box_frame {
   uint64_t ip, sp, end;           // end: its caller's sp
   uint64_t saved[CS_SITE_SAVED];  // what the callee-saved registers are in it, as sites order them
-  uint32_t known;                 // CS_REG_BIT()s
+  cs_regmask known;
 };
 
 CS_ISLAND static void take_frame(struct box_frame *out, const struct cs_regs *regs) {
-  static const uint8_t at[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
-  for (unsigned i = 0; i < CS_COUNT(at); i++) out->saved[i] = regs->r[at[i]];
-  out->ip = regs->r[CS_RIP];
-  out->sp = regs->r[CS_RSP];
+  for (unsigned i = 0; i < CS_SITE_SAVED; i++) out->saved[i] = regs->r[cs_slot_register[i]];
+  out->ip = regs->r[CS_IP];
+  out->sp = regs->r[CS_SP];
   out->known = regs->known;
 }
 
@@ -106,7 +105,7 @@ __attribute__((noinline)) CS_ISLAND static bool find_frame(const struct cs_sampl
     if (at == index) take_frame(out, &frame.regs);
     if (at > index) {
       cs_walk_leave(&walk);
-      out->end = frame.regs.r[CS_RSP];
+      out->end = frame.regs.r[CS_SP];
       return true;
     }
     if (at + 1 < index) at += cs_walk_skip(&walk, index - at - 1);
@@ -179,7 +178,6 @@ CS_ISLAND static bool is_saved(const struct cs_site_rule *rule, uint64_t end, ui
 // Collects the values that can be the method's own, of the places that are `left`.
 CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_frame *frame,
                               uint64_t left, struct values *values) {
-  static const uint8_t of[CS_SITE_SAVED] = {CS_RBX, CS_RBP, CS_R12, CS_R13, CS_R14, CS_R15};
   const struct cs_sites *sites = from->world->sites;
   cs_site site = sites != NULL ? cs_sites_find(sites, frame->ip) : 0;
   if (site == 0 || frame->end <= frame->sp || frame->end - frame->sp > SLOTS * 8u) return false;
@@ -187,7 +185,7 @@ CS_ISLAND static bool collect(const struct cs_sampled *from, const struct box_fr
   values->count = 0;
   for (unsigned i = 0; i < CS_SITE_SAVED; i++) {
     if (rule->saved[i] == 0 || (left >> i & 1) == 0) continue;
-    if ((frame->known & CS_REG_BIT(of[i])) == 0 ||
+    if ((frame->known & CS_REG_BIT(cs_slot_register[i])) == 0 ||
         !add_value(from->stack, frame->saved[i], i, values))
       return false;
   }

@@ -7,9 +7,8 @@
 #include "signal/signal.h"
 
 CS_ISLAND static void record(struct cs_record *out, const struct cs_frame *frame) {
-  static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
-                                                        CS_R13, CS_R14, CS_R15, CS_RIP};
-  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) out->preserved[i] = frame->regs.r[preserved[i]];
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++)
+    out->preserved[i] = frame->regs.r[cs_preserved_register[i]];
   out->known = frame->regs.known;
   out->kind = (uint8_t)frame->code.kind;
   out->flags = (uint8_t)frame->flags;
@@ -162,7 +161,7 @@ CS_ISLAND void cs_capture_walk(struct cs_capture *capture, const struct cs_world
     if (count == capture->capacity) {
       cs_walk_leave(&walk);
       walk.stop = CS_STOP_BUFFER;
-      walk.stop_ip = frame.regs.r[CS_RIP];
+      walk.stop_ip = frame.regs.r[CS_IP];
       break;
     }
     if (walk.faults != faults && capture->fault_count < CS_FAULTS) {

@@ -7,26 +7,13 @@
 #include "signal/handler.h"
 
 #include <sys/syscall.h>
-#include <ucontext.h>
 
 #include "signal/altstack.h"
 #include "signal/perf.h"
 #include "signal/request.h"
 #include "signal/sample.h"
 #include "signal/standstill.h"
-
-CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext) {
-  const greg_t *from = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
-  static const uint8_t at[CS_REG_COUNT] = {
-      [CS_RAX] = REG_RAX, [CS_RCX] = REG_RCX, [CS_RDX] = REG_RDX, [CS_RBX] = REG_RBX,
-      [CS_RSP] = REG_RSP, [CS_RBP] = REG_RBP, [CS_RSI] = REG_RSI, [CS_RDI] = REG_RDI,
-      [CS_R8] = REG_R8,   [CS_R9] = REG_R9,   [CS_R10] = REG_R10, [CS_R11] = REG_R11,
-      [CS_R12] = REG_R12, [CS_R13] = REG_R13, [CS_R14] = REG_R14, [CS_R15] = REG_R15,
-      [CS_RIP] = REG_RIP,
-  };
-  for (unsigned i = 0; i < CS_REG_COUNT; i++) regs->r[i] = (uint64_t)from[at[i]];
-  regs->known = CS_REGS_ALL;
-}
+#include "signal/ucontext.h"
 
 CS_ISLAND static bool is_registered(const struct cs_thread *thread) {
   uint64_t at = (uint64_t)(uintptr_t)thread;

@@ -7,7 +7,6 @@
 #include <signal.h>
 
 #include "base/base.h"
-#include "base/regs.h"
 
 // The real-time signal's.
 CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
@@ -15,8 +14,5 @@ CS_ISLAND void cs_signal_handler(int signo, siginfo_t *info, void *ucontext);
 CS_ISLAND void cs_urg_handler(int signo, siginfo_t *info, void *ucontext);
 // The runtime's own signal's (threads/activation.h): for threads without a larger alternate stack.
 CS_ISLAND void cs_activation_handler(int signo, siginfo_t *info, void *ucontext);
-
-// Reads the interrupted registers of a ucontext_t. All are known.
-CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
 
 #endif

@@ -5,16 +5,13 @@
 //
 // Invariants: the chain of the last overflow is believed only if it was written for this thread
 // with the user-mode registers that the signal has interrupted (the ip of a system call that is to
-// be restarted is moved back by two bytes). Each number of a record is checked against the page.
+// be restarted is moved back by the length of its instruction). Each number of a record is checked against the page.
 // The ring is the calling thread's own, and is unmapped only after it has been taken out of the
 // entry and the epoch has passed. A forked child has no mapping of it, and does not get here
 // (cs_signal.perf_threads).
 #include "signal/kernel.h"
 
-#include <asm/perf_regs.h>
 #include <linux/perf_event.h>
-
-enum { SYSCALL_BYTES = 2 };
 
 // A record of PERF_SAMPLE_TID, _CALLCHAIN and _REGS_USER, in words; after `COUNT` its addresses,
 // and after these the registers' ABI, sp and ip.
@@ -51,8 +48,8 @@ CS_ISLAND static bool find_last(const uint8_t *ring, uint64_t *found) {
 CS_ISLAND static bool is_of(const uint8_t *ring, uint64_t registers, const struct cs_regs *regs) {
   uint64_t abi = word_at(ring, registers), sp = word_at(ring, registers + 8),
            ip = word_at(ring, registers + 16);
-  return abi == PERF_SAMPLE_REGS_ABI_64 && sp == regs->r[CS_RSP] &&
-         (ip == regs->r[CS_RIP] || ip == regs->r[CS_RIP] + SYSCALL_BYTES);
+  return abi == PERF_SAMPLE_REGS_ABI_64 && sp == regs->r[CS_SP] &&
+         (ip == regs->r[CS_IP] || ip == regs->r[CS_IP] + CS_SYSCALL_BYTES);
 }
 
 CS_ISLAND uint32_t cs_kernel_stack(const struct cs_thread *thread, const struct cs_regs *regs,

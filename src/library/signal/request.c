@@ -22,9 +22,9 @@ CS_ISLAND enum cs_request_answer cs_seed_check(const struct cs_world *world,
                                                const struct cs_regs *seed,
                                                const struct cs_stack *stack) {
   struct cs_code code;
-  uint64_t sp = seed->r[CS_RSP];
+  uint64_t sp = seed->r[CS_SP];
   if ((sp & 7) != 0 || !cs_stack_holds(stack, sp, 8)) return CS_ANSWER_SEED_SP;
-  if (cs_codemap_find_managed(world, seed->r[CS_RIP], &code) != CS_STOP_NONE ||
+  if (cs_codemap_find_managed(world, seed->r[CS_IP], &code) != CS_STOP_NONE ||
       !cs_code_is_managed(&code))
     return CS_ANSWER_SEED_IP;
   return CS_ANSWER_WALKED;

@@ -139,13 +139,13 @@ CS_ISLAND static __attribute__((noinline)) uint32_t walk_into(struct cs_sample_r
       break;
     }
     place->sample->frames[count++] =
-        CS_FRAME_WORD(frame.regs.r[CS_RIP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
+        CS_FRAME_WORD(frame.regs.r[CS_IP], frame.code.kind, (frame.flags & CS_FRAME_EXACT) != 0);
     count +=
         cs_walk_run_words(&walk, &place->sample->frames[count], frames_in(place->size) - count);
   }
   place->sample->frame_count = count;
   place->sample->stop = (uint16_t)(room ? walk.stop : CS_STOP_BUFFER);
-  place->sample->stop_ip = room ? walk.stop_ip : frame.regs.r[CS_RIP];
+  place->sample->stop_ip = room ? walk.stop_ip : frame.regs.r[CS_IP];
   place->sample->loaded = walk.loaded;
   return count;
 }
@@ -175,7 +175,7 @@ CS_ISLAND static void add_label(struct cs_sample *sample, const struct cs_thread
 // Fills in all but the frames and the circumstances.
 CS_ISLAND static void describe(struct cs_sample *sample, const struct cs_sampled *from,
                                uint32_t generation) {
-  sample->sp = from->regs->r[CS_RSP];
+  sample->sp = from->regs->r[CS_SP];
   sample->agent = from->agent;
   sample->thread = from->thread->index;
   sample->thread_generation = from->thread->generation;

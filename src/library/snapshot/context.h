@@ -6,10 +6,13 @@
 #include "clrsnap/clrsnap.h"
 #include "walk/record.h"
 
-enum { CS_CONTEXT_MIN = 1232 };  // the part of a CONTEXT that all runtimes share
 void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, uint32_t flags);
 void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
                           uint32_t flags);
 void cs_context_read(const BYTE *context, struct cs_regs *regs);
+uint32_t cs_context_flags(const BYTE *context);
+void cs_context_set_ip(BYTE *context, uint64_t ip);
+// The ContextFlags of the general registers.
+uint32_t cs_context_general(void);
 
 #endif

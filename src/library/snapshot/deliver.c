@@ -40,7 +40,7 @@ static HRESULT deliver_frame(const struct cs_delivery *to, const struct cs_captu
   uint32_t size = cs_library.world.layout.context_size;
   if (size < CS_CONTEXT_MIN || size > CONTEXT_BYTES) size = CS_CONTEXT_MIN;
   cs_context_of_record(context, size, record, context_flags(to, capture, record));
-  memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
+  cs_context_set_ip(context, ip);
   return to->callback(frame->function, ip, (COR_PRF_FRAME_INFO)&info, size, context, to->data);
 }
 

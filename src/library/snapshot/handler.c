@@ -38,7 +38,7 @@ static bool may_be_in_handler(uint64_t clr_thread, const struct cs_regs *caller)
     uint64_t handler, flags, restorer, mask;
   } ours = {0};
   struct cs_stack stack;
-  uint64_t sp = caller->r[CS_RSP];
+  uint64_t sp = caller->r[CS_SP];
   (void)cs_syscall4(SYS_rt_sigaction, cs_threads.signal_number, 0, (long)(uintptr_t)&ours, 8);
   cs_self_bounds(cs_registry_find(clr_thread), caller, &stack);
   uint64_t hi = sp >= stack.lo && sp < stack.hi ? stack.hi : stack.alt_hi;

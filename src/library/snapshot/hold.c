@@ -19,8 +19,6 @@
 #include "threads/registry.h"
 #include "threads/threads.h"
 
-enum { HELD_FLAGS = CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER };
-
 // A hold is its request; the public type is opaque.
 static struct cs_request *request_of(const struct clrsnap_hold *hold) {
   return (struct cs_request *)(uintptr_t)hold;
@@ -153,7 +151,7 @@ CLRSNAP_API HRESULT clrsnap_hold_context(const struct clrsnap_hold *hold, BYTE c
                                          ULONG32 size) {
   if (hold == NULL || context == NULL || size < CS_CONTEXT_MIN || size % 16 != 0)
     return E_INVALIDARG;
-  cs_context_of_regs(context, size, &request_of(hold)->capture.leaf, HELD_FLAGS);
+  cs_context_of_regs(context, size, &request_of(hold)->capture.leaf, cs_context_general());
   return S_OK;
 }
 
@@ -165,9 +163,9 @@ CLRSNAP_API HRESULT clrsnap_hold_unwind_to_managed(const struct clrsnap_hold *ho
   for (uint32_t i = 0; i < capture->count; i++) {
     if (!cs_record_is_managed(&capture->records[i])) continue;
     if (i == 0)  // interrupted in managed code: all of its registers are known
-      cs_context_of_regs(context, size, &capture->leaf, HELD_FLAGS);
+      cs_context_of_regs(context, size, &capture->leaf, cs_context_general());
     else
-      cs_context_of_record(context, size, &capture->records[i], HELD_FLAGS);
+      cs_context_of_record(context, size, &capture->records[i], cs_context_general());
     return S_OK;
   }
   return CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;

@@ -13,6 +13,7 @@
 #include "life/runtime.h"
 #include "life/start.h"
 #include "signal/handler.h"
+#include "signal/ucontext.h"
 #include "snapshot/context.h"
 #include "snapshot/deliver.h"
 #include "snapshot/handler.h"
@@ -232,7 +233,7 @@ static bool read_seed(struct seed *seed, uint32_t *flags) {
   else if (!cs_mem_read_guarded(mem, (uint64_t)(uintptr_t)seed->context, copy, sizeof copy))
     return false;
   cs_context_read(copy, &seed->regs);
-  memcpy(flags, copy + offsetof(AMD64_CONTEXT, ContextFlags), sizeof *flags);
+  *flags = cs_context_flags(copy);
   return true;
 }
 
@@ -324,9 +325,7 @@ static HRESULT snapshot(ThreadID id, struct cs_delivery *to, const struct cs_reg
 
 HRESULT cs_snapshot(uint32_t flags, ThreadID thread, StackSnapshotCallback *callback,
                     ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size) {
-  struct cs_delivery to = {
-      callback, client_data, info_flags, CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
-      flags,    0,           NULL};
+  struct cs_delivery to = {callback, client_data, info_flags, cs_context_general(), flags, 0, NULL};
   struct seed seed;
   struct cs_error err;
   struct cs_regs caller;
@@ -374,13 +373,8 @@ CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
                                                  StackSnapshotCallback *callback,
                                                  ULONG32 info_flags, void *client_data,
                                                  BYTE context[], ULONG32 context_size) {
-  struct cs_delivery to = {callback,
-                           client_data,
-                           info_flags,
-                           CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER,
-                           cs_library.opts.flags,
-                           0,
-                           NULL};
+  struct cs_delivery to = {
+      callback, client_data, info_flags, cs_context_general(), cs_library.opts.flags, 0, NULL};
   struct cs_regs seed;
   if (ucontext == NULL || callback == NULL ||
       (info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 ||
@@ -388,7 +382,7 @@ CLRSNAP_API HRESULT clrsnap_snapshot_from_signal(const void *ucontext,
     return E_INVALIDARG;
   if (context != NULL) {
     cs_context_read(context, &seed);
-    memcpy(&to.seed_flags, context + offsetof(AMD64_CONTEXT, ContextFlags), 4);
+    to.seed_flags = cs_context_flags(context);
   }
   if (!cs_library_enter()) return CORPROF_E_STACKSNAPSHOT_UNSAFE;
   HRESULT hr = snapshot_from_signal(ucontext, &to, context != NULL ? &seed : NULL);

@@ -5,6 +5,7 @@
 #include "life/function.h"
 #include "life/start.h"
 #include "signal/handler.h"
+#include "signal/ucontext.h"
 #include "snapshot/handler.h"
 #include "snapshot/hold.h"
 #include "snapshot/physical.h"

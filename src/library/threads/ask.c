@@ -281,7 +281,7 @@ static enum cs_ask send_and_wait(struct cs_request *request, uint32_t flags, str
 // freed with the thread.
 static void learn_stack(struct cs_thread *thread, const struct cs_request *request) {
   struct cs_stack stack;
-  uint64_t at = request->capture.leaf.r[CS_RSP];
+  uint64_t at = request->capture.leaf.r[CS_SP];
   if (request->answer != CS_ANSWER_WALKED) return;
   if (at >= request->stack.alt_lo && at < request->stack.alt_hi)
     at = request->tid == (uint32_t)getpid() ? getauxval(AT_RANDOM) : request->thread_pointer;

@@ -48,7 +48,7 @@ static bool extend(struct cs_asleep *a, uint64_t end) {
   struct iovec remote = {(void *)(uintptr_t)a->to, bytes};
   if (!copy_in(a, &local, &remote, 1, bytes)) return false;
   struct cs_sleeper *s = a->sleeper;
-  if (!cs_sleeper_is_still(s, a->runs, a->regs.r[CS_RSP], a->regs.r[CS_RIP])) {
+  if (!cs_sleeper_is_still(s, a->runs, a->regs.r[CS_SP], a->regs.r[CS_IP])) {
     a->moved = true;
     return false;
   }
@@ -129,7 +129,7 @@ static bool find_stack(struct cs_asleep *a, const struct cs_thread *thread, uint
 
 // Copies its stack from the sp on, and the part of the runtime's Thread that walks read.
 static bool copy_thread(struct cs_asleep *a) {
-  uint64_t sp = a->regs.r[CS_RSP];
+  uint64_t sp = a->regs.r[CS_SP];
   a->from = sp - a->stack.lo > RED_ZONE ? sp - RED_ZONE : a->stack.lo;
   a->to = a->stack.hi - a->from > FIRST ? a->from + FIRST : a->stack.hi;
   size_t bytes = (size_t)(a->to - a->from), parts = 1;
@@ -159,16 +159,16 @@ static enum cs_asleep_answer locate(struct cs_asleep *a, const struct cs_thread 
     if (sleep != CS_SLEEP_BLOCKED) return CS_ASLEEP_NO;
   }
   if (!find_stack(a, thread, sp)) return CS_ASLEEP_NO;
-  a->regs = (struct cs_regs){.known = CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RIP)};
-  a->regs.r[CS_RSP] = sp;
-  a->regs.r[CS_RIP] = ip;
+  a->regs = (struct cs_regs){.known = CS_REG_BIT(CS_SP) | CS_REG_BIT(CS_IP)};
+  a->regs.r[CS_SP] = sp;
+  a->regs.r[CS_IP] = ip;
   return CS_ASLEEP_YES;
 }
 
 static enum cs_asleep_answer begin(struct cs_asleep *a, const struct cs_thread *thread) {
   enum cs_asleep_answer answer = locate(a, thread);
   if (answer != CS_ASLEEP_YES) return answer;
-  uint64_t sp = a->regs.r[CS_RSP], ip = a->regs.r[CS_RIP];
+  uint64_t sp = a->regs.r[CS_SP], ip = a->regs.r[CS_IP];
   bool copied = copy_thread(a);
   if (!cs_sleeper_is_still(a->sleeper, a->runs, sp, ip)) return CS_ASLEEP_MOVED;
   if (!copied) return CS_ASLEEP_NO;
@@ -210,7 +210,7 @@ bool cs_asleep_is_held_up(const struct cs_asleep *a) {
 }
 
 bool cs_asleep_end(struct cs_asleep *a) {
-  uint64_t sp = a->regs.r[CS_RSP], ip = a->regs.r[CS_RIP];
+  uint64_t sp = a->regs.r[CS_SP], ip = a->regs.r[CS_IP];
   bool valid = !a->moved && (!a->beyond || cs_sleeper_is_still(a->sleeper, a->runs, sp, ip));
   cs_sleeper_close(a->sleeper, &a->spare);
   give_back_memory(a);

@@ -240,8 +240,8 @@ static void expressions_that_occur(void **state) {
   one(OPS("\x0f\x04\x7a\x08\x23\x08"));  // r10 + 8 + 8
   expect_cfa(0x100, CS_CFA_REG, CS_R10, 16);
   one(OPS("\x10\x03\x02\x77\x08\x10\x06\x02\x76\x00"));
-  expect_slot(0x100, CS_CFI_RBX, CS_CFI_AT_RSP, 8);
-  expect_slot(0x100, CS_CFI_RBP, CS_CFI_AT_RBP, 0);
+  expect_slot(0x100, CS_CFI_RBX, CS_CFI_AT_SP, 8);
+  expect_slot(0x100, CS_CFI_RBP, CS_CFI_AT_FP, 0);
 }
 
 // OpenSSL's [rsp + 8 + r9 * 8] + 8, and glibc's setcontext, whose CFA is a ucontext.

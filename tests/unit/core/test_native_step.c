@@ -128,9 +128,9 @@ static void every_kind_of_slot(void **state) {
   struct cs_cfi_rule *rule = &rules[RULE];
   rule->slot[CS_CFI_RBX].how = CS_CFI_UNDEFINED;
   rule->slot[CS_CFI_RBP].how = CS_CFI_IS_CFA;
-  rule->slot[CS_CFI_R12].how = CS_CFI_AT_RSP;
+  rule->slot[CS_CFI_R12].how = CS_CFI_AT_SP;
   rule->slot[CS_CFI_R12].off = 8;
-  rule->slot[CS_CFI_R13].how = CS_CFI_AT_RBP;
+  rule->slot[CS_CFI_R13].how = CS_CFI_AT_FP;
   rule->slot[CS_CFI_R13].off = -8;
   rule->slot[CS_CFI_R14].how = CS_CFI_IN_REG;
   rule->slot[CS_CFI_R14].off = CS_R9;

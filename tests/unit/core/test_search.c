@@ -25,6 +25,7 @@
 #include "native/startup.h"
 #include "signal/handler.h"
 #include "signal/signal.h"
+#include "signal/ucontext.h"
 #include "threads/stackmap.h"
 #include "walk/walk.h"
 

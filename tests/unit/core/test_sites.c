@@ -45,7 +45,7 @@ static void check(uint64_t ip, cs_site site) {
   const struct cs_site_rule *saved = &sites.rules[CS_SITE_RULE(site)];
   assert_int_equal(CS_SITE_KIND(site), kind_of(ip));
   assert_int_equal(CS_SITE_CFA(site), rule.cfa_off);
-  assert_int_equal((site & CS_SITE_BY_RBP) != 0, rule.cfa_reg == CS_RBP);
+  assert_int_equal((site & CS_SITE_BY_FP) != 0, rule.cfa_reg == CS_RBP);
   for (unsigned i = 0; i < CS_SITE_SAVED; i++)
     assert_int_equal(saved->saved[i] * 8, rule.slot[i].off);
 }

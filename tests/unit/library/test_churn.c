@@ -24,6 +24,7 @@
 #include "life/start.h"
 #include "signal/handler.h"
 #include "signal/signal.h"
+#include "signal/ucontext.h"
 #include "threads/registry.h"
 #include "unwind/sites.h"
 #include "walk/record.h"

@@ -40,7 +40,7 @@ static struct cs_record complete_one(uint64_t ip, bool self, bool held) {
   struct cs_record record = {.kind = CS_CODE_JIT};
   struct cs_capture capture = {
       .records = &record, .count = 1, .self = self, .held = held, .module_deaths = DEATHS};
-  record.preserved[CS_PRESERVED_RIP] = ip;
+  record.preserved[CS_PRESERVED_IP] = ip;
   cs_capture_complete(&capture);
   return record;
 }

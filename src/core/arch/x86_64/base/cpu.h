@@ -19,7 +19,10 @@ static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, l
                    : "rcx", "r11", "memory");
   return ret;
 }
-enum { CS_SYS_CLOCK_GETTIME = 228 };  // without <sys/syscall.h>
+enum {
+  CS_SYSCALL_BYTES = 2,        // of the instruction
+  CS_SYS_CLOCK_GETTIME = 228,  // without <sys/syscall.h>
+};
 
 // Returns the time-stamp counter, the only clock that a handler reads. base/clock.h converts it to
 // nanoseconds, outside of handlers.
@@ -27,6 +30,11 @@ static inline uint64_t cs_tsc(void) {
   uint32_t lo, hi;
   __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
   return ((uint64_t)hi << 32) | lo;
+}
+
+// Returns the address that a return address, as it is on a stack, leads to: here the same.
+static inline uint64_t cs_ip_of(uint64_t return_address) {
+  return return_address;
 }
 
 // Tells the processor that the calling loop waits for another thread.

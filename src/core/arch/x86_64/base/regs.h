@@ -31,9 +31,10 @@ enum cs_reg {
   CS_IP = CS_RIP
 };
 
+typedef uint32_t cs_regmask;  // CS_REG_BIT()s
 struct cs_regs {
   uint64_t r[CS_REG_COUNT];
-  uint32_t known;  // bit i: r[i] is the value of this frame, not a stale one
+  cs_regmask known;  // bit i: r[i] is the value of this frame, not a stale one
 };
 
 #define CS_REG_BIT(reg) (1u << (reg))
@@ -42,5 +43,20 @@ struct cs_regs {
   (CS_REG_BIT(CS_RBX) | CS_REG_BIT(CS_RSP) | CS_REG_BIT(CS_RBP) | CS_REG_BIT(CS_R12) | \
    CS_REG_BIT(CS_R13) | CS_REG_BIT(CS_R14) | CS_REG_BIT(CS_R15) | CS_REG_BIT(CS_RIP))
 #define CS_REGS_ALL ((1u << CS_REG_COUNT) - 1)
+
+// The same in a record of a frame (walk/record.h).
+enum {
+  CS_PRESERVED_RBX,
+  CS_PRESERVED_SP,
+  CS_PRESERVED_RBP,
+  CS_PRESERVED_R12,
+  CS_PRESERVED_R13,
+  CS_PRESERVED_R14,
+  CS_PRESERVED_R15,
+  CS_PRESERVED_IP,
+  CS_PRESERVED_COUNT
+};
+static const uint8_t cs_preserved_register[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
+                                                                  CS_R13, CS_R14, CS_R15, CS_RIP};
 
 #endif

@@ -138,7 +138,7 @@ static uint16_t rule_at(const struct place *place, struct cs_rules *rules) {
   rule.cfa_reg = CS_RSP;
   rule.cfa_off = place->cfa;
   bool trip = place->context == TRIP;
-  rule.slot[CS_CFI_RA].how = trip ? CS_CFI_AT_RSP : CS_CFI_AT_CFA;
+  rule.slot[CS_CFI_RA].how = trip ? CS_CFI_AT_SP : CS_CFI_AT_CFA;
   rule.slot[CS_CFI_RA].off = trip ? place->cfa - 8 : -8;
   for (unsigned i = 0; i < place->saved; i++) {
     rule.slot[pushed[i]].how = CS_CFI_AT_CFA;

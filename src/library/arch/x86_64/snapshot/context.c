@@ -30,13 +30,26 @@ void cs_context_of_regs(BYTE *context, size_t size, const struct cs_regs *regs, 
 void cs_context_of_record(BYTE *context, size_t size, const struct cs_record *record,
                           uint32_t flags) {
   struct cs_regs regs = {.known = record->known & CS_REGS_PRESERVED};
-  static const uint8_t preserved[CS_PRESERVED_COUNT] = {CS_RBX, CS_RSP, CS_RBP, CS_R12,
-                                                        CS_R13, CS_R14, CS_R15, CS_RIP};
-  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) regs.r[preserved[i]] = record->preserved[i];
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++)
+    regs.r[cs_preserved_register[i]] = record->preserved[i];
   cs_context_of_regs(context, size, &regs, flags);
 }
 
 void cs_context_read(const BYTE *context, struct cs_regs *regs) {
   for (unsigned i = 0; i < CS_REG_COUNT; i++) memcpy(&regs->r[i], context + offset_of[i], 8);
   regs->known = CS_REGS_ALL;
+}
+
+uint32_t cs_context_flags(const BYTE *context) {
+  uint32_t flags;
+  memcpy(&flags, context + offsetof(AMD64_CONTEXT, ContextFlags), sizeof flags);
+  return flags;
+}
+
+void cs_context_set_ip(BYTE *context, uint64_t ip) {
+  memcpy(context + offsetof(AMD64_CONTEXT, Rip), &ip, sizeof ip);
+}
+
+uint32_t cs_context_general(void) {
+  return CONTEXT_AMD64_CONTROL | CONTEXT_AMD64_INTEGER;
 }

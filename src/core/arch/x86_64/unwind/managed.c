@@ -7,7 +7,6 @@
 // executed. If the ip is in an epilog, the rest of the epilog is carried out instead (epilog.c).
 // Invariant: `regs` are the caller's on success, and unchanged on failure.
 #include "unwind/managed.h"
-#include "contract/supported.h"
 #include "unwind/sites.h"
 
 enum op {

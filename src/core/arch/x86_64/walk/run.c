@@ -72,7 +72,7 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
   cs_site site = run->site;
   uint64_t cfa = run->sp + CS_SITE_CFA(site);
   const struct cs_site_rule *rule = &sites->rules[CS_SITE_RULE(site)];
-  if (site & CS_SITE_BY_RBP) {
+  if (site & CS_SITE_BY_FP) {
     cfa = run->rbp + CS_SITE_CFA(site);
     if (cfa <= run->sp || (cfa & 7) != 0 || cfa - stack->lo < rule->span * 8u ||
         (all && !(run->known & CS_REG_BIT(CS_RBP))))
@@ -103,9 +103,9 @@ CS_ISLAND static INLINED bool step(struct run *run, const struct cs_world *world
 
 CS_ISLAND static inline void write_rest(struct cs_record *out, const struct run *run,
                                         uint32_t known) {
-  out->preserved[CS_PRESERVED_RSP] = run->sp;
+  out->preserved[CS_PRESERVED_SP] = run->sp;
   out->preserved[CS_PRESERVED_RBP] = run->rbp;
-  out->preserved[CS_PRESERVED_RIP] = run->ip;
+  out->preserved[CS_PRESERVED_IP] = run->ip;
   out->function_id = out->method_start = out->call_ip = 0;
   out->known = known;
   out->kind = (uint8_t)CS_SITE_KIND(run->site);

@@ -4,7 +4,6 @@
 #define CS_UNWIND_MANAGED_H
 
 #include "codemap/reader.h"
-#include "contract/supported.h"
 #include "unwind/unwind.h"
 
 // One UNWIND_INFO, copied out of the runtime's memory.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// DWARF's numbers of the registers, as the psABI of x86-64 has them, and what else .eh_frame has of
+// its own on this architecture. They are translated where .eh_frame is read, and nowhere else.
+#ifndef CS_NATIVE_DWARF_H
+#define CS_NATIVE_DWARF_H
+
+#include <elf.h>
+
+#include "images/images.h"
+
+enum {
+  CS_DWARF_MACHINE = EM_X86_64,  // in the header of an image
+  CS_DWARF_FP = 6,
+  CS_DWARF_SP = 7,
+  CS_DWARF_RA = 16,         // the column of the return address
+  CS_DWARF_REGISTERS = 16,  // those that a rule can refer to
+  CS_DWARF_COLUMNS = 17,    // those that may have a slot
+  CS_DWARF_CODE_ALIGN = 1,  // in every CIE
+  CS_DWARF_EH_COLUMNS = 2,  // rax and rdx, which only a function with __builtin_eh_return saves
+};
+static const uint8_t cs_dwarf_register[CS_DWARF_REGISTERS] = {
+    CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI, CS_RBP, CS_RSP,
+    CS_R8,  CS_R9,  CS_R10, CS_R11, CS_R12, CS_R13, CS_R14, CS_R15,
+};
+// The slot of a column, plus 1; 0: a register that no call preserves, which is ignored.
+static const uint8_t cs_dwarf_slot[CS_DWARF_COLUMNS] = {
+    [3] = CS_CFI_RBX + 1,  [6] = CS_CFI_RBP + 1,  [12] = CS_CFI_R12 + 1, [13] = CS_CFI_R13 + 1,
+    [14] = CS_CFI_R14 + 1, [15] = CS_CFI_R15 + 1, [16] = CS_CFI_RA + 1,
+};
+
+// Sets the rule of the return address that holds at a function's entry: the program of every CIE
+// describes it.
+static inline void cs_dwarf_at_entry(struct cs_cfi_rule *rule) {
+  (void)rule;
+}
+// Returns whether a function that has saved CS_DWARF_EH_COLUMNS leaves here by
+// __builtin_eh_return: its CFA has ended up in rcx.
+static inline bool cs_dwarf_eh_leaves(const struct cs_cfi_rule *rule) {
+  return rule->cfa_reg == CS_RCX;
+}
+// Returns whether this operation of the architecture needs nothing of a walk. There is none.
+static inline bool cs_dwarf_is_ignored(uint8_t op) {
+  (void)op;
+  return false;
+}
+
+#endif

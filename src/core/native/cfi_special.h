@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Private to the room: what .eh_frame describes in ways of the architecture (native/cfi_special.c).
+// Not for handlers.
+#ifndef CS_NATIVE_CFI_SPECIAL_H
+#define CS_NATIVE_CFI_SPECIAL_H
+
+#include "native/cfi_expression.h"
+#include "native/cfi_private.h"
+
+// Returns whether a rule marked as a signal frame describes exactly the kernel's frame, which is
+// read as a whole from the ucontext.
+bool cs_cfi_is_kernel_frame(const struct cs_cfi_rule *rule);
+// Returns whether the state describes the place where longjmp will continue as its caller: sp and
+// the return address are in registers, the other registers in memory at what it calls the CFA.
+bool cs_cfi_is_jump(const struct cs_cfi_state *state);
+// setcontext: the place where it will continue is described by a ucontext, which is the CFA.
+bool cs_cfi_is_ucontext(const struct cs_cfi_state *state);
+
+// What the code of a function's last row says of its unwind data: right, or it ends with a return
+// where the frame has the wrong size, and (NOT_CALLED) where no call can have entered it.
+enum cs_cfi_end { CS_CFI_END_RIGHT, CS_CFI_END_WRONG, CS_CFI_END_NOT_CALLED };
+enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last_row, uint32_t end,
+                                 int32_t height);
+
+// Parses an expression of a CFA that only this architecture has. Returns false if it is none.
+bool cs_cfa_special(struct cs_cursor c, struct cs_cfa_form *form);
+
+#endif

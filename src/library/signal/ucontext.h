@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The registers that a signal has interrupted, in the ucontext of its handler. Signal-safe: yes.
+#ifndef CS_SIGNAL_UCONTEXT_H
+#define CS_SIGNAL_UCONTEXT_H
+
+#include "base/regs.h"
+
+// Reads the interrupted registers of a ucontext_t. All are known.
+CS_ISLAND void cs_regs_from_ucontext(struct cs_regs *regs, const void *ucontext);
+CS_ISLAND uint64_t cs_ucontext_sp(const void *ucontext);
+CS_ISLAND uint64_t cs_ucontext_ip(const void *ucontext);
+
+#endif
