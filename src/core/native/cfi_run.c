@@ -68,6 +68,7 @@ struct machine {
   int32_t height;       // of the frame in the last row: CFA - rsp, or 0 if that is unknown
   uint32_t first_drop;  // where the frame first becomes smaller, in an epilog; `end` if nowhere
   bool contradicts;     // some row has its CFA below sp, which is impossible
+  bool not_called;      // some row has its return address above the CFA, where no call leaves it
   uint8_t eh_data;      // bit i: the i-th of CS_DWARF_EH_COLUMNS is saved
   uint32_t leaves;      // if all are: where cs_dwarf_eh_leaves is first true; 0: nowhere
   bool malformed, no_memory, unknown_op;
@@ -167,8 +168,10 @@ static struct cs_cursor block(struct machine *m) {
 // Interns the state's rule, if it can be expressed as one.
 static void intern(struct machine *m) {
   struct cs_cfi_rule *rule = &m->now.rule;
+  bool is_above = rule->cfa_how == CS_CFA_REG && rule->slot[CS_CFI_RA].how == CS_CFI_AT_CFA &&
+                  rule->slot[CS_CFI_RA].off >= 0;
   bool supported = rule->cfa_how != CS_CFA_NONE && rule->slot[CS_CFI_RA].how != CS_CFI_SAME &&
-                   !m->now.rsp_ruled && m->cie->return_register == CS_DWARF_RA &&
+                   !m->now.rsp_ruled && !is_above && m->cie->return_register == CS_DWARF_RA &&
                    (!m->cie->signal_frame || cs_cfi_is_kernel_frame(rule));
   rule->signal_frame = m->cie->signal_frame;
   struct cs_cfi_rule jump = *rule;
@@ -181,6 +184,7 @@ static void intern(struct machine *m) {
     jump.cfa_how = CS_CFA_UCONTEXT;
     supported = true;
   }
+  if (is_above && !supported) m->not_called = true;
   m->now.index = supported ? cs_rules_intern(m->build->rules, &jump) : CS_RULE_NONE;
   m->now.interned = true;
 }
@@ -209,7 +213,7 @@ static bool distrust(struct machine *m, uint32_t ip) {
 static bool check_function(struct machine *m, uint32_t ip, uint32_t last_row, int32_t last_height) {
   m->loc = last_row;
   enum cs_cfi_end end = cs_cfi_check_end(m->build, last_row, m->end, last_height);
-  if (end == CS_CFI_END_NOT_CALLED) return distrust(m, ip);
+  if (end == CS_CFI_END_NOT_CALLED || m->not_called) return distrust(m, ip);
   uint32_t epilog = m->first_drop < m->end ? m->first_drop : last_row;
   return (!m->contradicts && end == CS_CFI_END_RIGHT) || distrust(m, epilog);
 }
@@ -400,7 +404,7 @@ enum cs_cfi_result cs_cfi_run_fde(struct cs_cfi_build *build, const struct cs_ci
   m.loc = ip;
   m.end = m.first_drop = ip_end;
   m.height = 0;
-  m.contradicts = false;
+  m.contradicts = m.not_called = false;
   m.eh_data = 0;
   m.leaves = 0;
   m.malformed = m.no_memory = m.unknown_op = false;
