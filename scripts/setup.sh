@@ -6,6 +6,7 @@
 #   setup_readers       programs that only tests need, such as readers of the output formats and a browser; optional
 #   setup_format        clang-format 14
 #   setup_package       what packages are made with
+#   setup_cross         a cross compiler for arm64
 #   setup_load          wrk, which loads a server, for tests and benchmarks
 #   setup_others        gdb, strace and perf, which observe a program while it is recorded
 #   setup_perf          perf, to compare with
@@ -65,6 +66,8 @@ have_libunwind() { pkg-config --exists libunwind 2> /dev/null; }
 have_jsmn() { echo '#include <jsmn.h>' | cc -E -o /dev/null - 2> /dev/null; }
 have_static() { [ -f "$(cc -print-file-name=liblzma.a)" ] && [ -f "$(cc -print-file-name=libbz2.a)" ]; }
 have_musl() { command -v musl-gcc > /dev/null; }
+have_cross() { command -v aarch64-linux-gnu-gcc > /dev/null && [ -f /usr/aarch64-linux-gnu/include/stdio.h ]; }
+have_qemu() { command -v qemu-aarch64 > /dev/null; }
 have_zip() { command -v zip > /dev/null; }
 have_wrk() { command -v wrk > /dev/null; }
 have_clang() { command -v clang > /dev/null && [ -n "$(find /usr/lib/llvm-*/lib/clang -name "libclang_rt.fuzzer-*" -print -quit 2> /dev/null)" ]; }
@@ -113,6 +116,8 @@ strace|strace, beside which a program is recorded in tests|strace
 static|the static libraries of liblzma and bzip2, for packages|liblzma-dev libbz2-dev
 zip|zip, which makes NuGet packages|zip
 musl|musl, for which there is a package|musl-tools
+cross|a cross compiler for arm64|gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+qemu|qemu-user, which runs arm64 programs in tests|qemu-user
 jsmn|jsmn, a JSON parser in a header|libjsmn-dev
 clang|clang and its libFuzzer, for the fuzz targets|clang libclang-rt-14-dev
 clang_format|clang-format 14|clang-format-14
@@ -169,7 +174,7 @@ setup_build_tools() {
 # keep the others from being installed.
 setup_readers() {
   local one
-  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces seccomp libxml2 wrk perf gdb strace static zip musl; do
+  for one in go jsonschema pyte zsh chromium node npm protoc openssl objdump processes spaces seccomp libxml2 wrk perf gdb strace static zip musl cross qemu; do
     [ -z "$(missing $one)" ] || (require $one) || echo "dev: the tests that need the above will be skipped" >&2
   done
 }
@@ -183,6 +188,7 @@ setup_package() {
   require objdump static zip
 }
 setup_load() { require wrk; }
+setup_cross() { require cross; }
 setup_others() { require gdb strace perf; }
 setup_perf() { require perf; }
 

@@ -4,14 +4,16 @@
 # none but its own, and its code must not touch thread-local memory: no TLS and no stack protector
 # (both are an access relative to %fs), no call that the compiler makes up.
 # check-island.sh --self-test CC: each kind of offender is refused, and a correct archive is not.
+# NM and OBJDUMP: the programs of those names for another architecture.
 set -euo pipefail
+NM=${NM:-nm} OBJDUMP=${OBJDUMP:-objdump}
 
 # foreign_symbols ARCHIVE: "object: symbol" for every undefined symbol that no member defines.
 # _GLOBAL_OFFSET_TABLE_ is provided by the linker: an address, not a call.
 foreign_symbols() {
   local own
-  own=$(nm --defined-only --extern-only --format=posix "$1" 2> /dev/null | awk 'NF > 1 { print $1 }')
-  nm -A --undefined-only --format=posix "$1" 2> /dev/null |
+  own=$("$NM" --defined-only --extern-only --format=posix "$1" 2> /dev/null | awk 'NF > 1 { print $1 }')
+  "$NM" -A --undefined-only --format=posix "$1" 2> /dev/null |
     awk -v own="$own" '
       BEGIN { n = split(own, names, "\n"); for (i = 1; i <= n; i++) defined[names[i]] = 1 }
       !($2 in defined) && $2 != "_GLOBAL_OFFSET_TABLE_" { print $1, $2 }'
@@ -21,18 +23,18 @@ foreign_symbols() {
 # allowed is that of %fs:0, the thread pointer itself, which every thread created by libc has from its first instruction
 # on. Where the compiler uses that load to reach a variable, there is a relocation, too.
 thread_local_access() {
-  objdump -dr "$1" | awk '
+  "$OBJDUMP" -dr "$1" | awk '
     /file format/ { object = $1 }
     /^[0-9a-f]+ <.*>:$/ { function_name = $2 }
     /[ \t]mov +%fs:0x0,%/ { next }
-    /R_X86_64_(TLS|GOTTPOFF|TPOFF|DTPOFF|GOTPC32_TLSDESC)/ || /%[fg]s:/ {
+    /R_X86_64_(TLS|GOTTPOFF|TPOFF|DTPOFF|GOTPC32_TLSDESC)|R_AARCH64_TLS/ || /%[fg]s:/ {
       sub(/^[ \t]+/, ""); gsub(/[ \t]+/, " "); print object, function_name, $0 }'
 }
 
 check() {
   local archive=$1 bad=0 found
   [ -f "$archive" ] || { echo "FAIL: there is no archive $archive"; return 1; }
-  [ -n "$(nm --defined-only --extern-only "$archive" 2> /dev/null | grep ' T ')" ] ||
+  [ -n "$("$NM" --defined-only --extern-only "$archive" 2> /dev/null | grep ' T ')" ] ||
     { echo "FAIL: $archive defines no function: nothing to check"; return 1; }
   found=$(foreign_symbols "$archive")
   if [ -n "$found" ]; then

@@ -77,6 +77,7 @@ static void find_functions(struct ref_pe *pe, uint32_t cli_rva) {
     if (u32(entry) != RUNTIME_FUNCTIONS) continue;
     pe->functions =
         (const struct ref_function *)(const void *)ref_pe_at(pe, u32(entry + 4), u32(entry + 8));
+    pe->table_size = pe->functions != NULL ? u32(entry + 8) : 0;
     pe->function_count = pe->functions != NULL ? u32(entry + 8) / sizeof *pe->functions : 0;
   }
 }

@@ -24,6 +24,7 @@ struct ref_pe {
   uint32_t section_count;
   const struct ref_function *functions;  // in the file
   uint32_t function_count;               // 0: no ReadyToRun code
+  uint32_t table_size;                   // of the functions, in bytes
 };
 
 // Returns false if the file is damaged or no PE file. An image without native code has no

@@ -27,180 +27,18 @@ static struct cs_native *native;
 static const struct cs_images *images;
 static struct cs_world world;
 
-// A stack in which every word has a value of its own, which is aligned, on the stack, and above
-// every register.
-#define STACK_LO 0x040000000000u
-#define STACK_HI 0x700000000000u
-#define RSP 0x080000000000u  // eight times that is on the stack, too: one CFA is [rsp + r9 * 8 + 8]
-static uint64_t word_at(uint64_t address) {
-  return 0x300000000000u + ((address * 0x9E3779B97F4A7C15u) >> 20 & ~7ull);
-}
-static bool made_up(const struct cs_mem *mem, uint64_t address, void *dst, size_t len) {
-  (void)mem;
-  uint64_t value;
-  memset(dst, 0, len);  // not words: code bytes, which look like nothing
-  if (len % sizeof value != 0) return true;
-  for (size_t at = 0; at < len; at += sizeof value) {
-    value = word_at(address + at);
-    memcpy((uint8_t *)dst + at, &value, sizeof value);
-  }
-  return true;
-}
-
 // DWARF's numbering, written a second time, independently.
 static const uint8_t ours[] = {CS_RAX, CS_RDX, CS_RCX, CS_RBX, CS_RSI, CS_RDI,
                                CS_RBP, CS_RSP, CS_R8,  CS_R9,  CS_R10, CS_R11,
                                CS_R12, CS_R13, CS_R14, CS_R15, CS_RIP};
-enum { RSP_COLUMN = 7, RIP_COLUMN = 16 };
+enum { SP_COLUMN = 7, RA_COLUMN = 16, RA_IS_KEPT = 0 };
+static const uint8_t preserved[] = {3, 6, SP_COLUMN, 12, 13, 14, 15, RA_COLUMN};
 
-struct value {
-  bool defined;
-  uint64_t v;
-};
-struct evaluation {
-  const struct cs_regs *regs;
-  uint64_t cfa;
-  uint64_t stack[16];
-  unsigned depth;
-};
-
-static void push(struct evaluation *e, uint64_t v) {
-  assert_true(e->depth < 16);
-  e->stack[e->depth++] = v;
-}
-static uint64_t pop(struct evaluation *e) {
-  assert_true(e->depth > 0);
-  return e->stack[--e->depth];
-}
-
-static void operate(struct evaluation *e, const Dwarf_Op *op) {
-  uint64_t b;
-  if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
-    push(e, op->atom - (uint64_t)DW_OP_lit0);
-  } else if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
-    push(e, e->regs->r[ours[op->atom - DW_OP_breg0]] + op->number);
-  } else {
-    switch (op->atom) {
-      case DW_OP_bregx:
-        push(e, e->regs->r[ours[op->number]] + op->number2);
-        break;
-      case DW_OP_call_frame_cfa:
-        push(e, e->cfa);
-        break;
-      case DW_OP_plus_uconst:
-        push(e, pop(e) + op->number);
-        break;
-      case DW_OP_const8s:
-      case DW_OP_const4s:
-      case DW_OP_consts:
-        push(e, op->number);
-        break;
-      case DW_OP_deref:
-        push(e, word_at(pop(e)));
-        break;
-      case DW_OP_plus:
-        b = pop(e);
-        push(e, pop(e) + b);
-        break;
-      case DW_OP_mul:
-        b = pop(e);
-        push(e, pop(e) * b);
-        break;
-      case DW_OP_and:
-        b = pop(e);
-        push(e, pop(e) & b);
-        break;
-      case DW_OP_shl:
-        b = pop(e);
-        push(e, pop(e) << b);
-        break;
-      case DW_OP_ge:
-        b = pop(e);
-        push(e, (int64_t)pop(e) >= (int64_t)b);
-        break;
-      default:
-        fail_msg("the oracle uses operation 0x%x, which this test does not know", op->atom);
-    }
-  }
-}
-
-static uint64_t evaluate(struct evaluation *e, const Dwarf_Op *ops, size_t n) {
-  e->depth = 0;
-  for (size_t i = 0; i < n; i++)
-    if (ops[i].atom != DW_OP_stack_value) operate(e, &ops[i]);
-  return pop(e);
-}
-
-struct oracle {
-  struct evaluation e;
-  struct value reg[RIP_COLUMN + 1];  // the caller's, by DWARF number
-  bool rsp_has_rule, odd_cfa, signal_frame;
-};
-
-static void ask_register(Dwarf_Frame *frame, int column, struct oracle *o) {
-  Dwarf_Op mem[3], *ops;
-  size_t n;
-  assert_int_equal(dwarf_frame_register(frame, column, mem, &ops, &n), 0);
-  struct value *value = &o->reg[column];
-  value->defined = true;
-  // "Undefined" is also what elfutils says of a register without a rule, as it reads the section
-  // without the ABI's own rules: what a call preserves is the same. (No program in these libraries
-  // says "undefined" of anything but the return address.)
-  if (n == 0 && ops == mem && column == RIP_COLUMN)
-    value->defined = false;
-  else if (n == 0)
-    value->v = column == RSP_COLUMN ? o->e.cfa : o->e.regs->r[ours[column]];
-  else if (n == 1 && ops[0].atom == DW_OP_regx)
-    value->v = o->e.regs->r[ours[ops[0].number]];
-  else if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
-    value->v = o->e.regs->r[ours[ops[0].atom - DW_OP_reg0]];
-  else if (ops[n - 1].atom == DW_OP_stack_value)
-    value->v = evaluate(&o->e, ops, n);
-  else
-    value->v = word_at(evaluate(&o->e, ops, n));
-  bool is_cfa = n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value;
-  if (column == RSP_COLUMN) o->rsp_has_rule = n != 0 && !is_cfa;
-}
-
-static bool ask(Dwarf_CFI *cfi, uint64_t address, const struct cs_regs *regs, struct oracle *o,
-                uint64_t *begin, uint64_t *end) {
-  Dwarf_Frame *frame = NULL;
-  if (dwarf_cfi_addrframe(cfi, address, &frame) != 0) return false;
-  Dwarf_Op *ops;
-  size_t n;
-  Dwarf_Addr row_begin, row_end;
-  bool signal;
-  int ra = dwarf_frame_info(frame, &row_begin, &row_end, &signal);
-  assert_int_equal(ra, RIP_COLUMN);
-  *begin = row_begin;
-  *end = row_end;
-  memset(o, 0, sizeof *o);
-  o->e.regs = regs;
-  o->signal_frame = signal;
-  assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
-  o->e.cfa = evaluate(&o->e, ops, n);
-  for (size_t i = 0; i < n; i++)
-    if (ops[i].atom == DW_OP_mul) o->odd_cfa = true;  // rsp + 8 + r9 * 8: a known unsupported form
-  for (int column = 0; column <= RIP_COLUMN; column++) ask_register(frame, column, o);
-  free(frame);
-  return true;
-}
+#include "support/cfi_oracle.h"
 
 struct tally {
   unsigned rows, gaps, compared, bases, signals, refused, distrusted, corrected;
 };
-
-static void compare_registers(const struct cs_regs *regs, const struct oracle *o,
-                              const char *where) {
-  static const uint8_t preserved[] = {3, 6, RSP_COLUMN, 12, 13, 14, 15, RIP_COLUMN};
-  for (unsigned i = 0; i < (o->signal_frame ? RIP_COLUMN + 1u : CS_COUNT(preserved)); i++) {
-    unsigned column = o->signal_frame ? i : preserved[i];
-    bool known = (regs->known & CS_REG_BIT(ours[column])) != 0;
-    if (known != o->reg[column].defined || (known && regs->r[ours[column]] != o->reg[column].v))
-      fail_msg("%s: column %u is %d:%#lx, the oracle says %d:%#lx", where, column, known,
-               regs->r[ours[column]], o->reg[column].defined, o->reg[column].v);
-  }
-}
 
 // Returns whether the address is in a function with a frame of one word that nothing describes.
 static bool is_startup(const struct cs_image *image, uint64_t address) {
@@ -219,8 +57,8 @@ static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t ad
   bool signal = false;
   char where[512];
   uint64_t begin;
-  for (unsigned i = 0; i < CS_REG_COUNT; i++) regs.r[i] = RSP + (i + 1) * 0x1000000;
-  regs.r[CS_RSP] = RSP;
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) regs.r[i] = STACK_SP + (i + 1) * 0x1000000;
+  regs.r[CS_RSP] = STACK_SP;
   regs.r[CS_RIP] = address;
   struct cs_regs before = regs;
   (void)snprintf(where, sizeof where, "%s+%#lx", image->path, address - image->bias);
@@ -236,16 +74,16 @@ static void compare_at(const struct cs_image *image, Dwarf_CFI *cfi, uint64_t ad
   *end += image->bias;
   tally->compared++;
   if (stop == CS_STOP_BASE) {
-    if (o.reg[RIP_COLUMN].defined) fail_msg("%s: a base, but not for the oracle", where);
+    if (o.reg[RA_COLUMN].defined) fail_msg("%s: a base, but not for the oracle", where);
     tally->bases++;
   } else if (stop == CS_STOP_NATIVE_RULE) {
-    if (o.rsp_has_rule || o.odd_cfa)
+    if (o.sp_has_rule || o.odd_cfa)
       tally->refused++;
     else
       tally->distrusted++;
-  } else if (stop == CS_STOP_BAD_SP && o.e.cfa <= RSP) {
+  } else if (stop == CS_STOP_BAD_SP && o.e.cfa <= STACK_SP) {
     tally->refused++;  // vfork and _Unwind_Resume, whose return address is in a register
-  } else if (stop != CS_STOP_NONE || (signal != o.signal_frame && !(signal && o.rsp_has_rule))) {
+  } else if (stop != CS_STOP_NONE || (signal != o.signal_frame && !(signal && o.sp_has_rule))) {
     // If rsp has a rule of its own: setcontext continues at exactly that ip.
     fail_msg("%s: stop %s, signal %d, the oracle's %d", where, cs_stop_token(stop), signal,
              o.signal_frame);

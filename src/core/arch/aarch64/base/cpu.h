@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What needs the processor's own instructions: raw system calls, the counter of time, the pause of
+// a loop that waits, the thread pointer, signed return addresses. Header only, without state.
+// Signal-safe: yes.
+#ifndef CS_BASE_CPU_H
+#define CS_BASE_CPU_H
+
+#include <stdint.h>
+
+// Raw system calls, without libc and errno. Each returns what the kernel returns: -errno on
+// failure.
+static inline long cs_syscall6(long n, long a, long b, long c, long d, long e, long f) {
+  register long x8 __asm__("x8") = n;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc #0"
+                   : "+r"(x0)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
+  return x0;
+}
+enum {
+  CS_SYSCALL_BYTES = 4,        // of the instruction
+  CS_SYS_CLOCK_GETTIME = 113,  // without <sys/syscall.h>
+};
+
+// Returns the counter of the generic timer, the only clock that a handler reads. base/clock.h
+// converts it to nanoseconds, outside of handlers.
+static inline uint64_t cs_tsc(void) {
+  uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+}
+
+// Returns the address that a return address, as it is on a stack or in lr, leads to. It may be
+// signed (pointer authentication). xpaclri, written as the hint that it is, so that older
+// processors ignore it: they sign nothing.
+static inline uint64_t cs_ip_of(uint64_t return_address) {
+  register uint64_t lr __asm__("x30") = return_address;
+  __asm__("hint #7" : "+r"(lr));
+  return lr;
+}
+
+// Tells the processor that the calling loop waits for another thread.
+static inline void cs_cpu_pause(void) {
+  __asm__ volatile("yield");
+}
+
+// Returns the calling thread's thread pointer.
+static inline uint64_t cs_thread_pointer(void) {
+  uint64_t pointer;
+  __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+  return pointer;
+}
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What AArch64 code has in .eh_frame beside plain rows: the kernel's signal frame and longjmp. No
+// function that describes itself wrongly is known. Not for handlers.
+#include "native/cfi_special.h"
+
+// The kernel's trampoline describes the frame record that the kernel has written: fp and lr, at fp.
+// libcs may describe more; a trampoline is recognised by its code, and the mark says the same.
+bool cs_cfi_is_kernel_frame(const struct cs_cfi_rule *rule) {
+  return rule->cfa_how != CS_CFA_NONE;
+}
+
+bool cs_cfi_is_jump(const struct cs_cfi_state *state) {
+  const struct cs_cfi_rule *rule = &state->rule;
+  return state->rsp_ruled && state->rsp_in != 0 && rule->cfa_how == CS_CFA_REG &&
+         rule->cfa_off == 0 && rule->slot[CS_CFI_RA].how == CS_CFI_IN_REG;
+}
+
+// setcontext describes itself as a plain leaf.
+bool cs_cfi_is_ucontext(const struct cs_cfi_state *state) {
+  (void)state;
+  return false;
+}
+
+enum cs_cfi_end cs_cfi_check_end(const struct cs_cfi_build *build, uint32_t last_row, uint32_t end,
+                                 int32_t height) {
+  (void)build;
+  (void)last_row;
+  (void)end;
+  (void)height;
+  return CS_CFI_END_RIGHT;
+}
+
+bool cs_cfa_special(struct cs_cursor c, struct cs_cfa_form *form) {
+  (void)c;
+  (void)form;
+  return false;
+}

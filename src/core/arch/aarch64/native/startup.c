@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// _init and _fini are assembled from pieces of every object file (crti.o has their start, crtn.o
+// their end), so no compiler describes them. They are an optional mark of a function's start, stp
+// fp, lr, [sp, -16]!; mov fp, sp; ...; ldp fp, lr, [sp], 16; an optional check of the signature;
+// ret. Invariant: rows are added only where there were none, and only if the code has that form. Not
+// for handlers.
+#include "native/startup.h"
+
+#include <string.h>
+
+#include "native/cfi_private.h"
+#include "native/dwarf.h"
+
+enum { LONGEST = 16 };  // instructions
+enum {
+  HINT = 0xD503201F,  // with its number in bits 5 to 11: nop, bti, paciasp, autiasp
+  HINT_MASK = 0xFFFFF01F,
+  STP = 0xA9BF7BFD,
+  MOV = 0x910003FD,
+  LDP = 0xA8C17BFD,
+  RET = 0xD65F03C0,
+};
+
+struct shape {
+  uint32_t taken, given_back, end;  // offsets after stp, after ldp, after ret
+};
+
+static bool is_hint(uint32_t code) {
+  return (code & HINT_MASK) == HINT;
+}
+
+static bool is_startup(const uint32_t *code, uint32_t n, struct shape *shape) {
+  uint32_t at = n != 0 && is_hint(code[0]) ? 1 : 0;
+  if (at + 1 >= n || code[at] != STP || code[at + 1] != MOV) return false;
+  shape->taken = (at + 1) * 4;
+  for (at += 2; at + 1 < n; at++) {
+    if (code[at] != LDP) continue;
+    uint32_t end = is_hint(code[at + 1]) ? at + 2 : at + 1;
+    shape->given_back = (at + 1) * 4;
+    shape->end = (end + 1) * 4;
+    return end < n && code[end] == RET;
+  }
+  return false;
+}
+
+static uint16_t rule_of(struct cs_rules *rules, bool taken) {
+  struct cs_cfi_rule rule;
+  memset(&rule, 0, sizeof rule);
+  rule.cfa_how = CS_CFA_REG;
+  rule.cfa_reg = CS_SP;
+  cs_dwarf_at_entry(&rule);
+  if (taken) {
+    rule.cfa_off = 16;
+    rule.slot[CS_CFI_FP].how = rule.slot[CS_CFI_RA].how = CS_CFI_AT_CFA;
+    rule.slot[CS_CFI_FP].off = -16;
+    rule.slot[CS_CFI_RA].off = -8;
+  }
+  return cs_rules_intern(rules, &rule);
+}
+
+// Returns the index of the first row after an offset.
+static uint32_t row_after(const struct cs_rows *rows, uint32_t offset) {
+  uint32_t i = 0;
+  while (i < rows->count && rows->ip[i] <= offset) i++;
+  return i;
+}
+
+static bool insert(const struct shape *shape, uint32_t at, uint32_t after, struct cs_rules *rules,
+                   struct cs_rows *rows) {
+  struct cs_rows out = {0};
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < after; i++) ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
+  ok = ok && cs_rows_add(&out, at, rule_of(rules, false)) &&
+       cs_rows_add(&out, at + shape->taken, rule_of(rules, true)) &&
+       cs_rows_add(&out, at + shape->given_back, rule_of(rules, false)) &&
+       cs_rows_add(&out, at + shape->end, CS_NO_RULE);
+  for (uint32_t i = after; ok && i < rows->count; i++)
+    ok = cs_rows_add(&out, rows->ip[i], rows->rule[i]);
+  if (!ok) {
+    cs_rows_free(&out);
+    return false;
+  }
+  cs_rows_free(rows);
+  *rows = out;
+  return true;
+}
+
+bool cs_startup_apply(struct cs_process_memory *process, const struct cs_candidate *candidate,
+                      uint64_t address, struct cs_rules *rules, struct cs_rows *rows) {
+  uint32_t code[LONGEST];
+  struct shape shape;
+  if (rows->count == 0 || address < candidate->begin || address >= candidate->end) return true;
+  uint32_t at = (uint32_t)(address - candidate->begin), after = row_after(rows, at);
+  if (after == 0 || rows->rule[after - 1] != CS_NO_RULE) return true;
+  uint64_t size = candidate->end - address;
+  if (after < rows->count && size > rows->ip[after] - at) size = rows->ip[after] - at;
+  if (size > sizeof code) size = sizeof code;
+  if (!cs_process_memory_read(process, address, code, (size_t)size) ||
+      !is_startup(code, (uint32_t)(size / 4), &shape))
+    return true;
+  return insert(&shape, at, after, rules, rows);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What the call-site cache keeps of a rule besides its CFA. Plain data. Signal-safe: yes.
+#ifndef CS_UNWIND_SITE_RULE_H
+#define CS_UNWIND_SITE_RULE_H
+
+#include "images/slots.h"
+
+enum {
+  CS_SITE_SAVED = CS_CFI_SLOTS,  // registers that a frame may save, with the return address
+  // Where the return address is, in words from the CFA; 0: where the slot CS_CFI_RA of `saved` says.
+  CS_SITE_RA = 0,
+};
+
+struct cs_site_rule {
+  int16_t saved[CS_SITE_SAVED];  // words from the CFA, in the order of CS_CFI_X19 ...; 0: not saved
+  uint16_t span;                 // words from the CFA to the lowest of them
+  uint16_t zero[3];              // since rules are compared as words
+  cs_regmask restores;           // of the saved ones
+};
+
+#endif

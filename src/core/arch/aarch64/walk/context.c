@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What an explicit Frame holds of the registers: a CONTEXT, or those that the runtime's stubs have
+// saved; and how it counts a call that is in progress, and a fault. Signal-safe: yes.
+#include "walk/bridge.h"
+
+// The parts of the ARM64 CONTEXT that a walk needs: ContextFlags (32 bits) at its start, and x0 to
+// x28, fp, lr, sp and pc.
+enum { CONTEXT_REGS = 8 };
+
+CS_ISLAND bool cs_bridge_context(const struct cs_walk *walk, uint64_t context,
+                                 struct cs_regs *regs) {
+  uint64_t value;
+  for (unsigned i = 0; i < CS_PRESERVED_COUNT; i++) {
+    unsigned reg = cs_preserved_register[i];
+    if (!cs_bridge_get(walk, context + CONTEXT_REGS + reg * 8, &value)) return false;
+    cs_bridge_set(regs, reg, value);
+  }
+  // A leaf's return address.
+  if (!cs_bridge_get(walk, context + CONTEXT_REGS + CS_LR * 8, &value)) return false;
+  cs_bridge_set(regs, CS_LR, value);
+  regs->r[CS_IP] = cs_ip_of(regs->r[CS_IP]);
+  return true;
+}
+
+CS_ISLAND bool cs_bridge_context_flags(const struct cs_walk *walk, uint64_t context,
+                                       uint32_t *flags) {
+  uint64_t word;
+  if (!cs_bridge_get(walk, context, &word)) return false;
+  *flags = (uint32_t)word;
+  return true;
+}
+
+CS_ISLAND bool cs_bridge_callee_saved(const struct cs_walk *walk, uint64_t block,
+                                      struct cs_regs *regs) {
+  const struct cs_callee_saved *at = &walk->world->layout.callee_saved;
+  uint64_t value;
+  if (!cs_bridge_get(walk, block + at->fp, &value)) return false;
+  cs_bridge_set(regs, CS_FP, value);
+  for (unsigned i = 0; i < CS_COUNT(at->x); i++) {
+    if (!cs_bridge_get(walk, block + at->x[i], &value)) return false;
+    cs_bridge_set(regs, CS_X19 + i, value);
+  }
+  return true;
+}
+
+// A call leaves its return address in lr, which is lost by now, so it stays that of the helper.
+CS_ISLAND uint64_t cs_bridge_call_under_way(const struct cs_walk *walk, uint64_t ip, uint64_t sp) {
+  (void)walk;
+  (void)sp;
+  return ip;
+}
+
+// The runtime attributes a fault in a leaf helper (a write barrier) to the helper's caller.
+CS_ISLAND bool cs_bridge_is_fault_at(const struct cs_walk *walk, const struct cs_regs *fault,
+                                     const struct cs_regs *regs, bool *in_caller) {
+  (void)walk;
+  if (fault->r[CS_SP] != regs->r[CS_SP]) return false;
+  *in_caller = fault->r[CS_IP] != regs->r[CS_IP];
+  return !*in_caller ||
+         ((regs->known & CS_REG_BIT(CS_LR)) != 0 && cs_ip_of(regs->r[CS_LR]) == fault->r[CS_IP]);
+}
+
+// A frame may keep its return address anywhere in it.
+CS_ISLAND bool cs_bridge_is_slot(const struct cs_walk *walk, const struct cs_regs *regs,
+                                 uint64_t slot) {
+  return slot >= walk->regs.r[CS_SP] && slot < regs->r[CS_SP];
+}

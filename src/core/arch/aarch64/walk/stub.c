@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Stubs of the runtime have no unwind data: precode, call-counting, dispatch, resolve and lookup
+// stubs, delay-load thunks, jump stubs, and write barriers that were copied to executable memory.
+// They run as leaves and push nothing, so the caller's return address is in lr. It is believed only
+// if it stands after a call in known code. Signal-safe: yes.
+#include "walk/bridge.h"
+
+enum { LONGEST_STUB = 256 };  // bytes; the longest is a copied write barrier
+
+// bl, blr, and blr of a signed address.
+CS_ISLAND static bool is_call(uint32_t code) {
+  return code >> 26 == 0x25 || (code & 0xFFFFFC1F) == 0xD63F0000 ||
+         (code & 0xFEFFF800) == 0xD63F0800;
+}
+
+CS_ISLAND bool cs_is_return_address(const struct cs_world *world, uint64_t ip) {
+  struct cs_code code;
+  uint32_t before;
+  if (ip < 4 || ip % 4 != 0 || cs_codemap_find(world, ip - 1, &code) != CS_STOP_NONE) return false;
+  if (!cs_code_is_managed(&code) && code.kind != CS_CODE_NATIVE) return false;
+  if (ip - code.begin < 4) return false;
+  // Native text is read guarded, since a stale word may point into an image that is being unloaded.
+  bool read = code.collectible || code.kind == CS_CODE_NATIVE
+                  ? cs_mem_read_guarded(&world->mem, ip - 4, &before, sizeof before)
+                  : cs_mem_read(&world->mem, ip - 4, &before, sizeof before);
+  return read && is_call(before);
+}
+
+// Returns to lr, if that is a return address.
+CS_ISLAND static enum cs_stop return_by_lr(const struct cs_walk *walk, struct cs_regs *regs,
+                                           enum cs_stop otherwise) {
+  if ((regs->r[CS_SP] & 7) != 0) return CS_STOP_BAD_SP;
+  if (!(regs->known & CS_REG_BIT(CS_LR))) return otherwise;
+  uint64_t ip = cs_ip_of(regs->r[CS_LR]);
+  if (!cs_is_return_address(walk->world, ip)) return otherwise;
+  regs->r[CS_IP] = ip;
+  regs->known &= CS_REGS_PRESERVED;
+  return CS_STOP_NONE;
+}
+
+// adrp x16; ldr x17, [x16]; add x16, x16; br x17, possibly after a bti: from any of them on.
+CS_ISLAND static bool is_plt_entry(const uint32_t *code) {
+  static const struct {
+    uint32_t mask, code;
+  } entry[] = {{0xFFFFFFFF, 0xD503245F},
+               {0x9F00001F, 0x90000010},
+               {0xFFC003FF, 0xF9400211},
+               {0xFFC003FF, 0x91000210},
+               {0xFFFFFFFF, 0xD61F0220}};
+  for (unsigned start = 0; start < CS_COUNT(entry); start++) {
+    unsigned n = 0;
+    while (start + n < CS_COUNT(entry) &&
+           (code[n] & entry[start + n].mask) == entry[start + n].code)
+      n++;
+    if (start + n == CS_COUNT(entry)) return true;
+  }
+  return false;
+}
+
+// cmp x0, 0; b.eq; b.lt; ret: glibc's clone has no rule from the system call on, because the child
+// returns there on another stack. In the child x0 is 0.
+CS_ISLAND static bool is_clone(const uint32_t *code, uint64_t x0) {
+  static const struct {
+    uint32_t mask, code;
+  } entry[] = {{0xFFFFFFFF, 0xF100001F},
+               {0xFF00001F, 0x54000000},
+               {0xFF00001F, 0x5400000B},
+               {0xFFFFFFFF, 0xD65F03C0}};
+  for (unsigned start = 0; start < CS_COUNT(entry); start++) {
+    unsigned n = 0;
+    while (start + n < CS_COUNT(entry) &&
+           (code[n] & entry[start + n].mask) == entry[start + n].code)
+      n++;
+    if (start + n == CS_COUNT(entry)) return start + 1 == CS_COUNT(entry) || x0 != 0;
+  }
+  return false;
+}
+
+// In both of these, sp and lr are as the caller's call left them.
+CS_ISLAND enum cs_stop cs_bridge_unruled(const struct cs_walk *walk, struct cs_regs *regs) {
+  uint32_t code[5] = {0};
+  unsigned size = sizeof code;
+  while (size != 0 && !cs_mem_read_guarded(&walk->world->mem, regs->r[CS_IP], code, size))
+    size -= 4;
+  if (size == 0) return CS_STOP_UNREADABLE;
+  if (!is_plt_entry(code) && !is_clone(code, regs->r[CS_X0])) return CS_STOP_NO_NATIVE_RULE;
+  return return_by_lr(walk, regs, CS_STOP_NO_NATIVE_RULE);
+}
+
+CS_ISLAND enum cs_stop cs_bridge_stub(const struct cs_walk *walk, struct cs_regs *regs) {
+  return return_by_lr(walk, regs, CS_STOP_STUB);
+}
+
+CS_ISLAND enum cs_stop cs_bridge_called(const struct cs_walk *walk, struct cs_regs *regs) {
+  uint32_t call;
+  uint64_t ip = regs->r[CS_IP], lr = cs_ip_of(regs->r[CS_LR]);
+  if (!(regs->known & CS_REG_BIT(CS_LR)) || lr < 4 ||
+      !cs_mem_read_guarded(&walk->world->mem, lr - 4, &call, sizeof call) || call >> 26 != 0x25)
+    return CS_STOP_STUB;
+  int64_t words = (int32_t)(call << 6) >> 6;
+  uint64_t target = lr - 4 + (uint64_t)(words * 4);
+  if (ip < target || ip - target >= LONGEST_STUB) return CS_STOP_STUB;
+  return return_by_lr(walk, regs, CS_STOP_STUB);
+}
