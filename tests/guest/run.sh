@@ -52,7 +52,7 @@ guest() {
   [ -z "${GUEST_BELOW:-}" ] || [ "$library" = "$GUEST_LIBRARY" ] || as=()
   # A program that hangs is ended by SIGABRT, so that it leaves a core file as well.
   {
-    (ulimit -c unlimited && exec timeout -s ABRT -k 20 "${GUEST_TIMEOUT:-60}" env "${as[@]}" GUEST_MODE="$mode" \
+    (ulimit -c unlimited && exec timeout -s ABRT -k 20 "${GUEST_TIMEOUT:-300}" env "${as[@]}" GUEST_MODE="$mode" \
       GUEST_OUT="$WORK/$name" "${host[@]}" "$APP" "$program") > "$WORK/$name.stdout" 2> "$WORK/$name.stderr" || rc=$?
   } 2> "$WORK/shell.stderr" # where bash says that it was aborted
   if [ $rc != 0 ]; then

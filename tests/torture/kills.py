@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from trial import Failure, Trial
+from trial import PATIENCE, Failure, Trial
 
 KILLS = 6  # in one trial
 
@@ -52,8 +52,11 @@ class Kill(Trial):
                                   text=True, timeout=300, check=False)
             if done.returncode not in (0, 1) or (done.returncode == 1 and "clrsnap: " not in done.stderr):
                 raise Failure(f"the file of a killed recording: report ended with {done.returncode}")
-        if self.names() - self.before:
-            raise Failure(f"files stay: {' '.join(self.names() - self.before)}")
+        late = time.monotonic() + PATIENCE
+        while self.names() - self.before:  # a command of another test may have such a file for a moment
+            if time.monotonic() > late:
+                raise Failure(f"files stay: {' '.join(self.names() - self.before)}")
+            time.sleep(0.1)
 
     def empty_outputs(self):
         for name in os.listdir(self.outputs):
