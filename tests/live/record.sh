@@ -80,7 +80,7 @@ asleep() {
   grep '^waited ' "$WORK/out" | while read -r _ name calls interrupted early switches; do
     [ "$interrupted" = 0 ] && [ "$early" = 0 ] || bad "$name: of $calls waits $interrupted interrupted, $early early"
     [ "$switches" -le $((calls * 4)) ] || bad "$name: off the processor $switches times in $calls waits"
-    need "$(sum method "Proofs\.Asleep\.$name\(\)")" 100 "samples of $name"
+    need "$(sum method "Proofs\.Asleep\.$name\(\)")" 40 "samples of $name, two for each wait"
   done || exit 1
   need "$(total asleep)" $(($(total records) * 9 / 10)) "samples without a signal"
   need "$(total repeated)" $(($(total asleep) / 2)) "samples without a walk"
