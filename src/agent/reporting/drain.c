@@ -237,7 +237,8 @@ static bool send_unsampled(enum cs_wire_mode mode, uint32_t name, uint64_t weigh
 // May the sample be sent again as long as its thread sleeps? Its stack and its label stay, which only
 // the thread itself changes; others may begin to await its methods.
 static bool is_repeatable(const struct cs_sample *s) {
-  return s->cause == CS_CAUSE_NONE && s->await_state == CS_AWAITS_NONE;
+  return s->cause == CS_CAUSE_NONE && s->await_state == CS_AWAITS_NONE &&
+         s->stop != CS_STOP_UNKNOWN_CODE;  // that may soon be known
 }
 
 // ---- What samples reveal ----

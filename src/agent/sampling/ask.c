@@ -23,6 +23,9 @@ enum {
   PATIENCE_NS = 1000000000,  // longer than a runnable thread waits for a processor
   CHECK_NS = 200000000,      // between two checks whether SIGURG is still ours
 };
+// A thread that sleeps with its signals blocked does not show its registers, and is sampled all the
+// same.
+#define SAMPLES (~(uint32_t)CS_ASKED_REGS)
 
 static struct cs_wire_asks asks;
 static uint64_t check_ns;
@@ -55,16 +58,25 @@ static bool have_signal(bool urg) {
   return false;
 }
 
+static bool is_pending(const struct cs_thread *entry, enum cs_asked what) {
+  return (cs_load_acquire(&entry->asked) & what) != 0;
+}
+
+bool cs_ask_may_show(const struct cs_thread *entry) {
+  return may_be_sent_one(entry) && !is_pending(entry, CS_ASKED_REGS);
+}
+
 bool cs_ask_sample(struct cs_agent_thread *t, struct cs_thread *entry, enum cs_asked what,
                    uint64_t weight) {
   if (!may_be_sent_one(entry)) return false;
   // From here on a program that has begun to use SIGURG is sent none.
   if (cs_sigurg_is_taken() && cs_sigurg_is_lost()) cs_asks_end();
   bool urg = cs_sigurg_is_taken();
-  if ((cs_load_acquire(&entry->asked) & what) != 0 || !have_signal(urg)) return false;
+  if (is_pending(entry, what) || !have_signal(urg)) return false;
   if (what == CS_ASKED_LOOK) entry->asked_weight = weight;
-  if (cs_or_seq(&entry->asked, (uint32_t)what) != 0) return true;  // the signal is on its way
-  cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
+  uint32_t before = cs_or_seq(&entry->asked, (uint32_t)what);
+  if ((before & SAMPLES) == 0) cs_store_relaxed(&t->asked_ns, cs_clock_now_ns());
+  if (before != 0) return true;  // the signal is on its way
   if (send_signal(entry, t->tid, urg)) return true;
   cs_store_release(&entry->asked, 0u);
   if (errno == EAGAIN) asks.unsent++;  // else it has ended
@@ -118,7 +130,7 @@ void cs_asks_check(uint64_t now_ns) {
 static bool count_unanswered(struct cs_agent_thread *t, void *data) {
   uint64_t now = *(const uint64_t *)data;
   uint64_t asked = cs_load_relaxed(&t->asked_ns);
-  if (cs_load_acquire(&t->thread->asked) == 0 || now - asked < PATIENCE_NS) return true;
+  if ((cs_load_acquire(&t->thread->asked) & SAMPLES) == 0 || now - asked < PATIENCE_NS) return true;
   uint64_t since = asked > cs_agent.start_ns ? asked : cs_agent.start_ns;
   asks.silent++;
   asks.silent_ns += now - since;

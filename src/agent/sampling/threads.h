@@ -7,6 +7,17 @@
 #include "sampling/state.h"
 #include "threads/registry.h"
 
+// Walks of a thread that sleeps where they take more registers than /proc shows (shown_regs.h). The
+// agent's thread only.
+struct cs_shown_walks {
+  uint32_t times;     // of the showing (struct cs_shown) that the rest is about
+  bool misfit;        // they are of no use any more
+  uint64_t frames;    // a hash of the stack to which they have led; 0: not walked yet
+  uint64_t ask_from;  // CLOCK_MONOTONIC, ns: it is not asked before
+  uint64_t pause_ns;  // between the last time it was asked and the next
+  bool wanting;       // its last sample was taken without them
+};
+
 // The lock that a thread waits for (events/lock_waits.h). The thread writes it, all members are atomic.
 struct cs_lock_wait {
   uint32_t serial;   // odd: it waits
@@ -56,11 +67,12 @@ struct cs_agent_thread {
   uint64_t looked_ns, looked_cpu_ns;  // when that was; its CPU clock then
 
   // The agent's thread only, without the lock.
-  uint64_t represented_ns;   // engine_clock.c: the CPU time that its samples stand for
-  uint64_t owed_look_ns;     // engine_clock.c: of that, what no sample has been asked for yet
-  uint64_t unequipped_ns;    // equip.c: its CPU clock at the last look; 0: not looked at yet
-  uint64_t written_to;       // wall.c: the end of its last sample that the agent's thread wrote
-  uint64_t slept_runs;       // wall.c: its run count when that sample was taken
+  uint64_t represented_ns;  // engine_clock.c: the CPU time that its samples stand for
+  uint64_t owed_look_ns;    // engine_clock.c: of that, what no sample has been asked for yet
+  uint64_t unequipped_ns;   // equip.c: its CPU clock at the last look; 0: not looked at yet
+  uint64_t written_to;      // wall.c: the end of its last sample that the agent's thread wrote
+  uint64_t slept_runs;      // wall.c: its run count when that sample was taken
+  struct cs_shown_walks shown;
   bool repeatable;           // that sample is its last one on the wire, and still describes it
   uint64_t accounted_to_ns;  // weight.c: wall time up to which samples account for it
   bool weighed;              // weight.c: there has been such a sample

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "sampling/ask.h"
 #include "sampling/event_names.h"
+#include "sampling/shown_regs.h"
 #include "sampling/weight.h"
 
 enum { TRIES = 3 };
@@ -70,9 +71,9 @@ static void count_lost(uint32_t mode) {
   cs_add_relaxed(&cs_agent.ring.lost_events[mode], 1);
 }
 
-// Only a complete walk is kept: where the few registers that are known of a sleeper do not suffice,
-// the thread itself may do better. The sample is because of the event or the hold, or, if both are
-// NULL, of the tick.
+// The sample is because of the event or the hold, or, if both are NULL, of the tick. Where the few
+// registers that /proc has of a sleeper do not lead to the stack's base, a thread is asked for the
+// others, and sampled at the next look; or, if it is not to be asked, as far as they lead.
 static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struct cs_pinned *d,
                                            const struct cs_sample_event *event,
                                            const struct cs_hold *hold) {
@@ -90,6 +91,7 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     (void)cs_asleep_end(asleep);
     return CS_ASLEEP_YES;
   }
+  bool shown = cs_shown_regs_use(d, &asleep->regs);
   uint32_t held_up = tick ? held_up_name(asleep) : 0;
   bool written = cs_sample_draft(&cs_agent.ring, &place, &sampled);
   if (written && cs_sample_has_label(place.sample)) cs_asleep_read_beyond(asleep);
@@ -99,6 +101,10 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     return CS_ASLEEP_YES;
   }
   bool complete = place.sample->stop == CS_STOP_BASE;
+  if (valid && shown && !cs_shown_regs_fit(d, place.sample)) {
+    cs_sample_drop(&place);
+    return CS_ASLEEP_MOVED;
+  }
   place.sample->type = held_up;
   if (event != NULL) {
     place.sample->tsc = event->tsc;
@@ -106,14 +112,18 @@ static enum cs_asleep_answer sample_asleep(struct cs_asleep *asleep, const struc
     place.sample->mode = event->mode;
   }
   if (hold != NULL) cs_hold_write(place.sample, hold);
-  if (valid && complete)
+  bool asked = tick && valid && !complete && !shown && cs_shown_regs_ask(d, place.sample->stop);
+  bool kept = valid && !asked && (complete || tick);
+  if (!shown && place.sample->stop == CS_STOP_NATIVE_RULE) place.sample->stop = CS_STOP_ASLEEP;
+  if (kept)
     cs_sample_keep(&cs_agent.ring, &place);
   else
     cs_sample_drop(&place);
   d->agent->written_to = cs_load_acquire(&cs_agent.ring.head);
-  if (tick) d->agent->slept_runs = asleep->runs;
+  if (tick) d->agent->slept_runs = kept ? asleep->runs : 0;
   if (!valid) return CS_ASLEEP_MOVED;
-  return complete ? CS_ASLEEP_YES : CS_ASLEEP_NO;
+  if (tick) d->agent->shown.wanting = !complete && !shown;
+  return kept || asked ? CS_ASLEEP_YES : CS_ASLEEP_NO;
 }
 
 static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
@@ -136,6 +146,7 @@ static enum cs_asleep_answer walk_asleep(const struct cs_pinned *d,
 // Does its last sample describe it still? Then that is sent again.
 static bool sleeps_on(const struct cs_pinned *d, uint64_t now) {
   return d->agent->repeatable && cs_load_acquire(&d->thread->sampling) != 0 &&
+         !(d->agent->shown.wanting && cs_shown_regs_may_ask(d)) &&
          cs_asleep_stays(d->thread, d->agent->slept_runs) && cs_weight_repeat(d->agent, now);
 }
 

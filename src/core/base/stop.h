@@ -25,7 +25,8 @@
   X(BUFFER, "buffer", "the buffer for frames was full")                                            \
   X(TIME, "time", "the walk had used the CPU time that it may")                                    \
   X(PUT_OFF, "put-off", "no walk: the thread's last ones took too much of its time")               \
-  X(INTERPRETED, "interpreted", "the ip is in code of the runtime's interpreter")
+  X(INTERPRETED, "interpreted", "the ip is in code of the runtime's interpreter")                  \
+  X(ASLEEP, "asleep", "the thread sleeps where its caller is found by registers that are not known")
 
 enum cs_stop {
 #define CS_STOP_ENUM(name, token, text) CS_STOP_##name,

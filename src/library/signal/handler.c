@@ -36,6 +36,11 @@ CS_ISLAND static uint32_t take_word(struct cs_thread *thread, struct cs_hold *ho
   return asked;
 }
 
+CS_ISLAND static void show(struct cs_shown *shown, const struct cs_regs *regs) {
+  for (unsigned i = 0; i < CS_REG_COUNT; i++) shown->regs.r[i] = regs->r[i];
+  cs_store_release(&shown->times, shown->times + 1);
+}
+
 CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
                                  const struct cs_hold *held, const struct cs_regs *regs,
                                  uint64_t entry_tsc) {
@@ -46,6 +51,7 @@ CS_ISLAND static void take_asked(struct cs_thread *thread, uint32_t asked,
                {CS_ASKED_HOLDUP, CS_CAUSE_HOLDUP},
                {CS_ASKED_HOLD, CS_CAUSE_HOLDS}};
   struct cs_signal_cause cause = {entry_tsc, CS_CAUSE_NONE, 0, held};
+  if (asked & CS_ASKED_REGS) show(&thread->shown, regs);
   for (unsigned i = 0; i < CS_COUNT(kinds); i++) {
     cause.cause = (enum cs_cause)kinds[i].cause;
     cause.weight = kinds[i].asked == CS_ASKED_LOOK ? thread->asked_weight : 0;

@@ -4,6 +4,7 @@
 #ifndef CS_SIGNAL_THREAD_H
 #define CS_SIGNAL_THREAD_H
 
+#include "base/regs.h"
 #include "signal/signal.h"
 
 // The larger alternate signal stack of a thread (docs/signal-safety.md, "Alternate stacks").
@@ -62,6 +63,14 @@ enum cs_asked {
   CS_ASKED_LOOK = 2,    // one of CS_CAUSE_LOOK
   CS_ASKED_HOLDUP = 4,  // one of CS_CAUSE_HOLDUP
   CS_ASKED_HOLD = 8,    // one of CS_CAUSE_HOLDS
+  CS_ASKED_REGS = 16,   // to show its registers (struct cs_shown), which is no sample
+};
+
+// The registers that a signal has found, for walks of the thread while it sleeps where it did then. The
+// handler writes it, and `times` last; others read it while the thread sleeps.
+struct cs_shown {
+  uint32_t times;  // 0: never
+  struct cs_regs regs;
 };
 
 // A lock that the thread held when the agent looked, and what a sample of the thread stands for if
@@ -88,6 +97,7 @@ struct cs_thread {
   uint64_t asked_weight;  // CS_ASKED_LOOK: what that sample stands for; set before the bit is
   uint32_t asked_type;    // CS_ASKED_HOLDUP: that sample's `type`. Atomic
   struct cs_hold hold;    // CS_ASKED_HOLD
+  struct cs_shown shown;  // CS_ASKED_REGS
   uint32_t sampling;      // 0: signals that ask for a sample are ignored (the thread is going away)
   uint32_t index;         // its place in the registry
   uint64_t thread_pointer;  // cs_thread_pointer on it; 0: not known yet

@@ -159,6 +159,7 @@ static struct cs_thread *claim(uint64_t id, uint64_t clr_thread) {
   cs_store_relaxed(&thread->ending, 0u);
   cs_store_relaxed(&thread->room, (uint32_t)CS_ROOM_UNKNOWN);
   cs_store_relaxed(&thread->asked, 0u);
+  cs_store_release(&thread->shown.times, 0u);
   cs_store_relaxed(&thread->thread_pointer, 0);
   thread->index = i;
   thread->agent = NULL;

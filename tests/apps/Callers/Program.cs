@@ -2,6 +2,7 @@
 // a thread "native-3" runs Kinds.Kind3, and no other one.
 //   Callers THREADS AT_ONCE
 //   Callers small SECONDS         threads with small stacks: each calls managed code once, and then computes
+//   Callers asleep PIPE           each calls managed code once, and then sleeps until a line comes through the pipe
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
@@ -18,6 +19,13 @@ static class Native
 
     [DllImport("libtest_callers")]
     internal static extern int callers_small(Work work);
+
+    [DllImport("libtest_callers")]
+    internal static extern int sleepers_begin(Work work);
+
+    // Prints what each thread has noticed.
+    [DllImport("libtest_callers")]
+    internal static extern void sleepers_end();
 }
 
 static class Kinds
@@ -89,8 +97,20 @@ static class Program
         return 42;
     }
 
+    static int Asleep(string pipe)
+    {
+        Work work = _ => Interlocked.Increment(ref called);
+        if (Native.sleepers_begin(work) != 0) return 1;
+        Console.WriteLine("ready");
+        using (StreamReader reader = new(pipe)) reader.ReadLine();
+        Native.sleepers_end();
+        GC.KeepAlive(work);
+        return 42;
+    }
+
     static int Main(string[] args)
     {
+        if (args[0] == "asleep") return Asleep(args[1]);
         if (args[0] == "small") return Small(int.Parse(args[1]));
         Work work = Kinds.Run;
         int failed = Native.callers_run(int.Parse(args[0]), int.Parse(args[1]), Kinds.Count, work);

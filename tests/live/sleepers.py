@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""sleepers.py session PID: keeps an EventPipe session open, as tools do, and throws away what comes.
+sleepers.py check FILE.clrsnap SAID whole|cut: is what the recording has of the threads of "Callers asleep" and of the thread of the
+session what these threads say of themselves?"""
+import glob
+import re
+import socket
+import struct
+import sys
+import tempfile
+
+from recfile import records, text
+
+EVENT_PIPE, DEAF = ".NET EventPipe", "s-deaf"
+CUT = 3  # a frame of this kind is in place of what is missing of a stack
+RARELY = 6  # signals to a thread beside those for samples of it, and beside one a second
+NS = 4 * 10**9
+
+
+def session(pid):
+    def string(s):
+        units = (s + "\0").encode("utf-16-le")
+        return struct.pack("<I", len(units) // 2) + units
+
+    provider = struct.pack("<QI", 1, 4) + string("Microsoft-Windows-DotNETRuntime") + string("")
+    payload = struct.pack("<IIBI", 16, 1, 0, 1) + provider
+    (path,) = glob.glob(f"{tempfile.gettempdir()}/dotnet-diagnostic-{pid}-*-socket")
+    port = socket.socket(socket.AF_UNIX)
+    port.connect(path)
+    port.sendall(b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 2, 3, 0) + payload)
+    if port.recv(20)[16:18] != b"\xff\x00":  # OK
+        sys.exit("the runtime has refused the session")
+    print("open", flush=True)
+    while port.recv(65536):
+        pass
+    print("closed", flush=True)
+
+
+def sums_by_thread(recording):
+    """For each thread's name: its time waiting, running, and with stacks that were cut, in ns, and its samples by signal."""
+    threads, parents, frames, sums = {}, [0], [0], {}
+    for kind, payload in records(open(recording, "rb").read()):
+        if kind == 4:
+            number, _ = struct.unpack_from("<II", payload)
+            threads[number] = text(payload, 8)[0] or threads.get(number, "")
+        elif kind == 9:
+            for parent, _, frame in struct.iter_unpack("<IIQ", payload[8 : 8 + 16 * struct.unpack_from("<II", payload)[1]]):
+                parents.append(parent)
+                frames.append(frame)
+        elif kind == 10:
+            for _, weight, node, held, _, _ in struct.iter_unpack("<QQIIII", payload[8 : 8 + 32 * struct.unpack_from("<I", payload)[0]]):
+                is_cut = False
+                while parents[node] != 0:
+                    is_cut = is_cut or frames[node] >> 62 == CUT
+                    node = parents[node]
+                one = sums.setdefault(threads.get(frames[node] & 0xFFFFFFFF, ""), {"waiting": 0, "running": 0, "signals": 0, "cut": 0})
+                one["running" if held else "waiting"] += weight
+                one["signals"] += held != 0
+                one["cut"] += weight if is_cut else 0
+    return sums
+
+
+def faults(name, found, interrupted, awake, stacks):
+    whole = found["waiting"] + found["running"]
+    if whole < 0.9 * NS:
+        yield "its time is not all there"
+    if found["running"] > 2 * awake + 0.1 * whole:
+        yield "it did not run for so long"
+    if interrupted > RARELY + whole / 1e9 + found["signals"]:
+        yield "it was woken too often"
+    if stacks == "whole" and name != DEAF and found["cut"] > 0.1 * whole:
+        yield f"its stacks are cut for {found['cut'] / 1e9:.3f} s"
+
+
+def check(recording, said, stacks):
+    sums = sums_by_thread(recording)
+    told = {m[1]: (int(m[2]), int(m[3])) for m in re.finditer(r"^(s-\S+) interrupted (\d+) awake_ns (\d+)$", open(said).read(), re.M)}
+    if len(told) < 7:
+        sys.exit(f"only {len(told)} threads have said how they slept")
+    wrong = 0
+    for name, (interrupted, awake) in {**told, EVENT_PIPE: (0, 0)}.items():
+        found = sums.get(name, {"waiting": 0, "running": 0, "signals": 0, "cut": 0})
+        bad = list(faults(name, found, interrupted, awake, stacks))
+        print(f"{name}: waiting {found['waiting'] / 1e9:.3f} s, running {found['running'] / 1e9:.3f}, cut {found['cut'] / 1e9:.3f}, "
+              f"awake {awake / 1e9:.4f}, {found['signals']} samples by signal, interrupted {interrupted}: {', '.join(bad) or 'right'}")
+        wrong += len(bad)
+    if wrong:
+        print("all threads:", {name: round((s["waiting"] + s["running"]) / 1e9, 3) for name, s in sums.items()})
+    sys.exit(wrong != 0)
+
+
+if sys.argv[1] == "session":
+    session(int(sys.argv[2]))
+else:
+    check(*sys.argv[2:])
