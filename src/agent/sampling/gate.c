@@ -4,7 +4,7 @@
 // with a probability proportional to their length; all other events by `chance`. Both are set before
 // an event comes and do not depend on its stack, so sums are not biased.
 //
-// How many may be walked: as many as the user says, else as many as cost 1 % of the program's CPU
+// How many may be walked: as many as the user says, else as many as cost 0.5 % of the program's CPU
 // time in each mode, and at most some hundreds of exceptions and waits a second; and no more than
 // the budget leaves (budget.c). The agent's thread decides from what the last second has brought.
 //
@@ -22,7 +22,7 @@
 enum {
   UPDATE_MS = 100,
   FADE = 10,               // the percentage of past sums that an update forgets
-  SHARE_OF_CPU = 100,      // the divisor of the program's CPU time
+  SHARE_OF_CPU = 200,      // the divisor of the program's CPU time
   FEWEST = 100,            // walks a second, however little the program does
   MOST_NS = 50000,         // a walk that took longer was preempted, and says nothing of its cost
   MOST = 500,              // walks of exceptions and waits a second
