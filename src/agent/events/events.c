@@ -108,14 +108,16 @@ static struct cs_agent_thread *own_sampled(void) {
   return thread != NULL ? cs_load_acquire(&thread->agent) : NULL;
 }
 
-// The owner is the one at the beginning of the wait: the lock may change hands meanwhile.
+// The owner is the one at the beginning of the wait: the lock may change hands meanwhile. There may be none:
+// a lock is free while it waits for the next one's turn, and for some instructions around each release.
 static void begin_contention(struct cs_bytes *p) {
   uint64_t words[3];  // the lock, its object, the owner's tid
   struct cs_agent_thread *t = own_sampled();
   if (t == NULL) return;
   t->lock_owner = 0;
   if (!cs_take(p, NULL, 1 + 2) || !cs_take(p, words, sizeof words)) return;  // flags, CLR instance
-  if (cs_wants(CS_WIRE_MODE_LOCK)) t->lock_owner = cs_threads_id_of(words[2]);
+  if (cs_wants(CS_WIRE_MODE_LOCK))
+    t->lock_owner = words[2] != 0 ? cs_threads_id_of(words[2]) : CS_NO_LOCK_OWNER;
   cs_lock_wait_begin(t->thread, words[0], words[1]);
 }
 

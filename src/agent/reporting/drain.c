@@ -104,6 +104,8 @@ static uint32_t held_by(const struct cs_sample *s) {
   if (s->type == 0 && type == NULL) return 0;
   if (s->type == 0)
     owner = "an unknown thread";
+  else if (s->type == CS_NO_LOCK_OWNER)
+    owner = "nobody when the wait began";
   else if (!cs_threads_name(s->type, name, sizeof name))
     owner = "a thread that has ended";
   else if (name[0] == '\0')

@@ -26,6 +26,8 @@ struct cs_lock_wait {
   uint64_t object;   // which was here when the wait began
 };
 
+#define CS_NO_LOCK_OWNER UINT32_MAX  // nobody held it
+
 // One for each thread. Samples refer to it by its address, so it is freed only when the last sample
 // that does has been read. Fields are accessed with the list's lock held, except where stated.
 struct cs_agent_thread {
@@ -51,7 +53,7 @@ struct cs_agent_thread {
                      // and the agent's when the recording ends
 
   uint32_t lock_owner;  // mode lock: the id of the thread that held the lock when this one began
-                        // to wait for it; 0: unknown. The thread's own
+                        // to wait for it; 0: unknown; CS_NO_LOCK_OWNER. The thread's own
   struct cs_lock_wait lock_wait;
 
   // Mode cpu: what makes it take samples; NULL: nothing does.
