@@ -92,7 +92,7 @@ grep -q "^40.00 ms of idle threads (the pool's, timers, sockets, ...) are left o
   grep -q '^ 82.4 % *28.00 *12.00 *28.00  Shop.Cart<System.Int32>.Work$' served.md || fail "idle: $(cat served.md)"
 
 # Large, deep, hostile, empty and cut recordings, and all modes at once.
-run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o all.clrsnap -- "$FAKE" uneven
+run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc --holders off -o all.clrsnap -- "$FAKE" uneven
 run 0 "$CLRSNAP" record --buffer 1 -o many.clrsnap -- "$FAKE" many 3000
 run 0 "$CLRSNAP" record -o hostile.clrsnap -- "$FAKE" hostile
 run 0 "$CLRSNAP" record -o empty.clrsnap -- "$FAKE" empty
@@ -105,7 +105,7 @@ for name in all many hostile empty killed deep long; do
 done
 # All modes of two recordings that differ: a row for what grew or shrank in each, the largest first of those of one kind.
 for what in golden later; do
-  run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc -o $what.clrsnap -- "$FAKE" $what
+  run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,wait,exception,gc --holders off -o $what.clrsnap -- "$FAKE" $what
   run 0 "$CLRSNAP" diff -o $what.diff.md $what.clrsnap all.clrsnap
   ! grep -q nan $what.diff.md || fail "no number: $(cat $what.diff.md)"
   [ "$(wc -c < $what.diff.md)" -gt 3000 ] || fail "$what: room that is not used: $(cat $what.diff.md)"

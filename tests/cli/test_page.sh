@@ -32,7 +32,7 @@ node "$here/page.js" "$chromium" "$scratch/page.html" "$scratch/many.html" "$scr
   "$scratch/by-trace.html" "$scratch/idle.html" "$scratch/rate.html" || fail "page.js"
 
 # Every box, row and cell in every mode and view; the frames' numbers have another meaning in each mode.
-run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc -o uneven.clrsnap -o uneven.html -o uneven.json -- \
+run 0 "$CLRSNAP" record --mode cpu,wall,alloc,lock,exception,gc --holders off -o uneven.clrsnap -o uneven.html -o uneven.json -- \
   "$FAKE" uneven
 run 0 "$CLRSNAP" record -o served-cpu.html -o served-cpu.json -- "$FAKE" served
 run 0 "$CLRSNAP" diff -o uneven-diff.html two.clrsnap uneven.clrsnap

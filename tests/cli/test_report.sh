@@ -120,7 +120,7 @@ run 0 "$CLRSNAP" report --search 'Shop.(' golden.clrsnap
 grep -qx "clrsnap: search for 'Shop.(' as it is: it is no regular expression" err &&
   grep -qx 'clrsnap: no frame and no method known to be inlined matches' err || fail "no match: $(cat err)"
 # Below what has happened stands what has caused it: the nearest own code.
-run 0 "$CLRSNAP" record --mode lock --top 3 -- "$FAKE" uneven
+run 0 "$CLRSNAP" record --mode lock --holders off --top 3 -- "$FAKE" uneven
 sed -n '/by its share/,/^clrsnap: wrote/p' err | grep -v wrote > table
 same table <<'X'
 clrsnap:    self   total  samples  method, by its share of 92.00 ms of waiting time; what is inlined is its caller's

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// While threads wait for a lock, its holder is looked at about every 10 ms, at random times: so each
+// While threads wait for a lock, its holder is looked at again and again, at random times: so each
 // place of the holder's code is charged with the waits that it causes, however long the lock is held
 // and however often it changes hands. A sample stands for all that wait for that lock, for the time
 // since the last look: a sum over random looks, and so an estimate of the waiting time without bias.
-// After a gap of more than MOST_NS, because this thread got no processor, one moment does not stand for
-// all of it: the rest counts as not looked at.
+// After a gap of more than MOST times the least one, because this thread got no processor, one moment does
+// not stand for all of it: the rest counts as not looked at.
 //
 // A holder that is blocked in the kernel is walked as mode wall does it; any other one gets a signal,
 // and walks itself only if it holds the lock still. What cannot be walked is counted, by its reason.
@@ -26,14 +26,21 @@
 #include "threads/asleep.h"
 
 enum {
-  LEAST_NS = 5000000,  // between two looks; the mean is twice that
-  MOST_NS = 50000000,
+  LOOKS = 25,  // a second
+  MOST_LOOKS = 100,
+  MOST = 10,
   LOOK_REST = 50,  // after a look, so many times its duration
 };
 
 static struct cs_waited_locks locks;
 static uint64_t last_ns, next_ns, random_state;
 static uint64_t unwalked[CS_UNWALKED_REASONS];  // ns
+
+// Between two looks; the mean is twice that.
+static uint64_t least_ns(void) {
+  uint64_t looks = cs_options.event_rate != 0 ? cs_options.event_rate : LOOKS;
+  return 1000000000ull / 2 / (looks < MOST_LOOKS ? looks : MOST_LOOKS);
+}
 
 // ---- The locks that are waited for ----
 
@@ -106,7 +113,8 @@ static void look_at(const struct cs_waited_lock *lock, uint64_t gap) {
   struct cs_hold hold = {.mode = CS_WIRE_MODE_HOLDERS};
   uint64_t weight;
   if (!cs_gate_take(CS_WIRE_MODE_HOLDERS, gap * lock->waiters, &weight)) return;
-  hold.weight = gap <= MOST_NS ? weight : (uint64_t)((double)weight / (double)gap * MOST_NS);
+  double most = (double)(MOST * least_ns());
+  hold.weight = (double)gap <= most ? weight : (uint64_t)((double)weight / (double)gap * most);
   count_unwalked(CS_UNWALKED_LATE, weight - hold.weight);
   hold.generation = cs_load_acquire(&cs_library.world.code_generation);
   enum cs_lock_holder held = cs_lock_wait_look(&lock->wait, &look);
@@ -130,7 +138,7 @@ void cs_holders_start(uint64_t now_ns) {
   memset(unwalked, 0, sizeof unwalked);
   random_state = now_ns | 1;
   last_ns = now_ns;
-  next_ns = now_ns + LEAST_NS;
+  next_ns = now_ns + least_ns();
 }
 
 uint64_t cs_holders_poll(uint64_t now_ns) {
@@ -141,7 +149,7 @@ uint64_t cs_holders_poll(uint64_t now_ns) {
   cs_threads_visit(collect, NULL);
   for (size_t i = 0; i < locks.count; i++) look_at(&locks.at[i], now_ns - last_ns);
   if (locks.count > 0) cs_gate_add_cost(CS_WIRE_MODE_HOLDERS, cs_tsc() - began);
-  uint64_t rest = LEAST_NS + cs_random_next(&random_state) % (2 * LEAST_NS);
+  uint64_t rest = least_ns() + cs_random_next(&random_state) % (2 * least_ns());
   uint64_t took = (cs_thread_cpu_ns() - cpu) * LOOK_REST;
   last_ns = now_ns;
   next_ns = now_ns + (rest > took ? rest : took);

@@ -23,7 +23,8 @@ enum {
   UPDATE_MS = 100,
   FADE = 10,               // the percentage of past sums that an update forgets
   SHARE_OF_CPU = 200,      // the divisor of the program's CPU time
-  FEWEST = 100,            // walks a second, however little the program does
+  FEWEST = 100,            // walks a second, however little the program does,
+  FEWEST_HOLDERS = 25,     // which costs more for a holder: it is walked from outside mostly
   MOST_NS = 50000,         // a walk that took longer was preempted, and says nothing of its cost
   MOST = 500,              // walks of exceptions and waits a second
   MOST_RISE = 8,           // the factor of a threshold in an update
@@ -129,7 +130,8 @@ static double allowed(unsigned mode, const struct gate *g) {
   if (mode == CS_WIRE_MODE_ALLOC && cs_options.alloc_interval != 0) return no_limit;
   if (mode != CS_WIRE_MODE_ALLOC && cs_options.event_rate != 0) return cs_options.event_rate;
   double by_cost = one > 0 ? cpu_sum / time_sum * (double)SECOND / SHARE_OF_CPU / one : no_limit;
-  if (by_cost < FEWEST) by_cost = FEWEST;
+  double fewest = mode == CS_WIRE_MODE_HOLDERS ? FEWEST_HOLDERS : FEWEST;
+  if (by_cost < fewest) by_cost = fewest;
   return by_cost < most ? by_cost : most;
 }
 

@@ -33,6 +33,8 @@ int cs_run_record(void *options) {
   r.start = (struct cs_start){.options = &r.options->agent, .session = &r.session};
   r.session.signals = -1;
   r.session.limit_ns = (uint64_t)(r.options->seconds * 1e9);
+  if (r.options->one_mode)
+    cs_say("mode lock is recorded without mode holders: an output shows one mode at a time");
   int exit_code = r.options->agent.pid == 0 ? record_program(&r)
                   : r.options->children     ? cs_record_children_of(&r)
                                             : cs_record_process(&r, NULL, false);

@@ -21,6 +21,8 @@ struct cs_record_options {
   struct cs_view view;
   double seconds;      // 0: until the program ends
   bool async;          // mode async, too
+  bool holders;        // mode lock brings mode holders
+  bool one_mode;       // it does not, because an output shows one mode
   bool children;       // the processes that it starts are recorded, too
   uint64_t window_ns;  // what is pushed at a time; 0: the whole, at the end
 };

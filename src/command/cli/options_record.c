@@ -112,6 +112,10 @@ static const struct cs_option what[] = {
      "with mode wall: looks at suspended async operations, as mode async. The program stands still "
      "for about 1 % of the time",
      NULL, RECORD(async)},
+    {0, "holders", "on|off",
+     "mode lock brings mode holders (on), or not; an output that shows one mode at a time leaves "
+     "it out, too",
+     cs_set_on_off, RECORD(holders)},
     {0, "event", "EVENT[:N]",
      "mode cpu by one of the events below instead of CPU time, with a sample for about N of them",
      set_event, RECORD(agent.ask)},
@@ -159,8 +163,10 @@ static const struct cs_option_group groups[] = {
     {"What is shown", cs_view_options, offsetof(struct cs_record_options, view)},
     {0}};
 
-static const struct cs_record_options defaults = {
-    .agent.ask = {CS_AGENT_DEFAULTS}, .view.native = true, .view.async_callers = true};
+static const struct cs_record_options defaults = {.agent.ask = {CS_AGENT_DEFAULTS},
+                                                  .holders = true,
+                                                  .view.native = true,
+                                                  .view.async_callers = true};
 
 static bool check_outputs(const struct cs_view *view, struct cs_error *err) {
   for (unsigned i = 0; i < view->count; i++) {
@@ -186,6 +192,22 @@ static bool check_async(struct cs_record_options *o, struct cs_error *err) {
   return true;
 }
 
+// Who held the locks belongs to the waits for them.
+static bool check_holders(struct cs_record_options *o, struct cs_error *err) {
+  const uint32_t holders = CS_WIRE_MODE_BIT(CS_WIRE_MODE_HOLDERS);
+  uint32_t *modes = &o->agent.ask.modes;
+  bool locks = (*modes & CS_WIRE_MODE_BIT(CS_WIRE_MODE_LOCK)) != 0;
+  if (!o->holders && (*modes & holders) != 0)
+    return cs_error_set(err, "--holders off contradicts --mode holders");
+  if (!o->holders && !locks)
+    return cs_error_set(err, "--holders belongs to mode lock, which is not recorded");
+  if (!o->holders || !locks || (*modes & holders) != 0) return true;
+  o->one_mode =
+      !cs_view_fits(&o->view, *modes | holders, NULL) && cs_view_fits(&o->view, *modes, NULL);
+  if (!o->one_mode) *modes |= holders;
+  return true;
+}
+
 static bool check(void *options, int count, char **operands, struct cs_error *err) {
   struct cs_record_options *o = options;
   struct cs_consumer_opts *ask = &o->agent.ask;
@@ -197,7 +219,8 @@ static bool check(void *options, int count, char **operands, struct cs_error *er
     return cs_error_set(err, "--continuous sends profiles: it needs --push");
   o->view.wish.live = true;
   o->view.in_windows = o->window_ns != 0;
-  return cs_view_settle(&o->view, "flame", err) && cs_view_fits(&o->view, ask->modes, err);
+  return cs_view_settle(&o->view, "flame", err) && check_holders(o, err) &&
+         cs_view_fits(&o->view, ask->modes, err);
 }
 
 const struct cs_command cs_record_command = {

@@ -222,8 +222,9 @@ static void print_cost(const struct cs_facts *f, FILE *out) {
              "known\n");
   } else {
     cs_print(out, PREFIX
-             "the program was killed, or ended without notice: what was recorded until then is "
-             "kept; losses in the program and stops of the runtime are not known\n");
+             "the program was killed, replaced itself by another one (execve), or ended without "
+             "notice: what was recorded until then is kept; losses in the program and stops of the "
+             "runtime are not known\n");
   }
 }
 
@@ -349,7 +350,7 @@ static void print_mode(const struct cs_profile *p, FILE *out) {
   }
   if (f->mode == CS_WIRE_MODE_HOLDERS)
     cs_print(out,
-             PREFIX "    estimated from looks every 10 ms; mode lock has each wait's length\n");
+             PREFIX "    estimated from looks at random times; mode lock has each wait's length\n");
   if (f->mode == CS_WIRE_MODE_LOCK)
     cs_print(out, PREFIX "    for lock, Monitor and Lock only: other waits are in mode wait\n");
   if (f->mode == CS_WIRE_MODE_GC) print_holdups(p, out);

@@ -2,9 +2,12 @@
 // Threads that wait for locks, each named after what it does (tests/live/locks.sh).
 //   Locks              owners in known methods, deadlocks of two and three threads; prints "ready" when all of them wait
 //   Locks contend      threads that contend for locks, always in the same order, so that there is no deadlock
+//   Locks hand-over N  "owner" has a System.Threading.Lock for 20 ms N times, while "waits" waits for it; eight threads
+//                      "passes on" hand another one over all the time, so that it is often free, and kept for the next one
 using System.Runtime.CompilerServices;
 
-if (args.Length > 0 && args[0] == "contend") Contend.Run();
+if (args is ["contend"]) Contend.Run();
+else if (args is ["hand-over", var rounds]) HandOver.Run(int.Parse(rounds));
 else Known.Run();
 
 static class Known
@@ -164,5 +167,56 @@ static class Contend
             ready |= total > 1000;
             Thread.Sleep(1);
         }
+    }
+}
+
+static class HandOver
+{
+    static readonly Lock held = new(), passed = new();
+    static long total;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WaitForOwner()
+    {
+        lock (held) total++;
+    }
+
+    // Some of these threads run while the lock is kept for another one, which has been woken, but does not run yet.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void PassOn()
+    {
+        lock (passed) Thread.SpinWait(300);
+        Thread.SpinWait(300);
+    }
+
+    static void WhileOwned()
+    {
+        Thread waits;
+        lock (held)
+        {
+            waits = new Thread(WaitForOwner) { Name = "waits" };
+            waits.Start();
+            Thread.Sleep(20); // the owner has it
+        }
+        waits.Join();
+    }
+
+    public static void Run(int rounds)
+    {
+        bool over = false;
+        Thread[] hands = Enumerable.Range(0, 8).Select(_ => new Thread(() =>
+        {
+            while (!Volatile.Read(ref over)) PassOn();
+        }) { Name = "passes on" }).ToArray();
+        foreach (Thread thread in hands) thread.Start();
+        Thread owner = new(() =>
+        {
+            for (int i = 0; i < rounds; i++) WhileOwned();
+        }) { Name = "owner" };
+        owner.Start();
+        owner.Join();
+        Volatile.Write(ref over, true);
+        foreach (Thread thread in hands) thread.Join();
+        Console.WriteLine(total);
     }
 }

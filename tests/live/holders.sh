@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# holders.sh BUILD SOURCE MATERIAL: mode lock says who holds a System.Threading.Lock when a wait for it begins, also that
+# nobody does (tests/apps/Locks hand-over), and brings mode holders.
+BUILD=$1 SOURCE=$2 MATERIAL=$3
+. "$SOURCE/tests/live/lib.sh"
+CLRSNAP=$BUILD/bin/clrsnap
+build_app Locks
+cd "$WORK" || exit 1
+rounds=60
+
+record() { timeout 100 "$CLRSNAP" record --event-rate 1000000 "$@" -- dotnet "$APP" hand-over $rounds > out 2> err || { cat err; fail "record $*"; }; }
+# leaves METHOD STACKS: what the stacks through METHOD end in, and how much that is in milliseconds.
+leaves() {
+  awk -F';' -v m="$1" 'index($0, m) { n = $NF; sub(/.* /, "", n); sub(/ [0-9]+$/, "", $NF); sum[$NF] += n }
+    END { for (l in sum) printf "%s %d\n", l, sum[l] / 1e6 }' "$2"
+}
+
+record --mode lock --lines -o r.clrsnap -o page.html -o page.md -o page.txt
+[ "$(cat out)" = $rounds ] || { cat out; fail "the program"; }
+"$CLRSNAP" report --mode lock -o lock.collapsed r.clrsnap 2> report.err || { cat report.err; fail "report"; }
+leaves HandOver.WaitForOwner lock.collapsed > owned
+# The class is looked up when the first wait begins.
+grep -q '^\[System.Threading.Lock held by owner\] ' owned && ! grep -v '^\[\(System.Threading.Lock \)\?held by owner\] ' owned ||
+  { cat owned; fail "mode lock: the owner is another"; }
+# All threads are known: where the runtime names none, nobody had the lock.
+for turn in 1 2 3 4 5; do
+  leaves HandOver.PassOn lock.collapsed > passed
+  ! grep -v '^\[\(System.Threading.Lock \)\?held by \(passes on\|nobody when the wait began\)\] ' passed || fail "mode lock: an owner is wrong or not known"
+  ! grep -q 'nobody when the wait began' passed || break
+  record --mode lock --holders off -o lock.collapsed
+done
+grep -q 'nobody when the wait began' passed || { cat passed; fail "in $turn recordings no lock is free when a wait for it begins"; }
+
+"$CLRSNAP" report --mode holders -o holders.collapsed r.clrsnap 2> report.err || { cat report.err; fail "mode lock does not bring mode holders"; }
+line=$(grep -n 'Thread.Sleep(20); // the owner has it' "$SOURCE/tests/apps/Locks/Program.cs") || fail "no line is marked"
+leaves "HandOver.WhileOwned (Program.cs:${line%%:*})" holders.collapsed > held
+grep -q '^\[holds System.Threading.Lock\] ' held || { cat holders.collapsed; fail "mode holders does not have the owner's line"; }
+for file in err page.md page.txt; do
+  grep -q 'HandOver.WhileOwned' $file && grep -qE '[0-9] (ms|s)\b' $file || { cat $file; fail "$file does not say who held the lock, and for how long"; }
+done
+grep -q 'for lock, Monitor and Lock only' err && grep -q 'estimated from looks' err || { cat err; fail "the summary does not say what is not covered"; }
+
+# Without it, by a word or because the output shows one mode.
+record --mode lock --holders off -o off.clrsnap
+! "$CLRSNAP" report --mode holders -o - off.clrsnap > report.out 2> report.err || fail "--holders off records mode holders"
+grep -q 'the recording has no mode holders' report.err || { cat report.err; fail "--holders off"; }
+record --mode lock -o one.collapsed
+grep -q '^clrsnap: mode lock is recorded without mode holders: an output shows one mode at a time$' err || { cat err; fail "one mode"; }
+grep -q 'held by owner\] ' one.collapsed || { cat one.collapsed; fail "one mode"; }
+pass "$(tail -1 owned); $(head -1 held); in turn $turn: $(tr '\n' ';' < passed)"
