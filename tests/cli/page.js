@@ -703,6 +703,22 @@ async function testGlance() {
   await open(`file://${holders}`);
   assert.deepStrictEqual((await lines()).filter(line => line.startsWith("Waits for locks:")),
     ["Waits for locks: 22.00 ms, held by Cart<Int32>.Work 36.36 %"]);
+  // Both in a window of any width, with the first method's name, and what is not covered.
+  const narrow = rewrite(holders, "narrow.html", data => {
+    data.modes.push({...structuredClone(data.modes[1]), facts: {...data.modes[1].facts, mode: "lock"}});
+    data.modes[2].strings = data.modes[2].strings.map(name => name === "[holds System.Object]" ? "[System.Object held by auditor]" : name);
+  });
+  for (const [width, height] of [[1400, 900], [900, 800], [480, 800]]) {
+    await send("Emulation.setDeviceMetricsOverride", {width, height, deviceScaleFactor: 1, mobile: false});
+    await open(`file://${narrow}#mode=lock`);
+    const whole = await evaluate(`[...document.querySelectorAll("#glance li")].filter(li => /^(Longest waits|Waits for locks)/.test(li.textContent))
+      .map(li => [li.getBoundingClientRect(), li.querySelector("button").getBoundingClientRect()])
+      .map(([line, name]) => line.height > 0 && name.right <= line.right && name.bottom <= line.bottom + 1)`);
+    assert.deepStrictEqual(whole, [true, true], `${width} pixels`);
+    const facts = await evaluate(`[...document.querySelectorAll("#facts > *")].map(fact => fact.getBoundingClientRect().right <= innerWidth)`);
+    assert(facts.length > 3 && facts.every(inside => inside), `facts are cut at ${width} pixels`);
+  }
+  await send("Emulation.clearDeviceMetricsOverride");
   await open(`file://${diffPage}`);
   assert((await lines()).every(line => line.startsWith("Hottest own code:")), await lines());
   // Lines of one method are one method, with the name of the hottest line.

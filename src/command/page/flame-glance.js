@@ -108,7 +108,7 @@ function lineText(rec, frame) {
   return line ? `; hottest line ${line}` : "";
 }
 
-// open(recording, frame) shows a method.
+// open(recording, frame) shows a method. "key" lines are shown in a narrow window, too.
 function fillGlance(recording, tree, open) {
   const line = (label, parts, mood = "") => {
     const item = document.createElement("li"), name = document.createElement("b");
@@ -135,7 +135,7 @@ function fillGlance(recording, tree, open) {
   if (hot.length > 0) {
     lines.push(line("Hottest own code:", hot.flatMap((row, i) => [i > 0 ? " · " : "", 
       method(recording, row.frame, methodOf(recording.names[row.frame])),
-      ` ${amount(row.weight)} (self ${amount(row.self)}, total ${amount(row.total)}${lineText(recording, row.frame)})`])));
+      ` ${amount(row.weight)} (self ${amount(row.self)}, total ${amount(row.total)}${lineText(recording, row.frame)})`]), "key"));
     lines[0].title = "In the method itself and in what it calls that is not your own code; self: in the method alone; " +
       "total: with all that it calls";
   }
@@ -157,13 +157,13 @@ function fillGlance(recording, tree, open) {
   if (shown.length > 0) {
     lines.push(line(`Longest waits${all}`, shown.flatMap((sum, i) =>
       [i > 0 ? " · " : "", `${weightText(sum.weight, sum.rec.unit)} ${sum.what === "waiting" ? "" : `for ${sum.what} `}in `,
-        ...placed(sum)])));
+        ...placed(sum)]), "key"));
   }
   const holders = longest(longestHolders, ["holders"]);
   if (holders.length > 0) {
     const {rec} = holders[0], whole = rec.entryOwn.weight.reduce((a, b) => a + b, 0);
     lines.push(line(`Waits for locks${all}`, [`${weightText(whole, rec.unit)}, held by `, ...holders.filter(({weight}, i) => i === 0 || weight >= whole / 20).flatMap(({frame, weight}, i) =>
-      [i > 0 ? " · " : "", method(rec, frame), ` ${percent(weight, whole)}`])]));
+      [i > 0 ? " · " : "", method(rec, frame), ` ${percent(weight, whole)}`])], "key"));
   }
   const holdups = longest(longestHoldups, ["gc"]);
   if (holdups.length > 0) {
